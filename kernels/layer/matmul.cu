@@ -2,10 +2,10 @@
 //
 // Bytes: the weights once for 8, 24 or 32 rows (floats: for 8, 24 or 64), after
 // that from the second-level cache, as is x, once for two or four panels
-// (floats: for two, four or eight).
+// (floats: for two, or eight).
 // Operations: 2 int8 a weight and row, in tiles of 8 rows, and the link of a
 // chain a block of 32, 6 to 8 f32 instructions; floats: 2 f32 a weight and row,
-// of which a multiply-add is 1.3 instructions for 24 rows, 1.2 for 64.
+// of which a multiply-add is 1.5 instructions for 24 rows, 1.2 for 64.
 // Bound by: memory up to 64 rows of 4 bits and 60 of F16 (4090), then by f32,
 // which for quantised weights is the links of chains.
 
@@ -117,8 +117,7 @@ struct QuantiseBlocks {
 
 // ---- quantised weights, int8 activations ----
 
-// A warp computes one panel for 8 kTiles rows, or, where these are few, for 8
-// of them, so that a GPU has warps enough. A block of 32 is one exact step
+// A warp computes one panel for 8 kTiles rows. A block of 32 is one exact step
 // of the matrix unit (two for Q6_K, whose halves have scales of their own), and
 // then one link of each output's chain; nothing is split over k. Panels and x
 // pass through a ring of stages in shared memory, eight blocks each: while one
@@ -128,13 +127,11 @@ template <DType kType, int kTiles>
 struct MultiplyPanels {
   using W = PackedBlocks<kType>;
   // Few rows: more blocks, so that all of the GPU reads.
-  static constexpr int kPanels = kTiles < 4 ? 2 : 4;
-  static constexpr int kTilesOfWarp = kTiles < 4 ? 1 : kTiles;
-  static constexpr int kWarps = kPanels * (kTiles / kTilesOfWarp);
+  static constexpr int kWarps = kTiles < 4 ? 2 : 4;
   static constexpr int kStages = kTiles == 1 ? 4 : kTiles < 4 ? 3 : 2;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
-  static constexpr int kBlocksAtOnce = kTiles == 1 ? 6 : 3;
-  static constexpr int kColumns = kPanels * kPanelRows;
+  static constexpr int kBlocksAtOnce = kTiles == 1 ? 6 : kTiles < 4 ? 5 : 3;
+  static constexpr int kColumns = kWarps * kPanelRows;
   static constexpr int kRows = 8 * kTiles;
   static constexpr int kBlocks = 8;  // of a stage
   static constexpr int kGroups = kBlocks / W::kGroup;
@@ -142,8 +139,8 @@ struct MultiplyPanels {
   static constexpr int kTileWords = kBlocks / 2 * kXWords;
 
   struct Stage {
-    Array<uint32_t, kPanels * kBlocks * W::kCodeWords> codes;
-    Array<uint32_t, kPanels * kGroups * W::kGroupWords> scales;
+    Array<uint32_t, kWarps * kBlocks * W::kCodeWords> codes;
+    Array<uint32_t, kWarps * kGroups * W::kGroupWords> scales;
     Array<uint32_t, kTiles * kTileWords> x;
   };
   struct Shared {
@@ -160,12 +157,12 @@ struct MultiplyPanels {
     int64_t group = t.block / row_tiles;
     const MatmulTarget target = TargetWith(targets, kColumns, group);
     const int64_t panels = CeilDiv(target.n, kPanelRows);
-    const int64_t own = group * kPanels + PanelOf(t);
+    const int64_t own = group * kWarps + t.warp();
     // A warp without a panel of its own repeats the last one.
     const int64_t panel = own < panels ? own : panels - 1;
     const int64_t row = t.block % row_tiles * kRows;
 
-    float acc[kTilesOfWarp][4] = {};
+    float acc[kTiles][4] = {};
     const uint8_t* const codes = target.panels + panel * target.panel_bytes;
 #pragma unroll 1
     for (int i = 0; i < kStages - 1; ++i) {
@@ -187,14 +184,6 @@ struct MultiplyPanels {
     if (own == panel) Store(t, target, panel, row, acc);
   }
 
-  // Which panel of the block of threads a warp has, and from which tile on.
-  static TIERCEL_DEVICE int PanelOf(const Thread& t) {
-    return kWarps == kPanels ? t.warp() : t.warp() % kPanels;
-  }
-  static TIERCEL_DEVICE int TileOf(const Thread& t) {
-    return kWarps == kPanels ? 0 : t.warp() / kPanels * kTilesOfWarp;
-  }
-
   // Blocks of the stage that starts with `first`; none past the end.
   TIERCEL_DEVICE int SizeOf(int64_t first) const {
     const int64_t left = blocks - first;
@@ -211,14 +200,12 @@ struct MultiplyPanels {
     const uint8_t* scales = codes + blocks * (4 * W::kCodeWords);
     codes += first * (4 * W::kCodeWords);
     scales += first / W::kGroup * (4 * W::kGroupWords);
-    if (TileOf(t) == 0) {
-      CopyPackets<kBlocks * W::kCodeWords, kWarpLanes>(
-          &stage.codes[PanelOf(t) * kBlocks * W::kCodeWords], codes, t.lane(),
-          size * W::kCodeWords);
-      CopyPackets<kGroups * W::kGroupWords, kWarpLanes>(
-          &stage.scales[PanelOf(t) * kGroups * W::kGroupWords], scales,
-          t.lane(), size / W::kGroup * W::kGroupWords);
-    }
+    CopyPackets<kBlocks * W::kCodeWords, kWarpLanes>(
+        &stage.codes[t.warp() * kBlocks * W::kCodeWords], codes, t.lane(),
+        size * W::kCodeWords);
+    CopyPackets<kGroups * W::kGroupWords, kWarpLanes>(
+        &stage.scales[t.warp() * kGroups * W::kGroupWords], scales, t.lane(),
+        size / W::kGroup * W::kGroupWords);
 
     const int64_t pairs = CeilDiv(blocks, 2);
 #pragma unroll
@@ -259,7 +246,7 @@ struct MultiplyPanels {
   // In a whole stage the products of pairs do not wait for each other: their
   // places are constants, and only the links are in order.
   TIERCEL_DEVICE void AddStage(const Thread& t, Stage& stage, int size,
-                               float (&acc)[kTilesOfWarp][4]) const {
+                               float (&acc)[kTiles][4]) const {
     if (size == kBlocks) {
 #pragma unroll
       for (int pair = 0; 2 * pair < kBlocks; ++pair) {
@@ -277,12 +264,11 @@ struct MultiplyPanels {
   // of rows g and g + 8 of the panel and of rows 2 column and 2 column + 1 of
   // each tile of x.
   TIERCEL_DEVICE void AddPair(const Thread& t, Stage& stage, int size, int pair,
-                              float (&acc)[kTilesOfWarp][4]) const {
+                              float (&acc)[kTiles][4]) const {
     const int g = t.lane() / 4;
     const int column = t.lane() % 4;
-    const uint32_t* codes = &stage.codes[PanelOf(t) * kBlocks * W::kCodeWords];
-    const uint32_t* scales =
-        &stage.scales[PanelOf(t) * kGroups * W::kGroupWords];
+    const uint32_t* codes = &stage.codes[t.warp() * kBlocks * W::kCodeWords];
+    const uint32_t* scales = &stage.scales[t.warp() * kGroups * W::kGroupWords];
     uint32_t a[2][4];
     W::ReadPair(codes, size, pair, t.lane(), a);
     typename W::Scales w[2][2] = {};
@@ -290,8 +276,8 @@ struct MultiplyPanels {
     const bool both = 2 * pair + 1 < size;
     if (both) W::ReadScales(scales, 2 * pair + 1, g, w[1]);
 #pragma unroll
-    for (int tile = 0; tile < kTilesOfWarp; ++tile) {
-      const int at = (TileOf(t) + tile) * kTileWords + pair * kXWords;
+    for (int tile = 0; tile < kTiles; ++tile) {
+      const int at = tile * kTileWords + pair * kXWords;
       const Packet<uint32_t> b = Load16(&stage.x[at + 4 * t.lane()]);
       const int sums = at + 128 + 4 * column;
       AddBlock(a[0], {b[0], b[1]}, w[0], Load16(&stage.x[sums]), acc[tile]);
@@ -360,13 +346,12 @@ struct MultiplyPanels {
 
   TIERCEL_DEVICE void Store(const Thread& t, const MatmulTarget& target,
                             int64_t panel, int64_t row,
-                            const float (&acc)[kTilesOfWarp][4]) const {
+                            const float (&acc)[kTiles][4]) const {
 #pragma unroll
-    for (int tile = 0; tile < kTilesOfWarp; ++tile) {
+    for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const int64_t r =
-            row + 8 * (TileOf(t) + tile) + t.lane() % 4 * 2 + j % 2;
+        const int64_t r = row + 8 * tile + t.lane() % 4 * 2 + j % 2;
         const int64_t column = panel * kPanelRows + t.lane() / 4 + j / 2 * 8;
         if (r >= rows || column >= target.n) continue;
         StoreProduct(target, r, column, acc[tile][j]);
@@ -378,42 +363,32 @@ struct MultiplyPanels {
 // ---- float activations ----
 
 // How many rows and columns the threads of a block have. In a warp four lanes
-// follow each other along rows and eight along columns, as do its outputs. A
-// thread's load of x takes shared memory four cycles, whatever lanes share it,
-// and is used for each of its columns.
-template <int kRowsOfThread, int kColumnsOfThread, int kWarpsAlongRows,
-          int kWarpsAlongColumns>
+// follow each other along rows and eight along columns, as do its outputs.
+template <int kRowsOfThread, int kColumnsOfThread, int kWarpsAlongRows>
 struct FloatTile {
-  static constexpr int kWarps = kWarpsAlongRows * kWarpsAlongColumns;
+  static constexpr int kWarps = 4;
   static constexpr int kThreadRows = kRowsOfThread;
   static constexpr int kThreadColumns = kColumnsOfThread;
   static constexpr int kWarpRows = 4 * kThreadRows;
   static constexpr int kWarpColumns = 8 * kThreadColumns;
   static constexpr int kRows = kWarpsAlongRows * kWarpRows;
-  static constexpr int kColumns = kWarpsAlongColumns * kWarpColumns;
+  static constexpr int kColumns = kWarps / kWarpsAlongRows * kWarpColumns;
 };
 // Few rows: as many blocks as there can be, and much on its way for each.
-struct Rows8 : FloatTile<2, 2, 1, 2> {
+struct Rows8 : FloatTile<2, 1, 1> {
   static constexpr int kStages = 5;
   static constexpr int kColumnBytes = 128;  // of a stage
   static constexpr int kUnrolled = 4;       // packets of a stage
-  static constexpr int kBlocksAtOnce = 8;
+  static constexpr int kBlocksAtOnce = 6;
 };
-struct Rows24 : FloatTile<6, 2, 1, 2> {
+struct Rows24 : FloatTile<6, 1, 1> {
   static constexpr int kStages = 3;
   static constexpr int kColumnBytes = 128;
   static constexpr int kUnrolled = 4;
-  static constexpr int kBlocksAtOnce = 8;
-};
-// Where there are columns enough for all of the GPU.
-struct Rows24Wide : FloatTile<6, 4, 1, 2> {
-  static constexpr int kStages = 3;
-  static constexpr int kColumnBytes = 128;
-  static constexpr int kUnrolled = 2;
-  static constexpr int kBlocksAtOnce = 6;
+  static constexpr int kBlocksAtOnce = 5;
 };
 // Many: a number that is loaded is multiplied eight times.
-struct Rows64 : FloatTile<8, 8, 2, 2> {
+struct Rows64 : FloatTile<8, 8, 2> {
   static constexpr int kStages = 2;
   static constexpr int kColumnBytes = 64;
   static constexpr int kUnrolled = 1;
@@ -499,9 +474,8 @@ struct MultiplyFloatPanels {
   // every kAtOnce-th row.
   struct From {
     const uint8_t* columns;
-    int64_t panel_bytes;
-    int64_t column_bytes;
-    int columns_left;  // of whole panels
+    int64_t column_step;  // bytes
+    int columns_left;     // of whole panels
     const float* rows;
     int64_t row_step;
     int rows_left;
@@ -518,8 +492,7 @@ struct MultiplyFloatPanels {
   };
   using Columns = Copies<Word>;
   using Rows = Copies<float>;
-  static_assert(Columns::kAtOnce % kPanelRows == 0 ||
-                kPanelRows % Columns::kAtOnce == 0);
+  static_assert(Columns::kAtOnce % kPanelRows == 0);
 
   TIERCEL_DEVICE From Begin(const Thread& t, const MatmulTarget& target,
                             int64_t column, int64_t row) const {
@@ -528,8 +501,7 @@ struct MultiplyFloatPanels {
         target.panels + (column + own) / kPanelRows * target.panel_bytes;
     const int64_t at = own % kPanelRows * target.k + Columns::At(t);
     return {panel + at * static_cast<int64_t>(sizeof(Word)),
-            target.panel_bytes,
-            target.k * static_cast<int64_t>(sizeof(Word)),
+            Columns::kAtOnce / kPanelRows * target.panel_bytes,
             UpTo(CeilDiv(target.n, kPanelRows) * kPanelRows - column,
                  Tile::kColumns),
             x + (row + Rows::Own(t)) * x_stride + Rows::At(t),
@@ -547,12 +519,10 @@ struct MultiplyFloatPanels {
     if (Columns::At(t) < from.left) {
 #pragma unroll
       for (int i = 0; i * Columns::kAtOnce < Tile::kColumns; ++i) {
-        const int further = i * Columns::kAtOnce;
-        const int column = Columns::Own(t) + further;
+        const int column = Columns::Own(t) + i * Columns::kAtOnce;
         if (column >= from.columns_left) continue;
         CopyAsync16(&stage.weights[column * kColumnWords + Columns::At(t)],
-                    from.columns + further / kPanelRows * from.panel_bytes +
-                        further % kPanelRows * from.column_bytes);
+                    from.columns + i * from.column_step);
       }
     }
     if (Rows::At(t) < from.left) {
@@ -674,9 +644,6 @@ int LaunchPanels(CUstream_st* stream, const MatmulTargets& targets,
                 Kernel{targets, x, targets.of[0].k / 32, rows, row_tiles});
 }
 
-// More blocks than a GPU has processors, by a fifth or more.
-constexpr int64_t kManyBlocks = 160;
-
 template <DType kType, typename Tile>
 int LaunchFloats(CUstream_st* stream, const MatmulTargets& targets,
                  const float* x, int64_t x_stride, int64_t rows) {
@@ -727,12 +694,9 @@ int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
       constexpr int kPacket = Packet<WordOf<kType>>::kSize;
       if (aligned && targets.of[0].k % kPacket == 0) {
         if (rows == 1) return MultiplyRowF32Cuda(stream, targets, x);
-        const bool wide =
-            GroupsOfAll(targets, Rows24Wide::kColumns) >= kManyBlocks;
-        const auto launch = rows <= 8   ? LaunchFloats<kType, Rows8>
-                            : rows > 48 ? LaunchFloats<kType, Rows64>
-                            : wide      ? LaunchFloats<kType, Rows24Wide>
-                                        : LaunchFloats<kType, Rows24>;
+        const auto launch = rows <= 8    ? LaunchFloats<kType, Rows8>
+                            : rows <= 48 ? LaunchFloats<kType, Rows24>
+                                         : LaunchFloats<kType, Rows64>;
         return launch(stream, targets, x, x_stride, rows);
       }
     }
