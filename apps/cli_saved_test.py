@@ -382,11 +382,11 @@ class GoingOnInAPartTest(GoingOnTest):
             nodes = sum(file["parts"] for file in self.document(
                 "cache", "list", env=self.env)["readings"])
             if number != signal.SIGKILL:  # what is being written is not said
-                behind = ("in the first" if nodes == 0 else
-                          "behind %d parts?(, and in the next)?" % nodes)
+                where = ("in the first part(, {})?" if nodes == 0 else
+                         "behind %d parts?(, and in the next {})?" % nodes)
                 self.assertRegex(
-                    said, r"the same command goes on %s( behind layer \d+ of "
-                    r"%d)?\n" % (behind, self.layers))
+                    said, "the same command goes on %s\n" % where.format(
+                        r"behind layer \d+ of %d" % self.layers))
             result = run(*self.command, env=self.env)
             document = json.loads(result.stdout)
             self.assertEqual(document["resumed"],

@@ -10,7 +10,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "apps/cli/error.h"
 #include "apps/cli/flags.h"
 #include "apps/cli/numbers.h"
@@ -655,18 +654,17 @@ absl::Status Tree::Run() {
     const int32_t layers =
         generator_.has_value() ? generator_->KeptLayers() : 0;
     const size_t parts = reading_->journal().size();
-    std::vector<std::string> done_before;
-    if (parts > 0) done_before.push_back(absl::StrCat("behind ", Parts(parts)));
+    std::string where =
+        parts > 0 ? absl::StrCat("behind ", Parts(parts)) : "in the first part";
     if (layers > 0) {
-      done_before.push_back(absl::StrCat(
-          parts > 0 ? "and in the next" : "in the first", " behind layer ",
-          layers, " of ", model_->info().layers));
+      absl::StrAppend(
+          &where,
+          parts > 0 ? ", and in the next behind layer " : ", behind layer ",
+          layers, " of ", model_->info().layers);
     }
-    if (!done_before.empty()) {
-      WriteNote(absl::StrCat(
-          "the same command", asked_.book.restart ? " without --restart" : "",
-          " goes on ", absl::StrJoin(done_before, ", "), "\n"));
-    }
+    WriteNote(absl::StrCat("the same command",
+                           asked_.book.restart ? " without --restart" : "",
+                           " goes on ", where, "\n"));
   }
   return done;
 }
