@@ -33,6 +33,8 @@ OF_PEAK = 0.6
 LAUNCH_S = 2.2e-6
 PAGE = 128  # positions
 WAVE_FLOATS = 8 << 20  # kGpuWaveFloats of kernels/attention/attention_gpu.h
+TILE_QUERIES = 32  # of a KV head, that a block of attention has
+FOLDING_TILES = 256  # kGpuFoldingTiles: blocks that are enough to fold pages
 
 # Bits of a weight, with its share of the scales; as in a file, and when packed.
 BITS = {0: 32, 1: 16, 30: 16, 8: 8.5, 2: 4.5, 3: 5, 6: 8.5, 7: 9, 12: 5,
@@ -176,14 +178,39 @@ def products(name, matrices, rows, times=1):
 
 def attention(model, rows, positions, kv, causal=False):
     """All layers: K and V once, and a multiply-add an element and query for
-    each of scores and sums. Queries of a KV head are counted in tiles of 8."""
-    group = model.heads // model.kv_heads
-    queries = model.kv_heads * whole(rows * group, 8)
+    each of scores and sums. Queries of a KV head are counted by warps."""
+    queries = model.kv_heads * of_warps(queries_of_head(model, rows), kv,
+                                        folds(model, rows))
     seen = positions / 2 if causal else positions
     return Work(
         "attention",
         model.layers * kv_bytes(model, positions, kv),
         model.layers * 4.0 * queries * seen * model.head_dim)
+
+
+def queries_of_head(model, rows):
+    """Rows and heads that share a KV head."""
+    return rows * model.heads // model.kv_heads
+
+
+def folds(model, rows):
+    """Whether a block of attention sees all pages, and folds them."""
+    tiles = whole(queries_of_head(model, rows), TILE_QUERIES) // TILE_QUERIES
+    return model.kv_heads * tiles >= FOLDING_TILES
+
+
+def of_warps(queries, kv, folding):
+    """These in whole warps, as LaunchPages of kernels/attention/attention.cu
+    makes them."""
+    most = 8 if kv == "f16" else 6
+    if not folding:
+        if queries == 1:
+            return 1
+        if queries <= 8:
+            return whole(queries, 2 if queries <= 4 else 4)
+        if 10 * whole(queries, 6) < 9 * whole(queries, 8):
+            return whole(queries, 6)
+    return whole(queries, most)
 
 
 def kv_bytes(model, positions, kv):
@@ -206,14 +233,17 @@ def others(model, rows):
 
 def launches(model, rows, positions):
     """A token's as tests/hosted_test.cc counts them, and two for each further
-    wave of attention: what pages give is folded before it leaves the cache."""
+    wave of attention: what pages give is folded before it leaves the cache.
+    Blocks that fold are one launch."""
     quantised = any(m.kind not in FLOATS for m in model.of_layer)
     layer = (16 if quantised else 12) + (2 if model.head_norms else 0)
+    of_step = 7 if quantised else 6
+    if folds(model, rows):
+        return model.layers * (layer - 1) + of_step
     floats = rows * model.heads * (model.head_dim + 2) * whole(
         positions, PAGE) // PAGE
     waves = whole(floats, WAVE_FLOATS) // WAVE_FLOATS
-    return (model.layers * (layer + 2 * (waves - 1))
-            + (7 if quantised else 6))
+    return model.layers * (layer + 2 * (waves - 1)) + of_step
 
 
 def works(model, rows, positions, kv, causal=False):

@@ -71,10 +71,18 @@ class NumbersTest(unittest.TestCase):
     def test_attention(self):
         work = roofline.attention(LLAMA, 1, 1024, "q8_0")
         self.assertEqual(work.bytes, 32 * 2 * 1024 * 4096 * 8.5 / 8)
-        self.assertEqual(work.f32, 32 * 4 * (32 * 8) * 1024 * 128)
+        self.assertEqual(work.f32, 32 * 4 * 32 * 1024 * 128)
         self.assertEqual(
             roofline.attention(LLAMA, 16, 1024, "f16", causal=True).f32,
             32 * 4 * (32 * 16) * 512 * 128)
+        counted = [[roofline.of_warps(n, kv, folding)
+                    for n in (1, 2, 3, 5, 9, 17, 24)]
+                   for kv, folding in (("f16", False), ("q8_0", False),
+                                       ("f16", True), ("q8_0", True))]
+        self.assertEqual(counted, [[1, 2, 4, 8, 12, 18, 24],
+                                   [1, 2, 4, 8, 12, 18, 24],
+                                   [8, 8, 8, 8, 16, 24, 24],
+                                   [6, 6, 6, 6, 12, 18, 24]])
 
     def test_launches_are_those_that_a_test_counts(self):
         self.assertEqual(roofline.launches(LLAMA, 1, 1024), 32 * 12 + 6)
@@ -86,6 +94,9 @@ class NumbersTest(unittest.TestCase):
         # 29 rows of 32 heads over 1,024 pages: 118 M floats, 8.4 M a wave.
         self.assertEqual(roofline.launches(LLAMA, 29, 131072),
                          32 * (12 + 2 * 14) + 6)
+        # 256 blocks of 32 queries fold.
+        self.assertEqual(roofline.launches(LLAMA, 224, 1024), 32 * 12 + 6)
+        self.assertEqual(roofline.launches(LLAMA, 225, 1024), 32 * 11 + 6)
 
     def test_what_bounds(self):
         work = roofline.Work("x", 0.85 * 920e9, 0, 0)
