@@ -19,7 +19,7 @@ size_t HeapBytes() {
   return info.arena + info.hblkhd;
 }
 
-bool IsMapped(uintptr_t address) {
+[[maybe_unused]] bool IsMapped(uintptr_t address) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   unsigned char resident = 0;
   return mincore(reinterpret_cast<void*>(address / page * page), page,
