@@ -116,21 +116,25 @@ void Session::AbandonStep(int64_t length) {
   ForgetDamaged();
 }
 
-// What a step lacks a text that is being saved may hold, which is not kept
-// then.
+// Where a step lacks pages that are held to be saved, it has them, and they are
+// not saved.
+absl::Status Session::WithPagesBeingSaved(
+    absl::FunctionRef<absl::Status()> step) {
+  const absl::Status status = step();
+  if (ClassOf(status) != ErrorClass::kMemory || texts_ == nullptr ||
+      !texts_->HoldsPages()) {
+    return status;
+  }
+  texts_->GiveBack();
+  return step();
+}
+
 absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
                            const View& view, bool certain, bool keeps,
                            std::optional<PassPoint>* point) {
-  const auto pass = [&] {
+  return WithPagesBeingSaved([&] {
     return TryPass(rows, station, progress, view, certain, keeps, point);
-  };
-  const absl::Status status = pass();
-  if (ClassOf(status) != ErrorClass::kMemory || texts_ == nullptr ||
-      !texts_->IsSaving()) {
-    return status;
-  }
-  texts_->Stop();
-  return pass();
+  });
 }
 
 absl::Status Session::TryPass(int64_t rows, Station station, Progress progress,
@@ -211,8 +215,10 @@ absl::Status Session::ViewStep(Station station) {
   const int64_t before = kv().length();
   const int32_t id = tokens_[static_cast<size_t>(before)];
   absl::Cleanup abandon = [&] { AbandonStep(before); };
-  absl::Status status = EachRank([&](SessionRank& rank) {
-    return rank.ViewStep(id, station, [this] { return cancelled(); });
+  absl::Status status = WithPagesBeingSaved([&] {
+    return EachRank([&](SessionRank& rank) {
+      return rank.ViewStep(id, station, [this] { return cancelled(); });
+    });
   });
   if (status.ok()) status = Commit(1);
   if (!status.ok()) return status;

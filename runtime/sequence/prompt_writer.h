@@ -29,6 +29,8 @@ class PromptWriter {
   // While nothing is written.
   PromptFile& file() { return *file_; }
   bool writes() const { return writing_ != nullptr && !writing_->over(); }
+  // Whether it has pages, to be written or written last.
+  bool holds() const { return !layers_.empty(); }
 
   // Whether layers up to `layer` may be given, from those in the file on: waits
   // until the last ones are written, unless `cancelled`. The prompt waits for

@@ -97,8 +97,16 @@ class SavedTexts {
             Cancelled cancelled);
   // Ends the writing; nothing of the text is kept. Soon.
   void Stop();
-  // Whether a text holds pages to be written.
-  bool IsSaving() const { return writing_ != nullptr; }
+  // Whether a text or a prompt has pages, to be written or written last.
+  bool HoldsPages() const {
+    return writing_ != nullptr || (prompt_ != nullptr && prompt_->holds());
+  }
+  // Gives them back. The text that is being written is not kept, nor are later
+  // layers of the prompt.
+  void GiveBack() {
+    Stop();
+    LeavePrompt();
+  }
   // Gives back what a writing that is over has held. Whether the last one that
   // was begun has ended well, or may.
   bool Settle();

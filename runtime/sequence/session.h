@@ -258,6 +258,7 @@ class Session {
   absl::Status Pass(int64_t rows, Station station, Progress progress,
                     const View& view, bool certain, bool keeps,
                     std::optional<PassPoint>* point);
+  absl::Status WithPagesBeingSaved(absl::FunctionRef<absl::Status()> step);
   absl::Status TryPass(int64_t rows, Station station, Progress progress,
                        const View& view, bool certain, bool keeps,
                        std::optional<PassPoint>* point);

@@ -273,6 +273,27 @@ TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
   }
 }
 
+// Where memory has room for one text, pages that are held to be kept make room
+// for another prompt.
+TEST_F(UnfinishedPromptTest, WhatIsKeptMakesRoomForAnother) {
+  const Session::Options options = WithTexts();
+  Model::Options with = model_->options;
+  with.machine.simulation = {
+      {.device_bytes = BytesFor(*model_, options, Budget::kLeast),
+       .link_bytes_per_s = kFast}};
+  with.machine.host_memory_bytes =
+      MakeTiered(*model_, options, Budget::kLeast).session->plan().host_kv;
+  const auto model = OpenModel(with);
+  const auto session = MakeSession(*model, options);
+  Stop(*session, First(kPrompt), 3);
+  Ids other = First(kPrompt);
+  other[0] ^= 1;
+  EXPECT_TRUE(SameBits(
+      LogitsOf(*session, other),
+      LogitsOf(*MakeSession(*model_, {.context = options.context}), other)));
+  EXPECT_THAT(session->warnings(), IsEmpty());
+}
+
 // A session that reads something else meanwhile goes on from disk.
 TEST_F(UnfinishedPromptTest, AnotherPromptInBetweenLosesNothing) {
   const auto session = MakeSession(*model_, WithTexts());
