@@ -486,7 +486,7 @@ rests_after_calls|runtime/api/session_api.cc|    session->session->Rest();||runt
 rest_logits|runtime/sequence/session.cc|if (knows_next_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/memory_api_test.cc
 parked_states|runtime/sequence/session_rank.cc|hidden = std::exchange(parked_, {});|parked_ = {};|runtime/api/memory_api_test.cc
 tiles_stay|runtime/sequence/session_rank.cc|tiles != nullptr \&\& !tiles->IsSuspended()|tiles != nullptr|runtime/sequence/tiers_test.cc
-saving_makes_room|runtime/sequence/forward.cc|  texts_->Stop();||runtime/sequence/saved_texts_test.cc
+saving_makes_room|runtime/sequence/forward.cc|  texts_->GiveBack();||runtime/sequence/saved_texts_test.cc
 law_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kLaw|4 * kLaw|runtime/predict/block_laws_test.cc
 law_lengths|runtime/policy/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
