@@ -248,6 +248,7 @@ trial_dry_row|kernels/token/law.cc|p.tokens + p.before + row);$|p.tokens + p.bef
 trial_page_back|offload/kv/residency.cc|moves_.reopened_pages += page.layers;|transfers.pop_back();|tests/session_trial_test.cc
 trial_turns|offload/kv/tiered_kv.cc|if (!step_->in_place) status = pages_.BringBack|if (false) status = pages_.BringBack|tests/session_trial_test.cc
 held_layers|runtime/sequence/saved_texts.h|writing_ != nullptr .. (prompt_ != nullptr && prompt_->holds())|writing_ != nullptr|runtime/sequence/unfinished_prompt_test.cc
+draft_rest|runtime/api/session_api.cc|^    session->policy->Rest();||runtime/api/memory_api_test.cc
 trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
 folder_trial_page|offload/texts/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|tests/folder_trial.py
 folder_trial_tokens|offload/texts/kv_folder.cc|CommonBeginning(info.ids, ids);|static_cast<int64_t>(std::min(info.ids.size(), ids.size()));|tests/folder_trial.py

@@ -245,6 +245,32 @@ TEST_F(MemoryApiTest, SessionsShareAWorkspace) {
   for (tiercel_session* session : sessions) tiercel_session_free(session);
 }
 
+// So do the models that draft for them.
+TEST_F(MemoryApiTest, DraftsShareAWorkspace) {
+  tiercel_model* draft = Open(kModel, TIERCEL_LOAD_ALL, model_);
+  auto policy = Sized<tiercel_policy>();
+  policy.draft = "small";
+  policy.draft_model = draft;
+  auto params = Sized<tiercel_session_params>();
+  params.context = kContext;
+  params.policy = &policy;
+  std::vector<tiercel_session*> sessions(3);
+  std::vector<int64_t> taken;
+  for (tiercel_session*& session : sessions) {
+    ASSERT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    Prefill(session, 300);
+    EXPECT_THAT(Generate(session), SizeIs(20));
+    taken.push_back(OnDevice(session));
+  }
+  // Each has KV of its own, and nothing else.
+  EXPECT_EQ(taken[2] - taken[1], taken[1] - taken[0]);
+  EXPECT_LT(taken[1] - taken[0], taken[0] / 40);
+  for (tiercel_session* session : sessions) tiercel_session_free(session);
+  tiercel_model_free(draft);
+}
+
 // Whoever asks while another's call is under way computes in memory of its own,
 // and gives it back.
 TEST_F(MemoryApiTest, ACallbackMayUseAnotherSession) {
