@@ -186,13 +186,7 @@ class Trial {
     options.weights = false;
     options.machine.simulation->device_bytes = device_bytes;
     const ModelHandle header = OpenHandle(options);
-    const tiercel_session_params params = Params();
-    std::string json(1 << 16, ' ');
-    size_t size = json.size();
-    EXPECT_EQ(tiercel_plan(header.get(), &params, json.data(), &size, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    return nlohmann::json::parse(json.c_str());
+    return api_test::PlanOf(header.get(), Params());
   }
 
   // Chooses a place, a policy and a device for one session, and makes that.
@@ -233,6 +227,16 @@ class Trial {
     return false;
   }
 
+  // Prefills without a stop; whether that ended well.
+  bool Feed(Life& life, const Ids& ids) {
+    if (!Ended(tiercel_prefill(life.session.get(), ids.data(), ids.size(),
+                               nullptr, nullptr, &error_),
+               false)) {
+      return false;
+    }
+    Give(life, ids);
+    return true;
+  }
   static void Give(Life& life, const Ids& ids) {
     life.tokens.insert(life.tokens.end(), ids.begin(), ids.end());
     life.answers = life.answers && ids.empty();
@@ -431,12 +435,7 @@ void Trial::Prefill(Life& life) {
     Give(life, ids);
   } else if (stops && OneIn(2)) {  // it goes on where it was
     faults_.Disarm();
-    if (!Ended(tiercel_prefill(life.session.get(), ids.data(), ids.size(),
-                               nullptr, nullptr, &error_),
-               false)) {
-      return;
-    }
-    Give(life, ids);
+    if (!Feed(life, ids)) return;
   }
   CheckTokens(life);
 }
@@ -584,11 +583,7 @@ void Trial::Fill(Life& life) {
   const Ids ids = MoreOf(life.tokens, count);
   Note(absl::StrCat(NameOf(life), "fill with ", count));
   Arm();
-  if (Ended(tiercel_prefill(life.session.get(), ids.data(), ids.size(), nullptr,
-                            nullptr, &error_),
-            false)) {
-    Give(life, ids);
-  }
+  Feed(life, ids);
   faults_.Disarm();
   CheckTokens(life);
 }

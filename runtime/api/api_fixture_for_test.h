@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
+#include "nlohmann/json.hpp"
 
 namespace tiercel::api_test {
 
@@ -35,6 +36,32 @@ inline std::vector<int32_t> Generated(tiercel_session* session,
   EXPECT_EQ(tiercel_generate(session, &sampling, add, &ids, &error), TIERCEL_OK)
       << error.message;
   return ids;
+}
+
+// The document that `write` has the library write.
+template <typename Write>
+nlohmann::json JsonFrom(const Write& write) {
+  std::string json(1 << 16, ' ');
+  size_t size = json.size();
+  auto error = Sized<tiercel_error>();
+  EXPECT_EQ(write(json.data(), &size, &error), TIERCEL_OK) << error.message;
+  return nlohmann::json::parse(json.c_str());
+}
+inline nlohmann::json ReportOf(const tiercel_session* session) {
+  return JsonFrom([&](char* json, size_t* size, tiercel_error* error) {
+    return tiercel_report(session, json, size, error);
+  });
+}
+inline nlohmann::json PlanOf(const tiercel_model* model,
+                             const tiercel_session_params& params) {
+  return JsonFrom([&](char* json, size_t* size, tiercel_error* error) {
+    return tiercel_plan(model, &params, json, size, error);
+  });
+}
+inline nlohmann::json ListOf(const std::string& cache_dir) {
+  return JsonFrom([&](char* json, size_t* size, tiercel_error* error) {
+    return tiercel_cache_list(cache_dir.c_str(), json, size, error);
+  });
 }
 
 // A small model with a chat template, and a session of it.

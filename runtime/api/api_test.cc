@@ -426,10 +426,7 @@ TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
 }
 
 TEST_F(ApiTest, ASessionThatDidNothingReportsWhatItTook) {
-  std::vector<char> json(1 << 16);
-  size_t size = json.size();
-  ASSERT_EQ(tiercel_report(session_, json.data(), &size, &error_), TIERCEL_OK);
-  const auto report = nlohmann::json::parse(json.data());
+  const nlohmann::json report = ReportOf(session_);
   EXPECT_EQ(report["prompt_tokens"], 0);
   EXPECT_GT(report["context"], 0);
   EXPECT_GT(report["memory"]["device_bytes"], 0);
@@ -469,10 +466,7 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
     EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
-    std::vector<char> json(1 << 16);
-    size_t size = json.size();
-    EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_), TIERCEL_OK);
-    const auto report = nlohmann::json::parse(json.data());
+    const nlohmann::json report = ReportOf(session);
     tiercel_session_free(session);
     return std::pair(report["output"][0]["tokens"],
                      report["speculation"]["levels"]);
@@ -577,12 +571,8 @@ TEST_F(ApiTest, GenerationsSayHowTheyEnded) {
   EXPECT_EQ(finish(nullptr), TIERCEL_FINISH_LENGTH);
   EXPECT_EQ(finish([](void*, const tiercel_token*) { return 1; }),
             TIERCEL_FINISH_CANCELLED);
-  size_t size = 1 << 16;
-  std::string json(size, ' ');
   ASSERT_EQ(finish(nullptr), TIERCEL_FINISH_LENGTH);
-  ASSERT_EQ(tiercel_report(session_, json.data(), &size, &error_), TIERCEL_OK);
-  const std::string text =
-      nlohmann::json::parse(json.c_str())["output"][0]["text"];
+  const std::string text = ReportOf(session_)["output"][0]["text"];
   ASSERT_GT(text.size(), 12u);
   const std::string stop = text.substr(8, 3);
   const char* const stops[] = {stop.c_str()};

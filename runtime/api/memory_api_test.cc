@@ -17,6 +17,8 @@ namespace tiercel::memory_api_test {
 namespace {
 
 using api_test::kModel;
+using api_test::PlanOf;
+using api_test::ReportOf;
 using api_test::Sized;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -44,17 +46,6 @@ class MemoryApiTest : public api_test::ApiTest {
     return model;
   }
 
-  nlohmann::json Planned(const tiercel_model* model) {
-    auto params = Sized<tiercel_session_params>();
-    params.context = kContext;
-    std::string json(1 << 16, ' ');
-    size_t size = json.size();
-    EXPECT_EQ(tiercel_plan(model, &params, json.data(), &size, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    return nlohmann::json::parse(json.c_str());
-  }
-
   // Null where it is refused.
   tiercel_session* Create(tiercel_model* model, int64_t context = kContext) {
     auto params = Sized<tiercel_session_params>();
@@ -68,7 +59,9 @@ class MemoryApiTest : public api_test::ApiTest {
 
   // Bytes of one more session: {what it computes in, KV of the host tier}.
   std::pair<int64_t, int64_t> Needs(tiercel_model* model) {
-    const nlohmann::json plan = Planned(model);
+    auto params = Sized<tiercel_session_params>();
+    params.context = kContext;
+    const nlohmann::json plan = PlanOf(model, params);
     const nlohmann::json& tiers = plan["tiers"];
     const nlohmann::json& device = tiers["device"];
     int64_t work = tiers["host"].value("workspace", int64_t{0});
@@ -100,12 +93,26 @@ class MemoryApiTest : public api_test::ApiTest {
     return api_test::Generated(session, sampling);
   }
 
+  // Sessions for which a model drafts.
+  struct Drafts {
+    explicit Drafts(tiercel_model* draft) : model(draft) {
+      policy.draft = "small";
+      policy.draft_model = model;
+      params.context = kContext;
+      params.policy = &policy;
+    }
+    ~Drafts() { tiercel_model_free(model); }
+    Drafts(const Drafts&) = delete;
+    Drafts& operator=(const Drafts&) = delete;
+
+    tiercel_model* const model;
+    tiercel_policy policy = Sized<tiercel_policy>();
+    tiercel_session_params params = Sized<tiercel_session_params>();
+  };
+
   // {host, device}: what the session's host tier and all on its device hold.
   nlohmann::json Held(const tiercel_session* session) {
-    std::string json(1 << 16, ' ');
-    size_t size = json.size();
-    EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_), TIERCEL_OK);
-    return nlohmann::json::parse(json.c_str())["memory"];
+    return ReportOf(session)["memory"];
   }
   int64_t OnDevice(const tiercel_session* session) {
     return Held(session)["device_bytes"].get<int64_t>();
@@ -188,12 +195,7 @@ TEST_F(MemoryApiTest, WhatABlockIsDrawnFromIsPlanned) {
   tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER);
   const auto planned = [&](int32_t gamma2) {
     policy.gamma2 = gamma2;
-    std::string json(1 << 16, ' ');
-    size_t size = json.size();
-    EXPECT_EQ(tiercel_plan(header, &params, json.data(), &size, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    const auto plan = nlohmann::json::parse(json.c_str());
+    const nlohmann::json plan = PlanOf(header, params);
     return plan["tiers"]["host"]["workspace"].get<int64_t>();
   };
   const int64_t row = info.vocab * 4;
@@ -205,27 +207,15 @@ TEST_F(MemoryApiTest, WhatABlockIsDrawnFromIsPlanned) {
 
 // A model that drafts takes as much of a plan whatever other sessions may take.
 TEST_F(MemoryApiTest, OthersAreNoPartOfADraftModel) {
-  tiercel_model* draft = Open(kModel, TIERCEL_LOAD_ALL, model_);
-  auto policy = Sized<tiercel_policy>();
-  policy.draft = "small";
-  policy.draft_model = draft;
-  auto params = Sized<tiercel_session_params>();
-  params.context = kContext;
-  params.policy = &policy;
+  const Drafts drafts(Open(kModel, TIERCEL_LOAD_ALL, model_));
   const auto planned = [&] {
-    std::string json(1 << 16, ' ');
-    size_t size = json.size();
-    EXPECT_EQ(tiercel_plan(model_, &params, json.data(), &size, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    const auto plan = nlohmann::json::parse(json.c_str());
+    const nlohmann::json plan = PlanOf(model_, drafts.params);
     return plan["tiers"]["device"]["draft"].get<int64_t>();
   };
   const int64_t alone = planned();
   tiercel_session* other = Create(model_);
   EXPECT_EQ(planned(), alone);
   tiercel_session_free(other);
-  tiercel_model_free(draft);
 }
 
 // Sessions of a model compute by turns in the same memory.
@@ -245,19 +235,13 @@ TEST_F(MemoryApiTest, SessionsShareAWorkspace) {
   for (tiercel_session* session : sessions) tiercel_session_free(session);
 }
 
-// So do the models that draft for them.
+// Models that draft for them compute by turns in the same memory, too.
 TEST_F(MemoryApiTest, DraftsShareAWorkspace) {
-  tiercel_model* draft = Open(kModel, TIERCEL_LOAD_ALL, model_);
-  auto policy = Sized<tiercel_policy>();
-  policy.draft = "small";
-  policy.draft_model = draft;
-  auto params = Sized<tiercel_session_params>();
-  params.context = kContext;
-  params.policy = &policy;
+  const Drafts drafts(Open(kModel, TIERCEL_LOAD_ALL, model_));
   std::vector<tiercel_session*> sessions(3);
   std::vector<int64_t> taken;
   for (tiercel_session*& session : sessions) {
-    ASSERT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+    ASSERT_EQ(tiercel_session_create(model_, &drafts.params, &session, &error_),
               TIERCEL_OK)
         << error_.message;
     Prefill(session, 300);
@@ -268,7 +252,6 @@ TEST_F(MemoryApiTest, DraftsShareAWorkspace) {
   EXPECT_EQ(taken[2] - taken[1], taken[1] - taken[0]);
   EXPECT_LT(taken[1] - taken[0], taken[0] / 40);
   for (tiercel_session* session : sessions) tiercel_session_free(session);
-  tiercel_model_free(draft);
 }
 
 // Whoever asks while another's call is under way computes in memory of its own,

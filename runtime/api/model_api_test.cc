@@ -25,13 +25,7 @@ class ModelApiTest : public ApiTest {};
 
 // What the report says that the device holds.
 uint64_t DeviceBytes(const tiercel_session* session) {
-  auto error = Sized<tiercel_error>();
-  std::vector<char> json(1 << 16);
-  size_t size = json.size();
-  EXPECT_EQ(tiercel_report(session, json.data(), &size, &error), TIERCEL_OK)
-      << error.message;
-  return nlohmann::json::parse(json.data())["memory"]["device_bytes"]
-      .get<uint64_t>();
+  return ReportOf(session)["memory"]["device_bytes"].get<uint64_t>();
 }
 
 // What a session continues a few tokens with.

@@ -69,14 +69,6 @@ class RanksApiTest : public ApiTest {
     return ids;
   }
 
-  nlohmann::json Report(const tiercel_session* session) {
-    std::string json(1 << 16, ' ');
-    size_t size = json.size();
-    EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_), TIERCEL_OK)
-        << error_.message;
-    return nlohmann::json::parse(json.c_str());
-  }
-
   static std::vector<int32_t> Ids(int count) {
     std::vector<int32_t> ids;
     for (int i = 0; i < count; ++i) ids.push_back(5 + i * 7 % 60);
@@ -157,7 +149,7 @@ TEST_F(RanksApiTest, OneIsWhatNoneIs) {
     tiercel_session* session = Create(model);
     Prefill(session, prompt);
     EXPECT_EQ(Generate(session), expected);
-    const nlohmann::json report = Report(session);
+    const nlohmann::json report = api_test::ReportOf(session);
     ASSERT_THAT(report["ranks"], SizeIs(1));
     EXPECT_EQ(report["ranks"][0]["gathered_bytes"], 0);
     tiercel_session_free(session);
@@ -189,7 +181,7 @@ TEST_F(RanksApiTest, TextsForksAndWhatComesAfterATruncation) {
       ASSERT_EQ(tiercel_session_truncate(copy, prompt.size(), &error_),
                 TIERCEL_OK);
       EXPECT_EQ(Generate(copy), expected) << ranks << played;
-      const nlohmann::json report = Report(copy);
+      const nlohmann::json report = api_test::ReportOf(copy);
       ASSERT_THAT(report["ranks"], SizeIs(ranks));
       for (const auto& rank : report["ranks"]) {
         EXPECT_EQ(rank["gathered_bytes"] > 0, ranks > 1);
@@ -224,7 +216,7 @@ TEST_F(RanksApiTest, ASmallModelBeside) {
         << error_.message;
     for (tiercel_session* const each : {session, copy}) {
       EXPECT_EQ(Generate(each), expected) << played;
-      const nlohmann::json report = Report(each);
+      const nlohmann::json report = api_test::ReportOf(each);
       EXPECT_EQ(report["speculation"]["levels"][0]["drafter"], "small");
       EXPECT_GT(report["speculation"]["levels"][0]["accepted"], 0);
       EXPECT_GT(report["ranks"][0]["device_bytes"],

@@ -23,13 +23,7 @@ TEST_F(RatesApiTest, RatesAreMeasuredWhenAskedForAndKept) {
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   auto params = Sized<tiercel_session_params>();
   params.cache_dir = folder.c_str();
-  const auto kept = [&] {
-    size_t size = 1 << 16;
-    std::string json(size, ' ');
-    EXPECT_EQ(tiercel_cache_list(folder.c_str(), json.data(), &size, &error_),
-              TIERCEL_OK);
-    return nlohmann::json::parse(json.c_str())["files"];
-  };
+  const auto kept = [&] { return ListOf(folder)["files"]; };
   const auto predicted = [&] {
     tiercel_session* session = nullptr;
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
@@ -41,11 +35,9 @@ TEST_F(RatesApiTest, RatesAreMeasuredWhenAskedForAndKept) {
     sampling.max_tokens = 1;
     EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
               TIERCEL_OK);
-    size_t size = 1 << 16;
-    std::string json(size, ' ');
-    EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_), TIERCEL_OK);
+    const bool contains = ReportOf(session).contains("predicted");
     tiercel_session_free(session);
-    return nlohmann::json::parse(json.c_str()).contains("predicted");
+    return contains;
   };
 
   uint64_t calls = 0;
@@ -142,10 +134,7 @@ TEST_F(RatesApiTest, ASessionAndItsForkCountWithWhatIsKept) {
     ASSERT_EQ(tiercel_generate(one, &sampling, nullptr, nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
-    size_t size = 1 << 16;
-    std::string json(size, ' ');
-    ASSERT_EQ(tiercel_report(one, json.data(), &size, &error_), TIERCEL_OK);
-    const nlohmann::json report = nlohmann::json::parse(json.c_str());
+    const nlohmann::json report = ReportOf(one);
     EXPECT_TRUE(report.contains("predicted"));
     EXPECT_EQ(report["speculation"]["levels"][0]["cost_ratio"], 32);
     tiercel_session_free(one);

@@ -34,13 +34,7 @@ TEST_F(TextsApiTest, AreKeptAndOpened) {
     tiercel_session_free(session);
     return generation.cached_tokens;
   };
-  const auto texts = [&] {
-    size_t size = 1 << 16;
-    std::string json(size, ' ');
-    EXPECT_EQ(tiercel_cache_list(folder.c_str(), json.data(), &size, &error_),
-              TIERCEL_OK);
-    return nlohmann::json::parse(json.c_str())["texts"];
-  };
+  const auto texts = [&] { return ListOf(folder)["texts"]; };
   EXPECT_TRUE(texts().empty());
   EXPECT_EQ(read(), 0);
   ASSERT_EQ(texts().size(), 1);
@@ -93,11 +87,7 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
         session, ids.data(), ids.size(), progress, session, &error_);
     int layers = -1;
     if (status == TIERCEL_OK) {
-      size_t size = 1 << 16;
-      std::string json(size, ' ');
-      EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_),
-                TIERCEL_OK);
-      layers = nlohmann::json::parse(json.c_str())["resumed"]["layers"];
+      layers = ReportOf(session)["resumed"]["layers"];
       EXPECT_EQ(tiercel_session_resumed(session), layers);
     }
     tiercel_session_free(session);
@@ -109,11 +99,7 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
   };
   EXPECT_EQ(read(0, in_second_layer), -1);
   EXPECT_STREQ(error_.code, "cancelled");
-  size_t size = 1 << 16;
-  std::string json(size, ' ');
-  EXPECT_EQ(tiercel_cache_list(folder.c_str(), json.data(), &size, &error_),
-            TIERCEL_OK);
-  const auto texts = nlohmann::json::parse(json.c_str())["texts"];
+  const nlohmann::json texts = ListOf(folder)["texts"];
   ASSERT_EQ(texts.size(), 1);
   EXPECT_FALSE(texts[0].contains("model"));
   EXPECT_EQ(read(0, in_second_layer), -1);
