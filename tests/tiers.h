@@ -148,6 +148,19 @@ inline Tiered MakeTiered(const Model& like, const Session::Options& options,
   return made;
 }
 
+// On a device of the least bytes for one session, beside a host tier that has
+// room for its KV and no more.
+inline std::unique_ptr<Model> WithRoomForOne(const Model& like,
+                                             const Session::Options& options) {
+  Model::Options with = like.options;
+  with.machine.simulation = {
+      {.device_bytes = BytesFor(like, options, Budget::kLeast),
+       .link_bytes_per_s = kFast}};
+  with.machine.host_memory_bytes =
+      MakeTiered(like, options, Budget::kLeast).session->plan().host_kv;
+  return OpenModel(with);
+}
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_TESTS_TIERS_H_

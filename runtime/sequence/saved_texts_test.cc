@@ -459,13 +459,7 @@ TEST_F(SavedTextsTest, ATextThatIsWrittenMakesRoom) {
   SlowDisk disk(std::chrono::milliseconds(10));
   disk.at_once = 20'000;
   const Session::Options options = WithTexts({}, disk);
-  Model::Options with = model_->options;
-  with.machine.simulation = {
-      {.device_bytes = BytesFor(*model_, options, Budget::kLeast),
-       .link_bytes_per_s = kFast}};
-  with.machine.host_memory_bytes =
-      MakeTiered(*model_, options, Budget::kLeast).session->plan().host_kv;
-  const auto model = OpenModel(with);
+  const auto model = WithRoomForOne(*model_, options);
   const auto session = MakeSession(*model, options);
   ASSERT_EQ(session->plan().shape.disk_pages, 0);
   Read(*session, First(1500));

@@ -277,13 +277,7 @@ TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
 // for another prompt.
 TEST_F(UnfinishedPromptTest, WhatIsKeptMakesRoomForAnother) {
   const Session::Options options = WithTexts();
-  Model::Options with = model_->options;
-  with.machine.simulation = {
-      {.device_bytes = BytesFor(*model_, options, Budget::kLeast),
-       .link_bytes_per_s = kFast}};
-  with.machine.host_memory_bytes =
-      MakeTiered(*model_, options, Budget::kLeast).session->plan().host_kv;
-  const auto model = OpenModel(with);
+  const auto model = WithRoomForOne(*model_, options);
   const auto session = MakeSession(*model, options);
   Stop(*session, First(kPrompt), 3);
   Ids other = First(kPrompt);
