@@ -11,11 +11,9 @@ namespace tiercel {
 // fast body has to equal bit for bit (on ISAs whose Fma rounds once), and for
 // kernels.
 
-// simd.h's Exp.
-constexpr float ExpLane(float x) {
-  const float clamped = x < -87.0f ? -87.0f : x;
-  const float n = std::nearbyint(clamped * 1.44269504f);
-  float r = std::fma(n, -0.693359375f, clamped);
+// Returns e^x / 2^n, where x is near n ln 2.
+constexpr float ExpWithout(float n, float x) {
+  float r = std::fma(n, -0.693359375f, x);
   r = std::fma(n, 2.12194440e-4f, r);
   float p = 0.00138145697f;
   p = std::fma(p, r, 0.00836873055f);
@@ -23,7 +21,14 @@ constexpr float ExpLane(float x) {
   p = std::fma(p, r, 0.166665211f);
   p = std::fma(p, r, 0.49999994f);
   p = std::fma(p, r, 1.0f);
-  p = std::fma(p, r, 1.0f);
+  return std::fma(p, r, 1.0f);
+}
+
+// simd.h's Exp.
+constexpr float ExpLane(float x) {
+  const float clamped = x < -87.0f ? -87.0f : x;
+  const float n = std::nearbyint(clamped * 1.44269504f);
+  const float p = ExpWithout(n, clamped);
   return std::isnan(p) ? p : std::ldexp(p, static_cast<int>(n));
 }
 
@@ -34,15 +39,7 @@ constexpr float ExpLaneOfNegative(float x) {
   const float clamped = x < -87.0f ? -87.0f : x;
   const float rounded = clamped * 1.44269504f + kRound;
   const float n = rounded - kRound;
-  float r = std::fma(n, -0.693359375f, clamped);
-  r = std::fma(n, 2.12194440e-4f, r);
-  float p = 0.00138145697f;
-  p = std::fma(p, r, 0.00836873055f);
-  p = std::fma(p, r, 0.041668389f);
-  p = std::fma(p, r, 0.166665211f);
-  p = std::fma(p, r, 0.49999994f);
-  p = std::fma(p, r, 1.0f);
-  p = std::fma(p, r, 1.0f);
+  const float p = ExpWithout(n, clamped);
   // 2^n; of NaN it is some number.
   return p *
          std::bit_cast<float>((std::bit_cast<uint32_t>(rounded) + 127u) << 23);
