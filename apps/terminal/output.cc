@@ -12,6 +12,17 @@
 #include "apps/terminal/signals.h"
 
 namespace tiercel::cli {
+namespace {
+
+// A whole text as a terminal so many columns wide shows it.
+std::string Wrapped(std::string_view text, int columns) {
+  WordWrap wrap;
+  std::string lines = wrap.Push(Printable(text), columns);
+  lines += wrap.Finish(columns);
+  return lines;
+}
+
+}  // namespace
 
 absl::Status WriteAll(int fd, std::string_view text, std::string_view name) {
   if (fd == STDOUT_FILENO && !text.empty()) NoteOutput();
@@ -57,11 +68,7 @@ void WriteNote(std::string_view text) {
     WriteAll(STDERR_FILENO, Printable(text), "to stderr").IgnoreError();
     return;
   }
-  WordWrap wrap;
-  const int columns = NoteColumns();
-  std::string lines = wrap.Push(Printable(text), columns);
-  lines += wrap.Finish(columns);
-  WriteOnTerminal(STDERR_FILENO, lines).IgnoreError();
+  WriteOnTerminal(STDERR_FILENO, Wrapped(text, NoteColumns())).IgnoreError();
 }
 
 void WriteWarnings(const std::vector<std::string>& warnings) {
@@ -80,9 +87,8 @@ absl::Status ProseWriter::Finish() {
 }
 
 absl::Status WriteProse(std::string_view text) {
-  ProseWriter prose;
-  const absl::Status written = prose.Write(text);
-  return written.ok() ? prose.Finish() : written;
+  return OutIsTerminal() ? WriteOut(Wrapped(text, OutColumns()))
+                         : WriteOut(text);
 }
 
 }  // namespace tiercel::cli

@@ -48,7 +48,8 @@ class ProseWriter {
  private:
   WordWrap wrap_;
 };
-absl::Status WriteProse(std::string_view text);  // a whole one
+// Likewise, of a whole text.
+absl::Status WriteProse(std::string_view text);
 
 // Writes all of `text`, in parts if need be. Errors: kIo; ReaderGone;
 // Interrupted where a signal came and nobody reads.
