@@ -523,7 +523,7 @@ class GoingOnTest(BookCase):
         parts = self.kept()
         before = os.stat(self.file()).st_ino
         first.send_signal(signal.SIGCONT)
-        # What it adds first is added to what the other has made.
+        # Its first part is added to those that the other has made.
         while os.stat(self.file()).st_ino == before:
             self.assertLess(time.monotonic(), deadline)
         self.assertEqual(self.kept(), parts)

@@ -123,7 +123,7 @@ TEST_F(ArgsTest, HelpFitsAScreen) {
   }
 }
 
-// As one line, as long as it may be.
+// The page as one line, however long.
 std::string Unwrapped(const std::string& page) {
   return absl::StrJoin(
       absl::StrSplit(page, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");

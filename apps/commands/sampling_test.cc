@@ -112,7 +112,7 @@ TEST(PromiseOfTest, OnlyWhatIsCoupledOrGreedyIsTheText) {
   EXPECT_EQ(PromiseOf(from), Promise::kNone);
 }
 
-// The same context, tokens drawn alike, and nobody who drafts.
+// A baseline has the same context and draws alike, and no model drafts.
 TEST(BaselineOfTest, NobodyDrafts) {
   Options options;
   options.sampling.draft = "small";

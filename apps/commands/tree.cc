@@ -471,7 +471,7 @@ void Tree::EndPart() {
 
 void Tree::Put(const reader::Writing& writing, Node* node) {
   node->writing = writing;
-  // Of texts that have to be shorter it was said when they were.
+  // That texts have to be shorter was said when they were made so.
   const auto most = static_cast<size_t>(options_.sampling.max_tokens);
   if (writing.cut && most == summary_.answer) ++summary_.cut;
 }

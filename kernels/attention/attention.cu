@@ -56,7 +56,7 @@ struct ComputePages {
   static constexpr int kStages = kQueries == 1 ? 3 : 2;
   using Ring = KvRing<kStages, kStageBytes>;
 
-  // What a query's pages so far say, and the page's part in it.
+  // The state of a query's fold: all pages so far, and this page's part.
   struct Folded {
     float max;
     float sum;         // zero: nothing is seen

@@ -55,7 +55,7 @@ struct FoldWave {
     w.running_sum[query] = sum;
   }
 
-  // What a page is in the fold of a query.
+  // A page as the fold of a query sees it.
   struct Page {
     float sum;  // zero: nothing is seen
     float max;

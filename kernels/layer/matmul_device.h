@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_LAYER_MATMUL_DEVICE_H_
 #define TIERCEL_KERNELS_LAYER_MATMUL_DEVICE_H_
 
-// What the kernels of products agree on.
+// Pieces that all kernels of products share.
 
 #include <string.h>
 

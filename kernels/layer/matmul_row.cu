@@ -46,7 +46,7 @@ struct MultiplyFloatRow {
     Array<Stage, kStages> stages;
   };
 
-  // What a lane takes for some links, in registers.
+  // The operands of some links of a lane, in registers.
   struct Links {
     static constexpr int kLength = 2 * kPacket;
     Packet<uint32_t> weights[2];
@@ -184,7 +184,7 @@ struct MultiplyFloatRow {
     }
   }
 
-  // What does not fill a stage.
+  // Adds the products behind the last stage that is full.
   TIERCEL_DEVICE float AddRest(const MatmulTarget& target, int64_t column,
                                int64_t begin, float acc) const {
     const auto* const weights =
@@ -239,9 +239,9 @@ struct MultiplyPanelRow {
     Array<float, kPanelRows> sums;
   };
 
-  // What a lane has of four blocks. All columns of the matrix unit are the row
-  // of x, so lanes 4 g to 4 g + 3 get the same sums; of them lane 4 g + i goes
-  // on with block i.
+  // A lane's part of four blocks. All columns of the matrix unit are the row of
+  // x, so lanes 4 g to 4 g + 3 get the same sums; of them lane 4 g + i goes on
+  // with block i.
   struct Quad {
     Packet<uint32_t> codes[W::kQuadPackets];
     Packet<uint32_t> x[2];
@@ -317,7 +317,7 @@ struct MultiplyPanelRow {
                 &own[in_quad / 2].sums[in_quad % 2][0])};
   }
 
-  // What the warp's next unit is made of.
+  // Returns where the warp's next unit is read from.
   static TIERCEL_DEVICE From NextOf(const From& from) {
     constexpr int kFragments = kWarps * kUnit / 2 * sizeof(Q8Fragments) / 4;
     return {from.codes + kWarps * kUnit * W::kCodeWords,

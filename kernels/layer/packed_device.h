@@ -73,8 +73,8 @@ struct PackedBlocks {
     return WordOf(from[i % 2], high, i);
   }
 
-  // Of a quad of blocks a lane has packets, each 512 bytes after the one
-  // before: the words of block i of the four.
+  // Puts the words of block i of four. A lane has the four blocks as packets,
+  // each 512 bytes after the one before.
   static constexpr int kQuadPackets = kCodeWords / 32;
   static TIERCEL_DEVICE void WordsOf(
       const Packet<uint32_t> (&packets)[kQuadPackets], int i,

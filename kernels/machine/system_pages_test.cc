@@ -20,8 +20,8 @@ int64_t ProcessPages() {
                                                                         : -1;
 }
 
-// As much is mapped as was asked for, also where it begins at a huge page, and
-// nothing when it has been given back.
+// The system maps exactly the bytes that are asked for, also where they begin
+// at a huge page, and none once they are given back.
 TEST(SystemPagesTest, ExactlyThatIsTakenAndGivenBack) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   (void)ProcessPages();  // what the first call takes stays

@@ -121,7 +121,7 @@ inline std::vector<Backend> Backends() {
   return backends;
 }
 
-// Those of FastBackends that have a queue of their own.
+// The backends of FastBackends that have a queue of their own.
 inline std::vector<Backend> Gpus() {
   std::vector<Backend> backends = FastBackends();
   std::erase_if(backends, [](const Backend& backend) {

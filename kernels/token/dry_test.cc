@@ -134,7 +134,8 @@ TEST(DryTest, LongRepetitionsCostAFiniteAmount) {
   EXPECT_EQ(DryPenalties(params, text).at(3), 100);
 }
 
-// The same to the bit as llama.cpp's own sampler (tests/golden/make_dry.py).
+// Penalties are to the bit those of llama.cpp's own sampler
+// (tests/golden/make_dry.py).
 TEST(DryTest, AgreesWithLlamaCpp) {
   std::ifstream golden("tests/golden/dry.txt");
   const auto read = [&golden] {

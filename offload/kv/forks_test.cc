@@ -207,7 +207,7 @@ TEST(ForksTest, AResumedPromptTakesTheBuffers) {
   Step(*fork, forked, 1);
 }
 
-// Whatever failed, its sequence is no longer at work: a fork has all that it
+// A sequence whose call failed is no longer at work: its fork has all that it
 // needs.
 TEST(ForksTest, WhoFailedIsNotAtWork) {
   for (int64_t fail_at = 0;; ++fail_at) {
