@@ -12,6 +12,7 @@
 #include "apps/commands/command.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -34,11 +35,10 @@ absl::Status Run(const Options& options) {
 absl::Status ParseAndRun(const std::vector<std::string>& args) {
   // The library throws nothing; what the standard library throws ends here.
   try {
-    absl::StatusOr<CommandLine> line = ParseArgs(args);
-    if (!line.ok()) return line.status();
-    if (!line->print.empty()) return WriteOut(line->print);
-    WriteWarnings(line->options.warnings);
-    return Run(line->options);
+    ASSIGN_OR_RETURN(CommandLine line, ParseArgs(args));
+    if (!line.print.empty()) return WriteOut(line.print);
+    WriteWarnings(line.options.warnings);
+    return Run(line.options);
   } catch (const std::bad_alloc&) {
     return Error(Exit::kMemory, "out_of_memory", "out of memory");
   } catch (const std::exception& exception) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "drafts/verdict.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -44,20 +45,15 @@ absl::StatusOr<VerifiedBlock> VerifyRound(const std::vector<int32_t>& tokens,
                                           Target& target) {
   DraftBlock draft;
   if (most > 0) {
-    absl::StatusOr<DraftBlock> drafted = drafter->Draft(tokens, most, key);
-    if (!drafted.ok()) return drafted.status();
-    draft = *std::move(drafted);
+    ASSIGN_OR_RETURN(draft, drafter->Draft(tokens, most, key));
   }
-  absl::StatusOr<std::vector<Law>> laws = target.Laws(draft.tokens);
-  if (!laws.ok()) return laws.status();
+  ASSIGN_OR_RETURN(std::vector<Law> laws, target.Laws(draft.tokens));
   Noise noise(mode, key);
   const Verdict verdict =
       mode == VerifyMode::kCoupled
-          ? JudgeCoupled(draft.tokens, *laws, noise)
-          : JudgeResidual(draft.tokens, draft.laws, *laws, noise);
-  if (absl::Status s = target.Keep(verdict.accepted, verdict.next); !s.ok()) {
-    return s;
-  }
+          ? JudgeCoupled(draft.tokens, laws, noise)
+          : JudgeResidual(draft.tokens, draft.laws, laws, noise);
+  RETURN_IF_ERROR(target.Keep(verdict.accepted, verdict.next));
 
   VerifiedBlock block;
   block.drafted = draft.tokens.size();
@@ -65,7 +61,7 @@ absl::StatusOr<VerifiedBlock> VerifyRound(const std::vector<int32_t>& tokens,
   block.tokens = std::move(draft.tokens);
   block.tokens.resize(verdict.accepted);
   block.tokens.push_back(verdict.next);
-  block.laws = *std::move(laws);
+  block.laws = std::move(laws);
   block.laws.resize(block.tokens.size());
   return block;
 }

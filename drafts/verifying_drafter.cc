@@ -4,11 +4,13 @@
 #include <iterator>
 #include <utility>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 
 absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
     const std::vector<int32_t>& tokens, int64_t most, const DrawKey& key) {
-  if (absl::Status s = target_.Begin(tokens); !s.ok()) return s;
+  RETURN_IF_ERROR(target_.Begin(tokens));
   std::vector<int32_t> sequence = tokens;
   DraftBlock block;
   while (std::ssize(block.tokens) < most) {
@@ -19,17 +21,17 @@ absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
         options_.inner == nullptr
             ? 0
             : std::min(options_.gamma1.Next(), most - size - 1);
-    absl::StatusOr<VerifiedBlock> round =
+    ASSIGN_OR_RETURN(
+        VerifiedBlock round,
         VerifyRound(sequence, inner_most, options_.mode,
-                    key.Within(key.start + size), options_.inner, target_);
-    if (!round.ok()) return round.status();
-    inner_level_.Count(round->drafted, round->accepted);
-    options_.gamma1.Count(static_cast<int64_t>(round->drafted),
-                          static_cast<int64_t>(round->accepted));
-    sequence.insert(sequence.end(), round->tokens.begin(), round->tokens.end());
-    block.tokens.insert(block.tokens.end(), round->tokens.begin(),
-                        round->tokens.end());
-    std::move(round->laws.begin(), round->laws.end(),
+                    key.Within(key.start + size), options_.inner, target_));
+    inner_level_.Count(round.drafted, round.accepted);
+    options_.gamma1.Count(static_cast<int64_t>(round.drafted),
+                          static_cast<int64_t>(round.accepted));
+    sequence.insert(sequence.end(), round.tokens.begin(), round.tokens.end());
+    block.tokens.insert(block.tokens.end(), round.tokens.begin(),
+                        round.tokens.end());
+    std::move(round.laws.begin(), round.laws.end(),
               std::back_inserter(block.laws));
   }
   return block;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Includes never point right (README, "The tree"):
 #   kernels < offload < models < drafts < runtime < bench, tests
-# apps see include/ alone; include/ and apps/document include nothing of ours
-# but themselves. Inside a folder the rooms of its README are in order, too.
+# apps see include/ and lib/ alone; lib/ sees itself, include/ and apps/document
+# nothing of ours but lib/. Inside a folder the rooms of its README are in order.
 #
 #   layering_test.sh SOURCE_DIR
 set -euo pipefail
@@ -12,6 +12,7 @@ cd "$1"
 readonly LAYERS=(kernels offload models drafts runtime)
 # The rooms of a folder: each may include those before it.
 readonly ROOMS=(
+  'lib status'
   'kernels base number simd machine device layer kv attention token'
   'offload tier disk move ranks kv texts view plan'
   'models format tokenizer chat decoder'
@@ -78,7 +79,8 @@ if [[ -n $threads ]]; then
   echo "$threads"
   failed=1
 fi
-forbid include with_tests "${LAYERS[@]}" apps bench tests include
+forbid lib with_tests "${LAYERS[@]}" include apps bench tests
+forbid include with_tests lib "${LAYERS[@]}" apps bench tests include
 forbid apps with_tests "${LAYERS[@]}" bench tests
 forbid apps/document with_tests include
 
@@ -86,7 +88,7 @@ forbid apps/document with_tests include
 if [[ -z ${LAYERING_SELF_TEST:-} ]]; then
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
-  for folder in "${LAYERS[@]}" include apps bench tests; do
+  for folder in lib "${LAYERS[@]}" include apps bench tests; do
     mkdir -p "$scratch/$folder"
   done
   for line in "${ROOMS[@]}"; do
@@ -99,6 +101,7 @@ if [[ -z ${LAYERING_SELF_TEST:-} ]]; then
     failed=1
   }
   for wrong in 'models/wrong.h runtime/sequence/session.h' \
+    'lib/status/wrong.h kernels/base/error.h' \
     'runtime/pass/wrong.cc runtime/api/boundary.h'; do
     echo "#include \"${wrong#* }\"" >"$scratch/${wrong% *}"
     if let_pass; then

@@ -13,6 +13,7 @@
 #include "apps/cli/help.h"
 #include "apps/cli/suggestion.h"
 #include "include/tiercel.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -101,9 +102,7 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
   if (args[0] == "help" && args.size() > 1 && !AsksForHelp(args[1])) {
     if (args[1][0] == '-') return CheckAlone(args, 1);
     const bool says_which = args.size() > 2 && AsksForHelp(args[2]);
-    if (absl::Status s = CheckAlone(args, says_which ? 3 : 2); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckAlone(args, says_which ? 3 : 2));
     return ParseArgs({args[1], says_which ? args[2] : "--help"});
   }
   const bool version =
@@ -114,8 +113,8 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
     return line;
   }
   if (version) {
-    if (absl::Status s = CheckAlone(args, 1); !s.ok()) return s;
-    if (absl::Status s = CheckEnvironment(); !s.ok()) return s;
+    RETURN_IF_ERROR(CheckAlone(args, 1));
+    RETURN_IF_ERROR(CheckEnvironment());
     line.print = absl::StrCat("tiercel ", tiercel_version(), "\n");
     return line;
   }
@@ -126,9 +125,7 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
   line.options.command = command->name;
   FlagSet flags(command->name, command->description);
   command->add_flags(flags, &line.options);
-  if (absl::Status s = flags.Parse({args.begin() + 1, args.end()}); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(flags.Parse({args.begin() + 1, args.end()}));
   if (flags.help_wanted() != FlagSet::HelpWanted::kNone) {
     line.print =
         flags.help_wanted() == FlagSet::HelpWanted::kAll
@@ -136,10 +133,10 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
             : flags.ShortHelp(command->usual_flags, command->examples.front());
     return line;
   }
-  if (absl::Status s = CheckTogether(&line.options); !s.ok()) return s;
-  if (absl::Status s = CheckEnvironment(); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckTogether(&line.options));
+  RETURN_IF_ERROR(CheckEnvironment());
   if (line.options.command == "cache") return line;
-  if (absl::Status s = ChooseModel(&line.options.model); !s.ok()) return s;
+  RETURN_IF_ERROR(ChooseModel(&line.options.model));
   return line;
 }
 

@@ -13,6 +13,7 @@
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
 #include "include/tiercel.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 
@@ -290,7 +291,7 @@ absl::Status CheckBench(Options* options) {
   if (bench.fill && options->sampling.policy == "speed") {
     return UsageError("--fill: not for --policy speed, in this version");
   }
-  if (absl::Status s = CheckLaw(bench, options->sampling); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckLaw(bench, options->sampling));
   if (!options->sampling.HasPolicy()) return absl::OkStatus();
   if (options->sampling.HasDrafts() && Sources(*options) == 0 && !bench.fill) {
     return UsageError(
@@ -320,16 +321,14 @@ absl::Status CheckTogether(Options* options) {
   if (sampling.seeds.has_value() && sampling.seed.has_value()) {
     return UsageError("--seeds and --seed exclude each other");
   }
-  if (absl::Status s = CheckDrafts(*options); !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = CheckRope(options->model); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckDrafts(*options));
+  RETURN_IF_ERROR(CheckRope(options->model));
   WarnOfCuts(options);
   ReplaceDefaultPenalties(&options->sampling);
-  if (absl::Status s = CheckPenalties(sampling); !s.ok()) return s;
-  if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckPenalties(sampling));
+  RETURN_IF_ERROR(CheckTexts(*options));
   if (options->command == "bench") return CheckBench(options);
-  if (absl::Status s = CheckBook(*options); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckBook(*options));
   if (options->command == "eval" && sampling.HasPolicy() &&
       options->eval.rows_per_step > 1) {
     return UsageError(absl::StrCat("-ub,--ubatch-size: got ",

@@ -14,6 +14,7 @@
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
 #include "apps/cli/suggestion.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -449,7 +450,7 @@ std::string FlagSet::Help(const std::vector<std::string>& examples) const {
 
 absl::Status FlagSet::Parse(const std::vector<std::string>& args) {
   std::vector<std::string> normalized;
-  if (absl::Status s = Normalize(args, &normalized); !s.ok()) return s;
+  RETURN_IF_ERROR(Normalize(args, &normalized));
   if (help_wanted_ != HelpWanted::kNone) return absl::OkStatus();
   std::reverse(normalized.begin(), normalized.end());  // as CLI11 wants them
   try {

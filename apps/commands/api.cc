@@ -4,6 +4,7 @@
 
 #include "apps/cli/error.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -53,10 +54,9 @@ absl::StatusOr<Buffer> FillBuffer(size_t guess, Fill fill) {
 
 template <typename Fill>
 absl::StatusOr<Json> FillJson(Fill fill) {
-  absl::StatusOr<std::string> text = FillBuffer<std::string>(1 << 16, fill);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(std::string text, FillBuffer<std::string>(1 << 16, fill));
   // Its size counts the NUL.
-  Json json = Json::parse(text->c_str(), nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(text.c_str(), nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) {
     return Error(Exit::kFailed, "internal", "the library returned bad JSON");
   }

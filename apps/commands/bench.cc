@@ -30,6 +30,7 @@
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -128,8 +129,7 @@ double KvBytesPerPosition(const Json& described,
 
 absl::StatusOr<BenchContext> Describe(const Options& options,
                                       const Model& model) {
-  absl::StatusOr<Json> described = model.Describe();
-  if (!described.ok()) return described.status();
+  ASSIGN_OR_RETURN(Json described, model.Describe());
   // All ranks share this machine, so all of their threads count.
   const auto threads =
       static_cast<int32_t>(model.info().threads * model.info().ranks);
@@ -143,7 +143,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
 
   BenchContext context;
   std::map<std::string, int64_t> bytes_of_type;
-  for (const Json& tensor : described->at("tensors")) {
+  for (const Json& tensor : described.at("tensors")) {
     const auto bytes = tensor.at("bytes").get<int64_t>();
     bytes_of_type[tensor.at("type").get<std::string>()] += bytes;
     context.model_bytes += bytes;
@@ -151,12 +151,12 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   const auto main_type = std::max_element(
       bytes_of_type.begin(), bytes_of_type.end(),
       [](const auto& a, const auto& b) { return a.second < b.second; });
-  context.model = described->at("architecture").get<std::string>();
+  context.model = described.at("architecture").get<std::string>();
   if (main_type != bytes_of_type.end()) {
     absl::StrAppend(&context.model, " ", main_type->first);
   }
   context.model_file = options.model.path;
-  context.parameters = described->at("parameters").get<int64_t>();
+  context.parameters = described.at("parameters").get<int64_t>();
   context.threads = threads;
   context.backend =
       options.model.device == "auto" ? "cpu" : options.model.device;
@@ -172,7 +172,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.weight_bytes_per_token =
       static_cast<double>(model.info().bytes_per_token);
   context.kv_bytes_per_position =
-      KvBytesPerPosition(*described, options.session);
+      KvBytesPerPosition(described, options.session);
   context.build = tiercel_version();
   context.date = UtcNow();
   context.machine = *std::move(machine);
@@ -276,26 +276,26 @@ class Bencher {
 
   absl::Status Run(absl::FunctionRef<absl::Status(Tested)> on_tested) {
     for (int64_t depth : options_.bench.depths) {
-      if (absl::Status s = Rewind(0); !s.ok()) return s;
-      if (absl::Status s = ReadDepth(depth); !s.ok()) return s;
+      RETURN_IF_ERROR(Rewind(0));
+      RETURN_IF_ERROR(ReadDepth(depth));
       for (int64_t n : options_.bench.prompts) {
         if (n == 0) continue;
         Tested tested;
         tested.row.n_prompt = n;
         tested.row.n_depth = depth;
-        if (absl::Status s = Measure(&tested.row); !s.ok()) return s;
-        if (absl::Status s = AddReport(&tested); !s.ok()) return s;
-        if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
+        RETURN_IF_ERROR(Measure(&tested.row));
+        RETURN_IF_ERROR(AddReport(&tested));
+        RETURN_IF_ERROR(on_tested(std::move(tested)));
       }
       for (int64_t n : options_.bench.generations) {
         if (n == 0) continue;
         Tested tested;
         tested.row.n_gen = n;
         tested.row.n_depth = depth;
-        if (absl::Status s = Measure(&tested.row); !s.ok()) return s;
-        if (absl::Status s = AddReport(&tested); !s.ok()) return s;
+        RETURN_IF_ERROR(Measure(&tested.row));
+        RETURN_IF_ERROR(AddReport(&tested));
         if (!Generates(options_)) AddBytes(context_, &tested.row);
-        if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
+        RETURN_IF_ERROR(on_tested(std::move(tested)));
       }
     }
     return absl::OkStatus();
@@ -333,18 +333,17 @@ class Bencher {
 
   // Adds what the last repetition reports: all report the same.
   absl::Status AddReport(Tested* tested) {
-    absl::StatusOr<Json> report = session_.Report();
-    if (!report.ok()) return report.status();
+    ASSIGN_OR_RETURN(Json report, session_.Report());
     BenchRow& row = tested->row;
-    row.device_bytes = report->at("memory").at("device_bytes").get<int64_t>();
-    row.warnings = report->at("warnings").get<std::vector<std::string>>();
+    row.device_bytes = report.at("memory").at("device_bytes").get<int64_t>();
+    row.warnings = report.at("warnings").get<std::vector<std::string>>();
     if (row.n_gen == 0 || !Generates(options_)) return absl::OkStatus();
-    const Json& speculation = report->at("speculation");
+    const Json& speculation = report.at("speculation");
     row.levels = speculation.at("levels");
     if (speculation.at("sweeps").get<int64_t>() > 0) {
       row.tokens_per_sweep = speculation.at("tokens_per_sweep").get<double>();
     }
-    tested->report = *std::move(report);
+    tested->report = std::move(report);
     return absl::OkStatus();
   }
 
@@ -365,9 +364,7 @@ class Bencher {
     once.seconds = whole.Lap();
     if (!status.ok()) return status;
     if (ids.empty()) {
-      absl::StatusOr<std::vector<double>> seconds = session_.TokenSeconds();
-      if (!seconds.ok()) return seconds.status();
-      once.token_seconds = *std::move(seconds);
+      ASSIGN_OR_RETURN(once.token_seconds, session_.TokenSeconds());
       once.generated = true;
     }
     return once;
@@ -382,10 +379,9 @@ class Bencher {
     const int64_t first = options_.bench.warms_up ? -1 : 0;
     for (int64_t i = first; i < repetitions; ++i) {
       progress.Show(i - first, repetitions - first);
-      const absl::StatusOr<Repetition> once = Once(*row, ids);
-      if (!once.ok()) return once.status();
-      if (absl::Status s = Rewind(row->n_depth); !s.ok()) return s;
-      if (i >= 0) AddRepetition(*once, row);
+      ASSIGN_OR_RETURN(const Repetition once, Once(*row, ids));
+      RETURN_IF_ERROR(Rewind(row->n_depth));
+      if (i >= 0) AddRepetition(once, row);
     }
     return absl::OkStatus();
   }
@@ -401,13 +397,12 @@ class Bencher {
 absl::Status RunTests(const Options& options, const Model& model,
                       const Ids& ids, const BenchContext& context,
                       absl::FunctionRef<absl::Status(Tested)> on_tested) {
-  const absl::StatusOr<std::optional<Model>> draft =
-      OpenDraftModel(options, model);
-  if (!draft.ok()) return draft.status();
-  absl::StatusOr<Session> session = OpenSession(
-      options, model, *draft, static_cast<size_t>(options.session.context));
-  if (!session.ok()) return session.status();
-  return Bencher(options, ids, context, *std::move(session)).Run(on_tested);
+  ASSIGN_OR_RETURN(const std::optional<Model> draft,
+                   OpenDraftModel(options, model));
+  ASSIGN_OR_RETURN(Session session,
+                   OpenSession(options, model, draft,
+                               static_cast<size_t>(options.session.context)));
+  return Bencher(options, ids, context, std::move(session)).Run(on_tested);
 }
 
 // Does what was `generated` again as its baseline, and writes the rows
@@ -445,14 +440,9 @@ absl::Status WriteTests(const Options& options, const Model& model,
       generated.push_back(std::move(tested));
       return absl::OkStatus();
     };
-    if (absl::Status s = RunTests(here, model, ids, context, write); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = WriteCompared(here, model, ids, context,
-                                       std::move(generated), writer);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(RunTests(here, model, ids, context, write));
+    RETURN_IF_ERROR(
+        WriteCompared(here, model, ids, context, std::move(generated), writer));
   }
   return absl::OkStatus();
 }
@@ -464,22 +454,14 @@ absl::Status WriteAllTests(const Options& options, BenchContext* context,
     Options run = options;
     run.model.threads = static_cast<int32_t>(threads);
     run.session.context = Context(options);
-    absl::StatusOr<Model> model = OpenModel(run, TIERCEL_LOAD_HEADER);
-    if (!model.ok()) return model.status();
-    if (absl::Status s = CheckContext(run, *model); !s.ok()) return s;
-    absl::StatusOr<Ids> ids = ContextIds(run, *model);
-    if (!ids.ok()) return ids.status();
-    if (absl::Status s = LoadModel(run, &*model); !s.ok()) return s;
-    if (absl::Status s =
-            MeasureRates(run, *model, /*job_s=*/nullptr, kOnStderrAlone);
-        !s.ok()) {
-      return s;
-    }
-    absl::StatusOr<BenchContext> described = Describe(run, *model);
-    if (!described.ok()) return described.status();
-    *context = *std::move(described);
-    absl::Status s = WriteTests(run, *model, *ids, *context, writer);
-    if (!s.ok()) return s;
+    ASSIGN_OR_RETURN(Model model, OpenModel(run, TIERCEL_LOAD_HEADER));
+    RETURN_IF_ERROR(CheckContext(run, model));
+    ASSIGN_OR_RETURN(Ids ids, ContextIds(run, model));
+    RETURN_IF_ERROR(LoadModel(run, &model));
+    RETURN_IF_ERROR(
+        MeasureRates(run, model, /*job_s=*/nullptr, kOnStderrAlone));
+    ASSIGN_OR_RETURN(*context, Describe(run, model));
+    RETURN_IF_ERROR(WriteTests(run, model, ids, *context, writer));
   }
   return absl::OkStatus();
 }

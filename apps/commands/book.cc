@@ -25,6 +25,7 @@
 #include "apps/terminal/output.h"
 #include "apps/terminal/printable.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -51,13 +52,12 @@ absl::StatusOr<Document> Read(const std::string& path) {
   if (!is_stdin && !IsStream(path)) {
     return DocumentIn(document::ReadDocument(path));
   }
-  absl::StatusOr<std::string> bytes = ReadInput(path);
-  if (!bytes.ok()) return bytes.status();
-  if (is_stdin && bytes->empty()) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadInput(path));
+  if (is_stdin && bytes.empty()) {
     return Error(Exit::kInput, "empty_document", "standard input is empty");
   }
-  return DocumentIn(document::ReadDocumentBytes(is_stdin ? "stdin" : path,
-                                                *std::move(bytes)));
+  return DocumentIn(
+      document::ReadDocumentBytes(is_stdin ? "stdin" : path, std::move(bytes)));
 }
 
 // "Loomings  1,234 tokens  page 12", under its label and in its place.
@@ -106,7 +106,7 @@ absl::Status CheckNotRead(const Options& options) {
 // Whether notes can be written, so that it is known before the work. A pipe is
 // not opened: who reads it would take that for all.
 absl::Status CheckOutput(const Options& options) {
-  if (absl::Status s = CheckNotRead(options); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckNotRead(options));
   const std::string& path = options.book.output;
   struct stat info;
   if (path.empty() || (stat(path.c_str(), &info) == 0 &&
@@ -134,10 +134,7 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
   const BookOptions& wanted = options.book;
   std::optional<reader::ChapterChoice> chapters;
   if (!wanted.chapters.empty()) {
-    absl::StatusOr<reader::ChapterChoice> choice =
-        ChapterChoiceOf(wanted.chapters);
-    if (!choice.ok()) return choice.status();
-    chapters = *std::move(choice);
+    ASSIGN_OR_RETURN(chapters, ChapterChoiceOf(wanted.chapters));
   }
   std::optional<reader::PageChoice> pages;
   if (!wanted.pages.empty()) {
@@ -147,7 +144,7 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
                                      "', need numbers as 10-40, xii or A-3"));
     }
   }
-  if (absl::Status s = CheckOutput(options); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckOutput(options));
   absl::StatusOr<Document> book = Read(options.document);
   if (!book.ok()) return book;
   WriteWarnings(book->warnings);
@@ -172,10 +169,9 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
 
 absl::StatusOr<Document> ChooseChapters(const Document& book,
                                         const std::string& chapters) {
-  const absl::StatusOr<reader::ChapterChoice> choice =
-      ChapterChoiceOf(chapters);
-  if (!choice.ok()) return choice.status();
-  return DocumentIn(reader::SelectChapters(book, *choice));
+  ASSIGN_OR_RETURN(const reader::ChapterChoice choice,
+                   ChapterChoiceOf(chapters));
+  return DocumentIn(reader::SelectChapters(book, choice));
 }
 
 std::string ChoiceAdvice(const Document& book) {
@@ -204,12 +200,12 @@ absl::Status WriteContents(const Options& options, const Model& model,
     const document::Section& section = book.sections[i];
     const std::string_view text = std::string_view(book.text).substr(
         section.begin, reader::SectionEnd(book, i) - section.begin);
-    const auto tokens = model.Tokenize(text, /*flags=*/0, /*limits=*/{});
-    if (!tokens.ok()) return tokens.status();
+    ASSIGN_OR_RETURN(const auto tokens,
+                     model.Tokenize(text, /*flags=*/0, /*limits=*/{}));
     const std::string page = reader::PageAt(book, section.begin);
     Json row = {{"level", section.level},
                 {"title", reader::OneLine(section.title)},
-                {"tokens", tokens->size()},
+                {"tokens", tokens.size()},
                 {"page", page.empty() ? Json(nullptr) : Json(page)},
                 {"anchor", section.anchor}};
     std::string number;
@@ -272,7 +268,7 @@ std::vector<std::string> QuotationLines(const Json& quotations) {
 absl::Status WriteNotes(const Options& options, const reader::Notes& notes) {
   const std::string& path = options.book.output;
   if (path.empty()) return absl::OkStatus();
-  if (absl::Status s = CheckNotRead(options); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckNotRead(options));
   const std::string& wanted = options.book.format;
   const auto is = [&](const char* format, const char* extension) {
     return wanted == format ||
@@ -282,12 +278,9 @@ absl::Status WriteNotes(const Options& options, const reader::Notes& notes) {
       is("html", ".html") || is("html", ".htm") ? reader::NotesFormat::kHtml
       : is("md", ".md")                         ? reader::NotesFormat::kMarkdown
                                                 : reader::NotesFormat::kText;
-  absl::StatusOr<WholeFile> file = WholeFile::Create(path, /*mode=*/0666);
-  if (!file.ok()) return file.status();
-  if (absl::Status s = file->Write(reader::Render(notes, format)); !s.ok()) {
-    return s;
-  }
-  return file->Finish();
+  ASSIGN_OR_RETURN(WholeFile file, WholeFile::Create(path, /*mode=*/0666));
+  RETURN_IF_ERROR(file.Write(reader::Render(notes, format)));
+  return file.Finish();
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "apps/commands/generation.h"
 #include "apps/reader/notes.h"
 #include "apps/reader/places.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -228,7 +229,7 @@ absl::StatusOr<std::string> WriteBookSummary(const Options& options,
                                              const document::Document& book,
                                              BookSummary summary) {
   BookSummaryWriter writer(options, book, std::move(summary));
-  if (absl::Status s = writer.Write(); !s.ok()) return s;
+  RETURN_IF_ERROR(writer.Write());
   return writer.Text();
 }
 

@@ -13,6 +13,7 @@
 #include "apps/reader/text.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/printable.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -138,36 +139,34 @@ absl::Status Cache(const Options& options) {
                  "cache: there is no folder; set XDG_CACHE_HOME or HOME to an "
                  "absolute path");
   }
-  absl::StatusOr<Json> list = ListCache(folder);
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(Json list, ListCache(folder));
   // What is kept elsewhere is no reason not to say what is here.
   const absl::StatusOr<Json> texts = ListCache(options.session.texts_dir);
-  list->at("texts") = texts.ok() ? texts->at("texts") : Json::array();
-  (*list)["readings"] = ListReadings(folder);
+  list.at("texts") = texts.ok() ? texts->at("texts") : Json::array();
+  list["readings"] = ListReadings(folder);
   Json document = {{"cache_dir", folder}};
   if (options.cache_action == "list") {
     if (!texts.ok()) {
       document["warnings"] = {texts.status().message()};
       WriteWarnings({std::string(texts.status().message())});
     }
-    const Json& rates = list->at("files");
-    const Json& kept = list->at("texts");
-    const Json& readings = list->at("readings");
+    const Json& rates = list.at("files");
+    const Json& kept = list.at("texts");
+    const Json& readings = list.at("readings");
     if (!options.json) {
       return WriteProse(absl::StrCat(
           folder, ": ", Files(rates.size() + kept.size() + readings.size()),
           "\n", RatesTable(rates), TextsTable(kept), ReadingsTable(readings)));
     }
-    document.update(*list);
+    document.update(list);
     return WriteJson(document);
   }
   size_t removed = ClearReadings(folder);
   std::vector<std::string> folders = {folder};
   if (texts.ok()) folders.push_back(options.session.texts_dir);
   for (const std::string& each : folders) {
-    const absl::StatusOr<size_t> files = ClearCache(each);
-    if (!files.ok()) return files.status();
-    removed += *files;
+    ASSIGN_OR_RETURN(const size_t files, ClearCache(each));
+    removed += files;
   }
   if (!texts.ok()) {
     return Error(ExitOf(texts.status()), CodeOf(texts.status()),
@@ -175,11 +174,11 @@ absl::Status Cache(const Options& options) {
                               Files(removed), " removed"));
   }
   document["removed"] = removed;
-  document["bytes"] = TotalBytes(*list);
+  document["bytes"] = TotalBytes(list);
   return options.json
              ? WriteJson(document)
              : WriteProse(absl::StrCat(folder, ": removed ", Files(removed),
-                                       ", ", Bytes(TotalBytes(*list)), "\n"));
+                                       ", ", Bytes(TotalBytes(list)), "\n"));
 }
 
 }  // namespace tiercel::cli

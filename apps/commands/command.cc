@@ -8,6 +8,7 @@
 #include "apps/commands/text_length.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -69,9 +70,8 @@ absl::Status CheckScale(const ModelOptions& from, const Model& model) {
   const bool type = !from.rope_scaling.empty() && from.rope_scaling != "none";
   const bool original = from.yarn_orig_ctx > 0;
   if (from.rope_scale > 0 || !(type || original)) return absl::OkStatus();
-  const absl::StatusOr<Json> described = model.Describe();
-  if (!described.ok()) return described.status();
-  const Json scaling = described->value("config", Json::object())
+  ASSIGN_OR_RETURN(const Json described, model.Describe());
+  const Json scaling = described.value("config", Json::object())
                            .value("rope_scaling", Json(nullptr));
   const double factor = scaling.is_null() ? 1 : scaling.value("factor", 1.0);
   const bool linear =
@@ -111,17 +111,16 @@ absl::StatusOr<Model> OpenOver(int64_t ranks, const Options& options,
     return Blame(model.status(), "TIERCEL_MODEL");
   }
   if (!model.ok()) return model;
-  if (absl::Status s = CheckScale(options.model, *model); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckScale(options.model, *model));
   const int32_t draft_layers = options.sampling.draft_layers;
   if (draft_layers > model->info().layers) {
     return Error(Exit::kUsage, "invalid_argument",
                  absl::StrCat("--draft-layers: got ", draft_layers,
                               ", the model has ", model->info().layers));
   }
-  absl::StatusOr<std::optional<Model>> draft =
-      OpenDraft(options, *model, TIERCEL_LOAD_HEADER);
-  if (!draft.ok()) return draft.status();
-  if (draft->has_value()) model->SetDraft(**std::move(draft));
+  ASSIGN_OR_RETURN(std::optional<Model> draft,
+                   OpenDraft(options, *model, TIERCEL_LOAD_HEADER));
+  if (draft.has_value()) model->SetDraft(*std::move(draft));
   return model;
 }
 
@@ -132,11 +131,11 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   if (ranks == kBestRanks) {
     absl::StatusOr<Model> header = OpenOver(1, options, TIERCEL_LOAD_HEADER);
     if (!header.ok()) return header;
-    const absl::StatusOr<int64_t> best =
-        header->ChooseRanks(SessionParams(options, header->draft()).session);
-    if (!best.ok()) return best.status();
-    if (*best == 1 && load == TIERCEL_LOAD_HEADER) return header;
-    ranks = *best;
+    ASSIGN_OR_RETURN(
+        const int64_t best,
+        header->ChooseRanks(SessionParams(options, header->draft()).session));
+    if (best == 1 && load == TIERCEL_LOAD_HEADER) return header;
+    ranks = best;
   }
   return OpenOver(ranks, options, load);
 }
@@ -148,7 +147,7 @@ absl::Status CheckSession(const Options& options, const Model& model) {
 }
 
 absl::Status LoadModel(const Options& options, Model* model) {
-  if (absl::Status s = CheckSession(options, *model); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckSession(options, *model));
   Progress progress(options.progress, "loading", "MB", "MB/s");
   absl::Status loaded = model->Load(InMegabytes(progress.Callback()));
   return loaded.ok() || !options.model.from_environment
@@ -231,9 +230,7 @@ int64_t ContextOf(const Options& options, const Model& model) {
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                                     const std::optional<Model>& draft,
                                     size_t prompt_tokens) {
-  if (absl::Status s = CheckLength(options, model, prompt_tokens); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(CheckLength(options, model, prompt_tokens));
   const SessionParams params(options, draft.has_value() ? &*draft : nullptr);
   return Session::Create(model, params.session);
 }

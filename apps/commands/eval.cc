@@ -16,6 +16,7 @@
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -25,9 +26,8 @@ using Ids = std::vector<int32_t>;
 // Says what warnings the session has, and adds them to `warnings`.
 absl::Status SayWarnings(const Session& session,
                          std::vector<std::string>* warnings) {
-  const absl::StatusOr<Json> report = session.Report();
-  if (!report.ok()) return report.status();
-  const auto said = report->at("warnings").get<std::vector<std::string>>();
+  ASSIGN_OR_RETURN(const Json report, session.Report());
+  const auto said = report.at("warnings").get<std::vector<std::string>>();
   WriteWarnings(said);
   warnings->insert(warnings->end(), said.begin(), said.end());
   return absl::OkStatus();
@@ -40,25 +40,24 @@ absl::Status SayWarnings(const Session& session,
 absl::Status ScoreText(const Options& options, const Model& model,
                        const Ids& ids, const char* what, const RowFn& on_row,
                        std::vector<std::string>* warnings) {
-  absl::StatusOr<Session> session =
-      OpenSession(options, model, std::nullopt, ids.size());
-  if (!session.ok()) return session.status();
+  ASSIGN_OR_RETURN(Session session,
+                   OpenSession(options, model, std::nullopt, ids.size()));
   const auto prompt = static_cast<size_t>(options.eval.prefill);
   Progress progress(options.progress, what, "tokens", "tok/s");
   const ProgressFn draw = progress.Callback(static_cast<int64_t>(ids.size()));
   if (prompt > 0) {
     const Ids first(ids.begin(), ids.begin() + options.eval.prefill);
-    if (absl::Status s = session->Prefill(first, nullptr); !s.ok()) return s;
+    RETURN_IF_ERROR(session.Prefill(first, nullptr));
   }
   if (warnings != nullptr) {
-    if (absl::Status s = SayWarnings(*session, warnings); !s.ok()) return s;
+    RETURN_IF_ERROR(SayWarnings(session, warnings));
   }
   const Ids rest(ids.begin() + options.eval.prefill, ids.end());
-  return session->Score(rest, static_cast<size_t>(options.eval.rows_per_step),
-                        [&](size_t row, const float* logits) {
-                          if (draw) draw(prompt + row + 1, ids.size());
-                          return on_row(prompt + row, logits);
-                        });
+  return session.Score(rest, static_cast<size_t>(options.eval.rows_per_step),
+                       [&](size_t row, const float* logits) {
+                         if (draw) draw(prompt + row + 1, ids.size());
+                         return on_row(prompt + row, logits);
+                       });
 }
 
 absl::Status CheckPrefill(const Options& options, const Ids& ids) {
@@ -109,9 +108,8 @@ absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
   const absl::Status status = ScoreText(
       full, model, ids, "comparing",
       [&](size_t row, const float* logits) -> absl::Status {
-        const absl::StatusOr<const float*> other = laws.Next();
-        if (!other.ok()) return other.status();
-        divergence.Add(logits, *other);
+        ASSIGN_OR_RETURN(const float* other, laws.Next());
+        divergence.Add(logits, other);
         if (row + 1 < ids.size()) {
           total +=
               NegativeLogLikelihood(logits, model.info().vocab, ids[row + 1]);
@@ -131,33 +129,31 @@ absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
 }  // namespace
 
 absl::Status Eval(const Options& options) {
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
-  absl::StatusOr<Ids> ids = WithinContext(
-      options, *model, Answer::kNone, [&](const Model::TextLimits& limits) {
-        return ReadPrompt(*model, options.input, limits);
-      });
-  if (!ids.ok()) return ids.status();
-  if (absl::Status s = CheckPrefill(options, *ids); !s.ok()) return s;
-  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(Ids ids, WithinContext(options, model, Answer::kNone,
+                                          [&](const Model::TextLimits& limits) {
+                                            return ReadPrompt(
+                                                model, options.input, limits);
+                                          }));
+  RETURN_IF_ERROR(CheckPrefill(options, ids));
+  RETURN_IF_ERROR(LoadModel(options, &model));
 
-  const int64_t vocab = model->info().vocab;
-  const auto tokens = static_cast<int64_t>(ids->size());
+  const int64_t vocab = model.info().vocab;
+  const auto tokens = static_cast<int64_t>(ids.size());
   const int64_t prefill = options.eval.prefill;
   std::optional<KeepOnSignal> keep;  // the file goes where it is not whole
   std::optional<NpyWriter> npy;
   if (!options.eval.logits_path.empty()) {
     keep.emplace();
-    absl::StatusOr<NpyWriter> created =
-        NpyWriter::Create(options.eval.logits_path, tokens - prefill, vocab);
-    if (!created.ok()) return created.status();
-    npy.emplace(*std::move(created));
+    ASSIGN_OR_RETURN(
+        NpyWriter created,
+        NpyWriter::Create(options.eval.logits_path, tokens - prefill, vocab));
+    npy.emplace(std::move(created));
   }
   std::optional<LogitsFile> laws;
   if (options.sampling.verify_against_full) {
-    absl::StatusOr<LogitsFile> created = LogitsFile::Create(vocab);
-    if (!created.ok()) return created.status();
-    laws.emplace(*std::move(created));
+    ASSIGN_OR_RETURN(LogitsFile created, LogitsFile::Create(vocab));
+    laws.emplace(std::move(created));
   }
 
   std::vector<std::string> warnings = options.warnings;
@@ -165,11 +161,11 @@ absl::Status Eval(const Options& options) {
   int64_t scored = 0;
   const auto begin = std::chrono::steady_clock::now();
   const absl::Status status = ScoreText(
-      options, *model, *ids, "reading",
+      options, model, ids, "reading",
       [&](size_t row, const float* logits) -> absl::Status {
         // The row after the last token has nothing to be compared with.
-        if (row + 1 < ids->size()) {
-          total += NegativeLogLikelihood(logits, vocab, (*ids)[row + 1]);
+        if (row + 1 < ids.size()) {
+          total += NegativeLogLikelihood(logits, vocab, ids[row + 1]);
           ++scored;
         }
         if (!std::isfinite(total)) {
@@ -178,7 +174,7 @@ absl::Status Eval(const Options& options) {
               absl::StrCat("the logits after token ", row, " are not finite"));
         }
         if (laws.has_value()) {
-          if (absl::Status s = laws->Add(logits); !s.ok()) return s;
+          RETURN_IF_ERROR(laws->Add(logits));
         }
         return npy.has_value() ? npy->WriteRow(logits) : absl::OkStatus();
       },
@@ -187,7 +183,7 @@ absl::Status Eval(const Options& options) {
   const std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - begin;
   if (npy.has_value()) {
-    if (absl::Status s = npy->Finish(); !s.ok()) return s;
+    RETURN_IF_ERROR(npy->Finish());
   }
 
   const Json nll = MeanOf(total, scored);
@@ -200,10 +196,7 @@ absl::Status Eval(const Options& options) {
   if (prefill > 0) result["prefill"] = prefill;
   if (options.sampling.HasPolicy()) result["policy"] = options.sampling.policy;
   if (laws.has_value()) {
-    if (absl::Status s = Compare(options, *model, *ids, *laws, &result);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Compare(options, model, ids, *laws, &result));
   }
   return options.json ? WriteJson(result)
                       : WriteProse(Table(result, elapsed.count()));

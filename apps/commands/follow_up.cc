@@ -25,6 +25,7 @@
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
 #include "apps/terminal/typed_lines.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -58,10 +59,7 @@ class Lines {
 
   absl::Status Open(const std::string& history) {
     if (!OnTerminal()) return absl::OkStatus();
-    absl::StatusOr<std::unique_ptr<LineEditor>> editor =
-        LineEditor::Create("> ", HistoryFile(history));
-    if (!editor.ok()) return editor.status();
-    editor_ = *std::move(editor);
+    ASSIGN_OR_RETURN(editor_, LineEditor::Create("> ", HistoryFile(history)));
     return absl::OkStatus();
   }
   absl::StatusOr<std::optional<std::string>> Read() {
@@ -96,7 +94,7 @@ class Talk {
       WriteNote(subject_.book != nullptr ? kGreeting : kGreetingAlone);
     }
     Lines lines(std::move(subject_.lines));
-    if (absl::Status s = lines.Open(subject_.history); !s.ok()) return s;
+    RETURN_IF_ERROR(lines.Open(subject_.history));
     for (;;) {
       const absl::StatusOr<std::optional<std::string>> line = lines.Read();
       if (line.ok() && (!line->has_value() || **line == "/quit")) break;
@@ -123,14 +121,12 @@ class Talk {
     const bool asks = conversation_.size() > 0;
     Conversation first = conversation_;
     if (!asks) first.Say("", "");
-    const absl::StatusOr<std::vector<int32_t>> prompt = first.Tokens(model_);
-    if (!prompt.ok()) return prompt.status();
-    absl::StatusOr<Generator> generator =
-        Generator::Open(options_, model_, prompt->size());
-    if (!generator.ok()) return generator.status();
-    generator_.emplace(*std::move(generator));
-    if (asks) return Answer(*prompt, "Summary");
-    if (subject_.book != nullptr) return generator_->Read(*prompt);
+    ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, first.Tokens(model_));
+    ASSIGN_OR_RETURN(Generator generator,
+                     Generator::Open(options_, model_, prompt.size()));
+    generator_.emplace(std::move(generator));
+    if (asks) return Answer(prompt, "Summary");
+    if (subject_.book != nullptr) return generator_->Read(prompt);
     return absl::OkStatus();
   }
 
@@ -210,20 +206,18 @@ class Talk {
 
   // Another talk, about a part of the text.
   absl::Status Choose(const std::string& chapters) {
-    const absl::StatusOr<document::Document> chosen =
-        ChooseChapters(*subject_.book, chapters);
-    if (!chosen.ok()) return chosen.status();
-    Conversation about = TalkAbout(chosen->text);
+    ASSIGN_OR_RETURN(const document::Document chosen,
+                     ChooseChapters(*subject_.book, chapters));
+    Conversation about = TalkAbout(chosen.text);
     Conversation first = about;
     first.Say("", "");
-    const absl::StatusOr<std::vector<int32_t>> prompt = first.Tokens(model_);
-    if (!prompt.ok()) return prompt.status();
-    if (absl::Status s = CheckRoom(*prompt); !s.ok()) return s;
+    ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, first.Tokens(model_));
+    RETURN_IF_ERROR(CheckRoom(prompt));
     conversation_ = std::move(about);
     subject_.kept_turns = 0;
     before_ = said_.size();
-    place_ = reader::PlacesOf(*chosen, 0, chosen->text.size()).text;
-    absl::Status read = generator_->Read(*prompt);
+    place_ = reader::PlacesOf(chosen, 0, chosen.text.size()).text;
+    absl::Status read = generator_->Read(prompt);
     Forgive(&read);
     return read;
   }
@@ -260,7 +254,7 @@ class Talk {
       prompt = conversation_.Tokens(model_);
     }
     if (!prompt.ok()) return prompt.status();
-    if (absl::Status s = CheckRoom(*prompt); !s.ok()) return s;
+    RETURN_IF_ERROR(CheckRoom(*prompt));
     if (left > 0) {
       WriteNote(absl::StrCat("the context is full: without the oldest ", left,
                              left == 1 ? " question" : " questions",
@@ -271,7 +265,7 @@ class Talk {
 
   absl::Status Answer(const std::vector<int32_t>& prompt,
                       const std::string& question) {
-    if (absl::Status s = generator_->Read(prompt); !s.ok()) return s;
+    RETURN_IF_ERROR(generator_->Read(prompt));
     if (!keep_.has_value()) keep_.emplace();
     const absl::StatusOr<Json> report = generator_->Continue(
         /*question=*/"", options_.sampling.seed.value_or(0));

@@ -4,19 +4,20 @@
 #include "apps/commands/generation.h"
 #include "apps/commands/input.h"
 #include "apps/commands/text_length.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 
 absl::Status Generate(const Options& options) {
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
-  absl::StatusOr<std::vector<int32_t>> prompt = WithinContext(
-      options, *model, Answer::kWanted, [&](const Model::TextLimits& limits) {
-        return ReadPrompt(*model, options.input, limits);
-      });
-  if (!prompt.ok()) return prompt.status();
-  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
-  return RunGeneration(options, *model, {{*std::move(prompt), ""}},
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(std::vector<int32_t> prompt,
+                   WithinContext(options, model, Answer::kWanted,
+                                 [&](const Model::TextLimits& limits) {
+                                   return ReadPrompt(model, options.input,
+                                                     limits);
+                                 }));
+  RETURN_IF_ERROR(LoadModel(options, &model));
+  return RunGeneration(options, model, {{std::move(prompt), ""}},
                        options.warnings);
 }
 

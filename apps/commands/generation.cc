@@ -16,6 +16,7 @@
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -97,22 +98,17 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
                                           size_t prompt_tokens) {
   std::vector<std::string> warnings;
   // This comes before the session, which is told how much memory is left.
-  absl::StatusOr<std::optional<Model>> draft = OpenDraftModel(options, model);
-  if (!draft.ok()) return draft.status();
+  ASSIGN_OR_RETURN(std::optional<Model> draft, OpenDraftModel(options, model));
   const auto job_s = [&] {
     const int64_t answer = std::max<int64_t>(options.sampling.max_tokens, 0);
     const std::optional<Forecast::Times> times =
         Forecast(options, model).Of(prompt_tokens, static_cast<size_t>(answer));
     return times.has_value() ? times->Seconds() : 0;
   };
-  if (absl::Status s = MeasureRates(options, model, job_s, &warnings);
-      !s.ok()) {
-    return s;
-  }
-  absl::StatusOr<Session> session =
-      OpenSession(options, model, *draft, prompt_tokens);
-  if (!session.ok()) return session.status();
-  Generator generator(options, model, *std::move(draft), *std::move(session));
+  RETURN_IF_ERROR(MeasureRates(options, model, job_s, &warnings));
+  ASSIGN_OR_RETURN(Session session,
+                   OpenSession(options, model, draft, prompt_tokens));
+  Generator generator(options, model, std::move(draft), std::move(session));
   generator.warnings_ = std::move(warnings);
   return generator;
 }
@@ -141,15 +137,14 @@ absl::Status Generator::Read(const std::vector<int32_t>& prompt,
 
 absl::Status Generator::SayWarnings() {
   if (std::exchange(warned_, true)) return absl::OkStatus();
-  const absl::StatusOr<Json> report = session_.Report();
-  if (!report.ok()) return report.status();
-  WriteWarnings(report->at("warnings").get<std::vector<std::string>>());
+  ASSIGN_OR_RETURN(const Json report, session_.Report());
+  WriteWarnings(report.at("warnings").get<std::vector<std::string>>());
   return absl::OkStatus();
 }
 
 absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   text_.clear();
-  if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
+  RETURN_IF_ERROR(session_.Truncate(prompt_));
   ApiTexts texts;
   const absl::Status generated =
       session_.Generate(ToApi(options_->sampling, seed, &texts),
@@ -163,9 +158,9 @@ absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
 
 absl::StatusOr<Json> Generator::Continue(const std::string& question,
                                          uint64_t seed) {
-  if (absl::Status s = SayWarnings(); !s.ok()) return s;
+  RETURN_IF_ERROR(SayWarnings());
   TokenWriter writer(*options_, as_ids_, seed);
-  if (absl::Status s = writer.BeginOutput(question); !s.ok()) return s;
+  RETURN_IF_ERROR(writer.BeginOutput(question));
   absl::StatusOr<Json> report =
       Decode(seed, [&](int32_t id, std::string_view text) {
         return writer.Write(id, text);
@@ -194,11 +189,7 @@ absl::StatusOr<std::vector<double>> Generator::LogProbabilities(
   std::vector<int32_t> rows = {prompt.back()};
   rows.insert(rows.end(), ids.begin(), ids.end());
   rows.pop_back();
-  if (absl::Status s =
-          session_.Read({prompt.begin(), prompt.end() - 1}, nullptr);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(session_.Read({prompt.begin(), prompt.end() - 1}, nullptr));
   std::vector<double> likely;
   absl::Status scored = session_.Score(
       rows, /*rows_per_step=*/0, [&](size_t row, const float* logits) {
@@ -238,17 +229,15 @@ absl::Status InOneSession(
   for (const Prompt& prompt : prompts) {
     longest = std::max(longest, prompt.tokens.size());
   }
-  absl::StatusOr<Generator> generator =
-      Generator::Open(options, model, longest);
-  if (!generator.ok()) return generator.status();
+  ASSIGN_OR_RETURN(Generator generator,
+                   Generator::Open(options, model, longest));
   const uint64_t seed = options.sampling.seed.value_or(0);
   const SeedRange seeds =
       options.sampling.seeds.value_or(SeedRange{seed, seed});
   for (const Prompt& prompt : prompts) {
-    if (absl::Status s = generator->Read(prompt.tokens); !s.ok()) return s;
+    RETURN_IF_ERROR(generator.Read(prompt.tokens));
     for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
-      absl::Status s = each(*generator, prompt, seeds.first + i);
-      if (!s.ok()) return s;
+      RETURN_IF_ERROR(each(generator, prompt, seeds.first + i));
     }
   }
   return absl::OkStatus();
@@ -272,15 +261,15 @@ absl::Status AddBaseline(const Options& options, const Model& model,
         const size_t expected =
             run->report.at("output").at(0).at("tokens").size();
         size_t done = 0;
-        const absl::StatusOr<Json> report =
+        ASSIGN_OR_RETURN(
+            const Json report,
             generator.ContinueUnseen(seed, [&](int32_t, std::string_view) {
               ++done;
               if (draw) draw(done, expected);
               return absl::OkStatus();
-            });
-        if (!report.ok()) return report.status();
+            }));
         run->baseline =
-            Compared(run->report, rate(run->report), *report, rate(*report));
+            Compared(run->report, rate(run->report), report, rate(report));
         ++run;
         return absl::OkStatus();
       });
@@ -324,9 +313,8 @@ absl::Status RunGeneration(const Options& options, const Model& model,
         runs.push_back(
             {prompt.question, seed, *std::move(report), Json(), Json()});
         if (!ended.ok() || !prompt.read_here) return ended;
-        absl::StatusOr<Json> passages = prompt.read_here(generator);
-        if (!passages.ok()) return passages.status();
-        runs.back().read_here = *std::move(passages);
+        ASSIGN_OR_RETURN(Json passages, prompt.read_here(generator));
+        runs.back().read_here = std::move(passages);
         return absl::OkStatus();
       });
   if (done.ok() && options.sampling.verify_against_full) {
@@ -378,7 +366,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
   }
   document["output"] = std::move(outputs);
   if (complete) {
-    if (absl::Status s = complete(document); !s.ok()) return s;
+    RETURN_IF_ERROR(complete(document));
   }
   if (!options.json) return absl::OkStatus();
   const absl::Status written = WriteJson(document);

@@ -14,6 +14,7 @@
 #include "apps/document/document.h"
 #include "apps/document/encoding.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -138,17 +139,13 @@ absl::StatusOr<std::vector<int32_t>> ReadPrompt(
     const Model::TextLimits& limits) {
   absl::StatusOr<std::vector<int32_t>> ids = std::vector<int32_t>();
   if (input.tokens_file.has_value()) {
-    absl::StatusOr<std::string> text = ReadInput(*input.tokens_file);
-    if (!text.ok()) return text.status();
-    ids = ParseTokens(*text);
+    ASSIGN_OR_RETURN(std::string text, ReadInput(*input.tokens_file));
+    ids = ParseTokens(text);
     if (!ids.ok()) return ids.status();
-    if (absl::Status s = CheckTokens(*ids, model.info().vocab); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckTokens(*ids, model.info().vocab));
   } else if (input.file.has_value()) {
-    absl::StatusOr<std::string> text = ReadProse(*input.file);
-    if (!text.ok()) return text.status();
-    ids = model.Tokenize(*text, TIERCEL_ADD_BOS, limits);
+    ASSIGN_OR_RETURN(std::string text, ReadProse(*input.file));
+    ids = model.Tokenize(text, TIERCEL_ADD_BOS, limits);
   } else {
     ids = model.Tokenize(*input.text, TIERCEL_ADD_BOS, limits);
   }
@@ -162,16 +159,15 @@ absl::StatusOr<std::vector<int32_t>> ReadBeginning(const Model& model,
                                                    const InputOptions& input,
                                                    size_t needed) {
   if (!input.file.has_value()) return ReadPrompt(model, input);
-  const absl::StatusOr<std::string> text = ReadProse(*input.file);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, ReadProse(*input.file));
   // Where a part ends the ids may differ from the text's: half are kept.
   for (size_t bytes = 2 * needed + 1;; bytes *= 2) {
-    const std::string_view part = std::string_view(*text).substr(0, bytes);
+    const std::string_view part = std::string_view(text).substr(0, bytes);
     absl::StatusOr<std::vector<int32_t>> ids =
         model.Tokenize(part, TIERCEL_ADD_BOS, /*limits=*/{});
     if (!ids.ok()) return ids;
     if (ids->empty()) return NoTokens(input);
-    if (part.size() == text->size()) return ids;
+    if (part.size() == text.size()) return ids;
     ids->resize(ids->size() / 2);
     if (ids->size() >= needed) return ids;
   }

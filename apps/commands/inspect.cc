@@ -6,6 +6,7 @@
 #include "apps/cli/numbers.h"
 #include "apps/commands/command.h"
 #include "apps/terminal/output.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -96,12 +97,10 @@ std::string InspectTable(const Json& document) {
 }  // namespace
 
 absl::Status Inspect(const Options& options) {
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
-  absl::StatusOr<Json> document = model->Describe();
-  if (!document.ok()) return document.status();
-  return options.json ? WriteJson(*document)
-                      : WriteProse(InspectTable(*document));
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(Json document, model.Describe());
+  return options.json ? WriteJson(document)
+                      : WriteProse(InspectTable(document));
 }
 
 }  // namespace tiercel::cli

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -29,12 +30,12 @@ std::string NpyHeader(int64_t rows, int64_t columns) {
 absl::StatusOr<NpyWriter> NpyWriter::Create(const std::string& path,
                                             int64_t rows, int64_t columns) {
   const std::string header = NpyHeader(rows, columns);
-  absl::StatusOr<WholeFile> file = WholeFile::Create(
-      path, /*mode=*/0666,
-      static_cast<int64_t>(header.size()) + rows * columns * 4);
-  if (!file.ok()) return file.status();
-  if (absl::Status s = file->Write(header); !s.ok()) return s;
-  return NpyWriter(*std::move(file), columns);
+  ASSIGN_OR_RETURN(WholeFile file,
+                   WholeFile::Create(path, /*mode=*/0666,
+                                     static_cast<int64_t>(header.size()) +
+                                         rows * columns * 4));
+  RETURN_IF_ERROR(file.Write(header));
+  return NpyWriter(std::move(file), columns);
 }
 
 absl::Status NpyWriter::WriteRow(const float* row) {

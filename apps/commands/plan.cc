@@ -8,6 +8,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/sampling.h"
 #include "apps/terminal/output.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -108,33 +109,24 @@ std::string PlanTable(const Json& plan, bool drafts) {
 }  // namespace
 
 absl::Status Plan(const Options& options) {
-  const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(const Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
   // Nothing is measured for a session that cannot be.
-  if (absl::Status s = CheckSession(options, *model); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckSession(options, model));
   std::vector<std::string> warnings;
-  if (absl::Status s =
-          MeasureRates(options, *model, /*job_s=*/nullptr, &warnings);
-      !s.ok()) {
-    return s;
-  }
-  absl::StatusOr<Json> plan =
-      model->Plan(SessionParams(options, model->draft()).session);
-  if (!plan.ok()) return plan.status();
-  WriteWarnings(plan->at("warnings").get<std::vector<std::string>>());
+  RETURN_IF_ERROR(MeasureRates(options, model, /*job_s=*/nullptr, &warnings));
+  ASSIGN_OR_RETURN(Json plan,
+                   model.Plan(SessionParams(options, model.draft()).session));
+  WriteWarnings(plan.at("warnings").get<std::vector<std::string>>());
   for (std::string& warning : warnings) {
-    plan->at("warnings").push_back(std::move(warning));
+    plan.at("warnings").push_back(std::move(warning));
   }
-  if (absl::Status s = options.json ? WriteJson(*plan)
-                                    : WriteProse(PlanTable(
-                                          *plan, options.sampling.HasDrafts()));
-      !s.ok()) {
-    return s;
-  }
-  if (plan->at("fits").get<bool>()) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      options.json ? WriteJson(plan)
+                   : WriteProse(PlanTable(plan, options.sampling.HasDrafts())));
+  if (plan.at("fits").get<bool>()) return absl::OkStatus();
   // The document has said it where there may be only one.
   return Error(Exit::kMemory, "does_not_fit",
-               options.json ? "" : plan->at("lacks").get<std::string>());
+               options.json ? "" : plan.at("lacks").get<std::string>());
 }
 
 }  // namespace tiercel::cli

@@ -10,6 +10,7 @@
 #include "apps/reader/places.h"
 #include "apps/reader/text.h"
 #include "include/tiercel.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -28,11 +29,11 @@ absl::StatusOr<std::vector<size_t>> BytesOf(const Model& model,
                                       ids.begin() + i);
     std::vector<int32_t> with = before;
     with.push_back(ids[i]);
-    const auto shorter = model.Detokenize(before, TIERCEL_PARSE_SPECIAL);
-    if (!shorter.ok()) return shorter.status();
-    const auto longer = model.Detokenize(with, TIERCEL_PARSE_SPECIAL);
-    if (!longer.ok()) return longer.status();
-    begins.push_back(begins.back() + longer->size() - shorter->size());
+    ASSIGN_OR_RETURN(const auto shorter,
+                     model.Detokenize(before, TIERCEL_PARSE_SPECIAL));
+    ASSIGN_OR_RETURN(const auto longer,
+                     model.Detokenize(with, TIERCEL_PARSE_SPECIAL));
+    begins.push_back(begins.back() + longer.size() - shorter.size());
   }
   return begins;
 }

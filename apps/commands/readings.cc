@@ -19,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "apps/cli/error.h"
 #include "apps/commands/whole_file.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -166,8 +167,7 @@ Json FilesOf(const std::string& model) {
 absl::StatusOr<std::string> ReadingKey(const Options& options,
                                        const Model& model,
                                        const std::string& text) {
-  const absl::StatusOr<Json> described = model.Describe();
-  if (!described.ok()) return described.status();
+  ASSIGN_OR_RETURN(const Json described, model.Describe());
   const ModelOptions& computed = options.model;
   const SessionOptions& session = options.session;
   const SamplingOptions& drawn = options.sampling;
@@ -177,7 +177,7 @@ absl::StatusOr<std::string> ReadingKey(const Options& options,
       {"text", reader::Hex(reader::Fingerprint(text))},
       {"bytes", text.size()},
       {"model", FilesOf(computed.path)},
-      {"header", reader::Hex(reader::Fingerprint(Dump(*described)))},
+      {"header", reader::Hex(reader::Fingerprint(Dump(described)))},
       {"draft_model",
        drawn.draft_path.empty() ? Json() : FilesOf(drawn.draft_path)},
       {"compute",
@@ -230,7 +230,7 @@ absl::Status Reading::Add(int level, size_t index, uint64_t prompt,
                  "may write other texts");
   }
   const fs::path folder = fs::path(path_).parent_path();
-  if (absl::Status s = MakeFolder(folder); !s.ok()) return s;
+  RETURN_IF_ERROR(MakeFolder(folder));
   const FolderLock lock(folder);
   std::optional<reader::Journal> others =
       reader::Journal::Parse(BytesOf(path_), journal_.key());
@@ -240,10 +240,9 @@ absl::Status Reading::Add(int level, size_t index, uint64_t prompt,
   if (lstat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     unlink(path_.c_str());
   }
-  absl::StatusOr<WholeFile> file = WholeFile::Create(path_, /*mode=*/0600);
-  if (!file.ok()) return file.status();
-  if (absl::Status s = file->Write(journal_.Serialize()); !s.ok()) return s;
-  return file->Finish();
+  ASSIGN_OR_RETURN(WholeFile file, WholeFile::Create(path_, /*mode=*/0600));
+  RETURN_IF_ERROR(file.Write(journal_.Serialize()));
+  return file.Finish();
 }
 
 Json ListReadings(const std::string& cache_dir) {

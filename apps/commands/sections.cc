@@ -1,5 +1,7 @@
 #include "apps/commands/sections.h"
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel::cli {
 
 absl::StatusOr<bool> ReadsInSections(const Options& options,
@@ -13,13 +15,12 @@ absl::StatusOr<bool> ReadsInSections(const Options& options,
     return false;
   }
   // One that thinks first needs more room for it than an answer has.
-  const auto tag =
-      model.Tokenize("<think>", TIERCEL_PARSE_SPECIAL, /*limits=*/{});
-  if (!tag.ok()) return tag.status();
-  if (tag->size() == 1) return false;
-  const absl::StatusOr<Json> described = model.Describe();
-  if (!described.ok()) return described.status();
-  const auto parameters = described->at("parameters").get<int64_t>();
+  ASSIGN_OR_RETURN(
+      const auto tag,
+      model.Tokenize("<think>", TIERCEL_PARSE_SPECIAL, /*limits=*/{}));
+  if (tag.size() == 1) return false;
+  ASSIGN_OR_RETURN(const Json described, model.Describe());
+  const auto parameters = described.at("parameters").get<int64_t>();
   return parameters >= kLeastParameters && parameters < kSmallParameters;
 }
 

@@ -23,6 +23,7 @@
 #include "apps/reader/places.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/typed_lines.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -43,25 +44,22 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> TokensWithin(
     const std::vector<TalkFn>& talks) {
   std::vector<size_t> around;
   for (const TalkFn& talk : talks) {
-    const absl::StatusOr<std::vector<int32_t>> tokens = talk("").Tokens(model);
-    if (!tokens.ok()) return tokens.status();
-    around.push_back(tokens->size());
+    ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, talk("").Tokens(model));
+    around.push_back(tokens.size());
   }
   const size_t most = *std::max_element(around.begin(), around.end());
-  if (absl::Status s = CheckTextAlone(options, model, text, most); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(CheckTextAlone(options, model, text, most));
   std::vector<std::vector<int32_t>> prompts;
   for (size_t i = 0; i < talks.size(); ++i) {
     const Conversation conversation = talks[i](text);
-    absl::StatusOr<std::vector<int32_t>> tokens = WithinContext(
-        options, model, Answer::kWanted,
-        [&](const Model::TextLimits& limits) {
-          return conversation.Tokens(model, limits);
-        },
-        around[i]);
-    if (!tokens.ok()) return tokens.status();
-    prompts.push_back(*std::move(tokens));
+    ASSIGN_OR_RETURN(std::vector<int32_t> tokens,
+                     WithinContext(
+                         options, model, Answer::kWanted,
+                         [&](const Model::TextLimits& limits) {
+                           return conversation.Tokens(model, limits);
+                         },
+                         around[i]));
+    prompts.push_back(std::move(tokens));
   }
   return prompts;
 }
@@ -82,13 +80,13 @@ absl::Status OrChoose(const absl::Status& error,
 // parts has.
 absl::Status CompleteSummary(const Options& options, const Model& model,
                              const document::Document& book, Json& document) {
-  const auto tokens = model.Tokenize(book.text, /*flags=*/0, /*limits=*/{});
-  if (!tokens.ok()) return tokens.status();
+  ASSIGN_OR_RETURN(const auto tokens,
+                   model.Tokenize(book.text, /*flags=*/0, /*limits=*/{}));
   const auto text = document.at("output").at(0).at("text").get<std::string>();
   const reader::Places places = reader::PlacesOf(book, 0, book.text.size());
   document["parts"] = {{{"level", 0},
                         {"begin", 0},
-                        {"end", tokens->size()},
+                        {"end", tokens.size()},
                         {"chapters", places.chapters},
                         {"pages", places.pages},
                         {"text", text}}};
@@ -130,13 +128,10 @@ absl::Status CompleteAnswers(const Options& options,
 absl::Status TalkOf(const Options& asked, TypedLines lines) {
   std::optional<document::Document> book;
   if (!asked.document.empty()) {
-    absl::StatusOr<document::Document> opened = OpenBook(asked);
-    if (!opened.ok()) return opened.status();
-    book = *std::move(opened);
+    ASSIGN_OR_RETURN(book, OpenBook(asked));
   }
   const Options options = book.has_value() ? Named(asked, *book) : asked;
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
   Subject subject;
   subject.lines = std::move(lines);
   const std::string state = StateFolder();
@@ -148,22 +143,21 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
       talk.Say("", "");
       return talk;
     };
-    const auto tokens = TokensWithin(options, *model, book->text, {about});
+    const auto tokens = TokensWithin(options, model, book->text, {about});
     if (!tokens.ok()) return OrChoose(tokens.status(), *book);
     subject.book = &*book;
     conversation = TalkAbout(book->text);
   }
-  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
-  return Converse(options, *model, std::move(conversation), std::move(subject));
+  RETURN_IF_ERROR(LoadModel(options, &model));
+  return Converse(options, model, std::move(conversation), std::move(subject));
 }
 
 // `ask` without a question. Nothing is opened before there is one.
 absl::Status AskInTalk(const Options& options) {
   TypedLines lines;
   if (isatty(STDIN_FILENO) != 1) {
-    const absl::StatusOr<bool> any = lines.AnyLeft();
-    if (!any.ok()) return any.status();
-    if (!*any) {
+    ASSIGN_OR_RETURN(const bool any, lines.AnyLeft());
+    if (!any) {
       return UsageError(
           "ask: QUESTION is required where stdin is no terminal and has none; "
           "usage: tiercel ask [FLAGS] FILE QUESTION...");
@@ -175,73 +169,66 @@ absl::Status AskInTalk(const Options& options) {
 }  // namespace
 
 absl::Status Summarize(const Options& asked) {
-  const absl::StatusOr<document::Document> book = OpenBook(asked);
-  if (!book.ok()) return book.status();
-  const Options options = Named(asked, *book);
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
-  if (options.book.toc) return WriteContents(options, *model, *book);
+  ASSIGN_OR_RETURN(const document::Document book, OpenBook(asked));
+  const Options options = Named(asked, book);
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  if (options.book.toc) return WriteContents(options, model, book);
   const TalkFn talk = [&](const std::string& text) {
     return SummaryTalk(options.book, text);
   };
-  const auto prompts = TokensWithin(options, *model, book->text, {talk});
+  const auto prompts = TokensWithin(options, model, book.text, {talk});
   const bool too_long = IsTooLong(prompts.status());
   if (!prompts.ok() && !too_long) return prompts.status();
-  const absl::StatusOr<bool> sections = ReadsInSections(options, *model);
-  if (!sections.ok()) return sections.status();
-  if (too_long || *sections) {
-    const absl::StatusOr<std::string> summary =
-        SummarizeAsTree(options, &*model, *book,
-                        *sections ? Leaves::kSections : Leaves::kLongest,
-                        Warnings(options, *book), prompts.status());
-    if (!summary.ok()) return summary.status();
+  ASSIGN_OR_RETURN(const bool sections, ReadsInSections(options, model));
+  if (too_long || sections) {
+    ASSIGN_OR_RETURN(
+        const std::string summary,
+        SummarizeAsTree(options, &model, book,
+                        sections ? Leaves::kSections : Leaves::kLongest,
+                        Warnings(options, book), prompts.status()));
     if (too_long || !TakesQuestions(options)) return absl::OkStatus();
-    return Converse(options, *model, TalkAbout(book->text),
-                    {.book = &*book, .history = "", .summary = *summary});
+    return Converse(options, model, TalkAbout(book.text),
+                    {.book = &book, .history = "", .summary = summary});
   }
-  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
+  RETURN_IF_ERROR(LoadModel(options, &model));
   if (TakesQuestions(options)) {
-    return Converse(options, *model, talk(book->text),
-                    {.book = &*book, .kept_turns = 1, .history = ""});
+    return Converse(options, model, talk(book.text),
+                    {.book = &book, .kept_turns = 1, .history = ""});
   }
-  return RunGeneration(options, *model, {{prompts->front(), ""}},
-                       Warnings(options, *book), [&](Json& document) {
-                         return CompleteSummary(options, *model, *book,
-                                                document);
+  return RunGeneration(options, model, {{prompts->front(), ""}},
+                       Warnings(options, book), [&](Json& document) {
+                         return CompleteSummary(options, model, book, document);
                        });
 }
 
 absl::Status Ask(const Options& asked) {
   if (asked.questions.empty() && !asked.book.toc) return AskInTalk(asked);
-  const absl::StatusOr<document::Document> book = OpenBook(asked);
-  if (!book.ok()) return book.status();
-  const Options options = Named(asked, *book);
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
-  if (options.book.toc) return WriteContents(options, *model, *book);
+  ASSIGN_OR_RETURN(const document::Document book, OpenBook(asked));
+  const Options options = Named(asked, book);
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  if (options.book.toc) return WriteContents(options, model, book);
   std::vector<TalkFn> talks;
   for (const std::string& question : options.questions) {
     talks.push_back([&question](const std::string& text) {
       return QuestionTalk(text, question);
     });
   }
-  const auto tokens = TokensWithin(options, *model, book->text, talks);
-  if (!tokens.ok()) return OrChoose(tokens.status(), *book);
+  const auto tokens = TokensWithin(options, model, book.text, talks);
+  if (!tokens.ok()) return OrChoose(tokens.status(), book);
   std::vector<Prompt> prompts;
   for (size_t i = 0; i < talks.size(); ++i) {
     prompts.push_back({(*tokens)[i], options.questions[i]});
     // What a plain form reads is not what the model would.
     if (options.sampling.plain) continue;
     prompts.back().read_here = [&, i](Generator& generator) {
-      return PassagesRead(*model, generator, (*tokens)[i], options.questions[i],
-                          *book);
+      return PassagesRead(model, generator, (*tokens)[i], options.questions[i],
+                          book);
     };
   }
-  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
-  return RunGeneration(options, *model, prompts, Warnings(options, *book),
-                       [&](Json& document) {
-                         return CompleteAnswers(options, *book, document);
-                       });
+  RETURN_IF_ERROR(LoadModel(options, &model));
+  return RunGeneration(
+      options, model, prompts, Warnings(options, book),
+      [&](Json& document) { return CompleteAnswers(options, book, document); });
 }
 
 absl::Status Chat(const Options& options) { return TalkOf(options, {}); }

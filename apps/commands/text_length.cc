@@ -10,6 +10,7 @@
 #include "apps/cli/numbers.h"
 #include "apps/cli/shared_flags.h"
 #include "apps/commands/command.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -37,10 +38,9 @@ absl::StatusOr<Json> PlanOf(const Options& options, const Model& model) {
 // Not the text is too long where there is no room for any.
 absl::Status NothingFits(Options options, const Model& model) {
   options.session.context = 1;
-  const absl::StatusOr<Json> plan = PlanOf(options, model);
-  if (!plan.ok()) return plan.status();
+  ASSIGN_OR_RETURN(const Json plan, PlanOf(options, model));
   return Error(Exit::kMemory, "does_not_fit",
-               plan->at("lacks").get<std::string>());
+               plan.at("lacks").get<std::string>());
 }
 
 bool Fits(Options options, const Model& model, int64_t context) {
@@ -163,9 +163,8 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
                                            const Model& model, Answer answer,
                                            size_t around, size_t more,
                                            EncodeFn encode) {
-  const absl::StatusOr<int64_t> planned = MostTokens(options, model);
-  if (!planned.ok()) return planned.status();
-  const int64_t most = *planned;
+  ASSIGN_OR_RETURN(const int64_t planned, MostTokens(options, model));
+  const int64_t most = planned;
   const int64_t counted = most + kCountedBeyond;
   double bytes = 0;
   double share = 0;  // of them, when counting ended
@@ -207,12 +206,11 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
 }  // namespace
 
 absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
-  const absl::StatusOr<Json> plan = PlanOf(options, model);
-  if (!plan.ok()) return plan.status();
-  if (options.session.context > 0 || plan->at("fits").get<bool>()) {
+  ASSIGN_OR_RETURN(const Json plan, PlanOf(options, model));
+  if (options.session.context > 0 || plan.at("fits").get<bool>()) {
     return ContextOf(options, model);
   }
-  const auto most = plan->at("max_context").get<int64_t>();
+  const auto most = plan.at("max_context").get<int64_t>();
   if (most == 0) return NothingFits(options, model);
   return most;
 }

@@ -4,6 +4,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/input.h"
 #include "apps/terminal/output.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -20,7 +21,7 @@ absl::Status WriteIds(std::string text, absl::Span<const int32_t> ids,
   while (ids.size() > kIdsAtOnce) {
     absl::StrAppend(&text, absl::StrJoin(ids.first(kIdsAtOnce), separator),
                     separator);
-    if (absl::Status s = WriteOut(text); !s.ok()) return s;
+    RETURN_IF_ERROR(WriteOut(text));
     text.clear();
     ids.remove_prefix(kIdsAtOnce);
   }
@@ -31,32 +32,27 @@ absl::Status WriteIds(std::string text, absl::Span<const int32_t> ids,
 
 absl::Status Tokenize(const Options& options) {
   const InputOptions& input = options.input;
-  absl::StatusOr<std::string> text =
-      input.text.has_value() ? *input.text : ReadText(input.file.value_or("-"));
-  if (!text.ok()) return text.status();
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
-  absl::StatusOr<std::vector<int32_t>> ids =
-      model->Tokenize(*text, Flags(options.tokens), /*limits=*/{});
-  if (!ids.ok()) return ids.status();
-  return options.json ? WriteIds(R"({"tokens":[)", *ids, ",", "]}\n")
-                      : WriteIds("", *ids, " ", "\n");
+  ASSIGN_OR_RETURN(std::string text, input.text.has_value()
+                                         ? *input.text
+                                         : ReadText(input.file.value_or("-")));
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                   model.Tokenize(text, Flags(options.tokens), /*limits=*/{}));
+  return options.json ? WriteIds(R"({"tokens":[)", ids, ",", "]}\n")
+                      : WriteIds("", ids, " ", "\n");
 }
 
 absl::Status Detokenize(const Options& options) {
   const TokenOptions& tokens = options.tokens;
-  absl::StatusOr<std::string> list =
-      tokens.ids.empty() ? ReadInput(options.input.tokens_file.value_or("-"))
-                         : absl::StrJoin(tokens.ids, " ");
-  if (!list.ok()) return list.status();
-  absl::StatusOr<std::vector<int32_t>> ids = ParseTokens(*list);
-  if (!ids.ok()) return ids.status();
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
-  absl::StatusOr<std::string> text = model->Detokenize(*ids, Flags(tokens));
-  if (!text.ok()) return text.status();
-  if (options.json) return WriteJson({{"text", *text}});
-  return WriteOut(*text);
+  ASSIGN_OR_RETURN(std::string list,
+                   tokens.ids.empty()
+                       ? ReadInput(options.input.tokens_file.value_or("-"))
+                       : absl::StrJoin(tokens.ids, " "));
+  ASSIGN_OR_RETURN(std::vector<int32_t> ids, ParseTokens(list));
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(std::string text, model.Detokenize(ids, Flags(tokens)));
+  if (options.json) return WriteJson({{"text", text}});
+  return WriteOut(text);
 }
 
 }  // namespace tiercel::cli

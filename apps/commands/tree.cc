@@ -30,6 +30,7 @@
 #include "apps/terminal/progress.h"
 #include "apps/terminal/screen.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -195,18 +196,16 @@ class Tree {
 };
 
 absl::StatusOr<bool> Tree::HasRoom() {
-  const absl::StatusOr<int64_t> most = MostTokens(options_, *model_);
-  if (!most.ok()) return most.status();
-  summary_.context = static_cast<size_t>(*most);
+  ASSIGN_OR_RETURN(const int64_t most, MostTokens(options_, *model_));
+  summary_.context = static_cast<size_t>(most);
   const size_t quarter = summary_.context / 4;
   const int64_t wanted = options_.sampling.max_tokens;
   summary_.answer =
       wanted < 0 ? quarter : std::min(static_cast<size_t>(wanted), quarter);
   if (sections_) summary_.answer = std::min(summary_.answer, kSectionAnswer);
   for (const TalkFn& talk : {ForPart(), ForJoin(0), ForJoin(kParagraphWords)}) {
-    const absl::StatusOr<Tokens> tokens = talk("").Tokens(*model_);
-    if (!tokens.ok()) return tokens.status();
-    around_ = std::max(around_, tokens->size() + kBetween);
+    ASSIGN_OR_RETURN(const Tokens tokens, talk("").Tokens(*model_));
+    around_ = std::max(around_, tokens.size() + kBetween);
   }
   room_ = summary_.context;
   if (sections_) {
@@ -276,16 +275,17 @@ absl::Status Tree::Cut() {
   }
   Level leaves;
   for (const reader::Part& part : parts) {
-    const absl::StatusOr<Tokens> tokens = model_->Tokenize(
-        std::string_view(book_.text).substr(part.begin, part.end - part.begin),
-        /*flags=*/0, /*limits=*/{});
-    if (!tokens.ok()) return tokens.status();
+    ASSIGN_OR_RETURN(
+        const Tokens tokens,
+        model_->Tokenize(std::string_view(book_.text)
+                             .substr(part.begin, part.end - part.begin),
+                         /*flags=*/0, /*limits=*/{}));
     leaves.push_back({part.begin,
                       part.end,
                       summary_.book_tokens,
-                      summary_.book_tokens + tokens->size(),
+                      summary_.book_tokens + tokens.size(),
                       {}});
-    summary_.book_tokens += tokens->size();
+    summary_.book_tokens += tokens.size();
   }
   is_last_ = leaves.size() == 1 || Shares(leaves.size()) == leaves.size();
   summary_.levels.push_back(std::move(leaves));
@@ -308,24 +308,20 @@ size_t Tree::Shares(size_t below) const {
 }
 
 absl::Status Tree::SayPlan() {
-  const absl::StatusOr<Tokens> around = ForPart()("").Tokens(*model_);
-  if (!around.ok()) return around.status();
+  ASSIGN_OR_RETURN(const Tokens around, ForPart()("").Tokens(*model_));
   const Level& leaves = summary_.levels.front();
   const auto leaves_s = [&] {
     Forecast forecast(options_, *model_);
     Forecast::Times all;
     for (const Node& leaf : leaves) {
       const size_t text = leaf.last_token - leaf.first_token;
-      all.Add(forecast.Of(text + around->size(), summary_.answer)
+      all.Add(forecast.Of(text + around.size(), summary_.answer)
                   .value_or(Forecast::Times()));
     }
     return all.Seconds();
   };
   std::vector<std::string> trouble;
-  if (absl::Status s = MeasureRates(options_, *model_, leaves_s, &trouble);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(MeasureRates(options_, *model_, leaves_s, &trouble));
   if (!trouble.empty()) {
     options_.session.cache_dir.clear();  // once is enough
     summary_.warnings.insert(summary_.warnings.end(), trouble.begin(),
@@ -334,9 +330,9 @@ absl::Status Tree::SayPlan() {
   Forecast forecast(options_, *model_);
   summary_.predicted.emplace();
   const auto add = [&](size_t text) {
-    size_t prompt = text + around->size();
+    size_t prompt = text + around.size();
     // The answer is looked at with the text, and without.
-    if (sections_) prompt += around->size() + 2 * summary_.answer;
+    if (sections_) prompt += around.size() + 2 * summary_.answer;
     work_ += prompt + summary_.answer;
     const std::optional<Forecast::Times> times =
         forecast.Of(prompt, summary_.answer);
@@ -347,7 +343,7 @@ absl::Status Tree::SayPlan() {
   // Summaries are of the length that they may have at most.
   size_t nodes = leaves.size();
   size_t above = 0;
-  const size_t room = room_ - summary_.answer - around->size();
+  const size_t room = room_ - summary_.answer - around.size();
   while (nodes > 1) {
     const size_t shares = Shares(nodes);
     if (shares == nodes) break;
@@ -378,10 +374,9 @@ absl::Status Tree::SayPlan() {
                     Duration(summary_.predicted->Seconds()));
   }
   WriteNote(plan + "\n");
-  const absl::StatusOr<std::string> at_once = AtOnceAdvice();
-  if (!at_once.ok()) return at_once.status();
-  if (!at_once->empty()) {
-    WriteNote(absl::StrCat("it could be read at once; ", *at_once, "\n"));
+  ASSIGN_OR_RETURN(const std::string at_once, AtOnceAdvice());
+  if (!at_once.empty()) {
+    WriteNote(absl::StrCat("it could be read at once; ", at_once, "\n"));
   }
   return absl::OkStatus();
 }
@@ -389,10 +384,9 @@ absl::Status Tree::SayPlan() {
 absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
   const int64_t made_for = model_->info().context;
   if (static_cast<int64_t>(summary_.book_tokens) > made_for) return "";
-  const absl::StatusOr<Tokens> prompt =
-      SummaryTalk(options_.book, book_.text).Tokens(*model_);
-  if (!prompt.ok()) return prompt.status();
-  const auto tokens = static_cast<int64_t>(prompt->size());
+  ASSIGN_OR_RETURN(const Tokens prompt,
+                   SummaryTalk(options_.book, book_.text).Tokens(*model_));
+  const auto tokens = static_cast<int64_t>(prompt.size());
   if (tokens >= made_for) return "";
   if (sections_) return absl::StrCat("-c ", made_for);
   const int64_t answer = std::max<int64_t>(asked_.sampling.max_tokens, 1);
@@ -409,21 +403,19 @@ absl::StatusOr<Generator*> Tree::OpenScorer() {
   scoring_.sampling.policy = "full";
   scoring_.sampling.settings.clear();
   scoring_.sampling.baseline = false;
-  absl::StatusOr<Generator> scorer =
-      Generator::Open(scoring_, *model_, summary_.context);
-  if (!scorer.ok()) return scorer.status();
-  scorer_.emplace(*std::move(scorer));
+  ASSIGN_OR_RETURN(Generator scorer,
+                   Generator::Open(scoring_, *model_, summary_.context));
+  scorer_.emplace(std::move(scorer));
   return &*scorer_;
 }
 
 absl::StatusOr<Generator*> Tree::OpenGenerator() {
   if (generator_.has_value()) return &*generator_;
-  if (absl::Status s = LoadModel(options_, model_); !s.ok()) return s;
-  absl::StatusOr<Generator> generator =
-      Generator::Open(options_, *model_, summary_.context);
-  if (!generator.ok()) return generator.status();
-  generator_.emplace(*std::move(generator));
-  if (absl::Status s = generator_->SayWarnings(); !s.ok()) return s;
+  RETURN_IF_ERROR(LoadModel(options_, model_));
+  ASSIGN_OR_RETURN(Generator generator,
+                   Generator::Open(options_, *model_, summary_.context));
+  generator_.emplace(std::move(generator));
+  RETURN_IF_ERROR(generator_->SayWarnings());
   progress_ = std::make_unique<Progress>(options_.progress, "reading", "tokens",
                                          "tok/s");
   return &*generator_;
@@ -437,17 +429,16 @@ void Tree::Progressed(size_t prompt, size_t written) {
 absl::Status Tree::ReadRequest(const TalkFn& talk, const Tokens& prompt) {
   // SPEED takes the end of all that is read for the beginning of an answer.
   if (options_.sampling.policy == "speed") return generator_->Forget();
-  const absl::StatusOr<Tokens> around = talk("").Tokens(*model_);
-  if (!around.ok()) return around.status();
-  const auto [end, ignored] = std::mismatch(around->begin(), around->end(),
-                                            prompt.begin(), prompt.end());
-  if (end == around->begin()) return generator_->Forget();
-  return generator_->Read({around->begin(), end}, nullptr);
+  ASSIGN_OR_RETURN(const Tokens around, talk("").Tokens(*model_));
+  const auto [end, ignored] =
+      std::mismatch(around.begin(), around.end(), prompt.begin(), prompt.end());
+  if (end == around.begin()) return generator_->Forget();
+  return generator_->Read({around.begin(), end}, nullptr);
 }
 
 absl::Status Tree::Read(const TalkFn& talk, const Tokens& prompt) {
   if (!options_.session.texts_dir.empty()) {
-    if (absl::Status s = ReadRequest(talk, prompt); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadRequest(talk, prompt));
   }
   return generator_->Read(prompt, [&](uint64_t done, uint64_t) {  //
     Progressed(done, 0);
@@ -483,10 +474,9 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
   const absl::string_view content =
       absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
   if (content.empty()) return absl::OkStatus();  // nothing to write about
-  const absl::StatusOr<Tokens> prompt =
-      talk(std::string(content)).Tokens(*model_);
-  if (!prompt.ok()) return prompt.status();
-  Tokens what = *prompt;
+  ASSIGN_OR_RETURN(const Tokens prompt,
+                   talk(std::string(content)).Tokens(*model_));
+  Tokens what = prompt;
   what.push_back(static_cast<int32_t>(options_.sampling.max_tokens));
   const uint64_t fingerprint =
       reader::Fingerprint({reinterpret_cast<const char*>(what.data()),
@@ -496,55 +486,51 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
           reading_->journal().Find(depth, index, fingerprint)) {
     Put(*kept, node);
     ++summary_.resumed;
-    work_ -= std::min(work_, prompt->size() + summary_.answer);
+    work_ -= std::min(work_, prompt.size() + summary_.answer);
     return absl::OkStatus();
   }
-  const absl::StatusOr<Generator*> generator = OpenGenerator();
-  if (!generator.ok()) return generator.status();
+  ASSIGN_OR_RETURN(Generator * generator, OpenGenerator());
   BeginPart(level, index, count, *node);
-  if (absl::Status s = Read(talk, *prompt); !s.ok()) return s;
+  RETURN_IF_ERROR(Read(talk, prompt));
   progress_->SetVerb("writing");
   size_t said = 0;           // bytes
   std::vector<size_t> ends;  // of what was said, with each token
-  const absl::StatusOr<Json> report =
-      (*generator)
-          ->ContinueUnseen(options_.sampling.seed.value_or(0),
-                           [&](int32_t id, std::string_view words) {
-                             ends.push_back(said += words.size());
-                             Progressed(prompt->size(), ends.size());
-                             if (!options_.stream) return absl::OkStatus();
-                             return WriteJson({{"token", id},
-                                               {"text", words},
-                                               {"level", level},
-                                               {"number", index}});
-                           });
-  if (!report.ok()) return report.status();
-  const absl::StatusOr<std::vector<double>> seconds =
-      (*generator)->TokenSeconds();
-  if (!seconds.ok()) return seconds.status();
-  summary_.spent.Add(*report, *seconds);
-  summary_.resumed_layers += report->at("resumed").at("layers").get<int>();
+  ASSIGN_OR_RETURN(
+      const Json report,
+      (generator)->ContinueUnseen(options_.sampling.seed.value_or(0),
+                                  [&](int32_t id, std::string_view words) {
+                                    ends.push_back(said += words.size());
+                                    Progressed(prompt.size(), ends.size());
+                                    if (!options_.stream)
+                                      return absl::OkStatus();
+                                    return WriteJson({{"token", id},
+                                                      {"text", words},
+                                                      {"level", level},
+                                                      {"number", index}});
+                                  }));
+  ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                   generator->TokenSeconds());
+  summary_.spent.Add(report, seconds);
+  summary_.resumed_layers += report.at("resumed").at("layers").get<int>();
   if (summary_.made++ == 0) {  // a session says the same of all
-    for (const Json& warning : report->at("warnings")) {
+    for (const Json& warning : report.at("warnings")) {
       summary_.warnings.push_back(warning.get<std::string>());
     }
   }
-  const Json& output = report->at("output").at(0);
+  const Json& output = report.at("output").at(0);
   reader::Writing writing = {
-      std::string(absl::StripAsciiWhitespace((*generator)->text())),
+      std::string(absl::StripAsciiWhitespace(generator->text())),
       output.at("tokens").get<Tokens>(),
       output.at("finish_reason") == "length"};
   if (sections_ && !writing.tokens.empty()) {
-    const absl::StatusOr<Tokens> bare = talk("").Tokens(*model_);
-    if (!bare.ok()) return bare.status();
-    const std::string text_said = (*generator)->text();
-    absl::Status s = KeepSupported(*prompt, *bare, text_said, ends, &writing);
-    if (!s.ok()) return s;
-    work_done_ += bare->size() + 2 * summary_.answer;
+    ASSIGN_OR_RETURN(const Tokens bare, talk("").Tokens(*model_));
+    const std::string text_said = generator->text();
+    RETURN_IF_ERROR(KeepSupported(prompt, bare, text_said, ends, &writing));
+    work_done_ += bare.size() + 2 * summary_.answer;
   } else if (writing.cut) {
     writing.text = std::string(reader::WholeSentences(writing.text));
   }
-  work_done_ += prompt->size() + summary_.answer;
+  work_done_ += prompt.size() + summary_.answer;
   const absl::Status kept =
       reading_->Add(depth, index, fingerprint, std::move(writing));
   if (!kept.ok()) {
@@ -564,24 +550,19 @@ absl::Status Tree::KeepSupported(const Tokens& prompt, const Tokens& bare,
                                  std::string_view said,
                                  const std::vector<size_t>& ends,
                                  reader::Writing* writing) {
-  const absl::StatusOr<Generator*> scorer = OpenScorer();
-  if (!scorer.ok()) return scorer.status();
-  const absl::StatusOr<std::vector<double>> with =
-      (*scorer)->LogProbabilities(prompt, writing->tokens);
-  if (!with.ok()) return with.status();
-  const absl::StatusOr<std::vector<double>> without =
-      (*scorer)->LogProbabilities(bare, writing->tokens);
-  if (!without.ok()) return without.status();
+  ASSIGN_OR_RETURN(Generator * scorer, OpenScorer());
+  ASSIGN_OR_RETURN(const std::vector<double> with,
+                   scorer->LogProbabilities(prompt, writing->tokens));
+  ASSIGN_OR_RETURN(const std::vector<double> without,
+                   scorer->LogProbabilities(bare, writing->tokens));
   std::vector<double> gains;
-  for (size_t i = 0; i < with->size(); ++i) {
-    gains.push_back((*with)[i] - (*without)[i]);
+  for (size_t i = 0; i < with.size(); ++i) {
+    gains.push_back(with[i] - without[i]);
   }
   gains.resize(ends.size());  // what a --stop ends has tokens without words
   writing->text = SupportedSentences(said, ends, gains);
-  const absl::StatusOr<Tokens> tokens =
-      model_->Tokenize(writing->text, /*flags=*/0, /*limits=*/{});
-  if (!tokens.ok()) return tokens.status();
-  writing->tokens = *tokens;
+  ASSIGN_OR_RETURN(writing->tokens,
+                   model_->Tokenize(writing->text, /*flags=*/0, /*limits=*/{}));
   // At the length of a section's answer nothing is missed: three sentences are
   // enough. At a shorter one, which -n asks for, something may be.
   writing->cut = writing->cut && summary_.answer < kSectionAnswer;
@@ -634,10 +615,9 @@ absl::StatusOr<std::vector<reader::Part>> Tree::CutAgain(const Level& below,
 }
 
 absl::Status Tree::Run() {
-  const absl::StatusOr<std::string> key =
-      ReadingKey(options_, *model_, book_.text);
-  if (!key.ok()) return key.status();
-  reading_ = Reading::Open(asked_, *key);
+  ASSIGN_OR_RETURN(const std::string key,
+                   ReadingKey(options_, *model_, book_.text));
+  reading_ = Reading::Open(asked_, key);
   if (const size_t kept = reading_->journal().size(); kept > 0) {
     WriteNote(absl::StrCat("going on: ", Parts(kept),
                            " done before (--restart begins anew)\n"));
@@ -680,7 +660,7 @@ absl::Status Tree::RunLevels() {
     if (!s.ok()) return s;
   }
   while (!is_last_) {
-    if (absl::Status s = RunLevelAbove(); !s.ok()) return s;
+    RETURN_IF_ERROR(RunLevelAbove());
   }
   return absl::OkStatus();
 }
@@ -703,9 +683,7 @@ absl::Status Tree::RunLevelAbove() {
       parts.push_back({begin_of(i), begin_of(i + 1)});
     }
   } else {
-    absl::StatusOr<std::vector<reader::Part>> cut = CutAgain(below, joined);
-    if (!cut.ok()) return cut.status();
-    parts = *std::move(cut);
+    ASSIGN_OR_RETURN(parts, CutAgain(below, joined));
   }
   const TalkFn talk = ForJoin(is_last_ ? WordsOfShare(parts.size()) : 0);
   Level above;
@@ -735,15 +713,14 @@ absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
         "--verify-against of a text longer than the context");
   }
   Tree tree(options, model, book, leaves, std::move(warnings));
-  const absl::StatusOr<bool> has_room = tree.HasRoom();
-  if (!has_room.ok()) return has_room.status();
-  if (!*has_room) {
+  ASSIGN_OR_RETURN(const bool has_room, tree.HasRoom());
+  if (!has_room) {
     return Error(ExitOf(too_long), CodeOf(too_long),
                  absl::StrCat(too_long.message(), tree.InPartsAdvice()));
   }
-  if (absl::Status s = tree.Cut(); !s.ok()) return s;
-  if (absl::Status s = tree.SayPlan(); !s.ok()) return s;
-  if (absl::Status s = tree.Run(); !s.ok()) return s;
+  RETURN_IF_ERROR(tree.Cut());
+  RETURN_IF_ERROR(tree.SayPlan());
+  RETURN_IF_ERROR(tree.Run());
   return WriteBookSummary(options, book, std::move(tree).Take());
 }
 

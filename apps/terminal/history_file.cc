@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "apps/cli/error.h"
 #include "apps/terminal/output.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 
@@ -39,7 +40,7 @@ std::vector<std::string> HistoryFile::Load() const {
 
 absl::Status HistoryFile::Append(const std::string& line) const {
   if (path_.empty()) return absl::OkStatus();
-  if (absl::Status s = MakeFolder(); !s.ok()) return s;
+  RETURN_IF_ERROR(MakeFolder());
   return Write(path_, O_CREAT | O_APPEND, line + "\n");
 }
 

@@ -16,6 +16,7 @@
 #include "apps/cli/error.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -129,7 +130,7 @@ class LineEditor::Libedit {
       text = el_wgets(edit_, &size);
       if (text != nullptr && size > 0) break;
       // Nobody pressed Return.
-      if (absl::Status s = WriteOut("\n"); !s.ok()) return s;
+      RETURN_IF_ERROR(WriteOut("\n"));
       if (status_.ok()) return std::nullopt;
     } while (IsInterrupted(status_) && ForgetInterrupt());
     if (!status_.ok()) return status_;
@@ -248,7 +249,7 @@ class LineEditor::Libedit {
 absl::StatusOr<std::unique_ptr<LineEditor>> LineEditor::Create(
     const std::string& prompt, HistoryFile history) {
   auto libedit = std::make_unique<Libedit>(prompt, std::move(history));
-  if (absl::Status s = libedit->Open(); !s.ok()) return s;
+  RETURN_IF_ERROR(libedit->Open());
   return std::unique_ptr<LineEditor>(new LineEditor(std::move(libedit)));
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 
@@ -33,7 +34,7 @@ absl::StatusOr<std::optional<std::string>> TypedLines::Read() {
     }
     if (at_end_) return std::nullopt;
     searched = read_.size();
-    if (absl::Status s = ReadMore(); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadMore());
   }
 }
 
@@ -41,7 +42,7 @@ absl::StatusOr<bool> TypedLines::AnyLeft() {
   while (absl::StripAsciiWhitespace(read_).empty()) {
     if (at_end_) return false;
     read_.clear();
-    if (absl::Status s = ReadMore(); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadMore());
   }
   return true;
 }

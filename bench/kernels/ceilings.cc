@@ -16,6 +16,7 @@
 #include "kernels/machine/clock.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/thread_pool.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -232,9 +233,8 @@ class Ceilings {
   absl::StatusOr<Took> Best(absl::FunctionRef<absl::Status()> queue) {
     Took best = {1e9, 1e9};
     for (int i = 0; i < 4; ++i) {  // the first warms up
-      const absl::StatusOr<Took> took = TimeOf(stream_.cuda(), queue);
-      if (!took.ok()) return took.status();
-      if (i > 0 && took->device_s < best.device_s) best = *took;
+      ASSIGN_OR_RETURN(const Took took, TimeOf(stream_.cuda(), queue));
+      if (i > 0 && took.device_s < best.device_s) best = took;
     }
     return best;
   }

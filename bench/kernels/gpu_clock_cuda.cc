@@ -6,6 +6,7 @@
 
 #include "bench/kernels/gpu_clock.h"
 #include "kernels/machine/clock.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -30,21 +31,14 @@ absl::StatusOr<Took> TimeOf(CudaStream& stream,
   const Event begin;
   const Event end;
   const Clock::Time start = SteadyClock().Now();
-  if (absl::Status s =
-          CudaStatus("event", cudaEventRecord(begin.get(), handle));
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = queue(); !s.ok()) return s;
-  if (absl::Status s = CudaStatus("event", cudaEventRecord(end.get(), handle));
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(CudaStatus("event", cudaEventRecord(begin.get(), handle)));
+  RETURN_IF_ERROR(queue());
+  RETURN_IF_ERROR(CudaStatus("event", cudaEventRecord(end.get(), handle)));
   const double host_s = SecondsBetween(start, SteadyClock().Now());
-  if (absl::Status s = stream.Synchronize(); !s.ok()) return s;
+  RETURN_IF_ERROR(stream.Synchronize());
   float ms = 0.0f;
   const int error = cudaEventElapsedTime(&ms, begin.get(), end.get());
-  if (absl::Status s = CudaStatus("event", error); !s.ok()) return s;
+  RETURN_IF_ERROR(CudaStatus("event", error));
   return Took{static_cast<double>(ms) * 1e-3, host_s};
 }
 
@@ -62,7 +56,7 @@ absl::StatusOr<std::optional<Took>> TimeOfGraph(
   if (error == cudaSuccess) error = ended;
   if (error == cudaSuccess) error = cudaGraphInstantiate(&ready, graph, 0);
   if (graph != nullptr) cudaGraphDestroy(graph);
-  if (absl::Status s = CudaStatus("graph", error); !s.ok()) return s;
+  RETURN_IF_ERROR(CudaStatus("graph", error));
   std::array<Took, 5> times = {};
   absl::Status status;
   for (size_t i = 0; status.ok() && i < times.size() + 1; ++i) {

@@ -1,14 +1,15 @@
 #include "bench/kernels/gpu_clock.h"
 #include "kernels/machine/clock.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 absl::StatusOr<Took> TimeOf(CudaStream& stream,
                             absl::FunctionRef<absl::Status()> queue) {
   const Clock::Time start = SteadyClock().Now();
-  if (absl::Status s = queue(); !s.ok()) return s;
+  RETURN_IF_ERROR(queue());
   const double host_s = SecondsBetween(start, SteadyClock().Now());
-  if (absl::Status s = stream.Synchronize(); !s.ok()) return s;
+  RETURN_IF_ERROR(stream.Synchronize());
   return Took{SecondsBetween(start, SteadyClock().Now()), host_s};
 }
 

@@ -5,21 +5,19 @@
 
 #include "bench/kernels/device_work.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 absl::StatusOr<Inputs> Inputs::Create(Stream& stream, int64_t halves,
                                       int64_t floats) {
   Inputs inputs;
-  auto some = DeviceArray<std::byte>::Create(stream.memory(), halves,
-                                             "bench: codes, scales and KV");
-  if (!some.ok()) return some.status();
-  inputs.halves_ = *std::move(some);
+  ASSIGN_OR_RETURN(inputs.halves_,
+                   DeviceArray<std::byte>::Create(
+                       stream.memory(), halves, "bench: codes, scales and KV"));
   for (DeviceArray<float>* array : {&inputs.floats_, &inputs.out_}) {
-    auto made = DeviceArray<float>::Create(stream.memory(), floats,
-                                           "bench: activations");
-    if (!made.ok()) return made.status();
-    *array = *std::move(made);
+    ASSIGN_OR_RETURN(*array, DeviceArray<float>::Create(stream.memory(), floats,
+                                                        "bench: activations"));
   }
   CUstream_st* const handle = stream.cuda().handle();
   int error =
@@ -28,8 +26,8 @@ absl::StatusOr<Inputs> Inputs::Create(Stream& stream, int64_t halves,
   for (DeviceArray<float>* array : {&inputs.floats_, &inputs.out_}) {
     if (error == 0) error = FillFloats(handle, array->data(), floats, 2);
   }
-  if (absl::Status s = CudaStatus("bench inputs", error); !s.ok()) return s;
-  if (absl::Status s = stream.Synchronize(); !s.ok()) return s;
+  RETURN_IF_ERROR(CudaStatus("bench inputs", error));
+  RETURN_IF_ERROR(stream.Synchronize());
   return inputs;
 }
 

@@ -30,6 +30,7 @@
 #include "bench/kernels/op_cases.h"
 #include "kernels/machine/clock.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -134,7 +135,7 @@ absl::Status Measure(Stream& stream, const OpCase& one, const Sizes& sizes) {
 }
 
 absl::Status CallOnce(Stream& stream, const OpCase& one) {
-  if (absl::Status s = one.call(stream, /*turn=*/0); !s.ok()) return s;
+  RETURN_IF_ERROR(one.call(stream, /*turn=*/0));
   return stream.Synchronize();
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -58,9 +59,7 @@ absl::Status Validate(const AttentionParams& p) {
                                    "and q_stride >= heads * head_dim"));
   }
   for (DType type : {kv.type_k, kv.type_v}) {
-    if (absl::Status s = CheckKvType("Attention", type, kv.head_dim); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckKvType("Attention", type, kv.head_dim));
   }
   constexpr int64_t kMaxPosition = int64_t{1} << 48;
   if (p.begin < 0 || p.position < p.begin || p.position > kMaxPosition ||
@@ -81,7 +80,7 @@ absl::Status Validate(const AttentionParams& p) {
                      p.first_page, "; need pages ", first, " to ", last));
   }
   for (int head = 0; p.view != nullptr && head < kv.kv_heads; ++head) {
-    if (absl::Status s = CheckHeadView(p.view[head], head); !s.ok()) return s;
+    RETURN_IF_ERROR(CheckHeadView(p.view[head], head));
   }
   return absl::OkStatus();
 }
@@ -133,17 +132,17 @@ absl::Status Allocate(Stream& stream, const AttentionParams& p,
   const int64_t total = queries * division.padded_dim + 2 * scalars +
                         2 * running +
                         stream.pool().num_threads() * thread_floats;
-  absl::StatusOr<std::byte*> scratch = stream.Scratch(
-      static_cast<size_t>(total) * sizeof(float) + PageListBytes(p));
-  if (!scratch.ok()) return scratch.status();
-  buffers->out = reinterpret_cast<float*>(*scratch);
+  ASSIGN_OR_RETURN(std::byte * scratch,
+                   stream.Scratch(static_cast<size_t>(total) * sizeof(float) +
+                                  PageListBytes(p)));
+  buffers->out = reinterpret_cast<float*>(scratch);
   buffers->max = buffers->out + queries * division.padded_dim;
   buffers->sum = buffers->max + scalars;
   buffers->running_max = buffers->sum + scalars;
   buffers->running_sum = buffers->running_max + running;
   buffers->threads = buffers->running_sum + running;
   buffers->thread_floats = thread_floats;
-  buffers->list = *scratch + static_cast<size_t>(total) * sizeof(float);
+  buffers->list = scratch + static_cast<size_t>(total) * sizeof(float);
   return absl::OkStatus();
 }
 
@@ -334,25 +333,20 @@ class Call {
 }  // namespace
 
 absl::Status Attention(Stream& stream, const AttentionParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (p.rows == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) return AttendOnGpu(stream, p);
   if (stream.device() == Device::kRef) {
-    const absl::StatusOr<std::byte*> list = stream.Scratch(PageListBytes(p));
-    if (!list.ok()) return list.status();
-    if (absl::Status s = CheckPages(p, SeenPages(p, 0, p.rows, *list));
-        !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(std::byte * list, stream.Scratch(PageListBytes(p)));
+    RETURN_IF_ERROR(CheckPages(p, SeenPages(p, 0, p.rows, list)));
     AttentionReference(p);
     return absl::OkStatus();
   }
   const Division division = Divide(p);
   Buffers buffers;
-  if (absl::Status s = Allocate(stream, p, division, &buffers); !s.ok())
-    return s;
+  RETURN_IF_ERROR(Allocate(stream, p, division, &buffers));
   PageList pages = SeenPages(p, 0, p.rows, buffers.list);
-  if (absl::Status s = CheckPages(p, pages); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckPages(p, pages));
   Call call(stream, p, division, buffers);
   for (int64_t row = 0; row < p.rows; row += division.block_rows) {
     const int64_t rows = std::min(division.block_rows, p.rows - row);

@@ -7,6 +7,7 @@
 #include "kernels/attention/attention_pages.h"
 #include "kernels/device/device_types.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -77,12 +78,12 @@ class GpuCall {
   absl::Status Run() {
     std::vector<std::byte> room(PageListBytes(p_));
     PageList pages = SeenPages(p_, 0, p_.rows, room.data());
-    if (absl::Status s = CheckPages(p_, pages); !s.ok()) return s;
-    if (absl::Status s = TakeScratch(); !s.ok()) return s;
+    RETURN_IF_ERROR(CheckPages(p_, pages));
+    RETURN_IF_ERROR(TakeScratch());
     for (int64_t row = 0; row < p_.rows; row += block_rows_) {
       const int64_t rows = std::min(block_rows_, p_.rows - row);
       if (rows < p_.rows) pages = SeenPages(p_, row, rows, room.data());
-      if (absl::Status s = Rows(row, rows, pages); !s.ok()) return s;
+      RETURN_IF_ERROR(Rows(row, rows, pages));
     }
     return absl::OkStatus();
   }
@@ -96,19 +97,19 @@ class GpuCall {
     const int64_t floats =
         folds_ ? 0
                : wave_pages_ * queries * (p_.layout.head_dim + 2) + 2 * queries;
-    const absl::StatusOr<std::byte*> scratch =
-        stream_.Scratch(pages + shown + bounds + BytesOf(room_.floats, floats));
-    if (!scratch.ok()) return scratch.status();
-    room_.pages = reinterpret_cast<AttentionWave::Page*>(*scratch);
-    room_.shown = reinterpret_cast<AttentionWave::Shown*>(*scratch + pages);
-    room_.bounds = reinterpret_cast<int64_t*>(*scratch + pages + shown);
-    room_.floats = reinterpret_cast<float*>(*scratch + pages + shown + bounds);
+    ASSIGN_OR_RETURN(std::byte * scratch,
+                     stream_.Scratch(pages + shown + bounds +
+                                     BytesOf(room_.floats, floats)));
+    room_.pages = reinterpret_cast<AttentionWave::Page*>(scratch);
+    room_.shown = reinterpret_cast<AttentionWave::Shown*>(scratch + pages);
+    room_.bounds = reinterpret_cast<int64_t*>(scratch + pages + shown);
+    room_.floats = reinterpret_cast<float*>(scratch + pages + shown + bounds);
     int64_t first = 0;
     for (AttentionWave::Shown& head : shown_.heads) {
       head.bounds = room_.bounds + first;
       first += 2 * head.ranges;
     }
-    if (absl::Status s = Send(room_.bounds, shown_.bounds); !s.ok()) return s;
+    RETURN_IF_ERROR(Send(room_.bounds, shown_.bounds));
     return Send(room_.shown, shown_.heads);
   }
 
@@ -124,13 +125,10 @@ class GpuCall {
       const int64_t page = pages.At(i);
       list.push_back({p_.pages[page - p_.first_page], page * kPageTokens});
     }
-    if (absl::Status s = Send(room_.pages, list); !s.ok()) return s;
+    RETURN_IF_ERROR(Send(room_.pages, list));
     for (int64_t at = 0; at < pages.count; at += wave_pages_) {
       const int64_t size = std::min(wave_pages_, pages.count - at);
-      if (absl::Status s = Wave(row, rows, at, size, at + size == pages.count);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(Wave(row, rows, at, size, at + size == pages.count));
     }
     return absl::OkStatus();
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/page_range.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -62,9 +63,7 @@ absl::Status CheckPages(const AttentionParams& p, const PageList& pages) {
                        " is null, and rows at positions ", p.position, " to ",
                        p.position + p.rows - 1, " see it"));
     }
-    if (absl::Status s = CheckPageStart("Attention", start, page); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckPageStart("Attention", start, page));
   }
   return absl::OkStatus();
 }

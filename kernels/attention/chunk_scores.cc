@@ -3,6 +3,7 @@
 #include "kernels/attention/chunk_scores_body.h"
 #include "kernels/attention/mean_scores.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -15,18 +16,18 @@ constexpr PerIsa<ChunkWeightsFn*> kWeights = {
 
 absl::Status ChunkScores(Stream& stream, const ChunkScoresParams& p) {
   MeanScoresParams scores = ScoresOf(p);
-  if (absl::Status s = CheckMeans("ChunkScores", scores); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckMeans("ChunkScores", scores));
   if (p.num_chunks == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {
     ChunkScoresReference(p);
     return absl::OkStatus();
   }
   const int64_t stride = scores.out_stride;
-  absl::StatusOr<std::byte*> scratch =
-      stream.Scratch(static_cast<size_t>(p.heads * stride) * sizeof(float));
-  if (!scratch.ok()) return scratch.status();
-  scores.out = reinterpret_cast<float*>(*scratch);
-  if (absl::Status s = MeanScores(stream, scores); !s.ok()) return s;
+  ASSIGN_OR_RETURN(
+      std::byte * scratch,
+      stream.Scratch(static_cast<size_t>(p.heads * stride) * sizeof(float)));
+  scores.out = reinterpret_cast<float*>(scratch);
+  RETURN_IF_ERROR(MeanScores(stream, scores));
   const int group = p.heads / p.kv_heads;
   if (stream.device() == Device::kCuda) {
     const ChunkWeights all = {scores.out, stride, group, p.num_chunks, p.out};

@@ -7,6 +7,7 @@
 #include "kernels/attention/coverage_body.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -50,16 +51,15 @@ absl::Status CoverOnGpu(Stream& stream, const CoverageParams& p) {
   for (int g = 0; g < p.kv_heads; ++g) {
     kept.insert(kept.end(), p.kept[g], p.kept[g] + p.num_kept);
   }
-  const absl::StatusOr<const int32_t*> sent =
-      SendToScratch(stream, kept.data(), std::ssize(kept));
-  if (!sent.ok()) return sent.status();
-  return CudaStatus("Coverage", CoverageCuda(stream.cuda().handle(), p, *sent));
+  ASSIGN_OR_RETURN(const int32_t* sent,
+                   SendToScratch(stream, kept.data(), std::ssize(kept)));
+  return CudaStatus("Coverage", CoverageCuda(stream.cuda().handle(), p, sent));
 }
 
 }  // namespace
 
 absl::Status Coverage(Stream& stream, const CoverageParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (stream.device() == Device::kCuda) return CoverOnGpu(stream, p);
   if (stream.device() == Device::kRef) {
     CoverageReference(p);

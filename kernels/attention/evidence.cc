@@ -6,6 +6,7 @@
 #include "kernels/attention/evidence_body.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -56,17 +57,17 @@ absl::Status Validate(const EvidenceParams& p) {
 }  // namespace
 
 absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (p.candidates == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {
     AddEvidenceReference(p);
     return absl::OkStatus();
   }
   const int64_t queries = p.rows * p.heads;
-  absl::StatusOr<std::byte*> scratch =
-      stream.Scratch(static_cast<size_t>(queries) * sizeof(RootWeights));
-  if (!scratch.ok()) return scratch.status();
-  auto* const weights = reinterpret_cast<RootWeights*>(*scratch);
+  ASSIGN_OR_RETURN(
+      std::byte * scratch,
+      stream.Scratch(static_cast<size_t>(queries) * sizeof(RootWeights)));
+  auto* const weights = reinterpret_cast<RootWeights*>(scratch);
   if (stream.device() == Device::kCuda) {
     return CudaStatus("AddEvidence",
                       AddEvidenceCuda(stream.cuda().handle(), p, weights));

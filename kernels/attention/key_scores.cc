@@ -8,6 +8,7 @@
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -35,10 +36,7 @@ absl::Status Validate(const KeyScoresParams& p) {
                                    "; need head_dim a positive multiple of 8 "
                                    "and q_stride >= heads * head_dim"));
   }
-  if (absl::Status s = CheckKvType("KeyScores", kv.type_k, kv.head_dim);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(CheckKvType("KeyScores", kv.type_k, kv.head_dim));
   constexpr int64_t kMaxPosition = int64_t{1} << 48;
   if (p.position < 0 || p.position > kMaxPosition || p.rows > kMaxPosition ||
       p.first < 0 || p.first > p.last || p.last > p.position + p.rows) {
@@ -88,14 +86,14 @@ KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
 }  // namespace
 
 absl::Status KeyScores(Stream& stream, const KeyScoresParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (p.rows == 0 || p.first == p.last) return absl::OkStatus();
   if (stream.device() == Device::kCuda) {
-    const auto on_gpu = WithPagesOnGpu(stream, p, p.first / kPageTokens,
-                                       (p.last - 1) / kPageTokens);
-    if (!on_gpu.ok()) return on_gpu.status();
+    ASSIGN_OR_RETURN(const auto on_gpu,
+                     WithPagesOnGpu(stream, p, p.first / kPageTokens,
+                                    (p.last - 1) / kPageTokens));
     return CudaStatus("KeyScores",
-                      KeyScoresCuda(stream.cuda().handle(), *on_gpu));
+                      KeyScoresCuda(stream.cuda().handle(), on_gpu));
   }
   if (stream.device() == Device::kRef) {
     KeyScoresReference(p);

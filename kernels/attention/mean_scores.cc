@@ -7,6 +7,7 @@
 #include "kernels/attention/mean_scores_body.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -59,8 +60,8 @@ absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p) {
 }
 
 absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
-  if (absl::Status s = CheckMeans("MeanScores", p); !s.ok()) return s;
-  if (absl::Status s = CheckOut(p); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckMeans("MeanScores", p));
+  RETURN_IF_ERROR(CheckOut(p));
   if (p.num_chunks == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) {
     return CudaStatus("MeanScores", MeanScoresCuda(stream.cuda().handle(), p));

@@ -7,6 +7,7 @@
 #include "kernels/attention/top_k_body.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -53,17 +54,17 @@ absl::Status Validate(const SelectParams& p) {
 
 absl::Status SelectOnGpu(Stream& stream, const SelectParams& p,
                          int64_t stride) {
-  const absl::StatusOr<std::byte*> scratch = stream.Scratch(
-      static_cast<size_t>(2 * p.kv_heads * stride) * sizeof(float));
-  if (!scratch.ok()) return scratch.status();
+  ASSIGN_OR_RETURN(std::byte * scratch,
+                   stream.Scratch(static_cast<size_t>(2 * p.kv_heads * stride) *
+                                  sizeof(float)));
   return CudaStatus("Select", SelectCuda(stream.cuda().handle(), p, stride,
-                                         reinterpret_cast<float*>(*scratch)));
+                                         reinterpret_cast<float*>(scratch)));
 }
 
 }  // namespace
 
 absl::Status Select(Stream& stream, const SelectParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   const int64_t kept = std::min(p.budget, p.candidates);
   if (kept == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {
@@ -77,12 +78,12 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
   }
   const int64_t reach = std::min(p.reach, p.candidates - 1);
   const int64_t window = p.candidates + 4 * reach + 48;
-  absl::StatusOr<std::byte*> scratch =
+  ASSIGN_OR_RETURN(
+      std::byte * scratch,
       stream.Scratch(static_cast<size_t>((p.kv_heads + 1) * stride +
                                          stream.pool().num_threads() * window) *
-                     sizeof(float));
-  if (!scratch.ok()) return scratch.status();
-  auto* const t = reinterpret_cast<float*>(*scratch);
+                     sizeof(float)));
+  auto* const t = reinterpret_cast<float*>(scratch);
   float* const prior = t + p.kv_heads * stride;
   float* const windows = prior + stride;
 

@@ -8,6 +8,7 @@
 #include "kernels/attention/top_k_body.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -48,7 +49,7 @@ void KeepGreatest(const float* values, int64_t n, int64_t k, int32_t first,
 }
 
 absl::Status TopK(Stream& stream, const TopKParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   const int64_t kept = std::min(p.k, p.n);
   if (p.rows == 0 || kept == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) {
@@ -58,10 +59,11 @@ absl::Status TopK(Stream& stream, const TopKParams& p) {
     TopKReference(p);
     return absl::OkStatus();
   }
-  const absl::StatusOr<std::byte*> scratch = stream.Scratch(
-      static_cast<size_t>(stream.pool().num_threads() * p.n) * sizeof(float));
-  if (!scratch.ok()) return scratch.status();
-  auto* const room = reinterpret_cast<float*>(*scratch);
+  ASSIGN_OR_RETURN(
+      std::byte * scratch,
+      stream.Scratch(static_cast<size_t>(stream.pool().num_threads() * p.n) *
+                     sizeof(float)));
+  auto* const room = reinterpret_cast<float*>(scratch);
   const int64_t always = std::min(p.always, kept);
   stream.pool().ParallelFor(
       p.rows, 1, [&](int64_t begin, int64_t end, int thread) {

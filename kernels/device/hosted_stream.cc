@@ -21,6 +21,7 @@
 #include "kernels/machine/cuda_error.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/thread.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -202,7 +203,7 @@ class HostedStream final : public CudaStream {
   }
 
   absl::Status Synchronize() override {
-    if (absl::Status s = Await(kEnd); !s.ok()) return s;
+    RETURN_IF_ERROR(Await(kEnd));
     return memory_.Check();
   }
 

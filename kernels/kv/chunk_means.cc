@@ -6,6 +6,7 @@
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -38,10 +39,7 @@ absl::Status Validate(const ChunkMeansParams& p) {
         absl::StrCat("ChunkMeans: norms_stride=", p.norms_stride,
                      ", num_chunks=", p.num_chunks, "; need no less"));
   }
-  if (absl::Status s = CheckKvType("ChunkMeans", kv.type_k, kv.head_dim);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(CheckKvType("ChunkMeans", kv.type_k, kv.head_dim));
   constexpr int64_t kMaxChunk = (int64_t{1} << 48) / kPageTokens;
   if (p.begin < 0 || p.first_chunk < 0 || p.first_chunk > kMaxChunk ||
       p.num_chunks > kMaxChunk) {
@@ -70,16 +68,16 @@ absl::Status Validate(const ChunkMeansParams& p) {
 }  // namespace
 
 absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (p.num_chunks == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) {
     const int64_t in_page = kPageTokens / p.chunk;
-    const auto on_gpu =
+    ASSIGN_OR_RETURN(
+        const auto on_gpu,
         WithPagesOnGpu(stream, p, p.first_chunk / in_page,
-                       (p.first_chunk + p.num_chunks - 1) / in_page);
-    if (!on_gpu.ok()) return on_gpu.status();
+                       (p.first_chunk + p.num_chunks - 1) / in_page));
     return CudaStatus("ChunkMeans",
-                      ChunkMeansCuda(stream.cuda().handle(), *on_gpu));
+                      ChunkMeansCuda(stream.cuda().handle(), on_gpu));
   }
   // About 16K elements, some microseconds, make an item.
   const int64_t grain =

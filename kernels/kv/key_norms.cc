@@ -8,6 +8,7 @@
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -25,10 +26,7 @@ absl::Status Validate(const KeyNormsParams& p) {
                                    "; need kv_heads positive and head_dim a "
                                    "positive multiple of 8"));
   }
-  if (absl::Status s = CheckKvType("KeyNorms", kv.type_k, kv.head_dim);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(CheckKvType("KeyNorms", kv.type_k, kv.head_dim));
   constexpr int64_t kMaxPosition = int64_t{1} << 48;
   if (p.first < 0 || p.first > p.last || p.last > kMaxPosition) {
     return UsageError(
@@ -50,14 +48,13 @@ absl::Status Validate(const KeyNormsParams& p) {
 }  // namespace
 
 absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (p.first == p.last) return absl::OkStatus();
   if (stream.device() == Device::kCuda) {
-    const auto on_gpu = WithPagesOnGpu(stream, p, p.first / kPageTokens,
-                                       (p.last - 1) / kPageTokens);
-    if (!on_gpu.ok()) return on_gpu.status();
-    return CudaStatus("KeyNorms",
-                      KeyNormsCuda(stream.cuda().handle(), *on_gpu));
+    ASSIGN_OR_RETURN(const auto on_gpu,
+                     WithPagesOnGpu(stream, p, p.first / kPageTokens,
+                                    (p.last - 1) / kPageTokens));
+    return CudaStatus("KeyNorms", KeyNormsCuda(stream.cuda().handle(), on_gpu));
   }
   if (stream.device() == Device::kRef) {
     KeyNormsReference(p);

@@ -8,6 +8,7 @@
 #include "kernels/kv/kv_convert_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -29,18 +30,13 @@ absl::Status Validate(const KvConvertParams& p) {
                      "runs nor rows below 0"));
   }
   for (DType type : {p.from, p.to}) {
-    if (absl::Status s = CheckKvType("KvConvert", type, p.head_dim); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckKvType("KvConvert", type, p.head_dim));
   }
   return absl::OkStatus();
 }
 
 absl::Status ConvertOnGpu(Stream& stream, KvConvertParams p) {
-  const absl::StatusOr<const KvConvertParams::Run*> runs =
-      SendToScratch(stream, p.runs, p.num_runs);
-  if (!runs.ok()) return runs.status();
-  p.runs = *runs;
+  ASSIGN_OR_RETURN(p.runs, SendToScratch(stream, p.runs, p.num_runs));
   return CudaStatus("KvConvert", KvConvertCuda(stream.cuda().handle(), p));
 }
 
@@ -62,7 +58,7 @@ void ConvertRun(const KvConvertParams& p, int64_t i, KvRowConvertFn* convert) {
 }
 
 absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (p.num_runs == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) return ConvertOnGpu(stream, p);
   KvRowConvertFn* const convert = stream.device() == Device::kRef

@@ -8,6 +8,7 @@
 #include "kernels/kv/kv_write_body.h"
 #include "kernels/kv/page_range.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -30,9 +31,7 @@ absl::Status Validate(const KvWriteParams& p) {
                      "of at least kv_heads * head_dim"));
   }
   for (DType type : {kv.type_k, kv.type_v}) {
-    if (absl::Status s = CheckKvType("KvWrite", type, kv.head_dim); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckKvType("KvWrite", type, kv.head_dim));
   }
   constexpr int64_t kMaxPosition = int64_t{1} << 48;
   if (p.position < 0 || p.position > kMaxPosition || p.rows > kMaxPosition) {
@@ -77,8 +76,7 @@ absl::Status WriteOnGpu(CUstream_st* stream, const KvWriteParams& p) {
                              rows,
                              kv.kv_heads,
                              kv.head_dim};
-    const absl::Status s = CudaStatus("KvWrite", KvWriteCuda(stream, part));
-    if (!s.ok()) return s;
+    RETURN_IF_ERROR(CudaStatus("KvWrite", KvWriteCuda(stream, part)));
     r += rows;
   }
   return absl::OkStatus();
@@ -87,7 +85,7 @@ absl::Status WriteOnGpu(CUstream_st* stream, const KvWriteParams& p) {
 }  // namespace
 
 absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (stream.device() == Device::kCuda) {
     return WriteOnGpu(stream.cuda().handle(), p);
   }

@@ -6,6 +6,7 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/machine/device_memory.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -40,7 +41,7 @@ absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
           absl::StrCat(std::string(op), ": page ", page,
                        " is null; need pages ", first, " to ", last));
     }
-    if (absl::Status s = CheckPageStart(op, start, page); !s.ok()) return s;
+    RETURN_IF_ERROR(CheckPageStart(op, start, page));
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/machine/stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -28,10 +29,9 @@ absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
 template <typename Params>
 absl::StatusOr<Params> WithPagesOnGpu(Stream& stream, Params p, int64_t first,
                                       int64_t last) {
-  const absl::StatusOr<const std::byte* const*> pages =
-      SendToScratch(stream, p.pages + (first - p.first_page), last - first + 1);
-  if (!pages.ok()) return pages.status();
-  p.pages = *pages;
+  ASSIGN_OR_RETURN(p.pages,
+                   SendToScratch(stream, p.pages + (first - p.first_page),
+                                 last - first + 1));
   p.first_page = first;
   p.num_pages = last - first + 1;
   return p;

@@ -6,6 +6,7 @@
 #include "kernels/base/error.h"
 #include "kernels/layer/embed_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -42,13 +43,11 @@ absl::Status Validate(const EmbedParams& p, PanelOrder order) {
 }
 
 absl::Status EmbedOnGpu(Stream& stream, const EmbedParams& p) {
-  const absl::StatusOr<const int32_t*> ids =
-      SendToScratch(stream, p.ids, p.rows);
-  if (!ids.ok()) return ids.status();
+  ASSIGN_OR_RETURN(const int32_t* ids, SendToScratch(stream, p.ids, p.rows));
   const EmbedRows rows = {reinterpret_cast<const uint8_t*>(p.table->data()),
                           p.table->panel_bytes(),
                           p.table->cols(),
-                          *ids,
+                          ids,
                           p.rows,
                           p.out};
   return CudaStatus("Embed",
@@ -59,7 +58,7 @@ absl::Status EmbedOnGpu(Stream& stream, const EmbedParams& p) {
 
 absl::Status Embed(Stream& stream, const EmbedParams& p) {
   const PanelOrder order = PackedMatrix::OrderFor(stream);
-  if (absl::Status s = Validate(p, order); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p, order));
   if (p.rows == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) return EmbedOnGpu(stream, p);
   stream.pool().ParallelFor(

@@ -10,6 +10,7 @@
 #include "kernels/layer/packed_layout.h"
 #include "kernels/machine/blas_lt.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -69,7 +70,7 @@ absl::Status Validate(const MatmulParams& p, PanelOrder order) {
     return Mismatch(absl::StrCat("rows=", p.rows, "; need 0 or more"));
   }
   for (int i = 0; i < p.num_outputs; ++i) {
-    if (absl::Status s = ValidateOutput(p, order, i); !s.ok()) return s;
+    RETURN_IF_ERROR(ValidateOutput(p, order, i));
   }
   const int64_t k = p.outputs[0].weights->cols();
   if (p.rows > 0 && p.x == nullptr) return Missing("x");
@@ -114,7 +115,7 @@ class GpuMatmul {
 
   // Outputs whose weights are alike are one launch.
   absl::Status Run() {
-    if (absl::Status s = TakeScratch(); !s.ok()) return s;
+    RETURN_IF_ERROR(TakeScratch());
     bool done[MatmulTargets::kMost] = {};
     for (int i = 0; i < p_.num_outputs; ++i) {
       if (done[i]) continue;
@@ -126,7 +127,7 @@ class GpuMatmul {
         alike.of[alike.count++] = TargetOf(p_.outputs[j], 0);
         done[j] = true;
       }
-      if (absl::Status s = Multiply(i, alike); !s.ok()) return s;
+      RETURN_IF_ERROR(Multiply(i, alike));
     }
     return absl::OkStatus();
   }
@@ -151,13 +152,13 @@ class GpuMatmul {
         static_cast<size_t>(BlasLt::kRows * blas_n) * sizeof(float);
     const size_t back_bytes = blas_n == 0 ? 0 : BlasLt::kRows * sizeof(float);
     if (q8_bytes + rounded_bytes == 0) return absl::OkStatus();
-    const absl::StatusOr<std::byte*> scratch =
-        stream_.Scratch(q8_bytes + rounded_bytes + products_bytes + back_bytes);
-    if (!scratch.ok()) return scratch.status();
+    ASSIGN_OR_RETURN(std::byte * scratch,
+                     stream_.Scratch(q8_bytes + rounded_bytes + products_bytes +
+                                     back_bytes));
     // Fragments are 640 bytes, and rows for the library 256 times two.
-    q8_ = reinterpret_cast<Q8Fragments*>(*scratch);
-    rounded_ = reinterpret_cast<uint16_t*>(*scratch + q8_bytes);
-    products_ = reinterpret_cast<float*>(*scratch + q8_bytes + rounded_bytes);
+    q8_ = reinterpret_cast<Q8Fragments*>(scratch);
+    rounded_ = reinterpret_cast<uint16_t*>(scratch + q8_bytes);
+    products_ = reinterpret_cast<float*>(scratch + q8_bytes + rounded_bytes);
     back_ = products_ + BlasLt::kRows * blas_n;
     return absl::OkStatus();
   }
@@ -174,9 +175,8 @@ class GpuMatmul {
           "Matmul", MultiplyF32Cuda(queue_, alike, p_.x, p_.x_stride, p_.rows));
     }
     if (!quantised_) {
-      const absl::Status s = CudaStatus(
-          "Matmul", QuantiseCuda(queue_, p_.x, p_.x_stride, p_.rows, k_, q8_));
-      if (!s.ok()) return s;
+      RETURN_IF_ERROR(CudaStatus(
+          "Matmul", QuantiseCuda(queue_, p_.x, p_.x_stride, p_.rows, k_, q8_)));
       quantised_ = true;
     }
     return CudaStatus("Matmul", MultiplyQ8Cuda(queue_, alike, q8_, p_.rows));
@@ -242,7 +242,7 @@ class CpuMatmul {
   }
 
   absl::Status Run(Stream& stream) {
-    if (absl::Status s = TakeScratch(stream); !s.ok()) return s;
+    RETURN_IF_ERROR(TakeScratch(stream));
     for (row_ = 0; row_ < p_.rows; row_ += rows_) {
       rows_ = std::min(group_rows_, p_.rows - row_);
       if (any_q8_) {
@@ -278,14 +278,14 @@ class CpuMatmul {
     expanded_floats_ = any_expanded_ && group_rows_ > 1
                            ? k_ * 16 * bodies_.expanded_panels
                            : 0;
-    const absl::StatusOr<std::byte*> scratch =
+    ASSIGN_OR_RETURN(
+        std::byte * scratch,
         stream.Scratch(q8_bytes + f32_bytes +
                        static_cast<size_t>(expanded_floats_) * sizeof(float) *
-                           static_cast<size_t>(pool_.num_threads()));
-    if (!scratch.ok()) return scratch.status();
-    q8_ = reinterpret_cast<Q8Block*>(*scratch);
-    f32_ = reinterpret_cast<float*>(*scratch + q8_bytes);
-    expanded_ = reinterpret_cast<float*>(*scratch + q8_bytes + f32_bytes);
+                           static_cast<size_t>(pool_.num_threads())));
+    q8_ = reinterpret_cast<Q8Block*>(scratch);
+    f32_ = reinterpret_cast<float*>(scratch + q8_bytes);
+    expanded_ = reinterpret_cast<float*>(scratch + q8_bytes + f32_bytes);
     return absl::OkStatus();
   }
 
@@ -380,7 +380,7 @@ class CpuMatmul {
 
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {
   const PanelOrder order = PackedMatrix::OrderFor(stream);
-  if (absl::Status s = Validate(p, order); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p, order));
   if (p.rows == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) return GpuMatmul(stream, p).Run();
   if (stream.device() == Device::kRef) {

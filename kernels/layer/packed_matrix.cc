@@ -13,6 +13,7 @@
 #include "kernels/layer/packed_layout.h"
 #include "kernels/number/block_bytes.h"
 #include "kernels/number/half.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -385,32 +386,30 @@ absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
                                                   int64_t cols,
                                                   DeviceMemory& memory,
                                                   PanelOrder order) {
-  const absl::StatusOr<int64_t> bytes = BytesOf(type, rows, cols);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(const int64_t bytes, BytesOf(type, rows, cols));
   PackedMatrix matrix;
   matrix.type_ = type;
   matrix.order_ = order;
   matrix.rows_ = rows;
   matrix.cols_ = cols;
-  matrix.panel_bytes_ = *bytes / matrix.panels();
-  absl::StatusOr<DeviceArray<std::byte>> data =
-      DeviceArray<std::byte>::Create(memory, *bytes, "weights");
-  if (!data.ok()) return data.status();
-  matrix.data_ = *std::move(data);
+  matrix.panel_bytes_ = bytes / matrix.panels();
+  ASSIGN_OR_RETURN(matrix.data_,
+                   DeviceArray<std::byte>::Create(memory, bytes, "weights"));
   std::memset(matrix.data_.data(), 0, matrix.data_.size());
   return matrix;
 }
 
 absl::StatusOr<PackedMatrix> PackedMatrix::CopyTo(Stream& stream) const {
-  absl::StatusOr<DeviceArray<std::byte>> data = DeviceArray<std::byte>::Create(
-      stream.memory(), static_cast<int64_t>(data_.size()), "weights");
-  if (!data.ok()) return data.status();
-  absl::Status copied = stream.Copy(data->data(), data_.data(), data_.size());
+  ASSIGN_OR_RETURN(
+      DeviceArray<std::byte> data,
+      DeviceArray<std::byte>::Create(
+          stream.memory(), static_cast<int64_t>(data_.size()), "weights"));
+  absl::Status copied = stream.Copy(data.data(), data_.data(), data_.size());
   if (copied.ok()) copied = stream.Synchronize();
   if (!copied.ok()) return copied;
   PackedMatrix copy = Borrow(0, rows_);
   copy.borrowed_ = nullptr;
-  copy.data_ = *std::move(data);
+  copy.data_ = std::move(data);
   return copy;
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/base/error.h"
 #include "kernels/layer/rms_norm_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -34,7 +35,7 @@ absl::Status Validate(const RmsNormParams& p) {
 }  // namespace
 
 absl::Status RmsNorm(Stream& stream, const RmsNormParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (stream.device() == Device::kCuda) {
     return CudaStatus("RmsNorm", RmsNormCuda(stream.cuda().handle(), p));
   }

@@ -4,6 +4,7 @@
 #include "kernels/base/error.h"
 #include "kernels/layer/rope_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -55,7 +56,7 @@ absl::Status Validate(const RopeParams& p) {
 }  // namespace
 
 absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   // A sine and a cosine cost as much as some forty other elements.
   stream.pool().ParallelFor(p.rows, Grain(int64_t{p.half} * 40),
                             [&](int64_t begin, int64_t end, int) {
@@ -65,7 +66,7 @@ absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
 }
 
 absl::Status Rope(Stream& stream, const RopeParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (stream.device() == Device::kCuda) {
     return CudaStatus("Rope", RopeCuda(stream.cuda().handle(), p));
   }

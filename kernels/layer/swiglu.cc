@@ -6,6 +6,7 @@
 #include "kernels/base/error.h"
 #include "kernels/layer/swiglu_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -27,7 +28,7 @@ absl::Status Validate(const SwigluParams& p) {
 }  // namespace
 
 absl::Status Swiglu(Stream& stream, const SwigluParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RETURN_IF_ERROR(Validate(p));
   if (stream.device() == Device::kCuda) {
     return CudaStatus("Swiglu", SwigluCuda(stream.cuda().handle(), p.gate, p.up,
                                            p.rows * p.dim, p.out));

@@ -9,6 +9,7 @@
 #include "kernels/machine/blas_lt_abi.h"
 #include "kernels/machine/dynamic_library.h"
 #include "kernels/machine/no_signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -29,24 +30,23 @@ absl::Status StatusOf(std::string_view call, int error) {
 }  // namespace
 
 absl::StatusOr<BlasLtFunctions> BlasLt::Load(const char* library) {
-  absl::StatusOr<DynamicLibrary> loaded =
-      DynamicLibrary::Load("cuBLASLt", library);
-  if (!loaded.ok()) return loaded.status();
+  ASSIGN_OR_RETURN(DynamicLibrary loaded,
+                   DynamicLibrary::Load("cuBLASLt", library));
   BlasLtFunctions f;
-  loaded->Find("cublasLtGetVersion", &f.version);
-  loaded->Find("cublasLtCreate", &f.create);
-  loaded->Find("cublasLtDestroy", &f.destroy);
-  loaded->Find("cublasLtMatmulDescCreate", &f.create_product);
-  loaded->Find("cublasLtMatmulDescDestroy", &f.destroy_product);
-  loaded->Find("cublasLtMatmulDescSetAttribute", &f.set_product);
-  loaded->Find("cublasLtMatrixLayoutCreate", &f.create_layout);
-  loaded->Find("cublasLtMatrixLayoutDestroy", &f.destroy_layout);
-  loaded->Find("cublasLtMatmulPreferenceCreate", &f.create_preference);
-  loaded->Find("cublasLtMatmulPreferenceDestroy", &f.destroy_preference);
-  loaded->Find("cublasLtMatmulPreferenceSetAttribute", &f.set_preference);
-  loaded->Find("cublasLtMatmulAlgoGetHeuristic", &f.choose);
-  loaded->Find("cublasLtMatmul", &f.multiply);
-  if (absl::Status s = loaded->HasAll(); !s.ok()) return s;
+  loaded.Find("cublasLtGetVersion", &f.version);
+  loaded.Find("cublasLtCreate", &f.create);
+  loaded.Find("cublasLtDestroy", &f.destroy);
+  loaded.Find("cublasLtMatmulDescCreate", &f.create_product);
+  loaded.Find("cublasLtMatmulDescDestroy", &f.destroy_product);
+  loaded.Find("cublasLtMatmulDescSetAttribute", &f.set_product);
+  loaded.Find("cublasLtMatrixLayoutCreate", &f.create_layout);
+  loaded.Find("cublasLtMatrixLayoutDestroy", &f.destroy_layout);
+  loaded.Find("cublasLtMatmulPreferenceCreate", &f.create_preference);
+  loaded.Find("cublasLtMatmulPreferenceDestroy", &f.destroy_preference);
+  loaded.Find("cublasLtMatmulPreferenceSetAttribute", &f.set_preference);
+  loaded.Find("cublasLtMatmulAlgoGetHeuristic", &f.choose);
+  loaded.Find("cublasLtMatmul", &f.multiply);
+  RETURN_IF_ERROR(loaded.HasAll());
   return f;
 }
 
@@ -121,20 +121,14 @@ absl::Status BlasLt::MakePlan(const Product& p, Plan* plan) {
   const auto k = static_cast<uint64_t>(p.k);
   const auto rows = static_cast<uint64_t>(kRows);
   const int32_t transposed = blas_lt::kTransposed;
-  if (absl::Status s =
-          StatusOf("MatmulDescCreate",
-                   call_.create_product(&plan->product, blas_lt::kComputeF32,
-                                        blas_lt::kTypeF32));
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s =
-          StatusOf("MatmulDescSetAttribute",
-                   call_.set_product(plan->product, blas_lt::kTransposeOfFirst,
-                                     &transposed, sizeof(transposed)));
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      StatusOf("MatmulDescCreate",
+               call_.create_product(&plan->product, blas_lt::kComputeF32,
+                                    blas_lt::kTypeF32)));
+  RETURN_IF_ERROR(
+      StatusOf("MatmulDescSetAttribute",
+               call_.set_product(plan->product, blas_lt::kTransposeOfFirst,
+                                 &transposed, sizeof(transposed))));
   const struct {
     void** layout;
     int type;
@@ -144,13 +138,10 @@ absl::Status BlasLt::MakePlan(const Product& p, Plan* plan) {
                  {&plan->x, type, k, rows},
                  {&plan->out, blas_lt::kTypeF32, n, rows}};
   for (const auto& l : layouts) {
-    if (absl::Status s =
-            StatusOf("MatrixLayoutCreate",
-                     call_.create_layout(l.layout, l.type, l.rows, l.columns,
-                                         static_cast<int64_t>(l.rows)));
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(
+        StatusOf("MatrixLayoutCreate",
+                 call_.create_layout(l.layout, l.type, l.rows, l.columns,
+                                     static_cast<int64_t>(l.rows))));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include "kernels/machine/copy_words_body.h"
 #include "kernels/machine/no_signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -16,13 +17,13 @@ int CudaStream::Gpus() {
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int gpu) {
   const NoSignals no_signals;
   GpuFacts facts = Look(gpu);
-  if (absl::Status s = CheckGpu(facts); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckGpu(facts));
   std::unique_ptr<CudaStream> stream;
   facts.error = Open(gpu, &stream);
-  if (absl::Status s = CheckGpu(facts); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckGpu(facts));
   // A kernel that has nothing to do shows whether there are any for the GPU.
   facts.error = CopyWordsCuda(stream->handle(), nullptr, 0, nullptr);
-  if (absl::Status s = CheckGpu(facts); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckGpu(facts));
   return stream;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/base/checked.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -76,10 +77,9 @@ class DeviceArray {
     // More than 64 bits count is more than any memory gives.
     const size_t bytes =
         CheckedMul(static_cast<uint64_t>(size), sizeof(T)).value_or(SIZE_MAX);
-    absl::StatusOr<std::byte*> data = memory.Allocate(bytes, what);
-    if (!data.ok()) return data.status();
+    ASSIGN_OR_RETURN(std::byte * data, memory.Allocate(bytes, what));
     array.memory_ = &memory;
-    array.data_ = reinterpret_cast<T*>(*data);
+    array.data_ = reinterpret_cast<T*>(data);
     array.size_ = static_cast<size_t>(size);
     return array;
   }
@@ -107,12 +107,9 @@ class DeviceArray {
     absl::StatusOr<DeviceArray> copy =
         Create(memory, static_cast<int64_t>(size_), what);
     if (!copy.ok() || empty()) return copy;
-    if (absl::Status s = memory.Copy(reinterpret_cast<std::byte*>(copy->data_),
-                                     reinterpret_cast<const std::byte*>(data_),
-                                     size_ * sizeof(T));
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(memory.Copy(reinterpret_cast<std::byte*>(copy->data_),
+                                reinterpret_cast<const std::byte*>(data_),
+                                size_ * sizeof(T)));
     return copy;
   }
 

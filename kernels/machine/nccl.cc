@@ -6,32 +6,31 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/dynamic_library.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 absl::StatusOr<NcclFunctions> NcclFunctions::Load(const char* library) {
-  absl::StatusOr<DynamicLibrary> loaded = DynamicLibrary::Load("NCCL", library);
-  if (!loaded.ok()) return loaded.status();
+  ASSIGN_OR_RETURN(DynamicLibrary loaded,
+                   DynamicLibrary::Load("NCCL", library));
   NcclFunctions f;
-  loaded->Find("ncclGetVersion", &f.version);
-  loaded->Find("ncclCommInitAll", &f.create_all);
-  loaded->Find("ncclCommDestroy", &f.destroy);
-  loaded->Find("ncclCommAbort", &f.abort);
-  loaded->Find("ncclCommGetAsyncError", &f.async_error);
-  loaded->Find("ncclGroupStart", &f.group_start);
-  loaded->Find("ncclGroupEnd", &f.group_end);
-  loaded->Find("ncclSend", &f.send);
-  loaded->Find("ncclRecv", &f.receive);
-  loaded->Find("ncclGetErrorString", &f.error_text);
-  if (absl::Status s = loaded->HasAll(); !s.ok()) return s;
+  loaded.Find("ncclGetVersion", &f.version);
+  loaded.Find("ncclCommInitAll", &f.create_all);
+  loaded.Find("ncclCommDestroy", &f.destroy);
+  loaded.Find("ncclCommAbort", &f.abort);
+  loaded.Find("ncclCommGetAsyncError", &f.async_error);
+  loaded.Find("ncclGroupStart", &f.group_start);
+  loaded.Find("ncclGroupEnd", &f.group_end);
+  loaded.Find("ncclSend", &f.send);
+  loaded.Find("ncclRecv", &f.receive);
+  loaded.Find("ncclGetErrorString", &f.error_text);
+  RETURN_IF_ERROR(loaded.HasAll());
   return f;
 }
 
 absl::Status NcclFunctions::CheckVersion() const {
   int number = 0;
-  if (absl::Status s = StatusOf("GetVersion", version(&number)); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(StatusOf("GetVersion", version(&number)));
   if (number >= kLeastVersion && number / 10000 == kLeastVersion / 10000) {
     return absl::OkStatus();
   }

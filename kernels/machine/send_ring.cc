@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/machine/copy_words_body.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -39,7 +40,7 @@ absl::Status SendRing::Send(void* to, const void* from, size_t bytes) {
   }
   if (used_ + bytes > kMostBytes) {
     // Until the other half has been read this one stays full.
-    if (absl::Status s = cuda_.Await(left_[1 - half_]); !s.ok()) return s;
+    RETURN_IF_ERROR(cuda_.Await(left_[1 - half_]));
     left_[half_] = cuda_.Mark();
     half_ = 1 - half_;
     used_ = 0;

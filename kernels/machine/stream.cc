@@ -8,17 +8,15 @@
 #include "kernels/machine/blas_lt.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/send_ring.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
-  const absl::StatusOr<Isa> isa = ChooseIsa();
-  if (!isa.ok()) return isa.status();
+  ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   std::unique_ptr<CudaStream> cuda;
   if (options.device == Device::kCuda && options.cuda == nullptr) {
-    absl::StatusOr<std::unique_ptr<CudaStream>> created = CudaStream::Create();
-    if (!created.ok()) return created.status();
-    cuda = *std::move(created);
+    ASSIGN_OR_RETURN(cuda, CudaStream::Create());
   }
   absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
   // The library knows no GPU that the CPU plays.
@@ -28,17 +26,16 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
     blas = BlasLt::FromEnvironment();
   }
   if (!blas.ok()) return blas.status();
-  std::unique_ptr<Stream> stream(new Stream(options, *isa, std::move(cuda)));
+  std::unique_ptr<Stream> stream(new Stream(options, isa, std::move(cuda)));
   stream->UseBlas(*std::move(blas));
   return stream;
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Over(
     std::unique_ptr<CudaStream> cuda) {
-  const absl::StatusOr<Isa> isa = ChooseIsa();
-  if (!isa.ok()) return isa.status();
+  ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   return std::unique_ptr<Stream>(
-      new Stream({.device = Device::kCuda}, *isa, std::move(cuda)));
+      new Stream({.device = Device::kCuda}, isa, std::move(cuda)));
 }
 
 Stream::Stream(const Options& options, Isa isa,
@@ -71,10 +68,9 @@ absl::StatusOr<std::byte*> Stream::Scratch(size_t bytes) {
   // Growing by half at least keeps a slowly rising need from asking often.
   const size_t wanted = std::max(bytes, scratch_.size() + scratch_.size() / 2);
   scratch_ = {};  // its contents are nobody's: both need not fit at once
-  absl::StatusOr<DeviceArray<std::byte>> grown = DeviceArray<std::byte>::Create(
-      memory_, static_cast<int64_t>(wanted), "scratch");
-  if (!grown.ok()) return grown.status();
-  scratch_ = *std::move(grown);
+  ASSIGN_OR_RETURN(scratch_,
+                   DeviceArray<std::byte>::Create(
+                       memory_, static_cast<int64_t>(wanted), "scratch"));
   return scratch_.data();
 }
 

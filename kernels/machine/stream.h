@@ -11,6 +11,7 @@
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/isa.h"
 #include "kernels/machine/thread_pool.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -110,10 +111,9 @@ template <typename T>
 absl::StatusOr<const T*> SendToScratch(Stream& stream, const T* from,
                                        int64_t count) {
   const size_t bytes = static_cast<size_t>(count) * sizeof(T);
-  const absl::StatusOr<std::byte*> scratch = stream.Scratch(bytes);
-  if (!scratch.ok()) return scratch.status();
-  if (absl::Status s = stream.Send(*scratch, from, bytes); !s.ok()) return s;
-  return reinterpret_cast<const T*>(*scratch);
+  ASSIGN_OR_RETURN(std::byte * scratch, stream.Scratch(bytes));
+  RETURN_IF_ERROR(stream.Send(scratch, from, bytes));
+  return reinterpret_cast<const T*>(scratch);
 }
 
 // What an array holds after all that was queued; waits for that. Errors: those
@@ -122,11 +122,8 @@ template <typename T>
 absl::Status ReadBack(Stream& stream, const DeviceArray<T>& array,
                       std::vector<T>* to) {
   to->resize(array.size());
-  if (absl::Status s =
-          stream.Copy(to->data(), array.data(), array.size() * sizeof(T));
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      stream.Copy(to->data(), array.data(), array.size() * sizeof(T)));
   return stream.Synchronize();
 }
 

@@ -14,6 +14,7 @@
 #include "kernels/number/philox.h"
 #include "kernels/token/law_body.h"
 #include "kernels/token/law_cut.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -228,7 +229,7 @@ absl::Status ValidateLawParams(const LawParams& params) {
 
 absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
                                           const MakeLawsParams& p) {
-  if (absl::Status s = ValidateLawParams(p.law); !s.ok()) return s;
+  RETURN_IF_ERROR(ValidateLawParams(p.law));
   const bool tokens = p.tokens != nullptr || !Penalises(p.law);
   if (p.logits == nullptr || p.rows < 1 || p.vocab < 1 || p.before < 0 ||
       p.answer_begin < 0 || p.answer_begin > p.before || !tokens) {
@@ -241,7 +242,7 @@ absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
                      "begins within these"));
   }
   Laws laws(stream, p);
-  if (absl::Status s = laws.Look(); !s.ok()) return s;
+  RETURN_IF_ERROR(laws.Look());
   return p.law.temperature == 0.0f ? laws.Greedy() : laws.Sampled();
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/chat/interpreter.h"
 #include "models/chat/lexer.h"
 #include "models/chat/parser.h"
@@ -97,21 +98,19 @@ absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Parse(
         1, absl::StrCat("got ", source.size(), " bytes, takes at most ",
                         kMaxTemplateBytes));
   }
-  absl::StatusOr<jinja::Body> body = jinja::ParseTemplate(source);
-  if (!body.ok()) return body.status();
+  ASSIGN_OR_RETURN(jinja::Body body, jinja::ParseTemplate(source));
   std::unique_ptr<ChatTemplate> chat(new ChatTemplate());
-  chat->impl_->body = *std::move(body);
+  chat->impl_->body = std::move(body);
   chat->impl_->source = std::string(source);
   return chat;
 }
 
 absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Create(
     const Checkpoint& checkpoint) {
-  const absl::StatusOr<std::optional<std::string>> source =
-      FindSource(checkpoint);
-  if (!source.ok()) return source.status();
-  if (!source->has_value() || (*source)->empty()) return nullptr;
-  return Parse(**source);
+  ASSIGN_OR_RETURN(const std::optional<std::string> source,
+                   FindSource(checkpoint));
+  if (!source.has_value() || source->empty()) return nullptr;
+  return Parse(*source);
 }
 
 absl::StatusOr<std::vector<ChatPiece>> ChatTemplate::Render(

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 namespace {
 
@@ -18,19 +20,17 @@ absl::Status Encode(const ChatTemplate& chat_template,
                     const Tokenizer& tokenizer,
                     std::vector<ChatMessage> messages, bool assistant_speaks,
                     const EncodeLimits& limits, std::vector<int32_t>* ids) {
-  absl::StatusOr<std::string> bos = TextOf(tokenizer, tokenizer.bos());
-  if (!bos.ok()) return bos.status();
-  absl::StatusOr<std::string> eos = TextOf(tokenizer, tokenizer.eos());
-  if (!eos.ok()) return eos.status();
-  const absl::StatusOr<std::vector<ChatPiece>> pieces =
+  ASSIGN_OR_RETURN(std::string bos, TextOf(tokenizer, tokenizer.bos()));
+  ASSIGN_OR_RETURN(std::string eos, TextOf(tokenizer, tokenizer.eos()));
+  ASSIGN_OR_RETURN(
+      const std::vector<ChatPiece> pieces,
       chat_template.Render({.messages = std::move(messages),
                             .add_generation_prompt = assistant_speaks,
-                            .bos_token = *std::move(bos),
-                            .eos_token = *std::move(eos)});
-  if (!pieces.ok()) return pieces.status();
+                            .bos_token = std::move(bos),
+                            .eos_token = std::move(eos)}));
   std::vector<Tokenizer::Part> parts;
-  parts.reserve(pieces->size());
-  for (const ChatPiece& piece : *pieces) {
+  parts.reserve(pieces.size());
+  for (const ChatPiece& piece : pieces) {
     parts.push_back({piece.text, piece.from_message
                                      ? Tokenizer::Special::kPlain
                                      : Tokenizer::Special::kParse});
@@ -53,12 +53,9 @@ absl::StatusOr<std::vector<int32_t>> AssistantHeader(
   std::vector<int32_t> with;
   std::vector<int32_t> without;
   for (std::vector<int32_t>* const ids : {&with, &without}) {
-    if (absl::Status s =
-            Encode(chat_template, tokenizer, {{"user", "?"}},
-                   /*assistant_speaks=*/ids == &with, EncodeLimits(), ids);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Encode(chat_template, tokenizer, {{"user", "?"}},
+                           /*assistant_speaks=*/ids == &with, EncodeLimits(),
+                           ids));
   }
   const auto [header, rest] =
       std::mismatch(with.begin(), with.end(), without.begin(), without.end());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "lib/status/status_macros.h"
 #include "models/chat/expression_parser.h"
 #include "models/chat/lexer.h"
 #include "models/chat/token_stream.h"
@@ -258,9 +259,8 @@ class Parser {
 }  // namespace
 
 absl::StatusOr<Body> ParseTemplate(std::string_view source) {
-  absl::StatusOr<std::vector<Token>> tokens = Tokenize(source);
-  if (!tokens.ok()) return tokens.status();
-  return Parser(*std::move(tokens)).Rendering();
+  ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(source));
+  return Parser(std::move(tokens)).Rendering();
 }
 
 }  // namespace tiercel::jinja

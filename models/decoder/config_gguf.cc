@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/decoder/config_readers.h"
 #include "models/format/quote.h"
 
@@ -24,10 +25,9 @@ absl::StatusOr<std::optional<int64_t>> FindPerLayer(const Metadata& metadata,
       (std::holds_alternative<std::vector<int64_t>>(it->second) ||
        std::holds_alternative<std::vector<uint64_t>>(it->second));
   if (!is_array) return metadata.FindInt(key, 1, most);
-  const absl::StatusOr<std::optional<std::vector<int64_t>>> all =
-      metadata.FindInts(key);
-  if (!all.ok()) return all.status();
-  const std::vector<int64_t>& values = **all;
+  ASSIGN_OR_RETURN(const std::optional<std::vector<int64_t>> all,
+                   metadata.FindInts(key));
+  const std::vector<int64_t> values = all.value_or(std::vector<int64_t>());
   if (static_cast<int64_t>(values.size()) != layers) {
     return InputError(
         "invalid_metadata",
@@ -157,20 +157,19 @@ RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context) {
 
 // The embedding's rows or, where a file holds a vocabulary alone, its tokens.
 absl::StatusOr<int64_t> ReadVocab(const Checkpoint& checkpoint) {
-  const absl::StatusOr<const std::vector<std::string>*> tokens =
-      checkpoint.metadata().FindStrings("tokenizer.ggml.tokens");
-  if (!tokens.ok()) return tokens.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string>* tokens,
+                   checkpoint.metadata().FindStrings("tokenizer.ggml.tokens"));
   const TensorInfo* embedding = checkpoint.Find("token_embd.weight");
-  if (embedding == nullptr && *tokens == nullptr) {
+  if (embedding == nullptr && tokens == nullptr) {
     return InputError("invalid_vocab",
                       "neither token_embd.weight nor tokenizer.ggml.tokens");
   }
   const int64_t count =
-      *tokens == nullptr ? 0 : static_cast<int64_t>((*tokens)->size());
+      tokens == nullptr ? 0 : static_cast<int64_t>(tokens->size());
   const int64_t vocab = embedding == nullptr || embedding->shape.empty()
                             ? count
                             : embedding->shape[0];
-  if (*tokens != nullptr && count != vocab) {
+  if (tokens != nullptr && count != vocab) {
     return InputError(
         "invalid_vocab",
         absl::StrCat("tokenizer.ggml.tokens has ", count,
@@ -212,8 +211,7 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
                       absl::StrCat("architecture ", Quoted(**architecture),
                                    "; need llama, qwen2 or qwen3"));
   }
-  const absl::StatusOr<int64_t> vocab = ReadVocab(checkpoint);
-  if (!vocab.ok()) return vocab.status();
+  ASSIGN_OR_RETURN(const int64_t vocab, ReadVocab(checkpoint));
 
   MetadataReader in(metadata, **architecture);
   ModelConfig config;
@@ -221,7 +219,7 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
   if (const auto name = metadata.FindString("general.name"); name.ok()) {
     config.name = name->value_or("");
   }
-  config.vocab = *vocab;
+  config.vocab = vocab;
   config.context = in.Int("context_length", ConfigLimits::kContext);
   config.hidden =
       static_cast<int>(in.Int("embedding_length", ConfigLimits::kHidden));
@@ -284,10 +282,7 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
   }
   if (!in.status().ok()) return in.status();
   config.tied_embeddings = checkpoint.Find("output.weight") == nullptr;
-  if (absl::Status s = ReadEosIds(metadata, config.vocab, &config.eos_ids);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ReadEosIds(metadata, config.vocab, &config.eos_ids));
   return config;
 }
 

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/decoder/config_readers.h"
 #include "models/format/json.h"
 #include "models/format/quote.h"
@@ -287,7 +288,7 @@ absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
     return top.status();
   }
   config->head_dim = static_cast<int>(head_dim.value_or(derived));
-  if (absl::Status s = ReadRope(top, config); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadRope(top, config));
   RefuseUnsupported(top, *config, model_type);
   return top.status();
 }
@@ -302,15 +303,15 @@ absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
   }
   JsonReader top(*file, kConfigFile);
   ModelConfig config;
-  if (absl::Status s = ReadConfig(top, &config); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadConfig(top, &config));
 
   const auto generation = files.find(kGenerationFile);
   if (generation != files.end() && generation->is_object()) {
     JsonReader in(*generation, kGenerationFile);
-    if (absl::Status s = ReadEosIds(in, &config.eos_ids); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadEosIds(in, &config.eos_ids));
   }
   if (config.eos_ids.empty()) {
-    if (absl::Status s = ReadEosIds(top, &config.eos_ids); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadEosIds(top, &config.eos_ids));
   }
   return config;
 }

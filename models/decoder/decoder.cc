@@ -11,6 +11,7 @@
 #include "kernels/layer/rms_norm.h"
 #include "kernels/layer/rope.h"
 #include "kernels/layer/swiglu.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -69,10 +70,8 @@ absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
   const auto fit = [this](DeviceArray<float>& array, int64_t size) {
     if (static_cast<int64_t>(array.size()) >= size) return absl::OkStatus();
     array = DeviceArray<float>();  // contents are of the last step
-    absl::StatusOr<DeviceArray<float>> larger =
-        DeviceArray<float>::Create(memory_, size, "activations");
-    if (!larger.ok()) return larger.status();
-    array = *std::move(larger);
+    ASSIGN_OR_RETURN(array,
+                     DeviceArray<float>::Create(memory_, size, "activations"));
     return absl::OkStatus();
   };
   const std::array<int64_t, 9> widths = widths_.All(config_);
@@ -80,11 +79,11 @@ absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
                                         &a_.v,    &a_.head,      &a_.gate,
                                         &a_.up,   &a_.all_heads, &a_.all_ffn};
   for (size_t i = 0; i < widths.size(); ++i) {
-    if (absl::Status s = fit(*arrays[i], rows * widths[i]); !s.ok()) return s;
+    RETURN_IF_ERROR(fit(*arrays[i], rows * widths[i]));
   }
   const int64_t half = config_.rope_dims / 2;
   for (DeviceArray<float>* angles : {&a_.cos, &a_.sin}) {
-    if (absl::Status s = fit(*angles, step_rows * half); !s.ok()) return s;
+    RETURN_IF_ERROR(fit(*angles, step_rows * half));
   }
   return absl::OkStatus();
 }
@@ -102,7 +101,7 @@ int64_t Decoder::ReservedBytes(const ModelConfig& config,
 
 absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
                                 int64_t position) {
-  if (absl::Status s = Reserve(0, rows); !s.ok()) return s;
+  RETURN_IF_ERROR(Reserve(0, rows));
   const int64_t half = config_.rope_dims / 2;
   RopeAnglesParams all = {.inv_freq = weights_.rope.inv_freq.data(),
                           .half = config_.rope_dims / 2,
@@ -123,13 +122,11 @@ absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
     part.rows = some;
     part.cos_out = angles_.data();
     part.sin_out = sin;
-    if (absl::Status s = RopeAngles(stream, part); !s.ok()) return s;
+    RETURN_IF_ERROR(RopeAngles(stream, part));
     const size_t bytes = static_cast<size_t>(some * half) * sizeof(float);
     for (const auto& [to, from] : {std::pair(a_.cos.data(), angles_.data()),
                                    std::pair(a_.sin.data(), sin)}) {
-      if (absl::Status s = stream.Send(to + row * half, from, bytes); !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(stream.Send(to + row * half, from, bytes));
     }
   }
   return absl::OkStatus();
@@ -146,11 +143,8 @@ absl::Status Decoder::Layer(Stream& stream, int layer, int64_t rows,
                             int64_t first_row, const KvPages& kv,
                             float* hidden) {
   const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
-  if (absl::Status s = Reserve(rows, 0); !s.ok()) return s;
-  if (absl::Status s = AttentionBlock(stream, w, rows, first_row, kv, hidden);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(Reserve(rows, 0));
+  RETURN_IF_ERROR(AttentionBlock(stream, w, rows, first_row, kv, hidden));
   return FeedForwardBlock(stream, w, rows, hidden);
 }
 
@@ -169,10 +163,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
       a_.q.data() + (heads.begin - split_.query_heads(rank_).begin) * head_dim;
 
   // 1. q, k, v of the normed hidden state
-  if (absl::Status s = Norm(stream, w.attn_norm, rows, hidden, a_.norm.data());
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(Norm(stream, w.attn_norm, rows, hidden, a_.norm.data()));
   const MatmulParams qkv = {
       .x = a_.norm.data(),
       .x_stride = config_.hidden,
@@ -184,7 +175,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
           {&w.k, OrNull(w.k_bias), a_.k.data(), kv_dim, StoreMode::kAssign},
           {&w.v, OrNull(w.v_bias), a_.v.data(), kv_dim, StoreMode::kAssign},
       }};
-  if (absl::Status s = Matmul(stream, qkv); !s.ok()) return s;
+  RETURN_IF_ERROR(Matmul(stream, qkv));
 
   const auto q_heads = static_cast<int>(split_.query_heads(rank_).size());
   const auto kv_heads = static_cast<int>(split_.kv_heads(rank_).size());
@@ -201,73 +192,56 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   };
   for (const auto& r : normed) {
     if (r.norm.empty()) continue;
-    if (absl::Status s = RmsNorm(stream, {.x = r.x,
-                                          .x_stride = r.stride,
-                                          .weight = r.norm.data(),
-                                          .eps = config_.norm_eps,
-                                          .rows = rows,
-                                          .groups = r.heads,
-                                          .dim = head_dim,
-                                          .out = r.x,
-                                          .out_stride = r.stride});
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(RmsNorm(stream, {.x = r.x,
+                                     .x_stride = r.stride,
+                                     .weight = r.norm.data(),
+                                     .eps = config_.norm_eps,
+                                     .rows = rows,
+                                     .groups = r.heads,
+                                     .dim = head_dim,
+                                     .out = r.x,
+                                     .out_stride = r.stride}));
   }
-  if (absl::Status s =
-          Rope(stream, {.num_tensors = 2,
-                        .tensors = {{a_.q.data(), q_dim, q_heads},
-                                    {a_.k.data(), kv_dim, kv_heads}},
-                        .rows = rows,
-                        .head_dim = head_dim,
-                        .half = config_.rope_dims / 2,
-                        .cos = a_.cos.data() + first_angle,
-                        .sin = a_.sin.data() + first_angle});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(Rope(stream, {.num_tensors = 2,
+                                .tensors = {{a_.q.data(), q_dim, q_heads},
+                                            {a_.k.data(), kv_dim, kv_heads}},
+                                .rows = rows,
+                                .head_dim = head_dim,
+                                .half = config_.rope_dims / 2,
+                                .cos = a_.cos.data() + first_angle,
+                                .sin = a_.sin.data() + first_angle}));
 
   // 3. k and v into their pages, then every row over what the view shows of
   // the positions up to it
-  if (absl::Status s = KvWrite(stream, {.k = a_.k.data(),
-                                        .v = a_.v.data(),
-                                        .k_stride = kv_dim,
-                                        .v_stride = kv_dim,
-                                        .rows = rows,
-                                        .layout = kv.layout,
-                                        .pages = kv.pages,
-                                        .first_page = kv.first_page,
-                                        .num_pages = kv.num_pages,
-                                        .position = position});
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = Attention(
-          stream, {.q = q,
-                   .q_stride = q_dim,
-                   .rows = rows,
-                   .heads = static_cast<int>(heads.size()),
-                   .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                   .layout = kv.layout,
-                   .pages = kv.pages,
-                   .first_page = kv.first_page,
-                   .num_pages = kv.num_pages,
-                   .begin = kv.begin,
-                   .position = position,
-                   .view = kv.view,
-                   .out = a_.head.data()});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(KvWrite(stream, {.k = a_.k.data(),
+                                   .v = a_.v.data(),
+                                   .k_stride = kv_dim,
+                                   .v_stride = kv_dim,
+                                   .rows = rows,
+                                   .layout = kv.layout,
+                                   .pages = kv.pages,
+                                   .first_page = kv.first_page,
+                                   .num_pages = kv.num_pages,
+                                   .position = position}));
+  RETURN_IF_ERROR(Attention(
+      stream, {.q = q,
+               .q_stride = q_dim,
+               .rows = rows,
+               .heads = static_cast<int>(heads.size()),
+               .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+               .layout = kv.layout,
+               .pages = kv.pages,
+               .first_page = kv.first_page,
+               .num_pages = kv.num_pages,
+               .begin = kv.begin,
+               .position = position,
+               .view = kv.view,
+               .out = a_.head.data()}));
 
   // 4. back into the hidden state
   const int64_t all_heads = int64_t{config_.heads} * head_dim;
-  if (absl::Status s =
-          GatherAll(stream, split_.attention(), rows, a_.head.data(),
-                    widths_.heads, a_.all_heads.data(), all_heads);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(GatherAll(stream, split_.attention(), rows, a_.head.data(),
+                            widths_.heads, a_.all_heads.data(), all_heads));
   return AddToHidden(stream, w.o, w.o_bias,
                      gather_ != nullptr ? a_.all_heads.data() : a_.head.data(),
                      all_heads, rows, hidden);
@@ -279,17 +253,14 @@ absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
                                   const float* x, int64_t x_stride,
                                   int64_t rows, float* hidden) {
   float* const own = hidden + split_.hidden()[static_cast<size_t>(rank_)].begin;
-  if (absl::Status s =
-          Matmul(stream, {.x = x,
-                          .x_stride = x_stride,
-                          .rows = rows,
-                          .compute = compute_,
-                          .num_outputs = 1,
-                          .outputs = {{&matrix, OrNull(bias), own,
-                                       config_.hidden, StoreMode::kAdd}}});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      Matmul(stream, {.x = x,
+                      .x_stride = x_stride,
+                      .rows = rows,
+                      .compute = compute_,
+                      .num_outputs = 1,
+                      .outputs = {{&matrix, OrNull(bias), own, config_.hidden,
+                                   StoreMode::kAdd}}}));
   return GatherAll(stream, split_.hidden(), rows, own, config_.hidden, hidden,
                    config_.hidden);
 }
@@ -313,10 +284,7 @@ absl::Status Decoder::GatherAll(Stream& stream,
 absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                        int64_t rows, float* hidden) {
   const int64_t ffn = widths_.ffn;
-  if (absl::Status s = Norm(stream, w.ffn_norm, rows, hidden, a_.norm.data());
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(Norm(stream, w.ffn_norm, rows, hidden, a_.norm.data()));
   const MatmulParams gate_up = {
       .x = a_.norm.data(),
       .x_stride = config_.hidden,
@@ -328,20 +296,14 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
            StoreMode::kAssign},
           {&w.up, OrNull(w.up_bias), a_.up.data(), ffn, StoreMode::kAssign},
       }};
-  if (absl::Status s = Matmul(stream, gate_up); !s.ok()) return s;
-  if (absl::Status s = Swiglu(stream, {.gate = a_.gate.data(),
-                                       .up = a_.up.data(),
-                                       .rows = rows,
-                                       .dim = ffn,
-                                       .out = a_.gate.data()});
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = GatherAll(stream, split_.ffn(), rows, a_.gate.data(),
-                                 ffn, a_.all_ffn.data(), config_.ffn);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(Matmul(stream, gate_up));
+  RETURN_IF_ERROR(Swiglu(stream, {.gate = a_.gate.data(),
+                                  .up = a_.up.data(),
+                                  .rows = rows,
+                                  .dim = ffn,
+                                  .out = a_.gate.data()}));
+  RETURN_IF_ERROR(GatherAll(stream, split_.ffn(), rows, a_.gate.data(), ffn,
+                            a_.all_ffn.data(), config_.ffn));
   return AddToHidden(stream, w.down, w.down_bias,
                      gather_ != nullptr ? a_.all_ffn.data() : a_.gate.data(),
                      config_.ffn, rows, hidden);
@@ -349,24 +311,18 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
 
 absl::Status Decoder::Logits(Stream& stream, const float* hidden, int64_t rows,
                              float* logits) {
-  if (absl::Status s = Reserve(rows, 0); !s.ok()) return s;
-  if (absl::Status s =
-          Norm(stream, weights_.output_norm, rows, hidden, a_.norm.data());
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(Reserve(rows, 0));
+  RETURN_IF_ERROR(
+      Norm(stream, weights_.output_norm, rows, hidden, a_.norm.data()));
   float* const own = logits + split_.vocab()[static_cast<size_t>(rank_)].begin;
-  if (absl::Status s =
-          Matmul(stream, {.x = a_.norm.data(),
-                          .x_stride = config_.hidden,
-                          .rows = rows,
-                          .compute = compute_,
-                          .num_outputs = 1,
-                          .outputs = {{&weights_.output(), nullptr, own,
-                                       config_.vocab, StoreMode::kAssign}}});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      Matmul(stream, {.x = a_.norm.data(),
+                      .x_stride = config_.hidden,
+                      .rows = rows,
+                      .compute = compute_,
+                      .num_outputs = 1,
+                      .outputs = {{&weights_.output(), nullptr, own,
+                                   config_.vocab, StoreMode::kAssign}}}));
   return GatherAll(stream, split_.vocab(), rows, own, config_.vocab, logits,
                    config_.vocab);
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/base/error.h"
 #include "kernels/number/half.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -164,12 +165,9 @@ class Loader {
 absl::StatusOr<LoadedShares> Loader::Load() {
   loaded_.weights.resize(ranks());
   const Parts whole(ranks(), {0, config_.vocab});
-  if (absl::Status s = Matrix(
-          kEmbedding, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
-          whole, [](Weights& w) -> PackedMatrix& { return w.embedding; });
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      Matrix(kEmbedding, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
+             whole, [](Weights& w) -> PackedMatrix& { return w.embedding; }));
   // Looked up by row; read only where it is the output matrix too.
   for (size_t rank = 0; sizes_ != nullptr && rank < ranks(); ++rank) {
     (*sizes_)[rank].bytes_per_token = 0;
@@ -178,16 +176,13 @@ absl::StatusOr<LoadedShares> Loader::Load() {
     weights.layers.resize(static_cast<size_t>(config_.layers));
   }
   for (int layer = 0; layer < config_.layers; ++layer) {
-    if (absl::Status s = LoadLayer(layer); !s.ok()) return s;
+    RETURN_IF_ERROR(LoadLayer(layer));
   }
-  if (absl::Status s = LoadOutput(); !s.ok()) return s;
+  RETURN_IF_ERROR(LoadOutput());
   std::vector<float> factors;
-  if (absl::Status s = Values({"rope_freqs", "rope_freqs"}, -1, ".weight",
-                              config_.rope_dims / 2, Rows::kAsTheyAre,
-                              /*required=*/false, /*parts=*/nullptr, &factors);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(Values({"rope_freqs", "rope_freqs"}, -1, ".weight",
+                         config_.rope_dims / 2, Rows::kAsTheyAre,
+                         /*required=*/false, /*parts=*/nullptr, &factors));
   std::vector<std::string> unused;
   for (const TensorInfo& tensor : checkpoint_.tensors()) {
     if (used_.count(tensor.name) == 0) unused.push_back(tensor.name);
@@ -203,7 +198,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
   }
   if (sizes_ != nullptr) return std::move(loaded_);
   for (Stream* stream : streams_) {
-    if (absl::Status s = stream->Synchronize(); !s.ok()) return s;
+    RETURN_IF_ERROR(stream->Synchronize());
   }
   for (Weights& weights : loaded_.weights) {
     weights.rope = MakeRopeFrequencies(config_, factors);
@@ -213,13 +208,10 @@ absl::StatusOr<LoadedShares> Loader::Load() {
 
 // The last norm, and the matrix behind it.
 absl::Status Loader::LoadOutput() {
-  if (absl::Status s = Vector(
-          {"output_norm", "model.norm"}, -1, ".weight", config_.hidden,
-          Rows::kAsTheyAre, /*required=*/true, /*parts=*/nullptr,
-          [](Weights& w) -> DeviceArray<float>& { return w.output_norm; });
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      Vector({"output_norm", "model.norm"}, -1, ".weight", config_.hidden,
+             Rows::kAsTheyAre, /*required=*/true, /*parts=*/nullptr,
+             [](Weights& w) -> DeviceArray<float>& { return w.output_norm; }));
   constexpr TensorName kOutput = {"output", "lm_head"};
   const std::string output = NameIn(checkpoint_, kOutput, -1, ".weight");
   const bool gguf = checkpoint_.format() == Checkpoint::Format::kGguf;
@@ -238,10 +230,10 @@ absl::Status Loader::LoadOutput() {
     if (sizes_ != nullptr) {
       const TensorInfo& table =
           *checkpoint_.Find(NameIn(checkpoint_, kEmbedding, -1, ".weight"));
-      const absl::StatusOr<int64_t> bytes =
-          PackedMatrix::BytesOf(table.type, rows.size(), config_.hidden);
-      if (!bytes.ok()) return bytes.status();
-      (*sizes_)[rank].bytes_per_token += *bytes;
+      ASSIGN_OR_RETURN(
+          const int64_t bytes,
+          PackedMatrix::BytesOf(table.type, rows.size(), config_.hidden));
+      (*sizes_)[rank].bytes_per_token += bytes;
     } else if (ranks() > 1) {
       weights.tied_output = weights.embedding.Borrow(rows.begin, rows.size());
     }
@@ -289,21 +281,14 @@ absl::Status Loader::LoadLayer(int layer) {
   };
   const auto at = static_cast<size_t>(layer);
   for (const auto& m : matrices) {
-    if (absl::Status s = Matrix(m.name, layer, m.rows, m.cols, m.order, m.parts,
-                                [&](Weights& w) -> PackedMatrix& {
-                                  return w.layers[at].*m.matrix;
-                                });
-        !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = Vector(m.name, layer, ".bias", m.rows, m.order,
-                                /*required=*/false, &m.parts,
-                                [&](Weights& w) -> DeviceArray<float>& {
-                                  return w.layers[at].*m.bias;
-                                });
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Matrix(
+        m.name, layer, m.rows, m.cols, m.order, m.parts,
+        [&](Weights& w) -> PackedMatrix& { return w.layers[at].*m.matrix; }));
+    RETURN_IF_ERROR(Vector(m.name, layer, ".bias", m.rows, m.order,
+                           /*required=*/false, &m.parts,
+                           [&](Weights& w) -> DeviceArray<float>& {
+                             return w.layers[at].*m.bias;
+                           }));
   }
 
   const bool qk_norm = config_.architecture == "qwen3";
@@ -325,15 +310,11 @@ absl::Status Loader::LoadLayer(int layer) {
        &W::k_norm},
   };
   for (const auto& n : norms) {
-    if (absl::Status s =
-            Vector(n.name, layer, ".weight", n.size, kPlain, n.required,
-                   /*parts=*/nullptr,
-                   [&](Weights& w) -> DeviceArray<float>& {
-                     return w.layers[at].*n.norm;
-                   });
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Vector(n.name, layer, ".weight", n.size, kPlain, n.required,
+                           /*parts=*/nullptr,
+                           [&](Weights& w) -> DeviceArray<float>& {
+                             return w.layers[at].*n.norm;
+                           }));
   }
   return absl::OkStatus();
 }
@@ -342,10 +323,9 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
                             int64_t cols, Rows order, const Parts& parts,
                             PlaceIn<PackedMatrix> place) {
   const std::string full = NameIn(checkpoint_, name, layer, ".weight");
-  const absl::StatusOr<const TensorInfo*> tensor =
-      Find(full, {rows, cols}, /*required=*/true);
-  if (!tensor.ok()) return tensor.status();
-  const DType type = (*tensor)->type;
+  ASSIGN_OR_RETURN(const TensorInfo* tensor,
+                   Find(full, {rows, cols}, /*required=*/true));
+  const DType type = tensor->type;
   if (sizes_ != nullptr) {
     for (size_t rank = 0; rank < ranks(); ++rank) {
       const absl::StatusOr<int64_t> bytes =
@@ -367,9 +347,7 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
     packed.push_back(*std::move(part));
   }
 
-  if (absl::Status s = ReadMatrix(**tensor, order, parts, packed); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ReadMatrix(*tensor, order, parts, packed));
   for (size_t rank = 0; rank < ranks(); ++rank) {
     absl::StatusOr<PackedMatrix> there =
         streams_[rank]->on_host() ? std::move(packed[rank])
@@ -419,10 +397,7 @@ absl::Status Loader::ReadMatrix(const TensorInfo& tensor, Rows order,
     for (const absl::Status& s : read) {
       if (!s.ok()) return s;
     }
-    if (absl::Status s = Advance(static_cast<uint64_t>(count * row_bytes));
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Advance(static_cast<uint64_t>(count * row_bytes)));
   }
   return absl::OkStatus();
 }
@@ -443,12 +418,9 @@ absl::Status Loader::ReadRows(const TensorInfo& tensor, int64_t begin,
                               std::vector<PackedMatrix>& packed) const {
   const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
   const auto bytes = static_cast<size_t>((end - begin) * row_bytes);
-  if (absl::Status s =
-          checkpoint_.Read(tensor, static_cast<uint64_t>(begin * row_bytes),
-                           {buffer.data(), bytes});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(checkpoint_.Read(tensor,
+                                   static_cast<uint64_t>(begin * row_bytes),
+                                   {buffer.data(), bytes}));
   for (size_t rank = 0; rank < ranks(); ++rank) {
     const Columns& part = parts[rank];
     for (int64_t row = std::max(begin, part.begin);
@@ -473,16 +445,14 @@ absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
   for (size_t rank = 0; rank < ranks(); ++rank) {
     const Columns part = parts != nullptr ? (*parts)[rank] : Columns{0, size};
     Stream& stream = *streams_[rank];
-    absl::StatusOr<DeviceArray<float>> array = DeviceArray<float>::Create(
-        stream.memory(), part.size(), NameIn(checkpoint_, name, layer, suffix));
-    if (!array.ok()) return array.status();
-    if (absl::Status s =
-            stream.Copy(array->data(), values.data() + part.begin,
-                        static_cast<size_t>(part.size()) * sizeof(float));
-        !s.ok()) {
-      return s;
-    }
-    place(loaded_.weights[rank]) = *std::move(array);
+    ASSIGN_OR_RETURN(
+        DeviceArray<float> array,
+        DeviceArray<float>::Create(stream.memory(), part.size(),
+                                   NameIn(checkpoint_, name, layer, suffix)));
+    RETURN_IF_ERROR(
+        stream.Copy(array.data(), values.data() + part.begin,
+                    static_cast<size_t>(part.size()) * sizeof(float)));
+    place(loaded_.weights[rank]) = std::move(array);
   }
   return absl::OkStatus();
 }
@@ -491,10 +461,9 @@ absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
                             int64_t size, Rows order, bool required,
                             const Parts* parts, std::vector<float>* out) {
   const std::string full = NameIn(checkpoint_, name, layer, suffix);
-  const absl::StatusOr<const TensorInfo*> tensor = Find(full, {size}, required);
-  if (!tensor.ok()) return tensor.status();
-  if (*tensor == nullptr) return absl::OkStatus();
-  const DType type = (*tensor)->type;
+  ASSIGN_OR_RETURN(const TensorInfo* tensor, Find(full, {size}, required));
+  if (tensor == nullptr) return absl::OkStatus();
+  const DType type = tensor->type;
   if (InfoOf(type).block_elements != 1) {
     return InputError(
         "unsupported_type",
@@ -510,11 +479,7 @@ absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
     return absl::OkStatus();
   }
   std::vector<std::byte> buffer(static_cast<size_t>(RowBytes(type, size)));
-  if (absl::Status s =
-          checkpoint_.Read(**tensor, 0, {buffer.data(), buffer.size()});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(checkpoint_.Read(*tensor, 0, {buffer.data(), buffer.size()}));
   out->resize(static_cast<size_t>(size));
   for (int64_t i = 0; i < size; ++i) {
     float value;
@@ -592,29 +557,28 @@ absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
     const ModelSplit& split) {
   std::vector<WeightSizes> sizes(static_cast<size_t>(split.ranks()));
-  const absl::StatusOr<LoadedShares> walked =
-      Loader(
-          checkpoint, config, split, /*streams=*/{},
-          [](uint64_t, uint64_t) { return true; }, &sizes)
-          .Load();
-  if (!walked.ok()) return walked.status();
+  ASSIGN_OR_RETURN(const LoadedShares walked,
+                   Loader(
+                       checkpoint, config, split, /*streams=*/{},
+                       [](uint64_t, uint64_t) { return true; }, &sizes)
+                       .Load());
   int64_t most = 0;
   for (const WeightSizes& size : sizes) {
     most = std::max(most, size.bytes_per_token);
   }
   for (WeightSizes& size : sizes) {
     size.most_per_token = most;
-    size.warnings = walked->warnings;
+    size.warnings = walked.warnings;
   }
   return sizes;
 }
 
 absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
                                            const ModelConfig& config) {
-  const absl::StatusOr<std::vector<WeightSizes>> sizes =
-      MeasureShares(checkpoint, config, ModelSplit::Whole(config));
-  if (!sizes.ok()) return sizes.status();
-  return sizes->front();
+  ASSIGN_OR_RETURN(
+      const std::vector<WeightSizes> sizes,
+      MeasureShares(checkpoint, config, ModelSplit::Whole(config)));
+  return sizes.front();
 }
 
 absl::StatusOr<LoadedShares> LoadShares(
@@ -628,11 +592,11 @@ absl::StatusOr<LoadedWeights> LoadWeights(
     const Checkpoint& checkpoint, const ModelConfig& config, Stream& stream,
     absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   Stream* const streams[] = {&stream};
-  absl::StatusOr<LoadedShares> loaded = LoadShares(
-      checkpoint, config, ModelSplit::Whole(config), streams, progress);
-  if (!loaded.ok()) return loaded.status();
-  return LoadedWeights{std::move(loaded->weights.front()),
-                       std::move(loaded->warnings)};
+  ASSIGN_OR_RETURN(LoadedShares loaded,
+                   LoadShares(checkpoint, config, ModelSplit::Whole(config),
+                              streams, progress));
+  return LoadedWeights{std::move(loaded.weights.front()),
+                       std::move(loaded.warnings)};
 }
 
 }  // namespace tiercel

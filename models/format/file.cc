@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -106,7 +107,7 @@ absl::Status File::Read(uint64_t offset, std::span<std::byte> out) const {
       continue;
     }
     const int error = got < 0 ? errno : 0;
-    if (absl::Status s = CheckUnchanged(); !s.ok()) return s;
+    RETURN_IF_ERROR(CheckUnchanged());
     const std::string verb =
         absl::StrCat("read ", count, " bytes at byte ", offset + done);
     if (error != 0) return SystemError(path_, verb.c_str(), error);

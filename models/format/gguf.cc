@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/base/checked.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/gguf_cursor.h"
 #include "models/format/gguf_values.h"
 #include "models/format/quote.h"
@@ -53,16 +54,16 @@ absl::Status ReadMagicAndVersion(GgufCursor& in) {
     return in.Bytes("the magic number",
                     {reinterpret_cast<std::byte*>(&start[begin]), bytes});
   };
-  if (absl::Status s = append(4); !s.ok()) return s;
+  RETURN_IF_ERROR(append(4));
   if (start != "GGUF") {
     const size_t more = std::min<uint64_t>(in.left(), 32);
     start.resize(start.size() + more);
-    if (absl::Status s = append(more); !s.ok()) return s;
+    RETURN_IF_ERROR(append(more));
     return InputError("not_gguf",
                       absl::StrCat("this is ", std::string(Guess(start))));
   }
   uint32_t version;
-  if (absl::Status s = in.Number("the version", &version); !s.ok()) return s;
+  RETURN_IF_ERROR(in.Number("the version", &version));
   if (version == 2 || version == 3) return absl::OkStatus();
   const uint32_t swapped = __builtin_bswap32(version);
   if (swapped >= 1 && swapped <= 3) {
@@ -165,7 +166,7 @@ struct TensorType {
 absl::Status ReadTensorType(GgufCursor& in, const std::string& name,
                             TensorType* type) {
   uint32_t number;
-  if (absl::Status s = in.Number(name, &number); !s.ok()) return s;
+  RETURN_IF_ERROR(in.Number(name, &number));
   if (number >= kTensorTypes.size() || kTensorTypes[number].empty()) {
     return in.Fail("unsupported_type",
                    absl::StrCat("tensor ", name, " has type number ", number,
@@ -179,7 +180,7 @@ absl::Status ReadTensorType(GgufCursor& in, const std::string& name,
 absl::Status ReadShape(GgufCursor& in, const std::string& name,
                        std::vector<int64_t>* shape) {
   uint32_t dims;
-  if (absl::Status s = in.Number(name, &dims); !s.ok()) return s;
+  RETURN_IF_ERROR(in.Number(name, &dims));
   if (dims > GgufLimits::kDims) {
     return in.Fail("invalid_shape", absl::StrCat("tensor ", name, " has ", dims,
                                                  " dimensions; need at most ",
@@ -187,7 +188,7 @@ absl::Status ReadShape(GgufCursor& in, const std::string& name,
   }
   for (uint32_t i = 0; i < dims; ++i) {
     uint64_t dim;
-    if (absl::Status s = in.Number(name, &dim); !s.ok()) return s;
+    RETURN_IF_ERROR(in.Number(name, &dim));
     if (dim > uint64_t{INT64_MAX}) {
       return in.Fail("overflow", absl::StrCat("tensor ", name,
                                               " has a dimension of ", dim));
@@ -329,30 +330,18 @@ absl::StatusOr<GgufHeader> ReadHeader(const File& file) {
   uint64_t alignment = 32;  // the format's default
   // Least bytes: a key is 8 + 1, its type 4 and its value 1; a tensor's name
   // is 8 + 1, its dimension count 4, its type 4, its offset 8.
-  if (absl::Status s = ReadMagicAndVersion(in); !s.ok()) return s;
-  if (absl::Status s =
-          in.Count("the number of tensors", GgufLimits::kTensors, 25, &tensors);
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = in.Count("the number of keys", GgufLimits::kKeyValues,
-                                14, &key_values);
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = ReadKeyValues(in, key_values, &header, &alignment);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ReadMagicAndVersion(in));
+  RETURN_IF_ERROR(
+      in.Count("the number of tensors", GgufLimits::kTensors, 25, &tensors));
+  RETURN_IF_ERROR(
+      in.Count("the number of keys", GgufLimits::kKeyValues, 14, &key_values));
+  RETURN_IF_ERROR(ReadKeyValues(in, key_values, &header, &alignment));
   std::unordered_set<std::string> names;
   DataEnd end;
   for (uint64_t i = 0; i < tensors; ++i) {
     TensorInfo tensor;
     TensorType type;
-    if (absl::Status s = ReadTensor(in, alignment, &tensor, &type, &end);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(ReadTensor(in, alignment, &tensor, &type, &end));
     if (!names.insert(tensor.name).second) {
       return in.Fail(
           "duplicate_tensor",
@@ -364,10 +353,7 @@ absl::StatusOr<GgufHeader> ReadHeader(const File& file) {
       header.unread.emplace(std::move(tensor.name), type.name);
     }
   }
-  if (absl::Status s = PlaceTensors(in, file.size(), alignment, end, &header);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(PlaceTensors(in, file.size(), alignment, end, &header));
   return header;
 }
 

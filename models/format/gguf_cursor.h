@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/file.h"
 
 namespace tiercel {
@@ -60,8 +61,8 @@ class GgufCursor {
 
   absl::Status String(std::string_view what, uint64_t most, std::string* out) {
     uint64_t bytes;
-    if (absl::Status s = Number(what, &bytes); !s.ok()) return s;
-    if (absl::Status s = Need(what, bytes); !s.ok()) return s;
+    RETURN_IF_ERROR(Number(what, &bytes));
+    RETURN_IF_ERROR(Need(what, bytes));
     if (bytes > most) {
       return Fail("limit_exceeded",
                   absl::StrCat(std::string(what), " has ", bytes,
@@ -74,7 +75,7 @@ class GgufCursor {
   // Reads the number of things that follow, each of `bytes_each` or more.
   absl::Status Count(std::string_view what, uint64_t most, uint64_t bytes_each,
                      uint64_t* count) {
-    if (absl::Status s = Number(what, count); !s.ok()) return s;
+    RETURN_IF_ERROR(Number(what, count));
     if (*count > most) {
       return Fail("limit_exceeded",
                   absl::StrCat(std::string(what), ": ", *count,
@@ -87,11 +88,11 @@ class GgufCursor {
   static constexpr uint64_t kBufferBytes = uint64_t{1} << 18;
 
   absl::Status Copy(std::string_view what, std::span<std::byte> out) {
-    if (absl::Status s = Need(what, out.size()); !s.ok()) return s;
+    RETURN_IF_ERROR(Need(what, out.size()));
     size_t done = 0;
     while (done < out.size()) {
       if (position_ < buffer_begin_ || position_ >= buffer_end_) {
-        if (absl::Status s = Fill(); !s.ok()) return s;
+        RETURN_IF_ERROR(Fill());
       }
       const size_t count =
           std::min<uint64_t>(out.size() - done, buffer_end_ - position_);
@@ -105,8 +106,7 @@ class GgufCursor {
 
   absl::Status Fill() {
     const uint64_t count = std::min<uint64_t>(buffer_.size(), left());
-    absl::Status s = file_.Read(position_, {buffer_.data(), count});
-    if (!s.ok()) return s;
+    RETURN_IF_ERROR(file_.Read(position_, {buffer_.data(), count}));
     buffer_begin_ = position_;
     buffer_end_ = position_ + count;
     return absl::OkStatus();

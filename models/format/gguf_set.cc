@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/gguf.h"
 #include "models/format/quote.h"
 
@@ -64,38 +65,35 @@ class GgufCheckpoint final : public Checkpoint {
   Format format() const override { return Format::kGguf; }
 
   absl::Status Load(const FileOpener& open) {
-    absl::StatusOr<GgufHeader> first = AddFile(path_, open);
-    if (!first.ok()) return first.status();
+    ASSIGN_OR_RETURN(GgufHeader first, AddFile(path_, open));
     const absl::StatusOr<std::optional<int64_t>> count =
-        first->metadata.FindInt(kCountKey, 0, GgufLimits::kParts);
+        first.metadata.FindInt(kCountKey, 0, GgufLimits::kParts);
     if (!count.ok()) {
       return InputError("invalid_split",
                         absl::StrCat(path_, ": ", count.status().message()));
     }
     if (count->value_or(0) > 1) {
-      if (absl::Status s = AddParts(*first, **count, open); !s.ok()) return s;
+      RETURN_IF_ERROR(AddParts(first, **count, open));
     }
-    metadata_ = std::move(first->metadata);
+    metadata_ = std::move(first.metadata);
     return IndexTensors();
   }
 
  private:
   absl::StatusOr<GgufHeader> AddFile(const std::string& path,
                                      const FileOpener& open) {
-    absl::StatusOr<std::unique_ptr<File>> file = open(path);
-    if (!file.ok()) return file.status();
-    absl::StatusOr<GgufHeader> header = ReadGgufHeader(**file);
-    if (!header.ok()) return header.status();
-    for (TensorInfo& tensor : header->tensors) {
+    ASSIGN_OR_RETURN(std::unique_ptr<File> file, open(path));
+    ASSIGN_OR_RETURN(GgufHeader header, ReadGgufHeader(*file));
+    for (TensorInfo& tensor : header.tensors) {
       tensor.file = static_cast<int>(files_.size());
       tensors_.push_back(std::move(tensor));
     }
-    unread_.merge(header->unread);
-    for (std::string& warning : header->warnings) {
+    unread_.merge(header.unread);
+    for (std::string& warning : header.warnings) {
       warnings_.push_back(absl::StrCat(path, ": ", warning));
     }
-    file_bytes_ += (*file)->size();
-    files_.push_back(*std::move(file));
+    file_bytes_ += file->size();
+    files_.push_back(std::move(file));
     return header;
   }
 
@@ -117,8 +115,7 @@ class GgufCheckpoint final : public Checkpoint {
         return Annotate(header.status(),
                         absl::StrCat("part ", part + 1, " of ", count));
       }
-      absl::Status s = CheckPart(first, *header, part, count, path);
-      if (!s.ok()) return s;
+      RETURN_IF_ERROR(CheckPart(first, *header, part, count, path));
     }
     const absl::StatusOr<std::optional<int64_t>> tensors =
         first.metadata.FindInt(kTensorsKey, 0, INT64_MAX);
@@ -141,7 +138,7 @@ class GgufCheckpoint final : public Checkpoint {
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenGguf(const std::string& path,
                                                      const FileOpener& open) {
   auto checkpoint = std::make_unique<GgufCheckpoint>(path);
-  if (absl::Status s = checkpoint->Load(open); !s.ok()) return s;
+  RETURN_IF_ERROR(checkpoint->Load(open));
   return checkpoint;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/gguf.h"
 
 namespace tiercel {
@@ -21,7 +22,7 @@ absl::Status ReadElement(GgufCursor& in, std::string_view what, T* out) {
 }
 absl::Status ReadElement(GgufCursor& in, std::string_view what, bool* out) {
   uint8_t byte;
-  if (absl::Status s = in.Number(what, &byte); !s.ok()) return s;
+  RETURN_IF_ERROR(in.Number(what, &byte));
   if (byte > 1) {
     return in.Fail("invalid_value",
                    absl::StrCat(std::string(what), " is a bool of value ",
@@ -46,7 +47,7 @@ template <typename T>
 absl::Status ReadScalar(GgufCursor& in, std::string_view what,
                         MetadataValue* value) {
   T element;
-  if (absl::Status s = ReadElement(in, what, &element); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadElement(in, what, &element));
   *value = static_cast<Kept<T>>(std::move(element));
   return absl::OkStatus();
 }
@@ -57,16 +58,13 @@ absl::Status ReadArray(GgufCursor& in, std::string_view what,
   constexpr uint64_t kLeastBytes =
       std::is_same_v<T, std::string> ? sizeof(uint64_t) : sizeof(T);
   uint64_t count;
-  if (absl::Status s =
-          in.Count(what, GgufLimits::kArrayElements, kLeastBytes, &count);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      in.Count(what, GgufLimits::kArrayElements, kLeastBytes, &count));
   std::vector<Kept<T>> elements;
   elements.reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
     T element;
-    if (absl::Status s = ReadElement(in, what, &element); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadElement(in, what, &element));
     elements.push_back(static_cast<Kept<T>>(std::move(element)));
   }
   *value = std::move(elements);
@@ -75,7 +73,7 @@ absl::Status ReadArray(GgufCursor& in, std::string_view what,
 
 absl::Status ReadType(GgufCursor& in, std::string_view what, GgufType* type) {
   uint32_t number;
-  if (absl::Status s = in.Number(what, &number); !s.ok()) return s;
+  RETURN_IF_ERROR(in.Number(what, &number));
   if (number >= kTypes) {
     return in.Fail("unsupported_type",
                    absl::StrCat(std::string(what), " has value type ", number,
@@ -123,14 +121,14 @@ absl::Status OfType(GgufType type, Read read) {
 
 absl::Status ReadGgufValue(GgufCursor& in, std::string_view what,
                            GgufType* type, MetadataValue* value) {
-  if (absl::Status s = ReadType(in, what, type); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadType(in, what, type));
   if (*type != GgufType::kArray) {
     return OfType(*type, [&](auto element) {
       return ReadScalar<decltype(element)>(in, what, value);
     });
   }
   GgufType element_type;
-  if (absl::Status s = ReadType(in, what, &element_type); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadType(in, what, &element_type));
   if (element_type == GgufType::kArray) {
     return in.Fail("unsupported_type",
                    absl::StrCat(std::string(what), " is an array of arrays"));

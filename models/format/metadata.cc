@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/quote.h"
 
 namespace tiercel {
@@ -58,14 +59,13 @@ bool Metadata::Has(std::string_view key) const {
 
 absl::StatusOr<int64_t> Metadata::GetInt(std::string_view key, int64_t least,
                                          int64_t most) const {
-  const absl::StatusOr<std::optional<int64_t>> value =
-      FindInt(key, least, most);
-  if (!value.ok()) return value.status();
-  if (!value->has_value()) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> value,
+                   FindInt(key, least, most));
+  if (!value.has_value()) {
     return InputError("invalid_metadata",
                       absl::StrCat(Quoted(key), " is missing"));
   }
-  return **value;
+  return *value;
 }
 
 absl::StatusOr<std::optional<int64_t>> Metadata::FindInt(std::string_view key,
@@ -95,28 +95,23 @@ absl::StatusOr<std::optional<int64_t>> Metadata::FindInt(std::string_view key,
 
 absl::StatusOr<std::optional<double>> Metadata::FindFloat(
     std::string_view key) const {
-  const absl::StatusOr<const double*> value =
-      Find<double>(values_, key, "a float");
-  if (!value.ok()) return value.status();
-  return *value == nullptr ? std::optional<double>()
-                           : std::optional<double>(**value);
+  ASSIGN_OR_RETURN(const double* value, Find<double>(values_, key, "a float"));
+  return value == nullptr ? std::optional<double>()
+                          : std::optional<double>(*value);
 }
 
 absl::StatusOr<std::optional<bool>> Metadata::FindBool(
     std::string_view key) const {
-  const absl::StatusOr<const bool*> value = Find<bool>(values_, key, "a bool");
-  if (!value.ok()) return value.status();
-  return *value == nullptr ? std::optional<bool>()
-                           : std::optional<bool>(**value);
+  ASSIGN_OR_RETURN(const bool* value, Find<bool>(values_, key, "a bool"));
+  return value == nullptr ? std::optional<bool>() : std::optional<bool>(*value);
 }
 
 absl::StatusOr<std::optional<std::string>> Metadata::FindString(
     std::string_view key) const {
-  const absl::StatusOr<const std::string*> value =
-      Find<std::string>(values_, key, "a string");
-  if (!value.ok()) return value.status();
-  return *value == nullptr ? std::optional<std::string>()
-                           : std::optional<std::string>(**value);
+  ASSIGN_OR_RETURN(const std::string* value,
+                   Find<std::string>(values_, key, "a string"));
+  return value == nullptr ? std::optional<std::string>()
+                          : std::optional<std::string>(*value);
 }
 
 absl::StatusOr<const std::vector<std::string>*> Metadata::FindStrings(

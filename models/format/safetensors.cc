@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/base/checked.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/quote.h"
 #include "models/format/safetensors_entries.h"
 
@@ -88,7 +89,7 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
   }
   const std::span<std::byte> length_bytes(reinterpret_cast<std::byte*>(&length),
                                           sizeof(length));
-  if (absl::Status s = file.Read(0, length_bytes); !s.ok()) return s;
+  RETURN_IF_ERROR(file.Read(0, length_bytes));
   if (length > SafetensorsLimits::kHeaderBytes) {
     return InputError(
         "header_too_large",
@@ -104,11 +105,10 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
   std::string text(length, '\0');
   const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(text.data()),
                                    text.size());
-  if (absl::Status s = file.Read(sizeof(length), bytes); !s.ok()) return s;
-  absl::StatusOr<std::vector<SafetensorsEntry>> entries =
-      ParseSafetensorsEntries(text);
-  if (!entries.ok()) return entries.status();
-  std::sort(entries->begin(), entries->end(),
+  RETURN_IF_ERROR(file.Read(sizeof(length), bytes));
+  ASSIGN_OR_RETURN(std::vector<SafetensorsEntry> entries,
+                   ParseSafetensorsEntries(text));
+  std::sort(entries.begin(), entries.end(),
             [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
               return a.offsets < b.offsets;
             });
@@ -116,7 +116,7 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
   SafetensorsHeader header;
   const uint64_t data_begin = sizeof(length) + length;
   uint64_t end = 0;  // of the tensors so far
-  for (const SafetensorsEntry& entry : *entries) {
+  for (const SafetensorsEntry& entry : entries) {
     const std::string who = absl::StrCat("tensor ", Quoted(entry.name));
     TensorInfo tensor;
     const absl::StatusOr<bool> read = CheckEntry(entry, &tensor);

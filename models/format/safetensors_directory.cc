@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/json.h"
 #include "models/format/quote.h"
 #include "models/format/safetensors.h"
@@ -37,10 +38,10 @@ class SafetensorsCheckpoint final : public Checkpoint {
   Format format() const override { return Format::kSafetensors; }
 
   absl::Status Load(const FileOpener& open) {
-    if (absl::Status s = ReadSideFiles(open); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadSideFiles(open));
     const absl::Status single = AddFile(kSingle, open, /*listed=*/nullptr);
     if (CodeOf(single) == "file_not_found") {
-      if (absl::Status s = AddShards(open); !s.ok()) return s;
+      RETURN_IF_ERROR(AddShards(open));
     } else if (!single.ok()) {
       return single;
     }
@@ -57,27 +58,24 @@ class SafetensorsCheckpoint final : public Checkpoint {
   // The whole text of a small file.
   absl::StatusOr<std::string> ReadText(const std::string& name,
                                        const FileOpener& open) const {
-    const absl::StatusOr<std::unique_ptr<File>> file = open(PathOf(name));
-    if (!file.ok()) return file.status();
-    if ((*file)->size() > SafetensorsLimits::kSideFileBytes) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, open(PathOf(name)));
+    if (file->size() > SafetensorsLimits::kSideFileBytes) {
       return InputError(
           "limit_exceeded",
-          absl::StrCat((*file)->path(), ": ", (*file)->size(),
-                       " bytes; at most ", SafetensorsLimits::kSideFileBytes,
-                       " are accepted"));
+          absl::StrCat(file->path(), ": ", file->size(), " bytes; at most ",
+                       SafetensorsLimits::kSideFileBytes, " are accepted"));
     }
-    std::string text((*file)->size(), '\0');
+    std::string text(file->size(), '\0');
     const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(text.data()),
                                      text.size());
-    if (absl::Status s = (*file)->Read(0, bytes); !s.ok()) return s;
+    RETURN_IF_ERROR(file->Read(0, bytes));
     return text;
   }
 
   absl::StatusOr<json> ReadJson(const std::string& name,
                                 const FileOpener& open) const {
-    const absl::StatusOr<std::string> text = ReadText(name, open);
-    if (!text.ok()) return text.status();
-    return ParseJson(PathOf(name), *text);
+    ASSIGN_OR_RETURN(const std::string text, ReadText(name, open));
+    return ParseJson(PathOf(name), text);
   }
 
   absl::Status ReadSideFiles(const FileOpener& open) {
@@ -107,12 +105,10 @@ class SafetensorsCheckpoint final : public Checkpoint {
   // each of those must be there.
   absl::Status AddFile(const std::string& name, const FileOpener& open,
                        const Names* listed) {
-    absl::StatusOr<std::unique_ptr<File>> file = open(PathOf(name));
-    if (!file.ok()) return file.status();
-    absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(**file);
-    if (!header.ok()) return header.status();
+    ASSIGN_OR_RETURN(std::unique_ptr<File> file, open(PathOf(name)));
+    ASSIGN_OR_RETURN(SafetensorsHeader header, ReadSafetensorsHeader(*file));
     Names missing = listed == nullptr ? Names() : *listed;
-    for (TensorInfo& tensor : header->tensors) {
+    for (TensorInfo& tensor : header.tensors) {
       if (listed != nullptr && missing.erase(tensor.name) == 0) {
         warnings_.push_back(absl::StrCat(name, ": tensor ", Quoted(tensor.name),
                                          " is not used: ", kIndex,
@@ -122,14 +118,14 @@ class SafetensorsCheckpoint final : public Checkpoint {
       tensor.file = static_cast<int>(files_.size());
       tensors_.push_back(std::move(tensor));
     }
-    for (const auto& [tensor, type] : header->unread) missing.erase(tensor);
-    unread_.merge(header->unread);
+    for (const auto& [tensor, type] : header.unread) missing.erase(tensor);
+    unread_.merge(header.unread);
     if (!missing.empty()) {
       return IndexError(absl::StrCat("tensor ", Quoted(*missing.begin()),
                                      " is not in ", Quoted(name)));
     }
-    file_bytes_ += (*file)->size();
-    files_.push_back(*std::move(file));
+    file_bytes_ += file->size();
+    files_.push_back(std::move(file));
     return absl::OkStatus();
   }
 
@@ -190,7 +186,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenSafetensors(
     const std::string& directory, const FileOpener& open) {
   auto checkpoint = std::make_unique<SafetensorsCheckpoint>(directory);
-  if (absl::Status s = checkpoint->Load(open); !s.ok()) return s;
+  RETURN_IF_ERROR(checkpoint->Load(open));
   return checkpoint;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/quote.h"
 #include "models/tokenizer/byte_alphabet.h"
 #include "models/tokenizer/flat_map.h"
@@ -29,9 +30,7 @@ class ByteBpe : public TextModel {
   static absl::StatusOr<std::unique_ptr<TextModel>> Make(
       const TokenizerSpec& spec) {
     auto model = std::make_unique<ByteBpe>();
-    absl::StatusOr<MergeTable> merges = MergeTable::Make(spec);
-    if (!merges.ok()) return merges.status();
-    model->merges_ = *std::move(merges);
+    ASSIGN_OR_RETURN(model->merges_, MergeTable::Make(spec));
     model->pretokenizer_ = spec.pretokenizer;
     model->nfc_ = spec.nfc;
     model->byte_ids_.fill(kNoToken);

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/quote.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
@@ -58,11 +59,10 @@ absl::Status Unsupported(std::string_view message) {
 }
 
 absl::Status ReadPre(const Metadata& metadata, TokenizerSpec* spec) {
-  const auto name = metadata.FindString("tokenizer.ggml.pre");
-  if (!name.ok()) return name.status();
+  ASSIGN_OR_RETURN(const auto name, metadata.FindString("tokenizer.ggml.pre"));
   std::string known;
   for (const Pre& pre : kPres) {
-    if (*name && **name == pre.name) {
+    if (name && *name == pre.name) {
       spec->pretokenizer = pre.kind;
       spec->nfc = pre.nfc;
       spec->ignore_merges = pre.kind == Pretokenizer::kLlama3;
@@ -71,42 +71,42 @@ absl::Status ReadPre(const Metadata& metadata, TokenizerSpec* spec) {
     absl::StrAppend(&known, known.empty() ? "" : ", ", std::string(pre.name));
   }
   return Unsupported(absl::StrCat("tokenizer.ggml.pre is ",
-                                  *name ? Quoted(**name) : "absent", "; need ",
+                                  name ? Quoted(*name) : "absent", "; need ",
                                   known));
 }
 
 absl::Status ReadTokens(const Metadata& metadata, TokenizerSpec* spec) {
-  const auto texts = metadata.FindStrings("tokenizer.ggml.tokens");
-  if (!texts.ok()) return texts.status();
-  const auto types = metadata.FindInts("tokenizer.ggml.token_type");
-  if (!types.ok()) return types.status();
-  const auto scores = metadata.FindFloats("tokenizer.ggml.scores");
-  if (!scores.ok()) return scores.status();
+  ASSIGN_OR_RETURN(const auto texts,
+                   metadata.FindStrings("tokenizer.ggml.tokens"));
+  ASSIGN_OR_RETURN(const auto types,
+                   metadata.FindInts("tokenizer.ggml.token_type"));
+  ASSIGN_OR_RETURN(const auto scores,
+                   metadata.FindFloats("tokenizer.ggml.scores"));
 
-  const size_t count = *texts == nullptr ? 0 : (*texts)->size();
+  const size_t count = texts == nullptr ? 0 : texts->size();
   if (count == 0 || count > kMostVocab) {
     return InvalidVocab(absl::StrCat(count, " tokens; need 1 to ", kMostVocab));
   }
-  if (*types && (*types)->size() != count) {
+  if (types && types->size() != count) {
     return InvalidVocab(
-        absl::StrCat((*types)->size(), " token types for ", count, " tokens"));
+        absl::StrCat(types->size(), " token types for ", count, " tokens"));
   }
-  if (*scores ? (*scores)->size() != count
-              : spec->kind == TokenizerSpec::Kind::kSentencePiece) {
-    return InvalidVocab(absl::StrCat(*scores ? (*scores)->size() : 0,
+  if (scores ? scores->size() != count
+             : spec->kind == TokenizerSpec::Kind::kSentencePiece) {
+    return InvalidVocab(absl::StrCat(scores ? scores->size() : 0,
                                      " scores for ", count, " tokens"));
   }
   spec->tokens.resize(count);
   for (size_t i = 0; i < count; ++i) {
     TokenEntry& token = spec->tokens[i];
-    token.text = (**texts)[i];
-    const int64_t type = *types ? (**types)[i] : 1;
+    token.text = (*texts)[i];
+    const int64_t type = types ? (*types)[i] : 1;
     if (type < 1 || type > 6) {
       return InvalidVocab(
           absl::StrCat("token ", i, " has type ", type, "; need 1 to 6"));
     }
     token.type = static_cast<TokenType>(type);
-    if (*scores) token.score = static_cast<float>((**scores)[i]);
+    if (scores) token.score = static_cast<float>((*scores)[i]);
     if (std::isnan(token.score)) {
       return InvalidVocab(absl::StrCat("token ", i, " has no score (NaN)"));
     }
@@ -116,11 +116,11 @@ absl::Status ReadTokens(const Metadata& metadata, TokenizerSpec* spec) {
 
 // "left right": the alphabet of byte-level vocabularies has no space.
 absl::Status ReadMerges(const Metadata& metadata, TokenizerSpec* spec) {
-  const auto merges = metadata.FindStrings("tokenizer.ggml.merges");
-  if (!merges.ok()) return merges.status();
-  if (*merges == nullptr) return InvalidVocab("no tokenizer.ggml.merges");
-  spec->merges.reserve((*merges)->size());
-  for (const std::string& merge : **merges) {
+  ASSIGN_OR_RETURN(const auto merges,
+                   metadata.FindStrings("tokenizer.ggml.merges"));
+  if (merges == nullptr) return InvalidVocab("no tokenizer.ggml.merges");
+  spec->merges.reserve(merges->size());
+  for (const std::string& merge : *merges) {
     const size_t space = merge.find(' ');
     if (space == std::string::npos || space == 0 || space + 1 == merge.size() ||
         merge.rfind(' ') != space) {
@@ -135,16 +135,16 @@ absl::Status ReadMerges(const Metadata& metadata, TokenizerSpec* spec) {
 
 absl::Status ReadId(const Metadata& metadata, std::string_view key,
                     const TokenizerSpec& spec, std::optional<int32_t>* id) {
-  const auto value = metadata.FindInt(key, std::numeric_limits<int64_t>::min(),
-                                      std::numeric_limits<int64_t>::max());
-  if (!value.ok()) return value.status();
-  if (!*value) return absl::OkStatus();
-  if (**value < 0 || **value >= static_cast<int64_t>(spec.tokens.size())) {
-    return InvalidVocab(absl::StrCat(std::string(key), " is ", **value,
+  ASSIGN_OR_RETURN(const auto value,
+                   metadata.FindInt(key, std::numeric_limits<int64_t>::min(),
+                                    std::numeric_limits<int64_t>::max()));
+  if (!value) return absl::OkStatus();
+  if (*value < 0 || *value >= static_cast<int64_t>(spec.tokens.size())) {
+    return InvalidVocab(absl::StrCat(std::string(key), " is ", *value,
                                      "; the vocabulary has ",
                                      spec.tokens.size(), " tokens"));
   }
-  *id = static_cast<int32_t>(**value);
+  *id = static_cast<int32_t>(*value);
   return absl::OkStatus();
 }
 
@@ -155,47 +155,47 @@ absl::Status ReadEnds(const Metadata& metadata, TokenizerSpec* spec) {
   if (!s.ok()) return s;
   s = ReadId(metadata, "tokenizer.ggml.eos_token_id", *spec, &spec->eos);
   if (!s.ok()) return s;
-  const auto adds_bos = metadata.FindBool("tokenizer.ggml.add_bos_token");
-  if (!adds_bos.ok()) return adds_bos.status();
+  ASSIGN_OR_RETURN(const auto adds_bos,
+                   metadata.FindBool("tokenizer.ggml.add_bos_token"));
   const bool implied = spec->kind == TokenizerSpec::Kind::kSentencePiece ||
                        spec->pretokenizer == Pretokenizer::kLlama3;
-  spec->adds_bos = adds_bos->value_or(implied && spec->bos.has_value());
+  spec->adds_bos = adds_bos.value_or(implied && spec->bos.has_value());
   return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata) {
-  const auto model = metadata.FindString("tokenizer.ggml.model");
-  if (!model.ok()) return model.status();
-  if (!*model || **model == "none" || **model == "no_vocab") {
+  ASSIGN_OR_RETURN(const auto model,
+                   metadata.FindString("tokenizer.ggml.model"));
+  if (!model || *model == "none" || *model == "no_vocab") {
     return InputError("no_tokenizer",
                       "tokenizer: the checkpoint has none "
                       "(tokenizer.ggml.model)");
   }
   TokenizerSpec spec;
-  if (**model == "gpt2") {
+  if (*model == "gpt2") {
     spec.kind = TokenizerSpec::Kind::kByteLevel;
-  } else if (**model == "llama") {
+  } else if (*model == "llama") {
     spec.kind = TokenizerSpec::Kind::kSentencePiece;
   } else {
-    return Unsupported(absl::StrCat("tokenizer.ggml.model is ", Quoted(**model),
+    return Unsupported(absl::StrCat("tokenizer.ggml.model is ", Quoted(*model),
                                     "; need gpt2 or llama"));
   }
-  if (absl::Status s = ReadTokens(metadata, &spec); !s.ok()) return s;
-  const auto prefix = metadata.FindBool("tokenizer.ggml.add_space_prefix");
-  if (!prefix.ok()) return prefix.status();
+  RETURN_IF_ERROR(ReadTokens(metadata, &spec));
+  ASSIGN_OR_RETURN(const auto prefix,
+                   metadata.FindBool("tokenizer.ggml.add_space_prefix"));
   if (spec.kind == TokenizerSpec::Kind::kByteLevel) {
-    if (absl::Status s = ReadPre(metadata, &spec); !s.ok()) return s;
-    if (absl::Status s = ReadMerges(metadata, &spec); !s.ok()) return s;
-    if (prefix->value_or(false)) {
+    RETURN_IF_ERROR(ReadPre(metadata, &spec));
+    RETURN_IF_ERROR(ReadMerges(metadata, &spec));
+    if (prefix.value_or(false)) {
       return Unsupported("add_space_prefix with a byte-level vocabulary");
     }
-  } else if (prefix->value_or(true)) {
+  } else if (prefix.value_or(true)) {
     spec.space_prefix = TokenizerSpec::SpacePrefix::kEachRun;
     spec.strips_prefix = true;
   }
-  if (absl::Status s = ReadEnds(metadata, &spec); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadEnds(metadata, &spec));
   return spec;
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/quote.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
@@ -106,8 +107,7 @@ absl::Status ReadVocab(const Json& model, TokenizerSpec* spec) {
         "model.vocab must be an object with a token or more");
   }
   for (const auto& [text, id] : vocab.items()) {
-    absl::Status s = PutToken(id, text, TokenType::kNormal, spec);
-    if (!s.ok()) return s;
+    RETURN_IF_ERROR(PutToken(id, text, TokenType::kNormal, spec));
   }
   return absl::OkStatus();
 }
@@ -158,7 +158,7 @@ absl::Status ReadModel(const Json& model, TokenizerSpec* spec) {
                    ? TokenizerSpec::Kind::kSentencePiece
                    : TokenizerSpec::Kind::kByteLevel;
   spec->ignore_merges = IsTrue(Member(model, "ignore_merges"));
-  if (absl::Status s = ReadVocab(model, spec); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadVocab(model, spec));
   return ReadMerges(model, spec);
 }
 
@@ -321,7 +321,7 @@ absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
         "pre_tokenizer (Metaspace)");
   }
   if (!replaced) {
-    if (absl::Status s = ReadPrefixScheme(*stages[0], spec); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadPrefixScheme(*stages[0], spec));
   }
   for (const Json* stage : Stages(Member(file, "decoder"), "decoders")) {
     const Json& strips = Member(*stage, "start");
@@ -330,9 +330,7 @@ absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
       spec->strips_prefix = true;
     } else if (IsType(*stage, "Metaspace")) {
       TokenizerSpec decoder;
-      if (absl::Status s = ReadPrefixScheme(*stage, &decoder); !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(ReadPrefixScheme(*stage, &decoder));
       spec->strips_prefix =
           decoder.space_prefix != TokenizerSpec::SpacePrefix::kNone;
     } else if (!IsType(*stage, "Replace") && !IsType(*stage, "ByteFallback") &&
@@ -406,9 +404,7 @@ absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(const Json& side_files) {
                       "tokenizer: the checkpoint has no tokenizer.json");
   }
   TokenizerSpec spec;
-  if (absl::Status s = ReadModel(Member(file, "model"), &spec); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ReadModel(Member(file, "model"), &spec));
   const bool bytes = spec.kind == TokenizerSpec::Kind::kByteLevel;
   absl::Status s = bytes ? ReadByteLevelStages(file, &spec)
                          : ReadSentencePieceStages(file, &spec);

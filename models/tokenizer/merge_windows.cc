@@ -1,5 +1,7 @@
 #include "models/tokenizer/merge_windows.h"
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 namespace {
 
@@ -29,7 +31,7 @@ absl::Status MergeInWindows(
   for (size_t begin = 0; begin < size;) {
     const bool is_last = size - begin <= window;
     const size_t end = is_last ? size : begin + window;
-    if (absl::Status s = fill(begin, end); !s.ok()) return s;
+    RETURN_IF_ERROR(fill(begin, end));
     const bool agrees = shared == kNone || merger->first() == shared;
     shared = is_last ? kNone : LastBefore(*merger, begin, end - window / 16);
     if (!agrees || (!is_last && shared == kNone)) {
@@ -45,7 +47,7 @@ absl::Status MergeInWindows(
       if (symbol.begin < next && taken.ok()) taken = take(symbol);
     });
     if (!taken.ok()) return taken;
-    if (absl::Status s = look(next); !s.ok()) return s;
+    RETURN_IF_ERROR(look(next));
     begin = next;
   }
   return absl::OkStatus();

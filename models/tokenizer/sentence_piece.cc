@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/quote.h"
 #include "models/tokenizer/flat_map.h"
 #include "models/tokenizer/merge.h"
@@ -51,15 +52,13 @@ class SentencePiece : public TextModel {
   static absl::StatusOr<std::unique_ptr<TextModel>> Make(
       const TokenizerSpec& spec) {
     auto model = std::make_unique<SentencePiece>();
-    absl::StatusOr<MergeTable> merges = MergeTable::Make(spec);
-    if (!merges.ok()) return merges.status();
-    model->merges_ = *std::move(merges);
+    ASSIGN_OR_RETURN(model->merges_, MergeTable::Make(spec));
     model->by_score_ = spec.merges.empty();
     model->space_prefix_ = spec.space_prefix;
     model->prefixes_spaces_ = spec.prefixes_spaces;
     model->split_ = spec.splits_words ? Split::kAtSpaces : Split::kAtWords;
     model->AddTokens(spec);
-    if (absl::Status s = model->AddBytes(spec); !s.ok()) return s;
+    RETURN_IF_ERROR(model->AddBytes(spec));
     return model;
   }
 

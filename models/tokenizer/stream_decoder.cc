@@ -1,3 +1,4 @@
+#include "lib/status/status_macros.h"
 #include "models/tokenizer/tokenizer.h"
 #include "models/tokenizer/utf8.h"
 
@@ -11,10 +12,10 @@ absl::Status StreamDecoder::GoOnBehind(absl::Span<const int32_t> before,
   first_ = !within_text;
   std::string end;
   while (end.size() < kMostUnfinishedBytes && !before.empty()) {
-    const absl::StatusOr<std::string> piece =
-        tokenizer_->Piece(before.back(), Tokenizer::Special::kPlain);
-    if (!piece.ok()) return piece.status();
-    end.insert(0, *piece);
+    ASSIGN_OR_RETURN(
+        const std::string piece,
+        tokenizer_->Piece(before.back(), Tokenizer::Special::kPlain));
+    end.insert(0, piece);
     before.remove_suffix(1);
   }
   held_ = end.substr(end.size() - UnfinishedUtf8(end));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -39,17 +40,16 @@ std::string Joined(const std::vector<std::string_view>& parts) {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
     const Checkpoint& checkpoint) {
-  absl::StatusOr<TokenizerSpec> spec =
-      checkpoint.format() == Checkpoint::Format::kGguf
-          ? SpecFromGguf(checkpoint.metadata())
-          : SpecFromHuggingFace(checkpoint.side_files());
-  if (!spec.ok()) return spec.status();
-  return Create(*std::move(spec));
+  ASSIGN_OR_RETURN(TokenizerSpec spec,
+                   checkpoint.format() == Checkpoint::Format::kGguf
+                       ? SpecFromGguf(checkpoint.metadata())
+                       : SpecFromHuggingFace(checkpoint.side_files()));
+  return Create(std::move(spec));
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
     TokenizerSpec spec) {
-  if (absl::Status s = CheckEnds(spec); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckEnds(spec));
   // Some files call the end of a turn a word of the vocabulary. Text that could
   // say it would end its own turn.
   for (const std::optional<int32_t>& id : {spec.bos, spec.eos}) {
@@ -57,19 +57,19 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
       spec.tokens[*id].type = TokenType::kControl;
     }
   }
-  absl::StatusOr<std::unique_ptr<TextModel>> model =
-      spec.kind == TokenizerSpec::Kind::kByteLevel ? MakeByteBpe(spec)
-                                                   : MakeSentencePiece(spec);
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<TextModel> model,
+                   spec.kind == TokenizerSpec::Kind::kByteLevel
+                       ? MakeByteBpe(spec)
+                       : MakeSentencePiece(spec));
   for (TokenEntry& token : spec.tokens) {
     if (token.type == TokenType::kUnused) {
       token.text.clear();
     } else if (!IsControlType(token.type)) {
-      token.text = (*model)->BytesOf(token);
+      token.text = model->BytesOf(token);
     }
   }
   std::unique_ptr<Tokenizer> tokenizer(new Tokenizer(std::move(spec)));
-  tokenizer->model_ = *std::move(model);
+  tokenizer->model_ = std::move(model);
   return tokenizer;
 }
 
@@ -125,13 +125,10 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
       size_t begin = 0;
       while (const auto match = matcher.Find(part.text, begin)) {
         add(part.text.substr(begin, match->begin - begin));
-        if (absl::Status s = end_run(); !s.ok()) return s;
+        RETURN_IF_ERROR(end_run());
         ids->push_back(match->id);
         first_run = false;
-        if (absl::Status s =
-                watch.Begin(match->end - match->begin, 0, ids->size());
-            !s.ok())
-          return s;
+        RETURN_IF_ERROR(watch.Begin(match->end - match->begin, 0, ids->size()));
         begin = match->end;
       }
       add(part.text.substr(begin));
@@ -174,9 +171,8 @@ absl::StatusOr<std::string> Tokenizer::Decode(const std::vector<int32_t>& ids,
                                               Special special) const {
   std::string text;
   for (const int32_t id : ids) {
-    absl::StatusOr<std::string> piece = Piece(id, special);
-    if (!piece.ok()) return piece.status();
-    text += *piece;
+    ASSIGN_OR_RETURN(std::string piece, Piece(id, special));
+    text += piece;
   }
   if (spec_.strips_prefix && !text.empty() && text.front() == ' ') {
     text.erase(0, 1);

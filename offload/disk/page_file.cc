@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "offload/disk/page_reader.h"
 #include "offload/disk/page_sum.h"
 
@@ -75,11 +76,7 @@ absl::Status PageFile::Write(int layer, int64_t slot, const std::byte* page) {
   const uint64_t sum = PageSum(page, page_bytes_);
   {
     const std::lock_guard<std::mutex> lock(writing_);
-    if (absl::Status s =
-            writer_.Write(page, page_bytes_, OffsetOf(layer, slot));
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(writer_.Write(page, page_bytes_, OffsetOf(layer, slot)));
   }
   written_ += page_bytes_;
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -214,11 +215,8 @@ absl::Status ReadPages(
     for (size_t i = 0; i < span.count; ++i) {
       if (cancelled()) return CancelledError();
       ++use->read_pages;
-      if (absl::Status s = visit(span.first + i,
-                                 reads.BytesOf(next.buffer) + i * runs.bytes);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(
+          visit(span.first + i, reads.BytesOf(next.buffer) + i * runs.bytes));
     }
     reads.Free(next.buffer);
   }

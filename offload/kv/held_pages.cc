@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 
 void ClearCells(int cells, const KvLayout& layout, std::byte* page) {
@@ -49,9 +51,7 @@ absl::Status JoinedPages::Read(int layer, int64_t page, std::byte* to) const {
   for (const Part& part : parts_) {
     const KvLayout& of = part.pages->layout();
     some.resize(static_cast<size_t>(of.PageBytes()));
-    if (absl::Status s = part.pages->Read(layer, page, some.data()); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(part.pages->Read(layer, page, some.data()));
     PutHeads(of, some.data(), part.first_head, layout_, to);
   }
   return absl::OkStatus();

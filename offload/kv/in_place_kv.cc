@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -18,7 +19,7 @@ InPlaceKv::~InPlaceKv() { DropPages(0); }
 absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
                                      const View& view,
                                      Cancelled /*cancelled*/) {
-  if (absl::Status s = BindView(view); !s.ok()) return s;
+  RETURN_IF_ERROR(BindView(view));
   AbandonOwn();
   absl::Cleanup undo = [this] { AbandonOwn(); };
   // The open page is the only one that both exists and will be written.
@@ -26,10 +27,10 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
   const bool shared =
       rows > 0 && open < slots_.size() && pool_->IsShared(slots_[open]);
   while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
-    if (absl::Status s = AddPage(); !s.ok()) return s;
+    RETURN_IF_ERROR(AddPage());
   }
   if (shared) {
-    if (absl::Status s = OwnPage(open); !s.ok()) return s;
+    RETURN_IF_ERROR(OwnPage(open));
   }
   std::move(undo).Cancel();
   return absl::OkStatus();
@@ -37,18 +38,17 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
 
 // The last that may be refused: of a step that is, it would keep a page.
 absl::Status InPlaceKv::OwnPage(size_t page) {
-  const absl::StatusOr<int64_t> copy = pool_->Take();
-  if (!copy.ok()) return copy.status();
+  ASSIGN_OR_RETURN(const int64_t copy, pool_->Take());
   for (int layer = 0; layer < page_layers_[page]; ++layer) {
-    if (absl::Status s = pool_->CopyPage(layer, slots_[page], *copy); !s.ok()) {
-      pool_->Release(*copy);
+    if (absl::Status s = pool_->CopyPage(layer, slots_[page], copy); !s.ok()) {
+      pool_->Release(copy);
       return s;
     }
   }
   for (int layer = 0; layer < layers_; ++layer) {
-    pages_[static_cast<size_t>(layer)][page] = pool_->Page(layer, *copy);
+    pages_[static_cast<size_t>(layer)][page] = pool_->Page(layer, copy);
   }
-  pool_->Release(std::exchange(slots_[page], *copy));
+  pool_->Release(std::exchange(slots_[page], copy));
   return absl::OkStatus();
 }
 
@@ -62,12 +62,11 @@ absl::Status InPlaceKv::AddPage() {
   for (std::vector<std::byte*>& pages : pages_) {
     if (pages.size() == pages.capacity()) pages.reserve(room);
   }
-  const absl::StatusOr<int64_t> slot = pool_->Take();
-  if (!slot.ok()) return slot.status();
-  slots_.push_back(*slot);
+  ASSIGN_OR_RETURN(const int64_t slot, pool_->Take());
+  slots_.push_back(slot);
   page_layers_.push_back(layers_);
   for (int layer = 0; layer < layers_; ++layer) {
-    pages_[static_cast<size_t>(layer)].push_back(pool_->Page(layer, *slot));
+    pages_[static_cast<size_t>(layer)].push_back(pool_->Page(layer, slot));
   }
   return absl::OkStatus();
 }
@@ -108,13 +107,9 @@ absl::Status InPlaceKv::ResumeOwn(std::byte* /*state*/,
 absl::StatusOr<std::unique_ptr<HeldLayer>> InPlaceKv::HoldLayer(
     int layer, std::byte* state, int64_t bytes, Cancelled /*cancelled*/) {
   if (pool_->on_device()) return NotInHostMemory();
-  absl::StatusOr<HostRegion> copy =
-      HostRegion::Reserve(static_cast<size_t>(bytes));
-  if (!copy.ok()) return copy.status();
-  if (absl::Status s = copy->Write(0, state, static_cast<size_t>(bytes));
-      !s.ok()) {
-    return s;
-  }
+  ASSIGN_OR_RETURN(HostRegion copy,
+                   HostRegion::Reserve(static_cast<size_t>(bytes)));
+  RETURN_IF_ERROR(copy.Write(0, state, static_cast<size_t>(bytes)));
   const auto first = static_cast<std::ptrdiff_t>(end_ / kPageTokens);
   const auto whole = static_cast<std::ptrdiff_t>(StepEnd() / kPageTokens);
   std::vector<std::byte> last;
@@ -126,7 +121,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> InPlaceKv::HoldLayer(
   }
   return std::make_unique<HeldLayer>(
       pool_, layer, SlotsOf({slots_.begin() + first, slots_.begin() + whole}),
-      std::move(last), std::make_shared<HostRegion>(*std::move(copy)), bytes);
+      std::move(last), std::make_shared<HostRegion>(std::move(copy)), bytes);
 }
 
 absl::StatusOr<int> InPlaceKv::TakeOwnLayers(GiveLayers give, std::byte* state,
@@ -173,7 +168,7 @@ absl::Status InPlaceKv::LoadOwn(int64_t rows, GivePages give,
   if (pool_->on_device()) return NotInHostMemory();
   const absl::Cleanup end_load = [this] { AbandonOwn(); };  // of what failed
   while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
-    if (absl::Status s = AddPage(); !s.ok()) return s;
+    RETURN_IF_ERROR(AddPage());
   }
   const auto place = [this](int layer, int64_t page) {
     return pages_[static_cast<size_t>(layer)][static_cast<size_t>(page)];

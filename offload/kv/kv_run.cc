@@ -1,5 +1,7 @@
 #include "offload/kv/kv_run.h"
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 
 absl::Status FillRuns(
@@ -22,12 +24,11 @@ absl::Status ConvertRows(Stream& stream, const KvLayout& from,
                          const std::vector<KvConvertParams::Run>& k,
                          const std::vector<KvConvertParams::Run>& v) {
   if (k.empty()) return absl::OkStatus();
-  absl::Status status = KvConvert(stream, {.from = from.type_k,
-                                           .to = to.type_k,
-                                           .head_dim = from.head_dim,
-                                           .runs = k.data(),
-                                           .num_runs = std::ssize(k)});
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(KvConvert(stream, {.from = from.type_k,
+                                     .to = to.type_k,
+                                     .head_dim = from.head_dim,
+                                     .runs = k.data(),
+                                     .num_runs = std::ssize(k)}));
   return KvConvert(stream, {.from = from.type_v,
                             .to = to.type_v,
                             .head_dim = from.head_dim,

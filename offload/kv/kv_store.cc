@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -11,14 +12,14 @@ absl::Status KvStore::BeginStep(int64_t rows, Station station, const View& view,
                                 Cancelled cancelled, bool certain) {
   seen_by_ = view.IsFull() ? observer_ : nullptr;
   step_rows_ = rows;
-  if (absl::Status s = ShowStep(rows, certain, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(ShowStep(rows, certain, cancelled));
   const absl::Status status = BeginOwnStep(rows, station, view, cancelled);
   if (!status.ok()) HideStep();
   return status;
 }
 
 absl::Status KvStore::Commit(int64_t rows, Cancelled cancelled) {
-  if (absl::Status s = CommitOwn(rows, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(CommitOwn(rows, cancelled));
   if (seen_by_ != nullptr) seen_by_->Commit(end_);
   seen_by_ = nullptr;
   return absl::OkStatus();
@@ -42,10 +43,7 @@ absl::Status KvStore::Suspend(int layer, int64_t rows, std::byte* state,
 // rest.
 absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
   seen_by_ = suspended_was_seen_ ? observer_ : nullptr;
-  if (absl::Status s = ShowStep(step_rows_, /*certain=*/false, cancelled);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ShowStep(step_rows_, /*certain=*/false, cancelled));
   const absl::Status status = ResumeOwn(state, cancelled);
   if (!status.ok()) HideStep();
   return status;
@@ -60,10 +58,7 @@ absl::StatusOr<int> KvStore::TakeLayers(GiveLayers give, std::byte* state,
   StepObserver* const seen_by = seen_by_;
   HideStep();
   seen_by_ = seen_by;
-  if (absl::Status s = ShowStep(step_rows_, /*certain=*/false, cancelled);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ShowStep(step_rows_, /*certain=*/false, cancelled));
   return taken;
 }
 

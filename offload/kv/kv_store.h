@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
+#include "lib/status/status_macros.h"
 #include "offload/kv/held_layer.h"
 #include "offload/kv/held_pages.h"
 #include "offload/kv/kv_run.h"
@@ -147,10 +148,8 @@ class KvStore : public LayeredKv {
 
   // A step begins. Errors: invalid_view; nothing changed.
   absl::Status BindView(const View& view) {
-    absl::StatusOr<BoundView> bound =
-        BoundView::Bind(view, layers_, layout_.kv_heads, begin_);
-    if (!bound.ok()) return bound.status();
-    reads_ = *std::move(bound);
+    ASSIGN_OR_RETURN(reads_,
+                     BoundView::Bind(view, layers_, layout_.kv_heads, begin_));
     return absl::OkStatus();
   }
   int64_t FirstPage() const { return begin_ / kPageTokens; }

@@ -16,6 +16,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier_for_test.h"
@@ -157,14 +158,13 @@ inline absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
                            const View& view = View::Full(),
                            KvStore::Cancelled cancelled = kGoOn) {
   for (int layer = first; layer < kLayers; ++layer) {
-    const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, cancelled);
-    if (!pages.ok()) return pages.status();
-    Check(*pages, layer, oracle, view);
+    ASSIGN_OR_RETURN(const KvPages pages, kv.BeginLayer(layer, cancelled));
+    Check(pages, layer, oracle, view);
     for (int64_t i = layer == first ? row : 0; i < rows; ++i) {
-      Write(*pages, layer, oracle, i, *oracle.next + static_cast<int>(i));
+      Write(pages, layer, oracle, i, *oracle.next + static_cast<int>(i));
     }
     for (int64_t i = 0; i < rows; ++i) {
-      const float* const key = KeyOf(*pages, 1, pages->end + i);
+      const float* const key = KeyOf(pages, 1, pages.end + i);
       EXPECT_EQ(*key, oracle.Key(layer, 1, *oracle.next + static_cast<int>(i)));
     }
     kv.EndLayer(layer);

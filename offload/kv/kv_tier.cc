@@ -2,43 +2,42 @@
 
 #include <utility>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 
 absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
     const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link,
     std::shared_ptr<PageFile> spill, MemoryPromise promise) {
-  absl::StatusOr<DeviceSlots> slots =
-      DeviceSlots::Create(memory, shape.layout, shape.layers, shape.Slots());
-  if (!slots.ok()) return slots.status();
+  ASSIGN_OR_RETURN(
+      DeviceSlots slots,
+      DeviceSlots::Create(memory, shape.layout, shape.layers, shape.Slots()));
   std::array<Buffer, 2> buffers;
   for (Buffer& buffer : buffers) {
-    absl::StatusOr<DeviceArray<std::byte>> pages =
-        DeviceArray<std::byte>::Create(
-            memory, shape.staged_pages * shape.layout.PageBytes(),
-            "a layer buffer");
-    if (!pages.ok()) return pages.status();
-    buffer.pages = *std::move(pages);
+    ASSIGN_OR_RETURN(buffer.pages,
+                     DeviceArray<std::byte>::Create(
+                         memory, shape.staged_pages * shape.layout.PageBytes(),
+                         "a layer buffer"));
   }
   const DiskLink* disk = nullptr;
   if (spill != nullptr) {
-    absl::StatusOr<std::unique_ptr<DiskLink>> through =
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<DiskLink> through,
         DiskLink::Create(std::move(link), spill->disk(),
-                         shape.layout.PageBytes(), shape.context_pages);
-    if (!through.ok()) return through.status();
-    disk = through->get();
-    link = *std::move(through);
+                         shape.layout.PageBytes(), shape.context_pages));
+    disk = through.get();
+    link = std::move(through);
   }
-  absl::StatusOr<std::unique_ptr<CopyEngine>> engine =
-      CopyEngine::Create(std::move(link));
-  if (!engine.ok()) return engine.status();
-  const auto access = (*engine)->host_has_addresses()
+  ASSIGN_OR_RETURN(std::unique_ptr<CopyEngine> engine,
+                   CopyEngine::Create(std::move(link)));
+  const auto access = engine->host_has_addresses()
                           ? PagePool::Access::kMapped
                           : PagePool::Access::kUnmapped;
   auto tier = std::make_shared<KvTier>(KvTier{
       shape,
       PagePool(shape.layout, shape.layers, shape.context_pages + 2, access),
-      std::move(spill), *std::move(slots), std::move(buffers),
-      *std::move(engine), disk});
+      std::move(spill), std::move(slots), std::move(buffers), std::move(engine),
+      disk});
   tier->pool.Promise(std::move(promise),
                      shape.context_pages - shape.disk_pages);
   return tier;
@@ -55,9 +54,8 @@ absl::StatusOr<PageSlot> KvTier::TakeBelow(int64_t page) {
   if (spill != nullptr && shape.IsOnDisk(page)) {
     return PageSlot{spill->Take(), spill};
   }
-  const absl::StatusOr<int64_t> slot = pool.Take();
-  if (!slot.ok()) return slot.status();
-  return PageSlot{.slot = *slot};
+  ASSIGN_OR_RETURN(const int64_t slot, pool.Take());
+  return PageSlot{.slot = slot};
 }
 
 }  // namespace tiercel

@@ -6,6 +6,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -23,9 +24,8 @@ absl::Status Residency::Grow(int64_t count,
       pages_.push_back({.place = {size(), text}});
       continue;
     }
-    absl::StatusOr<PageSlot> place = tier_.TakeBelow(size());
-    if (!place.ok()) return place.status();
-    pages_.push_back({.place = *std::move(place)});
+    ASSIGN_OR_RETURN(PageSlot place, tier_.TakeBelow(size()));
+    pages_.push_back({.place = std::move(place)});
   }
   return absl::OkStatus();
 }
@@ -47,11 +47,9 @@ absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
   Page& page = At(index);
   if (page.device < 0) {
     if (exists) {
-      if (absl::Status s = Bring(index, end, cancelled); !s.ok()) return s;
+      RETURN_IF_ERROR(Bring(index, end, cancelled));
     } else {
-      const absl::StatusOr<int64_t> slot = TakeDeviceSlot(end, cancelled);
-      if (!slot.ok()) return slot.status();
-      page.device = *slot;
+      ASSIGN_OR_RETURN(page.device, TakeDeviceSlot(end, cancelled));
     }
   }
   if (!exists) return absl::OkStatus();
@@ -73,21 +71,18 @@ absl::Status Residency::BringBack(int64_t end, Cancelled cancelled) {
   for (int64_t i = 0; i < size(); ++i) {
     const bool stays = IsResident(i) || IsNewest(i, end);
     if (!stays || OnDevice(i) || !IsFull(i, end)) continue;
-    const absl::StatusOr<bool> room = MakeRoom(1, stale, cancelled);
-    if (!room.ok()) return room.status();
-    if (!*room) return NoRoom();
-    if (absl::Status s = Reopen(i, tier_.slots.Take(), cancelled); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const bool room, MakeRoom(1, stale, cancelled));
+    if (!room) return NoRoom();
+    RETURN_IF_ERROR(Reopen(i, tier_.slots.Take(), cancelled));
   }
   return absl::OkStatus();
 }
 
 absl::Status Residency::BringAgain(int64_t index, Cancelled cancelled) {
-  const absl::StatusOr<bool> room = MakeRoom(
-      1, [](int64_t) { return false; }, cancelled);
-  if (!room.ok()) return room.status();
-  return *room ? Reopen(index, tier_.slots.Take(), cancelled) : NoRoom();
+  ASSIGN_OR_RETURN(const bool room,
+                   MakeRoom(
+                       1, [](int64_t) { return false; }, cancelled));
+  return room ? Reopen(index, tier_.slots.Take(), cancelled) : NoRoom();
 }
 
 // Whatever comes of it, nothing is on the way after it: its place may be given
@@ -112,21 +107,19 @@ absl::Status Residency::Reopen(int64_t index, int64_t slot,
 
 absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
   if (tier_.slots.IsShared(page.device)) {
-    const absl::StatusOr<int64_t> own = TakeDeviceSlot(end, cancelled);
-    if (!own.ok()) return own.status();
+    ASSIGN_OR_RETURN(const int64_t own, TakeDeviceSlot(end, cancelled));
     for (int layer = 0; layer < page.layers; ++layer) {
-      if (absl::Status s = tier_.slots.CopyPage(layer, page.device, *own);
+      if (absl::Status s = tier_.slots.CopyPage(layer, page.device, own);
           !s.ok()) {
-        tier_.slots.Release(*own);
+        tier_.slots.Release(own);
         return s;
       }
     }
-    tier_.slots.Release(std::exchange(page.device, *own));
+    tier_.slots.Release(std::exchange(page.device, own));
   }
   if (page.place.IsShared(tier_.pool)) {
-    absl::StatusOr<PageSlot> own = tier_.TakeBelow(&page - pages_.data());
-    if (!own.ok()) return own.status();
-    std::exchange(page.place, *std::move(own)).Release(tier_.pool);
+    ASSIGN_OR_RETURN(PageSlot own, tier_.TakeBelow(&page - pages_.data()));
+    std::exchange(page.place, std::move(own)).Release(tier_.pool);
     page.below = false;
   }
   return absl::OkStatus();
@@ -137,9 +130,8 @@ absl::StatusOr<int64_t> Residency::TakeDeviceSlot(int64_t end,
   const auto stale = [&](int64_t page) { return IsStale(page, end); };
   const auto closed = [&](int64_t page) { return IsClosed(page, end); };
   for (const MayLeave may_leave : {MayLeave(stale), MayLeave(closed)}) {
-    const absl::StatusOr<bool> room = MakeRoom(1, may_leave, cancelled);
-    if (!room.ok()) return room.status();
-    if (*room) return tier_.slots.Take();
+    ASSIGN_OR_RETURN(const bool room, MakeRoom(1, may_leave, cancelled));
+    if (room) return tier_.slots.Take();
   }
   return NoRoom();
 }
@@ -164,7 +156,7 @@ absl::StatusOr<bool> Residency::MakeRoom(int64_t count, MayLeave may_leave,
   // Steps in place may have left closed pages, the first of them the stalest.
   for (int64_t i = 0; i < size() && tier_.slots.free() < count; ++i) {
     if (!OnDevice(i) || !may_leave(i)) continue;
-    if (absl::Status s = Leave(i, cancelled); !s.ok()) return s;
+    RETURN_IF_ERROR(Leave(i, cancelled));
   }
   for (const bool below : {true, false}) {
     while (tier_.slots.free() < count) {
@@ -196,9 +188,7 @@ absl::StatusOr<bool> Residency::TakeFromOthers(bool below,
       }
       if (stays) continue;
       for (Residency* sharer : sharers) {
-        if (absl::Status s = sharer->Settle(i, *this, cancelled); !s.ok()) {
-          return s;
-        }
+        RETURN_IF_ERROR(sharer->Settle(i, *this, cancelled));
         sharer->Release(sharer->At(i));
       }
       return true;
@@ -230,7 +220,7 @@ void Residency::NoteBelow(int64_t first, int64_t end, Ticket down) {
 }
 
 absl::Status Residency::Leave(int64_t index, Cancelled cancelled) {
-  if (absl::Status s = Settle(index, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(Settle(index, cancelled));
   Release(At(index));
   return absl::OkStatus();
 }
@@ -257,7 +247,7 @@ absl::Status Residency::Settle(int64_t index, Residency& payer,
   page.below = false;
   ++lost_;
   page.down = Close(index, payer);
-  if (absl::Status s = engine().Wait(page.down, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(engine().Wait(page.down, cancelled));
   page.below = true;
   return absl::OkStatus();
 }

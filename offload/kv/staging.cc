@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -39,7 +40,7 @@ absl::Status Staging::Claim(Cancelled cancelled) {
   if (tier_.owner == this && HasAhead()) return absl::OkStatus();
   next_.clear();
   ahead_ = 0;
-  if (absl::Status s = AwaitBuffers(cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(AwaitBuffers(cancelled));
   tier_.owner = this;
   return absl::OkStatus();
 }
@@ -103,7 +104,7 @@ absl::Status Staging::LayOut(PagesRead reads, int64_t end,
 
 absl::Status Staging::Bring(int layer, Cancelled cancelled) {
   while (step_.asked < std::min(Layers(), layer + 2)) Ask(step_.asked);
-  if (absl::Status s = AwaitFetched(layer, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(AwaitFetched(layer, cancelled));
   return engine().Wait(BufferOf(layer).sent, cancelled);
 }
 
@@ -239,14 +240,14 @@ Staging::Ticket Staging::Suspend(int layer, PageList parked) {
 }
 
 absl::Status Staging::SkipTo(int layer, Cancelled cancelled) {
-  if (absl::Status s = AwaitBuffers(cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(AwaitBuffers(cancelled));
   step_.there = {};
   step_.asked = layer;
   return absl::OkStatus();
 }
 
 absl::Status Staging::Resume(Cancelled cancelled) {
-  if (absl::Status s = AwaitBuffers(cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(AwaitBuffers(cancelled));
   tier_.owner = this;
   step_.asked = step_.parked_layer;
   return absl::OkStatus();

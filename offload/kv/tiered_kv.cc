@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -21,7 +22,7 @@ TieredKv::~TieredKv() { AbandonOwn(); }
 
 absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
                                     const View& view, Cancelled cancelled) {
-  if (absl::Status s = BindView(view); !s.ok()) return s;
+  RETURN_IF_ERROR(BindView(view));
   AbandonOwn();
   step_ = std::make_unique<Step>();
   absl::Cleanup undo = [this] { AbandonOwn(); };
@@ -31,11 +32,10 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
   step_->prompt = rows > kMaxStepRows;
   step_->first_written = end_ / kPageTokens - FirstPage();
   pages_.TakeTurn();
-  const absl::StatusOr<bool> in_place = FitsInPlace(cancelled);
-  if (!in_place.ok()) return in_place.status();
-  if (!*in_place) {
-    if (absl::Status s = staging_.Claim(cancelled); !s.ok()) return s;
-    if (absl::Status s = RetireClosedPages(cancelled); !s.ok()) return s;
+  ASSIGN_OR_RETURN(const bool in_place, FitsInPlace(cancelled));
+  if (!in_place) {
+    RETURN_IF_ERROR(staging_.Claim(cancelled));
+    RETURN_IF_ERROR(RetireClosedPages(cancelled));
     step_->in_place = false;
   }
   pages_.ChargeTo(station);
@@ -95,7 +95,7 @@ absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
   }
   for (int64_t page : closed) {
     if (!pages_.OnDevice(page)) continue;
-    if (absl::Status s = pages_.Leave(page, cancelled); !s.ok()) return s;
+    RETURN_IF_ERROR(pages_.Leave(page, cancelled));
   }
   return absl::OkStatus();
 }
@@ -105,7 +105,7 @@ absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
 absl::Status TieredKv::OpenPages(Cancelled cancelled) {
   const int64_t first = step_->first_written;
   const int64_t count = PagesUpTo(end_ + step_->rows);
-  if (absl::Status s = pages_.Grow(count); !s.ok()) return s;
+  RETURN_IF_ERROR(pages_.Grow(count));
   const auto exists_already = [&](int64_t page) {
     return page < first ||
            (page == first && end_ % kPageTokens != 0 && end_ > begin_);
@@ -119,8 +119,7 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
                        pages_.IsNewest(page, end_ + step_->rows) ||
                        page == count - 1 || exists;
     if (stays) {
-      const absl::Status status = pages_.Open(page, exists, end_, cancelled);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(pages_.Open(page, exists, end_, cancelled));
     }
     layers = exists ? std::max(layers, written) : written;
   }
@@ -129,7 +128,7 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
 
 absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
   if (!step_->in_place) {
-    if (absl::Status s = staging_.Bring(layer, cancelled); !s.ok()) return s;
+    RETURN_IF_ERROR(staging_.Bring(layer, cancelled));
   }
   table_.clear();
   for (int64_t page = 0; page < pages_.size(); ++page) {
@@ -170,7 +169,7 @@ void TieredKv::EndLayer(int layer) {
 absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
   const Step& step = *step_;
   for (Ticket ticket : step.sent) {  // a prompt is safe before it exists
-    if (absl::Status s = engine().Wait(ticket, cancelled); !s.ok()) return s;
+    RETURN_IF_ERROR(engine().Wait(ticket, cancelled));
   }
   // The rows of a step end in two pages at most: one is full now. Sending it is
   // the last that may be refused.
@@ -217,11 +216,10 @@ void TieredKv::EndStep() {
 absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
                                   int64_t bytes) {
   Step& step = *step_;
-  absl::StatusOr<HostRegion> region =
-      engine().NewRegion(static_cast<size_t>(bytes));
-  if (!region.ok()) return region.status();
+  ASSIGN_OR_RETURN(HostRegion region,
+                   engine().NewRegion(static_cast<size_t>(bytes)));
   if (step.state.bytes() > 0) engine().Forget(step.state);
-  step.state = *std::move(region);
+  step.state = std::move(region);
   PageList written;
   for (int64_t i = step.first_written; i < pages_.size(); ++i) {
     const int64_t page_begin = (FirstPage() + i) * kPageTokens;
@@ -254,9 +252,9 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
   absl::Cleanup undo = [this] { pages_.Rest(); };
   for (int64_t page = 0; page < pages_.size(); ++page) {
     if (pages_.OnDevice(page) || staging_.HasPlace(page)) continue;
-    if (absl::Status s = pages_.BringAgain(page, cancelled); !s.ok()) return s;
+    RETURN_IF_ERROR(pages_.BringAgain(page, cancelled));
   }
-  if (absl::Status s = staging_.Resume(cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(staging_.Resume(cancelled));
   if (bytes > 0) {
     const Ticket back =
         engine().Submit(step.station, {{.direction = Direction::kHostToDevice,
@@ -264,9 +262,7 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
                                         .device = state,
                                         .bytes = bytes}});
     moves_.resumed_bytes += bytes;
-    if (absl::Status s = engine().WaitOrDrop(back, cancelled); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(engine().WaitOrDrop(back, cancelled));
   }
   std::move(undo).Cancel();
   return absl::OkStatus();
@@ -290,20 +286,20 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
   }
   std::vector<std::byte> last(
       open < 0 ? 0 : static_cast<size_t>(layout_.PageBytes()));
-  absl::StatusOr<HostRegion> region =
-      engine().NewRegion(static_cast<size_t>(bytes) + last.size());
-  if (!region.ok()) return region.status();
+  ASSIGN_OR_RETURN(
+      HostRegion region,
+      engine().NewRegion(static_cast<size_t>(bytes) + last.size()));
   std::vector<Transfer> transfers;
   if (bytes > 0) {
     transfers.push_back({.direction = Direction::kDeviceToHost,
-                         .host = &*region,
+                         .host = &region,
                          .device = state,
                          .bytes = bytes});
   }
   moves_.parked_bytes += bytes;
   if (open >= 0) {
     transfers.push_back({.direction = Direction::kDeviceToHost,
-                         .host = &*region,
+                         .host = &region,
                          .offset = bytes,
                          .device = pages_.OnDevicePage(layer, open),
                          .bytes = layout_.PageBytes()});
@@ -311,27 +307,21 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
   }
   const absl::Status parked = engine().WaitOrDrop(
       engine().Submit(step.station, std::move(transfers)), cancelled);
-  engine().Forget(*region);
+  engine().Forget(region);
   if (!parked.ok()) return parked;
   // Where nothing had to be parked its pages may still be on their way down.
-  if (absl::Status s = engine().WaitUntold(step.sent.back(), cancelled);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(engine().WaitUntold(step.sent.back(), cancelled));
   const auto failed = [this](Ticket sent) { return engine().Failed(sent); };
   if (std::any_of(step.sent.begin(), step.sent.end(), failed)) {
     return DeviceError("copy_failed", "pages of the layer got lost");
   }
   if (open >= 0) {
-    if (absl::Status s = region->Read(bytes, last.data(), last.size());
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(region.Read(bytes, last.data(), last.size()));
     ClearCells(static_cast<int>(StepEnd() % kPageTokens), layout_, last.data());
   }
   return std::make_unique<HeldLayer>(
       std::shared_ptr<PagePool>(tier_, &tier_->pool), layer, std::move(slots),
-      std::move(last), std::make_shared<HostRegion>(*std::move(region)), bytes);
+      std::move(last), std::make_shared<HostRegion>(std::move(region)), bytes);
 }
 
 // Pages go below at once, past the link. Those that the step has on
@@ -340,15 +330,14 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
                                             int64_t bytes,
                                             Cancelled cancelled) {
   const Step& step = *step_;
-  const absl::StatusOr<HostRegion> region =
-      engine().NewRegion(static_cast<size_t>(bytes));
-  if (!region.ok()) return region.status();
+  ASSIGN_OR_RETURN(const HostRegion region,
+                   engine().NewRegion(static_cast<size_t>(bytes)));
   const absl::StatusOr<int> layers = give(
       [this](int layer, int64_t page, const std::byte* from) {
         return pages_.PutBelow(page, layer, from);
       },
       [&](int64_t offset, const std::byte* from, size_t count) {
-        return region->Write(offset, from, count);
+        return region.Write(offset, from, count);
       });
   if (!layers.ok() || *layers == 0) return layers;
   std::vector<Transfer> transfers;
@@ -362,16 +351,16 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
   }
   if (bytes > 0) {
     transfers.push_back({.direction = Direction::kHostToDevice,
-                         .host = &*region,
+                         .host = &region,
                          .device = state,
                          .bytes = bytes});
   }
   moves_.resumed_bytes += bytes;
   const absl::Status up = engine().WaitOrDrop(
       engine().Submit(step.station, std::move(transfers)), cancelled);
-  engine().Forget(*region);
+  engine().Forget(region);
   if (!up.ok()) return up;
-  if (absl::Status s = staging_.SkipTo(*layers, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(staging_.SkipTo(*layers, cancelled));
   return layers;
 }
 
@@ -461,7 +450,7 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
     pages_.ChargeTo(Station::kVerify);
     pages_.Shrink(PagesUpTo(end_));  // of what failed nothing stays
   };
-  if (absl::Status s = pages_.Grow(PagesUpTo(end), text); !s.ok()) return s;
+  RETURN_IF_ERROR(pages_.Grow(PagesUpTo(end), text));
   const absl::Status given = give(
       [this](int layer, int64_t page, const std::byte* bytes) {
         return pages_.PutBelow(page, layer, bytes);
@@ -489,7 +478,7 @@ absl::StatusOr<std::unique_ptr<HeldPages>> TieredKv::Hold(int64_t positions,
   const int64_t end = (begin_ + positions) / kPageTokens * kPageTokens;
   std::vector<PageSlot> slots;
   for (int64_t page = 0; page < PagesUpTo(end); ++page) {
-    if (absl::Status s = pages_.Settle(page, cancelled); !s.ok()) return s;
+    RETURN_IF_ERROR(pages_.Settle(page, cancelled));
     slots.push_back(pages_.At(page).place);
   }
   return std::make_unique<PoolPages>(

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -35,9 +36,8 @@ absl::Status TiledStates::BeginStep(int64_t rows, float* device,
   rows_ = rows;
   device_ = device;
   station_ = station;
-  absl::StatusOr<std::shared_ptr<HostRegion>> region = NewRegion();
-  if (!region.ok()) return region.status();
-  found_ = left_ = *std::move(region);
+  ASSIGN_OR_RETURN(std::shared_ptr<HostRegion> region, NewRegion());
+  found_ = left_ = std::move(region);
   return absl::OkStatus();
 }
 
@@ -58,10 +58,9 @@ void TiledStates::EndStep() {
 }
 
 absl::StatusOr<std::shared_ptr<HostRegion>> TiledStates::NewRegion() {
-  absl::StatusOr<HostRegion> region =
-      tier_->engine->NewRegion(static_cast<size_t>(StepBytes()));
-  if (!region.ok()) return region.status();
-  auto owned = std::make_unique<HostRegion>(*std::move(region));
+  ASSIGN_OR_RETURN(HostRegion region,
+                   tier_->engine->NewRegion(static_cast<size_t>(StepBytes())));
+  auto owned = std::make_unique<HostRegion>(std::move(region));
   return std::shared_ptr<HostRegion>(owned.release(),
                                      [tier = tier_](HostRegion* last) {
                                        tier->engine->Forget(*last);
@@ -80,7 +79,7 @@ absl::StatusOr<float*> TiledStates::Begin(const RowBlock& block,
   EnterLayer(block.layer);
   Ask(block);
   Tile& tile = *Find(block);
-  if (absl::Status s = Await(tile, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(Await(tile, cancelled));
   return At(tile);
 }
 
@@ -218,15 +217,13 @@ absl::StatusOr<std::shared_ptr<const HostRegion>> TiledStates::Hold(
   for (Tile& tile : tiles_) {
     if (tile.newer) SendDown(tile);
   }
-  if (absl::Status s = AwaitSent(kAllTickets, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(AwaitSent(kAllTickets, cancelled));
   EnterLayer(layer + 1);
   if (found_ == left_) {
     if (spare_ != nullptr && spare_.use_count() == 1) {
       left_ = std::move(spare_);
     } else {
-      absl::StatusOr<std::shared_ptr<HostRegion>> region = NewRegion();
-      if (!region.ok()) return region.status();
-      left_ = *std::move(region);
+      ASSIGN_OR_RETURN(left_, NewRegion());
     }
   }
   return found_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_layout.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -52,9 +53,9 @@ absl::Status Check(const View& view, int layers, int kv_heads) {
         absl::StrCat("view: got ", view.selected.size(), " selections; need ",
                      layers, " layers of ", kv_heads, " KV heads, or none"));
   }
-  if (absl::Status s = CheckRanges("pinned", view.pinned); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckRanges("pinned", view.pinned));
   for (const Ranges& ranges : view.selected) {
-    if (absl::Status s = CheckRanges("selected", ranges); !s.ok()) return s;
+    RETURN_IF_ERROR(CheckRanges("selected", ranges));
   }
   return absl::OkStatus();
 }
@@ -92,7 +93,7 @@ void AppendUnion(const Ranges& sorted, const Ranges& other, Ranges* out) {
 
 absl::StatusOr<BoundView> BoundView::Bind(const View& view, int layers,
                                           int kv_heads, int64_t begin) {
-  if (absl::Status s = Check(view, layers, kv_heads); !s.ok()) return s;
+  RETURN_IF_ERROR(Check(view, layers, kv_heads));
   BoundView bound;
   if (view.IsFull()) return bound;
   bound.kv_heads_ = kv_heads;

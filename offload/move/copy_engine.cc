@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/thread.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -83,7 +84,7 @@ absl::Status CopyEngine::WaitUntold(Ticket ticket, Cancelled cancelled) {
 }
 
 absl::Status CopyEngine::Wait(Ticket ticket, Cancelled cancelled) {
-  if (absl::Status s = WaitUntold(ticket, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(WaitUntold(ticket, cancelled));
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto failed = std::find_if(
       failed_.begin(), failed_.end(),
@@ -202,7 +203,7 @@ absl::StatusOr<Link::Moved> CopyEngine::Move(const Submission& submission,
   }
   try {
     if (next == 0) {
-      if (absl::Status s = link_->Await(submission.mark); !s.ok()) return s;
+      RETURN_IF_ERROR(link_->Await(submission.mark));
       link_->Begin(submission.transfers);
     }
     return link_->Copy(submission.transfers[next], submission.since,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -22,12 +23,12 @@ int64_t AtOnce(int64_t page_bytes, int64_t pages) {
 absl::StatusOr<std::unique_ptr<DiskLink>> DiskLink::Create(
     std::unique_ptr<Link> copies, DiskCalls& disk, int64_t page_bytes,
     int64_t pages) {
-  absl::StatusOr<HostRegion> buffers =
-      HostRegion::Reserve(static_cast<size_t>(BufferBytes(page_bytes, pages)));
-  if (!buffers.ok()) return buffers.status();
+  ASSIGN_OR_RETURN(
+      HostRegion buffers,
+      HostRegion::Reserve(static_cast<size_t>(BufferBytes(page_bytes, pages))));
   return std::unique_ptr<DiskLink>(new DiskLink(
       std::move(copies), disk, page_bytes,
-      static_cast<size_t>(AtOnce(page_bytes, pages)), *std::move(buffers)));
+      static_cast<size_t>(AtOnce(page_bytes, pages)), std::move(buffers)));
 }
 
 int64_t DiskLink::BufferBytes(int64_t page_bytes, int64_t pages) {
@@ -127,7 +128,7 @@ absl::Status DiskLink::BringPage(Lane& lane, const Transfer& transfer) {
   if (lane.at_hand) {
     const Transfer* const at = lane.held[lane.asked.front()].page;
     if (at->IsOfPage(transfer)) return absl::OkStatus();
-    if (absl::Status s = LeavePage(lane); !s.ok()) return s;
+    RETURN_IF_ERROR(LeavePage(lane));
   }
   AskMore(lane);
   const size_t buffer = lane.asked.front();
@@ -171,7 +172,7 @@ absl::StatusOr<Link::Moved> DiskLink::Copy(const Transfer& transfer,
   if (transfer.file == nullptr) return copies_->Copy(transfer, since, drop);
   if (!transfer.ReadsDisk()) return CopyDown(transfer, since, drop);
   Lane& lane = *LaneOf(transfer);
-  if (absl::Status s = BringPage(lane, transfer); !s.ok()) return s;
+  RETURN_IF_ERROR(BringPage(lane, transfer));
   const size_t buffer = lane.asked.front();
   Transfer copy = transfer;
   copy.file = nullptr;
@@ -190,13 +191,10 @@ absl::StatusOr<Link::Moved> DiskLink::CopyDown(const Transfer& transfer,
   copy.offset = static_cast<int64_t>(buffers_.bytes()) - page_bytes_;
   const absl::StatusOr<Moved> moved = copies_->Copy(copy, since, drop);
   if (!moved.ok()) return moved;
-  if (absl::Status s = EndCopies(); !s.ok()) return s;
+  RETURN_IF_ERROR(EndCopies());
   if (moved->bytes < transfer.bytes) return moved;  // dropped
-  if (absl::Status s = transfer.file->Write(transfer.layer, transfer.slot,
-                                            buffers_.data() + copy.offset);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(transfer.file->Write(transfer.layer, transfer.slot,
+                                       buffers_.data() + copy.offset));
   return moved;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -45,16 +46,14 @@ absl::StatusOr<Link::Moved> GpuLink::Copy(const Transfer& transfer,
 
 absl::StatusOr<Link::Moved> GpuLink::CopyNow(const Transfer& transfer,
                                              const std::atomic<bool>& drop) {
-  const absl::StatusOr<std::byte*> base = mappings_.AddressOf(*transfer.host);
-  if (!base.ok()) return base.status();
+  ASSIGN_OR_RETURN(std::byte * base, mappings_.AddressOf(*transfer.host));
   const Clock::Time begin = clock().Now();
   if (drop.load()) return Moved{0, 0};
-  const absl::StatusOr<bool> packed = Pack(transfer, *base + transfer.offset);
-  if (!packed.ok()) return packed.status();
-  if (*packed) {
+  ASSIGN_OR_RETURN(const bool packed, Pack(transfer, base + transfer.offset));
+  if (packed) {
     return Moved{transfer.bytes, SecondsBetween(begin, clock().Now())};
   }
-  if (absl::Status s = Unpack(); !s.ok()) return s;
+  RETURN_IF_ERROR(Unpack());
   if (transfer.direction == Direction::kDeviceToHost) {
     written_.push_back(
         {transfer.host, transfer.offset, transfer.offset + transfer.bytes});
@@ -64,11 +63,11 @@ absl::StatusOr<Link::Moved> GpuLink::CopyNow(const Transfer& transfer,
     const int64_t offset = transfer.offset + done;
     const int64_t piece =
         std::min(kGroupBytes - offset % kGroupBytes, transfer.bytes - done);
-    if (absl::Status s = MakeRoom(piece); !s.ok()) return s;
-    std::byte* const host = *base + offset;
+    RETURN_IF_ERROR(MakeRoom(piece));
+    std::byte* const host = base + offset;
     std::byte* const device = transfer.device + done;
     const bool direct =
-        pinned_.IsPinned(*transfer.host, *base, offset / kGroupBytes);
+        pinned_.IsPinned(*transfer.host, base, offset / kGroupBytes);
     const absl::Status sent =
         direct ? Send(transfer.direction, host, device, piece)
                : SendThroughBuffer(transfer.direction, host, device, piece);
@@ -120,11 +119,9 @@ void GpuLink::Forget(const HostRegion& region) {
 absl::StatusOr<GpuLink::Buffer*> GpuLink::TakeBuffer() {
   Buffer& buffer = buffers_[next_buffer_];
   next_buffer_ = (next_buffer_ + 1) % buffers_.size();
-  if (absl::Status s = copies_->Await(buffer.sent); !s.ok()) return s;
+  RETURN_IF_ERROR(copies_->Await(buffer.sent));
   if (buffer.region.data() == nullptr) {
-    absl::StatusOr<HostRegion> region = HostRegion::Reserve(kGroupBytes);
-    if (!region.ok()) return region.status();
-    buffer.region = *std::move(region);
+    ASSIGN_OR_RETURN(buffer.region, HostRegion::Reserve(kGroupBytes));
     buffer.pinned =
         placement_->Pin(buffer.region.data(), buffer.region.bytes());
     buffer.seen = buffer.pinned && copies_->KernelsSee(buffer.region.data());
@@ -157,14 +154,13 @@ absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
   int64_t at = (packed_bytes_ + kPacket - 1) / kPacket * kPacket + skew;
   if (at + transfer.bytes > kPackBytes ||
       std::ssize(packed_runs_) == kMostRuns) {
-    if (absl::Status s = Unpack(); !s.ok()) return s;
+    RETURN_IF_ERROR(Unpack());
     at = skew;
   }
   if (packed_ == nullptr) {
-    const absl::StatusOr<Buffer*> buffer = TakeBuffer();
-    if (!buffer.ok()) return buffer.status();
-    if (!(*buffer)->seen) return false;
-    packed_ = *buffer;
+    ASSIGN_OR_RETURN(Buffer * buffer, TakeBuffer());
+    if (!buffer->seen) return false;
+    packed_ = buffer;
   }
   std::memcpy(packed_->region.data() + at, host,
               static_cast<size_t>(transfer.bytes));
@@ -180,7 +176,7 @@ absl::Status GpuLink::Unpack() {
   Buffer& buffer = *std::exchange(packed_, nullptr);
   const std::vector<PackedRun> runs = std::exchange(packed_runs_, {});
   const int64_t bytes = std::exchange(packed_bytes_, 0);
-  if (absl::Status s = MakeRoom(bytes); !s.ok()) return s;
+  RETURN_IF_ERROR(MakeRoom(bytes));
   std::byte* const list = buffer.region.data() + kPackBytes;
   std::memcpy(list, runs.data(), runs.size() * sizeof(PackedRun));
   const int error =
@@ -192,23 +188,18 @@ absl::Status GpuLink::Unpack() {
 
 absl::Status GpuLink::SendThroughBuffer(Direction direction, std::byte* host,
                                         std::byte* device, int64_t bytes) {
-  const absl::StatusOr<Buffer*> taken = TakeBuffer();
-  if (!taken.ok()) return taken.status();
-  Buffer& buffer = **taken;
+  ASSIGN_OR_RETURN(Buffer * taken, TakeBuffer());
+  Buffer& buffer = *taken;
   const auto size = static_cast<size_t>(bytes);
   std::byte* const between = buffer.region.data();
   if (direction == Direction::kHostToDevice) {
     std::memcpy(between, host, size);
-    if (absl::Status s = Send(direction, between, device, bytes); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Send(direction, between, device, bytes));
     buffer.sent = copies_->Mark();
     return absl::OkStatus();
   }
-  if (absl::Status s = Send(direction, between, device, bytes); !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = copies_->Await(copies_->Mark()); !s.ok()) return s;
+  RETURN_IF_ERROR(Send(direction, between, device, bytes));
+  RETURN_IF_ERROR(copies_->Await(copies_->Mark()));
   std::memcpy(host, between, size);
   return absl::OkStatus();
 }

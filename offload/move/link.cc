@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -38,10 +39,9 @@ absl::StatusOr<Link::Moved> HostLink::Copy(const Transfer& transfer,
                                            Clock::Time /*since*/,
                                            const std::atomic<bool>& drop) {
   if (drop.load()) return Moved{0, 0};
-  const absl::StatusOr<std::byte*> base = mappings_.AddressOf(*transfer.host);
-  if (!base.ok()) return base.status();
+  ASSIGN_OR_RETURN(std::byte * base, mappings_.AddressOf(*transfer.host));
   const Clock::Time begin = clock().Now();
-  std::byte* const host = *base + transfer.offset;
+  std::byte* const host = base + transfer.offset;
   const bool up = transfer.direction == Direction::kHostToDevice;
   std::memcpy(up ? transfer.device : host, up ? host : transfer.device,
               static_cast<size_t>(transfer.bytes));
@@ -77,10 +77,9 @@ absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
     piece.offset += done;
     piece.device += done;
     piece.bytes = std::min(kPieceBytes, transfer.bytes - done);
-    const absl::StatusOr<Moved> moved = copies_->Copy(piece, since, drop);
-    if (!moved.ok()) return moved.status();
-    done += moved->bytes;
-    free_at_ += duration(static_cast<double>(moved->bytes) / rate_);
+    ASSIGN_OR_RETURN(const Moved moved, copies_->Copy(piece, since, drop));
+    done += moved.bytes;
+    free_at_ += duration(static_cast<double>(moved.bytes) / rate_);
     // A sleep may end late; the next piece then starts late here, but not on
     // the link's own clock, and catches up.
     clock().SleepUntil(free_at_);

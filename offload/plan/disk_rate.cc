@@ -12,6 +12,7 @@
 
 #include "kernels/base/error.h"
 #include "kernels/machine/clock.h"
+#include "lib/status/status_macros.h"
 #include "offload/disk/page_file.h"
 #include "offload/move/disk_link.h"
 
@@ -84,24 +85,21 @@ absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
   for (int64_t i = 0; i < count; ++i) {
     if (cancelled()) return CancelledError();
     page[0] = static_cast<std::byte>(i);
-    if (absl::Status s = pages->Write(/*layer=*/0, pages->Take(), page.data());
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(pages->Write(/*layer=*/0, pages->Take(), page.data()));
   }
   disk.Sync(file);
   disk.Forget(file, 0, static_cast<uint64_t>(count) * page_bytes);
-  absl::StatusOr<std::unique_ptr<DiskLink>> link = DiskLink::Create(
-      std::make_unique<HostLink>(), disk, layout.PageBytes(), count);
-  if (!link.ok()) return link.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<DiskLink> link,
+                   DiskLink::Create(std::make_unique<HostLink>(), disk,
+                                    layout.PageBytes(), count));
   std::vector<DiskRate> rates;
   const Clock::Time begin = clock.Now();
   while (rates.size() < kMostPasses &&
          SecondsBetween(begin, clock.Now()) < kMostSeconds) {
-    const absl::StatusOr<DiskRate> rate =
-        ReadAll(**link, pages, count, layout.PageBytes(), cancelled, clock);
-    if (!rate.ok()) return rate.status();
-    rates.push_back(*rate);
+    ASSIGN_OR_RETURN(
+        const DiskRate rate,
+        ReadAll(*link, pages, count, layout.PageBytes(), cancelled, clock));
+    rates.push_back(rate);
   }
   if (rates.size() > 1) rates.erase(rates.begin());
   const auto middle =

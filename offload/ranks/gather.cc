@@ -10,6 +10,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -32,11 +33,8 @@ absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
     return absl::OkStatus();
   }
   for (int64_t row = 0; row < rows; ++row) {
-    if (absl::Status s =
-            stream.Copy(to + row * to_stride, from + row * from_stride, bytes);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(
+        stream.Copy(to + row * to_stride, from + row * from_stride, bytes));
   }
   return absl::OkStatus();
 }
@@ -80,7 +78,7 @@ absl::Status Gather::All(Stream& stream, int rank, const GatherParams& p) {
     return DeviceError("gather_failed",
                        absl::StrCat("rank ", rank, " gave nothing"));
   }
-  if (absl::Status s = Exchange(stream, rank, p); !s.ok()) return s;
+  RETURN_IF_ERROR(Exchange(stream, rank, p));
   int64_t columns = 0;
   for (size_t other = 0; other < p.columns.size(); ++other) {
     if (other != self) columns += p.columns[other].size();
@@ -91,7 +89,7 @@ absl::Status Gather::All(Stream& stream, int rank, const GatherParams& p) {
 }
 
 absl::Status Gather::Finish(Stream& stream, int rank) {
-  if (absl::Status s = stream.Synchronize(); !s.ok()) return s;
+  RETURN_IF_ERROR(stream.Synchronize());
   return Check(rank);
 }
 
@@ -108,7 +106,7 @@ absl::Status Gather::MeetAll(int rank, const GatherParams& p,
                         .rows = p.rows,
                         .columns = p.columns[self],
                         .split = split};
-  if (absl::Status s = group_.Meet(rank, mine); !s.ok()) return s;
+  RETURN_IF_ERROR(group_.Meet(rank, mine));
   for (size_t other = 0; other < p.columns.size(); ++other) {
     const Offer& offer = OfferOf(other, *turn);
     const Columns& columns = p.columns[other];
@@ -130,22 +128,17 @@ absl::Status InProcessGather::Exchange(Stream& stream, int rank,
                                        const GatherParams& p) {
   size_t turn = 0;
   // What is given is there, and what was taken before has been read.
-  if (absl::Status s = MeetAll(rank, p, stream.Synchronize(), &turn); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(MeetAll(rank, p, stream.Synchronize(), &turn));
   for (size_t other = 0; other < p.columns.size(); ++other) {
     const Offer& offer = OfferOf(other, turn);
     const Columns& columns = p.columns[other];
     std::byte* const to =
         static_cast<std::byte*>(p.all) + columns.begin * p.element_bytes;
     if (offer.own == to || columns.size() == 0 || p.rows == 0) continue;
-    if (absl::Status s =
-            CopyColumns(stream, p.rows, columns.size() * p.element_bytes,
-                        offer.own, offer.own_stride * p.element_bytes, to,
-                        p.all_stride * p.element_bytes);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CopyColumns(stream, p.rows,
+                                columns.size() * p.element_bytes, offer.own,
+                                offer.own_stride * p.element_bytes, to,
+                                p.all_stride * p.element_bytes));
   }
   // Others may write what was read here as soon as the ranks meet, in a gather
   // or not.

@@ -12,6 +12,7 @@
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/no_signals.h"
 #include "kernels/machine/thread.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -35,7 +36,7 @@ absl::Status CopyOnGpu(Stream& stream, const ColumnsCopy& copy) {
 absl::StatusOr<std::unique_ptr<NcclGather>> NcclGather::Create(
     RankGroup& group, const NcclFunctions& functions,
     std::span<Stream* const> streams, std::shared_ptr<const Faults> faults) {
-  if (absl::Status s = functions.CheckVersion(); !s.ok()) return s;
+  RETURN_IF_ERROR(functions.CheckVersion());
   std::unique_ptr<NcclGather> gather(
       new NcclGather(group, functions, std::move(faults)));
   for (size_t rank = 0; rank < streams.size(); ++rank) {
@@ -89,15 +90,14 @@ absl::Status NcclGather::Exchange(Stream& stream, int rank,
   absl::Status ready = places.status();
   ready.Update(AsyncError(rank));
   size_t turn = 0;
-  if (absl::Status s = MeetAll(rank, p, ready, &turn); !s.ok()) return s;
-  const absl::StatusOr<bool> connected = IsConnected();
-  if (!connected.ok()) return connected.status();
-  if (!*connected) {
+  RETURN_IF_ERROR(MeetAll(rank, p, ready, &turn));
+  ASSIGN_OR_RETURN(const bool connected, IsConnected());
+  if (!connected) {
     // Nobody is in a call of the library, and all will hear how it ended.
-    if (absl::Status s = group().Meet(rank); !s.ok()) return s;
+    RETURN_IF_ERROR(group().Meet(rank));
     absl::Status made;
     if (rank == 0) made = Connect();
-    if (absl::Status s = group().Meet(rank, made); !s.ok()) return s;
+    RETURN_IF_ERROR(group().Meet(rank, made));
   }
   if (p.rows == 0) return absl::OkStatus();
   return Transfer(stream, rank, p, *places);
@@ -128,10 +128,10 @@ absl::StatusOr<std::vector<NcclGather::Place>> NcclGather::PlacesOf(
   }
   if (packed == 0) return places;
   // Enough for Introduce, so that what is given here stays.
-  const absl::StatusOr<std::byte*> scratch =
-      stream.Scratch(std::max(static_cast<size_t>(packed), 1 + seats_.size()));
-  if (!scratch.ok()) return scratch.status();
-  std::byte* next = *scratch;
+  ASSIGN_OR_RETURN(
+      std::byte * scratch,
+      stream.Scratch(std::max(static_cast<size_t>(packed), 1 + seats_.size())));
+  std::byte* next = scratch;
   for (Place& place : places) {
     if (is_whole(place)) continue;
     place.packed = next;
@@ -146,25 +146,15 @@ absl::Status NcclGather::Transfer(Stream& stream, int rank,
   const auto self = static_cast<size_t>(rank);
   const Place& own = places[self];
   if (own.packed != own.at) {
-    if (absl::Status s = CopyOnGpu(stream, {own.at, own.stride, own.packed,
-                                            own.bytes, p.rows, own.bytes});
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CopyOnGpu(stream, {own.at, own.stride, own.packed,
+                                       own.bytes, p.rows, own.bytes}));
   }
-  if (absl::Status s =
-          SendAndReceive(stream.cuda().handle(), rank, p.rows, places);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(SendAndReceive(stream.cuda().handle(), rank, p.rows, places));
   for (size_t i = 0; i < places.size(); ++i) {
     const Place& place = places[i];
     if (i == self || place.packed == place.at) continue;
-    if (absl::Status s = CopyOnGpu(stream, {place.packed, place.bytes, place.at,
-                                            place.stride, p.rows, place.bytes});
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CopyOnGpu(stream, {place.packed, place.bytes, place.at,
+                                       place.stride, p.rows, place.bytes}));
   }
   std::byte* const in_all =
       static_cast<std::byte*>(p.all) + p.columns[self].begin * p.element_bytes;
@@ -212,12 +202,9 @@ absl::Status NcclGather::Connect() {
   std::iota(gpus.begin(), gpus.end(), 0);
   std::vector<void*> made(seats_.size(), nullptr);
   const NoSignals no_signals;  // for its threads
-  if (absl::Status s = call_.StatusOf(
-          "CommInitAll",
-          call_.create_all(made.data(), group().ranks(), gpus.data()));
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(call_.StatusOf(
+      "CommInitAll",
+      call_.create_all(made.data(), group().ranks(), gpus.data())));
   for (size_t rank = 0; rank < seats_.size(); ++rank) {
     const std::lock_guard<std::mutex> lock(seats_[rank].mutex);
     seats_[rank].communicator = made[rank];
@@ -234,10 +221,9 @@ absl::Status NcclGather::Connect() {
 absl::Status NcclGather::Introduce() {
   std::vector<std::byte*> bytes;  // [rank]: one to send, one from each
   for (Seat& seat : seats_) {
-    const absl::StatusOr<std::byte*> scratch =
-        seat.stream->Scratch(1 + seats_.size());
-    if (!scratch.ok()) return scratch.status();
-    bytes.push_back(*scratch);
+    ASSIGN_OR_RETURN(std::byte * scratch,
+                     seat.stream->Scratch(1 + seats_.size()));
+    bytes.push_back(scratch);
   }
   std::vector<std::unique_lock<std::mutex>> locks;
   for (Seat& seat : seats_) {
@@ -299,11 +285,8 @@ absl::Status NcclGather::AsyncError(int rank) {
   const std::lock_guard<std::mutex> lock(seat.mutex);
   int error = 0;
   if (seat.communicator == nullptr) return absl::OkStatus();
-  if (absl::Status s = call_.StatusOf(
-          "CommGetAsyncError", call_.async_error(seat.communicator, &error));
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(call_.StatusOf("CommGetAsyncError",
+                                 call_.async_error(seat.communicator, &error)));
   return call_.StatusOf(absl::StrCat("rank ", rank, "'s work").c_str(), error);
 }
 

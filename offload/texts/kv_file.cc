@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "offload/disk/file_writer.h"
 #include "offload/disk/page_reader.h"
 #include "offload/disk/page_sum.h"
@@ -56,30 +57,21 @@ absl::Status KvFile::ReadFront() {
     return InputError("text_damaged", "it is no file of ours");
   }
   std::vector<std::byte> front(kFixedFrontBytes);
-  if (absl::Status s =
-          ReadRange(disk_, file_, name_, 0, front.data(), front.size());
-      !s.ok()) {
-    return s;
-  }
-  const absl::StatusOr<uint64_t> front_bytes = FrontBytesIn(
-      std::span<const std::byte>(front).first<kFixedFrontBytes>(), bytes);
-  if (!front_bytes.ok()) return front_bytes.status();
-  front.resize(*front_bytes);
-  if (absl::Status s = ReadRange(disk_, file_, name_, kFixedFrontBytes,
-                                 front.data() + kFixedFrontBytes,
-                                 front.size() - kFixedFrontBytes);
-      !s.ok()) {
-    return s;
-  }
-  absl::StatusOr<KvFileInfo> info = DecodeFront(front, bytes);
-  if (!info.ok()) return info.status();
+  RETURN_IF_ERROR(
+      ReadRange(disk_, file_, name_, 0, front.data(), front.size()));
+  ASSIGN_OR_RETURN(
+      const uint64_t front_bytes,
+      FrontBytesIn(std::span<const std::byte>(front).first<kFixedFrontBytes>(),
+                   bytes));
+  front.resize(front_bytes);
+  RETURN_IF_ERROR(ReadRange(disk_, file_, name_, kFixedFrontBytes,
+                            front.data() + kFixedFrontBytes,
+                            front.size() - kFixedFrontBytes));
+  ASSIGN_OR_RETURN(KvFileInfo info, DecodeFront(front, bytes));
   std::array<std::byte, kCommitBytes> commit;
-  if (absl::Status s = ReadRange(disk_, file_, name_, info->CommitOffset(),
-                                 commit.data(), commit.size());
-      !s.ok()) {
-    return s;
-  }
-  info_ = *std::move(info);
+  RETURN_IF_ERROR(ReadRange(disk_, file_, name_, info.CommitOffset(),
+                            commit.data(), commit.size()));
+  info_ = std::move(info);
   return CheckCommit(commit, front);
 }
 
@@ -150,18 +142,12 @@ absl::Status WriteKvFile(DiskCalls& disk, int file, const std::string& name,
     if (cancelled()) return CancelledError();
     const auto index = static_cast<int64_t>(i);
     std::byte* const page = buffer.data() + held * page_bytes;
-    if (absl::Status s = pages.Read(static_cast<int>(index / info.Pages()),
-                                    index % info.Pages(), page);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(pages.Read(static_cast<int>(index / info.Pages()),
+                               index % info.Pages(), page));
     info.sums[i] = PageSum(page, page_bytes);
     if (++held < at_once && i + 1 < info.sums.size()) continue;
     const uint64_t offset = info.PayloadOffset() + (i + 1 - held) * page_bytes;
-    if (absl::Status s = writer.Write(buffer.data(), held * page_bytes, offset);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(writer.Write(buffer.data(), held * page_bytes, offset));
     held = 0;
   }
   const std::vector<std::byte> front = EncodeFront(info);

@@ -18,6 +18,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "offload/disk/page_reader.h"
 
 namespace tiercel {
@@ -135,9 +136,8 @@ class KvFolder::Handle {
     if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
       return DiskError(path, "make the folder", errno);
     }
-    absl::StatusOr<std::optional<Handle>> handle = ToRead(path);
-    if (!handle.ok()) return handle.status();
-    if (handle->has_value()) return **std::move(handle);
+    ASSIGN_OR_RETURN(std::optional<Handle> handle, ToRead(path));
+    if (handle.has_value()) return *std::move(handle);
     return DiskError(path, "make the folder", ENOENT);
   }
 
@@ -228,10 +228,10 @@ bool KvFolder::RemoveFree(const Handle& folder, const std::string& name,
 
 absl::StatusOr<int64_t> KvFolder::RemoveParts(const Handle& folder,
                                               bool surely) const {
-  const absl::StatusOr<std::vector<Handle::Listed>> parts = folder.List(IsPart);
-  if (!parts.ok()) return parts.status();
+  ASSIGN_OR_RETURN(const std::vector<Handle::Listed> parts,
+                   folder.List(IsPart));
   int64_t removed = 0;
-  for (const Handle::Listed& part : *parts) {
+  for (const Handle::Listed& part : parts) {
     removed += RemoveFree(folder, part.name, surely);
   }
   return removed;
@@ -242,22 +242,20 @@ absl::StatusOr<int64_t> KvFolder::RemoveParts(const Handle& folder,
 absl::StatusOr<std::optional<KvFolder::Found>> KvFolder::Find(
     const std::string& fingerprint, absl::Span<const int32_t> ids) const {
   if (static_cast<int64_t>(ids.size()) < kLeastTokens) return std::nullopt;
-  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToRead(path_);
-  if (!folder.ok()) return folder.status();
-  if (!folder->has_value()) return std::nullopt;
-  const absl::StatusOr<std::vector<Handle::Listed>> files =
-      (*folder)->List(IsText);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(const std::optional<Handle> folder, Handle::ToRead(path_));
+  if (!folder.has_value()) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::vector<Handle::Listed> files,
+                   folder->List(IsText));
   const std::string begin = NameBegin(kTextBegin, fingerprint, ids);
   std::optional<Found> best;
   absl::Status failed;
-  for (const Handle::Listed& listed : *files) {
+  for (const Handle::Listed& listed : files) {
     if (!std::string_view(listed.name).starts_with(begin)) continue;
     absl::StatusOr<std::unique_ptr<KvFile>> file =
-        KvFile::Open(disk_, (*folder)->fd(), listed.name);
+        KvFile::Open(disk_, folder->fd(), listed.name);
     if (!file.ok()) {
       if (CodeOf(file.status()) == "text_damaged") {
-        disk_.Remove((*folder)->fd(), listed.name.c_str());
+        disk_.Remove(folder->fd(), listed.name.c_str());
       } else if (CodeOf(file.status()) == "io_error") {
         failed.Update(file.status());
       }
@@ -373,17 +371,13 @@ bool KvFolder::Serves(const Handle& folder, const KvFileInfo& info,
 absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
                             absl::FunctionRef<bool()> cancelled,
                             const std::string& prompt) const {
-  const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
-  if (!folder.ok()) return folder.status();
+  ASSIGN_OR_RETURN(const Handle folder, Handle::ToWrite(path_));
   if (info.FileBytes() > most_bytes_) {
     return IoError("disk_full",
                    absl::StrCat(path_, ": the text needs ", info.FileBytes(),
                                 " bytes, the folder may have ", most_bytes_));
   }
-  if (absl::Status s = RemoveParts(*folder, /*surely=*/true).status();
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(RemoveParts(folder, /*surely=*/true).status());
   // A name of our own.
   static std::atomic<int> turn{0};
   constexpr int kMostTries = 100;
@@ -392,7 +386,7 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
   for (int tries = 0; file < 0; ++tries) {
     part = absl::StrCat(std::string(kPartBegin), getpid(), "-", turn++,
                         std::string(kEnd));
-    file = disk_.Open(folder->fd(), part.c_str(),
+    file = disk_.Open(folder.fd(), part.c_str(),
                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0 && (errno != EEXIST || tries == kMostTries)) {
       return DiskError(path_, absl::StrCat("make ", part), errno);
@@ -401,12 +395,12 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
       disk_.Close(std::exchange(file, -1));
     }
   }
-  absl::Cleanup remove = [&] { disk_.Remove(folder->fd(), part.c_str()); };
+  absl::Cleanup remove = [&] { disk_.Remove(folder.fd(), part.c_str()); };
   absl::Cleanup end = [&] { disk_.Close(file); };  // by an exception
   absl::Status status = WriteKvFile(disk_, file, path_, info, pages, cancelled);
   const std::string name = NameOf(kTextBegin, info.fingerprint, info.ids);
   if (status.ok() &&
-      disk_.Rename(folder->fd(), part.c_str(), name.c_str()) != 0) {
+      disk_.Rename(folder.fd(), part.c_str(), name.c_str()) != 0) {
     status = DiskError(path_, absl::StrCat("rename to ", name), errno);
   }
   // The lock goes with it: under its last name the file needs none.
@@ -418,21 +412,20 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
   if (!status.ok()) return status;
   std::move(remove).Cancel();
   // Otherwise a crash may lose the name; what it names is on the disk.
-  if (disk_.SyncFolder(folder->fd()) != 0) {
+  if (disk_.SyncFolder(folder.fd()) != 0) {
     return DiskError(path_, "bring the folder to the disk", errno);
   }
-  if (!prompt.empty()) disk_.Remove(folder->fd(), prompt.c_str());
-  MakeRoom(*folder, name, info);
+  if (!prompt.empty()) disk_.Remove(folder.fd(), prompt.c_str());
+  MakeRoom(folder, name, info);
   return absl::OkStatus();
 }
 
 // ---- Prompts ----
 
 absl::StatusOr<int> KvFolder::OpenNameless() const {
-  const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
-  if (!folder.ok()) return folder.status();
+  ASSIGN_OR_RETURN(const Handle folder, Handle::ToWrite(path_));
   const int file =
-      disk_.Open(folder->fd(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+      disk_.Open(folder.fd(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file >= 0) return file;
   if (errno != EOPNOTSUPP && errno != EISDIR) {
     return DiskError(path_, "open a file without a name", errno);
@@ -442,23 +435,22 @@ absl::StatusOr<int> KvFolder::OpenNameless() const {
   const std::string name = absl::StrCat(std::string(kPartBegin), getpid(),
                                         "-0-", turn++, std::string(kEnd));
   const int named = disk_.Open(
-      folder->fd(), name.c_str(),
+      folder.fd(), name.c_str(),
       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
   if (named < 0) return DiskError(path_, absl::StrCat("open ", name), errno);
-  disk_.Remove(folder->fd(), name.c_str());
+  disk_.Remove(folder.fd(), name.c_str());
   return named;
 }
 
 absl::StatusOr<std::unique_ptr<PromptFile>> KvFolder::OpenPrompt(
     const PromptInfo& info, bool anew) const {
   if (info.FileBytes() > most_bytes_) return nullptr;
-  const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
-  if (!folder.ok()) return folder.status();
+  ASSIGN_OR_RETURN(const Handle folder, Handle::ToWrite(path_));
   const std::string name = NameOf(kPromptBegin, info.fingerprint, info.ids);
   constexpr int kMostTries = 100;
   for (int tries = 0; tries < kMostTries; ++tries) {
     int file = disk_.Open(
-        folder->fd(), name.c_str(),
+        folder.fd(), name.c_str(),
         O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
         0600);
     if (file < 0) return DiskError(path_, absl::StrCat("open ", name), errno);
@@ -471,12 +463,12 @@ absl::StatusOr<std::unique_ptr<PromptFile>> KvFolder::OpenPrompt(
     if (TryLock(file) == Holder::kAnother) return nullptr;
     // Who cleared up may have been quicker.
     if (fstat(file, &status) == 0 && status.st_nlink == 0) continue;
-    Evict(*folder, name);
+    Evict(folder, name);
     std::move(close).Cancel();
     absl::StatusOr<std::unique_ptr<PromptFile>> opened =
         PromptFile::Open(disk_, file, name, info, anew);
     // A disk that has no room for all of it keeps none of it.
-    if (!opened.ok()) disk_.Remove(folder->fd(), name.c_str());
+    if (!opened.ok()) disk_.Remove(folder.fd(), name.c_str());
     return opened;
   }
   return nullptr;
@@ -485,38 +477,33 @@ absl::StatusOr<std::unique_ptr<PromptFile>> KvFolder::OpenPrompt(
 // ---- All of them ----
 
 absl::StatusOr<std::vector<KvFolder::Entry>> KvFolder::List() const {
-  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToList(path_);
-  if (!folder.ok()) return folder.status();
+  ASSIGN_OR_RETURN(const std::optional<Handle> folder, Handle::ToList(path_));
   std::vector<Entry> entries;
-  if (!folder->has_value()) return entries;
-  const absl::StatusOr<std::vector<Handle::Listed>> files =
-      (*folder)->List(IsTextOrPrompt);
-  if (!files.ok()) return files.status();
-  for (const Handle::Listed& listed : *files) {
+  if (!folder.has_value()) return entries;
+  ASSIGN_OR_RETURN(const std::vector<Handle::Listed> files,
+                   folder->List(IsTextOrPrompt));
+  for (const Handle::Listed& listed : files) {
     entries.push_back({.name = listed.name,
                        .bytes = listed.bytes,
                        .used = listed.used_ns / 1'000'000'000,
                        .unfinished = IsPrompt(listed.name)});
     if (entries.back().unfinished) continue;
     const absl::StatusOr<std::unique_ptr<KvFile>> file =
-        KvFile::Open(disk_, (*folder)->fd(), listed.name);
+        KvFile::Open(disk_, folder->fd(), listed.name);
     if (file.ok()) entries.back().info = (*file)->info();
   }
   return entries;
 }
 
 absl::StatusOr<int64_t> KvFolder::Clear() const {
-  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToList(path_);
-  if (!folder.ok()) return folder.status();
-  if (!folder->has_value()) return 0;
-  const absl::StatusOr<std::vector<Handle::Listed>> files =
-      (*folder)->List(IsTextOrPrompt);
-  if (!files.ok()) return files.status();
-  const absl::StatusOr<int64_t> parts = RemoveParts(**folder, /*surely=*/false);
-  if (!parts.ok()) return parts.status();
-  int64_t removed = *parts;
-  for (const Handle::Listed& listed : *files) {
-    if (disk_.Remove((*folder)->fd(), listed.name.c_str()) == 0) {
+  ASSIGN_OR_RETURN(const std::optional<Handle> folder, Handle::ToList(path_));
+  if (!folder.has_value()) return 0;
+  ASSIGN_OR_RETURN(const std::vector<Handle::Listed> files,
+                   folder->List(IsTextOrPrompt));
+  ASSIGN_OR_RETURN(const int64_t parts, RemoveParts(*folder, /*surely=*/false));
+  int64_t removed = parts;
+  for (const Handle::Listed& listed : files) {
+    if (disk_.Remove(folder->fd(), listed.name.c_str()) == 0) {
       ++removed;
     } else if (errno != ENOENT) {
       return DiskError(path_, absl::StrCat("remove ", listed.name), errno);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -72,10 +73,7 @@ absl::Status Check(const Fixed& fixed, uint64_t file_bytes) {
       fixed.title_bytes > kMostFileText) {
     return Damaged("its front has a number out of range");
   }
-  if (absl::Status s = LayoutOf(fixed.shape, fixed.positions).status();
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(LayoutOf(fixed.shape, fixed.positions).status());
   if (fixed.file_bytes != file_bytes) {
     return Damaged(
         absl::StrCat("it has ", file_bytes, " bytes, of ", fixed.file_bytes));
@@ -196,7 +194,7 @@ absl::StatusOr<uint64_t> FrontBytesIn(
     std::span<const std::byte, kFixedFrontBytes> fixed_bytes,
     uint64_t file_bytes) {
   const Fixed fixed = FixedOf(fixed_bytes);
-  if (absl::Status s = Check(fixed, file_bytes); !s.ok()) return s;
+  RETURN_IF_ERROR(Check(fixed, file_bytes));
   const uint64_t bytes = FrontBytes(fixed.fingerprint_bytes, fixed.title_bytes,
                                     fixed.positions, fixed.shape.layers);
   if (bytes > file_bytes) {
@@ -204,11 +202,10 @@ absl::StatusOr<uint64_t> FrontBytesIn(
         absl::StrCat("its front needs ", bytes, " bytes, it has ", file_bytes));
   }
   // Before anybody takes memory for it: the pages must fill the rest.
-  const absl::StatusOr<KvLayout> layout =
-      LayoutOf(fixed.shape, fixed.positions);
-  if (!layout.ok()) return layout.status();
+  ASSIGN_OR_RETURN(const KvLayout layout,
+                   LayoutOf(fixed.shape, fixed.positions));
   const uint64_t offset = FileAligned(bytes);
-  const auto page_bytes = static_cast<uint64_t>(layout->PageBytes());
+  const auto page_bytes = static_cast<uint64_t>(layout.PageBytes());
   const uint64_t pages =
       fixed.shape.layers * ((fixed.positions + kPageTokens - 1) / kPageTokens);
   if (fixed.payload_offset != offset || fixed.page_bytes != page_bytes ||
@@ -223,20 +220,16 @@ absl::StatusOr<uint64_t> FrontBytesIn(
 absl::StatusOr<KvFileInfo> DecodeFront(std::span<const std::byte> front,
                                        uint64_t file_bytes) {
   if (front.size() < kFixedFrontBytes) return Damaged("its front is cut off");
-  const absl::StatusOr<uint64_t> bytes =
-      FrontBytesIn(front.first<kFixedFrontBytes>(), file_bytes);
-  if (!bytes.ok()) return bytes.status();
-  if (*bytes != front.size()) return Damaged("its front is cut off");
+  ASSIGN_OR_RETURN(const uint64_t bytes,
+                   FrontBytesIn(front.first<kFixedFrontBytes>(), file_bytes));
+  if (bytes != front.size()) return Damaged("its front is cut off");
   if (SumOf(front.data(), front.size() - sizeof(uint64_t)) !=
       LastSumIn(front)) {
     return Damaged("its front does not have its checksum");
   }
   const Fixed fixed = FixedOf(front);
   KvFileInfo info;
-  const absl::StatusOr<KvLayout> layout =
-      LayoutOf(fixed.shape, fixed.positions);
-  if (!layout.ok()) return layout.status();
-  info.layout = *layout;
+  ASSIGN_OR_RETURN(info.layout, LayoutOf(fixed.shape, fixed.positions));
   info.layers = static_cast<int>(fixed.shape.layers);
   const std::byte* at = front.data() + kFixedFrontBytes;
   const auto take = [&at](void* to, size_t count) {

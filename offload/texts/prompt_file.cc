@@ -14,6 +14,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "offload/disk/file_writer.h"
 #include "offload/disk/page_reader.h"
 #include "offload/disk/page_sum.h"
@@ -124,12 +125,9 @@ absl::StatusOr<PromptInfo> InfoIn(DiskCalls& disk, int file,
   const auto bytes = static_cast<uint64_t>(status.st_size);
   Fixed fixed;
   if (!S_ISREG(status.st_mode) || bytes < sizeof(fixed)) return damaged;
-  if (absl::Status s =
-          ReadRange(disk, file, name, 0, reinterpret_cast<std::byte*>(&fixed),
-                    sizeof(fixed));
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ReadRange(disk, file, name, 0,
+                            reinterpret_cast<std::byte*>(&fixed),
+                            sizeof(fixed)));
   const absl::StatusOr<KvLayout> layout =
       LayoutOf(fixed.shape, fixed.positions);
   if (!layout.ok() || fixed.begin >= fixed.positions ||
@@ -146,20 +144,14 @@ absl::StatusOr<PromptInfo> InfoIn(DiskCalls& disk, int file,
                      .begin = static_cast<int64_t>(fixed.begin),
                      .ids = std::vector<int32_t>(fixed.positions),
                      .row_bytes = static_cast<int64_t>(fixed.row_bytes)};
-  if (absl::Status s =
-          ReadRange(disk, file, name, sizeof(fixed),
-                    reinterpret_cast<std::byte*>(info.fingerprint.data()),
-                    info.fingerprint.size());
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s =
-          ReadRange(disk, file, name, sizeof(fixed) + info.fingerprint.size(),
-                    reinterpret_cast<std::byte*>(info.ids.data()),
-                    info.ids.size() * sizeof(int32_t));
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      ReadRange(disk, file, name, sizeof(fixed),
+                reinterpret_cast<std::byte*>(info.fingerprint.data()),
+                info.fingerprint.size()));
+  RETURN_IF_ERROR(ReadRange(disk, file, name,
+                            sizeof(fixed) + info.fingerprint.size(),
+                            reinterpret_cast<std::byte*>(info.ids.data()),
+                            info.ids.size() * sizeof(int32_t)));
   return info;
 }
 
@@ -193,10 +185,7 @@ absl::StatusOr<std::unique_ptr<PromptFile>> PromptFile::Open(
   const std::vector<std::byte> head = HeadOf(opened->info_);
   opened->head_sum_ = LastSumIn(head);
   const bool same = !anew && opened->HasHead(head);
-  if (absl::Status s = same ? opened->ReadRecords() : opened->Clear();
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(same ? opened->ReadRecords() : opened->Clear());
   return opened;
 }
 
@@ -208,9 +197,8 @@ absl::StatusOr<PromptFile::Finished> PromptFile::Look(DiskCalls& disk,
                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
   if (file < 0) return DiskError(name, "open it", errno);
   absl::Cleanup close = [&] { disk.Close(file); };
-  absl::StatusOr<PromptInfo> info = InfoIn(disk, file, name);
-  if (!info.ok()) return info.status();
-  PromptFile looked(disk, file, name, *std::move(info));
+  ASSIGN_OR_RETURN(PromptInfo info, InfoIn(disk, file, name));
+  PromptFile looked(disk, file, name, std::move(info));
   std::move(close).Cancel();
   const std::vector<std::byte> head = HeadOf(looked.info_);
   looked.head_sum_ = LastSumIn(head);
@@ -218,7 +206,7 @@ absl::StatusOr<PromptFile::Finished> PromptFile::Look(DiskCalls& disk,
     return InputError("text_damaged",
                       absl::StrCat(name, ": its head does not say what it is"));
   }
-  if (absl::Status s = looked.ReadRecords(); !s.ok()) return s;
+  RETURN_IF_ERROR(looked.ReadRecords());
   return Finished{looked.info_, looked.layers_};
 }
 
@@ -240,12 +228,9 @@ bool PromptFile::HasHead(const std::vector<std::byte>& head) const {
 absl::Status PromptFile::ReadRecords() {
   for (size_t layer = 0; layer < KeptLayers(info_); ++layer) {
     std::vector<uint64_t> record(RecordNumbers(info_));
-    if (absl::Status s = ReadRange(disk_, file_, name_, RecordAt(info_, layer),
-                                   reinterpret_cast<std::byte*>(record.data()),
-                                   record.size() * sizeof(uint64_t));
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(ReadRange(disk_, file_, name_, RecordAt(info_, layer),
+                              reinterpret_cast<std::byte*>(record.data()),
+                              record.size() * sizeof(uint64_t)));
     if (record[kMagicAt] != RecordMagic() || record[kLayerAt] != layer ||
         record[kHeadSumAt] != head_sum_ ||
         record.back() !=
@@ -265,14 +250,11 @@ absl::StatusOr<int> PromptFile::Read(KvStore::PutPage put,
   for (int tried = 0; tried < kStates && layers_ > 0; --layers_) {
     const auto index = static_cast<size_t>(layers_ - 1);
     if (records_[index][kStateSumAt] == kNoStates) continue;
-    const absl::StatusOr<bool> whole =
-        ReadState(layers_ - 1, put_state, cancelled, use);
-    if (!whole.ok()) return whole.status();
+    ASSIGN_OR_RETURN(const bool whole,
+                     ReadState(layers_ - 1, put_state, cancelled, use));
     ++tried;
-    if (!*whole) continue;
-    if (absl::Status s = ReadLayers(layers_, put, cancelled, use); !s.ok()) {
-      return s;
-    }
+    if (!whole) continue;
+    RETURN_IF_ERROR(ReadLayers(layers_, put, cancelled, use));
     return layers_;
   }
   layers_ = 0;
@@ -290,20 +272,13 @@ absl::StatusOr<bool> PromptFile::ReadState(int layer, KvStore::PutState put,
   for (size_t done = 0; done < all; done += buffer.size()) {
     if (cancelled()) return CancelledError();
     buffer.resize(std::min(buffer.size(), all - done));
-    if (absl::Status s =
-            ReadRange(disk_, file_, name_, StateAt(info_, index) + done,
-                      buffer.data(), buffer.size());
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(ReadRange(disk_, file_, name_, StateAt(info_, index) + done,
+                              buffer.data(), buffer.size()));
     use->read_bytes += buffer.size();
     use->state_bytes += buffer.size();
     sum.Add(buffer.data(), buffer.size());
-    if (absl::Status s =
-            put(static_cast<int64_t>(done), buffer.data(), buffer.size());
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(
+        put(static_cast<int64_t>(done), buffer.data(), buffer.size()));
   }
   return sum.Sum() == records_[index][kStateSumAt];
 }
@@ -376,17 +351,11 @@ absl::Status PromptFile::WritePages(const HeldLayer& layer,
     const size_t end = std::min(first + at_once, pages);
     for (size_t page = first; page < end; ++page) {
       std::byte* const to = buffer.data() + (page - first) * page_bytes;
-      if (absl::Status s = layer.ReadPage(static_cast<int64_t>(page), to);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(layer.ReadPage(static_cast<int64_t>(page), to));
       (*record)[kPageSumsAt + page] = PageSum(to, page_bytes);
     }
-    if (absl::Status s = writer.Write(buffer.data(), (end - first) * page_bytes,
-                                      PageAt(info_, index, first));
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(writer.Write(buffer.data(), (end - first) * page_bytes,
+                                 PageAt(info_, index, first)));
   }
   return absl::OkStatus();
 }
@@ -400,17 +369,11 @@ absl::Status PromptFile::WriteState(const HeldLayer& layer,
   RunningSum sum;
   for (size_t done = 0; done < all;) {
     const size_t count = std::min(FileWriter::kAtOnce, all - done);
-    if (absl::Status s =
-            layer.ReadState(static_cast<int64_t>(done), buffer.data(), count);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(
+        layer.ReadState(static_cast<int64_t>(done), buffer.data(), count));
     sum.Add(buffer.data(), count);
-    if (absl::Status s =
-            writer.Write(buffer.data(), count, StateAt(info_, index) + done);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(
+        writer.Write(buffer.data(), count, StateAt(info_, index) + done));
     done += count;
   }
   (*record)[kStateSumAt] = sum.Sum();
@@ -432,30 +395,26 @@ absl::Status PromptFile::Write(absl::Span<const HeldLayer* const> layers) {
   for (size_t i = 0; i < layers.size(); ++i) {
     const HeldLayer& layer = *layers[i];
     const bool last = i + 1 == layers.size();
-    if (absl::Status s = Check(layer, first + i, last); !s.ok()) return s;
+    RETURN_IF_ERROR(Check(layer, first + i, last));
     std::vector<uint64_t>& record = records.emplace_back(RecordNumbers(info_));
     record[kMagicAt] = RecordMagic();
     record[kLayerAt] = first + i;
     record[kHeadSumAt] = head_sum_;
     record[kStateSumAt] = kNoStates;
-    if (absl::Status s = WritePages(layer, &record); !s.ok()) return s;
+    RETURN_IF_ERROR(WritePages(layer, &record));
     if (!last) continue;
-    if (absl::Status s = WriteState(layer, &record); !s.ok()) return s;
+    RETURN_IF_ERROR(WriteState(layer, &record));
   }
   // What says that layers are whole comes when they are.
   FileWriter writer(disk_, file_, name_);
   for (std::vector<uint64_t>& record : records) {
     record.back() =
         SumOf(record.data(), (record.size() - 1) * sizeof(uint64_t));
-    if (absl::Status s =
-            writer.Write(reinterpret_cast<const std::byte*>(record.data()),
-                         record.size() * sizeof(uint64_t),
-                         RecordAt(info_, record[kLayerAt]));
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(writer.Write(
+        reinterpret_cast<const std::byte*>(record.data()),
+        record.size() * sizeof(uint64_t), RecordAt(info_, record[kLayerAt])));
   }
-  if (absl::Status s = writer.Sync(); !s.ok()) return s;
+  RETURN_IF_ERROR(writer.Sync());
   records_.resize(first);
   std::move(records.begin(), records.end(), std::back_inserter(records_));
   layers_ = static_cast<int>(records_.size());

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -12,9 +13,9 @@ absl::StatusOr<std::unique_ptr<BoundedMemory>> BoundedMemory::Create(
     int64_t budget, std::shared_ptr<const Faults> faults,
     DeviceMemory* device) {
   if (device != nullptr) {
-    const absl::StatusOr<DeviceArray<std::byte>> all =
-        DeviceArray<std::byte>::Create(*device, budget, "played device");
-    if (!all.ok()) return all.status();
+    ASSIGN_OR_RETURN(
+        const DeviceArray<std::byte> all,
+        DeviceArray<std::byte>::Create(*device, budget, "played device"));
   }
   return std::unique_ptr<BoundedMemory>(
       new BoundedMemory(budget, std::move(faults), device));

@@ -2,15 +2,18 @@
 
 #include <utility>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 
 absl::StatusOr<DeviceSlots> DeviceSlots::Create(DeviceMemory& memory,
                                                 const KvLayout& layout,
                                                 int layers, int64_t count) {
-  absl::StatusOr<DeviceArray<std::byte>> pages = DeviceArray<std::byte>::Create(
-      memory, layers * count * layout.PageBytes(), "resident pages");
-  if (!pages.ok()) return pages.status();
-  return DeviceSlots(layout, count, memory, *std::move(pages));
+  ASSIGN_OR_RETURN(
+      DeviceArray<std::byte> pages,
+      DeviceArray<std::byte>::Create(
+          memory, layers * count * layout.PageBytes(), "resident pages"));
+  return DeviceSlots(layout, count, memory, std::move(pages));
 }
 
 DeviceSlots::DeviceSlots(const KvLayout& layout, int64_t count,

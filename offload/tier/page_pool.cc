@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -19,11 +20,12 @@ PagePool::PagePool(const KvLayout& layout, int layers,
 absl::StatusOr<PagePool> PagePool::OnDevice(const KvLayout& layout, int layers,
                                             int64_t slots,
                                             DeviceMemory& memory) {
-  absl::StatusOr<DeviceArray<std::byte>> pages = DeviceArray<std::byte>::Create(
-      memory, layers * slots * layout.PageBytes(), "KV pages");
-  if (!pages.ok()) return pages.status();
+  ASSIGN_OR_RETURN(
+      DeviceArray<std::byte> pages,
+      DeviceArray<std::byte>::Create(
+          memory, layers * slots * layout.PageBytes(), "KV pages"));
   PagePool pool(layout, layers, slots);
-  pool.device_ = *std::move(pages);
+  pool.device_ = std::move(pages);
   pool.memory_ = &memory;
   pool.slots_.Grow(slots);
   return pool;
@@ -41,11 +43,8 @@ void PagePool::NoteWritten() {
 
 absl::StatusOr<int64_t> PagePool::Take() {
   if (!on_device() && slots_in_use() >= promised_slots_) {
-    if (absl::Status s = promise_.Grow(layers_ * layout_.PageBytes(),
-                                       "KV of forks and of texts being saved");
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(promise_.Grow(layers_ * layout_.PageBytes(),
+                                  "KV of forks and of texts being saved"));
     ++promised_slots_;
   }
   const int64_t slot = slots_.Take();
@@ -59,11 +58,11 @@ absl::StatusOr<int64_t> PagePool::Take() {
   for (int layer = 0; layer < layers_; ++layer) {
     const auto bytes =
         static_cast<size_t>(slots_per_segment_ * layout_.PageBytes());
-    absl::StatusOr<HostRegion> region =
-        access_ == Access::kMapped ? HostRegion::Reserve(bytes)
-                                   : HostRegion::ReserveUnmapped(bytes);
-    if (!region.ok()) return region.status();
-    segment.push_back(*std::move(region));
+    ASSIGN_OR_RETURN(HostRegion region,
+                     access_ == Access::kMapped
+                         ? HostRegion::Reserve(bytes)
+                         : HostRegion::ReserveUnmapped(bytes));
+    segment.push_back(std::move(region));
   }
   segments_.reserve(segments_.size() + 1);
   slots_.Grow(slots_per_segment_);

@@ -7,6 +7,7 @@
 
 #include "kernels/attention/mean_scores.h"
 #include "kernels/kv/kv_convert.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -40,17 +41,18 @@ int64_t AttentionShares::Shape::Bytes() const {
 
 absl::StatusOr<std::unique_ptr<AttentionShares>> AttentionShares::Create(
     DeviceMemory& memory, const Shape& shape) {
-  absl::StatusOr<Digests> digests =
-      Digests::Create(memory, DigestsShape(shape));
-  if (!digests.ok()) return digests.status();
-  absl::StatusOr<DeviceArray<float>> queries = DeviceArray<float>::Create(
-      memory, kMaxStepRows * QueryWidth(shape), "queries that look");
-  if (!queries.ok()) return queries.status();
-  absl::StatusOr<DeviceArray<float>> scores = DeviceArray<float>::Create(
-      memory, shape.heads * Stride(shape), "scores of chunks");
-  if (!scores.ok()) return scores.status();
+  ASSIGN_OR_RETURN(Digests digests,
+                   Digests::Create(memory, DigestsShape(shape)));
+  ASSIGN_OR_RETURN(
+      DeviceArray<float> queries,
+      DeviceArray<float>::Create(memory, kMaxStepRows * QueryWidth(shape),
+                                 "queries that look"));
+  ASSIGN_OR_RETURN(
+      DeviceArray<float> scores,
+      DeviceArray<float>::Create(memory, shape.heads * Stride(shape),
+                                 "scores of chunks"));
   return std::unique_ptr<AttentionShares>(new AttentionShares(
-      shape, *std::move(digests), *std::move(queries), *std::move(scores)));
+      shape, std::move(digests), std::move(queries), std::move(scores)));
 }
 
 AttentionShares::AttentionShares(const Shape& shape, Digests digests,
@@ -100,31 +102,25 @@ absl::Status AttentionShares::AfterLayer(Stream& stream, int layer,
   digests_.Truncate(begin);  // what is there is another layer's
   KvPages text = kv;
   text.end = begin + runs_ * kRun;
-  if (absl::Status s = digests_.Update(stream, /*layer=*/0, text, /*rows=*/0);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(digests_.Update(stream, /*layer=*/0, text, /*rows=*/0));
   std::vector<float>& peaks =
       counted_ == Rows::kOfTheAnswer ? answer_ : before_;
   const int head_dim = shape_.layout.head_dim;
   const int64_t before = begin / shape_.Chunk() - digests_.shape().FirstChunk();
   const int64_t stride = Stride(shape_);
   for (int64_t row = 0; row < step_rows_; ++row) {
-    if (absl::Status s = MeanScores(
-            stream, {.q = queries_.data() + row * QueryWidth(shape_),
-                     .heads = shape_.heads,
-                     .kv_heads = shape_.layout.kv_heads,
-                     .head_dim = head_dim,
-                     .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                     .means = digests_.MeansOf(0) + before * head_dim,
-                     .means_stride = digests_.HeadElements(),
-                     .num_chunks = std::ssize(weights_),
-                     .out = scores_.data(),
-                     .out_stride = stride});
-        !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = ReadBack(stream, scores_, &read_); !s.ok()) return s;
+    RETURN_IF_ERROR(MeanScores(
+        stream, {.q = queries_.data() + row * QueryWidth(shape_),
+                 .heads = shape_.heads,
+                 .kv_heads = shape_.layout.kv_heads,
+                 .head_dim = head_dim,
+                 .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                 .means = digests_.MeansOf(0) + before * head_dim,
+                 .means_stride = digests_.HeadElements(),
+                 .num_chunks = std::ssize(weights_),
+                 .out = scores_.data(),
+                 .out_stride = stride}));
+    RETURN_IF_ERROR(ReadBack(stream, scores_, &read_));
     for (int head = 0; head < shape_.heads; ++head) {
       Divide({read_.data() + head * stride, weights_.size()},
              peaks.data() + (int64_t{layer} * shape_.heads + head) * runs_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 namespace {
 
@@ -12,10 +14,10 @@ constexpr int32_t kNone = -1;
 
 absl::StatusOr<CompactKv> CompactKv::Create(DeviceMemory& memory,
                                             const Shape& shape, int64_t begin) {
-  absl::StatusOr<DeviceArray<std::byte>> bytes =
-      DeviceArray<std::byte>::Create(memory, shape.Bytes(), "retrieval view");
-  if (!bytes.ok()) return bytes.status();
-  return CompactKv(shape, begin, *std::move(bytes));
+  ASSIGN_OR_RETURN(
+      DeviceArray<std::byte> bytes,
+      DeviceArray<std::byte>::Create(memory, shape.Bytes(), "retrieval view"));
+  return CompactKv(shape, begin, std::move(bytes));
 }
 
 CompactKv::CompactKv(const Shape& shape, int64_t begin,

@@ -6,6 +6,7 @@
 
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/attention/top_k.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -19,29 +20,28 @@ int64_t DigestChooser::Shape::Bytes() const {
 
 absl::StatusOr<std::unique_ptr<Chooser>> DigestChooser::Create(
     DeviceMemory& memory, const Shape& shape) {
-  absl::StatusOr<Digests> digests = Digests::Create(memory, shape.digests);
-  if (!digests.ok()) return digests.status();
-  return Over(memory, shape, *std::move(digests));
+  ASSIGN_OR_RETURN(Digests digests, Digests::Create(memory, shape.digests));
+  return Over(memory, shape, std::move(digests));
 }
 
 absl::StatusOr<std::unique_ptr<Chooser>> DigestChooser::Copy(
     DeviceMemory& memory) const {
-  absl::StatusOr<Digests> digests = digests_.Copy(memory);
-  if (!digests.ok()) return digests.status();
-  return Over(memory, shape_, *std::move(digests));
+  ASSIGN_OR_RETURN(Digests digests, digests_.Copy(memory));
+  return Over(memory, shape_, std::move(digests));
 }
 
 absl::StatusOr<std::unique_ptr<Chooser>> DigestChooser::Over(
     DeviceMemory& memory, const Shape& shape, Digests digests) {
   const int64_t heads = shape.digests.layout.kv_heads;
-  absl::StatusOr<DeviceArray<float>> scores = DeviceArray<float>::Create(
-      memory, heads * shape.digests.Chunks(), "scores of chunks");
-  if (!scores.ok()) return scores.status();
-  absl::StatusOr<DeviceArray<int32_t>> places = DeviceArray<int32_t>::Create(
-      memory, heads * shape.chunks, "chosen chunks");
-  if (!places.ok()) return places.status();
+  ASSIGN_OR_RETURN(
+      DeviceArray<float> scores,
+      DeviceArray<float>::Create(memory, heads * shape.digests.Chunks(),
+                                 "scores of chunks"));
+  ASSIGN_OR_RETURN(DeviceArray<int32_t> places,
+                   DeviceArray<int32_t>::Create(memory, heads * shape.chunks,
+                                                "chosen chunks"));
   return std::unique_ptr<Chooser>(new DigestChooser(
-      shape, std::move(digests), *std::move(scores), *std::move(places)));
+      shape, std::move(digests), std::move(scores), std::move(places)));
 }
 
 absl::Status DigestChooser::Choose(Stream& stream, int layer, const Asking& by,
@@ -56,30 +56,24 @@ absl::Status DigestChooser::Choose(Stream& stream, int layer, const Asking& by,
     return absl::OkStatus();
   }
   const int head_dim = shape_.digests.layout.head_dim;
-  if (absl::Status s = ChunkScores(
-          stream, {.q = by.q + (by.rows - 1) * by.row_floats,
-                   .heads = shape_.digests.heads,
-                   .kv_heads = heads,
-                   .head_dim = head_dim,
-                   .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                   .means = digests_.MeansOf(layer),
-                   .means_stride = digests_.HeadElements(),
-                   .num_chunks = chunks,
-                   .out = scores_.data()});
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = TopK(stream, {.values = scores_.data(),
-                                     .stride = chunks,
-                                     .rows = heads,
-                                     .n = chunks,
-                                     .always = shape_.sinks,
-                                     .k = shape_.chunks,
-                                     .out = places_.data()});
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = ReadBack(stream, places_, &read_); !s.ok()) return s;
+  RETURN_IF_ERROR(ChunkScores(
+      stream, {.q = by.q + (by.rows - 1) * by.row_floats,
+               .heads = shape_.digests.heads,
+               .kv_heads = heads,
+               .head_dim = head_dim,
+               .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+               .means = digests_.MeansOf(layer),
+               .means_stride = digests_.HeadElements(),
+               .num_chunks = chunks,
+               .out = scores_.data()}));
+  RETURN_IF_ERROR(TopK(stream, {.values = scores_.data(),
+                                .stride = chunks,
+                                .rows = heads,
+                                .n = chunks,
+                                .always = shape_.sinks,
+                                .k = shape_.chunks,
+                                .out = places_.data()}));
+  RETURN_IF_ERROR(ReadBack(stream, places_, &read_));
   chosen->clear();
   for (int head = 0; head < heads; ++head) {
     const auto places = read_.begin() + head * shape_.chunks;

@@ -4,26 +4,27 @@
 #include <utility>
 
 #include "kernels/kv/chunk_means.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 absl::StatusOr<Digests> Digests::Create(DeviceMemory& memory,
                                         const Shape& shape) {
-  absl::StatusOr<DeviceArray<uint16_t>> means = DeviceArray<uint16_t>::Create(
-      memory, shape.Means() * shape.layout.head_dim, "digests");
-  if (!means.ok()) return means.status();
-  absl::StatusOr<DeviceArray<uint16_t>> norms = DeviceArray<uint16_t>::Create(
-      memory, shape.norms ? shape.Means() : 0, "norms of digests");
-  if (!norms.ok()) return norms.status();
-  return Digests(shape, *std::move(means), *std::move(norms));
+  ASSIGN_OR_RETURN(
+      DeviceArray<uint16_t> means,
+      DeviceArray<uint16_t>::Create(
+          memory, shape.Means() * shape.layout.head_dim, "digests"));
+  ASSIGN_OR_RETURN(
+      DeviceArray<uint16_t> norms,
+      DeviceArray<uint16_t>::Create(memory, shape.norms ? shape.Means() : 0,
+                                    "norms of digests"));
+  return Digests(shape, std::move(means), std::move(norms));
 }
 
 absl::StatusOr<Digests> Digests::Copy(DeviceMemory& memory) const {
-  absl::StatusOr<DeviceArray<uint16_t>> means = means_.Copy(memory, "digests");
-  if (!means.ok()) return means.status();
-  absl::StatusOr<DeviceArray<uint16_t>> norms =
-      norms_.Copy(memory, "norms of digests");
-  if (!norms.ok()) return norms.status();
-  Digests copy(shape_, *std::move(means), *std::move(norms));
+  ASSIGN_OR_RETURN(DeviceArray<uint16_t> means, means_.Copy(memory, "digests"));
+  ASSIGN_OR_RETURN(DeviceArray<uint16_t> norms,
+                   norms_.Copy(memory, "norms of digests"));
+  Digests copy(shape_, std::move(means), std::move(norms));
   copy.known_ = known_;
   return copy;
 }
@@ -36,23 +37,19 @@ absl::Status Digests::Update(Stream& stream, int layer, const KvPages& kv,
   if (first < end) {
     const int64_t index = first - shape_.FirstChunk();
     const int64_t head = layer * shape_.layout.kv_heads * shape_.Chunks();
-    if (absl::Status s = ChunkMeans(
-            stream,
-            {.layout = kv.layout,
-             .pages = kv.pages,
-             .first_page = kv.first_page,
-             .num_pages = kv.num_pages,
-             .begin = kv.begin,
-             .chunk = shape_.chunk,
-             .first_chunk = first,
-             .num_chunks = end - first,
-             .out = means_.data() + (head + index) * shape_.layout.head_dim,
-             .out_stride = HeadElements(),
-             .norms = shape_.norms ? norms_.data() + head + index : nullptr,
-             .norms_stride = shape_.Chunks()});
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(ChunkMeans(
+        stream, {.layout = kv.layout,
+                 .pages = kv.pages,
+                 .first_page = kv.first_page,
+                 .num_pages = kv.num_pages,
+                 .begin = kv.begin,
+                 .chunk = shape_.chunk,
+                 .first_chunk = first,
+                 .num_chunks = end - first,
+                 .out = means_.data() + (head + index) * shape_.layout.head_dim,
+                 .out_stride = HeadElements(),
+                 .norms = shape_.norms ? norms_.data() + head + index : nullptr,
+                 .norms_stride = shape_.Chunks()}));
   }
   known = kv.end + rows;
   return absl::OkStatus();

@@ -7,23 +7,23 @@
 #include "kernels/attention/key_scores.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/key_norms.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<Scorer>> KeyScorer::Create(DeviceMemory& memory,
                                                           const Shape& shape) {
-  absl::StatusOr<DeviceArray<uint16_t>> norms =
-      DeviceArray<uint16_t>::Create(memory, shape.Norms(), "norms of keys");
-  if (!norms.ok()) return norms.status();
-  return std::unique_ptr<Scorer>(new KeyScorer(shape, *std::move(norms)));
+  ASSIGN_OR_RETURN(
+      DeviceArray<uint16_t> norms,
+      DeviceArray<uint16_t>::Create(memory, shape.Norms(), "norms of keys"));
+  return std::unique_ptr<Scorer>(new KeyScorer(shape, std::move(norms)));
 }
 
 absl::StatusOr<std::unique_ptr<Scorer>> KeyScorer::Copy(
     DeviceMemory& memory) const {
-  absl::StatusOr<DeviceArray<uint16_t>> norms =
-      norms_.Copy(memory, "norms of keys");
-  if (!norms.ok()) return norms.status();
-  std::unique_ptr<KeyScorer> copy(new KeyScorer(shape_, *std::move(norms)));
+  ASSIGN_OR_RETURN(DeviceArray<uint16_t> norms,
+                   norms_.Copy(memory, "norms of keys"));
+  std::unique_ptr<KeyScorer> copy(new KeyScorer(shape_, std::move(norms)));
   copy->known_ = known_;
   return copy;
 }

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 absl::StatusOr<Landing> Landing::Create(DeviceMemory& memory,
                                         const Shape& shape) {
-  absl::StatusOr<DeviceArray<std::byte>> bytes =
-      DeviceArray<std::byte>::Create(memory, shape.bytes, "landing");
-  if (!bytes.ok()) return bytes.status();
-  return Landing(shape, *std::move(bytes));
+  ASSIGN_OR_RETURN(
+      DeviceArray<std::byte> bytes,
+      DeviceArray<std::byte>::Create(memory, shape.bytes, "landing"));
+  return Landing(shape, std::move(bytes));
 }
 
 std::optional<KvRun> Landing::Take(const KvRun& run) {

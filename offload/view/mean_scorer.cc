@@ -3,21 +3,20 @@
 #include <cmath>
 
 #include "kernels/attention/mean_scores.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<Scorer>> MeanScorer::Create(
     DeviceMemory& memory, const Digests::Shape& shape) {
-  absl::StatusOr<Digests> digests = Digests::Create(memory, shape);
-  if (!digests.ok()) return digests.status();
-  return std::unique_ptr<Scorer>(new MeanScorer(*std::move(digests)));
+  ASSIGN_OR_RETURN(Digests digests, Digests::Create(memory, shape));
+  return std::unique_ptr<Scorer>(new MeanScorer(std::move(digests)));
 }
 
 absl::StatusOr<std::unique_ptr<Scorer>> MeanScorer::Copy(
     DeviceMemory& memory) const {
-  absl::StatusOr<Digests> digests = digests_.Copy(memory);
-  if (!digests.ok()) return digests.status();
-  return std::unique_ptr<Scorer>(new MeanScorer(*std::move(digests)));
+  ASSIGN_OR_RETURN(Digests digests, digests_.Copy(memory));
+  return std::unique_ptr<Scorer>(new MeanScorer(std::move(digests)));
 }
 
 absl::Status MeanScorer::Score(Stream& stream, int layer, const Question& asked,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_convert.h"
+#include "lib/status/status_macros.h"
 #include "offload/view/digest_chooser.h"
 #include "offload/view/key_scorer.h"
 #include "offload/view/mean_scorer.h"
@@ -109,12 +110,12 @@ absl::StatusOr<std::unique_ptr<Chooser>> MakeChooser(
   if (!shape.size.selection.has_value()) {
     return DigestChooser::Create(memory, DigestChooserShape(shape));
   }
-  absl::StatusOr<std::unique_ptr<Scorer>> scorer =
-      ByKeys(shape.size) ? KeyScorer::Create(memory, KeysShape(shape))
-                         : MeanScorer::Create(memory, DigestsShape(shape));
-  if (!scorer.ok()) return scorer.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<Scorer> scorer,
+                   ByKeys(shape.size)
+                       ? KeyScorer::Create(memory, KeysShape(shape))
+                       : MeanScorer::Create(memory, DigestsShape(shape)));
   return SelectorChooser::Create(memory, SelectorShape(shape),
-                                 *std::move(scorer));
+                                 std::move(scorer));
 }
 
 int64_t ChooserBytes(const Retrieval::Shape& shape) {
@@ -173,23 +174,24 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size) {
 
 absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
     DeviceMemory& memory, const Shape& shape, KvStore& store) {
-  absl::StatusOr<CompactKv> compact =
-      CompactKv::Create(memory, CompactShape(shape), shape.begin);
-  if (!compact.ok()) return compact.status();
-  absl::StatusOr<Landing> landing =
-      Landing::Create(memory, LandingShape(shape));
-  if (!landing.ok()) return landing.status();
-  absl::StatusOr<std::unique_ptr<Chooser>> chooser = MakeChooser(memory, shape);
-  if (!chooser.ok()) return chooser.status();
-  absl::StatusOr<DeviceArray<uint16_t>> queries = DeviceArray<uint16_t>::Create(
-      memory, shape.layers * QueryRows(shape) * QueryWidth(shape), "queries");
-  if (!queries.ok()) return queries.status();
-  absl::StatusOr<DeviceArray<float>> asking = DeviceArray<float>::Create(
-      memory, AskingRows(shape) * QueryWidth(shape), "queries that choose");
-  if (!asking.ok()) return asking.status();
+  ASSIGN_OR_RETURN(CompactKv compact,
+                   CompactKv::Create(memory, CompactShape(shape), shape.begin));
+  ASSIGN_OR_RETURN(Landing landing,
+                   Landing::Create(memory, LandingShape(shape)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Chooser> chooser,
+                   MakeChooser(memory, shape));
+  ASSIGN_OR_RETURN(
+      DeviceArray<uint16_t> queries,
+      DeviceArray<uint16_t>::Create(
+          memory, shape.layers * QueryRows(shape) * QueryWidth(shape),
+          "queries"));
+  ASSIGN_OR_RETURN(
+      DeviceArray<float> asking,
+      DeviceArray<float>::Create(memory, AskingRows(shape) * QueryWidth(shape),
+                                 "queries that choose"));
   return std::unique_ptr<Retrieval>(new Retrieval(
-      shape, memory, store, *std::move(compact), *std::move(landing),
-      *std::move(chooser), *std::move(queries), *std::move(asking)));
+      shape, memory, store, std::move(compact), std::move(landing),
+      std::move(chooser), std::move(queries), std::move(asking)));
 }
 
 int64_t Retrieval::Bytes(const Shape& shape) {
@@ -229,9 +231,8 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Fork(
   absl::StatusOr<std::unique_ptr<Retrieval>> fork =
       Create(memory_, shape_, store);
   if (!fork.ok()) return fork;
-  absl::StatusOr<std::unique_ptr<Chooser>> chooser = chooser_->Copy(memory_);
-  if (!chooser.ok()) return chooser.status();
-  (*fork)->chooser_ = *std::move(chooser);
+  ASSIGN_OR_RETURN(std::unique_ptr<Chooser> chooser, chooser_->Copy(memory_));
+  (*fork)->chooser_ = std::move(chooser);
   return fork;
 }
 
@@ -298,19 +299,13 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
   if (over_view_) return absl::OkStatus();
   // Above the cut of a prompt there may be no keys, and none is asked.
   if (layer < compact_.above().layers) {
-    if (absl::Status s = chooser_->Update(stream, layer, kv, step_rows_);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(chooser_->Update(stream, layer, kv, step_rows_));
   }
   runs_.clear();
   // A prompt that goes on where it was stopped chooses nothing: its first
   // layers were not seen.
   if (certain_ || (InSteps() && step_rows_ <= kMaxStepRows)) {
-    if (absl::Status s = Choose(stream, layer, AskingInStep(), &kv, &runs_);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Choose(stream, layer, AskingInStep(), &kv, &runs_));
     compact_.Recent(layer, kept_ ? step_end_ : compact_.recent_begin(),
                     step_end_ + step_rows_, &runs_);
   } else if (!InSteps() && HasRoom(step_rows_)) {
@@ -428,14 +423,11 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
         {reinterpret_cast<const std::byte*>(Query(layer, first + row)),
          reinterpret_cast<std::byte*>(asking_.data() + row * width), 1});
   }
-  if (absl::Status s = KvConvert(stream, {.from = DType::kF16,
-                                          .to = DType::kF32,
-                                          .head_dim = static_cast<int>(width),
-                                          .runs = queries.data(),
-                                          .num_runs = by.rows});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(KvConvert(stream, {.from = DType::kF16,
+                                     .to = DType::kF32,
+                                     .head_dim = static_cast<int>(width),
+                                     .runs = queries.data(),
+                                     .num_runs = by.rows}));
   std::vector<const int32_t*> kept;
   Chooser::Seen seen = {
       .kept = nullptr, .num_kept = 0, .newest = seen_from_ - shape_.begin};
@@ -446,18 +438,15 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
     seen.num_kept = std::ssize(places);
   }
   seen.kept = kept.data();
-  if (absl::Status s = chooser_->Choose(stream, layer,
-                                        {.q = asking_.data(),
-                                         .row_floats = width,
-                                         .rows = by.rows,
-                                         .position = first,
-                                         .drafted = by.drafted,
-                                         .seen = measures ? &seen : nullptr,
-                                         .goes_on = kept_},
-                                        kv, chunks, &chosen_);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(chooser_->Choose(stream, layer,
+                                   {.q = asking_.data(),
+                                    .row_floats = width,
+                                    .rows = by.rows,
+                                    .position = first,
+                                    .drafted = by.drafted,
+                                    .seen = measures ? &seen : nullptr,
+                                    .goes_on = kept_},
+                                   kv, chunks, &chosen_));
   if (const std::optional<double> share = chooser_->coverage()) {
     coverage_.sum += *share;
     ++coverage_.layers;
@@ -469,21 +458,16 @@ absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {
   if (InSteps() || !ready_ || fresh_ || last_position_ < 0)
     return absl::OkStatus();
   for (int layer = 0; layer < shape_.layers; ++layer) {
-    if (absl::Status s = Await(stream, layer, cancelled); !s.ok()) return s;
+    RETURN_IF_ERROR(Await(stream, layer, cancelled));
   }
   ready_ = false;  // until every layer has chosen
   compact_.DropBefore(RecentBegin(compact_.end()));
   for (int layer = 0; layer < shape_.layers; ++layer) {
     runs_.clear();
-    if (absl::Status s = Choose(
-            stream, layer, {.rows = 1, .drafted = 0, .last = last_position_},
-            /*kv=*/nullptr, &runs_);
-        !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = Fetch(stream, layer, runs_, cancelled); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Choose(stream, layer,
+                           {.rows = 1, .drafted = 0, .last = last_position_},
+                           /*kv=*/nullptr, &runs_));
+    RETURN_IF_ERROR(Fetch(stream, layer, runs_, cancelled));
   }
   ready_ = true;
   ++refreshes_;
@@ -509,7 +493,7 @@ absl::Status Retrieval::Fetch(Stream& stream, int layer,
     copies = store_.CopyRuns(stream, Station::kRefresh, landed);
     // With no room left what is there settles first.
     for (int l = 0; run != missing.end() && l <= layer; ++l) {
-      if (absl::Status s = Await(stream, l, cancelled); !s.ok()) return s;
+      RETURN_IF_ERROR(Await(stream, l, cancelled));
     }
   }
   return absl::OkStatus();

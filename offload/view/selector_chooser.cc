@@ -8,6 +8,7 @@
 #include "kernels/attention/coverage.h"
 #include "kernels/attention/evidence.h"
 #include "kernels/attention/selector.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -32,36 +33,34 @@ int64_t SelectorChooser::Shape::Bytes() const {
 
 absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Create(
     DeviceMemory& memory, const Shape& shape, std::unique_ptr<Scorer> scorer) {
-  absl::StatusOr<DeviceArray<float>> scores = DeviceArray<float>::Create(
-      memory, shape.heads * shape.Stride(), "scores");
-  if (!scores.ok()) return scores.status();
-  absl::StatusOr<DeviceArray<float>> evidence =
-      DeviceArray<float>::Create(memory, shape.Evidence(), "evidence");
-  if (!evidence.ok()) return evidence.status();
-  absl::StatusOr<DeviceArray<int32_t>> picked =
-      DeviceArray<int32_t>::Create(memory, shape.Picked(), "chosen chunks");
-  if (!picked.ok()) return picked.status();
-  absl::StatusOr<DeviceArray<float>> shares =
-      DeviceArray<float>::Create(memory, shape.heads, "coverage");
-  if (!shares.ok()) return shares.status();
+  ASSIGN_OR_RETURN(DeviceArray<float> scores,
+                   DeviceArray<float>::Create(
+                       memory, shape.heads * shape.Stride(), "scores"));
+  ASSIGN_OR_RETURN(
+      DeviceArray<float> evidence,
+      DeviceArray<float>::Create(memory, shape.Evidence(), "evidence"));
+  ASSIGN_OR_RETURN(
+      DeviceArray<int32_t> picked,
+      DeviceArray<int32_t>::Create(memory, shape.Picked(), "chosen chunks"));
+  ASSIGN_OR_RETURN(DeviceArray<float> shares,
+                   DeviceArray<float>::Create(memory, shape.heads, "coverage"));
   const int64_t gathered = shape.Gathers() ? shape.Rivals() * shape.chunks : 0;
-  absl::StatusOr<DeviceArray<float>> all_evidence =
-      DeviceArray<float>::Create(memory, gathered, "evidence of all ranks");
-  if (!all_evidence.ok()) return all_evidence.status();
-  absl::StatusOr<DeviceArray<uint16_t>> all_norms =
-      DeviceArray<uint16_t>::Create(memory, gathered, "lengths of all ranks");
-  if (!all_norms.ok()) return all_norms.status();
+  ASSIGN_OR_RETURN(
+      DeviceArray<float> all_evidence,
+      DeviceArray<float>::Create(memory, gathered, "evidence of all ranks"));
+  ASSIGN_OR_RETURN(
+      DeviceArray<uint16_t> all_norms,
+      DeviceArray<uint16_t>::Create(memory, gathered, "lengths of all ranks"));
   return std::unique_ptr<Chooser>(new SelectorChooser(
       shape, std::move(scorer),
-      {*std::move(scores), *std::move(evidence), *std::move(picked),
-       *std::move(shares), *std::move(all_evidence), *std::move(all_norms)}));
+      {std::move(scores), std::move(evidence), std::move(picked),
+       std::move(shares), std::move(all_evidence), std::move(all_norms)}));
 }
 
 absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
     DeviceMemory& memory) const {
-  absl::StatusOr<std::unique_ptr<Scorer>> scorer = scorer_->Copy(memory);
-  if (!scorer.ok()) return scorer.status();
-  return Create(memory, shape_, *std::move(scorer));
+  ASSIGN_OR_RETURN(std::unique_ptr<Scorer> scorer, scorer_->Copy(memory));
+  return Create(memory, shape_, std::move(scorer));
 }
 
 absl::StatusOr<const float*> SelectorChooser::Weigh(Stream& stream, int layer,
@@ -73,7 +72,7 @@ absl::StatusOr<const float*> SelectorChooser::Weigh(Stream& stream, int layer,
   const size_t bytes =
       static_cast<size_t>(shape_.kv_heads * shape_.chunks) * sizeof(float);
   if (decay == 0.0f) {
-    if (absl::Status s = stream.Zero(evidence, bytes); !s.ok()) return s;
+    RETURN_IF_ERROR(stream.Zero(evidence, bytes));
   }
   // What a row's scores say about the candidates before `last`, added to so
   // much of `before`; null: no row says anything.
@@ -95,10 +94,7 @@ absl::StatusOr<const float*> SelectorChooser::Weigh(Stream& stream, int layer,
     if (row == by.Certain() && Decays()) {  // what follows is not remembered
       const float* const remembered = evidence;
       evidence = EvidenceWithDrafted();
-      if (absl::Status s = add(nullptr, shape_.chunks, remembered, 1.0f);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(add(nullptr, shape_.chunks, remembered, 1.0f));
     }
     const int64_t position = by.position + row;
     const int64_t seen = (position + 1) / shape_.chunk - FirstChunk();
@@ -109,49 +105,34 @@ absl::StatusOr<const float*> SelectorChooser::Weigh(Stream& stream, int layer,
     const bool measured = Measures(by) && row == by.Certain() - 1;
     const int64_t first = measured ? 0 : std::min(shape_.sinks, weighed);
     const int64_t last = measured ? seen : weighed;
-    if (absl::Status s = scorer_->Score(stream, layer,
-                                        {.q = by.q + row * by.row_floats,
-                                         .position = position,
-                                         .kv = kv,
-                                         .first = first,
-                                         .last = last},
-                                        work_.scores.data(), shape_.Stride());
-        !s.ok()) {
-      return s;
-    }
-    if (absl::Status s =
-            add(work_.scores.data() + (shape_.sinks - first), weighed, evidence,
-                row == 0 && decay > 0.0f ? decay : 1.0f);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(scorer_->Score(stream, layer,
+                                   {.q = by.q + row * by.row_floats,
+                                    .position = position,
+                                    .kv = kv,
+                                    .first = first,
+                                    .last = last},
+                                   work_.scores.data(), shape_.Stride()));
+    RETURN_IF_ERROR(add(work_.scores.data() + (shape_.sinks - first), weighed,
+                        evidence, row == 0 && decay > 0.0f ? decay : 1.0f));
     if (!measured) continue;
-    if (absl::Status s = Measure(stream, *by.seen, position + 1 - shape_.begin);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(Measure(stream, *by.seen, position + 1 - shape_.begin));
   }
   return evidence;
 }
 
 absl::Status SelectorChooser::Measure(Stream& stream, const Seen& seen,
                                       int64_t positions) {
-  if (absl::Status s = Coverage(stream, {.scores = work_.scores.data(),
-                                         .scores_stride = shape_.Stride(),
-                                         .heads = shape_.heads,
-                                         .kv_heads = shape_.kv_heads,
-                                         .positions = positions,
-                                         .kept = seen.kept,
-                                         .num_kept = seen.num_kept,
-                                         .newest = seen.newest,
-                                         .out = work_.shares.data()});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(Coverage(stream, {.scores = work_.scores.data(),
+                                    .scores_stride = shape_.Stride(),
+                                    .heads = shape_.heads,
+                                    .kv_heads = shape_.kv_heads,
+                                    .positions = positions,
+                                    .kept = seen.kept,
+                                    .num_kept = seen.num_kept,
+                                    .newest = seen.newest,
+                                    .out = work_.shares.data()}));
   std::vector<float> shares;
-  if (absl::Status s = ReadBack(stream, work_.shares, &shares); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ReadBack(stream, work_.shares, &shares));
   coverage_ = std::accumulate(shares.begin(), shares.end(), 0.0) / shape_.heads;
   return absl::OkStatus();
 }
@@ -169,30 +150,23 @@ absl::StatusOr<SelectorChooser::Told> SelectorChooser::Tell(
     return all;
   };
   const std::vector<Columns> evidence = columns(shape_.chunks);
-  if (absl::Status s =
-          ranks.gather->All(stream, ranks.rank,
-                            {.columns = evidence,
-                             .rows = 1,
-                             .own = own_evidence,
-                             .own_stride = shape_.kv_heads * shape_.chunks,
-                             .all = work_.all_evidence.data(),
-                             .all_stride = evidence.back().end});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      ranks.gather->All(stream, ranks.rank,
+                        {.columns = evidence,
+                         .rows = 1,
+                         .own = own_evidence,
+                         .own_stride = shape_.kv_heads * shape_.chunks,
+                         .all = work_.all_evidence.data(),
+                         .all_stride = evidence.back().end}));
   const std::vector<Columns> norms = columns(own.stride);
-  if (absl::Status s =
-          ranks.gather->All(stream, ranks.rank,
-                            {.columns = norms,
-                             .rows = 1,
-                             .own = own.of_first,
-                             .own_stride = shape_.kv_heads * own.stride,
-                             .all = work_.all_norms.data(),
-                             .all_stride = norms.back().end,
-                             .element_bytes = sizeof(uint16_t)});
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ranks.gather->All(stream, ranks.rank,
+                                    {.columns = norms,
+                                     .rows = 1,
+                                     .own = own.of_first,
+                                     .own_stride = shape_.kv_heads * own.stride,
+                                     .all = work_.all_norms.data(),
+                                     .all_stride = norms.back().end,
+                                     .element_bytes = sizeof(uint16_t)}));
   return Told{
       work_.all_evidence.data(),
       {work_.all_norms.data(), own.stride},
@@ -233,31 +207,25 @@ absl::Status SelectorChooser::Choose(
       decay == 0.0f && by.rows * (shape_.heads / shape_.kv_heads) == 1;
   const float prior = shape_.choice.most_prior * (one ? kOfOneRow : 1.0f);
   const int64_t budget = shape_.budget - shape_.sinks;
-  const absl::StatusOr<Told> told = Tell(stream, layer, *said);
-  if (!told.ok()) return told.status();
-  const Scorer::Norms& norms = told->norms;
-  if (absl::Status s = Select(stream, {.evidence = told->evidence,
-                                       .evidence_stride = shape_.chunks,
-                                       .norms = norms.of_first + shape_.sinks,
-                                       .norms_stride = norms.stride,
-                                       .kv_heads = shape_.Rivals(),
-                                       .candidates = chunks - shape_.sinks,
-                                       .budget = budget,
-                                       .most_prior = std::min(prior, 1.0f),
-                                       .reach = shape_.Reach(),
-                                       .suppression = shape_.Suppression(),
-                                       .exclusivity = shape_.choice.exclusivity,
-                                       .out = work_.picked.data()});
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = ReadBack(stream, work_.picked, &picked_); !s.ok()) {
-    return s;
-  }
+  ASSIGN_OR_RETURN(const Told told, Tell(stream, layer, *said));
+  const Scorer::Norms& norms = told.norms;
+  RETURN_IF_ERROR(Select(stream, {.evidence = told.evidence,
+                                  .evidence_stride = shape_.chunks,
+                                  .norms = norms.of_first + shape_.sinks,
+                                  .norms_stride = norms.stride,
+                                  .kv_heads = shape_.Rivals(),
+                                  .candidates = chunks - shape_.sinks,
+                                  .budget = budget,
+                                  .most_prior = std::min(prior, 1.0f),
+                                  .reach = shape_.Reach(),
+                                  .suppression = shape_.Suppression(),
+                                  .exclusivity = shape_.choice.exclusivity,
+                                  .out = work_.picked.data()}));
+  RETURN_IF_ERROR(ReadBack(stream, work_.picked, &picked_));
   for (size_t head = 0; head < chosen->size(); ++head) {
     const int32_t* const picked =
         picked_.data() +
-        (told->first_head + static_cast<int64_t>(head)) * budget;
+        (told.first_head + static_cast<int64_t>(head)) * budget;
     for (int64_t i = 0; i < budget; ++i) {
       (*chosen)[head].push_back(static_cast<int32_t>(shape_.sinks) + picked[i]);
     }

@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "include/tiercel.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/callers_thread.h"
 #include "runtime/api/turns.h"
@@ -122,7 +123,7 @@ absl::Status ReadElement(const char* name, const T* array, size_t index,
   const size_t stride = array->struct_size;
   const auto* const element = reinterpret_cast<const T*>(
       reinterpret_cast<const char*>(array) + index * stride);
-  if (absl::Status s = ReadStruct(name, element, out); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadStruct(name, element, out));
   if (out->struct_size == stride) return absl::OkStatus();
   return UsageError("invalid_struct_size",
                     absl::StrCat(name, " ", index, ": got struct_size ",
@@ -152,7 +153,7 @@ inline absl::Status NeedArray(const char* name, const void* array,
 // only to ask for the size.
 inline absl::Status NeedPlace(const char* name, const void* buffer,
                               const size_t* size) {
-  if (absl::Status s = NeedArgument("size", size); !s.ok()) return s;
+  RETURN_IF_ERROR(NeedArgument("size", size));
   return NeedArray(name, buffer, *size);
 }
 

@@ -1,6 +1,7 @@
 // The machine and the build: what stands beside every measured number.
 
 #include "kernels/machine/probe.h"
+#include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_info.h"
 #include "runtime/api/version.h"
@@ -34,25 +35,21 @@ extern "C" tiercel_status tiercel_machine(int32_t threads,
                                           void* user_data, char* json,
                                           size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
     if (threads < 0 || threads > 1024) {
       return tiercel::UsageError(
           "invalid_threads",
           absl::StrCat("threads: got ", threads, ", need 0 to 1024"));
     }
-    const absl::StatusOr<std::unique_ptr<tiercel::Stream>> stream =
-        tiercel::Stream::Create({.threads = threads});
-    if (!stream.ok()) return stream.status();
-    const absl::StatusOr<tiercel::Peaks> peaks =
-        tiercel::MeasurePeaks(**stream, [&](uint64_t done, uint64_t total) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<tiercel::Stream> stream,
+                     tiercel::Stream::Create({.threads = threads}));
+    ASSIGN_OR_RETURN(
+        const tiercel::Peaks peaks,
+        tiercel::MeasurePeaks(*stream, [&](uint64_t done, uint64_t total) {
           return thread.GoesOn(progress, user_data, done, total);
-        });
-    if (!peaks.ok()) return peaks.status();
-    return tiercel::FillJson(
-        tiercel::MachineJson(*peaks, (*stream)->isa(),
-                             (*stream)->pool().num_threads()),
-        json, size);
+        }));
+    return tiercel::FillJson(tiercel::MachineJson(peaks, stream->isa(),
+                                                  stream->pool().num_threads()),
+                             json, size);
   });
 }

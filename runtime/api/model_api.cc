@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 #include "models/chat/chat_tokens.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_identity.h"
@@ -123,29 +124,19 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
         absl::StrCat("threads: got ", p.threads, ", need 0 to 1024"));
   }
   options.machine.threads = p.threads;
-  const absl::StatusOr<Device> device = ParseDevice(p.device);
-  if (!device.ok()) return device.status();
-  options.machine.device = *device;
+  ASSIGN_OR_RETURN(options.machine.device, ParseDevice(p.device));
   if (p.tensor_parallel < 0 || p.tensor_parallel > ModelSplit::kMostRanks) {
     return UsageError("invalid_argument",
                       absl::StrCat("tensor_parallel: got ", p.tensor_parallel,
                                    ", need 0 to ", ModelSplit::kMostRanks));
   }
   options.ranks = std::max(1, static_cast<int>(p.tensor_parallel));
-  const absl::StatusOr<Compute> compute = ParseCompute(p.compute);
-  if (!compute.ok()) return compute.status();
-  options.compute = *compute;
-  const absl::StatusOr<std::optional<RopeScaling::Type>> scaling =
-      ParseRopeScaling(p.rope_scaling);
-  if (!scaling.ok()) return scaling.status();
-  options.rope_scaling = *scaling;
+  ASSIGN_OR_RETURN(options.compute, ParseCompute(p.compute));
+  ASSIGN_OR_RETURN(options.rope_scaling, ParseRopeScaling(p.rope_scaling));
   options.rope_scale = UnlessZero(p.rope_scale);
   options.rope_freq_base = UnlessZero(p.rope_freq_base);
   options.yarn_orig_ctx = UnlessZero(p.yarn_orig_ctx);
-  const absl::StatusOr<std::optional<Machine::Simulation>> simulation =
-      ReadSimulation(p);
-  if (!simulation.ok()) return simulation.status();
-  options.machine.simulation = *simulation;
+  ASSIGN_OR_RETURN(options.machine.simulation, ReadSimulation(p));
   for (const auto& [name, bytes, to] :
        {std::tuple("device_memory_bytes", p.device_memory_bytes,
                    &options.machine.device_memory_bytes),
@@ -162,7 +153,7 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
 }
 
 absl::Status NeedTokenizer(const tiercel_model* model) {
-  if (absl::Status s = NeedArgument("model", model); !s.ok()) return s;
+  RETURN_IF_ERROR(NeedArgument("model", model));
   if (model->model->tokenizer != nullptr) return absl::OkStatus();
   return InputError("no_tokenizer",
                     "the checkpoint has no tokenizer; give token ids");
@@ -178,7 +169,7 @@ absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits,
   EncodeLimits read;
   if (limits == nullptr) return read;
   tiercel_text_limits l;
-  if (absl::Status s = ReadStruct("limits", limits, &l); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadStruct("limits", limits, &l));
   if (l.most_tokens != 0) {
     read.most_ids = std::min(read.most_ids, l.most_tokens);
   }
@@ -218,23 +209,18 @@ const char* tiercel_build_id(void) {
 tiercel_status tiercel_model_open(const tiercel_model_params* params,
                                   tiercel_model** model, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
     *model = nullptr;
     tiercel_model_params p;
-    if (absl::Status s = tiercel::ReadStruct("params", params, &p); !s.ok()) {
-      return s;
-    }
-    const absl::StatusOr<tiercel::Model::Options> options =
-        tiercel::ReadOptions(p);
-    if (!options.ok()) return options.status();
-    absl::StatusOr<std::unique_ptr<tiercel::Model>> opened =
-        tiercel::Model::Open(*options, [&](uint64_t done, uint64_t total) {
+    RETURN_IF_ERROR(tiercel::ReadStruct("params", params, &p));
+    ASSIGN_OR_RETURN(const tiercel::Model::Options options,
+                     tiercel::ReadOptions(p));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<tiercel::Model> opened,
+        tiercel::Model::Open(options, [&](uint64_t done, uint64_t total) {
           return thread.GoesOn(p.progress, p.user_data, done, total);
-        });
-    if (!opened.ok()) return opened.status();
-    *model = new tiercel_model{*std::move(opened)};
+        }));
+    *model = new tiercel_model{std::move(opened)};
     return absl::OkStatus();
   });
 }
@@ -243,9 +229,7 @@ tiercel_status tiercel_model_load(tiercel_model* model,
                                   tiercel_progress progress, void* user_data,
                                   tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
     const std::shared_ptr<tiercel::Model> held = model->model;
     return held->Load([&](uint64_t done, uint64_t total) {
       return thread.GoesOn(progress, user_data, done, total);
@@ -261,12 +245,8 @@ void tiercel_model_free(tiercel_model* model) {
 tiercel_status tiercel_model_describe(const tiercel_model* model, char* json,
                                       size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
+    RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
     return tiercel::FillJson(model->model->Describe(), json, size);
   });
 }
@@ -275,13 +255,9 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
                                       tiercel_model_info* info,
                                       tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
     tiercel_model_info out;
-    if (absl::Status s = tiercel::ReadStruct("info", info, &out); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::ReadStruct("info", info, &out));
     const tiercel::Model& m = *model->model;
     out.vocab = m.config.vocab > 0 || m.tokenizer == nullptr
                     ? m.config.vocab
@@ -305,31 +281,22 @@ tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
                                 const tiercel_text_limits* limits, int32_t* ids,
                                 size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedTokenizer(model));
+    RETURN_IF_ERROR(tiercel::NeedPlace("ids", ids, size));
     if (text_bytes > 0) {
-      if (absl::Status s = tiercel::NeedArgument("text", text); !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(tiercel::NeedArgument("text", text));
     }
-    if (absl::Status s = tiercel::CheckFlags(flags); !s.ok()) return s;
-    const absl::StatusOr<tiercel::EncodeLimits> read =
-        tiercel::ReadLimits(limits, thread);
-    if (!read.ok()) return read.status();
+    RETURN_IF_ERROR(tiercel::CheckFlags(flags));
+    ASSIGN_OR_RETURN(const tiercel::EncodeLimits read,
+                     tiercel::ReadLimits(limits, thread));
     const std::shared_ptr<const tiercel::Model> held = model->model;
     const tiercel::Tokenizer& tokenizer = *held->tokenizer;
     std::vector<int32_t> out;
     if ((flags & TIERCEL_ADD_BOS) != 0 && tokenizer.adds_bos()) {
       out.push_back(*tokenizer.bos());
     }
-    if (absl::Status s =
-            tokenizer.Encode({text_bytes > 0 ? text : "", text_bytes},
-                             tiercel::SpecialOf(flags), &out, *read);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tokenizer.Encode({text_bytes > 0 ? text : "", text_bytes},
+                                     tiercel::SpecialOf(flags), &out, read));
     return tiercel::Fill(out.data(), out.size(), ids, size);
   });
 }
@@ -339,24 +306,21 @@ tiercel_status tiercel_detokenize(const tiercel_model* model,
                                   uint32_t flags, char* text, size_t* size,
                                   tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedPlace("text", text, size); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedTokenizer(model));
+    RETURN_IF_ERROR(tiercel::NeedPlace("text", text, size));
     if (count > 0) {
-      if (absl::Status s = tiercel::NeedArgument("ids", ids); !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(tiercel::NeedArgument("ids", ids));
     }
-    if (absl::Status s = tiercel::CheckFlags(flags); !s.ok()) return s;
+    RETURN_IF_ERROR(tiercel::CheckFlags(flags));
     if (count > std::vector<int32_t>().max_size()) {
       return tiercel::UsageError("invalid_argument",
                                  absl::StrCat("count: got ", count));
     }
-    const absl::StatusOr<std::string> out = model->model->tokenizer->Decode(
-        std::vector<int32_t>(ids, ids + count), tiercel::SpecialOf(flags));
-    if (!out.ok()) return out.status();
-    return tiercel::Fill(out->data(), out->size(), text, size);
+    ASSIGN_OR_RETURN(
+        const std::string out,
+        model->model->tokenizer->Decode(std::vector<int32_t>(ids, ids + count),
+                                        tiercel::SpecialOf(flags)));
+    return tiercel::Fill(out.data(), out.size(), text, size);
   });
 }
 
@@ -367,30 +331,21 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
                                    int32_t* ids, size_t* size,
                                    tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedTokenizer(model));
+    RETURN_IF_ERROR(tiercel::NeedPlace("ids", ids, size));
     if (count > 0) {
-      if (absl::Status s = tiercel::NeedArgument("messages", messages);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(tiercel::NeedArgument("messages", messages));
     }
     if (model->model->chat_template == nullptr) {
       return tiercel::InputError("no_chat_template",
                                  "the checkpoint has no chat template to use");
     }
-    const absl::StatusOr<tiercel::EncodeLimits> read =
-        tiercel::ReadLimits(limits, thread);
-    if (!read.ok()) return read.status();
+    ASSIGN_OR_RETURN(const tiercel::EncodeLimits read,
+                     tiercel::ReadLimits(limits, thread));
     std::vector<tiercel::ChatMessage> conversation;
     for (size_t i = 0; i < count; ++i) {
       tiercel_message m;
-      if (absl::Status s = tiercel::ReadElement("message", messages, i, &m);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(tiercel::ReadElement("message", messages, i, &m));
       if (m.role == nullptr || (m.content == nullptr && m.content_bytes > 0)) {
         return tiercel::UsageError(
             "null_argument",
@@ -402,12 +357,8 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
     }
     std::vector<int32_t> out;
     const std::shared_ptr<const tiercel::Model> held = model->model;
-    if (absl::Status s =
-            tiercel::EncodeChat(*held->chat_template, *held->tokenizer,
-                                std::move(conversation), *read, &out);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::EncodeChat(*held->chat_template, *held->tokenizer,
+                                        std::move(conversation), read, &out));
     return tiercel::Fill(out.data(), out.size(), ids, size);
   });
 }

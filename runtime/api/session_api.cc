@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/session_params.h"
 #include "runtime/generate/generate.h"
@@ -26,7 +27,7 @@ bool IsForked(const tiercel_session* session) {
 
 // A call's turn at its session. Errors: null_argument, forked, session_in_use.
 absl::StatusOr<Turn> TurnAt(const tiercel_session* session) {
-  if (absl::Status s = NeedArgument("session", session); !s.ok()) return s;
+  RETURN_IF_ERROR(NeedArgument("session", session));
   if (!IsForked(session)) return Turn::At(*session);
   return UsageError(
       "forked",
@@ -111,14 +112,15 @@ absl::Status PrefillInto(CallersThread& thread, tiercel_session* session,
                          const int32_t* ids, size_t count,
                          tiercel_progress progress, void* user_data) {
   const size_t before = session->session->tokens().size();
-  const absl::StatusOr<PrefillReport> prefill = Prefill(
-      *session->session, ids, count, [&](uint64_t done, uint64_t total) {
-        return thread.GoesOn(progress, user_data, done, total);
-      });
-  if (!prefill.ok()) return prefill.status();
+  ASSIGN_OR_RETURN(const PrefillReport prefill,
+                   Prefill(*session->session, ids, count,
+                           [&](uint64_t done, uint64_t total) {
+                             return thread.GoesOn(progress, user_data, done,
+                                                  total);
+                           }));
   // A report that there is no memory for throws.
   absl::Cleanup forget = [&] { session->session->Truncate(before); };
-  Keep(NewReport(*session->session, *prefill), session);
+  Keep(NewReport(*session->session, prefill), session);
   BeginText(count, session);
   std::move(forget).Cancel();
   return absl::OkStatus();
@@ -129,14 +131,15 @@ absl::Status FillInto(CallersThread& thread, tiercel_session* session,
                       const int32_t* ids, size_t count, uint64_t seed,
                       tiercel_progress progress, void* user_data) {
   const size_t before = session->session->tokens().size();
-  const absl::StatusOr<PrefillReport> filled = FillPrompt(
-      *session->session, ids, count, seed, [&](uint64_t done, uint64_t total) {
-        return thread.GoesOn(progress, user_data, done, total);
-      });
-  if (!filled.ok()) return filled.status();
+  ASSIGN_OR_RETURN(const PrefillReport filled,
+                   FillPrompt(*session->session, ids, count, seed,
+                              [&](uint64_t done, uint64_t total) {
+                                return thread.GoesOn(progress, user_data, done,
+                                                     total);
+                              }));
   // A report that there is no memory for throws.
   absl::Cleanup forget = [&] { session->session->Truncate(before); };
-  Keep(NewReport(*session->session, *filled), session);
+  Keep(NewReport(*session->session, filled), session);
   BeginText(count, session);
   std::move(forget).Cancel();
   return absl::OkStatus();
@@ -158,7 +161,7 @@ absl::Status NeedBeside(const Model& model, const Model& draft) {
 }
 
 absl::Status CheckRequest(const Model& model, const SessionRequest& request) {
-  if (absl::Status s = CheckPolicy(model, request.policy); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckPolicy(model, request.policy));
   const Model* const draft = request.policy.draft_model;
   return draft != nullptr ? NeedBeside(model, *draft) : absl::OkStatus();
 }
@@ -168,34 +171,31 @@ absl::StatusOr<std::optional<DraftPart>> DraftOf(
     const SessionRequest& request) {
   std::optional<DraftPart> draft;
   if (request.policy.draft_model == nullptr) return draft;
-  const absl::StatusOr<DraftWindow> window = DraftWindowOf(request.policy);
-  if (!window.ok()) return window.status();
+  ASSIGN_OR_RETURN(const DraftWindow window, DraftWindowOf(request.policy));
   draft.emplace(
-      DraftPart{*request.policy.draft_model, DraftSessionOptions(*window)});
+      DraftPart{*request.policy.draft_model, DraftSessionOptions(window)});
   return draft;
 }
 
 // The document of tiercel_plan.
 absl::StatusOr<nlohmann::json> PlanDocument(const Model& model,
                                             const SessionRequest& request) {
-  const absl::StatusOr<std::optional<DraftPart>> draft = DraftOf(request);
-  if (!draft.ok()) return draft.status();
+  ASSIGN_OR_RETURN(const std::optional<DraftPart> draft, DraftOf(request));
   const std::optional<KeptRates> rates =
       RatesOf(model, request, GoesToDisk(model, request.options));
   absl::StatusOr<nlohmann::json> plan = DescribePlan(
-      model, request.options, rates, *draft, request.policy.PlannedSteps());
+      model, request.options, rates, draft, request.policy.PlannedSteps());
   if (!plan.ok()) return plan;
   for (const std::string& warning : PolicyWarnings(model, request.policy)) {
     plan->at("warnings").push_back(warning);
   }
   if (!rates.has_value() || !plan->at("fits").get<bool>()) return plan;
-  const absl::StatusOr<PlannedRanks> ranks =
-      PlanOfRanks(model, request.options, *draft);
-  if (!ranks.ok()) return ranks.status();
+  ASSIGN_OR_RETURN(const PlannedRanks ranks,
+                   PlanOfRanks(model, request.options, draft));
   const auto context = plan->at("context").get<int64_t>();
   const std::string slower = SlowerThanFull(
       request.policy,
-      TimesOf(request.policy, ranks->sites, ranks->plans, model.machine->link(),
+      TimesOf(request.policy, ranks.sites, ranks.plans, model.machine->link(),
               rates->best.rates, std::max<int64_t>(1, context - 1)));
   if (!slower.empty()) plan->at("warnings").push_back(slower);
   return plan;
@@ -210,13 +210,12 @@ absl::Status Hand(std::shared_ptr<const Model> model,
                   const std::optional<KeptRates>& rates,
                   tiercel_session** handle) {
   if (rates.has_value()) params.costs = rates->costs;
-  absl::StatusOr<std::unique_ptr<Policy>> policy =
-      Policy::Create(*session, params, std::move(draft_session));
-  if (!policy.ok()) return policy.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<Policy> policy,
+                   Policy::Create(*session, params, std::move(draft_session)));
   Report report = NewReport(*session, {});
   std::unique_ptr<tiercel_session> made(new tiercel_session{
       std::move(model), std::move(draft_model), std::move(turns),
-      std::move(session), params, *std::move(policy), rates, /*report=*/{}});
+      std::move(session), params, std::move(policy), rates, /*report=*/{}});
   Keep(std::move(report), made.get());
   *handle = made.release();
   return absl::OkStatus();
@@ -233,45 +232,36 @@ tiercel_status tiercel_measure(const tiercel_model* model,
                                tiercel_measurement* measurement,
                                tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
     tiercel_measurement out = {};
     if (measurement != nullptr) {
-      if (absl::Status s =
-              tiercel::ReadStruct("measurement", measurement, &out);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(tiercel::ReadStruct("measurement", measurement, &out));
     }
-    const absl::StatusOr<tiercel::SessionRequest> request =
-        tiercel::ReadSessionParams(params);
-    if (!request.ok()) return request.status();
-    const tiercel::Session::Options& options = request->options;
-    if (!request->rates_folder.has_value()) {
+    ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
+                     tiercel::ReadSessionParams(params));
+    const tiercel::Session::Options& options = request.options;
+    if (!request.rates_folder.has_value()) {
       return tiercel::UsageError("null_argument", "cache_dir: got NULL");
     }
     const std::shared_ptr<const tiercel::Model> held = model->model;
     const tiercel::Model& m = *held;
-    if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
-    if (absl::Status s = tiercel::CheckSessionOptions(m.config, options);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::CheckRequest(m, request));
+    RETURN_IF_ERROR(tiercel::CheckSessionOptions(m.config, options));
     out.measured = 0;
     const double again_s = out.again_seconds == 0
                                ? tiercel::MeasuringAgain::kUsualSeconds
                                : out.again_seconds;
-    const absl::StatusOr<tiercel::KeptRates> rates = tiercel::MeasureKnownRates(
-        m, options.Layout(m.config), *request->rates_folder, again_s,
-        [&](uint64_t done, uint64_t total) {
-          out.measured = 1;
-          return thread.GoesOn(progress, user_data, done, total);
-        },
-        tiercel::GoesToDisk(m, options) ? &*options.texts : nullptr);
-    if (!rates.ok()) return rates.status();
-    out.steady = rates->best.steady();
-    out.spread = rates->best.spread;
+    ASSIGN_OR_RETURN(
+        const tiercel::KeptRates rates,
+        tiercel::MeasureKnownRates(
+            m, options.Layout(m.config), *request.rates_folder, again_s,
+            [&](uint64_t done, uint64_t total) {
+              out.measured = 1;
+              return thread.GoesOn(progress, user_data, done, total);
+            },
+            tiercel::GoesToDisk(m, options) ? &*options.texts : nullptr));
+    out.steady = rates.best.steady();
+    out.spread = rates.best.spread;
     if (measurement != nullptr) tiercel::WriteStruct(out, measurement);
     return absl::OkStatus();
   });
@@ -280,36 +270,23 @@ tiercel_status tiercel_measure(const tiercel_model* model,
 tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                   size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("cache_dir", cache_dir);
-        !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
-      return s;
-    }
-    const absl::StatusOr<nlohmann::json> files =
-        tiercel::RatesCache(cache_dir).List();
-    if (!files.ok()) return files.status();
-    const absl::StatusOr<nlohmann::json> texts = tiercel::ListTexts(cache_dir);
-    if (!texts.ok()) return texts.status();
-    return tiercel::FillJson({{"files", *files}, {"texts", *texts}}, json,
-                             size);
+    RETURN_IF_ERROR(tiercel::NeedArgument("cache_dir", cache_dir));
+    RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
+    ASSIGN_OR_RETURN(const nlohmann::json files,
+                     tiercel::RatesCache(cache_dir).List());
+    ASSIGN_OR_RETURN(const nlohmann::json texts, tiercel::ListTexts(cache_dir));
+    return tiercel::FillJson({{"files", files}, {"texts", texts}}, json, size);
   });
 }
 
 tiercel_status tiercel_cache_clear(const char* cache_dir, size_t* removed,
                                    tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("cache_dir", cache_dir);
-        !s.ok()) {
-      return s;
-    }
-    const absl::StatusOr<int64_t> files =
-        tiercel::RatesCache(cache_dir).Clear();
-    if (!files.ok()) return files.status();
-    const absl::StatusOr<int64_t> texts = tiercel::ClearTexts(cache_dir);
-    if (!texts.ok()) return texts.status();
-    if (removed != nullptr) *removed = static_cast<size_t>(*files + *texts);
+    RETURN_IF_ERROR(tiercel::NeedArgument("cache_dir", cache_dir));
+    ASSIGN_OR_RETURN(const int64_t files,
+                     tiercel::RatesCache(cache_dir).Clear());
+    ASSIGN_OR_RETURN(const int64_t texts, tiercel::ClearTexts(cache_dir));
+    if (removed != nullptr) *removed = static_cast<size_t>(files + texts);
     return absl::OkStatus();
   });
 }
@@ -318,21 +295,15 @@ tiercel_status tiercel_plan(const tiercel_model* model,
                             const tiercel_session_params* params, char* json,
                             size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
-      return s;
-    }
-    const absl::StatusOr<tiercel::SessionRequest> request =
-        tiercel::ReadSessionParams(params);
-    if (!request.ok()) return request.status();
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
+    RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
+    ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
+                     tiercel::ReadSessionParams(params));
     const tiercel::Model& m = *model->model;
-    if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
-    const absl::StatusOr<nlohmann::json> plan =
-        tiercel::PlanDocument(m, *request);
-    if (!plan.ok()) return plan.status();
-    return tiercel::FillJson(*plan, json, size);
+    RETURN_IF_ERROR(tiercel::CheckRequest(m, request));
+    ASSIGN_OR_RETURN(const nlohmann::json plan,
+                     tiercel::PlanDocument(m, request));
+    return tiercel::FillJson(plan, json, size);
   });
 }
 
@@ -340,35 +311,28 @@ tiercel_status tiercel_choose_ranks(const tiercel_model* model,
                                     const tiercel_session_params* params,
                                     int64_t* ranks, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = tiercel::NeedArgument("ranks", ranks); !s.ok()) {
-      return s;
-    }
-    const absl::StatusOr<tiercel::SessionRequest> request =
-        tiercel::ReadSessionParams(params);
-    if (!request.ok()) return request.status();
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
+    RETURN_IF_ERROR(tiercel::NeedArgument("ranks", ranks));
+    ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
+                     tiercel::ReadSessionParams(params));
     const tiercel::Model& m = *model->model;
     if (m.weights != nullptr) {
       return tiercel::UsageError(
           "invalid_argument",
           "model: got one with weights, need one with its header alone");
     }
-    const tiercel::Model* const small = request->policy.draft_model;
+    const tiercel::Model* const small = request.policy.draft_model;
     if (small != nullptr && small->weights != nullptr) {
       return tiercel::UsageError(
           "invalid_argument",
           "draft: got a model with weights, need one with its header alone");
     }
-    if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
-    const absl::StatusOr<std::optional<tiercel::DraftPart>> draft =
-        tiercel::DraftOf(*request);
-    if (!draft.ok()) return draft.status();
-    const absl::StatusOr<int> chosen = tiercel::ChooseRanks(
-        m, request->options, *draft, request->policy.PlannedSteps());
-    if (!chosen.ok()) return chosen.status();
-    *ranks = *chosen;
+    RETURN_IF_ERROR(tiercel::CheckRequest(m, request));
+    ASSIGN_OR_RETURN(const std::optional<tiercel::DraftPart> draft,
+                     tiercel::DraftOf(request));
+    ASSIGN_OR_RETURN(*ranks,
+                     tiercel::ChooseRanks(m, request.options, draft,
+                                          request.policy.PlannedSteps()));
     return absl::OkStatus();
   });
 }
@@ -378,29 +342,22 @@ tiercel_status tiercel_session_create(tiercel_model* model,
                                       tiercel_session** session,
                                       tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = tiercel::NeedArgument("session", session); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
+    RETURN_IF_ERROR(tiercel::NeedArgument("session", session));
     *session = nullptr;
-    const absl::StatusOr<tiercel::SessionRequest> request =
-        tiercel::ReadSessionParams(params);
-    if (!request.ok()) return request.status();
+    ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
+                     tiercel::ReadSessionParams(params));
     const tiercel::Model& m = *model->model;
-    if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
-    absl::StatusOr<std::unique_ptr<tiercel::Session>> draft =
-        tiercel::NewDraftSession(request->policy);
-    if (!draft.ok()) return draft.status();
-    absl::StatusOr<std::unique_ptr<tiercel::Session>> created =
-        tiercel::Session::Create(m, request->options);
-    if (!created.ok()) return created.status();
-    const bool on_disk = (*created)->plan().shape.disk_pages > 0;
-    return tiercel::Hand(
-        model->model, request->draft_model, std::make_shared<tiercel::Turns>(),
-        *std::move(created), request->policy, *std::move(draft),
-        tiercel::RatesOf(m, *request, on_disk), session);
+    RETURN_IF_ERROR(tiercel::CheckRequest(m, request));
+    ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> draft,
+                     tiercel::NewDraftSession(request.policy));
+    ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> created,
+                     tiercel::Session::Create(m, request.options));
+    const bool on_disk = created->plan().shape.disk_pages > 0;
+    return tiercel::Hand(model->model, request.draft_model,
+                         std::make_shared<tiercel::Turns>(), std::move(created),
+                         request.policy, std::move(draft),
+                         tiercel::RatesOf(m, request, on_disk), session);
   });
 }
 
@@ -416,11 +373,8 @@ tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
                                size_t count, tiercel_progress progress,
                                void* user_data, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
     return tiercel::Stoppable(session, [&] {
       return tiercel::PrefillInto(thread, session, ids, count, progress,
                                   user_data);
@@ -433,11 +387,8 @@ tiercel_status tiercel_fill(tiercel_session* session, const int32_t* ids,
                             tiercel_progress progress, void* user_data,
                             tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
     return tiercel::Stoppable(session, [&] {
       return tiercel::FillInto(thread, session, ids, count, seed, progress,
                                user_data);
@@ -449,11 +400,8 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
                             size_t count, tiercel_progress progress,
                             void* user_data, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
     const std::vector<int32_t>& held = session->session->tokens();
     const auto known = static_cast<size_t>(
         std::mismatch(held.begin(), held.end(), ids, ids + count).first -
@@ -478,11 +426,8 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
 tiercel_status tiercel_session_ids(const tiercel_session* session, int32_t* ids,
                                    size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedPlace("ids", ids, size));
     const std::vector<int32_t>& held = session->session->tokens();
     return tiercel::Fill(held.data(), held.size(), ids, size);
   });
@@ -503,8 +448,7 @@ int32_t tiercel_session_kept(const tiercel_session* session) {
 tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
                                         tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     const size_t held = session->session->tokens().size();
     if (length > held) {
       return tiercel::UsageError(
@@ -520,25 +464,16 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
                                     tiercel_session** copy,
                                     tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedArgument("copy", copy); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedArgument("copy", copy));
     *copy = nullptr;
-    absl::StatusOr<std::unique_ptr<tiercel::Session>> fork =
-        session->session->Fork();
-    if (!fork.ok()) return fork.status();
-    absl::StatusOr<std::unique_ptr<tiercel::Session>> draft =
-        tiercel::NewDraftSession(session->policy_params);
-    if (!draft.ok()) return draft.status();
-    if (absl::Status s =
-            tiercel::Hand(session->model, session->draft_model, session->turns,
-                          *std::move(fork), session->policy_params,
-                          *std::move(draft), session->rates, copy);
-        !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> fork,
+                     session->session->Fork());
+    ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> draft,
+                     tiercel::NewDraftSession(session->policy_params));
+    RETURN_IF_ERROR(tiercel::Hand(
+        session->model, session->draft_model, session->turns, std::move(fork),
+        session->policy_params, std::move(draft), session->rates, copy));
     (*copy)->text_begin = session->text_begin;
     (*copy)->length = session->session->tokens().size();
     return absl::OkStatus();
@@ -549,16 +484,12 @@ tiercel_status tiercel_check_draft(const tiercel_model* model,
                                    const tiercel_model* draft,
                                    tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = tiercel::NeedArgument("draft", draft); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
+    RETURN_IF_ERROR(tiercel::NeedArgument("draft", draft));
     const tiercel::Model& m = *model->model;
     const tiercel::Model& d = *draft->model;
-    if (absl::Status s = tiercel::NeedBeside(m, d); !s.ok()) return s;
-    if (absl::Status s = tiercel::CheckDraftModel(m, d); !s.ok()) return s;
+    RETURN_IF_ERROR(tiercel::NeedBeside(m, d));
+    RETURN_IF_ERROR(tiercel::CheckDraftModel(m, d));
     return tiercel::DraftWindow().Within(d.config.context).status();
   });
 }
@@ -568,16 +499,16 @@ tiercel_status tiercel_generate(tiercel_session* session,
                                 tiercel_on_token on_token, void* user_data,
                                 tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    absl::StatusOr<tiercel::GenerateParams> params = tiercel::ReadSampling(
-        sampling, session->model->tokenizer.get(), &session->breakers);
-    if (!params.ok()) return params.status();
-    params->within_text =
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    ASSIGN_OR_RETURN(
+        tiercel::GenerateParams params,
+        tiercel::ReadSampling(sampling, session->model->tokenizer.get(),
+                              &session->breakers));
+    params.within_text =
         session->text_begin < session->session->tokens().size();
     return tiercel::Stoppable(session, [&] {
       tiercel::Report report = tiercel::Generate(
-          *session->session, *session->policy, session->report.prefill, *params,
+          *session->session, *session->policy, session->report.prefill, params,
           [&](int32_t id, std::string_view text) {
             const tiercel_token token = {id, text.data(), text.size()};
             return thread.GoesOn(on_token, user_data, &token);
@@ -602,11 +533,8 @@ tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
                              tiercel_on_row on_row, void* user_data,
                              tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
     const bool plain =
         session->policy_params.form == tiercel::PolicyForm::kPlain;
     if (plain && rows_per_step > 1) {
@@ -634,13 +562,9 @@ tiercel_status tiercel_session_get_generation(const tiercel_session* session,
                                               tiercel_generation* generation,
                                               tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     tiercel_generation out;
-    if (absl::Status s = tiercel::ReadStruct("generation", generation, &out);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(tiercel::ReadStruct("generation", generation, &out));
     const tiercel::Report& report = session->report;
     out.prompt_tokens = report.prefill.prompt_tokens;
     out.cached_tokens = report.prefill.cached_tokens;
@@ -662,11 +586,8 @@ tiercel_status tiercel_session_get_generation(const tiercel_session* session,
 tiercel_status tiercel_report(const tiercel_session* session, char* json,
                               size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
     tiercel::Report report = session->report;
     report.NoteMemory(*session->session);
     // What came since, of a text that is kept beside the caller's work.
@@ -684,12 +605,8 @@ tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                      double* seconds, size_t* size,
                                      tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedPlace("seconds", seconds, size);
-        !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedPlace("seconds", seconds, size));
     const std::vector<double>& all = session->report.token_seconds;
     return tiercel::Fill(all.data(), all.size(), seconds, size);
   });
@@ -701,32 +618,27 @@ tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
                                 float* shares, size_t* size,
                                 tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    const auto turn = tiercel::TurnAt(session);
-    if (!turn.ok()) return turn.status();
-    if (absl::Status s = tiercel::NeedPlace("shares", shares, size); !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedPlace("shares", shares, size));
     if (session->policy_params.form == tiercel::PolicyForm::kPlain) {
       return tiercel::UsageError(
           "invalid_argument",
           "a session under a policy's plain form does not say where it looked");
     }
     const tiercel::Session::Reading reading = {begin, end, asked, answer};
-    const absl::StatusOr<tiercel::PositionRange> runs =
-        session->session->RunsOf(reading);
-    if (!runs.ok()) return runs.status();
-    const auto count = static_cast<size_t>(runs->end - runs->begin);
+    ASSIGN_OR_RETURN(const tiercel::PositionRange runs,
+                     session->session->RunsOf(reading));
+    const auto count = static_cast<size_t>(runs.end - runs.begin);
     if (*size < count) {  // known before the work
       return tiercel::BufferTooSmall(std::exchange(*size, count), count);
     }
     return tiercel::Stoppable(session, [&]() -> absl::Status {
-      const absl::StatusOr<std::vector<double>> found =
-          session->session->Attended(
-              reading, [&](uint64_t done, uint64_t total) {
-                return thread.GoesOn(progress, user_data, done, total);
-              });
-      if (!found.ok()) return found.status();
-      const std::vector<float> rounded(found->begin(), found->end());
+      ASSIGN_OR_RETURN(const std::vector<double> found,
+                       session->session->Attended(reading, [&](uint64_t done,
+                                                               uint64_t total) {
+                         return thread.GoesOn(progress, user_data, done, total);
+                       }));
+      const std::vector<float> rounded(found.begin(), found.end());
       return tiercel::Fill(rounded.data(), rounded.size(), shares, size);
     });
   });

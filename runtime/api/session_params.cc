@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_identity.h"
 #include "runtime/policy/settings.h"
@@ -96,22 +97,15 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
     case PolicyName::kSpeed:
       return params->speed.Set(settings);
     case PolicyName::kSadas:
-      if (absl::Status s =
-              ReadSizes({{"window", p.window, &params->sadas.window},
-                         {"sink", p.sink, &params->sadas.sink}});
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(ReadSizes({{"window", p.window, &params->sadas.window},
+                                 {"sink", p.sink, &params->sadas.sink}}));
       return params->sadas.Set(settings);
     case PolicyName::kSfi: {
       SfiParams& sfi = params->sfi;
       if (p.chunk != 0) sfi.chunk = p.chunk;
-      if (absl::Status s = ReadSizes({{"window", p.window, &sfi.window},
-                                      {"sink", p.sink, &sfi.sink},
-                                      {"budget", p.budget, &sfi.budget}});
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(ReadSizes({{"window", p.window, &sfi.window},
+                                 {"sink", p.sink, &sfi.sink},
+                                 {"budget", p.budget, &sfi.budget}}));
       return sfi.Set(settings);
     }
   }
@@ -131,58 +125,51 @@ void FitSinks(const tiercel_policy& p, PolicyParams* params) {
 absl::StatusOr<PolicyParams> ReadPolicy(
     const tiercel_policy* in, std::shared_ptr<const Model>* draft_model) {
   tiercel_policy p;
-  if (absl::Status s = ReadStruct("policy", in, &p); !s.ok()) return s;
-  const absl::StatusOr<PolicyName> policy =
-      ParseName<PolicyName>("policy", p.name,
-                            {{"full", PolicyName::kFull},
-                             {"triforce", PolicyName::kTriForce},
-                             {"sadas", PolicyName::kSadas},
-                             {"sfi", PolicyName::kSfi},
-                             {"speed", PolicyName::kSpeed}});
-  if (!policy.ok()) return policy.status();
-  const absl::StatusOr<Proposer> proposer =
-      ParseName<Proposer>("draft", p.draft,
-                          {{"none", Proposer::kNone},
-                           {"ngram", Proposer::kNgram},
-                           {"self", Proposer::kSelf},
-                           {"small", Proposer::kSmall}});
-  if (!proposer.ok()) return proposer.status();
-  if (*proposer == Proposer::kSmall) {
-    if (absl::Status status = NeedArgument("draft_model", p.draft_model);
-        !status.ok()) {
-      return status;
-    }
+  RETURN_IF_ERROR(ReadStruct("policy", in, &p));
+  ASSIGN_OR_RETURN(const PolicyName policy,
+                   ParseName<PolicyName>("policy", p.name,
+                                         {{"full", PolicyName::kFull},
+                                          {"triforce", PolicyName::kTriForce},
+                                          {"sadas", PolicyName::kSadas},
+                                          {"sfi", PolicyName::kSfi},
+                                          {"speed", PolicyName::kSpeed}}));
+  ASSIGN_OR_RETURN(const Proposer proposer,
+                   ParseName<Proposer>("draft", p.draft,
+                                       {{"none", Proposer::kNone},
+                                        {"ngram", Proposer::kNgram},
+                                        {"self", Proposer::kSelf},
+                                        {"small", Proposer::kSmall}}));
+  if (proposer == Proposer::kSmall) {
+    RETURN_IF_ERROR(NeedArgument("draft_model", p.draft_model));
     *draft_model = p.draft_model->model;
   }
-  const absl::StatusOr<VerifyMode> verify = ParseName<VerifyMode>(
-      "verify", p.verify,
-      {{"residual", VerifyMode::kResidual}, {"coupled", VerifyMode::kCoupled}});
-  if (!verify.ok()) return verify.status();
-  const absl::StatusOr<int64_t> gamma1 = ParseGamma("gamma1", p.gamma1);
-  if (!gamma1.ok()) return gamma1.status();
-  const absl::StatusOr<int64_t> gamma2 = ParseGamma("gamma2", p.gamma2);
-  if (!gamma2.ok()) return gamma2.status();
+  ASSIGN_OR_RETURN(const VerifyMode verify,
+                   ParseName<VerifyMode>("verify", p.verify,
+                                         {{"residual", VerifyMode::kResidual},
+                                          {"coupled", VerifyMode::kCoupled}}));
+  ASSIGN_OR_RETURN(const int64_t gamma1, ParseGamma("gamma1", p.gamma1));
+  ASSIGN_OR_RETURN(const int64_t gamma2, ParseGamma("gamma2", p.gamma2));
   if (!(p.cost_ratio >= 0) || p.cost_ratio > 1e6) {
     return UsageError(
         "invalid_argument",
         absl::StrCat("cost_ratio: got ", p.cost_ratio, ", need 0 to 1000000"));
   }
-  const absl::StatusOr<PolicyForm> form =
+  ASSIGN_OR_RETURN(
+      const PolicyForm form,
       ParseName<PolicyForm>("form", p.form,
                             {{"verified", PolicyForm::kVerified},
                              {"plain", PolicyForm::kPlain},
-                             {"baseline", PolicyForm::kBaseline}});
-  if (!form.ok()) return form.status();
-  PolicyParams params = {.policy = *policy,
-                         .form = *form,
-                         .proposer = *proposer,
-                         .verify = *verify,
-                         .gamma1 = *gamma1,
-                         .gamma2 = *gamma2,
+                             {"baseline", PolicyForm::kBaseline}}));
+  PolicyParams params = {.policy = policy,
+                         .form = form,
+                         .proposer = proposer,
+                         .verify = verify,
+                         .gamma1 = gamma1,
+                         .gamma2 = gamma2,
                          .cost_ratio = p.cost_ratio,
                          .draft_model = draft_model->get(),
                          .draft_layers = p.draft_layers};
-  if (absl::Status s = ReadOwn(p, &params); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadOwn(p, &params));
   FitSinks(p, &params);
   return params;
 }
@@ -220,17 +207,15 @@ absl::StatusOr<std::vector<std::string>> ReadBreakers(
 absl::StatusOr<SessionRequest> ReadSessionParams(
     const tiercel_session_params* params) {
   tiercel_session_params p;
-  if (absl::Status s = ReadStruct("params", params, &p); !s.ok()) return s;
+  RETURN_IF_ERROR(ReadStruct("params", params, &p));
   SessionRequest request;
   Session::Options& options = request.options;
   options.context = p.context;
   options.first_position = p.first_position;
-  const absl::StatusOr<DType> type_k = ParseKvType(p.kv_type_k);
-  if (!type_k.ok()) return type_k.status();
-  const absl::StatusOr<DType> type_v = ParseKvType(p.kv_type_v);
-  if (!type_v.ok()) return type_v.status();
-  options.type_k = *type_k;
-  options.type_v = *type_v;
+  ASSIGN_OR_RETURN(const DType type_k, ParseKvType(p.kv_type_k));
+  ASSIGN_OR_RETURN(const DType type_v, ParseKvType(p.kv_type_v));
+  options.type_k = type_k;
+  options.type_v = type_v;
   if (p.cache_dir != nullptr) request.rates_folder = p.cache_dir;
   if (p.texts_dir != nullptr) {
     if (*p.texts_dir == '\0') {
@@ -260,10 +245,8 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
                      "TIERCEL_TEXTS_UNFINISHED_ALONE, 2, both, or 0"));
   }
   if (p.policy != nullptr) {
-    absl::StatusOr<PolicyParams> policy =
-        ReadPolicy(p.policy, &request.draft_model);
-    if (!policy.ok()) return policy.status();
-    request.policy = *policy;
+    ASSIGN_OR_RETURN(request.policy,
+                     ReadPolicy(p.policy, &request.draft_model));
   }
   options = request.policy.OptionsFor(options);
   return request;
@@ -273,10 +256,7 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
                                             const Tokenizer* tokenizer,
                                             KnownBreakers* breakers) {
   tiercel_sampling s;
-  if (absl::Status status = ReadStruct("sampling", sampling, &s);
-      !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(ReadStruct("sampling", sampling, &s));
   GenerateParams params;
   params.max_tokens = s.max_tokens;
   params.seed = s.seed;
@@ -290,9 +270,8 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
   dry.multiplier = s.dry_multiplier;
   if (s.dry_base != 0.0f) dry.base = s.dry_base;
   if (s.dry_allowed_length != 0) dry.allowed_length = s.dry_allowed_length;
-  const absl::StatusOr<std::vector<std::string>> texts = ReadBreakers(s);
-  if (!texts.ok()) return texts.status();
-  if (dry.multiplier > 0.0f) dry.breakers = breakers->Of(tokenizer, *texts);
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadBreakers(s));
+  if (dry.multiplier > 0.0f) dry.breakers = breakers->Of(tokenizer, texts);
   params.ignore_eos = s.ignore_eos != 0;
   if (s.num_stops > kMostStops) {
     return UsageError("invalid_stop",

@@ -1,6 +1,7 @@
 #include "runtime/drafting/retrieval_target.h"
 
 #include "kernels/token/law.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -29,10 +30,10 @@ absl::StatusOr<std::vector<Law>> RetrievalTarget::Laws(
   if (!status.ok()) return status;
   const int64_t vocab = session_.model().config.vocab;
   const size_t wanted = block.size() + 1;
-  const absl::StatusOr<const float*> logits = session_.RowLogits(
-      static_cast<int64_t>(rows - wanted), static_cast<int64_t>(wanted));
-  if (!logits.ok()) return logits.status();
-  return MakeLaws(session_.stream(), {.logits = *logits,
+  ASSIGN_OR_RETURN(const float* logits,
+                   session_.RowLogits(static_cast<int64_t>(rows - wanted),
+                                      static_cast<int64_t>(wanted)));
+  return MakeLaws(session_.stream(), {.logits = logits,
                                       .rows = static_cast<int64_t>(wanted),
                                       .vocab = vocab,
                                       .tokens = tokens_.data(),

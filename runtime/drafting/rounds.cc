@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/cleanup/cleanup.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -74,7 +75,7 @@ absl::StatusOr<VerifiedBlock> Rounds::Next() {
   verify_ += sweep;
   if (options_.drafter != nullptr) draft_ += decided - start - sweep;
   if (options_.over_view) {
-    if (absl::Status s = session_.RefreshView(); !s.ok()) return s;
+    RETURN_IF_ERROR(session_.RefreshView());
     refresh_ += session_.Elapsed() - decided;
   }
   return block;

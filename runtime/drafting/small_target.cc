@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -39,10 +40,7 @@ absl::Status SmallTarget::Begin(const std::vector<int32_t>& tokens) {
       std::mismatch(seen.begin(), seen.end(), held.begin(), held.end()).first -
       seen.begin());
   session_.Truncate(kept);
-  if (absl::Status s = session_.Append(seen.data() + kept, seen.size() - kept);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(session_.Append(seen.data() + kept, seen.size() - kept));
   // Where tokens between the sinks and the newest are left out, the answer goes
   // back to those at most.
   const auto left_out = static_cast<int64_t>(tokens.size() - seen.size());

@@ -1,6 +1,7 @@
 #include "runtime/drafting/step_target.h"
 
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -13,9 +14,8 @@ absl::Status StepTarget::Begin() {
 absl::StatusOr<const float*> StepTarget::NextLogits() {
   if (session_.pending() > 0) {
     const TimeSpent start = session_.Elapsed();
-    const absl::StatusOr<Speed> speed = Step();
-    if (!speed.ok()) return speed.status();
-    const bool slow = *speed == Speed::kSlow;
+    ASSIGN_OR_RETURN(const Speed speed, Step());
+    const bool slow = speed == Speed::kSlow;
     const TimeSpent spent = session_.Elapsed() - start;
     taken_.push_back({appended_, slow, {1, spent.seconds}});
     (slow ? slow_spent_ : fast_spent_) += spent;
@@ -24,7 +24,7 @@ absl::StatusOr<const float*> StepTarget::NextLogits() {
 }
 
 absl::Status StepTarget::Append(int32_t id) {
-  if (absl::Status s = session_.Append(&id, 1); !s.ok()) return s;
+  RETURN_IF_ERROR(session_.Append(&id, 1));
   ++appended_;
   Advance(id);
   return absl::OkStatus();
@@ -43,9 +43,8 @@ absl::StatusOr<std::vector<Law>> StepTarget::Laws(
   if (!block.empty()) {
     return InternalError("internal", "a plain form checks no drafts");
   }
-  const absl::StatusOr<const float*> logits = NextLogits();
-  if (!logits.ok()) return logits.status();
-  return MakeLaws(session_.stream(), {.logits = *logits,
+  ASSIGN_OR_RETURN(const float* logits, NextLogits());
+  return MakeLaws(session_.stream(), {.logits = logits,
                                       .rows = 1,
                                       .vocab = session_.model().config.vocab,
                                       .tokens = session_.tokens().data(),

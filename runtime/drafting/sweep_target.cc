@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/token/law.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -11,25 +12,22 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
   // After a prompt the first law is known; otherwise the last token's row is
   // the first of the sweep.
   if (session_.pending() != 1) {
-    if (absl::Status s = session_.CatchUp(Station::kVerify); !s.ok()) return s;
+    RETURN_IF_ERROR(session_.CatchUp(Station::kVerify));
   }
   before_ = session_.tokens().size();
   swept_ = false;
   const float* logits = session_.NextLogits().data();
   const bool next_known = session_.pending() == 0;
-  if (absl::Status s = session_.Append(block.data(), block.size()); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(session_.Append(block.data(), block.size()));
   const auto rows = static_cast<size_t>(session_.pending());
   const int64_t vocab = session_.model().config.vocab;
   if (rows > 0) {
-    if (absl::Status s = session_.Sweep(Station::kVerify); !s.ok()) return s;
+    RETURN_IF_ERROR(session_.Sweep(Station::kVerify));
     swept_ = true;
-    const absl::StatusOr<const float*> swept =
-        session_.RowLogits(0, static_cast<int64_t>(rows));
-    if (!swept.ok()) return swept.status();
+    ASSIGN_OR_RETURN(const float* swept,
+                     session_.RowLogits(0, static_cast<int64_t>(rows)));
     // Where the first law was known, the others lie behind it.
-    if (!next_known) logits = *swept;
+    if (!next_known) logits = swept;
   }
   return MakeLaws(session_.stream(),
                   {.logits = logits,
@@ -43,7 +41,7 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
 
 absl::Status SweepTarget::Keep(size_t count, int32_t next) {
   if (swept_) {
-    if (absl::Status s = session_.Keep(before_ + count); !s.ok()) return s;
+    RETURN_IF_ERROR(session_.Keep(before_ + count));
   }
   return session_.Append(&next, 1);
 }

@@ -2,6 +2,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -13,20 +14,13 @@ absl::Status WindowTarget::Begin(const std::vector<int32_t>& tokens) {
 absl::StatusOr<std::vector<Law>> WindowTarget::Laws(
     const std::vector<int32_t>& block) {
   before_ = session_.tokens().size();
-  if (absl::Status s = session_.Append(block.data(), block.size()); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(session_.Append(block.data(), block.size()));
   const int64_t rows = session_.pending();
   const auto wanted = static_cast<int64_t>(block.size() + 1);
-  if (absl::Status s =
-          session_.Forward(rows, Station::kDraft, kNoProgress, view_);
-      !s.ok()) {
-    return s;
-  }
-  const absl::StatusOr<const float*> logits =
-      session_.RowLogits(rows - wanted, wanted);
-  if (!logits.ok()) return logits.status();
-  return MakeLaws(session_.stream(), {.logits = *logits,
+  RETURN_IF_ERROR(session_.Forward(rows, Station::kDraft, kNoProgress, view_));
+  ASSIGN_OR_RETURN(const float* logits,
+                   session_.RowLogits(rows - wanted, wanted));
+  return MakeLaws(session_.stream(), {.logits = logits,
                                       .rows = wanted,
                                       .vocab = session_.model().config.vocab,
                                       .tokens = session_.tokens().data(),

@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr size_t kMostStopBytes = 4096;
 
 absl::Status Validate(const GenerateParams& params) {
-  if (absl::Status s = ValidateLawParams(params.law); !s.ok()) return s;
+  RETURN_IF_ERROR(ValidateLawParams(params.law));
   if (params.max_tokens < 0) {
     return UsageError("invalid_sampling",
                       absl::StrCat("max_tokens: got ", params.max_tokens,
@@ -63,11 +64,10 @@ absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
     if (!params.ignore_eos && IsEndOfText(session.model(), token)) {
       return "stop";
     }
-    const absl::StatusOr<bool> more = transcript.Push(token);
-    if (!more.ok()) return more.status();
+    ASSIGN_OR_RETURN(const bool more, transcript.Push(token));
     --left;
     if (transcript.refused() || session.cancelled()) return CancelledError();
-    if (!*more) return "stop";
+    if (!more) return "stop";
     if (left == 0) return "length";
   }
   return "";
@@ -78,19 +78,18 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
                                    const GenerateParams& params,
                                    Transcript& transcript, Report* report) {
   TimeSpent last = session.Elapsed();
-  if (absl::Status s = policy.Begin(params.law, params.seed); !s.ok()) return s;
+  RETURN_IF_ERROR(policy.Begin(params.law, params.seed));
   int64_t left = params.max_tokens > 0
                      ? std::min(params.max_tokens, session.room())
                      : session.room();
   while (left > 0) {
-    const absl::StatusOr<VerifiedBlock> block = policy.NextBlock();
-    if (!block.ok()) return block.status();
+    ASSIGN_OR_RETURN(const VerifiedBlock block, policy.NextBlock());
     const TimeSpent now = session.Elapsed();
     const double seconds = (now - std::exchange(last, now)).seconds;
     const int64_t before = left;
     absl::StatusOr<std::string> ended =
-        GiveOut(*block, session, params, transcript, left);
-    CountBlock(*block, static_cast<size_t>(before - left), seconds, report);
+        GiveOut(block, session, params, transcript, left);
+    CountBlock(block, static_cast<size_t>(before - left), seconds, report);
     if (!ended.ok() || !ended->empty()) return ended;
   }
   return "length";
@@ -120,12 +119,11 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
   const Traffic traffic = session.traffic();
   // However this ends, by an exception of a callback too.
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
-  if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
-  if (absl::Status s = session.OpenText(progress); !s.ok()) return s;
+  RETURN_IF_ERROR(session.Append(ids, count));
+  RETURN_IF_ERROR(session.OpenText(progress));
   const int64_t rows = session.pending();
   if (count > 0) {
-    if (absl::Status s = session.CatchUp(Station::kPrefill, progress); !s.ok())
-      return s;
+    RETURN_IF_ERROR(session.CatchUp(Station::kPrefill, progress));
     session.SaveText();
   }
   PrefillReport report = ReportOf(session, rows, traffic);
@@ -145,18 +143,14 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
   // Only these tokens are filled: what the KV lacks of earlier ones is
   // computed.
   if (session.pending() > 0) {
-    if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
+    RETURN_IF_ERROR(session.CatchUp(Station::kPrefill));
   }
-  if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
-  if (absl::Status s = session.Fill(session.pending() - kMaxStepRows, seed,
-                                    [&](uint64_t done, uint64_t /*rows*/) {
-                                      return progress(done, count);
-                                    });
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(session.Append(ids, count));
+  RETURN_IF_ERROR(session.Fill(
+      session.pending() - kMaxStepRows, seed,
+      [&](uint64_t done, uint64_t /*rows*/) { return progress(done, count); }));
   if (count > 0) {
-    if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
+    RETURN_IF_ERROR(session.CatchUp(Station::kPrefill));
   }
   if (!progress(count, count)) return CancelledError();
   PrefillReport report = ReportOf(session, /*computed=*/0, traffic);
@@ -240,22 +234,18 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
   absl::Cleanup forget = [&] { session.Truncate(before); };
   session.DropProvisional();
   if (before > 0) {
-    if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
+    RETURN_IF_ERROR(session.CatchUp(Station::kPrefill));
   }
-  if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
+  RETURN_IF_ERROR(session.Append(ids, count));
   size_t index = 0;
   while (session.pending() > 0) {
     const int64_t rows = std::min(step, session.pending());
-    if (absl::Status s = session.Forward(rows, Station::kPrefill, kNoProgress);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(session.Forward(rows, Station::kPrefill, kNoProgress));
     for (int64_t row = 0; row < rows; row += kLogitRows) {
       const int64_t some = std::min(kLogitRows, rows - row);
-      const absl::StatusOr<const float*> logits = session.RowLogits(row, some);
-      if (!logits.ok()) return logits.status();
+      ASSIGN_OR_RETURN(const float* logits, session.RowLogits(row, some));
       for (int64_t i = 0; i < some; ++i) {
-        if (session.cancelled() || !on_row(index++, *logits + i * vocab)) {
+        if (session.cancelled() || !on_row(index++, logits + i * vocab)) {
           return CancelledError();
         }
       }
@@ -272,13 +262,12 @@ absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
   if (session.cancelled()) return CancelledError();
   const size_t before = session.tokens().size();
   absl::Cleanup forget = [&] { session.Truncate(before); };
-  if (absl::Status s = policy.Begin(LawParams(), /*seed=*/0); !s.ok()) return s;
+  RETURN_IF_ERROR(policy.Begin(LawParams(), /*seed=*/0));
   StepTarget& steps = *policy.steps();
   for (size_t i = 0; i < count; ++i) {
-    if (absl::Status s = steps.Append(ids[i]); !s.ok()) return s;
-    const absl::StatusOr<const float*> logits = steps.NextLogits();
-    if (!logits.ok()) return logits.status();
-    if (session.cancelled() || !on_row(i, *logits)) return CancelledError();
+    RETURN_IF_ERROR(steps.Append(ids[i]));
+    ASSIGN_OR_RETURN(const float* logits, steps.NextLogits());
+    if (session.cancelled() || !on_row(i, logits)) return CancelledError();
   }
   session.BeginAnswer(session.tokens().size());
   std::move(forget).Cancel();

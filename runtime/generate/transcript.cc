@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 
 Transcript::Transcript(const Tokenizer* tokenizer,
@@ -19,10 +21,9 @@ absl::Status Transcript::GoOnBehind(absl::Span<const int32_t> before,
 
 absl::StatusOr<bool> Transcript::Push(int32_t id) {
   if (decoder_.has_value()) {
-    const absl::StatusOr<std::string> piece = decoder_->Push(id);
-    if (!piece.ok()) return piece.status();
-    decoded_ += piece->size();
-    text_ += stops_.Push(*piece);
+    ASSIGN_OR_RETURN(const std::string piece, decoder_->Push(id));
+    decoded_ += piece.size();
+    text_ += stops_.Push(piece);
   }
   waiting_.push_back({id, decoded_});
   if (stops_.matched()) return false;

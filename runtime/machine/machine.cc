@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/allowance.h"
+#include "lib/status/status_macros.h"
 #include "offload/move/gpu_link.h"
 
 namespace tiercel {
@@ -37,9 +38,7 @@ absl::Status Machine::FindGpu() {
         absl::StrCat("tensor parallel: ", ranks(),
                      " ranks need a GPU each, this process sees ", gpus));
   }
-  absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create(rank());
-  if (!gpu.ok()) return gpu.status();
-  gpu_ = *std::move(gpu);
+  ASSIGN_OR_RETURN(gpu_, CudaStream::Create(rank()));
   return absl::OkStatus();
 }
 
@@ -50,14 +49,12 @@ absl::Status Machine::FindDevice() {
 
 absl::Status Machine::TakeMemory() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (absl::Status s = FindGpu(); !s.ok()) return s;
+  RETURN_IF_ERROR(FindGpu());
   if (!simulated() || played_ != nullptr) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<BoundedMemory>> created =
-      BoundedMemory::Create(options_.simulation->device_bytes,
-                            options_.simulation->faults,
-                            gpu_ != nullptr ? &gpu_->memory() : nullptr);
-  if (!created.ok()) return created.status();
-  played_ = *std::move(created);
+  ASSIGN_OR_RETURN(played_, BoundedMemory::Create(
+                                options_.simulation->device_bytes,
+                                options_.simulation->faults,
+                                gpu_ != nullptr ? &gpu_->memory() : nullptr));
   return absl::OkStatus();
 }
 
@@ -71,7 +68,7 @@ DeviceMemory& Machine::memory() const {
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
     DeviceMemory& scratch) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (absl::Status s = FindGpu(); !s.ok()) return s;
+  RETURN_IF_ERROR(FindGpu());
   ForgetPoolOfParent();
   if (pool_ == nullptr) {
     pool_ = std::make_unique<ThreadPool>(threads());
@@ -109,10 +106,9 @@ absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
     std::shared_ptr<Placement> placement) const {
   std::unique_ptr<Link> link;
   if (on_gpu()) {
-    absl::StatusOr<std::unique_ptr<CudaStream>> copies =
-        CudaStream::Create(rank());
-    if (!copies.ok()) return copies.status();
-    link = std::make_unique<GpuLink>(*gpu(), *std::move(copies),
+    ASSIGN_OR_RETURN(std::unique_ptr<CudaStream> copies,
+                     CudaStream::Create(rank()));
+    link = std::make_unique<GpuLink>(*gpu(), std::move(copies),
                                      std::move(placement), *options_.clock);
   } else {
     link = std::make_unique<HostLink>(std::move(placement));

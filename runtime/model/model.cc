@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/chat/chat_tokens.h"
 #include "models/format/check_tensors.h"
 #include "models/format/content_hash.h"
@@ -143,17 +144,16 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     model->MakeMachines(options.ranks);
   }
   // Without a GPU nothing need be read.
-  if (absl::Status s = model->FindDevices(); !s.ok()) return s;
-  absl::StatusOr<std::unique_ptr<Checkpoint>> checkpoint =
-      Checkpoint::Open(options.path);
-  if (!checkpoint.ok()) return checkpoint.status();
-  model->checkpoint = *std::move(checkpoint);
+  RETURN_IF_ERROR(model->FindDevices());
+  ASSIGN_OR_RETURN(std::unique_ptr<Checkpoint> checkpoint,
+                   Checkpoint::Open(options.path));
+  model->checkpoint = std::move(checkpoint);
   model->warnings = model->checkpoint->warnings();
 
   // A file of a vocabulary alone serves to tokenise, whatever its architecture.
   const bool has_tensors = !model->checkpoint->tensors().empty();
   if (has_tensors || options.weights) {
-    if (absl::Status s = model->ReadConfig(); !s.ok()) return s;
+    RETURN_IF_ERROR(model->ReadConfig());
   }
 
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
@@ -180,7 +180,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
                                            chat_template.status().message()));
   }
   if (options.weights) {
-    if (absl::Status s = model->Load(progress); !s.ok()) return s;
+    RETURN_IF_ERROR(model->Load(progress));
   } else if (has_tensors) {
     // Some of a checkpoint is there to look at, if not to run.
     const absl::StatusOr<WeightSizes> sizes =
@@ -200,9 +200,9 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Over(int ranks) const {
   model->options.weights = false;
   model->options.ranks = ranks;
   model->MakeMachines(ranks);
-  if (absl::Status s = model->FindDevices(); !s.ok()) return s;
+  RETURN_IF_ERROR(model->FindDevices());
   model->checkpoint = checkpoint;
-  if (absl::Status s = model->ReadConfig(); !s.ok()) return s;
+  RETURN_IF_ERROR(model->ReadConfig());
   return model;
 }
 
@@ -216,7 +216,7 @@ void Model::MakeMachines(int ranks) {
 
 absl::Status Model::FindDevices() {
   for (int rank = 0; rank < ranks(); ++rank) {
-    if (absl::Status s = machine_of(rank).FindDevice(); !s.ok()) return s;
+    RETURN_IF_ERROR(machine_of(rank).FindDevice());
   }
   return absl::OkStatus();
 }
@@ -231,70 +231,59 @@ void Model::Warn(const std::vector<std::string>& more) {
 }
 
 absl::Status Model::ReadConfig() {
-  absl::StatusOr<ModelConfig> read = ReadModelConfig(*checkpoint);
-  if (!read.ok()) return read.status();
-  if (absl::Status s = OverrideRope(options, &*read); !s.ok()) return s;
-  absl::StatusOr<ModelSplit> divided = ModelSplit::Create(*read, ranks());
-  if (!divided.ok()) return divided.status();
-  split = *std::move(divided);
-  config = *std::move(read);
+  ASSIGN_OR_RETURN(ModelConfig read, ReadModelConfig(*checkpoint));
+  RETURN_IF_ERROR(OverrideRope(options, &read));
+  ASSIGN_OR_RETURN(split, ModelSplit::Create(read, ranks()));
+  config = std::move(read);
   return absl::OkStatus();
 }
 
 absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   if (weights != nullptr) return absl::OkStatus();
   if (config.layers == 0) {  // of a vocabulary alone it was not needed
-    if (absl::Status s = ReadConfig(); !s.ok()) return s;
+    RETURN_IF_ERROR(ReadConfig());
   }
-  const absl::StatusOr<WeightSizes> whole = MeasureWeights(*checkpoint, config);
-  if (!whole.ok()) return whole.status();
-  const absl::StatusOr<std::vector<WeightSizes>> sizes = MeasureRanks();
-  if (!sizes.ok()) return sizes.status();
+  ASSIGN_OR_RETURN(const WeightSizes whole,
+                   MeasureWeights(*checkpoint, config));
+  ASSIGN_OR_RETURN(const std::vector<WeightSizes> sizes, MeasureRanks());
   for (int rank = 0; rank < ranks(); ++rank) {
     Machine& own = machine_of(rank);
     // First, as what others hold of a GPU is not of a device that it plays.
-    if (absl::Status s = own.TakeMemory(); !s.ok()) return s;
-    if (absl::Status s =
-            CheckRoom(own, (*sizes)[static_cast<size_t>(rank)].bytes);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(own.TakeMemory());
+    RETURN_IF_ERROR(CheckRoom(own, sizes[static_cast<size_t>(rank)].bytes));
   }
   if (options.check_tensors) {
-    const absl::StatusOr<std::vector<BadTensor>> bad =
-        CheckTensors(*checkpoint, progress);
-    if (!bad.ok()) return bad.status();
-    if (!bad->empty()) {
-      const BadTensor& first = bad->front();
+    ASSIGN_OR_RETURN(const std::vector<BadTensor> bad,
+                     CheckTensors(*checkpoint, progress));
+    if (!bad.empty()) {
+      const BadTensor& first = bad.front();
       return InputError(
           "non_finite_weights",
           absl::StrCat(first.name, ": ", first.blocks,
                        " blocks hold NaN or infinity, the first is ",
-                       first.first_block, "; tensors like it: ", bad->size()));
+                       first.first_block, "; tensors like it: ", bad.size()));
     }
   }
   std::vector<std::unique_ptr<Stream>> streams;
   std::vector<Stream*> of_ranks;
   for (int rank = 0; rank < ranks(); ++rank) {
-    absl::StatusOr<std::unique_ptr<Stream>> stream =
-        machine_of(rank).NewStream();
-    if (!stream.ok()) return stream.status();
-    of_ranks.push_back(stream->get());
-    streams.push_back(*std::move(stream));
+    ASSIGN_OR_RETURN(std::unique_ptr<Stream> stream,
+                     machine_of(rank).NewStream());
+    of_ranks.push_back(stream.get());
+    streams.push_back(std::move(stream));
   }
-  absl::StatusOr<LoadedShares> loaded =
-      LoadShares(*checkpoint, config, *split, of_ranks, progress);
-  if (!loaded.ok()) return loaded.status();
+  ASSIGN_OR_RETURN(LoadedShares loaded,
+                   LoadShares(*checkpoint, config, *split, of_ranks, progress));
   std::vector<std::unique_ptr<Weights>> ready;
-  for (Weights& of_rank : loaded->weights) {
+  for (Weights& of_rank : loaded.weights) {
     ready.push_back(std::make_unique<Weights>(std::move(of_rank)));
   }
   weights = std::move(ready.front());
   for (size_t i = 0; i < others.size(); ++i) {
     others[i].weights = std::move(ready[i + 1]);
   }
-  bytes_per_token_ = whole->bytes_per_token;
-  Warn(loaded->warnings);
+  bytes_per_token_ = whole.bytes_per_token;
+  Warn(loaded.warnings);
   return absl::OkStatus();
 }
 
@@ -336,11 +325,10 @@ absl::StatusOr<std::string> Model::Hash(
   }
   // Without the lock, as `cancelled` is the caller's: others who ask meanwhile
   // find the same.
-  const absl::StatusOr<std::unique_ptr<Stream>> stream =
-      machine->NewStream(SystemMemory());
-  if (!stream.ok()) return stream.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream,
+                   machine->NewStream(SystemMemory()));
   absl::StatusOr<std::string> hash =
-      ContentHash(*checkpoint, (*stream)->pool(), cancelled);
+      ContentHash(*checkpoint, stream->pool(), cancelled);
   if (!hash.ok()) return hash;
   const std::lock_guard<std::mutex> lock(hash_mutex_);
   hash_ = *hash;

@@ -12,6 +12,7 @@
 #include "kernels/kv/kv_write.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/device_memory.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -28,15 +29,12 @@ class RandomRows {
                                            Stream& stream) {
     RandomRows rows(seed, kPlaces + kStep * width);
     if (stream.on_host()) return rows;
-    absl::StatusOr<DeviceArray<float>> there = DeviceArray<float>::Create(
-        stream.cuda().memory(), std::ssize(rows.pool_), "random rows");
-    if (!there.ok()) return there.status();
-    rows.on_device_ = *std::move(there);
-    if (absl::Status s = stream.Copy(rows.on_device_.data(), rows.pool_.data(),
-                                     rows.pool_.size() * sizeof(float));
-        !s.ok()) {
-      return s;
-    }
+    ASSIGN_OR_RETURN(
+        rows.on_device_,
+        DeviceArray<float>::Create(stream.cuda().memory(),
+                                   std::ssize(rows.pool_), "random rows"));
+    RETURN_IF_ERROR(stream.Copy(rows.on_device_.data(), rows.pool_.data(),
+                                rows.pool_.size() * sizeof(float)));
     return rows;
   }
 
@@ -80,7 +78,7 @@ absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
                            : mine;
   };
   absl::StatusOr<RandomRows> random = RandomRows::Create(seed, width, stream);
-  if (absl::Status s = agree(random.status()); !s.ok()) return s;
+  RETURN_IF_ERROR(agree(random.status()));
   int64_t done = 0;
   while (done < rows) {
     const int64_t step = std::min(kStep, rows - done);
@@ -93,28 +91,24 @@ absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
     if (ready.ok()) {
       ready = kv.BeginStep(step, Station::kPrefill, alone, cancelled);
     }
-    if (absl::Status s = agree(ready); !s.ok()) return s;
+    RETURN_IF_ERROR(agree(ready));
     for (int layer = 0; layer < kv.layers(); ++layer) {
-      const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, cancelled);
-      if (!pages.ok()) return pages.status();
+      ASSIGN_OR_RETURN(const KvPages pages, kv.BeginLayer(layer, cancelled));
       const float* const keys = random->Draw();
       const float* const values = random->Draw();
-      if (absl::Status s = KvWrite(stream, {.k = keys + own,
-                                            .v = values + own,
-                                            .k_stride = width,
-                                            .v_stride = width,
-                                            .rows = step,
-                                            .layout = pages->layout,
-                                            .pages = pages->pages,
-                                            .first_page = pages->first_page,
-                                            .num_pages = pages->num_pages,
-                                            .position = pages->end});
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(KvWrite(stream, {.k = keys + own,
+                                       .v = values + own,
+                                       .k_stride = width,
+                                       .v_stride = width,
+                                       .rows = step,
+                                       .layout = pages.layout,
+                                       .pages = pages.pages,
+                                       .first_page = pages.first_page,
+                                       .num_pages = pages.num_pages,
+                                       .position = pages.end}));
       kv.EndLayer(layer);
     }
-    if (absl::Status s = kv.Commit(step, cancelled); !s.ok()) return s;
+    RETURN_IF_ERROR(kv.Commit(step, cancelled));
     std::move(abandon).Cancel();
     done += step;
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -123,41 +124,27 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
           (cancelled() || !progress(rows_of.Done(*point), total))) {
         ready = CancelledError();
       }
-      if (absl::Status s = agree(ready); !s.ok()) return s;
+      RETURN_IF_ERROR(agree(ready));
       agreed = true;
       AskAhead(rows_of, *block, pass.hidden);
       if (block->layer == 0 && pass.ids != nullptr) {
-        if (absl::Status s = decoder.Embed(stream, pass.ids + block->row,
-                                           block->rows, hidden);
-            !s.ok()) {
-          return s;
-        }
+        RETURN_IF_ERROR(
+            decoder.Embed(stream, pass.ids + block->row, block->rows, hidden));
       }
-      if (absl::Status s = decoder.Layer(stream, block->layer, block->rows,
-                                         block->row, *pages, hidden);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(decoder.Layer(stream, block->layer, block->rows,
+                                    block->row, *pages, hidden));
       if (pass.seen_by != nullptr) {
-        if (absl::Status s =
-                pass.seen_by->KeepQueries(stream, block->layer, block->row,
-                                          block->rows, decoder.queries());
-            !s.ok()) {
-          return s;
-        }
+        RETURN_IF_ERROR(pass.seen_by->KeepQueries(
+            stream, block->layer, block->row, block->rows, decoder.queries()));
       }
       pass.hidden.End(*block);
       point->row = block->end();
     }
     if (!agreed) {  // no row was left to pass
-      if (absl::Status s = agree(pages.status()); !s.ok()) return s;
+      RETURN_IF_ERROR(agree(pages.status()));
     }
     if (pass.seen_by != nullptr) {
-      if (absl::Status s =
-              pass.seen_by->AfterLayer(stream, point->layer, *pages);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(pass.seen_by->AfterLayer(stream, point->layer, *pages));
     }
     pass.kv.EndLayer(point->layer);
     if (point->layer + 1 == pass.layers) break;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "runtime/model/draft_model.h"
 #include "runtime/policy/full.h"
 #include "runtime/policy/policy_parts.h"
@@ -37,26 +38,18 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
     }
   }
   if (params.policy == PolicyName::kSadas) {
-    const absl::StatusOr<ThinkSchedule::Options> options =
-        ThinkOptionsOf(target, params.sadas);
-    if (!options.ok()) return options.status();
+    ASSIGN_OR_RETURN(const ThinkSchedule::Options options,
+                     ThinkOptionsOf(target, params.sadas));
   }
   if (params.policy == PolicyName::kSfi) {
-    const absl::StatusOr<SfiSchedule::Options> options =
-        SfiOptionsOf(target, params.sfi);
-    if (!options.ok()) return options.status();
+    ASSIGN_OR_RETURN(const SfiSchedule::Options options,
+                     SfiOptionsOf(target, params.sfi));
   }
   if (params.policy == PolicyName::kSpeed) {
     if (params.speed.cut.has_value()) {
-      if (absl::Status s = CheckCut(target.config, *params.speed.cut);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(CheckCut(target.config, *params.speed.cut));
     }
-    if (absl::Status s = CheckPromptDepth(target.config, params.speed.depth);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckPromptDepth(target.config, params.speed.depth));
     // Drafts see the anchor as the first tokens of their view.
     if (params.NeedsView() && params.speed.depth.anchor > params.view.budget) {
       return UsageError(
@@ -184,10 +177,9 @@ SessionOptions DraftSessionOptions(const DraftWindow& window) {
 absl::StatusOr<std::unique_ptr<Session>> NewDraftSession(
     const PolicyParams& params) {
   if (params.proposer != Proposer::kSmall) return nullptr;
-  const absl::StatusOr<DraftWindow> window = DraftWindowOf(params);
-  if (!window.ok()) return window.status();
+  ASSIGN_OR_RETURN(const DraftWindow window, DraftWindowOf(params));
   absl::StatusOr<std::unique_ptr<Session>> made =
-      Session::Create(*params.draft_model, DraftSessionOptions(*window));
+      Session::Create(*params.draft_model, DraftSessionOptions(window));
   if (!made.ok()) return Annotate(made.status(), "draft model");
   return made;
 }
@@ -196,10 +188,9 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<Policy>> NewSadas(PolicyParts parts) {
   const Model& model = parts.session.model();
-  absl::StatusOr<ThinkSchedule::Options> options =
-      ThinkOptionsOf(model, parts.params.sadas);
-  if (!options.ok()) return options.status();
-  ThinkParts think = {.options = *std::move(options),
+  ASSIGN_OR_RETURN(ThinkSchedule::Options options,
+                   ThinkOptionsOf(model, parts.params.sadas));
+  ThinkParts think = {.options = std::move(options),
                       .header = model.AssistantHeader()};
   if (parts.params.form == PolicyForm::kPlain) {
     return std::make_unique<SadasPlain>(std::move(parts), std::move(think));
@@ -208,13 +199,12 @@ absl::StatusOr<std::unique_ptr<Policy>> NewSadas(PolicyParts parts) {
 }
 
 absl::StatusOr<std::unique_ptr<Policy>> NewSfi(PolicyParts parts) {
-  absl::StatusOr<SfiSchedule::Options> options =
-      SfiOptionsOf(parts.session.model(), parts.params.sfi);
-  if (!options.ok()) return options.status();
+  ASSIGN_OR_RETURN(SfiSchedule::Options options,
+                   SfiOptionsOf(parts.session.model(), parts.params.sfi));
   if (parts.params.form == PolicyForm::kPlain) {
-    return std::make_unique<SfiPlain>(std::move(parts), *std::move(options));
+    return std::make_unique<SfiPlain>(std::move(parts), std::move(options));
   }
-  return std::make_unique<SfiVerified>(std::move(parts), *std::move(options));
+  return std::make_unique<SfiVerified>(std::move(parts), std::move(options));
 }
 
 std::unique_ptr<Policy> NewSpeed(PolicyParts parts) {
@@ -256,11 +246,10 @@ absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
                              .draft_layers = params.draft_layers};
   Session* const drafts = draft_session.get();
   if (drafts != nullptr) {
-    const absl::StatusOr<DraftWindow> window = DraftWindowOf(params);
-    if (!window.ok()) return window.status();
+    ASSIGN_OR_RETURN(const DraftWindow window, DraftWindowOf(params));
     drafts->CancelWith(session);
     proposer.draft_session = drafts;
-    proposer.draft_window = *window;
+    proposer.draft_window = window;
   }
   absl::StatusOr<std::unique_ptr<Policy>> policy =
       NewPolicy({session, params, std::move(draft_session), proposer});

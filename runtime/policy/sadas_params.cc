@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "runtime/policy/settings.h"
 
 namespace tiercel {
@@ -27,7 +28,7 @@ absl::Status SadasParams::Set(const std::string& settings) {
   read.TakeChoice<bool>("answer", {{"all", false}, {"kept", true}},
                         &keeps_window);
   plain_keys = read.Given({"answer"});
-  if (absl::Status s = read.Finish(); !s.ok()) return s;
+  RETURN_IF_ERROR(read.Finish());
   if (open.empty() || close.empty() || open == close) {
     return UsageError(
         "invalid_argument",

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <vector>
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 
 // ---- Plain ----
@@ -23,16 +25,13 @@ absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
   // Where the view is not whole a step reads everything, and makes it so.
   const bool slow = schedule_.slow() || !session().ViewHasRoom(1);
   if (!slow) {
-    if (absl::Status s = session().ViewStep(Station::kFast); !s.ok()) return s;
+    RETURN_IF_ERROR(session().ViewStep(Station::kFast));
     return Speed::kFast;
   }
   report_.slow_at.push_back(tokens_);
   report_.reason_at.emplace_back(NameOf(schedule_.reason()));
   session().KeepViewPlaces();
-  if (absl::Status s = session().Step(Station::kVerify, View::Full());
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(session().Step(Station::kVerify, View::Full()));
   report_.coverage_at.push_back(session().ViewCoverage());
   return Speed::kSlow;
 }

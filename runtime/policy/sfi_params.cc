@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "runtime/policy/settings.h"
 
 namespace tiercel {
@@ -37,7 +38,7 @@ absl::Status SfiParams::Set(const std::string& settings) {
   if (choice.beside > 0) choice.suppression = 0;
   read.TakeShare("nms", &choice.suppression);
   read.TakeShare("exclusive", &choice.exclusivity);
-  if (absl::Status s = read.Finish(); !s.ok()) return s;
+  RETURN_IF_ERROR(read.Finish());
   if (interval < given_gap) {
     return UsageError("invalid_argument",
                       absl::StrCat("settings of sfi: interval: got ", interval,

@@ -1,5 +1,7 @@
 #include "runtime/policy/speed.h"
 
+#include "lib/status/status_macros.h"
+
 namespace tiercel {
 
 absl::Status SpeedPlain::Begin(const LawParams& law, uint64_t seed) {
@@ -9,7 +11,7 @@ absl::Status SpeedPlain::Begin(const LawParams& law, uint64_t seed) {
 }
 
 absl::StatusOr<StepTarget::Speed> SpeedPlain::Steps::Step() {
-  if (absl::Status s = session().CatchUp(Station::kFast); !s.ok()) return s;
+  RETURN_IF_ERROR(session().CatchUp(Station::kFast));
   return Speed::kFast;
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/base/error.h"
 #include "kernels/machine/probe.h"
+#include "lib/status/status_macros.h"
 #include "models/decoder/weights.h"
 #include "offload/plan/disk_rate.h"
 
@@ -22,19 +23,17 @@ absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
     return UsageError("unsupported_device",
                       "rates of device cuda are not measured, in this version");
   }
-  const absl::StatusOr<WeightSizes> sizes =
-      MeasureWeights(*model.checkpoint, model.config);
-  if (!sizes.ok()) return sizes.status();
-  const absl::StatusOr<std::unique_ptr<Stream>> stream =
-      model.machine->NewStream(SystemMemory());
-  if (!stream.ok()) return stream.status();
-  const int layers = LayersToMeasure(model.config, *sizes);
+  ASSIGN_OR_RETURN(const WeightSizes sizes,
+                   MeasureWeights(*model.checkpoint, model.config));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream,
+                   model.machine->NewStream(SystemMemory()));
+  const int layers = LayersToMeasure(model.config, sizes);
   ModelConfig few = model.config;
   absl::StatusOr<LoadedWeights> loaded;
   const bool whole = model.weights != nullptr && model.ranks() == 1;
   if (!whole) {
     few.layers = layers;
-    loaded = LoadWeights(*model.checkpoint, few, **stream,
+    loaded = LoadWeights(*model.checkpoint, few, *stream,
                          [&](uint64_t, uint64_t) { return progress(0, 1); });
     if (!loaded.ok()) return loaded.status();
   }
@@ -42,10 +41,10 @@ absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
     return MeasureRates({.config = few,
                          .weights = whole ? *model.weights : loaded->weights,
                          .layers = layers,
-                         .weight_bytes_per_token = sizes->bytes_per_token,
+                         .weight_bytes_per_token = sizes.bytes_per_token,
                          .compute = model.options.compute,
                          .layout = layout},
-                        **stream, [&](uint64_t done, uint64_t total) {
+                        *stream, [&](uint64_t done, uint64_t total) {
                           const auto before =
                               static_cast<uint64_t>(attempt) * total;
                           return progress(before + done, before + total);
@@ -59,8 +58,7 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
                                         const KvLayout& layout,
                                         const TextsFolder* texts) {
   constexpr int kFormat = 5;  // of what is measured, and how
-  const absl::StatusOr<Isa> isa = ChooseIsa();
-  if (!isa.ok()) return isa.status();
+  ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   const Machine& machine = *model.machine;
   const ModelConfig& config = model.config;
   nlohmann::json weights = nlohmann::json::object();
@@ -72,7 +70,7 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
   nlohmann::json key = {
       {"format", kFormat},
       {"cpu", CpuName()},
-      {"isa", std::string(NameOf(*isa))},
+      {"isa", std::string(NameOf(isa))},
       {"device", NameOf(machine.device())},
       {"threads", machine.threads()},
       {"compute", model.options.compute == Compute::kQ8 ? "q8" : "f32"},
@@ -101,10 +99,9 @@ std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
 absl::StatusOr<KeptRates> MeasureKnownRates(
     const Model& model, const KvLayout& layout, const std::string& folder,
     double again_s, RatesProgress progress, const TextsFolder* texts) {
-  const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout, texts);
-  if (!key.ok()) return key.status();
+  ASSIGN_OR_RETURN(const nlohmann::json key, RatesKey(model, layout, texts));
   const RatesCache cache(folder);
-  const std::optional<KeptRates> kept = cache.Get(*key);
+  const std::optional<KeptRates> kept = cache.Get(key);
   const MeasuringAgain again = kept.has_value()
                                    ? kept->Again(again_s)
                                    : MeasuringAgain{.seconds = again_s};
@@ -113,21 +110,19 @@ absl::StatusOr<KeptRates> MeasureKnownRates(
     return *kept;
   }
   // Better known now than after the seconds that measuring takes.
-  if (absl::Status s = cache.CheckWritable(); !s.ok()) return s;
-  absl::StatusOr<std::optional<Measurement>> made =
-      Measure(model, layout, again, progress);
-  if (!made.ok()) return made.status();
-  Measurement measured = **std::move(made);
+  RETURN_IF_ERROR(cache.CheckWritable());
+  ASSIGN_OR_RETURN(std::optional<Measurement> made,
+                   Measure(model, layout, again, progress));
+  Measurement measured = *std::move(made);
   if (texts != nullptr) {
-    const absl::StatusOr<int> file = texts->Folder().OpenNameless();
-    if (!file.ok()) return file.status();
-    const absl::StatusOr<DiskRate> rate = MeasureDiskRate(
-        texts->Disk(), *file, layout, [&] { return !progress(0, 1); });
-    if (!rate.ok()) return rate.status();
-    measured.rates.disk_bytes_per_s = rate->bytes_per_s;
-    measured.rates.disk_bytes_per_cpu_s = rate->bytes_per_cpu_s;
+    ASSIGN_OR_RETURN(const int file, texts->Folder().OpenNameless());
+    ASSIGN_OR_RETURN(const DiskRate rate,
+                     MeasureDiskRate(texts->Disk(), file, layout,
+                                     [&] { return !progress(0, 1); }));
+    measured.rates.disk_bytes_per_s = rate.bytes_per_s;
+    measured.rates.disk_bytes_per_cpu_s = rate.bytes_per_cpu_s;
   }
-  return cache.Add(*key, model.FileName(), measured);
+  return cache.Add(key, model.FileName(), measured);
 }
 
 }  // namespace tiercel

@@ -11,6 +11,7 @@
 #include "kernels/base/error.h"
 #include "kernels/machine/allowance.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -112,11 +113,10 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                                        const std::optional<LinkRate>& link,
                                        Rates rates, const Work& work,
                                        int64_t context) {
-  const absl::StatusOr<WeightSizes> weights =
-      MeasureWeights(*model.checkpoint, model.config);
-  if (!weights.ok()) return weights.status();
+  ASSIGN_OR_RETURN(const WeightSizes weights,
+                   MeasureWeights(*model.checkpoint, model.config));
   SessionSite site = {.config = model.config,
-                      .weights = *weights,
+                      .weights = weights,
                       .layout = of_ranks.layout,
                       .first_position = of_ranks.first_position,
                       .kept_first = of_ranks.kept_first,
@@ -178,23 +178,21 @@ bool PlannedRanks::Fit(int64_t context) const {
 absl::StatusOr<PlannedRanks> PlanOfRanks(
     const Model& model, const SessionOptions& options,
     const std::optional<DraftPart>& draft) {
-  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
-  if (!sizes.ok()) return sizes.status();
+  ASSIGN_OR_RETURN(const std::vector<WeightSizes> sizes, model.MeasureRanks());
   const Machine& machine = *model.machine;
   const int64_t context = ContextOf(model, options);
   PlannedRanks ranks;
   for (int rank = 0; rank < model.ranks(); ++rank) {
-    WeightSizes weights = (*sizes)[static_cast<size_t>(rank)];
+    WeightSizes weights = sizes[static_cast<size_t>(rank)];
     int64_t others =
         model.machine_of(rank).memory().used() - Taken(model, weights);
     int64_t draft_bytes = 0;
     if (draft.has_value() && rank == 0) {
-      const absl::StatusOr<WeightSizes> small =
-          DraftWeights(draft->model, model);
-      if (!small.ok()) return small.status();
-      others -= Taken(draft->model, *small);
+      ASSIGN_OR_RETURN(const WeightSizes small,
+                       DraftWeights(draft->model, model));
+      others -= Taken(draft->model, small);
       SessionSite drafts =
-          SiteOf(draft->model, *small, draft->options, machine.threads());
+          SiteOf(draft->model, small, draft->options, machine.threads());
       drafts.promised = 0;  // it counts with the target's others
       draft_bytes = drafts.PlanFor(draft->options.context).DeviceBytes();
     }
@@ -212,13 +210,10 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     const Model& model, const SessionOptions& options,
     const std::optional<KeptRates>& kept, const std::optional<DraftPart>& draft,
     const FastSteps& fast) {
-  if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
-    return s;
-  }
-  const absl::StatusOr<PlannedRanks> planned =
-      PlanOfRanks(model, options, draft);
-  if (!planned.ok()) return planned.status();
-  const PlannedRanks& ranks = *planned;
+  RETURN_IF_ERROR(CheckSessionOptions(model.config, options));
+  ASSIGN_OR_RETURN(const PlannedRanks planned,
+                   PlanOfRanks(model, options, draft));
+  const PlannedRanks& ranks = planned;
   const Machine& machine = *model.machine;
   const int64_t context = ContextOf(model, options);
   const int64_t all_others =
@@ -273,10 +268,9 @@ absl::StatusOr<nlohmann::json> DescribePlan(
   document["ttft_s"] = times.ttft_s;
   document["tbt_ms"] = 1e3 * times.tbt_s;
   if (model.ranks() == 1) return document;
-  const absl::StatusOr<nlohmann::json> alone =
-      OneRank(model, site, link, rates, work, context);
-  if (!alone.ok()) return alone.status();
-  document["one_rank"] = *alone;
+  ASSIGN_OR_RETURN(const nlohmann::json alone,
+                   OneRank(model, site, link, rates, work, context));
+  document["one_rank"] = alone;
   return document;
 }
 
@@ -284,9 +278,7 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
                                 const SessionOptions& options,
                                 const std::optional<DraftPart>& draft,
                                 const FastSteps& fast) {
-  if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(CheckSessionOptions(model.config, options));
   if (model.machine->device() != Device::kCuda) return 1;
   const int64_t context = ContextOf(model, options);
   const int gpus = std::min(CudaStream::Gpus(), ModelSplit::kMostRanks);
@@ -304,16 +296,15 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
       beside.emplace(DraftPart{&draft->model == &model ? **over : draft->model,
                                draft->options});
     }
-    const absl::StatusOr<PlannedRanks> ranks =
-        PlanOfRanks(**over, options, beside);
-    if (!ranks.ok()) return ranks.status();
-    if (!ranks->Fit(context)) {
+    ASSIGN_OR_RETURN(const PlannedRanks ranks,
+                     PlanOfRanks(**over, options, beside));
+    if (!ranks.Fit(context)) {
       if (!least.has_value()) best = count;
       continue;
     }
     // What comes up depends on no rate.
     const double swept =
-        PredictRanks(ranks->sites, ranks->plans, /*link=*/std::nullopt, Rates(),
+        PredictRanks(ranks.sites, ranks.plans, /*link=*/std::nullopt, Rates(),
                      FullContext(context, fast))
             .swept_bytes;
     if (least.has_value() && swept >= *least) continue;

@@ -16,6 +16,7 @@
 #include "kernels/machine/clock.h"
 #include "kernels/machine/thread.h"
 #include "kernels/token/law.h"
+#include "lib/status/status_macros.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/in_place_kv.h"
 #include "runtime/pass/fill.h"
@@ -148,62 +149,46 @@ class Probe {
 };
 
 absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
-  if (absl::Status s =
-          kv_.BeginStep(rows, Station::kPrefill, View::Full(), kNever);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(kv_.BeginStep(rows, Station::kPrefill, View::Full(), kNever));
   const absl::Cleanup forget = [this] { kv_.Abandon(); };
   hidden_.assign(static_cast<size_t>(rows * config_.hidden), 0.5f);
-  if (absl::Status s = decoder_.BeginStep(stream_, rows, kv_.end()); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(decoder_.BeginStep(stream_, rows, kv_.end()));
   const Clock::Time begin = Now();
   WholeStates hidden(hidden_.data(), config_.hidden);
   PassPoint point;
-  if (absl::Status s = RunPass(
-          {.kv = kv_,
-           .rows = rows,
-           .before = kv_.length(),
-           .layers = layers,
-           .weight_bytes_per_token = weight_bytes_per_token_,
-           .hidden = hidden},
-          decoder_, stream_, [this](uint64_t, uint64_t) { return Progress(); },
-          kNever, &point);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(RunPass(
+      {.kv = kv_,
+       .rows = rows,
+       .before = kv_.length(),
+       .layers = layers,
+       .weight_bytes_per_token = weight_bytes_per_token_,
+       .hidden = hidden},
+      decoder_, stream_, [this](uint64_t, uint64_t) { return Progress(); },
+      kNever, &point));
   return SecondsSince(begin);
 }
 
 absl::StatusOr<double> Probe::Logits() {
   const Clock::Time begin = Now();
-  if (absl::Status s =
-          decoder_.Logits(stream_, hidden_.data(), 1, logits_.data());
-      !s.ok()) {
-    return s;
-  }
-  const auto laws = MakeLaws(stream_, {.logits = logits_.data(),
-                                       .rows = 1,
-                                       .vocab = config_.vocab,
-                                       .tokens = nullptr,
-                                       .before = 0,
-                                       .law = {}});
-  if (!laws.ok()) return laws.status();
-  (void)Draw(laws->front(), /*seed=*/0, /*position=*/0);
+  RETURN_IF_ERROR(decoder_.Logits(stream_, hidden_.data(), 1, logits_.data()));
+  ASSIGN_OR_RETURN(const auto laws, MakeLaws(stream_, {.logits = logits_.data(),
+                                                       .rows = 1,
+                                                       .vocab = config_.vocab,
+                                                       .tokens = nullptr,
+                                                       .before = 0,
+                                                       .law = {}}));
+  (void)Draw(laws.front(), /*seed=*/0, /*position=*/0);
   return SecondsSince(begin);
 }
 
 absl::Status Probe::RunTokens(Tokens* tokens) {
   const Clock::Time begin = Now();
   for (int i = 0; i < 2 || SecondsSince(begin) < kSecondsEach; ++i) {
-    const absl::StatusOr<double> layers = Pass(1, layers_);
-    if (!layers.ok()) return layers.status();
-    const absl::StatusOr<double> logits = Logits();
-    if (!logits.ok()) return logits.status();
+    ASSIGN_OR_RETURN(const double layers, Pass(1, layers_));
+    ASSIGN_OR_RETURN(const double logits, Logits());
     if (i == 0) continue;
-    tokens->layers.push_back(*layers);
-    tokens->logits.push_back(*logits);
+    tokens->layers.push_back(layers);
+    tokens->logits.push_back(logits);
   }
   ++done_;
   return absl::OkStatus();
@@ -213,9 +198,8 @@ absl::Status Probe::RunPrompt(int64_t rows, Samples* passes) {
   const Clock::Time begin = Now();
   bool warm = !passes->empty();
   do {
-    const absl::StatusOr<double> pass = Pass(rows, PromptLayers());
-    if (!pass.ok()) return pass.status();
-    if (warm) passes->push_back(*pass);
+    ASSIGN_OR_RETURN(const double pass, Pass(rows, PromptLayers()));
+    if (warm) passes->push_back(pass);
     warm = true;
   } while (passes->empty() || SecondsSince(begin) < kSecondsEach);
   ++done_;
@@ -225,7 +209,7 @@ absl::Status Probe::RunPrompt(int64_t rows, Samples* passes) {
 // How many rows and how deep, for this machine and model.
 absl::Status Probe::Size() {
   Tokens tokens;
-  if (absl::Status s = RunTokens(&tokens); !s.ok()) return s;
+  RETURN_IF_ERROR(RunTokens(&tokens));
   const int64_t rows_at_once =
       PromptRowsAtOnce(config_, weight_bytes_per_token_,
                        stream_.pool().num_threads(), /*before=*/0);
@@ -243,22 +227,19 @@ absl::Status Probe::Size() {
 
 absl::Status Probe::Round(Seen* seen) {
   kv_.Truncate(0);
-  if (absl::Status s = RunTokens(&seen->first); !s.ok()) return s;
-  if (absl::Status s = RunPrompt(rows_, &seen->many_rows); !s.ok()) return s;
-  if (absl::Status s = FillKv(
-          kv_, depth_, /*seed=*/0, stream_,
-          [this](uint64_t, uint64_t) { return Progress(); }, kNever);
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = RunPrompt(few_, &seen->deep_rows); !s.ok()) return s;
-  if (absl::Status s = RunTokens(&seen->deep); !s.ok()) return s;
+  RETURN_IF_ERROR(RunTokens(&seen->first));
+  RETURN_IF_ERROR(RunPrompt(rows_, &seen->many_rows));
+  RETURN_IF_ERROR(FillKv(
+      kv_, depth_, /*seed=*/0, stream_,
+      [this](uint64_t, uint64_t) { return Progress(); }, kNever));
+  RETURN_IF_ERROR(RunPrompt(few_, &seen->deep_rows));
+  RETURN_IF_ERROR(RunTokens(&seen->deep));
 
   const Copying copying;
   copying.WaitBeyond(0);
   const size_t before = copying.bytes();
   const Clock::Time begin = Now();
-  if (absl::Status s = RunTokens(&seen->beside_copies); !s.ok()) return s;
+  RETURN_IF_ERROR(RunTokens(&seen->beside_copies));
   copying.WaitBeyond(before);
   seen->copied.push_back(static_cast<double>(copying.bytes() - before) /
                          SecondsSince(begin));
@@ -267,10 +248,10 @@ absl::Status Probe::Round(Seen* seen) {
 
 absl::StatusOr<Measurement> Probe::Run() {
   const Clock::Time begin = Now();
-  if (absl::Status s = Size(); !s.ok()) return s;
+  RETURN_IF_ERROR(Size());
   Seen seen;
   for (int round = 0; round < kRounds; ++round) {
-    if (absl::Status s = Round(&seen); !s.ok()) return s;
+    RETURN_IF_ERROR(Round(&seen));
   }
   // Copies are work beside: what they delay says nothing about the machine.
   Measurement measured = {.rates = RatesOf(seen)};
@@ -340,13 +321,12 @@ absl::StatusOr<std::optional<Measurement>> SteadiestOf(
   double left = std::max(0.0, again.seconds);
   double next = again.first_s;
   for (int attempt = 0; attempt < again.attempts && next <= left; ++attempt) {
-    const absl::StatusOr<Measurement> measured = measure(attempt);
-    if (!measured.ok()) return measured.status();
-    if (next > 0) left -= measured->seconds;
-    next = measured->seconds;
-    if (!best.has_value() || measured->spread < best->spread) best = *measured;
+    ASSIGN_OR_RETURN(const Measurement measured, measure(attempt));
+    if (next > 0) left -= measured.seconds;
+    next = measured.seconds;
+    if (!best.has_value() || measured.spread < best->spread) best = measured;
     best->attempts = attempt + 1;
-    best->seconds = measured->seconds;
+    best->seconds = measured.seconds;
     if (best->steady()) break;
   }
   return best;

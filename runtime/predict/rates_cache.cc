@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "models/format/json.h"
 
 namespace tiercel {
@@ -249,11 +250,10 @@ absl::StatusOr<KeptRates> RatesCache::Add(const json& key,
 }
 
 absl::StatusOr<json> RatesCache::List() const {
-  const absl::StatusOr<std::vector<fs::path>> files =
-      FilesIn(folder_, /*unfinished_too=*/false);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files,
+                   FilesIn(folder_, /*unfinished_too=*/false));
   json list = json::array();
-  for (const fs::path& path : *files) {
+  for (const fs::path& path : files) {
     std::error_code gone;
     const auto bytes = fs::file_size(path, gone);
     const auto modified = fs::last_write_time(path, gone);
@@ -271,11 +271,10 @@ absl::StatusOr<json> RatesCache::List() const {
 }
 
 absl::StatusOr<int64_t> RatesCache::Clear() const {
-  const absl::StatusOr<std::vector<fs::path>> files =
-      FilesIn(folder_, /*unfinished_too=*/true);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files,
+                   FilesIn(folder_, /*unfinished_too=*/true));
   int64_t removed = 0;
-  for (const fs::path& path : *files) {
+  for (const fs::path& path : files) {
     std::error_code error;
     removed += fs::remove(path, error);
     if (error) return CannotWrite(path.string(), error.message());

@@ -9,6 +9,7 @@
 #include "kernels/attention/attention_gpu.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
+#include "lib/status/status_macros.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/tiled_states.h"
 #include "offload/move/disk_link.h"
@@ -69,18 +70,14 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
   }
   for (const auto& [which, type] :
        {std::pair("K", options.type_k), std::pair("V", options.type_v)}) {
-    if (absl::Status s = CheckKvType(which, type, config.head_dim); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckKvType(which, type, config.head_dim));
   }
   if (options.depth.has_value()) {
-    if (absl::Status s = CheckPromptDepth(config, *options.depth); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(CheckPromptDepth(config, *options.depth));
   }
   if (!options.retrieval.has_value()) return absl::OkStatus();
   const RetrievalSize& view = *options.retrieval;
-  if (absl::Status s = CheckRetrievalSize(view); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckRetrievalSize(view));
   const int64_t context =
       options.context > 0 ? options.context : config.context;
   // One that chooses nothing, and has room for nothing, is no view.
@@ -447,7 +444,7 @@ absl::StatusOr<std::vector<TierPlan>> PlanRanks(
     context = LargestContext(sites, sites.front().config.context);
     if (context == 0) return CheckRanksFit(sites, 1);
   }
-  if (absl::Status s = CheckRanksFit(sites, context); !s.ok()) return s;
+  RETURN_IF_ERROR(CheckRanksFit(sites, context));
   std::vector<TierPlan> plans;
   plans.reserve(sites.size());
   for (const SessionSite& site : sites) plans.push_back(site.PlanFor(context));

@@ -6,6 +6,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -30,9 +31,8 @@ absl::StatusOr<PositionRange> Session::RunsOf(const Reading& reading) const {
 
 absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
                                                       Progress progress) {
-  const absl::StatusOr<PositionRange> runs = RunsOf(reading);
-  if (!runs.ok()) return runs.status();
-  if (runs->begin == runs->end) return std::vector<double>();
+  ASSIGN_OR_RETURN(const PositionRange runs, RunsOf(reading));
+  if (runs.begin == runs.end) return std::vector<double>();
   if (filled_from_ < kv().length()) {
     return UsageError(
         "invalid_argument",
@@ -40,8 +40,8 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
         "looked");
   }
   for (const auto& rank : ranks_) {
-    if (absl::Status s = rank->ReserveShares(); !s.ok()) return s;
-    rank->shares->Begin(runs->begin, runs->end);
+    RETURN_IF_ERROR(rank->ReserveShares());
+    rank->shares->Begin(runs.begin, runs.end);
   }
   // The rows come back with the bits they had (row invariance).
   const bool known = knows_next_;
@@ -67,11 +67,8 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
         return CancelledError();
       }
       const int64_t left = static_cast<int64_t>(part_end) - kv().length();
-      if (absl::Status s = Forward(std::min(left, kMaxStepRows),
-                                   Station::kVerify, kNoProgress);
-          !s.ok()) {
-        return s;
-      }
+      RETURN_IF_ERROR(
+          Forward(std::min(left, kMaxStepRows), Station::kVerify, kNoProgress));
     }
   }
   knows_next_ = known;

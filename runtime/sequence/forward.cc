@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -79,8 +80,7 @@ absl::Status Session::Keep(size_t length) {
   knows_next_ = false;
   const int64_t before = kv().length();
   absl::Cleanup abandon = [&] { AbandonStep(before); };
-  const absl::Status status = Commit(static_cast<int64_t>(length) - before);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Commit(static_cast<int64_t>(length) - before));
   std::move(abandon).Cancel();
   NoteAdded(before, View::Full());
   tokens_.resize(length);
@@ -89,11 +89,7 @@ absl::Status Session::Keep(size_t length) {
 
 absl::Status Session::Commit(int64_t rows) {
   for (const auto& rank : ranks_) {
-    if (absl::Status s =
-            rank->kv->Commit(rows, [this] { return StopsAlone(); });
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(rank->kv->Commit(rows, [this] { return StopsAlone(); }));
   }
   return absl::OkStatus();
 }
@@ -225,7 +221,7 @@ absl::Status Session::ViewStep(Station station) {
   std::move(abandon).Cancel();
   for (const auto& rank : ranks_) rank->retrieval->kv().Extend(1);
   NoteAdded(before, View::Window(/*sinks=*/0, /*recent=*/1));
-  if (absl::Status s = LogitsInto(0, 1, /*row=*/0); !s.ok()) return s;
+  RETURN_IF_ERROR(LogitsInto(0, 1, /*row=*/0));
   knows_next_ = true;
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/isa.h"
+#include "lib/status/status_macros.h"
 #include "models/format/json.h"
 #include "nlohmann/json.hpp"
 
@@ -54,11 +55,10 @@ constexpr char kNotKept[] = "texts of this session are not kept";
 }  // namespace
 
 absl::StatusOr<nlohmann::json> ListTexts(const std::string& folder) {
-  const absl::StatusOr<std::vector<KvFolder::Entry>> entries =
-      KvFolder(folder, /*most_bytes=*/0).List();
-  if (!entries.ok()) return entries.status();
+  ASSIGN_OR_RETURN(const std::vector<KvFolder::Entry> entries,
+                   KvFolder(folder, /*most_bytes=*/0).List());
   nlohmann::json list = nlohmann::json::array();
-  for (const KvFolder::Entry& entry : *entries) {
+  for (const KvFolder::Entry& entry : entries) {
     list.push_back(
         {{"file", entry.name}, {"bytes", entry.bytes}, {"used", entry.used}});
     if (entry.unfinished) list.back()["unfinished"] = true;
@@ -98,17 +98,15 @@ SavedTexts::~SavedTexts() { Join(); }
 // All that the bytes of KV follow from but the tokens.
 absl::StatusOr<std::string> SavedTexts::Fingerprint(Cancelled cancelled) {
   if (!fingerprint_.empty()) return fingerprint_;
-  const absl::StatusOr<std::string> checkpoint = model_.Hash(cancelled);
-  if (!checkpoint.ok()) return checkpoint.status();
-  const absl::StatusOr<Isa> isa = ChooseIsa();
-  if (!isa.ok()) return isa.status();
+  ASSIGN_OR_RETURN(const std::string checkpoint, model_.Hash(cancelled));
+  ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   const Machine& machine = *model_.machine;
   fingerprint_ = WriteJson(
       {{"build", build_},
-       {"isa", std::string(NameOf(*isa))},
+       {"isa", std::string(NameOf(isa))},
        {"device", NameOf(machine.device())},
        {"compute", model_.options.compute == Compute::kQ8 ? "q8" : "f32"},
-       {"checkpoint", *checkpoint},
+       {"checkpoint", checkpoint},
        {"rope", RopeJson(model_.config)},
        {"layers", model_.config.layers},
        {"kv_heads", layout_.kv_heads},

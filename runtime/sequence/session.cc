@@ -8,6 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
@@ -16,19 +17,15 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     return UsageError("no_weights",
                       "session: the model was opened without its weights");
   }
-  if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
-    return s;
-  }
-  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
-  if (!sizes.ok()) return sizes.status();
+  RETURN_IF_ERROR(CheckSessionOptions(model.config, options));
+  ASSIGN_OR_RETURN(const std::vector<WeightSizes> sizes, model.MeasureRanks());
   std::vector<std::unique_ptr<Stream>> streams;
   int threads = std::numeric_limits<int>::max();
   for (int rank = 0; rank < model.ranks(); ++rank) {
-    absl::StatusOr<std::unique_ptr<Stream>> stream =
-        model.machine_of(rank).NewStream();
-    if (!stream.ok()) return stream.status();
-    threads = std::min(threads, (*stream)->pool().num_threads());
-    streams.push_back(*std::move(stream));
+    ASSIGN_OR_RETURN(std::unique_ptr<Stream> stream,
+                     model.machine_of(rank).NewStream());
+    threads = std::min(threads, stream->pool().num_threads());
+    streams.push_back(std::move(stream));
   }
   // Whoever is admitted meanwhile would find the same room.
   const std::lock_guard<std::mutex> admission(MemoryAccount::Admission());
@@ -38,35 +35,30 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     taken.push_back(model.machine_of(rank).memory().used());
   }
   // This comes before the plan: what a library takes of a GPU is not free then.
-  absl::StatusOr<std::shared_ptr<SessionRanks>> together =
-      SessionRanks::Create(model, streams);
-  if (!together.ok()) return together.status();
+  ASSIGN_OR_RETURN(std::shared_ptr<SessionRanks> together,
+                   SessionRanks::Create(model, streams));
   std::vector<SessionSite> sites;
   for (int rank = 0; rank < model.ranks(); ++rank) {
     const auto at = static_cast<size_t>(rank);
-    WeightSizes weights = (*sizes)[at];
+    WeightSizes weights = sizes[at];
     weights.bytes = taken[at];
     sites.push_back(SiteOf(model, weights, options, threads, rank));
   }
-  const absl::StatusOr<std::vector<TierPlan>> plans =
-      PlanRanks(sites, options.context);
-  if (!plans.ok()) return plans.status();
-  const TierPlan& plan = plans->front();
+  ASSIGN_OR_RETURN(const std::vector<TierPlan> plans,
+                   PlanRanks(sites, options.context));
+  const TierPlan& plan = plans.front();
   std::unique_ptr<Session> session(
       new Session(model, options.prompt_view.Within(plan.context),
-                  *std::move(together), workspaces));
+                  std::move(together), workspaces));
   for (size_t i = 0; i < sites.size(); ++i) {
     session->ranks_.push_back(std::make_unique<SessionRank>(
-        model, sites[i], (*plans)[i], std::move(streams[i]), session->together_,
+        model, sites[i], plans[i], std::move(streams[i]), session->together_,
         threads));
     SessionRank& rank = *session->ranks_.back();
-    if (absl::Status s =
-            rank.MakeKv(options.texts.has_value() ? &*options.texts : nullptr);
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(
+        rank.MakeKv(options.texts.has_value() ? &*options.texts : nullptr));
   }
-  if (absl::Status s = session->PromiseWorkspace(); !s.ok()) return s;
+  RETURN_IF_ERROR(session->PromiseWorkspace());
   if (options.depth.has_value()) {
     session->spans_.emplace(options.depth->Of(model.config),
                             model.AssistantHeader(), options.first_position);
@@ -127,7 +119,7 @@ absl::Status Session::TakeWorkspace() {
     host_logits_.resize(static_cast<size_t>(LogitRows()) * Vocab());
   }
   if (knows_next_) {
-    if (absl::Status s = first().ReserveLogits(); !s.ok()) return s;
+    RETURN_IF_ERROR(first().ReserveLogits());
     std::copy_n(next_logits_.data(), Vocab(), HostLogits());
   }
   std::move(undo).Cancel();
@@ -150,7 +142,7 @@ void Session::LeaveWorkspace() {
 
 absl::Status Session::EachRank(
     absl::FunctionRef<absl::Status(SessionRank&)> part) {
-  if (absl::Status s = TakeWorkspace(); !s.ok()) return s;
+  RETURN_IF_ERROR(TakeWorkspace());
   const absl::Status status = together_->gather->Run([&](int index) {
     SessionRank& rank = *ranks_[static_cast<size_t>(index)];
     if (absl::Status s = part(rank); !s.ok() || rank.alone()) return s;
@@ -255,7 +247,7 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
     if (context_is_what_fits_ && length <= checkpoint) {
       std::vector<SessionSite> sites;
       for (const auto& rank : ranks_) sites.push_back(rank->site);
-      if (absl::Status s = CheckRanksFit(sites, length); !s.ok()) return s;
+      RETURN_IF_ERROR(CheckRanksFit(sites, length));
     }
     return InputError(
         "context_length_exceeded",
@@ -285,13 +277,10 @@ absl::Status Session::LogitsInto(int64_t first_row, int64_t count, size_t row) {
     return s;
   }
   // What a step gives the host: read once, and waited for once.
-  if (absl::Status s =
-          stream().Copy(host_logits_.data() + row * Vocab(),
-                        first().logits.data() + row * Vocab(),
-                        static_cast<size_t>(count) * Vocab() * sizeof(float));
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      stream().Copy(host_logits_.data() + row * Vocab(),
+                    first().logits.data() + row * Vocab(),
+                    static_cast<size_t>(count) * Vocab() * sizeof(float)));
   return stream().Synchronize();
 }
 
@@ -299,7 +288,7 @@ absl::StatusOr<const float*> Session::RowLogits(int64_t first, int64_t count) {
   if (workspace_ == nullptr) {
     return InternalError("internal", "no step's rows are there");
   }
-  if (absl::Status s = LogitsInto(first, count, /*row=*/1); !s.ok()) return s;
+  RETURN_IF_ERROR(LogitsInto(first, count, /*row=*/1));
   return HostLogits() + Vocab();
 }
 
@@ -318,11 +307,10 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
     // same row, whatever runs with it.
     TruncateKv(kv().length() - 1);
   }
-  absl::StatusOr<std::optional<DeepSpans>> spans = NextSpans();
-  if (!spans.ok()) return spans.status();
+  ASSIGN_OR_RETURN(std::optional<DeepSpans> spans, NextSpans());
   View view = prompt_view_;
-  if (spans->has_value()) {
-    const DeepSpans& next = **spans;
+  if (spans.has_value()) {
+    const DeepSpans& next = *spans;
     const int64_t answer = next.answer_begin() - kv().begin();
     // What is there of a new answer's tail ends below the cut.
     if (prompt_begins_ && kv().length() > answer) TruncateKv(answer);
@@ -337,12 +325,10 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
     }
   }
   const int64_t rows = pending();
-  if (absl::Status s = Forward(rows, station, progress, view); !s.ok()) {
-    return s;
-  }
-  spans_ = *std::move(spans);
+  RETURN_IF_ERROR(Forward(rows, station, progress, view));
+  spans_ = std::move(spans);
   prompt_begins_ = false;
-  if (absl::Status s = LogitsInto(rows - 1, 1, /*row=*/0); !s.ok()) return s;
+  RETURN_IF_ERROR(LogitsInto(rows - 1, 1, /*row=*/0));
   knows_next_ = true;
   return absl::OkStatus();
 }
@@ -350,18 +336,13 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
 absl::StatusOr<std::optional<DeepSpans>> Session::NextSpans() const {
   std::optional<DeepSpans> next = spans_;
   if (!next.has_value() || !prompt_begins_) return next;
-  if (absl::Status s = next->BeginAnswer(tokens_, kv().end()); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(next->BeginAnswer(tokens_, kv().end()));
   return next;
 }
 
 absl::Status Session::Step(Station station, const View& view) {
-  if (absl::Status s = Forward(/*rows=*/1, station, kNoProgress, view);
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = LogitsInto(0, 1, /*row=*/0); !s.ok()) return s;
+  RETURN_IF_ERROR(Forward(/*rows=*/1, station, kNoProgress, view));
+  RETURN_IF_ERROR(LogitsInto(0, 1, /*row=*/0));
   knows_next_ = true;
   return absl::OkStatus();
 }
@@ -468,9 +449,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   std::unique_ptr<Session> copy(
       new Session(model_, prompt_view_, together_, workspaces_));
   for (const auto& rank : ranks_) {
-    absl::StatusOr<std::unique_ptr<SessionRank>> forked = rank->Fork();
-    if (!forked.ok()) return forked.status();
-    copy->ranks_.push_back(*std::move(forked));
+    ASSIGN_OR_RETURN(std::unique_ptr<SessionRank> forked, rank->Fork());
+    copy->ranks_.push_back(std::move(forked));
   }
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->crowded_ = crowded_;

@@ -8,6 +8,7 @@
 #include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/nccl.h"
+#include "lib/status/status_macros.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/tiered_kv.h"
 #include "offload/ranks/nccl_gather.h"
@@ -39,28 +40,24 @@ absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
 
 absl::StatusOr<std::shared_ptr<SessionRanks>> SessionRanks::Create(
     const Model& model, const std::vector<std::unique_ptr<Stream>>& streams) {
-  absl::StatusOr<std::unique_ptr<RankGroup>> group =
-      RankGroup::Create(model.ranks());
-  if (!group.ok()) return group.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<RankGroup> group,
+                   RankGroup::Create(model.ranks()));
   auto ranks = std::make_shared<SessionRanks>();
-  ranks->group = *std::move(group);
+  ranks->group = std::move(group);
   if (model.ranks() > 1 && !streams.front()->on_host()) {
-    const absl::StatusOr<NcclUse> use = NcclFromEnvironment();
-    if (!use.ok()) return use.status();
+    ASSIGN_OR_RETURN(const NcclUse use, NcclFromEnvironment());
     absl::StatusOr<std::unique_ptr<Gather>> gather = nullptr;
-    if (*use != NcclUse::kNever) {
+    if (use != NcclUse::kNever) {
       gather = GatherByNccl(model, *ranks->group, streams);
     }
     if (gather.ok()) {
       ranks->gather = *std::move(gather);
-    } else if (*use == NcclUse::kAlways) {
+    } else if (use == NcclUse::kAlways) {
       return Annotate(gather.status(), "TIERCEL_NCCL=1");
     } else {
       // A GPU that is lost is no reason to do without the library.
       for (int rank = 0; rank < model.ranks(); ++rank) {
-        if (absl::Status s = model.machine_of(rank).FindDevice(); !s.ok()) {
-          return s;
-        }
+        RETURN_IF_ERROR(model.machine_of(rank).FindDevice());
       }
       ranks->warning = absl::StrCat(
           "ranks gather by copies from GPU to GPU, which is slower: ",
@@ -103,36 +100,33 @@ absl::Status SessionRank::MakeKv(const TextsFolder* texts) {
                   plan.shape.context_pages);
     kv = std::make_unique<InPlaceKv>(std::move(pool), first_position);
   } else {
-    if (absl::Status s = ReserveShares(); !s.ok()) return s;
+    RETURN_IF_ERROR(ReserveShares());
     if (plan.on_device) {
-      absl::StatusOr<PagePool> pool =
-          PagePool::OnDevice(plan.shape.layout, plan.shape.layers,
-                             plan.shape.context_pages, memory);
-      if (!pool.ok()) return pool.status();
+      ASSIGN_OR_RETURN(PagePool pool,
+                       PagePool::OnDevice(plan.shape.layout, plan.shape.layers,
+                                          plan.shape.context_pages, memory));
       if (!site.on_gpu) {
-        pool->Promise(
+        pool.Promise(
             MemoryPromise(account, plan.resident, MemoryPromise::Kind::kTaken),
             plan.shape.context_pages);
       }
       kv = std::make_unique<InPlaceKv>(
-          std::make_shared<PagePool>(*std::move(pool)), first_position);
+          std::make_shared<PagePool>(std::move(pool)), first_position);
     } else {
       placement = machine().NewPlacement();
-      absl::StatusOr<std::unique_ptr<Link>> link = machine().NewLink(placement);
-      if (!link.ok()) return link.status();
+      ASSIGN_OR_RETURN(std::unique_ptr<Link> link,
+                       machine().NewLink(placement));
       std::shared_ptr<PageFile> spill;
       if (plan.shape.disk_pages > 0) {
-        const absl::StatusOr<int> file = texts->Folder().OpenNameless();
-        if (!file.ok()) return file.status();
+        ASSIGN_OR_RETURN(const int file, texts->Folder().OpenNameless());
         spill = std::make_shared<PageFile>(
-            texts->Disk(), *file, texts->path + ": pages of a session",
+            texts->Disk(), file, texts->path + ": pages of a session",
             plan.shape.layout, plan.shape.layers, plan.shape.context_pages + 2);
       }
-      absl::StatusOr<std::shared_ptr<KvTier>> made =
-          KvTier::Create(plan.shape, memory, *std::move(link), std::move(spill),
-                         MemoryPromise(machine().kv_account(), plan.host_kv));
-      if (!made.ok()) return made.status();
-      tier = *std::move(made);
+      ASSIGN_OR_RETURN(
+          tier,
+          KvTier::Create(plan.shape, memory, std::move(link), std::move(spill),
+                         MemoryPromise(machine().kv_account(), plan.host_kv)));
       if (!site.on_gpu) {
         tier->on_device = MemoryPromise(account, plan.resident + plan.staging,
                                         MemoryPromise::Kind::kTaken);
@@ -144,26 +138,18 @@ absl::Status SessionRank::MakeKv(const TextsFolder* texts) {
   if (!site.retrieval.has_value()) return absl::OkStatus();
   Retrieval::Shape shape = site.RetrievalShape(plan.context);
   shape.of_ranks.gather = ranks_->gather.get();
-  absl::StatusOr<std::unique_ptr<Retrieval>> view =
-      Retrieval::Create(memory, shape, *kv);
-  if (!view.ok()) return view.status();
-  retrieval = *std::move(view);
+  ASSIGN_OR_RETURN(retrieval, Retrieval::Create(memory, shape, *kv));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<SessionRank>> SessionRank::Fork() const {
-  absl::StatusOr<std::unique_ptr<Stream>> queue = machine().NewStream();
-  if (!queue.ok()) return queue.status();
-  absl::StatusOr<std::unique_ptr<KvStore>> forked = kv->Fork();
-  if (!forked.ok()) return forked.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<Stream> queue, machine().NewStream());
+  ASSIGN_OR_RETURN(std::unique_ptr<KvStore> forked, kv->Fork());
   auto copy = std::make_unique<SessionRank>(
-      model_, site, plan, *std::move(queue), ranks_, pass_rank_.threads);
-  copy->kv = *std::move(forked);
+      model_, site, plan, std::move(queue), ranks_, pass_rank_.threads);
+  copy->kv = std::move(forked);
   if (retrieval != nullptr) {
-    absl::StatusOr<std::unique_ptr<Retrieval>> view =
-        retrieval->Fork(*copy->kv);
-    if (!view.ok()) return view.status();
-    copy->retrieval = *std::move(view);
+    ASSIGN_OR_RETURN(copy->retrieval, retrieval->Fork(*copy->kv));
   }
   copy->placement = placement;
   copy->tier = tier;
@@ -194,12 +180,9 @@ void SessionRank::Use(Workspace::Rank workspace) {
 
 absl::Status SessionRank::ReserveAll() {
   if (!IsPlanned()) return absl::OkStatus();
-  if (absl::Status s = decoder_.Reserve(site.RowsAtOnce(), plan.context);
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = FitHidden(plan.state_rows); !s.ok()) return s;
-  if (absl::Status s = ReserveLogits(); !s.ok()) return s;
+  RETURN_IF_ERROR(decoder_.Reserve(site.RowsAtOnce(), plan.context));
+  RETURN_IF_ERROR(FitHidden(plan.state_rows));
+  RETURN_IF_ERROR(ReserveLogits());
   return stream->Scratch(static_cast<size_t>(site.Scratch(plan.context)))
       .status();
 }
@@ -223,29 +206,24 @@ absl::Status SessionRank::FitHidden(int64_t rows) {
   const int64_t size = rows * model_.config.hidden;
   if (static_cast<int64_t>(hidden.size()) >= size) return absl::OkStatus();
   hidden = DeviceArray<float>();
-  absl::StatusOr<DeviceArray<float>> larger =
-      DeviceArray<float>::Create(machine().memory(), size, "hidden states");
-  if (!larger.ok()) return larger.status();
-  hidden = *std::move(larger);
+  ASSIGN_OR_RETURN(hidden, DeviceArray<float>::Create(machine().memory(), size,
+                                                      "hidden states"));
   return absl::OkStatus();
 }
 
 absl::Status SessionRank::ReserveLogits() {
   if (!logits.empty()) return absl::OkStatus();
-  absl::StatusOr<DeviceArray<float>> made = DeviceArray<float>::Create(
-      machine().memory(), LogitRows() * model_.config.vocab, "logits");
-  if (!made.ok()) return made.status();
-  logits = *std::move(made);
+  ASSIGN_OR_RETURN(logits, DeviceArray<float>::Create(
+                               machine().memory(),
+                               LogitRows() * model_.config.vocab, "logits"));
   return absl::OkStatus();
 }
 
 absl::Status SessionRank::ReserveShares() {
   if (shares != nullptr) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<AttentionShares>> made =
-      AttentionShares::Create(machine().memory(),
-                              site.SharesShape(plan.context));
-  if (!made.ok()) return made.status();
-  shares = *std::move(made);
+  ASSIGN_OR_RETURN(shares,
+                   AttentionShares::Create(machine().memory(),
+                                           site.SharesShape(plan.context)));
   NotePromise();
   return absl::OkStatus();
 }
@@ -332,7 +310,7 @@ absl::Status SessionRank::Resume(int64_t rows, Cancelled cancelled) {
   }
   std::byte* const states =
       parked_.empty() ? States() : reinterpret_cast<std::byte*>(parked_.data());
-  if (absl::Status s = kv->Resume(states, cancelled); !s.ok()) return s;
+  RETURN_IF_ERROR(kv->Resume(states, cancelled));
   if (!parked_.empty()) hidden = std::exchange(parked_, {});
   if (IsTiled()) tiles->Resume(hidden.data());
   DropParked();
@@ -390,36 +368,29 @@ absl::Status SessionRank::RunLayers(const int32_t* ids, int64_t rows,
 absl::Status SessionRank::Suspend(int64_t rows, const PassPoint& point,
                                   bool others) {
   if (IsTiled()) {
-    if (absl::Status s = tiles->Suspend(); !s.ok()) return s;
+    RETURN_IF_ERROR(tiles->Suspend());
   }
   const int64_t bytes = StateBytes(rows);
   const bool stays = machine().in_place();
-  if (absl::Status s =
-          kv->Suspend(point.layer, point.row, States(), stays ? 0 : bytes);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(
+      kv->Suspend(point.layer, point.row, States(), stays ? 0 : bytes));
   if (!stays && tier != nullptr) return absl::OkStatus();
   MemoryPromise promise(machine().account(), 0);
   if (!stays || others) {
-    if (absl::Status s = promise.Grow(bytes, "a prompt that is stopped");
-        !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(promise.Grow(bytes, "a prompt that is stopped"));
   }
   if (stays) {
     parked_ = std::exchange(hidden, {});
     return absl::OkStatus();
   }
-  absl::StatusOr<HostRegion> copy =
-      HostRegion::Reserve(static_cast<size_t>(bytes));
-  if (!copy.ok()) return copy.status();
+  ASSIGN_OR_RETURN(HostRegion copy,
+                   HostRegion::Reserve(static_cast<size_t>(bytes)));
   absl::Status status =
-      stream->Copy(copy->data(), States(), static_cast<size_t>(bytes));
+      stream->Copy(copy.data(), States(), static_cast<size_t>(bytes));
   if (status.ok()) status = stream->Synchronize();
   if (!status.ok()) return status;
   promise.NoteWritten(bytes);
-  parked_copy_ = *std::move(copy);
+  parked_copy_ = std::move(copy);
   parked_promise_ = std::move(promise);
   return absl::OkStatus();
 }
@@ -439,9 +410,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> SessionRank::HoldLayer(
     int64_t rows, int layer, Cancelled cancelled) {
   std::shared_ptr<const HostRegion> states;
   if (IsTiled()) {
-    auto held = tiles->Hold(layer, cancelled);
-    if (!held.ok()) return held.status();
-    states = *std::move(held);
+    ASSIGN_OR_RETURN(states, tiles->Hold(layer, cancelled));
   }
   auto held = kv->HoldLayer(layer, States(), StateBytes(rows), cancelled);
   if (held.ok() && IsTiled()) {
@@ -465,12 +434,10 @@ absl::StatusOr<int> SessionRank::TakeLayers(int64_t rows,
 }
 
 absl::Status SessionRank::LogitsInto(int64_t first, int64_t count, size_t row) {
-  if (absl::Status s = ReserveLogits(); !s.ok()) return s;
+  RETURN_IF_ERROR(ReserveLogits());
   const float* rows = hidden.data() + first * model_.config.hidden;
   if (IsTiled()) {
-    const absl::StatusOr<const float*> brought = tiles->Rows(first, count);
-    if (!brought.ok()) return brought.status();
-    rows = *brought;
+    ASSIGN_OR_RETURN(rows, tiles->Rows(first, count));
   }
   return decoder_.Logits(
       *stream, rows, count,
@@ -485,9 +452,7 @@ class ArrivedKv final : public LayeredKv {
   ArrivedKv(Retrieval& view, Stream& stream) : view_(view), stream_(stream) {}
 
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
-    if (absl::Status s = view_.Await(stream_, layer, cancelled); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(view_.Await(stream_, layer, cancelled));
     return view_.kv().BeginLayer(layer, cancelled);
   }
   void EndLayer(int layer) override { view_.kv().EndLayer(layer); }
@@ -501,11 +466,9 @@ class ArrivedKv final : public LayeredKv {
 
 absl::Status SessionRank::DraftForward(const int32_t* ids, int64_t rows,
                                        int layers, Cancelled cancelled) {
-  if (absl::Status s = ReserveHidden(rows); !s.ok()) return s;
+  RETURN_IF_ERROR(ReserveHidden(rows));
   CompactKv& view = retrieval->kv();
-  if (absl::Status s = decoder_.BeginStep(*stream, rows, view.end()); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(decoder_.BeginStep(*stream, rows, view.end()));
   ArrivedKv arrived(*retrieval, *stream);
   Pass pass = PassOf(arrived, ids, rows, view.end() - kv->begin());
   pass.layers = layers;
@@ -569,13 +532,9 @@ absl::Status SessionRank::ViewStep(int32_t id, Station station,
   const int64_t before = kv->length();
   const View row = View::Window(/*sinks=*/0, /*recent=*/1);
   CompactKv& view = retrieval->kv();
-  if (absl::Status s = ReserveHidden(1); !s.ok()) return s;
-  if (absl::Status s = kv->BeginStep(1, station, row, cancelled); !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = decoder_.BeginStep(*stream, 1, view.end()); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(ReserveHidden(1));
+  RETURN_IF_ERROR(kv->BeginStep(1, station, row, cancelled));
+  RETURN_IF_ERROR(decoder_.BeginStep(*stream, 1, view.end()));
   retrieval->BeginViewStep(view.end());
   ArrivedKv arrived(*retrieval, *stream);
   KeptKv both(arrived, *kv, *stream);

@@ -10,6 +10,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
+#include "lib/status/status_macros.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -64,9 +65,7 @@ absl::Status Session::LoadRanks(size_t rank, int64_t rows,
               [&](int layer, int64_t page, const std::byte* bytes) {
                 TakeHeads(whole, bytes, own.first_head(), own.site.layout,
                           some.data());
-                if (absl::Status s = put(layer, page, some.data()); !s.ok()) {
-                  return s;
-                }
+                RETURN_IF_ERROR(put(layer, page, some.data()));
                 return others(layer, page, bytes);
               },
               KvStore::Nowhere);
@@ -96,13 +95,12 @@ absl::Status Session::OpenText(Progress progress) {
   const auto stop = [&] {
     return cancelled() || !progress(0, TokenLayers(pending()));
   };
-  absl::StatusOr<std::optional<KvFolder::Found>> found =
-      texts_->Find(tokens_, stop);
-  if (!found.ok()) return found.status();
-  if (!found->has_value()) return absl::OkStatus();
-  const std::shared_ptr<const KvFile> opened_file = std::move((*found)->file);
+  ASSIGN_OR_RETURN(std::optional<KvFolder::Found> found,
+                   texts_->Find(tokens_, stop));
+  if (!found.has_value()) return absl::OkStatus();
+  const std::shared_ptr<const KvFile> opened_file = std::move(found->file);
   const KvFile& file = *opened_file;
-  int64_t end = std::min((*found)->common, most);
+  int64_t end = std::min(found->common, most);
   if (end - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
   if (const std::optional<int64_t> begin = PromptSavesMoreThan(end)) {
     if (*begin == kv().length()) return absl::OkStatus();
@@ -151,7 +149,7 @@ absl::Status Session::OpenText(Progress progress) {
   text_file_ = text != nullptr ? opened_file : nullptr;
   text_pages_ = std::move(text);
   settled_ = kv().length();
-  saved_ = (*found)->common;
+  saved_ = found->common;
   texts_->NoteKept(model_.config.layers);
   return absl::OkStatus();
 }
@@ -200,10 +198,9 @@ absl::StatusOr<std::unique_ptr<HeldPages>> Session::HoldRanks(
   std::vector<JoinedPages::Part> parts;
   for (const auto& rank : ranks_) {
     if (!model_.split->IsFirstOfHeads(rank->site.rank)) continue;
-    absl::StatusOr<std::unique_ptr<HeldPages>> held =
-        rank->kv->Hold(length, cancelled);
-    if (!held.ok()) return held.status();
-    parts.push_back({*std::move(held), rank->first_head()});
+    ASSIGN_OR_RETURN(std::unique_ptr<HeldPages> held,
+                     rank->kv->Hold(length, cancelled));
+    parts.push_back({std::move(held), rank->first_head()});
   }
   return std::make_unique<JoinedPages>(WholeLayout(), std::move(parts));
 }
