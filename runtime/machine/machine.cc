@@ -80,8 +80,8 @@ absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
                          .cuda = gpu_.get()});
 }
 
-// A fork of the process has its memory but not its threads: there is nobody to
-// end, and ending them would wait for ever.
+// A fork of the process has its memory but not its threads: the pool has no
+// threads to end, and joining them would wait for ever.
 void Machine::ForgetPoolOfParent() {
   if (pool_ == nullptr || pool_process_ == getpid()) return;
   [[maybe_unused]] ThreadPool* const nobodys = pool_.release();
@@ -129,15 +129,15 @@ int64_t Machine::Committed() const {
   return Promised() + (on_gpu() ? 0 : memory().used());
 }
 
-// What is free for this rank, but for what sessions of this process may take
-// yet.
+// Memory that is free for this rank, less what sessions of this process may
+// still take.
 int64_t Machine::FreeMemory() const {
   return std::max<int64_t>(0, FreeHostMemory() - MemoryAccount::Unwritten()) /
          ranks();
 }
 
-// What is `free` for this rank, and what it has `taken`, as far as the user
-// lets it be taken.
+// The memory that this rank may use: what is `free` for it and what it has
+// `taken`, up to the limits that the user set.
 int64_t Machine::Budget(int64_t free, int64_t taken) const {
   int64_t most = options_.device_memory_bytes > 0
                      ? options_.device_memory_bytes / ranks()

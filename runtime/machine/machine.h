@@ -27,20 +27,20 @@ namespace tiercel {
 
 const char* NameOf(Device device);
 
-// What the way between host and device can do.
+// The speed of the link between host and device.
 struct LinkRate {
   double bytes_per_s = 0;
   double latency_s = 0;  // per transfer
 };
 
-// What models are computed on: a device with its memory and its threads, the
-// host tier beside it, and the link between the two. Models that are opened on
-// one machine share all of it, so that one budget holds them and their
+// The hardware that computes models: a device with its memory and its threads,
+// the host tier beside it, and the link between the two. Models that are opened
+// on one machine share all of it, so that one budget holds them and their
 // sessions. Thread-safe.
 class Machine {
  public:
-  // A small device behind a slow link, played by this machine, or by a GPU that
-  // has more: memory and copies obey the numbers, arithmetic is its own.
+  // A small device behind a slow link, simulated on this machine, or on a GPU
+  // that has more: memory and copies obey the numbers, arithmetic is its own.
   struct Simulation {
     int64_t device_bytes = 0;
     double link_bytes_per_s = 0;
@@ -52,21 +52,21 @@ class Machine {
     Device device = Device::kCpu;
     int threads = 0;  // 0: as many as the process may use
     std::optional<Simulation> simulation = {};
-    // Most to take: of a GPU's memory, or of this machine's by both tiers; 0:
-    // all there is.
+    // The most memory to take: of a GPU's, or of this machine's for both tiers
+    // together; 0: no limit.
     int64_t device_memory_bytes = 0;
-    // Most that the host tier may take; in place, that both tiers may: 0: all
-    // there is.
+    // The most memory that the host tier may take; in place, that both tiers
+    // may take; 0: no limit.
     int64_t host_memory_bytes = 0;
-    Clock* clock = &SteadyClock();  // of sessions' times and a played link
-    // What moves between several GPUs; absent: libnccl, where it is and serves.
+    Clock* clock = &SteadyClock();  // for sessions' times and a simulated link
+    // Moves data between several GPUs; absent: libnccl, if it can be loaded.
     std::optional<NcclFunctions> nccl = {};
   };
 
-  // This is one of `ranks` machines that compute a model together, each a
-  // device of its own. They share this machine's threads and memory, and what
-  // of a GPU's is let be taken, equally; each has a GPU of its own, and what is
-  // simulated.
+  // This is one of `ranks` machines that compute a model together, each with a
+  // device of its own. They share this machine's threads and memory equally,
+  // and so the GPU memory that may be taken; each has a GPU of its own, or a
+  // simulated device.
   explicit Machine(const Options& options, int rank = 0, int ranks = 1)
       : options_(options),
         rank_(rank),
@@ -81,15 +81,15 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Finds the GPU, where that is the device, or sees whether it is there still.
-  // Errors: no_device; device_lost; cannot_split, where there are fewer GPUs
-  // than ranks.
+  // Finds the GPU, if the device is one, or checks that it is still there.
+  // Errors: no_device; device_lost; cannot_split, if there are fewer GPUs than
+  // ranks.
   absl::Status FindDevice();
-  // Does so, and takes the memory of a device that is played, once. Errors:
-  // out_of_memory too.
+  // Calls FindDevice, and takes the memory of a simulated device, once. Errors:
+  // also out_of_memory.
   absl::Status TakeMemory();
-  // Where weights, sessions and what they compute on live; before TakeMemory
-  // it holds nothing.
+  // The memory that holds weights, sessions and their workspaces; before
+  // TakeMemory it holds nothing.
   DeviceMemory& memory() const;
 
   // A stream on the device, with its scratch in `scratch`; the machine outlives
@@ -100,21 +100,22 @@ class Machine {
     return NewStream(memory());
   }
   Device device() const { return options_.device; }
-  // As many as a stream is to have, one at least; the system may refuse some.
+  // The number of threads that a stream asks for, at least one; the system may
+  // refuse some.
   int threads() const;
 
   // The device computes where the host tier is: nothing crosses a link.
   bool in_place() const { return !simulated() && !on_gpu(); }
   bool simulated() const { return options_.simulation.has_value(); }
-  // Absent where it is not known: in place there is none, and a GPU's is found
-  // out by use.
+  // Absent where the rate is not known: in place there is no link, and the rate
+  // of a GPU's link is found out by use.
   std::optional<LinkRate> link() const;
-  // What is refused where a device is played; null: nothing.
+  // The faults that a simulated device injects; null: none.
   std::shared_ptr<const Faults> faults() const {
     return simulated() ? options_.simulation->faults : nullptr;
   }
-  // For one host tier, where there is a link: where its memory goes, and who
-  // copies. Errors: no_device.
+  // These make, for one host tier behind a link, the placement of its memory
+  // and the link that copies. Errors: no_device.
   std::shared_ptr<Placement> NewPlacement() const;
   absl::StatusOr<std::unique_ptr<Link>> NewLink(
       std::shared_ptr<Placement> placement) const;
@@ -125,8 +126,8 @@ class Machine {
   // desktop.
   static constexpr int64_t kGpuReserve = int64_t{512} << 20;
 
-  // What sessions may take of this machine's memory in time: of the host tier
-  // for KV, and for all else.
+  // The memory of this machine that was promised to sessions: for KV in the
+  // host tier, and for all else.
   const std::shared_ptr<MemoryAccount>& kv_account() const {
     return kv_account_;
   }
@@ -134,15 +135,17 @@ class Machine {
   int64_t Promised() const {
     return account_->promised() + kv_account_->promised();
   }
-  // What of it models and sessions here have taken, and may take yet.
+  // Bytes of this machine's memory that its models and sessions have taken or
+  // may still take.
   int64_t Committed() const;
 
-  // What may be taken, what is taken or promised already included: of the
-  // device (in place: of both tiers), and of this machine's memory: by both
-  // tiers together, or, of a GPU, by the host tier.
+  // The memory that may be used, including what is already taken or promised:
+  // of the device (in place: of both tiers), and of this machine's memory: by
+  // both tiers together, or, with a GPU, by the host tier.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
-  // Most that the host tier may take, behind a link, and whether that was said.
+  // The most that the host tier may take behind a link, and whether the user
+  // set that limit.
   int64_t HostBudget() const;
   bool host_is_bounded() const { return options_.host_memory_bytes > 0; }
 
@@ -167,12 +170,12 @@ class Machine {
   const std::shared_ptr<MemoryAccount> account_;
   const std::shared_ptr<MemoryAccount> kv_account_;
   mutable HeapMemory heap_;
-  mutable std::mutex mutex_;  // of the rest
-  // The queue of all that a GPU computes; null: none, or it was not needed yet.
+  mutable std::mutex mutex_;  // guards the members below
+  // The queue of all that a GPU computes; null: no GPU, or not needed yet.
   std::unique_ptr<CudaStream> gpu_;
-  std::unique_ptr<BoundedMemory> played_;  // null: all the memory there is
+  std::unique_ptr<BoundedMemory> played_;  // null: no simulated device
   std::unique_ptr<ThreadPool> pool_;       // null: not needed yet
-  pid_t pool_process_ = 0;                 // whose threads those are
+  pid_t pool_process_ = 0;                 // the process that has them
 };
 
 }  // namespace tiercel

@@ -7,7 +7,7 @@
 
 namespace tiercel {
 
-// What tiercel_machine says of the machine that had these peaks.
+// The document of tiercel_machine about a machine with these peaks.
 nlohmann::json MachineJson(const Peaks& peaks, Isa isa, int threads);
 
 }  // namespace tiercel

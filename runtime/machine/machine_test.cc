@@ -36,13 +36,13 @@ TEST(MachineTest, InPlaceIsTheMachineItself) {
   const Machine all({});
   EXPECT_GT(all.DeviceBudget(), 1'000'000);
   EXPECT_GT(all.MemoryBudget(), 1'000'000);
-  // More than there is, is what there is.
+  // A limit above the memory there is has no effect.
   const Machine boastful(
       {.device_memory_bytes = std::numeric_limits<int64_t>::max()});
   EXPECT_LT(boastful.MemoryBudget(), int64_t{1} << 60);
 }
 
-// Both tiers of a played device are this machine's memory.
+// Both tiers of a simulated device lie in this machine's memory.
 TEST(MachineTest, AWishBoundsThePlayedDeviceAndItsHost) {
   Machine::Options options = Played(1 << 20);
   options.device_memory_bytes = (1 << 20) + 1000;
@@ -56,7 +56,7 @@ TEST(MachineTest, AWishBoundsThePlayedDeviceAndItsHost) {
 }
 
 TEST(MachineTest, WhatIsTakenIsOfTheBudget) {
-  // Taken, but not written: most of what there is.
+  // Most of the memory there is, which is taken but not written.
   const int64_t most = Machine(Played(1)).MemoryBudget() / 4 * 3;
   Machine machine(Played(most));
   const absl::Status status = machine.TakeMemory();
@@ -66,19 +66,19 @@ TEST(MachineTest, WhatIsTakenIsOfTheBudget) {
   EXPECT_GT(machine.MemoryBudget(), most / 5 * 6);
 }
 
-// What sessions of one machine may take yet is not there for another; what they
-// have written the system knows itself.
+// Memory that sessions of one machine may still take is not free for another
+// machine; the system's count of free memory shows what they have written.
 TEST(MachineTest, WhatIsPromisedElsewhereIsNotFree) {
   Machine one({});
   const Machine other({});
   const int64_t all = other.MemoryBudget();
   MemoryPromise promise(one.kv_account(), all / 4 * 3);
   EXPECT_LT(other.MemoryBudget(), all / 2);
-  EXPECT_GT(one.MemoryBudget(), all / 2);  // as it is of its own
+  EXPECT_GT(one.MemoryBudget(), all / 2);  // its own promises are in its budget
   EXPECT_LT(one.MemoryBudget() - one.Committed(), all / 2);
   promise.NoteWritten(all / 4 * 3);
   EXPECT_GT(other.MemoryBudget(), all / 2);
-  // A host tier that is bounded has no room for KV, and for other things.
+  // A bounded host tier limits the KV, but nothing else.
   Machine::Options options = Played(1 << 20);
   options.host_memory_bytes = 1000;
   Machine played(options);
@@ -101,7 +101,7 @@ TEST(MachineTest, APlayedDeviceIsAsLargeAsItSays) {
   ASSERT_TRUE(most.ok());
   EXPECT_EQ(CodeOf(DeviceArray<char>::Create(memory, 1, "more").status()),
             "out_of_memory");
-  // Asked for again, it is the same memory.
+  // A second call leaves the memory as it is.
   ASSERT_TRUE(machine.TakeMemory().ok());
   EXPECT_EQ(&machine.memory(), &memory);
   EXPECT_EQ(memory.used(), 1 << 20);

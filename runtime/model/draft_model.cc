@@ -17,7 +17,7 @@ absl::Status Differs(const std::string& how) {
                                  how, "; both need the same tokens"));
 }
 
-// A token as a sentence shows it.
+// A token's text in the form that error messages show.
 std::string Shown(const Tokenizer& tokenizer, int32_t id) {
   const absl::StatusOr<std::string> text =
       tokenizer.Piece(id, Tokenizer::Special::kParse);

@@ -6,10 +6,10 @@
 
 namespace tiercel {
 
-// Whether `draft` may propose tokens to `target`: its vocabulary is the same,
-// id by id. Where one of them has no tokenizer the sizes must do. Neither needs
-// its weights. Errors: draft_vocabulary, with both sizes or with the first
-// token that differs.
+// Checks that `draft` may propose tokens to `target`: both must have the same
+// vocabulary, id by id. If one of them has no tokenizer, the sizes alone are
+// compared. Neither needs its weights. Errors: draft_vocabulary, with both
+// sizes or with the first token that differs.
 absl::Status CheckDraftModel(const Model& target, const Model& draft);
 
 }  // namespace tiercel

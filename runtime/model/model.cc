@@ -111,7 +111,7 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
           {"original_context", scaling.original_context}};
 }
 
-// Whether `machine` has room for weights of `bytes`.
+// Checks that `machine` has room for weights of `bytes`.
 absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
   int64_t budget = machine.DeviceBudget();
   int64_t free = budget - (machine.in_place() ? machine.Committed()
@@ -143,7 +143,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
   } else {
     model->MakeMachines(options.ranks);
   }
-  // Without a GPU nothing need be read.
+  // If the GPU is missing, this fails before anything is read.
   RETURN_IF_ERROR(model->FindDevices());
   ASSIGN_OR_RETURN(std::unique_ptr<Checkpoint> checkpoint,
                    Checkpoint::Open(options.path));
@@ -182,7 +182,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
   if (options.weights) {
     RETURN_IF_ERROR(model->Load(progress));
   } else if (has_tensors) {
-    // Some of a checkpoint is there to look at, if not to run.
+    // A checkpoint that cannot be run can still be inspected.
     const absl::StatusOr<WeightSizes> sizes =
         MeasureWeights(*model->checkpoint, model->config);
     if (sizes.ok()) {
@@ -240,7 +240,7 @@ absl::Status Model::ReadConfig() {
 
 absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   if (weights != nullptr) return absl::OkStatus();
-  if (config.layers == 0) {  // of a vocabulary alone it was not needed
+  if (config.layers == 0) {  // not read for a vocabulary alone
     RETURN_IF_ERROR(ReadConfig());
   }
   ASSIGN_OR_RETURN(const WeightSizes whole,
@@ -248,7 +248,8 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   ASSIGN_OR_RETURN(const std::vector<WeightSizes> sizes, MeasureRanks());
   for (int rank = 0; rank < ranks(); ++rank) {
     Machine& own = machine_of(rank);
-    // First, as what others hold of a GPU is not of a device that it plays.
+    // Comes first: memory that others hold on a GPU does not count against the
+    // device that is simulated on it.
     RETURN_IF_ERROR(own.TakeMemory());
     RETURN_IF_ERROR(CheckRoom(own, sizes[static_cast<size_t>(rank)].bytes));
   }
@@ -323,8 +324,8 @@ absl::StatusOr<std::string> Model::Hash(
     const std::lock_guard<std::mutex> lock(hash_mutex_);
     if (!hash_.empty()) return hash_;
   }
-  // Without the lock, as `cancelled` is the caller's: others who ask meanwhile
-  // find the same.
+  // The lock is not held, since `cancelled` calls the caller's code; threads
+  // that ask meanwhile find the same hash.
   ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream,
                    machine->NewStream(SystemMemory()));
   absl::StatusOr<std::string> hash =

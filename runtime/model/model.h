@@ -23,21 +23,21 @@
 
 namespace tiercel {
 
-// Everything a checkpoint gives, read once and shared by sessions. Immutable
-// and thread-safe once opened, and loaded where that comes later.
+// Everything that is read from a checkpoint, once, and shared by sessions.
+// Immutable and thread-safe once it is opened and its weights are loaded.
 struct Model {
   struct Options {
     std::string path = {};
     bool weights = true;  // false: header, tokenizer and template only
     bool check_tensors = false;
-    // The machine that other models are on; null: one of its own, `machine`.
+    // A machine that other models are on; null: a new one, as `machine` says.
     std::shared_ptr<Machine> beside = nullptr;
     Machine::Options machine = {};
-    // Over so many ranks, each on a machine of its own like `machine`; with
-    // `beside` one, on that machine alone.
+    // The number of ranks, each on a machine of its own like `machine`; with
+    // `beside` there is one rank, on that machine.
     int ranks = 1;
     Compute compute = Compute::kQ8;
-    // These replace what the checkpoint says.
+    // These replace the checkpoint's values.
     std::optional<RopeScaling::Type> rope_scaling = {};
     std::optional<double> rope_scale = {};
     std::optional<double> rope_freq_base = {};
@@ -49,37 +49,37 @@ struct Model {
       const Options& options,
       absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
-  // A model of this one's checkpoint by its header, over so many ranks, on
-  // machines of its own and without a tokenizer: for plans. Errors: those of
+  // Opens the header of this model's checkpoint over `ranks` ranks, on new
+  // machines and without a tokenizer: for plans. Errors: those of
   // Machine::FindDevice; cannot_split.
   absl::StatusOr<std::unique_ptr<Model>> Over(int ranks) const;
 
-  // Reads the weights of a model that was opened without; nothing where it has
-  // them. After an error it is as before. Errors: out_of_memory with the bytes
-  // needed and free, before any is read; those of MeasureWeights and of
-  // LoadWeights; non_finite_weights.
+  // Reads the weights of a model that was opened without them; does nothing if
+  // they are loaded. After an error the model is as before. Errors:
+  // out_of_memory with the bytes needed and free, before any is read; those of
+  // MeasureWeights and of LoadWeights; non_finite_weights.
   absl::Status Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
-  // Its file or folder, without the way there.
+  // The name of its file or folder, without the path to it.
   std::string FileName() const;
   // The ids that the chat template ends a prompt with; none without one.
   std::vector<int32_t> AssistantHeader() const;
 
-  // ContentHash of the checkpoint, found when it is first asked for. Errors:
-  // those of ContentHash; an ISA that is not there.
+  // ContentHash of the checkpoint, computed on the first call. Errors: those of
+  // ContentHash; an ISA that is not there.
   absl::StatusOr<std::string> Hash(absl::FunctionRef<bool()> cancelled) const;
 
-  // What `tiercel inspect` shows.
+  // The document that `tiercel inspect` shows.
   nlohmann::json Describe() const;
 
   Options options;
-  std::shared_ptr<Machine> machine;  // that holds the weights, of rank 0
+  std::shared_ptr<Machine> machine;  // rank 0's, with its weights
   std::shared_ptr<const Checkpoint> checkpoint;
   ModelConfig config;                           // vocab 0: no tensors to run
   std::unique_ptr<Tokenizer> tokenizer;         // null: ids only
   std::unique_ptr<ChatTemplate> chat_template;  // null: none
-  std::unique_ptr<Weights> weights;             // of rank 0; null: header only
-  // Ranks 1, 2, ...: what they have of the model.
+  std::unique_ptr<Weights> weights;             // rank 0's; null: header only
+  // The parts of the model on ranks 1, 2, ...
   struct OtherRank {
     std::shared_ptr<Machine> machine;
     std::unique_ptr<Weights> weights;  // null: header only
@@ -88,7 +88,7 @@ struct Model {
   std::optional<ModelSplit> split;  // absent: no tensors to run
   std::vector<std::string> warnings;
 
-  // What its sessions compute in, as long as there is one.
+  // The workspaces of its sessions; they live as long as any session does.
   std::shared_ptr<WorkspacePool> Workspaces() const;
 
   int ranks() const { return 1 + static_cast<int>(others.size()); }
@@ -100,11 +100,11 @@ struct Model {
     return rank == 0 ? *weights
                      : *others[static_cast<size_t>(rank - 1)].weights;
   }
-  // What the ranks' weights take together, where they are loaded.
+  // Bytes that the weights of all ranks take together, once they are loaded.
   int64_t WeightBytes() const;
-  // What one rank alone would read to decode one token.
+  // Bytes of weights that a single rank would read to decode one token.
   int64_t BytesPerToken() const { return bytes_per_token_; }
-  // What the weights of each rank take. Errors: those of MeasureShares.
+  // The sizes of each rank's weights. Errors: those of MeasureShares.
   absl::StatusOr<std::vector<WeightSizes>> MeasureRanks() const {
     return MeasureShares(*checkpoint, config, *split);
   }
@@ -113,7 +113,7 @@ struct Model {
   void MakeMachines(int ranks);
   absl::Status FindDevices();
   absl::Status ReadConfig();
-  // Adds those that are not there yet.
+  // Adds the warnings that are not there yet.
   void Warn(const std::vector<std::string>& more);
 
   int64_t bytes_per_token_ = 0;

@@ -1,4 +1,5 @@
-// What flags make of a checkpoint's rotary settings, and weights of a budget.
+// Flags that override a checkpoint's rotary settings, and weights that must fit
+// a memory budget.
 
 #include "runtime/model/model.h"
 
@@ -86,8 +87,8 @@ TEST(RopeFlagsTest, NoneLeavesFrequenciesAsTheyAre) {
   EXPECT_EQ(CodeOf(both.status()), "invalid_rope");
 }
 
-// Weights that are more than may be taken are refused before any is read, with
-// what they need and what is free.
+// Weights that are larger than the budget are refused before any is read; the
+// error says what they need and what is free.
 TEST(WeightsTest, MoreThanTheBudgetAreNotRead) {
   Model::Options options = {.path = CheckpointPath("llama_chat.gguf")};
   const int64_t bytes = OpenModel(options)->machine->memory().used();
@@ -110,7 +111,7 @@ TEST(WeightsTest, MoreThanTheBudgetAreNotRead) {
   options.weights = false;
   EXPECT_THAT(refused({}, OpenModel(options).get()), HasSubstr(need));
 
-  // A played device within less than it wishes to be.
+  // A limit that is less than the size of the simulated device.
   options.weights = true;
   options.machine.simulation = {
       {.device_bytes = 2 * bytes, .link_bytes_per_s = 1e9, .latency_s = 0}};
@@ -119,7 +120,7 @@ TEST(WeightsTest, MoreThanTheBudgetAreNotRead) {
   options.machine.device_memory_bytes = bytes;
   const auto fits = OpenModel(options);
   ASSERT_NE(fits, nullptr);
-  // One budget holds those beside it.
+  // Models beside it share its budget.
   EXPECT_THAT(refused({.path = options.path, .beside = fits->machine}, nullptr),
               HasSubstr(absl::StrCat("0 of ", bytes)));
 }

@@ -56,8 +56,8 @@ bool WorkspacePool::InUse() const {
   return in_use_ > 0;
 }
 
-// While all are in use nobody knows how much of one is there: what was known
-// last holds.
+// While all workspaces are in use their sizes are not known; the last known
+// promises stay.
 void WorkspacePool::NotePromises() {
   if (idle_ == nullptr && in_use_ > 0) return;
   for (size_t rank = 0; rank < promises_.size(); ++rank) {

@@ -14,11 +14,12 @@
 
 namespace tiercel {
 
-// What a call computes in, of which nothing matters when it has ended.
+// The memory that one call computes in; its contents are worthless once the
+// call has ended.
 struct Workspace {
   // The part of a workspace that lies on one rank.
   struct Rank {
-    DeviceArray<std::byte> scratch;  // of ops
+    DeviceArray<std::byte> scratch;  // for ops
     DecoderWorkspace decoder;
     DeviceArray<float> hidden;  // [rows of a step, or of tiles, hidden]
     DeviceArray<float> logits;  // [LogitRows(), vocab]
@@ -35,20 +36,20 @@ struct Workspace {
   std::vector<float> host_logits;
 };
 
-// How large a workspace is on one rank, in bytes.
+// The size of a workspace on one rank, in bytes.
 struct WorkspaceSize {
   int64_t scratch = 0;
   int64_t activations = 0;
   int64_t angles = 0;
   int64_t hidden = 0;
   int64_t logits = 0;
-  // Bytes of the host's memory, for distributions that come and go.
+  // Bytes of the host's memory for temporary distributions.
   int64_t laws = 0;
 
   int64_t DeviceBytes() const {
     return scratch + activations + angles + hidden + logits;
   }
-  // Each part as large as in the larger of the two.
+  // Returns the larger of the two sizes, part by part.
   WorkspaceSize Or(const WorkspaceSize& other) const {
     return {.scratch = std::max(scratch, other.scratch),
             .activations = std::max(activations, other.activations),
@@ -59,34 +60,36 @@ struct WorkspaceSize {
   }
 };
 
-// The workspaces of a model's sessions: one for all of them, which whoever
-// computes has until its call has ended. Sessions that compute at the same
-// time, in several threads or one in a callback of the other's call, take more,
-// of which the largest stays. Ends with the last session. Thread-safe.
+// The workspaces of a model's sessions. All sessions share one, which the
+// session that computes holds until its call has ended. Sessions that compute
+// at the same time, in several threads or in a callback of another session's
+// call, make more, of which the largest is kept. The pool ends with the last
+// session. Thread-safe.
 class WorkspacePool {
  public:
-  // `accounts`: of each rank's memory; null: none. `host`: of the host's.
+  // `accounts` count each rank's memory; null: not counted. `host` counts the
+  // host's memory.
   WorkspacePool(std::vector<std::shared_ptr<MemoryAccount>> accounts,
                 std::shared_ptr<MemoryAccount> host);
 
-  // How large the workspace of a rank was promised to be.
+  // The size that a rank's workspace was promised to have.
   WorkspaceSize Promised(size_t rank) const;
   // Promises that a workspace may be as large as `size` on this rank.
   void Promise(size_t rank, const WorkspaceSize& size);
 
-  // A workspace that is not in use, or an empty one. It is as large as its last
+  // Returns the idle workspace, or an empty one. It is as large as its last
   // holder needed it.
   std::unique_ptr<Workspace> Take();
   void GiveBack(std::unique_ptr<Workspace> workspace);
-  // Whether a workspace is in use.
+  // Returns true if a workspace is in use.
   bool InUse() const;
 
  private:
   void NotePromises();
 
-  mutable std::mutex mutex_;             // of the rest
+  mutable std::mutex mutex_;             // guards the members below
   std::vector<WorkspaceSize> promised_;  // [rank]
-  // [rank]: what of that is not taken yet.
+  // [rank]: the part of `promised_` that is not taken yet.
   std::vector<MemoryPromise> promises_;
   MemoryPromise laws_;
   std::unique_ptr<Workspace> idle_;  // null: none was made, or all are in use

@@ -13,7 +13,7 @@ class WorkspacePoolTest : public testing::Test {
   static std::shared_ptr<MemoryAccount> Account() {
     return std::make_shared<MemoryAccount>([] { return int64_t{1} << 40; });
   }
-  // What a call would have taken.
+  // Takes memory in `workspace`, as a call would.
   void Fill(Workspace& workspace, int64_t floats) {
     workspace.ranks[0].logits =
         *DeviceArray<float>::Create(memory_, floats, "logits");
@@ -49,8 +49,8 @@ TEST_F(WorkspacePoolTest, OfSeveralTheLargestStays) {
   }
 }
 
-// What sessions need is the most that one of them does, and what of that is
-// taken is no promise any more.
+// The promise is the most that any session needs; memory that is taken is no
+// longer promised.
 TEST_F(WorkspacePoolTest, WhatIsNotTakenIsPromised) {
   pool_.Promise(0, {.angles = 500, .logits = 4000, .laws = 70});
   pool_.Promise(0, {.scratch = 100, .logits = 3000, .laws = 30});
@@ -63,7 +63,7 @@ TEST_F(WorkspacePoolTest, WhatIsNotTakenIsPromised) {
   pool_.GiveBack(std::move(taken));
   EXPECT_EQ(device_->promised(), 4600 - AlignedBytes(4000));
   taken = pool_.Take();
-  taken->ranks[0].logits = {};  // whoever had it keeps that
+  taken->ranks[0].logits = {};  // its holder keeps that
   pool_.GiveBack(std::move(taken));
   EXPECT_EQ(device_->promised(), 4600);
 }

@@ -19,12 +19,13 @@ namespace {
 
 constexpr int64_t kStep = 512;  // rows at a time
 
-// Rows of normal floats, pieces of one pool from places that are drawn: drawing
-// each number would take longer than what is to be measured.
+// Rows of normal floats, cut from one pool at random offsets: drawing each
+// number would take longer than the pass that is to be measured.
 class RandomRows {
  public:
-  // Rows of `width` elements, where the ops of `stream` reach them: in a GPU's
-  // memory beside its budget. Errors: out_of_memory, device_failed.
+  // Makes rows of `width` elements where the ops of `stream` can read them: for
+  // a GPU in its memory, outside the budget. Errors: out_of_memory,
+  // device_failed.
   static absl::StatusOr<RandomRows> Create(uint64_t seed, int64_t width,
                                            Stream& stream) {
     RandomRows rows(seed, kPlaces + kStep * width);
@@ -40,7 +41,7 @@ class RandomRows {
 
   // The next kStep rows, one behind the other.
   const float* Draw() {
-    // Aligned, for those who load several at once.
+    // Aligned for vector loads.
     const auto place = static_cast<int64_t>(random_() % kPlaces) / 8 * 8;
     return (on_device_.empty() ? pool_.data() : on_device_.data()) + place;
   }
@@ -56,7 +57,7 @@ class RandomRows {
 
   std::mt19937_64 random_;
   std::vector<float> pool_;
-  DeviceArray<float> on_device_;  // empty: the host's will do
+  DeviceArray<float> on_device_;  // empty: the ops read `pool_`
 };
 
 }  // namespace
@@ -65,7 +66,8 @@ absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
                     absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
                     KvStore::Cancelled cancelled, const FillPart* part) {
   if (rows <= 0) return absl::OkStatus();  // before numbers are drawn
-  // No row reads another, and nobody looks on: what follows finds the keys.
+  // No row attends to another, and no observer sees the step: selectors that
+  // come later read the keys from the KV.
   const View alone = View::Window(/*sinks=*/0, /*recent=*/1);
   const int head_dim = kv.layout().head_dim;
   const int heads = part != nullptr ? part->kv_heads : kv.layout().kv_heads;

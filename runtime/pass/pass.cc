@@ -10,7 +10,8 @@ namespace tiercel {
 
 namespace {
 
-// Which rows a layer has, in which blocks, and how far that brings the pass.
+// The order of a pass: the rows that go through each layer, in blocks, and the
+// progress that they make.
 class PassRows {
  public:
   PassRows(const Pass& pass, const ModelConfig& config, int threads)
@@ -22,7 +23,7 @@ class PassRows {
         shallow_(std::min(pass.shallow_layers, pass.layers)),
         layers_(pass.layers) {}
 
-  // The first block of `layer` that begins at `row` or behind it.
+  // The first block of `layer` that begins at or after `row`.
   std::optional<RowBlock> Block(int layer, int64_t row) const {
     for (const PositionRange& range : In(layer)) {
       const int64_t first = std::max(row, range.begin);
@@ -34,7 +35,7 @@ class PassRows {
     }
     return std::nullopt;
   }
-  // The one that passes behind `block`.
+  // The block that passes after `block`.
   std::optional<RowBlock> After(const RowBlock& block) const {
     std::optional<RowBlock> next = Block(block.layer, block.end());
     for (int layer = block.layer + 1; !next.has_value() && layer < layers_;
@@ -52,7 +53,8 @@ class PassRows {
   const std::vector<PositionRange>& In(int layer) const {
     return layer < shallow_ ? all_ : deep_;
   }
-  // `rows` rows have passed through `layer`, and all of theirs before it.
+  // Token-layers that are done once all layers before `layer` are, and `rows`
+  // rows of `layer` itself.
   uint64_t Done(int layer, int64_t rows) const {
     constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
     return static_cast<uint64_t>(
@@ -76,7 +78,7 @@ class PassRows {
   const int layers_;
 };
 
-// Has the hidden states of blocks behind `now` brought, as far as these have
+// Prefetches the hidden states of the blocks after `now` that have already
 // passed through the layer before.
 void AskAhead(const PassRows& rows, const RowBlock& now, HiddenStates& hidden) {
   RowBlock last = now;
@@ -140,7 +142,7 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
       pass.hidden.End(*block);
       point->row = block->end();
     }
-    if (!agreed) {  // no row was left to pass
+    if (!agreed) {  // no block was left, so no rank has reported yet
       RETURN_IF_ERROR(agree(pages.status()));
     }
     if (pass.seen_by != nullptr) {
@@ -157,12 +159,12 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
 int64_t PromptRowsAtOnce(const ModelConfig& config,
                          int64_t weight_bytes_per_token, int threads,
                          int64_t before) {
-  // Multiply-adds of a thread in 100 ms, at the least we expect: of a row with
-  // weights, one for a byte; of a row with K and V.
+  // Multiply-adds that we expect of a thread in 100 ms, at least: per row with
+  // weights, where each weight byte counts as one; per row with K and V.
   constexpr int64_t kWithWeights = int64_t{1} << 30;
   constexpr int64_t kWithKv = int64_t{3} << 30;
-  // Fewer would make the whole prompt slower: weights are unpacked, K and V
-  // become floats once for all rows.
+  // Fewer rows would make the whole prompt slower: weights are unpacked, and K
+  // and V converted to floats, once per block of rows.
   constexpr int64_t kLeastForWeights = 128;
   constexpr int64_t kLeastForKv = 64;
   constexpr int64_t kMost = 512;

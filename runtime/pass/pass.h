@@ -17,11 +17,12 @@
 
 namespace tiercel {
 
-// One of the ranks that pass the same rows, each its part, at the same time.
+// One of the ranks that pass the same rows at the same time, each with its part
+// of the model.
 struct PassRank {
   RankGroup& group;
   int rank;
-  int threads;  // of each
+  int threads;  // each rank's
 };
 
 // Rows on their way through the layers of a model: of a prompt, a sweep or a
@@ -32,21 +33,22 @@ struct Pass {
   LayeredKv& kv;
   int64_t rows;
   int64_t before;  // positions of the KV before them
-  int layers;      // the first so many
-  // The rows that go on after the first `shallow_layers`, in order.
+  int layers;      // the first layers, that the rows go through
+  // Ranges of the rows that go on after the first `shallow_layers`, in order.
   std::vector<PositionRange> deep = {};
   int shallow_layers = kAllLayers;
-  // All weights that a row meets on its way through the whole model.
+  // Bytes of all weights that a row is multiplied with in the whole model.
   int64_t weight_bytes_per_token;
   HiddenStates& hidden;
-  // [rows]: looked up before the first layer; null: what they are is there.
+  // [rows]: the ids whose embeddings enter the first layer; null: `hidden`
+  // already holds the rows.
   const int32_t* ids = nullptr;
-  StepObserver* seen_by = nullptr;  // null: nobody
-  // It says whose part of the pass this is; null: there is one rank.
+  StepObserver* seen_by = nullptr;  // null: none
+  // The rank that computes this part of the pass; null: there is one rank.
   const PassRank* rank = nullptr;
 };
 
-// How far a pass has come: rows before `row` have passed through `layer`.
+// The progress of a pass: rows before `row` have passed through `layer`.
 struct PassPoint {
   int layer = 0;
   int64_t row = 0;
@@ -54,25 +56,26 @@ struct PassPoint {
   friend bool operator==(const PassPoint&, const PassPoint&) = default;
 };
 
-// False ends the pass. `done` of `total` token-layers, a layer of a row each.
+// Reports `done` of `total` token-layers: one for each layer of a row. Returns
+// false to end the pass.
 using PassProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
 
-// Goes on at `point`, and leaves there how far it came. Layer-major: every row
+// Goes on at `point`, and stores its progress there. Layer-major: every row
 // passes through a layer before any enters the next, so that a layer's weights
-// and KV are wanted once per prompt, not once per block of its rows. What must
-// be somewhere is one hidden state per row.
+// and KV are needed once per prompt, not once per block of its rows. The price
+// is one hidden state per row, which must be kept.
 //
-// `progress` and `cancelled` are asked before every block of rows, `progress`
-// at the end too; of several ranks rank 0 asks, and what it hears goes for all:
-// where one of them cannot go on, none begins the block. Errors: cancelled;
-// those of the ops, the KV and the observer.
+// `progress` and `cancelled` are called before every block of rows, `progress`
+// at the end too. Of several ranks rank 0 alone calls them, and the answer
+// holds for all: if one rank cannot go on, none begins the block. Errors:
+// cancelled; those of the ops, the KV and the observer.
 absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                      PassProgress progress, LayeredKv::Cancelled cancelled,
                      PassPoint* point);
 
-// Rows of a pass that pass through a layer at once after `before` positions: as
-// many as fill the machine, and of these as few as answer a cancellation in
-// about 100 ms. Never more than after none.
+// The number of rows that go through a layer at once after `before` positions:
+// enough to keep the machine busy, and few enough that a cancellation is
+// answered in about 100 ms. Never more than for `before` = 0.
 int64_t PromptRowsAtOnce(const ModelConfig& config,
                          int64_t weight_bytes_per_token, int threads,
                          int64_t before);

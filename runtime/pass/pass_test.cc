@@ -26,18 +26,19 @@ TEST(PromptRowsAtOnceTest, AreFewWhereARowTakesLong) {
   const ModelConfig small = Shape(30, 9, 64);
   const ModelConfig large = Shape(32, 32, 128);
   EXPECT_EQ(PromptRowsAtOnce(small, 100'000'000, 2, 0), 512);
-  // 10 MB of a layer's weights, 1 GiB of them in time for each thread.
+  // A layer has 10 MB of weights; each thread multiplies 1 GiB in the time.
   EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 1, 0), 128);
   EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 2, 0), 214);
   EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 16, 0), 512);
   EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 0), 128);
   EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 32, 0), 157);
-  // 8,000 others: 65,536,000 elements of K and V for a row, of 6 GiB.
+  // After 8,000 positions a row reads 65,536,000 elements of K and V, of 6 GiB.
   EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 8000), 98);
   EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 128 * 1024), 64);
 }
 
-// Memory is taken for those after none.
+// The count never rises with `before`: memory is taken for that of `before` =
+// 0.
 TEST(PromptRowsAtOnceTest, FallWithThoseBefore) {
   const ModelConfig config = Shape(30, 9, 64);
   int64_t last = PromptRowsAtOnce(config, 100'000'000, 2, 0);
@@ -52,7 +53,7 @@ TEST(PromptRowsAtOnceTest, FallWithThoseBefore) {
 
 constexpr auto kGoOn = [] { return false; };
 
-// Writes down what it is shown.
+// An observer that records the rows it sees.
 class Notes final : public StepObserver {
  public:
   absl::Status BeginStep(int64_t, int64_t, bool, Cancelled) override {
@@ -104,8 +105,8 @@ class PassTest : public testing::Test {
         kv_.BeginStep(kRows, Station::kPrefill, View::Full(), kGoOn).ok());
     ASSERT_TRUE(decoder_.BeginStep(*stream_, kRows, 0).ok());
   }
-  // `weights`: so heavy that few rows pass at once.
-  // `before`: as many positions as slow a row down.
+  // `weights`: bytes of weights per token, which limit the rows that pass at
+  // once. `before`: positions that precede the rows, which limit them too.
   absl::Status Run(int layers, PassProgress progress, PassPoint* point,
                    int64_t weights = 0, int64_t before = 0) {
     return RunPass({.kv = kv_,
@@ -143,7 +144,7 @@ TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
                   },
                   &point)
                   .ok());
-  // Light weights: 512 rows at once.
+  // The weights are light: 512 rows pass at once.
   EXPECT_EQ(done, (std::vector<uint64_t>{0, 512, 700, 1212, 1400, 1912, 2100}));
   EXPECT_EQ(notes_.seen, (std::vector<Notes::Seen>{{0, 0, 512},
                                                    {0, 512, 188},
@@ -158,13 +159,14 @@ TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
   EXPECT_EQ(point.row, kRows);
 }
 
-// A row attends to those before the pass and to those of the pass before it.
+// A row attends to the positions before the pass and to the pass's earlier
+// rows.
 TEST_F(PassTest, FewerRowsPassAtOnceAfterMore) {
   const auto at_once = [&](int64_t before) {
     return PromptRowsAtOnce(config_, /*weight_bytes_per_token=*/0,
                             stream_->pool().num_threads(), before);
   };
-  // The last positions after which 100 rows pass, and no more do.
+  // The largest `before` for which 100 rows pass at once.
   int64_t before = 0;
   for (int64_t step = int64_t{1} << 40; step > 0; step /= 2) {
     if (at_once(before + step) >= 100) before += step;
@@ -186,7 +188,8 @@ TEST_F(PassTest, FewerRowsPassAtOnceAfterMore) {
             (std::vector<uint64_t>{0, 100, 199, 298, 397, 496, 595, 694, 700}));
 }
 
-// Wherever it is stopped, and however many rows pass at once: the same bytes.
+// The bytes are the same wherever the pass is stopped, and however many rows
+// pass at once.
 TEST_F(PassTest, GoesOnWhereItWasStopped) {
   Begin();
   PassPoint whole;

@@ -1,5 +1,5 @@
-// What a block of tokens is drawn from takes the memory that plans count for
-// it, and no more.
+// The distributions that a block of tokens is drawn from take the memory that
+// plans count for them, and no more.
 
 #include <malloc.h>
 
@@ -51,7 +51,8 @@ namespace {
 
 constexpr int64_t kVocab = 20'000;
 
-// A model that says much the same of every token, so that no cut is of use.
+// A model whose logits are nearly the same for every token, so that top-k and
+// top-p cuts save nothing.
 class Flat final : public DraftTarget {
  public:
   explicit Flat(float slope)
@@ -102,7 +103,7 @@ TEST(BlockLawsTest, TakeWhatIsPlanned) {
     return VerifyRound(tokens, kBlock, VerifyMode::kResidual, {.seed = 7},
                        &drafter, target);
   };
-  ASSERT_TRUE(round().ok());  // which makes the logits
+  ASSERT_TRUE(round().ok());  // makes the logits, too
   ASSERT_TRUE(target.Begin(tokens).ok());
   const int64_t before = live;
   most = before;

@@ -13,8 +13,8 @@ namespace tiercel {
 namespace {
 
 // Measures with the model's weights, if one rank has them all, or with those of
-// `few` layers. What is measured is one rank's: of several, each computes a
-// part of it, on as many threads.
+// `few` layers. The rates are those of a single rank on one rank's threads;
+// several ranks each compute a part of that.
 absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
                                                    const KvLayout& layout,
                                                    const MeasuringAgain& again,
@@ -57,7 +57,7 @@ absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
 absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
                                         const KvLayout& layout,
                                         const TextsFolder* texts) {
-  constexpr int kFormat = 5;  // of what is measured, and how
+  constexpr int kFormat = 5;  // version of what is measured, and how
   ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   const Machine& machine = *model.machine;
   const ModelConfig& config = model.config;
@@ -109,7 +109,7 @@ absl::StatusOr<KeptRates> MeasureKnownRates(
       (!kept->wants_more() || again.first_s > again.seconds)) {
     return *kept;
   }
-  // Better known now than after the seconds that measuring takes.
+  // Fails here rather than after the seconds that measuring takes.
   RETURN_IF_ERROR(cache.CheckWritable());
   ASSIGN_OR_RETURN(std::optional<Measurement> made,
                    Measure(model, layout, again, progress));

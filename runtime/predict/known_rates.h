@@ -14,24 +14,24 @@
 
 namespace tiercel {
 
-// All that the rates of `model` with such KV depend on, as far as it can be
-// told: models of one shape and the same types of weights share theirs.
-// `texts`, here and below: where pages are on disk; null: there are none.
-// Errors: those of ChooseIsa.
+// All that the rates of `model` with such KV depend on, as far as a program can
+// tell: models of one shape with weights of the same types share their rates.
+// `texts`, here and below: the folder whose disk has pages; null: no pages are
+// on disk. Errors: those of ChooseIsa.
 absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
                                         const KvLayout& layout,
                                         const TextsFolder* texts = nullptr);
 
-// This machine's rates, as they are kept in `folder`.
+// This machine's rates, as saved in `folder`; absent: none are.
 std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
                                     const std::string& folder,
                                     const TextsFolder* texts = nullptr);
 
-// This machine's rates, measured first where none are kept: with the model's
-// weights, or with a few layers that are read for it. What is not steady, then
-// or before, is measured again for `again_s` seconds at most (MeasuringAgain).
-// Stopped, it keeps nothing. Errors: cancelled; cannot_write; those of
-// LoadWeights, MeasureRates and MeasureDiskRate.
+// This machine's rates, measured first if none are saved: with the model's
+// weights, or with a few layers that are read for it. A measurement that is not
+// steady, now or earlier, is repeated for `again_s` seconds at most
+// (MeasuringAgain). If it is cancelled, nothing is saved. Errors: cancelled;
+// cannot_write; those of LoadWeights, MeasureRates and MeasureDiskRate.
 absl::StatusOr<KeptRates> MeasureKnownRates(
     const Model& model, const KvLayout& layout, const std::string& folder,
     double again_s, RatesProgress progress, const TextsFolder* texts = nullptr);

@@ -55,7 +55,7 @@ class KnownRatesTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // The rates there are, and whether something was measured for it.
+  // Returns the rates, and true if this call measured something.
   static std::pair<KeptRates, bool> Measure(const Model& model,
                                             const std::string& folder,
                                             double again_s = 60) {
@@ -68,11 +68,11 @@ class KnownRatesTest : public testing::Test {
     EXPECT_TRUE(kept.ok()) << kept.status();
     return {kept.ok() ? *kept : KeptRates(), measured};
   }
-  // What was measured for all tests is in this one's folder.
+  // Copies the measurement made for all tests into this test's folder.
   void MeasuredBefore() {
     fs::copy(measured_folder_, folder_, fs::copy_options::recursive);
   }
-  // Has the one file there is say something else.
+  // Replaces numbers in the only file.
   void Keep(double step_s, double spread, int attempts) {
     const fs::path file = *fs::directory_iterator(folder_);
     auto kept = nlohmann::json::parse(std::ifstream(file));
@@ -128,7 +128,7 @@ TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
   EXPECT_GE(plan["tbt_ms"].get<double>(), layers * 500);
   EXPECT_TRUE(plan["warnings"].empty());
 
-  // Something else is measured by itself.
+  // Rates of another type, thread count or layout are measured separately.
   for (const auto& [other, options] :
        {std::pair(Open({.compute = Compute::kF32}), Session::Options()),
         std::pair(Open({.machine = {.threads = 1}}), Session::Options()),
@@ -141,7 +141,7 @@ TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
   }
 }
 
-// A prediction counts what was cached, what was read and what was generated.
+// A prediction counts the tokens that were cached, read and generated.
 TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
   const Rates rates = {.prompt_row_s = 1,
                        .prompt_position_s = 1e-2,
@@ -203,7 +203,8 @@ TEST_F(KnownRatesTest, WhatIsNotSteadyIsSaidAndMeasuredAgain) {
   Keep(/*step_s=*/0.5, /*spread=*/1e6, /*attempts=*/2);
   EXPECT_NE(Known()->Warning(), "");
   EXPECT_EQ(Plan()["warnings"], nlohmann::json::array({Known()->Warning()}));
-  // Not for longer than is given, by how long the last one took.
+  // It does not measure again if the last measurement took longer than
+  // `again_s`.
   const double last_s = Known()->best.seconds;
   EXPECT_GT(last_s, 0);
   for (const double again_s : {-1.0, 0.0, 0.99 * last_s}) {
@@ -216,7 +217,7 @@ TEST_F(KnownRatesTest, WhatIsNotSteadyIsSaidAndMeasuredAgain) {
   EXPECT_LT(kept.best.rates.step_s, 0.5);
   EXPECT_EQ(kept.costs.step_s, 1);  // as they were
   EXPECT_EQ(kept.best.attempts, 3);
-  // Not for ever: some machines are never quiet.
+  // Attempts are limited: some machines are never quiet.
   Keep(/*step_s=*/0.5, /*spread=*/1e6, MeasuringAgain::kMostAttempts);
   EXPECT_FALSE(Measure(*model_, folder_).second);
 }

@@ -27,7 +27,8 @@ absl::StatusOr<WeightSizes> DraftWeights(const Model& draft,
   return weights;
 }
 
-// What of the machine's memory such weights of `model` have taken.
+// The bytes of `weights` that `model` has already taken of the machine's
+// memory.
 int64_t Taken(const Model& model, const WeightSizes& weights) {
   return model.weights != nullptr ? weights.bytes : 0;
 }
@@ -36,7 +37,7 @@ int64_t ContextOf(const Model& model, const SessionOptions& options) {
   return options.context > 0 ? options.context : model.config.context;
 }
 
-// The first token after a prompt that leaves room for it, the last token.
+// A prompt that fills the context but for one token, and that token.
 Work FullContext(int64_t context, const FastSteps& fast) {
   return {
       .cached = 0, .prompt = std::max<int64_t>(1, context - 1), .fast = fast};
@@ -93,8 +94,8 @@ nlohmann::json RanksJson(const PlannedRanks& ranks, int64_t context) {
   return list;
 }
 
-// Bytes of KV that more than one rank keeps: what a KV head costs that ranks
-// share, counted beyond the first.
+// Bytes of KV that ranks keep in duplicate: those of KV heads that several
+// ranks share, counted beyond the first copy.
 int64_t SharedKvBytes(const PlannedRanks& ranks) {
   int64_t bytes = 0;
   for (size_t i = 0; i < ranks.plans.size(); ++i) {
@@ -106,8 +107,8 @@ int64_t SharedKvBytes(const PlannedRanks& ranks) {
   return bytes;
 }
 
-// What one rank would take for it, with the device, the link and the threads
-// of all: {"ttft_s", "tbt_ms", "fits"}.
+// The prediction for a single rank that has the device, the link and the
+// threads of all: {"ttft_s", "tbt_ms", "fits"}.
 absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                                        const SessionSite& of_ranks,
                                        const std::optional<LinkRate>& link,
@@ -138,8 +139,8 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                       .host_bytes = of_ranks.host_bytes,
                       .disk_bytes = of_ranks.disk_bytes};
   site.layout.kv_heads = model.config.kv_heads;
-  // What ranks divide among them it has alone; each has a device of its own
-  // where one is played, or is there.
+  // The single rank has alone what several divide among them, but for the
+  // device: simulated devices and GPUs are one for each rank.
   const auto all = [&](int64_t of_one) {
     return of_one > std::numeric_limits<int64_t>::max() / model.ranks()
                ? of_one
@@ -289,7 +290,7 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
     if (CodeOf(over.status()) == "cannot_split") continue;
     if (!over.ok()) {
       if (count == 1) return over.status();
-      break;  // the next GPU is none for this program
+      break;  // this program cannot use the next GPU
     }
     std::optional<DraftPart> beside;
     if (draft.has_value()) {
@@ -302,7 +303,7 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
       if (!least.has_value()) best = count;
       continue;
     }
-    // What comes up depends on no rate.
+    // The bytes that cross the link depend on no rate.
     const double swept =
         PredictRanks(ranks.sites, ranks.plans, /*link=*/std::nullopt, Rates(),
                      FullContext(context, fast))

@@ -109,7 +109,8 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   ASSERT_TRUE(unlimited.ok()) << unlimited.status();
   EXPECT_EQ((*unlimited)->plan().context, checkpoint);
 
-  // What a context of 1,000 takes, by the header: all tiers are one memory.
+  // The bytes for a context of 1,000, from the header; all tiers are one
+  // memory.
   const nlohmann::json thousand = Describe(*Open(options), {.context = 1000});
   for (const auto& tier : thousand["tiers"]) {
     for (const auto& bytes : tier) {
@@ -129,7 +130,7 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_EQ((*session)->plan().context, most);
   EXPECT_EQ((*session)->room(), most);
-  // A text that is too long for the memory, not for the checkpoint.
+  // A prompt that is too long for the memory, but not for the checkpoint.
   const std::vector<int32_t> ids(static_cast<size_t>(most) + 1, 1);
   const absl::Status status = (*session)->Append(ids.data(), ids.size());
   EXPECT_EQ(CodeOf(status), "does_not_fit") << status;
@@ -153,7 +154,7 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
   EXPECT_TRUE(site.in_place);
   EXPECT_EQ(site.device_bytes, site.machine_bytes);
   EXPECT_GT(site.machine_bytes, model->machine->memory().used());
-  // A device as large as wished, on a machine that is not.
+  // A huge simulated device on a machine that has less memory.
   site.in_place = false;
   site.device_bytes = int64_t{1} << 40;
   const TierPlan plan = site.PlanFor(kContext);
@@ -166,8 +167,8 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
   EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
 }
 
-// A plan alone is for the machine that is played, where both of its tiers are
-// said; a session takes memory of this one.
+// A plan without weights describes the simulated machine, if both of its tiers
+// have a given size; a session takes memory of this one.
 TEST(PlanTest, APlayedMachineMayHaveMoreThanThisOne) {
   constexpr int64_t kDevice = 100'000'000;
   constexpr int64_t kHuge = int64_t{1} << 50;
@@ -188,7 +189,7 @@ TEST(PlanTest, APlayedMachineMayHaveMoreThanThisOne) {
   }
 }
 
-// What is there already is not there for one more.
+// Memory that other sessions and models hold is not free for one more.
 TEST(PlanTest, WhatOthersHoldCounts) {
   Model::Options options = DeviceOf(100'000'000);
   options.weights = false;
@@ -205,13 +206,13 @@ TEST(PlanTest, WhatOthersHoldCounts) {
   const nlohmann::json beside = Describe(*model, {.context = kContext});
   EXPECT_EQ(beside["tiers"]["device"]["others"], held);
   EXPECT_EQ(beside["tiers"]["device"]["weights"], weights);
-  // A model of the same machine that has yet to be read.
+  // A model on the same machine whose weights are yet to be read.
   Model::Options late = {.weights = false, .beside = model->machine};
   late.path = CheckpointPath("llama_chat.gguf");
   EXPECT_EQ(Describe(*OpenModel(late), {})["tiers"]["device"]["others"],
             held + weights);
 
-  // The plan is what a second session finds.
+  // A second session gets what the plan said.
   ASSERT_EQ(beside["fits"], true);
   const auto second = Session::Create(*model, {.context = kContext});
   ASSERT_TRUE(second.ok()) << second.status();
@@ -222,7 +223,7 @@ TEST(PlanTest, WhatOthersHoldCounts) {
   EXPECT_EQ(device, model->machine->memory().used());
 }
 
-// What may be taken of it bounds both tiers of a played device.
+// The limit on this machine's memory bounds both tiers of a simulated device.
 TEST(PlanTest, AWishBoundsBothTiers) {
   const TierPlan plan = (*Session::Create(*Open(DeviceOf(int64_t{1} << 30)),
                                           {.context = kContext}))

@@ -8,7 +8,7 @@
 namespace tiercel {
 namespace {
 
-// The pages before `position` that are full.
+// The number of full pages before `position`.
 int64_t FullPages(int64_t position) { return position / kPageTokens; }
 
 class Predictor {
@@ -24,14 +24,15 @@ class Predictor {
     layers_above_ = site.config.layers - layers_;
   }
 
-  // `rows` rows that follow `before` tokens, to the logits of the last.
+  // Seconds for `rows` rows that follow `before` tokens, up to the logits of
+  // the last.
   double Prompt(int64_t before, int64_t rows) const {
     const auto n = static_cast<double>(rows);
     const double positions = n * static_cast<double>(before) + n * (n + 1) / 2;
     LayerTimes layer;
     layer.compute_s = std::max(rates_.step_s, n * rates_.prompt_row_s) +
                       positions * rates_.prompt_position_s;
-    // Above the cut the prompt's tail alone goes on.
+    // Only the prompt's tail goes through the layers above the cut.
     const double after =
         layers_above_ * std::max(rates_.step_s, static_cast<double>(Tail()) *
                                                     rates_.prompt_row_s) +
@@ -47,19 +48,20 @@ class Predictor {
     return PromptSeconds(layers_, layer) + after;
   }
 
-  // One token after `before`, of which `answered` follow the prompt.
+  // Seconds for one token after `before`, of which `answered` follow the
+  // prompt.
   double Step(int64_t before, int64_t answered) const {
     LayerTimes layer;
     layer.compute_s = rates_.step_s +
                       static_cast<double>(before + 1) * rates_.step_position_s;
-    // Above the cut the anchor and the answer are read, which are there or
-    // nearly so.
+    // Layers above the cut read the anchor and the answer, whose pages are on
+    // the device, or nearly all.
     const double after = rates_.StepSeconds(layers_above_, Deep(answered) + 1);
     if (!Moves()) return layers_ * layer.compute_s + after;
     const int64_t pages = SweptPages(before);
     layer.up_s = Up(before);
     const double alone = StepSeconds(layers_, layer, after);
-    // The cores that copy are those that compute.
+    // Copies use the cores that compute.
     const double copying =
         link_.has_value() ? CopySeconds(pages * layers_)
                           : layers_ * OnCpu(plan_.shape.resident_pages,
@@ -70,18 +72,18 @@ class Predictor {
     return StepSeconds(layers_, layer, after * slower);
   }
 
-  // One token after `before` that reads no more than `positions`.
+  // Seconds for one token after `before` that reads at most `positions`.
   double FastStep(int64_t before, int64_t positions) const {
     return rates_.StepSeconds(layers_, std::min(before + 1, positions));
   }
 
-  // What comes to the device for one token after `before`.
+  // Bytes that cross to the device for one token after `before`.
   double SweptBytes(int64_t before) const {
     return plan_.in_place ? 0 : layers_ * BytesOf(SweptPages(before));
   }
 
-  // How many pages of single layers `pages` pages are, each of which exists in
-  // the first layers or in all.
+  // Counts the pages of single layers that make up `pages` pages of a sequence,
+  // each of which exists in the first layers or in all.
   int64_t PageLayers(int64_t pages, int64_t prompt) const {
     if (!depth_.has_value()) return pages * layers_;
     const int64_t anchor = FullPages(depth_->anchor + kPageTokens - 1);
@@ -97,18 +99,19 @@ class Predictor {
   int64_t Deep(int64_t answered) const {
     return depth_.has_value() ? depth_->anchor + Tail() + answered : 0;
   }
-  // Pages of a layer that a step reads and the device does not hold.
+  // The number of a layer's pages that a step reads and the device does not
+  // hold.
   int64_t SweptPages(int64_t before) const {
     return std::max<int64_t>(0, FullPages(before) - plan_.shape.resident_pages -
                                     plan_.shape.newest_pages);
   }
-  // Pages come from somewhere, at a rate that is known.
+  // Returns true if pages move at a known rate.
   bool Moves() const {
     return link_.has_value() ||
            (plan_.shape.disk_pages > 0 && rates_.disk_bytes_per_s > 0);
   }
-  // Seconds until the pages of a layer are there that a step reads: disk and
-  // link work side by side.
+  // Seconds until the pages of a layer that a step reads are on the device;
+  // disk and link work in parallel.
   double Up(int64_t before) const {
     const int64_t first = plan_.shape.resident_pages;
     return std::max(OnLink(SweptPages(before)),
@@ -119,7 +122,7 @@ class Predictor {
     if (rates_.disk_bytes_per_s <= 0) return 0;
     return BytesOf(plan_.shape.OnDisk(begin, end)) / rates_.disk_bytes_per_s;
   }
-  // Seconds that a CPU is occupied with those.
+  // Seconds that a CPU is occupied with reading those.
   double OnCpu(int64_t begin, int64_t end) const {
     if (rates_.disk_bytes_per_cpu_s <= 0) return 0;
     return BytesOf(plan_.shape.OnDisk(begin, end)) /
@@ -128,7 +131,7 @@ class Predictor {
   double BytesOf(int64_t pages) const {
     return static_cast<double>(pages * plan_.shape.layout.PageBytes());
   }
-  // Seconds that the CPU spends copying so many bytes.
+  // Seconds that the CPU spends copying `bytes`.
   double CopyingBytes(double bytes) const {
     return rates_.copy_bytes_per_s > 0 ? bytes / rates_.copy_bytes_per_s : 0;
   }
@@ -145,7 +148,7 @@ class Predictor {
     if (pages == 0 || !link_.has_value()) return 0;
     return OnLink(BytesOf(pages), /*copies=*/1);
   }
-  // Seconds that it is occupied with hidden states, up and down, in tiles.
+  // Seconds that the link is occupied with tiles of hidden states, up and down.
   double StatesOnLink(int64_t before, int64_t rows) const {
     int64_t blocks = 0;
     for (int64_t row = 0; row < rows; ++blocks) {
@@ -157,8 +160,8 @@ class Predictor {
 
   const SessionSite& site_;
   const std::optional<PromptDepth>& depth_;
-  int layers_;        // that all rows go through
-  int layers_above_;  // that the others go through besides
+  int layers_;        // layers that all rows go through
+  int layers_above_;  // further layers that only deep rows go through
   const Rates& rates_;
   const TierPlan& plan_;
   const std::optional<LinkRate>& link_;
@@ -169,16 +172,16 @@ class Predictor {
 Rates RatesOfRanks(const SessionSite& site, const Rates& rates) {
   if (site.split == nullptr || site.split->ranks() == 1) return rates;
   const ModelSplit& split = *site.split;
-  // Seconds until ranks that come to a meeting have met, and bytes a second
-  // that one takes from others, in this process: about.
+  // Rough costs in this process: seconds until all ranks have reached a
+  // barrier, and bytes a second that one gathers from others.
   constexpr double kMeeting = 5e-6;
   constexpr double kGathered = 4e9;
-  constexpr int kMeetingsOfLayer = 5;  // four gathers, and before the layer
+  constexpr int kMeetingsOfLayer = 5;  // four gathers, and one before the layer
   double weights = 0;
   double heads = 0;
   double vocab = 0;
-  double bytes = 0;        // of a row, in a layer
-  double logit_bytes = 0;  // of a row
+  double bytes = 0;        // for a row, in a layer
+  double logit_bytes = 0;  // for a row
   for (int rank = 0; rank < split.ranks(); ++rank) {
     const auto at = static_cast<size_t>(rank);
     weights = std::max(
@@ -223,8 +226,8 @@ Prediction Predict(const SessionSite& site, const TierPlan& plan,
   prediction.tbt_s += work.fast.share * predictor.FastStep(work.prompt + half,
                                                            work.fast.positions);
 
-  // The open page goes down when it is full; in place it is there from its
-  // first token on.
+  // An open page goes to the host tier once it is full; in place it is there
+  // from its first token on.
   const int64_t tokens = work.prompt + work.generated;
   const int64_t all =
       FullPages(plan.in_place ? tokens + kPageTokens - 1 : tokens);
@@ -232,8 +235,8 @@ Prediction Predict(const SessionSite& site, const TierPlan& plan,
       all - (plan.shape.disk_pages > 0 ? plan.shape.OnDisk(0, all) : 0);
   prediction.memory.host =
       predictor.PageLayers(pages, work.prompt) * plan.shape.layout.PageBytes();
-  // In place a session takes what its rows need, and a view for its context;
-  // else all it could ever need.
+  // In place a session takes what its rows need, and a view for its whole
+  // context; else it takes all it could ever need.
   TierPlan taken = plan;
   if (plan.in_place) {
     taken = site.PlanFor(std::max<int64_t>(1, work.prompt - work.cached));

@@ -73,7 +73,7 @@ TEST_F(PredictionTest, AViewIsThatOfTheWholeContext) {
   EXPECT_GT(device(8192), device(4096));
 }
 
-// Three steps of four read 300 positions, and nothing for which they wait.
+// Three steps of four read 300 positions, and wait for no copy.
 TEST_F(PredictionTest, FastStepsTakeWhatTheyRead) {
   const Work work = {.prompt = 1000, .generated = 100, .fast = {300, 0.75}};
   const double fast = kLayers * (1e-3 + 300 * 1e-7) + 5e-3;
@@ -97,8 +97,8 @@ TEST_F(PredictionTest, FastStepsTakeWhatTheyRead) {
   }
 }
 
-// Seven of ten layers have the whole prompt, three its last two rows, the first
-// position and what was generated.
+// Seven of ten layers have the whole prompt; the other three have its last two
+// rows, its first position and the answer.
 TEST_F(PredictionTest, AShallowPromptTakesTheLayersBelowTheCut) {
   SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
   site.depth = PromptDepth{.cut = 7, .anchor = 1, .tail = 2};
@@ -110,7 +110,8 @@ TEST_F(PredictionTest, AShallowPromptTakesTheLayersBelowTheCut) {
               kClose);
   EXPECT_NEAR(p.tbt_s, 7 * (1e-3 + 1051 * 1e-7) + 3 * (1e-3 + 54 * 1e-7) + 5e-3,
               kClose);
-  // Nine pages; above the cut the first, and two that 998 to 1,099 lie in.
+  // Nine pages; above the cut the first page, and the two with positions 998 to
+  // 1,099.
   EXPECT_EQ(p.memory.host, (9 * 7 + 3 * 3) * kPageBytes);
 
   const LinkRate link = {.bytes_per_s = 1e7, .latency_s = 0};
@@ -136,7 +137,7 @@ TEST_F(PredictionTest, CachedTokensAreAttendedToAndNotComputed) {
       kClose);
 }
 
-// However few its rows are, every layer's weights are read.
+// However few rows a prompt has, every layer's weights are read.
 TEST_F(PredictionTest, ARowTakesAsLongAsAStep) {
   const SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
   const Prediction p = Predict(site, site.PlanFor(4096), std::nullopt, kRates,
@@ -144,7 +145,7 @@ TEST_F(PredictionTest, ARowTakesAsLongAsAStep) {
   EXPECT_NEAR(p.ttft_s, kLayers * (1e-3 + 901 * 1e-8) + 5e-3, kClose);
 }
 
-// What was there before comes up for every layer and does not go down again.
+// Earlier pages come to the device for every layer, and do not go back.
 TEST_F(PredictionTest, APromptThatGoesOnReadsWhatWasThere) {
   SessionSite site = Site(/*in_place=*/false, 0);
   site.device_bytes = site.LeastDeviceBytes(4096);
@@ -171,8 +172,8 @@ TEST_F(PredictionTest, ASlowLinkTakesWhatItsBytesTake) {
   const Prediction late =
       Predict(site, plan, LinkRate{1e6, 1e-3}, kRates, work);
   EXPECT_NEAR(late.tbt_s - p.tbt_s, kLayers * 1e-3, kClose);
-  // A prompt's pages go down once: by the slow link that is what it takes,
-  // after the first layer.
+  // A prompt's pages go to the host once: on a slow link that takes all the
+  // time after the first layer.
   const double layer = 1280 * 1e-4 + 1280 * 1281 / 2 * 1e-8;
   const double down = 10 * kPageBytes / 1e6;
   ASSERT_GT(down, layer);
@@ -202,8 +203,8 @@ TEST_F(PredictionTest, ALongPromptsStatesComeAndGo) {
               kLayers * (2048 * 1e-4 + 2048 * 2049 / 2 * 1e-8) + 5e-3, 1e-3);
 }
 
-// Pages on disk take a sweep the time of their bytes, without a link and behind
-// one that is faster; those in memory take the disk none.
+// Pages on disk cost a sweep the time to read their bytes, without a link and
+// behind one that is faster; pages in memory cost the disk nothing.
 TEST_F(PredictionTest, PagesOnDiskTakeWhatTheirBytesTake) {
   Rates rates = kRates;
   rates.disk_bytes_per_s = 1e6;
@@ -226,7 +227,7 @@ TEST_F(PredictionTest, PagesOnDiskTakeWhatTheirBytesTake) {
   EXPECT_GT(step(plan, LinkRate{1e5, 0}), 9 * kLayers * layer_s);
   plan.shape.disk_pages = 16;  // the last of 32
   EXPECT_NEAR(step(plan, LinkRate{1e9, 0}), kLayers * layer_s * 15 / 31, 1e-6);
-  // Where a CPU that computes reads, computing takes longer meanwhile.
+  // Reading slows computation if the same CPU does both.
   rates.disk_bytes_per_s = 1e9;
   rates.disk_bytes_per_cpu_s = 1e7;
   rates.copy_slowdown = 2;
@@ -234,7 +235,7 @@ TEST_F(PredictionTest, PagesOnDiskTakeWhatTheirBytesTake) {
   const double reading = kLayers * 15 * kPageBytes / 1e7;
   EXPECT_NEAR(step(plan, std::nullopt),
               alone * (1 + std::min(1.0, reading / alone)), 1e-6);
-  // Nothing is foretold at a rate that is not known.
+  // A disk whose rate is not known is not counted.
   rates.disk_bytes_per_s = 0;
   EXPECT_LT(step(plan, std::nullopt), layer_s);
 }
@@ -264,7 +265,7 @@ TEST_F(PredictionTest, TheCpuThatPlaysTheLinkIsSlowerMeanwhile) {
   busy.copy_bytes_per_s = 2 * kLayers * 10 * kPageBytes / alone;
   EXPECT_NEAR(Predict(site, plan, fast, busy, work).tbt_s, 1.5 * alone,
               1e-6 * alone);
-  // No link is faster than what copies.
+  // No link is faster than the CPU that does its copies.
   busy.copy_bytes_per_s = 1e5;
   EXPECT_NEAR(Predict(site, plan, fast, busy, work).tbt_s,
               kLayers * 10 * kPageBytes / 1e5, kClose);
@@ -279,8 +280,8 @@ TEST_F(PredictionTest, RanksShareAndGather) {
   SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
   site.split = &*split;
   const double turns = std::max(1.0, 2.0 / AllowedCpus());
-  // Floats that a rank takes of a row: of attention, twice of the hidden state
-  // and of ffn; and 32 logits of the other's.
+  // Floats of a row that a rank gathers: of attention, twice of the hidden
+  // state and of ffn; and the other rank's 32 logits.
   const double layer = (32 + 2 * 32 + 64) * 4 / 4e9;
   const double logits = 32 * 4 / 4e9;
   const Rates own = RatesOfRanks(site, kRates);

@@ -37,7 +37,7 @@ double MedianOf(std::vector<double> samples) {
   return *middle;
 }
 
-// Copies, from more than caches hold, until it is destroyed.
+// Copies memory, more than caches hold, until it is destroyed.
 class Copying {
  public:
   Copying()
@@ -49,7 +49,7 @@ class Copying {
     thread_.join();
   }
   size_t bytes() const { return done_; }
-  // Waits until more than so many are copied.
+  // Waits until more than `bytes` are copied.
   void WaitBeyond(size_t bytes) const {
     for (size_t done = done_; done <= bytes; done = done_) done_.wait(done);
   }
@@ -90,19 +90,19 @@ class Probe {
   absl::StatusOr<Measurement> Run();
 
  private:
-  // The deepest KV, less where a layer's is large: it only has to be more than
-  // caches hold.
+  // The depth that is measured at, less if a layer's KV is large: it only has
+  // to exceed what caches hold.
   static constexpr int64_t kMostDepth = 8192;
   static constexpr int64_t kMostKvBytes = int64_t{128} << 20;
-  // Other work on the machine slows it for a second at times: each kind of pass
-  // is spread over several rounds, and the middle one counts.
+  // Other work slows the machine for a second at times: each kind of pass is
+  // spread over several rounds, and the median counts.
   static constexpr int kRounds = 3;
   static constexpr int kKinds = 5;
   static constexpr double kSecondsEach = 0.2 / kRounds;
 
   // Seconds of passes of one kind, of all rounds.
   using Samples = std::vector<double>;
-  // What a token's parts take.
+  // Seconds for the parts of a token.
   struct Tokens {
     Samples layers;  // all of them
     Samples logits;
@@ -120,12 +120,13 @@ class Probe {
   absl::Status Round(Seen* seen);
   Rates RatesOf(const Seen& seen) const;
   int PromptLayers() const { return std::min(layers_, 2); }
-  // Where it may be cancelled; every kSecondsEach, about, it is one on.
+  // Reports progress, and returns false if cancelled; `done_` grows by one
+  // about every kSecondsEach.
   bool Progress() const { return progress_(done_, 1 + kRounds * kKinds); }
   // Seconds of one pass of `rows` rows through the first `layers` layers.
   absl::StatusOr<double> Pass(int64_t rows, int layers);
   absl::StatusOr<double> Logits();
-  // Passes for kSecondsEach, one at least, after one that warms up. Tokens
+  // Runs passes for kSecondsEach, one at least, after a warm-up pass. Tokens
   // follow each other as in a generation: the layers' weights drive those of
   // the logits out of the caches, and the other way round.
   absl::Status RunTokens(Tokens* tokens);
@@ -141,9 +142,9 @@ class Probe {
   uint64_t done_ = 0;
   Decoder decoder_;
   InPlaceKv kv_;
-  int64_t rows_ = 0;   // of a prompt
-  int64_t few_ = 0;    // of it, far down
-  int64_t depth_ = 0;  // positions there
+  int64_t rows_ = 0;   // in the long prompt
+  int64_t few_ = 0;    // in the prompt at depth
+  int64_t depth_ = 0;  // positions before that
   std::vector<float> hidden_;
   std::vector<float> logits_;
 };
@@ -206,15 +207,16 @@ absl::Status Probe::RunPrompt(int64_t rows, Samples* passes) {
   return absl::OkStatus();
 }
 
-// How many rows and how deep, for this machine and model.
+// Chooses the prompts' rows and the depth for this machine and model.
 absl::Status Probe::Size() {
   Tokens tokens;
   RETURN_IF_ERROR(RunTokens(&tokens));
   const int64_t rows_at_once =
       PromptRowsAtOnce(config_, weight_bytes_per_token_,
                        stream_.pool().num_threads(), /*before=*/0);
-  // A prompt: many rows over themselves, then fewer far down. A row of many
-  // takes no longer than a row alone, which bounds what slow machines try.
+  // One prompt has many rows and nothing before them, the other fewer rows at
+  // depth. A row among many takes no longer than a row alone, which bounds the
+  // time on slow machines.
   rows_ = std::clamp(static_cast<int64_t>(layers_ / MedianOf(tokens.layers)),
                      int64_t{16}, 4 * rows_at_once);
   few_ = std::min(rows_, rows_at_once);
@@ -253,7 +255,7 @@ absl::StatusOr<Measurement> Probe::Run() {
   for (int round = 0; round < kRounds; ++round) {
     RETURN_IF_ERROR(Round(&seen));
   }
-  // Copies are work beside: what they delay says nothing about the machine.
+  // Samples beside copies do not count: their spread is our own doing.
   Measurement measured = {.rates = RatesOf(seen)};
   for (const Samples* samples : {&seen.first.layers, &seen.deep.layers,
                                  &seen.many_rows, &seen.deep_rows}) {
@@ -279,7 +281,8 @@ Rates Probe::RatesOf(const Seen& seen) const {
   const double f_positions = f * static_cast<double>(depth_) + f * (f + 1) / 2;
   const double t_many = MedianOf(seen.many_rows) / PromptLayers();
   const double t_deep = MedianOf(seen.deep_rows) / PromptLayers();
-  // Noise may say that positions take all of the time: rows take some too.
+  // Noise may attribute all of the time to positions; the limit leaves some to
+  // rows.
   rates.prompt_position_s = std::clamp(
       (t_deep - t_many * f / m) / (f_positions - m_positions * f / m), 0.0,
       0.9 * t_many / m_positions);
@@ -304,7 +307,7 @@ int LayersToMeasure(const ModelConfig& config, const WeightSizes& sizes) {
 absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
                                          Stream& stream,
                                          RatesProgress progress) {
-  // Beside the model there may be little left; threads take some too.
+  // The model may have left little memory; starting threads may fail, too.
   try {
     return Probe(probe, stream, progress).Run();
   } catch (const std::bad_alloc&) {

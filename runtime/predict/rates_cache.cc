@@ -104,7 +104,7 @@ std::optional<KeptRates> KeptIn(const json& document) {
   return kept;
 }
 
-// The document in a file; null where it is none.
+// The document in a file; null if it has none.
 json DocumentIn(const fs::path& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -128,7 +128,8 @@ Rates ToTwoDigits(Rates rates) {
   return rates;
 }
 
-// "rates-", 16 digits, ".json", and of an unfinished file more.
+// A file's name is "rates-", 16 digits and ".json"; an unfinished file's goes
+// on with a ".".
 enum class Name { kWhole, kUnfinished, kNotOurs };
 constexpr std::string_view kBegin = "rates-";
 constexpr std::string_view kEnd = ".json";
@@ -152,7 +153,8 @@ Name NameOf(std::string_view name) {
              : Name::kNotOurs;
 }
 
-// Our files in `folder`, by name. Errors: cannot_read, unless it is not there.
+// Our files in `folder`, sorted by name; none if the folder does not exist.
+// Errors: cannot_read.
 absl::StatusOr<std::vector<fs::path>> FilesIn(const std::string& folder,
                                               bool unfinished_too) {
   std::vector<fs::path> files;
@@ -186,7 +188,8 @@ int64_t UnixTime(fs::file_time_type time) {
 
 std::string KeptRates::Warning() const {
   if (best.steady()) return "";
-  const double percent = std::min(100 * best.spread, 1e6);  // it is of a file
+  const double percent =
+      std::min(100 * best.spread, 1e6);  // a file may have any number
   return absl::StrCat(
       "rates: other work kept the machine busy while they were measured (the "
       "middle pass took ",
@@ -197,7 +200,7 @@ std::string KeptRates::Warning() const {
                      "best on a quiet machine");
 }
 
-// FNV-1a; two keys of one hash only take each other's place.
+// The hash is FNV-1a; keys that collide only replace each other's file.
 std::string RatesCache::PathOf(const json& key) const {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const unsigned char c : WriteJson(key)) {
@@ -234,7 +237,7 @@ absl::StatusOr<KeptRates> RatesCache::Add(const json& key,
     kept.best.attempts = before->best.attempts + measured.attempts;
     kept.best.seconds = measured.seconds;
   }
-  // Whole or not at all, whoever writes beside us.
+  // The file appears whole or not at all, even if other processes write it too.
   static std::atomic<int> turn{0};
   const std::string path = PathOf(key);
   const fs::path unfinished = absl::StrCat(path, ".", getpid(), ".", turn++);

@@ -62,7 +62,7 @@ class RatesCacheTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file),
             std::istreambuf_iterator<char>()};
   }
-  // Whether the file is believed with `from` replaced by `to`.
+  // Returns true if the file is still accepted with `from` replaced by `to`.
   bool Believed(const std::string& from, const std::string& to) {
     Add(Measured(0.125));
     const std::string whole = Text();
@@ -126,7 +126,7 @@ TEST_F(RatesCacheTest, TheSteadiestCountsAndCostsStay) {
   const struct {
     double spread;
     double times;
-    double counts;  // from then on
+    double counts;  // the time that counts from then on
     int attempts;   // so far
     bool wants_more;
   } kUses[] = {{0.5, 2, 2, 1, true},

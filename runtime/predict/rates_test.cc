@@ -15,7 +15,7 @@
 namespace tiercel::rates_test {
 namespace {
 
-// A measurement that takes so long, and is as steady as its turn says.
+// Fake measurements that take `seconds` each, with `spreads` in turn.
 struct Turns {
   std::vector<double> spreads;
   double seconds = 0;
@@ -35,9 +35,9 @@ struct Turns {
 
 TEST(SteadiestTest, MeasuresUntilSteadyAndNotForEver) {
   const struct {
-    std::vector<double> spreads;  // of measurements in turn
+    std::vector<double> spreads;  // the measurements', in turn
     int taken;
-    size_t counts;  // which one
+    size_t counts;  // index of the one that counts
   } kCases[] = {{{0.25}, 1, 0},
                 {{0.26, 0.1}, 2, 1},
                 {{0.5, 0.9, 0.2}, 3, 2},
@@ -56,7 +56,7 @@ TEST(SteadiestTest, MeasuresUntilSteadyAndNotForEver) {
   }
 }
 
-// Beyond the first one no more seconds are spent than are given.
+// Measurements after the first one take no more seconds in all than are given.
 TEST(SteadiestTest, MeasuresAgainForSoLongAtMost) {
   const std::vector<double> kBusy(9, 1.0);
   const struct {
@@ -165,7 +165,7 @@ TEST_F(MeasureRatesTest, EveryRateIsATime) {
 }
 
 TEST_F(MeasureRatesTest, StopsWhereItIsToldTo) {
-  // It stops in its first pass, among tokens, in a prompt, far down, beside
+  // It stops in its first pass, among tokens, in a prompt, at depth, beside
   // copies.
   for (const uint64_t last : {0, 1, 2, 3, 4, 5, 10, 15}) {
     bool stopped = false;
