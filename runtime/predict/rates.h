@@ -36,7 +36,7 @@ struct Rates {
   // Bytes a second at which pages on disk are read, checked and copied; 0: not
   // known.
   double disk_bytes_per_s = 0;
-  double disk_bytes_per_cpu_s = 0;  // with a whole CPU on it
+  double disk_bytes_per_cpu_s = 0;  // per CPU that does nothing else
 
   // Seconds for a decode step through `layers` layers that reads `positions`
   // positions, all on the device, up to the draw.
@@ -59,7 +59,7 @@ struct RatesProbe {
 
 struct Measurement {
   Rates rates;         // from the median of each kind of pass
-  double spread = 0;   // of equal passes: the largest of all kinds
+  double spread = 0;   // largest spread of equal passes, of any kind
   int attempts = 1;    // this was the steadiest of so many
   double seconds = 0;  // taken by the last attempt
 

@@ -20,12 +20,12 @@ namespace tiercel {
 
 namespace {
 
-// Positions are absolute and enter angles and page numbers: far beyond any
-// context, far below where either would overflow.
+// Positions are absolute and enter angles and page numbers. The limit is far
+// beyond any context, and far below where either would overflow.
 constexpr int64_t kMostPosition = int64_t{1} << 40;
 
-// Positions of an answer, where it goes deeper than its prompt. A longer one
-// takes more of the host tier than was planned.
+// The planned length of an answer that goes deeper than its prompt. A longer
+// one takes more of the host tier than was planned.
 constexpr int64_t kPlannedAnswer = 1024;
 
 absl::Status CheckKvType(const char* which, DType type, int head_dim) {
@@ -80,7 +80,7 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
   RETURN_IF_ERROR(CheckRetrievalSize(view));
   const int64_t context =
       options.context > 0 ? options.context : config.context;
-  // One that chooses nothing, and has room for nothing, is no view.
+  // A view that chooses must be smaller than the context.
   const int64_t growth = view.growth <= context ? view.growth : 0;
   if (!view.must_choose || view.budget + view.window + growth <= context) {
     return absl::OkStatus();
@@ -96,9 +96,9 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
 
 int64_t LogitRows() { return 1 + kMaxStepRows; }
 
-// A row holds an id and a probability of each token, and while it is made a
-// logit before the repeat penalty; the row that replaces a token that does not
-// hold takes four more.
+// A row holds an id and a probability for each token, and, while it is made, a
+// logit from before the repeat penalty; the row that replaces a rejected token
+// takes four more floats.
 int64_t BlockLaws::Bytes(int64_t vocab) const {
   constexpr int64_t kLaw = sizeof(int32_t) + sizeof(float);
   constexpr int64_t kMaking = kLaw + sizeof(float);
@@ -108,14 +108,14 @@ int64_t BlockLaws::Bytes(int64_t vocab) const {
 int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
                      bool on_gpu) {
   if (on_gpu) {
-    // Attention: partial results, and a list of pages. What other ops take is
-    // less: activations of a prompt's rows as int8 are a third of it.
+    // Attention needs partial results and a list of pages. Other ops take less:
+    // a prompt's rows as int8 activations are a third of it.
     return kGpuWaveFloats * static_cast<int64_t>(sizeof(float)) +
            (int64_t{1} << 20) + context;
   }
-  // Attention: 8 MiB of partial results and, per thread, a page of K and V as
-  // floats. Matrix products: a group of activations, and per thread two panels
-  // of weights as floats.
+  // Attention needs 8 MiB of partial results and, per thread, a page of K and V
+  // as floats. Matrix products need a group of activations and, per thread, two
+  // panels of weights as floats.
   const int64_t q_dim = int64_t{config.heads} * config.head_dim;
   const int64_t widest =
       std::max({int64_t{config.hidden}, q_dim, int64_t{config.ffn}});
@@ -161,7 +161,7 @@ WorkspaceSize SessionSite::WorkspaceOf(int64_t context) const {
           .laws = law_bytes};
 }
 
-// What a session takes, whatever the device. `weights.bytes` is what is there
+// The memory that a session takes on any device. `weights.bytes` is taken
 // before it.
 TierNeeds SessionSite::Needs(int64_t context) const {
   WorkspaceSize own = WorkspaceOf(context);
@@ -179,7 +179,8 @@ TierNeeds SessionSite::Needs(int64_t context) const {
                      .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;
   needs.laws = own.Or(there).laws - there.laws;
-  // One layer is written while the next computes.
+  // The hidden states are copied, since one layer is written while the next
+  // computes.
   if (keeps_layers && (split == nullptr || split->ranks() == 1)) {
     needs.kept_states = context * StateBytes();
   }
@@ -189,7 +190,7 @@ TierNeeds SessionSite::Needs(int64_t context) const {
   if (kept_first > 0) {
     needs.resident_pages = pages(first_position % kPageTokens + kept_first);
   }
-  // Such a window begins anywhere in a page.
+  // The window may begin anywhere in a page, so it may touch one page more.
   if (kept_newest > 0) needs.newest_pages = pages(kept_newest) + 1;
   if (retrieval.has_value()) {
     needs.views = Retrieval::Bytes(RetrievalShape(context));
@@ -212,8 +213,8 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
   const int64_t buffers =
       DiskLink::BufferBytes(layout.PageBytes(), plan.shape.context_pages);
   if (in_place) {
-    // What it computes in takes the place of the host tier, and hidden states
-    // have nowhere else to be.
+    // The workspace lies in the memory of the host tier, and hidden states
+    // cannot go elsewhere.
     needs.tile_rows = context;
     TierPlan on_disk = PlanWithDisk(
         needs, device_bytes - buffers - needs.kept_states - needs.laws,
@@ -228,7 +229,7 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
 }
 
 Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
-  // Drafts only guess: half the memory for the same chunks guesses as well.
+  // Drafts only guess: a q8_0 view takes half the memory and guesses as well.
   KvLayout view_layout = layout;
   if (!retrieval->keeps_types && IsKvType(DType::kQ8_0, layout.head_dim)) {
     view_layout.type_k = view_layout.type_v = DType::kQ8_0;
@@ -363,11 +364,11 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   }
   site.in_place = machine.in_place();
   site.prefers_device = on_gpu && !machine.simulated();
-  // What is free is asked for once: others take some at any time.
+  // Free memory is read only once, since others may take some at any time.
   site.device_bytes =
       site.in_place ? site.machine_bytes : machine.DeviceBudget();
-  // Who plans without weights, for a played device beside a host tier whose
-  // size is said, plans for another machine than this.
+  // A plan without weights, for a simulated device beside a host tier of a
+  // given size, is for another machine than this.
   const bool elsewhere = model.weights == nullptr && machine.simulated() &&
                          machine.host_is_bounded();
   if (elsewhere) site.machine_bytes = site.device_bytes + site.host_bytes;

@@ -20,7 +20,7 @@ ModelConfig Shape(int layers, int heads, int head_dim) {
   return config;
 }
 
-// The view's memory is counted as it is taken: q8_0 where a head is of whole
+// The view's memory is counted as it is taken: in q8_0 if a head has whole
 // blocks, whatever the store's types.
 TEST(SessionSiteTest, AViewHoldsTheSmallestRows) {
   ModelConfig config = Shape(30, 9, 64);
@@ -39,7 +39,7 @@ TEST(SessionSiteTest, AViewHoldsTheSmallestRows) {
   }
 }
 
-// Llama2-7B-128K in f16 on a card of 24 GB, as its driver leaves it.
+// Llama2-7B-128K in f16 on a card of 24 GB, less what its driver takes.
 class CardTest : public testing::Test {
  protected:
   static ModelConfig Llama2() {
@@ -62,8 +62,7 @@ class CardTest : public testing::Test {
                        .on_gpu = true,
                        .device_bytes = int64_t{23} << 30};
 
-  // The model on two such cards; `split`, of two ranks, outlives what this
-  // gives.
+  // The model on two such cards; `split` has two ranks and outlives the result.
   std::vector<SessionSite> OverTwo(const ModelSplit& split) const {
     std::vector<SessionSite> sites(2, site_);
     for (int rank = 0; rank < 2; ++rank) {
@@ -82,7 +81,8 @@ TEST_F(CardTest, HoldsWhatTriForceNeeds) {
   EXPECT_TRUE(plan.fits());
   EXPECT_FALSE(plan.in_place);
   EXPECT_EQ(plan.host_kv, int64_t{1} << 36);
-  // A prompt's hidden states are behind it, but for three blocks of 512 rows.
+  // A prompt's hidden states are in the host tier, but for three blocks of 512
+  // rows.
   EXPECT_EQ(plan.host_states, int64_t{1} << 31);
   EXPECT_EQ(plan.state_rows, 3 * 512);
   EXPECT_GT(plan.shape.resident_pages, 0);
@@ -100,16 +100,17 @@ TEST_F(CardTest, CountsTheStatesOfKeptLayers) {
   const int64_t without = site_.MachineBytes(site_.PlanFor(kContext));
   site_.keeps_layers = true;
   const TierPlan plan = site_.PlanFor(kContext);
-  EXPECT_EQ(plan.host_states, 2 * kStates);  // as it computes, and as it goes
+  EXPECT_EQ(plan.host_states,
+            2 * kStates);  // computed, and on their way to disk
   EXPECT_EQ(site_.MachineBytes(plan), without + kStates);
   site_.machine_bytes = without + kStates - 1;
   EXPECT_FALSE(site_.Fits(kContext));
   ++site_.machine_bytes;
   EXPECT_TRUE(site_.Fits(kContext));
-  // Nothing is kept of KV that is on the card alone.
+  // Layers are not saved if the KV is on the card alone.
   EXPECT_EQ(site_.PlanFor(4096).host_states, 0);
   EXPECT_EQ(site_.MachineBytes(site_.PlanFor(4096)), 0);
-  // Where one memory has all, the budget has them too.
+  // In place the states count in the one budget.
   SessionSite in_place = site_;
   in_place.on_gpu = in_place.prefers_device = false;
   in_place.in_place = true;
@@ -124,7 +125,7 @@ TEST_F(CardTest, CountsTheStatesOfKeptLayers) {
   EXPECT_TRUE(in_place.Fits(kContext));
 }
 
-// What fits stays on the card, and takes nothing of the host.
+// KV that fits stays on the card, and takes no host memory.
 TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
   const TierPlan small = site_.PlanFor(4096);
   EXPECT_TRUE(small.on_device);
@@ -136,12 +137,12 @@ TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
   --site_.machine_bytes;
   EXPECT_FALSE(site_.Fits(1 << 17));
   EXPECT_TRUE(site_.Fits(4096));
-  // A played device has the tiers that were asked for.
+  // A simulated device always has both tiers.
   site_.prefers_device = false;
   EXPECT_FALSE(site_.PlanFor(4096).in_place);
 }
 
-// The one of several ranks that does not fit is named.
+// An error names the rank that does not fit.
 TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
   const absl::StatusOr<ModelSplit> split = ModelSplit::Create(config_, 2);
   ASSERT_TRUE(split.ok()) << split.status();
@@ -159,7 +160,8 @@ TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
               testing::StartsWith("context 131072 needs "));
 }
 
-// What all ranks have room for is less than what the first that lacks it has.
+// The error comes from the first rank without room, but names a context that
+// all ranks have room for.
 TEST_F(CardTest, NamesAContextThatAllRanksServe) {
   const auto split = ModelSplit::Create(config_, 2);
   ASSERT_TRUE(split.ok()) << split.status();
@@ -177,7 +179,7 @@ TEST_F(CardTest, NamesAContextThatAllRanksServe) {
   EXPECT_TRUE(CheckRanksFit(sites, most).ok());
 }
 
-// Rows of logits, packed, where there are many: more than any op takes.
+// With a large vocabulary the packed rows of logits take more than any op.
 TEST_F(CardTest, HasRoomForWhatRanksGather) {
   ModelConfig config = config_;
   config.vocab = 250'000;

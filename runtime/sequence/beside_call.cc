@@ -12,7 +12,7 @@ namespace tiercel {
 BesideCall::BesideCall(std::function<absl::Status()> call)
     : call_(std::move(call)) {
   try {
-    // A status takes memory too: this one is there before.
+    // A status takes memory too, so this one is made before.
     thread_ = StartThread(
         [this, lacks_memory = MemoryError("out_of_memory",
                                           "the system gave no more memory")] {

@@ -9,24 +9,24 @@
 
 namespace tiercel {
 
-// A call on a thread of its own, beside what comes next. The thread takes none
-// of its process's signals: a file that may not grow is then an error of the
-// call, and no handler of the program runs there.
+// A call that runs on a thread of its own. The thread takes none of its
+// process's signals: a file that may not grow is then an error of the call, and
+// no handler of the program runs there.
 class BesideCall {
  public:
-  explicit BesideCall(std::function<absl::Status()> call);  // begins
+  explicit BesideCall(std::function<absl::Status()> call);  // begins the call
   ~BesideCall() { (void)Join(); }
   BesideCall(const BesideCall&) = delete;
   BesideCall& operator=(const BesideCall&) = delete;
 
   bool over() const { return over_.load(); }
-  // Waits for its end: what it returned. Errors: also no_thread, where it did
-  // not begin; out_of_memory.
+  // Waits for the call to end, and returns its status. Errors: also no_thread,
+  // if it could not begin; out_of_memory.
   absl::Status Join();
 
  private:
   std::function<absl::Status()> call_;
-  absl::Status status_;  // once it is over
+  absl::Status status_;  // valid once it is over
   std::atomic<bool> over_{false};
   std::thread thread_;  // the last member: it uses the others
 };

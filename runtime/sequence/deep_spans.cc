@@ -55,7 +55,7 @@ View DeepSpans::Reads() const {
 
 int64_t DeepSpans::Entries(int layers, int64_t end) const {
   int64_t deep = std::max<int64_t>(0, end - answer_begin_);
-  // What lies before the answer: the anchor, and answers it does not cover.
+  // Before the answer lie the anchor, and earlier answers outside it.
   const int64_t anchor_end =
       std::min({begin_ + depth_.anchor, answer_begin_, end});
   deep += anchor_end - begin_;

@@ -11,12 +11,12 @@
 
 namespace tiercel {
 
-// Which positions of a sequence, in absolute numbers, are visible above the
+// The positions of a sequence, in absolute numbers, that are visible above the
 // cut: the layer below which the rows of a prompt end (PromptDepth).
 class DeepSpans {
  public:
-  // `header`: the ids that the chat template ends a prompt with, or none. The
-  // sequence begins at `begin`.
+  // `header`: the ids that the chat template ends a prompt with; may be empty.
+  // The sequence begins at `begin`.
   DeepSpans(const PromptDepth& depth, std::vector<int32_t> header,
             int64_t begin)
       : depth_(depth),
@@ -26,18 +26,21 @@ class DeepSpans {
 
   const PromptDepth& depth() const { return depth_; }
   int64_t answer_begin() const { return answer_begin_; }
-  // A text that ends at `end` has an answer, or the tail before one.
+  // Returns true if a sequence that ends at `end` has an answer, or the tail
+  // before one.
   bool HasAnswer(int64_t end) const { return answer_begin_ < end; }
 
-  // A prompt that makes the text `tokens` has ended; the one before, with its
-  // answer, at `end`. Errors: invalid_argument, for a tail that is longer.
+  // Notes that a prompt has ended, with which the sequence is `tokens`; the
+  // previous prompt and its answer ended at `end`. Errors: invalid_argument, if
+  // the prompt is shorter than its tail.
   absl::Status BeginAnswer(const std::vector<int32_t>& tokens, int64_t end);
-  // The text ends at `end` from now on.
+  // Cuts the sequence at `end`.
   void Truncate(int64_t end);
 
-  // What rows read, and how deep they go.
+  // The positions that rows read, and the depth to which they go.
   View Reads() const;
-  // Pairs of layer and position that exist, of a text that ends at `end`.
+  // The number of pairs of layer and position that exist in a sequence that
+  // ends at `end`.
   int64_t Entries(int layers, int64_t end) const;
 
  private:

@@ -10,11 +10,11 @@
 namespace tiercel {
 
 // A prompt that was stopped on its way through the layers. The KV store keeps
-// its pages and hidden states (KvStore::Suspend); this is what must be asked
-// for again to go on with them.
+// its pages and hidden states (KvStore::Suspend); this is the call that must be
+// repeated to go on with them.
 struct InterruptedPrompt {
-  std::vector<int32_t> tokens;  // all of the sequence, with the prompt
-  int64_t rows = 0;             // of the prompt
+  std::vector<int32_t> tokens;  // the whole sequence, with the prompt
+  int64_t rows = 0;             // the prompt's
   View view;
   PassPoint point;
 

@@ -9,7 +9,7 @@
 
 namespace tiercel {
 
-// What `rates` say that `session` takes for `work`.
+// The times that `rates` predict for `work` in `session`.
 inline Prediction PredictedBy(const Session& session, const Rates& rates,
                               const Work& work) {
   std::vector<SessionSite> sites;

@@ -6,7 +6,7 @@
 namespace tiercel {
 namespace {
 
-constexpr int kShareWaited = 10;  // of the prompt's time, one part in so many
+constexpr int kShareWaited = 10;  // waits for 1/10 of the prompt's time
 
 }  // namespace
 

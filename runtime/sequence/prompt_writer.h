@@ -14,34 +14,36 @@
 
 namespace tiercel {
 
-// Writes what is finished of a prompt to its file, a layer while the next one
+// Writes the finished layers of a prompt to its file, each while the next one
 // computes. Made, used and destroyed on the session's thread, but for Settle.
 class PromptWriter {
  public:
   PromptWriter(std::unique_ptr<PromptFile> file,
                std::chrono::milliseconds waits);
-  // The layer that is being written is written first.
+  // Waits until the layers that are being written are written.
   ~PromptWriter() = default;
   PromptWriter(const PromptWriter&) = delete;
   PromptWriter& operator=(const PromptWriter&) = delete;
 
   const PromptInfo& info() const { return file_->info(); }
-  // While nothing is written.
+  // May be used only while nothing is being written.
   PromptFile& file() { return *file_; }
   bool writes() const { return writing_ != nullptr && !writing_->over(); }
-  // Whether it has pages, to be written or written last.
+  // Returns true if it holds pages: of layers that are being written, or that
+  // were written last.
   bool holds() const { return !layers_.empty(); }
 
-  // Whether layers up to `layer` may be given, from those in the file on: waits
-  // until the last ones are written, unless `cancelled`. The prompt waits for
-  // the disk no longer than `waits` and a tenth of its own time: it gets ahead
-  // of a disk that is slower, and its later layers are not written. Errors:
-  // those of PromptFile::Write.
+  // Returns true if the layers from the first that the file lacks up to `layer`
+  // may be given. Waits until earlier ones are written, unless `cancelled`. The
+  // prompt waits for the disk no longer than `waits` and a tenth of its own
+  // time: it gets ahead of a slower disk, and its later layers are not written.
+  // Errors: those of PromptFile::Write.
   absl::StatusOr<bool> TakesLayer(int layer,
                                   absl::FunctionRef<bool()> cancelled);
-  // Of these the last alone has its hidden states; an odd number.
+  // Begins to write `layers`: an odd number, of which only the last has its
+  // hidden states.
   void Write(std::vector<std::unique_ptr<HeldLayer>> layers);
-  // Waits for the layer that is being written; from any thread.
+  // Waits for the layers that are being written; may be called from any thread.
   void Settle() {
     if (writing_ != nullptr) (void)writing_->Join();
   }
@@ -53,9 +55,9 @@ class PromptWriter {
   const std::chrono::milliseconds waits_;
   const Clock::time_point begin_ = Clock::now();
   Clock::duration waited_ = {};
-  bool ahead_ = false;                              // of the disk, for good
-  std::vector<std::unique_ptr<HeldLayer>> layers_;  // that are being written
-  std::unique_ptr<BesideCall> writing_;  // null: nothing; ends before the above
+  bool ahead_ = false;  // ahead of the disk, for good
+  std::vector<std::unique_ptr<HeldLayer>> layers_;  // being written
+  std::unique_ptr<BesideCall> writing_;  // null: none; ends before the above
 };
 
 }  // namespace tiercel

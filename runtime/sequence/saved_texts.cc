@@ -40,8 +40,8 @@ bool IsLike(const KvFileInfo& info, const KvLayout& layout, int layers) {
          info.layout.head_dim == layout.head_dim && info.layers == layers;
 }
 
-// The title of a file, for people: the model's file, and behind a NUL what is
-// read, if anybody says.
+// The title of a file, for people: the model's file name, and, after a NUL, the
+// name of the text if it has one.
 std::string TitleOf(const std::string& model, const std::string& name) {
   constexpr size_t kMostBytes = 1000;
   if (name.empty()) return model;
@@ -95,7 +95,7 @@ SavedTexts::SavedTexts(const Model& model, const KvLayout& layout,
 
 SavedTexts::~SavedTexts() { Join(); }
 
-// All that the bytes of KV follow from but the tokens.
+// Everything but the tokens that determines the bytes of the KV.
 absl::StatusOr<std::string> SavedTexts::Fingerprint(Cancelled cancelled) {
   if (!fingerprint_.empty()) return fingerprint_;
   ASSIGN_OR_RETURN(const std::string checkpoint, model_.Hash(cancelled));
@@ -133,7 +133,7 @@ absl::StatusOr<std::optional<KvFolder::Found>> SavedTexts::Find(
   }
   if (found->has_value() &&
       !IsLike((*found)->file->info(), layout_, model_.config.layers)) {
-    return std::nullopt;  // nobody writes such a file
+    return std::nullopt;  // no session writes such a file
   }
   return found;
 }
@@ -236,7 +236,7 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
     return false;
   }
   writing_ = std::make_unique<Writing>();
-  // Where there is no memory for the rest, nothing is being written.
+  // If the rest runs out of memory, nothing is being written.
   absl::Cleanup forget = [this] { writing_.reset(); };
   Writing& writing = *writing_;
   writing.info = {.fingerprint = *fingerprint,

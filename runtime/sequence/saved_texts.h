@@ -24,18 +24,20 @@
 
 namespace tiercel {
 
-// The texts in a folder: [{"file", "bytes", "used": seconds of the Unix clock,
-// and of one that is whole "model", "tokens", and "name" where it has one}] by
-// the files' names. Errors: those of KvFolder::List.
+// The entries of the prompt cache in `folder`: [{"file", "bytes", "used":
+// seconds of the Unix clock, and for an entry that is whole "model", "tokens",
+// and "name" if it has one}] by the files' names. Errors: those of
+// KvFolder::List.
 absl::StatusOr<nlohmann::json> ListTexts(const std::string& folder);
-// Removes them; how many files. Errors: those of KvFolder::Clear.
+// Removes the cache's files and returns their number. Errors: those of
+// KvFolder::Clear.
 absl::StatusOr<int64_t> ClearTexts(const std::string& folder);
 
-// What one session finds of its texts on disk, and keeps there: a thread writes
-// what it is given beside what comes next: a text that was read, and before, as
-// far as it is finished, the prompt that reads it. Nothing that goes wrong here
-// is an error of the session's: a text that cannot be opened is read again, one
-// that cannot be kept is not, and a warning says so.
+// A session's use of the prompt cache. It finds saved KV of the session's
+// tokens, and saves KV on a thread of its own: the finished layers of a prompt
+// that is being computed, then the whole. No failure here is an error of the
+// session: KV that cannot be loaded is computed again, KV that cannot be saved
+// is not, and a warning says so.
 //
 // Used from the session's thread.
 class SavedTexts {
@@ -45,90 +47,92 @@ class SavedTexts {
   // The model outlives it.
   SavedTexts(const Model& model, const KvLayout& layout,
              const TextsFolder& folder);
-  ~SavedTexts();  // what is being written is written first
+  ~SavedTexts();  // waits for the writing to end
   SavedTexts(const SavedTexts&) = delete;
   SavedTexts& operator=(const SavedTexts&) = delete;
 
-  // The KV of the longest text that `ids` begin with; absent: none is kept.
-  // Errors: cancelled.
+  // Finds the saved KV of the longest beginning of `ids`; absent: none is
+  // saved. Errors: cancelled.
   absl::StatusOr<std::optional<KvFolder::Found>> Find(
       absl::Span<const int32_t> ids, Cancelled cancelled);
-  // What Find gave could not be loaded, and a warning says so. A file that is
-  // damaged or cannot be read is removed, unless it is not `at_fault`: what its
-  // pages were loaded into has failed.
+  // Notes, with a warning, that a file from Find could not be loaded. A file
+  // that is damaged or cannot be read is removed, unless it is not `at_fault`:
+  // then the memory that its pages were loaded into has failed.
   void Refuse(const KvFile& file, const absl::Status& why, bool at_fault);
 
-  // A prompt begins, of the last of `ids`, behind `begin` positions, with so
-  // many bytes in a row's hidden state: its file, with what an earlier session
-  // has finished of it; null: it has none. It goes when the text is kept.
+  // Begins a prompt of the last of `ids`, after `begin` positions, with
+  // `row_bytes` in a row's hidden state. Returns its file, with the layers that
+  // an earlier session has finished; null: it has none. The file goes when the
+  // whole is saved.
   PromptFile* BeginPrompt(absl::Span<const int32_t> ids, int64_t begin,
                           int64_t row_bytes, Cancelled cancelled);
-  // What is finished of the prompt of all `ids`; absent: BeginPrompt would find
-  // nothing.
+  // The saved layers of the unfinished prompt of all `ids`; absent: BeginPrompt
+  // would find none.
   std::optional<PromptFile::Finished> FindPrompt(absl::Span<const int32_t> ids);
-  // What the prompt's file has is of no use, and a warning says so. The file
-  // begins anew where it is `at_fault` itself, as in Refuse.
+  // Notes, with a warning, that the prompt's file could not be loaded. If the
+  // file itself is `at_fault`, as in Refuse, it begins anew.
   void RefusePrompt(const absl::Status& why, bool at_fault);
-  // The prompt that began is no longer read; its file stays.
+  // Lets go of the prompt that began; its file stays.
   void LeavePrompt() { prompt_.reset(); }
-  // It has served its purpose; its file goes.
+  // Lets go of the prompt, and removes its file.
   void DropPrompt();
-  // Whether `layer` of such a prompt may be given now: PromptWriter's.
+  // Returns true if the layers of such a prompt up to `layer` may be given now,
+  // as PromptWriter::TakesLayer.
   bool TakesLayer(absl::Span<const int32_t> ids, int64_t begin, int layer,
                   Cancelled cancelled);
-  // Returns the first layer that is not there yet; it and those up to the one
+  // The first layer that the file lacks. The layers from there up to the one
   // that may be given are given together.
   int FirstLayer() const { return prompt_->file().layers(); }
   void WriteLayers(std::vector<std::unique_ptr<HeldLayer>> layers) {
     prompt_->Write(std::move(layers));
   }
 
-  // Layers of the prompt that is read, or was last, which others find on disk;
-  // all where they find its text.
+  // The number of layers of the current or last prompt that other sessions find
+  // on disk; all if the whole is saved.
   int kept_layers() const {
     return prompt_ != nullptr && !prompt_->writes() ? prompt_->file().layers()
                                                     : kept_layers_;
   }
   void NoteKept(int layers) { kept_layers_ = layers; }
 
-  // Writes `pages`, the KV of the first of `ids`, from now on; it waits until
-  // what is being written is there, unless `cancelled`. Whether it began.
+  // Begins to write `pages`, the KV of the first of `ids`, after waiting for an
+  // earlier writing to end, unless `cancelled`. Returns true if it began.
   bool Save(absl::Span<const int32_t> ids, std::unique_ptr<HeldPages> pages,
             Cancelled cancelled);
-  // Ends the writing; nothing of the text is kept. Soon.
+  // Stops the writing soon; nothing that it wrote is kept.
   void Stop();
-  // Whether a text or a prompt has pages, to be written or written last.
+  // Returns true if pages are held here, to be written or written last.
   bool HoldsPages() const {
     return writing_ != nullptr || (prompt_ != nullptr && prompt_->holds());
   }
-  // Gives them back. The text that is being written is not kept, nor are later
-  // layers of the prompt.
+  // Gives the held pages back. The KV that is being written is not saved, nor
+  // are later layers of the prompt.
   void GiveBack() {
     Stop();
     LeavePrompt();
   }
-  // Gives back what a writing that is over has held. Whether the last one that
-  // was begun has ended well, or may.
+  // Frees the pages of a writing that is over. Returns true if the last writing
+  // has succeeded, or is still under way.
   bool Settle();
   void Warn(const absl::Status& why, const char* consequence);
 
-  // What a session's user should know.
+  // Warnings for the session's user.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  // One text that is being written.
+  // One writing of a sequence's KV.
   struct Writing {
     KvFileInfo info;
     std::unique_ptr<HeldPages> pages;
-    std::unique_ptr<PromptWriter> prompt;  // null: the text had no file of one
-    std::string prompt_name;               // empty: there is none
+    std::unique_ptr<PromptWriter> prompt;  // null: no unfinished prompt
+    std::string prompt_name;               // its file; empty: none
     std::atomic<bool> stop{false};
     std::unique_ptr<BesideCall> call;  // the last member: it uses the others
   };
 
   absl::StatusOr<std::string> Fingerprint(Cancelled cancelled);
   void Join();
-  // Nothing more is kept: the folder cannot be written.
+  // Saves nothing more, since the folder cannot be written.
   void GiveUp(const absl::Status& why);
 
   const Model& model_;
@@ -139,10 +143,10 @@ class SavedTexts {
   const std::chrono::milliseconds waits_;
   const KvFolder folder_;
   std::string fingerprint_;               // empty: not known yet
-  std::unique_ptr<PromptWriter> prompt_;  // that is being read; null: none
+  std::unique_ptr<PromptWriter> prompt_;  // of the current prompt; null: none
   std::unique_ptr<Writing> writing_;      // null: none
   int kept_layers_ = 0;
-  bool well_ = true;      // the last writing, as far as that is known
+  bool well_ = true;      // false: the last writing has failed
   bool gave_up_ = false;  // the folder cannot be written
   std::vector<std::string> warnings_;
 };

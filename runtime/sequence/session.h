@@ -26,20 +26,20 @@
 
 namespace tiercel {
 
-// For Session::Progress, where nobody looks.
+// A Session::Progress that goes on without a report.
 inline constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 
-// One sequence: its tokens, their KV, and the means to compute more of it.
-// Used from one thread at a time, with its forks, which share pages with it;
-// Cancel may be called from any.
+// One sequence: its tokens, their KV, and the means to compute more of it. A
+// session and its forks share pages, and are used from one thread at a time;
+// Cancel may be called from any thread.
 //
 // Invariants
 //   1. kv length <= tokens: the KV lags behind tokens appended since the last
 //      Forward, and holds nothing that belongs to other tokens.
-//   2. Whatever fails or is cancelled leaves tokens and KV as they were, but
-//      for the last row, after OpenText those of the last page, and those from
-//      a page on that cannot be read from disk any more, which may have to be
-//      computed again.
+//   2. A call that fails or is cancelled leaves tokens and KV as they were,
+//      but some rows may have to be computed again: the last row; after
+//      OpenText those of the last page; and all rows from the first page on
+//      that can no longer be read from disk.
 class Session {
  public:
   using Options = SessionOptions;
@@ -51,165 +51,167 @@ class Session {
       const Model& model, const Options& options);
   ~Session() { Rest(); }
 
-  // Appends without computing.
-  // Errors: invalid_token; context_length_exceeded with both counts.
+  // Appends tokens without computing. Errors: invalid_token;
+  // context_length_exceeded with both counts.
   absl::Status Append(const int32_t* ids, size_t count);
 
-  // Computes `rows` of the tokens the KV lacks (at most all), all of them
-  // through one layer before the next; their last hidden states stay readable
-  // through RowLogits until the next Forward. A decode step is a Forward of
-  // one row. `progress(done, total)` in token-layers; false cancels.
+  // Computes the first `rows` of the tokens that the KV lacks (at most all),
+  // all of them through one layer before the next; their last hidden states
+  // stay readable through RowLogits until the next Forward. A decode step is a
+  // Forward of one row. `progress(done, total)` counts token-layers; false
+  // cancels.
   //
-  // What was done of a prompt (more than kMaxStepRows rows) that is stopped
-  // stays beside the sequence, which is as before: asked for the same rows of
-  // the same tokens again, Forward goes on there. Anything else drops it.
+  // A prompt (more than kMaxStepRows rows) that is stopped leaves the sequence
+  // as before, but its finished part is kept beside it: a Forward of the same
+  // rows of the same tokens goes on there. Any other call drops it.
   //
-  // The rows read what `view` shows of the KV. Under another view than a
+  // The rows read the positions that `view` shows. Under another view than a
   // prompt's their KV is provisional, and so is all that follows it: steps go
-  // on over it, and DropProvisional takes it away. Errors: invalid_view.
+  // on over it, and DropProvisional removes it. Errors: invalid_view.
   using Progress = PassProgress;
   absl::Status Forward(int64_t rows, Station station, Progress progress,
                        const View& view = View::Full());
   // For measurements: gives the first `rows` of the tokens that the KV lacks
-  // (at most all) keys and values that nobody computed, normal ones drawn from
-  // `seed`, as if a prompt had left them there. `progress(done, rows)`. Errors:
-  // invalid_argument, in a session whose prompts are shallow; cancelled,
-  // copy_failed, out_of_memory.
+  // (at most all) random keys and values, normal ones drawn from `seed`, in
+  // place of a prompt's. `progress(done, rows)`. Errors: invalid_argument, in a
+  // session whose prompts are shallow; cancelled, copy_failed, out_of_memory.
   absl::Status Fill(int64_t rows, uint64_t seed, Progress progress);
-  // From now on the KV holds what a prompt of the same tokens would have left
-  // there, and nothing else; the tokens stay.
+  // Cuts the KV to what a prompt of the same tokens would have left there; the
+  // tokens stay.
   void DropProvisional();
-  // DropProvisional, and what follows belongs to a prompt, not to the answer
-  // before it, until the next CatchUp; or to that answer after all, and the
-  // tokens since were never there.
+  // BeginPrompt calls DropProvisional and begins a prompt: the tokens that
+  // follow belong to it, not to the answer before it, until the next CatchUp.
+  // AbandonPrompt removes these tokens again, and the answer goes on.
   void BeginPrompt();
   void AbandonPrompt();
-  // The answer is what follows the first `length` tokens, which are held: a
-  // prompt, or what else is not the model's own.
+  // Notes that the answer follows the first `length` tokens, which are held: a
+  // prompt, or other tokens that the model did not write.
   void BeginAnswer(size_t length) { answer_begin_ = length; }
 
-  // In a session that keeps texts (SessionOptions::texts), of a prompt that was
-  // appended: the KV of what it begins with comes from disk, where another
-  // session has left it, if that saves reading KvFolder::kLeastTokens or more;
-  // bit for bit what Forward would have made. `progress` is asked between
-  // pages, and told that none of the rest is done. Errors: cancelled.
+  // Loads the KV of the beginning of an appended prompt from the prompt cache
+  // (SessionOptions::texts), if another session has saved it and that saves
+  // computing KvFolder::kLeastTokens or more. It has the bits that Forward
+  // would have made. `progress` is called between pages, always with nothing
+  // done. Does nothing without a cache. Errors: cancelled.
   absl::Status OpenText(Progress progress);
-  // How many layers of the last prompt were finished before it was asked for:
-  // in this session, or, where texts are kept, in another.
+  // The number of layers of the last prompt that were finished before it began:
+  // in this session, or, with a prompt cache, in another.
   int resumed_layers() const { return resumed_layers_; }
-  // When a prompt is there: a thread begins to write the KV of all tokens, if
-  // so many are not on disk yet; once an earlier text is written, unless that
-  // takes longer than whoever cancels waits. What goes wrong is a warning.
+  // Called once a prompt is computed: a thread begins to write the KV of all
+  // tokens to the prompt cache, if that is worth a file. It waits for an
+  // earlier writing to end, unless cancelled. Failures are warnings.
   void SaveText();
-  // Ends the writing; the next prompt begins it anew. Soon.
+  // Stops the writing soon; the next prompt begins it anew.
   void StopSaving();
-  // How many layers of the last prompt others find on disk (SavedTexts).
+  // The number of layers of the last prompt that other sessions find on disk
+  // (SavedTexts).
   int kept_layers() const;
-  // Takes the prompt's file away, a generation behind it having ended, where
-  // prompts are kept until then and no texts (TextsFolder).
+  // Removes the prompt's file once a generation after it has ended, if the
+  // cache saves unfinished prompts alone (TextsFolder).
   void DropKeptPrompt();
 
-  // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
-  // outcome open until Keep.
+  // A Forward of all the tokens that the KV lacks, at most kMaxStepRows, of
+  // which Keep decides how many stay.
   absl::Status Sweep(Station station);
-  // The session ends after `length` tokens: those of the last Sweep up to there
-  // hold, the others were never there. Errors: copy_failed, cancelled.
+  // Keeps the tokens of the last Sweep up to `length` in all, and removes the
+  // others. Errors: copy_failed, cancelled.
   absl::Status Keep(size_t length);
 
-  // Whatever computes has the model's workspace from then on, or one of its own
-  // where others have that. Rest leaves it to others: of the last step no row
-  // is there after it, and what else the session says is the same.
+  // Rest gives the workspace to other sessions. A call that computes takes the
+  // model's workspace, or a new one if others have that. After Rest the rows of
+  // the last step are gone; all else stays readable.
   void Rest();
 
   // Logits of `count` rows of the last Forward or Sweep, from row `first` on,
-  // at most kMaxStepRows: [count, vocab] in the host's memory, until the next
-  // call. They lie behind those that NextLogits gave last.
-  // Errors: out_of_memory, device_failed.
+  // at most kMaxStepRows: [count, vocab] in the host's memory, valid until the
+  // next call. They follow the logits that NextLogits gave last. Errors:
+  // out_of_memory, device_failed.
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count);
 
-  // Makes NextLogits those of the token after the last, computing what the KV
-  // lacks. At least one token must be there.
-  // Rows read what a prompt's do, and go as deep. Errors: those of Forward;
-  // invalid_argument, for a prompt that is shorter than its tail.
+  // Computes what the KV lacks, so that NextLogits are those of the token after
+  // the last. The session must hold a token. Rows read what a prompt's do, and
+  // go as deep. Errors: those of Forward; invalid_argument, for a prompt that
+  // is shorter than its tail.
   absl::Status CatchUp(Station station, Progress progress);
   absl::Status CatchUp(Station station);
-  // CatchUp for the one token that the KV lacks, whose row reads `view`.
+  // A CatchUp for the one token that the KV lacks, whose row reads `view`.
   absl::Status Step(Station station, const View& view);
 
-  // Drafts, in a session that keeps a retrieval view: passes of the model, or
-  // of its first `layers`, that read and write that view alone, beside the
-  // sequence.
-  // Rank 0's view; with one rank there is no other.
+  // Drafts, in a session that keeps a retrieval view, are passes of the model,
+  // or of its first `layers`, that read and write that view alone, beside the
+  // sequence. This is rank 0's view; with one rank there is no other.
   Retrieval* retrieval() { return first().retrieval.get(); }
   const Retrieval* retrieval() const { return first().retrieval.get(); }
-  // Retrieval's functions, of the views of all ranks.
+  // These call Retrieval's functions for the views of all ranks.
   bool ViewHasRoom(int64_t rows) const;
   void KeepViewPlaces();
   std::optional<double> ViewCoverage() const;
   int64_t ViewEnd() const { return first().retrieval->kv().end(); }
   void TruncateView(int64_t end);
   void SetViewWindow(int64_t positions);
-  // CatchUp, after which the view follows from the tokens alone.
+  // A CatchUp after which the view depends on the tokens alone.
   absl::Status CatchUpForDrafts(Station station);
-  // Passes `ids`, which follow what the view holds, at most kMaxStepRows;
-  // RowLogits gives theirs. Errors: copy_failed, cancelled.
+  // Passes `ids`, at most kMaxStepRows, which follow the positions in the view;
+  // RowLogits gives their logits. Errors: copy_failed, cancelled.
   absl::Status DraftForward(const int32_t* ids, int64_t rows, int layers);
-  // CatchUp for the one token that the KV lacks, whose row reads that view
-  // instead, which has the types of the store; its K and V go to both. Errors:
-  // also those of KvStore::BeginStep.
+  // A CatchUp for the one token that the KV lacks, whose row reads that view,
+  // which has the types of the store; its K and V go to both. Errors: also
+  // those of KvStore::BeginStep.
   absl::Status ViewStep(Station station);
-  // Chooses anew what the view shows, by the last Sweep's last row that holds.
-  // Errors: copy_failed, cancelled.
+  // Chooses the view's positions anew, by the last row of the last Sweep that
+  // was kept. Errors: copy_failed, cancelled.
   absl::Status RefreshView();
 
-  // These are rank 0's; contexts, and what else is of no rank, are all ranks'.
+  // These are rank 0's; the context, and all else that no rank has alone, holds
+  // for all.
   const SessionSite& site() const { return first().site; }
   const TierPlan& plan() const { return first().plan; }
   const std::vector<std::unique_ptr<SessionRank>>& ranks() const {
     return ranks_;
   }
-  // What a position takes in a layer on all ranks: more than the model's where
-  // some keep the same KV head.
+  // Bytes that a position takes in a layer on all ranks: more than the model's
+  // if ranks keep the same KV head.
   int64_t KvRowBytes() const;
   Traffic traffic() const;    // since the session was made
-  TimeSpent Elapsed() const;  // since whenever, always growing
-  // The model's warnings, and what costs speed only.
+  TimeSpent Elapsed() const;  // from an arbitrary start, never decreasing
+  // The model's warnings, and those of losses that cost speed alone.
   std::vector<std::string> warnings() const;
-  // What is taken now, weights too.
+  // Memory in use now, weights included.
   MemoryUse memory() const;
 
-  // [vocab], in the host's memory until the next CatchUp; empty where they are
-  // not known.
+  // [vocab], in the host's memory, valid until the next CatchUp; empty if not
+  // known.
   absl::Span<const float> NextLogits() const {
     return {workspace_ != nullptr ? HostLogits() : next_logits_.data(),
             knows_next_ ? Vocab() : 0};
   }
 
-  void Truncate(size_t length);  // at most the tokens held
+  void Truncate(size_t length);  // no effect beyond the tokens held
   absl::StatusOr<std::unique_ptr<Session>> Fork() const;
 
-  // A text among the tokens, and what was asked of it: tokens [begin, end) are
-  // the text, [asked, answer) the question, those from `answer` on the answer.
+  // A text among the tokens, with a question about it: tokens [begin, end) are
+  // the text, [asked, answer) the question, and those from `answer` on the
+  // answer.
   struct Reading {
     size_t begin;
-    size_t end;  // at least one token between it and `asked`
+    size_t end;  // below `asked`: a token lies between
     size_t asked;
     size_t answer;
   };
-  // Where in the text the answer looks: of each run the share that
-  // AttentionShares says. Run i has the positions from i * kRun on. The rows
-  // from `end` on are computed anew, under no view, where they are: after an
+  // The share of the answer's attention that each run of the text gets
+  // (AttentionShares). Run i has the positions from i * kRun on. The rows from
+  // `end` on are computed anew, under no view and in their places: after an
   // error some of them may be missing. Errors: out_of_memory; those of Forward.
   absl::StatusOr<std::vector<double>> Attended(const Reading& reading,
                                                Progress progress);
-  // The runs that lie whole in the text. Errors: invalid_argument.
+  // The runs that lie entirely in the text. Errors: invalid_argument.
   absl::StatusOr<PositionRange> RunsOf(const Reading& reading) const;
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
-  // How many of them precede the answer.
+  // The number of tokens before the answer.
   int64_t answer_begin() const { return static_cast<int64_t>(answer_begin_); }
   int64_t kv_length() const { return kv().length(); }
-  // Pairs of layer and position whose K and V exist.
+  // The number of pairs of layer and position whose K and V exist.
   int64_t KvEntries() const;
   int64_t pending() const {  // tokens the KV lacks
     return static_cast<int64_t>(tokens_.size()) - kv().length();
@@ -219,7 +221,7 @@ class Session {
   }
   int64_t first_position() const { return kv().begin(); }
   const Model& model() const { return model_; }
-  Stream& stream() { return *first().stream; }  // of rank 0
+  Stream& stream() { return *first().stream; }  // rank 0's
 
   // Async-signal-safe.
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
@@ -228,7 +230,8 @@ class Session {
     return cancelled_.load(std::memory_order_relaxed) ||
            (whole_ != nullptr && whole_->cancelled());
   }
-  // Cancel of `whole`, which outlives this session's calls, stops this one too.
+  // Makes a Cancel of `whole`, which outlives this session's calls, stop this
+  // session too.
   void CancelWith(const Session& whole) { whole_ = &whole; }
 
  private:
@@ -241,20 +244,21 @@ class Session {
   absl::Status PromiseWorkspace();
   absl::Status TakeWorkspace();
   void LeaveWorkspace();
-  // Calls `part` for every rank at once. Errors: those of RankGroup::Run, and
-  // out_of_memory, where there is no workspace.
+  // Calls `part` for all ranks in parallel. Errors: those of RankGroup::Run;
+  // out_of_memory, if there is no workspace.
   absl::Status EachRank(absl::FunctionRef<absl::Status(SessionRank&)> part);
   void DropInterrupted();
   void DropViews();
-  // May a rank stop half-way? Of several none, or they would not be alike.
+  // Returns true if a cancelled rank may stop half-way: with several none may,
+  // since they would differ.
   bool StopsAlone() const { return ranks_.size() == 1 && cancelled(); }
 
-  // Where the answer begins that the KV's next rows belong to.
+  // The spans of the answer to which the KV's next rows belong.
   absl::StatusOr<std::optional<DeepSpans>> NextSpans() const;
-  // Passes the tokens that the KV lacks, the first `rows` of them, through all
-  // layers, or goes on with the prompt that was stopped. `certain`: all rows
-  // will hold. `keeps`: a prompt that other sessions may go on with, or have
-  // begun. `*point`: how far all ranks came, where they came as far.
+  // Passes the first `rows` of the tokens that the KV lacks through all layers,
+  // or goes on with a prompt that was stopped. `certain`: all rows will be
+  // kept. `keeps`: a prompt whose layers go to the prompt cache, or come from
+  // there. `*point`: the progress, if it is the same on all ranks.
   absl::Status Pass(int64_t rows, Station station, Progress progress,
                     const View& view, bool certain, bool keeps,
                     std::optional<PassPoint>* point);
@@ -263,35 +267,36 @@ class Session {
                        const View& view, bool certain, bool keeps,
                        std::optional<PassPoint>* point);
   absl::Status Commit(int64_t rows);
-  // But for an interrupted prompt; the KV ends after `length` positions.
+  // Undoes a step, unless it was kept as an interrupted prompt; the KV then
+  // ends after `length` positions.
   void AbandonStep(int64_t length);
-  // A step under `view` has added to a KV of `before` positions.
+  // Notes that a step under `view` has added to a KV of `before` positions.
   void NoteAdded(int64_t before, const View& view);
   void TruncateKv(int64_t length);
   void KeepTexts(const TextsFolder& folder);
-  KvLayout WholeLayout() const;  // of a page of all KV heads, as files have it
+  KvLayout WholeLayout() const;  // a page of all KV heads, as in files
   absl::Status LoadRanks(size_t rank, int64_t rows, KvStore::GivePages give,
                          const std::shared_ptr<PageFile>& text);
   void ForgetDamaged();
   absl::StatusOr<std::unique_ptr<HeldPages>> HoldRanks(
       int64_t length, KvStore::Cancelled cancelled);
-  // Where what is finished of the prompt saves more than the KV of the first
-  // `end` positions would: how many must be there before it; absent: it does
-  // not.
+  // If the finished layers of the prompt save more work than the KV of the
+  // first `end` positions would: the number of positions that must precede the
+  // prompt; else absent.
   std::optional<int64_t> PromptSavesMoreThan(int64_t end);
   bool KeepsPrompt(int64_t rows, Station station, const View& view) const;
   absl::Status GoOnFromDisk(int64_t rows, absl::FunctionRef<bool()> goes_on,
                             PassPoint* point);
   void KeepLayer(int layer, int64_t rows, absl::FunctionRef<bool()> goes_on);
-  // How many layers KeepLayer gives at once: an odd number.
+  // The number of layers that KeepLayer gives at once, which is odd.
   int LayersTogether() const;
-  // All that progress is told of so many rows.
+  // The total that progress gets for `rows` rows.
   uint64_t TokenLayers(int64_t rows) const {
     return static_cast<uint64_t>(rows) *
            static_cast<uint64_t>(model_.config.layers);
   }
   absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
-  // They are rank 0's, where the host can read them.
+  // Rank 0's logits, in memory that the host can read.
   const float* HostLogits() const {
     return host_logits_.empty() ? first().logits.data() : host_logits_.data();
   }
@@ -303,38 +308,38 @@ class Session {
   const Model& model_;
   const View prompt_view_;
   bool context_is_what_fits_ = false;  // less than the checkpoint's
-  std::string crowded_;  // ... for what the policy keeps; empty: it is not
+  std::string crowded_;  // warning if the policy's memory limits it
   const std::shared_ptr<SessionRanks> together_;
   const std::shared_ptr<WorkspacePool> workspaces_;
   std::vector<std::unique_ptr<SessionRank>> ranks_;
   std::vector<int32_t> tokens_;
   size_t answer_begin_ = 0;
-  int64_t settled_ = 0;  // of the KV, the beginning that is not provisional
-  std::optional<DeepSpans> spans_;  // absent: all rows are alike
+  int64_t settled_ = 0;  // positions of the KV that are not provisional
+  std::optional<DeepSpans> spans_;  // absent: rows go through all layers
   bool prompt_begins_ = true;       // the next rows are a prompt's
-  // When BeginPrompt was called last: prompt_begins_, and how many tokens.
+  // prompt_begins_ and the number of tokens before the last BeginPrompt.
   bool prompt_had_begun_ = true;
   size_t tokens_before_ = 0;
   std::optional<InterruptedPrompt> interrupted_;
-  // What remains of it while the ranks have its parts; null: it rests.
+  // The workspace, whose parts the ranks have; null: the session rests.
   std::unique_ptr<Workspace> workspace_;
-  // SessionRank::logits in the host's memory, of the workspace; empty where the
-  // device's is that.
+  // A copy of rank 0's logits in the host's memory, part of the workspace;
+  // empty if the device's memory is the host's.
   std::vector<float> host_logits_;
-  std::vector<float> next_logits_;  // [vocab]: those while it rests
+  std::vector<float> next_logits_;  // [vocab]: valid while it rests
   bool knows_next_ = false;
   // Positions of the KV from here on were filled, not computed.
   int64_t filled_from_ = kAllPositions;
-  std::optional<TextsFolder> texts_folder_;  // absent: nothing is kept
-  int64_t saved_ = 0;  // tokens that the text of a file begins with, too
-  // The file of a text whose pages are read where they are; null: none.
+  std::optional<TextsFolder> texts_folder_;  // absent: no prompt cache
+  int64_t saved_ = 0;  // leading tokens that are in a file
+  // The cache file whose pages are read in place; null: none.
   std::shared_ptr<const KvFile> text_file_;
   std::shared_ptr<PageFile> text_pages_;
   int resumed_layers_ = 0;
   DiskUse disk_;
   std::atomic<bool> cancelled_{false};
-  const Session* whole_ = nullptr;  // null: none; not the fork's
-  // Null: nothing is kept. Ends first: it holds pages.
+  const Session* whole_ = nullptr;  // null: none; forks do not inherit it
+  // Null: no prompt cache. It is destroyed first, since it holds pages.
   std::unique_ptr<SavedTexts> texts_;
 };
 

@@ -5,8 +5,8 @@
 
 namespace tiercel {
 
-// Time, and how much of it the link was occupied, by whatever was on it. A copy
-// counts when it ends.
+// A span of time, and the part of it in which the link was busy with any copy.
+// A copy counts when it ends.
 struct TimeSpent {
   double seconds = 0;
   double link_seconds = 0;
@@ -16,7 +16,7 @@ struct TimeSpent {
     link_seconds += other.link_seconds;
     return *this;
   }
-  // The rest: where rounding would leave less than nothing, nothing.
+  // The difference; 0 if rounding would make it negative.
   TimeSpent operator-(const TimeSpent& other) const {
     return {std::max(0.0, seconds - other.seconds),
             std::max(0.0, link_seconds - other.link_seconds)};
