@@ -1,4 +1,4 @@
-// Session::Attended: where in a text the tokens of an answer look.
+// Session::Attended: the parts of a text that an answer attends to.
 
 #include <algorithm>
 #include <utility>
@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
     RETURN_IF_ERROR(rank->ReserveShares());
     rank->shares->Begin(runs.begin, runs.end);
   }
-  // The rows come back with the bits they had (row invariance).
+  // The rows are computed again with the same bits (row invariance).
   const bool known = knows_next_;
   knows_next_ = false;
   const int64_t saved = saved_;

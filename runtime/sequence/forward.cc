@@ -17,7 +17,7 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
   if (rows <= 0) return absl::OkStatus();
   const int64_t before = kv().length();
   const bool keeps = KeepsPrompt(rows, station, view);
-  // However this ends, by an exception too.
+  // Runs however this ends, after an exception too.
   absl::Cleanup abandon = [&] { AbandonStep(before); };
   std::optional<PassPoint> point;
   absl::Status status =
@@ -46,11 +46,11 @@ absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
   }
   DropInterrupted();
   knows_next_ = false;
-  // What follows takes it for a prompt's.
+  // Later calls take the rows for a prompt's.
   const bool settled = settled_ == kv().length();
   filled_from_ = std::min(filled_from_, kv().length());
   const absl::Cleanup note = [&] {
-    // All ranks keep as many as every one of them has.
+    // All ranks keep only the rows that every rank has.
     int64_t length = kv().length();
     for (const auto& rank : ranks_) {
       length = std::min(length, rank->kv->length());
@@ -95,7 +95,7 @@ absl::Status Session::Commit(int64_t rows) {
 }
 
 void Session::NoteAdded(int64_t before, const View& view) {
-  // Below the cut rows are the same in prompts and answers.
+  // With a depth, rows of prompts and answers are the same below the cut.
   const bool same = view == prompt_view_ || site().depth.has_value();
   if (settled_ == before && same) settled_ = kv().length();
 }
@@ -106,14 +106,14 @@ void Session::AbandonStep(int64_t length) {
   DropViews();
   for (const auto& rank : ranks_) {
     rank->kv->Abandon();
-    // Others may have failed after it had committed.
+    // Another rank may have failed after this one had committed.
     if (rank->kv->length() > length) rank->kv->Truncate(length);
   }
   ForgetDamaged();
 }
 
-// Where a step lacks pages that are held to be saved, it has them, and they are
-// not saved.
+// Runs `step`. If it runs out of memory while pages are held to be saved, gives
+// these up unsaved and runs it again.
 absl::Status Session::WithPagesBeingSaved(
     absl::FunctionRef<absl::Status()> step) {
   const absl::Status status = step();
@@ -136,15 +136,16 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
 absl::Status Session::TryPass(int64_t rows, Station station, Progress progress,
                               const View& view, bool certain, bool keeps,
                               std::optional<PassPoint>* point) {
-  // Whatever happens now, a callback that throws too, is not resumed twice.
+  // Taken out first, so that nothing, not even a callback that throws, lets the
+  // prompt be resumed twice.
   const std::optional<InterruptedPrompt> last =
       std::exchange(interrupted_, std::nullopt);
   const bool resumes = last.has_value() && last->IsFor(tokens_, rows, view);
   const int32_t* const ids = tokens_.data() + kv().length();
   const auto stop = [this] { return cancelled(); };
-  // Whoever refuses to go on between two layers is not asked again. What is
-  // asked there says no more than the last block has: what the disk lacks is
-  // not done.
+  // After `progress` has refused to go on it is not called again. Between
+  // layers it is told the last block's numbers: work for the disk does not
+  // count.
   bool refused = false;
   std::pair<uint64_t, uint64_t> told = {0, TokenLayers(rows)};
   const auto ask = [&](uint64_t done, uint64_t total) {
@@ -154,7 +155,7 @@ absl::Status Session::TryPass(int64_t rows, Station station, Progress progress,
   };
   const auto goes_on = [&] { return ask(told.first, told.second); };
   std::vector<std::optional<PassPoint>> points(ranks_.size());
-  bool stays = false;  // the stopped step, as it was
+  bool stays = false;  // the stopped step stays as it was
   const absl::Status status = EachRank([&](SessionRank& rank) {
     PassPoint own = resumes ? last->point : PassPoint();
     const auto go_on = [&] {
@@ -175,7 +176,8 @@ absl::Status Session::TryPass(int64_t rows, Station station, Progress progress,
     const auto after = [&](int layer) {
       if (keeps) KeepLayer(layer, rows, goes_on);
     };
-    // A prompt that was stopped between two layers may not have kept the first.
+    // A prompt that was stopped between two layers may not have saved the
+    // first.
     if (own.layer > 0 && own.row == 0) after(own.layer - 1);
     const absl::Cleanup came = [&] {
       points[static_cast<size_t>(rank.site.rank)] = own;

@@ -143,7 +143,7 @@ class SavedTexts {
   const std::chrono::milliseconds waits_;
   const KvFolder folder_;
   std::string fingerprint_;               // empty: not known yet
-  std::unique_ptr<PromptWriter> prompt_;  // of the current prompt; null: none
+  std::unique_ptr<PromptWriter> prompt_;  // the current prompt's; null: none
   std::unique_ptr<Writing> writing_;      // null: none
   int kept_layers_ = 0;
   bool well_ = true;      // false: the last writing has failed

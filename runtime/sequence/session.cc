@@ -27,14 +27,16 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     threads = std::min(threads, stream->pool().num_threads());
     streams.push_back(std::move(stream));
   }
-  // Whoever is admitted meanwhile would find the same room.
+  // Held until the memory is promised: a session that another thread makes
+  // meanwhile would count the same room.
   const std::lock_guard<std::mutex> admission(MemoryAccount::Admission());
   const std::shared_ptr<WorkspacePool> workspaces = model.Workspaces();
   std::vector<int64_t> taken;  // [rank]
   for (int rank = 0; rank < model.ranks(); ++rank) {
     taken.push_back(model.machine_of(rank).memory().used());
   }
-  // This comes before the plan: what a library takes of a GPU is not free then.
+  // This comes before the plan, which then sees the GPU memory that a library
+  // takes.
   ASSIGN_OR_RETURN(std::shared_ptr<SessionRanks> together,
                    SessionRanks::Create(model, streams));
   std::vector<SessionSite> sites;
@@ -63,8 +65,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     session->spans_.emplace(options.depth->Of(model.config),
                             model.AssistantHeader(), options.first_position);
   }
-  // A library's bits are not the kernels', and a file does not say whose it
-  // has.
+  // A BLAS library computes other bits than our kernels, and a file does not
+  // say which it has.
   const bool own_bits = session->stream().blas() == nullptr;
   if (options.KeepsTexts() && own_bits && !plan.on_device) {
     session->KeepTexts(*options.texts);
@@ -88,8 +90,8 @@ Session::Session(const Model& model, const View& prompt_view,
 
 // ---- The workspace ----
 
-// Where memory is planned it is there from now on, unless somebody computes in
-// it who will leave it to others.
+// Promises the workspace and, if memory is planned, allocates it, unless it is
+// large enough and in use by a session that will give it back.
 absl::Status Session::PromiseWorkspace() {
   bool larger = false;
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -146,15 +148,15 @@ absl::Status Session::EachRank(
   const absl::Status status = together_->gather->Run([&](int index) {
     SessionRank& rank = *ranks_[static_cast<size_t>(index)];
     if (absl::Status s = part(rank); !s.ok() || rank.alone()) return s;
-    // A GPU that fails is told of where others may wait for it.
+    // A GPU failure must show here, since other ranks may wait for it.
     return together_->gather->Finish(*rank.stream, index);
   });
   if (!status.ok()) DropViews();
   return status;
 }
 
-// Where one rank's view may be gone the others' are no use: what ranks choose
-// together, and how far a draft goes, they must choose alike.
+// Drops all views after an error, since one rank's may be gone: ranks must
+// choose the same positions, and draft equally far.
 void Session::DropViews() {
   if (ranks_.size() == 1) return;
   for (const auto& rank : ranks_) {
@@ -182,7 +184,7 @@ Traffic Session::traffic() const {
 TimeSpent Session::Elapsed() const {
   TimeSpent elapsed;
   elapsed.seconds = SecondsBetween({}, model_.machine->clock().Now());
-  // Links work side by side: the busiest says how much of the time that took.
+  // Links work in parallel: the busiest counts.
   for (const auto& rank : ranks_) {
     if (rank->tier == nullptr) continue;
     double seconds = 0;
@@ -214,7 +216,7 @@ int64_t Session::KvRowBytes() const {
 
 std::vector<std::string> Session::warnings() const {
   std::vector<std::string> all = model_.warnings;
-  // Who reads everything is the model.
+  // A session that reads everything needs no training for its depth.
   if (spans_.has_value() && !spans_->Reads().IsFull()) {
     std::string untrained = UntrainedAt(site(), model_, plan().context);
     if (!untrained.empty()) all.push_back(std::move(untrained));
@@ -231,7 +233,7 @@ std::vector<std::string> Session::warnings() const {
   }
   if (texts_ != nullptr) {
     texts_->Settle();
-    texts_->Settle();  // what has gone wrong since
+    texts_->Settle();  // a second look, for later failures
     const std::vector<std::string>& more = texts_->warnings();
     all.insert(all.end(), more.begin(), more.end());
   }
@@ -267,8 +269,8 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
   return absl::OkStatus();
 }
 
-// Puts the logits of `count` rows of the last step behind each other, from row
-// `row` on.
+// Puts the logits of `count` rows of the last step one after the other, from
+// row `row` on.
 absl::Status Session::LogitsInto(int64_t first_row, int64_t count, size_t row) {
   if (absl::Status s = EachRank([&](SessionRank& rank) {
         return rank.LogitsInto(first_row, count, row);
@@ -276,7 +278,7 @@ absl::Status Session::LogitsInto(int64_t first_row, int64_t count, size_t row) {
       !s.ok() || stream().on_host()) {
     return s;
   }
-  // What a step gives the host: read once, and waited for once.
+  // One copy and one wait bring the step's results to the host.
   RETURN_IF_ERROR(
       stream().Copy(host_logits_.data() + row * Vocab(),
                     first().logits.data() + row * Vocab(),
@@ -302,9 +304,9 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
                       "the session holds no token to continue from");
   }
   if (pending() == 0) {
-    if (knows_next_) return TakeWorkspace();  // where they are read
-    // Known KV, unknown logits: the last row is computed once more. It is the
-    // same row, whatever runs with it.
+    if (knows_next_) return TakeWorkspace();  // the logits are read there
+    // The KV is complete, the logits are not known: the last row is computed
+    // once more. Its bits do not depend on the rows that run with it.
     TruncateKv(kv().length() - 1);
   }
   ASSIGN_OR_RETURN(std::optional<DeepSpans> spans, NextSpans());
@@ -312,7 +314,8 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
   if (spans.has_value()) {
     const DeepSpans& next = *spans;
     const int64_t answer = next.answer_begin() - kv().begin();
-    // What is there of a new answer's tail ends below the cut.
+    // Rows of a new answer's tail that exist end below the cut: they are
+    // computed again.
     if (prompt_begins_ && kv().length() > answer) TruncateKv(answer);
     if (retrieval() == nullptr) {
       view = next.Reads();
@@ -351,8 +354,8 @@ absl::Status Session::CatchUpForDrafts(Station station) {
   absl::Status status = CatchUp(station);
   const auto fresh = [](const auto& rank) { return rank->retrieval->fresh(); };
   if (status.ok() && !std::all_of(ranks_.begin(), ranks_.end(), fresh)) {
-    // There was nothing to catch up with, or less than chooses, or it went on
-    // with a prompt that had been stopped, half of it unseen.
+    // CatchUp had fewer rows than choose a view, or went on with a prompt that
+    // had been stopped, whose first half the view did not see.
     TruncateKv(std::max<int64_t>(0, kv().length() - retrieval()->evidence()));
     knows_next_ = false;
     status = CatchUp(station);
@@ -422,7 +425,7 @@ void Session::KeepViewPlaces() {
   for (const auto& rank : ranks_) rank->retrieval->KeepPlaces();
 }
 
-// The mean of layers and query heads.
+// Returns the mean over layers and query heads.
 std::optional<double> Session::ViewCoverage() const {
   double sum = 0;
   int64_t heads = 0;

@@ -17,8 +17,8 @@
 namespace tiercel {
 namespace {
 
-// Null: GPUs are to gather without it. Errors: those of NcclGather::Create and
-// NcclFunctions::Load.
+// Returns null if GPUs are to gather without NCCL. Errors: those of
+// NcclGather::Create and NcclFunctions::Load.
 absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
     const Model& model, RankGroup& group,
     const std::vector<std::unique_ptr<Stream>>& streams) {
@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
   if (model.machine->nccl().has_value()) {
     functions = *model.machine->nccl();
   } else if (CudaStream::IsPlayed()) {
-    return nullptr;  // the library knows no such GPU
+    return nullptr;  // NCCL knows no simulated GPU
   } else {
     functions = NcclFunctions::Load(kNcclLibrary);
   }
@@ -55,7 +55,7 @@ absl::StatusOr<std::shared_ptr<SessionRanks>> SessionRanks::Create(
     } else if (use == NcclUse::kAlways) {
       return Annotate(gather.status(), "TIERCEL_NCCL=1");
     } else {
-      // A GPU that is lost is no reason to do without the library.
+      // A lost GPU is an error, not a reason to do without NCCL.
       for (int rank = 0; rank < model.ranks(); ++rank) {
         RETURN_IF_ERROR(model.machine_of(rank).FindDevice());
       }
@@ -195,7 +195,7 @@ Workspace::Rank SessionRank::Release() {
           .logits = std::exchange(logits, {})};
 }
 
-// The rows of the last step are nobody's once a new one begins.
+// The rows of the last step are dropped when a new one begins.
 absl::Status SessionRank::ReserveHidden(int64_t rows) {
   if (tiles != nullptr) tiles->EndStep();
   DropParked();
@@ -266,14 +266,14 @@ absl::Status SessionRank::Fill(int64_t rows, uint64_t seed,
                 alone() ? nullptr : &part);
 }
 
-// A view may say what each KV head reads; this rank's heads read their part.
+// Restricts a view with positions for each KV head to this rank's heads.
 View SessionRank::Own(const View& view) const {
   View own = view;
   if (view.selected.empty()) return own;
   const auto all = static_cast<size_t>(model_.config.kv_heads);
   const auto some = static_cast<size_t>(site.layout.kv_heads);
   own.selected.clear();
-  // One of another size is refused as it is.
+  // Some of a list of the wrong size stays, and is refused later.
   for (size_t head = static_cast<size_t>(first_head());
        head + some <= view.selected.size(); head += all) {
     const auto first = view.selected.begin() + static_cast<ptrdiff_t>(head);
@@ -332,7 +332,7 @@ Pass SessionRank::PassOf(LayeredKv& layers_of, const int32_t* ids, int64_t rows,
 
 namespace {
 
-// A store whose layers somebody is told of as they end.
+// A store that calls `after` as each layer ends.
 class ToldKv final : public LayeredKv {
  public:
   ToldKv(LayeredKv& kv, absl::FunctionRef<void(int)> after)
@@ -401,7 +401,8 @@ void SessionRank::DropParked() {
   parked_promise_ = {};
 }
 
-// The store keeps the hidden states of a step, but not those that are in tiles.
+// Bytes of a step's hidden states that the store keeps: none if they are in
+// tiles.
 int64_t SessionRank::StateBytes(int64_t rows) const {
   return IsTiled() ? 0 : rows * site.StateBytes();
 }
@@ -446,7 +447,7 @@ absl::Status SessionRank::LogitsInto(int64_t first, int64_t count, size_t row) {
 
 namespace {
 
-// What drafts read of a view, once it has arrived.
+// A view's KV for drafts, which waits until a layer has arrived.
 class ArrivedKv final : public LayeredKv {
  public:
   ArrivedKv(Retrieval& view, Stream& stream) : view_(view), stream_(stream) {}
@@ -480,8 +481,8 @@ absl::Status SessionRank::DraftForward(const int32_t* ids, int64_t rows,
 
 namespace {
 
-// What a step over a view reads and writes: the view, and of the store the
-// cells of the one row that it adds.
+// The KV of a step over a view: it reads and writes the view, and copies the
+// one row that it adds to the store.
 class KeptKv final : public LayeredKv {
  public:
   KeptKv(ArrivedKv& view, KvStore& store, Stream& stream)

@@ -1,4 +1,5 @@
-// Session's texts on disk: what a prompt need not compute, and what it leaves.
+// Session's use of the prompt cache: it loads KV that need not be computed, and
+// saves KV that was.
 
 #include <algorithm>
 #include <chrono>
@@ -16,10 +17,10 @@
 namespace tiercel {
 namespace {
 
-// How often progress is asked while a prompt waits for the disk.
+// The interval at which progress is called while a prompt waits for the disk.
 constexpr auto kAsksEvery = std::chrono::milliseconds(100);
 
-// Adds how long it lived to `seconds`.
+// Adds the time of its life to `seconds`.
 class TimeOfLife {
  public:
   TimeOfLife(Clock& clock, double& seconds)
@@ -47,8 +48,8 @@ KvLayout Session::WholeLayout() const {
   return layout;
 }
 
-// Every rank from `rank` on takes its heads of the pages that `give` puts. All
-// have room for them before the first is put.
+// Loads the pages that `give` puts into every rank from `rank` on, each of
+// which takes its heads. All have room for the pages before the first is put.
 absl::Status Session::LoadRanks(size_t rank, int64_t rows,
                                 KvStore::GivePages give,
                                 const std::shared_ptr<PageFile>& text) {
@@ -85,10 +86,10 @@ absl::Status Session::LoadRanks(size_t rank, int64_t rows,
 absl::Status Session::OpenText(Progress progress) {
   if (texts_ == nullptr) return absl::OkStatus();
   if (!texts_->Settle()) saved_ = 0;
-  // Behind KV that nobody computed no file is right.
+  // No file can continue KV that was filled with random values.
   if (filled_from_ < kv().length()) return absl::OkStatus();
-  // The logits of the last row are wanted, and a view is chosen by the last
-  // few.
+  // The last row must be computed for its logits, and the last few rows choose
+  // a view.
   const int64_t computed = retrieval() != nullptr ? retrieval()->evidence() : 1;
   const int64_t most = std::ssize(tokens_) - computed;
   if (most - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
@@ -110,11 +111,11 @@ absl::Status Session::OpenText(Progress progress) {
   TruncateKv(first * kPageTokens);
   const int64_t pages = (end + kPageTokens - 1) / kPageTokens;
   const int64_t before = kv().length();
-  // However this ends, by an exception too, ranks are as long as each other.
+  // However this ends, after an exception too, all ranks have equal lengths.
   absl::Cleanup undo = [&] {
     if (ranks_.size() > 1) TruncateKv(before);
   };
-  // A page of the file has all heads: it serves one rank as it is.
+  // A page of the file has all heads, so a single rank can read it in place.
   std::shared_ptr<PageFile> text;
   if (ranks_.size() == 1 && plan().shape.disk_pages > 0) {
     text = KvFile::PagesOf(opened_file);
@@ -154,8 +155,8 @@ absl::Status Session::OpenText(Progress progress) {
   return absl::OkStatus();
 }
 
-// What cannot be read is computed by who needs it next. A text that is at fault
-// goes.
+// Cuts the KV before the first page that cannot be read, so that it is computed
+// again. A cache file that is at fault is removed.
 void Session::ForgetDamaged() {
   int64_t intact = kv().length();
   for (const auto& rank : ranks_) {
@@ -205,7 +206,8 @@ absl::StatusOr<std::unique_ptr<HeldPages>> Session::HoldRanks(
   return std::make_unique<JoinedPages>(WholeLayout(), std::move(parts));
 }
 
-// What such a prompt leaves behind each layer follows from its tokens alone.
+// Returns true for a prompt whose layers depend on its tokens alone, so that
+// they can be saved.
 bool Session::KeepsPrompt(int64_t rows, Station station,
                           const View& view) const {
   return texts_ != nullptr && ranks_.size() == 1 &&
@@ -257,7 +259,8 @@ absl::Status Session::GoOnFromDisk(int64_t rows,
   return absl::OkStatus();
 }
 
-// Behind the last layer the prompt is there.
+// Saves the layers up to `layer`, if that is due. The last layer is not saved:
+// the prompt is finished then.
 void Session::KeepLayer(int layer, int64_t rows,
                         absl::FunctionRef<bool()> goes_on) {
   auto asks_at = std::chrono::steady_clock::now() + kAsksEvery;
@@ -274,7 +277,7 @@ void Session::KeepLayer(int layer, int64_t rows,
     return;
   }
   const int begin = texts_->FirstLayer();
-  if ((layer - begin) % 2 != 0) return;  // hidden states take turns
+  if ((layer - begin) % 2 != 0) return;  // two places for states, in turn
   std::vector<std::unique_ptr<HeldLayer>> layers;
   for (int at = begin; at <= layer; ++at) {
     absl::StatusOr<std::unique_ptr<HeldLayer>> held =
@@ -291,8 +294,8 @@ void Session::KeepLayer(int layer, int64_t rows,
   texts_->WriteLayers(std::move(layers));
 }
 
-// Hidden states take as many bytes as K and V of several layers: where a prompt
-// is kept for itself alone, they are written eight times.
+// Hidden states take as many bytes as K and V of several layers: if only
+// unfinished prompts are saved, they are written just eight times.
 int Session::LayersTogether() const {
   constexpr int kTimes = 8;
   return texts_folder_->unfinished_alone ? model_.config.layers / kTimes | 1
