@@ -1,5 +1,5 @@
-// Where an answer looked: the same wherever its text lies, and no trace of the
-// question.
+// The attention of an answer: it is the same wherever the KV lies, and
+// measuring it leaves no trace in the session.
 
 #include <memory>
 #include <numeric>
@@ -56,7 +56,8 @@ TEST_F(AttendedTest, LeavesTheSessionAsItIs) {
             DraftedText(*untouched, DraftedParams(0.8f, 30), {}));
 }
 
-// It may be asked between two answers, of which the second drafts over a view.
+// It may be measured between two answers, of which the second drafts over a
+// view.
 TEST_F(AttendedTest, LeavesAViewThatDraftsAreGoodOver) {
   const PolicyParams triforce = {.policy = PolicyName::kTriForce,
                                  .verify = VerifyMode::kCoupled,
@@ -130,7 +131,7 @@ TEST_F(AttendedTest, CanBeStopped) {
   EXPECT_EQ(ClassOf(session->Attended(reading, kNoProgress).status()),
             ErrorClass::kCancelled);
   session->ClearCancel();
-  // What is missing now is computed.
+  // Rows that are missing now are computed.
   session->Truncate(60);
   ASSERT_TRUE(session->Append(prompt_->data() + 60, prompt_->size() - 60).ok());
   EXPECT_EQ(Attended(*session, reading),

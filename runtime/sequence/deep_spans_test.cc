@@ -1,4 +1,4 @@
-// Where an answer begins, and what is visible above the cut.
+// The position where an answer begins, and the positions visible above the cut.
 
 #include "runtime/sequence/deep_spans.h"
 
@@ -45,7 +45,7 @@ TEST(DeepSpansTest, AboveTheCutTheAnchorAndTheAnswerAreVisible) {
   EXPECT_EQ(view.recent, 1);
   EXPECT_TRUE(view.shallow);
   EXPECT_THAT(view.pinned, ElementsAre(From(26)));
-  // Three layers of all, five more of the anchor and of the answer.
+  // Three layers have all positions; five more have the anchor and the answer.
   EXPECT_EQ(spans.Entries(8, 30), 3 * 20 + 5 * (2 + 4));
   EXPECT_EQ(spans.Entries(8, 35), 3 * 25 + 5 * (2 + 9));
   EXPECT_EQ(spans.Entries(8, 20), 3 * 10 + 5 * 2);
@@ -79,7 +79,7 @@ TEST(DeepSpansTest, EarlierAnswersAreDroppedOrKept) {
         spans.Reads().pinned,
         ElementsAre(PositionRange{8, 14}, PositionRange{18, 25}, From(38)));
     EXPECT_EQ(spans.Entries(5, 40), 3 * 40 + 2 * (1 + 6 + 7 + 2));
-    // What is cut from the text is gone for good.
+    // Positions that are cut off do not come back.
     spans.Truncate(20);
     EXPECT_THAT(
         spans.Reads().pinned,

@@ -1,6 +1,6 @@
-// A session for whose pages memory has no room gives the bytes of one that has
-// all of them at hand, reads what offload/KV_FORMAT.md says from disk, and
-// outlives a disk that fails.
+// A session some of whose pages are on disk gives the same bytes as one with
+// all of them in memory, reads from disk what offload/KV_FORMAT.md says, and
+// survives a disk that fails.
 
 #include <sys/stat.h>
 
@@ -69,7 +69,8 @@ class DiskPagesTest : public testing::Test {
     options.texts.reset();
     return MakeSession(model, options);
   }
-  // What memory holds a few pages less than all of `options`.
+  // The options of a model whose memory lacks room for a few pages of a session
+  // with `options`.
   static Model::Options Short(const Model& like,
                               const Session::Options& options, Place place) {
     Model::Options with = like.options;
@@ -97,7 +98,7 @@ class DiskPagesTest : public testing::Test {
                                                4 * like.config.layers * page;
     return with;
   }
-  // In place a session computes on the CPU.
+  // Opens a model with such memory; in place it computes on the CPU.
   static std::unique_ptr<Model> OpenAt(const Model& like,
                                        const Session::Options& options,
                                        Place place) {
@@ -112,8 +113,9 @@ class DiskPagesTest : public testing::Test {
     EXPECT_GT(made.session->plan().shape.disk_pages, 0);
     return made;
   }
-  // A session that memory has room for. A device opens the texts that one of
-  // its kind has kept, and a GPU keeps none of what it has room for itself.
+  // A session whose pages fit in memory, which saves KV for others. A device
+  // opens KV that a session on such a device has saved, and a GPU saves none if
+  // its own memory holds all.
   static Tiered Keeper(const Session::Options& options) {
     if (kTestedDevice != Device::kCpu) {
       return MakeTiered(*model_, options, Budget::kMiddle);
@@ -130,7 +132,7 @@ class DiskPagesTest : public testing::Test {
     if (absl::Status s = session.Append(&id, 1); !s.ok()) return s;
     return session.CatchUp(Station::kVerify);
   }
-  // What was fetched ahead has arrived.
+  // Waits until prefetched layers have arrived.
   static void Settle(const Session& session) {
     KvTier& tier = *session.ranks()[0]->tier;
     for (const KvTier::Buffer& buffer : tier.buffers) {
@@ -159,8 +161,8 @@ class DiskPagesTest : public testing::Test {
 const Model* DiskPagesTest::model_ = nullptr;
 const std::vector<int32_t>* DiskPagesTest::ids_ = nullptr;
 
-// A prompt whose pages go to disk, and the same text opened and read where its
-// file has it, although that loses its name.
+// A prompt whose pages go to disk, and the same prompt opened from the cache
+// and read in place, even after its file has lost its name.
 TEST_F(DiskPagesTest, LogitsAreTheSameBytes) {
   for (const DType type : {DType::kF16, DType::kQ8_0}) {
     Session::Options types;
@@ -257,7 +259,7 @@ TEST_F(DiskPagesTest, ForksAndStoppedPromptsAreTheSame) {
   EXPECT_TRUE(SameBits(NextLogits(session), NextLogits(*expected)));
 }
 
-// A step whose page cannot be read is one error; the next call is right.
+// A page that cannot be read is one error; the next call succeeds.
 TEST_F(DiskPagesTest, AnyReadMayFail) {
   const Session::Options options = WithTexts();
   { Read(*Keeper(options).session, *ids_); }
@@ -288,8 +290,8 @@ TEST_F(DiskPagesTest, AnyReadMayFail) {
   }
 }
 
-// A prompt goes on from its file another time where the file without a name, in
-// which its pages are to lie, takes none.
+// A prompt still goes on from its own file later if the nameless file that its
+// pages belong in takes none.
 TEST_F(DiskPagesTest, AnUnfinishedPromptOutlivesADiskThatTakesNoPage) {
   struct Full : FaultyDisk {
     bool full = false;
@@ -328,8 +330,8 @@ TEST_F(DiskPagesTest, AnUnfinishedPromptOutlivesADiskThatTakesNoPage) {
   EXPECT_GE(prefill->resumed_layers, 2);
 }
 
-// Whoever changes or cuts the file that a session reads is found out; what it
-// was to save is computed, and nobody opens it again.
+// A change or cut of the file that a session reads is detected; the lost rows
+// are computed, and the file is removed.
 TEST_F(DiskPagesTest, ATextThatIsDamagedWhileItIsReadGoes) {
   const Session::Options options = WithTexts();
   const auto expected = InMemory(*model_, options);
@@ -370,13 +372,13 @@ TEST_F(DiskPagesTest, WithoutTextsItDoesNotFit) {
     const absl::Status status = Session::Create(*model, none).status();
     EXPECT_EQ(CodeOf(status), "does_not_fit");
     EXPECT_THAT(std::string(status.message()), HasSubstr("pages on disk"));
-    // A folder that may have no more is no room.
+    // A folder whose limit is reached gives no room.
     Session::Options small = options;
     small.texts->most_bytes = 1;
     EXPECT_THAT(std::string(Session::Create(*model, small).status().message()),
                 HasSubstr("bytes on disk"));
   }
-  // A context that nobody asked for is what memory holds.
+  // A context that is not given is what memory holds.
   const auto model = OpenAt(*model_, options, Place::kInPlace);
   Session::Options any = options;
   any.context = 0;

@@ -1,6 +1,6 @@
-// Whatever is refused, fails or is cancelled, at whatever moment, is a clear
-// status; the session is as it was, and what is asked of it next comes out as
-// if nothing had happened.
+// Refusals, failures and cancellations at any moment give a clear status; the
+// session is as before, and later calls give the same results as if nothing had
+// happened.
 
 #include <atomic>
 #include <chrono>
@@ -31,8 +31,8 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-// The next of many that may go wrong: all, or in the short run the first, then
-// fewer and fewer.
+// The number of the next call that fails: each, or, in the short run, the first
+// ones and then fewer and fewer.
 int64_t After(int64_t n) {
   return TriesAllFaults() || n < 24 ? n + 1 : n + n / 4;
 }
@@ -64,13 +64,13 @@ class FaultsTest : public testing::Test {
     logits_ = NextLogits(*session);
   }
 
-  // Opened anew, over a device that fails as `faults_` says.
+  // Opens a session on a device that fails as `faults_` says.
   Tiered Make(Budget budget = Budget::kLeast, double link = kFast) {
     return MakeTiered(*model_, options_, budget, link, 2, faults_);
   }
 
-  // Calls attempt() until it is done, and failed(), which checks what that has
-  // left, after each failure. Returns how often it failed.
+  // Calls attempt() until it succeeds, and after each failure failed(), which
+  // checks the state it left. Returns the number of failures.
   int Until(const std::function<absl::Status()>& attempt,
             const std::function<void(const absl::Status&)>& failed) {
     for (int failures = 0;; ++failures) {
@@ -84,7 +84,7 @@ class FaultsTest : public testing::Test {
     }
   }
 
-  // A prompt and an answer; `failed` sees every status but OK.
+  // Reads a prompt and generates an answer; `failed` gets every status but OK.
   void Answer(Session& session,
               const std::function<void(const absl::Status&)>& failed) {
     Until(
@@ -104,7 +104,7 @@ class FaultsTest : public testing::Test {
         },
         [&](const absl::Status& status) {
           failed(status);
-          // What was given out is kept.
+          // Tokens that were returned are kept.
           ASSERT_LE(session.tokens().size(), expected_.size());
           EXPECT_TRUE(std::equal(session.tokens().begin(),
                                  session.tokens().end(), expected_.begin()));
@@ -114,20 +114,20 @@ class FaultsTest : public testing::Test {
     EXPECT_TRUE(SameBits(NextLogits(session), logits_));
   }
 
-  // Generations of `params` with `choice`, over a view that a link fills; each
-  // time another copy goes wrong, for which the status is `code`.
+  // Generates by `params` with `choice`, over a view that is filled over a
+  // link; each time another copy fails, with the status `code`.
   void DraftThroughFaults(Nth& copy, const PolicyParams& choice,
                           std::string_view code);
 
   std::unique_ptr<Model> model_;
   Session::Options options_;
-  // An answer's next tokens.
+  // Generates an answer's next tokens.
   std::function<absl::Status(Session&, int64_t)> generate_ =
       [](Session& session, int64_t max_tokens) {
         return Generate(session, Greedy(max_tokens), nullptr).status;
       };
 
-  // Everything fits, but for what faults_ refuses.
+  // Options of a device on which all fits, unless `faults_` refuses it.
   Model::Options OnALargeDevice() const {
     Model::Options with = model_->options;
     with.machine.device = kTestedDevice;
@@ -142,8 +142,8 @@ class FaultsTest : public testing::Test {
   std::vector<int32_t> ids_;
   std::vector<int32_t> expected_;  // prompt and answer
   std::vector<float> prompt_logits_;
-  std::vector<float> logits_;   // after both
-  Session* session_ = nullptr;  // that drafts
+  std::vector<float> logits_;   // after prompt and answer
+  Session* session_ = nullptr;  // the one that drafts
   std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();
 };
 
@@ -187,14 +187,14 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
       const int64_t taken = model->machine->memory().used();
       Answer(*session, failed);
       EXPECT_EQ(model->machine->memory().used(),
-                taken);  // all was taken before
-      // A fork computes where it did.
+                taken);  // the session had it all
+      // A fork computes in the same workspace.
       session->Rest();
       std::unique_ptr<Session> fork = *session->Fork();
       fork->Truncate(0);
       Answer(*fork, failed);
       EXPECT_EQ(model->machine->memory().used(), taken);
-      // Beside each other they compute apart.
+      // Together they need two workspaces.
       session->Truncate(0);
       Answer(*session, failed);
       fork.reset();
@@ -203,7 +203,7 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
       session.reset();
       EXPECT_EQ(model->machine->memory().used(), weights);
       if (!allocation.happened()) {
-        EXPECT_GT(n, 60);  // weights alone are more
+        EXPECT_GT(n, 60);  // the weights alone take more
         break;
       }
       if (HasFailure()) {
@@ -214,7 +214,7 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
   }
 }
 
-// A session that keeps a view takes it with itself, and so does its fork.
+// A session allocates its view when it is made, and so does a fork.
 TEST_F(FaultsTest, AViewMayFindNoRoom) {
   Nth allocation;
   faults_->allocation = [&](int64_t) { return allocation(); };
@@ -312,7 +312,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
   Session& session = *tiered.session;
   session_ = &session;
   ASSERT_TRUE(Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
-  std::vector<DraftLevel> levels;  // of the last generation
+  std::vector<DraftLevel> levels;  // the last generation's
   for (const bool from_then_on : {false, true}) {
     int failures = 0;
     for (int64_t n = 1;; n = After(n)) {
@@ -322,11 +322,11 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       const auto failed = [&](const absl::Status& status) {
         ++failures;
         EXPECT_EQ(CodeOf(status), code) << status;
-        // A cancellation may come when all that it was for is done.
+        // A cancellation may come after its work is done.
         EXPECT_TRUE(copy.happened() || code == "cancelled");
         copy.Disarm();
         session.ClearCancel();
-        // What was given out is kept, and nothing else.
+        // Tokens that were returned are kept, and no others.
         Ids tokens = prompt;
         tokens.insert(tokens.end(), given.begin(), given.end());
         EXPECT_EQ(session.tokens(), tokens);
@@ -336,7 +336,8 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
             GenerateParams rest = params;
             if (choice.verify == VerifyMode::kResidual ||
                 choice.form == PolicyForm::kPlain) {
-              // Where blocks begin, or the text itself, is part of the text.
+              // With these the tokens depend on where the generation began, so
+              // it begins anew.
               given.clear();
               session.Truncate(kPrompt);
             }
@@ -354,7 +355,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       EXPECT_EQ(given, text);
       Until([&] { return session.CatchUp(Station::kVerify); }, failed);
       EXPECT_TRUE(SameBits(NextLogits(session), NextLogits(*in_place)));
-      // It may have come when all was done, or come yet.
+      // The fault may have come after all was done, or not yet.
       copy.Disarm();
       session.ClearCancel();
       if (HasFailure()) {
@@ -363,8 +364,8 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       }
       if (!copy.happened()) break;
     }
-    // Steps over a view bring up little or nothing, and what was asked for
-    // ahead may fail unseen.
+    // Steps over a view copy little or nothing, and a prefetch may fail without
+    // an error.
     EXPECT_GT(failures, choice.form == PolicyForm::kPlain ? 8 : 12);
   }
   if (choice.form == PolicyForm::kPlain) return;
@@ -394,8 +395,8 @@ TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
                      "copy_failed");
 }
 
-// The other policies, whose steps read windows, chosen positions or fewer
-// layers, and whose sweeps check what such steps drafted.
+// The other policies: their steps read windows, chosen positions or fewer
+// layers, and their sweeps verify drafts of such steps.
 std::vector<PolicyParams> OtherPolicies() {
   std::vector<PolicyParams> all;
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
@@ -428,7 +429,7 @@ TEST_F(FaultsTest, EveryCopyOfAnyPolicyMayFail) {
   }
 }
 
-// Every copy may fail, too, of a prompt that goes on where it was stopped.
+// Every copy of a prompt that goes on where it was stopped may fail, too.
 TEST_F(FaultsTest, ARestoreMayFailHalfWay) {
   Nth copy;
   faults_->copy = [&](int64_t) { return copy(); };
@@ -470,7 +471,8 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
   faults_->copy = [&](int64_t) {
     if (copy()) {
       session->Cancel();
-      // Whoever waits for this copy is to find out while it waits.
+      // The thread that waits for this copy should see the cancel while it
+      // waits.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return false;
@@ -485,7 +487,7 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
       session->ClearCancel();
       ++cancelled;
     });
-    // It may have come when all was done, or come yet.
+    // The fault may have come after all was done, or not yet.
     session->ClearCancel();
     if (HasFailure()) {
       ADD_FAILURE() << "copy " << n;
@@ -519,7 +521,8 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
   }
 }
 
-// It may be cancelled between any two parts of the arithmetic, either way.
+// A call may be cancelled between any two parts of the arithmetic, in place and
+// on a simulated device.
 TEST_F(FaultsTest, CancelledAtAnyLook) {
   for (const bool simulated : {false, true}) {
     Tiered tiered;
@@ -596,7 +599,7 @@ TEST_F(FaultsTest, PinningMayBeRefused) {
     const nlohmann::json report =
         Generate(session, Greedy(2), nullptr).ToJson();
     ASSERT_TRUE(report["warnings"].is_array());
-    // This machine may refuse of its own; each reason is given once.
+    // The machine itself may refuse, too; each reason is given once.
     int refused = 0;
     for (const std::string text : report["warnings"]) {
       refused += text.find("refused by a test") != std::string::npos;
@@ -628,7 +631,7 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
     Session& session = simulated ? *tiered.session : *plain;
     for (const size_t keep : {size_t{0}, size_t{70}, size_t{255}}) {
       session.Truncate(0);
-      // All that is kept belongs to the new chat.
+      // The KV that is kept belongs to the new chat.
       ASSERT_TRUE(Prefill(session, ids_.data() + 50, keep, kNoProgress).ok());
       ASSERT_TRUE(Prefill(session, ids_.data(), 500 - keep, kNoProgress).ok());
       EXPECT_EQ(Generate(session, Greedy(0), nullptr).finish_reason, "length");
@@ -647,9 +650,9 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
   }
 }
 
-// Any order of what a program does to a session, over a device that fails now
-// and then: the logits are those of a session that has all its KV at hand and
-// whose device never fails.
+// Any order of a program's calls, on a device that fails now and then, gives
+// the logits of a session that has all its KV in memory and whose device never
+// fails.
 TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
   const unsigned seeds = TriesAllFaults() ? 300 : 4;
   options_.context = 1000;
@@ -673,7 +676,7 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
       count = std::min(count, static_cast<size_t>(session->room()));
       if (count == 0) return;
       const int32_t* const ids = text.data() + below(text.size() - count);
-      if (below(3) == 0) {  // stopped somewhere, perhaps for good
+      if (below(3) == 0) {  // stopped, and perhaps not resumed
         size_t calls = below(12);
         const absl::Status status =
             Prefill(*session, ids, count, [&](uint64_t, uint64_t) {
@@ -704,10 +707,10 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
         case 2:
           append(1 + below(64));
           break;
-        case 3:  // it lives on in a copy
+        case 3:  // a fork takes its place
           session = *session->Fork();
           break;
-        case 4: {  // a copy beside it finds room on the device or does not
+        case 4: {  // a fork beside it may not fit on the device
           const std::unique_ptr<Session> fork = *session->Fork();
           if (fork->room() == 0) break;
           const absl::Status status =

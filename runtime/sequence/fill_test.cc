@@ -1,5 +1,5 @@
-// KV that nobody computed: what follows finds it wherever it lies, as it would
-// find a prompt's.
+// KV that was filled, not computed: later calls read it wherever it lies, as
+// they would a prompt's.
 
 #include <cstdint>
 #include <memory>
@@ -43,7 +43,7 @@ TEST_F(FillTest, FollowsFromTheSeedAlone) {
   EXPECT_NE(AllLogits(*Prefilled(*model_, *prompt_), Tail(), 7), first);
 }
 
-// Its beginning is there for a longer text, and its end can be cut.
+// More tokens may follow it, and its end can be cut.
 TEST_F(FillTest, IsAPromptToWhatFollows) {
   const auto session = Filled(3, 600);
   const std::vector<float> after = AllLogits(*session, Tail(), 5);
@@ -66,7 +66,7 @@ TEST_F(FillTest, LiesOnEitherSideOfALink) {
                                  .view = kSmallView};
   for (const PolicyParams& policy : {PolicyParams(), sfi, triforce}) {
     const Session::Options options = policy.OptionsFor({.context = 900});
-    // It begins within a page; then come fewer rows than a prompt's.
+    // The first begins within a page; the second has fewer rows than a prompt.
     const auto text = [&](Session& session) {
       EXPECT_TRUE(Prefill(session, prompt_->data(), 50, kNoProgress).ok());
       for (const size_t rows : {600, 100}) {
@@ -110,8 +110,8 @@ TEST_F(FillTest, CancelledItWasNeverThere) {
   EXPECT_EQ(session->tokens().size(), 300u);
 }
 
-// What the KV lacked of an answer before is computed, whether the call ends or
-// is stopped.
+// Rows of an earlier answer that the KV lacks are computed, not filled, whether
+// the call ends or is stopped.
 TEST_F(FillTest, WhatWasThereIsComputed) {
   PolicyParams sadas = {.policy = PolicyName::kSadas,
                         .form = PolicyForm::kPlain};
@@ -143,7 +143,7 @@ TEST_F(FillTest, WhatWasThereIsComputed) {
   }
 }
 
-// What choosers noted of a prompt that was stopped is not what is there now.
+// Selectors forget the notes they took of a prompt that was stopped.
 TEST_F(FillTest, AStoppedPromptIsForgotten) {
   PolicyParams sfi = {.policy = PolicyName::kSfi, .form = PolicyForm::kPlain};
   sfi.sfi.budget = 32;

@@ -195,7 +195,7 @@ absl::Status Session::TryPass(int64_t rows, Station station, Progress progress,
 
 absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
                                    int layers) {
-  DropInterrupted();  // its hidden states go
+  DropInterrupted();  // its hidden states are overwritten
   if (absl::Status s = EachRank([&](SessionRank& rank) {
         return rank.DraftForward(ids, rows, layers,
                                  [this] { return cancelled(); });
@@ -209,7 +209,7 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
 }
 
 absl::Status Session::ViewStep(Station station) {
-  DropInterrupted();  // its hidden states go
+  DropInterrupted();  // its hidden states are overwritten
   const int64_t before = kv().length();
   const int32_t id = tokens_[static_cast<size_t>(before)];
   absl::Cleanup abandon = [&] { AbandonStep(before); };

@@ -1,4 +1,4 @@
-// What a prompt's thread does while a layer is written beside it.
+// A prompt goes on while its layers are written on another thread.
 
 #include "runtime/sequence/prompt_writer.h"
 
@@ -19,7 +19,7 @@
 namespace tiercel {
 namespace {
 
-// No disk of these tests is given up.
+// The writer waits for any disk of these tests.
 constexpr std::chrono::milliseconds kWaits = std::chrono::hours(1);
 constexpr KvLayout kLayoutOfPrompts = {DType::kF16, DType::kF16, /*kv_heads=*/2,
                                        /*head_dim=*/32};
@@ -34,7 +34,7 @@ PromptInfo InfoFor(int layers) {
   return info;
 }
 
-// Pages of a pool, and states, that one thread fills layer by layer.
+// A pool's pages and hidden states, which one thread fills layer by layer.
 class Prompt {
  public:
   explicit Prompt(const PromptInfo& info)
@@ -66,7 +66,7 @@ class Prompt {
         std::make_shared<HostRegion>(*HostRegion::Reserve(0)),
         /*state_bytes=*/0);
   }
-  // The sequence drops its pages, and others take their place.
+  // Drops the sequence's pages, whose slots are overwritten.
   void Drop() {
     for (const int64_t slot : std::exchange(slots_, {})) pool_->Release(slot);
     for (int64_t page = 0; page < 2 * info_.EndPage(); ++page) {
@@ -91,7 +91,8 @@ std::vector<std::unique_ptr<HeldLayer>> One(std::unique_ptr<HeldLayer> layer) {
   return layers;
 }
 
-// Every page and state that the file gives is of its layer.
+// Checks that every page and state in the file belongs to its layer; returns
+// the number of layers.
 int LayersIn(const KvFolder& folder, const PromptInfo& info) {
   const auto file = folder.OpenPrompt(info, /*anew=*/false);
   EXPECT_TRUE(file.ok()) << file.status();
@@ -132,7 +133,7 @@ TEST(PromptWriterTest, ALayerIsWrittenWhileTheNextComputes) {
   EXPECT_EQ(LayersIn(texts, info), info.layers - 1);
 }
 
-// A layer that was not given comes with those behind it.
+// A layer that was not given is given with later ones.
 TEST(PromptWriterTest, LayersThatAreThereAreNotTakenAgain) {
   const FolderForTest folder;
   const KvFolder texts(folder.path() + "/texts", uint64_t{1} << 30, GoodDisk());

@@ -1,5 +1,5 @@
-// Over any number of ranks a session gives the bytes that it gives on one,
-// whatever is asked of it; and whatever fails on one of them is one status.
+// A session over any number of ranks gives the same bytes as on one, and a
+// failure on any of them is one status.
 
 #include <array>
 #include <atomic>
@@ -42,7 +42,7 @@ std::string PathOf(const std::string& name) {
   return CheckpointPath(name + ".gguf");
 }
 
-// A model over so many ranks, whose devices hold the least that a session with
+// A model over `ranks` ranks, whose devices hold the least that a session with
 // `options` needs.
 std::unique_ptr<Model> OpenTiered(const std::string& path, int ranks,
                                   const Session::Options& options,
@@ -83,8 +83,9 @@ std::unique_ptr<Model> OpenOver(const std::string& path, int ranks,
                     .rope_scale = rope_scale});
 }
 
-// Checkpoints, and counts of ranks that they can be split over: three KV heads
-// over two, one KV head that ranks share, biases, norms of heads, tied or not.
+// Checkpoints, and the numbers of ranks that they can be split over: three KV
+// heads over two ranks, one KV head that ranks share, biases, norms of heads,
+// tied or not.
 const std::vector<std::pair<std::string, std::vector<int>>>& Splits() {
   static const auto* const splits =
       new std::vector<std::pair<std::string, std::vector<int>>>{
@@ -108,7 +109,7 @@ TEST(RanksTest, LogitsAreThoseOfOneRank) {
         EXPECT_TRUE(SameBits(AllLogits(*MakeSession(*model, options), ids, 200),
                              expected))
             << name << " over " << ranks;
-        // It goes row by row across the end of a page.
+        // Steps of one row cross the end of a page.
         const auto steps = MakeSession(*model, options);
         const Ids before(ids.begin(), ids.begin() + 120);
         const Ids rest(ids.begin() + 120, ids.begin() + 140);
@@ -124,7 +125,7 @@ TEST(RanksTest, LogitsAreThoseOfOneRank) {
   }
 }
 
-// A prompt whose hidden states each rank has in tiles.
+// Prompts with hidden states in tiles on each rank give the same bytes.
 TEST(RanksTest, PromptsInTilesAreThoseOfOneRank) {
   const std::string path = Deepened("llama_chat");
   const auto one = OpenOver(path, 1);
@@ -213,7 +214,7 @@ TEST(RanksTest, EveryPolicysTextIsThatOfOneRank) {
   const std::string path = Deepened("llama_gqa");
   const auto one = OpenOver(path, 1);
   const auto two = OpenOver(path, 2);
-  const auto four = OpenOver(path, 4);  // two of which share a KV head
+  const auto four = OpenOver(path, 4);  // two ranks share a KV head
   const Ids prompt = RandomIds(300, one->config.vocab);
   const GenerateParams params = DraftedParams(0.8f, 12);
   for (const auto& [name, policy] : Policies()) {
@@ -221,7 +222,7 @@ TEST(RanksTest, EveryPolicysTextIsThatOfOneRank) {
     const auto text = [&](const Model& model) {
       const auto session = Prefilled(model, prompt, options);
       Ids ids = DraftedText(*session, params, policy);
-      // Again, after a question.
+      // A second answer, after a question.
       EXPECT_TRUE(Prefill(*session, prompt.data(), 30, kNoProgress).ok());
       const Ids more = DraftedText(*session, params, policy);
       ids.insert(ids.end(), more.begin(), more.end());
@@ -238,8 +239,8 @@ TEST(RanksTest, EveryPolicysTextIsThatOfOneRank) {
   }
 }
 
-// Each rank's bytes are its share of the formula; what it gathers follows from
-// the split alone.
+// Each rank's bytes are its share of the formula; the bytes that it gathers
+// follow from the split alone.
 TEST(RanksTest, EachRankMovesItsShare) {
   const std::string path = Deepened("llama_gqa");
   const Session::Options options = {.context = 600};
@@ -255,8 +256,8 @@ TEST(RanksTest, EachRankMovesItsShare) {
     const SessionRank& of = *session->ranks()[static_cast<size_t>(rank)];
     const int64_t page = of.plan.shape.layout.PageBytes();
     EXPECT_EQ(of.site.layout.kv_heads, 1 + rank);
-    // Three pages are full: a step reads those that do not stay in each of six
-    // layers, and of the last step's successor two layers are fetched ahead.
+    // Three pages are full: in each of six layers a step reads those that do
+    // not stay, and two layers are fetched ahead for a step after the last.
     const int64_t swept =
         std::max<int64_t>(0, 3 - of.plan.shape.resident_pages);
     EXPECT_GT(rank == 0 ? 1 : swept, 0);
@@ -297,7 +298,7 @@ TEST(RanksTest, ForksAndTruncationsLeaveNoTrace) {
   }
 }
 
-// Stopped at any block of rows by a callback, a prompt goes on there.
+// A prompt that a callback stops at any block of rows goes on there.
 TEST(RanksTest, AStoppedPromptGoesOn) {
   const std::string path = Deepened("llama_gqa");
   const Session::Options options = {.context = 600};
@@ -387,7 +388,7 @@ TEST(RanksTest, WhatNobodyComputedIsTheSame) {
   }
 }
 
-// A text that is kept by any count of ranks is opened by any other.
+// KV that is saved by any number of ranks is opened by any other.
 TEST(RanksTest, SavedTextsAreOfNoRank) {
   const std::string path = Deepened("llama_rope_linear");
   const Ids prompt = RandomIds(1300, 67);
@@ -416,8 +417,8 @@ TEST(RanksTest, SavedTextsAreOfNoRank) {
   }
 }
 
-// Where memory has no room, each rank keeps pages of its heads on disk. A disk
-// that takes none is no fault of the text that is opened.
+// If memory has no room, each rank keeps pages of its heads on disk. A failure
+// to write them does not condemn the cache file that is opened.
 TEST(RanksTest, PagesMayBeOnDisk) {
   const std::string path = Deepened("llama_rope_linear");
   const Ids prompt = RandomIds(1300, 67);
@@ -482,7 +483,7 @@ class RankFaultsTest : public ::testing::Test {
     return DraftedText(session, DraftedParams(0.8f, 6), policy_);
   }
 
-  // A fault each time that `nth` happens in a prompt and a generation.
+  // Injects a fault at each call of `nth` in a prompt and a generation.
   void FailEach(Nth& nth, const std::string& code) {
     int64_t at = 1;
     int prompts = 0;
@@ -509,7 +510,7 @@ class RankFaultsTest : public ::testing::Test {
           EXPECT_EQ(report.tokens, expected_);
           break;
         }
-        // A chunk that a draft waits for may be asked for again.
+        // A failed fetch of a draft's chunk may be repeated without an error.
         if (!report.status.ok()) {
           ++texts;
           EXPECT_EQ(CodeOf(report.status), code) << at;

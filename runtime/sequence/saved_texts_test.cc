@@ -1,5 +1,5 @@
-// A session that opens its text from disk goes on, byte for byte, as one that
-// has read it.
+// A session that opens its KV from disk goes on, byte for byte, as one that has
+// computed it.
 
 #include "runtime/sequence/saved_texts.h"
 
@@ -66,7 +66,7 @@ PolicyParams Speed(PolicyForm form) {
   return params;
 }
 
-// Each of its writes takes at least so long.
+// Each of its writes takes at least `write`.
 class SlowDisk : public FaultyDisk {
  public:
   explicit SlowDisk(std::chrono::milliseconds write) : write_(write) {}
@@ -113,7 +113,7 @@ class SavedTextsTest : public testing::Test {
     options.texts.reset();
     return options;
   }
-  // The session that reads `ids` and, when it ends, has kept them.
+  // Makes `session` read `ids`, whose KV it saves before it ends.
   static PrefillReport Read(Session& session, const Ids& ids) {
     const auto prefill = Prefill(session, ids.data(), ids.size(), kNoProgress);
     EXPECT_TRUE(prefill.ok()) << prefill.status();
@@ -126,7 +126,7 @@ class SavedTextsTest : public testing::Test {
   static Ids First(size_t count) {
     return {ids_->begin(), ids_->begin() + static_cast<std::ptrdiff_t>(count)};
   }
-  // A session in place, or on a device that is too small.
+  // Makes a session in place, or on a device that is too small.
   static Tiered At(const std::optional<Budget>& place,
                    const Session::Options& options) {
     if (place.has_value()) return MakeTiered(*model_, options, *place);
@@ -134,7 +134,7 @@ class SavedTextsTest : public testing::Test {
     made.session = MakeSession(*model_, options);
     return made;
   }
-  // Both say the same now, and after more tokens.
+  // Checks that both give the same logits now, and after more tokens.
   static void ExpectSame(Session& opened, Session& computed) {
     EXPECT_EQ(opened.tokens(), computed.tokens());
     ASSERT_FALSE(NextLogits(computed).empty());
@@ -161,7 +161,7 @@ class SavedTextsTest : public testing::Test {
 
 // ---- What is opened ----
 
-// Texts of two builds that are called the same would be taken for each other.
+// Without a build id the files of two builds would be confused.
 TEST_F(SavedTextsTest, NothingIsKeptWhereBuildsCannotBeToldApart) {
   Session::Options options = WithTexts();
   options.texts->build = "";
@@ -193,7 +193,7 @@ TEST_F(SavedTextsTest, LogitsAreTheSameBytesWhereverItIsOpened) {
       std::filesystem::remove_all(path());
       Read(*At(from, options).session, ids);
       ASSERT_EQ(Names().size(), 1u);
-      // Behind a link whole pages alone are in the host tier.
+      // Behind a link only whole pages are in the host tier.
       const int64_t kept = from.has_value() ? 1152 : 1199;
       for (const std::optional<Budget>& to : places) {
         if (!TriesAll() && k != DType::kF16 && to != from) continue;
@@ -214,8 +214,8 @@ TEST_F(SavedTextsTest, LogitsAreTheSameBytesWhereverItIsOpened) {
   }
 }
 
-// Drafts, and what of them holds, are part of it: a view that is chosen by
-// digests or norms knows those of the pages that came from disk.
+// Drafts and their acceptance are the same, too: a view that is chosen by
+// digests or norms knows those of pages that came from disk.
 TEST_F(SavedTextsTest, EveryPolicyGoesOnAsIfItHadRead) {
   const auto model = OpenModel(
       {.path = CheckpointPath("llama_chat.gguf"), .machine = {.threads = 2}});
@@ -273,7 +273,7 @@ TEST_F(SavedTextsTest, EveryPolicyGoesOnAsIfItHadRead) {
   }
 }
 
-// What such prompts leave is not what another session's would.
+// The KV of such prompts differs from that of other sessions.
 TEST_F(SavedTextsTest, PromptsThatReadLessKeepAndOpenNothing) {
   const Ids ids = First(1200);
   Keep(ids, WithTexts());
@@ -301,7 +301,7 @@ TEST_F(SavedTextsTest, TextsShareTheirBeginning) {
   const auto computed = MakeSession(*model_, Without(WithTexts()));
   Read(*computed, other);
   ExpectSame(*session, *computed);
-  // Too little was computed for a file of its own; and less is not opened.
+  // Too little was computed for another file, and a shorter prompt opens none.
   EXPECT_EQ(Names().size(), 1u);
   const auto shorter = MakeSession(*model_, WithTexts());
   EXPECT_EQ(Read(*shorter, First(1024)).cached_tokens, 0);
@@ -309,7 +309,7 @@ TEST_F(SavedTextsTest, TextsShareTheirBeginning) {
             1024);
 }
 
-// A conversation turns to a book that was read before.
+// A session that holds the beginning of a saved text opens the rest.
 TEST_F(SavedTextsTest, ASessionThatHoldsSomethingOpensTheRest) {
   Keep(First(1400), WithTexts());
   for (const std::optional<Budget>& place :
@@ -366,12 +366,12 @@ TEST_F(SavedTextsTest, WhatNobodyComputedIsNotKept) {
   auto fork = *session->Fork();
   Read(*fork, First(1100));
   fork->Truncate(0);
-  Read(*fork, First(1200));  // once the text before is there
+  Read(*fork, First(1200));  // once the earlier one is written
   fork.reset();
   EXPECT_EQ(Names().size(), 1u);
 }
 
-// Nor is a text opened behind it: its rows would be others.
+// Nothing is opened after filled KV either: its rows would differ.
 TEST_F(SavedTextsTest, NothingIsOpenedBehindWhatNobodyComputed) {
   Read(*MakeSession(*model_, WithTexts()), *ids_);
   ASSERT_EQ(Names().size(), 1u);
@@ -385,7 +385,7 @@ TEST_F(SavedTextsTest, NothingIsOpenedBehindWhatNobodyComputed) {
   EXPECT_EQ(logits(WithTexts()), logits(Without(WithTexts())));
 }
 
-// One session may read while another of the model looks for its text.
+// A session's progress callback may read in another session of the model.
 TEST_F(SavedTextsTest, AProgressMayReadInAnotherSession) {
   const auto model = OpenModel(
       {.path = CheckpointPath("llama_chat.gguf"), .machine = {.threads = 2}});
@@ -401,7 +401,7 @@ TEST_F(SavedTextsTest, AProgressMayReadInAnotherSession) {
   EXPECT_EQ(first->kv_length(), second->kv_length());
 }
 
-// Steps of a plain form are not what a prompt would leave.
+// Steps of a plain form leave other KV than a prompt would.
 TEST_F(SavedTextsTest, WhatIsProvisionalIsNotKept) {
   const PolicyParams params = Sadas(PolicyForm::kPlain, "think=on");
   const auto model = OpenModel(
@@ -426,8 +426,8 @@ TEST_F(SavedTextsTest, WhatIsProvisionalIsNotKept) {
   ExpectSame(*opened, *computed);
 }
 
-// What is on its way to the disk is of the time it was begun, whatever the
-// session does then.
+// KV that is being written is that of the time when it began, whatever the
+// session does meanwhile.
 TEST_F(SavedTextsTest, ASessionGoesOnWhileItsTextIsWritten) {
   SlowDisk disk(std::chrono::milliseconds(20));
   disk.at_once = 100'000;
@@ -453,8 +453,8 @@ TEST_F(SavedTextsTest, ASessionGoesOnWhileItsTextIsWritten) {
   }
 }
 
-// Where memory has room for one text, what is on its way to the disk makes room
-// for what is read next, and is not kept.
+// If memory has room for one text, KV that is being written makes room for the
+// next prompt, and is not saved.
 TEST_F(SavedTextsTest, ATextThatIsWrittenMakesRoom) {
   SlowDisk disk(std::chrono::milliseconds(10));
   disk.at_once = 20'000;
@@ -507,7 +507,7 @@ TEST_F(SavedTextsTest, OnlyTheSameModelAndSettingsOpenIt) {
   Session::Options build = WithTexts();
   build.texts->build = "another build";
   EXPECT_EQ(cached(same, build), 0);
-  // A bit of a weight.
+  // One bit of a weight differs.
   std::fstream file(path_of, std::ios::binary | std::ios::in | std::ios::out);
   file.seekp(-5, std::ios::end);
   file.put('x');
@@ -595,7 +595,7 @@ TEST_F(SavedTextsTest, ATextThatCannotBeKeptIsAWarning) {
     while (!disk.failed()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    Read(*session, {1});  // waits for nobody
+    Read(*session, {1});  // waits for no writing
     session->Truncate(0);
     Read(*session, First(1200));
     EXPECT_THAT(session->warnings(), ElementsAre(HasSubstr("not kept")))
@@ -650,7 +650,7 @@ TEST_F(SavedTextsTest, WritingThatIsStoppedIsMadeUpFor) {
     std::atomic<bool> reached{false};
     int calls = 0;
     int TryAllocate(int file, uint64_t bytes) override {
-      // The first two are those of the prompt.
+      // The first two calls are the prompt's.
       if (++calls == 3) {
         reached = true;
         while (stuck) std::this_thread::yield();

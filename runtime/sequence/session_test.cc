@@ -158,7 +158,7 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
   const auto session = MakeSession(*model_);
   ASSERT_TRUE(Prefill(*session, ids_->data(), 60, kNoProgress).ok());
   const std::vector<float> logits = NextLogits(*session);
-  // It is cancelled at every station that the progress callback sees.
+  // It is cancelled at every call of the progress callback.
   for (int stop_at = 0;; ++stop_at) {
     int calls = 0;
     const absl::Status status =
@@ -186,7 +186,7 @@ TEST_F(SessionTest, CancelFromTheTokenCallbackKeepsTheToken) {
   EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
   EXPECT_EQ(report.tokens.size(), 5u);
   EXPECT_EQ(session->tokens().size(), ids_->size() + 5);
-  // The rest of the text comes when asked for.
+  // A second call generates the rest.
   const auto whole = Prefilled();
   std::vector<int32_t> tokens = Continue(*whole, kSampled);
   GenerateParams rest = kSampled;
@@ -221,7 +221,7 @@ TEST_F(SessionTest, AStopTextMayEndWithTheLastTokenThereMayBe) {
   const auto session = Prefilled();
   GenerateParams params = kSampled;
   std::string text;
-  // A character that is not finished is no text yet.
+  // Bytes of an unfinished character are not returned.
   for (params.max_tokens = 12; text.empty() || (text.back() & 0x80) != 0;
        ++params.max_tokens) {
     session->Truncate(ids_->size());

@@ -1,5 +1,5 @@
-// A session whose KV does not fit the device gives the bytes of one whose KV
-// does, and moves what offload/KV_FORMAT.md says.
+// A session whose KV does not fit the device gives the same bytes as one whose
+// KV does, and moves the bytes that offload/KV_FORMAT.md says.
 
 #include "tests/tiers.h"
 
@@ -128,7 +128,7 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   EXPECT_EQ(report.ToJson()["simulated"], true);
 }
 
-// A sweep waits for its layers; but the first two may have come before.
+// A sweep waits for its layers, but the first two may have been prefetched.
 TEST_F(TiersTest, TheLinksTimeIsOfTheStationInWhoseTimeItMoves) {
   constexpr double kRate = 1e8;
   const auto model = Open("llama_chat");
@@ -165,8 +165,8 @@ TEST_F(TiersTest, TheLinksTimeIsOfTheStationInWhoseTimeItMoves) {
             report.rounds.verify.link_seconds / report.rounds.verify.seconds);
 }
 
-// Logits [ids, vocab] of the tokens, which are read `rows` at a time under a
-// view.
+// Returns the logits [ids, vocab] of the tokens, which are read `rows` at a
+// time under a view.
 std::vector<float> LogitsUnder(const View& view, Session& session,
                                const std::vector<int32_t>& ids, int64_t rows) {
   const auto vocab = static_cast<size_t>(session.model().config.vocab);
@@ -181,7 +181,7 @@ std::vector<float> LogitsUnder(const View& view, Session& session,
   return logits;
 }
 
-// Sinks, a window and, in every layer and head, other chunks.
+// A view of sinks, a window and different chunks in every layer and head.
 View ChunkView(const ModelConfig& config, int64_t length, int64_t recent) {
   std::mt19937 random(11);
   View view = View::Window(4, recent);
@@ -231,8 +231,7 @@ TEST_F(TiersTest, ViewsGiveTheSameBytesInEveryTier) {
   }
 }
 
-// What a draft wrote under its view is gone when it is truncated away (no
-// trace).
+// A draft's rows leave no trace once they are truncated away.
 TEST_F(TiersTest, ADraftLeavesNoTrace) {
   const auto model = Open("llama_chat");
   const std::vector<int32_t> ids = RandomIds(800, model->config.vocab);
@@ -318,8 +317,8 @@ TEST_F(TiersTest, NothingMovesWhereAllMemoryIsOne) {
             3 * shape.layers * shape.layout.PageBytes());
 }
 
-// Stopped at any call of progress, a prompt leaves the session as it was, and
-// goes on where it was: in all, every row passes every layer once.
+// A prompt that is stopped at any call of progress leaves the session as it
+// was, and goes on there later: in all, every row passes every layer once.
 TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
   const auto model = Open("llama_chat");
   const std::vector<int32_t> ids = RandomIds(1500, model->config.vocab);
@@ -342,7 +341,8 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
     faults->copy = [&](int64_t) {
       if (!cancels.exchange(false)) return false;
       session.Cancel();
-      // Whoever waits for this copy is to find out while it waits.
+      // The thread that waits for this copy should see the cancel while it
+      // waits.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       return false;
     };
@@ -366,7 +366,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
       ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
       ASSERT_EQ(session.tokens().size(), 200u);
       ASSERT_LT(++stops, 100);
-      // Stopped while what was kept comes back, it is kept on.
+      // A cancel while the parked part comes back does not lose it.
       if (!in_tiers || stops % 2 == 0) continue;
       cancels = true;
       ASSERT_EQ(
@@ -377,7 +377,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
     }
     EXPECT_GT(stops, 3);
     EXPECT_EQ(NextLogits(session), NextLogits(*uninterrupted));
-    // Another prompt of the same length drops what was kept of this one.
+    // Another prompt of the same length drops the parked part of this one.
     session.Truncate(200);
     ASSERT_FALSE(
         Prefill(session, ids.data() + 200, 1300, [](uint64_t done, uint64_t) {
@@ -420,7 +420,7 @@ TEST_F(TiersTest, APromptInTilesIsTheSameBytes) {
     EXPECT_EQ(session.traffic().moves.states_up_bytes > 0, in_tiles);
     EXPECT_EQ(tiered.model->machine->memory().used(),
               session.plan().DeviceBytes());
-    // What follows is as ever; and a fork has tiles of its own.
+    // Shorter prompts afterwards give the same bytes as in a fork.
     session.Truncate(100);
     plain->Truncate(100);
     const std::unique_ptr<Session> fork = *plain->Fork();
@@ -434,7 +434,7 @@ TEST_F(TiersTest, AForkHasTilesOfItsOwn) {
   const std::vector<int32_t> ids = RandomIds(kLong, model->config.vocab);
   const auto plain = MakeSession(*model, LongOptions());
   ASSERT_TRUE(Prefill(*plain, ids.data(), kLong, kNoProgress).ok());
-  // What a fork takes is in use until there is one.
+  // This memory, which the fork will need, is taken until it is made.
   constexpr int64_t kForks = int64_t{40} << 20;
   Model::Options with = model->options;
   with.machine.simulation = {
@@ -476,7 +476,7 @@ TEST_F(TiersTest, EveryByteOfAPromptInTilesIsForeseen) {
   const int64_t layers = model->config.layers;
   const int64_t row = model->config.hidden * 4;
   const int64_t up = (layers - 1) * kLong * row;
-  // The last three blocks stay.
+  // The last three blocks stay on the device.
   const int64_t down = (layers * kLong - 512 - 512 - 152) * row;
   EXPECT_EQ(formula["states_up_bytes"], up);
   EXPECT_EQ(formula["states_down_bytes"], down);
@@ -485,14 +485,14 @@ TEST_F(TiersTest, EveryByteOfAPromptInTilesIsForeseen) {
   const int64_t page = formula["page_bytes"];
   EXPECT_EQ(ledger["h2d_bytes"], up);
   EXPECT_EQ(ledger["d2h_bytes"], down + pages * page);
-  // Fewer rows move none.
+  // A prompt of fewer rows moves no hidden states.
   session.Truncate(100);
   ASSERT_TRUE(Prefill(session, ids.data(), 1536, kNoProgress).ok());
   EXPECT_EQ(session.traffic().moves.states_up_bytes, up);
 }
 
-// Stopped behind every block and layer, it parks no hidden states: they are
-// below.
+// A prompt that is stopped after any block or layer parks no hidden states,
+// which are in the host tier.
 TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
   const auto model = Open("llama_chat");
   const std::vector<int32_t> ids = RandomIds(kLong, model->config.vocab);
@@ -527,7 +527,7 @@ TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
     session.Rest();  // as at the end of a call
     ASSERT_LT(++stops, 100);
     if (stops % 2 == 0) continue;
-    cancels = true;  // while what was kept comes back
+    cancels = true;  // while the parked part comes back
     ASSERT_EQ(
         ClassOf(Prefill(session, ids.data(), kLong, kNoProgress).status()),
         ErrorClass::kCancelled);
@@ -540,7 +540,7 @@ TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
   EXPECT_EQ(session.traffic().moves.resumed_bytes, 0);
 }
 
-// Any of its copies may fail: the prompt does, and the next does not.
+// Any of its copies may fail: then the prompt fails, and the next does not.
 TEST_F(TiersTest, EveryCopyOfATileMayFail) {
   const auto model = Open("llama_chat");
   const std::vector<int32_t> ids = RandomIds(1700, model->config.vocab);
@@ -589,7 +589,7 @@ TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
   EXPECT_TRUE(Session::Create(*small, options).ok());
   ++options.context;
   EXPECT_FALSE(Session::Create(*small, options).ok());
-  // A device that cannot hold the weights.
+  // The device cannot hold the weights.
   with = small->options;
   with.machine.simulation->device_bytes = 4096;
   EXPECT_EQ(CodeOf(Model::Open(with, kNoProgress).status()), "out_of_memory");
@@ -606,17 +606,17 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
   EXPECT_EQ(taken, tiered.session->plan().DeviceBytes());
   AllLogits(*tiered.session, RandomIds(900, model->config.vocab), 450);
   ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).status.ok());
-  // There was no more to take meanwhile either.
+  // The device never had more to give.
   EXPECT_EQ(tiered.model->machine->DeviceBudget(), taken);
   EXPECT_EQ(tiered.model->machine->memory().used(), taken);
   EXPECT_EQ(tiered.session->memory().device, taken);
-  // The open page has not gone down.
+  // The open page has not gone to the host tier.
   const TierShape& shape = tiered.session->plan().shape;
   EXPECT_EQ(tiered.session->memory().host,
             940 / kPageTokens * shape.layers * shape.layout.PageBytes());
 }
 
-// The real model: thirty layers, some pages resident.
+// The real model has thirty layers, and some resident pages.
 TEST_F(TiersTest, SmolLm2) {
   if (TriesLess() || kTestedDevice != Device::kCpu) {
     GTEST_SKIP() << "the small models have what shows there";

@@ -1,5 +1,5 @@
 // A prompt that one session did not finish goes on in another, byte for byte as
-// one that nobody has disturbed.
+// one that was never stopped.
 
 #include <algorithm>
 #include <atomic>
@@ -70,7 +70,7 @@ class UnfinishedPromptTest : public testing::Test {
     }
     return names;
   }
-  // How many files in the folder are unfinished prompts.
+  // Returns the number of files in the folder that are unfinished prompts.
   size_t Prompts() const {
     size_t count = 0;
     for (const std::string& name : Names())
@@ -80,7 +80,7 @@ class UnfinishedPromptTest : public testing::Test {
   Session::Options WithTexts(Session::Options options = {},
                              DiskCalls& disk = GoodDisk()) const {
     if (options.context == 0) options.context = 1700;
-    // A loaded machine's disk may be slow: it is not given up.
+    // The disk of a busy machine may be slow, so the prompt waits for it.
     options.texts = {.path = path(),
                      .build = "a build",
                      .waits = std::chrono::hours(1),
@@ -106,8 +106,8 @@ class UnfinishedPromptTest : public testing::Test {
     return a.size() == b.size() &&
            std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
   }
-  // A session that is stopped where `at` of `kLayers` layers and more than
-  // `more` rows of the next are done.
+  // Stops a session's prompt when `at` of `kLayers` layers and more than `more`
+  // rows of the next are done.
   static void Stop(Session& session, const Ids& ids, int at, int64_t more = 0) {
     const auto most = static_cast<int64_t>(ids.size()) * at + more;
     const auto stopped =
@@ -116,8 +116,7 @@ class UnfinishedPromptTest : public testing::Test {
         });
     EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
   }
-  // What a session that has read the prompt says of steps of 1, 64 and 300 rows
-  // behind it.
+  // Returns the logits of steps of 1, 64 and 300 rows after the prompt.
   static std::vector<std::vector<float>> Behind(Session& session) {
     std::vector<std::vector<float>> logits;
     for (const size_t rows : {1, 64, 300}) {
@@ -125,8 +124,8 @@ class UnfinishedPromptTest : public testing::Test {
     }
     return logits;
   }
-  // The long form tries each case at every place, the short form the n-th at
-  // one, in turn.
+  // The long test tries each case at every place, the short one the n-th case
+  // at one place, in turn.
   static bool Tries(size_t n, const Place& place) {
     return TriesAllFaults() || kPlaces[n % std::size(kPlaces)] == place;
   }
@@ -138,7 +137,7 @@ class UnfinishedPromptTest : public testing::Test {
     const auto prefill = Prefill(session, ids.data(), ids.size(), kNoProgress);
     EXPECT_TRUE(prefill.ok()) << prefill.status();
     EXPECT_TRUE(SameBits(NextLogits(session), *computed_));
-    // All rows of all layers.
+    // These read all rows of all layers.
     EXPECT_EQ(Behind(session), *behind_);
     warnings_ = session.warnings();
     return prefill.value_or(PrefillReport());
@@ -146,10 +145,10 @@ class UnfinishedPromptTest : public testing::Test {
 
   static inline Model* model_ = nullptr;
   static inline Ids* ids_ = nullptr;
-  static inline std::vector<float>* computed_ = nullptr;  // by nobody stopped
+  static inline std::vector<float>* computed_ = nullptr;  // without a stop
   static inline std::vector<std::vector<float>>* behind_ = nullptr;  // likewise
   FolderForTest folder_;
-  std::vector<std::string> warnings_;  // of the last that went on
+  std::vector<std::string> warnings_;  // the last GoOn's
 };
 
 // ---- Going on ----
@@ -177,7 +176,7 @@ TEST_F(UnfinishedPromptTest, GoesOnWhereverItWasLeftAndIsTakenUp) {
         EXPECT_EQ(
             disk.state_bytes,
             at == 0 ? 0 : kPrompt * model_->config.hidden * sizeof(float));
-        // The text is there now, and its prompt no more.
+        // The file of the whole text is there now, that of the prompt is gone.
         EXPECT_EQ(Names().size(), 1u);
         EXPECT_EQ(Prompts(), 0u);
       }
@@ -207,7 +206,7 @@ TEST_F(UnfinishedPromptTest, TypesOfKvMakeNoDifference) {
   }
 }
 
-// Stopped again and again, each goes on behind the last.
+// Sessions that are stopped again and again each go on after the last.
 TEST_F(UnfinishedPromptTest, NoLayerIsMadeTwice) {
   for (const Place& place : kPlaces) {
     fs::remove_all(path());
@@ -220,8 +219,8 @@ TEST_F(UnfinishedPromptTest, NoLayerIsMadeTwice) {
   }
 }
 
-// In one session it goes on in memory, within a layer; what it finishes then is
-// kept like all before.
+// In the same session it goes on in memory, within a layer; layers that it
+// finishes then are saved, too.
 TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
   for (const Place& place : kPlaces) {
     for (const int64_t more : {-1, 512}) {  // between layers, or within one
@@ -238,8 +237,8 @@ TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
   }
 }
 
-// The hidden states of a longer one are in the host tier anyway: they are kept
-// from there, and put there.
+// The hidden states of a longer prompt are in the host tier anyway: they are
+// saved from there, and loaded there.
 TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
   const Session::Options options = WithTexts({.context = 2000});
   for (const Place& from : kPlaces) {
@@ -273,7 +272,7 @@ TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
   }
 }
 
-// Where memory has room for one text, pages that are held to be kept make room
+// If memory has room for one text, pages that are held to be saved make room
 // for another prompt.
 TEST_F(UnfinishedPromptTest, WhatIsKeptMakesRoomForAnother) {
   const Session::Options options = WithTexts();
@@ -299,8 +298,8 @@ TEST_F(UnfinishedPromptTest, AnotherPromptInBetweenLosesNothing) {
   session->StopSaving();
 }
 
-// Positions before the prompt are those of the session, or of a text that was
-// opened: what is finished fits no other number of them.
+// A prompt begins after positions of the session, or of opened KV: its finished
+// layers serve no other number of positions.
 TEST_F(UnfinishedPromptTest, GoesOnBehindTheSamePositionsAlone) {
   const auto plain = MakeSession(*model_, {.context = 1700});
   const std::vector<float> expected = LogitsOf(*plain, First(1500));
@@ -327,8 +326,8 @@ TEST_F(UnfinishedPromptTest, GoesOnBehindTheSamePositionsAlone) {
   }
 }
 
-// A text that another question left has the same beginning: what saves more is
-// taken, and what saves less makes room for it.
+// The saved KV of another prompt has the same beginning: the file that saves
+// more is used, and one that saves less makes room for it.
 TEST_F(UnfinishedPromptTest, ATextOrWhatIsFinishedWhicheverSavesMore) {
   constexpr int kCommon = 1030;
   Ids other = First(kCommon + 10);
@@ -347,7 +346,7 @@ TEST_F(UnfinishedPromptTest, ATextOrWhatIsFinishedWhicheverSavesMore) {
     EXPECT_EQ(prefill->cached_tokens, layers == 3 ? kCommon : 0);
     EXPECT_TRUE(SameBits(NextLogits(*session), expected));
   }
-  // So it is where the prompt goes on in memory.
+  // The same holds for a prompt that goes on in memory.
   for (const int layers : {3, 4}) {
     fs::remove_all(path());
     const auto session = MakeSession(*model_, WithTexts());
@@ -360,7 +359,7 @@ TEST_F(UnfinishedPromptTest, ATextOrWhatIsFinishedWhicheverSavesMore) {
   }
 }
 
-// A prompt that began behind an opened text goes on behind as much of any.
+// A prompt that began after opened KV goes on after as much of any file's.
 TEST_F(UnfinishedPromptTest, ALongerTextOpensAsFarAsThePromptBegan) {
   const auto model = OpenModel({.path = Deepened("llama_rope_linear"),
                                 .machine = {.threads = 2},
@@ -377,7 +376,7 @@ TEST_F(UnfinishedPromptTest, ALongerTextOpensAsFarAsThePromptBegan) {
   for (const Place& place : kPlaces) {
     fs::remove_all(path());
     LogitsOf(*MakeSession(*model, options), begins(1100));
-    // 1,100 positions are there.
+    // 1,100 positions come from the cache.
     Stop(*MakeSession(*model, options), ids, 4, -4 * 1100);
     LogitsOf(*MakeSession(*model, options), begins(1300));
     EXPECT_EQ(Prompts(), 1u);
@@ -396,7 +395,7 @@ TEST_F(UnfinishedPromptTest, ALongerTextOpensAsFarAsThePromptBegan) {
   }
 }
 
-// A view that is chosen by keys and queries, digests and norms: as if all
+// A view that is chosen by keys and queries, digests and norms is as if all
 // layers had been seen.
 TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
   const auto model = OpenModel(
@@ -437,7 +436,7 @@ TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
       };
       for (const bool in_another : {true, false}) {
         Tiered tiered = at();
-        // Two layers: the first is done.
+        // The model has two layers, of which the first is done.
         const auto stopped = Prefill(
             *tiered.session, ids.data(), ids.size(),
             [](uint64_t done, uint64_t total) { return 2 * done <= total; });
@@ -462,7 +461,8 @@ TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
 // ---- What it is known by ----
 
 TEST_F(UnfinishedPromptTest, OnlyTheSamePromptAndSettingsGoOn) {
-  // A session reads `ids` where another was stopped: how many layers it skips.
+  // Returns the number of layers that a session skips when it reads `ids` after
+  // another was stopped.
   const auto resumed = [&](const Model& model, const Session::Options& options,
                            const Ids& ids) {
     fs::remove_all(path());
@@ -494,7 +494,7 @@ TEST_F(UnfinishedPromptTest, OnlyTheSamePromptAndSettingsGoOn) {
   like = model_->options;
   like.machine.threads = 1;
   EXPECT_EQ(resumed(*OpenModel(like), WithTexts(), First(kPrompt)), 3);
-  // What is short, or is not what a prompt leaves, is not kept.
+  // A short prompt is not saved, nor one after filled KV.
   fs::remove_all(path());
   Stop(*MakeSession(*model_, WithTexts()), First(1000), 3);
   const auto filled = MakeSession(*model_, WithTexts());
@@ -506,7 +506,7 @@ TEST_F(UnfinishedPromptTest, OnlyTheSamePromptAndSettingsGoOn) {
 TEST_F(UnfinishedPromptTest, OneSessionAtATimeHasIt) {
   const auto first = MakeSession(*model_, WithTexts());
   Stop(*first, First(kPrompt), 3);
-  // Another reads it all, and disturbs nothing.
+  // Another session computes all of it, and disturbs nothing.
   EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 0);
   EXPECT_THAT(warnings_, IsEmpty());
   EXPECT_TRUE(SameBits(LogitsOf(*first, First(kPrompt)), *computed_));
@@ -514,8 +514,9 @@ TEST_F(UnfinishedPromptTest, OneSessionAtATimeHasIt) {
 
 // ---- What a process leaves that is killed ----
 
-// At any of its writes: what was finished but for the last layer is there. A
-// prompt that is all computed waits for no disk, so that one more may be lost.
+// A process that is killed at any of its writes leaves the finished layers, but
+// for the last. A prompt whose layers are all computed does not wait for the
+// disk, so one more may be lost.
 TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
   struct WatchedDisk : FaultyDisk {
     std::function<void()> before_write;
@@ -535,7 +536,7 @@ TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
     std::vector<Left> left;
     std::atomic<int> finished{0};
     disk.before_write = [&] {
-      if (Prompts() == 0) return;  // the text is written
+      if (Prompts() == 0) return;  // the whole text is being written
       left.push_back({folder_.path() + "/left" + std::to_string(calls++),
                       finished.load()});
       fs::copy(path(), left.back().folder);
@@ -603,7 +604,8 @@ TEST_F(UnfinishedPromptTest, ReadsThatFailBeginItAnew) {
   }
 }
 
-// No prompt ends for it: what cannot be kept is not, and a warning says so.
+// A full disk ends no prompt: layers that cannot be saved are not, with a
+// warning.
 TEST_F(UnfinishedPromptTest, ADiskThatIsFullIsAWarning) {
   for (const Place& place : kPlaces) {
     size_t turn = 0;
@@ -619,7 +621,7 @@ TEST_F(UnfinishedPromptTest, ADiskThatIsFullIsAWarning) {
       EXPECT_TRUE(disk.failed());
       EXPECT_THAT(warnings_, ElementsAre(HasSubstr("not kept"))) << call;
       disk.fail_at = 1 << 30;
-      // What was written before is right.
+      // Layers that were written before are valid.
       GoOn(place, WithTexts());
       EXPECT_THAT(warnings_, IsEmpty());
     }
@@ -643,7 +645,7 @@ TEST_F(UnfinishedPromptTest, AFolderThatIsTooSmallKeepsNone) {
   EXPECT_EQ(Names().size(), 1u);  // the text
 }
 
-// A disk that is much slower than the prompt does not hold it up for long.
+// A disk that is much slower than the prompt does not delay it for long.
 TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
   struct StuckDisk : FaultyDisk {
     std::atomic<bool> stuck{true};
@@ -670,8 +672,8 @@ TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
   EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 1);
 }
 
-// Whoever refuses to go on is heard while layers come from disk, and while the
-// prompt waits for the disk, though asked only once.
+// A refusal to go on takes effect while layers come from disk and while the
+// prompt waits for the disk, even if progress is then called only once.
 TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
   const Ids ids = First(kPrompt);
   for (const Place& place : kPlaces) {
@@ -704,8 +706,8 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
     const auto stopped =
         Prefill(*session, ids.data(), ids.size(), [&](uint64_t done, uint64_t) {
           EXPECT_FALSE(refused);
-          // The second layer is computed, the first still being written, and
-          // that is all that is said twice.
+          // Progress repeats a number only when the second layer is computed
+          // and the first is still being written.
           again = done == last && done > 0 ? again + 1 : 0;
           last = done;
           refused = again == 1;
@@ -718,7 +720,8 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
   EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 1);
 }
 
-// Who cancels does not wait for the disk; the layer that it writes is there.
+// A cancel does not wait for the disk; the layer that is being written is
+// saved.
 TEST_F(UnfinishedPromptTest, ACancelWaitsForNoDisk) {
   struct StuckDisk : FaultyDisk {
     std::atomic<bool> stuck{false};
