@@ -104,11 +104,12 @@ class Machine {
   // refuse some.
   int threads() const;
 
-  // The device computes where the host tier is: nothing crosses a link.
+  // Returns true if the device computes in the host tier's memory, so that
+  // nothing crosses a link.
   bool in_place() const { return !simulated() && !on_gpu(); }
   bool simulated() const { return options_.simulation.has_value(); }
-  // Absent where the rate is not known: in place there is no link, and the rate
-  // of a GPU's link is found out by use.
+  // Absent if the rate is not known: in place there is no link, and the rate of
+  // a GPU's link is found out by use.
   std::optional<LinkRate> link() const;
   // The faults that a simulated device injects; null: none.
   std::shared_ptr<const Faults> faults() const {

@@ -18,7 +18,8 @@ namespace {
 // Metadata arrays longer than this (a vocabulary) are described by their size.
 constexpr size_t kMostShown = 16;
 
-// Flags that replace what the checkpoint says of RoPE, as llama.cpp means them.
+// Applies flags that replace the checkpoint's RoPE settings, as llama.cpp means
+// them.
 absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
   RopeScaling& scaling = config->rope_scaling;
   if (options.rope_freq_base.has_value()) {

@@ -39,7 +39,7 @@ class RandomRows {
     return rows;
   }
 
-  // The next kStep rows, one behind the other.
+  // The next kStep rows, one after the other.
   const float* Draw() {
     // Aligned for vector loads.
     const auto place = static_cast<int64_t>(random_() % kPlaces) / 8 * 8;

@@ -17,7 +17,7 @@ namespace tiercel {
 
 namespace {
 
-// The weights of a model that drafts for `target`, where it may be the same.
+// The sizes of the weights of `draft`, which may be `target` itself.
 absl::StatusOr<WeightSizes> DraftWeights(const Model& draft,
                                          const Model& target) {
   absl::StatusOr<WeightSizes> weights =

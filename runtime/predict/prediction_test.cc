@@ -221,7 +221,7 @@ TEST_F(PredictionTest, PagesOnDiskTakeWhatTheirBytesTake) {
   TierPlan plan = PlanWithDisk(needs, least, /*pages_budget=*/0);
   ASSERT_EQ(plan.shape.resident_pages, 0);
   const double layer_s = 31 * kPageBytes / 1e6;  // full pages before 4,000
-  // The disk works all the time, but for what follows the last layers.
+  // The disk is busy all the time, but for the work after the last layer.
   EXPECT_NEAR(step(plan, std::nullopt), kLayers * layer_s, 1e-6);
   EXPECT_NEAR(step(plan, LinkRate{1e9, 0}), kLayers * layer_s, 1e-6);
   EXPECT_GT(step(plan, LinkRate{1e5, 0}), 9 * kLayers * layer_s);

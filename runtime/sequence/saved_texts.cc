@@ -148,7 +148,7 @@ void SavedTexts::Refuse(const KvFile& file, const absl::Status& why,
   Warn(why, kReadAgain);
 }
 
-// ---- A prompt that is not finished ----
+// ---- An unfinished prompt ----
 
 PromptFile* SavedTexts::BeginPrompt(absl::Span<const int32_t> ids,
                                     int64_t begin, int64_t row_bytes,
@@ -219,7 +219,7 @@ void SavedTexts::DropPrompt() {
   kept_layers_ = 0;
 }
 
-// ---- A text that was read ----
+// ---- A finished prompt ----
 
 bool SavedTexts::Save(absl::Span<const int32_t> ids,
                       std::unique_ptr<HeldPages> pages, Cancelled cancelled) {

@@ -159,7 +159,7 @@ class SavedTextsTest : public testing::Test {
   FolderForTest folder_;
 };
 
-// ---- What is opened ----
+// ---- Opening ----
 
 // Without a build id the files of two builds would be confused.
 TEST_F(SavedTextsTest, NothingIsKeptWhereBuildsCannotBeToldApart) {
@@ -333,7 +333,7 @@ TEST_F(SavedTextsTest, ASessionThatHoldsSomethingOpensTheRest) {
   }
 }
 
-// ---- What is kept ----
+// ---- Saving ----
 
 TEST_F(SavedTextsTest, AGrownTextIsKeptWhenEnoughIsNew) {
   {
@@ -472,7 +472,7 @@ TEST_F(SavedTextsTest, ATextThatIsWrittenMakesRoom) {
   ExpectSame(*session, *computed);
 }
 
-// ---- What it is known by ----
+// ---- The key ----
 
 TEST_F(SavedTextsTest, OnlyTheSameModelAndSettingsOpenIt) {
   const std::string path_of = folder_.path() + "/m.gguf";
@@ -528,7 +528,7 @@ TEST_F(SavedTextsTest, AModelThatChangedUnderUsKeepsNothing) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-// ---- What goes wrong ----
+// ---- Faults ----
 
 TEST_F(SavedTextsTest, ATextThatCannotBeReadIsReadAgain) {
   const Ids ids = First(1100);

@@ -124,8 +124,8 @@ class Session {
 
   // Logits of `count` rows of the last Forward or Sweep, from row `first` on,
   // at most kMaxStepRows: [count, vocab] in the host's memory, valid until the
-  // next call. They follow the logits that NextLogits gave last. Errors:
-  // out_of_memory, device_failed.
+  // next call. They lie right after the logits that NextLogits gave last.
+  // Errors: out_of_memory, device_failed.
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count);
 
   // Computes what the KV lacks, so that NextLogits are those of the token after
@@ -162,15 +162,15 @@ class Session {
   // was kept. Errors: copy_failed, cancelled.
   absl::Status RefreshView();
 
-  // These are rank 0's; the context, and all else that no rank has alone, holds
-  // for all.
+  // These are rank 0's; the context, and all else that is not per rank, holds
+  // for all ranks.
   const SessionSite& site() const { return first().site; }
   const TierPlan& plan() const { return first().plan; }
   const std::vector<std::unique_ptr<SessionRank>>& ranks() const {
     return ranks_;
   }
   // Bytes that a position takes in a layer on all ranks: more than the model's
-  // if ranks keep the same KV head.
+  // if several ranks keep the same KV head.
   int64_t KvRowBytes() const;
   Traffic traffic() const;    // since the session was made
   TimeSpent Elapsed() const;  // from an arbitrary start, never decreasing
@@ -186,7 +186,7 @@ class Session {
             knows_next_ ? Vocab() : 0};
   }
 
-  void Truncate(size_t length);  // no effect beyond the tokens held
+  void Truncate(size_t length);  // keeps at most `length` tokens
   absl::StatusOr<std::unique_ptr<Session>> Fork() const;
 
   // A text among the tokens, with a question about it: tokens [begin, end) are

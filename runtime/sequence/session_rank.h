@@ -69,15 +69,16 @@ class SessionRank {
   absl::Status BeginForward(int64_t rows, Station station, const View& view,
                             bool certain, Cancelled cancelled,
                             absl::FunctionRef<absl::Status()> go_on);
-  // Goes on with the step that was stopped instead.
+  // Goes on with a step that was stopped, instead of beginning one.
   absl::Status Resume(int64_t rows, Cancelled cancelled);
   // Passes the rows, of tokens `ids`, through all layers, from `point` on;
   // `after` is called after each layer.
   absl::Status RunLayers(const int32_t* ids, int64_t rows,
                          PassProgress progress, Cancelled cancelled,
                          absl::FunctionRef<void(int)> after, PassPoint* point);
-  // Parks the finished part of a step of `rows` rows outside the workspace, if
-  // `others` may compute in that. Errors: also out_of_memory.
+  // Parks the finished part of a step of `rows` rows outside the workspace.
+  // `others`: other sessions may compute in the workspace meanwhile. Errors:
+  // also out_of_memory.
   absl::Status Suspend(int64_t rows, const PassPoint& point, bool others);
   void DropParked();
   // KvStore::HoldLayer, with the hidden states of a step of `rows` rows.

@@ -123,7 +123,7 @@ absl::Status Session::OpenText(Progress progress) {
   const auto wanted = [&](int64_t page) {
     return text == nullptr || !kv().StaysOnDisk(page);
   };
-  bool at_fault = false;  // the file, not what takes its pages
+  bool at_fault = false;  // the file is, not the memory for its pages
   const TimeOfLife opening(model_.machine->clock(), disk_.opening_seconds);
   const absl::Status opened = LoadRanks(
       /*rank=*/0, end - before,
@@ -225,7 +225,7 @@ absl::Status Session::GoOnFromDisk(int64_t rows,
   PromptFile* const file =
       texts_->BeginPrompt(tokens_, kv().length(), row_bytes, stop);
   if (file == nullptr || file->layers() == 0) return absl::OkStatus();
-  bool at_fault = false;  // the file, not what takes its layers
+  bool at_fault = false;  // the file is, not the memory for its layers
   const TimeOfLife opening(model_.machine->clock(), disk_.opening_seconds);
   const absl::StatusOr<int> layers = first().TakeLayers(
       rows,

@@ -458,7 +458,7 @@ TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
   }
 }
 
-// ---- What it is known by ----
+// ---- The key ----
 
 TEST_F(UnfinishedPromptTest, OnlyTheSamePromptAndSettingsGoOn) {
   // Returns the number of layers that a session skips when it reads `ids` after
@@ -512,7 +512,7 @@ TEST_F(UnfinishedPromptTest, OneSessionAtATimeHasIt) {
   EXPECT_TRUE(SameBits(LogitsOf(*first, First(kPrompt)), *computed_));
 }
 
-// ---- What a process leaves that is killed ----
+// ---- Killed processes ----
 
 // A process that is killed at any of its writes leaves the finished layers, but
 // for the last. A prompt whose layers are all computed does not wait for the
@@ -566,7 +566,7 @@ TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
   }
 }
 
-// ---- What goes wrong ----
+// ---- Faults ----
 
 TEST_F(UnfinishedPromptTest, ADamagedPageBeginsThePromptAnew) {
   for (const Place& place : kPlaces) {
