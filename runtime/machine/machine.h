@@ -63,10 +63,9 @@ class Machine {
     std::optional<NcclFunctions> nccl = {};
   };
 
-  // This is one of `ranks` machines that compute a model together, each with a
-  // device of its own. They share this machine's threads and memory equally,
-  // and so the GPU memory that may be taken; each has a GPU of its own, or a
-  // simulated device.
+  // This is one of `ranks` machines that compute a model together. They share
+  // this machine's threads and memory, and the limit on GPU memory, equally;
+  // each has a GPU, or a simulated device, of its own.
   explicit Machine(const Options& options, int rank = 0, int ranks = 1)
       : options_(options),
         rank_(rank),

@@ -37,8 +37,7 @@ TEST(PromptRowsAtOnceTest, AreFewWhereARowTakesLong) {
   EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 128 * 1024), 64);
 }
 
-// The count never rises with `before`: memory is taken for that of `before` =
-// 0.
+// The count never rises with `before`, since memory is taken for the first.
 TEST(PromptRowsAtOnceTest, FallWithThoseBefore) {
   const ModelConfig config = Shape(30, 9, 64);
   int64_t last = PromptRowsAtOnce(config, 100'000'000, 2, 0);
