@@ -13,8 +13,8 @@
 
 namespace tiercel {
 
-// Every step reads all of the KV. What is proposed, if anything, the target
-// checks at once: speculative decoding (Leviathan et al. 2023).
+// Every step reads all of the KV, and the target checks proposed tokens, if
+// any, at once: speculative decoding (Leviathan et al. 2023).
 class FullPolicy final : public Policy {
  public:
   explicit FullPolicy(PolicyParts parts) : parts_(std::move(parts)) {}

@@ -1,5 +1,5 @@
-// What a user can ask of a text, whoever drafts it and however deep: an end of
-// text inside a block, every way to make a law, lengths that adapt.
+// The options that a user has for a text hold with every drafter, however deep:
+// an end of text inside a block, every sampler, lengths that adapt.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace tiercel::nested_drafting_test {
 namespace {
 
-// Sees the whole text of these tests.
+// A view of the whole text of these tests.
 constexpr RetrievalSize kWholeView = {
     .chunk = 16, .budget = 4096, .sink = 1, .window = 16};
 constexpr DraftWindow kWholeWindow = {.sink = 4, .recent = 512};
@@ -57,8 +57,8 @@ class NestedDraftingTest : public RepeatedTextTest<3> {
   }
 };
 
-// The text ends before the token that ends it, whatever was drafted behind, and
-// the session is as if nothing had been.
+// The text ends before its end token, whatever was drafted behind it, and the
+// session is as if nothing had been drafted.
 TEST_F(NestedDraftingTest, AnEndOfTextInsideABlock) {
   GenerateParams params = DraftedParams(0.8f, 60);
   const Ids endless = PlainText(*model_, *prompt_, params);
@@ -122,9 +122,9 @@ TEST_F(NestedDraftingTest, EveryLawGivesTheTextOfNoDrafter) {
   }
 }
 
-// Every level makes its laws as the target does: where it sees all that the
-// target sees, what it says holds. Sums in another order differ in their last
-// bits, which a draw may show.
+// Every level makes its distributions as the target does: where it sees all
+// that the target sees, its tokens hold. Sums in another order differ in their
+// last bits, which a draw may show.
 TEST_F(NestedDraftingTest, EveryLevelHasTheTargetsLaw) {
   GenerateParams params = DraftedParams(0, 60);
   for (const LawParams& law : AllLaws()) {
@@ -149,7 +149,7 @@ TEST_F(NestedDraftingTest, EveryLevelHasTheTargetsLaw) {
   }
 }
 
-// Draws from all of the vocabulary alike.
+// Draws uniformly from the vocabulary.
 class RandomDrafter final : public Drafter {
  public:
   explicit RandomDrafter(int64_t vocab) {
@@ -191,8 +191,8 @@ TEST_F(NestedDraftingTest, ARandomDraftHardlyEverHolds) {
       ASSERT_TRUE(report.status.ok()) << report.status;
       const DraftLevel& level = report.rounds.levels.at(0);
       EXPECT_GE(level.checked, 190);
-      // One in `vocab` where the law is one token; where it has several, each
-      // is drafted as rarely.
+      // One draft in `vocab` holds if the distribution is one token; if it has
+      // several, each is drafted as rarely.
       EXPECT_LE(level.accepted, level.checked / 10) << temperature;
       EXPECT_GE(report.sweeps, 199 - level.accepted);
       ExpectNoTrace(*session, *model_);
@@ -200,7 +200,7 @@ TEST_F(NestedDraftingTest, ARandomDraftHardlyEverHolds) {
   }
 }
 
-// Says what the target will say, or never.
+// Drafts the tokens that the target will choose, or never does.
 class KnowingDrafter final : public Drafter {
  public:
   KnowingDrafter(Ids text, size_t prompt, int32_t off)
@@ -255,7 +255,7 @@ TEST_F(NestedDraftingTest, LengthsGrowWhileAllHoldsAndShrinkWhileNothingDoes) {
   }
 }
 
-// Lengths adapt on each level of a chain: a view of everything lets both grow.
+// Lengths adapt on each level: with a view of everything both grow.
 TEST_F(NestedDraftingTest, LengthsOfAChainAdapt) {
   const GenerateParams params = DraftedParams(0.7f, 300);
   const auto sweeps = [&](int64_t outer, const RetrievalSize& view) {
@@ -270,13 +270,13 @@ TEST_F(NestedDraftingTest, LengthsOfAChainAdapt) {
     const auto session = WithView(view);
     const Report report = GenerateDrafted(*session, params, choice);
     EXPECT_TRUE(report.status.ok()) << report.status;
-    // A round of the inner level gives what held and one more.
+    // A round of the inner level gives the tokens that held and one more.
     const std::vector<DraftLevel>& levels = report.rounds.levels;
     EXPECT_GT(levels[0].accepted, levels[1].drafted * 3 / 4);
     EXPECT_EQ(levels[0].cost_ratio, 20);
     return report.sweeps;
   };
-  // 300 tokens at 64 a sweep, but for the first few blocks.
+  // 300 tokens at 64 a sweep, except in the first few blocks.
   EXPECT_LE(sweeps(PolicyParams::kAdaptive, kWholeView), 12);
   EXPECT_GE(sweeps(8, kWholeView), 300 / 9);
 }

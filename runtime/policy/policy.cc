@@ -94,7 +94,8 @@ std::string UnheededSettings(const Model& target, const PolicyParams& params) {
       break;
     case PolicyName::kSfi:
       keys = verified ? params.sfi.plain_keys : params.sfi.verified_keys;
-      // Without a tokenizer it says that no sentence is looked for.
+      // Without a tokenizer "trigger" has an effect: it says that no sentence
+      // ends are looked for.
       if (target.tokenizer == nullptr) std::erase(keys, "trigger");
       break;
     case PolicyName::kSpeed:
@@ -107,7 +108,8 @@ std::string UnheededSettings(const Model& target, const PolicyParams& params) {
                       verified ? "verified" : "plain", " form");
 }
 
-// SADAS waits for a tag that nothing says this model writes; "": it does not.
+// Returns a warning if SADAS waits for a tag that the model does not seem to
+// write; "" if not.
 std::string NeverThinks(const Model& target, const PolicyParams& params) {
   const SadasParams& sadas = params.sadas;
   if (params.policy != PolicyName::kSadas ||
@@ -216,7 +218,8 @@ std::unique_ptr<Policy> NewSpeed(PolicyParts parts) {
 
 absl::StatusOr<std::unique_ptr<Policy>> NewPolicy(PolicyParts parts) {
   const PolicyParams& params = parts.params;
-  // SADAS alone forces something of a text.
+  // Only SADAS has a baseline other than the full policy: it alone forces
+  // tokens.
   if (params.form == PolicyForm::kBaseline &&
       params.policy != PolicyName::kSadas) {
     return std::make_unique<FullPolicy>(std::move(parts));

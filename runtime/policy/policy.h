@@ -28,55 +28,57 @@
 namespace tiercel {
 
 enum class PolicyName {
-  kFull,      // the target itself checks what is proposed
-  kTriForce,  // arXiv 2404.11912: first the target over its retrieval view
-              // does, and the target checks what that has made of it
+  kFull,      // the target itself checks the proposed tokens
+  kTriForce,  // arXiv 2404.11912: a retrieval view checks them first
   kSadas,     // a window while the text thinks, everything while it answers
-  kSfi,       // arXiv 2603.12038: chosen positions, everything now and then
-  kSpeed,     // arXiv 2605.06105: above some layers the answer alone
+  kSfi,       // arXiv 2603.12038: selected positions, everything now and then
+  kSpeed,     // arXiv 2605.06105: above some layers, the answer alone
 };
 
 std::string_view NameOf(PolicyName policy);  // "triforce"
 
-// What a policy's view is for.
+// The use that a policy makes of its view.
 enum class PolicyForm {
-  kVerified,  // it drafts: the output is the model's
-  kPlain,     // it is all there is, as the policy's authors have it
-  kBaseline,  // nothing: the model as it is, with what the policy forces of the
-              // text; what the other two are compared with
+  kVerified,  // the view drafts, the model checks: the text is the model's own
+  kPlain,     // the view is all that its rows read, as in the paper
+  kBaseline,  // no view: the model as it is, with the tokens that the policy
+              // forces; the other two forms are compared with it
 };
 
-// How a session makes its tokens; chosen when it is made.
+// The way in which a session makes its tokens; it is chosen when the session is
+// made.
 struct PolicyParams {
   PolicyName policy = PolicyName::kFull;
   PolicyForm form = PolicyForm::kVerified;
   Proposer proposer = Proposer::kNone;
   VerifyMode verify = VerifyMode::kResidual;
-  // Tokens at a time (arXiv 2404.11912, section 4): gamma1 of the proposer,
-  // gamma2 of the retrieval view. 0: our choice; kAdaptive: by the acceptance.
+  // Tokens drafted at a time (arXiv 2404.11912, section 4): gamma1 by the
+  // proposer, gamma2 by the retrieval view. 0 takes the default below;
+  // kAdaptive follows the acceptance.
   static constexpr int64_t kAdaptive = -1;
   int64_t gamma1 = 0;
   int64_t gamma2 = 0;
-  // Our choices. Of proposals that the target itself checks: each costs a sweep
-  // one more row, whether it holds or not. Of those that a view checks: a row
-  // is much beside the little that a draft's pass takes. And of the view.
+  // Our defaults: kProposals for proposals that the target itself checks, each
+  // of which costs a sweep one more row, whether it holds or not; kGamma1 for
+  // those that a view checks, where a row is expensive beside a draft's short
+  // pass; kGamma2 for the view's own drafts.
   static constexpr int64_t kProposals = 8;
   static constexpr int64_t kGamma1 = 4;
   static constexpr int64_t kGamma2 = 16;
-  // What a check costs in drafted tokens, for adaptive lengths; 0: what `costs`
-  // say, or 8 without them.
+  // The cost of a check in drafted tokens, for adaptive lengths. 0 takes it
+  // from `costs`, or 8 without them.
   double cost_ratio = 0;
   std::optional<Rates> costs = {};     // KeptRates::costs: they stay the same
-  const Model* draft_model = nullptr;  // of Proposer::kSmall, which needs it
-  // What the draft model sees of a text, as far as its context goes.
+  const Model* draft_model = nullptr;  // for Proposer::kSmall, which needs it
+  // The part of a text that the draft model sees, as far as its context goes.
   DraftWindow draft_window = {};
-  int draft_layers = 0;  // of Proposer::kSelf: the first so many; 0: all
+  int draft_layers = 0;  // for kSelf, which runs the first so many; 0: all
   RetrievalSize view = {};
-  SadasParams sadas = {};  // of PolicyName::kSadas
-  SfiParams sfi = {};      // of PolicyName::kSfi
-  SpeedParams speed = {};  // of PolicyName::kSpeed
+  SadasParams sadas = {};  // for PolicyName::kSadas
+  SfiParams sfi = {};      // for PolicyName::kSfi
+  SpeedParams speed = {};  // for PolicyName::kSpeed
 
-  // Somebody drafts or steps over a retrieval view.
+  // Returns true if a drafter or a step reads a retrieval view.
   bool NeedsView() const {
     if (form == PolicyForm::kBaseline) return false;
     if (policy == PolicyName::kSfi) return true;
@@ -85,8 +87,8 @@ struct PolicyParams {
            proposer == Proposer::kSelf ||
            (policy == PolicyName::kSadas && sadas.gate != ThinkGate::kAlways);
   }
-  // The view that its session must keep; absent: none. A proposer over a window
-  // of it sees no chunks but the sinks.
+  // The view that its session must keep; absent: none. For a proposer over a
+  // window of that view it holds no chunks but the sinks.
   std::optional<RetrievalSize> RetrievalView() const {
     if (!NeedsView()) return std::nullopt;
     if (policy == PolicyName::kSfi) {
@@ -99,18 +101,19 @@ struct PolicyParams {
     }
     return size;
   }
-  // How deep the rows of prompts go, or what drafts read; absent: all alike.
+  // The number of layers that the rows of prompts pass, or that drafts read;
+  // absent: all rows are alike.
   std::optional<PromptDepth> Depth() const {
     if (policy != PolicyName::kSpeed || form == PolicyForm::kBaseline) {
       return std::nullopt;
     }
     return speed.depth;
   }
-  // What a plan expects of the steps of a plain form; none are fast in others,
-  // of which it says how long they take without drafts.
+  // The fast steps that a plan expects of a plain form. Other forms have none:
+  // their plan says how long steps take without drafts.
   FastSteps PlannedSteps() const;
-  // What of its session's positions stays on the device: so many of the first,
-  // and of the newest.
+  // The positions of its session that stay on the device: the first KeptFirst()
+  // and the newest KeptNewest().
   int64_t KeptFirst() const {
     return policy == PolicyName::kSadas && form != PolicyForm::kBaseline
                ? sadas.sink
@@ -121,9 +124,9 @@ struct PolicyParams {
                ? sadas.window
                : 0;
   }
-  // What its blocks are drawn from.
+  // The distributions that its blocks are drawn from.
   BlockLaws Laws() const;
-  // `options` with what its sessions need besides.
+  // `options` with the settings that its sessions need besides.
   SessionOptions OptionsFor(SessionOptions options) const {
     options.laws = Laws();
     options.retrieval = RetrievalView();
@@ -133,7 +136,7 @@ struct PolicyParams {
     options.kept_newest = KeptNewest();
     return options;
   }
-  // What the rows of its session's prompts read.
+  // The view that the rows of its session's prompts read.
   View PromptView() const {
     const bool plain = form == PolicyForm::kPlain;
     return plain && policy == PolicyName::kSadas ? PromptViewOf(sadas)
@@ -141,31 +144,32 @@ struct PolicyParams {
   }
 };
 
-// Whether sessions of `target` may make their tokens so. Errors:
-// invalid_argument, for more layers than the model has, a form that the policy
-// lacks or that nobody can draft for; those of ThinkOptionsOf
-// and of CheckDraftModel.
+// Checks that sessions of `target` can use `params`. Errors: invalid_argument,
+// for more layers than the model has, for a form that the policy lacks, and for
+// a proposer in a form without drafts; those of ThinkOptionsOf and of
+// CheckDraftModel.
 absl::Status CheckPolicy(const Model& target, const PolicyParams& params);
 
-// What there is to say of sessions of `target` under `params`: of settings that
-// were given and that its form does not heed; of SADAS where nothing says that
-// the model thinks.
+// Returns warnings about sessions of `target` under `params`: about given
+// settings that have no effect in its form, and about SADAS where nothing says
+// that the model thinks.
 std::vector<std::string> PolicyWarnings(const Model& target,
                                         const PolicyParams& params);
 
-// What the draft model of `params`, which has one, sees of a text. Errors:
-// draft_context.
+// The part of a text that the draft model of `params`, which has one, sees.
+// Errors: draft_context.
 absl::StatusOr<DraftWindow> DraftWindowOf(const PolicyParams& params);
-// The session of a draft model that sees so much.
+// The options for the session of a draft model that sees `window`.
 SessionOptions DraftSessionOptions(const DraftWindow& window);
-// Makes the draft model's session; null where no model drafts. It comes before
-// the target's, whose plan counts what is taken. Errors: no_weights, those of
-// DraftWindowOf and of Session::Create.
+// Makes the draft model's session; null if no model drafts. Make it before the
+// target's session, whose plan counts the memory that is taken. Errors:
+// no_weights, those of DraftWindowOf and of Session::Create.
 absl::StatusOr<std::unique_ptr<Session>> NewDraftSession(
     const PolicyParams& params);
 
-// Makes the tokens of one session, in blocks: what each step reads, who
-// proposes, who checks. Generations pull blocks from it, one after the other.
+// Makes the tokens of one session, in blocks. A policy decides what each step
+// reads, which drafter proposes and which target checks. A generation pulls one
+// block after the other from it.
 class Policy {
  public:
   // The session and the draft model outlive it. `params` have passed
@@ -176,20 +180,20 @@ class Policy {
       std::unique_ptr<Session> draft_session);
   virtual ~Policy() = default;
 
-  // A generation begins, whose tokens follow the session's and are drawn by
+  // Begins a generation whose tokens follow the session's and are drawn by
   // `law` and `seed`. Errors: those of Session::CatchUpForDrafts.
   virtual absl::Status Begin(const LawParams& law, uint64_t seed) = 0;
-  // The tokens that follow, one at least; the session holds them then. Errors:
-  // those of the session, and of the draft model's.
+  // Returns the tokens that follow, at least one; the session then holds them.
+  // Errors: those of the session, and of the draft model's.
   virtual absl::StatusOr<VerifiedBlock> NextBlock() = 0;
-  // What the generation that began last has done so far.
+  // The report of the generation that began last, so far.
   virtual RoundsReport report() const = 0;
-  // Leaves the workspace of a model that drafts to others of its sessions.
+  // Frees the workspace of the draft model for other sessions of that model.
   void Rest() {
     if (draft_session_ != nullptr) draft_session_->Rest();
   }
-  // The steps of the generation that began last, for texts that are known; null
-  // but in a plain form, where a row is not the model's own.
+  // The steps of the generation that began last, which score known texts. Null
+  // except in a plain form: only there do rows differ from the model's own.
   virtual StepTarget* steps() { return nullptr; }
 
  private:

@@ -6,11 +6,11 @@
 namespace tiercel {
 namespace {
 
-// What adaptive lengths count with where nothing has been measured.
+// The cost ratio of adaptive lengths where nothing has been measured.
 constexpr double kCostRatio = 8;
 
-// To a power of two: what rates differ by from one machine of a kind to the
-// next hardly ever changes a length, and so a text.
+// Rounds to a power of two: the rates of two machines of one kind differ so
+// little that they hardly ever change a length, and with it a text.
 double Rounded(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
 
 }  // namespace

@@ -16,24 +16,24 @@
 
 namespace tiercel {
 
-// What every policy is made of: whom it serves, what it was asked for, and who
-// proposes.
+// The parts of every policy: its session, its parameters and its proposer.
 struct PolicyParts {
   Session& session;
   const PolicyParams params;
   std::unique_ptr<Session> draft_session;  // null: no draft model
   const ProposerParams proposer;
 
-  // How many tokens to draft before they are checked: what was asked for, or
-  // `ours`; where that adapts, by what the check costs, `costs`.
+  // The number of tokens to draft before they are checked: `asked` if it is
+  // positive, else `ours`. If it is kAdaptive, the length follows the
+  // acceptance and the cost ratio, which `costs` gives unless `params` do.
   DraftLength Length(int64_t asked, int64_t ours,
                      absl::FunctionRef<double(const DraftCosts&)> costs) const;
 
-  // The level that drafts over the retrieval view, from what `inner` proposes;
-  // null: token by token.
+  // Options of the level that drafts over the retrieval view and checks the
+  // proposals of `inner`; null: it drafts token by token.
   VerifyingDrafter::Options ViewDrafts(Drafter* inner) const;
-  // Rounds in which the whole text checks what `drafter`, over that view, has
-  // drafted.
+  // Options of rounds in which a sweep over the whole text checks the drafts of
+  // `drafter`, which drafts over that view.
   Rounds::Options SweepsOfViewDrafts(uint64_t seed, Drafter* drafter) const;
 };
 

@@ -15,7 +15,7 @@ int64_t BlockOf(const PolicyParams& params) {
   return params.gamma2 > 0 ? params.gamma2 : kUsualBlock;
 }
 
-// A draft's pass of one row on one rank.
+// The seconds of a draft's pass of one row on one rank.
 double DraftSeconds(const PolicyParams& params, const SessionSite& site,
                     const Rates& rates, int64_t length) {
   const int layers = site.config.layers;
@@ -27,7 +27,7 @@ double DraftSeconds(const PolicyParams& params, const SessionSite& site,
     const int64_t positions =
         std::min(length, view.budget + view.window + BlockOf(params));
     if (params.policy != PolicyName::kSpeed) return pass(positions);
-    // Above the cut there are the anchor and the answer alone.
+    // Above the cut a row reads the anchor and the answer alone.
     const int cut = params.speed.depth.Of(site.config).cut;
     return rates.StepSeconds(cut, positions) +
            rates.StepSeconds(layers - cut, params.speed.depth.anchor) -
@@ -38,7 +38,8 @@ double DraftSeconds(const PolicyParams& params, const SessionSite& site,
   return params.NeedsView() ? std::min(over_window, over_view()) : over_window;
 }
 
-// Tokens of a sweep that checks so many drafts, its own one included.
+// Expected tokens from a sweep that checks so many drafts, its own token
+// included.
 double TokensOfASweep(int64_t drafts) {
   return (1 - std::pow(kExpectedAcceptance, static_cast<double>(drafts + 1))) /
          (1 - kExpectedAcceptance);
@@ -88,7 +89,7 @@ std::optional<PolicyTimes> TimesOf(const PolicyParams& params,
 
 std::string SlowerThanFull(const PolicyParams& params,
                            const std::optional<PolicyTimes>& times) {
-  constexpr double kClearly = 1.05;  // rates are no better known
+  constexpr double kClearly = 1.05;  // rates are no more accurate
   if (!times.has_value() || times->policy_s <= kClearly * times->full_s) {
     return "";
   }

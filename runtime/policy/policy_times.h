@@ -14,26 +14,26 @@
 
 namespace tiercel {
 
-// What of the tokens that a view drafts is taken to hold, where nothing was
-// drafted yet: TriForce's drafts over novels held as often (README).
+// The share of a view's drafts that is taken to hold before any have been
+// checked: that of TriForce's drafts over novels (README).
 inline constexpr double kExpectedAcceptance = 0.9;
 
-// Seconds from a token to the next behind a text, as they are foreseen.
+// Predicted seconds from one token to the next behind a text.
 struct PolicyTimes {
-  double policy_s = 0;  // of drafts kExpectedAcceptance hold
+  double policy_s = 0;  // if kExpectedAcceptance of the drafts hold
   double full_s = 0;    // without a policy, on the same device
 };
 
 // The times of sessions under `params`, behind a text of `length` tokens. Each
-// rank has its site, and its plan; `link` and `rates` are as Predict takes
-// them. Absent for PolicyName::kFull and for baselines.
+// rank has its own site and plan; `link` and `rates` are as for Predict. Absent
+// for PolicyName::kFull and for baselines.
 std::optional<PolicyTimes> TimesOf(const PolicyParams& params,
                                    const std::vector<SessionSite>& sites,
                                    const std::vector<TierPlan>& plans,
                                    const std::optional<LinkRate>& link,
                                    const Rates& rates, int64_t length);
 
-// What there is to say of a policy that is slower here than none; "": nothing.
+// A warning if the policy is slower here than none; "" if it is not.
 std::string SlowerThanFull(const PolicyParams& params,
                            const std::optional<PolicyTimes>& times);
 

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr int kLayers = 4;
 
-// A model whose step takes 1 ms a layer and 1 us a position more.
+// A model whose step takes 1 ms a layer, and 1 us more for each position.
 class PolicyTimesTest : public testing::Test {
  protected:
   PolicyTimesTest() {
@@ -67,8 +67,8 @@ TEST_F(PolicyTimesTest, DraftsAndTheirSweepByHand) {
     const PolicyTimes times = Times(Params(PolicyName::kTriForce), length);
     const auto n = static_cast<double>(length);
     EXPECT_NEAR(times.full_s, kStep + kLayers * (n + 1) * 1e-6, 1e-12);
-    // Sixteen drafts over 1,100 positions at most; seventeen rows that read
-    // all, after each other.
+    // Sixteen drafts over at most 1,100 positions each; then a sweep of
+    // seventeen rows, each over everything.
     const double draft = kStep + kLayers * std::min(n, 1100.0) * 1e-6;
     const double sweep =
         kLayers * (17 * 1e-4 + (17 * n + 17 * 18 / 2) * 1e-7) + 1e-3;
@@ -76,7 +76,7 @@ TEST_F(PolicyTimesTest, DraftsAndTheirSweepByHand) {
     for (int i = 0; i <= 16; ++i) tokens += std::pow(0.9, i);
     EXPECT_NEAR(times.policy_s, (16 * draft + sweep) / tokens, 1e-12);
   }
-  // The times depend on how many tokens a sweep may have.
+  // The times depend on the most tokens of a sweep.
   PolicyParams params = Params(PolicyName::kTriForce);
   const double usual = Times(params, 100).policy_s;
   params.gamma2 = 16;
@@ -111,7 +111,7 @@ TEST_F(PolicyTimesTest, APlainFormIsItsSteps) {
 
 TEST_F(PolicyTimesTest, DraftsOfEachPolicy) {
   const double triforce = Times(Params(PolicyName::kTriForce), 10'000).policy_s;
-  // Above the cut nothing of the prompt is read.
+  // Above the cut no row reads the prompt, but for the anchor.
   PolicyParams speed = Params(PolicyName::kSpeed);
   constexpr int kAnchor = 1;
   speed.speed.depth.cut = 2;
@@ -120,7 +120,7 @@ TEST_F(PolicyTimesTest, DraftsOfEachPolicy) {
       triforce - Times(speed, 10'000).policy_s,
       16 * 2 * (1100 - kAnchor) * 1e-6 / ((1 - std::pow(0.9, 17)) / 0.1),
       1e-12);
-  // A window that is less than the view.
+  // The window is smaller than the view.
   PolicyParams sadas = Params(PolicyName::kSadas);
   sadas.sadas.window = 100;
   EXPECT_LT(Times(sadas, 10'000).policy_s, triforce);

@@ -8,7 +8,7 @@
 namespace tiercel {
 namespace {
 
-// The header, where the tokens end in it; otherwise none.
+// Returns the header if the tokens end in it, else nothing.
 std::vector<int32_t> HeaderOf(const std::vector<int32_t>& tokens,
                               const std::vector<int32_t>& header) {
   const bool ends_in_it =

@@ -22,17 +22,17 @@
 
 namespace tiercel {
 
-// Where the text of one generation thinks, and the report of it.
+// Follows the text of one generation: knows whether it thinks, and reports it.
 class ThinkTrack {
  public:
-  // The text begins after `session`'s tokens, whose last ids may be `header`.
+  // The text begins after `session`'s tokens, which may end in `header`.
   ThinkTrack(const ThinkSchedule::Options& options, const Session& session,
              const std::vector<int32_t>& header);
 
   void Advance(int32_t id);
   const ThinkSchedule& schedule() const { return schedule_; }
   int64_t prompt() const { return prompt_; }  // tokens before the text
-  // The block of the text that `rounds` makes next. Errors: those of
+  // Returns the next block of the text, made by `rounds`. Errors: those of
   // Rounds::Next.
   absl::StatusOr<VerifiedBlock> Next(Rounds& rounds);
   const ScheduleReport& report() const { return report_; }
@@ -40,21 +40,21 @@ class ThinkTrack {
  private:
   const int64_t prompt_;
   ThinkSchedule schedule_;
-  int64_t tokens_ = 0;  // of the text
+  int64_t tokens_ = 0;  // tokens of the text so far
   ScheduleReport report_;
 };
 
-// How a text thinks, and the ids with which the model's template begins a turn,
-// which may hold a tag; none without a template.
+// The thinking options of a text, and the ids with which the model's template
+// begins a turn, which may hold a tag. The header is empty without a template.
 struct ThinkParts {
   ThinkSchedule::Options options;
   std::vector<int32_t> header;
 };
 
-// SADAS, State-Aware Dynamic Attention Scheduling, section 3: a model that
-// thinks reads a window of the newest positions, and everything once it
-// answers. The plain form, which is the paper's: what was written over the
-// window stays. It saves time, and costs what the window does not show.
+// SADAS, State-Aware Dynamic Attention Scheduling, section 3: a model reads a
+// window of the newest positions while it thinks, and everything once it
+// answers. This is the plain form, the paper's: rows computed over the window
+// are kept. It saves time, and loses what the window does not show.
 class SadasPlain final : public Policy {
  public:
   SadasPlain(PolicyParts parts, ThinkParts think)
@@ -89,9 +89,10 @@ class SadasPlain final : public Policy {
   std::optional<Rounds> rounds_;
 };
 
-// The verified form of SADAS: while the text thinks the model drafts over the
-// window, while it answers over the retrieval view, and a sweep checks each
-// block. So the text is the model's own. The baseline is this without drafts.
+// The verified form of SADAS: the model drafts over the window while the text
+// thinks and over the retrieval view while it answers, and a sweep checks each
+// block. So the text is the model's own. The baseline is this form without
+// drafts.
 class SadasVerified final : public Policy {
  public:
   SadasVerified(PolicyParts parts, ThinkParts think)
@@ -102,8 +103,8 @@ class SadasVerified final : public Policy {
   RoundsReport report() const override;
 
  private:
-  // How many of a drafted block's tokens have the mode of its beginning; none
-  // where the text is forced.
+  // The number of tokens of a drafted block that share the mode of its
+  // beginning; it stops at a token that the schedule forces.
   size_t WithinMode(const std::vector<int32_t>& block) const;
 
   const PolicyParts parts_;
@@ -112,11 +113,11 @@ class SadasVerified final : public Policy {
   std::optional<SweepTarget> sweeps_;
   std::optional<ForcedTarget<ThinkSchedule>> target_;
   std::optional<InnermostDrafter> proposer_;
-  // Who drafts while the text thinks.
+  // These draft while the text thinks.
   std::optional<WindowDrafter> window_;
   std::optional<CutDrafter> thinking_;
   std::optional<Rounds> think_rounds_;
-  // Who drafts while it answers.
+  // These draft while the text answers.
   std::optional<RetrievalTarget> middle_;
   std::optional<VerifyingDrafter> retrieval_;
   std::optional<CutDrafter> answering_;

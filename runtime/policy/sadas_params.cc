@@ -77,7 +77,8 @@ View ViewOf(const SadasParams& params, const ThinkSchedule& schedule,
   if (!params.keeps_window || !schedule.closed_at().has_value()) {
     return View::Full();
   }
-  // The window of the row that read the closing tag, and all since.
+  // The answer keeps the window of the row that read the closing tag, and all
+  // positions since.
   const int64_t kept = *schedule.closed_at() + 1 - params.window;
   view.pinned.push_back({begin + std::max<int64_t>(kept, 0), kAllPositions});
   view.recent = 1;

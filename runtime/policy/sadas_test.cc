@@ -1,5 +1,5 @@
-// SADAS end to end: what each row of its plain form reads, and that the
-// verified form gives the text of no drafter.
+// SADAS end to end: the positions that each row of its plain form reads, and
+// that the verified form gives the same text as no drafter.
 
 #include <cstdint>
 #include <memory>
@@ -38,7 +38,7 @@ class SadasTest : public RepeatedTextTest<5> {
     return Prefilled(*model_, *prompt_, params.OptionsFor({}));
   }
 
-  // The logits where row i reads view(i), said outright.
+  // The logits where row i reads view(i), computed directly.
   template <typename ViewAt>
   static std::vector<float> Expected(const Ids& ids, ViewAt view,
                                      const View& prompt = View::Full()) {
@@ -103,7 +103,7 @@ TEST_F(SadasTest, EachRowReadsWhatItsModeSays) {
   pinned.pinned = {{0, prompt}};
   check("pin=prompt",
         [&](size_t i) { return thinks(i) ? pinned : View::Full(); });
-  // The window as the row of the closing tag had it, and all that came since.
+  // The window of the closing tag's row, and all positions since.
   const int64_t kept = prompt + static_cast<int64_t>(close) + 1 - kWindow;
   View answer = View::Window(0, 1);
   answer.pinned = {{kept, kAllPositions}};
@@ -120,7 +120,7 @@ TEST_F(SadasTest, SinksStayInTheWindow) {
             Expected(ids, [](size_t) { return View::Window(3, kWindow); }));
 }
 
-// A window of all there is reads what the model reads, bit for bit.
+// A window as long as the text gives the model's own logits, bit for bit.
 TEST_F(SadasTest, AWindowOfTheWholeTextIsTheModel) {
   const Ids ids = Thought();
   for (const int64_t window : {1000, 1 << 20}) {
@@ -170,8 +170,8 @@ TEST_F(SadasTest, VerifiedTextIsThatOfNoDrafter) {
   }
 }
 
-// The first token after a prompt needs no sweep; that of a text which goes on
-// without one does.
+// The first token after a prompt needs no sweep; a text that goes on without
+// one needs it.
 TEST_F(SadasTest, EverySweepIsCounted) {
   const PolicyParams choice = Sadas(PolicyForm::kBaseline, "gate=always");
   const auto session = SessionFor(choice);
@@ -183,7 +183,7 @@ TEST_F(SadasTest, EverySweepIsCounted) {
   }
 }
 
-// What is forced is forced in every form, and the baseline has it too.
+// Every form forces the same tokens, the baseline too.
 TEST_F(SadasTest, AThoughtThatIsCutShortIsClosed) {
   const Ids tag = Tag("</think>");
   const GenerateParams params = DraftedParams(0.8f, 60);
@@ -217,7 +217,7 @@ TEST_F(SadasTest, AThoughtThatIsCutShortIsClosed) {
   EXPECT_NE(texts[0], PlainText(*model_, *prompt_, params));
 }
 
-// Wherever in a drafted block that is.
+// The end of the thought may be anywhere in a drafted block.
 TEST_F(SadasTest, AThoughtIsCutShortAnywhereInABlock) {
   const Ids tag = Tag("</think>");
   const GenerateParams params = DraftedParams(0.4f, 60);
@@ -245,8 +245,8 @@ TEST_F(SadasTest, ResidualTextsReplay) {
   }
 }
 
-// Plain texts follow from the tokens: whatever came before, however long they
-// are, and for every question what a fresh run gives.
+// Plain texts follow from the tokens alone, whatever their length and whatever
+// the session did before; a question afterwards gives the text of a fresh run.
 TEST_F(SadasTest, PlainTextsFollowFromTheTokens) {
   const PolicyParams choice = Sadas(PolicyForm::kPlain, "think=on,most=20");
   const auto params = [](int64_t length) {
@@ -259,7 +259,8 @@ TEST_F(SadasTest, PlainTextsFollowFromTheTokens) {
     ASSERT_EQ(DraftedText(*session, params(length), choice),
               Ids(all.begin(), all.begin() + length));
   }
-  // It goes on from its own text, and a question after it, as after any.
+  // It goes on from its own text, and from a question after it, as from any
+  // text.
   Ids text = *prompt_;
   text.insert(text.end(), all.begin(), all.end());
   const auto fresh = Prefilled(*model_, text, choice.OptionsFor({}));
@@ -277,7 +278,7 @@ TEST_F(SadasTest, PlainTextsFollowFromTheTokens) {
   EXPECT_EQ(prefill->cached_tokens, std::ssize(*prompt_));
   EXPECT_EQ(DraftedText(*session, params(30), choice),
             DraftedText(*asked, params(30), choice));
-  // Nothing of the window is left for who reads everything.
+  // A reader of everything finds nothing that was computed over the window.
   session->Truncate(text.size() - question.size());
   ExpectNoTrace(*session, *model_);
 }

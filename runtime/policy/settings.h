@@ -13,19 +13,19 @@
 
 namespace tiercel {
 
-// What only one policy knows, written KEY=VALUE,KEY=VALUE. Each Take reads one
-// key into `value`, which stays as it is where the key is not given; the first
+// The settings of one policy, written KEY=VALUE,KEY=VALUE. Each Take reads one
+// key into `value`, which stays as it is if the key is not given. The first
 // error is kept, and Finish returns it.
 class Settings {
  public:
   Settings(const char* policy, const std::string& text);
 
   void TakeText(const char* key, std::string* value);
-  // Any integer: who knows what is `needed` checks it.
+  // Takes any integer; the caller checks its range, and `needed` says it.
   void TakeNumber(const char* key, const char* needed,
                   std::optional<int64_t>* value);
   void TakeCount(const char* key, int64_t least, int64_t most, int64_t* value);
-  // TakeCount, where the word `ours` leaves `value` as it is.
+  // Like TakeCount, but the word `ours` leaves `value` as it is.
   void TakeCountOr(const char* key, const char* ours, int64_t least,
                    int64_t most, int64_t* value);
   void TakeShare(const char* key, float* value);  // 0 to 1
@@ -46,11 +46,11 @@ class Settings {
     Refuse(key, text, known);
   }
 
-  // The keys among `keys` that somebody gave.
+  // The keys among `keys` that the text has.
   std::vector<std::string> Given(std::initializer_list<const char*> keys) const;
 
-  // Errors: invalid_argument, for what has been read, and for a key that nobody
-  // took or that is there twice.
+  // Errors: invalid_argument, for a value that could not be read, for a key
+  // that no Take has read, and for one that is there twice.
   absl::Status Finish() const;
 
  private:

@@ -22,7 +22,8 @@ absl::Status SfiPlain::Begin(const LawParams& law, uint64_t seed) {
 }
 
 absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
-  // Where the view is not whole a step reads everything, and makes it so.
+  // If the view has no room for one more row, the step reads everything and
+  // rebuilds it.
   const bool slow = schedule_.slow() || !session().ViewHasRoom(1);
   if (!slow) {
     RETURN_IF_ERROR(session().ViewStep(Station::kFast));

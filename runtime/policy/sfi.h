@@ -19,8 +19,8 @@
 namespace tiercel {
 
 // The plain form of Slow-Fast Inference (arXiv 2603.12038): fast steps read the
-// first positions, those that were chosen and the newest; a slow step, at the
-// end of a sentence or after an interval, reads everything and chooses anew.
+// first positions, the selected ones and the newest. A slow step, at the end of
+// a sentence or after an interval, reads everything and selects anew.
 class SfiPlain final : public Policy {
  public:
   SfiPlain(PolicyParts parts, SfiSchedule::Options options)
@@ -43,7 +43,7 @@ class SfiPlain final : public Policy {
     void Advance(int32_t id) override;
 
     SfiSchedule schedule_;
-    int64_t tokens_ = 0;  // of the text
+    int64_t tokens_ = 0;  // tokens of the text so far
     ScheduleReport report_;
   };
 
@@ -54,8 +54,8 @@ class SfiPlain final : public Policy {
 };
 
 // The verified form of Slow-Fast Inference: the model drafts over the view to
-// the end of a sentence, and a sweep checks the block and chooses the next view
-// by its first row, which always holds. So the text is the model's own.
+// the end of a sentence, and a sweep checks the block. The sweep's first row,
+// which always holds, selects the next view. So the text is the model's own.
 class SfiVerified final : public Policy {
  public:
   SfiVerified(PolicyParts parts, SfiSchedule::Options options)
@@ -68,8 +68,8 @@ class SfiVerified final : public Policy {
  private:
   const PolicyParts parts_;
   const SfiSchedule::Options options_;
-  std::optional<SfiSchedule> schedule_;  // of the session's tokens
-  int64_t tokens_ = 0;                   // of the text
+  std::optional<SfiSchedule> schedule_;  // has seen the session's tokens
+  int64_t tokens_ = 0;                   // tokens of the text so far
   ScheduleReport report_;
   std::optional<SweepTarget> target_;
   std::optional<InnermostDrafter> proposer_;

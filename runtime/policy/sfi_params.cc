@@ -78,7 +78,8 @@ FastSteps SfiParams::PlannedSteps() const {
   const int64_t least = gap.value_or(std::min<int64_t>(16, interval));
   const bool sentences = trigger == SfiTrigger::kSentence;
   const int64_t between = sentences ? (least + interval) / 2 : interval;
-  // What comes between two choices is read too, half of it by a step of them.
+  // A step also reads the tokens since the last selection, on average half of
+  // those between two.
   if (trigger == SfiTrigger::kNever) return {budget + window, 1};
   return {budget + window + between / 2, 1 - 1 / static_cast<double>(between)};
 }

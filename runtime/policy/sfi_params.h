@@ -15,42 +15,44 @@
 
 namespace tiercel {
 
-// What SFI was asked for.
+// The settings of SFI.
 struct SfiParams {
-  int64_t budget = 1024;  // positions of a KV head that are chosen, with sinks
+  int64_t budget = 1024;  // positions that a KV head selects, with sinks
   int64_t sink = 4;
-  int64_t window = 256;  // newest positions, at least, beside the budget
-  // These are as SfiSchedule::Options has them.
+  int64_t window = 256;  // newest positions, at least, besides the budget
+  // These are as in SfiSchedule::Options.
   SfiTrigger trigger = SfiTrigger::kSentence;
   int64_t interval = 64;
   std::optional<int64_t> gap = {};  // absent: 16, or the interval if less
   bool at_start = false;
   bool half_gap = false;
-  // Positions that are chosen together: one by its key, more by the mean of
-  // their keys.
+  // Positions that are selected together: a single one by its key, several by
+  // the mean of their keys.
   int chunk = 1;
   Selection choice = {};
-  // Keys that were given and that the plain form alone heeds, or the verified.
+  // The given keys that only the plain form heeds, and those that only the
+  // verified form heeds.
   std::vector<std::string> plain_keys = {};
   std::vector<std::string> verified_keys = {};
 
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);
 
-  // The view of its sessions. `plain`: its steps are kept, so it has the types
-  // of the store, and room for the tokens between two choices.
+  // The view of its sessions. In the plain form (`plain`) the rows over the
+  // view are kept, so it has the types of the store, and room for the tokens
+  // between two selections.
   RetrievalSize View(bool plain) const;
 
-  // Positions of a head that are chosen, in whole chunks.
+  // The positions that a head selects, in whole chunks.
   int64_t Selected() const { return (budget + chunk - 1) / chunk * chunk; }
 
-  // The plain form's fast steps, where the end of a sentence comes half way
-  // between the least and the most that it may take, about.
+  // The plain form's fast steps, if sentences end about halfway between the gap
+  // and the interval.
   FastSteps PlannedSteps() const;
 };
 
-// Errors: invalid_argument, where sentences are to end and the checkpoint has
-// no tokenizer.
+// Errors: invalid_argument, if the trigger is the end of a sentence and the
+// checkpoint has no tokenizer.
 absl::StatusOr<SfiSchedule::Options> SfiOptionsOf(const Model& model,
                                                   const SfiParams& params);
 

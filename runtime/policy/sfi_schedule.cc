@@ -10,7 +10,7 @@
 namespace tiercel {
 namespace {
 
-// Tokens after an end of a sentence in which no other is looked for.
+// Tokens after the end of a sentence in which no other end is looked for.
 constexpr int kCooldown = 2;
 
 constexpr std::array<std::string_view, 6> kEnders = {
@@ -99,7 +99,7 @@ SfiSchedule::Reason SfiSchedule::ReasonNow() const {
     case SfiTrigger::kFixed:
       break;
     case SfiTrigger::kRandom: {
-      // One step in `interval`, by where it stands alone.
+      // One step in `interval` is slow; its position alone decides.
       const auto at = static_cast<uint64_t>(length_);
       const auto words = Philox(
           {static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32), 0, 0},

@@ -31,7 +31,7 @@ TEST(SfiScheduleTest, TokensAreKnownByTheirText) {
   }
 }
 
-// Ids are letters: w a word, . ends a sentence, ) closes, n a line's end.
+// Ids are letters: w is a word, . ends a sentence, ) closes, n ends a line.
 Options Letters(Options options = {}) {
   std::vector<TokenKind> kinds(128, TokenKind::kWord);
   kinds['.'] = TokenKind::kEnder;
@@ -41,7 +41,8 @@ Options Letters(Options options = {}) {
   return options;
 }
 
-// Why each token's row reads everything: s, i, r, f; - where it does not.
+// The reason why each token's row reads everything, by its first letter: s, i,
+// r or f; - if it does not.
 std::string Reasons(const Options& options, const std::string& text,
                     int64_t length = 0) {
   SfiSchedule schedule(options, length);
@@ -57,13 +58,13 @@ std::string Reasons(const Options& options, const std::string& text,
 TEST(SfiScheduleTest, TheEndOfASentenceIsSlow) {
   const Options options = Letters({.interval = 64, .gap = 3});
   EXPECT_EQ(Reasons(options, "www.www.www"), "---s---s---");
-  // Too early it is dropped, not put off.
+  // An end that comes too early is dropped, not put off.
   EXPECT_EQ(Reasons(options, "w.wwwwww.w"), "--------s-");
   EXPECT_EQ(Reasons(options, "www.w.wwww"), "---s------");
-  // What closes behind an end is no second one, nor are points in a row.
+  // A closer behind an end is no second end, nor are points in a row.
   EXPECT_EQ(Reasons(options, "www.)www"), "---s----");
   EXPECT_EQ(Reasons(Letters({.gap = 1}), "ww...ww"), "--s----");
-  // A decimal's point is taken for an end.
+  // A decimal's point counts as an end.
   EXPECT_EQ(Reasons(options, "wwww3.14ww"), "-----s----");
 }
 
@@ -77,7 +78,7 @@ TEST(SfiScheduleTest, OrTheBeginningOfTheNext) {
 TEST(SfiScheduleTest, SoIsWhatComesAfterAnInterval) {
   const Options options = Letters({.interval = 5, .gap = 2});
   EXPECT_EQ(Reasons(options, "wwwwwwwwwww"), "----i----i-");
-  // Every slow step counts anew.
+  // Every slow step restarts the count.
   EXPECT_EQ(Reasons(options, "www.wwwwwwww"), "---s----i---");
   EXPECT_EQ(Reasons(Letters({.interval = 1, .gap = 1}), "ww.ww"), "iisii");
   EXPECT_EQ(Reasons(Letters({.trigger = SfiTrigger::kFixed, .interval = 3}),
@@ -109,7 +110,7 @@ TEST(SfiScheduleTest, AtRandomOrNever) {
   const auto slow = std::count(random.begin(), random.end(), 'r');
   EXPECT_NEAR(static_cast<double>(slow), 500, 5 * 21);  // standard deviations
   EXPECT_EQ(random.find('i'), std::string::npos);
-  // The step is drawn by where a token stands, not by what came before.
+  // A token's position alone decides, not the tokens before it.
   EXPECT_EQ(Reasons(Letters({.trigger = SfiTrigger::kRandom, .interval = 8}),
                     std::string(1000, '.'), /*length=*/3000),
             random.substr(3000));

@@ -1,5 +1,5 @@
-// Slow-Fast Inference end to end: what its plain form computes, and that the
-// verified form gives the text of no drafter.
+// Slow-Fast Inference end to end: the results of its plain form, and that the
+// verified form gives the same text as no drafter.
 
 #include <algorithm>
 #include <cmath>
@@ -38,8 +38,8 @@ class SfiTest : public RepeatedTextTest<5> {
     return Prefilled(*model_, *prompt_, params.OptionsFor(options));
   }
   static Ids Text() { return {prompt_->begin() + 7, prompt_->begin() + 97}; }
-  // How far the logits after some of `ids`, each a step of `policy`, are from
-  // those of `full`, [ids, vocab].
+  // The greatest distance between the logits after some of `ids`, each a step
+  // of `policy`, and those of `full`, [ids, vocab].
   static float Farthest(Session& session, Policy& policy, const Ids& ids,
                         const std::vector<float>& full) {
     const auto vocab = static_cast<size_t>(session.model().config.vocab);
@@ -67,8 +67,8 @@ TEST_F(SfiTest, AnIntervalOfOneIsTheModel) {
   }
 }
 
-// Where all that is not among the newest is chosen, a fast step is the model's
-// but for the order of sums.
+// If every position that is not among the newest is selected, a fast step gives
+// the model's logits but for the order of sums.
 TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
   const Session::Options types = {.type_k = DType::kF32, .type_v = DType::kF32};
   Model::Options exact = model_->options;
@@ -79,7 +79,8 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
   const std::vector<float> full =
       AllLogits(*Prefilled(*model, *prompt_, types), ids, 16);
   for (const int chunk : {1, 2, 16, 32}) {
-    // The newest begin at 288, so that 289 positions are less than there are.
+    // The newest begin at 288, so a view of 289 positions is less than the
+    // text.
     PolicyParams params = Sfi(PolicyForm::kPlain, "trigger=never,evidence=1",
                               /*budget=*/288, chunk);
     params.sfi.window = 1;
@@ -92,8 +93,8 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
   }
 }
 
-// The first choice is the prompt's; the next depends on how much of that
-// counts.
+// The prompt makes the first selection; the next one depends on the share of it
+// that counts.
 TEST_F(SfiTest, AChoiceGoesOnWithTheOneBefore) {
   const auto scored = [&](const std::string& decay) {
     const PolicyParams params = Sfi(
@@ -107,7 +108,8 @@ TEST_F(SfiTest, AChoiceGoesOnWithTheOneBefore) {
   EXPECT_NE(all, little);
 }
 
-// What fast steps wrote into the store, a slow step reads, of every KV head.
+// A slow step reads the rows that fast steps wrote into the store, in every KV
+// head.
 TEST_F(SfiTest, ASlowStepReadsWhatFastStepsKept) {
   const auto model = OpenModel({.path = CheckpointPath("llama_mha.gguf"),
                                 .machine = {.threads = 2},
@@ -117,7 +119,7 @@ TEST_F(SfiTest, ASlowStepReadsWhatFastStepsKept) {
   const Ids prompt(ids.begin(), ids.begin() + 410);
   const Ids text(ids.begin() + 410, ids.end());
   const Session::Options types = {.type_k = DType::kF32, .type_v = DType::kF32};
-  // The newest begin at 400: all before them are chosen.
+  // The newest begin at 400: all positions before them are selected.
   PolicyParams params =
       Sfi(PolicyForm::kPlain, "trigger=fixed,interval=3,gap=1,evidence=1", 400);
   params.sfi.window = 1;
@@ -146,8 +148,8 @@ TEST_F(SfiTest, StepsFollowTheSchedule) {
   EXPECT_EQ(schedule.reason_at, std::vector<std::string_view>(4, "interval"));
 }
 
-// What a stop text takes back is counted nowhere, and what is left is what the
-// tokens tell.
+// The report counts nothing of the tokens that a stop text takes back, and the
+// rest is what the tokens that are left give.
 TEST_F(SfiTest, AStopTextIsCutEverywhere) {
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     const PolicyParams params = Sfi(form, "trigger=fixed,interval=2,gap=1");
@@ -176,11 +178,11 @@ TEST_F(SfiTest, AStopTextIsCutEverywhere) {
     if (form == PolicyForm::kVerified) continue;
     EXPECT_EQ(schedule.reason_at.size(), slow_at.size());
     EXPECT_EQ(schedule.fast().steps, count - 1 - std::ssize(slow_at));
-    EXPECT_GT(cut.sweeps, schedule.slow().steps);  // they were made
+    EXPECT_GT(cut.sweeps, schedule.slow().steps);  // the sweeps were made
   }
 }
 
-// The less a view holds, the less it has of what a row would attend to.
+// The less a view holds, the less of a row's attention it covers.
 TEST_F(SfiTest, CoverageIsThatOfTheViewBefore) {
   const auto coverage = [&](const std::string& settings, int64_t budget,
                             PolicyForm form = PolicyForm::kPlain,
@@ -219,8 +221,8 @@ TEST_F(SfiTest, CoverageIsThatOfTheViewBefore) {
 
 class SfiChoiceTest : public SfiTest {
  protected:
-  // What each layer and head chose after sweeps of one row that holds and so
-  // many drafted ones that do not.
+  // The positions that each layer and head selects after sweeps, each with one
+  // row that holds and so many drafted rows that do not.
   std::vector<Ids> ChosenAfter(const char* settings,
                                const std::vector<int64_t>& drafted) const {
     Session::Options options;
@@ -249,8 +251,8 @@ class SfiChoiceTest : public SfiTest {
   }
 };
 
-// What is chosen does not depend on what was drafted and did not hold: by
-// `drafted` on what the last sweep had, not on sweeps before it.
+// The selection does not depend on drafted rows that did not hold, except that
+// `drafted` counts the last sweep's.
 TEST_F(SfiChoiceTest, RowsThatDidNotHoldLeaveNoTrace) {
   for (const char* settings :
        {"queries=64", "queries=2,drafted=63,decay=0.9"}) {
@@ -319,14 +321,15 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
 
 class SfiChunkTest : public SfiTest, public testing::WithParamInterface<int> {
  protected:
-  // A choice of chunks of 16 is for itself; another goes on with what chose
-  // before.
+  // A selection of chunks of 16 stands for itself; the others go on with the
+  // one before.
   static std::string Decay() { return GetParam() == 16 ? "" : ",decay=0.9"; }
 };
 INSTANTIATE_TEST_SUITE_P(Chunks, SfiChunkTest, testing::Values(1, 16, 32));
 
-// Whatever came before, however long they are, cached or not, on one thread or
-// two, and for every question what a fresh run gives.
+// Plain texts follow from the tokens alone: whatever the session did before,
+// whatever their length, cached or not, on one thread or two. A question
+// afterwards gives the text of a fresh run.
 TEST_P(SfiChunkTest, PlainTextsFollowFromTheTokens) {
   const PolicyParams choice =
       Sfi(PolicyForm::kPlain,
@@ -351,7 +354,7 @@ TEST_P(SfiChunkTest, PlainTextsFollowFromTheTokens) {
 
   Ids text = *prompt_;
   text.insert(text.end(), all.begin(), all.end());
-  // A question shorter than the rows that choose.
+  // The first question is shorter than the rows that select.
   for (const int64_t asked : {3, 80}) {
     const Ids question(prompt_->begin() + 3, prompt_->begin() + 3 + asked);
     Ids whole = text;
@@ -412,8 +415,8 @@ TEST_P(SfiChunkTest, CancelledAnywhereItIsAsItWas) {
   }
 }
 
-// A text shorter than the view is read whole, and one that grows out of it goes
-// on over the view.
+// A text shorter than the view is read whole, and when it outgrows the view it
+// goes on over it.
 TEST_F(SfiTest, ShortTextsAreReadWhole) {
   const PolicyParams choice =
       Sfi(PolicyForm::kPlain, "trigger=fixed,interval=50,gap=1");

@@ -12,11 +12,12 @@
 
 namespace tiercel {
 
-// SPEED, shallow prefill and deep decode (arXiv 2605.06105). The plain form:
-// rows of prompts end below a layer, the cut; a step reads the whole text
-// there, and above only the anchor, which is the first tokens, and the answer.
+// SPEED, shallow prefill and deep decode (arXiv 2605.06105). In the plain form
+// the rows of prompts end below a layer, the cut. A step reads the whole text
+// below it, and above it only the answer and the anchor, which is the first
+// tokens of the text.
 //
-// The verified form is TriForcePolicy, whose view shows above the cut the
+// The verified form is TriForcePolicy with a view that above the cut shows the
 // anchor and the answer alone; its prompts go through all layers.
 class SpeedPlain final : public Policy {
  public:

@@ -11,13 +11,13 @@
 
 namespace tiercel {
 
-// What SPEED was asked for.
+// The settings of SPEED.
 struct SpeedParams {
   PromptDepth depth = {};
-  // As it was given, for CheckCut: only a model knows how many layers there
-  // are. `depth` has it where some model has so many.
+  // The cut as it was given, for CheckCut: only a model knows its number of
+  // layers. `depth` has it if any model can have so many.
   std::optional<int64_t> cut = {};
-  // Keys that were given and that the plain form alone heeds.
+  // The given keys that only the plain form heeds.
   std::vector<std::string> plain_keys = {};
 
   // Reads `settings`. Errors: invalid_argument.

@@ -1,5 +1,6 @@
-// SPEED end to end: what each row of its plain form reads and how deep it goes,
-// what exists of it, and that the verified form gives the text of no drafter.
+// SPEED end to end: the positions and layers that each row of its plain form
+// reads, the KV that exists, and that the verified form gives the same text as
+// no drafter.
 
 #include <algorithm>
 #include <cstdint>
@@ -33,7 +34,7 @@ PolicyParams Speed(PolicyForm form, const std::string& settings) {
   return params;
 }
 
-// What rows read of a text whose prompt is `prompt`, all of them at full depth.
+// The view of rows of a text whose prompt is `prompt`, at full depth.
 View WholeRows(const Model& model, const PolicyParams& params,
                const Ids& prompt) {
   DeepSpans spans(params.speed.depth.Of(model.config), /*header=*/{},
@@ -65,7 +66,7 @@ std::vector<float> Expected(const Model& model, const Ids& prompt,
   return all;
 }
 
-// What Expected says, by the policy, in a session that holds the prompt.
+// The same as Expected, made by the policy in a session that holds the prompt.
 std::vector<float> Scored(Session& session, const PolicyParams& params,
                           const Ids& ids) {
   EXPECT_TRUE(session.CatchUp(Station::kPrefill).ok());
@@ -97,11 +98,11 @@ class SpeedTest : public RepeatedTextTest<5> {
     return {prompt_->begin() + 3, prompt_->begin() + 90};
   }
 
-  static inline Model* deep_ = nullptr;       // of six layers
+  static inline Model* deep_ = nullptr;       // six layers
   static inline Model* reference_ = nullptr;  // the same, on the CPU
 };
 
-// Bit for bit: what is not computed is what nobody reads.
+// The logits are equal bit for bit: no row reads the KV that is not computed.
 TEST_F(SpeedTest, RowsAreThoseOfWholePromptsUnderTheSameMask) {
   const Ids ids = Answer();
   for (const char* settings :
@@ -130,7 +131,8 @@ TEST_F(SpeedTest, EverythingDeepIsTheModel) {
       expected);
 }
 
-// The report and the plan say so of either tier: K n + (L - K) A + L m.
+// The report and the plan give the same numbers for either tier: K n + (L - K)
+// A + L m.
 TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   const Ids prompt = RepeatedText(60, 20);  // nine pages and a half
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4,tail=2");
@@ -142,8 +144,8 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   ASSERT_TRUE(
       Prefill(*tiered.session, prompt.data(), prompt.size(), kNoProgress).ok());
   const int64_t page = in_place->plan().shape.layout.PageBytes();
-  // All pages in four layers; the first, and the last of the prompt, in six. On
-  // a GPU what is in place is not the host's.
+  // Below the cut all pages exist in four layers; above it the first page and
+  // the prompt's last exist in two more. On a GPU no KV in place is the host's.
   EXPECT_EQ(in_place->memory().host,
             kTestedDevice == Device::kCpu ? page * (10 * 4 + 2 * 2) : 0);
   EXPECT_EQ(tiered.session->memory().host, page * (9 * 4 + 1 * 2));
@@ -162,8 +164,8 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
           .ToJson()["ledger"];
   EXPECT_EQ(ledger["formula"]["closed_pages"], 9 * 4 + 2);
   EXPECT_EQ(ledger["d2h_bytes"], page * (9 * 4 + 2));
-  // 29 steps: nine pages in each layer below, the first above; and what the
-  // next step's first two layers read.
+  // 29 steps stage nine pages in each layer below the cut and the first above;
+  // the next step's first two layers have been staged too.
   EXPECT_EQ(ledger["formula"]["swept_pages"], 29 * (9 * 4 + 1 * 2) + 2 * 9);
   EXPECT_EQ(ledger["h2d_bytes"], page * (29 * (9 * 4 + 1 * 2) + 2 * 9));
   // Ten of twelve pages: the first, and those of an answer of 1,024 positions.
@@ -176,7 +178,7 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
             page * (100 * 4 + (1 + 1024 / kPageTokens + 1) * 2));
 }
 
-// Each row of an answer is computed once, also where the answer fills pages.
+// Each row of an answer is computed once, also if the answer fills pages.
 TEST_F(SpeedTest, AStepComputesOneRow) {
   const Ids prompt = RepeatedText(60, 20);
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4,tail=2");
@@ -227,8 +229,8 @@ TEST_F(SpeedTest, TextIsTheSameInEveryTier) {
   }
 }
 
-// A second turn whose answers are dropped is a first one of the whole text;
-// where they are kept they are read, and were computed before.
+// A second turn that drops earlier answers equals a first turn of the whole
+// text. One that keeps them reads them as they were computed.
 TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
   const GenerateParams drawn = DraftedParams(0.8f, 40);
   const Ids question = Question();
@@ -260,8 +262,8 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
           << settings;
     }
     if (settings[11] == 'd') continue;
-    // What the second answer reads above the cut: the anchor, the first answer
-    // but for its last token, itself.
+    // Above the cut the second answer reads the anchor, the first answer but
+    // for its last token, and itself.
     View view = WholeRows(*deep_, params, text);
     view.pinned = {{299, 339}, {std::ssize(text) - 1, kAllPositions}};
     // The first answer itself was computed over its own prompt alone.
@@ -285,8 +287,8 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
   }
 }
 
-// Rows whose hidden states come and go in tiles, in other blocks above the cut
-// than below it.
+// The hidden states of a long prompt move in tiles, whose blocks above the cut
+// differ from those below it.
 TEST_F(SpeedTest, LongPromptsMayBeInTiles) {
   const Ids prompt = RandomIds(1900, deep_->config.vocab);
   for (const char* settings : {"cut=4,tail=700", "cut=2,anchor=5,tail=3"}) {
@@ -307,7 +309,8 @@ TEST_F(SpeedTest, LongPromptsMayBeInTiles) {
   }
 }
 
-// However a prompt came to be known, and however long the text is.
+// The text does not depend on how the prompt came to be known, nor on how long
+// the text is.
 TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4");
   const Session::Options options = params.OptionsFor({});
@@ -319,7 +322,7 @@ TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
     ASSERT_EQ(DraftedText(*session, drawn(length), params),
               Ids(all.begin(), all.begin() + length));
   }
-  // An answer goes on as if nobody had stopped it, in a fork too.
+  // An answer goes on as if it had not been stopped, in a fork too.
   session->Truncate(prompt_->size());
   const Ids first = DraftedText(*session, drawn(15), params);
   const absl::StatusOr<std::unique_ptr<Session>> fork = session->Fork();
@@ -330,7 +333,7 @@ TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
     text.insert(text.end(), second.begin(), second.end());
     EXPECT_EQ(text, all);
   }
-  // A prompt that ends within a former one, or within its answer.
+  // The prompt ends within a former one, or within its answer.
   for (const size_t length : {size_t{200}, prompt_->size() + 9}) {
     Ids text = *prompt_;
     text.insert(text.end(), all.begin(), all.end());
@@ -449,8 +452,9 @@ TEST_F(SpeedTest, VerifiedTextIsThatOfNoDrafter) {
   }
 }
 
-// With a view as large as the text a draft's row reads what the mask says of
-// what the model wrote: in exact arithmetic but for the order of folding.
+// With a view as large as the text a draft's row reads the positions of the
+// mask in the KV that the model wrote: equal in exact arithmetic, but for the
+// order of folding.
 TEST_F(SpeedTest, ADraftOverTheWholeTextReadsTheMask) {
   const auto exact = OpenModel({.path = Deepened("llama_chat"),
                                 .machine = {.threads = 2},
@@ -537,7 +541,7 @@ TEST_F(SpeedTest, WhatCannotBeIsRefused) {
         Speed(PolicyForm::kBaseline, "anchor=33")}) {
     EXPECT_TRUE(CheckPolicy(*deep_, fits).ok());
   }
-  // Only a prompt knows how long it is; the session is as it was.
+  // Only a prompt has a length; the session is as it was.
   const PolicyParams params = Speed(PolicyForm::kPlain, "tail=301");
   const auto session = MakeSession(*deep_, params.OptionsFor({}));
   const auto prefill =

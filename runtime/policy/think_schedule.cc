@@ -50,10 +50,11 @@ void ThinkSchedule::Advance(int32_t id) {
     thought_ = 0;
     forced_at_ = 0;
   }
-  // Without a tag nothing is forced, and the state ends alone.
+  // Without a closing tag nothing can be forced, and the state just ends.
   const bool ends_alone = options_->close.empty() && options_->most > 0 &&
                           thought_ >= options_->most;
-  // A text that is scored need not go on with the tag: it ends there, too.
+  // The tokens of a scored text may differ from the forced tag: the thought
+  // ends there, too.
   const bool differs = must.has_value() && id != *must;
   if (closes || (thinking() && (ends_alone || differs))) Close();
 }

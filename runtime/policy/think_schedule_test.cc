@@ -16,7 +16,7 @@ using Options = ThinkSchedule::Options;
 // Tags of one id: 1 opens, 2 closes.
 const Options kTags = {.open = {1}, .close = {2}};
 
-// The mode of each token's own row: w reads the window, . everything.
+// The mode of each token's own row: w reads the window, . reads everything.
 std::string Modes(ThinkSchedule schedule, const Ids& ids) {
   std::string modes;
   for (const int32_t id : ids) {
@@ -34,7 +34,7 @@ TEST(ThinkScheduleTest, TheWindowIsReadBetweenTheTags) {
   // The row of the opening tag reads the window, that of the closing tag does
   // not.
   EXPECT_EQ(Modes(kTags, {5, 1, 6, 7, 2, 8}), ".www..");
-  // Unmatched, and the end of the text within.
+  // A tag without its counterpart, and a text that ends within a thought.
   EXPECT_EQ(Modes(kTags, {5, 2, 6}), "...");
   EXPECT_EQ(Modes(kTags, {5, 6, 7}), "...");
   EXPECT_EQ(Modes(kTags, {1, 6, 7}), "www");
@@ -65,8 +65,8 @@ TEST(ThinkScheduleTest, TagsOfSeveralIds) {
   Options options;
   options.open = {1, 1, 3};
   options.close = {4, 1, 4};
-  // The last id of a tag is where it counts, and a beginning that fails may
-  // hold the beginning of the tag.
+  // A tag counts at its last id, and a failed match may hold the beginning of
+  // the tag.
   EXPECT_EQ(Modes(options, {1, 1, 1, 3, 9, 4, 1, 4, 9}), "...wwww..");
   EXPECT_EQ(Modes(options, {1, 3, 1, 1, 3, 4, 4, 1, 4}), "....wwww.");
   EXPECT_EQ(Modes(options, {1, 1, 3, 4, 1, 9, 1, 4}), "..wwwwww");
@@ -74,7 +74,7 @@ TEST(ThinkScheduleTest, TagsOfSeveralIds) {
 
 TEST(ThinkScheduleTest, ATemplatesHeaderCounts) {
   EXPECT_EQ(Modes(kTags, {6, 2, 7}, /*header=*/{9, 1}), "w..");
-  // A turn that begins with an empty thought has had it.
+  // A turn that begins with an empty thought has thought.
   EXPECT_EQ(Modes(kTags, {6, 1, 7}, /*header=*/{9, 1, 2}), "...");
   Options options;
   options.open = {3, 4};
@@ -89,8 +89,7 @@ TEST(ThinkScheduleTest, ItMayBeginOpen) {
   EXPECT_EQ(Modes(Options{.begins_open = true}, {5, 1, 2}), "www");
 }
 
-// What follows where the schedule chooses, `free` in its order where it does
-// not.
+// The text where the schedule forces ids; all others come from `free` in order.
 Ids Forced(const Options& options, const Ids& free, size_t length) {
   ThinkSchedule schedule(options, 0, {});
   Ids ids;
@@ -110,21 +109,22 @@ TEST(ThinkScheduleTest, AfterTheMostTheClosingTagIsForced) {
   EXPECT_EQ(Forced(options, free, 7), (Ids{10, 11, 12, 7, 8, 13, 14}));
   options.most = 1;
   EXPECT_EQ(Forced(options, free, 4), (Ids{10, 7, 8, 11}));
-  // The opening tag is no thought; a thought that ended by itself is left.
+  // The opening tag is not part of the thought; a thought that ended by itself
+  // is left alone.
   options.begins_open = false;
   options.most = 2;
   EXPECT_EQ(Forced(options, {10, 1, 11, 12, 13, 14}, 7),
             (Ids{10, 1, 11, 12, 7, 8, 13}));
   EXPECT_EQ(Forced(options, {1, 7, 8, 11, 12, 13}, 6),
             (Ids{1, 7, 8, 11, 12, 13}));
-  // Nor does a tag within a thought begin it anew, or one within the other tag.
+  // A tag within a thought, or within the other tag, does not begin it anew.
   EXPECT_EQ(Forced(options, {1, 10, 1, 11, 12, 13}, 6),
             (Ids{1, 10, 1, 7, 8, 11}));
   options.close = {7, 1, 8};
   EXPECT_EQ(Forced(options, {1, 10, 11, 12, 13}, 7),
             (Ids{1, 10, 11, 7, 1, 8, 12}));
   options.close = {7, 8};
-  // With the latch a second tag opens nothing, without it all anew.
+  // With the latch a second tag opens nothing, without it a new thought.
   const Ids twice = {1, 10, 11, 12, 1, 13, 14, 15, 16, 17};
   EXPECT_EQ(Forced(options, twice, 9), (Ids{1, 10, 11, 7, 8, 12, 1, 13, 14}));
   options.latch = false;
@@ -138,7 +138,7 @@ TEST(ThinkScheduleTest, WithoutATagTheStateEndsAlone) {
   EXPECT_EQ(Forced(options, {5, 6, 7, 8}, 4), (Ids{5, 6, 7, 8}));
 }
 
-// Nothing is forced of it.
+// A scored text is not forced.
 TEST(ThinkScheduleTest, AScoredTextEndsItsThinkingWhereTheTagIsNot) {
   Options options = {.begins_open = true, .most = 2};
   options.open = {1};
@@ -156,7 +156,7 @@ TEST(ThinkScheduleTest, KnowsWhereItClosed) {
   EXPECT_EQ(schedule.closed_at(), 102);
 }
 
-// A copy goes its own way: what is drafted and dropped leaves no trace.
+// A copy is independent: tokens that are drafted and dropped leave no trace.
 TEST(ThinkScheduleTest, CopiesAreDrafts) {
   Options options = kTags;
   options.open = {1, 3};

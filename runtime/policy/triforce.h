@@ -16,8 +16,8 @@
 namespace tiercel {
 
 // TriForce (arXiv 2404.11912, section 4): the target over its retrieval view
-// checks what is proposed, and what comes of that is a draft again, which the
-// target over all of the KV checks. After each sweep the view is chosen anew.
+// checks the proposed tokens, and its output is in turn a draft for the target
+// over all of the KV. After each sweep the view is chosen anew.
 class TriForcePolicy final : public Policy {
  public:
   explicit TriForcePolicy(PolicyParts parts) : parts_(std::move(parts)) {}

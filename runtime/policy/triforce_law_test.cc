@@ -1,5 +1,6 @@
-// Whole generations, counted: with --verify residual the outputs have the law
-// of plain sampling, whatever drafts and however long.
+// Counts whole generations: with --verify residual outputs have the
+// distribution of plain sampling, whichever drafter proposes and whatever its
+// lengths.
 
 #include <array>
 #include <cstdint>
@@ -32,7 +33,7 @@ size_t BinOf(const Ids& tokens) {
   return (hash >> 20) % kBins;
 }
 
-// How far apart two samples of one size are, as ChiSquareDeviations.
+// The distance between two samples of one size, in ChiSquareDeviations.
 double Deviations(const Counts& a, const Counts& b) {
   double statistic = 0;
   double freedom = -1;
@@ -59,7 +60,8 @@ double Deviations(const Counts& a, const Counts& b) {
 class TriForceLawTest : public testing::Test {
  protected:
   TriForceLawTest() {
-    // So long that every pair of tokens comes: looking back always finds one.
+    // The text is so long that every pair of tokens occurs: looking back always
+    // finds one.
     uint32_t state = 1;
     for (int i = 0; i < 400; ++i) {
       state = state * 1664525 + 1013904223;
@@ -67,7 +69,7 @@ class TriForceLawTest : public testing::Test {
     }
   }
 
-  // Outputs of seeds first ... first + Samples() - 1.
+  // The outputs of seeds first to first + Samples() - 1.
   Counts Sampled(uint64_t first, const PolicyParams* choice) {
     const auto session =
         Prefilled(*model_, prompt_, {.retrieval = RetrievalSize{8, 16, 8, 8}});
@@ -102,7 +104,7 @@ class TriForceLawTest : public testing::Test {
 
 TEST_F(TriForceLawTest, OutputsHaveTheLawOfPlainSampling) {
   const Counts plain = Sampled(0, nullptr);
-  // The statistic of two plain samples: what chance looks like.
+  // The statistic of two plain samples shows the size of chance.
   EXPECT_LT(Deviations(plain, Sampled(1'000'000, nullptr)), kOneInAMillion);
   uint64_t first = 2'000'000;
   for (const Proposer proposer :

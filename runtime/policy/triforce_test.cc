@@ -1,5 +1,5 @@
-// TriForce end to end: drafts over a retrieval view, two levels of checking,
-// and the text that there would be without them.
+// TriForce end to end: drafts over a retrieval view and two levels of checks
+// give the text that there would be without them.
 
 #include <cstdint>
 #include <memory>
@@ -84,7 +84,7 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
       }
     }
   }
-  // No level always holds, none never: all of them do something.
+  // On every level some drafts hold and some do not.
   for (const DraftLevel& level :
        {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]}) {
     EXPECT_GT(level.accepted, 0) << level.drafter;
@@ -92,8 +92,9 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
   }
 }
 
-// A view that holds everything is the target: what it drafts always holds, but
-// where sums in another order differ in their last bits and a draw shows it.
+// A view that holds everything gives the target's distribution: its drafts
+// always hold, except where sums in another order change the last bits and a
+// draw shows it.
 TEST_F(TriForceTest, AViewOfEverythingIsNeverRejected) {
   const GenerateParams params = Params(0.8f, 100);
   for (const PolicyParams& choice : Choices(VerifyMode::kCoupled)) {
@@ -108,8 +109,8 @@ TEST_F(TriForceTest, AViewOfEverythingIsNeverRejected) {
   }
 }
 
-// Residual texts are others than the plain one, but the same every time, and
-// however long they are asked to be.
+// Residual texts differ from the plain one, but are the same every time,
+// whatever the length asked for.
 TEST_F(TriForceTest, ResidualTextsReplay) {
   for (const PolicyParams& choice : Choices(VerifyMode::kResidual)) {
     const GenerateParams params = Params(1.0f, 40);
@@ -133,7 +134,7 @@ TEST_F(TriForceTest, ResidualTextsReplay) {
   }
 }
 
-// Far beyond the view: every chunk leaves and others come.
+// The text goes far beyond the view: every chunk leaves and others come.
 TEST_F(TriForceTest, AnOutputLongerThanTheView) {
   const GenerateParams params = Params(0.9f, 400);
   const Ids expected = Plain(params);
@@ -254,7 +255,8 @@ TEST_F(TriForceTest, CancelledAnywhereItIsAsItWas) {
   }
 }
 
-// The view of a prompt that was stopped is chosen as that of one that was not.
+// The view of an interrupted prompt is selected as that of an uninterrupted
+// one.
 TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
   const GenerateParams params = Params(0.8f, 30);
   const PolicyParams choice = Choices(VerifyMode::kResidual)[1];
@@ -283,8 +285,8 @@ TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
   }
 }
 
-// A draft computes where an interrupted prompt keeps its hidden states: that
-// begins anew.
+// A draft uses the memory in which an interrupted prompt keeps its hidden
+// states, so that prompt begins anew.
 TEST_F(TriForceTest, ADraftEndsAnInterruptedPrompt) {
   const auto plain = WithView(kSmallView);
   const auto session = WithView(kSmallView);
@@ -305,7 +307,7 @@ TEST_F(TriForceTest, ADraftEndsAnInterruptedPrompt) {
   EXPECT_EQ(NextLogits(*session), NextLogits(*plain));
 }
 
-// A draft of half the model is another one, and half as long.
+// Half the model drafts other tokens than all of it.
 TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
   const GenerateParams params = Params(0.8f);
   const auto held = [&](PolicyParams choice, int layers) {
@@ -330,7 +332,7 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
   }
 }
 
-// What would hardly ever be drawn is not in a draft's law.
+// A draft's distribution leaves out tokens that would hardly ever be drawn.
 TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
   const auto session = WithView(kSmallView);
   ASSERT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
@@ -360,7 +362,7 @@ TEST_F(TriForceTest, AViewIsAsLargeAsThoseWhoDraftNeed) {
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(whole->chunk, 16);
   EXPECT_EQ(whole->budget, 256);
-  // A window of it: no chunks are chosen.
+  // A proposer over a window of the view: no chunks are selected.
   const auto window = view(PolicyName::kFull, Proposer::kSelf);
   ASSERT_TRUE(window.has_value());
   EXPECT_EQ(window->budget, 48);
