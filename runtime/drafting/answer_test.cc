@@ -1,5 +1,5 @@
-// What DRY looks at in the laws of every target: the answer, and in a block the
-// drafts before each row, and nothing of the prompt.
+// DRY looks only at the answer in the distributions of every target, and in a
+// block at the drafts before each row, and at nothing of the prompt.
 
 #include <cstdint>
 #include <functional>
@@ -37,7 +37,8 @@ class AnswerTest : public RepeatedTextTest<3> {
   using LawsFn = std::function<absl::StatusOr<std::vector<Law>>(
       Session&, const LawParams&, const Ids&)>;
 
-  // The laws of an answer that begins with `answer`, and goes on with `block`.
+  // The distributions of an answer that begins with `answer` and goes on with
+  // `block`.
   static std::vector<Law> Laws(const LawsFn& laws, const LawParams& law,
                                const Ids& answer, const Ids& block) {
     const auto session =
@@ -53,7 +54,7 @@ class AnswerTest : public RepeatedTextTest<3> {
     const LawParams plain = {.temperature = 1};
     LawParams dry = plain;
     dry.dry = {.multiplier = 3, .allowed_length = 1};
-    // Both are in the prompt, more than once, before other tokens.
+    // Both tokens are in the prompt, more than once, before other tokens.
     const int32_t x = (*prompt_)[10];
     const int32_t y = (*prompt_)[31];
     ASSERT_NE(x, y);
@@ -73,7 +74,7 @@ class AnswerTest : public RepeatedTextTest<3> {
     EXPECT_THAT(both({x}, {}), testing::ElementsAre(true));
     EXPECT_THAT(both({x, y, x}, {}), testing::ElementsAre(false));
     if (!takes_blocks) return;
-    // x, y, x is there from the third row on.
+    // The answer holds x, y, x from the third row on.
     EXPECT_THAT(both({x}, {y, x}), testing::ElementsAre(true, true, false));
     EXPECT_THAT(both({x, y}, {5, x}), testing::ElementsAre(true, true, false));
   }

@@ -11,12 +11,12 @@
 
 namespace tiercel {
 
-// Drafts the blocks of another drafter, each cut where its own tokens say. The
-// tokens that are left out have decided nothing, so the law of what comes
-// instead of them is the same.
+// Drafts the blocks of another drafter, each cut at a place that its own tokens
+// choose. The tokens that are left out have decided nothing, so the
+// distribution of the tokens drawn instead of them is the same.
 class CutDrafter final : public Drafter {
  public:
-  // How many of a block's tokens are drafted.
+  // Returns the number of a block's tokens that are drafted.
   using Length = std::function<size_t(const std::vector<int32_t>& block)>;
   // `drafter` outlives it.
   CutDrafter(Drafter& drafter, Length length)

@@ -75,13 +75,13 @@ double DraftCosts::SweepSeconds(int64_t length) const {
       .tbt_s;
 }
 
-// What a proposal costs that takes no pass of its own is a row more of the pass
-// that checks it.
+// A proposal that takes no pass of its own costs one more row of the pass that
+// checks it.
 double DraftCosts::RowsOfAPass() const {
   return rates_.step_s / rates_.prompt_row_s;
 }
 
-// Over little context a pass takes as long as it reads weights.
+// Over little context the time of a pass is that of reading the weights.
 double DraftCosts::SmallPassesOfAPass() const {
   const Model& small = proposer_.draft_session->model();
   return static_cast<double>(session_.model().BytesPerToken()) /

@@ -9,24 +9,25 @@
 
 namespace tiercel {
 
-// What a check costs in drafted tokens, at the end of a session's text: the
-// ratio that adaptive lengths count with (DraftLength::Adaptive). By rates
-// alone, never by clocks, so that the same rates give the same lengths.
+// The costs of checks in drafted tokens, at the end of a session's text: the
+// ratios that adaptive lengths count with (DraftLength::Adaptive). They follow
+// from rates alone, never from clocks, so that the same rates give the same
+// lengths.
 class DraftCosts {
  public:
-  // All of them outlive it.
+  // All arguments outlive it.
   DraftCosts(const Session& session, const ProposerParams& proposer,
              const Rates& rates)
       : session_(session), proposer_(proposer), rates_(rates) {}
 
-  // A sweep in proposed tokens.
+  // The cost of a sweep in proposed tokens.
   double SweepInProposals() const;
-  // A pass of the target over its retrieval view in proposed tokens, and a
-  // sweep in such passes. The session keeps a view.
+  // The cost of a pass of the target over its retrieval view in proposed
+  // tokens, and of a sweep in such passes. The session keeps a view.
   double ViewPassInProposals() const;
   double SweepInViewPasses() const;
-  // A pass of the target over its newest `window` positions in proposed tokens,
-  // and a sweep in such passes.
+  // The cost of a pass of the target over its newest `window` positions in
+  // proposed tokens, and of a sweep in such passes.
   double WindowPassInProposals(int64_t window) const;
   double SweepInWindowPasses(int64_t window) const;
 
@@ -34,11 +35,11 @@ class DraftCosts {
   // A pass of one row of the session's own model over a view.
   struct ViewPass {
     int layers = 0;
-    int64_t positions = 0;  // that it attends to, at most
+    int64_t positions = 0;  // most positions that it attends to
   };
   ViewPass WholeView() const;
   ViewPass WholeWindow(int64_t window) const;
-  ViewPass WindowOfView() const;  // of the layers that propose
+  ViewPass WindowOfView() const;  // through the layers that propose
 
   double InProposals(const ViewPass& pass) const;
   double Seconds(const ViewPass& pass) const;

@@ -25,8 +25,8 @@ constexpr int64_t kLength = 1000;
 constexpr RetrievalSize kView = {
     .chunk = 8, .budget = 64, .sink = 8, .window = 56};
 
-// What is measured of a machine on which positions cost nothing, and a row of
-// many a sixteenth of a row alone.
+// The rates of a machine on which positions cost nothing, and a row among many
+// costs a sixteenth of a row alone.
 constexpr Rates kNoPositions = {.prompt_row_s = 1.0 / 16,
                                 .prompt_position_s = 0,
                                 .step_s = 1,
@@ -35,7 +35,7 @@ constexpr Rates kNoPositions = {.prompt_row_s = 1.0 / 16,
                                 .copy_bytes_per_s = 1e12,
                                 .copy_slowdown = 1};
 
-// Lengths that adapt, and the ratio of costs that they count with.
+// Tests the ratio of costs that adaptive lengths count with.
 class CostRatioTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -65,7 +65,7 @@ class CostRatioTest : public testing::Test {
   }
 
   struct Ratios {
-    double inner = 0;  // of the level below the outermost
+    double inner = 0;  // the level below the outermost
     double outer = 0;
     bool operator==(const Ratios& other) const {
       return inner == other.inner && outer == other.outer;
@@ -126,7 +126,7 @@ TEST_F(CostRatioTest, OfTheTextItselfIsAPassInRows) {
   Keep(kNoPositions, 0);
   const PolicyParams ngram = {.proposer = Proposer::kNgram};
   EXPECT_EQ(RatiosOf(ngram), (Ratios{0, 16}));
-  // A draft of the view is a whole pass where positions cost nothing.
+  // A draft of the view is a whole pass if positions cost nothing.
   EXPECT_EQ(
       RatiosOf({.policy = PolicyName::kTriForce, .proposer = Proposer::kNgram}),
       (Ratios{16, 1}));
@@ -162,10 +162,10 @@ TEST_F(CostRatioTest, OfASmallerModelIsMore) {
 
 TEST_F(CostRatioTest, OfALongTextIsMore) {
   Rates positions = kNoPositions;
-  positions.step_position_s = 1e6;  // and the rest costs nothing beside it
+  positions.step_position_s = 1e6;  // everything else costs nothing beside it
   Keep(positions, 0);
-  // 1,001 positions to 128 of the view: 8 after rounding; to 72 of its window
-  // and sinks: 16.
+  // 1,001 positions against the view's 128 give 8 after rounding; against the
+  // 72 of its window and sinks, 16.
   EXPECT_EQ(
       RatiosOf({.policy = PolicyName::kTriForce, .proposer = Proposer::kNgram})
           .outer,
@@ -174,9 +174,9 @@ TEST_F(CostRatioTest, OfALongTextIsMore) {
   EXPECT_EQ(RatiosOf({.proposer = Proposer::kSmall}).outer, 512);  // to 2
 }
 
-// What the README and the help say of blocks.
+// The README and the help state these default lengths of blocks.
 TEST_F(CostRatioTest, LengthsThatNobodyAskedForStayTheSame) {
-  // The model itself over a view: as many as it is asked for.
+  // The model itself proposes over a view, as many tokens as it is asked for.
   for (const auto& [name, tokens] :
        {std::pair(PolicyName::kFull, 8), {PolicyName::kTriForce, 16}}) {
     const auto session = Session::Create(*model_, {.retrieval = kView});
@@ -195,7 +195,7 @@ TEST_F(CostRatioTest, LengthsThatNobodyAskedForStayTheSame) {
   }
 }
 
-// A command prints one text, whatever is measured later.
+// A command prints the same text, whatever is measured later.
 TEST_F(CostRatioTest, StaysWhatItWasAtFirst) {
   Keep(kNoPositions, /*spread=*/9);
   const PolicyParams ngram = {.proposer = Proposer::kNgram};

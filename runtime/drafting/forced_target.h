@@ -11,13 +11,13 @@
 
 namespace tiercel {
 
-// A target whose text a schedule may force: where one token alone may follow,
-// its law is that token. `Schedule` is a value with Advance(id) and forced();
-// the one it is made with has seen the tokens that the target holds.
+// A target whose text a schedule may force: if only one token may follow, its
+// distribution is that token. `Schedule` is a value with Advance(id) and
+// forced(); the given one has seen the tokens that the target holds.
 template <typename Schedule>
 class ForcedTarget final : public Target {
  public:
-  // Both outlive it.
+  // Both arguments outlive it.
   ForcedTarget(Target& target, const Schedule& schedule)
       : target_(target), schedule_(schedule) {}
 

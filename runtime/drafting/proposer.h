@@ -12,10 +12,10 @@
 
 namespace tiercel {
 
-// Who proposes the tokens that nobody has checked yet.
+// The source of the first proposals, which no level has checked yet.
 enum class Proposer {
   kNone,
-  kNgram,  // the text itself, where it repeats
+  kNgram,  // the text itself, if it repeats
   kSelf,   // the target or its first layers, over the first and the newest
            // positions of a view
   kSmall,  // another model, over the first and the newest tokens
@@ -24,24 +24,24 @@ enum class Proposer {
 struct ProposerParams {
   Proposer kind = Proposer::kNone;
   VerifyMode verify = VerifyMode::kResidual;
-  int draft_layers = 0;              // of kSelf: the first so many; 0: all
-  Session* draft_session = nullptr;  // of kSmall; holds at most draft_window
-  DraftWindow draft_window = {};     // what the draft model sees of a text
+  int draft_layers = 0;  // for kSelf: it runs the first so many; 0: all
+  Session* draft_session = nullptr;  // for kSmall; holds at most draft_window
+  DraftWindow draft_window = {};     // the part of a text that kSmall sees
 };
 
-// The law of a draft, where `law` is promised. It need not be the same: without
-// the tokens that are hardly ever drawn, together as good as never, most of a
-// vocabulary costs nothing to weigh, to draw from and to judge by.
+// The sampler of a draft, if `law` is the target's. It need not be the same: it
+// leaves out the tokens that are hardly ever drawn, so that most of a
+// vocabulary costs nothing to weigh, to draw from and to check against.
 LawParams DraftLaw(LawParams law);
 
-// The innermost drafter of one generation, and the model that it asks. What it
-// is made of outlives it; of kSelf the session keeps a retrieval view.
+// The innermost drafter of one generation, and the model that it runs. The
+// arguments outlive it; for kSelf the session keeps a retrieval view.
 class InnermostDrafter {
  public:
   InnermostDrafter(Session& session, const LawParams& law,
                    const ProposerParams& params);
 
-  Drafter* drafter() const { return drafter_.get(); }  // null: of kNone
+  Drafter* drafter() const { return drafter_.get(); }  // null for kNone
 
  private:
   std::unique_ptr<DraftTarget> target_;

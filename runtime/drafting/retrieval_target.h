@@ -12,15 +12,15 @@
 namespace tiercel {
 
 // The session's own model over its retrieval view: the middle level of TriForce
-// (arXiv 2404.11912, section 4). With fewer layers or a window it is the
-// proposer of that level, or of the sweep itself. All of them write the same
-// few provisional rows of the view, each over what the levels within it left.
+// (arXiv 2404.11912, section 4). With fewer layers or a window it proposes to
+// that level, or to the sweep itself. All these levels write the same few
+// provisional rows of the view, each over the rows that its inner levels left.
 class RetrievalTarget final : public DraftTarget {
  public:
   struct Options {
     LawParams law;
-    int layers = 0;      // the first so many; 0: all
-    int64_t window = 0;  // of the view the sinks and so many newest; 0: all
+    int layers = 0;      // it runs the first so many; 0: all
+    int64_t window = 0;  // newest positions to read, with the sinks; 0: all
   };
 
   // The session keeps a view.
@@ -35,8 +35,8 @@ class RetrievalTarget final : public DraftTarget {
   Session& session_;
   const Options options_;
   std::vector<int32_t> tokens_;
-  size_t before_ = 0;  // of them, the block not counted
-  int64_t end_ = 0;    // of their K and V in the view
+  size_t before_ = 0;  // number of tokens before the block
+  int64_t end_ = 0;    // position up to which the view has their K and V
 };
 
 }  // namespace tiercel

@@ -47,10 +47,10 @@ absl::Status Rounds::Begin() {
                             : absl::OkStatus();
 }
 
-// A block is not cut where the output is about to end: what follows must not
-// depend on that.
+// A block is not cut short at the end of the output: the tokens must not depend
+// on where that is.
 int64_t Rounds::MostToDraft() const {
-  // The first token of a text is known without a sweep.
+  // The first token of a text needs no sweep.
   if (options_.drafter == nullptr || session_.pending() != 1) return 0;
   const int64_t most =
       std::min({length_.Next(), session_.room() - 1, kMaxStepRows - 1});

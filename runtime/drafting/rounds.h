@@ -14,11 +14,11 @@
 
 namespace tiercel {
 
-// What the rounds of one generation did, and where their time went.
+// The work of one generation's rounds, and the time that it took.
 struct RoundsReport {
   std::vector<DraftLevel> levels;  // the innermost first
   TimeSpent verify;                // sweeps, and steps that read everything
-  TimeSpent fast;                  // steps that read a view, and are kept
+  TimeSpent fast;                  // steps that read a view and are kept
   TimeSpent draft;
   TimeSpent refresh;
   std::optional<ScheduleReport> schedule = {};  // absent: the policy has none
@@ -27,35 +27,36 @@ struct RoundsReport {
   RoundsReport& operator+=(const RoundsReport& other);
 };
 
-// Round after round of one generation of a session: a drafter proposes, the
+// The rounds of one generation of a session: in each a drafter proposes and the
 // target decides. Without a drafter a round is a decode step.
 class Rounds {
  public:
   struct Options {
     uint64_t seed = 0;
     VerifyMode verify = VerifyMode::kResidual;
-    Drafter* drafter = nullptr;                  // null: nobody; outlives this
-    DraftLength length = DraftLength::Fixed(1);  // of what it drafts, at most
+    Drafter* drafter = nullptr;  // null: no proposals; outlives this
+    DraftLength length = DraftLength::Fixed(1);  // most tokens that it drafts
     bool over_view = false;  // it drafts over the session's retrieval view
   };
   // `target` is the session's, and outlives this.
   Rounds(Session& session, Target& target, const Options& options);
 
-  // Before the first round: readies the view that is drafted over.
+  // Call it before the first round: it readies the view that is drafted over.
   // Errors: those of Session::CatchUpForDrafts.
   absl::Status Begin();
 
-  // What the target makes of what the drafter proposes: some tokens that were
-  // drafted, and one that was not. The session holds them then. Errors: those
-  // of the drafter and of the session.
+  // Runs one round: returns the drafted tokens that the target accepts, and one
+  // of the target's own. The session then holds them. Errors: those of the
+  // drafter and of the session.
   absl::StatusOr<VerifiedBlock> Next();
-  // Next, which `schedule` notes; `at`: output tokens there are before.
+  // Like Next, and notes the block in `schedule`; `at` is the number of output
+  // tokens before it.
   absl::StatusOr<VerifiedBlock> Next(int64_t at, ScheduleReport* schedule);
 
   RoundsReport report() const;
 
  private:
-  // A target, and how long it takes.
+  // A target that measures its time.
   class TimedTarget final : public Target {
    public:
     TimedTarget(Session& session, Target& target)
@@ -78,7 +79,7 @@ class Rounds {
   const Options options_;
   TimedTarget target_;
   DraftLength length_;
-  DraftLevel level_;  // of the drafter
+  DraftLevel level_;  // the drafter's own
   TimeSpent verify_;
   TimeSpent draft_;
   TimeSpent refresh_;

@@ -9,19 +9,19 @@
 
 namespace tiercel {
 
-// What the schedule of a policy made of the tokens of one generation.
+// The effect of a policy's schedule on the tokens of one generation.
 struct ScheduleReport {
   struct Steps {
     int64_t steps = 0;
     double seconds = 0;
   };
-  // Steps of one kind that were taken at one place.
+  // Steps of one kind, taken at one place.
   struct Taken {
-    int64_t at = 0;     // output tokens there were before
+    int64_t at = 0;     // number of output tokens before them
     bool slow = false;  // over everything; else over a view
-    Steps steps = {};   // over a view, where it is verified: tokens drafted
+    Steps steps = {};   // over a view in a verified form: tokens drafted
   };
-  // Output tokens begin to end - 1, whose own rows had one mode.
+  // Output tokens begin to end - 1, whose own rows had the same mode.
   struct Segment {
     std::string_view mode;  // a literal
     int64_t begin = 0;
@@ -32,25 +32,25 @@ struct ScheduleReport {
 
   bool plain = false;
   std::vector<Taken> taken = {};
-  int64_t fast_positions = 0;         // that a fast step reads, about, at most
+  int64_t fast_positions = 0;  // most positions that a fast step reads, about
   std::vector<int64_t> slow_at = {};  // output tokens before each slow step
-  std::vector<std::string_view> reason_at = {};  // of each, a literal, or none
+  std::vector<std::string_view> reason_at = {};  // literals, or empty
   std::vector<Segment> segments = {};
-  // Positions that a head has chosen; absent: it chooses none.
+  // The number of positions that a head selects; absent: it selects none.
   std::optional<int64_t> selected = {};
-  // In each slow step one row chooses anew: the share of its attention that
-  // fell on what was in view before; absent where that cannot be known.
+  // In each slow step one row selects anew: the share of its attention that
+  // fell on the positions in view before. Absent if it cannot be known.
   std::vector<std::optional<double>> coverage_at = {};
 
-  // Output token `index`, the last so far, has a row of this mode.
+  // Notes that output token `index`, the last so far, has a row of this mode.
   void Note(std::string_view mode, int64_t index) {
     if (segments.empty() || segments.back().mode != mode) {
       segments.push_back({.mode = mode, .begin = index, .end = index});
     }
     segments.back().end = index + 1;
   }
-  // A block that took so long was drafted over a view and checked over
-  // everything, `at` output tokens being there before it. `swept`: by a sweep,
+  // Notes a block that was drafted over a view and checked over everything,
+  // behind `at` output tokens, in so many seconds. `swept`: a sweep checked it,
   // which the first token after a prompt does not need.
   void NoteBlock(int64_t at, int64_t drafted, bool swept, double draft_seconds,
                  double verify_seconds) {
@@ -58,13 +58,13 @@ struct ScheduleReport {
     taken.push_back({at, /*slow=*/true, {swept ? 1 : 0, verify_seconds}});
   }
 
-  // Whether the block that was noted last was checked by a sweep.
+  // Returns true if a sweep checked the block that was noted last.
   bool swept() const { return taken.back().steps.steps > 0; }
 
   Steps fast() const { return SumOf(/*slow=*/false); }
   Steps slow() const { return SumOf(/*slow=*/true); }
 
-  // Leaves out what gave no token of the first `count`.
+  // Leaves out all that gave no token of the first `count`.
   void Cut(int64_t count) {
     while (!segments.empty() && segments.back().begin >= count) {
       segments.pop_back();

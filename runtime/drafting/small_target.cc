@@ -41,8 +41,8 @@ absl::Status SmallTarget::Begin(const std::vector<int32_t>& tokens) {
       seen.begin());
   session_.Truncate(kept);
   RETURN_IF_ERROR(session_.Append(seen.data() + kept, seen.size() - kept));
-  // Where tokens between the sinks and the newest are left out, the answer goes
-  // back to those at most.
+  // If tokens between the sinks and the newest are left out, the answer begins
+  // behind them at the earliest.
   const auto left_out = static_cast<int64_t>(tokens.size() - seen.size());
   const int64_t answer = std::clamp<int64_t>(
       answer_begin_, left_out > 0 ? begin : 0, std::ssize(tokens));

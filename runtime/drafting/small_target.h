@@ -12,38 +12,39 @@
 
 namespace tiercel {
 
-// What a draft model sees of a text: its first tokens, which attention leans on
-// whatever they say (StreamingLLM, arXiv 2309.17453), and its newest.
+// The part of a text that a draft model sees: its first tokens, which attention
+// leans on whatever they are (StreamingLLM, arXiv 2309.17453), and its newest.
 struct DraftWindow {
   int64_t sink = 16;
-  int64_t recent = 512;  // at least so many of the newest, and at most twice
+  int64_t recent = 512;  // fewest newest tokens; the most are twice as many
 
-  // Where the newest tokens that it sees of a text of `length` begin. That
-  // stays where it is for `recent` tokens, then goes on by as many: most of the
-  // time only new tokens are computed. Follows from the length alone.
+  // The index of the first of the newest tokens that it sees of a text of
+  // `length`. It stays the same for `recent` tokens, then moves on by as many,
+  // so that most of the time only new tokens are computed. It follows from the
+  // length alone.
   int64_t RecentBegin(int64_t length) const;
 
-  // Most tokens that a session must hold to draft over this window.
+  // The most tokens that a session must hold to draft over this window.
   int64_t Context() const { return sink + 2 * recent + kMaxStepRows; }
 
-  // As much of this window as a model made for `context` positions has room
-  // for. Errors: draft_context, where that is nothing.
+  // As much of this window as fits a model made for `context` positions.
+  // Errors: draft_context, if nothing fits.
   absl::StatusOr<DraftWindow> Within(int64_t context) const;
 };
 
-// A smaller model that drafts, in a session that is its alone and holds only
-// the window, at positions from 0 on: so they stay within those the model was
-// trained for, however long the text. What the session holds, and so every law,
-// follows from the tokens of Begin and those drafted since.
+// A smaller model that drafts, in a session of its own that holds only the
+// window, at positions from 0 on. So positions stay within those that the model
+// was trained for, however long the text is. The session's tokens, and so every
+// distribution, follow from the tokens of Begin and those drafted since.
 //
-// Penalties look at the session's own tokens. The repeat penalty's last 256 are
-// those of the text, where `recent` is 256 or more; DRY sees what of the answer
-// is in the window. Where that is less, the penalty, and so the draft, is
-// worse; what the target makes of it is not.
+// Penalties look at the session's own tokens. The repeat penalty sees the
+// text's last 256 if `recent` is 256 or more; DRY sees the part of the answer
+// that is in the window. If the window is smaller, the penalty, and so the
+// draft, is worse; the target's output is not.
 class SmallTarget final : public DraftTarget {
  public:
-  // `session`, whatever it holds, has room for the window. Of the text's tokens
-  // `answer_begin` precede the answer.
+  // `session` has room for the window, whatever it holds. The answer begins
+  // behind `answer_begin` tokens of the text.
   SmallTarget(Session& session, const LawParams& law, const DraftWindow& window,
               int64_t answer_begin)
       : session_(session),
@@ -51,7 +52,7 @@ class SmallTarget final : public DraftTarget {
         answer_begin_(answer_begin),
         sweep_(session_, law) {}
 
-  // Keeps the KV of what the session holds already.
+  // Keeps the KV of the tokens that the session holds already.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
   absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) override {

@@ -1,5 +1,5 @@
-// A small model drafts: what it holds of the text, what the target makes of
-// what it says, and which models may.
+// A small model drafts: the tokens that it holds of the text, the target's use
+// of its drafts, and the models that are accepted.
 
 #include "runtime/drafting/small_target.h"
 
@@ -78,7 +78,7 @@ class SmallTargetTest : public testing::Test {
     delete model_;
   }
 
-  // A target and the session that is its alone.
+  // A target and its own session.
   struct Small {
     Small(const Model& model, const LawParams& law, const DraftWindow& window,
           int64_t answer_begin = 0)
@@ -90,7 +90,7 @@ class SmallTargetTest : public testing::Test {
     const std::unique_ptr<Session> session;
     const std::unique_ptr<SmallTarget> target;
   };
-  // The drafter that asks such a target, stopped with `whole`.
+  // The drafter over such a target, cancelled together with `whole`.
   struct SmallDraft {
     SmallDraft(Session& whole, const LawParams& law, const PolicyParams& choice)
         : session(MakeSession(*choice.draft_model,
@@ -111,7 +111,7 @@ class SmallTargetTest : public testing::Test {
     const InnermostDrafter innermost;
   };
 
-  // What a draft over `window` is to hold of `text`.
+  // The tokens of `text` that a draft over `window` must hold.
   static Ids Seen(const Ids& text, const DraftWindow& window) {
     Ids seen(text);
     const int64_t begin = window.RecentBegin(std::ssize(text));
@@ -164,14 +164,14 @@ Model* SmallTargetTest::model_ = nullptr;
 Ids* SmallTargetTest::prompt_ = nullptr;
 
 // At every length, whatever it was asked before, it holds the window, and gives
-// the law of a session that was never asked anything else.
+// the distribution of a fresh session.
 TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
   const LawParams law = {.temperature = 0.8f, .repeat_penalty = 1.2f};
   const Ids text = Text(250);
   for (const DraftWindow& window :
        {kWindow, DraftWindow{0, 8}, DraftWindow{16, 64}}) {
     const auto small = Small(*model_, law, window);
-    // Onwards, back over a slide, and to another text.
+    // The lengths go onwards, back over a slide, and to another text.
     for (int64_t length : {1,   2,   9,   36,  37,  38, 52, 53, 54, 52,  70,
                            250, 249, 100, 101, 250, 3,  84, 85, 85, 120, 36}) {
       Ids tokens(text.begin(), text.begin() + length);
@@ -194,8 +194,8 @@ TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
   }
 }
 
-// What of the window is the answer's: all of it, or what the window has of it
-// without a gap.
+// The answer is all of its tokens, or those that the window shows behind its
+// gap.
 TEST_F(SmallTargetTest, KnowsWhereTheAnswerBegins) {
   const Ids text = Text(250);
   const auto answer = [&](const DraftWindow& window, int64_t begin,
@@ -222,7 +222,7 @@ TEST_F(SmallTargetTest, KnowsWhereTheAnswerBegins) {
   }
 }
 
-// A block of its own proposals is checked in one pass.
+// The target checks a block of proposals in one pass.
 TEST_F(SmallTargetTest, ChecksBlocksToo) {
   const Ids text = Text(90);
   const auto small = Small(*model_, {.temperature = 1.0f}, kWindow);
@@ -245,8 +245,8 @@ TEST_F(SmallTargetTest, ChecksBlocksToo) {
   EXPECT_EQ(small.session->tokens(), tokens);
 }
 
-// The session of a draft model stops with the one that it drafts for, and its
-// KV stays on the device.
+// A draft model's session is cancelled with the session that it drafts for, and
+// its KV stays on the device.
 TEST_F(SmallTargetTest, ADraftSessionGoesWithItsSession) {
   const auto target = MakeTiered(*model_, {.context = 500}, Budget::kMiddle);
   const auto small =
@@ -281,11 +281,11 @@ TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
     ASSERT_TRUE(small->Begin(text).ok());
     rows += small.session->pending();
     ASSERT_TRUE(small->Laws({}).ok());
-    ASSERT_TRUE(small->Keep(0, 1).ok());  // which does not hold
+    ASSERT_TRUE(small->Keep(0, 1).ok());  // does not hold
     text.push_back(2 + i % 300);
   }
-  // The first window, a row for each token, and after each of the ten moves
-  // what of the text is still seen.
+  // The rows are the first window, one for each token, and after each of the
+  // ten moves the part of the text that is still seen.
   EXPECT_LE(rows, 36 + 160 + 10 * 17);
   EXPECT_GE(rows, 160);
 }
@@ -330,7 +330,7 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
   }
 }
 
-// The target's own model over a window that holds the whole text.
+// The target's own model drafts over a window that holds the whole text.
 TEST_F(SmallTargetTest, TheSameModelIsNearlyAlwaysRight) {
   for (VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kResidual}) {
     const PolicyParams choice = Choice(*model_, verify, {16, 512});
@@ -344,8 +344,8 @@ TEST_F(SmallTargetTest, TheSameModelIsNearlyAlwaysRight) {
   }
 }
 
-// Models that have nothing in common but their vocabulary: most is rejected,
-// and of that nothing is left.
+// The models have nothing in common but their vocabulary: most drafts are
+// rejected, and leave no trace.
 TEST_F(SmallTargetTest, WhatIsRejectedLeavesNothing) {
   const auto target = OpenGolden("qwen3.gguf");
   const auto draft = OpenGolden("llama_gqa.gguf");
@@ -369,8 +369,8 @@ TEST_F(SmallTargetTest, WhatIsRejectedLeavesNothing) {
   }
 }
 
-// Residual texts are others than the plain one, but the same every time, and
-// however long they are asked to be.
+// Residual texts differ from the plain one, but are the same every time,
+// whatever the length asked for.
 TEST_F(SmallTargetTest, ResidualTextsReplay) {
   const auto deep =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
@@ -397,7 +397,8 @@ TEST_F(SmallTargetTest, ResidualTextsReplay) {
   }
 }
 
-// One process, one draft model: a prompt, what follows it, and another one.
+// One process and one draft model take a prompt, its continuation, and another
+// prompt.
 TEST_F(SmallTargetTest, PromptAfterPrompt) {
   const GenerateParams params = Params(0.8f, 60);
   const PolicyParams choice = Choice(*model_, VerifyMode::kResidual);
@@ -417,7 +418,7 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
   EXPECT_EQ(DraftedText(*session, params, choice), first);
   EXPECT_EQ(DraftedText(*Prefilled(*model_, other), params, choice), third);
 
-  // One drafter over two texts, as if each had one of its own.
+  // One drafter over several texts drafts as if each had one of its own.
   const SmallDraft drafter(*session, params.law, choice);
   for (const Ids& text : {all, other, *prompt_, other, all}) {
     const SmallDraft fresh(*session, params.law, choice);
@@ -426,7 +427,7 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
     EXPECT_EQ(block->tokens, fresh.Draft(text)->tokens);
   }
 
-  // One policy over two generations, as if each had one of its own.
+  // One policy over two generations gives the same as two policies.
   const auto policy = NewPolicy(*session, choice);
   ASSERT_TRUE(policy.ok()) << policy.status();
   for (const auto& [length, expected] :
@@ -457,7 +458,7 @@ TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
     }
     ExpectNoTrace(*session, *model_);
 
-    // While it drafts: the draft model stops with the session.
+    // The draft model is cancelled with the session while it drafts.
     session->Truncate(prompt_->size());
     const SmallDraft drafter(*session, params.law, full);
     session->Cancel();
@@ -487,7 +488,7 @@ TEST_F(SmallTargetTest, BehindALinkTheTextIsTheSame) {
             expected);
 }
 
-// The draft of a text that fills the context.
+// A draft may fill the context.
 TEST_F(SmallTargetTest, ShortPromptsAndFullContexts) {
   for (size_t length : {1, 3, 4, 5, 35, 37}) {
     const Ids prompt = Text(length);
@@ -508,7 +509,7 @@ TEST_F(SmallTargetTest, ShortPromptsAndFullContexts) {
 
 class DraftModelTest : public SmallTargetTest {
  protected:
-  // llama_chat with one token changed.
+  // The model llama_chat with one token changed.
   template <typename Change>
   static std::unique_ptr<Model> WithToken(Change change) {
     std::unique_ptr<Model> model = OpenGolden("llama_chat.gguf");
@@ -540,7 +541,7 @@ TEST_F(DraftModelTest, NeedsTheSameVocabulary) {
   EXPECT_THAT(Refusal(*model_, *mha), HasSubstr("the model 384"));
   EXPECT_THAT(Refusal(*mha, *model_), HasSubstr("it has 384 tokens"));
 
-  const std::string text = "\"<|endoftext|>\"";  // the first, and control
+  const std::string text = "\"<|endoftext|>\"";  // token 0, a control token
   const auto renamed = WithToken(
       [](TokenizerSpec* spec) { spec->tokens[0].text = "<|\x01other|>"; });
   EXPECT_THAT(Refusal(*model_, *renamed),
@@ -559,7 +560,7 @@ TEST_F(DraftModelTest, NeedsTheSameVocabulary) {
   const auto deep =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   EXPECT_TRUE(CheckDraftModel(*deep, *model_).ok());
-  // Ids are all there is to compare.
+  // Without a tokenizer only the ids can be compared.
   same->tokenizer.reset();
   EXPECT_TRUE(CheckDraftModel(*model_, *same).ok());
   EXPECT_TRUE(CheckDraftModel(*same, *model_).ok());

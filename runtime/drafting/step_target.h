@@ -14,29 +14,30 @@
 
 namespace tiercel {
 
-// The target of a policy's plain form: the session's model, a row at a time,
-// over what the policy has that row read. What it writes is kept; once the
-// generation is over it is provisional (Session::DropProvisional).
+// The target of a policy's plain form: the session's model, one row at a time,
+// over the positions that the policy lets that row read. Its rows are kept;
+// once the generation is over they are provisional (Session::DropProvisional).
 class StepTarget : public Target {
  public:
-  // Laws are made with `law`. The session outlives it.
+  // Distributions are made with `law`. The session outlives it.
   StepTarget(Session& session, const LawParams& law)
       : session_(session), law_(law) {}
 
-  // The session's tokens are computed as a prompt. Errors: those of CatchUp.
+  // Computes the session's tokens as a prompt. Errors: those of CatchUp.
   absl::Status Begin();
-  // [vocab] of the token after the last, in device memory until the next call.
-  // Errors: those of Step.
+  // The logits [vocab] of the token after the last, in device memory until the
+  // next call. Errors: those of Step.
   absl::StatusOr<const float*> NextLogits();
-  // `id` follows. Errors: those of Session::Append.
+  // Appends `id` and tells the policy. Errors: those of Session::Append.
   absl::Status Append(int32_t id);
 
-  // The block must be empty: nobody drafts for it.
+  // The block must be empty: a plain form checks no drafts.
   absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;
 
-  // Adds what was computed since Begin, to its schedule too if it has one.
+  // Adds the time spent since Begin, and the steps taken if the report has a
+  // schedule.
   void AddTo(RoundsReport* report) const;
 
  protected:
@@ -45,9 +46,10 @@ class StepTarget : public Target {
   Session& session() { return session_; }
 
  private:
-  // Computes the row of the last token, so that the session knows what follows.
+  // Computes the row of the last token, so that the session knows the logits of
+  // the next.
   virtual absl::StatusOr<Speed> Step() = 0;
-  // `id` has been appended.
+  // Tells the policy that `id` has been appended.
   virtual void Advance(int32_t id) = 0;
 
   Session& session_;

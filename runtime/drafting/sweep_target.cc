@@ -9,8 +9,8 @@ namespace tiercel {
 
 absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
     const std::vector<int32_t>& block) {
-  // After a prompt the first law is known; otherwise the last token's row is
-  // the first of the sweep.
+  // After a prompt the first row's logits are known; otherwise the last token's
+  // row is the first of the sweep.
   if (session_.pending() != 1) {
     RETURN_IF_ERROR(session_.CatchUp(Station::kVerify));
   }
@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
     swept_ = true;
     ASSIGN_OR_RETURN(const float* swept,
                      session_.RowLogits(0, static_cast<int64_t>(rows)));
-    // Where the first law was known, the others lie behind it.
+    // If the first row was known, the sweep's rows lie behind it.
     if (!next_known) logits = swept;
   }
   return MakeLaws(session_.stream(),

@@ -11,8 +11,8 @@
 
 namespace tiercel {
 
-// The target whose law is promised to the user: a session's model over all of
-// its KV, one sweep for a block.
+// The target whose distribution is promised to the user: a session's model over
+// all of its KV, in one sweep for each block.
 class SweepTarget final : public Target {
  public:
   SweepTarget(Session& session, const LawParams& law)
@@ -25,8 +25,8 @@ class SweepTarget final : public Target {
  private:
   Session& session_;
   const LawParams law_;
-  size_t before_ = 0;   // tokens of the session, the block not counted
-  bool swept_ = false;  // the block's outcome is open
+  size_t before_ = 0;   // number of tokens before the block
+  bool swept_ = false;  // Keep has still to decide the rows of a sweep
 };
 
 }  // namespace tiercel

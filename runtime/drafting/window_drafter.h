@@ -14,14 +14,14 @@
 
 namespace tiercel {
 
-// The session's own model over a view of its KV store, read in place: what it
-// writes is provisional.
+// The session's own model over a view of its KV store, read in place. The rows
+// that it writes are provisional.
 class WindowTarget final : public DraftTarget {
  public:
   WindowTarget(Session& session, const LawParams& law, View view)
       : session_(session), law_(law), view_(std::move(view)) {}
 
-  // `tokens` are the session's, whose last row alone is not computed yet.
+  // `tokens` are the session's; only the last one's row is not computed yet.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
   absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) override;
@@ -31,10 +31,10 @@ class WindowTarget final : public DraftTarget {
   Session& session_;
   const LawParams law_;
   const View view_;
-  size_t before_ = 0;  // tokens of the session, the block not counted
+  size_t before_ = 0;  // number of tokens before the block
 };
 
-// Drafts with a WindowTarget, and leaves the session as it found it (no trace).
+// Drafts with a WindowTarget, and leaves the session as it found it.
 class WindowDrafter final : public Drafter {
  public:
   // The session and `options.inner` outlive it.

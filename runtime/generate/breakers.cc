@@ -9,7 +9,7 @@
 namespace tiercel {
 namespace {
 
-// The runs that begin with `id`, whose text is `piece`, and hold `text`.
+// Adds the runs that begin with `id`, whose text is `piece`, and hold `text`.
 void AddRuns(const Tokenizer& tokenizer, int32_t id, std::string_view piece,
              std::string_view text, SequenceBreakers* breakers) {
   if (piece.find(text) != std::string_view::npos) {
@@ -20,7 +20,7 @@ void AddRuns(const Tokenizer& tokenizer, int32_t id, std::string_view piece,
        --length) {
     if (!piece.ends_with(text.substr(0, length))) continue;
     std::vector<int32_t> run = {id};
-    // What the vocabulary cannot spell cannot follow.
+    // A rest that the vocabulary cannot spell cannot follow.
     if (tokenizer.Encode(text.substr(length), Tokenizer::Special::kPlain, &run)
             .ok()) {
       breakers->Add(run);

@@ -11,20 +11,20 @@
 
 namespace tiercel {
 
-// What ends a repetition where nothing else is said: llama.cpp's four.
+// The default texts that end a repetition: llama.cpp's four.
 inline constexpr std::string_view kUsualBreakers[] = {"\n", ":", "\"", "*"};
 
-// Texts that end a repetition, as runs of tokens: every token that holds such a
-// text, and of every token that ends in the beginning of one, that token and
-// those that spell the rest. No text is empty.
+// The runs of tokens that end a repetition: every token that holds one of
+// `texts`, and every token that ends in the beginning of one together with the
+// tokens that spell the rest. No text is empty.
 SequenceBreakers BreakersOf(const Tokenizer& tokenizer,
                             const std::vector<std::string>& texts);
 
-// BreakersOf, which looks at the whole vocabulary, for one generation after the
-// other with the same texts.
+// Keeps the result of BreakersOf, which looks at the whole vocabulary, for
+// generations with the same texts.
 class KnownBreakers {
  public:
-  // Null where there are no texts, or no tokenizer to spell them.
+  // Null if there are no texts, or no tokenizer to spell them.
   std::shared_ptr<const SequenceBreakers> Of(
       const Tokenizer* tokenizer, const std::vector<std::string>& texts);
 

@@ -45,8 +45,8 @@ TEST_F(BreakersTest, EveryTokenThatHoldsTheTextBreaks) {
   EXPECT_GT(holding, 10);
 }
 
-// However a text is cut into tokens: where a breaker begins in the middle of
-// one and goes on in the next ones, what follows it is what follows those.
+// A breaker counts however the text is cut into tokens: it may begin within one
+// token and go on in the next ones.
 TEST_F(BreakersTest, ABreakerMayBeSpeltBySeveralTokens) {
   const std::string text = "zq: ";
   const SequenceBreakers breakers = BreakersOf(tokenizer(), {text});
@@ -59,13 +59,13 @@ TEST_F(BreakersTest, ABreakerMayBeSpeltBySeveralTokens) {
   EXPECT_EQ(breakers.AfterLast(ids), 0u);
   ids.insert(ids.end(), after.begin(), after.end());
   EXPECT_EQ(breakers.AfterLast(ids), after.size());
-  // Not half of it.
+  // Half of a breaker is none.
   EXPECT_EQ(breakers.AfterLast(spelt), 0u);
   EXPECT_EQ(breakers.AfterLast({spelt.data(), spelt.size() - 1}),
             spelt.size() - 1);
 }
 
-// A token that ends in the beginning of a breaker, and the rest behind it.
+// The breaker begins at the end of a token, and the next tokens spell the rest.
 TEST_F(BreakersTest, ABreakerMayBeginWithinAToken) {
   int32_t two = -1;
   for (int32_t id = 0; id < tokenizer().vocab() && two < 0; ++id) {

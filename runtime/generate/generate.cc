@@ -37,8 +37,8 @@ bool IsEndOfText(const Model& model, int32_t id) {
          (model.tokenizer != nullptr && model.tokenizer->eos() == id);
 }
 
-// `given`: of its tokens, those that may belong to the text. `seconds`: since
-// the block before.
+// Counts a block, of which `given` tokens may belong to the text, and which
+// took `seconds` since the block before.
 void CountBlock(const VerifiedBlock& block, size_t given, double seconds,
                 Report* report) {
   std::vector<double>& times = report->token_seconds;
@@ -46,7 +46,8 @@ void CountBlock(const VerifiedBlock& block, size_t given, double seconds,
   if (!first || block.drafted > 0) ++report->sweeps;
   if (given == 0) return;
   if (first) {
-    // One token as a rule, of a law that was known; the others come with it.
+    // As a rule the first block is one token, whose distribution was known
+    // without a sweep; any others came with it.
     times.push_back(seconds);
     times.resize(given);
   } else {
@@ -54,8 +55,8 @@ void CountBlock(const VerifiedBlock& block, size_t given, double seconds,
   }
 }
 
-// Gives out the tokens of a block until something ends the text: why, or "".
-// `left`: tokens that the text may still have.
+// Gives out the tokens of a block until something ends the text. Returns the
+// reason, or "". `left` is the number of tokens that the text may still have.
 absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
                                     const Session& session,
                                     const GenerateParams& params,
@@ -73,7 +74,7 @@ absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
   return "";
 }
 
-// Pulls blocks until something ends the text; returns why.
+// Pulls blocks until something ends the text; returns the reason.
 absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
                                    const GenerateParams& params,
                                    Transcript& transcript, Report* report) {
@@ -95,8 +96,8 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
   return "length";
 }
 
-// A prompt is there, of which `computed` tokens were not before; `before`: what
-// had moved until then.
+// The report of a prompt of which `computed` tokens are new; `before` is the
+// traffic before it.
 PrefillReport ReportOf(const Session& session, int64_t computed,
                        const Traffic& before) {
   PrefillReport report;
@@ -117,7 +118,7 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
   session.BeginPrompt();
   const TimeSpent start = session.Elapsed();
   const Traffic traffic = session.traffic();
-  // However this ends, by an exception of a callback too.
+  // This runs however the function ends, by an exception of a callback too.
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   RETURN_IF_ERROR(session.Append(ids, count));
   RETURN_IF_ERROR(session.OpenText(progress));
@@ -140,7 +141,7 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
   session.BeginPrompt();
   const Traffic traffic = session.traffic();
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
-  // Only these tokens are filled: what the KV lacks of earlier ones is
+  // Only these tokens are filled: KV that is missing of earlier ones is
   // computed.
   if (session.pending() > 0) {
     RETURN_IF_ERROR(session.CatchUp(Station::kPrefill));
@@ -163,7 +164,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
                 const GenerateParams& params,
                 const Transcript::OnToken& on_token) {
   const int64_t prompt = std::ssize(session.tokens());
-  // Again from one prefill: each reports what that took.
+  // Several generations from one prefill each report its time.
   Report report = NewReport(
       session,
       prefill.prompt_tokens == prompt
@@ -201,7 +202,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   report.NoteKv(session);
   report.text = transcript.text();
   report.tokens = transcript.tokens();
-  // A stop text takes back what it began in.
+  // A stop text takes back the tokens that it began in.
   report.token_seconds.resize(report.tokens.size());
   report.status = reason.status();
   if (reason.ok()) {
@@ -221,7 +222,7 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
                       "last layer; need a session of another policy or form");
   }
   if (session.cancelled()) return CancelledError();
-  // Logits are wide: rows are computed many at a time, looked at few at a time.
+  // Logits are wide: many rows are computed at a time, few are read at a time.
   constexpr int64_t kRowsPerStep = 512;
   constexpr int64_t kLogitRows = 32;
   const int64_t step =

@@ -23,40 +23,41 @@ struct GenerateParams {
   LawParams law;
   bool ignore_eos = false;
   std::vector<std::string> stops;
-  bool within_text = false;  // behind tokens of the text that goes on
+  bool within_text = false;  // the text goes on from the tokens before
 };
 
-// In a session that is cancelled already none of these functions begins.
+// Each of these functions fails at once if the session is already cancelled.
 
-// Appends `ids` and computes their KV. Errors leave the session as it was.
+// Appends `ids` and computes their KV. An error leaves the session as it was.
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count, Session::Progress progress);
 
-// For measurements: appends `ids`, of which nobody computes the KV but for the
-// last kMaxStepRows; that of the others is drawn from `seed`. `progress(done,
-// count)` in tokens, at the end too; they count as cached. Errors leave the
-// session as it was: those of Prefill and of Session::Fill.
+// For measurements: appends `ids` and computes only the KV of the last
+// kMaxStepRows; that of the others is drawn from `seed`. `progress(done,
+// count)` counts tokens, and is called at the end too. All `ids` count as
+// cached. An error leaves the session as it was: those of Prefill and of
+// Session::Fill.
 absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
                                          size_t count, uint64_t seed,
                                          Session::Progress progress);
 
-// Continues the session's text with what `policy`, made for the session, gives.
-// However that ends, the session then holds the tokens that were given out, and
-// the report says what they are. `prefill`: the session's last.
-// Errors (Report::status): invalid_sampling, invalid_stop, with which nothing
-// was begun; empty_prompt, non_finite, cancelled, copy_failed, out_of_memory,
-// and those of the drafter.
+// Continues the session's text with the blocks of `policy`, which was made for
+// the session. However it ends, the session then holds the tokens that were
+// given out, and the report lists them. `prefill` is the session's last. Errors
+// (Report::status): invalid_sampling, invalid_stop, before anything begins;
+// empty_prompt, non_finite, cancelled, copy_failed, out_of_memory, and those of
+// the drafter.
 Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
                 const GenerateParams& params,
                 const Transcript::OnToken& on_token);
 
-// Appends `ids`, `rows_per_step` at a time (0: our choice), and gives the
-// logits [vocab] of the token after each, with its index in `ids`; false from
-// on_row cancels. Errors leave the session as it was.
+// Appends `ids`, `rows_per_step` at a time (0: our choice), and gives on_row
+// the logits [vocab] of the token after each, with its index in `ids`; if it
+// returns false that cancels. An error leaves the session as it was.
 absl::Status Score(Session& session, const int32_t* ids, size_t count,
                    size_t rows_per_step,
                    absl::FunctionRef<bool(size_t, const float*)> on_row);
-// Score by the steps of `policy`, which is in its plain form.
+// Like Score, by the steps of `policy`, which has the plain form.
 absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
                         size_t count,
                         absl::FunctionRef<bool(size_t, const float*)> on_row);

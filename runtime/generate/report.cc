@@ -23,12 +23,12 @@ nlohmann::json Percentile(std::vector<double> samples, double share) {
   return *nth;
 }
 
-// Null where there is nothing to divide by.
+// Null if there is nothing to divide by.
 nlohmann::json Ratio(double count, double of) {
   return of > 0 ? nlohmann::json(count / of) : nlohmann::json(nullptr);
 }
 
-// The variables of offload/KV_FORMAT.md that say anything here.
+// The variables of offload/KV_FORMAT.md that mean anything here.
 nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves,
                        const DiskUse& disk) {
   if (plan.in_place && disk.read_pages == 0) return nlohmann::json::object();
@@ -59,8 +59,8 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves,
   return formula;
 }
 
-// What each rank took and moved; of several each has a formula of its own, as
-// their pages differ.
+// The memory and bytes of each rank. With several ranks each has a formula of
+// its own, as their pages differ.
 nlohmann::json RanksJson(const std::vector<Report::RankUse>& ranks,
                          const Traffic& all) {
   nlohmann::json list = nlohmann::json::array();
@@ -145,7 +145,7 @@ void Report::NoteKv(const Session& session) {
 
 namespace {
 
-// Which steps were fast, known after a plain form's generation.
+// The fast steps of a plain form's generation that has ended.
 FastSteps FastOf(const std::optional<ScheduleReport>& schedule) {
   if (!schedule.has_value() || !schedule->plain) return {};
   const auto fast = static_cast<double>(schedule->fast().steps);
@@ -175,8 +175,8 @@ nlohmann::json Report::ToJson() const {
   const auto computed = static_cast<double>(prefill.computed_tokens());
   Traffic all = prefill.traffic;
   all += traffic;
-  // Bytes are of the station that asked for them, the link's time of the one in
-  // whose time they moved.
+  // Bytes belong to the phase that asked for them; the link's time belongs to
+  // the phase during which they moved.
   const auto station = [&](Station name, const TimeSpent& spent) {
     const LinkUse& use = all.link[static_cast<size_t>(name)];
     return nlohmann::json{

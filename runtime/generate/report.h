@@ -17,51 +17,52 @@
 
 namespace tiercel {
 
-// What a prefill did.
+// The work of one prefill.
 struct PrefillReport {
-  int64_t prompt_tokens = 0;  // that the session held after it
-  int64_t cached_tokens = 0;  // of those, whose KV was there before
-  int resumed_layers = 0;     // Session's
+  int64_t prompt_tokens = 0;  // tokens of the session after it
+  int64_t cached_tokens = 0;  // those whose KV was there before
+  int resumed_layers = 0;     // Session::resumed_layers
   TimeSpent spent = {};
   Traffic traffic = {};
 
   int64_t computed_tokens() const { return prompt_tokens - cached_tokens; }
 };
 
-// What a generation did, and the prefill before it.
+// The work of one generation, and of the prefill before it.
 struct Report {
-  // Why it ended early; what there is then is in the rest.
+  // The reason why it ended early; the other members hold what there is then.
   absl::Status status;
   PrefillReport prefill;
 
   std::string text;
   std::vector<int32_t> tokens;
   std::string finish_reason;  // stop, length, cancelled; empty: failed
-  // Seconds of each of these tokens since the one before it was there (the
-  // first: since the generation began). Those of one sweep come at once, and
-  // share its time.
+  // The seconds from the token before to each token (for the first: from the
+  // beginning of the generation). Tokens of one sweep come at once, and share
+  // its time.
   std::vector<double> token_seconds;
-  int64_t sweeps = 0;  // passes of the target but the first token's alone
+  int64_t sweeps = 0;  // passes of the target, without the first token's
   RoundsReport rounds;
   Traffic traffic;  // without the prefill's
   TierPlan plan;
-  // Absent: rates are not known. Its time between tokens is that of sweeps:
-  // what drafts will hold nobody knows, nor what a schedule makes of a text.
+  // Absent if rates are not known. Its time between tokens is that of sweeps:
+  // the share of drafts that will hold is not known, nor the effect of a
+  // schedule.
   std::optional<Prediction> predicted;
   MemoryUse memory;
-  // What each rank takes of its device, and the KV of its heads.
+  // The memory that each rank takes of its device, and the plan of its KV.
   struct RankUse {
     int64_t device_bytes = 0;
     TierPlan plan;
   };
   std::vector<RankUse> ranks;  // [rank]
   int64_t kv_entries = 0;      // pairs of a layer and a position that have KV
-  int64_t kv_bytes = 0;        // of all of these
+  int64_t kv_bytes = 0;        // bytes of these entries
   bool simulated = false;
   std::vector<std::string> warnings;  // Session::warnings
 
-  void NoteKv(const Session& session);      // as it is now
-  void NoteMemory(const Session& session);  // likewise
+  void NoteKv(const Session& session);      // now
+  void NoteMemory(const Session& session);  // now
   nlohmann::json ToJson() const;
 };
 
@@ -69,8 +70,8 @@ struct Report {
 // the session's last.
 Report NewReport(const Session& session, const PrefillReport& prefill);
 
-// Adds what `rates` had said of a generation in `session`, now that it is known
-// how long it became.
+// Adds the prediction that `rates` give for a generation in `session`, whose
+// length is now known.
 void AddPrediction(const Session& session, const Rates& rates, Report* report);
 
 }  // namespace tiercel

@@ -1,4 +1,4 @@
-// Every figure of a report, by a clock that says how long things take.
+// Tests every figure of a report with a clock that says how long things take.
 
 #include "runtime/generate/report.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kClose = 1e-6;  // a clock's seconds are nanoseconds and hours
+constexpr double kClose = 1e-6;  // a clock counts nanoseconds, over hours
 
 Json TimesBetweenTokens(std::vector<double> gap_ms) {
   Report report;
@@ -134,7 +134,7 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   const Json ledger = report.ToJson()["ledger"];
   EXPECT_EQ(ledger["h2d_bytes"], 0x7c1f);
   EXPECT_EQ(ledger["d2h_bytes"], 0xf83e0);
-  EXPECT_EQ(ledger["disk_read_bytes"], 0);  // saved_texts_test.cc has others
+  EXPECT_EQ(ledger["disk_read_bytes"], 0);  // see saved_texts_test.cc
   const auto expect = [&](const char* name, Station station,
                           const TimeSpent& spent) {
     const Json& json = ledger["stations"][name];
@@ -153,8 +153,8 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   expect("verify", Station::kVerify, report.rounds.verify);
 }
 
-// Each rank's own bytes, of the prompt and of what followed; with one rank the
-// ledger's formula is its own.
+// Each rank has its own bytes, of the prompt and of the answer; with one rank
+// the ledger's formula is its formula.
 TEST(ReportTest, EachRankHasItsOwnBytes) {
   Report report;
   report.ranks = {{.device_bytes = 40, .plan = {}}};
@@ -241,7 +241,7 @@ class TimesTest : public testing::Test {
     return report.ok() ? *report : PrefillReport();
   }
 
-  // What a drafter that is always right says.
+  // The tokens of a drafter that is always right.
   ScriptedDrafter::Script Right(const Ids& expected) const {
     return [this, &expected](const Ids& tokens, int64_t most) {
       const size_t done = tokens.size() - prompt_.size();
@@ -254,7 +254,7 @@ class TimesTest : public testing::Test {
 
   double Now() { return SecondsBetween({}, clock_.Now()); }
 
-  double tick_ = 0;  // that every reading of the clock takes
+  double tick_ = 0;  // the time that each reading of the clock takes
   ManualClock clock_{[this](ManualClock& clock) { clock.Pass(tick_); }};
   std::unique_ptr<Model> model_;
   const Ids prompt_ = RepeatedText(60, 3);
@@ -287,8 +287,9 @@ TEST_F(TimesTest, ATokensTimeIsSinceTheOneBefore) {
   EXPECT_NEAR(json["ttft_s"], 2.5, kClose);
   EXPECT_EQ(report.sweeps, 5);
 
-  // Once more from the same prompt, which was read once; every reading of the
-  // clock takes a second now. All the time of a generation is some token's.
+  // This is once more from the same prompt, which was read once; now every
+  // reading of the clock takes a second. All the time of a generation belongs
+  // to some token.
   session->Truncate(prompt_.size());
   tick_ = 1;
   const double begin = Now();
@@ -323,8 +324,8 @@ TEST_F(TimesTest, WhatWasThereIsNotRead) {
   EXPECT_NEAR(json["prefill_tok_s"], static_cast<double>(rest) / 4, kClose);
 }
 
-// A block's tokens come at once. Those that a stop text takes back, or that the
-// text has no room for, have no time.
+// A block's tokens come at once. Tokens that a stop text takes back, or for
+// which the text has no room, have no time.
 TEST_F(TimesTest, ABlocksTokensShareItsTime) {
   ScriptedParams params = DraftedParams(0.0f, 13);
   params.verify = VerifyMode::kCoupled;
@@ -341,7 +342,8 @@ TEST_F(TimesTest, ABlocksTokensShareItsTime) {
   params.max_tokens = 10;
   const Report report = Generate(*session, params, nullptr);
   ASSERT_TRUE(report.status.ok()) << report.status;
-  // One that is known, a block of six, and three that fit of another.
+  // The tokens are one that is known, a block of six, and three that fit of
+  // another block.
   const std::vector<double> seconds = {0, 2, 2, 2, 2, 2, 2, 8, 8, 8};
   ASSERT_EQ(report.token_seconds.size(), seconds.size());
   for (size_t i = 0; i < seconds.size(); ++i) {
@@ -359,7 +361,7 @@ TEST_F(TimesTest, WhatAStopTextTakesBackHasNoTime) {
   const auto session = MakeSession(*model_);
   Read(*session, 0);
   const std::string text = Generate(*session, params, nullptr).text;
-  // It reaches from the first token's end into what several tokens make.
+  // The stop text reaches from the first token's end into the next tokens.
   for (size_t length : {1, 3, 6}) {
     session->Truncate(prompt_.size());
     params.stops = {text.substr(10, length)};
@@ -368,7 +370,7 @@ TEST_F(TimesTest, WhatAStopTextTakesBackHasNoTime) {
     ASSERT_EQ(report.finish_reason, "stop");
     EXPECT_EQ(report.token_seconds.size(), report.tokens.size()) << length;
   }
-  // A token whose callback asks to stop is one of the text.
+  // A token whose callback asks to stop belongs to the text.
   session->Truncate(prompt_.size());
   params.stops.clear();
   int given = 0;
@@ -415,7 +417,7 @@ TEST_F(TimesTest, ChoosingAViewIsNoDrafting) {
   EXPECT_EQ(report.rounds.verify.seconds, 0);
 }
 
-// What takes time is that the rows of a sweep become the session's.
+// Keeping the rows of a sweep takes all the time here.
 TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
   const Session* session = nullptr;
   int64_t length = 0;
@@ -443,7 +445,7 @@ TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
   EXPECT_EQ(report.rounds.draft.seconds, 0);
 }
 
-// What crosses the link crosses it when the test says.
+// Holds copies back until the test lets their bytes cross the link.
 class Gate {
  public:
   void Open(int64_t bytes) {
@@ -463,8 +465,8 @@ class Gate {
   int64_t open_ = std::numeric_limits<int64_t>::max();
 };
 
-// A device that holds no page for good: a page crosses in a second, and nothing
-// else takes any time but what a drafter says.
+// The device holds no page for good: a page crosses in a second, and nothing
+// else takes time but the drafter, in seconds that it says.
 TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   const auto like =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
@@ -491,7 +493,7 @@ TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   EXPECT_NEAR(prefill->spent.seconds, 42, kClose);
   EXPECT_NEAR(prefill->spent.link_seconds, 42, kClose);
 
-  // A sweep fetches two layers of the next: they come while it is drafted.
+  // A sweep fetches two layers of the next one: they come while it is drafted.
   int drafts = 0;
   ScriptedDrafter some([&](const Ids&, int64_t) {
     const int64_t ahead = drafts > 0 ? 2 * full : 0;
@@ -522,7 +524,7 @@ TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   for (const double seconds : report.token_seconds) sum += seconds;
   EXPECT_NEAR(sum, 142 * drafts, kClose);
 
-  // No token comes faster than the link brings what it reads.
+  // No token comes faster than the link brings the KV that it reads.
   const Json json = report.ToJson();
   EXPECT_LE(json["decode_tok_s"].get<double>(), 4.0 / (42 * drafts) + kClose);
   const Json& verify = json["ledger"]["stations"]["verify"];
@@ -530,7 +532,7 @@ TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   EXPECT_EQ(verify["h2d_bytes"], (42 * drafts + 14) * page);
 }
 
-// A prompt goes on: what crossed before is none of its bytes.
+// A prompt goes on: bytes that crossed before do not count as its own.
 TEST_F(TimesTest, AReportIsOfTheLastPromptAlone) {
   const auto like =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
@@ -543,14 +545,14 @@ TEST_F(TimesTest, AReportIsOfTheLastPromptAlone) {
   ASSERT_TRUE(last.ok()) << last.status();
   const Json prefill =
       NewReport(session, *last).ToJson()["ledger"]["stations"]["prefill"];
-  // Six layers: seven pages are read, and an eighth is full.
+  // Six layers each read seven pages, and an eighth fills.
   const int64_t page = session.plan().shape.layout.PageBytes();
   EXPECT_EQ(prefill["h2d_bytes"], 6 * 7 * page);
   EXPECT_EQ(prefill["d2h_bytes"], 6 * page);
 }
 
-// Two prompts and an answer on a small device: each has moved what it moved,
-// and together they have moved everything.
+// Two prompts and an answer on a small device: each has its own bytes, and
+// together they have all.
 TEST(TrafficReportTest, PromptsAndAnswersCountTheirOwn) {
   const auto like =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});

@@ -1,5 +1,5 @@
-// Speculation end to end: the text is the target's, and nothing of what was
-// drafted and did not hold is left.
+// Speculation end to end: the text is the target's, and drafts that did not
+// hold leave no trace.
 
 #include <algorithm>
 #include <string>
@@ -71,12 +71,12 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
   EXPECT_GT(drafted - accepted, 100);
 }
 
-// DRY looks at the answer, however many calls have made it, and not at what the
-// prompt repeats.
+// DRY looks at the answer, over all the calls that made it, and not at
+// repetitions of the prompt.
 TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
   ScriptedParams params = Params(0.7f, 40);
   params.law.dry = StrictDry();
-  // With what the model says by itself.
+  // The prompt includes a text that the model made by itself.
   Ids prompt = *prompt_;
   const Ids own = Continued(*Prefilled(*model_, prompt), Params(0.0f, 60));
   prompt.insert(prompt.end(), own.begin(), own.end());
@@ -98,7 +98,7 @@ TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
   }
   EXPECT_EQ(text, expected);
 
-  // Half of it again, and all of it after a prompt that fails.
+  // Half of the answer is made again, and all of it after a prompt that fails.
   session->Truncate(prompt.size() + 20);
   params.max_tokens = 20;
   const Ids bad = {1, -1};
@@ -108,10 +108,10 @@ TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
   params.max_tokens = 40;
   EXPECT_EQ(Continued(*session, params), expected);
 
-  // As a prompt the same tokens are no answer.
+  // The same tokens, as a prompt, are no answer.
   ASSERT_TRUE(Prefill(*session, expected.data(), 20, kNoProgress).ok());
   EXPECT_EQ(session->answer_begin(), std::ssize(session->tokens()));
-  // Shorter than where the answer had begun.
+  // The session is cut to before the answer's beginning.
   session->Truncate(5);
   EXPECT_EQ(session->answer_begin(), 5);
 }
@@ -149,13 +149,13 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   const Report all = Generated(*session, params);
   EXPECT_EQ(all.tokens, expected);
   EXPECT_EQ(all.rounds.levels[0].accepted, all.rounds.levels[0].drafted);
-  // The first token is known; then six a sweep.
+  // The first token is known; then each sweep gives six.
   EXPECT_EQ(all.sweeps, 10);
-  // What of the last six is not of the text takes no time between tokens.
+  // Tokens of the last six that are not in the text take no time.
   EXPECT_EQ(all.token_seconds.size(), expected.size());
   ExpectNoTrace(*session, *model_);
 
-  // Where nothing was prefilled nothing is said to have been.
+  // If nothing was prefilled, the report says so.
   const Report more = Generate(*session, Params(1.0f, 3), nullptr,
                                {.prompt_tokens = 1,
                                 .cached_tokens = 0,
@@ -174,7 +174,7 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   ExpectNoTrace(*other, *model_);
 }
 
-// Its last token's row is the first of a sweep, which drafts.
+// The last token's row is the first of a sweep, which checks drafts.
 TEST_F(SpeculationTest, ATextThatGoesOnBeginsWithASweep) {
   ScriptedParams params = Params(1.0f, 18);
   const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
@@ -192,7 +192,8 @@ TEST_F(SpeculationTest, ATextThatGoesOnBeginsWithASweep) {
   params.max_tokens = 12;
   const Report report = Generated(*session, params);
   EXPECT_EQ(report.tokens, Ids(expected.begin() + 6, expected.end()));
-  EXPECT_EQ(report.sweeps, 2);  // of five and one each
+  // Each sweep checks five drafts and gives one token more.
+  EXPECT_EQ(report.sweeps, 2);
   EXPECT_EQ(report.rounds.levels[0].checked, 10);
 }
 
@@ -218,7 +219,7 @@ TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
 }
 
 TEST_F(SpeculationTest, EndsInsideABlock) {
-  // Every token is an end of text: the first ends the output, whatever was
+  // Every token is an end of text: the first one ends the output, whatever was
   // drafted behind it.
   ScriptedParams params = Params(0.0f);
   const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
@@ -232,7 +233,7 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
   params.drafter = &right;
   params.draft_length = DraftLength::Fixed(20);
 
-  // A callback that stops at any token of the block.
+  // The callback stops at any token of the block.
   for (size_t stop : {1, 2, 5, 21}) {
     const auto session = Prefilled(*model_, *prompt_);
     size_t count = 0;
@@ -247,7 +248,7 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
     ExpectNoTrace(*session, *model_);
   }
 
-  // A stop text that a drafted token completes.
+  // A drafted token completes the stop text.
   const auto plain = Prefilled(*model_, *prompt_);
   ScriptedParams with_stop = params;
   with_stop.drafter = nullptr;

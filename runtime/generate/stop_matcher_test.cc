@@ -5,7 +5,7 @@
 namespace tiercel {
 namespace {
 
-// Feeds `text` in pieces of `size` bytes; returns what came out.
+// Feeds `text` in pieces of `size` bytes; returns the output.
 std::string Run(const std::vector<std::string>& stops, std::string_view text,
                 size_t size, bool* matched) {
   StopMatcher matcher(stops);

@@ -38,7 +38,7 @@ void Transcript::Finish() {
   GiveOut(/*all=*/true);
 }
 
-// A token is settled when its text is; at the end also the one a stop cut into.
+// A token is settled when its text is; at the end also a token that a stop cut.
 void Transcript::GiveOut(bool all) {
   size_t given = 0;
   for (const Waiting& token : waiting_) {

@@ -18,7 +18,8 @@ namespace tiercel {
 
 // The output of one generation: tokens become text, stop texts are cut off, and
 // each token is given out once its text is settled. Bytes at the end that are
-// no whole character are not yet text: who goes on behind them has it whole.
+// no whole character are not given out as text; a generation that goes on
+// behind them gives the whole character.
 class Transcript {
  public:
   // Gets every token of the output in order; false asks to stop.
@@ -28,23 +29,24 @@ class Transcript {
   Transcript(const Tokenizer* tokenizer, std::vector<std::string> stops,
              OnToken on_token);
 
-  // Before the first Push: StreamDecoder's.
+  // Must come before the first Push; see StreamDecoder::GoOnBehind.
   absl::Status GoOnBehind(absl::Span<const int32_t> before, bool within_text);
 
-  // Adds a token. False: a stop text was completed, or on_token asked to stop.
+  // Adds a token. Returns false if a stop text was completed or on_token asked
+  // to stop.
   absl::StatusOr<bool> Push(int32_t id);
-  // Settles what is still held back, but for such bytes.
+  // Settles the text that is still held back, except an incomplete character.
   void Finish();
 
   const std::string& text() const { return text_; }
-  // The tokens given out: those whose text is in text(), whole.
+  // The tokens given out: text() has the whole text of each.
   const std::vector<int32_t>& tokens() const { return tokens_; }
   bool refused() const { return refused_; }  // on_token asked to stop
 
  private:
   struct Waiting {
     int32_t id;
-    size_t text_end;  // decoded bytes up to and with this token
+    size_t text_end;  // decoded bytes up to and including this token
   };
   void GiveOut(bool all);
 

@@ -30,7 +30,8 @@ class TranscriptTest : public testing::Test {
     return ids;
   }
 
-  // Pushes ids until the transcript wants no more; what was given out.
+  // Pushes ids until the transcript wants no more; returns the tokens given
+  // out.
   Given Run(const std::vector<int32_t>& ids, std::vector<std::string> stops) {
     Given given;
     transcript_ = std::make_unique<Transcript>(
@@ -87,7 +88,7 @@ TEST_F(TranscriptTest, AnUnfinishedCharacterIsNoTextYet) {
   EXPECT_EQ(Joined(given), "a");
   EXPECT_EQ(transcript_->text(), "a");
   EXPECT_EQ(transcript_->tokens(), ids);
-  // Who goes on there has it whole.
+  // A transcript that goes on there has the whole character.
   Transcript next(model_->tokenizer.get(), {}, nullptr);
   ASSERT_TRUE(next.GoOnBehind(ids, /*within_text=*/true).ok());
   ASSERT_TRUE(next.Push(last).ok());
@@ -102,7 +103,7 @@ TEST_F(TranscriptTest, StopWithinATokenCutsIt) {
   EXPECT_EQ(transcript_->text(), "one t");
   EXPECT_EQ(Joined(given), "one t");
   EXPECT_LT(transcript_->tokens().size(), ids.size());
-  // A token of several letters comes out with those before the stop.
+  // A token of several letters comes out with its letters before the stop.
   for (size_t at = 0; at < ids.size(); ++at) {
     const std::string piece =
         *model_->tokenizer->Piece(ids[at], Tokenizer::Special::kPlain);
@@ -127,7 +128,7 @@ TEST_F(TranscriptTest, StopThatNeverCompletesComesOut) {
   EXPECT_EQ(transcript_->text(), "almost EN");
 }
 
-// No token follows the one refused, not even one that comes out with it.
+// No token follows a refused one, not even one that comes out with it.
 TEST_F(TranscriptTest, NothingComesAfterARefusal) {
   const std::vector<int32_t> ids = Ids("\xF0\x9F\xA6\x85");
   ASSERT_GT(ids.size(), 2u);
