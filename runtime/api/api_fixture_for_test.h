@@ -24,7 +24,7 @@ T Sized() {
   return t;
 }
 
-// The tokens that `session` goes on with.
+// The tokens that `session` generates next.
 inline std::vector<int32_t> Generated(tiercel_session* session,
                                       const tiercel_sampling& sampling) {
   std::vector<int32_t> ids;
@@ -38,7 +38,7 @@ inline std::vector<int32_t> Generated(tiercel_session* session,
   return ids;
 }
 
-// The document that `write` has the library write.
+// The document that the library writes when `write` calls it.
 template <typename Write>
 nlohmann::json JsonFrom(const Write& write) {
   std::string json(1 << 16, ' ');
@@ -64,7 +64,7 @@ inline nlohmann::json ListOf(const std::string& cache_dir) {
   });
 }
 
-// A small model with a chat template, and a session of it.
+// A small model with a chat template, and one session of it.
 class ApiTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -82,7 +82,7 @@ class ApiTest : public testing::Test {
     if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
-  // Empty, and removed with what is put there.
+  // Makes an empty folder, which is removed with its contents after the test.
   std::string TempFolder() {
     folder_ = testing::TempDir() + "/api_XXXXXX";
     EXPECT_NE(mkdtemp(folder_.data()), nullptr);

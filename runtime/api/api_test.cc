@@ -1,4 +1,4 @@
-// tiercel.h as its callers misuse it: NULL, sizes, wrong ids, callbacks.
+// Callers misuse tiercel.h: NULL, sizes, wrong ids, callbacks.
 
 #include <stdlib.h>
 
@@ -90,7 +90,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   for (size_t i = 0; i < statuses.size(); ++i) {
     EXPECT_EQ(statuses[i], TIERCEL_USAGE) << "call " << i;
   }
-  // Only who asks for the size may give no buffer. Nothing is written.
+  // Only a caller who asks for the size may give no buffer. Nothing is written.
   const auto place = [&](auto call) {
     size = 1;
     EXPECT_EQ(call(), TIERCEL_USAGE);
@@ -123,7 +123,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
     return tiercel_machine(0, nullptr, nullptr, nullptr, &size, &error_);
   });
 
-  // What cannot fail does nothing. An error object is optional.
+  // Functions that cannot fail do nothing. An error object is optional.
   tiercel_model_free(nullptr);
   tiercel_session_free(nullptr);
   tiercel_cancel(nullptr);
@@ -168,7 +168,7 @@ TEST_F(ApiTest, StructSizesAreChecked) {
         TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, "invalid_struct_size");
   }
-  // An error object that is too small for ours is left alone.
+  // An error object that is smaller than any header's is left alone.
   tiercel_error small;
   std::memset(&small, 'x', sizeof(small));
   small.struct_size = sizeof(small) - 1;
@@ -198,7 +198,7 @@ TEST_F(ApiTest, StructSizesAreChecked) {
   auto older = Sized<tiercel_sampling>();
   older.struct_size = offsetof(tiercel_sampling, temperature);
   older.max_tokens = 1;
-  older.temperature = -1;  // beyond what it says it has
+  older.temperature = -1;  // beyond its struct_size
   EXPECT_EQ(tiercel_generate(session_, &older, nullptr, nullptr, &error_),
             TIERCEL_OK)
       << error_.message;
@@ -224,7 +224,7 @@ TEST_F(ApiTest, BuffersAreFilledWholeOrNotAtAll) {
       EXPECT_EQ(ids[i], -7) << i;
     }
   }
-  // Nothing needs nothing.
+  // An empty result needs no buffer.
   size_t none = 0;
   EXPECT_EQ(
       tiercel_tokenize(model_, nullptr, 0, 0, nullptr, nullptr, &none, &error_),
@@ -324,7 +324,7 @@ TEST_F(ApiTest, SamplingIsChecked) {
   bad[4].min_p = nan;
   bad[5].repeat_penalty = -1;
   bad[6].max_tokens = -1;
-  bad[7].num_stops = 1;  // and no stops
+  bad[7].num_stops = 1;  // without stops
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_EQ(tiercel_generate(session_, &bad[i], nullptr, nullptr, &error_),
               TIERCEL_USAGE)
@@ -409,7 +409,7 @@ TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
             TIERCEL_OK);
   EXPECT_EQ(tiercel_session_length(session_), ids.size());
 
-  // A token that was given out is kept, as when its callback cancels.
+  // A token that was given out is kept, as if its callback had cancelled.
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 3;
   sampling.ignore_eos = 1;
@@ -452,7 +452,7 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
   sampling.max_tokens = 40;
   sampling.temperature = 0.7f;
   sampling.ignore_eos = 1;
-  // Its tokens, and what was drafted.
+  // Returns the tokens, and the number of drafted ones.
   const auto generate = [&](int32_t layers) {
     policy.draft_layers = layers;
     tiercel_session* session = nullptr;
@@ -484,8 +484,8 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
   EXPECT_THAT(error_.message, HasSubstr("draft_layers: got 3"));
 }
 
-// The next turn of a conversation: what it shares with the last is not read
-// again, and of the rest of the last nothing is left.
+// The next turn of a conversation: the part that it shares with the last is not
+// read again, and the rest of the last leaves no trace.
 TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
   std::vector<int32_t> all;
   for (int32_t i = 0; i < 200; ++i) all.push_back(5 + i * 7 % 200);
@@ -521,7 +521,7 @@ TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
   ASSERT_EQ(read({}), TIERCEL_OK);
   EXPECT_TRUE(held().empty());
 
-  // It is as if it had never held anything else.
+  // The session is as if it had never held anything else.
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 5;
   sampling.ignore_eos = 1;
@@ -543,7 +543,7 @@ TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
   EXPECT_GT(last.decode_seconds, 0);
   EXPECT_EQ(last.simulated, 0);
 
-  // Wrong, it leaves what the two share.
+  // A wrong text leaves the tokens that both share.
   std::vector<int32_t> wrong(all);
   wrong[100] = -1;
   EXPECT_EQ(read(wrong), TIERCEL_USAGE);

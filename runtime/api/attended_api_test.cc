@@ -1,4 +1,4 @@
-// tiercel_attended as a program calls it.
+// A program calls tiercel_attended.
 
 #include <numeric>
 #include <string>
@@ -53,7 +53,7 @@ class AttendedApiTest : public ApiTest {
 TEST_F(AttendedApiTest, SaysHowManyAndThenWhere) {
   std::vector<float> shares;
   ASSERT_EQ(Attended(10, 290, 295, 300, &shares), TIERCEL_BUFFER_TOO_SMALL);
-  ASSERT_EQ(shares.size(), 8u);  // those from 32 to 288
+  ASSERT_EQ(shares.size(), 8u);  // pages from 32 to 288
   ASSERT_EQ(Attended(10, 290, 295, 300, &shares), TIERCEL_OK) << error_.message;
   EXPECT_EQ(shares.size(), 8u);
   EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-6);
@@ -103,7 +103,7 @@ TEST_F(AttendedApiTest, RefusesWhatIsNotThere) {
   tiercel_session_free(plain);
 }
 
-// The next call finds everything as it would have been.
+// The next call gives the same as if nothing had been stopped.
 TEST_F(AttendedApiTest, CanBeStopped) {
   std::vector<float> shares(20);
   int calls = 0;

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::string_view kTooSmall = "buffer_too_small";
 
-// The size of tiercel_error in the oldest header there is: a program made with
-// it gets its text from any later library.
+// The size of tiercel_error in the oldest header: a program made with it gets
+// its text from any later library.
 constexpr size_t kFirstErrorSize = sizeof(size_t) + 48 + 1024;
 
 // Structs grow at their end, where padding would be garbage to a newer library.
@@ -54,7 +54,7 @@ tiercel_status StatusOf(const absl::Status& status) {
   return TIERCEL_FAILED;
 }
 
-// As much of `text` as fits, never part of a UTF-8 sequence.
+// Copies as much of `text` as fits, never part of a UTF-8 sequence.
 void Copy(std::string_view text, char* out, size_t capacity) {
   size_t n = std::min(text.size(), capacity - 1);
   while (n > 0 && n < text.size() && (text[n] & 0xC0) == 0x80) --n;

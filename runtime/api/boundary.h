@@ -1,9 +1,9 @@
 #ifndef TIERCEL_RUNTIME_API_BOUNDARY_H_
 #define TIERCEL_RUNTIME_API_BOUNDARY_H_
 
-// What every function of tiercel.h does at the border: structs of any known
-// size in, a status and an error text out, no exception past it, and a thread
-// as the library knows it whatever the caller has set.
+// The border of every function of tiercel.h: it takes structs of any known
+// size, returns a status and an error text, lets no exception through, and
+// gives the library a thread in a known state whatever the caller has set.
 
 #include <cxxabi.h>
 #include <sys/types.h>
@@ -36,35 +36,36 @@
 #include "runtime/sequence/session.h"
 
 struct tiercel_model {
-  std::shared_ptr<tiercel::Model> model;  // its sessions', too
+  std::shared_ptr<tiercel::Model> model;  // its sessions share it
 };
 struct tiercel_session {
   std::shared_ptr<const tiercel::Model> model;
   std::shared_ptr<const tiercel::Model> draft_model;  // null: none
-  std::shared_ptr<tiercel::Turns> turns;              // its forks', too
+  std::shared_ptr<tiercel::Turns> turns;              // its forks share it
   std::unique_ptr<tiercel::Session> session;
   tiercel::PolicyParams policy_params;
-  std::unique_ptr<tiercel::Policy> policy;  // of the session
-  std::optional<tiercel::KeptRates> rates;  // what times are predicted by
+  std::unique_ptr<tiercel::Policy> policy;  // for `session`
+  std::optional<tiercel::KeptRates> rates;  // predict its times
   tiercel::Report report;                // of its last prefill and generation
-  size_t text_begin = 0;                 // tokens from here on were generated
-  tiercel::KnownBreakers breakers = {};  // of the model's vocabulary
-  // Its threads, and the host tier as only it knows it, are of this process.
+  size_t text_begin = 0;                 // tokens from here on are generated
+  tiercel::KnownBreakers breakers = {};  // over the model's vocabulary
+  // The process that made it: its threads, and its view of the host tier, exist
+  // only there.
   pid_t process = getpid();
-  // Tokens held when the last turn ended.
+  // The tokens that it held when the last turn ended.
   mutable std::atomic<size_t> length = 0;
-  tiercel_session* freed_next = nullptr;  // of Turns
+  tiercel_session* freed_next = nullptr;  // link in the list of Turns
 };
 
 namespace tiercel {
 
-// The status the C API knows for an internal one; fills `error` if given.
+// Returns the C API's status for `status`; fills `error` if given.
 tiercel_status ReportStatus(const absl::Status& status, tiercel_error* error);
-// Reports an error of which there is no absl::Status; takes no memory.
+// Reports an error without an absl::Status; allocates no memory.
 tiercel_status ReportError(tiercel_status status, std::string_view code,
                            std::string_view message, tiercel_error* error);
 
-// Runs `body`, which returns an absl::Status, and reports what came of it. One
+// Runs `body`, which returns an absl::Status, and reports the result. A body
 // with callbacks of the program takes the thread, which calls them.
 template <typename Body>
 tiercel_status AtBoundary(tiercel_error* error, Body body) {
@@ -76,7 +77,7 @@ tiercel_status AtBoundary(tiercel_error* error, Body body) {
       return ReportStatus(body(), error);
     }
   } catch (const abi::__forced_unwind&) {
-    throw;  // by a callback that ends the thread, which nothing holds up
+    throw;  // by a callback that ends the thread; it must not be caught
   } catch (const std::bad_alloc&) {
     return ReportError(TIERCEL_OUT_OF_MEMORY, "out_of_memory",
                        "the system gave no more memory", error);
@@ -88,9 +89,9 @@ tiercel_status AtBoundary(tiercel_error* error, Body body) {
   }
 }
 
-// A caller's struct as ours, whichever version of the header made it: fields it
-// does not know are zero, which means their defaults. Fields we do not know
-// must be zero, since we could not honour them.
+// Reads a caller's struct, whichever version of the header made it. Fields that
+// the caller does not know are zero, which means their defaults. Fields that we
+// do not know must be zero, since we could not honour them.
 template <typename T>
 absl::Status ReadStruct(const char* name, const T* in, T* out) {
   *out = {};
@@ -98,7 +99,7 @@ absl::Status ReadStruct(const char* name, const T* in, T* out) {
     return UsageError("null_argument", absl::StrCat(name, ": got NULL"));
   }
   const size_t size = in->struct_size;
-  // No header's struct ends within a field: each is made of words.
+  // A header's struct never ends within a field: all fields consist of words.
   if (size < sizeof(size_t) * 2 || size > 65536 || size % alignof(T) != 0) {
     return UsageError(
         "invalid_struct_size",
@@ -116,7 +117,7 @@ absl::Status ReadStruct(const char* name, const T* in, T* out) {
   return absl::OkStatus();
 }
 
-// Element `index` of an array whose stride is the struct_size of its elements.
+// Reads element `index` of an array, whose stride is its elements' struct_size.
 template <typename T>
 absl::Status ReadElement(const char* name, const T* array, size_t index,
                          T* out) {
@@ -143,24 +144,24 @@ inline absl::Status NeedArgument(const char* name, const void* argument) {
   return UsageError("null_argument", absl::StrCat(name, ": got NULL"));
 }
 
-// NULL is an array of none.
+// NULL is allowed for an array without elements.
 inline absl::Status NeedArray(const char* name, const void* array,
                               size_t count) {
   return count > 0 ? NeedArgument(name, array) : absl::OkStatus();
 }
 
-// Where a function that fills a buffer puts its result; the buffer may be NULL
-// only to ask for the size.
+// Checks the buffer and the size in which a function puts its result; the
+// buffer may be NULL only to ask for the size.
 inline absl::Status NeedPlace(const char* name, const void* buffer,
                               const size_t* size) {
   RETURN_IF_ERROR(NeedArgument("size", size));
   return NeedArray(name, buffer, *size);
 }
 
-// Marks the one failure that is no error: the buffer's capacity.
+// The one failure that is no error: the buffer's capacity is too small.
 absl::Status BufferTooSmall(size_t got, size_t needed);
 
-// The fill convention of tiercel.h, for a place that NeedPlace has seen.
+// Fills as tiercel.h describes; NeedPlace has checked the buffer.
 template <typename T>
 absl::Status Fill(const T* data, size_t count, T* buffer, size_t* size) {
   const size_t capacity = *size;

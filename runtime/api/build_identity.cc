@@ -20,7 +20,7 @@
 namespace tiercel {
 namespace {
 
-// Whether the object was loaded where this code is.
+// Returns true if the object was loaded at the address of this code.
 bool HasThisCode(const dl_phdr_info& object) {
   const auto here = reinterpret_cast<uintptr_t>(&HasThisCode);
   for (int i = 0; i < object.dlpi_phnum; ++i) {
@@ -34,8 +34,8 @@ bool HasThisCode(const dl_phdr_info& object) {
   return false;
 }
 
-// The id among the notes of `bytes`; empty where it is not there. The linker
-// wrote them: name and contents are filled up to 4 bytes.
+// The id among the notes of `bytes`; empty if there is none. The linker pads
+// names and contents to 4 bytes.
 std::string IdIn(const char* notes, size_t bytes) {
   const auto filled = [](size_t n) { return (n + 3) / 4 * 4; };
   while (bytes >= sizeof(ElfW(Nhdr))) {
@@ -58,7 +58,7 @@ std::string IdIn(const char* notes, size_t bytes) {
 
 // The object that this code is in, as it was loaded.
 struct ThisObject {
-  struct Part {  // of its file, in memory that nobody writes
+  struct Part {  // a part of its file, in memory that is never written
     const std::byte* bytes;
     size_t count;
     size_t offset;
@@ -86,7 +86,8 @@ int FindThis(dl_phdr_info* object, size_t /*size*/, void* found) {
   return 1;
 }
 
-// Whether `bytes`, at `offset` of the file, are what was loaded of it.
+// Returns true if `bytes`, at `offset` of the file, are the ones that were
+// loaded.
 bool WereLoaded(const ThisObject& object, std::span<const std::byte> bytes,
                 size_t offset) {
   return std::all_of(
@@ -101,7 +102,7 @@ bool WereLoaded(const ThisObject& object, std::span<const std::byte> bytes,
       });
 }
 
-// The whole file counts: what a program may write begins as that has it.
+// Hashes the whole file: writable data counts by its first values.
 std::string HashOfFile(const ThisObject& object) {
   std::ifstream file(object.path, std::ios::binary);
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(

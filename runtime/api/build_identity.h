@@ -5,11 +5,11 @@
 
 namespace tiercel {
 
-// What tells this build of the library from any other: the linker's build id
+// The identity of this build of the library: the linker's build id
 // (.note.gnu.build-id, a hash of what it linked) of the program or shared
-// object that this function is in, in hexadecimal digits. Where that was linked
-// without one, "file-" and a hash of its file. Empty where that cannot be read,
-// or is no longer what was loaded.
+// object that this function is in, in hexadecimal digits. If it was linked
+// without one, "file-" and a hash of its file. Empty if the file cannot be
+// read, or is no longer the one that was loaded.
 const std::string& BuildIdentity();
 
 }  // namespace tiercel

@@ -1,5 +1,5 @@
-// A shared object that is linked without a build id, of two builds that differ
-// in one number, which a program may write.
+// A shared object that is linked without a build id. Its two builds differ in
+// one number, which a program may write.
 
 #include "runtime/api/build_identity.h"
 

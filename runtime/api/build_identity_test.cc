@@ -18,7 +18,7 @@ namespace {
 TEST(BuildIdentityTest, IsThatOfThisProgram) {
   const std::string id = BuildIdentity();
   ASSERT_GE(id.size(), 16u);
-  // What a program of the system reads of the file that runs.
+  // A system tool reads the notes of the running file.
   std::FILE* pipe = popen("readelf -n /proc/$PPID/exe 2>&1", "r");
   ASSERT_NE(pipe, nullptr);
   std::string notes;
@@ -34,7 +34,7 @@ TEST(BuildIdentityTest, IsThatOfThisProgram) {
 
 namespace fs = std::filesystem;
 
-// A copy of one of the two builds that differ in a number, loaded.
+// A loaded copy of one of the two builds, which differ in a number.
 class LoadedBuild {
  public:
   LoadedBuild(const std::string& folder, const char* build)
@@ -71,12 +71,12 @@ class NoBuildIdTest : public testing::Test {
   ~NoBuildIdTest() override { fs::remove_all(folder_); }
 
   std::string folder_ = testing::TempDir() + "builds_XXXXXX";
-  std::string other_;  // within it
+  std::string other_;  // a folder within folder_
 };
 
 TEST_F(NoBuildIdTest, TheFileTellsBuildsApart) {
   const LoadedBuild one(folder_, TIERCEL_BUILD_1);
-  one.Number() = 7;  // what the program does later makes no difference
+  one.Number() = 7;  // later writes make no difference
   const LoadedBuild same(other_, TIERCEL_BUILD_1);
   const LoadedBuild two(folder_, TIERCEL_BUILD_2);
   EXPECT_EQ(one.Identity().size(), 5u + 32u);
@@ -84,7 +84,7 @@ TEST_F(NoBuildIdTest, TheFileTellsBuildsApart) {
   EXPECT_NE(one.Identity(), two.Identity());
 }
 
-// A file that is gone, or another's now, says nothing of what was loaded.
+// A file that is gone or replaced says nothing of the one that was loaded.
 TEST_F(NoBuildIdTest, AnotherFileIsNotBelieved) {
   const LoadedBuild gone(folder_, TIERCEL_BUILD_1);
   fs::remove(gone.path());

@@ -19,8 +19,8 @@ namespace {
 
 using Act = std::function<void()>;
 
-// The functions that call back, each with all its callbacks, which do `act`.
-// Rows are kept.
+// The functions that call back, each with callbacks that all do `act`. Keeps
+// the rows, tokens and shares.
 struct Calls {
   tiercel_model* model;
   tiercel_session* session;
@@ -120,12 +120,12 @@ struct Calls {
         },
     };
   }
-  // Whether each of them has what it needs, once this is called.
+  // Calls those that the others need. Returns true if they succeed.
   bool Prepare() {
     const auto all = All();
     return all[2]() == TIERCEL_OK && all[5]() == TIERCEL_OK;
   }
-  // Whether all of them went well.
+  // Returns true if all of them succeed.
   bool Work() {
     bool good = true;
     for (const auto& call : All()) good = call() == TIERCEL_OK && good;
@@ -135,7 +135,7 @@ struct Calls {
 
 class CallbacksTest : public ApiTest {};
 
-// A program's callback may set how it rounds, for itself.
+// A program's callback may set a rounding mode, for itself only.
 TEST_F(CallbacksTest, ArithmeticIsTheLibrarysAgainBehindThem) {
   Calls expected = {model_, session_, [] {}};
   ASSERT_TRUE(expected.Work()) << expected.error.message;
@@ -161,7 +161,7 @@ TEST_F(CallbacksTest, ArithmeticIsTheLibrarysAgainBehindThem) {
   }
 }
 
-// The caller's own is there again, not what a callback has set.
+// The caller's own mode comes back, not the one that a callback has set.
 TEST_F(CallbacksTest, TheCallersArithmeticComesBack) {
   Calls calls = {model_, session_, [] { std::fesetround(FE_DOWNWARD); }};
   std::fesetround(FE_UPWARD);
@@ -172,7 +172,7 @@ TEST_F(CallbacksTest, TheCallersArithmeticComesBack) {
   std::fesetround(FE_TONEAREST);
 }
 
-// Texts that such calls keep on disk are no others either.
+// Prompts that such calls save on disk are the same as others.
 TEST_F(CallbacksTest, WhatIsKeptIsWhatWouldBeComputed) {
   const std::string folder = TempFolder() + "/texts";
   const std::vector<int32_t> ids = [] {
@@ -209,7 +209,7 @@ TEST_F(CallbacksTest, WhatIsKeptIsWhatWouldBeComputed) {
 
 // ---- Threads that end in a call ----
 
-// Runs `call` on a thread; whether it returned.
+// Runs `call` on a thread; returns true if it returned.
 bool Returns(const std::function<void()>& call) {
   bool returned = false;
   std::thread([&] {
@@ -235,7 +235,7 @@ TEST_F(CallbacksTest, AThreadMayEndInOne) {
 }
 
 // pthread_cancel ends a thread where the program's own code runs: in a
-// callback, or behind the call.
+// callback, or after the call.
 TEST_F(CallbacksTest, AThreadThatIsCancelledEndsInOne) {
   Calls cancels = {model_, session_, [] {
                      pthread_cancel(pthread_self());
@@ -256,7 +256,7 @@ TEST_F(CallbacksTest, AThreadThatIsCancelledEndsBehindTheCall) {
   tiercel_status status = TIERCEL_FAILED;
   EXPECT_FALSE(Returns([&] {
     pthread_cancel(pthread_self());
-    // All of these calls come by places where a thread could be cancelled.
+    // All of these calls pass points at which a thread can be cancelled.
     auto model_params = Sized<tiercel_model_params>();
     model_params.path = kModel;
     model_params.simulate_device_bytes = 64 << 20;

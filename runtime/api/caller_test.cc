@@ -57,7 +57,7 @@ tiercel_session* Create(tiercel_model* model) {
 }
 
 struct Result {
-  std::vector<float> logits;  // of every row
+  std::vector<float> logits;  // those of every row
   std::vector<int32_t> ids;
   std::string report;
 
@@ -107,7 +107,7 @@ Result Work(tiercel_session* session) {
   return result;
 }
 
-// Everything from nothing.
+// Does everything with a new model and a new session.
 Result WorkAnew() {
   tiercel_model* const model = Open();
   tiercel_session* const session = Create(model);
@@ -121,9 +121,9 @@ Result WorkAnew() {
 
 #if defined(__x86_64__)
 unsigned Mxcsr() { return __builtin_ia32_stmxcsr(); }
-constexpr unsigned kModes = 0xffc0;     // all but the flags
+constexpr unsigned kModes = 0xffc0;     // all bits but the flags
 constexpr unsigned kDefault = 0x1f80;   // every trap masked
-constexpr unsigned kFlushing = 0x8040;  // to zero, and denormals are zeros
+constexpr unsigned kFlushing = 0x8040;  // outputs and inputs to zero
 
 TEST(CallerTest, FlushingToZeroIsOffInsideAndOnAgain) {
   const Result expected = WorkAnew();
@@ -172,7 +172,7 @@ TEST(CallerTest, RoundingAndTrapsAreTheLibrarysOwn) {
   const int traps = fegetexcept();
   fedisableexcept(FE_ALL_EXCEPT);
   EXPECT_EQ(status, TIERCEL_OK) << error.message;
-  EXPECT_NE(traps & FE_INEXACT, 0);  // again the program's
+  EXPECT_NE(traps & FE_INEXACT, 0);  // the program's again
   EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
   tiercel_session_free(session);
   tiercel_model_free(model);
@@ -207,7 +207,7 @@ TEST(CallerTest, TheLocaleMayHaveAComma) {
                                       "thousands_sep \"<U002E>\"\n"
                                       "grouping 3;3\n"
                                       "END LC_NUMERIC\n";
-  // Other categories are missing, which -c allows and it complains of.
+  // -c allows for the other categories, which are missing, but it complains.
   const std::string make = "localedef -c -i " + folder + "/comma -f UTF-8 " +
                            folder + "/xx_XX.UTF-8 >/dev/null 2>&1";
   if (system(make.c_str()) < 0) GTEST_SKIP() << "no localedef";
@@ -237,7 +237,7 @@ TEST(CallerTest, AForkedProcessMakesItsOwnSessions) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      alarm(60);  // what waits for threads that are the parent's ends
+      alarm(60);  // ends a wait for threads that only the parent has
       auto error = Sized<tiercel_error>();
       const int32_t id = 3;
       const tiercel_status status =
@@ -284,8 +284,8 @@ TEST(CallerTest, ThreadsWorkBesideEachOther) {
   }
 }
 
-// Frees what it has after everything the library made for itself is gone: made
-// before, it ends after.
+// Frees its handles after everything of the library is gone: it is made before,
+// so it ends after.
 struct Late {
   ~Late() {
     tiercel_session_free(session);
@@ -398,7 +398,7 @@ TEST_F(NumbersTest, OfSessions) {
     RefusesSession(0, n, "invalid_argument");
   }
   tiercel_session* const session = Create(model_);
-  // More tokens than there is room for are not even looked at.
+  // If there are more tokens than fit, the ids are not even read.
   const int32_t id = 3;
   for (size_t n : {size_t{501}, size_t{1} << 31, SIZE_MAX / 4, SIZE_MAX}) {
     EXPECT_EQ(tiercel_prefill(session, &id, n, nullptr, nullptr, &error_),
@@ -413,7 +413,8 @@ TEST_F(NumbersTest, OfSessions) {
   EXPECT_EQ(
       tiercel_detokenize(model_, &id, SIZE_MAX, 0, nullptr, &size, &error_),
       TIERCEL_USAGE);
-  // Rows at once are at most all: a batch of 0 is the library's choice.
+  // The number of rows at once may exceed the tokens; 0 is the library's
+  // choice.
   std::vector<float> expected;
   const std::vector<int32_t> ids = {3, 4, 5, 6};
   for (size_t rows : {size_t{1}, size_t{0}, size_t{1} << 31, SIZE_MAX}) {
@@ -507,7 +508,7 @@ TEST_F(NumbersTest, OfSampling) {
     EXPECT_STREQ(error_.code, r.code) << error_.message;
     EXPECT_EQ(tiercel_session_length(session), 1u);
   }
-  // Large ones mean what they say.
+  // Large numbers are taken as they are.
   auto sampling = Sized<S>();
   sampling.max_tokens = kMax64;
   sampling.top_k = kMax32;

@@ -5,8 +5,8 @@
 
 namespace tiercel {
 
-// The thread of a call, as the library needs it. While this lives, what the
-// program has set there is put aside, and afterwards it is there again:
+// Prepares the calling thread for the library. While this lives, the program's
+// settings of the thread are put aside; afterwards they are restored:
 //
 //   arithmetic      round to nearest, no traps, no flushing to zero, on this
 //                   thread and on those it starts
@@ -20,10 +20,10 @@ class CallersThread {
   CallersThread(const CallersThread&) = delete;
   CallersThread& operator=(const CallersThread&) = delete;
 
-  // Calls a callback of the program's, with the signal and cancellation as the
-  // program has them; whether it lets the call go on, as null does. Whatever it
-  // does to the thread's arithmetic is undone, though it throws or ends the
-  // thread.
+  // Calls a callback of the program, with the signal and cancellation as the
+  // program has them. Returns true if the call may go on, also if the callback
+  // is null. Undoes any change of the callback to the thread's arithmetic, even
+  // if it throws or ends the thread.
   template <typename Callback, typename... Args>
   bool GoesOn(Callback* callback, Args... args) {
     if (callback == nullptr) return true;
@@ -46,7 +46,7 @@ class CallersThread {
   };
 
   void Enter();
-  // All but the arithmetic, which in callbacks is the library's.
+  // Restores all but the arithmetic, which in callbacks is the library's.
   void Leave();
 
   std::fenv_t arithmetic_;

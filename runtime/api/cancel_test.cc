@@ -1,4 +1,4 @@
-// tiercel_cancel: each is answered once, whenever it comes.
+// Each tiercel_cancel is answered once, whenever it comes.
 
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ class CancelTest : public api_test::ApiTest {
     return tiercel_score(session, kIds.data(), kIds.size(), 0, nullptr, nullptr,
                          &error_);
   }
-  // What neither sees nor clears it.
+  // These calls neither see nor clear it.
   void LookOn(tiercel_session* session) {
     EXPECT_EQ(tiercel_session_truncate(session, 1, &error_), TIERCEL_OK);
     EXPECT_EQ(tiercel_session_length(session), 1u);
@@ -64,7 +64,7 @@ TEST_F(CancelTest, TheNextCallAnswersOnce) {
        {&CancelTest::Prefill, &CancelTest::Fill, &CancelTest::Read,
         &CancelTest::Generate, &CancelTest::Score}) {
     tiercel_cancel(session_);
-    tiercel_cancel(session_);  // before it was answered: the same
+    tiercel_cancel(session_);  // a second one before the answer changes nothing
     LookOn(session_);
     EXPECT_EQ((this->*call)(session_), TIERCEL_CANCELLED);
     EXPECT_STREQ(error_.code, "cancelled");
@@ -73,7 +73,7 @@ TEST_F(CancelTest, TheNextCallAnswersOnce) {
   }
 }
 
-// Nothing is computed, and still there is something to answer.
+// A call that computes nothing still answers.
 TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
   ASSERT_EQ(Read(session_), TIERCEL_OK) << error_.message;
   tiercel_cancel(session_);
@@ -90,7 +90,7 @@ TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
   EXPECT_EQ(tiercel_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
             TIERCEL_OK);
 
-  // So it is in a plain form.
+  // The same holds in a plain form.
   auto policy = Sized<tiercel_policy>();
   policy.name = "sfi";
   policy.form = "plain";
@@ -112,7 +112,7 @@ TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
   tiercel_session_free(plain);
 }
 
-// The report is of the call that ended, not of the one before it.
+// The report is of the call that ended last.
 TEST_F(CancelTest, WhatWasNotBegunIsReportedSo) {
   const auto last = [&] {
     auto generation = Sized<tiercel_generation>();
@@ -130,7 +130,7 @@ TEST_F(CancelTest, WhatWasNotBegunIsReportedSo) {
   EXPECT_EQ(last().output_tokens, 0);
   EXPECT_EQ(last().ttft_seconds, 0);
 
-  // What is asked for wrongly is no call that ended.
+  // A call with wrong arguments is not one that ended.
   ASSERT_EQ(Generate(session_), TIERCEL_OK) << error_.message;
   auto wrong = Sized<tiercel_sampling>();
   wrong.max_tokens = -1;
@@ -167,7 +167,7 @@ TEST_F(CancelTest, MayBeForgotten) {
   tiercel_clear_cancel(nullptr);
 }
 
-// A callback that stops has answered what came before it stopped.
+// A callback that stops the call answers any cancel before it.
 TEST_F(CancelTest, ACallbackThatStopsAnswersToo) {
   const auto stop = [](void* session, uint64_t, uint64_t) -> int {
     tiercel_cancel(static_cast<tiercel_session*>(session));

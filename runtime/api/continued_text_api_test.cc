@@ -1,5 +1,5 @@
-// tiercel.h where a text is written by many calls, each of which goes on where
-// the last one ended: it is that of one call, whatever bytes the tokens have.
+// Many calls of tiercel.h write one text, each going on after the last: it is
+// the text of a single call, whatever bytes the tokens have.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 class ContinuedTextTest : public ApiTest {
  protected:
-  // A checkpoint like kModel with a vocabulary of SentencePiece: spaces are of
+  // A checkpoint like kModel with a SentencePiece vocabulary: spaces belong to
   // the words behind them, and other characters come byte by byte.
   std::string SentencePieceModel() {
     const fs::path model = TempFolder() + "/model";
@@ -52,7 +52,7 @@ class ContinuedTextTest : public ApiTest {
     return model;
   }
 
-  // From here on the session is one of such a model.
+  // From here on the session belongs to such a model.
   void OpenSentencePiece() {
     tiercel_session_free(session_);
     tiercel_model_free(model_);
@@ -65,7 +65,7 @@ class ContinuedTextTest : public ApiTest {
         << error_.message;
   }
 
-  // Generates, and adds the text.
+  // Generates, and appends to `text`.
   void Write(tiercel_session* session, int64_t tokens, std::string* text) {
     auto sampling = Sized<tiercel_sampling>();
     sampling.temperature = 1.5f;
@@ -112,7 +112,7 @@ class ContinuedTextTest : public ApiTest {
           const size_t before = text.size();
           Write(now, std::min(each, kTokens - done), &text);
           waited += text.size() == before;
-          tiercel_session* next = Fork(now);  // which goes on
+          tiercel_session* next = Fork(now);  // the fork goes on
           tiercel_session_free(now);
           now = next;
         }
@@ -132,8 +132,8 @@ TEST_F(ContinuedTextTest, NoSpaceBetweenCallsIsLost) {
   OpenSentencePiece();
   CheckManyCalls();
 
-  // What follows a prompt is a text of its own: its first space is none. The
-  // same tokens behind some that were generated have theirs.
+  // The answer to a prompt is a text of its own, without its first space. The
+  // same tokens behind generated ones have theirs.
   const std::vector<int32_t> ids = Tokenize("one two three");
   for (seed_ = 0; seed_ < 100; ++seed_) {
     Read(ids);
@@ -145,14 +145,14 @@ TEST_F(ContinuedTextTest, NoSpaceBetweenCallsIsLost) {
               TIERCEL_OK);
     const size_t word = text.find(' ', 1);
     if (word == std::string::npos) continue;
-    // The token that brings the space.
+    // Finds the token that brings the space.
     for (size_t at = ids.size() + 1; at < held.size(); ++at) {
       ASSERT_EQ(tiercel_session_truncate(session_, at, &error_), TIERCEL_OK);
       std::string rest;
       Write(session_, 1, &rest);
       if (rest.empty() || rest[0] != ' ') continue;
       Read({held.begin(), held.begin() + static_cast<std::ptrdiff_t>(at)});
-      std::string same;  // nothing was added: it is the same text
+      std::string same;  // no token was added: the text goes on
       Write(session_, 1, &same);
       EXPECT_EQ(same, rest);
       Read({held.begin(), held.begin() + static_cast<std::ptrdiff_t>(at) - 1});
@@ -166,8 +166,8 @@ TEST_F(ContinuedTextTest, NoSpaceBetweenCallsIsLost) {
   FAIL() << "no word was generated";
 }
 
-// However a prompt came, its answer begins without a space, and goes on with
-// one: also where the session was longer before.
+// However a prompt came, its answer begins without a space and goes on with
+// one, even if the session was longer before.
 TEST_F(ContinuedTextTest, EveryPromptBeginsATextOfItsOwn) {
   OpenSentencePiece();
   const std::vector<int32_t> ids = Tokenize("one two three four five");

@@ -1,4 +1,4 @@
-// DRY as programs ask for it.
+// Programs ask for DRY.
 
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,7 @@ class DryApiTest : public api_test::ApiTest {
     return sampling;
   }
 
-  // What follows the same prompt.
+  // The tokens generated behind the same prompt.
   Ids Text(const tiercel_sampling& sampling) {
     const Ids prompt = Tokenize("the falcon and the heron\n");
     EXPECT_EQ(tiercel_read(session_, prompt.data(), prompt.size(), nullptr,
@@ -44,7 +44,7 @@ class DryApiTest : public api_test::ApiTest {
         << error_.message;
     return Generated(session_, sampling);
   }
-  // How many of `ids` end a run of three that was there before.
+  // The number of `ids` that end a run of three that was there before.
   static int Repetitions(const Ids& ids) {
     int count = 0;
     for (size_t i = 3; i < ids.size(); ++i) {
@@ -62,7 +62,7 @@ class DryApiTest : public api_test::ApiTest {
 TEST_F(DryApiTest, NoRunComesAgain) {
   tiercel_sampling sampling = Dry();
   sampling.dry_no_breakers = 1;
-  EXPECT_GT(Repetitions(Text(Greedy())), 30);  // a model of no sense at all
+  EXPECT_GT(Repetitions(Text(Greedy())), 30);  // a model that makes no sense
   EXPECT_LT(Repetitions(Text(sampling)), 5);
 }
 
@@ -76,7 +76,7 @@ TEST_F(DryApiTest, ZeroIsLlamaCppsDefault) {
   const Ids text = Text(Dry());
   EXPECT_EQ(Text(named), text);
   EXPECT_THAT(Text(Greedy()), Not(text));
-  // Each of them matters.
+  // Each parameter matters.
   tiercel_sampling other = Dry();
   other.dry_allowed_length = 1;
   EXPECT_THAT(Text(other), Not(text));
@@ -86,12 +86,12 @@ TEST_F(DryApiTest, ZeroIsLlamaCppsDefault) {
   EXPECT_THAT(weak, Not(text));
   other.dry_base = 8;
   EXPECT_THAT(Text(other), Not(weak));
-  // DRY changes nothing where the multiplier is 0.
+  // With a multiplier of 0 DRY changes nothing.
   other.dry_multiplier = 0;
   EXPECT_EQ(Text(other), Text(Greedy()));
 }
 
-// Every letter of it breaks: nothing is a repetition.
+// Every letter of the text breaks, so nothing is a repetition.
 TEST_F(DryApiTest, BreakersAreTexts) {
   std::vector<char> piece(64);
   std::vector<std::string> pieces;
@@ -116,7 +116,7 @@ TEST_F(DryApiTest, BreakersAreTexts) {
   EXPECT_THAT(Text(Dry()), Not(Text(Greedy())));
 }
 
-// As many calls as one likes make the same answer.
+// Any number of calls makes the same answer.
 TEST_F(DryApiTest, TokenByToken) {
   const Ids text = Text(Dry());
   tiercel_sampling one = Dry();

@@ -1,5 +1,5 @@
-// Structs of programs that were made with an older header, and what may lie
-// behind them.
+// Programs made with an older header pass shorter structs, with anything behind
+// them.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace {
 using api_test::Sized;
 using ::testing::Each;
 
-// A struct of `size` bytes with garbage behind, as an older program has it.
+// A struct of `size` bytes with garbage behind it, like an older program's.
 template <typename T>
 class Older {
  public:
@@ -28,7 +28,7 @@ class Older {
     std::memset(bytes_, 0, size);
     std::memcpy(bytes_, &size, sizeof(size));
   }
-  // Whole, as programs of today have it.
+  // The whole struct, like a current program's.
   Older() : Older(sizeof(T)) {}
 
   T* get() { return reinterpret_cast<T*>(bytes_); }
@@ -154,7 +154,8 @@ TEST_F(GrowthTest, WhatAnOlderStructLacksIsItsDefault) {
   EXPECT_TRUE(measurement.garbage_is_whole());
 }
 
-// A newer program's: what is not set is not missed, what is cannot be honoured.
+// A newer program's unset fields do not matter; fields that it sets are
+// refused.
 TEST_F(GrowthTest, WhatANewerProgramSetsIsRefused) {
   struct Newer {
     tiercel_sampling sampling;
@@ -183,7 +184,7 @@ TEST_F(GrowthTest, ASizeWithinAFieldIsRefused) {
     Older<tiercel_sampling> sampling(size);
     const tiercel_status status =
         tiercel_generate(session_, sampling.get(), nullptr, nullptr, &error_);
-    EXPECT_EQ(status, TIERCEL_USAGE);  // nothing to continue from, at best
+    EXPECT_EQ(status, TIERCEL_USAGE);  // no prompt, at best
     const bool whole = size == seed || size == seed + sizeof(uint64_t);
     EXPECT_STREQ(error_.code, whole ? "empty_prompt" : "invalid_struct_size");
   }
@@ -200,7 +201,7 @@ TEST_F(GrowthTest, AnErrorOfAnySizeKeepsItsText) {
       TIERCEL_USAGE);
   EXPECT_STREQ(newer.error.code, "null_argument");
   EXPECT_THAT(newer.more, Each('\0'));
-  // None that is too small for one.
+  // An error that is too small for the text gets none.
   auto small = Sized<tiercel_error>();
   small.struct_size = 8;
   EXPECT_EQ(tiercel_prefill(nullptr, nullptr, 0, nullptr, nullptr, &small),
@@ -208,7 +209,7 @@ TEST_F(GrowthTest, AnErrorOfAnySizeKeepsItsText) {
   EXPECT_STREQ(small.code, "");
 }
 
-// The stride of an array is the size that its elements say.
+// The stride of an array is its elements' struct_size.
 TEST_F(GrowthTest, MessagesMayBeLarger) {
   struct Newer {
     tiercel_message message;

@@ -1,5 +1,5 @@
-// Signals of a program that embeds the library are the program's own: what
-// comes for it is handled on its threads.
+// Signals of a program that embeds the library are its own: its own threads
+// handle them.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ namespace {
 using tiercel::api_test::kModel;
 using tiercel::api_test::Sized;
 
-// The kinds of sessions, by the threads that they begin.
+// The kinds of sessions, by the threads that they start.
 enum class Kind { kInPlace, kSimulated, kRanks };
 constexpr Kind kKinds[] = {Kind::kInPlace, Kind::kSimulated, Kind::kRanks};
 
@@ -49,7 +49,7 @@ tiercel_model* Open(Kind kind) {
   return model;
 }
 
-// With a folder `texts`, or none where that is empty.
+// Creates a session with the folder `texts`, or without one if that is empty.
 tiercel_session* Create(tiercel_model* model, const std::string& texts) {
   auto error = Sized<tiercel_error>();
   auto params = Sized<tiercel_session_params>();
@@ -85,7 +85,7 @@ std::set<std::string> Threads() {
   return threads;
 }
 
-// The signals that a thread holds back, a bit each, or all where it has ended.
+// The signals that a thread blocks, one bit each; all if the thread has ended.
 uint64_t HeldBy(const std::string& task) {
   std::ifstream status(task + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -96,10 +96,10 @@ uint64_t HeldBy(const std::string& task) {
   return ~uint64_t{0};
 }
 
-// Looks at threads that are not `known`.
+// Counts threads that are not `known`, and those that take signals.
 struct Watch {
   std::set<std::string> known = Threads();
-  size_t seen = 0;  // most at one time
+  size_t seen = 0;  // most at once
   size_t takes_signals = 0;
 
   static int Look(void* watch, uint64_t, uint64_t) {
@@ -153,8 +153,8 @@ std::atomic<int> handled{0};
 std::atomic<bool> handled_elsewhere{false};
 pthread_t own_thread;
 
-// Held back by the only thread of the program, a signal waits for it, whatever
-// the library does meanwhile.
+// If the program's only thread blocks a signal, it stays pending whatever the
+// library does.
 TEST_F(HostSignalsTest, ASignalWaitsForTheProgram) {
   own_thread = pthread_self();
   struct sigaction action = {};
@@ -195,7 +195,7 @@ TEST_F(HostSignalsTest, ASignalWaitsForTheProgram) {
 
 // ---- Files that may not grow ----
 
-// While it lives no file of the process may grow beyond a page.
+// While it lives, no file of the process may grow beyond a page.
 class SmallFiles {
  public:
   SmallFiles() {
@@ -220,7 +220,7 @@ void WriteTooMuch(const std::string& path) {
   close(file);
 }
 
-// Every call that writes something; how each ends is its own affair.
+// Makes every call that writes something; their results do not matter.
 void WriteEverywhere(const std::string& folder, tiercel_progress progress) {
   const std::vector<int32_t> ids = Prompt();
   for (const Kind kind : kKinds) {
@@ -231,7 +231,7 @@ void WriteEverywhere(const std::string& folder, tiercel_progress progress) {
     params.texts_dir = texts.c_str();
     tiercel_session* session = nullptr;
     const SmallFiles small;
-    // The host tier of a played device is a file in memory.
+    // The host tier of a simulated device is a file in memory.
     if (tiercel_session_create(model, &params, &session, nullptr) ==
         TIERCEL_OK) {
       tiercel_prefill(session, ids.data(), ids.size(), progress, nullptr,
@@ -242,7 +242,7 @@ void WriteEverywhere(const std::string& folder, tiercel_progress progress) {
   }
 }
 
-// A machine that has no memory for its pages writes them, too, and measures how
+// A machine without memory for its pages writes them, too, and measures how
 // fast they come.
 void WritePages(const std::string& folder) {
   auto error = Sized<tiercel_error>();
@@ -280,8 +280,8 @@ void WritePages(const std::string& folder) {
   tiercel_model_free(model);
 }
 
-// Expects `body` to end in a process of its own, whose signals do what they do
-// by default, and to find nothing wrong.
+// Expects `body` to end in a process of its own, with the default signal
+// handlers, and to find nothing wrong.
 void InAProcess(const std::function<void()>& body) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -315,7 +315,7 @@ TEST_F(HostSignalsTest, NoHandlerHearsOfTheLibrarysFiles) {
     EXPECT_EQ(heard, 0);
     pthread_sigmask(SIG_BLOCK, nullptr, &held);
     EXPECT_EQ(sigismember(&held, SIGXFSZ), 0);
-    // Those of its own it hears of, in a callback as elsewhere.
+    // The program hears its own signals, in callbacks and elsewhere.
     const std::string path = folder_ + "/file";
     tiercel_model* const model = Open(Kind::kInPlace);
     tiercel_session* const session = Create(model, "");
@@ -338,7 +338,7 @@ TEST_F(HostSignalsTest, NoHandlerHearsOfTheLibrarysFiles) {
   });
 }
 
-// A program that holds the signal back gets what it had: its own, and no other.
+// A program that blocks the signal has its own one pending, and no other.
 TEST_F(HostSignalsTest, WhatTheProgramHoldsBackIsAsItWas) {
   InAProcess([this] {
     static std::atomic<int> heard{0};

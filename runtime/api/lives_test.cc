@@ -1,4 +1,4 @@
-// Handles that programs use twice at once, or free too early.
+// Programs use handles twice at once, or free them too early.
 
 #include <malloc.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 class LivesTest : public ApiTest {
  protected:
-  // Memory that is freed changes at once.
+  // Freed memory changes at once.
   void SetUp() override {
     mallopt(M_PERTURB, 0xa5);
     ApiTest::SetUp();
@@ -48,7 +48,7 @@ class LivesTest : public ApiTest {
 
 using OnToken = std::function<void()>;
 
-// The tokens that it generates, each with a call of `on_token`.
+// Generates tokens, with a call of `on_token` for each.
 tiercel_status Generate(tiercel_session* session, OnToken on_token,
                         std::vector<int32_t>* tokens = nullptr) {
   struct To {
@@ -70,7 +70,7 @@ tiercel_status Generate(tiercel_session* session, OnToken on_token,
       &to, nullptr);
 }
 
-// Every call that uses `session` is refused, since another one does.
+// Every call that uses `session` is refused, because another call has the turn.
 void ExpectInUse(tiercel_session* session) {
   const int32_t id = 7;
   auto error = Sized<tiercel_error>();
@@ -183,7 +183,7 @@ TEST_F(LivesTest, AForkMayBeFreedInACall) {
   EXPECT_EQ(Generate(session_, nullptr), TIERCEL_OK);
 }
 
-// All of them go when the call ends, and hold the model no longer.
+// All of them go when the call ends, and then hold the model no longer.
 TEST_F(LivesTest, SeveralForksMayBeFreedInACall) {
   Prefill(session_);
   const long holders = model_->model.use_count();

@@ -1,4 +1,5 @@
-// The machine and the build: what stands beside every measured number.
+// Describes the machine and the build, for a place beside every measured
+// number.
 
 #include "kernels/machine/probe.h"
 #include "lib/status/status_macros.h"
@@ -10,7 +11,7 @@
 namespace tiercel {
 const char* VersionText() {
   try {
-    // Never destroyed: the caller may keep it to its own end.
+    // Never destroyed: the caller may keep it until the process ends.
     static const std::string* const text = [] {
       const absl::StatusOr<Isa> isa = ChooseIsa();
       return new std::string(
@@ -19,7 +20,7 @@ const char* VersionText() {
     }();
     return text->c_str();
   } catch (const std::bad_alloc&) {
-    return kVersion;  // the whole text next time
+    return kVersion;  // next time it returns the whole text
   }
 }
 

@@ -1,5 +1,5 @@
-// What sessions take of memory, through tiercel.h: who is admitted, what they
-// share, and what a fork may lack.
+// The memory of sessions, through tiercel.h: which sessions are admitted, the
+// memory that they share, and a fork without enough of it.
 
 #include <cstdint>
 #include <string>
@@ -27,8 +27,8 @@ constexpr int64_t kContext = 2000;
 
 class MemoryApiTest : public api_test::ApiTest {
  protected:
-  // A model that may take so many bytes in place; or on a device with room to
-  // spare, beside a host tier of so many.
+  // A model with a limit of so many bytes, in place; or on a device with room
+  // to spare, where the limit is the host tier's.
   tiercel_model* Bounded(uint64_t bytes, bool played) {
     auto params = Sized<tiercel_model_params>();
     params.path = kModel;
@@ -46,7 +46,7 @@ class MemoryApiTest : public api_test::ApiTest {
     return model;
   }
 
-  // Null where it is refused.
+  // Returns null if the session is refused.
   tiercel_session* Create(tiercel_model* model, int64_t context = kContext) {
     auto params = Sized<tiercel_session_params>();
     params.context = context;
@@ -57,7 +57,7 @@ class MemoryApiTest : public api_test::ApiTest {
     return session;
   }
 
-  // Bytes of one more session: {what it computes in, KV of the host tier}.
+  // The bytes of one more session: {its workspace, its KV in the host tier}.
   std::pair<int64_t, int64_t> Needs(tiercel_model* model) {
     auto params = Sized<tiercel_session_params>();
     params.context = kContext;
@@ -93,7 +93,7 @@ class MemoryApiTest : public api_test::ApiTest {
     return api_test::Generated(session, sampling);
   }
 
-  // Sessions for which a model drafts.
+  // The parameters of sessions for which a model drafts.
   struct Drafts {
     explicit Drafts(tiercel_model* draft) : model(draft) {
       policy.draft = "small";
@@ -110,7 +110,7 @@ class MemoryApiTest : public api_test::ApiTest {
     tiercel_session_params params = Sized<tiercel_session_params>();
   };
 
-  // {host, device}: what the session's host tier and all on its device hold.
+  // {host, device}: the bytes of the session's host tier, and of its device.
   nlohmann::json Held(const tiercel_session* session) {
     return ReportOf(session)["memory"];
   }
@@ -119,8 +119,8 @@ class MemoryApiTest : public api_test::ApiTest {
   }
 };
 
-// A fifth session is refused where there is room for four, though none of them
-// is written yet, until one is gone.
+// If there is room for four sessions, a fifth is refused until one is gone,
+// though none of them has written its memory yet.
 TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
   for (const bool played : {false, true}) {
     tiercel_model* model = Bounded(uint64_t{1} << 40, played);
@@ -144,8 +144,7 @@ TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
     EXPECT_STREQ(error_.code, "does_not_fit");
     EXPECT_THAT(std::string(error_.message),
                 HasSubstr(" of it may be taken by sessions that are there"));
-    // The sessions that were admitted have room, in whatever order they take
-    // it.
+    // The admitted sessions have room, in whatever order they take it.
     for (tiercel_session* session : sessions) Prefill(session, 1900);
     int64_t written = played ? 0 : OnDevice(sessions.front());
     for (tiercel_session* session : sessions) {
@@ -162,8 +161,8 @@ TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
   }
 }
 
-// The pages that a session has written, below and on its device, are in what
-// the system has free: they are not counted as what it may take yet.
+// The pages that a session has written, in its host tier and on its device, are
+// no longer free memory of the system: they do not count as promised any more.
 TEST_F(MemoryApiTest, WhatIsWrittenCountsOnce) {
   tiercel_model* model = Bounded(uint64_t{1} << 40, /*played=*/true);
   const int64_t before = MemoryAccount::Unwritten();
@@ -173,14 +172,14 @@ TEST_F(MemoryApiTest, WhatIsWrittenCountsOnce) {
   const int64_t left = MemoryAccount::Unwritten() - before;
   const auto pages = Held(session)["host_bytes"].get<int64_t>();
   EXPECT_GT(pages, 0);
-  EXPECT_GE(promised - left, 2 * pages);  // of which the device has all
+  EXPECT_GE(promised - left, 2 * pages);  // the device has a copy of all
   tiercel_session_free(session);
   tiercel_model_free(model);
   EXPECT_EQ(MemoryAccount::Unwritten(), before);
 }
 
-// What the tokens of a block are drawn from is of the plan: a distribution for
-// each row of a sweep, and one for each that was drafted.
+// The plan counts the memory for the distributions of a block: one for each row
+// of a sweep, and one for each drafted token.
 TEST_F(MemoryApiTest, WhatABlockIsDrawnFromIsPlanned) {
   auto policy = Sized<tiercel_policy>();
   policy.name = "triforce";
@@ -205,7 +204,7 @@ TEST_F(MemoryApiTest, WhatABlockIsDrawnFromIsPlanned) {
   tiercel_model_free(header);
 }
 
-// A model that drafts takes as much of a plan whatever other sessions may take.
+// The plan's bytes of a draft model do not depend on other sessions.
 TEST_F(MemoryApiTest, OthersAreNoPartOfADraftModel) {
   const Drafts drafts(Open(kModel, TIERCEL_LOAD_ALL, model_));
   const auto planned = [&] {
@@ -218,7 +217,7 @@ TEST_F(MemoryApiTest, OthersAreNoPartOfADraftModel) {
   tiercel_session_free(other);
 }
 
-// Sessions of a model compute by turns in the same memory.
+// Sessions of a model compute in the same memory, by turns.
 TEST_F(MemoryApiTest, SessionsShareAWorkspace) {
   Prefill(session_, 300);
   const std::vector<int32_t> expected = Generate(session_);
@@ -235,7 +234,7 @@ TEST_F(MemoryApiTest, SessionsShareAWorkspace) {
   for (tiercel_session* session : sessions) tiercel_session_free(session);
 }
 
-// Models that draft for them compute by turns in the same memory, too.
+// Draft models of several sessions compute in the same memory, too.
 TEST_F(MemoryApiTest, DraftsShareAWorkspace) {
   const Drafts drafts(Open(kModel, TIERCEL_LOAD_ALL, model_));
   std::vector<tiercel_session*> sessions(3);
@@ -248,14 +247,14 @@ TEST_F(MemoryApiTest, DraftsShareAWorkspace) {
     EXPECT_THAT(Generate(session), SizeIs(20));
     taken.push_back(OnDevice(session));
   }
-  // Each has KV of its own, and nothing else.
+  // Each session has KV of its own, and nothing else.
   EXPECT_EQ(taken[2] - taken[1], taken[1] - taken[0]);
   EXPECT_LT(taken[1] - taken[0], taken[0] / 40);
   for (tiercel_session* session : sessions) tiercel_session_free(session);
 }
 
-// Whoever asks while another's call is under way computes in memory of its own,
-// and gives it back.
+// A session that computes during another's call has memory of its own for that
+// time, and gives it back.
 TEST_F(MemoryApiTest, ACallbackMayUseAnotherSession) {
   Prefill(session_, 300);
   const std::vector<int32_t> expected = Generate(session_);
@@ -314,12 +313,13 @@ TEST_F(MemoryApiTest, SessionsComputeBesideEachOther) {
   for (tiercel_session* session : sessions) tiercel_session_free(session);
 }
 
-// A prompt that was stopped goes on where it was, whoever has computed since.
+// A stopped prompt goes on where it was, whatever other sessions computed
+// since.
 TEST_F(MemoryApiTest, AStoppedPromptOutlivesWhatOthersCompute) {
   struct Progress {
     uint64_t first = 0;
     uint64_t last = 0;
-    int left = 0;  // until it stops; 0: never
+    int left = 0;  // calls until it stops; 0: never
   };
   const auto note = [](void* data, uint64_t done, uint64_t) -> int {
     auto* progress = static_cast<Progress*>(data);
@@ -353,8 +353,8 @@ TEST_F(MemoryApiTest, AStoppedPromptOutlivesWhatOthersCompute) {
   }
 }
 
-// Where memory ends with one session, its fork has room for what they share. Of
-// what it lacks both are told, and neither loses anything.
+// If memory ends with one session, its fork has room for the pages that they
+// share. Both get an error for pages that they lack, and lose nothing.
 TEST_F(MemoryApiTest, AForkMayLackPages) {
   for (const bool played : {false, true}) {
     tiercel_model* model = Bounded(uint64_t{1} << 40, played);
@@ -372,7 +372,7 @@ TEST_F(MemoryApiTest, AForkMayLackPages) {
     ASSERT_EQ(tiercel_session_fork(session, &fork, &error_), TIERCEL_OK);
     const std::vector<int32_t> expected = Generate(fork);
     EXPECT_EQ(Generate(session), expected);
-    // There are 16 pages, of which the two have 11 already.
+    // There are 16 pages; the two sessions have 11 of them already.
     EXPECT_EQ(TryPrefill(fork, 770), TIERCEL_OUT_OF_MEMORY) << played;
     EXPECT_STREQ(error_.code, "out_of_memory");
     EXPECT_THAT(std::string(error_.message), HasSubstr("need 16384 bytes"));

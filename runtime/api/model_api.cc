@@ -80,7 +80,7 @@ absl::StatusOr<std::optional<Machine::Simulation>> ReadSimulation(
         absl::StrCat("simulated link: got ", rate, " bytes/s and ", latency,
                      " us, need 1e3 to 1e15 and 0 to 1e6"));
   }
-  // Whole blocks.
+  // Rounds down to whole blocks.
   const auto bytes = static_cast<int64_t>(p.simulate_device_bytes) /
                      static_cast<int64_t>(kDeviceAlignment) *
                      static_cast<int64_t>(kDeviceAlignment);
@@ -202,7 +202,7 @@ const char* tiercel_build_id(void) {
   try {
     return tiercel::BuildIdentity().c_str();
   } catch (const std::bad_alloc&) {
-    return "";  // known the next time
+    return "";  // the next call can return it
   }
 }
 

@@ -23,12 +23,12 @@ using ::testing::HasSubstr;
 
 class ModelApiTest : public ApiTest {};
 
-// What the report says that the device holds.
+// The device bytes of the report.
 uint64_t DeviceBytes(const tiercel_session* session) {
   return ReportOf(session)["memory"]["device_bytes"].get<uint64_t>();
 }
 
-// What a session continues a few tokens with.
+// A few tokens that a new session generates.
 std::vector<int32_t> Continued(tiercel_model* model) {
   auto error = Sized<tiercel_error>();
   const auto params = Sized<tiercel_session_params>();
@@ -74,7 +74,7 @@ TEST_F(ModelApiTest, WithoutAChatTemplateThereIsNoChat) {
   tiercel_model_free(model);
 }
 
-// Threads whose stacks no system has room for are refused.
+// No system has room for stacks of this size, so threads are refused.
 TEST_F(ModelApiTest, ThreadsThatAreRefusedAreDoneWithout) {
   const std::vector<int32_t> expected = Continued(model_);
   pthread_attr_t before;
@@ -108,7 +108,7 @@ TEST_F(ModelApiTest, MessagesCannotEndTheirTurn) {
               TIERCEL_OK)
         << error_.message;
     ids.resize(size);
-    // Every special token of the rendered conversation.
+    // The special tokens of the rendered conversation, in order.
     std::string specials;
     for (int32_t id : ids) {
       std::string piece(64, '\0');
@@ -128,7 +128,7 @@ TEST_F(ModelApiTest, MessagesCannotEndTheirTurn) {
   }
 }
 
-// The least context holds a window of one token and a block.
+// The least context of a draft model holds a window of one token and a block.
 TEST_F(ModelApiTest, ADraftModelNeedsContext) {
   const std::string path = TempFolder() + "/m";
   std::filesystem::copy("tests/golden/checkpoints/llama_chat", path);
@@ -201,7 +201,7 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
   ASSERT_EQ(tiercel_prefill(drafted, ids.data(), ids.size(), nullptr, nullptr,
                             &error_),
             TIERCEL_OK);
-  // A copy has a draft of its own, and gives the same text.
+  // A fork has a draft session of its own, and gives the same text.
   tiercel_session* copy = nullptr;
   ASSERT_EQ(tiercel_session_fork(drafted, &copy, &error_), TIERCEL_OK);
   for (tiercel_session* const session : {drafted, copy, drafted}) {
@@ -227,8 +227,8 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
   }
 }
 
-// What a plan says of a draft model is what it takes, on a device that is as
-// small as the plan needs.
+// The plan's bytes of a draft model are the bytes that it takes, on a device of
+// exactly the plan's size.
 TEST_F(ModelApiTest, ADraftModelIsInThePlanAndOnTheDevice) {
   auto policy = Sized<tiercel_policy>();
   policy.name = "triforce";
@@ -267,8 +267,8 @@ TEST_F(ModelApiTest, ADraftModelIsInThePlanAndOnTheDevice) {
     device += bytes.get<int64_t>();
   }
   EXPECT_EQ(device, static_cast<int64_t>(least));
-  // Without it the least is less, by what it says; so it is by the model
-  // itself, whose weights are there once.
+  // Without a draft model the least is smaller by its bytes. If the model
+  // drafts for itself it is smaller too, as its weights are there once.
   const auto of_draft = planned["tiers"]["device"]["draft"].get<uint64_t>();
   policy.draft = "ngram";
   EXPECT_EQ(plan(header)["min_device_bytes"], least - of_draft);
@@ -284,7 +284,7 @@ TEST_F(ModelApiTest, ADraftModelIsInThePlanAndOnTheDevice) {
     tiercel_model* model = open(enough ? least : least - 64, TIERCEL_LOAD_ALL);
     tiercel_model* draft = Open(kModel, TIERCEL_LOAD_ALL, model);
     policy.draft_model = draft;
-    // The weights of both are nobody else's once they are there.
+    // The loaded weights of both models do not count as another's.
     const nlohmann::json device_part = plan(model)["tiers"]["device"];
     EXPECT_EQ(device_part["draft"], of_draft);
     EXPECT_FALSE(device_part.contains("others"));
@@ -313,7 +313,7 @@ TEST_F(ModelApiTest, ADraftModelIsInThePlanAndOnTheDevice) {
   }
 }
 
-// The machine of a model outlives it, for those beside it.
+// A model's machine outlives it, for the models beside it.
 TEST_F(ModelApiTest, BesideIsOnOneMachine) {
   tiercel_model* first = Open(kModel, TIERCEL_LOAD_HEADER);
   tiercel_model* second = Open(kModel, TIERCEL_LOAD_ALL, first);
@@ -364,7 +364,7 @@ TEST_F(ModelApiTest, WeightsMayComeLater) {
   EXPECT_EQ(tiercel_session_create(model, &params, &session, &error_),
             TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "no_weights");
-  for (int i = 0; i < 2; ++i) {  // the second time nothing is done
+  for (int i = 0; i < 2; ++i) {  // the second time it does nothing
     EXPECT_EQ(tiercel_model_load(model, nullptr, nullptr, &error_), TIERCEL_OK)
         << error_.message;
   }

@@ -1,7 +1,7 @@
-// A system that gives no more memory, at any allocation of a call: the call
-// says so, leaks nothing, and comes out right the next time. Calls that make or
-// read JSON are left out: nlohmann's documents take memory when they are
-// destroyed, and end the process where there is none.
+// The system refuses memory at any allocation of a call: the call says so,
+// leaks nothing, and succeeds the next time. Calls that make or read JSON are
+// left out: nlohmann's documents allocate when they are destroyed, and end the
+// process if that fails.
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -25,12 +25,13 @@
 
 namespace {
 
-// Counts and refuses for all threads. Every allocation of the library comes
-// here: operator new, and aligned_alloc and mmap for what ops compute on.
+// Counts and refuses allocations of all threads. Every allocation of the
+// library comes here: operator new, and aligned_alloc and mmap for the memory
+// that ops compute on.
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-std::atomic<int64_t> left{kNever};  // until one is refused
-std::atomic<bool> stays{false};     // and all after it
-std::atomic<bool> refused{false};   // one was
+std::atomic<int64_t> left{kNever};  // allocations until one is refused
+std::atomic<bool> stays{false};     // all after it are refused too
+std::atomic<bool> refused{false};   // one was refused
 std::atomic<int64_t> live{0};       // blocks of operator new
 
 bool Refuse() {
@@ -99,8 +100,9 @@ namespace {
 using tiercel::api_test::kModel;
 using tiercel::api_test::Sized;
 
-// The allocations to refuse: all, or in the short run fewer and fewer; over
-// ranks, which meet often, fewer still.
+// The next allocation to refuse: in the full run each one, in the short run
+// fewer and fewer; over ranks, which synchronize often and are slower, fewer
+// still.
 bool over_ranks = false;
 int64_t After(int64_t n) {
   static const bool all = getenv("TIERCEL_ALL_FAULTS") != nullptr;
@@ -109,12 +111,12 @@ int64_t After(int64_t n) {
 
 using Call = std::function<tiercel_status(tiercel_error*)>;
 
-// What of its memory a call that failed may keep: a session's buffers grow.
+// The memory that a failed call may keep: a session's buffers grow.
 enum class Keeps { kNothing, kBuffers };
 
-// Refuses each allocation of `call` in turn, and checks what it says of it;
-// `failed` and `succeeded` check the rest, the latter undoes the call. A lack
-// of memory may cost a thread only, and is then no error.
+// Refuses each allocation of `call` in turn, and checks its error. `failed` and
+// `succeeded` check the rest; `succeeded` also undoes the call. A lack of
+// memory may only cost a thread, which is no error.
 void RefuseEach(const char* what, Keeps keeps, const Call& call,
                 const std::function<void()>& failed,
                 const std::function<void()>& succeeded) {
@@ -154,7 +156,8 @@ void RefuseEach(const char* what, Keeps keeps, const Call& call,
   }
 }
 
-// Where a model is: here, behind a link, or over two ranks with a link each.
+// The place of a model: here, behind a link, or over two ranks with a link
+// each.
 enum class Place { kPlain, kSimulated, kRanks };
 
 class OutOfMemoryTest : public testing::TestWithParam<Place> {
@@ -190,7 +193,7 @@ class OutOfMemoryTest : public testing::TestWithParam<Place> {
     return tiercel_prefill(session, prompt_.data(), prompt_.size(), nullptr,
                            nullptr, error);
   }
-  // Into room that is there before.
+  // Generates into a buffer that exists before.
   tiercel_status Generate(tiercel_session* session, tiercel_error* error) {
     count_ = 0;
     return tiercel_generate(
@@ -205,7 +208,7 @@ class OutOfMemoryTest : public testing::TestWithParam<Place> {
   void Cut(tiercel_session* session, size_t length) {
     EXPECT_EQ(tiercel_session_truncate(session, length, &error_), TIERCEL_OK);
   }
-  // What the session continues its prompt with.
+  // The tokens that the session generates behind its prompt.
   std::vector<int32_t> Output() {
     EXPECT_EQ(Generate(session_, &error_), TIERCEL_OK) << error_.message;
     std::vector<int32_t> ids(output_, output_ + count_);
@@ -213,7 +216,8 @@ class OutOfMemoryTest : public testing::TestWithParam<Place> {
     Cut(session_, prompt_.size());
     return ids;
   }
-  // Tries to make sessions; returns what one of them says.
+  // Tries to make sessions; returns the tokens of a session that was made
+  // before.
   std::vector<int32_t> RefuseSessions() {
     Create();
     EXPECT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
@@ -228,7 +232,7 @@ class OutOfMemoryTest : public testing::TestWithParam<Place> {
         [&] { tiercel_session_free(session_); });
     return expected;
   }
-  // What was given out is kept, and is right.
+  // Tokens that were given out are kept, and are right.
   void RefuseGenerations(const char* what,
                          const std::vector<int32_t>& expected) {
     RefuseEach(
@@ -271,7 +275,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryTest,
                          testing::Values(Place::kPlain, Place::kSimulated),
                          NameOf);
 
-// What ranks do by their own means.
+// Tests calls that behave differently over ranks.
 class OutOfMemoryRanksTest : public OutOfMemoryTest {};
 INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryRanksTest,
                          testing::Values(Place::kPlain, Place::kSimulated,
@@ -279,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryRanksTest,
                          NameOf);
 
 TEST_P(OutOfMemoryRanksTest, Loading) {
-  Open();  // what is made once is there
+  Open();  // makes all that is made only once
   tiercel_model_free(model_);
   RefuseEach(
       "open", Keeps::kNothing,
@@ -300,7 +304,7 @@ TEST_P(OutOfMemoryRanksTest, Sessions) {
       [&] {
         EXPECT_EQ(Output(), expected);
         tiercel_session_free(session_);
-        Create();  // one that has no buffers yet
+        Create();  // has no buffers yet
       });
 
   ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
@@ -330,7 +334,7 @@ TEST_P(OutOfMemoryRanksTest, Sessions) {
       },
       [&] { EXPECT_EQ(copy, nullptr); },
       [&] {
-        // Until it writes, the two are one.
+        // Until one of them writes, the two share their pages.
         EXPECT_EQ(tiercel_session_length(copy), prompt_.size());
         tiercel_session_free(copy);
       });
@@ -338,7 +342,7 @@ TEST_P(OutOfMemoryRanksTest, Sessions) {
   Free();
 }
 
-// A view beside the sequence, and those who draft.
+// The session has a view beside its sequence, and a draft model.
 TEST_P(OutOfMemoryTest, Drafts) {
   Open();
   auto policy = Sized<tiercel_policy>();
@@ -370,7 +374,7 @@ TEST_P(OutOfMemoryTest, Drafts) {
   tiercel_model_free(model_);
 }
 
-// A copy's first step makes pages its own.
+// A fork's first step copies the pages that it writes.
 TEST_P(OutOfMemoryTest, Copies) {
   Open();
   Create();
@@ -395,8 +399,8 @@ TEST_P(OutOfMemoryTest, Copies) {
 
 class OutOfMemoryTextsTest : public OutOfMemoryTest {
  protected:
-  // A session with nothing read, that has put together what its texts are known
-  // by (in JSON).
+  // Creates a session that holds nothing but has put together the identity of
+  // its texts (in JSON).
   void CreateWarm() {
     Create();
     const std::vector<int32_t> other(1100, 7);
@@ -415,8 +419,8 @@ class OutOfMemoryTextsTest : public OutOfMemoryTest {
 INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryTextsTest,
                          testing::Values(Place::kPlain, Place::kRanks), NameOf);
 
-// A text that is read and kept, then one that is opened: what there is no
-// memory for is read or not kept, or the call says so.
+// A text is read and saved, then opened. Without memory for a part, the call
+// reads it instead of opening it, or does not save it, or fails.
 TEST_P(OutOfMemoryTextsTest, TextsThatAreKeptAndOpened) {
   std::string folder = testing::TempDir() + "/texts_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
@@ -429,7 +433,7 @@ TEST_P(OutOfMemoryTextsTest, TextsThatAreKeptAndOpened) {
   const std::vector<int32_t> expected = Output();
   for (const bool kept : {false, true}) {
     const auto anew = [&] {
-      tiercel_session_free(session_);  // what is being written is written
+      tiercel_session_free(session_);  // waits for a text that is being saved
       if (!kept) Clear(folder);
       CreateWarm();
     };
@@ -481,7 +485,7 @@ TEST_P(OutOfMemoryTest, Text) {
         return tiercel_chat_tokens(model_, &message, 1, nullptr, ids, &size, e);
       },
       nothing, nothing);
-  // What only fails says what is wrong or that there is no memory for that.
+  // A call that fails anyway gives its own error, or out_of_memory.
   for (int64_t n = 1; n < 10; ++n) {
     stays = true;
     left = n;

@@ -1,4 +1,5 @@
-// Policies through the header: their forms and settings, and plain scores.
+// Policies through tiercel.h: their forms and settings, and scores of plain
+// forms.
 
 #include <cstdint>
 #include <string>
@@ -74,7 +75,7 @@ TEST_F(PolicyApiTest, APlainFormScoresByItsOwnSteps) {
         << form << " " << settings;
     tiercel_session_free(session);
   }
-  // Rows of a plain form are steps: not several at once.
+  // A plain form scores one row at a time, never several.
   tiercel_session* const plain = Create(Sadas("plain", nullptr), TIERCEL_OK);
   EXPECT_EQ(tiercel_score(plain, ids.data(), ids.size(), 2, nullptr, nullptr,
                           &error_),
@@ -87,7 +88,7 @@ TEST_F(PolicyApiTest, APlainFormScoresByItsOwnSteps) {
   tiercel_session_free(plain);
 }
 
-// 0: nobody has named the sinks.
+// 0 means that the caller has not named the sinks.
 TEST_F(PolicyApiTest, SinksThatNobodyNamesFitTheBudget) {
   for (const char* name : {"triforce", "sfi", "speed", "sadas"}) {
     auto policy = Sized<tiercel_policy>();
@@ -120,9 +121,9 @@ TEST_F(PolicyApiTest, PoliciesAreChecked) {
   bad[2].verify = "";
   bad[3].gamma1 = -2;
   bad[4].gamma2 = 64;
-  bad[5].draft = "small";  // and no draft_model
+  bad[5].draft = "small";  // without draft_model
   bad[6].draft_layers = -1;
-  bad[7].draft_layers = 3;  // of 2
+  bad[7].draft_layers = 3;  // the model has 2
   bad[8].cost_ratio = -1;
   bad[9].name = "triforce";
   bad[9].chunk = 24;

@@ -1,5 +1,5 @@
-// Models of several ranks through tiercel.h: what is refused, and that all else
-// is what one rank gives.
+// Models of several ranks through tiercel.h: some requests are refused; in all
+// others they give what one rank gives.
 
 #include <cstdint>
 #include <limits>
@@ -18,12 +18,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// llama_chat has one KV head, which two ranks share, llama_gqa three.
+// llama_chat has one KV head, which two ranks share; llama_gqa has three.
 constexpr char kGqa[] = "tests/golden/checkpoints/llama_gqa.gguf";
 
 class RanksApiTest : public ApiTest {
  protected:
-  // A model over so many ranks, behind links where it is `played`.
+  // A model over so many ranks, behind links if it is `played`.
   tiercel_model* OpenOver(int64_t ranks, const char* path = kModel,
                           bool played = false,
                           tiercel_load load = TIERCEL_LOAD_ALL) {
@@ -58,7 +58,7 @@ class RanksApiTest : public ApiTest {
         << error_.message;
   }
 
-  // What the session goes on with.
+  // The tokens that the session generates next.
   std::vector<int32_t> Generate(tiercel_session* session) {
     auto sampling = Sized<tiercel_sampling>();
     sampling.max_tokens = 20;
@@ -90,21 +90,21 @@ TEST_F(RanksApiTest, ACountOutOfRangeIsRefused) {
     EXPECT_EQ(error_.message, "tensor_parallel: got " + std::to_string(ranks) +
                                   ", need 0 to 64");
   }
-  // Within it, but the model has two query heads, and one KV head.
+  // The count is allowed, but the model has two query heads and one KV head.
   params.tensor_parallel = 3;
   EXPECT_EQ(tiercel_model_open(&params, &model, &error_),
             TIERCEL_OUT_OF_MEMORY);
   EXPECT_EQ(model, nullptr);
   EXPECT_STREQ(error_.code, "cannot_split");
   EXPECT_THAT(error_.message, HasSubstr("over 3 ranks"));
-  // A machine's ranks are those it was made with.
+  // A machine has the ranks that it was made with.
   params.tensor_parallel = 2;
   params.beside = model_;
   EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "invalid_argument");
 }
 
-// This program sees no GPU; several are chosen from in tests/.
+// This program sees no GPU; tests/ covers a choice among several.
 TEST_F(RanksApiTest, TheCountIsChosenForAHeader) {
   auto params = Sized<tiercel_session_params>();
   params.context = 1000;
@@ -126,7 +126,7 @@ TEST_F(RanksApiTest, TheCountIsChosenForAHeader) {
     params.context = 1000;
     tiercel_model_free(header);
   }
-  // Weights are where they are, and nothing is no argument.
+  // A model with weights is refused, and so are null arguments.
   int64_t chosen = 7;
   EXPECT_EQ(tiercel_choose_ranks(nullptr, &params, &chosen, &error_),
             TIERCEL_USAGE);
@@ -192,7 +192,7 @@ TEST_F(RanksApiTest, TextsForksAndWhatComesAfterATruncation) {
   }
 }
 
-// The small model computes on the first rank alone, in forks too.
+// The small model computes only on the first rank, in forks too.
 TEST_F(RanksApiTest, ASmallModelBeside) {
   const std::vector<int32_t> prompt = Ids(200);
   Prefill(session_, prompt);

@@ -17,7 +17,7 @@ namespace {
 
 class RatesApiTest : public ApiTest {};
 
-// The whole way: asked for, kept, read by a session, listed, cleared.
+// Rates are asked for, kept, read by a session, listed and cleared.
 TEST_F(RatesApiTest, RatesAreMeasuredWhenAskedForAndKept) {
   std::string folder = testing::TempDir() + "/api_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
@@ -62,7 +62,7 @@ TEST_F(RatesApiTest, RatesAreMeasuredWhenAskedForAndKept) {
   EXPECT_EQ(kept()[0]["spread"], measured.spread);
   EXPECT_EQ(kept()[0]["steady"], measured.steady != 0);
   EXPECT_TRUE(predicted());
-  // Not again where no seconds are given.
+  // Without seconds it does not measure again.
   const nlohmann::json first = kept();
   measured.again_seconds = -1;
   ASSERT_EQ(
@@ -70,7 +70,7 @@ TEST_F(RatesApiTest, RatesAreMeasuredWhenAskedForAndKept) {
       TIERCEL_OK);
   EXPECT_EQ(measured.measured, 0);
   EXPECT_EQ(kept(), first);
-  // Until it is steady, three times at most.
+  // It measures until the rates are steady, three times at most.
   measured.again_seconds = 600;
   for (int i = 0; i < 2; ++i) {
     tiercel_measure(model_, &params, nullptr, nullptr, &measured, &error_);

@@ -25,7 +25,8 @@ bool IsForked(const tiercel_session* session) {
   return session->process != getpid();
 }
 
-// A call's turn at its session. Errors: null_argument, forked, session_in_use.
+// Takes a call's turn at its session. Errors: null_argument, forked,
+// session_in_use.
 absl::StatusOr<Turn> TurnAt(const tiercel_session* session) {
   RETURN_IF_ERROR(NeedArgument("session", session));
   if (!IsForked(session)) return Turn::At(*session);
@@ -35,11 +36,12 @@ absl::StatusOr<Turn> TurnAt(const tiercel_session* session) {
                    getpid(), "; after fork() make one of this process"));
 }
 
-// Runs a call that tiercel_cancel stops, be it before the call: one that says
-// so has answered it. Who stops it waits for no disk either.
+// Runs a call that tiercel_cancel stops, even if it came before the call. A
+// call that returns "cancelled" has answered it. A caller who cancels waits for
+// no disk either.
 template <typename Call>
 absl::Status Stoppable(tiercel_session* session, Call call) {
-  // What it computes in is whoever's turn it is, however this ends.
+  // The workspace is free for other sessions afterwards, however this ends.
   const absl::Cleanup rest = [&] {
     session->session->Rest();
     session->policy->Rest();
@@ -52,8 +54,8 @@ absl::Status Stoppable(tiercel_session* session, Call call) {
   return status;
 }
 
-// What is known of the machine, for sessions of `request`, which have pages on
-// disk or have none.
+// The known rates of the machine for sessions of `request`. `on_disk`: they
+// have pages on disk.
 std::optional<KeptRates> RatesOf(const Model& model,
                                  const SessionRequest& request, bool on_disk) {
   if (!request.rates_folder.has_value()) return std::nullopt;
@@ -62,7 +64,8 @@ std::optional<KeptRates> RatesOf(const Model& model,
                     on_disk ? &*request.options.texts : nullptr);
 }
 
-// What the plan says of the policy behind the session's prompt.
+// Returns the plan's warning that the policy is slower behind the session's
+// prompt; or "".
 std::string SlowerHere(const tiercel_session& session, const Report& report) {
   if (!session.rates.has_value() || report.prefill.prompt_tokens == 0) {
     return "";
@@ -80,7 +83,7 @@ std::string SlowerHere(const tiercel_session& session, const Report& report) {
               session.rates->best.rates, report.prefill.prompt_tokens));
 }
 
-// Keeps the report of what the session did last.
+// Keeps the report of the session's last work.
 void Keep(Report report, tiercel_session* session) {
   std::vector<std::string>& warnings = report.warnings;
   for (std::string& warning :
@@ -96,8 +99,8 @@ void Keep(Report report, tiercel_session* session) {
   session->report = std::move(report);
 }
 
-// So many tokens were added that nobody generated: what is generated behind
-// them is a text of its own. Without any the one before goes on.
+// Begins a new text if `added` tokens were added that were not generated.
+// Without any the text before goes on.
 void BeginText(size_t added, tiercel_session* session) {
   if (added > 0) session->text_begin = session->session->tokens().size();
 }
@@ -118,7 +121,7 @@ absl::Status PrefillInto(CallersThread& thread, tiercel_session* session,
                              return thread.GoesOn(progress, user_data, done,
                                                   total);
                            }));
-  // A report that there is no memory for throws.
+  // It throws if there is no memory for the report.
   absl::Cleanup forget = [&] { session->session->Truncate(before); };
   Keep(NewReport(*session->session, prefill), session);
   BeginText(count, session);
@@ -126,7 +129,7 @@ absl::Status PrefillInto(CallersThread& thread, tiercel_session* session,
   return absl::OkStatus();
 }
 
-// Does what PrefillInto does, with KV that nobody computes.
+// Does what PrefillInto does, with KV that is not computed.
 absl::Status FillInto(CallersThread& thread, tiercel_session* session,
                       const int32_t* ids, size_t count, uint64_t seed,
                       tiercel_progress progress, void* user_data) {
@@ -137,7 +140,7 @@ absl::Status FillInto(CallersThread& thread, tiercel_session* session,
                                 return thread.GoesOn(progress, user_data, done,
                                                      total);
                               }));
-  // A report that there is no memory for throws.
+  // It throws if there is no memory for the report.
   absl::Cleanup forget = [&] { session->session->Truncate(before); };
   Keep(NewReport(*session->session, filled), session);
   BeginText(count, session);
@@ -152,7 +155,7 @@ tiercel_finish FinishOf(const std::string& reason) {
   return TIERCEL_FINISH_NONE;
 }
 
-// One budget holds a model and who drafts for it.
+// One budget must hold a model and its draft model.
 absl::Status NeedBeside(const Model& model, const Model& draft) {
   if (draft.machine == model.machine) return absl::OkStatus();
   return UsageError("draft_machine",
@@ -166,7 +169,8 @@ absl::Status CheckRequest(const Model& model, const SessionRequest& request) {
   return draft != nullptr ? NeedBeside(model, *draft) : absl::OkStatus();
 }
 
-// The model that drafts in such a session, with its own; none where none does.
+// The draft model of `request` with its session options; none if no model
+// drafts.
 absl::StatusOr<std::optional<DraftPart>> DraftOf(
     const SessionRequest& request) {
   std::optional<DraftPart> draft;
@@ -201,7 +205,7 @@ absl::StatusOr<nlohmann::json> PlanDocument(const Model& model,
   return plan;
 }
 
-// Gives the caller `session` with its policy, which counts with `rates`.
+// Gives the caller `session` with its policy, whose costs are those of `rates`.
 absl::Status Hand(std::shared_ptr<const Model> model,
                   std::shared_ptr<const Model> draft_model,
                   std::shared_ptr<Turns> turns,
@@ -363,7 +367,7 @@ tiercel_status tiercel_session_create(tiercel_model* model,
 
 void tiercel_session_free(tiercel_session* session) {
   const tiercel::CallersThread thread;
-  // In a forked process there is no thread to end.
+  // A forked process has no thread to end.
   if (session == nullptr || tiercel::IsForked(session)) return;
   const std::shared_ptr<tiercel::Turns> turns = session->turns;
   turns->Free(session);
@@ -408,8 +412,8 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
         held.begin());
     if (known < held.size()) {
       tiercel::TruncateTo(known, session);
-      // What was said of tokens that are gone is not this text's, however the
-      // rest ends.
+      // The report of tokens that are gone does not belong to this text,
+      // however the rest ends.
       const auto kept = static_cast<int64_t>(known);
       tiercel::Keep(
           tiercel::NewReport(*session->session,
@@ -515,7 +519,7 @@ tiercel_status tiercel_generate(tiercel_session* session,
           });
       const absl::Status status = report.status;
       if (status.ok()) session->session->DropKeptPrompt();
-      // What was asked for wrongly was not begun.
+      // A call with wrong arguments did not begin.
       if (tiercel::ClassOf(status) != tiercel::ErrorClass::kUsage) {
         if (session->rates.has_value()) {
           tiercel::AddPrediction(*session->session, session->rates->best.rates,
@@ -590,7 +594,8 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
     RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
     tiercel::Report report = session->report;
     report.NoteMemory(*session->session);
-    // What came since, of a text that is kept beside the caller's work.
+    // These warnings came since, while a text was saved beside the caller's
+    // work.
     for (std::string& warning : session->session->warnings()) {
       if (std::find(report.warnings.begin(), report.warnings.end(), warning) ==
           report.warnings.end()) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMostStops = 64;  // each is looked for at every token
 constexpr size_t kMostBreakers = 64;
-constexpr size_t kMostBreakerBytes = 40;  // as llama.cpp has it
+constexpr size_t kMostBreakerBytes = 40;  // llama.cpp's limit
 
 absl::StatusOr<DType> ParseKvType(const char* name) {
   if (name == nullptr) return DType::kF16;
@@ -31,7 +31,7 @@ absl::StatusOr<DType> ParseKvType(const char* name) {
       absl::StrCat("KV type: got \"", name, "\", need f32, f16, bf16 or q8_0"));
 }
 
-// One of `names`; NULL is the first.
+// Parses one of `names`; NULL is the first.
 template <typename T>
 absl::StatusOr<T> ParseName(
     const char* what, const char* name,
@@ -54,7 +54,7 @@ absl::StatusOr<int64_t> ParseGamma(const char* what, int32_t tokens) {
                                  DraftLength::kMost, ", or TIERCEL_ADAPTIVE"));
 }
 
-// Sizes of the views of sadas and sfi, where they are not 0.
+// Reads the sizes of the views of sadas and sfi that are not 0.
 absl::Status ReadSizes(
     std::initializer_list<std::tuple<const char*, int64_t, int64_t*>> sizes) {
   constexpr int64_t kMost = int64_t{1} << 40;
@@ -70,7 +70,7 @@ absl::Status ReadSizes(
   return absl::OkStatus();
 }
 
-// What is said of the policy that `p` names, and of no other.
+// Reads the fields that concern only the policy that `p` names.
 absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
   const std::string settings = p.settings != nullptr ? p.settings : "";
   RetrievalSize& view = params->view;
@@ -79,12 +79,12 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
     if (params->policy == PolicyName::kTriForce && view.chunk == 1) {
       view.selection = kDraftSelection;
     }
-    // The view of full is its sinks alone.
+    // The view of full is only its sinks, so the budget does not count.
     if (p.budget != 0 && params->policy != PolicyName::kFull) {
       view.budget = p.budget;
     }
   }
-  // What sadas names is its window's.
+  // For sadas these fields are the window's.
   if (params->policy != PolicyName::kSfi &&
       params->policy != PolicyName::kSadas) {
     if (p.sink != 0) view.sink = p.sink;
@@ -112,9 +112,9 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
   return absl::OkStatus();
 }
 
-// Where nobody names the sinks of a view, it has ours, at most its budget.
+// If the caller names no sinks, a view has ours, but no more than its budget.
 void FitSinks(const tiercel_policy& p, PolicyParams* params) {
-  // What sadas names is its window's.
+  // For sadas this field is the window's.
   if (p.sink != 0 && params->policy != PolicyName::kSadas) return;
   RetrievalSize& view = params->view;
   SfiParams& sfi = params->sfi;
@@ -174,7 +174,7 @@ absl::StatusOr<PolicyParams> ReadPolicy(
   return params;
 }
 
-// The texts that end a repetition, for DRY.
+// Reads the texts that end a repetition, for DRY.
 absl::StatusOr<std::vector<std::string>> ReadBreakers(
     const tiercel_sampling& s) {
   if (s.num_dry_breakers > kMostBreakers) {

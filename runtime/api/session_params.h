@@ -1,8 +1,8 @@
 #ifndef TIERCEL_RUNTIME_API_SESSION_PARAMS_H_
 #define TIERCEL_RUNTIME_API_SESSION_PARAMS_H_
 
-// The structs of tiercel.h that say how a session is made and how it generates,
-// as ours.
+// Reads the structs of tiercel.h that say how a session is made and how it
+// generates.
 
 #include <memory>
 #include <optional>
@@ -31,8 +31,8 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     const tiercel_session_params* params);
 
 // `tokenizer`, which may be null, is the model's; `breakers` know its tokens.
-// Errors: null_argument, invalid_struct_size, invalid_stop, invalid_sampling of
-// sequence breakers; what is wrong with the numbers Generate says.
+// Errors: null_argument, invalid_struct_size, invalid_stop, invalid_sampling
+// for sequence breakers; Generate checks the numbers.
 absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
                                             const Tokenizer* tokenizer,
                                             KnownBreakers* breakers);

@@ -1,5 +1,4 @@
-// The whole way of a text: read, kept, opened by another session, listed,
-// cleared.
+// A text is read, saved, opened by another session, listed, and cleared.
 
 #include <string>
 #include <vector>
@@ -71,7 +70,7 @@ TEST_F(TextsApiTest, AreKeptAndOpened) {
   EXPECT_STREQ(error_.message, "texts_flags: it is set, and no texts_dir");
 }
 
-// A call that is cancelled, and a session of the same folder that goes on.
+// After a cancelled call another session of the same folder goes on.
 TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
   const std::string folder = TempFolder() + "/texts";
   const std::vector<int32_t> ids(1500, 7);
@@ -104,7 +103,7 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
   EXPECT_FALSE(texts[0].contains("model"));
   EXPECT_EQ(read(0, in_second_layer), -1);
   EXPECT_EQ(read(TIERCEL_TEXTS_BEGIN_ANEW, in_second_layer), -1);
-  // It is known as soon as anything is computed.
+  // The number of resumed layers is known as soon as anything is computed.
   EXPECT_EQ(read(0,
                  [](void* session, uint64_t done, uint64_t /*total*/) {
                    EXPECT_EQ(tiercel_session_resumed(
@@ -113,11 +112,11 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
                    return 0;
                  }),
             1);
-  EXPECT_EQ(read(0, nullptr), 0);  // the text is there
+  EXPECT_EQ(read(0, nullptr), 0);  // the text is saved
 }
 
-// A text that is read once leaves the finished layers of its prompt on disk
-// until a generation behind it has ended, and nothing else.
+// A session that saves only unfinished prompts leaves the finished layers of
+// its prompt on disk until a generation behind it has ended, and nothing else.
 TEST_F(TextsApiTest, APromptIsKeptForItselfAlone) {
   const std::string folder = TempFolder() + "/texts";
   const std::vector<int32_t> ids(1500, 7);
@@ -142,7 +141,7 @@ TEST_F(TextsApiTest, APromptIsKeptForItselfAlone) {
   const auto stop_in_second_layer = [](void*, uint64_t done, uint64_t total) {
     return 2 * done > total ? 1 : 0;
   };
-  // Stopped while it is read, and while it is answered.
+  // The prompt is stopped while it is read, and while it is answered.
   tiercel_session* session = create();
   EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(),
                             stop_in_second_layer, nullptr, &error_),
@@ -182,7 +181,7 @@ TEST_F(TextsApiTest, APromptIsKeptForItselfAlone) {
   EXPECT_EQ(tiercel_session_kept(session), 0);
   tiercel_session_free(session);
   EXPECT_TRUE(files().empty());
-  // Where texts are kept all layers are there once this one is.
+  // A session that saves texts keeps all layers of a finished prompt.
   params.texts_flags = 0;
   for (int i = 0; i < 2; ++i) {
     session = create();

@@ -10,25 +10,25 @@ struct tiercel_session;
 
 namespace tiercel {
 
-// A session and its forks share pages: their calls take turns, and a call that
+// A session and its forks share pages, so their calls take turns: a call that
 // comes while another has the turn is refused. Thread-safe.
 class Turns {
  public:
-  // False: another call has it.
+  // Takes the turn. Returns false if another call has it.
   bool Take();
-  // Sessions that were freed during the turn go now.
+  // Ends the turn, and deletes sessions that were freed during it.
   void End();
-  // Deletes `session` in a turn of its own, or at the end of the one that a
-  // call has, which is cancelled if it is this session's.
+  // Deletes `session` in a turn of its own, or at the end of the current turn,
+  // whose call is cancelled if it uses this session.
   void Free(tiercel_session* session);
 
  private:
   std::mutex mutex_;
   bool taken_ = false;
-  tiercel_session* freed_ = nullptr;  // the first of those to be deleted
+  tiercel_session* freed_ = nullptr;  // first in the list of sessions to delete
 };
 
-// The turn of a call, until this is destroyed.
+// The turn of a call, which ends when this is destroyed.
 class Turn {
  public:
   // Errors: session_in_use.
