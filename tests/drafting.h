@@ -1,7 +1,7 @@
 #ifndef TIERCEL_TESTS_DRAFTING_H_
 #define TIERCEL_TESTS_DRAFTING_H_
 
-// Generations with drafts, and what they must leave.
+// Generations with drafts, and checks of the state that they leave.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,12 +24,12 @@ namespace tiercel {
 
 using Ids = std::vector<int32_t>;
 
-// So small that most of a text of 300 tokens is not in it.
+// A view so small that most of a text of 300 tokens is not in it.
 inline constexpr RetrievalSize kSmallView = {
     .chunk = 8, .budget = 32, .sink = 8, .window = 16};
 
-// The beginning of a text of llama_chat, again and again, so that looking back
-// finds something.
+// The beginning of a text of llama_chat, repeated, so that looking back finds
+// something.
 inline Ids RepeatedText(size_t length, int rounds) {
   const Ids tokens = ReadTokens(CheckpointPath("llama_chat/tokens.txt"));
   Ids text;
@@ -40,8 +40,8 @@ inline Ids RepeatedText(size_t length, int rounds) {
   return text;
 }
 
-// llama_chat, and a text that it says kRounds times; one for all tests of a
-// fixture.
+// The model llama_chat and a text that repeats itself kRounds times; all tests
+// of a fixture share them.
 template <int kRounds>
 class RepeatedTextTest : public testing::Test {
  protected:
@@ -77,7 +77,7 @@ inline GenerateParams DraftedParams(float temperature, int64_t max_tokens) {
           .stops = {}};
 }
 
-// DRY that changes any text: one token is a repetition.
+// Parameters of DRY that change any text: one token is a repetition.
 inline DryParams StrictDry() {
   SequenceBreakers breakers;
   breakers.Add({3});
@@ -96,8 +96,8 @@ inline Report GenerateDrafted(Session& session, const GenerateParams& params,
   return Generate(session, **policy, {}, params, on_token);
 }
 
-// Calls use() with a model that says what is expected of one: itself, or what
-// it is on the CPU.
+// Calls use() with a model that gives the expected results: `model` itself, or
+// the same one on the CPU.
 template <typename Use>
 auto WithReference(const Model& model, const Use& use) {
   if (model.machine->device() != Device::kCuda) return use(model);
@@ -108,7 +108,7 @@ auto WithReference(const Model& model, const Use& use) {
   return use(*on_cpu);
 }
 
-// What a prompt is continued with where nobody drafts.
+// The text behind a prompt without drafts.
 inline Ids PlainText(const Model& model, const Ids& prompt,
                      const GenerateParams& params) {
   return WithReference(model, [&](const Model& reference) {
@@ -125,8 +125,8 @@ inline Ids DraftedText(Session& session, const GenerateParams& params,
   return report.tokens;
 }
 
-// The logits after each of `ids`, which follow the session's tokens, where each
-// is a step of the policy's plain form: [ids, vocab].
+// The logits [ids, vocab] after each of `ids`, which follow the session's
+// tokens, each by a step of the policy's plain form.
 inline std::vector<float> ScoredSteps(Session& session,
                                       const PolicyParams& params,
                                       const Ids& ids) {
@@ -143,9 +143,9 @@ inline std::vector<float> ScoredSteps(Session& session,
   return all;
 }
 
-// The text of a request, which is stopped at each of its tokens and gives those
-// until there. The session holds its prompt before, and nearly all of the text
-// after.
+// The text of a request, which is also stopped at each of its tokens and then
+// must give the tokens before. The session holds its prompt before, and nearly
+// all of the text after.
 inline Ids StoppedAnywhere(Session& session, const GenerateParams& params,
                            const PolicyParams& policy_params) {
   const size_t prompt = session.tokens().size();
@@ -164,7 +164,7 @@ inline Ids StoppedAnywhere(Session& session, const GenerateParams& params,
   return expected;
 }
 
-// Proposes what a function says.
+// Proposes the tokens that a function returns.
 class ScriptedDrafter final : public Drafter {
  public:
   using Script = std::function<Ids(const Ids& tokens, int64_t most)>;
@@ -183,7 +183,7 @@ class ScriptedDrafter final : public Drafter {
   const Script script_;
 };
 
-// A generation, and a drafter of the test's.
+// A generation with the test's own drafter.
 struct ScriptedParams : GenerateParams {
   ScriptedParams() = default;
   ScriptedParams(const GenerateParams& params)  // NOLINT: adds to it
@@ -227,9 +227,9 @@ inline Report Generate(Session& session, const ScriptedParams& params,
   return Generate(session, policy, prefill, params, on_token);
 }
 
-// Nothing is left of what was drafted: logits for what follows have the same
-// bytes as in a session of `model` with `options` that was given the same
-// tokens, of which there are 20 or more.
+// Checks that drafts left no trace: the next logits have the same bytes as in a
+// session of `model` with `options` that was given the same tokens, of which
+// there are 20 or more.
 inline void ExpectNoTrace(Session& session, const Model& model,
                           const Session::Options& options = {}) {
   const Ids tokens = session.tokens();

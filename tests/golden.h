@@ -1,7 +1,7 @@
 #ifndef TIERCEL_TESTS_GOLDEN_H_
 #define TIERCEL_TESTS_GOLDEN_H_
 
-// The small checkpoints of tests/golden and the logits they must give.
+// The small checkpoints of tests/golden and the logits that they must give.
 
 #include <stdlib.h>
 
@@ -20,8 +20,8 @@
 
 namespace tiercel {
 
-// Whether a test may take minutes, to try all of many faults: tests/full.sh
-// asks for that.
+// Returns true if a test may take minutes to try every fault, as tests/full.sh
+// asks.
 inline bool TriesAllFaults() { return getenv("TIERCEL_ALL_FAULTS") != nullptr; }
 
 inline std::string CheckpointPath(const std::string& name) {
@@ -35,7 +35,7 @@ inline std::vector<int32_t> ReadTokens(const std::string& path) {
           std::istream_iterator<int32_t>()};
 }
 
-// The `count` floats at the end of a NumPy file.
+// Reads the `count` floats at the end of a NumPy file.
 inline std::vector<float> ReadNpy(const std::string& path, size_t count) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)),
@@ -50,17 +50,17 @@ inline std::vector<float> ReadNpy(const std::string& path, size_t count) {
   return values;
 }
 
-// Where a model of a test is that names no device: on the CPU; in the program
-// tests_far_tests, which has tests of the runtime once more, on a GPU that the
-// CPU plays.
+// The device of a test's model if its options name none: the CPU; in the
+// program tests_far_tests, which runs tests of the runtime once more, a GPU
+// that the CPU simulates.
 #ifdef TIERCEL_TESTED_ON_FAR
 inline constexpr Device kTestedDevice = Device::kCuda;
 #else
 inline constexpr Device kTestedDevice = Device::kCpu;
 #endif
 
-// A model whose sessions say what is expected: where its options have it, on
-// the CPU if they name no device.
+// Opens a model that gives the expected results: on the device of its options,
+// by default the CPU.
 inline std::unique_ptr<Model> OpenReference(const Model::Options& options) {
   absl::StatusOr<std::unique_ptr<Model>> model =
       Model::Open(options, [](uint64_t, uint64_t) { return true; });
@@ -82,12 +82,12 @@ inline std::unique_ptr<Session> MakeSession(
   return session.ok() ? *std::move(session) : nullptr;
 }
 
-// What the session says of the next token; empty where it does not know.
+// The session's logits of the next token; empty if it does not know them.
 inline std::vector<float> NextLogits(const Session& session) {
   return {session.NextLogits().begin(), session.NextLogits().end()};
 }
 
-// Logits of the last step's first `rows` rows, [rows, vocab].
+// The logits of the first `rows` rows of the last step, [rows, vocab].
 inline void RowLogits(Session& session, int64_t rows, float* out) {
   const int64_t vocab = session.model().config.vocab;
   for (int64_t row = 0; row < rows; row += kMaxStepRows) {
@@ -98,7 +98,7 @@ inline void RowLogits(Session& session, int64_t rows, float* out) {
   }
 }
 
-// Makes the tokens of a session that keeps the view of `params`, if they have
+// Makes a policy for a session that keeps the view of `params`, if they have
 // one. Errors: those of CheckPolicy, NewDraftSession and Policy::Create.
 inline absl::StatusOr<std::unique_ptr<Policy>> NewPolicy(
     Session& session, const PolicyParams& params) {
@@ -108,7 +108,7 @@ inline absl::StatusOr<std::unique_ptr<Policy>> NewPolicy(
   return Policy::Create(session, params, *std::move(draft));
 }
 
-// Continues a session whose tokens nobody drafts.
+// Continues a session without drafts.
 inline Report Generate(Session& session, const GenerateParams& params,
                        const Transcript::OnToken& on_token,
                        const PrefillReport& prefill = {}) {
@@ -117,7 +117,7 @@ inline Report Generate(Session& session, const GenerateParams& params,
   return Generate(session, **policy, prefill, params, on_token);
 }
 
-// Logits [ids, vocab] of every position, `rows_per_step` rows at a time.
+// The logits [ids, vocab] of every position, `rows_per_step` rows at a time.
 inline std::vector<float> AllLogits(Session& session,
                                     const std::vector<int32_t>& ids,
                                     size_t rows_per_step) {

@@ -1,4 +1,4 @@
-// The whole decoder against transformers (tests/golden/README.md): every
+// Compares the whole decoder with transformers (tests/golden/README.md): every
 // architecture, shape, RoPE scaling and weight type, from both file formats.
 
 #include <cmath>
@@ -70,7 +70,7 @@ class GoldenLogitsTest : public testing::TestWithParam<Golden> {
     ASSERT_EQ(ids_.size(), 160u);
   }
 
-  // Computes in exact arithmetic, on every op's body for `device`.
+  // Computes in exact arithmetic, with every op's body for `device`.
   void ExpectGolden(Device device, const Session::Options& options) {
     const auto model = OpenModel({.path = GetParam().checkpoint,
                                   .machine = {.device = device, .threads = 2},
@@ -100,7 +100,8 @@ TEST_P(GoldenLogitsTest, Position120000IsPosition0) {
   ExpectGolden(Device::kCpu, options);
 }
 
-// Row invariance: bytes, not tolerances, with quantised activations too.
+// Row invariance is equality of bytes, not a tolerance, with quantised
+// activations too.
 TEST_P(GoldenLogitsTest, RowsAndThreadsChangeNoBit) {
   for (Compute compute : {Compute::kQ8, Compute::kF32}) {
     std::vector<float> first;

@@ -1,5 +1,6 @@
-// Rows that read less than everything against transformers under the same masks
-// (tests/golden/make_masked.py), by the plain forms of SPEED and SADAS.
+// Compares rows that read only a part of the text with transformers under the
+// same masks (tests/golden/make_masked.py), by the plain forms of SPEED and
+// SADAS.
 
 #include <cmath>
 #include <string>
@@ -13,8 +14,8 @@
 namespace tiercel {
 namespace {
 
-constexpr double kAsExact = 1e-4;  // golden_logits_test says why
-constexpr size_t kPrompt = 90;     // of make_masked.py
+constexpr double kAsExact = 1e-4;  // see golden_logits_test
+constexpr size_t kPrompt = 90;     // as in make_masked.py
 
 class GoldenMasksTest : public testing::TestWithParam<const char*> {
  protected:
@@ -26,7 +27,7 @@ class GoldenMasksTest : public testing::TestWithParam<const char*> {
     ASSERT_EQ(ids_.size(), 160u);
   }
 
-  // The logits of the prompt's last row and of all rows after it.
+  // Compares the logits of the prompt's last row and of all rows after it.
   void Expect(const PolicyParams& params, const std::string& golden,
               size_t first) {
     Session::Options options = {.type_k = DType::kF32, .type_v = DType::kF32};

@@ -1,5 +1,5 @@
-// A GPU that refuses (H01 to H08): whatever call fails, it is an error that
-// says so, what was not harmed goes on, and all memory comes back.
+// A GPU refuses calls (H01 to H08): whichever call fails, the error says so,
+// everything else goes on, and all memory comes back.
 
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 
 using testing::AnyOf;
 
-// Fails the call number `at` (from 0) of one name, and all `times` from it on.
+// Fails call number `at` (from 0) of one name, and the `times` - 1 after it.
 class FaultAt {
  public:
   FaultAt(std::string_view call, int at, int error, int times = 1) {
@@ -42,7 +42,8 @@ class FaultAt {
 
 class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
  protected:
-  // A model behind a link, a session of it, a prompt and an answer with drafts.
+  // Opens a model behind a link if there is none, and runs a session: a prompt
+  // and an answer with drafts.
   static absl::StatusOr<Ids> Run(std::unique_ptr<Model>& model) {
     if (model == nullptr) {
       absl::StatusOr<std::unique_ptr<Model>> opened =
@@ -84,7 +85,7 @@ class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
     expected_ = *text;
   }
 
-  // Bytes of the device, and those pinned for it.
+  // The bytes of the device, and those pinned for it.
   static int64_t Used() {
     return MakeHostedStream(Order::kAscending)->memory().used() +
            HostedPinnedBytes();
@@ -104,12 +105,12 @@ INSTANTIATE_TEST_SUITE_P(Calls, HostedFaultsTest,
                            return std::string(one.param);
                          });
 
-// The calls to fail: ever fewer of those that follow.
+// The next call to fail: fewer and fewer, so that the test ends.
 int Next(int at) { return TriesAllFaults() ? at + 1 + at / 8 : 9 * at + 1; }
 
 TEST_P(HostedFaultsTest, OneFailedCallFailsOneRequest) {
   const int64_t before = Used();
-  // Memory is asked for twice.
+  // The library asks for memory twice before it gives up.
   const bool memory = GetParam() == "allocate";
   const int error = memory ? kCudaOutOfMemory : kCudaInvalidValue;
   bool any = false;
@@ -120,7 +121,7 @@ TEST_P(HostedFaultsTest, OneFailedCallFailsOneRequest) {
       const absl::StatusOr<Ids> text = Run(model);
       if (!fault.met()) break;
       any = true;
-      if (text.ok()) {  // there was another way
+      if (text.ok()) {  // the library had another way
         EXPECT_EQ(*text, expected_) << at;
       } else if (memory) {
         EXPECT_EQ(CodeOf(text.status()), "out_of_memory") << at;
@@ -138,7 +139,7 @@ TEST_P(HostedFaultsTest, OneFailedCallFailsOneRequest) {
   EXPECT_TRUE(any);
 }
 
-// H07, H08: no answers, and no other reason, from then on.
+// H07, H08: from then on every request fails, always for the same reason.
 TEST_P(HostedFaultsTest, OfALostDeviceEverybodyIsTold) {
   const int64_t before = Used();
   for (int at = 0;; at = Next(at)) {
@@ -153,7 +154,7 @@ TEST_P(HostedFaultsTest, OfALostDeviceEverybodyIsTold) {
         EXPECT_EQ(ClassOf(text.status()), ErrorClass::kDevice);
         text = Run(model);
       }
-      // Who asks for another model is told so too.
+      // A request of another model is told so too.
       std::unique_ptr<Model> other;
       EXPECT_EQ(CodeOf(Run(other).status()), "device_lost") << at;
     }
@@ -161,7 +162,8 @@ TEST_P(HostedFaultsTest, OfALostDeviceEverybodyIsTold) {
   }
 }
 
-// H04: what another process held for a moment is had at the second asking.
+// H04: memory that another process held for a moment is there at the second
+// try.
 TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
   const auto text = [] {
     const auto model = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
@@ -178,7 +180,7 @@ TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
   }
 }
 
-// No memory of a lost device is free; that is not what is said.
+// A lost device has no free memory, but the error must not say so.
 TEST(HostedGpuTest, ALostDeviceIsNotTakenForAFullOne) {
   const Model::Options options = {.path = CheckpointPath("llama_chat.gguf"),
                                   .machine = {.device = Device::kCuda}};

@@ -1,7 +1,6 @@
-// Several GPUs that the CPU plays, one for each rank, none of which can touch
-// another's memory: the bytes of one rank on the CPU, whether ranks gather by
-// NCCL (which is played too) or by copies; and whatever fails on one of them is
-// one status.
+// Several simulated GPUs, one for each rank, none of which can touch another's
+// memory: they give the bytes of one rank on the CPU, whether ranks gather by a
+// simulated NCCL or by copies. A fault on one of them is one status.
 
 #include <array>
 #include <atomic>
@@ -46,7 +45,7 @@ class HostedRanksTest : public testing::Test {
     return options;
   }
 
-  // Over devices with the least that a session needs, each behind a link.
+  // Devices with the least that a session needs, each behind a link.
   static Model::Options Tiered(const std::string& path, int ranks, bool nccl,
                                const Session::Options& session) {
     Model::Options options = Over(path, ranks, nccl);
@@ -82,7 +81,7 @@ bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
          std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// A KV head or two for each rank, and one KV head that ranks share.
+// Each rank has a KV head or two, or ranks share a single one.
 TEST_F(HostedRanksTest, LogitsAreTheCpus) {
   for (const auto& [name, ranks] :
        {std::pair("llama_gqa", 2), std::pair("llama_gqa", 3),
@@ -99,7 +98,7 @@ TEST_F(HostedRanksTest, LogitsAreTheCpus) {
                               AllLogits(*MakeSession(*cpu), ids, rows)))
             << name << " over " << ranks << ", " << rows << " rows a step";
         EXPECT_THAT(session->warnings(), IsEmpty());
-        // Each has its part on a device of its own.
+        // Each rank has its part on a device of its own.
         for (int rank = 0; rank < ranks; ++rank) {
           EXPECT_GT(model->machine_of(rank).memory().used(), 0) << rank;
           EXPECT_NE(&model->machine_of(rank).memory(),
@@ -167,10 +166,10 @@ TEST_F(HostedRanksTextTest, TextIsTheCpusBehindLinks) {
   }
 }
 
-// The calls to fail: ever fewer of those that follow.
+// The next call to fail: fewer and fewer, so that the test ends.
 int Next(int at) { return 5 * at + 3; }
 
-// Whatever call of one device fails, once or for good.
+// Any call of one device may fail, once or for good.
 TEST_F(HostedRanksTextTest, OneDevicesFaultIsOneStatus) {
   const Model::Options options = Over(path_, kRanks, true);
   const Ids expected = *Run(*OneOnCpu(path_));
@@ -201,14 +200,14 @@ TEST_F(HostedRanksTextTest, OneDevicesFaultIsOneStatus) {
         EXPECT_EQ(*next, expected) << call << " " << at;
         if (!met) break;
       }
-      // Who cannot mark a place waits for more.
+      // A device that cannot mark a place waits for more instead.
       EXPECT_TRUE(any || std::string_view(call) == "mark") << call;
     }
   }
 }
 
-// The library fails, or loses something, in a prompt and in an answer: the
-// session is as before, and its next request right.
+// The library fails, or loses data, in a prompt and in an answer: the session
+// is as before, and its next request is right.
 TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
   const auto model = OpenModel(Over(path_, kRanks, true));
   const Ids expected = *Run(*OneOnCpu(path_));
@@ -264,7 +263,7 @@ TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
   }
 }
 
-// H09: what the library lacks is said, and copies do its work.
+// H09: the warning names what the library lacks, and copies do its work.
 TEST_F(HostedRanksTextTest, ALibraryThatDoesNotServeIsDoneWithout) {
   const Ids expected = *Run(*OneOnCpu(path_));
   const auto model = OpenModel(Over(path_, kRanks, true));
@@ -298,8 +297,8 @@ TEST_F(HostedRanksTextTest, ALibraryThatDoesNotServeIsDoneWithout) {
   EXPECT_EQ(played_.calls("create_all"), made);
 }
 
-// What is best for a session of 1,000 tokens on as many of the played GPUs,
-// each with `bytes` behind a link.
+// The best count of ranks for a session of 1,000 tokens, among as many
+// simulated GPUs, each with `bytes` behind a link.
 class HostedRanksChoiceTest : public HostedRanksTest {
  protected:
   std::unique_ptr<Model> Header(const std::string& path, int ranks,
@@ -323,7 +322,8 @@ class HostedRanksChoiceTest : public HostedRanksTest {
     EXPECT_TRUE(chosen.ok()) << chosen.status();
     return chosen.value_or(0);
   }
-  // The least that each of so many devices needs; where all KV stays on it.
+  // Least gives the bytes that each of so many devices needs, and Whole those
+  // with which all KV stays on it.
   int64_t Least(int ranks) const {
     SetHostedGpu(kHostedGpu);
     return DescribePlan(*Header(path_, ranks, 1024), session_)
@@ -347,27 +347,28 @@ class HostedRanksChoiceTest : public HostedRanksTest {
   }
 
   static constexpr int64_t kPlenty = int64_t{1} << 40;
-  // More layers than the two that are on their way through a device at once.
+  // It has more layers than the two that are on their way through a device at
+  // once.
   const std::string path_ = Deepened("llama_gqa");
   const Session::Options session_ = {.context = 1000};
 };
 
 TEST_F(HostedRanksChoiceTest, TheFewestWhoseLinksBringLeast) {
-  // Nothing comes over a link.
+  // No KV comes over a link.
   EXPECT_EQ(Chosen(kPlenty), 1);
   EXPECT_EQ(Chosen(Whole(1)), 1);
-  // Two have room for all; of less, the one with two heads of three lacks what
-  // a full page takes, besides the last one, which is open.
+  // Two ranks have room for all KV. With less, the rank with two of three heads
+  // lacks room for one full page, besides the last page, which is open.
   ASSERT_LT(Whole(2), Whole(1));
   EXPECT_EQ(Chosen(Whole(2)), 2);
   const int64_t page =
       6 * KvLayout{DType::kF16, DType::kF16, /*kv_heads=*/2, /*head_dim=*/8}
               .PageBytes();
   EXPECT_EQ(Chosen(Whole(2) - page), 3);
-  // Where there are fewer GPUs, all of them.
+  // If there are fewer GPUs, all of them are chosen.
   EXPECT_EQ(Chosen(Least(1), 1), 1);
   EXPECT_EQ(Chosen(Least(1), 2), 2);
-  // Steps that read what is there bring nothing.
+  // Steps that read resident KV move nothing over links.
   EXPECT_EQ(Chosen(Least(1), 4, {.positions = 64, .share = 1}), 1);
   EXPECT_GT(Chosen(Least(1), 4, {.positions = 64, .share = 0.9}), 1);
 }
@@ -377,7 +378,8 @@ TEST_F(HostedRanksChoiceTest, WhatFitsComesFirst) {
   EXPECT_EQ(Chosen(Least(1) - 64, 2), 2);
   ASSERT_LT(Least(4), Least(2));
   EXPECT_EQ(Chosen(Least(4)), 4);
-  // Nothing does: as many as there are, or into which the model is split.
+  // Nothing fits: it chooses all there are, or as many as the model is split
+  // into.
   EXPECT_EQ(Chosen(1024), 4);
   EXPECT_EQ(Chosen(1024, 2), 2);
   EXPECT_EQ(Chosen(CheckpointPath("llama_mqa.gguf"), 1024, 4), 3);
@@ -386,7 +388,7 @@ TEST_F(HostedRanksChoiceTest, WhatFitsComesFirst) {
 TEST_F(HostedRanksChoiceTest, OfGpusAlone) {
   const auto cpu = OneOnCpu(CheckpointPath("llama_gqa.gguf"));
   EXPECT_EQ(*ChooseRanks(*cpu, session_, /*draft=*/std::nullopt, {}), 1);
-  // A GPU that is lost meanwhile.
+  // A GPU is lost meanwhile.
   const auto header = Header(path_, 1, kPlenty);
   SetHostedFaultsOf(0, [](std::string_view) { return kCudaIllegalAddress; });
   EXPECT_EQ(
@@ -398,7 +400,7 @@ TEST_F(HostedRanksChoiceTest, OfGpusAlone) {
   EXPECT_EQ(CodeOf(too_long.status()), "invalid_context");
 }
 
-// Another's would reach the memory too, but by a detour.
+// Another GPU's link would reach the memory too, but by a detour.
 TEST_F(HostedRanksTest, ARanksLinkIsItsOwnGpus) {
   const Model::Options options =
       Over(CheckpointPath("llama_gqa.gguf"), 3, /*nccl=*/false);
@@ -434,7 +436,7 @@ TEST_F(HostedRanksTest, RanksNeedAGpuEach) {
   EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
   EXPECT_EQ(status.message(),
             "tensor parallel: 3 ranks need a GPU each, this process sees 2");
-  // None at all is another thing.
+  // Without any GPU the error is another one.
   facts.gpus = 0;
   SetHostedGpu(facts);
   EXPECT_EQ(CodeOf(Model::Open(Over(path, 3, false),

@@ -1,6 +1,6 @@
-// The whole runtime on a GPU's kernels, which the host executor runs: the bytes
-// of the CPU. The host cannot read the memory of that device, and nothing is
-// done there before somebody waits.
+// The whole runtime on a GPU's kernels, which the host executor runs, gives the
+// bytes of the CPU. The host cannot read that device's memory, and the device
+// does nothing until the host waits for it.
 
 #include <cstring>
 #include <map>
@@ -25,7 +25,7 @@ struct Checkpoint {
   std::string tokens;
 };
 
-// Each family, each weight type.
+// Each family and each weight type.
 std::vector<Checkpoint> Checkpoints() {
   std::vector<Checkpoint> all;
   for (const char* name :
@@ -95,7 +95,7 @@ void Read(Session& session, const int32_t* ids, size_t count,
   EXPECT_TRUE(session.CatchUp(station).ok());
 }
 
-// A session of a small checkpoint on a device, its prompt read.
+// A session of a small checkpoint on a device, with its prompt read.
 struct Reader {
   Reader(Device device, const Session::Options& options, size_t prompt = 30)
       : model(Open(CheckpointPath("llama_gqa"), device)),
@@ -131,7 +131,7 @@ TEST(HostedSessionTest, TextIsTheCpus) {
       Reader cpu(Device::kCpu, options);
       Reader gpu(Device::kCuda, options);
       EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session));
-      // A second answer, after what was taken back.
+      // A second answer follows, after tokens were taken back.
       cpu.session->Truncate(33);
       gpu.session->Truncate(33);
       EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session));
@@ -150,7 +150,8 @@ TEST(HostedSessionTest, AForkSharesPagesUntilItWrites) {
   EXPECT_EQ(Continue(*gpu.session), expected);
 }
 
-// Views are chosen and filled on the device, and what is chosen is read.
+// Views are selected and filled on the device, and their selections are
+// compared.
 struct PolicyCase {
   const char* name;
   PolicyParams params;
@@ -208,8 +209,9 @@ TEST_P(HostedPolicyTest, TextIsTheCpus) {
 
 // ---- Behind a link ----
 
-// Pages come and go while what reads them is queued; a prompt, an answer within
-// a page and one that fills it. The link counts what the CPU's counts.
+// Pages come and go while the kernels that read them are queued: in a prompt,
+// in an answer within a page and in one that fills it. The link counts the same
+// bytes as on the CPU.
 TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
   const std::string path = Deepened("llama_chat");
   const auto cpu = Open(path, Device::kCpu);
@@ -245,8 +247,8 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
   }
 }
 
-// A prompt whose hidden states come and go in tiles, while what reads and
-// writes them is queued.
+// The hidden states of a prompt come and go in tiles, while the kernels that
+// use them are queued.
 TEST(HostedTiersTest, APromptInTilesIsTheCpus) {
   const std::string path = CheckpointPath("llama_chat");
   const auto cpu = Open(path, Device::kCpu);
@@ -260,13 +262,13 @@ TEST(HostedTiersTest, APromptInTilesIsTheCpus) {
   ASSERT_LT(session.plan().state_rows, std::ssize(ids));
   Read(session, ids.data(), ids.size());
   EXPECT_TRUE(SameBytes(NextLogits(session), NextLogits(*expected)));
-  // The last three of four blocks stay behind the last layer.
+  // The last three of four blocks stay on the device behind the last layer.
   const int64_t row = gpu->config.hidden * 4;
   EXPECT_EQ(session.traffic().moves.states_up_bytes, 1600 * row);
   EXPECT_EQ(session.traffic().moves.states_down_bytes, (1600 + 512) * row);
 }
 
-// Forks take turns with the layer buffers, share pages until they write, and a
+// Forks take turns with the layer buffers and share pages until they write. A
 // prompt that was stopped in a layer goes on there.
 TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
   const std::string path = Deepened("llama_chat");
@@ -285,7 +287,7 @@ TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
     EXPECT_TRUE(fork.ok()) << fork.status();
     go_on(**fork);
     EXPECT_TRUE(session.Append(ids.data() + 250, 170).ok());
-    // It stops in its third layer, while the fork uses the buffers.
+    // The prompt stops in its third layer, while the fork uses the buffers.
     uint64_t asked = 0;
     EXPECT_FALSE(session
                      .CatchUp(Station::kPrefill,
@@ -303,7 +305,7 @@ TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
   };
   const Ids expected = run(*MakeSession(*cpu, options));
   EXPECT_EQ(expected.size(), 5u * 12);
-  // The least device, and what a fork takes, which is in use until there is
+  // The least device, and the memory of a fork, which is in use until there is
   // one.
   constexpr int64_t kForks = int64_t{40} << 20;
   Model::Options with = gpu->options;
@@ -339,8 +341,8 @@ TEST_P(HostedPolicyTest, TextIsTheCpusBehindALink) {
   EXPECT_EQ(text(*tiered.session), expected);
 }
 
-// KV that is filled and not computed is the CPU's too, on the device and behind
-// a link, where pages leave before the last row is there.
+// Filled KV has the bytes of the CPU's too, on the device and behind a link,
+// where pages leave before the last row is there.
 TEST(HostedTiersTest, AFilledTextIsTheCpus) {
   const std::string path = Deepened("llama_chat");
   const auto cpu = Open(path, Device::kCpu);
@@ -361,7 +363,7 @@ TEST(HostedTiersTest, AFilledTextIsTheCpus) {
   }
 }
 
-// Its rows may still be on their way when it is forked.
+// The rows may still be on their way when the session is forked.
 TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
   const auto text = [](Device device) {
     Reader reader(device, {.context = 256});
@@ -376,8 +378,8 @@ TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
   EXPECT_EQ(text(Device::kCuda), text(Device::kCpu));
 }
 
-// What a step that was cancelled was to write has been written before its pages
-// are another's: of a few rows at once, of a prompt when it is taken back.
+// A cancelled step finishes its writes before its pages go to another sequence:
+// with few rows at once, or with a prompt that is taken back.
 TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
   const Session::Options options = {.context = 512};
   for (const int64_t rows : {60, 200}) {
@@ -386,7 +388,7 @@ TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
     absl::StatusOr<std::unique_ptr<Session>> fork = gpu.session->Fork();
     ASSERT_TRUE(fork.ok()) << fork.status();
     const std::vector<int32_t> other(200, 7);
-    // It takes its memory: what grows later would wait.
+    // The fork takes its memory first: a later growth would wait.
     Read(**fork, other.data(), other.size());
     (*fork)->Truncate(120);
     EXPECT_TRUE((*fork)->Append(other.data(), other.size()).ok());
@@ -401,14 +403,14 @@ TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
     for (Reader* reader : {&cpu, &gpu}) {
       Read(*reader->session, ids.data(), ids.size());
     }
-    fork->reset();  // what it left undone is done now
+    fork->reset();  // the fork's unfinished writes happen now
     EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session)) << rows;
   }
 }
 
 // ---- What a token costs ----
 
-// The calls of the door for one token that is decoded.
+// The device calls for one decoded token.
 std::map<std::string, int> CallsOfOneToken(const std::string& path) {
   const auto model = Open(path, Device::kCuda);
   const auto session = MakeSession(*model, {.context = 256});
@@ -428,8 +430,8 @@ std::map<std::string, int> CallsOfOneToken(const std::string& path) {
   return calls;
 }
 
-// All lists are sent by kernels, so that no copy waits behind KV on its way;
-// the host reads once, and waits once.
+// Kernels send all lists, so that no copy waits behind KV on its way; the host
+// reads once, and waits once.
 TEST(HostedCallsTest, ATokenIsReadOnceAndWaitedForOnce) {
   const struct {
     const char* name;
@@ -452,8 +454,8 @@ TEST(HostedCallsTest, ATokenIsReadOnceAndWaitedForOnce) {
   }
 }
 
-// The plan says what a session takes, before it takes it. There is room for
-// the weights of both models.
+// The plan knows what a session takes before it takes it. There is room for the
+// weights of both models.
 TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {
   const auto model = Open(CheckpointPath("llama_gqa"), Device::kCuda);
   const int64_t weights = model->machine->memory().used();
@@ -470,7 +472,7 @@ TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
   const auto model = Open(CheckpointPath("llama_gqa"), Device::kCuda);
   const absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();
   ASSERT_TRUE(gpu.ok());
-  // Others take and give back memory meanwhile, but not all of that part.
+  // Other tests take and give back memory meanwhile, but not all of that part.
   const int64_t before = (*gpu)->FreeBytes();
   const int64_t budget = model->machine->DeviceBudget();
   const int64_t free = std::max(before, (*gpu)->FreeBytes());
@@ -478,7 +480,7 @@ TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
             free - Machine::kGpuReserve / 2);
 }
 
-// What another machine holds of the GPU is not of a played device.
+// The GPU memory of another machine does not count on a simulated device.
 TEST(HostedSessionTest, APlayedDeviceCountsItsOwnWeights) {
   const auto first = Open(CheckpointPath("llama_gqa"), Device::kCuda);
   const int64_t weights = first->machine->memory().used();

@@ -7,8 +7,8 @@
 
 namespace tiercel {
 
-// Something that happens again and again; at the n-th time, from 1, it is to go
-// wrong, or from then on.
+// A repeated event that goes wrong at the n-th time, counted from 1, or from
+// then on.
 class Nth {
  public:
   void Arm(int64_t n, bool from_then_on = false) {

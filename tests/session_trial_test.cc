@@ -1,7 +1,7 @@
 // Random lives of sessions through tiercel.h, each beside a mirror: a session
 // without tiers, ranks, drafts or a past that is given the same tokens.
-// Whatever was done, stopped or refused, tokens are the mirror's, and so are
-// the bits of the logits of what follows.
+// Whatever was done, stopped or refused, tokens and the bits of the next logits
+// are the mirror's.
 
 #include <algorithm>
 #include <cstdint>
@@ -61,8 +61,9 @@ tiercel_policy FormOf(tiercel_policy policy, const char* form,
   return policy;
 }
 
-// Views that hold little of a text of hundreds of tokens. The plain form of
-// "speed" is missing: its text depends on which of its tokens were generated.
+// Policies with views that hold little of a text of hundreds of tokens. The
+// plain form of "speed" is missing: its text depends on which of its tokens
+// were generated.
 std::vector<tiercel_policy> Policies() {
   return {PolicyOf("full", "none"),
           PolicyOf("full", "ngram"),
@@ -77,7 +78,7 @@ std::vector<tiercel_policy> Policies() {
           FormOf(PolicyOf("speed", "none", 8), "verified", "cut=5")};
 }
 
-// Six layers of llama_chat, with its tokenizer.
+// A checkpoint of six layers of llama_chat, with its tokenizer.
 const std::string& Checkpoint() {
   static const std::string path = [] {
     std::string to = Deepened("llama_chat");
@@ -94,7 +95,7 @@ ModelHandle OpenHandle(const Model::Options& options) {
   return ModelHandle(new tiercel_model{OpenReference(options)});
 }
 
-// What says what is expected.
+// The model that gives the expected results.
 tiercel_model* MirrorModel() {
   static const ModelHandle model =
       OpenHandle({.path = Checkpoint(), .machine = {.threads = 1}});
@@ -125,7 +126,7 @@ class Trial {
     bool answers = false;  // the end of its tokens may have been generated
   };
 
-  // What a device, its link and its ranks refuse next.
+  // The next allocation, copy and gather that fail.
   struct Trouble {
     Nth allocation;
     Nth copy;
@@ -154,7 +155,7 @@ class Trial {
                         ", ", life.tokens.size(), " tokens: ");
   }
 
-  // Most of them of what the text holds already, so that it repeats itself.
+  // Makes tokens; most repeat runs of the text so far.
   Ids MoreOf(const Ids& tokens, int64_t count) {
     Ids more;
     while (std::ssize(more) < count) {
@@ -189,7 +190,7 @@ class Trial {
     return api_test::PlanOf(header.get(), Params());
   }
 
-  // Chooses a place, a policy and a device for one session, and makes that.
+  // Chooses a place, a policy and a device for one session, and makes it.
   void Open();
   SessionHandle Create() {
     const tiercel_session_params params = Params();
@@ -200,7 +201,7 @@ class Trial {
     return SessionHandle(session);
   }
 
-  // May the next call meet trouble?
+  // Decides whether the next call meets a fault, and which.
   void Arm() {
     if (!tiered_ || !OneIn(4)) return;
     const int64_t which = Below(ranks_ > 1 ? 3 : 2);
@@ -212,7 +213,7 @@ class Trial {
     nth.Arm(n, stays);
     Note(absl::StrCat("  trouble ", which, " at ", n, stays ? " and on" : ""));
   }
-  // Whether a call ended well. If not it must have had a reason.
+  // Returns true if a call succeeded. If it failed it must have had a reason.
   bool Ended(tiercel_status status, bool stopped) {
     Note(absl::StrCat("  ", status, " ",
                       status != TIERCEL_OK ? error_.message : ""));
@@ -227,7 +228,7 @@ class Trial {
     return false;
   }
 
-  // Prefills without a stop; whether that ended well.
+  // Prefills without a stop; returns true if that succeeded.
   bool Feed(Life& life, const Ids& ids) {
     if (!Ended(tiercel_prefill(life.session.get(), ids.data(), ids.size(),
                                nullptr, nullptr, &error_),
@@ -255,8 +256,8 @@ class Trial {
   void Reopen();
   void Misuse(Life& life);
 
-  // A session that has nothing but these tokens, under "full", or where a
-  // policy's plain form makes another text under that.
+  // A session that has only these tokens, under "full", or under the plain form
+  // of a policy whose text is another one.
   SessionHandle Mirror(const Ids& tokens) {
     auto params = Sized<tiercel_session_params>();
     params.context = context_;
@@ -272,7 +273,7 @@ class Trial {
     return SessionHandle(session);
   }
 
-  // Logits after each of `ids`, [ids, vocab]; `stop`: after so many rows.
+  // The logits [ids, vocab] after each of `ids`, stopped after `stop` rows.
   tiercel_status Rows(tiercel_session* session, const Ids& ids,
                       size_t rows_per_step, int64_t stop,
                       std::vector<float>* all) {
@@ -290,7 +291,7 @@ class Trial {
         &sink, &error_);
   }
 
-  // What a generation gives, until so many tokens are there.
+  // Generates tokens, stopped when there are so many.
   tiercel_status Text(tiercel_session* session,
                       const tiercel_sampling& sampling, int64_t stop,
                       Ids* ids) {
@@ -308,7 +309,8 @@ class Trial {
         &sink, &error_);
   }
 
-  // The session holds its tokens, and says of what follows as the mirror does.
+  // Checks that the session holds its tokens and gives the mirror's next
+  // logits.
   void Check(Life& life);
   void CheckTokens(const Life& life) {
     Ids held(static_cast<size_t>(context_));
@@ -329,7 +331,7 @@ class Trial {
   std::string history_;
   Trouble faults_;
   bool tiered_ = false;
-  bool lacks_ = false;  // there are pages for one session, not for its forks
+  bool lacks_ = false;  // one session has pages, its forks may lack them
   int ranks_ = 1;
   int64_t context_ = 0;
   std::string texts_;  // a folder; empty: none
@@ -367,8 +369,8 @@ void Trial::Open() {
     options.machine.simulation = {.link_bytes_per_s = kFast,
                                   .faults = std::move(faults)};
     const int64_t least = Planned(options, 64)["min_device_bytes"];
-    // Room for some pages of a text on a rank's device, or for all of them.
-    constexpr int64_t kPageBytes = 6 * 2 * 128 * 16 * 2;  // of all layers
+    // The rank's device has room for some pages of a text, or for all of them.
+    constexpr int64_t kPageBytes = 6 * 2 * 128 * 16 * 2;  // in all layers
     const int64_t more = Below(11) * kPageBytes;
     const nlohmann::json plan = Planned(options, least + more);
     has_view_ = plan["tiers"]["device"]["views"] > 0;
@@ -433,7 +435,7 @@ void Trial::Prefill(Life& life) {
       &left, &error_);
   if (Ended(status, stops)) {
     Give(life, ids);
-  } else if (stops && OneIn(2)) {  // it goes on where it was
+  } else if (stops && OneIn(2)) {  // it goes on where it stopped
     faults_.Disarm();
     if (!Feed(life, ids)) return;
   }
@@ -474,7 +476,7 @@ void Trial::Generate(Life& life) {
   sampling.max_tokens = std::min(room, 1 + Below(24));
   sampling.ignore_eos = 1;
   sampling.seed = static_cast<uint64_t>(Below(1000));
-  // What is judged by probabilities has the model's law, but another text.
+  // Residual drafts have the model's distribution, but give another text.
   if (is_plain_ || policy_.verify == std::string("coupled")) {
     sampling.temperature = OneIn(3) ? 0 : 0.8f;
     sampling.top_k = OneIn(2) ? 0 : 20;
@@ -542,7 +544,7 @@ void Trial::Truncate(Life& life) {
   CheckTokens(life);
 }
 
-// The fork is the last of those that live.
+// The fork is the last of `live_`.
 void Trial::Fork(size_t of) {
   const Life& life = live_[of];
   Note(absl::StrCat(NameOf(life), "fork"));
@@ -551,7 +553,7 @@ void Trial::Fork(size_t of) {
   const tiercel_status status =
       tiercel_session_fork(life.session.get(), &copy, &error_);
   EXPECT_EQ(copy != nullptr, status == TIERCEL_OK);
-  // It takes a view of its own, for which no room is planned.
+  // The fork takes a view of its own, for which no room is planned.
   if (has_view_ && status == TIERCEL_OUT_OF_MEMORY) return;
   if (Ended(status, false)) {
     Ids tokens = life.tokens;
@@ -559,7 +561,7 @@ void Trial::Fork(size_t of) {
   }
 }
 
-// A session and a fork that goes another way, both of nearly full contexts,
+// A session and a fork that goes another way, both with nearly full contexts,
 // take each other's pages off the device.
 void Trial::TakeTurns(size_t one) {
   Fill(live_[one]);
@@ -576,7 +578,7 @@ void Trial::TakeTurns(size_t one) {
   }
 }
 
-// Leaves room for some tokens.
+// Adds tokens until there is room for only a few.
 void Trial::Fill(Life& life) {
   const int64_t count = context_ - std::ssize(life.tokens) - 1 - Below(10);
   if (count <= 0) return;
@@ -588,8 +590,8 @@ void Trial::Fill(Life& life) {
   CheckTokens(life);
 }
 
-// The last session ends, and another reads its tokens, which were kept where
-// texts are.
+// The last session ends, and another one reads its tokens, which are saved if
+// there is a folder of texts.
 void Trial::Reopen() {
   Life& life = live_.front();
   Note(absl::StrCat(NameOf(life), "reopen"));
@@ -603,7 +605,7 @@ void Trial::Reopen() {
   CheckTokens(life);
 }
 
-// Calls that are refused for what they ask.
+// Makes calls whose arguments are wrong.
 void Trial::Misuse(Life& life) {
   tiercel_session* const session = life.session.get();
   Ids ids = MoreOf(life.tokens, 30);

@@ -35,7 +35,7 @@ inline std::vector<int32_t> RandomIds(size_t count, int64_t vocab) {
   return ids;
 }
 
-// A folder of this process alone, gone with it.
+// A folder of this process, removed at its end.
 inline const std::string& ScratchFolder() {
   static const struct Folder {
     Folder() { EXPECT_NE(mkdtemp(path.data()), nullptr); }
@@ -48,8 +48,8 @@ inline const std::string& ScratchFolder() {
   return folder.path;
 }
 
-// Six layers: the golden checkpoints have two, of which both would be in layer
-// buffers anyway. Layer i is a copy of layer i % 2.
+// Makes a checkpoint of six layers, where layer i is a copy of layer i % 2: the
+// golden checkpoints have only two, which would both fit into layer buffers.
 inline std::string Deepened(const std::string& name) {
   const std::string from = CheckpointPath(name);
   const std::string to = ScratchFolder() + "/" + name;
@@ -92,7 +92,8 @@ inline std::string Deepened(const std::string& name) {
   return to;
 }
 
-// A model where it is tested, of one that says what is expected.
+// Opens the model on the tested device, from one that gives the expected
+// results.
 inline std::unique_ptr<Model> Tested(const Model& reference) {
   return OpenModel(reference.options);
 }
@@ -148,8 +149,8 @@ inline Tiered MakeTiered(const Model& like, const Session::Options& options,
   return made;
 }
 
-// On a device of the least bytes for one session, beside a host tier that has
-// room for its KV and no more.
+// Opens the model on a device of the least bytes for one session, with a host
+// tier that has room for its KV and no more.
 inline std::unique_ptr<Model> WithRoomForOne(const Model& like,
                                              const Session::Options& options) {
   Model::Options with = like.options;

@@ -10,8 +10,8 @@
 namespace tiercel {
 
 // The seeds of a random trial, `few` of them from 0 on. TIERCEL_TRIALS=COUNT
-// tries as many, TIERCEL_TRIAL_SEED=SEED begins there, and alone tries that one
-// again: so a failure, whose message has the seed, is replayed.
+// sets their number, TIERCEL_TRIAL_SEED=SEED the first; alone, it tries that
+// one again, to replay a failure, whose message has the seed.
 inline std::vector<uint64_t> TrialSeeds(uint64_t few) {
   const char* const count = getenv("TIERCEL_TRIALS");
   const char* const first = getenv("TIERCEL_TRIAL_SEED");

@@ -1,4 +1,4 @@
-// The library as a module that a program opens, uses and closes again.
+// A program opens the library as a module, uses it and closes it again.
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -31,8 +31,8 @@ bool IsMapped() {
   return text.find(TIERCEL_MODULE) != std::string::npos;
 }
 
-// What a program uses of the module, from dlopen to dlclose; a model there, and
-// a session that has read something.
+// A program that uses the module from dlopen to dlclose, with a model and a
+// session that has read something.
 class Program {
  public:
   explicit Program(bool simulated) {
@@ -61,7 +61,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Closes the module, which nobody should call any more.
+  // Closes the module, which must not be called any more.
   void Close() {
     EXPECT_EQ(dlclose(std::exchange(module_.handle, nullptr)), 0);
   }
@@ -133,8 +133,8 @@ TEST(UnloadTest, NothingRunsOnOnceAllIsFreed) {
   }
 }
 
-// A program that closes the module too early ends well all the same: its code
-// stays while threads of the module are in it.
+// A program that closes the module too early still ends well: the code stays
+// while threads of the module run it.
 TEST(UnloadTest, WhatIsClosedWhileAModelIsOpenStays) {
   for (const bool simulated : {false, true}) {
     {
@@ -145,7 +145,7 @@ TEST(UnloadTest, WhatIsClosedWhileAModelIsOpenStays) {
       EXPECT_EQ(program.Generate().size(), 10u);
     }
     EXPECT_EQ(Threads(), 1);
-    // Who opens and closes it next has it unloaded.
+    // The next program that opens and closes the module unloads it.
     { const Program next(simulated); }
     EXPECT_FALSE(IsMapped());
   }

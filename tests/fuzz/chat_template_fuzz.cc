@@ -1,6 +1,6 @@
-// Renders a template that is the input up to its first NUL byte, with what
-// follows as a message. Two promises are checked beside the sanitizers':
-// pieces alternate, and none is empty.
+// Renders the input up to its first NUL byte as a template, with the rest as a
+// message. It checks two promises beside the sanitizers': pieces alternate, and
+// none is empty.
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // Reads the input as a file of unknown kind, and once more as a page. PDF is
-// left to pdf_fuzz.cc: no input starts a program. Beside the sanitizers'
-// promises these are checked: what is text is valid UTF-8, its lines end in
-// line feeds alone, and its sections and pages lie in it in their order.
+// left to pdf_fuzz.cc: no input starts a program. It checks these promises
+// beside the sanitizers': text is valid UTF-8, its lines end in line feeds
+// alone, and its sections and pages lie in it in their order.
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Opens any bytes as a GGUF file, and, where they name a set of files, as every
-// part of it; then reads what a user of the checkpoint would.
+// Opens any bytes as a GGUF file, and, if they name a set of files, as every
+// part of it; then reads everything that a user of the checkpoint would.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const TensorInfo& tensor : (*checkpoint)->tensors()) {
     if ((*checkpoint)->Find(tensor.name) != &tensor) __builtin_trap();
   }
-  // What was accepted lies in the file.
+  // An accepted tensor lies in the file.
   const auto bad =
       CheckTensors(**checkpoint, [](uint64_t, uint64_t) { return true; });
   if (!bad.ok()) __builtin_trap();

@@ -1,5 +1,5 @@
-// Reads any bytes as a saved text, as they are and with the checksum of their
-// front put right: who writes such a file on purpose can do that too.
+// Reads any bytes as a saved text, as they are and with a corrected checksum of
+// their front: a person who writes such a file on purpose can correct it too.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,7 +30,8 @@ void Read(std::span<const std::byte> file) {
     }
     const auto info = DecodeFront(front, file.size());
     if (!info.ok()) continue;
-    // What was accepted lies in the file, and is what would be written.
+    // An accepted text lies in the file, and has the bytes that would be
+    // written.
     if (info->FileBytes() != file.size() ||
         info->PageOffset(info->layers - 1, info->Pages() - 1) +
                 static_cast<uint64_t>(info->layout.PageBytes()) !=

@@ -1,5 +1,5 @@
-// Reads the input as what poppler's programs write about a PDF: the layout, and
-// behind a line of "----" the outline.
+// Reads the input as the output of poppler's programs for a PDF: the layout,
+// and behind a line of "----" the outline.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Opens any bytes as a safetensors file; bytes that begin with '{' as the JSON
-// files beside one.
+// Opens any bytes as a safetensors file; bytes that begin with '{' are read as
+// the JSON files beside one.
 
 #include <cstdint>
 #include <string>
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto checkpoint = OpenSafetensors("d", MemoryOpener(files));
   if (!checkpoint.ok()) return 0;
-  // What was accepted lies in the file.
+  // An accepted tensor lies in the file.
   const auto bad =
       CheckTensors(**checkpoint, [](uint64_t, uint64_t) { return true; });
   if (!bad.ok()) __builtin_trap();

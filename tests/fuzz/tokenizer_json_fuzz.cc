@@ -1,6 +1,6 @@
-// Makes a tokenizer of a tokenizer.json, the input up to its first NUL byte,
-// and spells what follows. Promises checked beside the sanitizers': no id is
-// outside the vocabulary or a control token, and without a normaliser or
+// Makes a tokenizer from a tokenizer.json, the input up to its first NUL byte,
+// and spells the rest. It checks these promises beside the sanitizers': no id
+// is outside the vocabulary or a control token, and without a normaliser or
 // SentencePiece's spaces decoding gives the text back.
 
 #include <cstdint>

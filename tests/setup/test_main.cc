@@ -1,10 +1,10 @@
 // main of every test program. The files of one folder are one program, and its
 // first argument may name one of them: `kernels_layer_tests
 // kernels/layer/rope_test.cc` runs the cases of that file. GoogleTest's own
-// flags work without it. Cases run in the root of the repository: their paths
-// begin there, and their objects are the same in every clone; what is run where
-// there is no repository names a folder in TIERCEL_TEST_FOLDER. TempDir() is a
-// folder of this process alone, whoever else runs tests here.
+// flags work without it. Cases run in the root of the repository, so that their
+// paths begin there and their objects are the same in every clone; where there
+// is no repository, TIERCEL_TEST_FOLDER names a folder. TempDir() is a folder
+// of this process alone, so tests can run beside each other.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   }
   setenv("TEST_TMPDIR", (made + "/").c_str(), /*overwrite=*/1);
   const int failed = RUN_ALL_TESTS();
-  std::error_code ignored;  // of a folder that is in nobody's way
+  std::error_code ignored;  // a folder that stays harms no other test
   std::filesystem::remove_all(made, ignored);
   return failed;
 }
