@@ -11,8 +11,8 @@ Per position, with p the reference and q the logits under test:
   that are most likely under p and one bucket for all others: a lower bound,
   and the bucket holds 8 % of p on average.
   Top-1 agreement: both have the same most likely token.
-  The golden has some positions only: in means each stands for itself and those
-  up to the next, so that the text counts evenly.
+  The golden has only some positions: in a mean each stands for itself and those
+  up to the next, so that the whole text counts evenly.
   Perplexity over all positions of OUT.npy but the last, which predicts a token
   that is not in the file. OUT.npy may hold a prefix of the text.
 
@@ -31,7 +31,7 @@ CHUNK = 128  # rows widened to float64 at a time
 
 
 def log_softmax(logits):
-    """Rows of logits -> rows of log-probabilities, in float64."""
+    """Turns rows of logits into rows of log-probabilities, in float64."""
     logits = logits.astype(np.float64)
     logits -= logits.max(axis=1, keepdims=True)
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))

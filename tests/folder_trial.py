@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Many processes on one cache folder, where nothing that they find may matter.
+"""Many processes share one cache folder, which must not change their results.
 
     folder_trial.py TIERCEL CHECKPOINTS [PROCESSES [SEED]]
 
-Processes of `ask` and `summarize`, up to four at once, open, keep and go on
-with a few texts that begin alike. Some are stopped at a drawn moment, by KILL,
-TERM or INT. Between them the files of the cache are damaged: bits flipped,
-bytes written over, cut off and put behind, files exchanged, removed, made
-unreadable or something else than a file; or a folder is open to others for a
-while, or all is cleared.
+Processes of `ask` and `summarize`, up to four at once, open, save and go on
+with a few texts that begin alike. Some are stopped at a random moment, by KILL,
+TERM or INT. Between them the files of the cache are damaged: bits are flipped,
+bytes overwritten, cut off and appended, files exchanged, removed, made
+unreadable or replaced by something that is no file; or a folder is open to
+others for a while, or everything is cleared.
 
-A process that is let end says what one without a cache does; one that is
-stopped ends by that; none takes longer than minutes. The last line says how
-often one opened what others had left. 120 processes, unless told, take some ten
-seconds.
+A process that is let end gives the output of one without a cache; one that is
+stopped ends by its signal; none takes longer than minutes. The last line says
+how often a process opened a text that another had saved. The default of 120
+processes takes some ten seconds.
 
 Standard library only.
 """
@@ -37,7 +37,7 @@ from cli_testing import CHAT, TIERCEL, environment, write_deeper
 WORDS = "the cat sat on a mat and saw one two three birds fly over it".split()
 FLAGS = ["-n", "16", "--ignore-eos", "--temp", "1", "--seed", "3",
          "--repeat-penalty", "1", "--json"]
-MOST_SECONDS = 120  # of a process
+MOST_SECONDS = 120  # for one process
 STOPS = [signal.SIGKILL] * 3 + [signal.SIGTERM, signal.SIGINT]
 BOOK_WORDS = 900
 STOPPED = {code for stop in STOPS for code in (-stop, 128 + stop)}
@@ -124,14 +124,14 @@ class Trial:
         self.cache = folder / "cache" / "tiercel"
         self.env = environment(XDG_CACHE_HOME=str(self.cache.parent))
         self.counts = collections.Counter()
-        self.expected = {}  # of a job: what it says without a cache
-        self.seconds = {}   # ... and how long it takes
+        self.expected = {}  # the output of a job without a cache
+        self.seconds = {}   # ... and its seconds
         self.jobs = self.make_jobs(folder)
         self.recent = self.jobs
         self.measure()
 
     def make_jobs(self, folder):
-        """Texts that begin alike: asked of two models, read in parts."""
+        """Jobs whose texts begin alike: asked of two models, read in parts."""
         deep = str(folder / "deep.gguf")
         write_deeper(deep, 4)
         common = [self.chance.choice(WORDS) for _ in range(BOOK_WORDS)]
@@ -191,7 +191,7 @@ class Trial:
         return {"output": output, "parts": document.get("parts")}
 
     def expect(self, job):
-        """What a process of its own says, that has no cache."""
+        """The result of the job in a process without a cache."""
         if job not in self.expected:
             begin = time.monotonic()
             process = self.start(job, "--no-cache", env=environment())
@@ -207,8 +207,8 @@ class Trial:
             shutil.rmtree(self.cache / kind, ignore_errors=True)
 
     def run(self, number):
-        """So many processes at once, of which some are stopped."""
-        # Often one of those before, whose files are there.
+        """Runs `number` processes at once, and stops some of them."""
+        # Often a recent job, whose files are there.
         jobs = [self.chance.choice(
             self.recent if self.chance.random() < 0.7 else self.jobs)
                 for _ in range(number)]
@@ -245,7 +245,7 @@ class Trial:
                               f"without a cache; {warnings}")
 
     def damage(self):
-        """One thing that is not as a process has left it."""
+        """Damages one file or folder of the cache."""
         kind = self.cache / self.chance.choice(["texts", "texts", "readings"])
         if not kind.is_dir():
             return
@@ -259,7 +259,7 @@ class Trial:
         self.counts["damages"] += 1
 
     def rest(self):
-        """What a process makes anew is whole, and found by the next."""
+        """Checks that a cleared cache is made anew, and found by the next."""
         self.clear()
         for job in self.jobs[:7]:
             for _ in range(2):

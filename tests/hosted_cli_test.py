@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The program on a GPU whose kernels the host executor runs, beside itself on the
-CPU.
+"""Compares the program on a GPU whose kernels the host executor runs with
+itself on the CPU.
 
     hosted_cli_test.py TIERCEL_HOSTED CHECKPOINTS
 
@@ -47,7 +47,7 @@ class HostedCliTest(unittest.TestCase):
             cpu, far = self.both(*text, *flags)
             self.assertEqual(far["output"][0]["tokens"],
                              cpu["output"][0]["tokens"], flags)
-            # Nothing is predicted from what a CPU was measured to do.
+            # A CPU's rates predict nothing here.
             self.assertNotIn("predicted", far)
             self.assertIn("no times are predicted", "".join(far["warnings"]))
 
@@ -64,7 +64,7 @@ class HostedCliTest(unittest.TestCase):
                                      "--ignore-eos", *flags, device=device,
                                      env=env)
 
-            # Where a GPU has room for all of the KV nothing is kept of it.
+            # If the GPU has room for all of the KV no text is saved.
             self.assertEqual(ask()["cached_tokens"], 0)
             read = ask(*linked)
             self.assertEqual(read["cached_tokens"], 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""SADAS, SFI and SPEED on the real model and real text.
+"""Runs SADAS, SFI and SPEED on the real model and real text.
 
     policies_matrix.py TIERCEL small|all
 
@@ -24,7 +24,7 @@ import tempfile
 from triforce_matrix import (LAWS, LEAST_TOKENS_PER_SWEEP, Runs, book,
                              measure_nothing)
 
-# By turns: flags of both forms, and the drafter of the verified one.
+# Turns of each policy: flags of both forms, and the verified form's drafter.
 POLICIES = {
     "sadas": ((["--window", 256, "--set", "think=on"], "ngram"),
               (["--window", 128, "--sink", 4, "--set", "gate=always"], "none"),
@@ -38,10 +38,10 @@ POLICIES = {
               (["--set", "cut=28"], "none"),
               (["--set", "cut=26,anchor=4"], "ngram")),
 }
-# A policy, its turn, and whether behind a link: every level drafts in these.
+# (policy, its turn, behind a link); every level drafts in these.
 SMALL = (("sadas", 0, False), ("sadas", 2, True), ("sfi", 0, True),
          ("speed", 0, False))
-# To run a plain form again: flags, and whether behind a link.
+# Ways to run a plain form again: flags, and behind a link or not.
 WAYS = (["-t", 1], False), (["-t", 1], True), ([], True)
 
 

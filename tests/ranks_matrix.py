@@ -6,14 +6,14 @@
 
   small     a few seconds of the next three (what test.sh runs)
   golden    logits of every tiny checkpoint, family and weight type: 1 to 4
-            ranks, rows a step, types of KV, and which splits are refused
+            ranks, rows a step, types of KV, and the splits that are refused
   policies  SmolLM2: the coupled text of every policy and the plain one of each,
             in place and behind links
-  tiers     what each rank moved is what offload/KV_FORMAT.md says of its heads,
-            and what it gathered what offload/ranks/README.md says; a sweep's
-            time over one, two and three links
-  texts     a text that one count of ranks kept another opens
-  far       a GPU that the CPU plays
+  tiers     each rank moves the bytes that offload/KV_FORMAT.md gives for its
+            heads, and gathers those that offload/ranks/README.md gives; a
+            sweep's time over one, two and three links
+  texts     one count of ranks saves a text, another opens it
+  far       a GPU that the CPU simulates
 
 Times are printed and never judged. Reads TIERCEL_MODEL and TIERCEL_BOOKS.
 """
@@ -51,7 +51,7 @@ class Runs:
         self.count = 0
 
     def run(self, *args, env=None):
-        """The exit code and the document."""
+        """Returns the exit code and the document."""
         self.count += 1
         done = subprocess.run(
             [self.program, *map(str, args), "--json", "--no-progress"],
@@ -89,7 +89,7 @@ def heads_of(runs, path):
 
 
 def refused(config, ranks):
-    """Whether a split is refused: too few columns, tokens or query heads."""
+    """Returns true if there are too few columns, tokens or query heads."""
     kv, heads = config["kv_heads"], config["heads"]
     sharing = max(sum(r * kv // ranks == head for r in range(ranks))
                   for head in range(kv))
@@ -140,8 +140,8 @@ def output(document):
 
 
 def least_device(runs, link, *args, spare=0):
-    """--simulate with the least device that each rank needs, as `plan` says,
-    and so many bytes more: without them what streams is all that may."""
+    """Flags for the least device that each rank needs, as `plan` says, and so
+    many bytes more: without these everything that can stream does."""
     code, plan = runs.run("plan", "--simulate", f"device=1kB,link={link}",
                           *args)
     assert code == 4, plan
@@ -150,9 +150,9 @@ def least_device(runs, link, *args, spare=0):
 
 
 def policies(runs, text, count, generated, which, ranks, links):
-    """links: rates of links, None where there is one memory. Every form is tried
-    over every count of ranks, each behind another of `links` than the one before
-    it, and than in the form before."""
+    """Tries every form over every count of ranks, each behind another of
+    `links` than the one before it, and than in the form before. `links` has
+    their rates, None for a single memory."""
     prompt = runs.scratch / "prompt.txt"
     prompt.write_text(text)
     agreed = 0
@@ -178,8 +178,8 @@ def policies(runs, text, count, generated, which, ranks, links):
                 many = generate(link, *over(n))
                 assert output(many) == output(one), (session, n)
                 assert len(many["ranks"]) == n
-                # Plain forms may leave below what they do not read, and a rank
-                # that needs less than another keeps more.
+                # Plain forms may leave pages that they do not read in the host
+                # tier, and a rank that needs less than another keeps more.
                 way = "d2h_bytes" if "--plain" in form else "h2d_bytes"
                 moved = any(of[way] > 0 for of in many["ranks"])
                 assert moved == (link is not None), (session, many["ranks"])
@@ -189,7 +189,7 @@ def policies(runs, text, count, generated, which, ranks, links):
 
 
 def small_model(runs, text):
-    """A small model drafts for several ranks, on the first of them."""
+    """Lets a small model draft for several ranks, on the first of them."""
     path = CHECKPOINTS / "llama_chat"
     prompt = runs.scratch / "drafted.txt"
     prompt.write_text(text)
@@ -207,7 +207,7 @@ def small_model(runs, text):
 
 
 def gathered(config, ranks, rank, rows, logit_rows, dims):
-    """Bytes that a rank takes from others: offload/ranks/README.md."""
+    """The bytes that a rank takes from others: offload/ranks/README.md."""
 
     def own(size):
         panels = -(-size // 16)
@@ -225,7 +225,7 @@ def gathered(config, ranks, rank, rows, logit_rows, dims):
 
 
 def check_rank(rank, prompt, steps, hidden):
-    """One rank's bytes, from the positions alone."""
+    """Checks one rank's bytes, which follow from the positions alone."""
     f = rank["formula"]
 
     def swept(length):
@@ -235,8 +235,8 @@ def check_rank(rank, prompt, steps, hidden):
     reads = [swept(length) for length in begins[:1] + begins[:-1]]
     pages = f["layers"] * sum(reads) + 2 * swept(begins[-1])
     closed = f["layers"] * ((prompt + steps) // PAGE_TOKENS)
-    # A prompt's hidden states come up before all layers but the first, and go
-    # down behind all, but for the last rows behind the last.
+    # A prompt's hidden states come up before every layer but the first, and go
+    # down after every layer; the last rows stay up after the last layer.
     up, down = f["states_up_bytes"], f["states_down_bytes"]
     state = 4 * hidden * prompt
     assert up in (0, (f["layers"] - 1) * state), rank
@@ -250,7 +250,7 @@ def sweep_ms(document):
 
 
 def tiers(runs, path, tokens, context, generated, spare, link):
-    """spare: bytes of each rank's device where pages may stay."""
+    """`spare`: bytes of each rank's device in which pages may stay."""
     config = heads_of(runs, path)
     one = None
     for n in (1, *RANKS):
@@ -270,7 +270,7 @@ def tiers(runs, path, tokens, context, generated, spare, link):
                 assert of["gathered_bytes"] == gathered(
                     config, n, rank, prompt + steps, 1 + steps,
                     config["head_dim"]), (rank, of)
-            # The rank that needs most of its device keeps what was spared.
+            # The rank that needs the most device memory keeps the spare bytes.
             assert any(of["h2d_bytes"] > 0 for of in document["ranks"])
             least = min(of["formula"]["resident_pages"]
                         for of in document["ranks"])

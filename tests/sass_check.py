@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
-"""Says of the machine code of kernels what can be known without a GPU.
+"""Checks the machine code of kernels as far as that is possible without a GPU.
 
   sass_check.py [--arch 75,89,90] [--file kernels/layer/matmul.cu]...
 
 Compiles the sources of kernels (all of them, unless some are named) with nvcc
-and fails where one of these does not hold:
+and fails if one of these does not hold:
 
   1. no kernel spills registers or has a stack;
-  2. in the loops of the hot kernels at least 95 % of the bytes that loads of
-     global memory name come in loads of 128 bits (75 % of MultiplyPanelRow's,
-     whose lanes each load the scales of their own block);
+  2. in the loops of the hot kernels at least 95 % of the bytes from global
+     memory come in loads of 128 bits (75 % in MultiplyPanelRow, whose lanes
+     each load the scales of their own block);
   3. multiplication of quantised weights is done by IMMA.16832 (IMMA.8816 on
      compute capability 7.5);
-  4. in the loop of a chain there are at most so many instructions a link,
-     which is one multiply-add: 4 where a thread has one chain, the cycles that
-     a link takes; 1.6 where it has six, 1.25 where it has 64;
-  5. of the instructions of the innermost loops that convert f16 and multiply,
-     attention's kernels of f16 multiply by a stated share: the more queries a
-     warp has, the more products a load and a conversion serve.
+  4. the loop of a chain has at most so many instructions a link, which is one
+     multiply-add: 4 if a thread has one chain (the cycles that a link takes),
+     1.6 if it has six, 1.25 if it has 64;
+  5. in the innermost loops of attention's f16 kernels at least a stated share
+     of the conversions and products are products: the more queries a warp has,
+     the more products a load and a conversion serve.
 
 Needs nvcc, and cuobjdump of the CUDA Toolkit or of PyPI
-(nvidia-cuda-cuobjdump), on the PATH or in $NVCC and $CUOBJDUMP. Where one is
+(nvidia-cuda-cuobjdump), on the PATH or in $NVCC and $CUOBJDUMP. If one is
 missing it says so and exits with 77.
 """
 
@@ -39,15 +39,15 @@ FLAGS = ["-std=c++20", "-O3", "-fmad=false", "--expt-relaxed-constexpr",
          "--resource-usage", "-cubin", f"-I{ROOT}"]
 SKIPPED = 77
 
-# Kernels whose time is that of the bytes they load, by a part of their
+# Kernels whose time is that of the bytes they load, each given by a part of its
 # mangled name.
 HOT = ("MultiplyPanels", "MultiplyFloatPanels", "MultiplyPanelRow",
        "MultiplyFloatRow", "MeasureKeys")
 LEAST_WIDE = {"MultiplyPanelRow": 0.75}  # others: 0.95
-# Instructions a link of a chain that kernels of floats may have.
+# The most instructions a link of a chain in kernels of floats.
 MOST_A_LINK = {"MultiplyFloatRow": 4, "Rows24": 1.6, "Rows64": 1.25}
-# Least shares of FFMA, by the kernel, its queries a warp, cells a lane at a time
-# and type of K and V (0: f16).
+# The least share of FFMA, for each kernel with its queries a warp, its cells a
+# lane at a time and its type of K and V (0: f16).
 LEAST_PRODUCTS = {
     "ComputePages 1 1 0": 0.30,
     "ComputePages 2 4 0": 0.40,
@@ -55,7 +55,7 @@ LEAST_PRODUCTS = {
     "ComputePages 6 4 0": 0.58,
     "ComputePages 8 4 0": 0.62,
 }
-# The matrix unit has to do the work of these.
+# The matrix unit must do the work of these kernels.
 BY_MATRIX_UNIT = ("MultiplyPanels", "MultiplyPanelRow")
 
 BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
@@ -100,7 +100,7 @@ def functions(sass):
 
 
 def loops(code):
-    """The ranges of addresses that a branch goes back over."""
+    """The ranges of addresses that a backward branch spans."""
     ranges = []
     for address, opcode, operands in code:
         target = re.search(r"0x([0-9a-f]+)", operands)
@@ -128,7 +128,7 @@ def loaded_bytes(code):
 
 
 def instructions_per_link(code):
-    """Of the innermost loop with the most multiply-adds: instructions each."""
+    """Instructions per multiply-add in the innermost loop with most of them."""
     most = (0, 1)
     ranges = loops(code)
     for first, last in ranges:
@@ -142,7 +142,7 @@ def instructions_per_link(code):
 
 
 def shares_of_products(code):
-    """Of each innermost loop with HADD2 and FFMA, the share of FFMA."""
+    """The share of FFMA in each innermost loop with HADD2 and FFMA."""
     all_loops = set(loops(code))
     shares = []
     for first, last in all_loops:
@@ -157,7 +157,7 @@ def shares_of_products(code):
 
 
 def check(arch, log, sass):
-    """The lines of a table, and what does not hold."""
+    """Returns the lines of a table, and the sentences about what fails."""
     table, wrong = [], []
     codes = functions(sass)
     for mangled, (stack, spilled, registers) in resources(log).items():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests what sass_check.py makes of the words of nvcc and cuobjdump, and what
-it says of the matrix product where they are here.
+"""Tests how sass_check.py reads the output of nvcc and cuobjdump, and its check
+of the matrix product if these are here.
 
   sass_check_test.py
 """
@@ -103,7 +103,7 @@ class WordsTest(unittest.TestCase):
 
 
 class KernelTest(unittest.TestCase):
-    """A small one: full.sh has all of them compiled."""
+    """Compiles a small kernel; full.sh compiles them all."""
 
     def test_a_kernel_on_ada(self):
         said = io.StringIO()

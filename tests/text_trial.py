@@ -7,11 +7,11 @@ Each seed draws a model (tiny random ones, every fifth time the real one), a
 prompt (a book's, words again and again, several scripts, any bytes that are
 UTF-8, ids), a sampler, a policy with settings of its own, and a place (threads,
 ranks, a small device behind a link). With --verify coupled the tokens are those
-of --policy full in place with one thread; of a plain form, its own ones there.
-The pieces of --stream are the text, and no text ends within a character.
+of --policy full in place with one thread; a plain form's are its own ones
+there. The pieces of --stream are the text, and no text ends within a character.
 
 A device that is too small may refuse one text in five. Over all texts drafts of
-each policy hold and are refused: otherwise the comparison shows little. A
+each policy hold and are rejected: otherwise the comparison shows little. A
 failure names its seed and both commands. Reads TIERCEL_MODEL and TIERCEL_BOOKS.
 Standard library only.
 """
@@ -32,19 +32,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHECKPOINTS = ROOT / "tests/golden/checkpoints"
 POLICIES = ("full", "triforce", "sfi", "sadas", "speed")
 HAS_PLAIN = ("sfi", "sadas", "speed")
-# Prompts take page after page of 128 tokens, and parts of one.
+# Prompts fill pages of 128 tokens, or a part of one.
 SIZES = (1, 2, 17, 127, 128, 129, 300, 500)
 # budget, chunk, sink, window
 VIEWS = ((64, 8, 4, 16), (128, 8, 8, 32), (192, 16, 16, 100), (256, 32, 32, 64),
          (384, 128, 128, 16))
-TOKENS_OF_IDS = 67  # all tiny models without a vocabulary have as many, or more
+TOKENS_OF_IDS = 67  # tiny models without a vocabulary have at least as many
 SCRIPTS = ("the quick brown fox ", "Ελληνικά κείμενα ", "мир и труд ",
            "日本語の文章。", "العربية ", "🙂👩‍👩‍👧 ", "e\u0301a\u0308 ", "\t\n\r\n  ",
            "\u202eabc\u202c ", "\x1b[31mred\x1b[0m ", "<|im_end|>\n", "0.1e-5, ")
 
 
 class Trial:
-    """A text to be drawn: its flags by seed."""
+    """A random text, whose flags follow from its seed."""
 
     def __init__(self, seed, pages, scratch):
         self.draws = random.Random(seed)
@@ -78,7 +78,7 @@ class Trial:
                 "llama_bias-00001-of-00004.gguf", "llama_rope_linear", "qwen2",
                 "qwen3.gguf")
         self.has_vocabulary = prompt[0] == "-f"
-        # At most four bytes a token of the real model; ids need no more.
+        # Room for the prompt by at most four bytes a token; ids need no more.
         self.context = 2600 if self.has_vocabulary else 1024
         self.command = ["generate", "-m", model, *prompt, "-c", self.context]
 
@@ -94,7 +94,7 @@ class Trial:
         if kind == "scripts":
             text = "".join(self.some(*SCRIPTS) for _ in range(size // 8 + 1))
             return text[:size]
-        # The real vocabulary has not all control characters, and no bytes from
+        # The real vocabulary lacks some control characters, and all bytes from
         # 0xf1 on.
         points = (self.draws.choice((0x80, 0x800, 0xd800, 0x40000))
                   for _ in range(size // 3 + 1))
@@ -118,7 +118,7 @@ class Trial:
                 flags += self.some([], ["--dry-sequence-breaker", "e"])
         if self.has_vocabulary and self.draws.random() < 0.3:
             flags += ["--stop", self.some("e", "\n", ". ", "the")]
-        # Blocks of q8_0 have 32 numbers, more than a head of a tiny model.
+        # A block of q8_0 has 32 numbers, more than a head of a tiny model.
         flags += self.some([], ["-ctk", "q8_0" if self.real else "f32",
                                 "-ctv", "f16"],
                            ["-ctk", "bf16", "-ctv", "f32"],
@@ -146,7 +146,7 @@ class Trial:
             flags += ["--window", window, "--sink", self.some(0, sink), "--set",
                       self.some("think=on", "gate=always",
                                 *(["think=off"] if self.has_vocabulary else []),
-                                # It forces tokens that `full` does not.
+                                # Forces tokens that `full` does not.
                                 *(["think=on,most=7"] if self.plain else []))]
         elif policy == "speed":
             cut = self.some(20, 28) if self.real else 1
@@ -238,7 +238,7 @@ class Runs:
 
 
 def only(args, *names):
-    """Of flags with a value each those of these names."""
+    """Selects the flags of these names, each with its value."""
     pairs = itertools.pairwise(args)
     return [word for pair in pairs if pair[0] in names for word in pair]
 
@@ -259,7 +259,7 @@ def main():
     if count >= 40:
         for policy in POLICIES:
             held, refused = runs.drafts[policy]
-            # Of a few texts chance may let all drafts of one policy hold.
+            # In a few texts all drafts of one policy may hold by chance.
             assert held > 0 and (refused > 0 or count < 200), runs.drafts
         assert sum(runs.refused.values()) <= count // 5, runs.refused
 

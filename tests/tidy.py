@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the sources: what .clang-tidy wants, of all but tests.
+"""Runs clang-tidy, with the checks of .clang-tidy, over all sources but tests.
 
   tests/tidy.py BUILD    a build folder with compile_commands.json
 
 A source that was clean is not read again while its text, with all that it
 includes, and .clang-tidy stay the same: half a minute instead of a few seconds
-each. What is known to be clean lies in ~/.cache/tiercel/tidy. Standard library
-only.
+each. ~/.cache/tiercel/tidy lists the clean sources. Standard library only.
 """
 
 import collections
@@ -31,7 +30,7 @@ def is_read(path):
 
 
 def expanded(entry):
-    """The source with all that it includes."""
+    """Returns the source with all that it includes."""
     words = shlex.split(entry["command"])
     kept = words[:words.index("-o")] + words[words.index("-o") + 2:]
     return subprocess.run([*kept, "-E"], cwd=entry["directory"],
@@ -39,8 +38,8 @@ def expanded(entry):
 
 
 def check(build, source, entries):
-    """What clang-tidy finds in one source; nothing where it is clean. It reads a
-    source as often as it is compiled: once per ISA, some."""
+    """Returns the findings of clang-tidy in one source; "" if it is clean. It
+    reads a source once for each time it is compiled, some once per ISA."""
     seen = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
     for entry in entries:
         seen.update(entry["command"].encode())

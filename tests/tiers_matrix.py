@@ -10,9 +10,9 @@
   heavy  a random model whose KV outweighs it (MHA, 32 heads of 128; half a GiB
          a layer) at 32,640 tokens, a third of its pages resident
 
-Of every run on a small device the bytes that crossed the link are what
-offload/KV_FORMAT.md says, from the positions alone, and a decode takes no less
-than its bytes over the rate of the link. Nothing says how long it may take:
+In every run on a small device the bytes that crossed the link are those of
+offload/KV_FORMAT.md, which follow from the positions alone, and a decode takes
+no less than its bytes over the rate of the link. There is no limit on its time:
 ratios are printed, to be read with the load of the machine.
 
 Reads TIERCEL_MODEL and TIERCEL_BOOKS. Needs numpy, for the random model.
@@ -38,7 +38,7 @@ UNITS = {"MB/s": 1e6, "GB/s": 1e9}
 
 
 class Model:
-    """One model, one token file, one context: the program's answers."""
+    """Runs the program with one model, one token file and one context."""
 
     def __init__(self, program, path, tokens, context, scratch):
         self.path = str(path)
@@ -48,7 +48,7 @@ class Model:
                        str(context), "--json", "--no-progress"]
 
     def run(self, command, *args):
-        """The exit code and the document."""
+        """Returns the exit code and the document."""
         done = subprocess.run(
             [self.program, command, *self.common, *map(str, args)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -98,7 +98,7 @@ def rate_of(link):
 
 
 def check_bytes(document):
-    """The ledger is what KV_FORMAT.md says; the ahead bytes, not waited for."""
+    """Checks the ledger by KV_FORMAT.md; returns the bytes fetched ahead."""
     ledger, f = document["ledger"], document["ledger"]["formula"]
     prompt = document["prompt_tokens"]
     steps = len(document["output"][0]["tokens"]) - 1  # the first is a prefill's
@@ -107,8 +107,8 @@ def check_bytes(document):
     def swept(length):
         return max(length // PAGE_TOKENS - f["resident_pages"], 0)
 
-    # The first step reads what is full when it begins, each later one what was
-    # full when the one before it began.
+    # The first step reads the pages that are full when it begins, each later
+    # one those that were full when the one before it began.
     begins = [prompt + step for step in range(steps)]
     reads = [swept(length) for length in begins[:1] + begins[:-1]]
     ahead = 2 * swept(begins[-1])
@@ -134,7 +134,7 @@ def check_bytes(document):
 
 
 def check_small(document, plain, link):
-    """A run on a small device against one without; what to print of it."""
+    """Compares a run on a small device with one without; returns a summary."""
     assert document["simulated"] and not plain["simulated"]
     assert document["output"] == plain["output"], (
         document["output"], plain["output"])
@@ -158,13 +158,13 @@ def say(text):
 
 
 def devices(model, kv, threads):
-    """(name, bytes): the least, one with a page resident, all."""
+    """Devices (name, bytes): the least, one with resident pages, with all."""
     least = model.least_device(*kv, *threads)
     shape = model.generate(2, *kv, *threads, *simulate(least, "25GB/s"))
     f = shape["ledger"]["formula"]
     assert f["resident_pages"] == 0, f
-    # A resident page takes one in every layer, and frees one in two buffers.
-    # Alignment may ask for a little more.
+    # A resident page takes a page in every layer, and frees one in each of two
+    # buffers. Alignment may need a little more.
     some = least + (f["layers"] - 2) * f["page_bytes"] + 4096
     return [("least", least), ("some", some), ("all", 4 << 30)]
 

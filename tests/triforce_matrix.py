@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""TriForce on the real model and real text: the text is that of no drafter.
+"""Runs TriForce on the real model and real text: drafts must not change it.
 
     triforce_matrix.py TIERCEL small|all
 
-With --verify coupled every drafter, fixed and adaptive lengths, views of several
-sizes, on plain cpu and behind a simulated link, gives the tokens of
---policy full for the same seed. Every run shows more than 1.3 tokens a sweep,
-and over all runs each level has drafts that hold and drafts that do not: what
-drafts nothing, or is never refused, proves nothing.
+With --verify coupled every drafter gives the tokens of --policy full for the
+same seed, with fixed and adaptive lengths, views of several sizes, on plain cpu
+and behind a simulated link. Every run shows more than 1.3 tokens a sweep, and over
+all runs each level has drafts that hold and drafts that do not: a level that
+drafts nothing, or is never rejected, proves nothing.
 
   small   one prompt of 400 tokens, 32 generated
   all     twenty prompts of 300 to 2,500 tokens, 256 generated at three
@@ -31,11 +31,11 @@ LEAST_TOKENS_PER_SWEEP = 1.3
 LINK = "2GB/s"
 DRAFTS = ("none", "ngram", "self", "small")
 SMALL_LAYERS = 24
-# So that a word of the answer is a repetition.
+# With these a single word of the answer is a repetition.
 DRY = ("--dry-multiplier", 0.8, "--dry-allowed-length", 1)
 MAKE_DRAFT = (pathlib.Path(__file__).resolve().parent.parent /
               "bench/make_draft.py")
-# How tokens are drawn, by turns.
+# Settings of the sampler, by turns.
 LAWS = (["--temp", 0], ["--temp", 1.0, *DRY], ["--temp", 0.6])
 # gamma1, gamma2
 LENGTHS = ((4, 16), ("auto", "auto"), (1, 31))
@@ -70,7 +70,7 @@ class Runs:
         return document
 
     def least_device(self, context, flags):
-        """For --simulate: as little as works, so that pages come and go."""
+        """The least device for --simulate, so that pages come and go."""
         key = (context, *flags)
         if key not in self.devices:
             plan = self.document("plan", "-c", context, "--simulate",
@@ -156,7 +156,7 @@ def everything(runs, text):
             plain = runs.document(*args)
             first = (prompt + turn) % 2
             for draft in DRAFTS[first::2]:
-                # Numbers without a common divisor: all pairs come together.
+                # The periods have no common divisor, so all pairs occur.
                 runs.check(args, plain, draft, LENGTHS[n % 3], VIEWS[n % 5],
                            simulated=n % 7 < 3)
                 n += 1
@@ -164,8 +164,8 @@ def everything(runs, text):
 
 
 def measure_nothing():
-    """From here on programs have no place for rates of this machine, so lengths
-    that adapt are those of any machine, and the user's are left alone."""
+    """Leaves programs no folder for rates, so that adaptive lengths are the
+    same on any machine, and the user's rates are left alone."""
     os.environ.update(HOME="", XDG_CACHE_HOME="")
 
 

@@ -9,10 +9,10 @@ import struct
 
 HERE = pathlib.Path(__file__).parent / "corpus"
 
-# Value type numbers, with how one value is written.
+# The format of one value, by the number of its type.
 FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f",
            7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-# Tensor types: number, elements of a block, bytes of a block.
+# Tensor types: (number, elements of a block, bytes of a block).
 TYPES = {"f32": (0, 1, 4), "f16": (1, 1, 2), "bf16": (30, 1, 2),
          "q8_0": (8, 32, 34), "q4_0": (2, 32, 18), "q4_1": (3, 32, 20),
          "q5_0": (6, 32, 22), "q5_1": (7, 32, 24), "q4_K": (12, 256, 144),

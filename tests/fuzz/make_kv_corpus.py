@@ -1,6 +1,6 @@
 """Writes the seeds of the fuzzer of saved texts: corpus/kv_format/.
 
-The checksums are 0: the fuzzer puts that of the front right. Run it in this
+The checksums are 0: the fuzzer corrects that of the front. Run it in this
 folder.
 """
 

@@ -3,15 +3,16 @@
 
     check.py PACK [--out DIR] [--resume DIR] [--minutes N] [STEP...]
 
-Steps run in their order, each within a time of its own, and what time is left
-over; nothing that fails keeps the next from running. In --out (default $OUT, else PACK) are then:
+Steps run in order, each within its own time and the time that is left over all;
+a failure does not keep the next step from running. The results are in --out
+(default $OUT, else PACK):
 
-    results.jsonl         all that was found, line by line, as it came
-    DATE-gpu-check.md     a page: steps, failures, what was measured
+    results.jsonl         all findings, line by line, as they came
+    DATE-gpu-check.md     a page: steps, failures, measurements
     failed.txt            the cases that failed, and why
-    gpu-check.log         what programs said
+    gpu-check.log         the output of programs
 
---resume: the folder of an earlier run, of which only what is missing is done.
+--resume: the folder of an earlier run, whose missing steps and cases are run.
 Exit: 0 all held, 1 something failed, 77 there is no GPU.
 """
 
@@ -36,12 +37,12 @@ import record
 import steps
 
 LOG_BYTES = 12 << 20
-MINUTES = 6.8  # of 7: the page has to be written, too
+MINUTES = 6.8  # a little less than 7: the page has to be written, too
 
 
 class Run:
-    """The pack, the machine, the time that is left, and the records: all that a
-    step is given."""
+    """All that a step is given: the pack, the machine, the time that is left,
+    and the records."""
 
     def __init__(self, pack, out, earlier, minutes):
         self.began = time.monotonic()
@@ -53,14 +54,14 @@ class Run:
         self.device = "far" if self.is_played else "cuda"
         self.commit = (pack / "commit").read_text().strip()
         self.tiercel = pack / "bin" / "tiercel"
-        # GoogleTest's cases of the device, by their last part; on the executor,
-        # where ctest runs all, a few.
+        # A pattern for GoogleTest's cases of the device; on the executor, where
+        # ctest runs them all, it selects a few.
         self.pattern = "*/cuda"
         if self.is_played:
             self.pattern = ":".join(
                 f"*{suite}*/hosted_*" for suite in
                 ("MatrixStep", "RmsNorm", "Embed", "GpuQueues"))
-        # A case may take so long, and longer where its neighbours do not.
+        # A case may take so long, or longer if its neighbours take less.
         self.case_seconds = 5 if self.is_played else 60
         self.workers = max(1, min(8, (os.cpu_count() or 2) // 2))
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="gpu_check."))
@@ -93,7 +94,7 @@ class Run:
     # ---- Time ----
 
     def left(self):
-        """Seconds of the step."""
+        """Returns the seconds that are left for the step."""
         return min(self.step_deadline, self.deadline) - time.monotonic()
 
     # ---- Programs ----
@@ -117,11 +118,11 @@ class Run:
                 with open(self.log_file, "a", errors="replace") as log:
                     log.write(text)
             except OSError:
-                pass  # the records have what counts
+                pass  # the records have all that counts
 
     def each(self, what, items):
-        """what(item) for all, several at a time, until the step's time ends. An
-        exception of one is a failure, and no more than that."""
+        """Calls what(item) for all, several at a time, until the step's time
+        ends. An exception is a failure of its item alone."""
         def safely(item):
             if self.left() <= 0:
                 return
@@ -152,7 +153,7 @@ class Run:
         self.records.add({"step": self.step, "row": row})
 
     def summary(self, words):
-        """A step's outcome and last words, of its cases."""
+        """Returns a step's outcome and last words, from its cases."""
         cases = self.records.cases(self.step)
         passed = sum(case["outcome"] == record.PASSED for case in cases)
         return (record.PASSED if passed > 0 else record.FAILED,
@@ -168,7 +169,7 @@ def library_roots():
             spec = None
         if spec is not None:
             roots += list(spec.submodule_search_locations or [])
-    # The interpreter that has PyTorch may be another than this one.
+    # PyTorch may be installed for another interpreter than this one.
     python = shutil.which("python3")
     if python is not None and os.path.realpath(python) != os.path.realpath(
             sys.executable):
@@ -180,7 +181,7 @@ def library_roots():
 
 
 def machine_of(run):
-    """The machine of the run, for the page."""
+    """Describes the machine of the run, for the page."""
     said = programs.run(
         ["nvidia-smi", "--query-gpu=name,driver_version,memory.total,"
          "pcie.link.gen.max,pcie.link.width.max", "--format=csv,noheader"], 20)
@@ -201,7 +202,7 @@ def machine_of(run):
 
 
 def run_step(run, step, others):
-    """Runs a step within its time, and the time that those after it leave."""
+    """Runs a step within its own time and the time that later steps leave."""
     run.step = step.name
     began = time.monotonic()
     spare = run.deadline - began - step.seconds - sum(

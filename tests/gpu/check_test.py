@@ -17,7 +17,7 @@ import programs
 import record
 import steps
 
-# A program of GoogleTest's manners: the cases of `BODIES`, each a shell command.
+# A program that behaves like GoogleTest's: each case is a shell command.
 PROGRAM = """#!/bin/bash
 all="{names}"
 for flag in "$@"; do
@@ -55,7 +55,7 @@ class CasesTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def outcomes(self, bodies, each=60, seconds=60):
-        """{case: (passed, why)} and how many processes there were."""
+        """Returns {case: (passed, why)} and the number of processes."""
         names = [f"Suite.{name}" for name in bodies]
         log = self.folder / "log"
         log.write_text("")
@@ -102,7 +102,7 @@ class CasesTest(unittest.TestCase):
         self.assertIn("did not end in its time", found["B"][1])
         self.assertEqual(processes, 2)
 
-    # The cases behind it in that process would fail, too.
+    # The cases after it in that process would fail, too.
     def test_a_lost_device_ends_a_process(self):
         found, processes = self.outcomes({"A": LOST, "B": OK, "C": LOST})
         self.assertEqual([one[0] for one in found.values()],
@@ -138,7 +138,7 @@ class RecordsTest(unittest.TestCase):
         first.add({"step": "b", "outcome": record.PASSED, "words": "all"})
         first.add({"step": "c", "outcome": record.OUT_OF_TIME, "words": ""})
         with open(self.folder / record.Records.FILE, "a") as file:
-            file.write('{"step": "d", "outco')  # it was killed there
+            file.write('{"step": "d", "outco')  # the run was killed here
         other = self.folder / "other"
         other.mkdir()
         second = record.Records(other, self.folder)
@@ -147,7 +147,7 @@ class RecordsTest(unittest.TestCase):
         self.assertEqual([step for step in "abcd" if second.is_finished(step)],
                          ["b"])
         self.assertEqual(second.failed(), [])
-        # Its own lines are all of them.
+        # The new file has all lines.
         self.assertEqual(len(record.read_lines(other / record.Records.FILE)), 2)
 
     def test_a_full_disk_keeps_nothing_from_being_told(self):

@@ -1,6 +1,6 @@
-"""128K positions without a prompt: the shape of Llama 2 7B with random weights
-and KV that was filled, in a card of 24 GiB behind 25 GB/s (a limit that is
-played on a larger one: the page says so), and with all the memory there is."""
+"""Runs 128K positions without a prompt: the shape of Llama 2 7B with random
+weights and filled KV, on a card of 24 GiB behind 25 GB/s (a limit that a larger
+card simulates, as the page says), and with all the memory there is."""
 
 import os
 import random
@@ -28,7 +28,7 @@ class DeepRun(typing.NamedTuple):
     depth: int
     tokens: int
     flags: str
-    card: bool  # that small one
+    card: bool  # on the small card
 
 
 # 32K positions are 16 GiB of KV, 127K are 64 GiB.
@@ -53,7 +53,7 @@ TOY_CARD = "device=40MiB,link=25GB/s"
 
 
 def folder_with(run, size):
-    """Memory first: a disk takes longer to write than all the rest."""
+    """Prefers memory: writing to a disk takes longer than all the rest."""
     for folder in ("/dev/shm", run.scratch):
         try:
             if shutil.disk_usage(folder).free > size:
@@ -67,7 +67,7 @@ def python_with_numpy():
     for python in ("python3", "/usr/bin/python3"):
         if programs.run([python, "-c", "import numpy"], 20).code == 0:
             return python
-    return "python3"  # it says what is missing
+    return "python3"  # whose error says what is missing
 
 
 def flags_of(run, one, model, depth, ids):
@@ -109,7 +109,7 @@ def work(run):
                 rows, why = bench_rows(run, name,
                                        *flags_of(run, one, model, depth, ids),
                                        seconds=run.left())
-                # This machine's memory may be less than the card's host has.
+                # This machine may have less memory than the card's host.
                 if rows is not None or "does_not_fit" not in why:
                     break
             if rows is None and run.left() <= 0:

@@ -9,13 +9,12 @@ from record import FAILED, NOT_RUN, PASSED
 
 
 def ids_for(run, model, count):
-    """A file of the first ids of a checkpoint's own, as many as are asked
-    for."""
+    """Returns a file of the first `count` ids of a checkpoint's own."""
     path = run.scratch / f"{model.parent.name}-{model.stem}-{count}.ids"
     if path.exists():
         return path
     if model.name == "deep.gguf":
-        # Again and again, with a change: drafts hold, and do not.
+        # Repeats with a change, so that some drafts hold and some do not.
         ids = [(i % 31 * 7 + i // 93) % 512 for i in range(count)]
     else:
         for tokens in (model.parent / model.stem / "tokens.txt",
@@ -24,7 +23,7 @@ def ids_for(run, model, count):
             if tokens.exists():
                 break
         ids = tokens.read_text().split()[:count]
-    # A rename: several ask for it at once.
+    # A rename, since several threads make the file at once.
     part = path.with_suffix(f".{threading.get_ident()}")
     part.write_text("\n".join(map(str, ids)) + "\n")
     part.rename(path)
@@ -33,7 +32,7 @@ def ids_for(run, model, count):
 
 def models(run):
     found = sorted(run.pack.glob("checkpoints/**/*.gguf"))
-    # No model, or parts of one.
+    # These are no models, or parts of one.
     skip = re.compile(r"tiny_vocab|-0000[2-9]-|/llama_bias-00001")
     found = [model for model in found if not skip.search(str(model))]
     real = run.pack / "model.gguf"
@@ -45,11 +44,11 @@ def models(run):
 
 def logits(run):
     """Compares logits of a prompt, and of rows one by one, with the CPU's."""
-    # The executor takes long, and tests of ctest run it over all of them.
+    # The executor takes long, and ctest's tests cover all models.
     jobs = [(model, compute, rows)
             for model in models(run)[::6 if run.is_played else 1]
             for compute in ("q8", "f32")
-            # Rows one by one take the executor long.
+            # Single rows take the executor long.
             for rows in ((512,) if run.is_played else (1, 512))]
 
     def compare(job):
@@ -81,7 +80,7 @@ def logits(run):
 
 
 def differences(expected, got):
-    """How many floats differ, and the first."""
+    """Describes how many floats differ, and the first of them."""
     import array
     a, b = (array.array("f", file.read_bytes()[128:]) for file in (expected, got))
     if len(a) != len(b):
@@ -115,7 +114,7 @@ POLICIES = (
 
 
 def least_memory(run, *flags):
-    """The least memory of a session, so that its KV comes over the link."""
+    """Returns the least memory of a session: its KV then crosses the link."""
     done = run.call(run.tiercel, "plan", *flags, "--device-memory", "1MB",
                     "--json", "--no-progress")
     found = re.search(r'"min_device_bytes":(\d+)', done.out)
@@ -125,7 +124,7 @@ def least_memory(run, *flags):
 
 
 def document(run, *flags):
-    """The document of `generate`, or None and the words of its failure."""
+    """Returns the document of `generate`, or None and words on its failure."""
     done = run.call(run.tiercel, "generate", *flags, "--json", "--no-progress")
     if done.code != 0:
         return None, done.words
@@ -133,21 +132,21 @@ def document(run, *flags):
 
 
 def texts(run):
-    """Compares the tokens of every policy with the CPU's, KV in the device's
-    memory and behind its link."""
+    """Compares the tokens of every policy with the CPU's, with KV in the
+    device's memory and behind its link."""
     prompt, count = (150, 8) if run.is_played else (700, 40)
     jobs = [(run.pack / "checkpoints" / "deep.gguf", policy)
-            # The executor takes seconds for each.
+            # The executor takes seconds for each policy.
             for policy in (POLICIES[::6] if run.is_played else POLICIES)]
     if (run.pack / "model.gguf").exists() and not run.is_played:
         jobs += [(run.pack / "model.gguf", policy) for policy in POLICIES]
 
     def compare(job):
         model, policy = job
-        # A context that takes less behind the link than on the device.
+        # In this context a session takes less behind the link than in place.
         context = 8192 if model.name == "model.gguf" else 1024
-        # Threads do not change a text, but how much a session takes. Several
-        # run at a time.
+        # Threads do not change a text, but a session's memory. Several runs go
+        # on at a time.
         session = ["-m", model, "-c", context, "-t", 2, *policy.split()]
         text = [*session, "--tokens", ids_for(run, model, prompt), "-n", count,
                 "--ignore-eos", "--temp", 0.8, "--seed", 3]
@@ -174,7 +173,7 @@ def texts(run):
             if tokens[0] != tokens[1]:
                 why = f"got {tokens[1]}, need {tokens[0]}"
             elif (memory == least and got["ledger"]["h2d_bytes"] == 0
-                  # A short text is within the window and the pages kept beside.
+                  # A short text fits the window and the pages beside it.
                   and not (run.is_played and "sadas" in policy)):
                 why = f"nothing came over the link in {least}"
             run.case(name, FAILED if why else PASSED, why)
@@ -187,7 +186,7 @@ def texts(run):
 
 
 def ranks(run):
-    """Over two GPUs the CPU's tokens, gathered by copies and by NCCL."""
+    """Compares two GPUs' tokens with the CPU's, gathered by copies and by NCCL."""
     model = run.pack / "checkpoints" / "deep.gguf"
     over = ["-m", model, "--device", run.device, "--tensor-parallel", 2]
     ids = ids_for(run, model, 20 if run.is_played else 150)

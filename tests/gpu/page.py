@@ -1,4 +1,4 @@
-"""The page of a run: steps, what failed, and what was measured."""
+"""Writes the page of a run: steps, failures and measurements."""
 
 import record
 

@@ -1,4 +1,4 @@
-"""Programs that are run within a time, and the cases of GoogleTest in them."""
+"""Runs programs within a time, and the cases of GoogleTest in them."""
 
 import os
 import re
@@ -7,22 +7,23 @@ import subprocess
 import tempfile
 import typing
 
-# A device that a fault took from its process: what follows there says nothing.
+# The error after a fault took the device from its process: later cases in that
+# process prove nothing.
 LOST = "this process can use the GPU no more"
-# compute-sanitizer and ncu, where they are refused.
+# The words of compute-sanitizer and ncu if they are refused.
 REFUSED = ("Device not supported", "LibraryNotLoaded", "ERR_NVGPUCTRPERM",
            "was not profiled", "Failed to initialize")
 
 
 class Done(typing.NamedTuple):
-    code: int  # of its end; a signal's is negative
+    code: int  # exit code; negative for a signal
     out: str
     err: str
     hung: bool
 
     @property
     def words(self):
-        """The last of what it said, for people."""
+        """Returns the end of its output, for people."""
         lines = [line for line in (self.err + "\n" + self.out).splitlines()
                  if line.strip()]
         if self.hung:
@@ -32,7 +33,7 @@ class Done(typing.NamedTuple):
 
 def run(command, seconds, env=None, folder=None):
     """Runs a program, and ends it and its children when its time is up."""
-    # Files, not pipes: who leaves a child behind would keep them open.
+    # Files, not pipes: a child that is left behind would keep pipes open.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
@@ -49,7 +50,7 @@ def run(command, seconds, env=None, folder=None):
             try:
                 process.wait(10)
             except subprocess.TimeoutExpired:
-                pass  # in the driver: it ends when that lets it
+                pass  # it hangs in the driver, and ends when that allows it
         code = process.returncode if process.returncode is not None else -9
         texts = []
         for file in (out, err):
@@ -59,7 +60,7 @@ def run(command, seconds, env=None, folder=None):
 
 
 def cases_of(program, pattern, seconds, env=None):
-    """The full names of the cases that a program has."""
+    """Returns the full names of a program's cases."""
     done = run([program, "--gtest_list_tests", f"--gtest_filter={pattern}"],
                seconds, env)
     names, suite = [], ""
@@ -84,8 +85,8 @@ RESULT = re.compile(
 
 
 def run_cases(program, names, seconds_left, tool=(), env=None, each=60):
-    """Yields the Outcome of each case, and a Done of each process. Where a case
-    ends its process, hangs, or loses the device, a new one goes on behind it."""
+    """Yields the Outcome of each case, and a Done of each process. If a case
+    ends its process, hangs, or loses the device, a new process goes on."""
     left = list(names)
     while left and seconds_left() > 0:
         done = run([*tool, program, "--gtest_filter=" + ":".join(left),
@@ -105,7 +106,7 @@ def run_cases(program, names, seconds_left, tool=(), env=None, each=60):
                 begun, said = name, []
                 continue
             if name in ended:
-                continue  # in the summary once more
+                continue  # the summary lists it again
             why = "" if what == "OK" else (
                 "skipped" if what == "SKIPPED"
                 else " | ".join(s.strip() for s in said if s.strip())[-600:])
@@ -121,7 +122,7 @@ def run_cases(program, names, seconds_left, tool=(), env=None, each=60):
         elif not ended:
             if done.hung and seconds_left() <= 0:
                 return
-            # It says nothing of any case.
+            # The process ended before any case.
             yield Outcome(left[0], False, 0.0, done.words)
             ended.add(left[0])
         left = [name for name in left if name not in ended]

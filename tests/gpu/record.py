@@ -1,10 +1,10 @@
-"""The findings of a run, as JSON lines that are out as soon as they are there.
+"""Records the findings of a run, as JSON lines that are written at once.
 
-A line is of a case ("step", "case", "outcome", "seconds", "why"), of a step's
+A line records a case ("step", "case", "outcome", "seconds", "why"), a step's
 end ("step", "outcome", "seconds", "words"), a measurement ("step", "row"), or
-of the machine ("machine"). Outcomes: passed, FAILED, "not run" (which no
-failure is), and "out of time". A later run reads the lines of an earlier one
-and leaves out what passed.
+the machine ("machine"). Outcomes: passed, FAILED, "not run" (no failure), and
+"out of time". A later run reads the lines of an earlier one and leaves out
+the cases that passed.
 """
 
 import json
@@ -16,7 +16,7 @@ PASSED, FAILED, NOT_RUN, OUT_OF_TIME = "passed", "FAILED", "not run", "out of ti
 
 
 def read_lines(path):
-    """Lines that are whole; the last of a run that was killed may not be."""
+    """Returns the whole lines; the last one of a killed run may be cut."""
     lines = []
     try:
         text = path.read_text(errors="replace")
@@ -31,8 +31,8 @@ def read_lines(path):
 
 
 class Records:
-    """Thread-safe. A file that cannot be written ends nothing: what it lacks
-    is kept, and printed at the end."""
+    """Thread-safe. If the file cannot be written the run goes on: missing lines
+    are kept, and printed at the end."""
 
     FILE = "results.jsonl"
 
@@ -57,7 +57,7 @@ class Records:
                           if "words" in line}
 
     def is_known(self, step, case):
-        """Whether the case has passed in an earlier run."""
+        """Returns true if the case has passed in an earlier run."""
         return (step, case) in self._known
 
     def is_finished(self, step):
@@ -74,7 +74,7 @@ class Records:
                 raise OSError("no file")
             self._file.write(json.dumps(line) + "\n")
             self._file.flush()
-        except (OSError, ValueError):  # a full disk; closed after one
+        except (OSError, ValueError):  # a full disk; a file closed after that
             self.unwritten += 1
 
     def cases(self, step):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Goes through a check of a GPU from its pack to its page, where the host
-executor plays the GPU:
+"""Goes through a check of a GPU from its pack to its page, with the host
+executor in the place of the GPU:
 
-    rehearsal_test.py      builds and packs what build/cpu has, and runs it
+    rehearsal_test.py      builds and packs the programs of build/cpu, and runs
 
 with a case that fails, one that hangs, a second run that goes on with what is
 missing, a disk that is full, and no GPU. Standard library only.
@@ -22,7 +22,7 @@ import steps
 
 SCRIPT = pathlib.Path(__file__).resolve().parent.parent / "gpu_check.sh"
 
-# Programs with one case each that is told for the device.
+# Programs with one case each, which ends in the pattern of the device's cases.
 BROKEN = """#!/bin/bash
 case "$*" in
   *--gtest_list_tests*) printf 'Broken/RmsNorm.\\n  Case/hosted_mixed\\n' ;;
@@ -75,7 +75,7 @@ class RehearsalTest(unittest.TestCase):
         return page.read_text()
 
     def outcomes(self, folder):
-        """{step: outcome} of its page."""
+        """Returns {step: outcome} from its page."""
         rows = [line.split("|") for line in self.page(folder).splitlines()
                 if line.startswith("| ")]
         names = {step.name for step in steps.STEPS}
@@ -89,18 +89,18 @@ class RehearsalTest(unittest.TestCase):
         done = run("run", self.pack, "--out", first)
         self.assertEqual(done.returncode, 1, done.stdout)
         outcomes = self.outcomes(first)
-        # All steps, whatever failed before them.
+        # The page has all steps, whatever failed before them.
         self.assertEqual(list(outcomes), [step.name for step in steps.STEPS])
         self.assertEqual({name for name, outcome in outcomes.items()
                           if outcome == "FAILED"}, {"tests"}, done.stdout)
-        for name in ("ncu", "memcheck"):  # no GPU, so no tools of one
+        for name in ("ncu", "memcheck"):  # without a GPU its tools do not run
             self.assertEqual(outcomes[name], "not run")
         failed = (first / "failed.txt").read_text()
         self.assertIn("a_broken_tests Broken/RmsNorm.Case/hosted_mixed: got 1, "
                       "need 2", failed)
         self.assertIn("b_hanging_tests", failed)
         self.assertIn("did not end in its time", failed)
-        self.assertEqual(len(failed.splitlines()), 3)  # and their step
+        self.assertEqual(len(failed.splitlines()), 3)  # with their step
         self.assertLess(sum(file.stat().st_size for file in first.iterdir()),
                         16 << 20)
 
@@ -118,7 +118,7 @@ class RehearsalTest(unittest.TestCase):
                  (second / "results.jsonl").read_text().splitlines()]
         cases = [line for line in lines if line.get("step") == "tests"
                  and "case" in line]
-        # No case that had passed was run again.
+        # Cases that had passed are not run again.
         self.assertTrue(cases)
         self.assertTrue(all(case.get("earlier") for case in cases))
 

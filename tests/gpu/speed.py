@@ -1,4 +1,4 @@
-"""Steps that measure: kernels beside their ceilings and PyTorch, the link, and
+"""Steps that measure kernels (beside their ceilings and PyTorch), the link, and
 small models end to end."""
 
 import json
@@ -17,7 +17,7 @@ def json_lines(text):
 
 
 def kernels(run):
-    """Every op at the shapes of models; then PyTorch's, in the same minutes."""
+    """Measures every op at the shapes of models, and then PyTorch's."""
     program = run.pack / "bin" / "kernel_bench"
     flags = (["--quick"] if run.is_played
              else ["--seconds", max(run.left() - 30, 5)])
@@ -50,7 +50,7 @@ def kernels(run):
 
 
 def link(run):
-    """The copy engine over the link, beside kernel_bench's pinned copies."""
+    """Measures the copy engine over the link, beside kernel_bench's copies."""
     which, seconds = "gpu/", 0.1
     if run.is_played:
         which, seconds = "gpu/.*/8192", 0.01
@@ -69,8 +69,8 @@ def link(run):
 
 
 def bench_rows(run, label, *flags, seconds=60):
-    """Rows of `tiercel bench`, told under a label; None and the words of a
-    failure."""
+    """Reports the rows of `tiercel bench` under a label and returns them; or
+    None and the words of a failure."""
     done = run.call(run.tiercel, "bench", *flags, "--json", "--no-progress",
                     seconds=seconds)
     if done.code != 0:
@@ -88,7 +88,7 @@ def bench_rows(run, label, *flags, seconds=60):
 
 
 def bench(run):
-    """A small model's rates, its KV in the device's memory and behind it."""
+    """Measures a small model, with its KV on the device and behind its link."""
     model = run.pack / "model.gguf"
     if run.is_played or not model.exists():
         model = run.pack / "checkpoints" / "deep.gguf"
@@ -107,7 +107,7 @@ def bench(run):
 
 
 def blas(run):
-    """Prompts by cuBLASLt predict about what the kernels' do."""
+    """Checks that cuBLASLt gives about the perplexity of our kernels."""
     def perplexity(rows, library):
         done = run.call(run.tiercel, "eval", *flags, "-ub", rows, "--json",
                         "--no-progress", env={"TIERCEL_CUBLASLT": library})

@@ -1,5 +1,5 @@
-"""The steps of a check, the most valuable first: each a function of a Run that
-says what it found and returns its outcome and last words."""
+"""The steps of a check, the most valuable first: each is a function of a Run
+that records its findings and returns its outcome and last words."""
 
 import csv
 import sys
@@ -34,7 +34,7 @@ def run_suite(run, program, names):
 
 
 def suites_of(run, program):
-    """{suite: cases} that are not known to pass."""
+    """Returns {suite: cases} of the cases that are not known to pass."""
     suites = {}
     for name in programs.cases_of(program, run.pattern, 60, run.env):
         if not run.known(f"{program.name} {name}"):
@@ -43,7 +43,7 @@ def suites_of(run, program):
 
 
 def matrix(run):
-    """The one thing that the host executor takes on trust."""
+    """Tests the matrix instructions, which the host executor takes on trust."""
     program = run.pack / "bin" / MATRIX
     for names in suites_of(run, program).values():
         run_suite(run, program, names)
@@ -51,14 +51,14 @@ def matrix(run):
 
 
 def tests(run):
-    """A process for each suite, several at a time."""
+    """Runs a process for each suite, several at a time."""
     jobs = []
     for program in sorted((run.pack / "bin").glob("*_tests")):
         if program.name == MATRIX:
             continue
         jobs += [(program, names)
                  for names in suites_of(run, program).values()]
-    # The longest first.
+    # The longest suites run first.
     jobs.sort(key=lambda job: -len(job[1]))
     run.each(lambda job: run_suite(run, *job), jobs)
     return run.summary("cases of the device")
@@ -70,8 +70,8 @@ MEMCHECK = ("MatrixStep", "GpuQueues", "RmsNorm", "KeyNorms")
 
 
 def memcheck(run):
-    """Four suites under compute-sanitizer; a refused allocation is a case of
-    theirs, and no finding."""
+    """Runs four suites under compute-sanitizer; a refused allocation is one of
+    their cases, and no finding."""
     tool = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "9",
             "--report-api-errors", "no", "--leak-check", "full"]
     for program in sorted((run.pack / "bin").glob("*_tests")):
@@ -89,7 +89,7 @@ def memcheck(run):
     return run.summary("suites are clean under memcheck")
 
 
-# A decode step, a long context and a prompt spend their time in these.
+# A decode step, a long context and a prompt spend their time in these kernels.
 PROFILED = (("MultiplyPanelRow", "matmul/llama2-7b/gate_up/q4_K/1/0"),
             ("ComputePages", "attention/llama2-7b//f16/1/131072"),
             ("MultiplyFloatPanels", "matmul/llama2-7b/gate_up/f16/512/0"))
@@ -120,7 +120,7 @@ def ncu(run):
 
 
 def metrics_of(text):
-    """{name: value} of ncu's CSV."""
+    """Returns {name: value} from ncu's CSV."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     metrics = {}
     for row in csv.DictReader(lines):
