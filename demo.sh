@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Shows what Tiercel does: a language model reads chapters of a real book on
-# this machine, says what is in them and where, and answers questions about
-# them; what was read once is opened the second time. On a terminal it then
-# takes questions until Ctrl-D. Installs and fetches what is missing (a 93 MB
-# model, books from Debian packages); the second run starts at once.
+# Shows Tiercel at work: a language model reads chapters of a real book on this
+# machine, says what is in them and where, and answers questions about them; a
+# text that was read once is opened the second time. On a terminal it then takes
+# questions until Ctrl-D. Installs and fetches what is missing (a 93 MB model,
+# books from Debian packages); the second run starts at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 

@@ -37,7 +37,7 @@ ctest --test-dir build/asan --output-on-failure --no-tests=error \
 
 if command -v nvcc >/dev/null; then
   step "CUDA: kernels compiled; without a GPU their cases are skipped"
-  # Not optimised: what the CPU does is tested above. For one kind of GPU.
+  # Not optimised, since tests above cover the CPU code; for one kind of GPU.
   cmake --preset cuda -DCMAKE_BUILD_TYPE=None \
     -DCMAKE_CUDA_ARCHITECTURES=89-real >/dev/null
   cmake --build --preset cuda --target tiercel_gpu_tests

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# runtime/api/build_info.cmake tells which commit a build is of: at every build,
-# and without touching the header when that is the same as before.
+# Tests that runtime/api/build_info.cmake names the commit of a build, at every
+# build, and does not touch the header if it is the same as before.
 #
 #   build_info_test.sh CMAKE
 set -euo pipefail

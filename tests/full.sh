@@ -49,8 +49,8 @@ step_tidy() {  # what .clang-tidy wants, of all but tests
   tests/tidy.py build/tidy
 }
 
-# How a text of the real model reads takes a sanitizer an hour to see, through
-# code that the other tests of the program run too.
+# A sanitizer takes an hour over readings of texts by the real model, which run
+# code that other tests of the program run too.
 readonly READING='^apps/cli_reading_test'
 
 step_asan() {  # ASan and UBSan, the whole suite
@@ -108,7 +108,7 @@ step_vocabs() {  # every code point; llama.cpp's vocabularies, their vectors
     run_tests cpu -R '^models/tokenizer/(golden|peer_vocabs)_test'
 }
 
-# Shapes, places and orders of threads that the short forms of tests leave out.
+# Runs the shapes, places and orders of threads that tests leave out by default.
 step_shapes() {
   local tests='^(kernels/(attention|kv|layer)/.*|offload/(kv|view)/.*'
   tests+='|runtime/sequence/(saved_texts|tiers)_test|tests/hosted_test'
@@ -133,8 +133,9 @@ step_rows() {  # bytes of logits: rows a step, threads
   done
 }
 
-# Logits of the real model against transformers, by the bounds that README
-# claims; numpy is Debian's. Exactly, and with int8 activations and f16 KV.
+# Compares logits of the real model with transformers', by the bounds that
+# README claims: exactly, and with int8 activations and f16 KV. numpy is
+# Debian's.
 step_exact() {
   "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt --compute f32 \
     -ctk f32 -ctv f32 --logits "$scratch/f32.npy" --no-progress
@@ -146,15 +147,15 @@ step_exact() {
     --max-kl 2.8e-3 --min-top1 0.962 --max-ppl-change 0.0038
 }
 
-# The machine code of all kernels, where the tools are that say it.
+# Checks the machine code of all kernels, if the tools are here.
 step_sass() {
   local code=0
   python3 -B tests/sass_check.py || code=$?
   ((code == 0 || code == 77))
 }
 
-# On a GPU's kernels, which the host executor runs: what is done where there is
-# a GPU, and SmolLM2's logits, the CPU's.
+# Runs the steps of a GPU on its kernels, by the host executor, and compares
+# SmolLM2's logits with the CPU's.
 step_hosted() {
   tests/gpu_check.sh pack "$scratch/pack" sim
   OUT=$scratch tests/gpu_check.sh run "$scratch/pack" tests logits texts bench
@@ -168,8 +169,8 @@ step_hosted() {
   sha256sum <"$scratch/hosted.npy"
 }
 
-# The runtime's tests on the far device: all as late as may be, then after delays
-# and under TSan.
+# Runs the runtime's tests on the far device, where all copies and kernels run
+# as late as possible, then after delays, then under TSan.
 step_far() {
   build cpu tests_far_tests
   run_tests cpu -C far -L far -j "$(nproc)" --timeout 36000
@@ -196,8 +197,8 @@ step_policies() {  # the others, verified: the same text; plain: one text
   python3 tests/policies_matrix.py "$TIERCEL" all
 }
 
-# Random texts, each of them known; lives of sessions beside plain ones; many
-# processes on one folder.
+# Random texts, each with a known result; lives of sessions beside plain ones;
+# many processes on one folder.
 step_trials() {
   python3 -B tests/text_trial.py "$TIERCEL" 570
   TIERCEL_TRIALS=2000 run_tests cpu -R '^tests/session_trial_test' \
@@ -205,15 +206,16 @@ step_trials() {
   python3 -B tests/folder_trial.py "$TIERCEL" tests/golden/checkpoints 3000
 }
 
-# Every allocation refused, hundreds of random lives, each signal at each place.
+# Refuses every allocation, runs hundreds of random lives, and sends each signal
+# at each place.
 step_faults() {
   local tests='^(runtime/(sequence/(faults|unfinished_prompt)|api/out_of_memory)'
   tests+='|tests/hosted_faults|apps/cli(_saved)?)_test'
   TIERCEL_ALL_FAULTS=1 run_tests cpu -R "$tests"
 }
 
-# A novel read in parts, and again with interruptions: the same bytes. Where
-# there is no novel the Debian policy stands for one.
+# Reads a novel in parts, and again with interruptions: the same bytes. If there
+# is no novel, the Debian policy takes its place.
 step_book() {
   local book=$TIERCEL_BOOKS/moby_dick.txt
   [[ -e $book ]] || book=$TIERCEL_BOOKS/policy.txt
@@ -253,8 +255,8 @@ for step in "${steps[@]}"; do
   echo "== $step"
   began=$SECONDS
   outcome=passed
-  # In a shell of its own, which its first failure ends; not as a condition,
-  # where failures would be ignored.
+  # Runs the step in a shell of its own, which ends at the first failure; as a
+  # condition it would go on.
   set +e
   (
     set -e

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Proves Tiercel on a GPU, and times it there, within minutes. What runs is
-# carried: a machine with a GPU may have neither a network nor Debian's packages.
+# Proves Tiercel on a GPU, and times it there, within minutes. It carries all
+# that it runs: a machine with a GPU may have neither a network nor Debian's
+# packages.
 #
 #   gpu_check.sh pack [FOLDER [sim]]
 #   gpu_check.sh run FOLDER [--resume DIR] [--minutes N] [STEP...]
@@ -32,7 +33,7 @@ here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 
 # ---- Packing ----
 
-# The libraries of a program that are no part of the C library: those have to
+# Prints the libraries of a program except those of the C library, which have to
 # be the machine's own.
 libraries_of() {  # program
   ldd "$1" | sed -n 's/^.* => \(\/[^ ]*\) .*/\1/p' |
@@ -46,11 +47,11 @@ put_program() {  # program folder [name]
   for library in $(libraries_of "$1"); do
     cp -nL "$library" "$2/lib/"
   done
-  # Theirs is the path of what they need in turn.
+  # Libraries find the ones that they need by the same path.
   patchelf --force-rpath --set-rpath "\$ORIGIN/../lib" "$to"
 }
 
-# Builds what is packed, and prints the programs' paths.
+# Builds the packed programs, and prints their paths.
 build_programs() {  # device
   local build targets
   if [[ $1 == sim ]]; then
@@ -65,7 +66,7 @@ build_programs() {  # device
       die "pack needs nvcc (CUDA Toolkit 13), and this machine has none;" \
         "'pack FOLDER sim' packs a rehearsal without"
     targets=(tiercel_gpu_tests tiercel_cli)
-    # A compiler that is newer than ours may warn of more.
+    # A newer compiler than ours may have more warnings.
     cmake --preset cuda -B "$build" -DTIERCEL_WERROR=OFF \
       -DCMAKE_CUDA_FLAGS=--compress-mode=size \
       -DCMAKE_CUDA_ARCHITECTURES="${CUDAARCHS:-89-real;90}" >/dev/null
@@ -84,7 +85,7 @@ build_programs() {  # device
   printf '%s\n' "$build"/bench/{copy,kernel}_bench
 }
 
-# The real model's first layers, as many as fit.
+# Packs the real model's first layers, as many as fit.
 pack_model() {  # folder
   local model layers
   model=$(tests/setup/model.sh)
@@ -107,7 +108,7 @@ pack() {  # folder device
   mkdir -p "$1"
   folder=$(realpath "$1")
   programs=$(build_programs "$2")
-  # Where all that is packed is the same, so is the pack.
+  # If everything to be packed is the same, so is the pack.
   # shellcheck disable=SC2086  # paths of ours
   stamp=$(
     echo "$2 $MOST_MIB $MOST_MODEL_MIB"
@@ -135,10 +136,10 @@ pack() {  # folder device
     fi
   done
   cp -r tests/golden/checkpoints "$packed/"
-  # Models come from the GGUF files, their ids from tokens.txt.
+  # Models come from the GGUF files, and their ids from tokens.txt.
   find "$packed/checkpoints" -type f ! -name '*.gguf' ! -name tokens.txt -delete
   cp tests/golden/smollm2/tokens.txt "$packed/"
-  # So many layers that two buffers do not hold all.
+  # With so many layers two buffers do not hold all.
   shape=(--hidden 256 --heads 8 --kv-heads 4 --ffn 512)
   [[ $2 != sim ]] || shape=(--hidden 64 --heads 2 --kv-heads 1 --ffn 128)
   /usr/bin/python3 bench/make_random.py --layers 6 --vocab 512 "${shape[@]}" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The objects of one ISA define nothing outside its namespace. A weak symbol
-# there (an inline function of the standard library,
-# say) could be the copy the linker keeps for the whole program, and would then
-# run on machines that lack its instructions.
+# The objects of one ISA define nothing outside its namespace. Otherwise the
+# linker could keep a weak symbol of theirs (an inline function of the standard
+# library, say) for the whole program, and it would run on machines that lack
+# its instructions.
 #
 #   isa_symbols_test.sh OBJECT...
 set -euo pipefail

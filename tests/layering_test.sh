@@ -10,7 +10,7 @@ script=$(realpath "$0")
 cd "$1"
 
 readonly LAYERS=(kernels offload models drafts runtime)
-# The rooms of a folder: each may include those before it.
+# The rooms of a folder, in order: each may include those before it.
 readonly ROOMS=(
   'lib status'
   'kernels base number simd machine device layer kv attention token'
@@ -21,8 +21,8 @@ readonly ROOMS=(
 )
 failed=0
 
-# Fails on lines in folder $1 that include one of the folders after it.
-# Tests may use what tests/ provides.
+# Fails on lines in folder $1 that include one of the folders after it; tests
+# may include tests/.
 forbid() {
   local folder=$1 tests=$2
   shift 2
@@ -59,7 +59,7 @@ for line in "${ROOMS[@]}"; do
     ((${#later[@]} == 0)) ||
       forbid "${rooms[0]}/${rooms[i]}" without_tests "${later[@]}"
   done
-  # Every room has its place in the order.
+  # Every room must have a place in the order.
   for folder in "${rooms[0]}"/*/; do
     [[ -d $folder ]] || continue
     room=$(basename "$folder")
@@ -70,7 +70,7 @@ for line in "${ROOMS[@]}"; do
   done
 done
 
-# Threads of the library begin in one place, which sees to their signals.
+# All threads of the library begin in one file, which blocks their signals.
 threads=$(grep -rnE 'std::j?thread[({]|std::async|pthread_create' \
   "${LAYERS[@]}" --include='*.h' --include='*.cc' --include='*.cu' |
   grep -vE '(_test\.cc|_for_test\.h|kernels/machine/thread\.h):' || :)
@@ -84,7 +84,7 @@ forbid include with_tests lib "${LAYERS[@]}" apps bench tests include
 forbid apps with_tests "${LAYERS[@]}" bench tests
 forbid apps/document with_tests include
 
-# The check checks: a copy with one wrong include must fail.
+# Tests this script: a copy with one wrong include must fail.
 if [[ -z ${LAYERING_SELF_TEST:-} ]]; then
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT

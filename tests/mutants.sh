@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Tests the tests: applies one-line faults to a copy of the tree, one at a time,
-# and expects the suite to turn red for each. A fault that survives is a hole
-# in the suite, and so is one that only a time limit ends: a test must say what
-# is wrong. As many are tried at once as there are processors, each in a copy of
-# its own; the faults of one test stay together.
+# and expects the suite to turn red for each. A fault that survives is a hole in
+# the suite, and so is one that only a time limit ends: a test must say what is
+# wrong. As many faults are tried at once as there are processors, each in a
+# copy of its own; the faults of one test stay together.
 #
 #   mutants.sh [NAME...]     all of them, or those named
 set -euo pipefail
@@ -698,7 +698,7 @@ for name in "$@"; do
   fi
 done
 
-# Those that their file has outgrown, all of them, before any is tried.
+# Names all faults that no longer apply to their file, before any is tried.
 stale=0
 while IFS='|' read -r name file from to _; do
   [[ -n $name ]] || continue
@@ -718,12 +718,12 @@ git ls-files -z --cached --others --exclude-standard |
 outcome_of() {  # copy test: passed, failed, "timed out" or "did not build"
   local copy=$1 test=$2
   local target=${test//[\/.]/_}
-  # A script's test needs the program alone.
+  # A script's test needs only the program.
   [[ $test != *.py ]] || target=tiercel_cli
   if ! cmake --build "$copy/build/cpu" --target "${target%_cc}" \
     >"$copy/build.log" 2>&1; then
     echo "did not build"
-  # The first thing that is wrong is enough: what follows may take forever.
+  # The first failure is enough: the cases after it may take forever.
   elif GTEST_THROW_ON_FAILURE=1 ctest --test-dir "$copy/build/cpu" \
     -C far -R "^$test\$" --no-tests=error --timeout 300 \
     >"$copy/test.log" 2>&1; then
@@ -736,15 +736,15 @@ outcome_of() {  # copy test: passed, failed, "timed out" or "did not build"
 }
 
 # Tries the faults of descriptor 3, one after the other in one copy of the tree;
-# the names of those that live go to a file.
+# writes the names of the survivors to a file.
 try_faults() {  # copy, file of survivors
   local copy=$1 survivors=$2
   local name file from to test outcome
   local -A green=()
-  # As the preset compiles, so that ccache knows all but the faults.
+  # Configures as the preset does, so that ccache knows all but the faults.
   cmake -S "$copy" --preset cpu >/dev/null
   while IFS='|' read -ru 3 name file from to test; do
-    # A red test says something where it was green.
+    # A red test means something only if it was green before.
     if [[ ! -v green[$test] && $(outcome_of "$copy" "$test") != passed ]]; then
       echo "mutants: $test does not pass without a fault" >&2
       return 1
@@ -762,7 +762,7 @@ try_faults() {  # copy, file of survivors
   done
 }
 
-# Deals out the faults: each test's go where its first one went.
+# Deals out the faults: those of one test go to the same worker.
 workers=$(nproc)
 declare -A worker_of=()
 tried=0

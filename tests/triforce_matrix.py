@@ -5,9 +5,9 @@
 
 With --verify coupled every drafter gives the tokens of --policy full for the
 same seed, with fixed and adaptive lengths, views of several sizes, on plain cpu
-and behind a simulated link. Every run shows more than 1.3 tokens a sweep, and over
-all runs each level has drafts that hold and drafts that do not: a level that
-drafts nothing, or is never rejected, proves nothing.
+and behind a simulated link. Every run shows more than 1.3 tokens a sweep, and
+over all runs each level has drafts that hold and drafts that do not: a level
+that drafts nothing, or is never rejected, proves nothing.
 
   small   one prompt of 400 tokens, 32 generated
   all     twenty prompts of 300 to 2,500 tokens, 256 generated at three

