@@ -45,7 +45,7 @@ if(TIERCEL_SANITIZE)
                             -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tiercel_flags INTERFACE -fsanitize=${TIERCEL_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # g++ warns of instrumented code where it does not warn of other code.
+    # In instrumented code g++ takes initialized variables for uninitialized.
     target_compile_options(tiercel_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
   # UBSan's checks of every pointer double the code to compile. They are left
