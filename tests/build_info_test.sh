@@ -8,7 +8,7 @@ set -euo pipefail
 cmake=$1
 script=$(realpath "$(dirname "$0")/../runtime/api/build_info.cmake")
 work=$(mktemp -d)
-export GIT_CEILING_DIRECTORIES=$work  # what is above is no repository of it
+export GIT_CEILING_DIRECTORIES=$work  # no repository above it counts
 trap 'rm -rf "$work"' EXIT
 header=$work/build_info.h
 

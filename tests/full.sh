@@ -44,7 +44,7 @@ run_tests() {  # preset [ctest's arguments...]
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error "${@:2}"
 }
 
-step_tidy() {  # what .clang-tidy wants, of all but tests
+step_tidy() {  # the checks of .clang-tidy, on all sources but tests
   build tidy tiercel_build_info
   tests/tidy.py build/tidy
 }
@@ -63,7 +63,7 @@ step_ubsan() {  # UBSan with its checks of every pointer, which asan leaves out
   run_tests ubsan -j "$(nproc)" -E "$READING"
 }
 
-step_tsan() {  # TSan, what has threads
+step_tsan() {  # TSan, on everything that has threads
   local tests='^(kernels/machine/thread_pool|kernels/layer/|kernels/kv/'
   tests+='|kernels/attention/|offload/|runtime/)'
   local targets
@@ -74,11 +74,11 @@ step_tsan() {  # TSan, what has threads
   TIERCEL_ALL_CANCELS=1 run_tests tsan -j "$(nproc)" -R "$tests"
 }
 
-step_readme() {  # the README's commands, as pasted after demo.sh
+step_readme() {  # the README's commands, as a user pastes them after demo.sh
   python3 -B apps/readme_test.py --installed
 }
 
-step_isa() {  # what computes, on every ISA that this machine has
+step_isa() {  # tests that compute, on every ISA of this machine
   local isa said
   for isa in portable avx2 avxvnni avx512 avx512vnni; do
     said=$(TIERCEL_ISA=$isa "$TIERCEL" generate -p a -n 1 --json) || :
@@ -91,7 +91,7 @@ step_isa() {  # what computes, on every ISA that this machine has
   done
 }
 
-step_fuzz() {  # libFuzzer from the seed corpora
+step_fuzz() {  # runs libFuzzer from the seed corpora
   local target name
   build fuzz tiercel_fuzz_targets
   for target in build/fuzz/tests/fuzz/*_fuzz; do
@@ -103,7 +103,7 @@ step_fuzz() {  # libFuzzer from the seed corpora
   done
 }
 
-step_vocabs() {  # every code point; llama.cpp's vocabularies, their vectors
+step_vocabs() {  # every code point; llama.cpp's vocabularies and vectors
   TIERCEL_ALL_SHAPES=1 TIERCEL_PEER_VOCABS=$(tests/setup/peer.sh)/models \
     run_tests cpu -R '^models/tokenizer/(golden|peer_vocabs)_test'
 }
@@ -116,7 +116,7 @@ step_shapes() {
   TIERCEL_ALL_SHAPES=1 run_tests cpu -j "$(nproc)" -R "$tests"
 }
 
-step_rows() {  # bytes of logits: rows a step, threads
+step_rows() {  # any rows a step and threads give the same bytes of logits
   local rows threads first=
   tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
   head -n 700 "$scratch/all.txt" >"$scratch/tokens.txt"
@@ -179,21 +179,21 @@ step_far() {
     --timeout 36000
 }
 
-step_tiers() {  # small devices: same bytes, and those that crossed the link
+step_tiers() {  # small devices: the same bytes, and the link's traffic
   /usr/bin/python3 tests/tiers_matrix.py "$TIERCEL"
 }
 
-step_ranks() {  # over ranks: same bytes, and those that each moved
+step_ranks() {  # several ranks: the same bytes, and each one's traffic
   python3 tests/ranks_matrix.py "$TIERCEL"
 }
 
-step_triforce() {  # laws by counting; on the real model the same text
+step_triforce() {  # counts distributions; the real model gives the same text
   TIERCEL_ALL_SEEDS=1 run_tests cpu \
     -R '^(drafts/verify|runtime/policy/triforce_law)_test'
   python3 tests/triforce_matrix.py "$TIERCEL" all
 }
 
-step_policies() {  # the others, verified: the same text; plain: one text
+step_policies() {  # the others: verified the same text, plain one text
   python3 tests/policies_matrix.py "$TIERCEL" all
 }
 

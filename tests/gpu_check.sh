@@ -11,15 +11,15 @@
 #   gpu-pack.tar.gz   program, tests, benches, libraries, checkpoints, scripts;
 #                     30 MiB at most
 #   model.tar.gz      the real model's embeddings, as Q4_0, and as many of its
-#                     first layers as 24 MiB hold
+#                     first layers as fit into 24 MiB
 #
-# sim: packs the CPU's build, in which the host executor plays the GPU, and fewer
-# tests, to rehearse `run` where there is none. CUDAARCHS names the GPUs to
-# compile for (89-real;90: Ada, Hopper, and PTX for what comes after).
+# sim: packs the CPU's build, in which the host executor takes the GPU's place,
+# and fewer tests, to rehearse `run` without a GPU. CUDAARCHS names the GPUs to
+# compile for (89-real;90: Ada, Hopper, and PTX for later ones).
 #
-# run unpacks the two (or takes a folder that is unpacked) and needs bash,
-# python3 and CUDA's driver. It takes 7 minutes at most; what is checked, what
-# it writes and its exit code: gpu/check.py.
+# run unpacks the two (or takes an unpacked folder) and needs bash, python3 and
+# CUDA's driver. It takes 7 minutes at most; gpu/check.py describes its checks,
+# its output and its exit code.
 set -euo pipefail
 
 readonly MOST_MIB=30 MOST_MODEL_MIB=24

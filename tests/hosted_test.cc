@@ -150,8 +150,7 @@ TEST(HostedSessionTest, AForkSharesPagesUntilItWrites) {
   EXPECT_EQ(Continue(*gpu.session), expected);
 }
 
-// Views are selected and filled on the device, and their selections are
-// compared.
+// Views are selected and filled on the device, and rows read them.
 struct PolicyCase {
   const char* name;
   PolicyParams params;

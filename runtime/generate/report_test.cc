@@ -287,7 +287,7 @@ TEST_F(TimesTest, ATokensTimeIsSinceTheOneBefore) {
   EXPECT_NEAR(json["ttft_s"], 2.5, kClose);
   EXPECT_EQ(report.sweeps, 5);
 
-  // This is once more from the same prompt, which was read once; now every
+  // This generation has the same prompt, which was read once; now every
   // reading of the clock takes a second. All the time of a generation belongs
   // to some token.
   session->Truncate(prompt_.size());

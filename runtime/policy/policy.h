@@ -87,8 +87,8 @@ struct PolicyParams {
            proposer == Proposer::kSelf ||
            (policy == PolicyName::kSadas && sadas.gate != ThinkGate::kAlways);
   }
-  // The view that its session must keep; absent: none. For a proposer over a
-  // window of that view it holds no chunks but the sinks.
+  // The view that its session must keep; absent: none. If only a proposer reads
+  // a window of the view, the view holds no chunks but the sinks.
   std::optional<RetrievalSize> RetrievalView() const {
     if (!NeedsView()) return std::nullopt;
     if (policy == PolicyName::kSfi) {

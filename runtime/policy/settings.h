@@ -21,7 +21,7 @@ class Settings {
   Settings(const char* policy, const std::string& text);
 
   void TakeText(const char* key, std::string* value);
-  // Takes any integer; the caller checks its range, and `needed` says it.
+  // Takes any integer; the caller checks its range, which `needed` states.
   void TakeNumber(const char* key, const char* needed,
                   std::optional<int64_t>* value);
   void TakeCount(const char* key, int64_t least, int64_t most, int64_t* value);

@@ -22,8 +22,8 @@ absl::Status SfiPlain::Begin(const LawParams& law, uint64_t seed) {
 }
 
 absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
-  // If the view has no room for one more row, the step reads everything and
-  // rebuilds it.
+  // If the view is not ready, or has no room for one more row, the step reads
+  // everything and rebuilds it.
   const bool slow = schedule_.slow() || !session().ViewHasRoom(1);
   if (!slow) {
     RETURN_IF_ERROR(session().ViewStep(Station::kFast));

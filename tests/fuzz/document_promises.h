@@ -10,7 +10,7 @@
 
 namespace tiercel::document {
 
-// Ends the program where a document breaks what document.h promises.
+// Ends the program if a document breaks a promise of document.h.
 inline void CheckPromises(const Document& document) {
   for (const std::string* text :
        {&document.text, &document.title, &document.author}) {
