@@ -64,7 +64,7 @@ class HostedCliTest(unittest.TestCase):
                                      "--ignore-eos", *flags, device=device,
                                      env=env)
 
-            # If the GPU has room for all of the KV no text is saved.
+            # If the GPU has room for all of the KV no prompt is saved.
             self.assertEqual(ask()["cached_tokens"], 0)
             read = ask(*linked)
             self.assertEqual(read["cached_tokens"], 0)

@@ -590,8 +590,8 @@ void Trial::Fill(Life& life) {
   CheckTokens(life);
 }
 
-// The last session ends, and another one reads its tokens, which are saved if
-// there is a folder of texts.
+// The last session ends, and another one reads its tokens, which the prompt
+// cache may have.
 void Trial::Reopen() {
   Life& life = live_.front();
   Note(absl::StrCat(NameOf(life), "reopen"));

@@ -1,4 +1,4 @@
-# Run at every build: writes build_info.h anew if the commit is another one, or
+# Runs at every build: writes build_info.h anew if the commit is another one, or
 # if the tree began or ceased to differ from it.
 #
 #   cmake -D SOURCE=... -D VERSION=... -D BUILD_TYPE=... -D HEADER=... -P ...

@@ -1,4 +1,5 @@
-// A text is read, saved, opened by another session, listed, and cleared.
+// The prompt cache: a text is read, saved, opened by another session, listed,
+// and cleared.
 
 #include <string>
 #include <vector>

@@ -26,7 +26,7 @@ class SweepTarget final : public Target {
   Session& session_;
   const LawParams law_;
   size_t before_ = 0;   // number of tokens before the block
-  bool swept_ = false;  // Keep has still to decide the rows of a sweep
+  bool swept_ = false;  // the rows of a sweep wait for Keep
 };
 
 }  // namespace tiercel

@@ -81,7 +81,8 @@ std::string_view NameOf(PolicyName policy) {
 
 namespace {
 
-// Settings that were given and that the form does not heed; "": none.
+// Returns a warning about given settings that the form does not heed; "" if
+// there are none.
 std::string UnheededSettings(const Model& target, const PolicyParams& params) {
   const bool verified = params.form == PolicyForm::kVerified;
   std::vector<std::string> keys;

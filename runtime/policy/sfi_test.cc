@@ -148,8 +148,8 @@ TEST_F(SfiTest, StepsFollowTheSchedule) {
   EXPECT_EQ(schedule.reason_at, std::vector<std::string_view>(4, "interval"));
 }
 
-// The report counts nothing of the tokens that a stop text takes back, and the
-// rest is what the tokens that are left give.
+// The report counts nothing of the tokens that a stop text takes back, but all
+// of the tokens that are left.
 TEST_F(SfiTest, AStopTextIsCutEverywhere) {
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     const PolicyParams params = Sfi(form, "trigger=fixed,interval=2,gap=1");

@@ -168,7 +168,8 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   // the next step's first two layers have been staged too.
   EXPECT_EQ(ledger["formula"]["swept_pages"], 29 * (9 * 4 + 1 * 2) + 2 * 9);
   EXPECT_EQ(ledger["h2d_bytes"], page * (29 * (9 * 4 + 1 * 2) + 2 * 9));
-  // Ten of twelve pages: the first, and those of an answer of 1,024 positions.
+  // Above the cut it plans ten of twelve pages: the first, and those of an
+  // answer of 1,024 positions.
   EXPECT_EQ(tiered.session->plan().host_kv, page * (12 * 4 + 10 * 2));
   Session::Options longer = options;
   longer.context = 100 * kPageTokens;
@@ -354,7 +355,7 @@ TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
   }
 }
 
-// A prompt that never came leaves the answer as it was, which goes on.
+// A stopped prompt leaves the answer as it was, and the answer goes on.
 TEST_F(SpeedTest, AnAnswerGoesOnAfterAPromptThatWasStopped) {
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4");
   const auto drawn = [](int64_t length) { return DraftedParams(0.9f, length); };
@@ -532,7 +533,7 @@ TEST_F(SpeedTest, WhatCannotBeIsRefused) {
     EXPECT_THAT(refusal("interval=8", form), HasSubstr("interval"));
     EXPECT_THAT(refusal("cut=3,cut=4", form), HasSubstr("twice"));
   }
-  // A view has to hold the anchor; the plain form has none.
+  // A view must hold the anchor; the plain form has no view.
   EXPECT_THAT(refusal("anchor=1025", PolicyForm::kVerified),
               HasSubstr("anchor: got 1025, need 0 to the budget's 1024"));
   for (const PolicyParams& fits :
@@ -541,7 +542,8 @@ TEST_F(SpeedTest, WhatCannotBeIsRefused) {
         Speed(PolicyForm::kBaseline, "anchor=33")}) {
     EXPECT_TRUE(CheckPolicy(*deep_, fits).ok());
   }
-  // Only a prompt has a length; the session is as it was.
+  // A tail longer than the prompt is refused when the prompt comes, and the
+  // session is as it was.
   const PolicyParams params = Speed(PolicyForm::kPlain, "tail=301");
   const auto session = MakeSession(*deep_, params.OptionsFor({}));
   const auto prefill =

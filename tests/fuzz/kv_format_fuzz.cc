@@ -1,5 +1,6 @@
-// Reads any bytes as a saved text, as they are and with a corrected checksum of
-// their front: a person who writes such a file on purpose can correct it too.
+// Reads any bytes as a file of the prompt cache, as they are and with a
+// corrected checksum of their front: a forger of such a file can correct it
+// too.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-"""Writes the seeds of the fuzzer of saved texts: corpus/kv_format/.
+"""Writes the seeds of the fuzzer of prompt cache files: corpus/kv_format/.
 
 The checksums are 0: the fuzzer corrects that of the front. Run it in this
 folder.

@@ -27,9 +27,9 @@ readonly DEMO=(
   libonig-dev  # the tokenizer's test oracle
   libpugixml-dev  # documents: EPUB's XML
   libuchardet-dev  # documents: charsets that are not declared
-  liburing-dev  # saved texts
+  liburing-dev  # the prompt cache
   libutf8proc-dev
-  libxxhash-dev  # saved texts
+  libxxhash-dev  # the prompt cache
   libzip-dev  # documents: EPUB
   ninja-build
   nlohmann-json3-dev
