@@ -35,7 +35,7 @@ class SfiSchedule {
     SfiTrigger trigger = SfiTrigger::kSentence;
     int64_t interval = 64;  // most steps from one slow step to the next
     int64_t gap = 16;       // fewest steps before the end of a sentence counts
-    bool at_start = false;  // the next sentence's first token counts, not the end
+    bool at_start = false;  // a sentence's first token counts, not the end
     bool half_gap = false;  // the gap is at least half the interval
     // While the text has no more than this many positions the view holds them
     // all, and every step reads everything.

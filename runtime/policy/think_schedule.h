@@ -76,7 +76,7 @@ class ThinkSchedule {
   int64_t length_ = 0;  // tokens so far
   bool thinking_ = false;
   bool has_thought_ = false;
-  int64_t thought_ = 0;  // tokens of the thought that is open
+  int64_t thought_ = 0;   // tokens of the thought that is open
   size_t forced_at_ = 0;  // ids of the closing tag that have been forced
   std::optional<int64_t> closed_at_;
 };
