@@ -53,7 +53,7 @@ class AttendedApiTest : public ApiTest {
 TEST_F(AttendedApiTest, SaysHowManyAndThenWhere) {
   std::vector<float> shares;
   ASSERT_EQ(Attended(10, 290, 295, 300, &shares), TIERCEL_BUFFER_TOO_SMALL);
-  ASSERT_EQ(shares.size(), 8u);  // pages from 32 to 288
+  ASSERT_EQ(shares.size(), 8u);  // runs from 32 to 288
   ASSERT_EQ(Attended(10, 290, 295, 300, &shares), TIERCEL_OK) << error_.message;
   EXPECT_EQ(shares.size(), 8u);
   EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-6);
