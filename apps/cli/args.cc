@@ -43,7 +43,8 @@ bool IsCommand(const std::string& name) {
                      [&](const auto& command) { return name == command.name; });
 }
 
-// What is not heard of where no model is opened. Errors: invalid_environment.
+// Checks the library's variables, which the library itself reads only where a
+// model is opened. Errors: invalid_environment.
 absl::Status CheckEnvironment() {
   tiercel_error error = {};
   error.struct_size = sizeof(error);

@@ -9,18 +9,18 @@
 
 namespace tiercel::cli {
 
-// What the command line and the environment ask for.
+// The request of the command line and the environment.
 struct CommandLine {
   Options options;
   std::string print;  // --help or --version: print this and exit 0
 };
 
-// `args` without the program's name. Reads TIERCEL_MODEL, TIERCEL_ISA,
-// XDG_CACHE_HOME and HOME. Every error is kUsage and names the command, flag or
-// variable.
+// Parses `args`, which lack the program's name. Reads TIERCEL_MODEL,
+// TIERCEL_ISA, XDG_CACHE_HOME and HOME. Every error is kUsage and names the
+// command, flag or variable.
 absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args);
 
-// Whether errors are wanted as JSON; known also where ParseArgs fails.
+// Returns true if errors are wanted as JSON, also where ParseArgs fails.
 bool WantsJson(const std::vector<std::string>& args);
 
 }  // namespace tiercel::cli

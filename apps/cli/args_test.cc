@@ -138,7 +138,7 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
                                  "full",
                                  "--draft",
                                  "none"});
-  // --deterministic puts libraries aside whose products have other bits.
+  // --deterministic excludes libraries whose products have other bits.
   EXPECT_EQ(getenv("TIERCEL_CUBLASLT"), nullptr);
   EXPECT_EQ(options.input.file, "text");
   EXPECT_EQ(options.model.path, "a.gguf");
@@ -384,7 +384,7 @@ TEST_F(ArgsTest, ABudgetIsASize) {
   EXPECT_EQ(Parse({"plan", "-m", "x", "--device-memory", "1.5KiB"})
                 .model.device_memory_bytes,
             1536u);
-  // Nobody means 8 bytes.
+  // A size of 8 bytes is a mistake: its unit was left out.
   for (const char* wrong : {"", "0", "8", "1e9", "much", "-1GB", "1GBs"}) {
     EXPECT_THAT(Refusal({"plan", "-m", "x", "--device-memory", wrong}),
                 HasSubstr("--device-memory"));
@@ -460,7 +460,7 @@ TEST_F(ArgsTest, RefusalsSayWhatWasMeant) {
       {{"bench", "x.gguf"}, "did you mean -m 'x.gguf'?"},
       {{"plan", "8k"}, "did you mean -c '8k'?"},
       {{"bench", "512"}, "did you mean -p '512'?"},
-      // Files that are there.
+      // These are existing files.
       {{"generate", "README.md"}, "did you mean -f 'README.md'?"},
       {{"tokenize", "README.md"}, "did you mean -f 'README.md'?"},
       {{"detokenize", "README.md"}, "did you mean --tokens 'README.md'?"},
@@ -539,8 +539,8 @@ TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
       all.insert(all.end(), more.begin(), more.end());
       return Parse(all).sampling;
     };
-    // A repeat penalty that is named replaces it, even one of 1, but not what
-    // is named beside.
+    // A repeat penalty that is given, even one of 1, replaces the default DRY,
+    // but not a DRY multiplier that is given too.
     for (const char* penalty : {"1", "1.15"}) {
       EXPECT_EQ(with({"--repeat-penalty", penalty}).dry_multiplier, 0);
       for (const Args& both :
@@ -552,7 +552,7 @@ TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
     }
     EXPECT_EQ(with({"--temp", "0.3"}).dry_multiplier, 0.8);
     EXPECT_EQ(with({"--dry-multiplier", "0"}).dry_multiplier, 0);
-    // What DRY's numbers have an effect on is there.
+    // DRY is on by default, so its numbers have an effect.
     EXPECT_EQ(with({"--dry-base", "2"}).dry_base, 2);
   }
   EXPECT_THAT(Refusal({"ask", "x", "who?", "--repeat-penalty", "1.1",
@@ -638,7 +638,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
   }
   EXPECT_EQ(of_bench.session.cache_dir, of_generate.session.cache_dir);
   EXPECT_EQ(Parse({"bench"}).session.cache_dir, of_bench.session.cache_dir);
-  // What is measured, or read in pieces, is read.
+  // `generate` and `bench` do not use the prompt cache: they read every prompt.
   EXPECT_EQ(of_bench.session.texts_dir, "");
   EXPECT_EQ(of_generate.session.texts_dir, "");
   for (const Args& args : {Args{"summarize", "x"}, Args{"ask", "x", "who?"}}) {
@@ -649,7 +649,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     EXPECT_EQ(Parse(without).session.texts_dir, "");
     EXPECT_EQ(Parse(without).session.cache_dir, of_bench.session.cache_dir);
   }
-  // Nobody drafts: no text is needed.
+  // Without drafts no text is needed.
   EXPECT_EQ(
       Parse({"bench", "--policy", "full", "--draft", "none"}).bench.depths,
       std::vector<int64_t>({0}));
@@ -682,7 +682,7 @@ TEST_F(ArgsTest, TheInstalledModelIsTheLastResort) {
   EXPECT_THAT(Refusal({"inspect"}), HasSubstr("TIERCEL_MODEL"));
   std::ofstream(file) << "x";
   EXPECT_EQ(Parse({"inspect"}).model.path, file);
-  // Not absolute: ignored. Absolute: instead of ~/.cache.
+  // A relative path is ignored; an absolute one replaces ~/.cache.
   setenv("XDG_CACHE_HOME", "relative", 1);
   EXPECT_EQ(Parse({"inspect"}).model.path, file);
   setenv("XDG_CACHE_HOME", "/nonexistent", 1);

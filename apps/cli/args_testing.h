@@ -13,7 +13,7 @@ namespace tiercel::cli {
 
 using Args = std::vector<std::string>;
 
-// Command lines that are parsed where TIERCEL_MODEL names a model.
+// A fixture that parses command lines while TIERCEL_MODEL names a model.
 class ArgsTest : public ::testing::Test {
  protected:
   ArgsTest() { setenv("TIERCEL_MODEL", "env.gguf", /*overwrite=*/1); }
@@ -24,7 +24,7 @@ class ArgsTest : public ::testing::Test {
     return line.ok() ? line->options : Options();
   }
 
-  // The message; the error must be one of usage.
+  // Returns the error's message; the error must be kUsage.
   static std::string Refusal(const Args& args) {
     const absl::StatusOr<CommandLine> line = ParseArgs(args);
     EXPECT_FALSE(line.ok()) << ::testing::PrintToString(args);

@@ -19,13 +19,12 @@ namespace tiercel::cli {
 
 namespace {
 
-// A flag, whether it was given, and whether anything heeds it beside the
-// others: where nothing does, "without" or "with" what that is.
+// A flag, and whether it has an effect beside the others.
 struct Heeded {
   const char* flag;
   bool given;
   bool heeded;
-  std::string why_not;
+  std::string why_not;  // "without --x" or "with --y"
 };
 
 absl::Status CheckHeeded(absl::Span<const Heeded> flags) {
@@ -37,7 +36,7 @@ absl::Status CheckHeeded(absl::Span<const Heeded> flags) {
   return absl::OkStatus();
 }
 
-// Who drafts, and whether each flag of drafting has something to act on.
+// Checks the choice of a drafter, and that each flag of drafting has an effect.
 absl::Status CheckDrafts(const Options& options) {
   const SessionOptions& session = options.session;
   const SamplingOptions& sampling = options.sampling;
@@ -118,7 +117,8 @@ absl::Status CheckDrafts(const Options& options) {
   return CheckHeeded(kFlags);
 }
 
-// What the checkpoint's own scaling may heed is left to who opens it.
+// Without --rope-scaling the checkpoint's own scaling may use these flags; the
+// library checks that when it opens the model.
 absl::Status CheckRope(const ModelOptions& model) {
   const bool scales = model.rope_scaling != "none";
   const bool linear = model.rope_scaling == "linear";
@@ -131,7 +131,7 @@ absl::Status CheckRope(const ModelOptions& model) {
         !linear || model.rope_scale > 0, "without --rope-scale"}});
 }
 
-// Tests without drafts draw no token: each is known before.
+// Tests without drafts draw no token: their tokens are known beforehand.
 absl::Status CheckLaw(const BenchOptions& bench,
                       const SamplingOptions& sampling) {
   const bool generates =
@@ -153,7 +153,7 @@ absl::Status CheckLaw(const BenchOptions& bench,
        {"--verify-against", sampling.verify_against_full, generates, by}});
 }
 
-// A greedy choice leaves nothing to cut; many a script says so all the same.
+// A cut has no effect on a greedy choice, but many scripts pass one.
 void WarnOfCuts(Options* options) {
   const SamplingOptions& sampling = options->sampling;
   if (sampling.temperature > 0) return;
@@ -170,7 +170,7 @@ void WarnOfCuts(Options* options) {
   }
 }
 
-// Whoever names a repeat penalty wants that one.
+// A repeat penalty that is given replaces the default DRY penalty.
 void ReplaceDefaultPenalties(SamplingOptions* sampling) {
   if (sampling->names_repeat_penalty && !sampling->names_dry_multiplier) {
     sampling->dry_multiplier = 0;
@@ -222,7 +222,7 @@ absl::Status CheckTexts(const Options& options) {
   return absl::OkStatus();
 }
 
-// What is asked of a book, by `summarize` and `ask`.
+// Checks the flags of a book: those of `summarize`, `ask` and `chat`.
 absl::Status CheckBook(const Options& options) {
   const BookOptions& book = options.book;
   if (!book.chapters.empty() && !book.pages.empty()) {
@@ -266,7 +266,7 @@ absl::Status CheckBook(const Options& options) {
        {"--stream", options.stream, !book.toc, "with --toc"}});
 }
 
-// Chooses the format, too.
+// Checks the flags of `bench`, and chooses its format.
 absl::Status CheckBench(Options* options) {
   BenchOptions& bench = options->bench;
   if (options->json && !bench.output.empty()) {

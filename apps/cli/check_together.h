@@ -8,14 +8,14 @@
 
 namespace tiercel::cli {
 
-// Checks what no single flag can tell, and settles what depends on two of them:
+// Checks the flags against each other, and settles what depends on two of them:
 // the model of `inspect MODEL`, the format of `bench`. A flag that has no
-// effect beside the others is refused, or, where scripts are full of it, warned
-// of. Errors: kUsage.
+// effect beside the others is refused, or, if many scripts pass it, warned of.
+// Errors: kUsage.
 absl::Status CheckTogether(Options* options);
 
-// Whether a path names what stdin is, as - and /dev/stdin do: a text is read
-// from there, or what somebody types, not both.
+// Returns true if the path names stdin, as - and /dev/stdin do. A command reads
+// either a text or typed lines from there, not both.
 bool IsStdin(const std::string& path);
 
 }  // namespace tiercel::cli

@@ -64,7 +64,7 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
                    "auto", "--cost-ratio", "2"})
                 .sampling.cost_ratio,
             2);
-  // The view drafts where nobody proposes.
+  // The view drafts if no proposer is chosen.
   Args compared = alone;
   compared.insert(compared.end(), {"--verify-against", "full"});
   EXPECT_TRUE(Parse(compared).sampling.verify_against_full);
@@ -73,12 +73,12 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
     coupled.insert(coupled.end(), {"--verify", "coupled"});
     EXPECT_EQ(Parse(coupled).sampling.verify, "coupled");
   }
-  // A scale is one of "linear" where nothing else is said.
+  // A scale without --rope-scaling is accepted: the checkpoint may use it.
   EXPECT_EQ(Parse({"plan", "--rope-scale", "2"}).model.rope_scale, 2);
   EXPECT_EQ(Parse({"plan", "--rope-scale", "2", "--yarn-orig-ctx", "64"})
                 .model.yarn_orig_ctx,
             64);
-  // A greedy choice cuts nothing, but scripts say so.
+  // Cuts have no effect on a greedy choice, but scripts pass them.
   const Options greedy = Parse({"generate", "-p", "x", "--top-k", "40",
                                 "--top-p", "0.9", "--min-p", "0.1"});
   EXPECT_EQ(greedy.warnings.size(), 3u);
@@ -88,8 +88,8 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
       ::testing::IsEmpty());
 }
 
-// What is true of every policy and form: who does not guess ahead needs a flag
-// that does; what is plain has none.
+// The reason suits the policy and the form: a policy that does not guess ahead
+// needs a flag that does; with --plain there is none.
 TEST_F(ArgsTest, WhyItHasNoEffect) {
   const std::string plain = "with --plain, which neither guesses nor checks";
   const Args checks = {"--verify", "coupled"};
@@ -127,7 +127,7 @@ TEST_F(ArgsTest, WhyItHasNoEffect) {
     EXPECT_THAT(Refusal(args),
                 HasSubstr(flag[0] + ": it has no effect " + why));
   }
-  // There is no --draft to name.
+  // `eval` has no --draft, so the message does not name it.
   EXPECT_THAT(
       Refusal({"eval", "-f", "x", "--window", "8"}),
       testing::EndsWith("without --policy triforce, sfi, sadas or speed"));

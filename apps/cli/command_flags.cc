@@ -9,8 +9,9 @@
 namespace tiercel::cli {
 namespace {
 
-// What reads well where the model is small: greedily it repeats its sentences,
-// and a repeat penalty has it invent names for what a text is about.
+// Sets defaults with which the text of a small model reads well: with no
+// penalty it repeats its sentences, and a repeat penalty has it invent names
+// for what a text is about.
 void SetReadingDefaults(int64_t max_tokens, SamplingOptions* sampling) {
   sampling->max_tokens = max_tokens;
   sampling->dry_multiplier = 0.8;

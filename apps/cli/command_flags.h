@@ -16,8 +16,8 @@ struct CommandFlags {
   const char* brief;  // fits a line of the list of commands
   const char* description;
   void (*add_flags)(FlagSet& flags, Options* options);
-  // What --help shows of its flags, and --help-all of command lines: of these
-  // --help has the first.
+  // The flags that --help shows, and the command lines that --help-all shows;
+  // --help shows the first of these.
   std::vector<std::string> usual_flags;
   std::vector<std::string> examples;
 };

@@ -11,7 +11,7 @@ namespace tiercel::cli {
 namespace {
 
 // tiercel's folder in the one that the variable `name` names, or in `otherwise`
-// of the home. The XDG rule: what is not absolute is ignored.
+// of the home. As XDG has it, a relative path is ignored.
 std::string XdgFolder(const char* name, const char* otherwise) {
   const auto absolute = [](const char* variable) -> std::string {
     const char* value = std::getenv(variable);

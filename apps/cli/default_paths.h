@@ -8,18 +8,18 @@
 
 namespace tiercel::cli {
 
-// Where this program keeps what it can make again; empty where the environment
-// names no home. Reads XDG_CACHE_HOME and HOME.
+// The folder of files that this program can make again; empty if the
+// environment names no home. Reads XDG_CACHE_HOME and HOME.
 std::string CacheFolder();
-// Where in it the texts are that were read.
+// The folder of the prompt cache, inside CacheFolder.
 std::string TextsFolder();
 
-// Puts the default model where none was named: TIERCEL_MODEL, then what demo.sh
-// installed. Errors: kUsage, "no_model" where there is none.
+// Chooses the default model if none was named: TIERCEL_MODEL, or else the one
+// that demo.sh installed. Errors: kUsage, "no_model" if there is none.
 absl::Status ChooseModel(ModelOptions* model);
 
-// Where what was typed is kept, $XDG_STATE_HOME/tiercel or the like; empty:
-// nowhere.
+// The folder of typed lines, $XDG_STATE_HOME/tiercel or the like; empty: they
+// are not kept.
 std::string StateFolder();
 
 }  // namespace tiercel::cli

@@ -8,7 +8,8 @@
 
 namespace tiercel::cli {
 
-// How the program ends. 128 + the signal's number where a signal ended it.
+// The exit status of the program; 128 + the signal's number if a signal ended
+// it.
 enum class Exit {
   kOk = 0,
   kFailed = 1,
@@ -20,28 +21,28 @@ enum class Exit {
 };
 
 // A failure that ends the program with `exit`. `code` is stable, snake_case,
-// for scripts; `message` is a sentence for people: who, got, needed. It is
-// empty where the output has said it.
+// for scripts; `message` is a sentence for people that names the flag or file,
+// what was given and what is needed. It is empty if the output has said it.
 absl::Status Error(Exit exit, std::string_view code, std::string_view message);
 
 // kUsage, "usage".
 absl::Status UsageError(std::string_view message);
 
-// "open 'PATH': REASON" from errno as it is at the call; kIo, "io_error".
+// Makes "open 'PATH': REASON", with the reason from errno; kIo, "io_error".
 absl::Status SystemError(std::string_view what);
 
-// The work was stopped by a signal, and how main reports it: nothing more where
-// the output has said it.
+// A signal stopped the work. main reports Interrupted; it adds nothing to
+// InterruptedInOutput, which the output has reported.
 absl::Status Interrupted();
 absl::Status InterruptedInOutput();
 bool IsInterrupted(const absl::Status& status);
 
-// The reader of our output went away: not a failure, there is just nobody left
-// to write to.
+// The reader of our output has closed it. The program ends, without a failure.
 absl::Status ReaderGone();
 bool IsReaderGone(const absl::Status& status);
 
-// kFailed and "internal" for a status not made here.
+// The exit status and the code of a status; kFailed and "internal" if it was
+// not made here.
 Exit ExitOf(const absl::Status& status);
 std::string CodeOf(const absl::Status& status);
 

@@ -35,7 +35,7 @@ struct NotBuiltError : CLI::ValidationError {
       : CLI::ValidationError(what + " is not in this version") {}
 };
 
-// Before every positional: CLI11 would take "[a,b]" apart.
+// Precedes every positional argument; CLI11 would take "[a,b]" apart.
 constexpr char kWhole = '=';
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -44,8 +44,8 @@ bool LooksLikeFlag(const std::string& arg) {
   return arg.size() > 1 && arg[0] == '-' && arg != "--" && !IsDigit(arg[1]);
 }
 
-// "-t,--threads" as it is shown: with llama.cpp's spelling where CLI11 must not
-// know it.
+// The names of a flag ("-t,--threads") as the help shows them, with llama.cpp's
+// spelling where it is hidden from CLI11.
 std::string Shown(const std::string& names) {
   for (const auto& [one_dash, name] : OneDashNames()) {
     if (name == names) return absl::StrCat(one_dash, ",", name);
@@ -89,7 +89,7 @@ void FlagSet::RejectNotBuilt(const std::string& what) {
 
 FlagSet::FlagSet(const std::string& command, const std::string& description)
     : command_(command), app_(description, "tiercel " + command) {
-  // In no section.
+  // The help lists these flags in no section.
   app_.set_help_flag("-h,--help")->group("");
   app_.set_help_all_flag("--help-all")->group("");
 }
@@ -113,7 +113,8 @@ void FlagSet::RepeatableText(const std::string& names,
         for (const std::string& value : values) use(value);
       },
       description);
-  // One value a time: CLI11 would take all that follow, and "[a,b]" apart.
+  // Takes one value at a time: CLI11 would take all that follow, and split
+  // "[a,b]".
   option->type_name(value_name)->expected(1)->allow_extra_args(false);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   repeatable_.insert(option);
@@ -272,7 +273,7 @@ absl::Status FlagSet::Unknown(const std::string& name) const {
 absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
                                 std::vector<std::string>* normalized) {
   std::vector<std::string> positionals;
-  std::map<const CLI::Option*, size_t> seen;  // and where its value is
+  std::map<const CLI::Option*, size_t> seen;  // flag -> index of its value
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i] == "--") {
       positionals.insert(positionals.end(),
@@ -286,7 +287,7 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
     }
     const size_t equals = args[i].find('=');
     const std::string name = args[i].substr(0, equals);
-    std::optional<std::string> value;  // where it is one argument with the flag
+    std::optional<std::string> value;  // set if in one argument with the flag
     if (equals != std::string::npos) value = args[i].substr(equals + 1);
     const CLI::Option* option = Find(name);
     if (option == nullptr && name.size() > 2 && IsDigit(name[2])) {
@@ -394,7 +395,7 @@ HelpSection FlagSet::Arguments() const {
 
 namespace {
 
-// What stands before the first semicolon that is in no parentheses.
+// The text before the first semicolon that is in no parentheses.
 std::string FirstClause(const std::string& text) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -30,7 +30,7 @@ class FlagSet {
  public:
   FlagSet(const std::string& command, const std::string& description);
 
-  // Heads the flags that follow, in the help.
+  // Sets the heading of the flags that follow, for the help.
   void Group(const std::string& title);
 
   // `names` is "-t,--threads". A callback is called, and a target written, only
@@ -69,10 +69,10 @@ class FlagSet {
   void Positionals(const std::string& name, const std::string& description,
                    Need need, std::vector<std::string>* target);
 
-  // Flags of the contract that this command has not yet.
+  // Names flags of the contract that this command does not have yet.
   void NotBuilt(const std::vector<std::string>& names);
-  // The flag that an argument too many was probably meant for: of a file that
-  // is there, of a number, of another text.
+  // The flags that a surplus argument was probably meant for: if it names an
+  // existing file, if it is a number, if it is another text.
   struct StrayFlags {
     std::string file;
     std::string number;
@@ -83,28 +83,28 @@ class FlagSet {
   // Fills the targets from the arguments after the command's name.
   absl::Status Parse(const std::vector<std::string>& args);
 
-  // After Parse: --help or --help-all was among the arguments, and no target
-  // was written.
+  // Set by Parse where --help or --help-all is among the arguments; it then
+  // writes no target.
   enum class HelpWanted { kNone, kShort, kAll };
   HelpWanted help_wanted() const { return help_wanted_; }
-  // A page that fits a screen, with the flags of these names and one command
-  // line; and all there is to say, with the command lines of `examples`.
+  // ShortHelp is a page that fits a screen, with the flags of these names and
+  // one command line; Help has all flags, and the command lines of `examples`.
   std::string ShortHelp(const std::vector<std::string>& usual_flags,
                         const std::string& example) const;
   std::string Help(const std::vector<std::string>& examples) const;
 
-  // For callbacks: give up on the value of a flag. Parse catches it.
+  // Callbacks refuse the value of a flag by these; Parse catches them.
   [[noreturn]] static void Reject(const std::string& names,
                                   const std::string& needed,
                                   const std::string& got);
   [[noreturn]] static void RejectNotBuilt(const std::string& what);
 
  private:
-  // `args` as CLI11 wants them: every flag under a name it knows, values apart
-  // from their flags, positional arguments last.
+  // Puts `args` into the form that CLI11 takes: every flag under a name that it
+  // knows, values apart from their flags, positional arguments last.
   absl::Status Normalize(const std::vector<std::string>& args,
                          std::vector<std::string>* normalized);
-  // The flag of that name; null where there is none.
+  // The flag of that name; null if there is none.
   const CLI::Option* Find(std::string name) const;
   absl::Status Unknown(const std::string& name) const;
   void Number(const std::string& names, const std::string& description,
@@ -125,7 +125,8 @@ class FlagSet {
   HelpWanted help_wanted_ = HelpWanted::kNone;
 };
 
-// kUsage; for a command, flag or value of the contract that is not built yet.
+// The kUsage error for a command, flag or value of the contract that is not
+// built yet.
 absl::Status NotInThisVersion(std::string_view what);
 
 }  // namespace tiercel::cli

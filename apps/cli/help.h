@@ -6,7 +6,7 @@
 
 namespace tiercel::cli {
 
-// A part of a help page: what it lists, each with what there is to say of it.
+// A section of a help page: names, each with its explanation.
 struct HelpSection {
   std::string title;
   struct Row {
@@ -16,13 +16,13 @@ struct HelpSection {
   std::vector<Row> rows;
 };
 
-// The section with its names in one column and their texts, broken between
-// words, in a second; 80 columns wide, as far as the words allow.
+// Lays out the section with its names in one column and their texts, broken
+// between words, in a second; 80 columns wide unless a word is longer.
 std::string HelpText(const HelpSection& section);
 
-// The variables that every command looks at.
+// The environment variables that every command reads.
 const HelpSection& EnvironmentHelp();
-// What --set knows, each with its default.
+// The settings that --set takes, each with its default.
 const HelpSection& SettingsHelp();
 
 }  // namespace tiercel::cli

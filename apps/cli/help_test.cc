@@ -83,7 +83,7 @@ TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
           "TIERCEL_MODEL", "\nExamples:\n  "}) {
       EXPECT_THAT(page, HasSubstr(part)) << command;
     }
-    // A narrow terminal shows it; nothing is promised that is not read.
+    // Each line fits a narrow terminal.
     for (absl::string_view text : absl::StrSplit(page, '\n')) {
       EXPECT_LE(text.size(), 100u) << text;
     }
@@ -111,7 +111,7 @@ TEST_F(ArgsTest, HelpFitsAScreen) {
     EXPECT_THAT(pages.back(), HasSubstr("\nExample: tiercel "));
   }
   for (const std::string& page : pages) {
-    // A prompt stands below it.
+    // The page leaves a line for the shell's prompt.
     EXPECT_LT(std::count(page.begin(), page.end(), '\n'), 24) << page;
     for (absl::string_view text : absl::StrSplit(page, '\n')) {
       EXPECT_LE(text.size(), 80u) << text;
@@ -123,7 +123,7 @@ TEST_F(ArgsTest, HelpFitsAScreen) {
   }
 }
 
-// The page as one line, however long.
+// Returns the page as one line.
 std::string Unwrapped(const std::string& page) {
   return absl::StrJoin(
       absl::StrSplit(page, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");

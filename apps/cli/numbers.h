@@ -9,9 +9,9 @@
 
 namespace tiercel::cli {
 
-// Numbers as people type them, read strictly: the whole text is one decimal
-// number, with no blank, sign '+', unit or digit left over. Empty where not, or
-// where the type cannot hold it. Independent of the locale.
+// These parse a number strictly: the whole text is one decimal number, with no
+// blank, sign '+' or unit. They return nothing if it is not, or if the type
+// cannot hold it, and do not depend on the locale.
 std::optional<int64_t> ParseInt(std::string_view text);
 std::optional<uint64_t> ParseUnsigned(std::string_view text);
 std::optional<double> ParseReal(std::string_view text);  // finite
@@ -33,8 +33,8 @@ std::optional<SeedRange> ParseSeedRange(std::string_view text);
 // GB of 1000. Over 0 and below 2^62.
 std::optional<double> ParseSize(std::string_view text);
 
-// "device=24GiB,link=25GB/s,latency=10": the first two in any order, the last,
-// in microseconds, where wanted.
+// "device=24GiB,link=25GB/s,latency=10", in any order; the latency, in
+// microseconds, is optional.
 struct Simulation {
   uint64_t device_bytes = 0;
   double link_bytes_per_s = 0;

@@ -11,10 +11,10 @@
 
 namespace tiercel::cli {
 
-// What one command line asks for, every value checked for type and range.
+// The request of one command line; every value is checked for type and range.
 // Fields that a command does not take keep their defaults.
 
-// A count of ranks that stands for as many as the plan says are best.
+// Stands for the number of ranks that the plan says is best.
 inline constexpr int64_t kBestRanks = 0;
 
 struct ModelOptions {
@@ -24,13 +24,13 @@ struct ModelOptions {
   std::string compute = "q8";
   int32_t threads = 0;  // 0: all
   bool check_tensors = false;
-  std::string rope_scaling;  // empty: the checkpoint's; so are the zeros below
+  std::string rope_scaling;  // empty, and 0 below: the checkpoint's value
   double rope_scale = 0;
   double rope_freq_base = 0;
   int64_t yarn_orig_ctx = 0;
   std::optional<Simulation> simulation;
-  uint64_t device_memory_bytes = 0;  // 0: what is free
-  uint64_t host_memory_bytes = 0;    // 0: what is free
+  uint64_t device_memory_bytes = 0;  // 0: all that is free
+  uint64_t host_memory_bytes = 0;    // 0: all that is free
   int64_t tensor_parallel = 1;       // ranks, or kBestRanks
 };
 
@@ -38,10 +38,10 @@ struct SessionOptions {
   int64_t context = 0;  // tokens; 0: the checkpoint's
   std::string kv_type_k = "f16";
   std::string kv_type_v = "f16";
-  std::string cache_dir;   // of measured rates; empty: no predictions
-  std::string texts_dir;   // of texts that were read; empty: none are kept
-  std::string texts_name;  // what is read, for who lists them
-  // Prompts are kept there while they are read and answered, and no texts.
+  std::string cache_dir;   // folder of measured rates; empty: no predictions
+  std::string texts_dir;   // folder of the prompt cache; empty: nothing is kept
+  std::string texts_name;  // name of the text, shown by `tiercel cache list`
+  // The prompt cache keeps only prompts that are still being read or answered.
   bool keeps_prompts_alone = false;
   // The view that drafts read; 0: none, or the library's choice.
   int64_t budget = 0;
@@ -59,7 +59,7 @@ struct SamplingOptions {
   double top_p = 1;
   double min_p = 0;
   double repeat_penalty = 1;
-  bool names_repeat_penalty = false;  // the command line does
+  bool names_repeat_penalty = false;  // the flag was given
   double dry_multiplier = 0;
   bool names_dry_multiplier = false;
   std::optional<double> dry_base;  // absent: the library's choice
@@ -69,10 +69,10 @@ struct SamplingOptions {
   bool ignore_eos = false;
   std::string policy = "full";
   bool plain = false;
-  bool baseline = false;   // the policy without what it saves
-  std::string settings;    // KEY=VALUE,... of what only the policy knows
+  bool baseline = false;   // the policy without its savings
+  std::string settings;    // KEY=VALUE,... settings that only the policy knows
   std::string draft;       // empty: the draft model, or the policy's own
-  std::string draft_path;  // of the draft model; empty: none
+  std::string draft_path;  // path of the draft model; empty: none
   std::string verify;      // empty: residual
   int32_t gamma1 = 0;      // 0: the library's choice
   int32_t gamma2 = 0;
@@ -80,22 +80,22 @@ struct SamplingOptions {
   int32_t draft_layers = 0;  // 0: all
   bool verify_against_full = false;
 
-  // --draft, or who drafts where it is absent.
+  // The drafter that --draft names, or the default where it is absent.
   const char* Drafter() const {
     if (!draft.empty()) return draft.c_str();
     if (!draft_path.empty()) return "small";
     return policy == "full" || plain || baseline ? "none" : "ngram";
   }
-  // Somebody drafts: a proposer, or the policy's view.
+  // Returns true if a proposer or the policy's view drafts.
   bool HasDrafts() const {
     return (policy != "full" && !plain && !baseline) ||
            std::string_view(Drafter()) != "none";
   }
-  // Something is done otherwise than by the model, token by token.
+  // Returns false if the model alone writes the text, token by token.
   bool HasPolicy() const { return plain || HasDrafts(); }
 };
 
-// Where a text or its tokens come from: exactly one is set.
+// The source of a text or of its tokens; exactly one is set.
 struct InputOptions {
   std::optional<std::string> text;
   std::optional<std::string> file;         // "-": stdin
@@ -105,7 +105,7 @@ struct InputOptions {
 struct TokenOptions {
   bool add_bos = false;
   bool parse_special = false;
-  std::vector<std::string> ids;  // of `detokenize 1 2 3`
+  std::vector<std::string> ids;  // arguments of `detokenize 1 2 3`
 };
 
 struct EvalOptions {
@@ -114,9 +114,10 @@ struct EvalOptions {
   std::string logits_path;    // empty: not wanted
 };
 
-// What of a book is read, how, and where that is noted.
+// The parts of a book that are read, how they are summarized, and the file of
+// the notes.
 struct BookOptions {
-  bool toc = false;         // its table of contents, instead
+  bool toc = false;         // write the table of contents instead
   std::string chapters;     // as typed; empty: all
   std::string pages;        // likewise
   int64_t words = 0;        // about so many in a summary; 0: not said
@@ -124,8 +125,8 @@ struct BookOptions {
   std::string instruction;  // for a summary; empty: ours
   std::string output;       // notes; empty: none
   std::string format;       // text, md or html; empty: as `output` ends
-  bool keeps = true;        // finished parts on disk
-  bool restart = false;     // what was kept is not used
+  bool keeps = true;        // finished parts are kept on disk
+  bool restart = false;     // parts kept by earlier runs are not used
 };
 
 struct BenchOptions {
@@ -135,7 +136,7 @@ struct BenchOptions {
   std::vector<int64_t> threads = {0};
   int64_t repetitions = 5;
   bool warms_up = true;  // a test runs once more, before it is timed
-  bool fill = false;     // depths hold KV that nobody computed
+  bool fill = false;     // depths hold random KV instead of computed KV
   std::string output;    // md, csv, json or jsonl
 };
 
@@ -150,14 +151,14 @@ struct Options {
   BookOptions book;
   BenchOptions bench;
   std::string document;                // FILE of `summarize` and `ask`
-  std::vector<std::string> questions;  // of `ask`, one or more
-  std::string cache_action;            // of `cache`: list, clear
+  std::vector<std::string> questions;  // for `ask`, one or more
+  std::string cache_action;            // for `cache`: list, clear
   bool json = false;
   bool stream = false;
   bool progress = true;
-  bool statistics = true;  // what a generation took, for people
-  bool talk = true;        // questions after a summary, on a terminal
-  std::vector<std::string> warnings;  // what of the command line is in vain
+  bool statistics = true;  // tell people the cost of a generation
+  bool talk = true;        // take questions after a summary, on a terminal
+  std::vector<std::string> warnings;  // flags of no effect
 };
 
 }  // namespace tiercel::cli

@@ -16,30 +16,31 @@ inline constexpr double kMaxRopeScale = 4096;
 // The flags that several commands take. Each checks its value and writes it to
 // the options, which must outlive `flags`.
 
-// Which model, and how it computes.
+// These choose the model, and how it computes.
 void AddModelFlags(FlagSet& flags, ModelOptions* model);
 void AddRunFlags(FlagSet& flags, ModelOptions* model);
 void AddCacheTypeFlags(FlagSet& flags, SessionOptions* session);
 // All of these, threads and a context: a model and a session on it.
 void AddSessionFlags(FlagSet& flags, Options* options);
 
-// What each step reads, who proposes tokens, and how they are checked.
+// These set what each step reads, which drafter proposes tokens, and how drafts
+// are checked.
 void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
                     SamplingOptions* sampling);
 void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling);
 void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling);
 void AddVerifyAgainstFlag(FlagSet& flags, SamplingOptions* sampling);
 
-// The law of a token, and the seed of its draw.
+// These set the distribution of a token, and the seed of its draw.
 void AddLawFlags(FlagSet& flags, SamplingOptions* sampling);
 void AddSeedsFlag(FlagSet& flags, SamplingOptions* sampling);
 
-// Where a text comes from.
+// These name the source of a text.
 void AddPromptFlag(FlagSet& flags, InputOptions* input);
 void AddFileFlag(FlagSet& flags, InputOptions* input);
 void AddTokensFlag(FlagSet& flags, InputOptions* input);
 
-// How results are shown.
+// These set how results are shown.
 void AddJsonFlag(FlagSet& flags, Options* options);
 void AddProgressFlag(FlagSet& flags, Options* options);
 

@@ -7,10 +7,11 @@
 
 namespace tiercel::cli {
 
-// "; did you mean WORD?" with the one of `known` that `typed` is nearest to:
-// fewest characters put in, left out, changed or swapped with a neighbour, one
-// for every three that were typed, three at most; or which begins with it, of
-// four characters or more. Empty where none is so near.
+// Returns "; did you mean WORD?" with the word of `known` nearest to `typed`:
+// the one with the fewest characters put in, left out, changed or swapped with
+// a neighbour, at most one for every three that were typed, and three in all;
+// or one that begins with `typed`, if that has four characters or more. Empty
+// if none is so near.
 std::string Suggestion(std::string_view typed,
                        const std::vector<std::string>& known);
 

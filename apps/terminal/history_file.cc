@@ -27,7 +27,8 @@ std::vector<std::string> HistoryFile::Load() const {
     lines.erase(lines.begin(), lines.end() - kMostLines);
   }
   if (long_since) {
-    // A line that another program appends meanwhile may be lost; no other is.
+    // A line that another program appends meanwhile may be lost; no other line
+    // is.
     const std::string cut = absl::StrCat(path_, ".", getpid());
     const absl::Status written =
         Write(cut, O_CREAT | O_EXCL, absl::StrJoin(lines, "\n") + "\n");

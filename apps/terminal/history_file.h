@@ -8,9 +8,9 @@
 
 namespace tiercel::cli {
 
-// The lines that somebody typed, one a line, for the next time. Only its owner
-// can read the file (0600) and its folder (0700), which are made when the first
-// line is kept. Several programs may append to it.
+// A file of lines that the user typed, from which the next run recalls them.
+// Only its owner can read the file (0600) and its folder (0700), which are made
+// when the first line is kept. Several programs may append to it.
 class HistoryFile {
  public:
   static constexpr size_t kMostLines = 1000;
@@ -18,8 +18,8 @@ class HistoryFile {
   // `path` is absolute; empty: nothing is kept.
   explicit HistoryFile(std::string path) : path_(std::move(path)) {}
 
-  // The newest lines, the oldest of them first; none where the file cannot be
-  // read. A file with over twice as many is cut to these.
+  // Returns the newest kMostLines lines, the oldest of them first; none if the
+  // file cannot be read. Cuts a file of over twice as many to these.
   std::vector<std::string> Load() const;
 
   // `line` has no line ends. Errors: kIo.

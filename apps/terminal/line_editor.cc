@@ -23,11 +23,11 @@ namespace {
 
 constexpr wchar_t kReplacement = 0xfffd;
 
-// The window has another size, or we are back from a stop (Ctrl-Z), in which
-// the shell put the terminal into its own mode.
+// True after the window was resized, or after a stop (Ctrl-Z) in which the
+// shell put the terminal into its own mode.
 std::atomic<bool> terminal_changed{false};
 
-// While it lives those two signals are noticed.
+// Sets terminal_changed at either of the two signals, while it lives.
 class NoticeTerminal {
  public:
   NoticeTerminal() {
@@ -64,7 +64,7 @@ std::string ToUtf8(const wchar_t* text) {
   return utf8;
 }
 
-// A byte that begins no character becomes U+FFFD.
+// Decodes UTF-8. A byte that begins no character becomes U+FFFD.
 std::wstring ToWide(const std::string& text) {
   std::wstring wide;
   std::mbstate_t state = {};
@@ -82,7 +82,7 @@ std::wstring ToWide(const std::string& text) {
 
 }  // namespace
 
-// libedit's handles, and what it calls back.
+// Holds libedit's handles and its callbacks.
 class LineEditor::Libedit {
  public:
   Libedit(const std::string& prompt, HistoryFile file)
@@ -121,15 +121,15 @@ class LineEditor::Libedit {
     int size = 0;
     const wchar_t* text = nullptr;
     do {
-      // Before the prompt shows, which libedit does later: what answers the
-      // prompt (Ctrl-D, say) must not meet the other mode.
+      // libedit sets its mode only after the prompt shows; a key that answers
+      // the prompt (Ctrl-D, say) must not meet the other mode.
       el_wset(edit_, EL_PREP_TERM, 1);
       status_ = absl::OkStatus();
       state_ = {};
       again_.reset();
       text = el_wgets(edit_, &size);
       if (text != nullptr && size > 0) break;
-      // Nobody pressed Return.
+      // The line ended without Return.
       RETURN_IF_ERROR(WriteOut("\n"));
       if (status_.ok()) return std::nullopt;
     } while (IsInterrupted(status_) && ForgetInterrupt());
@@ -144,12 +144,12 @@ class LineEditor::Libedit {
   }
 
  private:
-  // libedit takes the encoding from the locale of its caller: ours is UTF-8,
-  // for as long as this lives and for this thread alone.
+  // libedit takes the encoding from the locale of its caller. This sets UTF-8
+  // for as long as it lives, for this thread alone.
   class Utf8Locale {
    public:
     Utf8Locale() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
-      // A system without it: the user's own.
+      // A system without C.UTF-8 gets the user's locale.
       if (locale_ == nullptr) locale_ = newlocale(LC_CTYPE_MASK, "", nullptr);
       if (locale_ != nullptr) before_ = uselocale(locale_);
     }
@@ -183,7 +183,7 @@ class LineEditor::Libedit {
 
   static wchar_t* Prompt(EditLine* edit) { return Of(edit).prompt_.data(); }
 
-  // 1: a character; 0: the end; -1: an error, kept in status_.
+  // Returns 1 for a character, 0 for the end, -1 for an error (in status_).
   static int GetCharacter(EditLine* edit, wchar_t* character) {
     return Of(edit).Next(character);
   }
@@ -202,7 +202,7 @@ class LineEditor::Libedit {
           break;
         case static_cast<size_t>(-1):
           state_ = {};
-          if (!begins) again_ = byte;  // it may begin the next
+          if (!begins) again_ = byte;  // may begin the next
           *character = kReplacement;
           return 1;
         default:
@@ -230,7 +230,7 @@ class LineEditor::Libedit {
   void Redraw() {
     if (!terminal_changed.exchange(false)) return;
     el_resize(edit_);
-    el_wset(edit_, EL_PREP_TERM, 0);  // or it takes its mode for set
+    el_wset(edit_, EL_PREP_TERM, 0);  // else libedit thinks its mode is set
     el_wset(edit_, EL_PREP_TERM, 1);
     el_wset(edit_, EL_REFRESH);
   }

@@ -10,14 +10,15 @@
 
 namespace tiercel::cli {
 
-// Lines typed on the terminal that stdin and stdout are, edited as libedit
-// does (arrows, Ctrl-A, Ctrl-R and so on), each remembered for the next. Input
-// is UTF-8 whatever the locale says; what is none becomes U+FFFD. Between two
-// lines the terminal is as the program found it. One at a time.
+// Reads lines typed on the terminal of stdin and stdout, edited by libedit
+// (arrows, Ctrl-A, Ctrl-R and so on), and remembers each. Input is UTF-8
+// whatever the locale says; invalid bytes become U+FFFD. Between two lines the
+// terminal is in the mode in which the program found it. Only one may exist at
+// a time.
 class LineEditor {
  public:
   // `prompt` is ASCII. Lines are remembered in `history`, for the next editor
-  // too; where they cannot be kept a warning says so. Errors: no_terminal.
+  // too; a warning says so if they cannot be kept. Errors: no_terminal.
   static absl::StatusOr<std::unique_ptr<LineEditor>> Create(
       const std::string& prompt, HistoryFile history);
   ~LineEditor();
@@ -25,8 +26,8 @@ class LineEditor {
   LineEditor& operator=(const LineEditor&) = delete;
 
   // The next line without blanks around it; absent at the end of input
-  // (Ctrl-D on an empty line). Ctrl-C drops what was typed, and begins anew.
-  // Errors: another signal, by which the line is lost.
+  // (Ctrl-D on an empty line). Ctrl-C drops the line, and begins a new one.
+  // Errors: another signal, which loses the line.
   absl::StatusOr<std::optional<std::string>> Read();
 
  private:

@@ -14,7 +14,7 @@
 namespace tiercel::cli {
 namespace {
 
-// A whole text as a terminal so many columns wide shows it.
+// Breaks a whole text for a terminal that is `columns` columns wide.
 std::string Wrapped(std::string_view text, int columns) {
   WordWrap wrap;
   std::string lines = wrap.Push(Printable(text), columns);
@@ -27,7 +27,8 @@ std::string Wrapped(std::string_view text, int columns) {
 absl::Status WriteAll(int fd, std::string_view text, std::string_view name) {
   if (fd == STDOUT_FILENO && !text.empty()) NoteOutput();
   while (!text.empty()) {
-    // So little never blocks: a signal is noticed while a reader sleeps.
+    // A write of PIPE_BUF bytes does not block after WaitToWrite, so a signal
+    // is noticed while the reader sleeps.
     if (!WaitToWrite(fd)) return Interrupted();
     const ssize_t written =
         write(fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));

@@ -15,44 +15,44 @@ namespace tiercel::cli {
 // Keeps the order in which fields were added: documents read top to bottom.
 using Json = nlohmann::ordered_json;
 
-// Results go to stdout, at once and unbuffered; to a terminal as it takes them
-// (Printable), else as they are. Errors: kIo; ReaderGone for a closed pipe.
+// Writes a result to stdout, unbuffered; on a terminal as Printable makes it.
+// Errors: kIo; ReaderGone for a closed pipe.
 absl::Status WriteOut(std::string_view text);
 
-// One line of JSON, the same document on a terminal (PrintableJson). Text that
-// is no UTF-8 becomes U+FFFD.
+// Writes one line of JSON; on a terminal as PrintableJson makes it, which is
+// the same document. Invalid UTF-8 becomes U+FFFD.
 absl::Status WriteJson(const Json& document);
 std::string Dump(const Json& document);
 
-// "name      value\n", the value from `column` on.
+// Returns "name      value\n", with the value from `column` on.
 std::string TableRow(const std::string& name, const std::string& value,
                      size_t column);
 
-// Text for people, a whole one, goes to stderr as a terminal takes it
-// (Printable), and on a terminal its lines break between words. That it fails
-// cannot be told.
+// Writes a whole text for people to stderr, as Printable makes it; on a
+// terminal its lines break between words. A failure is ignored: it cannot be
+// reported.
 void WriteNote(std::string_view text);
 
-// "warning: TEXT", each on a line.
+// Writes each warning as a line "warning: TEXT".
 void WriteWarnings(const std::vector<std::string>& warnings);
 
-// Running text on stdout, which a model writes as it comes: on a terminal that
-// says how wide it is, lines break between words, and a word is seen when it is
-// whole. Otherwise as WriteOut does it.
+// Writes running text to stdout while a model makes it. On a terminal of known
+// width lines break between words, and a word shows once it is whole; elsewhere
+// it does the same as WriteOut.
 class ProseWriter {
  public:
   absl::Status Write(std::string_view text);
-  // At the end, also where writing failed: the word that waits.
+  // Writes the word that still waits. Called at the end, also after a failure.
   absl::Status Finish();
 
  private:
   WordWrap wrap_;
 };
-// Likewise, of a whole text.
+// Writes a whole text in the same way.
 absl::Status WriteProse(std::string_view text);
 
 // Writes all of `text`, in parts if need be. Errors: kIo; ReaderGone;
-// Interrupted where a signal came and nobody reads.
+// Interrupted if a signal came and the reader takes nothing.
 absl::Status WriteAll(int fd, std::string_view text, std::string_view name);
 
 }  // namespace tiercel::cli

@@ -17,7 +17,7 @@ bool DrivesTerminal(int32_t character) {
          (character >= 0x2066 && character <= 0x2069);    // LRI to PDI
 }
 
-// The code point at `at`, below 0 where there is none; how many bytes it has.
+// The code point at `at`, and its size in bytes; below 0 if there is none.
 int32_t CodePointAt(std::string_view text, size_t at, size_t* bytes) {
   int32_t character = 0;
   const utf8proc_ssize_t length = utf8proc_iterate(

@@ -7,30 +7,29 @@
 
 namespace tiercel::cli {
 
-// A character of UTF-8 as a terminal takes it.
+// The size of a UTF-8 character, and a terminal's treatment of it.
 struct TerminalCharacter {
   size_t bytes = 0;
-  int columns = 0;      // 0 to 2; 0 also where it is not safe
-  bool is_safe = true;  // false: it drives the terminal
+  int columns = 0;      // 0 to 2; 0 also if it is not safe
+  bool is_safe = true;  // false: it would control the terminal
   bool is_wide = false;
 };
 
-// The character of `text` at `at`, which is in it. Not safe are control
-// characters but for line ends and tabs (of these C1 too, with which some
-// terminals begin a sequence as with ESC), characters that turn the direction
-// of what follows (embeddings, overrides and isolates), and bytes that are no
-// UTF-8.
+// The character of `text` at `at`, which is less than its size. These are not
+// safe: control characters other than line ends and tabs (also those of C1,
+// which some terminals take for ESC), characters that turn the direction of the
+// text behind them (embeddings, overrides and isolates), and invalid UTF-8.
 TerminalCharacter CharacterAt(std::string_view text, size_t at);
 
-// `text` with a '?' for each character that is not safe, and "\n" for "\r\n":
-// whoever wrote it (a model, a book, a file's name) says no more than its
-// letters.
+// Returns `text` with a '?' for each character that is not safe, and "\n" for
+// "\r\n", so that a text (of a model, a book, a file's name) cannot control the
+// terminal.
 std::string Printable(std::string_view text);
 
-// How many columns of a terminal Printable(text) takes.
+// The number of columns of a terminal that Printable(text) takes.
 size_t ColumnsOf(std::string_view text);
 
-// A JSON document with \u escapes for such characters: the same document.
+// Returns the same JSON document with \u escapes for unsafe characters.
 std::string PrintableJson(std::string_view document);
 
 }  // namespace tiercel::cli

@@ -21,7 +21,7 @@ TEST(PrintableTest, NothingDrivesATerminal) {
   EXPECT_EQ(Printable("a\x1b[2J\x1b]0;b\x07"), "a?[2J?]0;b?");
   EXPECT_EQ(Printable("a\rb\r\nc\r"), "a?b\nc?");
   EXPECT_EQ(Printable(std::string("\0\x08\x7f", 3)), "???");
-  // C1 as UTF-8, and as a byte, with which a terminal of Latin-1 begins one.
+  // C1 as UTF-8, and as the byte that controls a terminal of Latin-1.
   EXPECT_EQ(Printable("\u009b31m \x9b"
                       "31m \u0085\u0080\u009f"),
             "?31m ?31m ???");

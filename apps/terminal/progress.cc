@@ -14,11 +14,11 @@ namespace tiercel::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenDraws(100);
-constexpr double kSecondsBeforeRate = 0.5;  // an earlier one is noise
+constexpr double kSecondsBeforeRate = 0.5;  // an earlier rate is noise
 constexpr int kUsualColumns = 80;
 constexpr int kLeastTitleColumns = 8;
 
-// As much of `text` as has so many columns.
+// The longest beginning of `text` that fits in `columns` columns.
 std::string CutTo(std::string_view text, int columns) {
   size_t at = 0;
   while (at < text.size()) {
@@ -30,7 +30,7 @@ std::string CutTo(std::string_view text, int columns) {
   return std::string(text.substr(0, at));
 }
 
-// The parts of the line, of which some are shown.
+// The parts of the line; not all of them are shown.
 struct Fields {
   std::string part;
   std::string title;

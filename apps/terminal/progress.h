@@ -9,10 +9,10 @@
 
 namespace tiercel::cli {
 
-// Called with done and total.
+// A callback that takes the amounts done and in total.
 using ProgressFn = std::function<void(uint64_t done, uint64_t total)>;
 
-// The status line while long work runs:
+// The state of the status line that shows while long work runs:
 //
 //   part 3 of 48, Loomings: reading 3,412 / 7,012 tokens  48%  1,893 tok/s  2 s
 //   left
@@ -24,13 +24,12 @@ struct ProgressState {
   int64_t total = 0;
   double seconds = 0;  // since the work began
   std::string part;    // "part 3 of 48"; empty: it has none
-  std::string title;   // "Loomings", of the part; empty: it has none
+  std::string title;   // title of the part, "Loomings"; empty: it has none
 };
 
-// The line, shorter than `columns` columns: a full one would wrap. Where it is
-// too long for that, what matters least is left out first: the rate, then the
-// counts, some of the title, all of it, the verb, and the part. The time that
-// is left stays.
+// Returns the line, shorter than `columns` columns, since a full one would
+// wrap. Where it is too long, it leaves out the rate, then the counts, some of
+// the title, all of it, the verb, and the part. The time that is left stays.
 std::string ProgressLine(const ProgressState& state, int columns);
 
 class Progress {
@@ -38,22 +37,22 @@ class Progress {
   // Draws nothing where `wanted` is false or the terminal does not draw.
   Progress(bool wanted, std::string verb, std::string unit,
            std::string per_unit);
-  ~Progress();  // takes the line away
+  ~Progress();  // erases the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Draws ten times a second at most; empty where
-  // nothing is drawn.
+  // Returns a callback that draws ten times a second at most; empty if nothing
+  // is drawn.
   ProgressFn Callback();
-  // Counts in another unit, `units` of which are the library's total.
+  // Returns a callback that counts in another unit: `units` of it are the
+  // library's total.
   ProgressFn Callback(int64_t units);
-  // Draws at once: the next call may be long in coming.
+  // Draws at once, since the next call may take long to come.
   void Show(int64_t done, int64_t total);
-  // From here on the line speaks of this part, or says this verb; it is drawn
-  // at once.
+  // Set the part, or the verb, of the line from here on, and draw it at once.
   void SetPart(std::string part, std::string title, std::string verb);
   void SetVerb(std::string verb);
-  // Writes a note above the line; nothing where nothing is drawn.
+  // Writes a note above the line; does nothing if nothing is drawn.
   void Say(const std::string& note);
 
  private:

@@ -18,10 +18,10 @@
 namespace tiercel::cli {
 namespace {
 
-// Back to the first column, and clear to the end.
+// Goes back to the first column, and clears the line to its end.
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
-std::string status;                     // that is drawn; empty: none
+std::string status;                     // the line that is drawn; empty: none
 std::atomic<bool> status_shown{false};  // the same, for a signal handler
 bool line_is_open = false;              // of the text above it
 

@@ -8,30 +8,31 @@
 
 namespace tiercel::cli {
 
-// The terminal, where stdout or stderr is one: text that scrolls, and below it
-// at most one status line, which is drawn over itself, and never in the middle
-// of a line of text. All that goes there passes here (but what libedit shows of
-// a line that is typed).
+// The terminal, if stdout or stderr is one. It shows text that scrolls, and
+// below it at most one status line, which is drawn over itself, and never in
+// the middle of a line of text. All output to the terminal passes through here,
+// except for libedit's display of the typed line.
 
 bool OutIsTerminal();
 bool NotesAreOnTerminal();
-// Whether stderr can draw: it is a terminal, and not TERM=dumb. NO_COLOR is
-// about colour, of which the status line has none.
+// Returns true if stderr can draw: it is a terminal, and not TERM=dumb.
+// NO_COLOR is not heeded, since the status line has no color.
 bool TerminalDraws();
 
-// How wide the terminal of stdout, or of stderr, is now: the window may be
-// resized. COLUMNS says it, or the terminal; 0: nobody does.
+// The current width of the terminal of stdout, or of stderr, whose window may
+// be resized: from COLUMNS, or else from the terminal; 0 if neither tells.
 int OutColumns();
 int NoteColumns();
 
-// Writes to stdout or stderr, which is a terminal, above the status line, with
-// a '?' for what would drive it (Printable). Errors: those of WriteAll.
+// Writes to stdout or stderr, which is a terminal, above the status line, as
+// Printable makes the text. Errors: those of WriteAll.
 absl::Status WriteOnTerminal(int fd, std::string_view text);
 
-// Draws `line` in place of the one that is there, as soon as no line of text is
-// open; an empty one takes it away. Nothing where the terminal does not draw.
+// Draws `line` in place of the status line, as soon as no line of text is open;
+// an empty one erases it. Does nothing if the terminal does not draw.
 void ShowStatus(std::string_view line);
-// For a signal handler: what takes the status line away, or nothing.
+// The bytes that erase the status line, for a signal handler; empty if no
+// status line shows.
 std::string_view StatusEraser();
 
 }  // namespace tiercel::cli

@@ -18,8 +18,8 @@ namespace {
 
 constexpr char kErase[] = "\r\x1b[K";
 
-// What `write` brings to a terminal of so many columns, which stdout and stderr
-// are in a process of its own.
+// Returns the bytes that `write` brings to a terminal of `columns` columns,
+// which is stdout and stderr of a process of its own.
 std::string ShownOn(int columns, const std::function<void()>& write,
                     const char* term = "xterm") {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
@@ -110,7 +110,7 @@ TEST(ScreenTest, ProseBreaksBetweenWords) {
   };
   EXPECT_EQ(ShownOn(11, write), "the falcon\r\nsaw the?\r\nsea");
   EXPECT_EQ(ShownOn(0, write), "the falcon saw the? sea");
-  // COLUMNS says more than the terminal, if it is a width.
+  // COLUMNS takes precedence over the terminal, if it is a width.
   for (const char* columns : {"11", "0", "-11", "wide", ""}) {
     EXPECT_EQ(ShownOn(80,
                       [&] {

@@ -14,7 +14,7 @@
 namespace tiercel::cli {
 namespace {
 
-// Lock-free atomics are what a handler may touch.
+// A signal handler may touch lock-free atomics alone.
 std::atomic<int> received{0};
 std::atomic<tiercel_session*> running{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free);
@@ -26,10 +26,11 @@ std::atomic<bool> has_output{false};
 std::atomic<bool> is_kept{false};
 bool wants_json = false;
 
-// A signal may meet any thread; the one that waits to read looks at this too.
+// Wakes the thread that waits to read, since a signal may meet any thread.
 int wake_pipe[2] = {-1, -1};
 
-// What there is room for, no more: this is a handler.
+// Writes as much of `text` as fits without blocking, since it runs in a
+// handler.
 void Say(int fd, std::string_view text) {
   pollfd file = {fd, POLLOUT, 0};
   if (poll(&file, 1, /*timeout=*/0) != 1) return;
@@ -62,7 +63,8 @@ void OnSignal(int signal_number) {
 
 void InstallSignalHandlers(bool json) {
   wants_json = json;
-  // Without it a signal that meets another thread is noticed at the next key.
+  // Without the pipe, a signal that meets another thread is noticed only at the
+  // next key.
   if (pipe2(wake_pipe, O_NONBLOCK | O_CLOEXEC) == -1) {
     wake_pipe[0] = wake_pipe[1] = -1;
   }
@@ -74,12 +76,13 @@ void InstallSignalHandlers(bool json) {
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
-  // Where the parent ignores it, children would end without a status.
+  // If the parent ignores SIGCHLD, children would end without a status.
   signal(SIGCHLD, SIG_DFL);
 }
 
 void HoldStandardStreams() {
-  // The lowest free number is given out first. The wrong direction on purpose.
+  // open() gives out the lowest free number. Each stream has the wrong
+  // direction on purpose, so that its use fails.
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) == -1) {
       const int held = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
@@ -91,7 +94,7 @@ void HoldStandardStreams() {
 int SignalReceived() { return received.load(); }
 
 void WakeReader() {
-  const int before = errno;  // of what was interrupted
+  const int before = errno;  // the interrupted code's
   const char byte = 0;
   // A pipe that is full wakes as well.
   [[maybe_unused]] const ssize_t written = write(wake_pipe[1], &byte, 1);
@@ -106,7 +109,8 @@ bool ForgetInterrupt() {
 bool WaitToRead(int fd, const std::function<void()>& on_wake) {
   pollfd files[] = {{fd, POLLIN, 0}, {wake_pipe[0], POLLIN, 0}};
   for (;;) {
-    // Emptied before looking at what came: none is lost between.
+    // The pipe is emptied before `received` is read, so that no signal is lost
+    // in between.
     char bytes[64];
     while (read(wake_pipe[0], bytes, sizeof(bytes)) > 0) {
     }

@@ -8,15 +8,16 @@
 
 namespace tiercel::cli {
 
-// Ctrl-C and SIGTERM end the program at once, with 130 or 143, whatever it is
-// doing: it says that on stderr, or on stdout in `json` if nothing is there
-// yet. While there is something to keep they only ask the work to stop, and the
-// second one ends the program. Writing to a closed pipe or past a file-size
-// limit becomes an error of the write instead of a signal.
+// Makes Ctrl-C and SIGTERM end the program at once, with 130 or 143, and a
+// message on stderr, or with `json` on stdout if nothing was written there.
+// While a KeepOnSignal lives they only ask the work to stop, and the second one
+// ends the program. Writing to a closed pipe or past a file-size limit becomes
+// an error of the write instead of a signal.
 void InstallSignalHandlers(bool json);
 
-// While one lives there is something to keep: text that was generated, a file
-// that is half written, a terminal in another mode.
+// While one lives, a first signal does not end the program, since there is
+// something to keep: text that was generated, a file that is half written, a
+// terminal in another mode.
 class KeepOnSignal {
  public:
   KeepOnSignal();
@@ -25,38 +26,39 @@ class KeepOnSignal {
   KeepOnSignal& operator=(const KeepOnSignal&) = delete;
 };
 
-// Opens what is missing of stdin, stdout and stderr, so that no file of ours
-// can take their numbers; reads and writes there still fail.
+// Opens each of stdin, stdout and stderr that is closed, so that no file of
+// ours can take its number; reads and writes there still fail.
 void HoldStandardStreams();
 
-// SIGINT or SIGTERM once one came, else 0.
+// Returns SIGINT or SIGTERM once one came, else 0.
 int SignalReceived();
 
-// True, and from now on as if it had not come, where the signal was Ctrl-C.
+// Returns true, and forgets the signal, if it was Ctrl-C.
 bool ForgetInterrupt();
 
-// Waits until `fd` can be read without blocking; false where a signal came, be
-// it just before. `on_wake` is called before it waits and after WakeReader.
+// Waits until `fd` can be read without blocking; returns false if a signal
+// came, even just before the call. `on_wake` is called before each wait, thus
+// also after WakeReader.
 bool WaitToRead(int fd, const std::function<void()>& on_wake = nullptr);
 
-// Waits until `fd` takes PIPE_BUF bytes without blocking; false where a signal
-// came and, for a moment after it, nobody has read.
+// Waits until `fd` takes PIPE_BUF bytes without blocking; returns false if a
+// signal came and the reader took nothing for a moment after it.
 bool WaitToWrite(int fd);
 
-// From now on stdout is no place for a whole JSON document.
+// Notes that stdout has output, so that no JSON error document can go there.
 void NoteOutput();
 
-// Says whether layers of what is being read are on disk, for the same command
-// to go on behind them.
+// Notes whether finished layers of the prompt are on disk, from which the same
+// command can go on.
 void NoteKept(bool kept);
-// "interrupted", and where they are, that they are kept and how to go on.
+// "interrupted", and if layers are kept, that they are and how to go on.
 std::string_view InterruptedMessage();
 
-// For handlers of other signals.
+// Wakes WaitToRead; for handlers of other signals.
 void WakeReader();
 
-// While it lives a signal that does not end the program cancels what runs in
-// `session`, and nothing that comes after. One at a time.
+// While it lives, a signal that does not end the program cancels the work that
+// runs in `session`, and no later work. Only one may exist at a time.
 class CancelOnSignal {
  public:
   explicit CancelOnSignal(tiercel_session* session);

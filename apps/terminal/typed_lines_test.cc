@@ -13,7 +13,7 @@
 namespace tiercel::cli {
 namespace {
 
-// While one lives stdin has `bytes` and ends behind them.
+// While one lives, stdin holds `bytes` and then ends.
 class Stdin {
  public:
   explicit Stdin(const std::string& bytes) : before_(dup(STDIN_FILENO)) {
@@ -32,7 +32,7 @@ class Stdin {
     });
   }
   ~Stdin() {
-    dup2(before_, STDIN_FILENO);  // a writer whom nobody reads ends
+    dup2(before_, STDIN_FILENO);  // a writer that still waits ends
     close(before_);
     writer_.join();
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kTabColumns = 8;
 
-// Where `blanks` end that begin in `column`.
+// The column behind `blanks`, which begin in `column`.
 int ColumnBehind(std::string_view blanks, int column) {
   for (const char blank : blanks) {
     column += blank == '\t' ? kTabColumns - column % kTabColumns : 1;
@@ -18,7 +18,8 @@ int ColumnBehind(std::string_view blanks, int column) {
   return column;
 }
 
-// Whether a wide character may not begin a line: it closes what stands before.
+// Returns true if a wide character may not begin a line, since it closes the
+// text before it.
 bool Closes(std::string_view character) {
   constexpr std::string_view kClosing =
       "\u3001\u3002\u3009\u300b\u300d\u300f\u3011\u3015\u3017"
@@ -79,7 +80,7 @@ void WordWrap::AddToWord(std::string_view bytes,
   if (columns == 0 || word_columns_ <= columns) return;
   PutWord(columns, out);
   is_long_ = true;
-  column_ = character.columns;  // behind where the terminal breaks it
+  column_ = character.columns;  // the terminal broke the line before it
 }
 
 std::string WordWrap::Push(std::string_view piece, int columns) {

@@ -9,7 +9,7 @@
 namespace tiercel::cli {
 namespace {
 
-// All of a text that comes in pieces of so many bytes, but whole characters.
+// Wraps a text that comes in pieces of `bytes` bytes, but whole characters.
 std::string Wrapped(const std::string& text, int columns, size_t bytes = 1) {
   WordWrap wrap;
   std::string out;
@@ -40,7 +40,7 @@ TEST(WordWrapTest, AWordIsGivenOutWhenItIsWhole) {
   EXPECT_EQ(wrap.Push("s\n", 10), "\ns\n");
   EXPECT_EQ(wrap.Push("aw", 10), "");
   EXPECT_EQ(wrap.Finish(10), "aw");
-  // Where a line may have any width nothing waits.
+  // With lines of any width no text waits.
   WordWrap any;
   EXPECT_EQ(any.Push("the fal", 0), "the fal");
   EXPECT_EQ(any.Push("con  ", 0), "con  ");
