@@ -9,8 +9,8 @@
 namespace tiercel::cli {
 namespace {
 
-// The C API's failure as ours. A cancelled call is one a signal stopped; a
-// callback's own error is kept by the caller of this.
+// Makes an absl::Status of the C API's error. A call is cancelled only by a
+// signal; the caller keeps the error of a callback.
 absl::Status FromApi(tiercel_status status, const tiercel_error& error) {
   switch (status) {
     case TIERCEL_OK:
@@ -34,8 +34,8 @@ absl::Status FromApi(tiercel_status status, const tiercel_error& error) {
   return Error(Exit::kFailed, error.code, error.message);
 }
 
-// Runs `fill(buffer, &size, &error)` with room for `guess` items, and once more
-// with the room it asks for.
+// Runs `fill(buffer, &size, &error)` with room for `guess` items, and if that
+// is too little once more with the room that it asks for.
 template <typename Buffer, typename Fill>
 absl::StatusOr<Buffer> FillBuffer(size_t guess, Fill fill) {
   Buffer buffer;
@@ -81,12 +81,12 @@ tiercel_text_limits ToApi(const Model::TextLimits& limits) {
   return api_limits;
 }
 
-// As many as `bytes` of text can give, or as are wanted.
+// The most tokens that `bytes` of text can have, or that are wanted.
 size_t MostTokens(size_t bytes, const Model::TextLimits& limits) {
   return limits.most_tokens > 0 ? std::min(bytes, limits.most_tokens) : bytes;
 }
 
-// A callback with the error it ended with.
+// A callback, and the error with which it ended.
 template <typename Callback>
 struct Guarded {
   const Callback& callback;
@@ -194,7 +194,7 @@ absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
     const std::vector<Message>& messages, const TextLimits& limits) const {
   const tiercel_text_limits api_limits = ToApi(limits);
   std::vector<tiercel_message> views;
-  size_t guess = 1024;  // what templates add
+  size_t guess = 1024;  // for the template's own text
   for (const Message& message : messages) {
     views.push_back({sizeof(tiercel_message), message.role.c_str(),
                      message.content.data(), message.content.size()});

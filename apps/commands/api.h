@@ -15,9 +15,8 @@
 #include "apps/terminal/progress.h"
 #include "include/tiercel.h"
 
-// The C API as this program uses it: handles that free themselves, absl::Status
-// for errors, std containers for buffers. What a call means is said once, in
-// include/tiercel.h.
+// A C++ form of the C API: handles that free themselves, absl::Status for
+// errors, std containers for buffers. include/tiercel.h documents the calls.
 namespace tiercel::cli {
 
 // A zeroed parameter struct of the C API with its size set.
@@ -28,18 +27,19 @@ Params Defaults() {
   return params;
 }
 
-// Every callback of the library also notices a signal, so that none can fall
-// between two calls. Returning an error stops the call with that error.
+// Callbacks of the library. Each also checks for a signal, so that none is
+// missed between two calls. An error that it returns ends the call with that
+// error.
 using TokenFn = std::function<absl::Status(int32_t id, std::string_view text)>;
 using RowFn = std::function<absl::Status(size_t index, const float* logits)>;
 
 class Model {
  public:
-  // `params.progress` and `params.user_data` are replaced.
+  // Opens a model. `params.progress` and `params.user_data` are replaced.
   static absl::StatusOr<Model> Open(tiercel_model_params params,
                                     const ProgressFn& progress);
 
-  // The weights of a model that was opened by its header.
+  // Loads the weights of a model that was opened by its header.
   absl::Status Load(const ProgressFn& progress);
 
   const tiercel_model_info& info() const { return info_; }
@@ -54,13 +54,13 @@ class Model {
       const tiercel_session_params& params) const;
   absl::Status CheckDraft(const Model& draft) const;
 
-  // A model beside this one, by its header, for plans with it; null: none.
+  // The draft model, opened by its header, for plans with it; null: none.
   void SetDraft(Model draft) {
     draft_ = std::make_unique<Model>(std::move(draft));
   }
   const Model* draft() const { return draft_.get(); }
 
-  // When to give up on a text: tiercel_text_limits.
+  // Limits at which to give up on a text: tiercel_text_limits.
   struct TextLimits {
     size_t most_tokens = 0;
     ProgressFn progress;
@@ -89,7 +89,7 @@ class Model {
   std::unique_ptr<Model> draft_;
 };
 
-// Must not outlive its model.
+// A session. It must not outlive its model.
 class Session {
  public:
   static absl::StatusOr<Session> Create(const Model& model,
@@ -126,7 +126,8 @@ class Session {
   std::unique_ptr<tiercel_session, Free> session_;
 };
 
-// tiercel_machine: what this machine can do with `threads` threads.
+// Measures the peak rates of this machine with `threads` threads
+// (tiercel_machine).
 absl::StatusOr<Json> MeasureMachine(int32_t threads,
                                     const ProgressFn& progress);
 

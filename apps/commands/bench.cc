@@ -2,13 +2,14 @@
 //
 // ppN times tiercel_prefill of N tokens. tgN times tiercel_score of N tokens
 // one row at a time: N decode steps, each with its logits, and no sampler. With
-// drafts it times tiercel_generate of N tokens instead: what is drafted, and
-// what of it holds, is that of `tiercel generate` after the same tokens. All
-// start after `depth` tokens that are read once, untimed, and are dropped back
-// to them between repetitions; with --fill their K and V are random. Tokenizing
-// is never timed. Every test runs once before it is timed, unless --no-warmup
-// says otherwise. --verify-against full then runs the generations again in the
-// baseline's session.
+// drafts it times tiercel_generate of N tokens instead, which drafts and
+// accepts the same tokens as `tiercel generate` does after the same context.
+// All start after `depth` tokens that are read once, untimed, and are dropped
+// back to them between repetitions; with --fill their K and V are random.
+// Tokenizing is never timed. Every test runs once before it is timed, unless
+// --no-warmup is given.
+// --verify-against full then runs the generations again in the baseline's
+// session.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -47,8 +48,8 @@ double BytesPerValue(const std::string& kv_type) {
   return 2;
 }
 
-// Positions that the tests take. What is drafted is cut where the context ends:
-// with drafts the longest block has room after the last token.
+// The number of positions that the tests take. With drafts the longest block
+// has room after the last token, so that the end of the context cuts no draft.
 int64_t Context(const Options& options) {
   constexpr int64_t kLongestBlock = 64;
   const BenchOptions& bench = options.bench;
@@ -57,13 +58,14 @@ int64_t Context(const Options& options) {
          (options.sampling.HasDrafts() ? kLongestBlock : 0);
 }
 
-// Errors: context_length_exceeded, with what is asked for.
+// Checks that the tests fit the model's context. Errors:
+// context_length_exceeded, with the length that is asked for.
 absl::Status CheckContext(const Options& options, const Model& model) {
   const int64_t needed = options.session.context;
   if (needed <= model.info().context) return absl::OkStatus();
   const BenchOptions& bench = options.bench;
   Options as_given = options;
-  as_given.session.context = 0;  // there is no -c here
+  as_given.session.context = 0;  // `bench` has no -c
   const std::string advice = RoomAdvice(as_given, model, needed);
   return Error(
       Exit::kInput, "context_length_exceeded",
@@ -74,13 +76,13 @@ absl::Status CheckContext(const Options& options, const Model& model) {
                    advice.empty() ? "" : ", or ", advice));
 }
 
-// Whether tgN is a generation. The baseline of drafts is one, too.
+// Returns true if tgN is a generation, as the baseline of drafts is, too.
 bool Generates(const Options& options) {
   return options.sampling.HasPolicy() || options.sampling.verify_against_full;
 }
 
-// The ids of the tests, in reading order: of the text, else random ones, the
-// same in every run. Tokens that are generated are not among them.
+// The ids that the tests read, in order: the text's, else random ones, the same
+// in every run. They do not include generated tokens.
 absl::StatusOr<Ids> ContextIds(const Options& options, const Model& model) {
   const BenchOptions& bench = options.bench;
   const auto needed = static_cast<size_t>(
@@ -114,12 +116,12 @@ std::string UtcNow() {
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// Bytes of K and V of one position, all layers.
+// Bytes of K and V of one position in all layers.
 double KvBytesPerPosition(const Json& described,
                           const SessionOptions& session) {
   if (!described.contains("config")) return 0;
   const Json& config = described["config"];
-  double values = 1;  // of K, and again of V
+  double values = 1;  // in K, and as many in V
   for (const char* key : {"layers", "kv_heads", "head_dim"}) {
     values *= config.at(key).get<double>();
   }
@@ -176,7 +178,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.build = tiercel_version();
   context.date = UtcNow();
   context.machine = *std::move(machine);
-  // The peaks are the CPU's.
+  // The peaks are the CPU's, and say nothing of these backends.
   if (context.backend == "cuda" || context.backend == "far") {
     context.machine.erase("read_bytes_per_s");
   }
@@ -187,14 +189,14 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   return context;
 }
 
-// Writes rows in the format wanted, each as soon as it is measured; a JSON
-// array at the end, for which a signal has to wait. What their sessions warn of
-// is said once.
+// Writes rows in the format wanted, each as soon as it is measured, but a JSON
+// array at the end, for which a signal has to wait. Each warning of their
+// sessions is said once.
 class RowWriter {
  public:
   explicit RowWriter(const std::string& format) : format_(format) {}
 
-  // Says what `row` warns of and no row did before.
+  // Says the warnings of `row` that no earlier row had.
   void SayWarnings(const BenchRow& row) {
     for (const std::string& warning : row.warnings) {
       if (said_.insert(warning).second) WriteWarnings({warning});
@@ -217,7 +219,7 @@ class RowWriter {
     return absl::OkStatus();
   }
 
-  // After an error the rows until then are written, and it is said beside them.
+  // Ends the output. After an error it writes the rows so far, and the error.
   absl::Status Finish(const BenchContext& context, const absl::Status& done) {
     if (!done.ok() && array_.empty()) return done;
     if (format_ == "json") {
@@ -240,10 +242,10 @@ class RowWriter {
   int64_t count_ = 0;
   std::set<std::string> said_;
   Json array_ = Json::array();
-  std::optional<KeepOnSignal> keep_;  // once there is a row to write
+  std::optional<KeepOnSignal> keep_;  // set once there is a row to write
 };
 
-// Gives the seconds between its laps, the first since it was made.
+// Measures the seconds from lap to lap, the first from its construction.
 class Stopwatch {
  public:
   double Lap() {
@@ -257,8 +259,8 @@ class Stopwatch {
   Clock::time_point last_ = Clock::now();
 };
 
-// A test that was run, and the report of its last generation; null: it has
-// none.
+// A test that was run, and the report of its last generation; null if it does
+// not generate.
 struct Tested {
   BenchRow row;
   Json report;
@@ -331,7 +333,7 @@ class Bencher {
         [](int32_t, std::string_view) { return absl::OkStatus(); });
   }
 
-  // Adds what the last repetition reports: all report the same.
+  // Adds the report of the last repetition; all report the same.
   absl::Status AddReport(Tested* tested) {
     ASSIGN_OR_RETURN(Json report, session_.Report());
     BenchRow& row = tested->row;
@@ -347,7 +349,7 @@ class Bencher {
     return absl::OkStatus();
   }
 
-  // Reads `ids`, or generates where there are none.
+  // Times one run: it reads `ids`, or generates if there are none.
   absl::StatusOr<Repetition> Once(const BenchRow& row, const Ids& ids) {
     Repetition once;
     Stopwatch whole;
@@ -392,8 +394,8 @@ class Bencher {
   Session session_;
 };
 
-// Runs the tests of `options` in a session, and with the draft model, of their
-// own: both are freed at the end.
+// Runs the tests of `options` in a session and with a draft model of their own,
+// which are freed at the end.
 absl::Status RunTests(const Options& options, const Model& model,
                       const Ids& ids, const BenchContext& context,
                       absl::FunctionRef<absl::Status(Tested)> on_tested) {
@@ -405,8 +407,8 @@ absl::Status RunTests(const Options& options, const Model& model,
   return Bencher(options, ids, context, std::move(session)).Run(on_tested);
 }
 
-// Does what was `generated` again as its baseline, and writes the rows
-// compared.
+// Runs the `generated` tests again as their baseline, and writes the rows with
+// the comparison.
 absl::Status WriteCompared(const Options& options, const Model& model,
                            const Ids& ids, const BenchContext& context,
                            std::vector<Tested> generated, RowWriter* writer) {
@@ -447,7 +449,7 @@ absl::Status WriteTests(const Options& options, const Model& model,
   return absl::OkStatus();
 }
 
-// Does so for each thread count; `context` is the last one's.
+// Runs the tests for each thread count; `context` ends as the last one's.
 absl::Status WriteAllTests(const Options& options, BenchContext* context,
                            RowWriter* writer) {
   for (int64_t threads : options.bench.threads) {

@@ -38,7 +38,7 @@ std::string GapsOf(const BenchRow& row) {
   return absl::StrJoin(shown, " / ");
 }
 
-// A CSV field: quoted, quotes doubled, where it holds text.
+// Returns a CSV field: text is quoted, with its quotes doubled.
 std::string CsvField(const Json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return Dump(value);
@@ -50,7 +50,7 @@ std::string CsvField(const Json& value) {
   return quoted + "\"";
 }
 
-// What a CSV has no place for: lists and objects.
+// Returns the row without lists and objects, for which a CSV has no place.
 Json FlatJson(const BenchRow& row, const BenchContext& context) {
   Json flat = ToJson(row, context);
   flat.erase("samples_ts");
@@ -72,7 +72,7 @@ Json FlatJson(const BenchRow& row, const BenchContext& context) {
   return flat;
 }
 
-// Whether the texts agree, in a cell.
+// The cell that says whether the texts agree.
 std::string AgreementIn(const Json& baseline, Promise promise) {
   if (baseline.at("agree").get<bool>()) return "yes";
   switch (promise) {
@@ -135,7 +135,7 @@ std::vector<std::string> PeakWarnings(const Json& machine) {
       " % longer than the quickest): shares of it may be off")};
 }
 
-// A step attends to depth + 1 positions first, to depth + n_gen last.
+// The first step attends to depth + 1 positions, the last to depth + n_gen.
 void AddBytes(const BenchContext& context, BenchRow* row) {
   const double mean_positions = static_cast<double>(row->n_depth) +
                                 static_cast<double>(row->n_gen + 1) / 2;

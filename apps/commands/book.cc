@@ -32,7 +32,7 @@ namespace {
 
 using document::Document;
 
-// A FIFO or a character device, which gives its bytes as stdin does.
+// Returns true for a FIFO or a character device, which is read as stdin is.
 bool IsStream(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 &&
@@ -60,7 +60,8 @@ absl::StatusOr<Document> Read(const std::string& path) {
       document::ReadDocumentBytes(is_stdin ? "stdin" : path, std::move(bytes)));
 }
 
-// "Loomings  1,234 tokens  page 12", under its label and in its place.
+// A line "  7  Loomings  1,234 tokens  page 12", with the section's number and
+// label, indented by its level.
 std::string ContentsRow(const Json& section, const std::string& number,
                         const std::string& label) {
   constexpr size_t kNumberColumn = 5;
@@ -82,7 +83,7 @@ std::string ContentsRow(const Json& section, const std::string& number,
   return row + "\n";
 }
 
-// Whether notes would be written over what is read.
+// Checks that notes would not overwrite the document or the model.
 absl::Status CheckNotRead(const Options& options) {
   const std::string& path = options.book.output;
   if (path == "-") {
@@ -103,8 +104,8 @@ absl::Status CheckNotRead(const Options& options) {
   return absl::OkStatus();
 }
 
-// Whether notes can be written, so that it is known before the work. A pipe is
-// not opened: who reads it would take that for all.
+// Checks before the work that notes can be written. A pipe is not opened, since
+// its reader would take the end of that for the end of the notes.
 absl::Status CheckOutput(const Options& options) {
   RETURN_IF_ERROR(CheckNotRead(options));
   const std::string& path = options.book.output;
@@ -290,7 +291,7 @@ std::string FileName(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// The book's title, or the file's name.
+// The book's title, or else the file's name.
 std::string TitleOf(const Options& options, const Document& book) {
   const std::string title = reader::OneLine(book.title);
   if (!title.empty()) return title;

@@ -13,41 +13,42 @@
 
 namespace tiercel::cli {
 
-// The document that `options` name, or what they choose of it, which has a
-// text; its warnings are said. Errors: those of ReadDocument and ReadInput;
-// empty_document; kUsage, before anything is opened, for chapters and pages
-// that cannot be read; io_error, likewise, for notes that cannot be written;
-// chapter_not_found, page_not_found, no_chapters,
-// no_pages.
+// Opens the document that `options` name, or the parts of it that they choose,
+// and says its warnings. Errors: those of ReadDocument and ReadInput;
+// empty_document; before anything is opened kUsage for invalid --chapters and
+// --pages, and io_error for notes that cannot be written; chapter_not_found,
+// page_not_found, no_chapters, no_pages.
 absl::StatusOr<document::Document> OpenBook(const Options& options);
 
-// `options`, whose sessions say that they read this book.
+// Returns `options` with the name of the book, which their sessions give to the
+// prompt cache.
 Options Named(const Options& options, const document::Document& book);
-// What people call a book, or what was chosen of it.
+// The name of a book for people, with the parts that were chosen of it.
 std::string NameOf(const Options& options, const document::Document& book);
 
-// The chapters of a book that were typed, as --chapters takes them. Errors:
-// kUsage; chapter_not_found, no_chapters.
+// Returns the chapters of a book that `chapters` names as --chapters does.
+// Errors: kUsage; chapter_not_found, no_chapters.
 absl::StatusOr<document::Document> ChooseChapters(
     const document::Document& book, const std::string& chapters);
 
-// What of it could be read where all of it is too long, for people: "; choose
-// with --chapters: 1 Loomings, ..."; empty where there is nothing to choose by.
+// Advice for a book that is too long to be read as a whole: "; choose with
+// --chapters: 1 Loomings, ..."; empty if it has no chapters or pages to choose.
 std::string ChoiceAdvice(const document::Document& book);
 
-// What --toc wants: the sections of the book, with their lengths.
+// Writes the table of contents for --toc: the sections of the book, with their
+// lengths.
 absl::Status WriteContents(const Options& options, const Model& model,
                            const document::Document& book);
 
-// What of `text` are quotations, looked up in the book: [{"text", "found", and
-// where it is found "chapters" and "pages"}].
+// Looks up the quotations of `text` in the book: [{"text", "found", and if it
+// is found "chapters" and "pages"}].
 Json QuotationsIn(const std::string& text, const document::Document& book);
-// A line for people on each.
+// Returns a line for people on each quotation.
 std::vector<std::string> QuotationLines(const Json& quotations);
 
 // Writes notes to the file that `options` name, if they name one.
 absl::Status WriteNotes(const Options& options, const reader::Notes& notes);
-// Notes of this book that as yet say nothing but by which model and seed.
+// Returns notes on this book that are empty but for the model and the seed.
 reader::Notes NotesOn(const Options& options, const document::Document& book);
 
 }  // namespace tiercel::cli

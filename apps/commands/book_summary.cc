@@ -14,11 +14,11 @@
 namespace tiercel::cli {
 namespace {
 
-// The JSON document's version, which goes up where a field changes its meaning.
+// The JSON document's version, which goes up when a field changes its meaning.
 constexpr int kSchema = 1;
 
-// Where a text comes from, whatever the book has to name it by; "" of all of a
-// book that has nothing.
+// The place of a text in the book, by chapters or pages if it has any, else by
+// tokens; "" for all of a book that has neither.
 std::string PlaceOf(const document::Document& book, size_t book_tokens,
                     const Node& node) {
   std::string place = reader::NarrowPlace(book, node.begin, node.end);
@@ -46,7 +46,7 @@ class BookSummaryWriter {
   Json Predicted() const;
   reader::Notes Notes() const;
   std::vector<std::string> LeafHeadings() const;
-  std::string Took() const;  // what the reading took, for people
+  std::string Took() const;  // the cost of the reading, for people
 
   const Options& options_;
   const document::Document& book_;
@@ -83,7 +83,7 @@ Json BookSummaryWriter::Document() const {
     }
   }
   const std::string text = Text();
-  if (summary_.levels.back().size() > 1) {  // its paragraphs together
+  if (summary_.levels.back().size() > 1) {  // adds the summary as a whole
     Node whole = {0, book_.text.size(), 0, summary_.book_tokens, {}};
     whole.writing.text = text;
     parts.push_back(PartOf(summary_.levels.size(), whole));
@@ -107,7 +107,7 @@ Json BookSummaryWriter::Document() const {
   return document;
 }
 
-// Each null where it is not known.
+// The predicted figures; each is null if it is not known.
 Json BookSummaryWriter::Predicted() const {
   Json predicted = {{"seconds", nullptr}};
   for (const char* field : {"ttft_s", "tbt_ms", "host_bytes", "device_bytes"}) {
@@ -118,7 +118,7 @@ Json BookSummaryWriter::Predicted() const {
   const Forecast::Times& times = *summary_.predicted;
   predicted["seconds"] = times.Seconds();
   predicted["ttft_s"] = times.read_s;
-  // Drafts save as much as hold of them.
+  // The time saved by drafts depends on how many are accepted.
   if (!options_.sampling.HasDrafts() && times.answer > 0) {
     predicted["tbt_ms"] = 1e3 * times.write_s / times.answer;
   }
@@ -150,8 +150,8 @@ reader::Notes BookSummaryWriter::Notes() const {
   return notes;
 }
 
-// Where each part of the book stands; where several stand in one place, with
-// which of them it is.
+// The place of each part of the book; parts in the same place are numbered,
+// "(2 of 3)".
 std::vector<std::string> BookSummaryWriter::LeafHeadings() const {
   std::vector<std::string> headings;
   for (const Node& leaf : summary_.levels.front()) {
@@ -176,7 +176,7 @@ absl::Status BookSummaryWriter::Write() {
                      summary_.answer, " tokens; -n N for more"));
     WriteWarnings({summary_.warnings.back()});
   }
-  if (options_.json) {  // of which there may be only one, an error too
+  if (options_.json) {  // one document only, so notes must be written first
     absl::Status noted = WriteNotes(options_, Notes());
     return noted.ok() ? WriteJson(Document()) : noted;
   }

@@ -17,31 +17,32 @@
 
 namespace tiercel::cli {
 
-// One part of the book, or of its summaries, and what was written about it.
+// One part of the book, or of its summaries, and the text written about it.
 struct Node {
-  size_t begin;  // of the book's text, in bytes
+  size_t begin;  // byte offset in the book's text
   size_t end;
-  size_t first_token;  // where those of level 0 are counted one by one
+  size_t first_token;  // counted over the parts of level 0 one by one
   size_t last_token;
   reader::Writing writing;
 };
 
-// What was made of a book, and how.
+// The summary of a book, and how it was made.
 struct BookSummary {
   using Level = std::vector<Node>;
 
-  // From the parts of the book up to those that the summary is made of.
+  // The first level has the parts of the book, the last the paragraphs of the
+  // summary.
   std::vector<Level> levels;
   size_t book_tokens = 0;
-  size_t context = 0;      // tokens that it holds
-  size_t answer = 0;       // of them for each text
-  size_t made = 0;         // texts, in this run
-  size_t resumed = 0;      // ... and before it
-  size_t cut = 0;          // of both: at the end of `answer`
-  int resumed_layers = 0;  // of a text's prompt that was finished before
+  size_t context = 0;      // tokens
+  size_t answer = 0;       // most tokens of each text, within `context`
+  size_t made = 0;         // texts made in this run
+  size_t resumed = 0;      // texts made before it
+  size_t cut = 0;          // texts, of both kinds, that were cut at `answer`
+  int resumed_layers = 0;  // layers of prompts that earlier runs had finished
   Spent spent;
   double seconds = 0;
-  // What they were expected to take at most; absent: not known.
+  // The time that all texts were expected to take at most; absent: not known.
   std::optional<Forecast::Times> predicted;
   std::vector<std::string> warnings;
 };
@@ -49,13 +50,13 @@ struct BookSummary {
 // "1 part", "2 parts"
 std::string Parts(size_t count);
 
-// Writes a text that is a part of the summary, each paragraph with where it
-// comes from; `follows` another.
+// Writes a text of the summary, each paragraph with its place in the book;
+// `follows`: another text was written before it.
 absl::Status WriteParagraphs(const document::Document& book, size_t book_tokens,
                              const Node& node, bool follows);
 
-// Writes the JSON document (apps/README.md), where that is wanted, and notes;
-// says what the summary took. Returns its text.
+// Writes the JSON document (apps/README.md), if it is wanted, and notes; says
+// the cost of the summary. Returns the summary's text.
 absl::StatusOr<std::string> WriteBookSummary(const Options& options,
                                              const document::Document& book,
                                              BookSummary summary);

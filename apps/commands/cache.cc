@@ -1,4 +1,4 @@
-// tiercel cache: what the program keeps on disk and can make again.
+// tiercel cache: lists or clears the files that the program can make again.
 #include <algorithm>
 #include <ctime>
 #include <string>
@@ -28,7 +28,7 @@ std::string Day(const Json& seconds) {
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%d", &utc)};
 }
 
-// The row of one file, under the names of RatesTable's columns.
+// The row of one file in RatesTable.
 Row RowOf(const Json& file) {
   if (!file.contains("rates")) {
     return {absl::StrCat(file.at("file").get<std::string>(), " (not readable)"),
@@ -55,7 +55,7 @@ Row RowOf(const Json& file) {
                        file.at("steady").get<bool>() ? "" : " (busy)")};
 }
 
-// Columns as wide as they need to be; nothing without a row below the heading.
+// Lays out rows in columns; empty if there is no row below the heading.
 std::string Table(const std::vector<Row>& rows) {
   if (rows.size() == 1) return "";
   std::vector<size_t> widths(rows[0].size());
@@ -76,7 +76,7 @@ std::string Table(const std::vector<Row>& rows) {
   return table;
 }
 
-// Rates at the beginning of a text, in tokens a second.
+// The table of measured rates, in tokens a second at the beginning of a text.
 std::string RatesTable(const Json& files) {
   std::vector<Row> rows = {{"rates of", "measured", "ISA", "threads", "KV",
                             "read tok/s", "decode tok/s", "spread"}};
@@ -84,7 +84,7 @@ std::string RatesTable(const Json& files) {
   return Table(rows);
 }
 
-// What people call a text, on one line.
+// The name of a text for people, on one line.
 std::string NameIn(const Json& row) {
   return reader::OneLine(row.value("name", ""));
 }
@@ -104,7 +104,7 @@ std::string TextsTable(const Json& texts) {
   return Table(rows);
 }
 
-// Books that were read in parts, to go on with.
+// The table of books that were read in parts, which a later run can go on with.
 std::string ReadingsTable(const Json& readings) {
   std::vector<Row> rows = {{"readings", "written", "parts", "size", "book"}};
   for (const Json& file : readings) {
@@ -140,7 +140,8 @@ absl::Status Cache(const Options& options) {
                  "absolute path");
   }
   ASSIGN_OR_RETURN(Json list, ListCache(folder));
-  // What is kept elsewhere is no reason not to say what is here.
+  // An unreadable prompt cache does not keep the rest from being listed or
+  // cleared.
   const absl::StatusOr<Json> texts = ListCache(options.session.texts_dir);
   list.at("texts") = texts.ok() ? texts->at("texts") : Json::array();
   list["readings"] = ListReadings(folder);

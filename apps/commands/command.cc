@@ -13,7 +13,7 @@
 namespace tiercel::cli {
 namespace {
 
-// Says which variable or flag named the model.
+// Adds the variable or flag that named the model to an error.
 absl::Status Blame(const absl::Status& status, const char* who) {
   if (IsInterrupted(status)) return status;
   return Error(ExitOf(status), CodeOf(status),
@@ -25,7 +25,7 @@ void Warn(std::string warning, std::vector<std::string>* warnings) {
   if (warnings != kOnStderrAlone) warnings->push_back(std::move(warning));
 }
 
-// Bytes drawn as megabytes; an empty callback stays one.
+// Returns a callback of bytes that draws megabytes; an empty one stays empty.
 ProgressFn InMegabytes(ProgressFn draw) {
   if (!draw) return draw;
   return [draw = std::move(draw)](uint64_t done, uint64_t total) {
@@ -64,7 +64,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
   return Read(params, show_progress);
 }
 
-// Whether what is said of stretching has a scale to act on, the flag's or the
+// Checks that flags of RoPE scaling have a scale to act on, the flag's or the
 // checkpoint's. Errors: kUsage.
 absl::Status CheckScale(const ModelOptions& from, const Model& model) {
   const bool type = !from.rope_scaling.empty() && from.rope_scaling != "none";
@@ -83,7 +83,7 @@ absl::Status CheckScale(const ModelOptions& from, const Model& model) {
                    "has no scale that it acts on"));
 }
 
-// The model that -md names, beside `model`; none where it names none.
+// Opens the model that -md names, if any, as the draft model of `model`.
 absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
                                                const Model& model,
                                                tiercel_load load) {
@@ -102,7 +102,7 @@ absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
   return std::optional<Model>(*std::move(draft));
 }
 
-// As OpenModel, over so many ranks.
+// Does as OpenModel, over `ranks` ranks.
 absl::StatusOr<Model> OpenOver(int64_t ranks, const Options& options,
                                tiercel_load load) {
   absl::StatusOr<Model> model =
@@ -142,7 +142,7 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
 
 absl::Status CheckSession(const Options& options, const Model& model) {
   SessionParams params(options, model.draft());
-  params.session.cache_dir = nullptr;  // no times are asked for
+  params.session.cache_dir = nullptr;  // no times are needed
   return model.Plan(params.session).status();
 }
 

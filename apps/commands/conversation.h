@@ -12,29 +12,31 @@
 
 namespace tiercel::cli {
 
-// What a user and the model have said to each other. Its tokens begin with
-// those it had before, up to about the last answer, so that what a session
-// holds of them need not be read again.
+// The messages of a user and the answers of the model. As it grows, its tokens
+// begin with the earlier ones, up to about the last answer, so that a session
+// that holds these need not read them again.
 class Conversation {
  public:
   Conversation() = default;
-  // About a text: `preface` stands before the first message, whichever that is.
+  // Begins a conversation about a text: `preface` stands before the first
+  // message, even after DropOldest.
   explicit Conversation(std::string preface) : preface_(std::move(preface)) {}
 
-  // The user says `message`. A checkpoint without a chat template reads
-  // `plain` instead: text up to where the answer is wanted.
+  // Adds a message of the user. A checkpoint without a chat template reads
+  // `plain` instead: text that leads up to the answer.
   void Say(std::string message, std::string plain);
-  // The model's words to what was said last.
+  // Sets the model's answer to the last message.
   void Answer(std::string text);
   const std::string& answer() const { return turns_.back().answer; }
-  // What was said last, and its answer, never was.
+  // Removes the last message and its answer.
   void TakeBack();
-  // The oldest turn behind the first `kept` never was; false where the last
-  // alone is left.
+  // Removes the oldest turn behind the first `kept`; returns false if that is
+  // the last turn.
   bool DropOldest(size_t kept);
   size_t size() const { return turns_.size(); }  // in turns
 
-  // All of it, up to where the model is to speak. Errors: the library's.
+  // The tokens of all turns, up to the place of the next answer. Errors: the
+  // library's.
   absl::StatusOr<std::vector<int32_t>> Tokens(
       const Model& model, const Model::TextLimits& limits = {}) const;
 

@@ -23,7 +23,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// Says what warnings the session has, and adds them to `warnings`.
+// Says the session's warnings, and adds them to `warnings`.
 absl::Status SayWarnings(const Session& session,
                          std::vector<std::string>* warnings) {
   ASSIGN_OR_RETURN(const Json report, session.Report());
@@ -34,9 +34,9 @@ absl::Status SayWarnings(const Session& session,
 }
 
 // Reads `ids` in a session of its own, the first options.eval.prefill of them
-// as a prompt, and gives the logits of every other row with its index in `ids`.
-// What the session warns of is said before them, and added to `warnings`; null:
-// it is not.
+// as a prompt, and gives `on_row` the logits of every other row with its index
+// in `ids`. The session's warnings are said before them, and added to
+// `warnings`; null: neither.
 absl::Status ScoreText(const Options& options, const Model& model,
                        const Ids& ids, const char* what, const RowFn& on_row,
                        std::vector<std::string>* warnings) {
@@ -78,7 +78,7 @@ Json PerplexityOf(const Json& nll) {
   return nll.is_null() ? Json(nullptr) : Json(std::exp(nll.get<double>()));
 }
 
-// Figures of `result`, beside its own what --verify-against found.
+// The figures of `result` as a table, with those of --verify-against if any.
 std::string Table(const Json& result, double seconds) {
   const auto show = [](const Json& figure, int digits) {
     return figure.is_null() ? std::string("-")
@@ -97,7 +97,7 @@ std::string Table(const Json& result, double seconds) {
   return absl::StrCat(table, "seconds     ", Fixed(seconds, 2), "\n");
 }
 
-// How far the rows of `laws` are from those of the model as it is.
+// Adds the divergence of the rows of `laws` from those of the full model.
 absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
                      LogitsFile& laws, Json* result) {
   Options full = BaselineOf(options, {{"context", options.session.context}});
@@ -141,7 +141,7 @@ absl::Status Eval(const Options& options) {
   const int64_t vocab = model.info().vocab;
   const auto tokens = static_cast<int64_t>(ids.size());
   const int64_t prefill = options.eval.prefill;
-  std::optional<KeepOnSignal> keep;  // the file goes where it is not whole
+  std::optional<KeepOnSignal> keep;  // so that an unfinished file goes
   std::optional<NpyWriter> npy;
   if (!options.eval.logits_path.empty()) {
     keep.emplace();
@@ -157,13 +157,13 @@ absl::Status Eval(const Options& options) {
   }
 
   std::vector<std::string> warnings = options.warnings;
-  double total = 0;  // nats
+  double total = 0;  // in nats
   int64_t scored = 0;
   const auto begin = std::chrono::steady_clock::now();
   const absl::Status status = ScoreText(
       options, model, ids, "reading",
       [&](size_t row, const float* logits) -> absl::Status {
-        // The row after the last token has nothing to be compared with.
+        // The row of the last token has no next token to be scored with.
         if (row + 1 < ids.size()) {
           total += NegativeLogLikelihood(logits, vocab, ids[row + 1]);
           ++scored;

@@ -52,7 +52,7 @@ bool OnTerminal() {
   return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 }
 
-// What somebody types: edited on a terminal, else as stdin has it.
+// Reads typed lines: with an editor on a terminal, else from stdin.
 class Lines {
  public:
   explicit Lines(TypedLines typed) : typed_(std::move(typed)) {}
@@ -88,7 +88,7 @@ class Talk {
     absl::Status opened = Open();
     if (!said_.empty()) Forgive(&opened);
     if (!opened.ok()) return opened;
-    // From now on there is a talk to keep, and the terminal has another mode.
+    // From here on there is a talk to keep, and the terminal has another mode.
     if (!keep_.has_value()) keep_.emplace();
     if (OnTerminal()) {
       WriteNote(subject_.book != nullptr ? kGreeting : kGreetingAlone);
@@ -102,7 +102,7 @@ class Talk {
       if (ExitOf(s) == Exit::kInput) s = Explained(s);
       if (!s.ok()) return s;
     }
-    // On a terminal somebody has read why, and went on.
+    // On a terminal the user has read the reason, and went on.
     return OnTerminal() || failed_.ok()
                ? absl::OkStatus()
                : Error(ExitOf(failed_), CodeOf(failed_), "");
@@ -112,11 +112,11 @@ class Talk {
   struct Said {
     std::string question;
     std::string answer;
-    std::string place;  // of what the talk was about then; empty: all of it
+    std::string place;  // part that the talk was about; empty: all of the text
   };
 
-  // Answers the question that the talk begins with; where it begins with none,
-  // reads the text, so that the first question finds it read.
+  // Answers the question with which the talk begins; if there is none, reads
+  // the text ahead of the first question.
   absl::Status Open() {
     const bool asks = conversation_.size() > 0;
     Conversation first = conversation_;
@@ -130,7 +130,7 @@ class Talk {
     return absl::OkStatus();
   }
 
-  // One line that was typed.
+  // Does one typed line: a command or a question.
   absl::Status Take(const std::string& line) {
     if (line.empty()) return absl::OkStatus();
     if (line[0] == '/') return Command(line);
@@ -144,7 +144,7 @@ class Talk {
     return asked;
   }
 
-  // What cannot be done is explained, and is no reason to end.
+  // Explains an error and keeps the first, so that the talk goes on.
   absl::Status Explained(const absl::Status& status) {
     if (status.ok() || IsInterrupted(status)) return status;
     WriteNote(absl::StrCat(status.message(), "\n"));
@@ -183,7 +183,7 @@ class Talk {
     }
     WriteNote(absl::StrCat("forgotten: ", said_.back().question, "\n"));
     said_.pop_back();
-    // It may have left already, where the context was full.
+    // If the context was full, the turn may have left already.
     if (conversation_.size() > subject_.kept_turns) conversation_.TakeBack();
   }
 
@@ -204,7 +204,7 @@ class Talk {
     return written;
   }
 
-  // Another talk, about a part of the text.
+  // Begins another talk, about a part of the text.
   absl::Status Choose(const std::string& chapters) {
     ASSIGN_OR_RETURN(const document::Document chosen,
                      ChooseChapters(*subject_.book, chapters));
@@ -278,8 +278,8 @@ class Talk {
     return absl::OkStatus();
   }
 
-  // Ctrl-C that stopped an answer, or came just after it, is no reason to end.
-  // Where lines come from a pipe nobody is there to ask on.
+  // Clears a Ctrl-C that stopped an answer, or came just after it, so that the
+  // talk goes on; but not if lines come from a pipe, where no user can go on.
   static void Forgive(absl::Status* status) {
     if (!OnTerminal()) return;
     if (!status->ok() && !IsInterrupted(*status)) return;
@@ -290,12 +290,12 @@ class Talk {
   const Model& model_;
   Conversation conversation_;
   Subject subject_;
-  std::vector<Said> said_;  // all of it, also what has left the conversation
-  size_t before_ = 0;       // of these, those that were about something else
-  std::string place_;       // of what the talk is about; empty: all of it
-  absl::Status failed_;     // why the first line that was not could not be done
+  std::vector<Said> said_;  // also the turns that have left the conversation
+  size_t before_ = 0;       // entries of said_ that are not of this talk
+  std::string place_;       // part that the talk is about; empty: all of it
+  absl::Status failed_;     // the error of the first line that failed
   std::optional<Generator> generator_;
-  std::optional<KeepOnSignal> keep_;  // once the text was read
+  std::optional<KeepOnSignal> keep_;  // set once the text was read
 };
 
 }  // namespace

@@ -13,31 +13,31 @@
 
 namespace tiercel::cli {
 
-// Whether somebody can be asked what they want to know: stdin and stdout are
+// Returns true if the user can be asked for questions: stdin and stdout are
 // terminals, the text did not come from there, --no-talk does not forbid it,
 // and neither JSON nor a comparison nor notes are wanted.
 bool TakesQuestions(const Options& options);
 
-// What a talk is about, and what of it stays.
+// The subject of a talk, and the turns that stay in its context.
 struct Subject {
   // The text that is talked about; null: none.
   const document::Document* book = nullptr;
   // Turns that stay when the context is full: the one that has the text.
   size_t kept_turns = 0;
-  std::string history;       // the file of what was typed; empty: none
-  TypedLines lines = {};     // of a stdin that is no terminal
-  std::string summary = {};  // of the text, as it was shown; empty: none was
+  std::string history;       // path of the typed lines; empty: none is kept
+  TypedLines lines = {};     // reads a stdin that is no terminal
+  std::string summary = {};  // the text's, as it was shown; empty: none was
 };
 
-// Answers what `conversation` begins with, if it does, then every line that is
-// typed, until the end of input or /quit, in one session: of the text nothing
-// is read twice. Where the context is full the oldest turns leave, and that is
-// said. Lines that begin with '/' are commands; /help lists them.
-// Ctrl-C stops an answer, of which what was written counts as said; where a
-// question is awaited, it drops what was typed; before the first answer's first
-// word it ends the talk. What cannot be asked (context_length_exceeded, say) is
-// explained, and the conversation is as it was; where the lines are not typed
-// on a terminal the first such error is returned at the end, without a message.
+// Answers the question in `conversation`, if there is one, then every line that
+// is typed, until the end of input or /quit, in one session, which reads the
+// text once. When the context is full the oldest turns leave, and a note says
+// so. Lines that begin with '/' are commands; /help lists them.
+// Ctrl-C stops an answer, whose text so far counts as said; at the prompt it
+// drops the line; before the first word of the first answer it ends the talk. A
+// question that cannot be asked (context_length_exceeded, say) is explained,
+// and leaves the conversation as it was; unless the lines are typed on a
+// terminal, the first such error is returned at the end, without a message.
 absl::Status Converse(const Options& options, const Model& model,
                       Conversation conversation, Subject subject);
 

@@ -15,7 +15,7 @@ std::optional<Forecast::Times> Forecast::Of(size_t prompt, size_t answer) {
   return Times{share * rates->full_s, tokens * rates->step_s, tokens};
 }
 
-// Plans are made for a few lengths alone.
+// Rounds the length up to a multiple of kStep, so that few plans are made.
 const std::optional<Forecast::Rates>& Forecast::At(size_t length) {
   constexpr size_t kStep = 256;
   const auto context = static_cast<int64_t>((length / kStep + 1) * kStep);

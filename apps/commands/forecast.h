@@ -11,18 +11,17 @@
 
 namespace tiercel::cli {
 
-// What prompts and answers are expected to take of the machine, as plans have
-// it.
+// Predicts the time of prompts and answers on this machine, by plans.
 class Forecast {
  public:
   Forecast(const Options& options, const Model& model)
       : options_(options), model_(model) {}
 
-  // What prompts and their answers take, in seconds.
+  // The seconds that prompts and their answers take.
   struct Times {
-    double read_s = 0;   // of the prompts
-    double write_s = 0;  // of the answers' tokens
-    double answer = 0;   // how many those are
+    double read_s = 0;   // to read the prompts
+    double write_s = 0;  // to write the answers
+    double answer = 0;   // tokens of the answers
 
     double Seconds() const { return read_s + write_s; }
     void Add(const Times& other) {
@@ -31,14 +30,14 @@ class Forecast {
       answer += other.answer;
     }
   };
-  // What one prompt and its answer take, both in tokens; absent where this
-  // machine's rates are not known.
+  // The times of one prompt and its answer of these lengths, in tokens; absent
+  // if this machine's rates are not known.
   std::optional<Times> Of(size_t prompt, size_t answer);
 
  private:
   struct Rates {
-    double full_s;  // to read a prompt of so many tokens
-    double step_s;  // from a token to the next behind it
+    double full_s;  // seconds to read a prompt that fills the context
+    double step_s;  // seconds from token to token behind it
   };
 
   const std::optional<Rates>& At(size_t length);

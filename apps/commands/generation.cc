@@ -21,7 +21,7 @@
 namespace tiercel::cli {
 namespace {
 
-// Writes tokens as they come: text, JSON Lines, or nothing until the end.
+// Writes tokens as they come: as text, as JSON Lines, or nothing until the end.
 class TokenWriter {
  public:
   TokenWriter(const Options& options, bool as_ids, uint64_t seed)
@@ -48,7 +48,7 @@ class TokenWriter {
     return prose_.Write(absl::StrCat(first ? "" : " ", id));
   }
 
-  // Also after an error: what was written stays, as a whole line.
+  // Ends the line that is open, also after an error.
   absl::Status EndOutput() {
     if (options_.json || !open_line_) return absl::OkStatus();
     const absl::Status finished = prose_.Finish();
@@ -63,9 +63,9 @@ class TokenWriter {
   bool open_line_ = false;
 };
 
-// Turns progress in token-layers into one in tokens. It says so where the
-// prompt that the session reads goes on at a layer, and notes whether the
-// prompt is kept, should a signal end the program.
+// Makes a progress callback in tokens of one in token-layers. It says so if the
+// session goes on with a prompt at a layer, and notes whether the prompt is
+// kept, in case a signal ends the program.
 ProgressFn InTokens(const Options& options, ProgressFn draw,
                     const Session& session, int32_t layers) {
   const auto per_token = static_cast<uint64_t>(std::max(layers, 1));
@@ -97,7 +97,8 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
                                           const Model& model,
                                           size_t prompt_tokens) {
   std::vector<std::string> warnings;
-  // This comes before the session, which is told how much memory is left.
+  // The draft model comes first, since the session is told how much memory is
+  // left.
   ASSIGN_OR_RETURN(std::optional<Model> draft, OpenDraftModel(options, model));
   const auto job_s = [&] {
     const int64_t answer = std::max<int64_t>(options.sampling.max_tokens, 0);
@@ -171,7 +172,8 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   const std::string full = FullContextOf(*report, *options_);
   if (!full.empty() && full != full_) WriteWarnings({full});
   full_ = full;
-  // A text that is only continued ends somewhere in any case.
+  // `generate` continues a text, which has no end of its own, so a cut is not
+  // said.
   if (!options_->json && options_->command != "generate") {
     WriteNote(CutOf(report->at("output").at(0), options_->sampling));
   }
@@ -185,7 +187,7 @@ absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed,
 
 absl::StatusOr<std::vector<double>> Generator::LogProbabilities(
     const std::vector<int32_t>& prompt, const std::vector<int32_t>& ids) {
-  // The row of a token says how likely those are that may follow it.
+  // The row of a token has the probabilities of the tokens behind it.
   std::vector<int32_t> rows = {prompt.back()};
   rows.insert(rows.end(), ids.begin(), ids.end());
   rows.pop_back();
@@ -215,11 +217,11 @@ struct Run {
   std::string question;
   uint64_t seed = 0;
   Json report;     // the session's
-  Json baseline;   // null: nobody asked for it
+  Json baseline;   // null: not asked for
   Json read_here;  // null: likewise
 };
 
-// Calls `each` for every prompt, which was read, and every seed, in a session
+// Calls `each` for every prompt, once it is read, and every seed, in a session
 // of `options` that is freed at the end.
 absl::Status InOneSession(
     const Options& options, const Model& model,
@@ -295,7 +297,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts,
                            std::vector<std::string> warnings,
                            const CompleteFn& complete) {
-  std::optional<KeepOnSignal> keep;  // once there may be text
+  std::optional<KeepOnSignal> keep;  // set once there may be text
   std::vector<Run> runs;
   absl::Status done = InOneSession(
       options, model, prompts,

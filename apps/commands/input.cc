@@ -57,7 +57,8 @@ absl::StatusOr<std::string> ReadAll(int fd, const std::string& name) {
   }
 }
 
-// A token file that another vocabulary made is a wrong file, not a wrong call.
+// Checks that all ids are in the vocabulary. An error is kInput, since the file
+// is wrong and not the call.
 absl::Status CheckTokens(const std::vector<int32_t>& ids, int64_t vocab) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < vocab) continue;
@@ -79,7 +80,7 @@ absl::Status NoTokens(const InputOptions& input) {
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
   if (path == "-") return ReadAll(STDIN_FILENO, "stdin");
   int fd = -1;
-  do {  // a FIFO that nobody writes to waits here
+  do {  // open() waits for the writer of a FIFO
     if (SignalReceived() != 0) return Interrupted();
     fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   } while (fd == -1 && errno == EINTR);
@@ -97,7 +98,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   if (!text.ok()) return text;
   const std::string_view charset = document::FindByteOrderMark(*text).charset;
   if (charset.empty() || charset == "UTF-8") return text;
-  const std::string wide(charset.substr(0, 6));  // no byte order
+  const std::string wide(charset.substr(0, 6));  // without the byte order
   return Error(
       Exit::kInput, "not_utf8",
       absl::StrCat("'", path, "' is ", wide, "; need UTF-8, as iconv -f ", wide,
@@ -160,7 +161,8 @@ absl::StatusOr<std::vector<int32_t>> ReadBeginning(const Model& model,
                                                    size_t needed) {
   if (!input.file.has_value()) return ReadPrompt(model, input);
   ASSIGN_OR_RETURN(const std::string text, ReadProse(*input.file));
-  // Where a part ends the ids may differ from the text's: half are kept.
+  // Near the end of a part the ids may differ from the text's, so only half of
+  // them are kept.
   for (size_t bytes = 2 * needed + 1;; bytes *= 2) {
     const std::string_view part = std::string_view(text).substr(0, bytes);
     absl::StatusOr<std::vector<int32_t>> ids =

@@ -55,7 +55,7 @@ TEST(ReadInputTest, NoMoreThanADocumentHas) {
   std::ofstream(path, std::ios::binary) << "x";
   std::filesystem::resize_file(path, document::kMaxFileBytes);
   EXPECT_TRUE(ReadInput(path).ok());
-  // A size that could not be read.
+  // The sparse file is larger than an input may be.
   std::filesystem::resize_file(path, uint64_t{1} << 42);
   for (const std::string& endless : {path, std::string("/dev/zero")}) {
     const absl::StatusOr<std::string> text = ReadInput(endless);

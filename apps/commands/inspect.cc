@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kShownBytes = 72;
 
-// A value on one short line. What comes from a file may hold anything: as ASCII
-// JSON it cannot drive the terminal.
+// A value on one short line. It comes from a file and may hold anything; as
+// ASCII JSON it cannot control the terminal.
 std::string OneLine(const Json& value) {
   std::string text = value.dump(/*indent=*/-1, ' ', /*ensure_ascii=*/true,
                                 Json::error_handler_t::replace);
@@ -25,7 +25,7 @@ std::string OneLine(const Json& value) {
   return text;
 }
 
-// A name from a file: as it is where it is of plain letters, else as JSON.
+// A name from a file: as it is if it has plain letters alone, else as JSON.
 std::string ShownName(const std::string& name) {
   const bool plain = name.size() <= kShownBytes &&
                      std::all_of(name.begin(), name.end(), [](char c) {

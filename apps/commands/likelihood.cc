@@ -10,8 +10,8 @@
 namespace tiercel::cli {
 namespace {
 
-// ln sum_i e^logits[i]. With the greatest logit taken out no exponential
-// overflows, and the sum is at least 1.
+// Returns ln sum_i e^logits[i]. It factors out the greatest logit, so that no
+// exponential overflows, and the sum is at least 1.
 double LogSum(const float* logits, int64_t vocab) {
   const double greatest = *std::max_element(logits, logits + vocab);
   double sum = 0;

@@ -14,17 +14,17 @@ namespace tiercel::cli {
 // -ln softmax(logits)[id], in double.
 double NegativeLogLikelihood(const float* logits, int64_t vocab, int32_t id);
 
-// How far rows of logits are from those they are to stand for.
+// The divergence of rows of logits from those of the full model.
 class Divergence {
  public:
   explicit Divergence(int64_t vocab) : vocab_(vocab) {}
 
-  // One row of each, [vocab].
+  // Adds one row of each, [vocab].
   void Add(const float* full, const float* other);
 
-  // Where there is a row: the mean of sum_i p_i ln(p_i / q_i) in nats, p being
-  // full's law; the least that 99 % of the rows do not exceed; the share of
-  // rows whose likeliest token is the same.
+  // After at least one Add: the mean of sum_i p_i ln(p_i / q_i) in nats, where
+  // p is the full distribution; the least value that 99 % of the rows do not
+  // exceed; the share of rows whose likeliest token is the same.
   double MeanKl() const;
   double P99Kl() const;
   double Top1() const;
@@ -35,15 +35,16 @@ class Divergence {
   int64_t same_ = 0;
 };
 
-// Rows of logits on their way from one run to the next: in a temporary file
-// that nobody sees.
+// Keeps rows of logits from one run for the next, in a temporary file without a
+// name.
 class LogitsFile {
  public:
-  // Errors: io_error, as of all of these.
+  // Errors, of all of these: io_error.
   static absl::StatusOr<LogitsFile> Create(int64_t vocab);
 
   absl::Status Add(const float* row);
-  // The rows in the order in which they were added; valid until the next call.
+  // Returns the rows in the order in which they were added; each is valid until
+  // the next call.
   absl::StatusOr<const float*> Next();
 
  private:

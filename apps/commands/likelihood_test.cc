@@ -29,7 +29,7 @@ TEST(LikelihoodTest, DivergenceIsFromTheFullRow) {
   EXPECT_NEAR(divergence.P99Kl(), from_q, 1e-7);
   EXPECT_NEAR(divergence.Top1(), 2.0 / 3, 1e-12);
 
-  // 99 of 100 rows do not exceed what the last does.
+  // Only the last of 100 rows exceeds p99.
   Divergence many(2);
   for (int i = 0; i < 99; ++i) many.Add(p, even);
   many.Add(p, q);

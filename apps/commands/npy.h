@@ -15,7 +15,7 @@ namespace tiercel::cli {
 // [rows, columns] in C order. A multiple of 64 bytes.
 std::string NpyHeader(int64_t rows, int64_t columns);
 
-// Writes such a file row by row, whole or not at all (WholeFile). Errors:
+// Writes such a file row by row, as a WholeFile: whole or not at all. Errors:
 // io_error; ReaderGone.
 class NpyWriter {
  public:

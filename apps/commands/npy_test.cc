@@ -111,7 +111,7 @@ TEST_F(NpyTest, FollowsALink) {
 }
 
 TEST_F(NpyTest, AFullDiskIsAnIoError) {
-  // /dev/full takes no byte; and it must still be a device afterwards.
+  // /dev/full takes no byte. It must still be a device afterwards.
   const absl::StatusOr<NpyWriter> writer = NpyWriter::Create("/dev/full", 1, 1);
   EXPECT_EQ(ExitOf(writer.status()), Exit::kIo);
   struct stat info;

@@ -17,7 +17,7 @@ std::string PlanRow(const std::string& name, const std::string& value) {
   return TableRow(name, value, /*column=*/24);
 }
 
-// "device memory   187.20 MiB" and its parts, those that are not zero.
+// Returns "device memory   187.20 MiB" and its parts that are not zero.
 std::string Tier(const std::string& name, const Json& tier) {
   double total = 0;
   std::string parts;
@@ -35,7 +35,7 @@ double SumOf(const Json& tier) {
   return total;
 }
 
-// What each of several ranks takes, and how fast one of them alone would be.
+// Returns the memory of each of several ranks, and the speed of one rank alone.
 std::string RankRows(const Json& plan) {
   std::string out;
   int number = 0;
@@ -72,7 +72,8 @@ std::string RankRows(const Json& plan) {
   return out;
 }
 
-// What drafts save depends on how many hold: the time is without them.
+// Returns the plan as a table. Its time between tokens is without drafts, since
+// their savings depend on how many are accepted.
 std::string PlanTable(const Json& plan, bool drafts) {
   const bool simulated = plan.value("simulated", false);
   std::string out = PlanRow(
@@ -110,7 +111,7 @@ std::string PlanTable(const Json& plan, bool drafts) {
 
 absl::Status Plan(const Options& options) {
   ASSIGN_OR_RETURN(const Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
-  // Nothing is measured for a session that cannot be.
+  // Rates are not measured for a session that is not possible.
   RETURN_IF_ERROR(CheckSession(options, model));
   std::vector<std::string> warnings;
   RETURN_IF_ERROR(MeasureRates(options, model, /*job_s=*/nullptr, &warnings));
@@ -124,7 +125,7 @@ absl::Status Plan(const Options& options) {
       options.json ? WriteJson(plan)
                    : WriteProse(PlanTable(plan, options.sampling.HasDrafts())));
   if (plan.at("fits").get<bool>()) return absl::OkStatus();
-  // The document has said it where there may be only one.
+  // The JSON document has said it already, and only one may be written.
   return Error(Exit::kMemory, "does_not_fit",
                options.json ? "" : plan.at("lacks").get<std::string>());
 }

@@ -16,11 +16,11 @@ namespace tiercel::cli {
 namespace {
 
 constexpr size_t kMostPassages = 3;
-// A share that is no greater than what every run would have is no passage.
+// A passage has at least this many times the mean share of a run.
 constexpr double kTimesTheMean = 2;
 
-// Where each token of a prompt begins in the prompt's text; one more at the
-// end. A token's bytes may depend on the one before it.
+// The byte offset of each token in the prompt's text, and that of the end. A
+// token's bytes may depend on the one before it.
 absl::StatusOr<std::vector<size_t>> BytesOf(const Model& model,
                                             const std::vector<int32_t>& ids) {
   std::vector<size_t> begins = {0};
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<size_t>> BytesOf(const Model& model,
   return begins;
 }
 
-// Cuts what a run of tokens begins and ends with in the middle of a word.
+// Cuts parts of words from the beginning and the end of a run of tokens.
 std::pair<size_t, size_t> WholeWords(const std::string& text, size_t begin,
                                      size_t end) {
   constexpr std::string_view kBlanks = reader::kBlanks;

@@ -12,18 +12,17 @@
 
 namespace tiercel::cli {
 
-// The passages of a book that an answer looked at most (tiercel_attended), of
-// the prompt that `generator` answered last: at most three, the one that it
-// looked at most first, as [{"text", "share", "chapters", "pages", "place"}].
-// They say where the model read, and prove nothing of what it says. None where
-// the book or the question is not in the prompt as it is. Errors: an
-// interruption.
+// Returns the passages of a book that drew most of the attention of the last
+// answer of `generator` (tiercel_attended): at most three, the one with most
+// first, as [{"text", "share", "chapters", "pages", "place"}]. They show where
+// the model read, and do not prove its words. None if the book or the question
+// is not in the prompt verbatim. Errors: an interruption.
 absl::StatusOr<Json> PassagesRead(const Model& model, Generator& generator,
                                   const std::vector<int32_t>& prompt,
                                   const std::string& question,
                                   const document::Document& book);
 
-// A line for people on each.
+// Returns a line for people on each passage.
 std::vector<std::string> PassageLines(const Json& passages);
 
 }  // namespace tiercel::cli

@@ -34,8 +34,8 @@ std::string FolderOf(const std::string& cache_dir) {
 }
 
 // Checks that only this user can have put files in the folder: it is this
-// user's, and no other may write in it. Where others may read it, it is closed
-// to them. A folder that is missing is safe. Errors: unsafe_folder, io_error.
+// user's, and no other may write in it. If others may read it, it is closed to
+// them. A folder that is missing is safe. Errors: unsafe_folder, io_error.
 absl::Status CheckFolder(const fs::path& folder) {
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd == -1 && errno == ENOENT) return absl::OkStatus();
@@ -57,9 +57,9 @@ absl::Status CheckFolder(const fs::path& folder) {
                       name, info.st_uid, info.st_mode & 07777, geteuid()));
 }
 
-// The folder, made where it is missing. Errors: the same.
+// Makes the folder if it is missing, and checks it. Errors: CheckFolder's.
 absl::Status MakeFolder(const fs::path& folder) {
-  std::error_code ignored;  // what is wrong is known when it is made
+  std::error_code ignored;  // mkdir reports it
   fs::create_directories(folder.parent_path(), ignored);
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return SystemError("making '" + folder.string() + "'");
@@ -67,8 +67,8 @@ absl::Status MakeFolder(const fs::path& folder) {
   return CheckFolder(folder);
 }
 
-// Nothing of a file that cannot be read, or is none, which then counts as
-// damaged.
+// Reads a file; empty, which counts as damaged, if it cannot be read or is no
+// regular file.
 std::string BytesOf(const fs::path& path) {
   const int fd =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -85,9 +85,9 @@ std::string BytesOf(const fs::path& path) {
   return bytes;
 }
 
-// While one lives no other process writes a reading in the folder. It waits a
-// second for another, which may have been stopped: what two add without it at
-// one moment may be made twice.
+// While one lives, no other process writes a reading in the folder. It waits
+// for the lock for a second, since its holder may have been stopped, then goes
+// on without it; parts that two processes add then may be made twice.
 class FolderLock {
  public:
   explicit FolderLock(const fs::path& folder)
@@ -107,8 +107,8 @@ class FolderLock {
   const int fd_;
 };
 
-// The readings in the folder, in the order of their names; where `unfinished`,
-// what a killed process left half written, too.
+// The readings in the folder, in the order of their names; if `unfinished`,
+// also the unfinished files of killed processes.
 std::vector<fs::path> FilesIn(const std::string& cache_dir, bool unfinished) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -128,7 +128,7 @@ std::vector<fs::path> FilesIn(const std::string& cache_dir, bool unfinished) {
   return files;
 }
 
-// [name, bytes, nanoseconds since 1970 of its last change]
+// Returns [name, bytes, nanoseconds since 1970 of the last change].
 Json StateOf(const fs::path& path) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return Json::array();
@@ -136,7 +136,7 @@ Json StateOf(const fs::path& path) {
           int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-// The files of a checkpoint: one, a folder's, or all of a split.
+// The files of a checkpoint: one file, those of a folder, or all of a split.
 Json FilesOf(const std::string& model) {
   std::error_code error;
   if (fs::is_regular_file(model, error) &&
@@ -211,7 +211,7 @@ Reading Reading::Open(const Options& options, std::string key) {
       absl::StrCat(FolderOf(cache_dir), "/", kBegin,
                    reader::Hex(reader::Fingerprint(key)), kEnd);
   std::optional<reader::Journal> kept;
-  if (CheckFolder(FolderOf(cache_dir)).ok()) {  // else Add says why not
+  if (CheckFolder(FolderOf(cache_dir)).ok()) {  // else Add reports it
     if (options.book.restart) unlink(path.c_str());
     kept = reader::Journal::Parse(BytesOf(path), key);
   }
@@ -235,7 +235,7 @@ absl::Status Reading::Add(int level, size_t index, uint64_t prompt,
   std::optional<reader::Journal> others =
       reader::Journal::Parse(BytesOf(path_), journal_.key());
   if (others.has_value()) journal_.Merge(*std::move(others));
-  // WholeFile writes straight to what is no file, and waits for a pipe.
+  // WholeFile would write into a device or a pipe, and wait for its reader.
   struct stat info;
   if (lstat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     unlink(path_.c_str());

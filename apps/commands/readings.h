@@ -13,20 +13,21 @@
 
 namespace tiercel::cli {
 
-// The journals of books that were read in parts, in the folder readings/ of the
-// cache (0700; each file 0600, whole or not there). In a folder that is another
-// user's, or others may write in, none is looked for or kept.
+// The journal of a book that is read in parts, kept in the folder readings/ of
+// the cache (0700; each file 0600, whole or not there). A folder that belongs
+// to another user, or in which others may write, is not used.
 class Reading {
  public:
-  // The journal of what `key` says, if one is kept; else an empty one. Where
-  // `options` keep nothing, or there is no folder, it is empty and stays here.
+  // Opens the journal of `key`, if one is kept; else an empty one. If `options`
+  // keep nothing, or there is no folder, it is empty and is kept in memory
+  // alone.
   static Reading Open(const Options& options, std::string key);
 
   const reader::Journal& journal() const { return journal_; }
   bool keeps() const { return !path_.empty(); }
   void StopKeeping() { path_.clear(); }
-  // Adds to it, on the disk too, where what another process has added meanwhile
-  // stays. Errors: no_build_id, unsafe_folder, io_error.
+  // Adds to the journal, on the disk too, where entries that another process
+  // has added meanwhile stay. Errors: no_build_id, unsafe_folder, io_error.
   absl::Status Add(int level, size_t index, uint64_t prompt,
                    reader::Writing writing);
 
@@ -38,17 +39,16 @@ class Reading {
   reader::Journal journal_;
 };
 
-// All that a book's parts follow from: its text, the model's file, the command
-// line, and the program, of which each build is another.
+// Identifies all that the parts of a book depend on: its text, the model's
+// file, the command line, and the build of the program.
 absl::StatusOr<std::string> ReadingKey(const Options& options,
                                        const Model& model,
                                        const std::string& text);
 
 // The readings of a cache: [{"file", "bytes", "modified": seconds since 1970,
-// "parts", "name": of the book}], of a file that is not whole without the last
-// two.
+// "parts", "name": of the book}]; a damaged file lacks the last two.
 Json ListReadings(const std::string& cache_dir);
-// Removes them, and no other file; how many there were.
+// Removes the readings, and no other file; returns their number.
 size_t ClearReadings(const std::string& cache_dir);
 
 }  // namespace tiercel::cli

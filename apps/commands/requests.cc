@@ -5,18 +5,18 @@
 namespace tiercel::cli {
 namespace {
 
-// " Write in French."
+// Returns " Write in French.", or "".
 std::string InLanguage(const BookOptions& book) {
   return book.language.empty() ? ""
                                : absl::StrCat(" Write in ", book.language, ".");
 }
 
-// "in about 300 words", or `otherwise`.
+// Returns "in about 300 words", or `otherwise`.
 std::string Length(int64_t words, const char* otherwise) {
   return words > 0 ? absl::StrCat("in about ", words, " words") : otherwise;
 }
 
-// `before` and `after` around a text, or what was typed instead of them.
+// Puts `before` and `after` around a text, or --instruction instead of them.
 Conversation AskAround(const BookOptions& book, const std::string& before,
                        const std::string& text, const std::string& after) {
   Conversation conversation;

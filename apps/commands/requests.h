@@ -10,29 +10,29 @@
 
 namespace tiercel::cli {
 
-// What the model is asked, in words. Each begins with the same words whatever
-// the text is, so that a session reads them once, and asks again behind it: a
-// small model has the text between the request and the answer, and answers the
-// last thing it read.
+// The requests to the model, in words. Each begins with the same words whatever
+// the text is, so that a session reads them once. It asks again behind the
+// text, since a small model answers the last thing that it read.
 
-// What is said of a text.
+// Makes a conversation about a text.
 using TalkFn = std::function<Conversation(const std::string& text)>;
 
-// A summary of a text that is read at once, as `book` wants it.
+// Asks for a summary of a text that is read at once, as `book` wants it.
 Conversation SummaryTalk(const BookOptions& book, const std::string& text);
 
-// One of the parts of a longer text, in about `words` words; 0: not said.
+// Asks for a summary of a part of a longer text, in about `words` words; 0: the
+// length is not said.
 Conversation PartTalk(const BookOptions& book, int64_t words,
                       const std::string& text);
-// Summaries of parts that follow each other, as one.
+// Asks to join summaries of parts that follow each other into one.
 Conversation JoinTalk(const BookOptions& book, int64_t words,
                       const std::string& summaries);
 
-// A short text, or summaries, for a model that keeps to what it read while it
-// says little.
+// Asks for a summary of a short text, or of summaries, in few words, of a model
+// that strays from the text in a longer answer.
 Conversation SectionTalk(const BookOptions& book, const std::string& text);
 
-// The text comes first, so that one reading of it serves every question.
+// Begin with the text, so that one reading of it serves every question.
 Conversation TalkAbout(const std::string& text);
 Conversation QuestionTalk(const std::string& text, const std::string& question);
 

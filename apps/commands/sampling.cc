@@ -21,7 +21,7 @@ std::vector<const char*> Pointers(const std::vector<std::string>& texts) {
 Options BaselineOf(const Options& options, const Json& report) {
   Options full = options;
   full.session.context = report.at("context").get<int64_t>();
-  // What a policy forces of the text its baseline has as well.
+  // A policy that forces tokens forces them in its baseline, too.
   full.sampling.plain = false;
   if (full.sampling.policy == "sadas") {
     full.sampling.baseline = true;
@@ -32,8 +32,8 @@ Options BaselineOf(const Options& options, const Json& report) {
   full.sampling.draft = "none";
   full.sampling.draft_path.clear();
   full.sampling.draft_layers = 0;
-  full.session.cache_dir.clear();  // nothing is predicted of it
-  full.session.texts_dir.clear();  // it reads for itself
+  full.session.cache_dir.clear();  // no predictions are needed
+  full.session.texts_dir.clear();  // it reads the prompt itself
   return full;
 }
 
@@ -73,7 +73,7 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.seed = seed;
   sampling.temperature = static_cast<float>(from.temperature);
   sampling.top_k = from.top_k;
-  // Too small for a float it must not become 0, which is off.
+  // A value too small for a float must not become 0, which means off.
   sampling.top_p = std::max(static_cast<float>(from.top_p), FLT_MIN);
   sampling.min_p = static_cast<float>(from.min_p);
   sampling.repeat_penalty =

@@ -10,36 +10,36 @@
 
 namespace tiercel::cli {
 
-// How tokens are drawn, and what they are compared with: what `generate`,
-// `ask`, `summarize` and `bench` share.
+// The sampling of tokens and their comparison with a baseline, which
+// `generate`, `ask`, `summarize` and `bench` share.
 
-// The baseline of --verify-against: the same law and context, nobody drafts and
-// no view is kept. `report`: what a run with `options` said.
+// The options of the baseline of --verify-against: the same distribution and
+// context, without drafts or a view. `report` is that of a run with `options`.
 Options BaselineOf(const Options& options, const Json& report);
 
-// How the text of a run has to do with its baseline's.
+// The promised relation of a run's text to its baseline's.
 enum class Promise {
-  kText,  // it is the same: coupled, or greedy
-  kLaw,   // it is drawn from the same law, and may be another
-  kNone,  // a plain form's: it is another model's
+  kText,  // it is the same: verification is coupled, or greedy
+  kLaw,   // it is drawn from the same distribution, and may differ
+  kNone,  // none: a plain form is in effect another model
 };
 Promise PromiseOf(const SamplingOptions& from);
 
 // Compares two reports of a generation, with the tokens a second of both (0:
 // not known): {"agree", "first_difference", "speedup", "decode_tok_s",
 // "device_bytes", "resident_pages"}. The last three are the baseline's;
-// `resident_pages` is null where nothing crosses a link.
+// `resident_pages` is null if no data crosses a link.
 Json Compared(const Json& report, double rate, const Json& baseline,
               double baseline_rate);
 
-// Texts as the C API takes them.
+// Pointers to texts, as the C API takes them.
 struct ApiTexts {
   std::vector<const char*> stops;
   std::vector<const char*> dry_breakers;
 };
 
-// The sampling parameters of the C API. They point into `texts`, which are
-// filled and point into `from`.
+// Returns the sampling parameters of the C API. They point into `texts`, which
+// this fills, and which point into `from`.
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
                        ApiTexts* texts);
 

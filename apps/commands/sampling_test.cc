@@ -59,7 +59,7 @@ TEST(ToApiTest, WhatTheHeaderTakesForOff) {
   SamplingOptions from;
   ApiTexts texts;
   EXPECT_EQ(ToApi(from, 0, &texts).max_tokens, 0);
-  // Above 0, but not as a float: it must not switch the cut off.
+  // These are above 0, but not as floats; they must not switch the cut off.
   from.top_p = 1e-60;
   from.repeat_penalty = 1e-60;
   EXPECT_GT(ToApi(from, 0, &texts).top_p, 0);
@@ -99,7 +99,7 @@ TEST(ComparedTest, ASpeedUpIsHowMuchFasterItWas) {
 TEST(PromiseOfTest, OnlyWhatIsCoupledOrGreedyIsTheText) {
   SamplingOptions from;
   from.policy = "triforce";
-  EXPECT_EQ(PromiseOf(from), Promise::kText);  // greedy, of whatever law
+  EXPECT_EQ(PromiseOf(from), Promise::kText);  // greedy, with any policy
   from.temperature = 0.5;
   EXPECT_EQ(PromiseOf(from), Promise::kLaw);
   from.verify = "residual";
@@ -112,7 +112,7 @@ TEST(PromiseOfTest, OnlyWhatIsCoupledOrGreedyIsTheText) {
   EXPECT_EQ(PromiseOf(from), Promise::kNone);
 }
 
-// A baseline has the same context and draws alike, and no model drafts.
+// A baseline has the same context and sampling, and no drafts.
 TEST(BaselineOfTest, NobodyDrafts) {
   Options options;
   options.sampling.draft = "small";

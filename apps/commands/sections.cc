@@ -10,11 +10,12 @@ absl::StatusOr<bool> ReadsInSections(const Options& options,
       options.sampling.verify_against_full) {
     return false;
   }
-  // A section, what is asked of it, and an answer leave room to spare.
+  // The context must have room to spare for a section, the request, and an
+  // answer.
   if (model.info().context < static_cast<int64_t>(2 * kSectionTokens)) {
     return false;
   }
-  // One that thinks first needs more room for it than an answer has.
+  // A model that thinks first needs more room than an answer has.
   ASSIGN_OR_RETURN(
       const auto tag,
       model.Tokenize("<think>", TIERCEL_PARSE_SPECIAL, /*limits=*/{}));

@@ -10,9 +10,9 @@
 
 namespace tiercel::cli {
 
-// How a small model summarizes: it reads a text in sections, says little of
-// each, and of that what the section supports stays (SupportedSentences). It
-// loses its way in a longer text, and a long answer.
+// Sections, in which a small model summarizes: it reads a text in sections and
+// says little of each, of which the sentences that the section supports stay
+// (SupportedSentences). It loses its way in a longer text, and a long answer.
 //
 // SmolLM2-135M summarized a manual in sections of several lengths. The
 // sentences whose words were the section's were 64 % at 300 tokens a section,
@@ -20,19 +20,20 @@ namespace tiercel::cli {
 inline constexpr size_t kSectionTokens = 800;
 // Tokens of an answer, of which three sentences stay.
 inline constexpr size_t kSectionAnswer = 160;
-// Paragraphs of a summary at most unless --words is given, and words of one.
+// The most paragraphs of a summary unless --words is given, and the words of
+// one.
 inline constexpr size_t kSectionParagraphs = 8;
 inline constexpr int64_t kSectionWords = 40;
 
-// Models of fewer parameters are small; of still fewer, such as those that
-// tests are made of, none writes sentences.
+// A model of fewer parameters is small. One below kLeastParameters, as in
+// tests, writes no sentences.
 inline constexpr int64_t kSmallParameters = 1'000'000'000;
 inline constexpr int64_t kLeastParameters = 10'000'000;
 
-// Whether a summary is made so: by a small model that does not think, where the
-// options do not say how much of the text is read at once (-c), what is to be
-// done with it, or that the text is to be compared with that of one reading.
-// Errors: those of tiercel_model_describe and tiercel_tokenize.
+// Returns true if a summary is made in sections: by a small model that does not
+// think, unless the options give a context (-c), an instruction, or a
+// comparison with the text of one reading. Errors: those of
+// tiercel_model_describe and tiercel_tokenize.
 absl::StatusOr<bool> ReadsInSections(const Options& options,
                                      const Model& model);
 

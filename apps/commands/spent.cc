@@ -15,8 +15,8 @@ Json Ratio(double count, double of) {
   return of > 0 ? Json(count / of) : Json(nullptr);
 }
 
-// Adds the numbers of `from` to those in the same places of `to`, which has at
-// least these.
+// Adds the numbers of `from` to those in the same places of `to`, which has all
+// of these places.
 void AddNumbers(const Json& from, Json* to) {
   if (from.is_structured()) {
     for (const auto& [key, value] : from.items()) {
@@ -30,7 +30,7 @@ void AddNumbers(const Json& from, Json* to) {
   }
 }
 
-// The greater of each number.
+// Raises the numbers of `to` to those of `from`.
 void TakeMost(const Json& from, Json* to) {
   if (!to->is_object()) *to = Json::object();
   for (const char* field : {"host_bytes", "device_bytes"}) {
@@ -39,13 +39,14 @@ void TakeMost(const Json& from, Json* to) {
   }
 }
 
-// What of a report can be summed: ratios are not, and are made of the sums.
+// The parts of a report that can be summed. Ratios cannot, and are made of the
+// sums later.
 Json SumsOf(const Json& report) {
   Json speculation = report.at("speculation");
   speculation["tokens_per_sweep"] = nullptr;
   for (Json& level : speculation.at("levels")) level.erase("cost_ratio");
   Json ledger = report.at("ledger");
-  ledger["formula"] = nullptr;  // it is of one generation's bytes
+  ledger["formula"] = nullptr;  // holds for one generation alone
   for (auto& [name, station] : ledger.at("stations").items()) {
     station["link_busy_share"] = nullptr;
   }

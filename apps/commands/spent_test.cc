@@ -7,7 +7,7 @@
 namespace tiercel::cli {
 namespace {
 
-// A session's report of one prompt: what Spent reads of it.
+// Makes a session's report of one prompt, with the fields that Spent reads.
 Json ReportOf(int prompt, int cached, double prefill_s, double ttft_s,
               int accepted, int device_bytes) {
   return {

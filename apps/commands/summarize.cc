@@ -36,9 +36,9 @@ std::vector<std::string> Warnings(const Options& options,
   return all;
 }
 
-// The tokens of what each of `talks` makes of a text, if the context holds
-// them. Several copies are made of a text to talk about: one that the context
-// does not hold by itself is refused before that.
+// The tokens of the conversation that each of `talks` makes of a text, if the
+// context holds them. As each makes several copies of the text, one that the
+// context does not hold by itself is refused before that.
 absl::StatusOr<std::vector<std::vector<int32_t>>> TokensWithin(
     const Options& options, const Model& model, const std::string& text,
     const std::vector<TalkFn>& talks) {
@@ -68,7 +68,8 @@ bool IsTooLong(const absl::Status& status) {
   return CodeOf(status) == "context_length_exceeded";
 }
 
-// An error, and where the text is too long for it what of it could be read.
+// Returns the error; if the text is too long, with advice on parts of it that
+// could be read.
 absl::Status OrChoose(const absl::Status& error,
                       const document::Document& book) {
   if (!IsTooLong(error)) return error;
@@ -76,8 +77,8 @@ absl::Status OrChoose(const absl::Status& error,
                absl::StrCat(error.message(), ChoiceAdvice(book)));
 }
 
-// Adds to the document of a text that was read at once what one of a book in
-// parts has.
+// Adds to the document of a text that was read at once the fields of a book
+// that is read in parts.
 absl::Status CompleteSummary(const Options& options, const Model& model,
                              const document::Document& book, Json& document) {
   ASSIGN_OR_RETURN(const auto tokens,
@@ -97,7 +98,7 @@ absl::Status CompleteSummary(const Options& options, const Model& model,
   return WriteNotes(options, notes);
 }
 
-// Looks up what answers quote, and shows where they were read.
+// Adds quotations and their places, and the passages read, to the answers.
 absl::Status CompleteAnswers(const Options& options,
                              const document::Document& book, Json& document) {
   reader::Notes notes = NotesOn(options, book);
@@ -123,8 +124,8 @@ absl::Status CompleteAnswers(const Options& options,
   return WriteNotes(options, notes);
 }
 
-// A talk about the document of `asked`, if they name one. Where stdin is no
-// terminal its lines are asked, of which `lines` has read the first.
+// Talks about the document of `asked`, if they name one. If stdin is no
+// terminal, its lines are the questions; `lines` has read the first.
 absl::Status TalkOf(const Options& asked, TypedLines lines) {
   std::optional<document::Document> book;
   if (!asked.document.empty()) {
@@ -152,7 +153,8 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
   return Converse(options, model, std::move(conversation), std::move(subject));
 }
 
-// `ask` without a question. Nothing is opened before there is one.
+// `ask` without a question. On a stdin that is no terminal it opens no document
+// before there is a question.
 absl::Status AskInTalk(const Options& options) {
   TypedLines lines;
   if (isatty(STDIN_FILENO) != 1) {
@@ -218,7 +220,7 @@ absl::Status Ask(const Options& asked) {
   std::vector<Prompt> prompts;
   for (size_t i = 0; i < talks.size(); ++i) {
     prompts.push_back({(*tokens)[i], options.questions[i]});
-    // What a plain form reads is not what the model would.
+    // A plain form does not read as the model does, so no passages are shown.
     if (options.sampling.plain) continue;
     prompts.back().read_here = [&, i](Generator& generator) {
       return PassagesRead(model, generator, (*tokens)[i], options.questions[i],

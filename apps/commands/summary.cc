@@ -23,7 +23,7 @@ size_t TokensOf(const Json& report) {
   return report.at("output").at(0).at("tokens").size();
 }
 
-// The first line but how it ends.
+// The first line, without its end.
 std::string TimesOf(const Json& report) {
   std::string line =
       absl::StrCat("prompt ", report.value("prompt_tokens", 0), " tokens");
@@ -73,7 +73,8 @@ std::string DraftsOf(const Json& levels) {
   return line.empty() ? line : line + "\n";
 }
 
-// The steps of plain decoding count as "verify" in the ledger.
+// The line of times by phase. The ledger counts the steps of plain decoding as
+// "verify".
 std::string StationsOf(const Json& ledger, bool drafted) {
   constexpr double kGigabyte = 1e9;
   const double up = Number(ledger, "h2d_bytes");
@@ -102,7 +103,7 @@ std::string StationsOf(const Json& ledger, bool drafted) {
   return line.empty() ? line : line + "\n";
 }
 
-// The device bytes of a run over a link and of its baseline.
+// The line with the device bytes of a run over a link, and of its baseline.
 std::string DevicesOf(const Json& report) {
   const Json baseline = report.value("baseline", Json::object());
   if (!baseline.contains("resident_pages") ||

@@ -9,7 +9,7 @@
 
 namespace tiercel::cli {
 
-// What a person reads after a run, of its report; what that does not know is
+// Lines for people after a run, made of its report; figures that it lacks are
 // left out.
 //
 //   prompt 7012 tokens, TTFT 3.70 s (predicted 3.61), ..., seed 0
@@ -18,25 +18,25 @@ namespace tiercel::cli {
 //     link 12.30 GB up, 0.20 GB down
 //   device: 90.01 MiB taken, 0 pages resident; full: 89.95 MiB, 12 resident
 //
-// The second where somebody drafts; the third there or over a link; the fourth
-// over a link beside a baseline.
+// The second line needs drafts; the third drafts or a link; the fourth a link
+// and a baseline.
 std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
 
-// What --verify-against full has found of a text of so many tokens, by its
-// "baseline" and by what was promised (PromiseOf):
+// The result of --verify-against full for a text of `tokens` tokens, from its
+// "baseline" and the promise (PromiseOf):
 //
-//   agrees with full, speed-up 2.31; differs from full at token 3; where the
-//   law alone is promised, same law as full; of a plain form, the same 40
+//   agrees with full, speed-up 2.31; differs from full at token 3; if only the
+//   distribution is promised, same law as full; for a plain form, the same 40
 //   tokens; first differs at token 3
 std::string AgreementOf(const Json& baseline, size_t tokens,
                         const SamplingOptions& sampling);
 
-// Where an answer was cut at -n, and how to have more of it; else empty.
-// `output` is one of the report's.
+// Says that an answer was cut at -n, and how to have more of it; else empty.
+// `output` is an entry of the report's "output".
 std::string CutOf(const Json& output, const SamplingOptions& sampling);
 
-// The warning that the end of the context cut the answer of `report`, and what
-// leaves room for more; empty where it did not.
+// The warning that the end of the context cut the answer of `report`, with ways
+// to make room; empty if it did not.
 std::string FullContextOf(const Json& report, const Options& options);
 
 }  // namespace tiercel::cli

@@ -35,7 +35,7 @@ TEST(SummaryTest, SaysWhatTheReportKnows) {
             "9\n");
 }
 
-// A sentence is true of what each form of a policy promises.
+// The sentence agrees with the promise of each form of a policy.
 TEST(SummaryTest, AgreementIsWhatWasPromised) {
   const Json same = {{"agree", true}, {"speedup", 1.5}};
   const Json other = {

@@ -12,13 +12,13 @@
 namespace tiercel::cli {
 namespace {
 
-// Fewer are a number of a list, or a heading's.
+// A shorter sentence is the number of a list or a heading.
 constexpr size_t kLeastTokens = 5;
 
 struct Sentence {
   std::string text;  // on one line
   double gain = 0;
-  bool states = false;  // says something, and to its end
+  bool states = false;  // a statement that is complete
 };
 
 bool EndsIn(std::string_view text, const auto& signs) {
@@ -27,7 +27,7 @@ bool EndsIn(std::string_view text, const auto& signs) {
   });
 }
 
-// Without what closes around it.
+// Returns the sentence without the quotes and parentheses that close it.
 std::string_view Unquoted(std::string_view text) {
   static constexpr std::array<std::string_view, 7> kClosers = {
       "\"", "'", ")", "”", "’", "»", "」"};
@@ -42,7 +42,8 @@ std::string_view Unquoted(std::string_view text) {
   return text;
 }
 
-// "4." is the number of what would come next.
+// Returns true if it ends in a number such as "4.", which begins the next point
+// of a list.
 bool EndsInNumber(std::string_view sentence) {
   const size_t word = sentence.find_last_of(' ') + 1;
   const std::string_view last = sentence.substr(word);
@@ -56,8 +57,8 @@ bool States(std::string_view sentence) {
   return EndsIn(Unquoted(sentence), kStops) && !EndsInNumber(sentence);
 }
 
-// Where a sentence begins, a line too: what stands before an empty line is a
-// heading, or the point of a list.
+// The offsets at which sentences begin. A paragraph begins one, too, since the
+// text before an empty line may be a heading or a point of a list.
 std::vector<size_t> Begins(std::string_view text) {
   std::vector<size_t> begins = {0};
   for (const auto& more :
@@ -81,8 +82,8 @@ std::vector<Sentence> Sentences(std::string_view summary,
     sentence.text =
         reader::OneLine(summary.substr(begins[i], begins[i + 1] - begins[i]));
     size_t tokens = 0;
-    // A token belongs to the sentence in which it ends: the blank before one
-    // is often the first part of its first token.
+    // A token belongs to the sentence in which it ends, since the first token
+    // of a sentence often begins with the blank before it.
     for (; token < ends.size() && ends[token] <= begins[i + 1]; ++token) {
       sentence.gain += gains[token];
       ++tokens;

@@ -10,14 +10,14 @@
 namespace tiercel::cli {
 namespace {
 
-// A sentence whose every word has the gain.
+// A sentence, and the gain of each of its words.
 struct Said {
   std::string_view text;
   double gain;
 };
 
-// What is kept of sentences, of which each word with the blank before it is a
-// token.
+// Returns the sentences that are kept. Each word is a token, with the blank
+// before it.
 std::string Kept(const std::vector<Said>& said) {
   std::string summary;
   std::vector<size_t> ends;
@@ -76,7 +76,7 @@ TEST(SupportedTest, QuestionsHeadingsAndHalfSentencesAreLeftOut) {
       std::string(kOwn.text));
   EXPECT_EQ(Kept({kOwn, {" \"Debian shall remain free for ever.\"", 4}}),
             std::string(kOwn.text) + " \"Debian shall remain free for ever.\"");
-  // Better than nothing.
+  // Half a sentence is better than none.
   EXPECT_EQ(Kept({{"And then the project had begun to", 5}}),
             "And then the project had begun to");
   EXPECT_EQ(Kept({}), "");
@@ -87,7 +87,7 @@ TEST(SupportedTest, LinesAreJoined) {
             "Ian Murdock founded Debian in 1993.");
 }
 
-// The mean is that of a sentence's own tokens.
+// The gain of a sentence is the mean over its own tokens.
 TEST(SupportedTest, AGainIsOfTheTokensOfTheSentence) {
   const std::string text = "One two three four five. Six seven eight nine ten.";
   const size_t middle = text.find(" Six");
@@ -102,7 +102,7 @@ TEST(SupportedTest, AGainIsOfTheTokensOfTheSentence) {
   EXPECT_EQ(SupportedSentences(text, ends, gains), "One two three four five.");
 }
 
-// A token with the blank behind a sentence is that sentence's.
+// A token that ends with the blank behind a sentence belongs to that sentence.
 TEST(SupportedTest, ATokenMayEndWhereTheNextSentenceBegins) {
   const std::string text =
       "One two three four five six. Seven eight nine ten eleven.";

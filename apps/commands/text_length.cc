@@ -15,27 +15,27 @@
 namespace tiercel::cli {
 namespace {
 
-// So many tokens beyond the context are counted, which takes a moment: of a
-// book that is too long by less, the sentence says how long it is.
+// The tokens that are counted beyond the context, which takes a moment. If a
+// book is too long by less, the error has its exact length.
 constexpr int64_t kCountedBeyond = int64_t{1} << 17;
 
-// What is known of a text that is too long.
+// The known facts of a text that is too long.
 struct LongText {
   std::string count;  // "the text has 40 tokens"
-  double tokens;      // or a few more
+  double tokens;      // the text's, or a few more
   double bytes;       // 0: not known
-  size_t around;      // tokens that are read with it, besides
+  size_t around;      // tokens that are read with the text
   Answer answer = Answer::kNone;
-  bool fills = false;  // the context, to the last token
+  bool fills = false;  // it fills the context to the last token
 };
 
 absl::StatusOr<Json> PlanOf(const Options& options, const Model& model) {
   SessionParams params(options, model.draft());
-  params.session.cache_dir = nullptr;  // no times are asked for
+  params.session.cache_dir = nullptr;  // no times are needed
   return model.Plan(params.session);
 }
 
-// Not the text is too long where there is no room for any.
+// The error if memory has no room for any text.
 absl::Status NothingFits(Options options, const Model& model) {
   options.session.context = 1;
   ASSIGN_OR_RETURN(const Json plan, PlanOf(options, model));
@@ -49,16 +49,16 @@ bool Fits(Options options, const Model& model, int64_t context) {
   return plan.ok() && plan->at("fits").get<bool>();
 }
 
-// Whether pages of such a context would be on disk: that is for who asks for
-// it.
+// Returns true if pages of such a context would be on disk, for which the user
+// has to give -c.
 bool IsOnDisk(Options options, const Model& model, int64_t context) {
   options.session.context = context;
   const absl::StatusOr<Json> plan = PlanOf(options, model);
   return plan.ok() && plan->at("tiers").contains("disk");
 }
 
-// The type of KV with which memory holds such a context, as flags; absent where
-// none does.
+// Flags for a type of KV with which memory holds such a context; "" if none are
+// needed, absent if no type does.
 std::optional<std::string> KvFlags(const Options& options, const Model& model,
                                    int64_t context) {
   if (Fits(options, model, context)) return "";
@@ -68,7 +68,7 @@ std::optional<std::string> KvFlags(const Options& options, const Model& model,
   return " -ctk q8_0 -ctv q8_0";
 }
 
-// Flags with which a context has room for so many tokens, if there are any.
+// Flags with which a context has room for `tokens` tokens, if there are any.
 std::optional<std::string> LargerContext(const Options& options,
                                          const Model& model, int64_t tokens) {
   const auto context = [&](const Model& of) {
@@ -94,8 +94,8 @@ std::optional<std::string> LargerContext(const Options& options,
                       *kv, context(*most));
 }
 
-// How long a part of the text may be, where the context holds `most`; empty
-// where there is no room for any.
+// Advice on the length of parts of the text, for a context of `most` tokens;
+// empty if there is no room for any.
 std::string Parts(const LongText& text, int64_t most, int64_t answer) {
   const int64_t room =
       most - static_cast<int64_t>(text.around) - std::min(answer, most / 4);
@@ -112,8 +112,8 @@ std::string Parts(const LongText& text, int64_t most, int64_t answer) {
   return parts;
 }
 
-// ", without --policy triforce 6272", where a policy's view leaves less room
-// than there is without it; empty where it does not.
+// Returns ", without --policy triforce 6272", if a policy's view leaves less
+// room than there is without it; else empty.
 std::string WithoutPolicy(const Options& options, const Model& model,
                           int64_t most) {
   if (options.session.context > 0 || !options.sampling.HasPolicy()) return "";
@@ -125,14 +125,14 @@ std::string WithoutPolicy(const Options& options, const Model& model,
                       *without);
 }
 
-// What can be done, of which all is accepted where it is done.
+// Advice against a text that is too long, all of which works.
 std::string Advice(const Options& options, const Model& model, int64_t most,
                    const LongText& text) {
   const int64_t answer = std::max<int64_t>(
       options.sampling.max_tokens, text.answer == Answer::kWanted ? 1 : 0);
   const int64_t prompt = static_cast<int64_t>(std::ceil(text.tokens)) +
                          static_cast<int64_t>(text.around);
-  // An answer that is cut is better than a model that is stretched for it.
+  // Better cut the answer than stretch the model for it.
   const int64_t made_for = model.info().context;
   const int64_t needed =
       prompt < made_for ? std::min(prompt + answer, made_for) : prompt + answer;
@@ -157,8 +157,8 @@ absl::Status TooLong(const Options& options, const Model& model, int64_t most,
                    Advice(options, model, most, text)));
 }
 
-// The ids that `encode` gives, if the context holds them. Of these `around` are
-// not the text's, and `more` are yet to come.
+// Returns the ids that `encode` gives, if the context holds them. Of these
+// `around` are not the text's; `more` tokens are yet to come.
 absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
                                            const Model& model, Answer answer,
                                            size_t around, size_t more,
@@ -167,7 +167,7 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
   const int64_t most = planned;
   const int64_t counted = most + kCountedBeyond;
   double bytes = 0;
-  double share = 0;  // of them, when counting ended
+  double share = 0;  // part of `bytes` that was counted
   Model::TextLimits limits;
   limits.most_tokens = static_cast<size_t>(counted);
   limits.progress = [&](uint64_t done, uint64_t total) {

@@ -14,25 +14,25 @@
 
 namespace tiercel::cli {
 
-// Whether the context of `options` holds so many tokens. Errors:
-// context_length_exceeded, with both counts and what can be done.
+// Checks that the context of `options` holds `tokens` tokens. Errors:
+// context_length_exceeded, with both counts and advice.
 absl::Status CheckLength(const Options& options, const Model& model,
                          size_t tokens);
 
-// Most tokens that a prompt and its answer may have together: of a session
-// without -c as many as memory has room for. Errors: a plan's; does_not_fit,
-// where memory has room for none.
+// The most tokens that a prompt and its answer may have together; without -c as
+// many as memory has room for. Errors: a plan's; does_not_fit, if memory has
+// room for none.
 absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model);
 
-// What makes the model hold so many tokens, with flags that are accepted; empty
-// where nothing does.
+// Advice on flags with which the model holds `tokens` tokens; empty if no flags
+// do.
 std::string RoomAdvice(const Options& options, const Model& model,
                        int64_t tokens);
 
-// The ids that `encode` gives, if the context of `options` holds them, and has
-// room for an answer where there is to be one. A text that is far too long is
-// not counted to its end: the sentence then has an estimate. `around` of the
-// ids are not the text's. Errors: CheckLength's; those of `encode`.
+// Returns the ids that `encode` gives, if the context of `options` holds them,
+// with room for an answer if one is wanted. A text that is far too long is not
+// counted to its end; the error then has an estimate. `around` of the ids are
+// not the text's. Errors: CheckLength's; those of `encode`.
 enum class Answer { kNone, kWanted };
 using EncodeFn = absl::FunctionRef<absl::StatusOr<std::vector<int32_t>>(
     const Model::TextLimits&)>;
@@ -42,9 +42,9 @@ absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
                                                    EncodeFn encode,
                                                    size_t around = 0);
 
-// Whether the context holds a text that is yet to be put into a conversation,
-// by itself: of one that it does not hold no copies need be made. `around` is
-// how many tokens the conversation has besides. Errors: WithinContext's.
+// Checks that the context holds a text by itself, before copies of it are made
+// for a conversation. `around` is the number of tokens that the conversation
+// has besides. Errors: WithinContext's.
 absl::Status CheckTextAlone(const Options& options, const Model& model,
                             std::string_view text, size_t around);
 

@@ -14,7 +14,7 @@ uint32_t Flags(const TokenOptions& tokens) {
          (tokens.parse_special ? TIERCEL_PARSE_SPECIAL : 0);
 }
 
-// A part at a time: of a long text there are many.
+// Writes ids a part at a time, since a long text has many.
 absl::Status WriteIds(std::string text, absl::Span<const int32_t> ids,
                       const char* separator, const char* end) {
   constexpr size_t kIdsAtOnce = 1 << 16;

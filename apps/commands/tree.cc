@@ -37,18 +37,19 @@ namespace {
 
 using Tokens = std::vector<int32_t>;
 
-// Paragraphs of a summary whose length nobody said, and words of one.
+// Paragraphs of a summary if the user gives no length, the most that it has,
+// and the words of one.
 constexpr size_t kParagraphs = 4;
 constexpr size_t kMostParagraphs = 8;
 constexpr int64_t kParagraphWords = 100;
 
-// Tokens between texts that are read together, or more.
+// An upper bound of the tokens between texts that are read together.
 constexpr size_t kBetween = 16;
 
-// A level's texts, one after the other.
+// A level's texts, joined.
 struct Joined {
   std::string text;
-  std::vector<size_t> begins;  // of each in it
+  std::vector<size_t> begins;  // offset of each text
 };
 
 Joined Join(const std::vector<Node>& nodes, size_t first, size_t last) {
@@ -61,7 +62,7 @@ Joined Join(const std::vector<Node>& nodes, size_t first, size_t last) {
   return joined;
 }
 
-// What is made of the joined texts from `begin` to `end`.
+// The node of the text to be made of the joined texts from `begin` to `end`.
 Node Over(const std::vector<Node>& nodes, const Joined& joined, size_t begin,
           size_t end) {
   const auto node_at = [&](size_t offset) -> const Node& {
@@ -84,21 +85,21 @@ class Tree {
         book_(book),
         sections_(leaves == Leaves::kSections) {
     summary_.warnings = std::move(warnings);
-    // What is written of the parts is kept, and the KV of the one that is read,
-    // but not that of all, of which a book has gigabytes.
+    // The texts of the parts are kept, and the KV of the part that is being
+    // read, but not that of all parts, which is gigabytes.
     options_.session.keeps_prompts_alone = true;
   }
 
-  // Whether the context holds parts of a text, what is asked of them, and an
+  // Returns true if the context holds parts of a text, the request, and an
   // answer. Errors: a plan's.
   absl::StatusOr<bool> HasRoom();
-  // Where it does not: "; or in parts, make room: -c 800", about the least
-  // context that does; empty where the model was made for less, or memory has
-  // no room for it.
+  // Advice if HasRoom is false: "; or in parts, make room: -c 800", about the
+  // least context that has room; empty if the model was made for less, or
+  // memory has no room for it.
   std::string InPartsAdvice() const;
   // Cuts the book into the parts of level 0.
   absl::Status Cut();
-  // Says what is going to be done, with times.
+  // Says the plan, with times.
   absl::Status SayPlan();
   absl::Status Run();
   BookSummary Take() && { return std::move(summary_); }
@@ -106,23 +107,24 @@ class Tree {
  private:
   using Level = BookSummary::Level;
 
-  // Whether the context holds what `talk` makes of a text, and an answer.
-  // Where that cannot be told, error_ says why.
+  // Returns true if the context holds the conversation that `talk` makes of a
+  // text, and an answer. Sets error_ if that cannot be told.
   bool Fits(const TalkFn& talk, std::string_view text);
-  // The runs of a level's texts that are summarized next. Where those are not
-  // much fewer than the texts, because these have more tokens as they are read
-  // than as they were written, the next texts may only be half as long: so in
-  // the end two of them fit.
+  // The runs of a level's texts that are summarized next. If these are not much
+  // fewer than the texts, which may have more tokens as they are read than as
+  // they were written, the next texts may only be half as long, so that in the
+  // end two of them fit.
   absl::StatusOr<std::vector<reader::Part>> CutAgain(const Level& below,
                                                      const Joined& joined);
-  // How many tokens each text of the level that is made next may have.
+  // Sets the most tokens of each text of the level that is made next.
   void AnswerWith(size_t tokens) {
     options_.sampling.max_tokens = static_cast<int64_t>(tokens);
   }
   // The flags with which the whole book is read at once, within the context
-  // that the model was made for; empty where memory has no room for that.
+  // that the model was made for; empty if memory has no room for that.
   absl::StatusOr<std::string> AtOnceAdvice() const;
-  // The parts that the last level is made of: shares of `below`.
+  // The number of texts of the last level, each of a share of the `below`
+  // texts.
   size_t Shares(size_t below) const;
   bool SharesFit(const Level& below);
   // Makes the text `index` of `count` of a level.
@@ -132,21 +134,21 @@ class Tree {
   absl::Status Read(const TalkFn& talk, const Tokens& prompt);
   // Gives `node` its text, made now or before.
   void Put(const reader::Writing& writing, Node* node);
-  // Lets the session hold the request of a prompt, and nothing else of what was
-  // read before: so the rest is read behind the same tokens in every run, which
-  // is how a prompt that another run has left on disk is found.
+  // Makes the session hold the request of a prompt alone. So every run reads
+  // the rest behind the same tokens, and finds a prompt that another run has
+  // left on disk.
   absl::Status ReadRequest(const TalkFn& talk, const Tokens& prompt);
-  // Says which text is made from here on.
+  // Shows the text that is made from here on.
   void BeginPart(size_t level, size_t index, size_t count, const Node& node);
-  // Says that it is there, unless it is seen.
+  // Says that the text is made, unless the text itself shows.
   void EndPart();
   absl::StatusOr<Generator*> OpenGenerator();
-  // The session that says how likely words are: the model's as it is, whoever
-  // drafts, so that what stays of a text is the same under every policy.
+  // Opens the session that scores words by the full model, so that every policy
+  // keeps the same sentences of a text.
   absl::StatusOr<Generator*> OpenScorer();
-  // Leaves of a writing about `prompt` what the text in it supports; `bare` is
-  // the prompt without that, `ends` the bytes of `said` up to and with each
-  // token.
+  // Cuts a writing about `prompt` to the sentences that the text in the prompt
+  // supports; `bare` is the prompt without the text, `ends` has the byte offset
+  // behind each token of `said`.
   absl::Status KeepSupported(const Tokens& prompt, const Tokens& bare,
                              std::string_view said,
                              const std::vector<size_t>& ends,
@@ -174,24 +176,24 @@ class Tree {
   absl::Status RunLevelAbove();
 
   const Options& asked_;
-  Options options_;  // as asked, and as each part is read
+  Options options_;  // asked_, changed for reading in parts
   Model* const model_;
   const document::Document& book_;
   const bool sections_;
-  BookSummary summary_;  // as far as it is made
+  BookSummary summary_;  // the part made so far
   std::optional<Reading> reading_;
   std::optional<Generator> generator_;
-  Options scoring_;                  // of the scorer
-  std::optional<Generator> scorer_;  // absent: the generator, or none yet
+  Options scoring_;                  // the scorer's
+  std::optional<Generator> scorer_;  // absent: generator_ scores, or none yet
   std::unique_ptr<Progress> progress_;
-  std::string part_;      // the text that is made: "part 3 of 48"
-  std::string place_;     // where it stands; empty: the book has no places
-  size_t room_ = 0;       // most tokens of a text, with all around, and answer
-  size_t around_ = 0;     // tokens that are read with a text, or a few more
-  size_t work_ = 0;       // tokens to read and write, as far as is known
-  size_t work_done_ = 0;  // of finished parts
+  std::string part_;      // the text that is being made: "part 3 of 48"
+  std::string place_;     // its place in the book; empty: there are no places
+  size_t room_ = 0;       // most tokens of a text, its request and its answer
+  size_t around_ = 0;     // tokens of the request of a text, or a few more
+  size_t work_ = 0;       // estimated tokens to read and write
+  size_t work_done_ = 0;  // tokens of finished parts
   bool is_last_ = false;  // the highest level is the summary
-  bool written_ = false;  // a paragraph of it is
+  bool written_ = false;  // a paragraph of the summary was written
   absl::Status error_;
 };
 
@@ -211,7 +213,7 @@ absl::StatusOr<bool> Tree::HasRoom() {
   if (sections_) {
     room_ = std::min(room_, around_ + kSectionTokens + summary_.answer);
   }
-  // Two summaries must fit into one prompt, or there would never be fewer.
+  // Two summaries must fit into one prompt, or their number would never shrink.
   if (summary_.answer == 0 || around_ + 3 * summary_.answer > room_) {
     return false;
   }
@@ -220,7 +222,7 @@ absl::StatusOr<bool> Tree::HasRoom() {
 }
 
 std::string Tree::InPartsAdvice() const {
-  auto least = static_cast<int64_t>(4 * around_);  // answers are a quarter
+  auto least = static_cast<int64_t>(4 * around_);  // an answer has a quarter
   const int64_t wanted = options_.sampling.max_tokens;
   if (wanted >= 0) {
     least = std::min(least, static_cast<int64_t>(around_) + 3 * wanted);
@@ -234,7 +236,8 @@ bool Tree::Fits(const TalkFn& talk, std::string_view text) {
   if (!error_.ok()) return false;
   Model::TextLimits limits;
   limits.most_tokens = room_ - summary_.answer;
-  // No copy is made of a run that is far too long.
+  // The text alone is checked first, so that a run that is far too long is not
+  // copied.
   constexpr size_t kFewBytesOfToken = 8;
   if (text.size() > kFewBytesOfToken * limits.most_tokens) {
     const absl::Status alone =
@@ -331,7 +334,7 @@ absl::Status Tree::SayPlan() {
   summary_.predicted.emplace();
   const auto add = [&](size_t text) {
     size_t prompt = text + around.size();
-    // The answer is looked at with the text, and without.
+    // The answer is scored with the text, and without.
     if (sections_) prompt += around.size() + 2 * summary_.answer;
     work_ += prompt + summary_.answer;
     const std::optional<Forecast::Times> times =
@@ -340,7 +343,7 @@ absl::Status Tree::SayPlan() {
     if (summary_.predicted.has_value()) summary_.predicted->Add(*times);
   };
   for (const Node& leaf : leaves) add(leaf.last_token - leaf.first_token);
-  // Summaries are of the length that they may have at most.
+  // Summaries are counted at their greatest length.
   size_t nodes = leaves.size();
   size_t above = 0;
   const size_t room = room_ - summary_.answer - around.size();
@@ -395,7 +398,7 @@ absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
 
 absl::StatusOr<Generator*> Tree::OpenScorer() {
   if (scorer_.has_value()) return &*scorer_;
-  // Under these a session's rows are not the model's.
+  // With --plain or SPEED the session's rows are not the full model's.
   if (!options_.sampling.plain && options_.sampling.policy != "speed") {
     return OpenGenerator();
   }
@@ -427,7 +430,8 @@ void Tree::Progressed(size_t prompt, size_t written) {
 }
 
 absl::Status Tree::ReadRequest(const TalkFn& talk, const Tokens& prompt) {
-  // SPEED takes the end of all that is read for the beginning of an answer.
+  // SPEED takes the end of what a session reads for the beginning of an answer,
+  // so the prompt must be read in one piece.
   if (options_.sampling.policy == "speed") return generator_->Forget();
   ASSIGN_OR_RETURN(const Tokens around, talk("").Tokens(*model_));
   const auto [end, ignored] =
@@ -454,7 +458,7 @@ void Tree::BeginPart(size_t level, size_t index, size_t count,
 }
 
 void Tree::EndPart() {
-  // A paragraph of the summary is seen as it is written.
+  // A paragraph of the summary shows on the terminal when it is written.
   if (is_last_ && !options_.json && OutIsTerminal()) return;
   progress_->Say(absl::StrCat(part_, " is done", place_.empty() ? "" : ": ",
                               place_, "\n"));
@@ -462,7 +466,7 @@ void Tree::EndPart() {
 
 void Tree::Put(const reader::Writing& writing, Node* node) {
   node->writing = writing;
-  // That texts have to be shorter was said when they were made so.
+  // CutAgain has warned of texts with fewer tokens, so these do not count.
   const auto most = static_cast<size_t>(options_.sampling.max_tokens);
   if (writing.cut && most == summary_.answer) ++summary_.cut;
 }
@@ -494,7 +498,7 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
   RETURN_IF_ERROR(Read(talk, prompt));
   progress_->SetVerb("writing");
   size_t said = 0;           // bytes
-  std::vector<size_t> ends;  // of what was said, with each token
+  std::vector<size_t> ends;  // `said` behind each token
   ASSIGN_OR_RETURN(
       const Json report,
       (generator)->ContinueUnseen(options_.sampling.seed.value_or(0),
@@ -512,7 +516,7 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
                    generator->TokenSeconds());
   summary_.spent.Add(report, seconds);
   summary_.resumed_layers += report.at("resumed").at("layers").get<int>();
-  if (summary_.made++ == 0) {  // a session says the same of all
+  if (summary_.made++ == 0) {  // the same in every report
     for (const Json& warning : report.at("warnings")) {
       summary_.warnings.push_back(warning.get<std::string>());
     }
@@ -535,7 +539,7 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
       reading_->Add(depth, index, fingerprint, std::move(writing));
   if (!kept.ok()) {
     if (IsInterrupted(kept)) return kept;
-    // What is read is worth more than a place to keep it.
+    // A part that cannot be kept does not end the reading.
     summary_.warnings.push_back(
         absl::StrCat("parts are not kept from here on: ", kept.message()));
     WriteWarnings({summary_.warnings.back()});
@@ -559,12 +563,12 @@ absl::Status Tree::KeepSupported(const Tokens& prompt, const Tokens& bare,
   for (size_t i = 0; i < with.size(); ++i) {
     gains.push_back(with[i] - without[i]);
   }
-  gains.resize(ends.size());  // what a --stop ends has tokens without words
+  gains.resize(ends.size());  // a --stop leaves tokens without words
   writing->text = SupportedSentences(said, ends, gains);
   ASSIGN_OR_RETURN(writing->tokens,
                    model_->Tokenize(writing->text, /*flags=*/0, /*limits=*/{}));
-  // At the length of a section's answer nothing is missed: three sentences are
-  // enough. At a shorter one, which -n asks for, something may be.
+  // An answer of kSectionAnswer tokens has the three sentences that are kept,
+  // so its cut loses none; a shorter one, by -n, may lose some.
   writing->cut = writing->cut && summary_.answer < kSectionAnswer;
   return absl::OkStatus();
 }
@@ -594,7 +598,7 @@ absl::StatusOr<std::vector<reader::Part>> Tree::CutAgain(const Level& below,
       joined.text, {joined.begins, {}}, joined.text.size() / below.size() * 2,
       [&](std::string_view text) { return Fits(ForJoin(0), text); });
   if (!error_.ok()) return error_;
-  constexpr size_t kFewer = 4;  // a quarter of them, or more
+  constexpr size_t kFewer = 4;  // fewer by a quarter at least
   if (!parts.empty() && kFewer * parts.size() <= (kFewer - 1) * below.size()) {
     return parts;
   }
@@ -630,7 +634,7 @@ absl::Status Tree::Run() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
   if (IsInterrupted(done) && reading_->keeps()) {
-    NoteKept(false);  // here it is said with all that is
+    NoteKept(false);  // the note below says it
     const int32_t layers =
         generator_.has_value() ? generator_->KeptLayers() : 0;
     const size_t parts = reading_->journal().size();

@@ -15,18 +15,18 @@ namespace tiercel::cli {
 // Summarizes a book that the context does not hold, or that is read in sections
 // (ReadsInSections), as a tree:
 //
-//   level 0    the longest runs of its sections that fit, each summarized
-//   level 1..  runs of summaries, each summarized again, while they are too
-//              many for
+//   level 0    summaries of the longest runs of sections that fit
+//   level 1..  summaries of runs of the summaries below, as long as these are
+//              too many for the last level
 //   the last   a few paragraphs, each made of its share of the summaries, so
-//              that it is known where each comes from
+//              that the place of each in the book is known
 //
-// The plan is said before anything is read, and `model`, opened by its header,
-// is loaded when it is known that all fits. Each finished part is kept
-// (Reading), and the same command goes on from there. Writes the summary, each
-// paragraph as soon as it is made, or the JSON document, and notes. `too_long`
-// is what is wrong with the book otherwise: the error where the context holds
-// no part of it, with what is asked and an answer. Returns the summary.
+// It says the plan before it reads, and loads `model`, which was opened by its
+// header, once all is known to fit. Each finished part is kept (Reading), and
+// the same command goes on from there. Writes the summary, each paragraph as
+// soon as it is made, or the JSON document, and notes. Returns the summary, or
+// `too_long` with advice if the context does not hold even a part of the book,
+// the request and an answer.
 enum class Leaves { kLongest, kSections };
 absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
                                             Model* model,

@@ -15,7 +15,7 @@
 namespace tiercel::cli {
 namespace {
 
-// What `path` leads to through symbolic links: those stay what they are.
+// The path of the file to which `path` leads through symbolic links.
 std::string Resolved(const std::string& path) {
   char* resolved = realpath(path.c_str(), nullptr);
   if (resolved == nullptr) return path;
@@ -24,7 +24,7 @@ std::string Resolved(const std::string& path) {
   return result;
 }
 
-// Makes a call again that a signal interrupts.
+// Repeats a call while a signal interrupts it.
 template <typename Call>
 int Uninterrupted(Call call) {
   for (;;) {
@@ -40,7 +40,7 @@ absl::Status SyncDirectory(const std::string& path) {
       slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd == -1) return SystemError("opening '" + directory + "'");
-  // Some file systems have no sync of directories; then there is none to miss.
+  // Some file systems cannot sync directories, which is no failure.
   const bool failed = Uninterrupted([fd] { return fsync(fd); }) == -1 &&
                       errno != EINVAL && errno != ENOTSUP && errno != ENOSYS &&
                       errno != EROFS;
@@ -80,18 +80,19 @@ absl::StatusOr<WholeFile> WholeFile::Create(const std::string& path,
     });
   };
   int fd = straight ? open(target.c_str(), O_WRONLY | O_CLOEXEC) : make();
-  // What a process of this number left that was killed.
+  // A killed process with this number left its file behind.
   if (fd == -1 && !straight && errno == EEXIST &&
       unlink(temporary.c_str()) == 0) {
     fd = make();
   }
   if (fd == -1) return SystemError("opening '" + path + "' for writing");
   WholeFile file(target, temporary, fd);
-  // What takes a file's place is for the same people.
+  // The new file takes the permissions of the one that it replaces.
   if (exists && !straight) fchmod(fd, info.st_mode & 07777);
   if (!straight && bytes > 0) {
     const int error = posix_fallocate(fd, 0, bytes);
-    // EINVAL, EOPNOTSUPP: the file system cannot promise space; writes tell.
+    // With EINVAL or EOPNOTSUPP the file system cannot reserve space; writes
+    // will fail if there is none.
     if (error == ENOSPC || error == EFBIG || error == EDQUOT) {
       errno = error;
       return SystemError(
@@ -111,7 +112,7 @@ absl::Status WholeFile::Finish() {
       Uninterrupted([this] { return fdatasync(fd_); }) == -1) {
     return SystemError(writing);
   }
-  // One that is interrupted has closed it.
+  // An interrupted close has closed the file.
   if (close(std::exchange(fd_, -1)) == -1 && errno != EINTR) {
     return SystemError(writing);
   }

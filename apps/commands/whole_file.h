@@ -13,14 +13,14 @@
 namespace tiercel::cli {
 
 // A file that appears under its name whole and on the disk, in Finish; without
-// Finish nothing is left behind. What a name leads to through symbolic links is
-// replaced, not the links. Where it is a device or a pipe the bytes go straight
+// Finish no file is left behind. It replaces the file to which symbolic links
+// lead, not the links. If that is a device or a pipe, the bytes go straight
 // there. Errors: io_error; ReaderGone.
 class WholeFile {
  public:
-  // With the permissions of `mode`, less the process's mask. Where `bytes` is
-  // not 0 the file system is asked for so much space, so that a disk that is
-  // too small is known before the work.
+  // Creates it with the permissions of `mode`, less the process's mask. If
+  // `bytes` is not 0, the file system is asked for that much space, so that a
+  // disk that is too small is known before the work.
   static absl::StatusOr<WholeFile> Create(const std::string& path, mode_t mode,
                                           int64_t bytes = 0);
   WholeFile(WholeFile&& other) noexcept;
