@@ -60,7 +60,7 @@ class BenchTest(Case):
     def test_a_session_warns_as_of_a_text_that_is_generated(self):
         text = self.path("text.txt", b"one two three " * 40)
         sfi = ["--policy", "sfi", "--budget", "32", "--window", "24", "--set"]
-        speed = ["--policy", "speed", "--plain"]  # nobody trained for that
+        speed = ["--policy", "speed", "--plain"]  # not trained for
         for form, flags in (
                 ("md", [*sfi, "gap=2"]), ("jsonl", [*sfi, "fire=start"]),
                 ("jsonl", speed),
@@ -72,7 +72,7 @@ class BenchTest(Case):
                          "-r", "1", "-d", "30,90", "-t", "1,2", "-o", form,
                          *flags)
             self.assertEqual(result.returncode, 0, result.stderr)
-            # It is said once for all sessions, and in the row of each test.
+            # A warning is said once for all sessions, and is in every row.
             self.assertEqual(
                 without_peak_warnings(result.stderr).decode(),
                 "".join(f"warning: {warning}\n" for warning in warnings))
@@ -93,7 +93,7 @@ class BenchTest(Case):
         self.assertEqual(alone["model_type"], "llama q4_0")
         config = self.document("inspect", model)["config"]
         values = config["layers"] * config["kv_heads"] * config["head_dim"]
-        # 32 keys take 34 bytes, a value 2.
+        # 32 values of K take 34 bytes, one of V takes 2.
         self.assertEqual(after["bytes_per_token"] - alone["bytes_per_token"],
                          16 * values * (34 / 32 + 2))
 
@@ -113,7 +113,7 @@ class BenchTest(Case):
                                 (("-ctk", "f32", "-ctv", "bf16"),
                                  values * 4 + values * 2)):
             rows = {row["test"]: row for row in self.document(*args, *types)}
-            # A step attends to what is before it, and to itself.
+            # A step attends to the positions before it, and to its own.
             weights = rows["tg1"]["bytes_per_token"] - position
             self.assertEqual(weights, read)
             for test, positions in (("tg4", 2.5), ("tg1@d16", 17),
@@ -146,7 +146,7 @@ class BenchTest(Case):
             times = many["tbt_ms"]
             self.assertLessEqual(times["p50"], times["p90"])
             self.assertLessEqual(times["p90"], times["p99"])
-            # Fifteen of the gaps are no shorter than the middle one.
+            # Fifteen of the gaps are at least as long as the middle one.
             self.assertLessEqual(many["ttft_s"] + 15 * times["p50"] / 1e3,
                                  30 / many["avg_ts"])
         for row in self.document("bench", "-m", IDS_ONLY, "-p", "8", "-n", "4",
@@ -160,7 +160,7 @@ class BenchTest(Case):
                              3 * 3 if row["n_gen"] else 0)
 
     def test_no_rate_is_beyond_the_link(self):
-        # A prompt is read once the pages that it fills are below.
+        # The time of a prompt includes the copies of its pages to the host.
         tokens = self.path("tokens", b"1 2 3 4 5 6 7 8 9 10 " * 60)
         common = ["-m", IDS_ONLY, "--tokens", tokens, "--simulate",
                   "device=64MB,link=1MB/s"]
@@ -187,7 +187,7 @@ class BenchTest(Case):
         self.assertIn("| tg4 @ d16 |", self.succeed(*self.ARGS).decode())
 
     def test_after_an_error_rows_that_are_done_stay(self):
-        """A text that only the tests of the first thread count find."""
+        """The FIFO has a text for the tests of the first thread count alone."""
         fifo = self.path("fifo")
         os.mkfifo(fifo)
         for form in (["--json"], ["-o", "json"], ["-o", "jsonl"],
@@ -196,7 +196,7 @@ class BenchTest(Case):
                                  "-n", "0", "-r", "1", "-t", "1,2", *form)
             with open(fifo, "wb") as text:
                 text.write(b"a b c d e f")
-            while process.poll() is None:  # nothing more for who reads again
+            while process.poll() is None:  # a second reader gets no bytes
                 try:
                     os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
                 except OSError as error:
@@ -246,8 +246,8 @@ class BenchTest(Case):
         self.assertEqual(row["test"], "tg1@d17000")
 
     def drafted(self, model, *flags):
-        """The row tg24@d90 that such drafts give; its speculation must be that
-        of `generate` after the same 90 tokens."""
+        """Returns the row tg24@d90 with these flags; its speculation must be
+        that of `generate` after the same 90 tokens."""
         text = b"one two three " * 40
         ids = self.document("tokenize", "-m", CHAT, "--add-bos",
                             input=text)["tokens"][:90]
@@ -315,8 +315,8 @@ class BenchTest(Case):
         self.assertRegex(row, rb'"triforce","none",\d')
 
     def test_drafts_against_none(self):
-        # A law that leaves something to chance: drafts judged by their
-        # probabilities give another text, coupled ones the same.
+        # With --temp above 0 drafts verified by residual sampling give another
+        # text, coupled ones the same.
         args = ["-m", CHAT, "-f", self.path("text", b"a b " * 40), "-n", "24",
                 "-d", "60", "--temp", "0.9", "-s", "4", "--draft", "self",
                 "--window", "8", "--verify-against", "full"]
@@ -328,7 +328,8 @@ class BenchTest(Case):
             self.assertEqual(baseline["agree"], verify == "coupled")
             self.assertAlmostEqual(baseline["speedup"], row["avg_ts"] /
                                    baseline["decode_tok_s"])
-            # The baseline has no view; over no link no page is resident.
+            # The baseline has no view; without a link no page counts as
+            # resident.
             self.assertGreater(row["device_bytes"], baseline["device_bytes"])
             self.assertGreater(baseline["device_bytes"], 0)
             self.assertIsNone(baseline["resident_pages"])
@@ -373,7 +374,7 @@ class BenchTest(Case):
             self.assertIs(other["filled"], False)
             self.assertEqual(row["bytes_per_token"], other["bytes_per_token"])
             self.assertEqual(row["backend"], "cpu filled")
-        # Ids are enough, also to a policy, and the baseline is filled alike.
+        # Ids are enough, also for a policy, and the baseline is filled, too.
         (row,) = self.document(
             *args, "-p", "0", "--fill", "--policy", "sfi", "--plain",
             "--budget", "8", "--window", "8", "--set",
@@ -393,7 +394,7 @@ class BenchTest(Case):
             self.assertIn("-f FILE", self.refuse(2, "usage", *args, "-d", "9"))
             self.assertIn("-d,--n-depth",
                           self.refuse(2, "usage", *args, "-f", text))
-            # The row needs no more of the text than what is before it.
+            # The row needs only the text before it.
             self.assertEqual(len(self.document(*args, "-f", text, "-d", "80",
                                                "-r", "1")), 1)
             self.refuse(3, "text_too_short", *args, "-f", text, "-d", "900")

@@ -37,13 +37,13 @@ class BookCase(Case):
                              **{"env": self.env, **kwargs})
 
     def kept(self):
-        """How many parts are on the disk."""
+        """The number of parts on the disk."""
         listed = json.loads(run("cache", "list", "--json",
                                 env=self.env).stdout)["readings"]
         return sum(file["parts"] for file in listed)
 
     def file(self):
-        # One that was killed may have left another, half written.
+        # A process that was killed may have left another, half written.
         (name,) = (name for name in os.listdir(self.readings)
                    if name.endswith(".txt"))
         return os.path.join(self.readings, name)
@@ -87,7 +87,7 @@ class TreeTest(BookCase):
         drawn = [run(*self.command, "--temp", "0.3", "--seed", seed,
                      "--no-cache", env=self.env) for seed in ("0", "1")]
         self.assertNotEqual(drawn[0].stdout, drawn[1].stdout)
-        # Before anything is read the plan is said.
+        # The plan is said before any reading.
         plan = one.stderr.splitlines()[0].decode()
         self.assertRegex(plan, r"^[\d,]+ tokens, the context holds 700: "
                          r"\d+ parts to summarize, then the summaries in \d+; "
@@ -128,7 +128,7 @@ class TreeTest(BookCase):
         one = self.summary("--no-cache", "--words", "100")["parts"]
         self.assertEqual([part["begin"] for part in one
                           if part["level"] == one[-1]["level"]], [0])
-        # So it is with a text that fits.
+        # The same holds for a text that fits.
         short = ["summarize", self.path("short.txt", TEXT[:500]), "-m", CHAT,
                  "-n", "24"]
         texts = {self.document(*short, *flags)["output"][0]["text"]
@@ -200,7 +200,7 @@ class TreeTest(BookCase):
                          document["output"][0]["tokens"])
         self.assertEqual(sum(map(len, tokens.values())) - len(parts),
                          document["tbt_ms"]["samples"])
-        # What was kept was not made now.
+        # Parts that were kept are not made again, so they have no lines.
         out = self.succeed(*self.command, "--stream", env=self.env)
         self.assertEqual(json.loads(out)["parts"], document["parts"])
 
@@ -249,7 +249,7 @@ class TreeTest(BookCase):
         document = self.document("summarize", self.book, "-m", CHAT, "-n",
                                  "24", "--no-cache", "-c", context.decode())
         self.assertEqual([part["level"] for part in document["parts"]], [0])
-        # What memory has no room for is no advice.
+        # There is no advice of a context for which memory has no room.
         self.assertEqual(advice("-c", "700", "--device-memory", "14MiB"), [])
 
     def test_what_reads_it_in_parts_is_said(self):
@@ -281,7 +281,7 @@ class TreeTest(BookCase):
         self.assertEqual(document["output"][0]["finish_reason"], "length")
 
     def test_a_part_that_was_cut_ends_with_what_is_whole(self):
-        """With a line, that is: no sentences are to be had of this model."""
+        """It ends with a line, since this model writes no sentences."""
         for seed in range(100):
             out = self.succeed(*self.command, "--no-cache", "--ignore-eos",
                                "--temp", "5", "--seed", str(seed), "--stream",
@@ -304,7 +304,7 @@ class TreeTest(BookCase):
         for text in left_out:
             self.assertRegex(text, r"^\s")
         self.assertNotEqual(left_out, [])
-        # All that was written is in the document, and counts.
+        # The document has all tokens, also those that were left out.
         self.assertEqual(document["output"][0]["finish_reason"], "length")
         self.assertEqual(len(document["output"][0]["tokens"]) % 24, 0)
 
@@ -326,7 +326,8 @@ class GoingOnTest(BookCase):
         return result.stdout
 
     def stop(self, number, parts):
-        """Stops the command after `parts` parts or more; how many are kept."""
+        """Stops the command after `parts` parts or more; returns the number
+        kept."""
         process = subprocess.Popen(
             [TIERCEL, *self.command], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env=self.env)
@@ -345,7 +346,7 @@ class GoingOnTest(BookCase):
         return self.kept()
 
     def test_a_stopped_reading_goes_on(self):
-        """Nothing is made twice, and the text is that of one run."""
+        """No part is made twice, and the text is that of one run."""
         whole = self.undisturbed()
         total = 0
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
@@ -380,7 +381,7 @@ class GoingOnTest(BookCase):
         again = run(*self.command, env=self.env)
         self.assertEqual(again.stdout, whole)
         self.assertIn(b"0 parts made", again.stderr)
-        # Another text of the same length.
+        # Another text of the same length begins anew.
         with open(self.book, "wb") as file:
             file.write(TEXT.replace(b"Six", b"Ten"))
         self.assertEqual(self.summary()["resumed"]["nodes"], 0)
@@ -429,7 +430,7 @@ class GoingOnTest(BookCase):
             file.seek(-2, os.SEEK_END)
             file.write(b"\0\1")
         self.assertEqual(kept(model=other), 0)
-        # Not of these: the text, whatever its name, is the same.
+        # Threads and the file's name do not matter.
         self.assertGreater(kept("-t", "1"), 0)
         self.assertGreater(kept(book=again), 0)
 
@@ -438,7 +439,7 @@ class GoingOnTest(BookCase):
         name = self.file()
         elsewhere = self.path("elsewhere", b"mine")
         reading = self.path("reading")
-        shutil.copy(name, reading)  # which would do, were it there itself
+        shutil.copy(name, reading)  # would be used if it were not a link
         for make in (os.mkfifo, lambda name: os.symlink(elsewhere, name),
                      lambda name: os.symlink(reading, name)):
             os.unlink(name)
@@ -488,13 +489,13 @@ class GoingOnTest(BookCase):
             with open(self.file(), "rb") as file:
                 self.assertEqual(file.read(), kept)
             os.chown(self.readings, os.geteuid(), -1)
-        # Those who may read it no longer may.
+        # A folder that others may read is closed to them.
         os.chmod(self.readings, 0o755)
         self.assertGreater(self.summary()["resumed"]["nodes"], 0)
         self.assertEqual(stat.S_IMODE(os.stat(self.readings).st_mode), 0o700)
 
     def stop_outside_of_the_folder(self, process):
-        """Stops it for now, at a moment when it does not write a reading."""
+        """Suspends a process, at a moment when it does not write a reading."""
         while True:
             process.send_signal(signal.SIGSTOP)
             _, status = os.waitpid(process.pid, os.WUNTRACED)
@@ -523,7 +524,7 @@ class GoingOnTest(BookCase):
         parts = self.kept()
         before = os.stat(self.file()).st_ino
         first.send_signal(signal.SIGCONT)
-        # Its first part is added to those that the other has made.
+        # The first process adds its part to those that the second has made.
         while os.stat(self.file()).st_ino == before:
             self.assertLess(time.monotonic(), deadline)
         self.assertEqual(self.kept(), parts)
@@ -636,7 +637,7 @@ class NotesTest(BookCase):
 
 
 class ReadHereTest(BookCase):
-    """The passages that an answer looked at most."""
+    """The passages that drew most of an answer's attention."""
 
     def ask(self, *flags):
         text = TEXT[:5000]
@@ -656,7 +657,7 @@ class ReadHereTest(BookCase):
             self.assertEqual(shares, sorted(shares, reverse=True))
             self.assertTrue(0 < shares[-1] <= sum(shares) <= 1)
             for passage in passages:
-                # It stands there so, in whole words.
+                # The text has the passage verbatim, in whole words.
                 self.assertIn(passage["text"], text)
                 found = passage["text"].split()
                 self.assertTrue(any(words[i:i + len(found)] == found

@@ -1,4 +1,4 @@
-"""Conversations on a terminal or a pipe, about a text or nothing.
+"""Conversations on a terminal or a pipe, with a text or without.
 
     cli_chat_test.py TIERCEL CHECKPOINTS
 """
@@ -23,7 +23,7 @@ class ChatTest(Case):
         self.book = self.path("book.txt", TEXT.encode())
 
     def start(self, *args):
-        """A terminal, at the first prompt."""
+        """Returns a terminal at the first prompt."""
         terminal = Terminal(self, "chat", "-m", CHAT, "-n", "8",
                             "--ignore-eos", "--no-progress", *args,
                             XDG_STATE_HOME=self.state)
@@ -32,7 +32,7 @@ class ChatTest(Case):
         return terminal
 
     def ask(self, terminal, question):
-        """The tokens of its prompt, of them the cached, and the answer."""
+        """Returns the tokens of its prompt, those cached, and the answer."""
         terminal.type(question.encode() + b"\r")
         shown = terminal.until(re.escape(question).encode() + rb"\r\n(.*?)\r\n"
                                rb"cut at -n 8 tokens[^\n]*\n(prompt \d+)")
@@ -48,7 +48,7 @@ class ChatTest(Case):
         return found
 
     def tokens(self, *said):
-        """How many a talk has, written out as the checkpoint's template does."""
+        """The number of tokens of a talk, by the checkpoint's template."""
         text = "".join("<|im_start|>%s\n%s<|im_end|>\n" % (
             ("user", "assistant")[i % 2], message)
             for i, message in enumerate(said))
@@ -130,7 +130,7 @@ class ChatTest(Case):
             self.assertLessEqual(terminal.note()[0], context)
             terminal.prompt()
         self.assertTrue(said)
-        # All of them, where the question fits by itself alone.
+        # All turns leave if the question fits only by itself.
         words = 1
         while self.tokens("x " * words + "x") < context - 6:
             words += 1
@@ -193,7 +193,7 @@ class ChatTest(Case):
         self.refuse(2, "usage", "ask", "-", "-m", CHAT)
 
     def test_a_text_on_stdin_leaves_nobody_who_asks(self):
-        """What would ask is the text itself."""
+        """Stdin has the text, so no questions can come from there."""
         with open(self.book, "rb") as file:
             text = file.read()
         for name in "-", "/dev/stdin", "/dev/fd/0":
@@ -238,12 +238,13 @@ class ChatTest(Case):
         self.assertIn("\n[Two]\n", after)
         for answer in out.splitlines():
             self.assertIn(answer.strip(), saved)
-        # What came before the chapter is not said again.
+        # The talk from before the chapter is not in the prompt.
         self.assertIn("prompt %d tokens" % self.tokens(
             ABOUT.replace(TEXT, "# Two\n\nA dog barked.\n") + "how?"), said)
 
     def test_questions_from_a_pipe(self):
-        """One a line; the last needs no end, and without a word is none."""
+        """Each line is a question; the last needs no line end, and an empty
+        line is none."""
         first = self.piped("who?")[0]
         both, notes = self.piped("who?\n\n  why? ")
         self.assertTrue(both.startswith(first))
@@ -254,7 +255,7 @@ class ChatTest(Case):
         self.assertRegex(notes, r"prompt \d+ tokens, \d+ cached")
         self.assertEqual(self.piped("")[0], "")
         self.assertEqual(self.piped("who?\n/quit\nwhy?\n")[0], first)
-        # What is taken back was never said.
+        # /undo leaves the conversation as if the question was never asked.
         self.assertEqual(self.piped("why?\n/undo\nwho?\n")[0],
                          self.piped("why?")[0] + first)
         _, notes = self.piped("who?\n", "--book", self.book)

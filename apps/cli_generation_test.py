@@ -55,7 +55,7 @@ class SpeculationTest(Case):
         fewer = json.loads(self.succeed(*plan, "--policy", "triforce",
                                         "--budget", "64"))
         self.assertLess(fewer["tiers"]["device"]["views"], views)
-        # In one chunk, too, a view of 16 has no place for 20.
+        # A view of 16 has no room for a sink of 20, even with one chunk.
         for sink in ("40", "20"):
             message = self.refuse(2, "invalid_argument", *args, "--policy",
                                   "triforce", "--budget", "16", "--sink", sink)
@@ -96,7 +96,7 @@ class SpeculationTest(Case):
         plan = run("plan", "-m", model, "-c", "1000", *view, "--simulate",
                    "device=1kB," + link, "--json")
         device = json.loads(plan.stdout)["min_device_bytes"]
-        # Without -c both have the context that the view leaves room for.
+        # Without -c, both have the context for which the view leaves room.
         for context in (["-c", "1000"], []):
             here = [*args, "--simulate", f"device={device},{link}"]
             drafted = self.document(*here, *context, *view, "--verify",
@@ -112,7 +112,7 @@ class SpeculationTest(Case):
                 self.assertGreater(taken, device - slot)
             self.assertGreater(baseline["resident_pages"],
                                formula["resident_pages"])
-            # Nothing of the baseline is in what is reported of the run.
+            # The report of the run includes nothing of its baseline.
             alone = self.document(*here, *context, *view, "--verify",
                                   "coupled")
             self.assertEqual(drafted["memory"], alone["memory"])
@@ -126,7 +126,7 @@ class SpeculationTest(Case):
         note = run(*here, *view, "--verify-against", "full").stderr
         self.assertRegex(
             note, rb"device: .* taken, 0 pages resident; full: .* \d+ resident")
-        # On no device of its own the baseline lacks the view.
+        # Without a simulated device the baseline takes less, by the view.
         here = self.document(*args, *view, "--verify-against", "full")
         self.assertIsNone(here["baseline"]["resident_pages"])
         self.assertEqual(here["baseline"]["device_bytes"],
@@ -147,8 +147,8 @@ class SpeculationTest(Case):
             f"device={device},{link}", "--verify-against", "full")
         baseline, f = document["baseline"], document["ledger"]["formula"]
         self.assertEqual(baseline["resident_pages"], 0)
-        # Every step of one token brings all pages up; what was asked for ahead
-        # may have come before the first token.
+        # Every step of one token copies all pages up; those prefetched may have
+        # come before the first token.
         moved = f["page_bytes"] * (5 * f["closed_pages"] - f["ahead_pages"])
         self.assertLessEqual(baseline["decode_tok_s"] * moved / 5, 4e6)
         totals = {**document["ledger"], **document["memory"]}
@@ -160,7 +160,7 @@ class SpeculationTest(Case):
                              totals[key])
 
     def check_baselines(self, drafted, plain, coupled):
-        """Every output against the one of nobody's drafts; True: all agree."""
+        """Checks each output against that without drafts; True: all agree."""
         for ours, theirs in zip(drafted, plain, strict=True):
             same = ours["tokens"] == theirs["tokens"]
             self.assertEqual(ours["baseline"]["agree"], same)
@@ -472,7 +472,7 @@ class GenerateTest(Case):
                 f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +
                 f["parked_bytes"] + f["states_down_bytes"])
             self.assertEqual(f["closed_pages"], f["layers"] * (619 // 128))
-        # Four pages of each of two layers go down, each copy a transfer.
+        # Four pages of each of two layers go down, each in its own transfer.
         slow = self.document(*common, "--simulate",
                              "device=16MiB,link=10GB/s,latency=20000")
         prefill = slow["ledger"]["stations"]["prefill"]
@@ -557,7 +557,7 @@ class GenerateTest(Case):
             "-m", CHAT, env=environment(PATH="/nowhere")))
 
     def test_a_summary_of_a_pipe_with_a_name(self):
-        """A shell's <(command) makes one."""
+        """A shell's <(command) makes such a pipe."""
         text = b"The cat sat on the mat. " * 9000  # more than a pipe holds
         args = ["-m", CHAT, "-n", "4", "--ignore-eos", "-c", "1"]
         many = [self.refuse(3, "context_length_exceeded", "summarize", path,
@@ -609,7 +609,7 @@ class GenerateTest(Case):
         message = self.refuse(3, "non_finite_weights", "generate", "-m", CHAT,
                               "--check-tensors", "-p", "x", "-md", args[2])
         self.assertIn("-md: ", message)
-        # The same, where a variable names the model.
+        # The message names the variable that names the model.
         self.assertIn("TIERCEL_MODEL: ", self.refuse(
             3, "non_finite_weights", "generate", "--check-tensors", "-p", "x",
             env=environment(TIERCEL_MODEL=args[2])))

@@ -1,4 +1,4 @@
-"""Policies that read less than everything, as a user meets them.
+"""Policies that read a part of the context, as a user runs them.
 
     cli_policies_test.py TIERCEL CHECKPOINTS
 """
@@ -51,7 +51,7 @@ class EvalTest(Case):
         self.assertAlmostEqual(plain["perplexity_full"], full["perplexity"],
                                places=9)
         self.assertNotEqual(plain["perplexity"], full["perplexity"])
-        # What is verified is the model's own.
+        # A verified form scores as the model itself does.
         verified = self.evaluate("--prefill", "100", *SADAS)
         self.assertEqual(verified["nll"], full["nll"])
 
@@ -120,7 +120,7 @@ class SpeedTest(Case):
                                      "--verify-against", "full")
             self.assertTrue(document["baseline"]["agree"], settings)
             self.assertEqual(document["warnings"], [])
-            # The row of the last token may be there.
+            # The row of the last token may or may not be held.
             self.assertIn(document["kv"]["entries"],
                           [2 * (document["prompt_tokens"] + held)
                            for held in (39, 40)])
@@ -133,7 +133,7 @@ class SpeedTest(Case):
             m = tail + 39
             kv = document["kv"]
             self.assertEqual(kv["entries"], n + anchor + 2 * m)
-            # A head of 16, K and V in f16.
+            # One head of 16 values, K and V in f16.
             self.assertEqual(kv["bytes"], kv["entries"] * 16 * 2 * 2)
             (warning,) = document["warnings"]
             self.assertIn("trained", warning)
@@ -151,7 +151,7 @@ class SpeedTest(Case):
 
     def test_everything_deep_is_the_model(self):
         text = self.path("text.txt", TEXT.encode())
-        # What is scored without a prompt has all layers, too.
+        # Tokens that are scored without a prompt go through all layers, too.
         for prefill, settings in ((100, "cut=2"), (100, "tail=100"),
                                   (100, "tail=99"), (0, "cut=1")):
             plain = self.document("eval", "-m", CHAT, "-f", text, "--prefill",
@@ -169,7 +169,7 @@ class SpeedTest(Case):
                 "--policy", "speed", "--plain", "--verify-against", "full"]
         shallow = self.document(*args)
         self.assertGreater(shallow["kl"]["mean"], 0)
-        # That is a warning as it is of what is generated, said once.
+        # The warning is that of a generation, and is said once.
         (warning,) = self.generate("--plain")["warnings"]
         self.assertEqual(shallow["warnings"], [warning])
         for json_too in ([], ["--json"]):
@@ -225,7 +225,7 @@ class GenerateTest(Case):
         self.assertEqual((first["mode"], second["mode"]), ("think", "answer"))
         self.assertEqual((first["begin"], second["end"]), (0, 40))
         self.assertEqual(first["end"], second["begin"])
-        # The closing tag's last id is of the answer.
+        # The last id of the closing tag belongs to the answer.
         self.assertGreater(first["end"], 12)
         self.assertEqual(schedule["fast"]["steps"], first["end"])
         self.assertEqual(schedule["slow"]["steps"], 39 - first["end"])
@@ -255,7 +255,7 @@ class GenerateTest(Case):
             self.assertLess(count, 37)
             schedule = document["schedule"]
             self.assertEqual(schedule["segments"][-1]["end"], count)
-            # The prompt gave the first, and the last is not read any more.
+            # The first token comes of the prompt, and the last is not read.
             if flags is sadas:
                 slow = sum(min(segment["end"], count - 1) - segment["begin"]
                            for segment in schedule["segments"]
@@ -285,14 +285,14 @@ class GenerateTest(Case):
                     str(budget)]
             plan = self.document("plan", "-m", CHAT, *view)
             self.assertGreater(plan["tiers"]["device"]["views"], 0)
-            # Those of sadas are its window's.
+            # The sinks of sadas are those of its window, not of the view.
             if policy == "sadas":
                 self.document("plan", "-m", CHAT, *view, "--sink", "17")
                 continue
             self.assertEqual(
                 self.generate(*view)["speculation"],
                 self.generate(*view, "--sink", str(budget))["speculation"])
-            # What is named is not made less.
+            # A sink that is given is not reduced.
             self.assertEqual(
                 self.refuse(2, "invalid_argument", "plan", "-m", CHAT, *view,
                             "--sink", str(budget + 1)),
@@ -370,7 +370,7 @@ class SfiTest(Case):
         self.assertEqual(len(shares), 4)
         self.assertTrue(all(0 < share < 1 for share in shares), shares)
         self.assertAlmostEqual(schedule["coverage"], sum(shares) / 4)
-        # The means of chunks tell nothing like it.
+        # A view of chunks has no coverage.
         chunks = self.generate("--plain", "--chunk", "8", "--set",
                                "trigger=fixed,interval=9,gap=1")["schedule"]
         self.assertIsNone(chunks["coverage"])
@@ -404,7 +404,8 @@ class SfiTest(Case):
                              "verified form" % (policy, other))
             plain = self.document(*args, other + "=" + value, "--plain")
             self.assertNotIn("no effect", str(plain["warnings"]))
-        # Without a tokenizer the trigger must say that there are no sentences.
+        # Without a tokenizer there are no sentences, so the trigger must be
+        # given; it is then no setting without effect.
         self.assertEqual(self.document(
             "plan", "-m", IDS_ONLY, "-c", "200", *self.SFI, "--set",
             "trigger=fixed")["warnings"], [])
@@ -420,8 +421,8 @@ class SfiTest(Case):
         args = ["generate", "-m", model, "--check-tensors", "-p", "x"]
         message = self.refuse(4, "does_not_fit", *args, "-c", "100", *self.SFI,
                               "--plain")
-        self.assertIn("121", message)  # 32, 24, and 65 till the next choice
-        # It is said once, and before anything is measured.
+        self.assertIn("121", message)  # 32, 24, and 65 up to the next choice
+        # The error is said once, and before rates are measured.
         cache = self.path("cache")
         planned = run("plan", "-m", CHAT, "-c", "100", *self.SFI, "--plain",
                       env=environment(XDG_CACHE_HOME=cache))
@@ -443,7 +444,7 @@ class SfiTest(Case):
 
 
 class WarningTest(Case):
-    """Policies that bring nothing here, or take what others need."""
+    """Warnings of policies that do nothing here, or leave little memory."""
 
     def warnings(self, *args, **kwargs):
         said = run(*args, **kwargs).stderr.decode()
@@ -467,7 +468,7 @@ class WarningTest(Case):
                 self.assertEqual(self.warnings(
                     *args, "-m", CHAT, "--plain", "--set", settings)[0], [])
 
-        def has_token(spec):  # in place of what is merged last
+        def has_token(spec):  # replaces the last merge
             left, right = spec["model"]["merges"].pop()
             number = spec["model"]["vocab"].pop(left + right)
             spec["added_tokens"].append({**spec["added_tokens"][-1],
@@ -512,7 +513,7 @@ class WarningTest(Case):
         self.assertIn("warning: %s\n" % warning, said)
         for args in ([*drafts, "-c", str(room)], summary):
             self.assertNotIn("context: room for", str(self.warnings(*args)))
-        # With so many it does.
+        # A device of the size named in the warning has room.
         small[-1] = "device=%d,link=1GB/s" % least
         self.assertTrue(self.document("plan", *small, "--policy",
                                       "triforce")["fits"])
@@ -556,7 +557,7 @@ class WarningTest(Case):
 
 
 class AgreementTest(Case):
-    """What people read of a text beside its baseline's."""
+    """The line for people that compares a text with its baseline's."""
 
     FORMS = {"triforce": ["--budget", "64", "--chunk", "8"],
              "sfi": SfiTest.SFI[2:],
@@ -590,7 +591,7 @@ class AgreementTest(Case):
                             baseline["first_difference"])
                 self.assertRegex(note, ", " + sentence + speed)
                 self.assertNotIn("law", note)
-        # A view that leaves nothing out, and several seeds.
+        # These are a view that leaves nothing out, and several seeds.
         note, _ = self.said("sfi", "--plain", "--set", "interval=1")
         self.assertRegex(note, ", the same 40 tokens" + speed)
         note, _ = self.said("sfi", "--plain", "--temp", "0.8", "--seeds", "1:2")

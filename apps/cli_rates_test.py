@@ -1,4 +1,5 @@
-"""What the program measures of its machine: when, where it is kept, for whom.
+"""Rates that the program measures of its machine: when it measures, where it
+keeps them, and which commands use them.
 
     cli_rates_test.py TIERCEL CHECKPOINTS
 """
@@ -40,7 +41,8 @@ class RatesCase(Case):
         self.folder = self.path("tiercel")
 
     def measured_before(self, **changes):
-        """Rates that nobody would measure again, and their changes."""
+        """Puts steady rates, which no command measures again, into the cache,
+        with `changes`."""
         shutil.copytree(os.path.join(self.measured, "tiercel"), self.folder)
         self.keep(spread=0.0, attempts=1, **changes)
 
@@ -71,7 +73,7 @@ class MeasuringTest(RatesCase):
                     self.PLAN,
                     ["ask", self.path("a.txt", b"A cat."), "Who?", "-m", CHAT,
                      "-n", "2"]]
-        # Each measures for seconds; the second half like the first command.
+        # Each measures for seconds; the others measure as the first does.
         for args in commands if TRIES_ALL else commands[:2]:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.run_(*args)
@@ -80,7 +82,7 @@ class MeasuringTest(RatesCase):
             self.keep(spread=0.0, rates={**first["rates"], "step_s": 123.0})
             self.run_(*args)  # measures no more
             self.assertEqual(self.kept()["rates"]["step_s"], 123)
-        # Nobody predicts anything there.
+        # These commands predict no times, so they measure none.
         shutil.rmtree(self.folder)
         for args in (["eval", "-m", CHAT, "--tokens", ids],
                      ["tokenize", "-m", CHAT, "-p", "x"],
@@ -105,7 +107,7 @@ class MeasuringTest(RatesCase):
         drafted = self.run_(*self.GENERATE, *view)
         self.assertGreater(drafted["predicted"]["ttft_s"], 0)
         self.assertIsNone(drafted["predicted"]["tbt_ms"])
-        # A plain form is predicted by what its steps read.
+        # The prediction of a plain form counts the positions its steps read.
         self.keep(rates={**rates, "step_position_s": 1.0})
         long = "one two three four " * 40
         window = ["--policy", "sadas", "--plain", "--window", "50", "--set",
@@ -130,13 +132,13 @@ class MeasuringTest(RatesCase):
         slow = self.run_(*self.GENERATE)
         self.assertAlmostEqual(slow["predicted"]["ttft_s"],
                                layers * slow["prompt_tokens"], delta=1)
-        # Every byte of a device of its own is known.
+        # The bytes of a simulated device are predicted exactly.
         tiers = self.run_("generate", "-m", CHAT, "-p", long, "-n", "4", "-c",
                           "1000", "--simulate", "device=64MB,link=1GB/s")
         for key in ("host_bytes", "device_bytes"):
             self.assertGreater(tiers["memory"][key], 0)
             self.assertEqual(tiers["predicted"][key], tiers["memory"][key])
-        # Without a folder nothing is measured nor predicted.
+        # Without a folder no times are measured or predicted.
         alone = self.document(*self.GENERATE)
         self.assertNotIn("predicted", alone)
         self.assertEqual(alone["output"], generated["output"])
@@ -158,7 +160,7 @@ class MeasuringTest(RatesCase):
         slow = {**rates, "prompt_row_s": 100.0}
         tree = ["summarize", self.path("book.txt", b"A cat. " * 200), "-m",
                 CHAT, "-c", "400", "-n", "4", "--ignore-eos", "--no-cache"]
-        jobs = [(self.PLAN, slow, False),  # it takes no time
+        jobs = [(self.PLAN, slow, False),  # a plan takes no time
                 (self.GENERATE, rates, False),
                 (self.GENERATE, slow, True)]
         if TRIES_ALL:
@@ -175,7 +177,7 @@ class MeasuringTest(RatesCase):
             else:
                 self.assertIn("a run that takes longer than that measures "
                               "again", "".join(said))
-        # Not for ever.
+        # After three attempts it is not measured again.
         self.keep(spread=1e6, attempts=3, rates=slow)
         for args in (self.PLAN, self.GENERATE):
             (warning,) = [w for w in self.run_(*args)["warnings"]
@@ -210,7 +212,7 @@ class MeasuringTest(RatesCase):
                            (["bench", "-m", IDS_ONLY, "-p", "4", "-n", "0"],
                             rb"measuring peaks of this machine: ")):
             for number in (signal.SIGINT, signal.SIGTERM):
-                # Where it is the peaks, the rates are there.
+                # When `bench` measures peaks, it has measured the rates.
                 terminal = Terminal(self, *args, XDG_CACHE_HOME=self.directory)
                 terminal.until(line)
                 terminal.process.send_signal(number)
@@ -222,7 +224,7 @@ class MeasuringTest(RatesCase):
 
 
 class ReproducibleTest(RatesCase):
-    """`auto` counts with a ratio that no later measurement changes."""
+    """`auto` uses a cost ratio that no later measurement changes."""
 
     AUTO = ["generate", "-m", CHAT, "-p", "one two three " * 30, "-n", "40",
             "--ignore-eos", "--temp", "0.9", "--draft", "self", "--window",
@@ -235,7 +237,7 @@ class ReproducibleTest(RatesCase):
     def test_the_same_command_prints_the_same_text(self):
         self.measured_before()
         rates = self.kept()["rates"]
-        # A sweep sees all of the text, a draft 72 positions of it.
+        # A sweep reads all of the text, a draft 72 positions of it.
         self.keep(costs={**rates, "step_s": 1e-9, "step_position_s": 1.0})
         first = self.run_(*self.AUTO)
         self.assertGreater(self.ratio(first), 1)
@@ -246,12 +248,12 @@ class ReproducibleTest(RatesCase):
                            first["predicted"]["ttft_s"])
         for name in ("output", "speculation"):
             self.assertEqual(again[name], first[name])
-        # Another ratio is another text, which shows that it could differ.
+        # Another ratio gives another text, so the texts above could differ.
         self.keep(costs={**rates, "step_s": 1.0, "step_position_s": 0.0})
         other = self.run_(*self.AUTO)
         self.assertEqual(self.ratio(other), 1)
         self.assertNotEqual(other["output"], first["output"])
-        # Elsewhere, without rates.
+        # On a machine without rates the ratio alone gives the same text.
         there = self.document(*self.AUTO, "--cost-ratio",
                               str(self.ratio(first)))
         for name in ("output", "speculation"):

@@ -1,5 +1,5 @@
-"""What a summary by the real model says, where nothing is asked of it: by
-sections, of each what its text supports.
+"""Checks summaries by the real model with default flags: it reads sections, and
+keeps the sentences that their text supports.
 
     cli_reading_test.py TIERCEL CHECKPOINTS
 
@@ -41,8 +41,8 @@ class ReadingTest(Case):
         return self.document("summarize", path, "-t", "2", *flags, env=self.env)
 
     def test_a_summary_is_of_its_text(self):
-        """Of what the model says of this text at once, with a repeat penalty of
-        1.15, one sentence in five has its words from there."""
+        """If the model reads this text at once, with a repeat penalty of 1.15,
+        only one sentence in five has its words from the text."""
         counts = []
         for begin in (60000, 100000) if TRIES_ALL else (60000,):
             path = self.part(begin, 6000)
@@ -99,7 +99,7 @@ class ReadingTest(Case):
         self.assertEqual(len(at_once["parts"]), 1)
 
     def test_where_n_ends_a_section_it_is_said(self):
-        """Also where the sentence that was ended is left out."""
+        """A cut counts even if the sentence that was cut is left out."""
         path = self.part(60000, 3500)
         left_out = 0
         for answer in (32, 48, 64):

@@ -1,5 +1,5 @@
-"""Texts that were read once open again: what the program keeps of them, what it
-does with that, and that nothing of an answer depends on it.
+"""Texts that were read once open again: the prompt cache, its use, and that no
+answer depends on it.
 
     cli_saved_test.py TIERCEL CHECKPOINTS
 """
@@ -22,12 +22,12 @@ from cli_testing import (CHAT, TIERCEL, Case, Screen, Terminal, environment,
                          lend_rates, run, write_deeper)
 
 ALL_FAULTS = "TIERCEL_ALL_FAULTS" in os.environ  # full.sh
-LAYERS = 24 if ALL_FAULTS else 12  # of a model that is stopped between them
+LAYERS = 24 if ALL_FAULTS else 12  # the model is stopped between them
 WORDS = "the cat sat on a mat and saw one two three birds fly over it".split()
 
 
 class SavedCase(Case):
-    """A case with a cache of its own, where rates are, and no text."""
+    """A case with a cache of its own, which has rates and no texts."""
 
     @classmethod
     def setUpClass(cls):
@@ -233,7 +233,7 @@ class CacheTest(SavedCase):
 
 
 class GoingOnTest(SavedCase):
-    """A reading that is stopped goes on a layer before where it was, at most."""
+    """A reading that is stopped goes on at most one layer before that place."""
 
     def setUp(self):
         super().setUp()
@@ -243,7 +243,8 @@ class GoingOnTest(SavedCase):
                         "--ignore-eos", "--json"]
 
     def stop(self, number, layers, *args):
-        """Stops the command once so many layers are on disk, with a number."""
+        """Stops the command with signal `number` once `layers` layers are on
+        disk."""
         while True:
             shutil.rmtree(self.texts, ignore_errors=True)
             code, said = self.try_to_stop(number, layers, *args)
@@ -263,7 +264,7 @@ class GoingOnTest(SavedCase):
         return process.returncode, said.decode()
 
     def finished(self):
-        """Layers that have a record in the file of an unfinished prompt."""
+        """The number of layers recorded in the file of an unfinished prompt."""
         for name in self.kept():
             if name.startswith("prompt-"):
                 try:
@@ -357,11 +358,11 @@ class GoingOnTest(SavedCase):
 
 
 class GoingOnInAPartTest(GoingOnTest):
-    """So does a book that is read in parts, in the one that was being read."""
+    """A book that is read in parts goes on in the same way within a part."""
 
     def setUp(self):
         super().setUp()
-        self.layers = 24  # of which it keeps three at a time
+        self.layers = 24  # it keeps three at a time
         write_deeper(self.model, self.layers // 2)
         book = self.path("long.txt", (self.text + "\n\n").encode() * 3)
         self.command = ["summarize", book, "-m", self.model, "-n", "24", "-c",
@@ -381,7 +382,7 @@ class GoingOnInAPartTest(GoingOnTest):
             self.assertGreaterEqual(finished, 3)
             nodes = sum(file["parts"] for file in self.document(
                 "cache", "list", env=self.env)["readings"])
-            if number != signal.SIGKILL:  # what is being written is not said
+            if number != signal.SIGKILL:  # SIGKILL leaves no note
                 where = ("in the first part(, {})?" if nodes == 0 else
                          "behind %d parts?(, and in the next {})?" % nodes)
                 self.assertRegex(
@@ -408,7 +409,7 @@ class GoingOnInAPartTest(GoingOnTest):
     def test_while_an_answer_is_written(self):
         self.command[self.command.index("-n") + 1] = "400"
         whole = self.document(*self.command[:-1], "--no-cache", env=self.env)
-        # It waits in the second answer until its output is read.
+        # The process waits in the second answer until its output is read.
         process = subprocess.Popen([TIERCEL, *self.command, "--stream"],
                                    env=self.env, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)

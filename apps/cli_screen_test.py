@@ -1,4 +1,4 @@
-"""What reaches a terminal, and how it looks there.
+"""Checks the bytes that reach a terminal, and their look there.
 
     cli_screen_test.py TIERCEL CHECKPOINTS
 """
@@ -12,19 +12,19 @@ import unittest
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 from cli_testing import CHAT, Case, Screen, Terminal, run
 
-# Embeddings, overrides, isolates; C1; ESC, DEL and what moves the cursor.
+# Embeddings, overrides, isolates; C1; ESC, DEL and cursor movements.
 DRIVES = re.compile("[\u202a-\u202e\u2066-\u2069\x80-\x9f"
                     "\x00-\x08\x0b-\x1f\x7f]")
 HOSTILE = "a\x1b]0;b\x07\x1b[2J \x9b31m \u202etxt\u202c \u2066c\u2069 \rd"
 
 
 def text_of(seen):
-    """What was shown, without what the program draws by itself."""
+    """Returns the text shown, without the status line's control sequences."""
     return seen.decode().replace("\r\n", "\n").replace("\r\x1b[K", "")
 
 
 class SafetyTest(Case):
-    """Whoever wrote a text says no more than its letters."""
+    """No text, of a model, a book or a name, can control the terminal."""
 
     def assert_safe(self, seen):
         found = DRIVES.search(text_of(seen))
@@ -37,7 +37,7 @@ class SafetyTest(Case):
         return text_of(terminal.seen)
 
     def test_what_a_model_writes(self):
-        # Its bytes are nearly those of chance.
+        # The bytes of this model are nearly random.
         args = ["generate", "-m", CHAT, "-p", "x", "-n", "2000", "--temp", "9",
                 "--ignore-eos"]
         file = self.succeed(*args).decode()
@@ -92,7 +92,7 @@ class WidthTest(Case):
     """Narrow terminals and wide ones."""
 
     def words_of_a_model(self, *args):
-        """A seed with which it writes short words of one column a letter."""
+        """Finds a seed for short words of letters of one column."""
         for seed in range(300):
             seeded = [*args, "--seed", str(seed)]
             text = self.document(*seeded)["output"][0]["text"]
@@ -152,7 +152,7 @@ class PartsTest(Case):
                 titles = part["chapters"]
                 place = " to ".join(dict.fromkeys([titles[0], titles[-1]]))
                 done = "%s is done: %s" % (name, place)
-                if made is levels[-1]:  # it is written there itself
+                if made is levels[-1]:  # the part itself is written there
                     self.assertNotIn("%s is done" % name, shown)
                 else:
                     self.assertIn(done, shown)
@@ -195,7 +195,7 @@ class QuietTest(Case):
                 self.assertEqual(quiet.stdout, said.stdout)
                 self.assertRegex(said.stderr, rb"TTFT|parts made")
                 self.assertNotRegex(quiet.stderr, rb"TTFT|parts made|seed")
-        # What was asked for is said.
+        # --quiet keeps the result that was asked for.
         result = run("generate", "-p", "a b a b a b", *self.short, "--draft",
                      "ngram", "--verify-against", "full", "--quiet")
         self.assertRegex(result.stderr,

@@ -36,7 +36,7 @@ class FollowUpTest(Case):
         self.assertEqual(self.prompt_tokens, len(self.conversation()))
 
     def start(self, *args, **changes):
-        """A terminal after the summary, at the first prompt."""
+        """Returns a terminal after the summary, at the first prompt."""
         terminal = Terminal(self, *self.args, *args, **changes)
         self.assertEqual(terminal.note(), (self.prompt_tokens, 0))
         terminal.until(rb"/help lists")
@@ -63,7 +63,7 @@ class FollowUpTest(Case):
                              "8", "--ignore-eos")["output"][0]
 
     def test_answers_are_those_to_the_whole_conversation(self):
-        # Typed with a correction, and in any locale with all of UTF-8.
+        # The question is typed with a correction, and as UTF-8 in any locale.
         first = "où est le 猫 \U0001f408?"
         typed = first.replace("est", "eX\x7fst")
         for changes in ({}, {"LC_ALL": "C"}, {"TERM": "dumb"}):
@@ -72,7 +72,7 @@ class FollowUpTest(Case):
             ids = self.conversation(self.summary, first)
             prompt, cached = terminal.note()
             self.assertEqual(prompt, len(ids))
-            # The text and the request, to where the summary began.
+            # The text and the request are cached, up to the summary.
             self.assertGreaterEqual(cached, self.prompt_tokens)
             terminal.prompt()
 
@@ -87,7 +87,8 @@ class FollowUpTest(Case):
             self.assertEqual(shown[1], expected)
             again, cached = terminal.note()
             self.assertEqual(again, len(ids))
-            # The answer too, but for its last token: no step has read that.
+            # The answer is cached, too, except for its last token, which no
+            # step has read.
             common = len(os.path.commonprefix([held, ids]))
             self.assertEqual(cached, min(common, len(held) - 1))
             self.assertGreater(cached, prompt)
@@ -174,12 +175,12 @@ class FollowUpTest(Case):
         terminal.type(b"\x03")
         terminal.until(rb"/help lists")
         terminal.prompt()
-        for question in (b"who?", b"why?"):  # an answer, each
+        for question in (b"who?", b"why?"):  # Ctrl-C stops each answer
             terminal.type(question + b"\r")
             terminal.until(re.escape(question) + b"\r\n.{20}")
             terminal.type(b"\x03")
             terminal.prompt()
-        # Where a question is awaited it drops what was typed, if anything.
+        # At the prompt Ctrl-C drops the line, if any.
         for typed in (b"half a li", b"", b"\xe7\x8c", b"half \x1b[D\x1b"):
             terminal.type(typed + b"\x03")
             terminal.prompt()
@@ -293,7 +294,7 @@ class SignalTest(Case):
         for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM,
                        signal.SIGCONT):  # stopped, it gets the two together
             process.send_signal(number)
-        # One makes it write what it has.
+        # The first signal alone would make it write its document.
         self.assertNotIn(b"output", process.stdout.read())
         self.assertIn(process.wait(60), (130, 143))
 
@@ -301,7 +302,7 @@ class SignalTest(Case):
         process = self.spawn("tokenize", "-m", CHAT, "--json",
                              stdin=subprocess.PIPE)
         self.addCleanup(process.stdin.close)
-        # Until it reads, the first signal would meet Python's own start.
+        # It must read first, or the signal would meet the child before exec.
         process.stdin.write(b"x" * 300000)
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
@@ -328,7 +329,7 @@ class SignalTest(Case):
         os.close(slave)
         while b"reading" not in os.read(master, 100000):
             pass
-        for columns in (12, 0, 20):  # 0: it does not say
+        for columns in (12, 0, 20):  # 0: the width is not known
             resize(columns)
             process.send_signal(signal.SIGWINCH)
             self.assertTrue(columns == 0 or any(
@@ -348,7 +349,7 @@ class SignalTest(Case):
 
 
 class ScreenTest(Case):
-    """Progress: where it is drawn, and that no colour is no reason against."""
+    """Progress is drawn where the terminal can draw, also with NO_COLOR."""
 
     def shown(self, *args, **changes):
         terminal = Terminal(self, "bench", "-m", CHAT, "-p", "4", "-n", "0",
@@ -366,7 +367,7 @@ class ScreenTest(Case):
                 seen = self.shown(*args, **changes)
                 self.assertEqual(b"\x1b" in seen, drawn, seen)
                 self.assertEqual(b"pp4 0 / 2 runs" in seen, drawn, seen)
-                # It is wiped before results.
+                # Progress is erased before results.
                 self.assertIn(b"\r\x1b[K| model" if drawn else b"| model", seen)
 
     def test_it_is_as_wide_as_columns_say(self):
@@ -376,7 +377,7 @@ class ScreenTest(Case):
 
 
 class BenchTest(Case):
-    """What `bench` is doing, and each row as soon as it is done."""
+    """`bench` shows its progress, and each row as soon as it is done."""
 
     def test_rows_come_as_they_are_done(self):
         terminal = Terminal(
@@ -406,7 +407,7 @@ class BenchTest(Case):
             self.addCleanup(process.kill)
             os.close(slave)
             said = b""
-            while b"reading" not in said:  # what is before the second test
+            while b"reading" not in said:  # the second test's depth
                 said += os.read(master, 1 << 16)
             process.send_signal(number)
             rows = json.loads(process.stdout.read())

@@ -23,7 +23,7 @@ ALL_FAULTS = "TIERCEL_ALL_FAULTS" in os.environ  # full.sh
 
 
 def size(count):
-    """As tables show bytes."""
+    """Returns a count of bytes as tables show it."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             return "%.*f %s" % (0 if unit == "B" else 2, count, unit)
@@ -70,7 +70,7 @@ class UsageTest(Case):
             self.assertIn("not in this version", message)
 
     def test_stretching_by_nothing_is_refused(self):
-        """Only the checkpoint knows whether it has a scale of its own."""
+        """The checkpoint may have a scale of its own, so it must be opened."""
         tokens = ["--tokens", self.path("tokens", b"1 2 3 4 5 6 7 8 9 " * 9)]
         original = ["--yarn-orig-ctx", "16"]
         for flags in (original, ["--rope-scaling", "yarn"],
@@ -148,9 +148,9 @@ class PlanTest(Case):
                          ["resident", "staging", "views", "weights",
                           "workspace"])
         self.assertGreater(plan["tiers"]["device"]["weights"], 0)
-        # 8 pages of 128 positions, 2 layers, K and V of 2 bytes; hidden
-        # states, in floats, of the layer that goes to disk; and of each token
-        # what the next is drawn from
+        # The host holds 8 pages of 128 positions, in 2 layers, K and V of 2
+        # bytes; the hidden states, in floats, of the layer that goes to disk;
+        # and the buffers of size vocab from which a token is drawn.
         config = self.document("inspect", CHAT)["config"]
         self.assertEqual(plan["tiers"]["host"],
                          {"kv": 8 * 128 * 2 * 2 * 2 * config["kv_heads"] *
@@ -188,7 +188,7 @@ class PlanTest(Case):
             *args, "device=%d,link=2GB/s" % least)["fits"])
         self.assertEqual(run(*args, "device=%d,link=2GB/s" % (least - 64))
                          .returncode, 4)
-        # A device for less, and the largest context that it serves.
+        # A device for a shorter context, and the largest that it serves.
         less = json.loads(run(
             "plan", "-m", CHAT, "-c", "1000", "--simulate",
             "device=1MB,link=2GB/s", "--json").stdout)["min_device_bytes"]
@@ -205,7 +205,7 @@ class PlanTest(Case):
             "%d; it can serve a context of %d" % (
                 most + 1, plan["min_device_bytes"], less, most))
         self.assertIn(plan["lacks"].encode(), result.stderr)
-        # A device that is large enough, and a host tier that is not.
+        # This device is large enough, and the host tier is not.
         result = run("plan", "-m", CHAT, "-c", "1000", "--host-memory", "1kB",
                      "--simulate", "device=%d,link=2GB/s" % less, "--no-cache")
         self.assertEqual(result.returncode, 4)
@@ -228,7 +228,7 @@ class PlanTest(Case):
     def test_the_count_of_ranks_is_chosen(self):
         gqa = os.path.join(CHECKPOINTS, "llama_gqa.gguf")
         auto = ["-m", gqa, "-c", "1000", "--tensor-parallel", "auto"]
-        # Of the four GPUs that this build plays.
+        # This build simulates four GPUs.
         far = ["--device", "far"]
         for flags, ranks in ((far, 1), ([], 1), (
                 far + ["--simulate", "device=1kB,link=2GB/s"], 4),
@@ -265,12 +265,12 @@ class PlanTest(Case):
         most = plan["max_context"]
         self.assertIn(most, range(1000, 1128))  # the rest of a page, at most
         text = ["-p", "Once upon a time", "-n", "2"]
-        self.document("generate", *args, *text)  # of the context what fits
+        self.document("generate", *args, *text)  # takes the context that fits
         self.document("generate", *args, *text, "-c", str(most))
         message = self.refuse(4, "does_not_fit", "generate", *args, *text,
                               "-c", str(most + 1))
         self.assertIn("the budget is %d" % budget, message)
-        # Where there is room for nothing no text is too long.
+        # Without room for any token the error is not that the text is too long.
         for args in (["--device-memory", "9kB"],
                      ["--simulate", "device=9kB,link=1GB/s"]):
             message = self.refuse(4, "does_not_fit", "generate", "-m", CHAT,
@@ -295,7 +295,7 @@ class EvalTest(Case):
         self.assertEqual(shape, golden_shape)
         self.assertEqual(result["tokens"], shape[0])
         self.assertEqual(result["scored"], shape[0] - 1)
-        # Logits of order 2 in float32, through a few layers.
+        # The logits are of order 2, in float32, after a few layers.
         self.assertLess(max(abs(a - b) for a, b in zip(logits, golden)), 1e-3)
         self.assertEqual(os.listdir(self.directory), ["logits.npy"])
 
@@ -326,7 +326,7 @@ class EvalTest(Case):
                              "--simulate", "device=64MB,link=200kB/s").decode()
         whole = time.monotonic() - begin
         seconds = float(re.search(r"seconds +(.+)\n", table).group(1))
-        shown_to = 0.005  # half a hundredth: what the table rounds away
+        shown_to = 0.005  # the table rounds to hundredths
         self.assertGreaterEqual(seconds + shown_to,
                                 2 * 4 * 128 * 2 * 2 * 16 * 2 / 200e3)
         # The program itself takes longer than its reading.
@@ -519,7 +519,7 @@ class WrongModelTest(Case):
         return self.path("model")
 
     def change(self, name, change):
-        """Lets `change` edit a JSON file of the copy."""
+        """Has `change` edit a JSON file of the copy."""
         path = os.path.join(self.path("model"), name)
         with open(path) as file:
             document = json.load(file)
@@ -564,7 +564,7 @@ class WrongModelTest(Case):
             self.change("tokenizer_config.json", lambda file: file.update(
                 {"chat_template": template}))
 
-        # Without one, and with one that cannot be used, it does without.
+        # A template that is missing or cannot be used is not used.
         for template, warnings in ((None, 0), ("", 0), ("{{ messages", 1)):
             put(template)
             document = self.document("inspect", model)
@@ -663,7 +663,7 @@ class SurroundingsTest(Case):
                                       CHAT, **more)
                 self.assertEqual(message, self.refuse(
                     3, "not_text", "summarize", path, "-m", CHAT, **more))
-        # Not of a language, perhaps: any text has its ids.
+        # `tokenize` takes any text, also one with NULs.
         nul = self.succeed("tokenize", "-m", CHAT, input=b"a\0b")
         self.assertEqual(self.succeed("detokenize", "-m", CHAT, input=nul),
                          b"a\0b")
@@ -703,7 +703,7 @@ class SurroundingsTest(Case):
             self.assertEqual(self.succeed(*self.ARGS, env=environment(**env)),
                              expected, env)
         kept = [name for _, _, names in os.walk(home) for name in names]
-        # Measured rates, nothing else, where it may be written.
+        # Root alone may write into this home, and only rates are kept.
         self.assertEqual(len(kept), os.geteuid() == 0, kept)
         for name in kept:
             self.assertRegex(name, r"^rates-[0-9a-f]{16}\.json$")
@@ -742,7 +742,7 @@ class SurroundingsTest(Case):
         document = self.document(*args, preexec_fn=lambda: resource.setrlimit(
             resource.RLIMIT_MEMLOCK, (0, 0)))
         self.assertEqual(document["output"], expected)
-        if os.geteuid() != 0:  # who may lock anything, may
+        if os.geteuid() != 0:  # root may lock all the same
             self.assertIn("not pinned", " ".join(document["warnings"]))
 
     def test_an_address_space_too_small_is_out_of_memory(self):
@@ -774,7 +774,7 @@ class SurroundingsTest(Case):
                 self.assertIn(document["error"]["code"], (
                     "out_of_memory", "does_not_fit", "no_thread"))
             self.assertLessEqual({0, 4}, codes)
-        # Enough to run, not to measure in: times are not predicted.
+        # This is enough to run, but not to measure: times are not predicted.
         for more in (8, 32, 48, 64):
             mebibytes = enough + more
             result = run_in(mebibytes, *args, env=environment(

@@ -1,7 +1,7 @@
-"""What the tests of the program share: how it is run, and what it must say.
+"""Shared by the tests of the program: runs it, and checks its output.
 
 For scripts that are called with TIERCEL CHECKPOINTS, the program and the small
-models of tests/golden. Only the standard library.
+models of tests/golden. Needs only the standard library.
 """
 
 import atexit
@@ -30,7 +30,8 @@ FOREVER = ["--seeds", "0:999999", "--temp", "1", "--ignore-eos"]
 
 
 def environment(**changes):
-    """The user's, without a place for caches: nothing is measured."""
+    """The user's environment without a place for caches, so that no rates are
+    measured."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("TIERCEL_")
            and k not in ("HOME", "XDG_CACHE_HOME")}
     for name, value in changes.items():
@@ -50,19 +51,19 @@ def run(*args, env=None, **kwargs):
 
 
 def without_peak_warnings(said):
-    """Whether `bench` measures beside other work, only this machine knows."""
+    """Removes warnings that depend on other work on this machine."""
     return re.sub(rb"warning: read peak: [^\n]*\n", b"", said)
 
 
 def without_rates_warnings(warnings):
-    """Whether rates are measured beside other work, only this machine knows."""
+    """Removes warnings that depend on other work on this machine."""
     return [said for said in warnings if not said.startswith("rates: ")]
 
 
 def lend_rates(case, cache):
-    """Puts into a cache what was measured of this machine before, as if it had
-    been quiet then, and remembers what a test measures there: that takes
-    seconds each time, and cli_rates_test.py alone is about it."""
+    """Puts earlier rates of this machine into a cache, as if measured steadily,
+    and keeps those that a test measures there. Measuring takes seconds each
+    time, and only cli_rates_test.py tests it."""
     if not lend_rates.folder:
         lend_rates.folder = tempfile.mkdtemp()
         atexit.register(shutil.rmtree, lend_rates.folder)
@@ -77,7 +78,7 @@ def lend_rates(case, cache):
     case.addCleanup(_remember_rates, cache)
 
 
-lend_rates.folder = None  # with the files of all that was measured
+lend_rates.folder = None  # a folder with all rates files
 
 
 def _remember_rates(cache):
@@ -91,7 +92,7 @@ def _remember_rates(cache):
 
 
 def read_npy(path):
-    """The shape and the float32 values of a NumPy file."""
+    """Returns the shape and the float32 values of a NumPy file."""
     with open(path, "rb") as file:
         data = file.read()
     assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
@@ -107,8 +108,8 @@ def read_npy(path):
 
 
 def write_deeper(path, times):
-    """CHAT with its layers `times` times over: golden models have two, of which
-    a simulated device keeps all pages or none."""
+    """Writes CHAT with its layers `times` times over: golden models have two
+    layers, of which a simulated device keeps all pages or none."""
     with gguf_file.Reader(CHAT + ".gguf") as source:
         layers = source.integer("llama.block_count")
         tensors, sources = [], []
@@ -130,7 +131,7 @@ def write_deeper(path, times):
 
 
 class Screen:
-    """What a terminal of so many columns shows of `written`: its lines."""
+    """The lines that a terminal of `columns` columns shows of `written`."""
 
     def __init__(self, columns, written=""):
         self.columns = columns
@@ -167,8 +168,7 @@ class Screen:
 
 
 class Terminal:
-    """The program on a terminal of its own, as a person has it: of so many
-    columns, where that is said."""
+    """The program on a terminal of its own, of `columns` columns if not 0."""
 
     def __init__(self, case, *args, columns=0, **changes):
         self.master, slave = os.openpty()
@@ -176,7 +176,7 @@ class Terminal:
                     struct.pack("4H", 24 if columns else 0, columns, 0, 0))
         case.addCleanup(os.close, self.master)
         self.case = case
-        self.seen = b""  # what no call below has taken yet
+        self.seen = b""  # output that no call below has taken yet
 
         def own_terminal():  # so that Ctrl-C reaches it
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -190,18 +190,18 @@ class Terminal:
         case.addCleanup(self.process.kill)
 
     def read(self):
-        """False at the end."""
+        """Reads more output; returns False at the end."""
         if not select.select([self.master], [], [], 60)[0]:
             self.case.fail(b"nothing more after %r" % self.seen[-400:])
         try:
             data = os.read(self.master, 1 << 16)
-        except OSError:  # Linux says EIO where nobody has it open any more
+        except OSError:  # Linux says EIO once no process has it open
             data = b""
         self.seen += data
         return data != b""
 
     def until(self, pattern):
-        """Takes what comes up to `pattern`; the match."""
+        """Takes the output up to and with `pattern`; returns the match."""
         while True:
             found = re.search(pattern, self.seen, re.DOTALL)
             if found:
@@ -218,15 +218,15 @@ class Terminal:
         self.until(rb"> (\x1b\[\w+)?$")
 
     def note(self):
-        """What stands behind an answer: the tokens of its prompt, and how many
-        of them were cached."""
-        # Its lines break where the terminal ends.
+        """Takes the note behind an answer; returns the tokens of its prompt,
+        and the number of them that were cached."""
+        # The lines of the note break where the terminal ends.
         found = self.until(rb"prompt\s+(\d+)\s+tokens(?:,\s+(\d+)\s+cached)?,"
                            rb"\s+TTFT[^>]*,\s+seed\s+0\r\n")
         return int(found[1]), int(found[2] or 0)
 
     def end(self):
-        """The exit code; the rest of the output is in `seen`."""
+        """Returns the exit code; the rest of the output is in `seen`."""
         while self.read():
             pass
         return self.process.wait(60)
@@ -239,7 +239,7 @@ class Case(unittest.TestCase):
         self.directory = directory.name
 
     def spawn(self, *args, **kwargs):
-        """The program as it runs, with pipes to read it by."""
+        """Starts the program, with pipes for its output."""
         process = subprocess.Popen([TIERCEL, *args], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, env=environment(),
                                    **kwargs)
@@ -257,8 +257,8 @@ class Case(unittest.TestCase):
         return path
 
     def without_weights(self):
-        """CHAT, but its weights are no numbers: who reads them can tell, with
-        --check-tensors."""
+        """Returns a copy of CHAT with NaN weights, which --check-tensors finds
+        if the weights are read."""
         model = self.path("without_weights")
         shutil.copytree(CHAT, model)
         weights = os.path.join(model, "model.safetensors")
@@ -279,12 +279,13 @@ class Case(unittest.TestCase):
         return json.loads(out)
 
     def needs_to_start(self, limit):
-        """Skips a test of limits in which not even the version is said."""
+        """Skips a test if not even --version runs within the limit."""
         if run("--version", preexec_fn=limit).returncode != 0:
             self.skipTest("a sanitizer reserves more before main")
 
     def refuse(self, exit_code, code, *args, **kwargs):
-        """The message, which must be the same for people and as JSON."""
+        """Returns the message, which must be the same with and without
+        --json."""
         plain = run(*args, **kwargs)
         self.assertEqual(plain.returncode, exit_code, plain.stderr.decode())
         self.assertEqual(plain.stdout, b"")

@@ -2,7 +2,7 @@
 
     cli_texts_test.py TIERCEL CHECKPOINTS
 
-What is interrupted here would take minutes, or wait for ever.
+The commands interrupted here would take minutes, or wait for ever.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ def at_most(mebibytes):
 
 class LongTextTest(Case):
     def broken(self):
-        """A model of which reading the weights is an error of its own."""
+        """A model whose weights give an error if they are read."""
         broken = self.path("broken.gguf")
         with open(CHAT + ".gguf", "rb") as file:
             data = bytearray(file.read())
@@ -51,7 +51,7 @@ class LongTextTest(Case):
             self.assertIn("-c", message.split(";")[1])
 
     def test_a_text_as_long_as_the_context(self):
-        """There is no room for an answer; a text is only scored as it is."""
+        """It leaves no room for an answer; `eval` needs none."""
         tokens = self.path("tokens", b"1 " * 32)
         args = ["-m", CHAT, "--tokens", tokens, "-c"]
         self.document("eval", *args, "32")
@@ -197,7 +197,7 @@ class LongTextTest(Case):
                     "1000000")
 
     def test_counting_ends_where_the_context_does(self):
-        """There is no memory for more."""
+        """There is no memory to count further."""
         self.needs_to_start(at_most(384))
         text = self.path("text", b"no end to it. " * (3 << 20))  # 42 MiB
         for args in (["summarize", text], ["ask", text, "why?"],
@@ -211,7 +211,7 @@ class LongTextTest(Case):
                               r"(\d+), the context holds 32;",
                               error["message"])
             self.assertIsNotNone(count, error)
-            # Where counting ends says nothing of the text.
+            # The count ends beyond the context, and the length is estimated.
             self.assertEqual(int(count[1]), 32 + (1 << 17))
             few = self.path("few", b"no end to it. " * 3000)
             per_byte = len(self.document("tokenize", "-m", CHAT, "-f", few)
@@ -227,19 +227,19 @@ class LongTextTest(Case):
                  "--json", "-f"]
         result = run(*bench, text, preexec_fn=at_most(320))
         self.assertEqual(result.returncode, 0, result)
-        # Few tokens a byte: the first part that is read has too few.
+        # With few tokens a byte the first part that is read has too few.
         words = self.path("words", b"no end to it. " * 5000)
         self.document(*bench[:-2], "-d", "9000", "-f", words)
 
     def test_what_a_template_cannot_take_is_too_long(self):
-        """80 MB of text, after which it gave up before tokens were counted."""
+        """A template gives up on such a text before its tokens are counted."""
         text = self.path("text", b"\xff" * (40 << 20))
         result = run("ask", text, "why?", "-m", CHAT, "--json")
         self.assertEqual(json.loads(result.stdout)["error"]["code"],
                          "context_length_exceeded")
 
     def test_one_piece_takes_little_memory(self):
-        """16 MiB without a word's end, of which 70 bytes a byte were taken."""
+        """A piece of 16 MiB once took 70 bytes of memory for each byte."""
         self.needs_to_start(at_most(768))
         for letter in (b"a", b" ", b"\xc3\xa9"):
             text = self.path("text", letter * ((16 << 20) // len(letter)))
@@ -315,7 +315,7 @@ class SignalTest(Case):
         streamed = [first, *lines]
         tokens = [t for o in last["output"] for t in o["tokens"]]
         text = "".join(o["text"] for o in last["output"])
-        # After a signal a line waits for its reader for a moment alone.
+        # After a signal a line waits only a moment for its reader.
         self.assertLessEqual(len(tokens) - len(streamed), 1)
         self.assertEqual(tokens[:len(streamed)],
                          [line["token"] for line in streamed])

@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def blocks():
-    """The commands, a list for each block that calls the program."""
+    """Yields a list of commands for each block that calls the program."""
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
         text = file.read()
     for block in re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
@@ -28,7 +28,7 @@ def calls(line):
 
 
 def make_home(home, tiercel, checkpoints):
-    """A repository and a home with what demo.sh leaves there, but tiny."""
+    """Makes a repository and a home as demo.sh leaves them, but tiny."""
     root = os.path.join(home, "root")
     cache = os.path.join(home, ".cache", "tiercel")
     for folder in (os.path.join(root, "build/cpu/apps"),
@@ -51,7 +51,7 @@ def make_home(home, tiercel, checkpoints):
 def paste(root, environment):
     count = 0
     for lines in blocks():
-        # What is no call (PATH=..., cd ...) serves the calls that follow.
+        # Lines that call nothing (PATH=..., cd ...) precede the calls below.
         before = []
         for line in lines:
             if not calls(line):
