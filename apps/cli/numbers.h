@@ -30,7 +30,7 @@ struct SeedRange {
 std::optional<SeedRange> ParseSeedRange(std::string_view text);
 
 // "24GiB", "500MB", "1.5GB", "4096": KiB, MiB, GiB are powers of 1024, kB, MB,
-// GB of 1000. Over 0 and below 2^62.
+// GB of 1000. At least 1 and below 2^62.
 std::optional<double> ParseSize(std::string_view text);
 
 // "device=24GiB,link=25GB/s,latency=10", in any order; the latency, in

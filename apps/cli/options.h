@@ -120,7 +120,7 @@ struct BookOptions {
   bool toc = false;         // write the table of contents instead
   std::string chapters;     // as typed; empty: all
   std::string pages;        // likewise
-  int64_t words = 0;        // about so many in a summary; 0: not said
+  int64_t words = 0;        // about the words of a summary; 0: not said
   std::string language;     // of a summary; empty: not said
   std::string instruction;  // for a summary; empty: ours
   std::string output;       // notes; empty: none

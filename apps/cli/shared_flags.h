@@ -20,7 +20,7 @@ inline constexpr double kMaxRopeScale = 4096;
 void AddModelFlags(FlagSet& flags, ModelOptions* model);
 void AddRunFlags(FlagSet& flags, ModelOptions* model);
 void AddCacheTypeFlags(FlagSet& flags, SessionOptions* session);
-// All of these, threads and a context: a model and a session on it.
+// Adds all of these, threads and a context, for a model and a session on it.
 void AddSessionFlags(FlagSet& flags, Options* options);
 
 // These set what each step reads, which drafter proposes tokens, and how drafts
@@ -44,7 +44,7 @@ void AddTokensFlag(FlagSet& flags, InputOptions* input);
 void AddJsonFlag(FlagSet& flags, Options* options);
 void AddProgressFlag(FlagSet& flags, Options* options);
 
-// All that `summarize`, `ask` and `generate` share.
+// Adds the flags that `summarize`, `ask` and `generate` share.
 void AddGenerationFlags(FlagSet& flags, Options* options);
 
 }  // namespace tiercel::cli

@@ -31,7 +31,7 @@ std::string NameOf(const Options& options, const document::Document& book);
 absl::StatusOr<document::Document> ChooseChapters(
     const document::Document& book, const std::string& chapters);
 
-// Advice for a book that is too long to be read as a whole: "; choose with
+// Advice for a book that is too long to be read as a whole: "; or choose with
 // --chapters: 1 Loomings, ..."; empty if it has no chapters or pages to choose.
 std::string ChoiceAdvice(const document::Document& book);
 

@@ -68,7 +68,7 @@ struct SessionParams {
 // longer than the job that waits takes: `job_s` then returns its seconds by the
 // rates so far; null: it takes none. A warning says so if they cannot be
 // measured or kept; sessions and plans warn if they are not steady. Errors:
-// those of tiercel_measure, except kIo and kMemory.
+// those of tiercel_measure, except kIo, kMemory and unsupported_device.
 using JobSecondsFn = std::function<double()>;
 absl::Status MeasureRates(const Options& options, const Model& model,
                           const JobSecondsFn& job_s,

@@ -39,8 +39,8 @@ class Reading {
   reader::Journal journal_;
 };
 
-// Identifies all that the parts of a book depend on: its text, the model's
-// file, the command line, and the build of the program.
+// Returns a key for all that the parts of a book depend on: its text, the
+// model's file, the command line, and the build of the program.
 absl::StatusOr<std::string> ReadingKey(const Options& options,
                                        const Model& model,
                                        const std::string& text);
