@@ -13,29 +13,30 @@
 
 namespace tiercel::document {
 
-// Makes one document of the HTML pages that a book consists of, in the order in
-// which they are added, a blank line between them.
+// Joins the HTML pages of a book into one document, in the order in which they
+// are added, with a blank line between them.
 class BookBinder {
  public:
   // `path` is the page's file, from the book's root.
   void Add(const std::string& path, HtmlPage page);
 
-  // Where a place in a page that was added lies in the text: where its fragment
-  // does, if the page has that, else where the page begins; nowhere if it lay
-  // in a frame that was left out.
+  // The position in the text of a place in a page that was added: its
+  // fragment's if the page has that fragment, else the page's begin. Nothing if
+  // the place lay in a frame that was left out.
   std::optional<size_t> Locate(const Place& place) const;
 
-  // Whether a page that was added links to most of the others: a table of
-  // contents.
+  // Returns true if a page that was added links to most of the others, as a
+  // table of contents does.
   bool IsContents(const std::string& path) const;
 
-  // Bytes of the text so far.
+  // The size of the text so far, in bytes.
   size_t num_bytes() const { return document_.text.size(); }
   // The headings of all pages, in the order of the text; an anchor has its
   // page's path.
   const std::vector<Heading>& headings() const { return headings_; }
 
-  // The text, the pages, and warnings of what was left out. Ends the binder.
+  // Returns the text, the pages, and warnings of what was left out. The binder
+  // must not be used afterwards.
   Document Take();
 
  private:

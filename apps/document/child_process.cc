@@ -35,21 +35,21 @@ void Limit(int resource, rlim_t most, rlim_t at_last) {
   setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
 }
 
-// What a child does between fork and exec: only what is safe beside threads
-// that hold locks.
+// The child's steps between fork and exec. Only calls that are safe beside
+// threads that hold locks may be made here.
 [[noreturn]] void BecomeProgram(char* const* arguments, int input, int output,
                                 int errors, pid_t parent,
                                 const ChildLimits& limits) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // gone before that
+  if (getppid() != parent) _exit(127);  // the parent died before prctl
   const bool has_streams = dup2(input, STDIN_FILENO) >= 0 &&
                            dup2(output, STDOUT_FILENO) >= 0 &&
                            dup2(errors, STDERR_FILENO) >= 0;
   if (!has_streams || chdir("/") != 0) _exit(127);
-  // Descriptors of others that were opened without O_CLOEXEC.
+  // Closes inherited descriptors that were opened without O_CLOEXEC.
   if (close_range(STDERR_FILENO + 1, ~0U, 0) != 0) _exit(127);
   Limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);
-  // First a signal that says why.
+  // The soft limit sends SIGXCPU, which tells why the child ended.
   Limit(RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1);
   Limit(RLIMIT_FSIZE, 0, 0);
   Limit(RLIMIT_CORE, 0, 0);
@@ -105,7 +105,8 @@ bool EndsBefore(Clock::time_point deadline, int child) {
   }
 }
 
-// How a child ended, once it has; absent: another call has waited for it.
+// Returns how a child ended, once it has; nothing if another call has already
+// waited for it.
 std::optional<siginfo_t> Reap(int child) {
   siginfo_t status = {};
   while (waitid(P_PIDFD, static_cast<id_t>(child), &status, WEXITED) != 0) {

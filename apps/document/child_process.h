@@ -10,9 +10,9 @@
 
 namespace tiercel::document {
 
-// What a child may take; it is killed when it takes more.
+// Limits on a child's resources. A child that exceeds one is killed.
 struct ChildLimits {
-  uint64_t memory_bytes;  // of its address space
+  uint64_t memory_bytes;  // address space
   unsigned cpu_seconds;
   double wall_seconds;
   uint64_t output_bytes;  // on stdout
@@ -24,23 +24,23 @@ struct ChildEnd {
     kKilled,    // by a signal that none of the limits sent
     kTimedOut,  // processor or wall time
     kTooMuchOutput,
-    kUnseen,  // ended; others took the status: SIGCHLD is ignored, or they wait
-    kNotStarted,  // the system could not
+    kUnseen,  // ended, status lost: SIGCHLD is ignored, or another wait took it
+    kNotStarted,  // the system could not start it
   };
   Kind kind;
-  int code;            // exit status, signal or errno; unseen 0
+  int code;            // exit status, signal or errno; 0 if unseen
   std::string errors;  // the beginning of stderr
 };
 
 // The path of a program in the absolute folders of $PATH.
 std::optional<std::string> FindProgram(const std::string& name);
 
-// Runs command[0], an absolute path, with `input` as a file on stdin that can
-// be read from any place (by its path /proc/self/fd/0, too), and hands what it
-// writes to `sink`, piece by piece. No shell is involved. The child stands in
-// "/", writes no files, inherits nothing but these three descriptors and dies
-// with the thread that started it. The program may ignore SIGCHLD, or wait for
-// any child: then how this one ended may be unknown. Thread-safe.
+// Runs command[0], an absolute path. `input` is a file on its stdin that can be
+// read from any position (by its path /proc/self/fd/0, too); each piece of its
+// output is passed to `sink`. No shell is involved. The child runs in "/",
+// writes no files, inherits only these three descriptors and dies with the
+// thread that started it. The program may ignore SIGCHLD, or wait for any
+// child: then how this one ended may be unknown. Thread-safe.
 ChildEnd RunChild(const std::vector<std::string>& command,
                   std::string_view input, const ChildLimits& limits,
                   const std::function<void(std::string_view)>& sink);

@@ -30,7 +30,7 @@ std::string_view WithoutPageNumber(std::string_view entry) {
   return is_led ? entry.substr(0, words + 1) : entry;
 }
 
-// Whether prose begins here: a block of full lines.
+// Returns true if prose begins at line i: a block of full lines.
 bool IsProse(const std::vector<TextLine>& lines, size_t i) {
   if (ColumnsOf(lines[i].text) > kMaxHeadingColumns) return true;
   if (!lines[i].is_first || lines[i].num_lines < 4) return false;
@@ -38,8 +38,9 @@ bool IsProse(const std::vector<TextLine>& lines, size_t i) {
          ColumnsOf(lines[i + 2].text) > 55;
 }
 
-// What an entry and its heading have in common: all of both, or but a label
-// that one of them has alone or otherwise ("1." and "Chapter 1").
+// The keys by which an entry is matched to its heading: the whole text, or the
+// title alone where the two differ in their labels ("1." and "Chapter 1") or
+// one of them has none.
 struct EntryKeys {
   std::string all;
   std::string title;

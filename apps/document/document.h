@@ -21,7 +21,8 @@ struct Section {
   std::string anchor;  // "ch-archive.html#s-main", in the format's own words
 };
 
-// A page that somebody can turn to; it goes on to the next page's begin.
+// A page of the printed book, by its number. It extends to the begin of the
+// next page.
 struct Page {
   size_t begin;        // in bytes of the text
   std::string number;  // as it is printed: "xii", "40"
@@ -65,8 +66,8 @@ using Result = std::variant<Document, Error>;
 inline constexpr uint64_t kMaxFileBytes = 64u << 20;
 inline constexpr uint64_t kMaxHtmlBytes = 32u << 20;
 
-// not_text for bytes with NULs, which nobody writes into a text; `name` is what
-// it calls them.
+// Returns not_text for bytes with NULs, which no text has; nothing for others.
+// The error's message calls the bytes `name`.
 std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 
 // The text of a book as a person would read it, and the tree of its parts.

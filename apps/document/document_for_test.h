@@ -10,7 +10,7 @@
 
 namespace tiercel::document {
 
-// What was read; a failure and an empty document where there was an error.
+// Returns the document; an error fails the test and gives an empty one.
 inline Document Good(Result result) {
   const Error* error = std::get_if<Error>(&result);
   EXPECT_EQ(error, nullptr) << error->code << ": " << error->message;

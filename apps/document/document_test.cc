@@ -137,7 +137,7 @@ TEST_F(DocumentTest, HtmlInItsDeclaredCharset) {
   EXPECT_EQ(document.text, "café –\n");
   EXPECT_THAT(document.warnings, IsEmpty());
   EXPECT_EQ(Good(Read("b.html", "<meta charset=koi8-r><p>\xC1")).text, "а\n");
-  // Whatever it says, what is UTF-8 is read as that.
+  // Bytes that are UTF-8 are read as UTF-8, whatever the page declares.
   EXPECT_EQ(Good(Read("b.html", "<meta charset=koi8-r><p>é")).text, "é\n");
   EXPECT_THAT(Good(Read("b.html", "<meta charset=no-such><p>\xE9")).warnings,
               ElementsAre(HasSubstr("no-such"), HasSubstr("WINDOWS-1252")));

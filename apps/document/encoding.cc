@@ -59,13 +59,12 @@ uint8_t Byte(std::string_view bytes, size_t at) {
   return static_cast<uint8_t>(bytes[at]);
 }
 
-// How many bytes of `bytes` from `at` make one valid UTF-8 character; 0 if
-// they make none.
+// Returns the length of the valid UTF-8 character at `at`; 0 if there is none.
 size_t Utf8Length(std::string_view bytes, size_t at) {
   const uint8_t lead = Byte(bytes, at);
   if (lead < 0x80) return 1;
   size_t length = 0;
-  uint8_t least = 0x80;  // of the second byte
+  uint8_t least = 0x80;  // bounds of the second byte
   uint8_t most = 0xBF;
   if (lead >= 0xC2 && lead <= 0xDF) {
     length = 2;
@@ -109,7 +108,7 @@ class Converter {
  public:
   explicit Converter(const std::string& charset)
       : converter_(iconv_open("UTF-8", charset.c_str())) {
-    // What is wrong in these is wrong by whole units.
+    // In these charsets invalid input is skipped by whole units.
     if (charset.rfind("UTF-16", 0) == 0) unit_ = 2;
     if (charset.rfind("UTF-32", 0) == 0) unit_ = 4;
   }

@@ -8,10 +8,10 @@
 
 namespace tiercel::document {
 
-// Charsets have the names that iconv knows: "UTF-8", "KOI8-R". "" is none.
+// Charsets have the names that iconv knows: "UTF-8", "KOI8-R". "" means none.
 
-// What a byte order mark says (that of UTF-32 before that of UTF-16, with which
-// it may begin), and how many bytes the mark takes.
+// The charset that a byte order mark declares, and the mark's size. The
+// UTF-32LE mark begins with that of UTF-16LE, so it is tried first.
 struct ByteOrderMark {
   std::string_view charset;  // UTF-8, UTF-16LE, UTF-16BE, UTF-32LE, UTF-32BE
   size_t bytes;
@@ -27,24 +27,26 @@ std::string CharsetOfLabel(std::string_view label);
 // names, in lower case; empty where there is none.
 std::string DeclaredCharset(std::string_view bytes);
 
-// What bytes without a declared charset are in: UTF-8 if they are valid, else
+// Guesses the charset of bytes that declare none: UTF-8 if they are valid, else
 // what uchardet takes them for, else WINDOWS-1252.
 std::string GuessCharset(std::string_view bytes);
 
 bool IsUtf8(std::string_view bytes);
 
-// `bytes`, each that belongs to no valid character replaced by U+FFFD.
+// Returns `bytes` with each byte that belongs to no valid character replaced by
+// U+FFFD.
 std::string ValidUtf8(std::string_view bytes);
 
-// `bytes` (without a mark) as UTF-8. What is invalid in `charset` becomes
-// U+FFFD and is told in `warnings`; where `charset` is "" it is guessed, and
-// told unless it is UTF-8.
+// Converts `bytes` (without a mark) to UTF-8. Bytes that are invalid in
+// `charset` become U+FFFD, with a warning. If `charset` is "" it is guessed,
+// with a warning unless it is UTF-8.
 std::string ToUtf8(std::string_view bytes, std::string_view charset,
                    std::vector<std::string>* warnings);
 
-// A whole file as UTF-8: a text in the charset of its byte order mark, or a
-// page in that, else in the one it declares. Whatever they declare, bytes that
-// are UTF-8 are read as that. A charset that nobody knows is guessed, and told.
+// Converts a whole file to UTF-8: a text from the charset of its byte order
+// mark, a page from that or the charset that it declares. Bytes that are valid
+// UTF-8 are read as UTF-8 whatever they declare. An unknown charset is guessed,
+// with a warning.
 std::string DecodeText(std::string_view bytes,
                        std::vector<std::string>* warnings);
 std::string DecodePage(std::string_view bytes,
@@ -54,14 +56,14 @@ std::string DecodePage(std::string_view bytes,
 // tab, line feed, vertical tab, form feed, carriage return).
 bool IsControl(char c);
 
-// Control characters become spaces: many a vocabulary cannot spell them, and a
-// terminal obeys some. Returns how many.
+// Replaces control characters by spaces: many vocabularies cannot spell them,
+// and a terminal obeys some. Returns their number.
 size_t ReplaceControls(std::string* text);
 
-// CRLF and CR become LF.
+// Replaces CRLF and CR by LF.
 std::string WithUnixLineEnds(std::string text);
 
-// ASCII alone.
+// Only ASCII letters are changed.
 std::string Lowercase(std::string_view text);
 
 }  // namespace tiercel::document

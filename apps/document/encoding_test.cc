@@ -126,7 +126,7 @@ TEST(EncodingTest, LoneSurrogatesAndHalfUnitsAreReplaced) {
             "\xEF\xBF\xBD\xEF\xBF\xBD"
             "a\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("4 invalid")));
-  // What follows a high one is beyond the low ones.
+  // U+E001, the unit after the high surrogate, is above the low surrogates.
   EXPECT_EQ(ToUtf8("\x3D\xD8\x01\xE0", "UTF-16LE", &warnings),
             "\xEF\xBF\xBD\xEE\x80\x81");
 }

@@ -98,7 +98,7 @@ class EpubReader {
     std::unordered_set<std::string> read;
     size_t num_missing = 0;
     std::vector<std::string> not_text;  // their paths
-    std::optional<Error> why_not;       // of the first
+    std::optional<Error> why_not;       // the error of the first
     for (const std::string& path : package_.spine) {
       if (!read.insert(path).second) continue;
       if (!archive_->Has(path)) {
@@ -205,7 +205,7 @@ class EpubReader {
     std::stable_sort(
         contents.begin(), contents.end(),
         [](const Heading& a, const Heading& b) { return a.begin < b.begin; });
-    // What is listed twice is one section.
+    // A section that is listed twice is one section.
     contents.erase(std::unique(contents.begin(), contents.end(),
                                [](const Heading& a, const Heading& b) {
                                  return a.begin == b.begin &&

@@ -243,7 +243,7 @@ TEST(EpubTest, BombsAreNotUnpacked) {
   EXPECT_EQ(CodeOf(Read(files)), "zip_bomb");
   files["OPS/text/two.xhtml"].pop_back();
   EXPECT_EQ(CodeOf(Read(files)), "no error");
-  // What is no page is not looked at.
+  // A file that is no page is not checked.
   files["OPS/picture.png"] = std::string(4 * kMinZipBombBytes, 'x');
   EXPECT_EQ(CodeOf(Read(files)), "no error");
 }
@@ -270,7 +270,7 @@ TEST(EpubTest, DeepFilesEnd) {
   for (int i = 0; i < 100'000; ++i) deep += "<li><ol>" + std::to_string(i);
   files["OPS/nav.xhtml"] = "<nav epub:type='toc'><ol>" + deep;
   files.erase("OPS/toc.ncx");
-  EXPECT_EQ(Good(Read(files)).sections.size(), 3u);  // of the headings
+  EXPECT_EQ(Good(Read(files)).sections.size(), 3u);  // from the headings
 }
 
 TEST(EpubTest, Epub2WithUtf16AndOldMetadata) {

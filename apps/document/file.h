@@ -10,12 +10,11 @@
 
 namespace tiercel::document {
 
-// The bytes of a regular file of at most kMaxFileBytes. Opening it never
-// blocks. Errors: not_a_regular_file, document_too_large, file_not_found,
-// io_error.
+// Reads a regular file of at most kMaxFileBytes. Opening it never blocks.
+// Errors: not_a_regular_file, document_too_large, file_not_found, io_error.
 std::variant<std::string, Error> ReadFile(const std::string& path);
 
-// Whether a name ends in one of these, in lower or upper case.
+// Returns true if a name ends in one of `extensions`, in lower or upper case.
 bool HasExtension(const std::string& name,
                   std::initializer_list<std::string_view> extensions);
 

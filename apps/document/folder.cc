@@ -84,7 +84,8 @@ class FolderReader {
     return names.empty() ? std::nullopt : std::optional(*names.begin());
   }
 
-  // Whether a file is there, and does not lie elsewhere through a link.
+  // Returns true if `page` is a regular file that lies within the folder, after
+  // all links are followed.
   bool IsWithin(const std::string& page) const {
     std::error_code failed;
     const fs::path file = fs::canonical(root_ / page, failed);
@@ -94,7 +95,7 @@ class FolderReader {
     return ends.first == root_.end();
   }
 
-  // False where there is an error. `links` get those of the page's text.
+  // Returns false after an error. `links` receives those of the page's text.
   bool AddPage(const std::string& page, std::vector<std::string>* links) {
     read_.insert(page);
     const std::string file = (root_ / page).string();

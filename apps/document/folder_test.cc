@@ -77,7 +77,7 @@ TEST_F(FolderTest, AnIndexOfALanguage) {
 TEST_F(FolderTest, WithoutAnIndexItIsAnError) {
   Write("a.html", "x");
   EXPECT_EQ(CodeOf(Read()), "not_a_regular_file");
-  // A pipe is no index, and nobody waits for it.
+  // A pipe is no index, and opening it does not block.
   ASSERT_EQ(mkfifo((folder_ / "index.html").c_str(), 0600), 0);
   EXPECT_EQ(CodeOf(Read()), "not_a_regular_file");
 }

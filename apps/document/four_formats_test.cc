@@ -82,13 +82,14 @@ std::string WithoutNotes(std::string_view text) {
   return rest;
 }
 
-// How many words two texts have in common in the same order (Hunt and
-// Szymanski: the longest chain of pairs that rises in both).
+// Returns the number of words that two texts share in the same order: the
+// longest common subsequence, by the method of Hunt and Szymanski.
 size_t NumInOrder(const std::vector<std::string>& a,
                   const std::vector<std::string>& b) {
-  std::map<std::string, std::vector<size_t>> places;  // of words in b
+  std::map<std::string, std::vector<size_t>>
+      places;  // positions in b of each word
   for (size_t i = b.size(); i-- > 0;) places[b[i]].push_back(i);
-  std::vector<size_t> ends;  // of the best chain of each length
+  std::vector<size_t> ends;  // least last position in b of a chain, by length
   for (const std::string& word : a) {
     const auto found = places.find(word);
     if (found == places.end()) continue;

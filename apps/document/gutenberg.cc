@@ -42,10 +42,10 @@ bool IsEnd(std::string_view line) {
          line.substr(0, 28) == "end of the project gutenberg";
 }
 
-// What stands behind "Title:" in a header, with the lines that go on with it,
-// which are indented.
+// Returns the value of a header field such as "Title:", with its continuation
+// lines, which are indented.
 std::string Field(std::string_view header, std::string_view name) {
-  const size_t at = header.find(name);  // from the line end before it
+  const size_t at = header.find(name);  // `name` begins with a line feed
   if (at == std::string_view::npos) return {};
   size_t end = header.find('\n', at + 1);
   while (end != std::string_view::npos && header.substr(end + 1, 2) == "  ") {
@@ -59,7 +59,7 @@ std::string Field(std::string_view header, std::string_view name) {
 
 void LeaveOutGutenbergFrame(Document* document) {
   const std::string_view text = document->text;
-  size_t begin = 0;  // of the book
+  size_t begin = 0;  // begin of the book
   size_t end = 0;
   for (size_t line = 0; line < text.size() && end == 0;) {
     const size_t line_end = std::min(text.find('\n', line), text.size());
@@ -74,7 +74,8 @@ void LeaveOutGutenbergFrame(Document* document) {
     line = line_end + 1;
   }
   if (begin == 0 || end < begin) return;
-  // What is no footer is the reader's: another book behind this one, say.
+  // The end mark is not taken for a footer where too much follows it, or
+  // another book begins behind it.
   if (text.size() - end > kMaxFooterBytes ||
       Lowercase(text.substr(end)).find("*** start of th") !=
           std::string::npos) {

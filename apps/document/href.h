@@ -13,8 +13,8 @@ struct Place {
   std::string fragment;  // behind '#'; may be empty
 };
 
-// Where a link in the file `base` (a path from the book's root) leads to.
-// Nothing for a link that leads out of the book, by scheme or by "..".
+// Resolves a link in the file `base` (a path from the book's root). Returns
+// nothing if the link leads out of the book, by its scheme or by "..".
 std::optional<Place> Resolve(std::string_view base, std::string_view href);
 
 }  // namespace tiercel::document

@@ -42,7 +42,7 @@ std::string_view FirstText(const GumboNode& element) {
   return {};
 }
 
-// What the head of a page says.
+// Reads the language, title and author of a page.
 void ReadHead(const GumboNode& root, HtmlPage* page) {
   page->language = OneLine(Attribute(root.v.element, "lang"));
   if (page->language.empty()) {
@@ -105,7 +105,8 @@ class Reader {
     int num_parts;   // items or cells so far
     size_t heading;  // which one, if it is one
   };
-  // What has a place in the text once all is written.
+  // An element's id, as a mark; the mark's position in the text is known once
+  // all is written.
   struct Anchor {
     std::string id;
     size_t mark;
@@ -113,7 +114,7 @@ class Reader {
   struct OpenHeading {
     int level;
     size_t mark;
-    size_t end;  // of its words, in bytes of the text
+    size_t end;  // end of its words, in bytes of the text
     std::string anchor;
   };
   struct PageBreak {
@@ -179,7 +180,8 @@ class Reader {
     open_.push_back({&node, 0, 0, headings_.size() - 1});
   }
 
-  // What the attributes of an element say about where things are.
+  // Notes what the element's attributes declare: an anchor, a link, or the
+  // begin of a printed page.
   void NotePlaces(const GumboNode& node) {
     const GumboElement& element = node.v.element;
     std::string_view id = Attribute(element, "id");
@@ -208,8 +210,8 @@ class Reader {
     return !text.empty() && text.front() != '[' && text.front() != '(';
   }
 
-  // Whether the parent of the node that is being left is an item: then only
-  // another paragraph of the same item asks for a blank line.
+  // Returns true if the parent of the node that is being left is a list item.
+  // Then only another paragraph of the same item asks for a blank line.
   bool IsInItem() const {
     if (open_.size() < 2) return false;
     const GumboTag parent = open_[open_.size() - 2].node->v.element.tag;
@@ -359,7 +361,7 @@ std::string XhtmlAsHtml(std::string_view xhtml) {
       continue;
     }
     const std::string_view name = xhtml.substr(at + 1, name_end - at - 1);
-    size_t end = name_end;  // of the tag: a '>' in quotes is none
+    size_t end = name_end;  // end of the tag; a '>' in quotes does not end it
     char quote = 0;
     for (; end < xhtml.size(); ++end) {
       const char c = xhtml[end];

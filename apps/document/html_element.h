@@ -7,7 +7,7 @@
 
 namespace tiercel::document {
 
-// What an element is to a reader of the text.
+// An element's role in the text.
 enum class Role {
   kInline,
   kLine,       // starts on its own line
@@ -25,28 +25,28 @@ enum class Role {
 
 Role RoleOf(GumboTag tag);
 
-// 1 to 6 of a heading, 0 of anything else.
+// 1 to 6 for a heading, 0 for anything else.
 int HeadingLevel(GumboTag tag);
 
 // Empty where there is none.
 std::string_view Attribute(const GumboElement& element, const char* name);
 
-// Whether the space-separated words of an attribute have `word`.
+// Returns true if `word` is one of the space-separated words of an attribute.
 bool HasWord(const GumboElement& element, const char* name,
              std::string_view word);
 
-// Whether an element or an attribute of it says that this is no part of the
-// text. Sphinx's links from a heading to itself are a pilcrow each, and its
-// EPUBs print the address of a link beside it; Project Gutenberg's frame around
-// a book says what it is.
+// Returns true if the element or one of its attributes says that it is no part
+// of the text. Sphinx puts a pilcrow behind each heading, as a link to itself,
+// and its EPUBs print the address of a link beside it; Project Gutenberg marks
+// its frame around a book.
 bool IsLeftOut(const GumboElement& element);
 bool IsGutenbergFrame(const GumboElement& element);
 
-// A reference to a note or a note's own number, which print shows raised or in
-// brackets that are not in the page.
+// Returns true for a reference to a note or a note's own number, which print
+// shows raised or in brackets that are not in the page.
 bool IsNoteNumber(const GumboElement& element);
 
-// Where a page of the printed book begins.
+// Returns true if a page of the printed book begins here.
 bool IsPageBreak(const GumboElement& element);
 
 }  // namespace tiercel::document

@@ -261,7 +261,7 @@ class Scanner {
     return at_ - begin;
   }
 
-  // Whether a word ends here.
+  // Returns true if a word ends here.
   bool AtBoundary() const {
     return AtEnd() || (!IsLetter(text_[at_]) && !IsDigit(text_[at_])) ||
            IsIdeographic(text_[at_]);
@@ -454,7 +454,7 @@ struct Found {
   int num_parts = 0;
 };
 
-// Whether a keyword that `text` begins with is numbered by letters, too.
+// Returns true if `text` begins with a keyword that may be numbered by letters.
 bool HasLetters(std::u32string_view text) {
   for (const std::u32string_view beginning :
        {U"app", U"ap\u00e9ndice", U"an", U"part ", U"прил", U"附录", U"附錄",

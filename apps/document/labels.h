@@ -6,8 +6,9 @@
 
 namespace tiercel::document {
 
-// What a heading is numbered as. A book has chapters in a part, not parts in a
-// chapter; numbers alone are divided by their points.
+// The kind of a heading's label, the outermost first: chapters lie within a
+// part, not parts within a chapter. The depth of a bare number follows from its
+// points.
 enum class Rank {
   kNone,  // no label
   kVolume,
@@ -27,15 +28,15 @@ struct Label {
   std::string title;  // without a full stop at its end; may be empty
   Rank rank = Rank::kNone;
   int number = 0;     // the last one of it; 0: none
-  int num_parts = 0;  // of a number: 2 in "2.1"
+  int num_parts = 0;  // parts of a number: 2 in "2.1"
 };
 
 // `heading` is UTF-8 on one line. A number without punctuation or a word
 // ("1984", "7 Habits") is taken for a part of the title.
 Label SplitLabel(std::string_view heading);
 
-// The value of an Arabic, Roman, Chinese or spelled number that is the whole of
-// `text`, with a point or none at its end; 0 where it is none.
+// Returns the value of an Arabic, Roman, Chinese or spelled number that is the
+// whole of `text`, with or without a point at its end; 0 for any other text.
 int NumberOf(std::string_view text);
 
 // "Preface", "Эпилог", "あとがき": parts that stand without a number.
@@ -45,8 +46,8 @@ bool IsContentsTitle(std::string_view title);
 // "Index", "Sachregister", "索引".
 bool IsIndexTitle(std::string_view title);
 
-// What two spellings of a heading have in common: its letters and digits in
-// lower case.
+// Returns the letters and digits of a heading in lower case, which two
+// spellings of it have in common.
 std::string HeadingKey(std::string_view heading);
 
 }  // namespace tiercel::document

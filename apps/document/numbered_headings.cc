@@ -44,7 +44,7 @@ bool HasLowerCase(std::string_view text) {
   return std::any_of(all.begin(), all.end(), IsLowerCase);
 }
 
-// Whether a sentence goes on behind the label: "Part 2 of it was".
+// Returns true if a sentence goes on behind the label: "Part 2 of it was".
 bool IsInSentence(const Label& label, std::string_view line) {
   if (label.title.empty()) return false;
   size_t next = 0;
@@ -65,7 +65,7 @@ void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
       (HasLowerCase(block) && EndsSentence(block))) {
     return;
   }
-  // What follows is the text, not a further line of a list.
+  // Text must follow the title; at the end of the book it is a line of a list.
   if (next + lines[next].num_lines >= lines.size()) return;
   candidate->text = candidate->label.label + ": " + block;
   candidate->end_line = next + lines[next].num_lines;
@@ -203,7 +203,7 @@ std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
     if (!candidates.empty() && i < candidates.back().end_line) continue;
     while (listed != contents.headings.end() && *listed < i) ++listed;
     const bool is_listed = listed != contents.headings.end() && *listed == i;
-    // What a whole table of contents does not list is no heading.
+    // A heading that a complete table of contents does not list is none.
     if (contents.is_complete && !is_listed) continue;
     Candidate candidate;
     const size_t after = candidates.empty() ? 0 : candidates.back().end_line;

@@ -66,11 +66,11 @@ void DropTitle(Document* document) {
       std::find_if(sections.begin() + 1, sections.end(),
                    [&](const Section& s) { return s.level <= level; });
   if (next != sections.end()) {
-    // What lies in it is of the title page.
+    // Sections within the title are parts of the title page, and go with it.
     sections.erase(sections.begin(), next);
     return;
   }
-  // What lay in the title lies in the document.
+  // Sections within the title become sections of the document.
   sections.erase(sections.begin());
   for (Section& section : sections) --section.level;
 }

@@ -8,7 +8,7 @@
 
 namespace tiercel::document {
 
-// A heading as a format has it.
+// A heading as a format declares it.
 struct Heading {
   int level;         // any number: a lower one is above
   std::string text;  // with its label, on one line
@@ -16,12 +16,12 @@ struct Heading {
   std::string anchor;
 };
 
-// The sections that headings begin, in their order: levels count from 1 without
-// a gap downwards, labels are apart from titles. Headings without a letter or
-// a digit are none.
+// Returns the sections that headings begin, in their order. Levels count from 1
+// and go down without a gap, and labels are split from titles. Headings without
+// a letter or a digit are dropped.
 std::vector<Section> SectionsOf(const std::vector<Heading>& headings);
 
-// What is done to the tree of a whole document, whatever its format:
+// Finishes the sections and pages of a whole document of any format:
 //
 //   1. a first section that is the book's title and no chapter is no section;
 //      where the document has no title it becomes that. It is a title if it

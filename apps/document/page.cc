@@ -9,8 +9,8 @@
 namespace tiercel::document {
 namespace {
 
-// Whether bytes that are no UTF-8 are no other text either: more control
-// characters than any text has.
+// Returns true if bytes that are not UTF-8 are not text in another charset
+// either: they have more control characters than any text has.
 bool LooksBinary(std::string_view bytes) {
   const auto num_controls =
       std::count_if(bytes.begin(), bytes.end(), [](char c) {

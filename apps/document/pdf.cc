@@ -25,7 +25,7 @@ constexpr ChildLimits kTextLimits = {uint64_t{2} << 30, 120, 180,
                                      uint64_t{512} << 20};
 constexpr ChildLimits kOutlineLimits = {uint64_t{2} << 30, 30, 60,
                                         uint64_t{32} << 20};
-// What a child reads: the file that RunChild puts there.
+// The path by which a child reads the file that RunChild puts on its stdin.
 constexpr char kInput[] = "/proc/self/fd/0";
 // pdftotext's exit status where a document may not be copied.
 constexpr int kNotPermitted = 3;
@@ -36,8 +36,8 @@ Error ToolMissing(const std::string& name, const std::string& program) {
                         " (Debian: poppler-utils), which is not in $PATH");
 }
 
-// What a child's end says about the document, of which its output is `whole` or
-// is not; nothing where all is well.
+// Returns the error that a child's end stands for; nothing if it succeeded.
+// `whole` says that its output is complete.
 std::optional<Error> ErrorOf(const std::string& name, const ChildEnd& end,
                              bool whole) {
   switch (end.kind) {

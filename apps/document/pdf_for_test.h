@@ -11,7 +11,7 @@ namespace tiercel::document {
 struct PdfTestLine {
   int left;
   int bottom;
-  std::string text;  // of ASCII, without parentheses
+  std::string text;  // ASCII, without parentheses
   double size = 10;
 };
 
@@ -20,8 +20,8 @@ struct PdfTestItem {
   size_t page;  // from 0
 };
 
-// A PDF of such pages, 612 by 792 points, in Courier: each letter is 0.6 of
-// the size wide.
+// Returns a PDF of these pages, 612 by 792 points, in Courier: each letter is
+// 0.6 times the size wide.
 inline std::string PdfOf(const std::vector<std::vector<PdfTestLine>>& pages,
                          const std::vector<PdfTestItem>& outline = {},
                          const std::string& trailer = "") {

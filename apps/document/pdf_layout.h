@@ -7,8 +7,8 @@
 
 namespace tiercel::document {
 
-// What `pdftotext -bbox-layout` says about a PDF: where each word stands, in
-// points from the left and the top of its page, and in the order of reading.
+// The output of `pdftotext -bbox-layout`: the box of each word, in points from
+// the left and the top of its page, in the order of reading.
 struct PdfBox {
   float left = 0;
   float top = 0;
@@ -29,7 +29,7 @@ struct PdfLine {
 
 struct PdfBlock {
   PdfBox box;
-  float column_right;  // of the flow it lies in
+  float column_right;  // right edge of its column
   std::vector<PdfLine> lines;
 };
 
@@ -39,12 +39,12 @@ struct PdfPage {
   std::vector<PdfBlock> blocks;
 };
 
-// Reads that output as it comes, a page at a time.
+// Parses that output as it arrives, a page at a time.
 class PdfLayoutReader {
  public:
   void Add(std::string_view bytes);
 
-  // Whether its end has come.
+  // Returns true once the end of the output has come.
   bool whole() const { return pending_.find("</html>") != std::string::npos; }
   std::vector<PdfPage> TakePages() { return std::move(pages_); }
   const std::string& title() const { return title_; }

@@ -15,21 +15,21 @@ namespace {
 
 enum class Edge { kTop, kBottom };
 
-constexpr float kEdgeShare = 0.15F;  // of a page's height
+constexpr float kEdgeShare = 0.15F;  // share of a page's height
 constexpr float kSameHeight = 3.0F;  // points
-constexpr float kApart = 1.1F;       // of a line's height
+constexpr float kApart = 1.1F;       // share of a line's height
 constexpr size_t kMaxRowLines = 16;  // at one height of a margin
 constexpr size_t kMinPages = 3;
-constexpr size_t kNearPages = 4;  // to either side: heads may alternate
+constexpr size_t kNearPages = 4;  // on either side: heads may alternate
 
 struct LineRef {
   size_t block;
   size_t line;
 };
 
-// What stands at one height at an edge of a page.
+// The lines at one height at an edge of a page.
 struct Row {
-  bool is_apart = false;  // from the text
+  bool is_apart = false;  // from the text, by a gap
   float top = 0;
   std::vector<LineRef> lines;
 };
@@ -82,7 +82,8 @@ std::string Unpunctuated(std::string_view word) {
       word.substr(begin, word.find_last_not_of("-|[]()./ ") + 1 - begin));
 }
 
-// Whether a line is "Chapter 3": its number is not the page's.
+// Returns true if a line is a label such as "Chapter 3", whose number is not
+// the page's.
 bool IsLabel(const PdfLine& line) {
   std::string text;
   for (const PdfWord& word : line.words) text += word.text + " ";
@@ -117,8 +118,8 @@ std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row) {
   return numbers;
 }
 
-// How much more a page's number is than its place, where most agree: front
-// matter has Roman numbers of its own.
+// The offset of page numbers from page indices that most pages share. Front
+// matter has Roman numbers, with an offset of its own.
 struct Numbering {
   bool is_roman;
   int offset;
@@ -206,7 +207,7 @@ class Margins {
     return std::to_string(p + 1);
   }
 
-  // What a line says but for the page's number.
+  // Returns the words of a line as a key, without the page's number.
   std::string KeyOf(size_t p, const PdfLine& line) const {
     std::string key;
     const bool is_label = IsLabel(line);
@@ -219,7 +220,8 @@ class Margins {
     return key;
   }
 
-  // Whether what a line says stands at its height on two pages close by, too.
+  // Returns true if a line with this key stands at this height on at least two
+  // other pages close by.
   bool StandsNearby(size_t p, Edge edge, const std::string& key, float top) {
     const std::vector<Row>& rows = RowsAt(edge);
     const size_t first = p - std::min(p, kNearPages);

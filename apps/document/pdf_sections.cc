@@ -65,8 +65,8 @@ class Locator {
     page_.lines.resize(std::min(page_.lines.size(), kMaxPageLines));
   }
 
-  // Whether a title begins at a line and ends at the end of that line or of one
-  // that follows; `label` is what stands before it.
+  // Returns true if a title begins at line `first` and ends at the end of that
+  // line or of a later one. `label` receives the label before it.
   bool IsTitle(size_t first, const std::string& key, std::string* label) const {
     std::string lines;
     const size_t end = std::min(first + kMaxTitleLines, page_.lines.size());

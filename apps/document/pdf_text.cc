@@ -14,11 +14,11 @@
 namespace tiercel::document {
 namespace {
 
-// Shares of the height of a line or a word.
+// The constants below are shares of the height of a line or a word.
 constexpr float kSpace = 0.1F;    // the least between words
-constexpr float kSmall = 0.93F;   // of the body's: print of notes
-constexpr float kRaised = 0.85F;  // of its line's: a number of a note
-constexpr float kIndent = 0.8F;   // of a paragraph's first line
+constexpr float kSmall = 0.93F;   // share of the body's height: print of notes
+constexpr float kRaised = 0.85F;  // height of a note's raised number
+constexpr float kIndent = 0.8F;   // indent of a paragraph's first line
 constexpr size_t kMaxNoteDigits = 3;
 
 // The height that most letters have, by counts of letters.
@@ -242,8 +242,8 @@ class PdfWriter {
     last_right_ = block.column_right;
   }
 
-  // Whether a block goes on with the sentence that the last one broke off at
-  // the end of its column.
+  // Returns true if a block continues the sentence that the last block broke
+  // off at the end of its column.
   bool GoesOn(const PdfBlock& block) const {
     const PdfLine& line = block.lines.front();
     if (line.box.top > last_->box.top) return false;  // in the same column
@@ -255,13 +255,14 @@ class PdfWriter {
     return IsLowerCase(begin) || IsIdeographic(begin) || end.back() == '-';
   }
 
-  // Whether the next line's first word would have found room on a line.
+  // Returns true if the break after `line` is meant: the first word of the next
+  // line would have found room on it.
   static bool IsMeant(const PdfLine& line, const PdfLine& next, float right) {
     const PdfWord& word = next.words.front();
     if (line.words.back().text.back() == '-') return false;
     size_t unused = 0;
     const char32_t first = CharacterAt(word.text, 0, &unused);
-    // Between any two of these a line may end.
+    // A line may end between any two ideographs.
     const float width =
         IsIdeographic(first) ? SizeOf(next) : word.box.right - word.box.left;
     return line.box.right + width + 0.3F * SizeOf(line) < right;
@@ -343,7 +344,7 @@ class PdfWriter {
   std::set<std::string> notes_here_;    // the numbers on this page
   bool last_page_had_note_ = false;
   const PdfLine* last_ = nullptr;  // that was written of the body
-  float last_right_ = 0;           // of its column
+  float last_right_ = 0;           // right edge of its column
   std::string hyphened_;           // a word whose hyphen is owed
 };
 

@@ -184,7 +184,8 @@ TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
   EXPECT_EQ(document.author, "A. B.");
   EXPECT_EQ(document.language, "de");
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("left out")));
-  // What is no footer stays: another book behind it, or too much of anything.
+  // The text behind the end mark stays if it is no footer: another book, or too
+  // much of anything.
   const std::string book =
       "*** START OF THE PROJECT GUTENBERG EBOOK X ***\nIt rains.\n"
       "*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence\n";

@@ -14,11 +14,11 @@ inline constexpr size_t kMaxHeadingLines = 3;
 
 // A line of a plain text.
 struct TextLine {
-  size_t begin;           // of its words, in bytes of the text
+  size_t begin;           // begin of its words, in bytes of the text
   std::string_view text;  // its words, without white space at either end
   bool is_first;          // a blank line, or none, is before it
   bool is_indented;       // white space is before its words
-  size_t num_lines;       // of the block from here: up to a blank line
+  size_t num_lines;       // lines of its block from here on, up to a blank line
 };
 
 // Books have a tenth of this.

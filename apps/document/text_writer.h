@@ -9,9 +9,9 @@
 namespace tiercel::document {
 
 // Builds the text of a document: collapses white space, keeps lines and
-// paragraphs apart by no more than was asked for, and says where each mark came
-// to lie. The text is valid UTF-8 whatever comes in, and has no control
-// characters but tabs and line feeds.
+// paragraphs apart by no more than was asked for, and records the position of
+// each mark. The text is valid UTF-8 whatever comes in, and its only control
+// characters are tabs and line feeds.
 class TextWriter {
  public:
   // Text whose white space does not count.
@@ -19,9 +19,9 @@ class TextWriter {
   // Text whose white space counts.
   void Preformatted(std::string_view text);
 
-  // What follows starts on a new line (1) or after a blank one (2).
+  // Makes the next text start on a new line (1) or after a blank line (2).
   void Break(int newlines);
-  // One more line end, however many there are.
+  // Adds one more line end, however many there are.
   void Line();
 
   // Written before the next text, which starts a line.
@@ -29,30 +29,33 @@ class TextWriter {
   void DropMarker() { marker_.clear(); }
   void Indent(int columns) { indent_ += columns; }
 
-  // The number of a mark that stands before the next character, whenever that
-  // comes: behind the line ends, and behind a marker.
+  // Sets a mark before the next character that is written, behind any line ends
+  // and marker, and returns its number.
   size_t Mark();
-  // Where each mark stands, in bytes of the text. A mark that nothing follows
-  // stands at the end.
+  // Returns the position of each mark, in bytes of the text. A mark that
+  // nothing follows is at the end.
   std::vector<size_t> Marks() const;
 
-  // Everything written so far, and how much that is.
+  // All text written so far.
   const std::string& text() const { return text_; }
-  // Ends the text with a line feed. Nothing is written after it.
+  // Ends the text with a line feed and returns it. Nothing may be written after
+  // it.
   std::string Take();
 
-  // Control characters that became spaces, and bytes that were no UTF-8.
+  // The number of control characters that became spaces, and of bytes that were
+  // not UTF-8.
   size_t num_controls() const { return num_controls_; }
 
  private:
   void CleanWords(std::string_view text);
   void CleanPreformatted(std::string_view text);
-  // The line end of a page between two Chinese characters is no space.
+  // Drops the space of a line end in the source between two Chinese characters,
+  // which is no space.
   void DropSpaceBefore(std::string_view text, size_t at);
   std::string Clean(std::string_view text);
-  // Whether `text` may be written as it is.
+  // Returns true if `text` may be written as it is.
   static bool IsClean(std::string_view text);
-  // The line ends owed, and a space.
+  // Writes the line ends and the space that are owed.
   void StartText();
 
   std::string text_;

@@ -45,7 +45,7 @@ std::string WithoutMarkup(std::string_view title) {
   return OneLine(plain);
 }
 
-// How many '#' a heading of Markdown begins with; 0 where it is none.
+// Returns the number of '#' before a Markdown heading; 0 if the line is none.
 int HashesOf(const TextLine& text_line) {
   const std::string_view line = text_line.text;
   if (text_line.is_indented) return 0;  // a comment in a program
@@ -56,7 +56,7 @@ int HashesOf(const TextLine& text_line) {
 }
 
 struct Underlined {
-  size_t line;  // of the title
+  size_t line;  // the title's line
   char mark;
   bool is_overlined;
 };

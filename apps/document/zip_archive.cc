@@ -12,7 +12,8 @@
 namespace tiercel::document {
 namespace {
 
-// Whether a name leads out of the folder that an archive is unpacked in.
+// Returns true if a name leads out of the folder that the archive would be
+// unpacked in.
 bool IsHostile(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.substr(1, 1) == ":" ||
       name.find('\\') != std::string_view::npos ||
@@ -129,7 +130,7 @@ std::variant<std::string, Error> ZipArchive::Read(const std::string& path,
             std::to_string(kMaxZipRatio) + " for each packed byte");
   }
   const ZipFile file(zip_fopen_index(archive_, index, 0));
-  // What the directory says may be wrong: no more than that is read.
+  // The size in the directory may be wrong; no more than that is read.
   std::string bytes(info.size, '\0');
   size_t filled = 0;
   while (file.get() != nullptr && filled < bytes.size()) {

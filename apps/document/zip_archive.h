@@ -15,13 +15,14 @@ struct zip;
 
 namespace tiercel::document {
 
-// Books have some hundred files; of one with pictures some thousand.
+// Most books have some hundred files; those with pictures have some thousand.
 inline constexpr int64_t kMaxZipFiles = 20'000;
-// Prose is packed to a third, the most repetitive of markup to a fiftieth;
-// deflate goes to a thousandth. Small files may be packed as they are.
+// Prose is packed to a third of its size, the most repetitive markup to a
+// fiftieth; deflate can reach a thousandth. Small files may be packed at any
+// ratio.
 inline constexpr uint64_t kMaxZipRatio = 200;
 inline constexpr uint64_t kMinZipBombBytes = 1u << 20;
-// What is unpacked of one archive, all in all.
+// The most bytes that are unpacked of one archive, all files together.
 inline constexpr uint64_t kMaxUnpackedBytes = 256u << 20;
 
 // A ZIP archive in memory, read by libzip within the limits above. Nothing is
@@ -41,7 +42,7 @@ class ZipArchive {
   ZipArchive& operator=(const ZipArchive&) = delete;
 
   bool Has(const std::string& path) const;
-  // The bytes of a file that is there, `most` or less (else zip_bomb).
+  // Reads a file that exists. More than `most` bytes are a zip_bomb.
   std::variant<std::string, Error> Read(const std::string& path, uint64_t most);
 
  private:
@@ -51,7 +52,8 @@ class ZipArchive {
 
   const std::string name_;
   struct zip* const archive_;
-  // Places by path in lower case: some books were made where that is one.
+  // Indices by path in lower case: some books were made where case does not
+  // matter.
   std::unordered_map<std::string, int64_t> places_;
   uint64_t unpacked_bytes_ = 0;
 };
