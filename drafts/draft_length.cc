@@ -5,7 +5,8 @@
 namespace tiercel {
 namespace {
 
-// What a block still counts after the next: the text changes.
+// The weight of all earlier blocks falls by this factor with each block, since
+// the text changes.
 constexpr double kMemory = 0.9;
 
 }  // namespace
@@ -13,7 +14,7 @@ constexpr double kMemory = 0.9;
 int64_t DraftLength::Next() const {
   if (fixed_ > 0) return fixed_;
   const double acceptance = held_ / checked_;
-  double power = acceptance;  // of all `length` tokens to hold
+  double power = acceptance;  // chance that all `length` tokens hold
   double tokens = 1 + power;
   int64_t best = 1;
   double best_rate = tokens / (1 + cost_ratio_);

@@ -39,19 +39,20 @@ TEST(DraftLengthTest, AdaptiveIsTheBestForTheAcceptance) {
     EXPECT_NEAR(static_cast<double>(length.Next()),
                 static_cast<double>(best(ratio, 0.9)), 1)
         << ratio;
-    // Half of them.
+    // Half of the checked tokens hold.
     for (int round = 0; round < 400; ++round) length.Count(16, 1);
     EXPECT_EQ(length.Next(), best(ratio, 0.5)) << ratio;
-    // None: one token is always tried, or nothing would ever be learnt.
+    // No token holds: one is still tried each time, or nothing would be learnt.
     for (int round = 0; round < 400; ++round) length.Count(16, 0);
     EXPECT_EQ(length.Next(), 1) << ratio;
-    // All: as long as it may be, unless drafting costs more than a check.
+    // All tokens hold: the longest block is best, unless a drafted token costs
+    // more than a check.
     for (int round = 0; round < 400; ++round) length.Count(16, 16);
     EXPECT_EQ(length.Next(), ratio > 1 ? DraftLength::kMost : 1) << ratio;
   }
 }
 
-// A text changes: a few blocks outweigh all that was before.
+// A few blocks outweigh all that was before, since the text changes.
 TEST(DraftLengthTest, AFewBlocksChangeIt) {
   DraftLength length = DraftLength::Adaptive(10);
   EXPECT_GT(length.Next(), 4);

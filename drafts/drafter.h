@@ -12,26 +12,26 @@
 
 namespace tiercel {
 
-// Tokens that may follow, each with the law that it was drawn from.
+// Tokens that may follow, each with the distribution that it was drawn from.
 struct DraftBlock {
   std::vector<int32_t> tokens;
   std::vector<Law> laws;  // [tokens]
 };
 
-// How many of a block's tokens a check looks at: the ones that held, and the
-// first that did not.
+// The number of a block's tokens that a check looks at: those that held, and
+// the first that did not.
 inline int64_t CheckedOf(int64_t drafted, int64_t accepted) {
   return std::min(drafted, accepted + 1);
 }
 
-// How far one drafter's proposals held. Its acceptance, the chance of a token
-// to hold where all before it did, is accepted / checked.
+// Counts of one drafter's proposals. Its acceptance, the chance that a token
+// holds if all before it did, is accepted / checked.
 struct DraftLevel {
   const char* drafter = "";
   int64_t drafted = 0;
   int64_t checked = 0;
   int64_t accepted = 0;
-  double cost_ratio = 0;  // of adaptive lengths; 0: they are fixed
+  double cost_ratio = 0;  // for adaptive lengths; 0: they are fixed
 
   // Adds a block.
   void Count(size_t block_drafted, size_t block_accepted) {
@@ -43,23 +43,23 @@ struct DraftLevel {
   }
 };
 
-// Proposes what may come next. What it keeps of a sequence follows from the
-// tokens that it is shown: those that were proposed and did not hold are simply
-// not there the next time.
+// Proposes tokens that may come next. Its state follows from the tokens that it
+// is given: proposed tokens that did not hold are simply absent from the next
+// call.
 class Drafter {
  public:
   virtual ~Drafter() = default;
 
-  virtual const char* name() const = 0;  // as --draft and the report say it
+  virtual const char* name() const = 0;  // as --draft and the report name it
 
-  // At most `most` (>= 1) tokens after `tokens`, the first of them at `key`'s
-  // start; none where nothing suggests itself.
+  // Proposes at most `most` (>= 1) tokens after `tokens`, the first of them at
+  // `key`'s start; none if it has no proposal.
   virtual absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
                                            int64_t most,
                                            const DrawKey& key) = 0;
 
-  // Counts of the drafters within this one, the innermost first, since it was
-  // made.
+  // Counts of the drafters within this one since it was made, the innermost
+  // first.
   virtual std::vector<DraftLevel> inner_levels() const { return {}; }
 };
 

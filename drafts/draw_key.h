@@ -7,28 +7,28 @@
 
 namespace tiercel {
 
-// What a draw is for.
+// The use of a draw.
 enum class Purpose : uint32_t {
   kDraft = 1,
   kAccept = 2,
   kReplace = 3,
-  kNested = 4,  // all draws of the blocks within
+  kNested = 4,  // all draws of the nested blocks
 };
 
-// Where randomness comes from when drafted tokens are judged by their
-// probabilities: a draw that influenced a decision is never used again, so a
-// tail that is drafted once more gets fresh draws, however long its block is.
-// Derived from committed state alone: replays are exact.
+// The source of randomness where drafted tokens are judged by their
+// probabilities. A draw that influenced a decision is never used again: a tail
+// that is drafted once more gets fresh draws, however long its block is. Keys
+// follow from committed state alone, so replays are exact.
 struct DrawKey {
   uint64_t seed = 0;
   uint32_t output = 0;     // index of the output within its request
-  uint64_t enclosing = 0;  // stands for the keys of all blocks around this one
+  uint64_t enclosing = 0;  // stands for the keys of all enclosing blocks
   int64_t start = 0;       // position at which the block begins
 
-  // The seed of the draws for `purpose`: with a position and a token it makes
-  // the noise.
+  // The seed of the draws for `purpose`. The noise follows from it, a position
+  // and a token.
   uint64_t SeedFor(Purpose purpose) const {
-    // The plain sampler's last word is 0.
+    // The last word is 0 for the plain sampler.
     const auto words =
         Philox({static_cast<uint32_t>(start), static_cast<uint32_t>(enclosing),
                 static_cast<uint32_t>(enclosing >> 32),
@@ -37,7 +37,7 @@ struct DrawKey {
     return words[0] | uint64_t{words[1]} << 32;
   }
 
-  // The key of a block that is drafted for this one, from `position` on.
+  // The key of a block that is drafted within this one, from `position` on.
   DrawKey Within(int64_t position) const {
     return {.seed = seed,
             .output = output,

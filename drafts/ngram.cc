@@ -4,8 +4,8 @@
 
 namespace tiercel {
 
-// From the end backwards: of equal matches the latest counts, and a longer one
-// counts more. One pass over a whole book takes less than a millisecond.
+// Searches from the end backwards for the longest match, the latest of equals.
+// One pass over a whole book takes less than a millisecond.
 absl::StatusOr<DraftBlock> NgramDrafter::Draft(
     const std::vector<int32_t>& tokens, int64_t most, const DrawKey& /*key*/) {
   const auto size = static_cast<int64_t>(tokens.size());

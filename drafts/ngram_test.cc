@@ -46,7 +46,7 @@ TEST(NgramTest, LongerMatchesCountMoreThenLaterOnes) {
   // 1 2 3 -> 40 is three tokens, 2 3 -> 50 only two, though later.
   EXPECT_THAT(Drafted({1, 2, 3, 40, 9, 2, 3, 50, 1, 2, 3}, 1), ElementsAre(40));
   EXPECT_THAT(Drafted({1, 2, 3, 40, 1, 2, 3, 50, 1, 2, 3}, 1), ElementsAre(50));
-  // Beyond the longest nothing counts.
+  // A match longer than `longest` counts no more.
   EXPECT_THAT(Drafted({1, 2, 3, 40, 9, 2, 3, 50, 1, 2, 3}, 1, 2, 2),
               ElementsAre(50));
 }

@@ -7,8 +7,8 @@
 
 namespace tiercel {
 
-// An exact fraction. Stops the program where 64 bits do not hold one: a test
-// must not be right by wrapping around.
+// An exact fraction. Stops the program on overflow of 64 bits, since a test
+// must not pass by wrapping around.
 class Rational {
  public:
   Rational(int64_t n = 0) : n_(n) {}  // NOLINT: 0 and 1 are numbers

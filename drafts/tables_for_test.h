@@ -1,8 +1,8 @@
 #ifndef TIERCEL_DRAFTS_TABLES_FOR_TEST_H_
 #define TIERCEL_DRAFTS_TABLES_FOR_TEST_H_
 
-// Models for tests that know the last token alone, and what drafts and decides
-// with them.
+// Models for tests whose distribution depends on the last token alone, with
+// drafters and targets over them.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace tiercel {
 
 using Ids = std::vector<int32_t>;
 
-// Laws by the last token, of a few tokens each.
+// Distributions by the last token, of a few tokens each.
 class Tables {
  public:
   Tables(int vocab, uint32_t seed) {
@@ -29,7 +29,7 @@ class Tables {
       float total = 0;
       for (int32_t id = 0; id < vocab; ++id) {
         const auto weight = static_cast<float>(random() % 4);
-        if (weight == 0.0f) continue;  // as a cut would
+        if (weight == 0.0f) continue;  // as a sampler cuts it off
         law.ids.push_back(id);
         law.probabilities.push_back(weight);
         total += weight;

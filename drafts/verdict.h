@@ -27,7 +27,8 @@ NumberOf<L> ProbabilityOf(const L& law, int32_t id) {
   return law.probabilities[static_cast<size_t>(found - law.ids.begin())];
 }
 
-// The chance that `id`, which `draft` proposed, holds: min(1, P / q).
+// The chance that `id`, which was drawn from `draft`, is accepted: min(1, P /
+// q).
 template <typename L>
 NumberOf<L> AcceptanceOf(const L& target, const L& draft, int32_t id) {
   const NumberOf<L> p = ProbabilityOf(target, id);
@@ -35,8 +36,8 @@ NumberOf<L> AcceptanceOf(const L& target, const L& draft, int32_t id) {
   return p < q ? p / q : NumberOf<L>(1);
 }
 
-// What replaces a token that was not accepted: norm(max(P - q, 0)). Where that
-// is nothing but rounding, P itself.
+// The distribution of the token that replaces a rejected one: norm(max(P - q,
+// 0)), or P itself if rounding leaves nothing of that.
 template <typename L>
 L ResidualOf(const L& target, const L& draft) {
   std::vector<std::pair<int32_t, NumberOf<L>>> q;  // by id
@@ -67,16 +68,17 @@ L ResidualOf(const L& target, const L& draft) {
   return residual;
 }
 
-// What holds of a drafted block, and the token that follows.
+// The outcome of checking a drafted block: the number of tokens that hold, and
+// the token that follows them.
 struct Verdict {
   size_t accepted = 0;
   int32_t next = 0;
 };
 
-// `targets[i]` is the target's law after i of the drafted `tokens`, of which
-// token i was drawn from `drafts[i]`; there is one target more than tokens.
-// `chance` decides: Accept(probability, i) whether token i holds,
-// Draw(law, i) the token in place i.
+// `targets[i]` is the target's distribution after i of the drafted `tokens`,
+// and token i was drawn from `drafts[i]`; there is one more target than tokens.
+// `chance` decides: Accept(probability, i) returns true if token i holds, and
+// Draw(law, i) draws the token in place i.
 template <typename L, typename Chance>
 Verdict JudgeResidual(const std::vector<int32_t>& tokens,
                       const std::vector<L>& drafts,

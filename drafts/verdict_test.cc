@@ -1,5 +1,6 @@
-// The law of what comes out of speculation, exactly: every branch of drafting,
-// accepting and replacing is walked in rationals, with the code that runs.
+// The exact distribution of the output of speculation: every branch of
+// drafting, accepting and replacing is walked in rationals, with the code that
+// runs.
 
 #include "drafts/verdict.h"
 
@@ -21,7 +22,8 @@ struct ExactLaw {
   std::vector<Rational> probabilities;
 };
 
-// A model whose law depends on the last two tokens, by a table of weights.
+// A model whose distribution depends on the last two tokens, by a table of
+// weights.
 class Table {
  public:
   Table(int vocab, std::vector<std::vector<int>> weights)
@@ -38,7 +40,8 @@ class Table {
     for (int w : weights) total += w;
     ExactLaw law;
     for (int32_t id = 0; id < vocab_; ++id) {
-      if (weights[static_cast<size_t>(id)] == 0) continue;  // cut off
+      if (weights[static_cast<size_t>(id)] == 0)
+        continue;  // a sampler cut it off
       law.ids.push_back(id);
       law.probabilities.emplace_back(weights[static_cast<size_t>(id)], total);
     }
@@ -50,8 +53,8 @@ class Table {
   std::vector<std::vector<int>> weights_;
 };
 
-// Decides as it is told, notes what that would have been worth, and knows the
-// next way to decide: depth first through all of them.
+// Takes the decisions of a given path, multiplies their probabilities, and
+// knows the next path: it walks all of them depth first.
 class Walker {
  public:
   // Runs `walk` once for every sequence of decisions.
@@ -105,10 +108,10 @@ class Walker {
 
 using Distribution = std::map<Ids, Rational>;
 
-// A round: from the tokens so far to those that it adds.
+// A round maps the tokens so far to the tokens that it adds.
 using Round = std::function<Ids(Walker&, const Ids&)>;
 
-// The distribution of the first `length` tokens that rounds give.
+// The distribution of the first `length` tokens over repeated rounds.
 Distribution Outputs(const Round& round, size_t length) {
   Distribution outputs;
   Walker::ForAll([&](Walker& walker) {
@@ -128,7 +131,7 @@ Ids Joined(Ids tokens, const Ids& more) {
   return tokens;
 }
 
-// What drafters give, and the rounds that check them.
+// A drafted block: the tokens, and the distribution each was drawn from.
 struct Block {
   Ids tokens;
   std::vector<ExactLaw> laws;
@@ -173,7 +176,8 @@ Round Verified(const Table& target, Drafter draft, size_t gamma) {
   };
 }
 
-// A drafter that checks another one: its tokens have its own model's law.
+// A drafter that checks another one: its tokens have the distribution of its
+// own model.
 Drafter Verifying(const Table& model, Drafter inner, size_t gamma) {
   return [&model, inner = std::move(inner), gamma](
              Walker& walker, const Ids& before, size_t most) {
@@ -214,7 +218,7 @@ void ExpectEqual(const Distribution& got, const Distribution& want) {
   EXPECT_EQ(got.size(), want.size());
 }
 
-// Weights that reduce well, with zeros where a cut would have made them.
+// Weights that reduce well, with zeros as a sampler's cut makes them.
 const Table kTarget(
     4, {{1, 2, 1, 0}, {0, 1, 1, 2}, {2, 1, 0, 1}, {4, 0, 0, 0}, {1, 1, 1, 1}});
 const Table kDraft(
@@ -230,7 +234,8 @@ TEST(VerdictTest, OneLevelHasTheTargetsLaw) {
               Outputs(Plain(kTarget), 3));
   ExpectEqual(Outputs(Verified(kTarget, Alone(kDraft), 2), 4),
               Outputs(Plain(kTarget), 4));
-  // An output is longer than a block, or the token after it would not show.
+  // An output must be longer than a block, or it would not show the token
+  // after.
   ExpectEqual(Outputs(Verified(kSmallTarget, Alone(kSmallDraft), 3), 4),
               Outputs(Plain(kSmallTarget), 4));
 }
@@ -239,8 +244,8 @@ TEST(VerdictTest, TwoLevelsHaveTheTargetsLaw) {
   const Drafter middle = Verifying(kMiddle, Alone(kDraft), 1);
   ExpectEqual(Outputs(Verified(kTarget, middle, 2), 3),
               Outputs(Plain(kTarget), 3));
-  // With a middle that is the target nothing is rejected above, and the bias of
-  // a wrong replacement below would come out whole.
+  // If the middle equals the target the upper level rejects nothing, so the
+  // bias of a wrong replacement below would come out whole.
   const Drafter same = Verifying(kTarget, Alone(kDraft), 1);
   ExpectEqual(Outputs(Verified(kTarget, same, 2), 3),
               Outputs(Plain(kTarget), 3));
@@ -259,7 +264,7 @@ TEST(VerdictTest, ADraftThatIsCertain) {
               Outputs(Plain(kTarget), 4));
 }
 
-// A length that depends on what was drafted, as an adaptive one may: the token
+// The length depends on what was drafted, as an adaptive one may: the token
 // that decided it stays in the block.
 TEST(VerdictTest, LengthsMayFollowFromTokensThatStay) {
   const Drafter draft = [](Walker& walker, const Ids& before, size_t most) {
@@ -304,7 +309,7 @@ TEST(VerdictTest, ResidualsOfRoundingAreTheTarget) {
   EXPECT_EQ(ResidualOf(p, q).probabilities, std::vector<float>{1.0f});
 }
 
-// Draws that depend on the place alone, as shared noise does.
+// Draws that depend on the position alone, as shared noise does.
 struct Fixed {
   Ids draws;
   int32_t Draw(const ExactLaw& law, size_t i) {

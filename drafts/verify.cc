@@ -8,7 +8,7 @@
 namespace tiercel {
 namespace {
 
-// Decides by noise that follows from the key and the place alone.
+// Noise that follows from the key and the position alone.
 class Noise {
  public:
   Noise(VerifyMode mode, const DrawKey& key)
@@ -22,7 +22,7 @@ class Noise {
     const auto words = Philox(
         {static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32), 0, 0},
         accept_);
-    // A probability of 0 is never met, one of 1 always.
+    // A probability of 0 never accepts, one of 1 always does.
     return OpenUniform(words[0]) < static_cast<double>(probability);
   }
   int32_t Draw(const Law& law, size_t i) const {

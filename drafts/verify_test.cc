@@ -1,4 +1,4 @@
-// The round with its real noise: laws by counting, keys, errors.
+// The round with its real noise: distributions by counting, keys, errors.
 
 #include "drafts/verify.h"
 
@@ -19,7 +19,7 @@ namespace {
 constexpr int kVocab = 6;
 constexpr int64_t kStart = 1000;
 
-// `length` tokens by rounds of `most` drafted tokens.
+// Generates `length` tokens by rounds of `most` drafted tokens.
 Ids Speculated(const Tables& target_laws, const Tables& draft_laws,
                uint64_t seed, VerifyMode mode, int64_t most, size_t length,
                size_t* drafted = nullptr, size_t* accepted = nullptr) {
@@ -92,8 +92,8 @@ TEST(VerifyTest, ResidualTextHasTheTargetsLaw) {
   }
 }
 
-// Few outputs and many samples: noise that two decisions share shows here. With
-// TIERCEL_ALL_SEEDS there are so many (1.5 to 2.4 million) that a total
+// Few outputs and many samples, so that noise shared by two decisions shows.
+// With TIERCEL_ALL_SEEDS there are so many (1.5 to 2.4 million) that a total
 // variation of 0.3 % is not chance.
 TEST(VerifyTest, EveryDecisionHasNoiseOfItsOwn) {
   constexpr double kVariation = 0.003;
@@ -167,7 +167,8 @@ TEST(VerifyTest, EveryDrawHasAKeyOfItsOwn) {
       for (int64_t start : {5, 6, 7}) {
         const DrawKey outer = {.seed = seed, .output = output, .start = start};
         add(outer);
-        // A place within another block is another draw, at every depth.
+        // The same position within another block is another draw, at every
+        // depth.
         for (int64_t middle : {7, 8}) {
           add(outer.Within(middle));
           for (int64_t inner : {8, 9}) add(outer.Within(middle).Within(inner));
@@ -193,7 +194,7 @@ TEST(VerifyTest, ErrorsChangeNothing) {
   EXPECT_TRUE(target.tokens.empty());
   target.fails = false;
   EXPECT_TRUE(round().ok());
-  EXPECT_EQ(target.tokens.size(), 4u);  // the draft is the target: all holds
+  EXPECT_EQ(target.tokens.size(), 4u);  // the draft is the target, so all holds
 }
 
 }  // namespace

@@ -10,25 +10,26 @@
 
 namespace tiercel {
 
-// A target whose tokens will be checked again.
+// A target that drafts: its tokens are checked again by another target.
 class DraftTarget : public Target {
  public:
-  // The sequence is `tokens` from now on; of what was kept beyond it no trace
-  // is left.
+  // Makes `tokens` the sequence, and removes every trace of what was kept
+  // beyond it.
   virtual absl::Status Begin(const std::vector<int32_t>& tokens) = 0;
 };
 
 // Drafts with a model of its own, `target`, by the same round that will check
-// what it drafts: an inner drafter proposes, `target` decides. So the law of
-// each token is exactly `target`'s, and levels nest. Without an inner drafter
-// `target` draws token by token.
+// its draft: an inner drafter proposes, `target` decides. So each token has
+// exactly the distribution of `target`, and levels nest. Without an inner
+// drafter `target` draws token by token.
 class VerifyingDrafter final : public Drafter {
  public:
   struct Options {
-    const char* name = "";  // of `target`, as the report says it
+    const char* name = "";  // the name of `target` in reports
     VerifyMode mode = VerifyMode::kResidual;
-    Drafter* inner = nullptr;                    // null: none
-    DraftLength gamma1 = DraftLength::Fixed(1);  // tokens of `inner` at a time
+    Drafter* inner = nullptr;  // null: none
+    DraftLength gamma1 =
+        DraftLength::Fixed(1);  // tokens drafted by `inner` at a time
   };
 
   // `target` and what `options` names must outlive it.
@@ -37,7 +38,7 @@ class VerifyingDrafter final : public Drafter {
 
   const char* name() const override { return options_.name; }
 
-  // As many tokens as asked for. Errors: those of the target and of the inner
+  // Drafts exactly `most` tokens. Errors: those of the target and of the inner
   // drafter.
   absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
                                    int64_t most, const DrawKey& key) override;

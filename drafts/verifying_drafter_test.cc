@@ -1,5 +1,5 @@
-// Levels within levels, with their real noise. That the rule itself is right is
-// verdict_test's.
+// Nested levels with their real noise. verdict_test shows that the rule itself
+// is right.
 
 #include "drafts/verifying_drafter.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kStart = 1000;
 
-// Three models, each deeper level a worse guess of the one above.
+// Three models; each deeper level is a worse guess of the one above.
 struct Chain {
   Tables target;
   Tables middle;
@@ -25,10 +25,11 @@ struct Chain {
 struct Lengths {
   int64_t outer = 3;
   int64_t inner = 2;
-  bool adaptive = false;  // grow while all holds, as a runtime would
+  bool adaptive = false;  // grow the block while all holds
 };
 
-// `length` tokens by two levels of rounds; adds up what each level did.
+// Generates `length` tokens by two levels of rounds, and adds up the counts of
+// each level.
 Ids Speculated(const Chain& chain, uint64_t seed, VerifyMode mode,
                const Lengths& lengths, size_t length,
                std::vector<DraftLevel>* levels = nullptr) {
@@ -123,7 +124,7 @@ TEST(VerifyingDrafterTest, ResidualTextHasTheTargetsLaw) {
     Chain chain;
   } cases[] = {
       {"three models", {target, Tables(3, 32), Tables(3, 33)}},
-      // Nothing is rejected above: a bias from below comes out whole.
+      // The upper level rejects nothing, so a bias from below comes out whole.
       {"the middle is the target", {target, target, Tables(3, 34)}},
       {"all are the target", {target, target, target}},
   };
@@ -141,8 +142,8 @@ TEST(VerifyingDrafterTest, ResidualTextHasTheTargetsLaw) {
   }
 }
 
-// What a level records is what its tokens were drawn from, whoever drafted
-// them.
+// The distribution recorded for a token is the one that it was drawn from,
+// whichever level drafted it.
 TEST(VerifyingDrafterTest, EveryTokenHasTheMiddlesLaw) {
   constexpr int64_t kSamples = 30'000;
   const Tables middle_laws(3, 41);
@@ -173,7 +174,7 @@ TEST(VerifyingDrafterTest, EveryTokenHasTheMiddlesLaw) {
 }
 
 // A tail that is drafted once more gets other noise, though it lies at the same
-// positions: the block around it begins elsewhere.
+// positions, since the block around it begins elsewhere.
 TEST(VerifyingDrafterTest, ARedraftIsAnotherDraw) {
   constexpr int64_t kSeeds = 2000;
   const Tables laws(6, 51);
@@ -207,14 +208,16 @@ TEST(VerifyingDrafterTest, InnerLengthsFollowWhatHolds) {
     EXPECT_TRUE(drafter.Draft({}, kMost, {.seed = 5}).ok());
     return drafter.inner_levels().at(0);
   };
-  // Equal laws always hold, others hardly: a long guess pays, or does not.
+  // Drafts from the target's own distributions always hold, others seldom: long
+  // drafts pay, or do not.
   const DraftLevel same = held(laws, DraftLength::Adaptive(8));
   EXPECT_EQ(same.accepted, same.drafted);
   EXPECT_EQ(same.cost_ratio, 8);
   const DraftLevel wrong = held(other, DraftLength::Adaptive(8));
   const DraftLevel fixed = held(other, DraftLength::Fixed(8));
   EXPECT_LT(wrong.drafted, fixed.drafted / 2);
-  // A round gives what held and one more: so many rounds there were.
+  // A round gives the tokens that held and one more, which gives the number of
+  // rounds.
   EXPECT_LE(kMost - same.accepted, 12);
 }
 

@@ -12,38 +12,39 @@
 
 namespace tiercel::reader {
 
-// A number that changes with the text (FNV-1a): it tells texts apart that
-// nobody made to be mistaken for each other.
+// Returns a number that changes with the text (FNV-1a). It tells texts apart,
+// but does not resist texts that were made to collide.
 uint64_t Fingerprint(std::string_view bytes);
-// As 16 hexadecimal digits.
+// Formats a number as 16 hexadecimal digits.
 std::string Hex(uint64_t number);
 
-// What the model wrote about one part.
+// The text that the model wrote about one part.
 struct Writing {
   std::string text;
   std::vector<int32_t> tokens;
-  bool cut = false;  // at the most tokens a part may have
+  bool cut = false;  // at the most tokens that a part may have
 };
 
 // The finished parts of a reading, as they are kept in a file. A part is found
-// by its level, its index there and a fingerprint of what was read for it, so
-// that none can be taken for another.
+// by its level, its index in that level and a fingerprint of the prompt that it
+// answers, so that no part is taken for another.
 class Journal {
  public:
-  // `key` is all that the writings depend on; `name` what people call the book,
-  // which finds nothing. What of that is no UTF-8 becomes U+FFFD.
+  // `key` holds all that the writings depend on. `name` is what people call the
+  // book; it is not used to find anything. Bytes in it that are not UTF-8
+  // become U+FFFD.
   explicit Journal(std::string key, const std::string& name = "");
 
-  // A whole file of this format and key; absent for any other bytes.
+  // Parses a whole file of this format and key; nothing for any other bytes.
   static std::optional<Journal> Parse(std::string_view bytes,
                                       const std::string& key);
   std::string Serialize() const;
 
-  // What of a text is no UTF-8 becomes U+FFFD, as in the file.
+  // Bytes of the text that are not UTF-8 become U+FFFD, as in the file.
   void Add(int level, size_t index, uint64_t prompt, Writing writing);
-  // Adds what `other`, of the same key, has beside.
+  // Adds the parts of `other`, a journal of the same key, that this one lacks.
   void Merge(Journal other);
-  // Null: there is none.
+  // Returns null if there is no such part.
   const Writing* Find(int level, size_t index, uint64_t prompt) const;
   size_t size() const { return nodes_.size(); }
   const std::string& key() const { return key_; }
@@ -58,7 +59,8 @@ class Journal {
   std::map<std::pair<int, size_t>, Node> nodes_;
 };
 
-// What a journal's bytes are, whatever its key; absent where they are none.
+// The head of a journal's bytes, whatever its key; nothing if they are no
+// journal.
 struct JournalHead {
   std::string name;  // empty: it has none
   size_t parts = 0;

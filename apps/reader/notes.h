@@ -7,18 +7,18 @@
 
 namespace tiercel::reader {
 
-// What a reading left: texts, and where each comes from. Nothing in it is
-// trusted: who wrote a text (a model, a book, a command line) says no more than
-// its letters, in every format.
+// The result of a reading: texts, and where each comes from. No text is
+// trusted: in every format it shows its letters and does nothing else, whether
+// a model, a book or a command line wrote it.
 struct Notes {
   struct Paragraph {
     std::string text;
-    std::string place;  // where it comes from; empty: not said
-    std::string link;   // the id of the section that the place is; or empty
+    std::string place;  // where it comes from; may be empty
+    std::string link;   // id of the section at that place; may be empty
   };
   struct Section {
     std::string heading;
-    std::string id;  // letters, digits and '-'; unlike any other
+    std::string id;  // letters, digits and '-'; unique
     std::vector<Paragraph> paragraphs;
 
     // Adds the paragraphs of a text, all of which come from one place.
@@ -28,20 +28,20 @@ struct Notes {
   std::string title;
   std::string author;  // may be empty
   std::vector<Section> sections;
-  std::string footer;  // one line: what made them
+  std::string footer;  // one line: the program that made the notes
 };
 
 enum class NotesFormat { kText, kMarkdown, kHtml };
 
-// The whole file, which ends in a line end. HTML is one file with nothing to
-// fetch, for narrow screens too; places are links within it.
+// Returns the whole file, which ends in a line end. HTML is one file that
+// fetches nothing and fits narrow screens; its places are links within it.
 std::string Render(const Notes& notes, NotesFormat format);
 
-// The paragraphs of a text: what blank lines part, without blanks around.
+// Splits a text into paragraphs at blank lines, without blanks at their ends.
 std::vector<std::string> Paragraphs(std::string_view text);
 
-// CommonMark that shows `text` as it is: with a backslash before whatever would
-// say more, and its line ends kept.
+// Returns CommonMark that shows `text` as it is: a backslash precedes every
+// character that would be markup, and line ends are kept.
 std::string EscapeMarkdown(std::string_view text);
 
 }  // namespace tiercel::reader

@@ -67,7 +67,7 @@ TEST(NotesTest, AsOneFileOfHtml) {
   EXPECT_THAT(html, Not(HasSubstr("src=")));
 }
 
-// Whatever is written, in whatever place, is shown and does nothing.
+// Any text, in any place, is shown and does nothing.
 TEST(NotesTest, TextIsNoMarkup) {
   const std::string hostile[] = {"<script>alert(1)</script>",
                                  "<img src=x onerror=alert(1)>",

@@ -10,48 +10,50 @@
 
 #include "apps/document/document.h"
 
-// What the sections and pages of a document mean to who reads it. Offsets are
-// bytes of the document's text.
+// A reader's view of a document's sections and pages: chapters, names, page
+// numbers. Offsets are bytes of the document's text.
 namespace tiercel::reader {
 
 using document::Document;
 using document::Page;
 using document::Section;
 
-// Where the section at `index` ends: where the next of its level or of one
-// above it begins.
+// The end of the section at `index`: the begin of the next section of its level
+// or of one above it.
 size_t SectionEnd(const Document& book, size_t index);
 
-// A number of decimal digits alone, at most nine.
+// Parses a number of decimal digits alone, at most nine.
 std::optional<int64_t> DecimalNumber(std::string_view text);
 
-// 3 of "Chapter 3", "3." and "III"; absent for "2.1" and "Preface".
+// Returns 3 for "Chapter 3", "3." and "III"; nothing for "2.1" and "Preface".
 std::optional<int64_t> NumberOf(const Section& section);
 
-// "Chapter 3 Loomings": what a person calls it. Never empty.
+// Returns the name that a person calls it by: "Chapter 3 Loomings". Never
+// empty.
 std::string NameOf(const Section& section);
-// "Loomings"; where there is no title, the label.
+// Returns "Loomings", or the label if there is no title.
 std::string TitleOf(const Section& section);
 
-// The level whose sections are the chapters: the one that has most numbers; of
-// a book without, the first that divides it. 0: there are no sections.
+// The level whose sections are the chapters: the one with the most numbers; in
+// a book without numbers, the first that divides it. 0 if there are no
+// sections.
 int ChapterLevel(const Document& book);
 
-// A chapter, or what stands beside chapters without being divided into any: a
-// preface, a part of one piece.
+// A chapter, or a section beside chapters that is not divided into any: a
+// preface, or a part in one piece.
 struct Chapter {
   size_t section;  // its index
   size_t begin;
   size_t end;
-  // What --chapters calls it: its own number, where those of all chapters go
-  // up, or else its place, from 1. Absent: its title alone names it.
+  // The number by which --chapters names it: its own number if those of all
+  // chapters go up, else its place, from 1. Absent: only its title names it.
   std::optional<int64_t> number;
 };
-// They are in the order of the book. What was chosen of a book has the book's
-// chapters, by their numbers there.
+// Returns the chapters in the order of the book. An excerpt of a book has the
+// book's chapters, by their numbers there.
 std::vector<Chapter> ChaptersOf(const Document& book);
 
-// The number of the page that `offset` is on; empty before the first.
+// The number of the page at `offset`; empty before the first page.
 std::string PageAt(const Document& book, size_t offset);
 
 }  // namespace tiercel::reader

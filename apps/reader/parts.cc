@@ -28,12 +28,12 @@ bool IsOneOf(std::string_view character, const auto& set) {
   return std::find(set.begin(), set.end(), character) != set.end();
 }
 
-// What ends a sentence before a blank, and what does so without one.
+// Marks that end a sentence before a blank, and marks that end one anywhere.
 constexpr std::array<std::string_view, 9> kStops = {".", "!", "?", "…", "؟",
                                                     "۔", "।", "॥", "።"};
 constexpr std::array<std::string_view, 6> kWideStops = {"。", "！", "？",
                                                         "｡",  "．", "‼"};
-// What closes around a sentence.
+// Marks that may follow the end of a sentence, closing around it.
 constexpr std::array<std::string_view, 14> kClosers = {
     "\"", "'", ")", "]", "”", "’", "»", "›", "」", "』", "）", "】", "》", "*"};
 
@@ -41,8 +41,8 @@ bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Whether the full stop at `at` ends no more than an abbreviation: a single
-// letter's, or one that stands before names.
+// Returns true if the full stop at `at` ends only an abbreviation: a single
+// letter, or a word that stands before names.
 bool Abbreviates(std::string_view text, size_t at) {
   size_t begin = at;
   while (begin > 0 && IsLetter(text[begin - 1])) --begin;
@@ -52,16 +52,16 @@ bool Abbreviates(std::string_view text, size_t at) {
   return (word.size() == 1 && word != "I") || IsOneOf(word, kBeforeNames);
 }
 
-// How far a run goes that begins somewhere.
+// Finds how far a run that begins at `begin` may go.
 class Reach {
  public:
   Reach(std::string_view text, size_t begin, size_t usual_bytes,
         const FitsFn& fits)
       : text_(text), begin_(begin), usual_bytes_(usual_bytes), fits_(fits) {}
 
-  // The last of `ends`, ascending and above the beginning, up to which the run
-  // fits; absent where not even the first does. Steps grow from where a run
-  // usually ends, then halve.
+  // Returns the last of `ends` (ascending, above the begin) up to which the run
+  // fits; nothing if not even the first does. A galloping search from where a
+  // run usually ends, then a binary one.
   std::optional<size_t> Last(std::span<const size_t> ends) const {
     if (ends.empty()) return std::nullopt;
     const auto guess =
@@ -120,7 +120,8 @@ std::optional<size_t> LastIn(const std::vector<size_t>& offsets, size_t low,
   return *std::prev(after);
 }
 
-// Where a run from `begin` on that fits up to `end` is best cut before.
+// Returns a better end for the run from `begin`, which fits up to `end`: the
+// last chapter or heading within reach.
 size_t BetterEnd(const Divisions& divisions, const Reach& reach, size_t begin,
                  size_t end) {
   const size_t low = begin + (end - begin) / kTooLittle;
@@ -131,9 +132,9 @@ size_t BetterEnd(const Divisions& divisions, const Reach& reach, size_t begin,
   return end;
 }
 
-// Where to cut a paragraph, at the end of `text`, that does not fit from
-// `begin` on; absent where its first character does not. No more of it is
-// looked at than a little beyond what fits: it may be a whole book.
+// Returns where to cut a paragraph, at the end of `text`, that does not fit
+// from `begin` on; nothing if not even its first character fits. It looks only
+// a little beyond what fits, since the paragraph may be a whole book.
 std::optional<size_t> EndWithin(std::string_view text, const Reach& reach,
                                 size_t begin, size_t usual_bytes) {
   constexpr size_t kLeast = 256;
@@ -219,7 +220,7 @@ std::vector<size_t> CharacterBegins(std::string_view text) {
 
 std::string_view WholeSentences(std::string_view text) {
   text = Trimmed(text);
-  // Whether the last sentence is whole shows once another follows.
+  // The end of the last sentence is found only if another one follows.
   const std::string followed = std::string(text) + " Another";
   const std::vector<size_t> begins = SentenceBegins(followed);
   size_t end = begins.empty() ? 0 : begins.back();
@@ -233,7 +234,7 @@ std::string_view WholeSentences(std::string_view text) {
 std::vector<Part> CutIntoParts(std::string_view text,
                                const Divisions& divisions, size_t usual_bytes,
                                const FitsFn& fits) {
-  // Where a part may end without a sentence being cut, all of one kind.
+  // Ends that cut no sentence: paragraphs, chapters and headings, merged.
   std::vector<size_t> ends = ParagraphBegins(text);
   const size_t middle = ends.size();
   ends.insert(ends.end(), divisions.chapters.begin(), divisions.chapters.end());

@@ -15,44 +15,45 @@ struct Part {
   size_t end;
 };
 
-// Where a text is best cut, in bytes, ascending: each begins a chapter, or a
-// section below chapters.
+// The best places to cut a text, in bytes, ascending: each begins a chapter, or
+// a section below chapters.
 struct Divisions {
   std::vector<size_t> chapters;
   std::vector<size_t> headings;
 };
 
-// Whether a run of the text is short enough. What begins where a run that fits
-// does, and is shorter, fits.
+// Returns true if a run of the text is short enough. A shorter run with the
+// same begin as one that fits must fit, too.
 using FitsFn = std::function<bool(std::string_view run)>;
 
-// The text as the longest runs that fit, from its beginning on:
+// Cuts the text into the longest runs that fit, from its begin on:
 //
 //   1. They join without a gap, from 0 to the end of the text; each fits, and
 //      none is empty.
-//   2. Each ends where the last chapter within reach ends; where none does at
-//      the last section's end, and then a paragraph's, a sentence's, a word's,
-//      a character's. A sixteenth of what is within reach is too little to end
-//      at: a title page goes with what follows it.
-//   3. The same text, divisions and answers give the same parts.
+//   2. Each ends where the last chapter within reach ends; without one, where
+//     the last section does, and then a paragraph, a sentence, a word, a
+//     character. A part is not ended within the first sixteenth of its reach:
+//     a title page goes with what follows it.
+//   3. The same text, divisions and answers of `fits` give the same parts.
 //
-// `fits` is asked a few times for each part, about runs of up to twice what
-// fits; first of all about one of `usual_bytes`. Empty where not even one
-// character fits.
+// `fits` is called a few times for each part, with runs of up to twice what
+// fits; the first has `usual_bytes`. Returns no parts if not even one character
+// fits.
 std::vector<Part> CutIntoParts(std::string_view text,
                                const Divisions& divisions, size_t usual_bytes,
                                const FitsFn& fits);
 
-// Where paragraphs of `text` begin, but for the first: after a blank line.
+// The begins of the paragraphs of `text`, except the first: after a blank line.
 std::vector<size_t> ParagraphBegins(std::string_view text);
-// Where sentences begin, but for the first, and words, in any language that
-// ends them by signs: a full stop is none in "e.g. this" or "J. Smith".
+// The begins of sentences, except the first, and of words and characters, in
+// any language that marks the ends of its sentences. "e.g. this" and "J. Smith"
+// are within a sentence.
 std::vector<size_t> SentenceBegins(std::string_view text);
 std::vector<size_t> WordBegins(std::string_view text);
 std::vector<size_t> CharacterBegins(std::string_view text);
 
-// Cuts a text that ends somewhere back to its last whole sentence, or to its
-// last whole line where that is behind it and in the second half. A text with
+// Cuts a text that may break off back to its last whole sentence, or to its
+// last whole line if that ends later and in the second half. A text with
 // neither comes back as it is, without blanks at its ends.
 std::string_view WholeSentences(std::string_view text);
 

@@ -22,7 +22,7 @@ std::vector<size_t> SectionsIn(const Document& book, int level, size_t begin,
     const Section& section = book.sections[i];
     if (section.begin >= end) break;
     if (section.level > level) continue;
-    // What a section holds itself ends where the next that counts begins.
+    // A section's own text ends where the next section down to `level` begins.
     size_t own_end = book.text.size();
     for (size_t j = i + 1; j < book.sections.size(); ++j) {
       if (book.sections[j].level > level) continue;

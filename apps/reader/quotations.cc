@@ -59,7 +59,8 @@ Character CharacterAt(std::string_view text, size_t at) {
   return {code, bytes};
 }
 
-// Whether its script is written without spaces: Han, kana, Thai and their like.
+// Returns true for scripts that are written without spaces, such as Han, kana
+// and Thai.
 bool StandsAlone(uint32_t code) {
   return (code >= 0x0E00 && code < 0x0EE0) ||
          (code >= 0x1000 && code < 0x10A0) ||
@@ -134,14 +135,16 @@ bool IsWordCharacter(char32_t character) {
          !StandsAlone(character);
 }
 
-// Whether a place is within a word, of a script that has blanks between them.
+// Returns true if a position is within a word of a script that has blanks
+// between words.
 bool IsInWord(std::string_view text, size_t at) {
   size_t next = 0;
   return IsWordCharacter(document::CharacterBefore(text, at)) &&
          IsWordCharacter(document::CharacterAt(text, at, &next));
 }
 
-// Where `text` first has `wanted`, as whole words; npos: nowhere.
+// Returns the first position at which `text` has `wanted` as whole words, or
+// npos.
 size_t FindWords(std::string_view text, std::string_view wanted) {
   size_t at = text.find(wanted);
   while (at != std::string_view::npos &&
@@ -151,8 +154,8 @@ size_t FindWords(std::string_view text, std::string_view wanted) {
   return at;
 }
 
-// FindWords, with a capital letter at the beginning or the small one that the
-// text has there: who quotes begins a sentence.
+// FindWords, with the first letter capital as quoted or small as in the text: a
+// quotation at the begin of a sentence is capitalized.
 size_t FindQuoted(std::string_view text, const std::string& wanted) {
   const size_t at = FindWords(text, wanted);
   if (at != std::string_view::npos || wanted.empty()) return at;
@@ -166,7 +169,8 @@ size_t FindQuoted(std::string_view text, const std::string& wanted) {
              : at;
 }
 
-// Where in `text` the normalized bytes from `first` to `last` begin and end.
+// Sets the begin and end in `text` of the normalized bytes from `first` to
+// `last`.
 void Locate(std::string_view text, size_t first, size_t last,
             Quotation* quotation) {
   Normal normal(text);
@@ -193,8 +197,8 @@ bool IsAt(std::string_view text, size_t at, std::string_view what) {
   return text.substr(at, what.size()) == what;
 }
 
-// What `marks`, which open at `at`, enclose; absent where nothing closes in the
-// same paragraph.
+// Returns the text enclosed by `marks`, which open at `at`; nothing if they do
+// not close in the same paragraph.
 std::optional<std::string_view> Enclosed(std::string_view text, size_t at,
                                          const Marks& marks) {
   if (marks.apostrophe && at > 0 && IsWordByte(text, at - 1)) {
@@ -219,7 +223,7 @@ std::vector<Quotation> FindQuotations(std::string_view answer,
                                       std::string_view book) {
   std::vector<Quotation> quotations;
   for (size_t at = 0; at < answer.size();) {
-    // Where several marks open alike, the pair that closes first counts.
+    // If several marks open alike, the pair that closes first counts.
     std::optional<std::string_view> inside;
     const Marks* used = nullptr;
     for (const Marks& marks : kMarks) {

@@ -69,7 +69,8 @@ class Excerpt {
     for (size_t i = 0; i < book_.sections.size(); ++i) {
       const Section& section = book_.sections[i];
       if (section.begin >= run.end) break;
-      // What parts of a book are called says nothing of its chapters.
+      // Sections above the chapters are left out: their names say nothing of
+      // these.
       const bool around = section.begin < run.begin &&
                           (section.level >= level_ || chapters_.contains(i)) &&
                           SectionEnd(book_, i) > run.begin;
@@ -110,11 +111,11 @@ class Excerpt {
   }
 
   const Document& book_;
-  const int level_;  // of chapters
-  // The numbers of chapters, by the sections that they are.
+  const int level_;  // level of chapters
+  // The numbers of chapters, by the indices of their sections.
   std::map<size_t, std::optional<int64_t>> chapters_;
   Document excerpt_;
-  std::vector<size_t> open_;  // sections of the book that the excerpt is in
+  std::vector<size_t> open_;  // sections of the book around the excerpt's end
 };
 
 Document ExcerptOf(const Document& book, std::vector<Run> runs) {
@@ -172,8 +173,8 @@ std::optional<PageRange> PagesOf(const Document& book, const std::string& item,
     const auto from = numbered(0, first);
     const auto to = numbered(from.value_or(book.pages.size()), last);
     if (to.has_value()) return PageRange{*from, *to};
-    // Where one dash parts two numbers it is known which of them is not there;
-    // where numbers have dashes it may part none.
+    // The message names the end that is missing. If the first number exists it
+    // is the last; else the first, unless other pages' numbers have dashes.
     if (from.has_value()) {
       *missing = last;
       *missing += " at or after ";

@@ -6,17 +6,17 @@
 
 namespace tiercel::reader {
 
-// What parts words.
+// Characters that separate words.
 inline constexpr std::string_view kBlanks = " \t\r\n\f\v";
 
-// Without blanks at its ends.
+// Returns `text` without blanks at its ends.
 std::string_view Trimmed(std::string_view text);
 
-// Takes the first line of `text`, which is not empty, off it, with its end: a
-// line feed, a carriage return, or both. `*text` is empty behind the last.
+// Takes the first line off `text`, which is not empty, together with its end: a
+// line feed, a carriage return, or both. `*text` is empty after the last.
 std::string_view TakeLine(std::string_view* text);
 
-// Runs of blanks as one space, none at the ends.
+// Replaces each run of blanks by one space and removes those at the ends.
 std::string OneLine(std::string_view text);
 
 }  // namespace tiercel::reader
