@@ -11,7 +11,7 @@ absl::StatusOr<DraftBlock> NgramDrafter::Draft(
   const auto size = static_cast<int64_t>(tokens.size());
   const auto at = [&](int64_t i) { return tokens[static_cast<size_t>(i)]; };
   int64_t best_length = shortest_ - 1;
-  int64_t best_end = -1;  // what follows the match
+  int64_t best_end = -1;  // index of the token after the match
   for (int64_t end = size - 1; end > 0 && best_length < longest_; --end) {
     int64_t length = 0;
     while (length < longest_ && length < end &&

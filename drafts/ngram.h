@@ -5,9 +5,10 @@
 
 namespace tiercel {
 
-// Prompt lookup (Saxena 2023): a text that quotes itself goes on as it did the
-// last time. Looks for the last tokens, as many of them as possible, further
-// up, and proposes what followed there. No weights; certain of what it says.
+// Prompt lookup (Saxena 2023): a text that quotes itself goes on as it did
+// before. Finds the longest run of the newest tokens that stands earlier in the
+// text, and proposes the tokens that followed there, each with probability 1.
+// It has no weights.
 class NgramDrafter final : public Drafter {
  public:
   // Matches of `longest` down to `shortest` tokens count.

@@ -11,10 +11,10 @@
 namespace tiercel {
 
 // Speculative sampling (Leviathan, Kalman and Matias 2023; Chen et al. 2023):
-// tokens that a draft law q proposed are kept or replaced so that what comes
-// out has the target's law P exactly. Written over any law, a list of `ids` and
-// their `probabilities`, of any kind of number: tests enumerate every branch in
-// rationals.
+// tokens proposed from a draft distribution q are kept or replaced so that the
+// output has exactly the target's distribution P. The templates take any
+// distribution, a list of `ids` and their `probabilities`, over any kind of
+// number: tests enumerate every branch in rationals.
 
 template <typename L>
 using NumberOf = typename std::decay_t<
@@ -92,9 +92,9 @@ Verdict JudgeResidual(const std::vector<int32_t>& tokens,
   return {tokens.size(), chance.Draw(targets[tokens.size()], tokens.size())};
 }
 
-// The target draws for itself, with noise that every level shares: drafted
-// tokens hold as long as it would have drawn the same. The text for a seed is
-// then the same whatever drafted it.
+// The target draws each token itself, with noise that every level shares. A
+// drafted token holds if it is the one that the target draws, so the text for a
+// seed is the same whatever drafted it.
 template <typename L, typename Chance>
 Verdict JudgeCoupled(const std::vector<int32_t>& tokens,
                      const std::vector<L>& targets, Chance& chance) {

@@ -40,8 +40,7 @@ class Table {
     for (int w : weights) total += w;
     ExactLaw law;
     for (int32_t id = 0; id < vocab_; ++id) {
-      if (weights[static_cast<size_t>(id)] == 0)
-        continue;  // a sampler cut it off
+      if (weights[static_cast<size_t>(id)] == 0) continue;  // cut off
       law.ids.push_back(id);
       law.probabilities.emplace_back(weights[static_cast<size_t>(id)], total);
     }

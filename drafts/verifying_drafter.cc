@@ -15,8 +15,8 @@ absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
   DraftBlock block;
   while (std::ssize(block.tokens) < most) {
     const int64_t size = std::ssize(block.tokens);
-    // A round adds what holds and one token more: never too many. How long it
-    // is has been decided before any of it is drawn.
+    // A round adds the tokens that hold and one more, so never too many. Its
+    // length is decided before any of it is drawn.
     const int64_t inner_most =
         options_.inner == nullptr
             ? 0

@@ -27,9 +27,8 @@ class VerifyingDrafter final : public Drafter {
   struct Options {
     const char* name = "";  // the name of `target` in reports
     VerifyMode mode = VerifyMode::kResidual;
-    Drafter* inner = nullptr;  // null: none
-    DraftLength gamma1 =
-        DraftLength::Fixed(1);  // tokens drafted by `inner` at a time
+    Drafter* inner = nullptr;                    // null: none
+    DraftLength gamma1 = DraftLength::Fixed(1);  // tokens of `inner` at a time
   };
 
   // `target` and what `options` names must outlive it.

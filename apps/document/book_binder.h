@@ -21,7 +21,7 @@ class BookBinder {
   void Add(const std::string& path, HtmlPage page);
 
   // The position in the text of a place in a page that was added: its
-  // fragment's if the page has that fragment, else the page's begin. Nothing if
+  // fragment's if the page has that fragment, else the page's start. Nothing if
   // the place lay in a frame that was left out.
   std::optional<size_t> Locate(const Place& place) const;
 

@@ -21,7 +21,7 @@ struct Section {
   std::string anchor;  // "ch-archive.html#s-main", in the format's own words
 };
 
-// A page of the printed book, by its number. It extends to the begin of the
+// A page of the printed book, by its number. It extends to the start of the
 // next page.
 struct Page {
   size_t begin;        // in bytes of the text

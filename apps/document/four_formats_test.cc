@@ -86,8 +86,8 @@ std::string WithoutNotes(std::string_view text) {
 // longest common subsequence, by the method of Hunt and Szymanski.
 size_t NumInOrder(const std::vector<std::string>& a,
                   const std::vector<std::string>& b) {
-  std::map<std::string, std::vector<size_t>>
-      places;  // positions in b of each word
+  // Positions in b of each word.
+  std::map<std::string, std::vector<size_t>> places;
   for (size_t i = b.size(); i-- > 0;) places[b[i]].push_back(i);
   std::vector<size_t> ends;  // least last position in b of a chain, by length
   for (const std::string& word : a) {

@@ -59,7 +59,7 @@ std::string Field(std::string_view header, std::string_view name) {
 
 void LeaveOutGutenbergFrame(Document* document) {
   const std::string_view text = document->text;
-  size_t begin = 0;  // begin of the book
+  size_t begin = 0;  // start of the book
   size_t end = 0;
   for (size_t line = 0; line < text.size() && end == 0;) {
     const size_t line_end = std::min(text.find('\n', line), text.size());

@@ -181,7 +181,7 @@ class Reader {
   }
 
   // Notes what the element's attributes declare: an anchor, a link, or the
-  // begin of a printed page.
+  // start of a printed page.
   void NotePlaces(const GumboNode& node) {
     const GumboElement& element = node.v.element;
     std::string_view id = Attribute(element, "id");

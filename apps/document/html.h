@@ -41,7 +41,7 @@ std::optional<HtmlPage> ReadHtmlPage(std::string_view html);
 void FillFrom(HtmlPage page, Document* document);
 
 // Turns XHTML into what an HTML parser reads alike: "<p/>" becomes "<p></p>",
-// since HTML would take "<p/>" for the begin of a paragraph.
+// since HTML would take "<p/>" for the start of a paragraph.
 std::string XhtmlAsHtml(std::string_view xhtml);
 
 // Appends to the document's warnings what was replaced or left out in its

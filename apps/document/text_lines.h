@@ -14,7 +14,7 @@ inline constexpr size_t kMaxHeadingLines = 3;
 
 // A line of a plain text.
 struct TextLine {
-  size_t begin;           // begin of its words, in bytes of the text
+  size_t begin;           // start of its words, in bytes of the text
   std::string_view text;  // its words, without white space at either end
   bool is_first;          // a blank line, or none, is before it
   bool is_indented;       // white space is before its words

@@ -18,7 +18,7 @@ using document::Document;
 using document::Page;
 using document::Section;
 
-// The end of the section at `index`: the begin of the next section of its level
+// The end of the section at `index`: the start of the next section of its level
 // or of one above it.
 size_t SectionEnd(const Document& book, size_t index);
 

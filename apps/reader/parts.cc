@@ -59,7 +59,7 @@ class Reach {
         const FitsFn& fits)
       : text_(text), begin_(begin), usual_bytes_(usual_bytes), fits_(fits) {}
 
-  // Returns the last of `ends` (ascending, above the begin) up to which the run
+  // Returns the last of `ends` (ascending, above the start) up to which the run
   // fits; nothing if not even the first does. A galloping search from where a
   // run usually ends, then a binary one.
   std::optional<size_t> Last(std::span<const size_t> ends) const {

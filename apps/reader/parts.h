@@ -23,10 +23,10 @@ struct Divisions {
 };
 
 // Returns true if a run of the text is short enough. A shorter run with the
-// same begin as one that fits must fit, too.
+// same start as one that fits must fit, too.
 using FitsFn = std::function<bool(std::string_view run)>;
 
-// Cuts the text into the longest runs that fit, from its begin on:
+// Cuts the text into the longest runs that fit, from its start on:
 //
 //   1. They join without a gap, from 0 to the end of the text; each fits, and
 //      none is empty.
@@ -43,9 +43,9 @@ std::vector<Part> CutIntoParts(std::string_view text,
                                const Divisions& divisions, size_t usual_bytes,
                                const FitsFn& fits);
 
-// The begins of the paragraphs of `text`, except the first: after a blank line.
+// The starts of the paragraphs of `text`, except the first: after a blank line.
 std::vector<size_t> ParagraphBegins(std::string_view text);
-// The begins of sentences, except the first, and of words and characters, in
+// The starts of sentences, except the first, and of words and characters, in
 // any language that marks the ends of its sentences. "e.g. this" and "J. Smith"
 // are within a sentence.
 std::vector<size_t> SentenceBegins(std::string_view text);

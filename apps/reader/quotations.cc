@@ -155,7 +155,7 @@ size_t FindWords(std::string_view text, std::string_view wanted) {
 }
 
 // FindWords, with the first letter capital as quoted or small as in the text: a
-// quotation at the begin of a sentence is capitalized.
+// quotation at the start of a sentence is capitalized.
 size_t FindQuoted(std::string_view text, const std::string& wanted) {
   const size_t at = FindWords(text, wanted);
   if (at != std::string_view::npos || wanted.empty()) return at;
@@ -169,7 +169,7 @@ size_t FindQuoted(std::string_view text, const std::string& wanted) {
              : at;
 }
 
-// Sets the begin and end in `text` of the normalized bytes from `first` to
+// Sets the start and end in `text` of the normalized bytes from `first` to
 // `last`.
 void Locate(std::string_view text, size_t first, size_t last,
             Quotation* quotation) {

@@ -9,8 +9,9 @@
 
 namespace tiercel::jinja {
 
-// What the language brings with it. Each fails the rendering on arguments it
-// does not take; case is mapped for ASCII letters only.
+// The filters, tests, methods and functions of the language. Each fails the
+// rendering on arguments that it does not take. Case is mapped for ASCII
+// letters only.
 
 using Filter = Value (*)(Rendering& rendering, const Value& input,
                          const Args& args);
@@ -19,38 +20,39 @@ struct FilterEntry {
   Filter filter;
 };
 Filter FindFilter(std::string_view name);      // null where there is none
-Filter FindListFilter(std::string_view name);  // those of list_filters.cc
+Filter FindListFilter(std::string_view name);  // the filters of list_filters.cc
 
 using Test = bool (*)(Rendering& rendering, const Value& value,
                       const Args& args);
 Test FindTest(std::string_view name);  // null where there is none
 
-// value.name, methods included; undefined where there is none. `name` outlives
-// the rendering.
+// Returns value.name, methods included; undefined if there is none. `name` must
+// outlive the rendering.
 Value GetAttribute(Rendering& rendering, const Value& value,
                    const std::string& name);
 // value[key], which may be an attribute too.
 Value GetItem(Rendering& rendering, const Value& value, const Value& key);
 
-// self.name of a string, bound to it; undefined where there is none.
+// Returns the method self.name of a string, bound to it; undefined if there is
+// none.
 Value GetStringMethod(Rendering& rendering, const Value& self,
                       const std::string& name);
 
 // range, dict, raise_exception and strftime_now, by name.
 void AddGlobals(Rendering& rendering, Scope* globals);
 
-// Fails the rendering since the value, which should be `needed`, is not.
+// Fails the rendering with a message that `who` got `got` and needs `needed`.
 void FailKind(Rendering& rendering, std::string_view who, const Value& got,
               std::string_view needed);
 
-// The arguments in the order of `names`; undefined where not given.
+// Returns the arguments in the order of `names`; undefined for those not given.
 std::vector<Value> Bind(Rendering& rendering, std::string_view who,
                         const Args& args,
                         std::initializer_list<std::string_view> names,
                         size_t required = 0);
 
-// str.strip and its kind; `set` holds the characters to drop, null means white
-// space.
+// str.strip, str.lstrip and str.rstrip. `set` holds the characters to drop;
+// null means white space.
 enum class Side { kLeft, kRight, kBoth };
 Text Strip(const Text& text, const Text* set, Side side);
 // str.replace; count < 0 means all.

@@ -17,8 +17,8 @@ struct ChatMessage {
   std::string content;
 };
 
-// A rendered conversation in pieces: what the template wrote, where special
-// tokens may be parsed, and what messages said, where they may not be.
+// A piece of a rendered conversation, either written by the template, where
+// special tokens may be parsed, or taken from a message, where they may not.
 struct ChatPiece {
   std::string text;
   bool from_message;
@@ -46,7 +46,7 @@ class ChatTemplate {
     bool add_generation_prompt = true;
     std::string bos_token;
     std::string eos_token;
-    // What templates of models that can think ask for; undefined if unset.
+    // A setting of the templates of models that can think; undefined if unset.
     std::optional<bool> enable_thinking = std::nullopt;
   };
   // Adjacent pieces of one origin are joined. Errors: template_error with the

@@ -33,7 +33,7 @@ class ExpressionParser {
   ExprPtr ParseFilters(ExprPtr input);
   // Parses filters of which the first has no bar before it.
   ExprPtr ParseFilterBlock(ExprPtr input);
-  // What can stand left of `=` or `in`.
+  // Parses an assignment target: the left side of `=` or `in`.
   ExprPtr ParseTarget(bool allow_namespace);
 
   ExprPtr Make(Expr::Kind kind, int line);
@@ -58,7 +58,7 @@ class ExpressionParser {
   ExprPtr ParseTargetName(bool allow_namespace);
   bool AtTupleEnd() const;
 
-  // Adds a child and keeps the depth, which it checks.
+  // Adds a child, updates the depth and checks it.
   void Adopt(Expr* parent, ExprPtr child);
   ExprPtr MakeWith(Expr::Kind kind, int line, ExprPtr child);
   ExprPtr MakeConstant(Value value, int line);

@@ -10,8 +10,8 @@
 namespace tiercel::jinja {
 namespace {
 
-// How deep statements, expressions and macro calls may be in each other; about
-// five levels are one call of a macro by itself.
+// The most nesting of statements, expressions and macro calls; a bare macro
+// call takes about five levels.
 constexpr int kMaxNesting = 1000;
 constexpr size_t kScopeBytes = 128;
 

@@ -22,10 +22,11 @@ class Interpreter {
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
-  // A variable the template sees. Call before Render.
+  // Defines a variable for the template. Must be called before Render.
   void Define(std::string_view name, Value value);
 
-  // What the template writes; meaningless where the rendering has failed.
+  // Returns the text that the template writes; meaningless if the rendering
+  // failed.
   Text Render(const Body& body);
 
  private:
@@ -40,7 +41,8 @@ class Interpreter {
   void ExecuteMacro(const Stmt& statement);
   void ExecuteCall(const Stmt& statement);
   Flow ExecuteWith(const Stmt& statement);
-  // What the statement's body writes, through the filters of its value.
+  // Returns the text that the statement's body writes, passed through the
+  // filters of its value.
   Value Capture(const Stmt& statement);
   std::vector<Value> ChooseItems(const Stmt& statement, const List& list);
   void Assign(const Expr& target, const Value& value);
@@ -62,8 +64,8 @@ class Interpreter {
   Value CallMacro(const Stmt& statement, const std::shared_ptr<Scope>& outer,
                   const Args& args);
   Value MakeNamespace(const Args& args);
-  // The scope lives until the end, when its names are cleared: what refers to
-  // itself through it is freed, one scope at a time.
+  // Keeps the scope until the end. Its names are cleared then, one scope at a
+  // time, which frees values that refer to themselves through it.
   void Keep(const std::shared_ptr<Scope>& scope);
   std::shared_ptr<Scope> NewScope(std::shared_ptr<Scope> parent);
 
@@ -71,7 +73,7 @@ class Interpreter {
   std::shared_ptr<Scope> scope_;
   std::vector<std::shared_ptr<Scope>> kept_;
   TextBuilder* out_ = nullptr;
-  Value block_text_;  // what kBlockText stands for
+  Value block_text_;  // the value of kBlockText
   int nesting_ = 0;
 };
 

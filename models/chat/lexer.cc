@@ -72,8 +72,9 @@ class Lexer {
     return std::string_view::npos;
   }
 
-  // What is left of `data` before a tag: `-` eats all white space, and a block
-  // or comment that opens its line eats the indentation.
+  // Returns the part of `data` that remains before a tag: `-` removes all white
+  // space at its end, and a block or comment that opens its line removes the
+  // indentation.
   std::string_view DataBefore(std::string_view data, char kind,
                               char sign) const {
     if (sign == '-') {

@@ -207,7 +207,7 @@ Value SliceText(Rendering& rendering, const Text& text,
                 int64_t step) {
   const std::string_view bytes = text.bytes();
   Charge charge(rendering);
-  std::vector<size_t> begins;  // of every character, and the end
+  std::vector<size_t> begins;  // offset of each character, and of the end
   if (!rendering.StepBytes(bytes.size()) ||
       !charge.Grow((CountCharacters(bytes) + 1) * sizeof(size_t))) {
     return Undefined{};

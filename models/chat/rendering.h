@@ -11,16 +11,16 @@
 
 namespace tiercel::jinja {
 
-// What one rendering may use and the first thing that went wrong in it.
+// The limits of one rendering and the first error in it.
 //
-// Errors are sticky: after Fail() every Step() says no, loops end, and what is
-// computed meanwhile is thrown away. Evaluation thus needs no error checks but
-// at loops. Not thread-safe; outlives every value made in it.
+// Errors are sticky: after Fail() every Step() returns false, loops end, and
+// results are discarded. So evaluation checks for errors only at loops. Not
+// thread-safe; outlives every value made in it.
 class Rendering {
  public:
   struct Limits {
     uint64_t steps;
-    size_t bytes;  // of live values and output
+    size_t bytes;  // most bytes of live values and output
   };
   explicit Rendering(const Limits& limits) : limits_(limits) {}
   Rendering(const Rendering&) = delete;

@@ -238,7 +238,7 @@ Value Title(Rendering& rendering, const Text& self) {
   }));
 }
 
-// What a field of str.format stands for; null where that is nothing.
+// Returns the argument that a field of str.format names; null if there is none.
 const Value* FormatArgument(const Args& args, std::string_view field,
                             size_t* next) {
   size_t index = 0;
@@ -262,7 +262,7 @@ const Value* FormatArgument(const Args& args, std::string_view field,
 Value FormatMethod(Rendering& rendering, const Text& self, const Args& args) {
   const std::string_view bytes = self.bytes();
   TextBuilder out(rendering);
-  size_t next = 0;  // of the arguments, for {}
+  size_t next = 0;  // index of the next argument for {}
   for (size_t at = 0; at < bytes.size() && rendering.Step();) {
     const size_t brace = std::min(bytes.find_first_of("{}", at), bytes.size());
     out.Append(self, at, brace);

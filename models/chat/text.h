@@ -85,7 +85,7 @@ size_t CountCharacters(std::string_view text);
 size_t CharacterEnd(std::string_view text, size_t begin);
 // The beginning of the character that ends at `end` > 0.
 size_t CharacterBegin(std::string_view text, size_t end);
-// What Python's str.isspace() calls white space.
+// Returns true for white space as Python's str.isspace() defines it.
 bool IsSpace(std::string_view character);
 
 }  // namespace tiercel::jinja

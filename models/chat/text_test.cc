@@ -8,7 +8,7 @@
 namespace tiercel::jinja {
 namespace {
 
-// What Text promises, kept the plain way: an origin for every byte.
+// The simple model of Text: an origin for every byte.
 using Marked = std::vector<std::pair<char, Origin>>;
 
 Marked MarksOf(const Text& text) {
@@ -52,7 +52,7 @@ TEST(TextTest, EveryByteKeepsItsOriginThroughCutsAndJoins) {
         for (const char byte : bytes) marks.emplace_back(byte, origin);
         break;
       }
-      case 1: {  // of itself
+      case 1: {  // append a part of the text to itself
         const Marked part(marks.begin() + static_cast<std::ptrdiff_t>(begin),
                           marks.begin() + static_cast<std::ptrdiff_t>(end));
         if (text.size() < 200) {

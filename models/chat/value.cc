@@ -7,7 +7,7 @@
 namespace tiercel::jinja {
 namespace {
 
-// What an object costs beside its contents: reference counts, capacity.
+// The cost of an object besides its contents: reference counts, capacity.
 constexpr size_t kObjectBytes = 64;
 
 int Deepest(const std::vector<Value>& items) {

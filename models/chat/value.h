@@ -61,7 +61,7 @@ struct Value
   bool IsUndefined() const { return Is<Undefined>(); }
   // An int, or a bool as Python counts it.
   std::optional<int64_t> IfInteger() const;
-  std::optional<double> IfNumber() const;  // of int, bool or float
+  std::optional<double> IfNumber() const;  // an int, a bool or a float
 };
 
 inline constexpr int kMaxValueDepth = 100;
@@ -108,19 +108,19 @@ struct Args {
 
 struct Function {
   std::string name;
-  int depth;  // of what it is bound to
+  int depth;  // depth of the value that it is bound to
   std::function<Value(const Args&)> call;
 };
 
 // The `loop` variable of a running for loop.
 struct Loop {
   std::shared_ptr<const List> items;
-  size_t index = 0;  // of the current item
+  size_t index = 0;  // index of the current item
 };
 
 int DepthOf(const Value& value);
 bool Truth(const Value& value);
-// What a message calls the kind: "string", "list", ...
+// Returns the kind's name in messages: "string", "list", ...
 std::string_view KindOf(const Value& value);
 
 // Python's ==. Steps are counted, since a value may share its parts.
@@ -133,7 +133,7 @@ bool Contains(Rendering& rendering, const Value& haystack, const Value& needle);
 const Value* Find(Rendering& rendering, const Dict& dict, const Value& key);
 const Value* Find(Rendering& rendering, const Dict& dict, std::string_view key);
 
-// The makers: what they make counts against the rendering's memory.
+// Make values, which count against the rendering's memory.
 Value MakeString(Rendering& rendering, Text text);
 Value MakeString(Rendering& rendering,
                  std::string_view text);  // the template's
@@ -143,8 +143,8 @@ Value MakeDict(Rendering& rendering, std::vector<Dict::Item> items);
 Value MakeFunction(std::string name, const Value& self,
                    std::function<Value(const Args&)> call);
 
-// What iterating over the value yields, as one list; null, and the rendering
-// fails, where it cannot be iterated.
+// Returns the items that iterating over the value yields, as one list. Returns
+// null and fails the rendering if it cannot be iterated.
 std::shared_ptr<const List> Iterate(Rendering& rendering, const Value& value);
 
 }  // namespace tiercel::jinja

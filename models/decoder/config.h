@@ -11,7 +11,7 @@
 
 namespace tiercel {
 
-// How rotary frequencies are changed for contexts beyond the trained one.
+// The scaling of rotary frequencies for contexts beyond the trained one.
 struct RopeScaling {
   enum class Type {
     kNone,

@@ -225,7 +225,8 @@ absl::Status ReadEosIds(JsonReader& in, std::vector<int32_t>* ids) {
   return absl::OkStatus();
 }
 
-// What would change the arithmetic in a way we do not do.
+// Refuses settings that would change the arithmetic in ways that the decoder
+// does not implement.
 void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
                        std::string_view model_type) {
   if (top.Find("quantization_config") != nullptr) {

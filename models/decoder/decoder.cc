@@ -158,7 +158,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   const int64_t q_dim = widths_.q;
   const int64_t kv_dim = widths_.kv;
   const Columns& heads = split_.heads(rank_);
-  // What follows of q is of these alone.
+  // The rank attends with its own heads alone; this is where they begin in q.
   const float* const q =
       a_.q.data() + (heads.begin - split_.query_heads(rank_).begin) * head_dim;
 

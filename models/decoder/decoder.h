@@ -52,8 +52,8 @@ struct DecoderWorkspace {
 // hidden states, and of the logits.
 class Decoder {
  public:
-  // What a decoder computes, and whom it gathers the rest from; they outlive
-  // it.
+  // The rank that a decoder computes, and the gather by which it gets the other
+  // ranks' outputs. They must outlive it.
   struct Part {
     const ModelSplit& split;
     int rank;
@@ -74,7 +74,7 @@ class Decoder {
   // then.
   void Use(DecoderWorkspace workspace) { a_ = std::move(workspace); }
   DecoderWorkspace Release() { return std::exchange(a_, {}); }
-  // What Reserve takes on a rank.
+  // The bytes that Reserve takes on a rank.
   static int64_t ReservedBytes(const ModelConfig& config,
                                const ModelSplit& split, int rank, int64_t rows,
                                int64_t step_rows);
@@ -104,11 +104,11 @@ class Decoder {
   const ModelConfig& config() const { return config_; }
 
  private:
-  // How wide the activations of a rank are, in floats.
+  // The widths of a rank's activations, in floats.
   struct Widths {
     Widths(const ModelConfig& config, const ModelSplit& split, int rank);
     int64_t q, kv, heads, ffn;
-    // All ranks have so many; 0 where one computes all.
+    // Widths over all ranks together; 0 if there is one rank.
     int64_t all_heads, all_ffn;
     std::array<int64_t, 9> All(const ModelConfig& config) const {
       return {config.hidden, q, kv, kv, heads, ffn, ffn, all_heads, all_ffn};
@@ -140,7 +140,7 @@ class Decoder {
   Gather* const gather_;  // null: one rank
   const Widths widths_;
   DecoderWorkspace a_;
-  std::vector<float> angles_;  // of some rows, on their way from the host
+  std::vector<float> angles_;  // angles of some rows, to be sent from the host
 };
 
 }  // namespace tiercel

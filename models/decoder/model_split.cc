@@ -26,7 +26,8 @@ std::vector<Columns> DividePanels(int64_t size, int ranks,
   return parts;
 }
 
-// Where there are fewer panels than ranks the parts are of single outputs.
+// Parts are whole panels, or single outputs if there are fewer panels than
+// ranks.
 std::vector<Columns> Divide(int64_t size, int ranks) {
   return DividePanels(size, ranks, size > kPanel * (ranks - 1) ? kPanel : 1);
 }
@@ -59,8 +60,8 @@ absl::StatusOr<ModelSplit> ModelSplit::Create(const ModelConfig& config,
                        absl::StrCat("it has ", config.hidden, " hidden and ",
                                     config.ffn, " ffn columns"));
   }
-  // Where the embedding is the output matrix too, a rank's rows of it are where
-  // they are: whole panels.
+  // With tied embeddings a rank uses its output rows in place in the embedding,
+  // so they must be whole panels.
   if (ranks > 1 && config.vocab <= kPanel * (ranks - 1)) {
     return CannotSplit(ranks, absl::StrCat("it has ", config.vocab,
                                            " tokens, and each "

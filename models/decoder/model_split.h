@@ -10,26 +10,26 @@
 
 namespace tiercel {
 
-// What each rank computes of a model: of every matrix some outputs, which are
-// gathered, so that every output's chain over k stays whole (tensor parallel
-// that adds nothing over ranks).
+// The part of a model that each rank computes: some outputs of every matrix.
+// Outputs are gathered, so every output's chain over k stays whole (tensor
+// parallelism without sums over ranks).
 //
 //   q, k, v    by heads: a rank's query heads are those of its KV heads
 //   o, down    by hidden columns
 //   gate, up   by ffn columns
 //   output     by vocabulary
 //
-// With fewer KV heads than ranks several ranks keep one: each of them computes
-// its K and V and the queries of all its query heads (which choose what a view
-// shows), and attends with some of these. The embedding is whole on every rank:
-// a step looks up a few rows of it, and what it takes is less than what one
-// more gather of every prompt's hidden states costs.
+// With fewer KV heads than ranks, several ranks share one KV head. Each of them
+// computes its K and V and the queries of all its query heads (which select
+// what a view shows), and attends with some of these. The embedding is whole on
+// every rank: a step looks up a few rows of it, and its memory costs less than
+// one more gather of every prompt's hidden states would.
 //
-// Slices of columns and of the vocabulary are whole panels of 16 outputs, where
-// there are enough. Shares may differ by a KV head, or by a panel.
+// Slices of columns and of the vocabulary are whole panels of 16 outputs, if
+// there are enough of them. Shares may differ by a KV head, or by a panel.
 class ModelSplit {
  public:
-  // All of it on one rank.
+  // The whole model on one rank.
   static ModelSplit Whole(const ModelConfig& config);
   // Errors: invalid_argument, unless 1 <= ranks <= kMostRanks; cannot_split,
   // where there are fewer query heads of a KV head than ranks for it, or fewer
@@ -40,20 +40,21 @@ class ModelSplit {
 
   int ranks() const { return static_cast<int>(kv_heads_.size()); }
 
-  // Rank `rank` has these of the model's.
+  // The heads of the model that rank `rank` has.
   const Columns& kv_heads(int rank) const { return At(kv_heads_, rank); }
   const Columns& heads(int rank) const { return At(heads_, rank); }
-  // Whose queries it computes: `heads`, or more where it shares a KV head.
+  // The query heads whose queries it computes: `heads`, or more if it shares a
+  // KV head.
   Columns query_heads(int rank) const {
     return {kv_heads(rank).begin * group_, kv_heads(rank).end * group_};
   }
-  // It is the first rank with its KV heads.
+  // Returns true if it is the first rank with its KV heads.
   bool IsFirstOfHeads(int rank) const {
     return rank == 0 || kv_heads(rank) != kv_heads(rank - 1);
   }
 
-  // What is gathered, [ranks]: attention's outputs in floats, hidden states,
-  // ffn and logits.
+  // The columns that are gathered from each rank, [ranks]: attention outputs in
+  // floats, hidden states, ffn and logits.
   const std::vector<Columns>& attention() const { return attention_; }
   const std::vector<Columns>& hidden() const { return hidden_; }
   const std::vector<Columns>& ffn() const { return ffn_; }

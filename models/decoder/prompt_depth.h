@@ -10,10 +10,10 @@
 
 namespace tiercel {
 
-// How deep the rows of a prompt go (SPEED, arXiv 2605.06105): all of them
-// through the first layers, to which the whole text is visible. Through those
-// above go the anchor, the tail of the prompt and the answer, which alone are
-// visible there.
+// The depth to which the rows of a prompt are computed (SPEED, arXiv
+// 2605.06105). All rows go through the layers below the cut, where the whole
+// text is visible. Only the anchor, the tail of the prompt and the answer go
+// through the layers above it, and only they are visible there.
 struct PromptDepth {
   int cut = 0;         // layers that all rows go through; 0: three quarters
   int64_t anchor = 1;  // the first positions of the sequence
@@ -21,19 +21,19 @@ struct PromptDepth {
                        // template ends it with, else the last alone
   bool keeps_past = false;  // earlier answers stay visible above the cut
 
-  // With the cut that is meant in `config`.
+  // Returns a copy whose cut is set for `config`.
   PromptDepth Of(const ModelConfig& config) const;
 };
 
-// A cut that is asked for. Errors: invalid_argument.
+// Checks a requested cut. Errors: invalid_argument.
 absl::Status CheckCut(const ModelConfig& config, int64_t cut);
 // Errors: those of CheckCut, but for a cut of 0.
 absl::Status CheckPromptDepth(const ModelConfig& config,
                               const PromptDepth& depth);
 
-// What there is to say where prompts of `checkpoint` end so: "" if it declares
-// that it was trained for it, by tiercel.speed.cut, .anchor and .past in GGUF's
-// metadata or "speed" in config.json.
+// Returns a warning that `checkpoint` was not trained for prompts of this
+// depth. "" if it declares that it was, by tiercel.speed.cut, .anchor and .past
+// in GGUF's metadata or "speed" in config.json.
 std::string UntrainedFor(const Checkpoint& checkpoint,
                          const PromptDepth& depth);
 

@@ -1,4 +1,4 @@
-// What a checkpoint says of prompts that end below its last layer.
+// Tests of the warning for prompts that end below a checkpoint's last layer.
 
 #include "models/decoder/prompt_depth.h"
 
@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-// With the three keys, none where `cut` is 0.
+// The file has the three keys, or none if `cut` is 0.
 std::unique_ptr<Checkpoint> Gguf(uint32_t cut, uint32_t anchor,
                                  const std::string& past) {
   GgufWriter w;

@@ -104,9 +104,9 @@ class Loader {
   absl::StatusOr<LoadedShares> Load();
 
  private:
-  // How the rows of a matrix in the file map to ours.
+  // The order of a matrix's rows in the file.
   enum class Rows { kAsTheyAre, kRotaryPairs };
-  // Which rows of a tensor each rank has.
+  // The rows of a tensor that each rank has.
   using Parts = std::vector<Columns>;
   template <typename T>
   using PlaceIn = absl::FunctionRef<T&(Weights&)>;
@@ -116,11 +116,12 @@ class Loader {
   absl::Status Matrix(TensorName name, int layer, int64_t rows, int64_t cols,
                       Rows order, const Parts& parts,
                       PlaceIn<PackedMatrix> place);
-  // `parts` null: every rank has all of it.
+  // If `parts` is null every rank has the whole vector.
   absl::Status Vector(TensorName name, int layer, std::string_view suffix,
                       int64_t size, Rows order, bool required,
                       const Parts* parts, PlaceIn<DeviceArray<float>> place);
-  // On the host; empty where the tensor is absent, or nothing is read.
+  // Reads values on the host; empty if the tensor is absent, or nothing is
+  // read.
   absl::Status Values(TensorName name, int layer, std::string_view suffix,
                       int64_t size, Rows order, bool required,
                       const Parts* parts, std::vector<float>* out);
@@ -158,7 +159,7 @@ class Loader {
   uint64_t done_ = 0;
   uint64_t total_ = 0;
   std::set<std::string, std::less<>> used_;
-  ReusedMemory before_gpu_;  // of matrices that are packed for one
+  ReusedMemory before_gpu_;  // host memory, to pack matrices for a GPU
   std::vector<std::vector<std::byte>> buffers_;  // [thread]
 };
 
@@ -373,7 +374,7 @@ absl::Status Loader::ReadMatrix(const TensorInfo& tensor, Rows order,
   for (std::vector<std::byte>& buffer : buffers_) {
     buffer.resize(static_cast<size_t>(std::min(rows, grain) * row_bytes));
   }
-  // After each of these whoever may want to stop it is asked.
+  // The caller may cancel after each run of this many rows.
   const int64_t rows_at_once = grain * threads;
   for (int64_t first = 0; first < rows; first += rows_at_once) {
     const int64_t count = std::min(rows_at_once, rows - first);

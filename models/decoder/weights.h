@@ -18,11 +18,11 @@
 
 namespace tiercel {
 
-// Weights of one decoder layer; an empty vector is a term the model lacks.
-// Q and K rows are in the order of split-half RoPE, whatever the file had. A
-// rank's are the rows of ModelSplit: of Q, K, V those of its query and KV
-// heads, of O and down its hidden columns, of gate and up its ffn columns, each
-// with its biases.
+// The weights of one decoder layer; an empty vector is a term that the model
+// lacks. Q and K rows are in the order of split-half RoPE, whatever the file
+// had. A rank has the rows that ModelSplit assigns to it: those of its query
+// and KV heads in Q, K, V, its hidden columns in O and down, its ffn columns in
+// gate and up, each with its biases.
 struct LayerWeights {
   DeviceArray<float> attn_norm;  // [hidden]
   PackedMatrix q;                // [heads * head_dim, hidden]
@@ -62,22 +62,22 @@ struct Weights {
   int64_t bytes_per_token() const;  // read to decode one token
 };
 
-// What a checkpoint's weights will take, or a rank's of them, from its header
+// The sizes of a checkpoint's weights, or of a rank's share, from its header
 // alone.
 struct WeightSizes {
-  int64_t bytes = 0;            // of device memory
+  int64_t bytes = 0;            // bytes in device memory
   int64_t bytes_per_token = 0;  // read to decode one token
-  int64_t most_per_token = 0;   // by the rank that reads most; 0: this one
+  int64_t most_per_token = 0;   // the most that any rank reads; 0: this one
   std::vector<std::string> warnings = {};  // as LoadedWeights
 
   int64_t MostPerToken() const {
     return most_per_token > 0 ? most_per_token : bytes_per_token;
   }
 };
-// Errors: as LoadWeights, but for reading.
+// Errors: those of LoadWeights, except for those of reading.
 absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
                                            const ModelConfig& config);
-// What each rank of `split` takes.
+// Returns the sizes for each rank of `split`.
 absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
     const ModelSplit& split);
@@ -87,9 +87,9 @@ struct LoadedWeights {
   std::vector<std::string> warnings;  // tensors in the file that go unused
 };
 
-// Reads and repacks every tensor into the stream's memory; where that is not
-// the host's, one tensor after the other is packed in the host's and sent.
-// `progress(done, total)` in bytes of tensors; false stops with a cancelled
+// Reads and repacks every tensor into the stream's memory. If that is not host
+// memory, each tensor is packed on the host and then sent. `progress(done,
+// total)` counts bytes of tensors; a return of false stops with a cancelled
 // error. Errors: missing_tensor, invalid_shape, unsupported_type naming the
 // tensor; those of Checkpoint::Read; out_of_memory, device_failed.
 absl::StatusOr<LoadedWeights> LoadWeights(
@@ -100,9 +100,9 @@ struct LoadedShares {
   std::vector<Weights> weights;  // [rank]
   std::vector<std::string> warnings;
 };
-// Loads the weights of all ranks of `split`, each on its stream of `streams`: a
-// tensor is read once, and each rank packs its rows of it. Nobody holds a whole
-// tensor but the embedding. Errors: those of LoadWeights.
+// Loads the weights of all ranks of `split`, each on its stream of `streams`. A
+// tensor is read once, and each rank packs its rows of it. With several ranks,
+// no matrix but the embedding is held whole. Errors: those of LoadWeights.
 absl::StatusOr<LoadedShares> LoadShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
     const ModelSplit& split, std::span<Stream* const> streams,

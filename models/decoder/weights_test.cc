@@ -37,8 +37,8 @@ struct Tensor {
 };
 using Tensors = std::map<std::string, Tensor>;
 
-// What a llama of one layer, 4 tokens, 32 features and 2 heads of 16 elements
-// on one KV head needs in a GGUF file.
+// The tensors that a llama of one layer, 4 tokens, 32 features and 2 heads of
+// 16 elements on one KV head needs in a GGUF file.
 Tensors Needed() {
   Tensors tensors;
   tensors["token_embd.weight"] = {{32, 4}};
@@ -144,7 +144,7 @@ TEST(LoadWeights, A23MissingTensors) {
     tensors.erase(name);
     ExpectError(Load(tensors), "missing_tensor", name);
   }
-  // What other architectures need besides.
+  // Other architectures need more tensors.
   ExpectError(Load(Needed(), "qwen3"), "missing_tensor",
               "blk.0.attn_q_norm.weight");
 }

@@ -9,7 +9,7 @@
 namespace tiercel {
 namespace {
 
-// Where the floats of a block are, all of one kind.
+// The floats within a block: their kind, which they share, and their offsets.
 struct BlockFloats {
   enum Kind { kF32, kF16, kBF16 } kind;
   int count;

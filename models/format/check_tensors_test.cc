@@ -27,7 +27,7 @@ std::vector<BadTensor> Check(const GgufWriter& writer) {
   return *bad;
 }
 
-// Where a block keeps its 16-bit floats, by the format's layout tables.
+// The offsets of a block's 16-bit floats, by the format's layout tables.
 struct Case {
   DType type;
   std::vector<int> scales;

@@ -20,7 +20,7 @@
 
 namespace tiercel {
 
-// Where a tensor's bytes are. Names are the file's own.
+// The place, type and shape of a tensor. Names are the file's own.
 struct TensorInfo {
   std::string name;
   DType type;
@@ -51,7 +51,7 @@ class Checkpoint {
   const std::string& path() const { return path_; }
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   const TensorInfo* Find(std::string_view name) const;  // null if absent
-  uint64_t file_bytes() const { return file_bytes_; }   // of all files
+  uint64_t file_bytes() const { return file_bytes_; }   // sum over all files
 
   const std::vector<std::unique_ptr<File>>& files() const { return files_; }
 

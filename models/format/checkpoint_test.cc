@@ -16,8 +16,8 @@
 #include "kernels/machine/no_privileges_for_test.h"
 #include "models/format/gguf_writer_for_test.h"
 
-// What only real files can show. A30 ... are lines of the project's table of
-// bad inputs.
+// Tests that need real files. A30 ... are lines of the project's table of bad
+// inputs.
 
 namespace tiercel {
 namespace {

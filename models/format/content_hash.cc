@@ -16,7 +16,8 @@
 namespace tiercel {
 namespace {
 
-// Pieces are hashed beside each other, so many until somebody may cancel.
+// Pieces are hashed in parallel, this many at a time; the caller may cancel in
+// between.
 constexpr int64_t kPiece = int64_t{1} << 20;
 constexpr int64_t kPiecesAtOnce = 32;
 
@@ -62,7 +63,7 @@ absl::StatusOr<std::string> ContentHash(const Checkpoint& checkpoint,
       if (!status.ok()) return status;
     }
   }
-  // Where one file ends and the next begins is part of what they hold.
+  // The hash covers the border between one file and the next.
   for (const std::unique_ptr<File>& file : checkpoint.files()) {
     sums.push_back(file->size());
   }

@@ -61,7 +61,8 @@ TEST_F(ContentHashTest, EveryFileCounts) {
   fs::copy("tests/golden/checkpoints/llama_chat", folder_ + "/chat",
            fs::copy_options::recursive);
   EXPECT_EQ(hashes.count(HashOf(folder_ + "/chat")), 1u);
-  // What no tensor is of: the tokenizer's settings, and the template in them.
+  // The hash covers the tokenizer's settings and its chat template, which are
+  // in no tensor.
   const std::string config = folder_ + "/chat/tokenizer_config.json";
   ASSERT_TRUE(fs::exists(config));
   std::ifstream in(config);

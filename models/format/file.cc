@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<File>> File::Open(const std::string& path) {
       open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (fd < 0) {
     const int error = errno;
-    // What open(2) says to a socket or a node without a device.
+    // open(2) fails thus on a socket or on a node without a device.
     if (error == ENXIO || error == ENODEV) return NotARegularFile(path);
     return SystemError(path, "open", error);
   }

@@ -14,11 +14,11 @@
 
 namespace tiercel {
 
-// The system calls behind an open file: the seam where tests make reads short,
-// slow to finish or wrong, and where bytes in memory stand for a file.
+// The system calls behind an open file. Tests use this seam to make reads
+// short, slow or wrong, and to let bytes in memory stand for a file.
 class FileSource {
  public:
-  // What tells one state of a file from another.
+  // The attributes that distinguish one state of a file from another.
   struct Identity {
     uint64_t size = 0;
     int64_t mtime_ns = 0;
@@ -29,14 +29,14 @@ class FileSource {
   };
 
   virtual ~FileSource() = default;
-  // Both as the system calls pread(2) and fstat(2): -1 with errno set.
+  // Both behave like pread(2) and fstat(2): -1 with errno set.
   virtual ssize_t Pread(std::byte* out, size_t count,
                         uint64_t offset) const = 0;
   virtual int Stat(Identity* identity) const = 0;
 };
 
-// A regular file, read by absolute offset. It remembers what it was when it
-// was opened and fails every read after it was changed. Thread-safe.
+// A regular file, read by absolute offset. It remembers its identity at opening
+// and fails every read after the file was changed. Thread-safe.
 class File {
  public:
   // Never blocks: a FIFO, a device or a directory is not_a_regular_file.
@@ -62,7 +62,7 @@ class File {
   const FileSource::Identity identity_;
 };
 
-// How a format's reader opens the files it names.
+// A function by which a format's reader opens the files it names.
 using FileOpener =
     std::function<absl::StatusOr<std::unique_ptr<File>>(const std::string&)>;
 

@@ -24,7 +24,7 @@ namespace {
 // ---------------------------------------------------------------------------
 // The fixed part
 
-// What a file that is no GGUF probably is.
+// Guesses the kind of a file that is no GGUF.
 std::string_view Guess(std::string_view start) {
   struct Known {
     std::string_view start, what;
@@ -236,9 +236,9 @@ absl::Status ComputeBytes(const GgufCursor& in, const std::string& name,
   return absl::OkStatus();
 }
 
-// Where the data of the tensors so far ends, padding included; it counts, like
-// TensorInfo::offset until the header's end is known, from the start of the
-// data. Behind a tensor that is not read the next may begin anywhere.
+// The end of the data of the tensors so far, padding included. Like
+// TensorInfo::offset it counts from the start of the data until the header's
+// end is known. Behind a tensor that is not read the next may begin anywhere.
 struct DataEnd {
   uint64_t at = 0;
   bool known = true;

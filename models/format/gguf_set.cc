@@ -33,8 +33,8 @@ absl::Status SplitError(int64_t part, int64_t count, const std::string& path,
                                  ": ", std::string(message)));
 }
 
-// Whether `header`, of the file at `path`, is part `part` of the set that
-// begins with `first`. What the two say in common must agree.
+// Checks that `header`, of the file at `path`, is part `part` of the set that
+// begins with `first`, and that keys which both have agree.
 absl::Status CheckPart(const GgufHeader& first, const GgufHeader& header,
                        int64_t part, int64_t count, const std::string& path) {
   const absl::StatusOr<int64_t> says =

@@ -321,8 +321,8 @@ TEST(Gguf, TensorsOfOtherKnownTypesAreLeftOut) {
   }
 }
 
-// How long such a tensor is nobody says: the next begins where it says, but not
-// before, and aligned.
+// The size of such a tensor is unknown: the next may begin at any aligned
+// offset behind its start.
 TEST(Gguf, WhatFollowsATensorThatIsLeftOut) {
   const auto code = [](uint64_t first, uint64_t second) {
     GgufWriter w;
@@ -568,7 +568,7 @@ TEST(Gguf, A33EveryBitFlipOfAHeader) {
       continue;
     }
     ++accepted;
-    // What was accepted can be read: no extent leaves the file.
+    // Every accepted file can be read: no extent leaves the file.
     for (const TensorInfo& tensor : (*checkpoint)->tensors()) {
       std::vector<std::byte> data(tensor.bytes);
       const absl::Status read =

@@ -47,7 +47,7 @@ class GgufWriter {
   uint32_t version = 3;
   std::optional<uint64_t> tensor_count;
   std::optional<uint64_t> key_value_count;
-  uint64_t alignment = 32;  // of the data; the key is the caller's to write
+  uint64_t alignment = 32;  // data alignment; the key is the caller's to write
 
   // The number of a value type: 4 for uint32_t and so on.
   template <typename T>

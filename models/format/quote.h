@@ -6,11 +6,11 @@
 
 namespace tiercel {
 
-// `text` from a file as it may stand in a message: in quotes, without control
-// bytes or broken UTF-8, and cut after 64 bytes.
+// Quotes `text` from a file for a message: in quotes, without control bytes or
+// broken UTF-8, and cut after 64 bytes.
 std::string Quoted(std::string_view text);
 
-// Whether `text` is UTF-8 (RFC 3629: shortest form, no surrogates).
+// Returns true if `text` is UTF-8 (RFC 3629: shortest form, no surrogates).
 bool IsValidUtf8(std::string_view text);
 
 }  // namespace tiercel

@@ -115,7 +115,7 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
 
   SafetensorsHeader header;
   const uint64_t data_begin = sizeof(length) + length;
-  uint64_t end = 0;  // of the tensors so far
+  uint64_t end = 0;  // end of the tensors so far
   for (const SafetensorsEntry& entry : entries) {
     const std::string who = absl::StrCat("tensor ", Quoted(entry.name));
     TensorInfo tensor;

@@ -107,7 +107,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
         return TopKey(name);
       case At::kEntry:
         return EntryKey(name);
-      default:  // of __metadata__
+      default:  // a key of __metadata__
         at_ = At::kMetadataValue;
         return metadata_keys_.insert(name).second || Twice(name);
     }
@@ -120,7 +120,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  // What may come next.
+  // The next element that may come.
   enum class At {
     kStart,
     kTop,            // a tensor's name, or the end

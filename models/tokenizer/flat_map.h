@@ -60,12 +60,13 @@ class FlatMap {
   static bool Holds(size_t slots, size_t count) {
     return count <= slots / 4 * 3;
   }
-  // What mostly tells two keys apart without looking at them; never kEmpty.
+  // A tag of 7 bits of the hash, by which most unequal keys differ without
+  // being compared; never kEmpty.
   static uint8_t TagOf(size_t hash) {
     return static_cast<uint8_t>(0x80 | hash >> (8 * sizeof(hash) - 7));
   }
 
-  // Where `key` is or would be.
+  // The slot at which `key` is or would be.
   size_t Place(const Lookup& key, size_t hash) const {
     const size_t mask = slots_.size() - 1;
     const uint8_t tag = TagOf(hash);

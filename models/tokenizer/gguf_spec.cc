@@ -19,8 +19,8 @@
 namespace tiercel {
 namespace {
 
-// What a name in tokenizer.ggml.pre stands for. GGUF does not carry the
-// normaliser: `nfc` is what the tokenizer.json of that family says.
+// The meaning of a name in tokenizer.ggml.pre. GGUF does not carry the
+// normaliser: `nfc` follows the tokenizer.json of that family.
 struct Pre {
   std::string_view name;
   Pretokenizer kind;

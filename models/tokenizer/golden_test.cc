@@ -159,9 +159,9 @@ void ExpectCorpus(const Tokenizer& tokenizer, const Json& golden) {
   }
 }
 
-// What decoding gives back of `text`: composed, where the family composes. Of
-// SentencePiece texts a U+2581 comes back as a space; Metaspace adds no space
-// to a text that begins with one, but drops it.
+// The text that decoding gives back for `text`: composed, if the family
+// composes. In SentencePiece texts U+2581 becomes a space; Metaspace adds no
+// space to a text that begins with one, but drops it.
 std::string Returned(const TokenizerSpec& spec, std::string text) {
   if (spec.nfc) return ComposeNfc(text);
   if (spec.kind == TokenizerSpec::Kind::kByteLevel) return text;

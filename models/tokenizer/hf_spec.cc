@@ -365,7 +365,8 @@ std::optional<int32_t> IdOfConfig(const TokenizerSpec& spec,
   return id;
 }
 
-// Whether post_processor's template for one text begins with a special token.
+// Returns the id of the special token that begins post_processor's template for
+// one text; null if the template begins with none.
 const Json& FirstOfTemplate(const Json& file) {
   static const Json null;
   for (const Json* stage :

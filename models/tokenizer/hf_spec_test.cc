@@ -181,7 +181,7 @@ TEST(HfSpecTest, ReadsMetaspaceInItsForms) {
   EXPECT_EQ(CodeFrom(Metaspace(nullptr)), "unsupported_tokenizer");
 }
 
-// What was put in front is taken away.
+// Decoding removes the prefix that encoding adds.
 TEST(HfSpecTest, AMetaspaceThatDecodesStripsItsPrefix) {
   Json files = Metaspace({{"type", "Metaspace"}, {"replacement", "\u2581"}});
   Json& decoder = files["tokenizer.json"]["decoder"];

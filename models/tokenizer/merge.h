@@ -21,14 +21,14 @@ struct Symbol {
   bool operator==(const Symbol&) const = default;
 };
 
-// What two neighbours may become.
+// The outcome of merging two neighbours.
 struct Merge {
   uint32_t rank;  // lower ranks merge first
   int32_t id;
 };
 
-// A merge that was possible when it was queued: the symbols that spanned
-// `bytes` from symbol `left` on. It is stale once either has grown.
+// A merge that was possible when it was queued: symbols that spanned `bytes`
+// from symbol `left` on. It is stale once either symbol has grown.
 struct Candidate {
   uint32_t rank;
   uint32_t left;
@@ -134,7 +134,7 @@ void Merger::Run(const Find& find) {
   previous_.resize(count);
   next_.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
-    previous_[i] = i - 1;  // of the first: never read
+    previous_[i] = i - 1;  // never read for the first
     next_[i] = i + 1;
     if (i > 0) Offer(i - 1, i, find);
   }

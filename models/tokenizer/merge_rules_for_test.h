@@ -11,7 +11,7 @@
 
 namespace tiercel {
 
-// What a pair of ids becomes, with its rank.
+// The outcome and rank of merging a pair of ids.
 using Rules = std::map<std::pair<int32_t, int32_t>, Merge>;
 
 inline std::optional<Merge> FindRule(const Rules& rules, int32_t left,
@@ -20,8 +20,9 @@ inline std::optional<Merge> FindRule(const Rules& rules, int32_t left,
   return found == rules.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Rules that make twelve ids, from `base` on, of those below them. Ranks need
-// not rise with what they build on, and several rules may have one rank.
+// Random rules that make twelve ids, from `base` on, each of two lower ids. A
+// rule's rank need not be above those of the rules it builds on, and several
+// rules may share one.
 inline Rules RandomRules(std::mt19937& random, int32_t base) {
   Rules rules;
   for (int32_t made = base; made < base + 12; ++made) {

@@ -6,10 +6,10 @@
 
 namespace tiercel {
 
-// How a byte-level vocabulary cuts text into pieces before it merges inside
-// each. Every kind is a hand-written matcher, linear in the text, that finds
-// what the leftmost-first regular expression of Pattern() finds; a byte that is
-// not UTF-8 counts as a symbol, [^\s\p{L}\p{N}].
+// The way in which a byte-level vocabulary cuts text into pieces before it
+// merges within each. Every kind is a hand-written matcher, linear in the text,
+// that finds the matches of the leftmost-first regular expression Pattern(). A
+// byte that is not UTF-8 counts as a symbol, [^\s\p{L}\p{N}].
 enum class Pretokenizer {
   kGpt2,
   kLlama3,
@@ -17,7 +17,7 @@ enum class Pretokenizer {
   kSmollm,  // every \p{N} alone, then kGpt2 on each stretch between them
 };
 
-// GGUF's name of the kind.
+// The name of the kind in GGUF.
 std::string_view NameOf(Pretokenizer kind);
 
 // The regular expression, in the spelling of tokenizer.json files.

@@ -8,21 +8,20 @@
 
 namespace tiercel {
 
-// Oniguruma, the engine that Hugging Face tokenizers run on. For tests only,
-// and apart from them: its header and GoogleTest's system headers define the
-// same names.
+// Oniguruma, the engine of Hugging Face tokenizers. For tests only, and apart
+// from them: its header and GoogleTest's system headers define the same names.
 class RegexOracle {
  public:
-  // Not valid where `pattern` does not compile.
+  // Not valid if `pattern` does not compile.
   explicit RegexOracle(std::string_view pattern);
   ~RegexOracle();
 
   bool valid() const { return impl_ != nullptr; }
 
-  // Appends the matches in `text`, and what is between them, in order.
+  // Appends the matches in `text` and the stretches between them, in order.
   void Split(const std::string& text, std::vector<std::string>* pieces) const;
 
-  // Whether all of `text` is one match.
+  // Returns true if all of `text` is one match.
   bool Matches(const std::string& text) const;
 
  private:

@@ -83,8 +83,8 @@ class SentencePiece : public TextModel {
   }
 
  private:
-  // Where a run is cut into pieces that merge apart: nowhere, before each
-  // U+2581 that follows something else, or before each.
+  // The cuts of a run into pieces that merge apart: none, before each U+2581
+  // that follows another character, or before each U+2581.
   enum class Split { kNowhere, kAtWords, kAtSpaces };
 
   // Normal tokens with their ranks, the highest score first.

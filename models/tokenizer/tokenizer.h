@@ -22,14 +22,14 @@ namespace tiercel {
 // Text to token ids and back. Immutable and thread-safe once made.
 class Tokenizer {
  public:
-  // Whether the text of a special token (<|im_start|>) becomes that token.
+  // kParse turns the text of a special token (<|im_start|>) into that token.
   // Text from users and documents is always kPlain: no wording of it can
   // produce a control token. User-defined tokens are words of the vocabulary
   // and come out of both.
   enum class Special { kPlain, kParse };
 
-  // A part of a text. Special tokens are looked for inside each part alone;
-  // everything between them is spelled as one text, across the parts.
+  // A part of a text. Special tokens are matched within each part alone; the
+  // text between them is encoded as one, across the parts.
   struct Part {
     std::string_view text;
     Special special;
@@ -102,16 +102,15 @@ class StreamDecoder {
   // one. Errors: invalid_token.
   absl::Status GoOnBehind(absl::Span<const int32_t> before, bool within_text);
 
-  // The text that `id` completes, possibly empty. Errors: invalid_token, after
-  // which the stream is as it was before.
+  // Returns the text that `id` completes, possibly empty. Errors:
+  // invalid_token, after which the stream is as it was before.
   absl::StatusOr<std::string> Push(int32_t id);
-  // What is held back: what a sequence begins with, no whole one; at most 3
-  // bytes.
+  // The bytes held back: the start of an incomplete UTF-8 sequence, at most 3.
   const std::string& held() const { return held_; }
 
  private:
   const Tokenizer* tokenizer_;
-  bool first_ = true;  // nothing of the text has come yet
+  bool first_ = true;  // no text has come yet
   std::string held_;
 };
 

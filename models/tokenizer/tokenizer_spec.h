@@ -31,18 +31,17 @@ struct TokenEntry {
   float score = 0;  // SentencePiece: higher merges first
 };
 
-// What a checkpoint says about its tokenizer, whatever file says it. The
-// readers check what can be said of one field alone; Tokenizer::Create checks
-// the rest.
+// A checkpoint's declaration of its tokenizer, from either format. The readers
+// check each field by itself; Tokenizer::Create checks the rest.
 struct TokenizerSpec {
   enum class Kind { kByteLevel, kSentencePiece };
-  // Where SentencePiece puts one more space: nowhere, before the text, or
-  // before each stretch of text that a special token does not interrupt.
+  // The places at which SentencePiece adds a space: none, before the text, or
+  // before each stretch of text that no special token interrupts.
   enum class SpacePrefix { kNone, kText, kEachRun };
 
   Kind kind = Kind::kByteLevel;
   std::vector<TokenEntry> tokens;  // by id
-  // By rank. A SentencePiece vocabulary without merges goes by its scores.
+  // Ordered by rank. A SentencePiece vocabulary without merges uses its scores.
   std::vector<std::pair<std::string, std::string>> merges;
   std::optional<int32_t> bos;
   std::optional<int32_t> eos;
@@ -51,7 +50,7 @@ struct TokenizerSpec {
   // Byte-level.
   Pretokenizer pretokenizer = Pretokenizer::kGpt2;
   bool nfc = false;            // composes the text first
-  bool ignore_merges = false;  // a piece that is a token stays whole
+  bool ignore_merges = false;  // a piece that is a token is not split
 
   // SentencePiece.
   SpacePrefix space_prefix = SpacePrefix::kNone;
@@ -67,10 +66,10 @@ inline constexpr int64_t kMostVocab = 1 << 20;
 // Errors: no_tokenizer, unsupported_tokenizer, invalid_vocab, invalid_metadata.
 absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata);
 
-// From the files of a Hugging Face folder by name, as Checkpoint::side_files()
-// has them: tokenizer.json says how; tokenizer_config.json and config.json add
-// BOS and EOS.
-// Errors: no_tokenizer, unsupported_tokenizer, invalid_vocab.
+// Reads the files of a Hugging Face folder by name, as Checkpoint::side_files()
+// has them: tokenizer.json defines the tokenizer; tokenizer_config.json and
+// config.json add BOS and EOS. Errors: no_tokenizer, unsupported_tokenizer,
+// invalid_vocab.
 absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(
     const nlohmann::json& side_files);
 

@@ -27,8 +27,9 @@ bool IsSecondByte(uint8_t lead, uint8_t byte) {
   return least <= byte && byte <= most;
 }
 
-// How many bytes from `begin` on agree with the sequence that begins there, at
-// least 1; `*whole` tells whether they are all of it.
+// Returns the number of bytes from `begin` on that agree with the sequence that
+// begins there, at least 1. `*whole` is set to true if the sequence is
+// complete.
 size_t AgreeingBytes(std::string_view text, size_t begin, bool* whole) {
   const uint8_t lead = ByteAt(text, begin);
   const size_t need = SequenceBytes(lead);

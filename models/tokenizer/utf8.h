@@ -15,21 +15,22 @@ struct Utf8Char {
   size_t bytes;         // 1 to 4; 1 for a stray byte; 0 at the end
 };
 
-// The character of `text` at `begin` (<= text.size()). RFC 3629: shortest form
-// only, no surrogates, at most U+10FFFF. Whatever else is there counts as one
-// stray byte, so that every byte of every text belongs to exactly one Utf8Char.
+// Returns the character of `text` at `begin` (<= text.size()). RFC 3629:
+// shortest form only, no surrogates, at most U+10FFFF. Any other byte counts as
+// a stray byte, so that every byte of every text belongs to exactly one
+// Utf8Char.
 Utf8Char Utf8At(std::string_view text, size_t begin);
 
 // `code_point` must be a Unicode scalar value.
 void AppendUtf8(char32_t code_point, std::string* text);
 
-// How many bytes at the end of `text` are the beginning of a sequence that
-// more bytes could still complete: 0 to 3.
+// Returns the number of bytes at the end of `text` that begin a sequence which
+// more bytes could complete: 0 to 3.
 inline constexpr size_t kMostUnfinishedBytes = 3;
 size_t UnfinishedUtf8(std::string_view text);
 
-// `text` with U+FFFD in place of what is not UTF-8: one for each maximal
-// beginning of a sequence, as the Unicode standard recommends (3.9, U+FFFD
+// Returns `text` with U+FFFD in place of bytes that are not UTF-8: one for each
+// maximal prefix of a sequence, as the Unicode standard recommends (3.9, U+FFFD
 // Substitution of Maximal Subparts), and one for every other stray byte.
 std::string ReplaceInvalidUtf8(std::string_view text);
 
