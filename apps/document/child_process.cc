@@ -77,7 +77,7 @@ int MillisecondsUntil(Clock::time_point deadline) {
   return static_cast<int>(std::clamp<int64_t>(left.count() + 1, 0, 60'000));
 }
 
-// Reads one of a child's streams; false at its end.
+// Reads from one of a child's streams; false at its end.
 bool ReadSome(int fd, const std::function<void(std::string_view)>& sink) {
   std::array<char, 65536> buffer;
   const ssize_t got = read(fd, buffer.data(), buffer.size());
@@ -87,8 +87,8 @@ bool ReadSome(int fd, const std::function<void(std::string_view)>& sink) {
   return true;
 }
 
-// fork(), with a descriptor of the child in `*child`. A pid may be another
-// process's as soon as it was waited for; a descriptor never is.
+// Forks, with a descriptor of the child in `*child`. The pid of a child may be
+// reused once the child was waited for; a descriptor never is.
 pid_t ForkWithDescriptor(int* child) {
   return static_cast<pid_t>(syscall(SYS_clone, CLONE_PIDFD | SIGCHLD,
                                     /*stack=*/nullptr, child,

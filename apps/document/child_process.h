@@ -21,8 +21,8 @@ struct ChildLimits {
 struct ChildEnd {
   enum class Kind {
     kExited,
-    kKilled,    // by a signal that none of the limits sent
-    kTimedOut,  // processor or wall time
+    kKilled,    // by a signal that no limit sent
+    kTimedOut,  // limit on processor or wall time
     kTooMuchOutput,
     kUnseen,  // ended, status lost: SIGCHLD is ignored, or another wait took it
     kNotStarted,  // the system could not start it
@@ -32,7 +32,7 @@ struct ChildEnd {
   std::string errors;  // the beginning of stderr
 };
 
-// The path of a program in the absolute folders of $PATH.
+// Returns the path of a program in the absolute folders of $PATH.
 std::optional<std::string> FindProgram(const std::string& name);
 
 // Runs command[0], an absolute path. `input` is a file on its stdin that can be

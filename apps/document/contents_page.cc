@@ -12,12 +12,12 @@
 namespace tiercel::document {
 namespace {
 
-// A table of contents is near the beginning, and has no more entries.
+// A table of contents begins within these lines, and has at most these entries.
 constexpr size_t kMaxLinesBefore = 2000;
 constexpr size_t kMaxEntries = 2000;
 constexpr int kMaxTitles = 4;  // lines that may be its title
 
-// An entry without the page number at its end and what leads to it.
+// Returns an entry without the page number at its end and the leader before it.
 std::string_view WithoutPageNumber(std::string_view entry) {
   const size_t number = entry.find_last_of(" .\t") + 1;
   if (number == 0 || number >= entry.size()) return entry;
@@ -58,7 +58,8 @@ std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
   for (; i < lines.size() && entries.size() < kMaxEntries; ++i) {
     if (IsProse(lines, i)) break;
     EntryKeys keys = KeysOf(WithoutPageNumber(lines[i].text));
-    // The first chapter itself.
+    // The table ends where its first entry comes again: the first chapter
+    // itself.
     if (!entries.empty() &&
         (keys.all == entries.front().all ||
          (!keys.title.empty() && keys.title == entries.front().title))) {
@@ -69,8 +70,8 @@ std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
     entry_lines.push_back(i);
   }
   *end = i;
-  // Or a later one, where the first entry is no chapter: a heading or two that
-  // come again right before the prose.
+  // If the first entry is no chapter, the table ends at a later one: a few of
+  // its last entries come again right before the prose.
   for (size_t n = 0; n < kMaxHeadingLines && entries.size() > 1; ++n) {
     const auto again = std::find_if(
         entries.begin(), entries.end() - 1,
@@ -85,8 +86,8 @@ std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
 
 using LineIndex = std::unordered_map<std::string, std::vector<size_t>>;
 
-// The lines from `first` on at which a heading may stand, by each key that it
-// may have in a table of contents.
+// The lines from `first` on at which a heading may be, by each key that it may
+// have in a table of contents.
 LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
   LineIndex by_key;
   const auto add = [&](std::string key, size_t line) {
@@ -103,7 +104,7 @@ LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
     add(HeadingKey(block), i);
     const Label label = SplitLabel(block);
     add(HeadingKey(label.title), i);
-    // Its title may be a block of its own.
+    // The title may be in a block of its own.
     const size_t next = i + lines[i].num_lines;
     if (!label.label.empty() && label.title.empty() && next < lines.size() &&
         lines[next].num_lines <= kMaxHeadingLines) {
@@ -113,7 +114,7 @@ LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
   return by_key;
 }
 
-// The first line with a key that is `after` or behind it.
+// Returns the first line with a key, at `after` or behind it.
 std::optional<size_t> NextLine(const LineIndex& by_key, const std::string& key,
                                size_t after) {
   const auto lines = by_key.find(key);

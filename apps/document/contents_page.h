@@ -11,10 +11,10 @@ namespace tiercel::document {
 
 // The table of contents in a plain text.
 struct ContentsPage {
-  size_t first_line = 0;         // in lines: that of its title
-  size_t end_line = 0;           // behind its last; equal where there is none
+  size_t first_line = 0;  // line of its title
+  size_t end_line = 0;  // behind its last; equal to first_line if there is none
   std::vector<size_t> headings;  // lines of the text that it lists
-  bool is_complete = false;      // nearly all that it lists was found
+  bool is_complete = false;      // nearly all lines that it lists were found
 };
 
 // Finds it by its title ("Contents", "目次") and by the entries behind that,

@@ -33,8 +33,8 @@ bool StartsLikeHtml(std::string_view bytes) {
          rest.find("<html") != std::string_view::npos;
 }
 
-// A PDF may have some bytes before its mark; a text may speak of it, but has no
-// mark of the end.
+// A PDF may have some bytes before its mark. A text may mention the mark, but
+// has no mark of the end.
 bool StartsLikePdf(std::string_view bytes) {
   const size_t mark = bytes.substr(0, 1024).find("%PDF-");
   if (mark == std::string_view::npos) return false;

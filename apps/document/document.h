@@ -18,7 +18,7 @@ struct Section {
   std::string label;
   std::string title;
   size_t begin;        // in bytes of the text: where its heading begins
-  std::string anchor;  // "ch-archive.html#s-main", in the format's own words
+  std::string anchor;  // the format's own, "ch-archive.html#s-main"
 };
 
 // A page of the printed book, by its number. It extends to the start of the
@@ -30,8 +30,8 @@ struct Page {
 
 // A section that is a chapter of a longer document.
 struct NumberedChapter {
-  size_t section;                 // its index here
-  std::optional<int64_t> number;  // there; absent: its title alone names it
+  size_t section;                 // its index in this document
+  std::optional<int64_t> number;  // in the longer one; absent: title alone
 };
 
 // Sections and pages come in the order of the text. What comes before the first
@@ -43,8 +43,8 @@ struct Document {
   std::string language;  // a BCP 47 tag ("en"), or empty
   std::vector<Section> sections;
   std::vector<Page> pages;
-  // The chapters that are here, where this was chosen of a longer document
-  // (apps/reader); absent: it is a whole one.
+  // The chapters in this document, if it is an excerpt of a longer one
+  // (apps/reader); absent: it is whole.
   std::optional<std::vector<NumberedChapter>> chapters;
   std::vector<std::string> warnings;
 };
@@ -61,8 +61,8 @@ struct Error {
 
 using Result = std::variant<Document, Error>;
 
-// No document is larger than this in bytes: 100 novels. Of HTML each byte costs
-// many more while it is parsed.
+// The most bytes of a document: 100 novels. HTML has a lower limit, since it
+// takes many bytes of memory for each byte while it is parsed.
 inline constexpr uint64_t kMaxFileBytes = 64u << 20;
 inline constexpr uint64_t kMaxHtmlBytes = 32u << 20;
 
@@ -84,8 +84,8 @@ std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 // file_not_found, io_error. Thread-safe.
 Result ReadDocument(const std::string& path);
 
-// Reads a document from bytes at hand; errors call it `name`, and
-// its extension counts.
+// Reads a document from bytes in memory. Errors call it `name`, whose extension
+// counts.
 Result ReadDocumentBytes(const std::string& name, std::string bytes);
 
 }  // namespace tiercel::document

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kWestern = "WINDOWS-1252";
-// With fewer bytes that are not ASCII uchardet guesses no better than a coin.
+// With fewer non-ASCII bytes than this the guess of uchardet is random.
 constexpr size_t kFewBytes = 4;
 constexpr size_t kGuessedBytes = size_t{256} << 10;
 
-// Labels for which browsers take another charset than iconv would, or that
-// iconv does not know.
+// Labels that browsers map to another charset than iconv does, or that iconv
+// does not know.
 struct CharsetLabel {
   std::string_view label;
   std::string_view charset;
@@ -38,7 +38,7 @@ constexpr CharsetLabel kLabels[] = {
     {"x-cp1252", kWestern},
     {"utf8", "UTF-8"},
     {"unicode-1-1-utf-8", "UTF-8"},
-    // A page whose label could be read is not in these.
+    // A page whose label could be read as ASCII is not in UTF-16.
     {"utf-16", "UTF-8"},
     {"utf-16le", "UTF-8"},
     {"utf-16be", "UTF-8"},
@@ -125,8 +125,7 @@ class Converter {
   std::string Convert(std::string_view bytes, size_t* num_invalid) {
     std::string text;
     text.reserve(bytes.size() + bytes.size() / 2);
-    // iconv reads through a pointer to what is not constant, and does not
-    // write.
+    // iconv takes a pointer to non-const bytes, but does not write them.
     char* in = const_cast<char*>(bytes.data());
     size_t in_left = bytes.size();
     while (in_left > 0) {
@@ -138,7 +137,7 @@ class Converter {
       in += skipped;
       in_left -= skipped;
     }
-    Step(nullptr, nullptr, &text);  // what a stateful charset still holds
+    Step(nullptr, nullptr, &text);  // flush the state of a stateful charset
     return text;
   }
 
@@ -158,7 +157,7 @@ class Converter {
   size_t unit_ = 1;
 };
 
-// The parts of `bytes` that are not ASCII, and some around them.
+// The parts of `bytes` that are not ASCII, with some bytes around them.
 std::string TellingBytes(std::string_view bytes) {
   constexpr size_t kAround = 64;
   std::string telling;
@@ -174,7 +173,7 @@ std::string TellingBytes(std::string_view bytes) {
   return telling;
 }
 
-// Seven-bit Japanese is valid UTF-8, too.
+// Seven-bit Japanese (ISO-2022-JP) is valid UTF-8, too.
 bool HasJapaneseEscapes(std::string_view bytes) {
   return bytes.find("\x1B$B") != std::string_view::npos ||
          bytes.find("\x1B$@") != std::string_view::npos;
@@ -212,7 +211,7 @@ std::string CharsetOfLabel(std::string_view label) {
   for (const CharsetLabel& known : kLabels) {
     if (name == known.label) return std::string(known.charset);
   }
-  // iconv has a syntax of its own for what comes after a name.
+  // iconv gives a meaning to a suffix of the name ("//TRANSLIT").
   const bool is_name = !name.empty() && name.size() <= 40 &&
                        std::all_of(name.begin(), name.end(), [](char c) {
                          return (c >= 'a' && c <= 'z') ||
@@ -261,7 +260,7 @@ std::string GuessCharset(std::string_view bytes) {
   if (IsUtf8(bytes)) {
     return HasJapaneseEscapes(bytes) ? "ISO-2022-JP" : "UTF-8";
   }
-  size_t num_valid = 0;  // characters of several bytes
+  size_t num_valid = 0;  // characters of more than one byte
   size_t num_invalid = 0;
   for (size_t at = 0; at < bytes.size();) {
     const size_t length = Utf8Length(bytes, at);
@@ -269,7 +268,7 @@ std::string GuessCharset(std::string_view bytes) {
     if (length == 0) ++num_invalid;
     at += std::max(length, size_t{1});
   }
-  // Other charsets hardly ever make a character of UTF-8.
+  // Text in other charsets hardly ever forms valid multi-byte UTF-8 characters.
   if (num_valid / 20 > num_invalid) return "UTF-8";
   if (num_valid + num_invalid < kFewBytes) return std::string(kWestern);
   const std::string charset = Detect(TellingBytes(bytes));

@@ -18,13 +18,13 @@ struct ByteOrderMark {
 };
 ByteOrderMark FindByteOrderMark(std::string_view bytes);
 
-// The charset of a label in a page, as browsers read it: "latin1" and
+// Returns the charset for a label in a page, as browsers read it: "latin1" and
 // "us-ascii" are WINDOWS-1252 too, "gb2312" is GB18030. "" for labels that
 // iconv does not know.
 std::string CharsetOfLabel(std::string_view label);
 
-// The charset that a <meta> in the first 1024 bytes or an XML declaration
-// names, in lower case; empty where there is none.
+// Returns the charset that a <meta> in the first 1024 bytes or an XML
+// declaration names, in lower case; "" if there is none.
 std::string DeclaredCharset(std::string_view bytes);
 
 // Guesses the charset of bytes that declare none: UTF-8 if they are valid, else
@@ -52,8 +52,9 @@ std::string DecodeText(std::string_view bytes,
 std::string DecodePage(std::string_view bytes,
                        std::vector<std::string>* warnings);
 
-// Control characters that no reader shows (U+0000 to U+001F and U+007F, but not
-// tab, line feed, vertical tab, form feed, carriage return).
+// Returns true for control characters that no reader shows (U+0000 to U+001F
+// and U+007F, except for tab, line feed, vertical tab, form feed and carriage
+// return).
 bool IsControl(char c);
 
 // Replaces control characters by spaces: many vocabularies cannot spell them,

@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kContainer[] = "META-INF/container.xml";
 constexpr char kEncryption[] = "META-INF/encryption.xml";
-// The largest table of contents of a real book has some megabytes.
+// The largest table of contents of a real book takes some megabytes.
 constexpr uint64_t kMaxXmlBytes = 16u << 20;
 
 class EpubReader {
@@ -49,7 +49,7 @@ class EpubReader {
   }
 
  private:
-  // False where there is an error.
+  // Sets the error and returns false.
   bool Fail(std::string code, const std::string& message) {
     error_ = InputError(name_, std::move(code), message);
     return false;
@@ -108,7 +108,8 @@ class EpubReader {
       const auto bytes = ReadFile(path, kMaxHtmlBytes);
       if (!bytes.has_value()) return false;
       const std::string page_name = name_ + ": " + path;
-      // A picture, or text that is encrypted and not said to be.
+      // The page is a picture, or text that is encrypted without being declared
+      // so.
       if (auto error = CheckText(page_name, *bytes); error.has_value()) {
         if (not_text.empty()) why_not = std::move(error);
         not_text.push_back(path);
@@ -136,7 +137,7 @@ class EpubReader {
     if (num_missing == read.size()) {
       return Fail("invalid_epub", "none of its pages is in the archive");
     }
-    // A book that has lost half of itself is not the book.
+    // A book without half of its pages is an error.
     if (2 * not_text.size() >= read.size() - num_missing) {
       error_ = std::move(why_not);
       return false;
@@ -154,7 +155,8 @@ class EpubReader {
     return true;
   }
 
-  // The navigation, if it can be read: a book without one is still a book.
+  // Returns the navigation if it can be read: a book without one is still a
+  // book.
   Navigation ReadNavigation(Document* document) {
     Navigation navigation;
     for (const auto& [path, parse] :
@@ -197,7 +199,7 @@ class EpubReader {
           std::to_string(num_lost) +
           " entries of the table of contents lead to no page of the book");
     }
-    // Some books' navigation has a single entry, the book.
+    // In some books the navigation has a single entry, the book.
     const bool is_listed =
         contents.size() > 1 || binder_.headings().size() <= contents.size();
     if (!is_listed) contents = binder_.headings();
@@ -217,7 +219,8 @@ class EpubReader {
     if (!navigation.pages.empty()) AddPages(navigation, document);
   }
 
-  // An index is often not listed; FinishOutline leaves it out.
+  // An index is often not listed; it is added so that FinishOutline leaves it
+  // out.
   void AddUnlistedIndex(std::vector<Heading>* contents) const {
     size_t last = 0;
     for (const Heading& entry : *contents) last = std::max(last, entry.begin);
@@ -228,7 +231,7 @@ class EpubReader {
     }
   }
 
-  // Headings often have the numbers that the navigation leaves out.
+  // Headings often have the numbers that the navigation omits.
   void TakeLabels(std::vector<Section>* sections) const {
     auto heading = binder_.headings().begin();
     for (Section& section : *sections) {

@@ -9,10 +9,10 @@
 namespace tiercel::document {
 namespace {
 
-// Lists within lists: no table of contents has so many.
+// The most nesting of lists; no table of contents has so much.
 constexpr int kMaxDepth = 32;
 
-// "creator" of "dc:creator": a file may name its namespaces as it likes.
+// Returns "creator" for "dc:creator": a file may choose its namespace prefixes.
 std::string_view LocalName(const pugi::xml_node& node) {
   const std::string_view name = node.name();
   const size_t colon = name.find(':');
@@ -30,15 +30,16 @@ std::string_view LocalAttribute(const pugi::xml_node& node,
   return {};
 }
 
-// The node behind `node` in the order of the file, within `root`; null at its
-// end. Not by recursion: a file may be nested as deep as it is long.
+// Returns the node that follows `node` in the order of the file, within `root`;
+// null at its end. It does not recurse: a file may be nested as deeply as it is
+// long.
 pugi::xml_node Next(const pugi::xml_node& root, pugi::xml_node node) {
   if (node.first_child()) return node.first_child();
   while (node != root && !node.next_sibling()) node = node.parent();
   return node == root ? pugi::xml_node() : node.next_sibling();
 }
 
-// The first element below `root` with a name; null where there is none.
+// Returns the first element below `root` with a name; null if there is none.
 pugi::xml_node Find(const pugi::xml_node& root, std::string_view name) {
   pugi::xml_node node = root;
   while (node && (node == root || LocalName(node) != name)) {
@@ -63,7 +64,7 @@ std::string TextOf(const pugi::xml_node& root) {
 }
 
 void Load(std::string_view bytes, pugi::xml_document* document) {
-  // Its status is not looked at: what there is of a broken file is read.
+  // The status is ignored: a broken file is read up to the error.
   document->load_buffer(bytes.data(), bytes.size(),
                         pugi::parse_default | pugi::parse_ws_pcdata_single);
 }
@@ -106,8 +107,8 @@ void ReadMetadata(const pugi::xml_node& metadata, EpubPackage* package) {
   }
 }
 
-// Adds what a list of EPUB 3 has: items of a link or a span each, and of
-// another list.
+// Adds the entries of a list of EPUB 3: each item has a link or a span, and may
+// have another list.
 void AddList(const pugi::xml_node& list, int level, int depth,
              const std::string& path, std::vector<NavEntry>* entries) {
   if (depth > kMaxDepth) return;
@@ -119,7 +120,7 @@ void AddList(const pugi::xml_node& list, int level, int depth,
     if (!label) label = Child(item, "span");
     if (label) {
       std::string_view href = LocalAttribute(label, "href");
-      // A part without a page of its own begins where its first chapter does.
+      // A part without a page of its own begins with its first chapter.
       if (href.empty()) {
         href = LocalAttribute(Find(inner, "a"), "href");
       }
@@ -182,7 +183,7 @@ bool IsEncrypted(std::string_view encryption) {
     if (LocalName(node) != "EncryptedData") continue;
     const std::string_view algorithm =
         LocalAttribute(Child(node, "EncryptionMethod"), "Algorithm");
-    // These two only mix up the first bytes of fonts.
+    // These two algorithms only obfuscate the first bytes of fonts.
     if (algorithm != "http://www.idpf.org/2008/embedding" &&
         algorithm != "http://ns.adobe.com/pdf/enc#RC") {
       return true;

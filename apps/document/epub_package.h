@@ -29,7 +29,7 @@ struct EpubPackage {
   std::vector<std::string>
       spine;  // its pages; those outside the linear order come last
   std::optional<std::string> nav;  // EPUB 3's table of contents
-  std::optional<std::string> ncx;  // EPUB 2's
+  std::optional<std::string> ncx;  // EPUB 2's table of contents
   std::optional<std::string>
       outside;  // a page's link that leads out of the book
 };

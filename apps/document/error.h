@@ -9,13 +9,13 @@
 
 namespace tiercel::document {
 
-// An error about what is in the document that is called `name`.
+// Returns an error about the contents of the document that is called `name`.
 inline Error InputError(const std::string& name, std::string code,
                         const std::string& message) {
   return {Error::Kind::kInput, std::move(code), name + ": " + message};
 }
 
-// `what` is what takes so much: "the text".
+// `what` names the part that is too large: "the text".
 inline Error TooLarge(const std::string& name, const std::string& what,
                       uint64_t bytes, uint64_t most) {
   return InputError(name, "document_too_large",

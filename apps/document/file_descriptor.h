@@ -5,7 +5,7 @@
 
 namespace tiercel::document {
 
-// Closes what it owns; a negative descriptor is none.
+// Owns a descriptor and closes it; a negative one is none.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* kIndexNames[] = {
     "index.html",   "index.htm", "index.xhtml", "contents.html",
     "contents.htm", "toc.html",  "toc.htm"};
-constexpr size_t kMaxNamed = 5;  // in a warning
+constexpr size_t kMaxNamed = 5;  // names listed in a warning
 
 bool IsPage(const std::string& name) {
   return HasExtension(name, {".html", ".htm", ".xhtml"});
@@ -71,7 +71,8 @@ class FolderReader {
     for (const char* name : kIndexNames) {
       if (IsWithin(name)) return name;
     }
-    // "index.zh-cn.html", where languages share a folder.
+    // Folders that several languages share have "index.zh-cn.html" and its
+    // like.
     std::set<std::string> names;
     std::error_code failed;
     for (const fs::directory_entry& entry :
@@ -119,7 +120,7 @@ class FolderReader {
     }
     if (links != nullptr) {
       *links = std::move(read.links);
-      // A page's title often has the site's name in it.
+      // A page's title often includes the name of the site.
       title_ = read.headings.empty() ? read.title : read.headings[0].text;
     }
     if (author_.empty()) author_ = read.author;

@@ -5,9 +5,9 @@
 
 namespace tiercel::document {
 
-// Leaves out of a plain text what Project Gutenberg puts before and behind a
-// book, with a warning, and takes title, author and language from there. A
-// text without both of its marks stays as it is.
+// Removes the text that Project Gutenberg puts before and behind a book from a
+// plain text, with a warning, and takes title, author and language from it. A
+// text without both marks stays as it is.
 void LeaveOutGutenbergFrame(Document* document);
 
 }  // namespace tiercel::document

@@ -13,7 +13,7 @@ int HexDigit(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// A byte of zero ends names elsewhere: it stays as it is written.
+// "%00" stays as it is written, since a zero byte would end the name elsewhere.
 std::string PercentDecoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -13,7 +13,7 @@
 namespace tiercel::document {
 namespace {
 
-// Beside the number of a page, what stands in its mark is text.
+// A longer string in a page mark is text, not the number of a page.
 constexpr size_t kMaxPageNumberBytes = 16;
 
 const GumboVector& ChildrenOf(const GumboNode& node) {
@@ -29,7 +29,7 @@ bool IsText(const GumboNode& node) {
          node.type == GUMBO_NODE_WHITESPACE;
 }
 
-// The text that an element begins with, however deep; of a few levels.
+// Returns the text with which an element begins, a few levels deep.
 std::string_view FirstText(const GumboNode& element) {
   const GumboNode* node = &element;
   for (int depth = 0; depth < 8; ++depth) {
@@ -70,7 +70,8 @@ void ReadHead(const GumboNode& root, HtmlPage* page) {
   }
 }
 
-// Walks the tree with a stack of its own: a page may be deeper than ours.
+// Walks the tree with a stack of its own, since a page may be nested deeper
+// than the thread's stack allows.
 class Reader {
  public:
   explicit Reader(HtmlPage* page) : page_(page) {}
@@ -140,7 +141,8 @@ class Reader {
         break;
       case Role::kParagraph:
       case Role::kHeading:
-        // A paragraph that opens an item stands beside the item's marker.
+        // A paragraph that opens an item starts on the line of the item's
+        // marker.
         writer_.Break(starts_item_ ? 1 : 2);
         break;
       case Role::kList:
@@ -270,7 +272,7 @@ class Reader {
     }
   }
 
-  // Gives everything that was noted its place.
+  // Gives each anchor, heading and page its position in the text.
   void Finish() {
     page_->num_controls = writer_.num_controls();
     page_->text = writer_.Take();

@@ -15,7 +15,7 @@ namespace tiercel::document {
 // A page as a person reads it, and the places in it that links can point to.
 struct HtmlPage {
   std::string text;
-  std::string title;  // these three: empty where it has none
+  std::string title;  // title, author, language: empty if there is none
   std::string author;
   std::string language;
   std::vector<Heading> headings;  // levels 1 to 6

@@ -23,7 +23,7 @@ Role RoleOf(GumboTag tag) {
     case GUMBO_TAG_AUDIO:
     case GUMBO_TAG_VIDEO:
     case GUMBO_TAG_CANVAS:
-    case GUMBO_TAG_RT:  // how Chinese characters are read, beside them
+    case GUMBO_TAG_RT:  // readings beside Chinese characters
     case GUMBO_TAG_RP:
       return Role::kLeftOut;
     case GUMBO_TAG_H1:

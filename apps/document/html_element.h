@@ -28,7 +28,7 @@ Role RoleOf(GumboTag tag);
 // 1 to 6 for a heading, 0 for anything else.
 int HeadingLevel(GumboTag tag);
 
-// Empty where there is none.
+// Returns "" if there is no such attribute.
 std::string_view Attribute(const GumboElement& element, const char* name);
 
 // Returns true if `word` is one of the space-separated words of an attribute.

@@ -12,13 +12,13 @@ namespace {
 
 constexpr size_t kBaseBytes = size_t{64} << 20;
 constexpr size_t kBytesPerInputByte = 32;
-// Prose takes 5 to 10 bytes a byte, coloured listings of programs up to 26:
-// only pages of 10 MiB and more come near this.
+// Prose takes 5 to 10 bytes per byte of HTML, coloured program listings up to
+// 26, so only pages of 10 MiB and more come near this.
 constexpr size_t kMostBytes = size_t{256} << 20;
 constexpr double kBaseSeconds = 0.5;
 constexpr double kSecondsPerInputByte = 0.2e-6;
 
-// The time of this thread, so that a busy machine does not fail a good page.
+// The processor time of this thread: a busy machine must not fail a good page.
 double ProcessorSeconds() {
   struct timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -28,7 +28,8 @@ double ProcessorSeconds() {
 
 }  // namespace
 
-// A list of blocks, so that all can be freed whatever state the parser is in.
+// A list of blocks, so that all of them can be freed whatever state the parser
+// is in.
 class HtmlTree::Heap {
  public:
   explicit Heap(size_t input_bytes)
@@ -43,8 +44,8 @@ class HtmlTree::Heap {
     while (head_.next != &head_) Release(head_.next);
   }
 
-  // Null where a limit was met. The parser checks no allocation, so a spent
-  // limit leaves it by longjmp: over frames of C, none of ours.
+  // Returns null if a limit was met. The parser checks no allocation, so an
+  // exceeded limit leaves it by longjmp: over frames of C, never of C++.
   const GumboNode* Parse(std::string_view html) {
     GumboOptions options = kGumboDefaultOptions;
     options.allocator = &Heap::Allocate;

@@ -8,11 +8,11 @@
 
 namespace tiercel::document {
 
-// A page parsed by gumbo, within limits. The parser has none of its own: some
+// A page parsed by gumbo, within limits. The parser itself has none: some
 // thousand misnested formatting tags make it build a billion nodes, a hundred
 // thousand nested ones make it slow, and destroying a deep tree recurses. So it
 // allocates from a heap of ours, which stops it when memory or processor time
-// is spent and frees everything in one loop.
+// is spent, and frees everything in one loop.
 class HtmlTree {
  public:
   // `html` outlives the tree: its nodes point into it.
@@ -21,7 +21,7 @@ class HtmlTree {
   HtmlTree(const HtmlTree&) = delete;
   HtmlTree& operator=(const HtmlTree&) = delete;
 
-  // The document's root element; null where a limit was met.
+  // The document's root element; null if a limit was met.
   const GumboNode* root() const { return root_; }
 
  private:

@@ -9,7 +9,7 @@
 namespace tiercel::document {
 namespace {
 
-// Longer lines are no headings.
+// A longer line is no heading.
 constexpr size_t kMaxHeadingBytes = 1000;
 
 struct Keyword {
@@ -273,7 +273,7 @@ class Scanner {
     return text_.substr(begin, at_ - begin);
   }
 
-  // The rank of a keyword here, which is behind it then.
+  // Takes a keyword and returns its rank; kNone if there is none here.
   Rank TakeKeyword() {
     for (const Keyword& keyword : kKeywords) {
       const size_t begin = at_;
@@ -293,8 +293,8 @@ class Scanner {
     return Rank::kNone;
   }
 
-  // Each takes a number and returns its value; 0, and nothing is taken, where
-  // there is none.
+  // Each of these takes a number and returns its value. If there is none it
+  // takes nothing and returns 0.
   int TakeDigits() {
     const size_t begin = at_;
     int value = 0;
@@ -367,7 +367,7 @@ int Scanner::TakeRoman() {
     value += digit > before ? digit - 2 * before : digit;
     before = digit;
   }
-  // "mix" is one, "civil" is none: there is one way to write a number.
+  // "mix" is a Roman number, "civil" is none: a number has only one spelling.
   if (at_ == begin || !AtBoundary() ||
       RomanOf(value) != text_.substr(begin, at_ - begin)) {
     at_ = begin;
@@ -388,7 +388,7 @@ int SpelledValue(std::u32string_view word) {
       if (word.substr(0, stem) == number.word) return number.value;
     }
   }
-  // "twentyone", as capitals write it.
+  // In capitals "twenty-one" may be written "twentyone".
   for (const NumberWord& tens : kNumberWords) {
     if (tens.value < 20 || word.size() <= tens.word.size() ||
         word.substr(0, tens.word.size()) != tens.word) {
@@ -430,7 +430,7 @@ int Scanner::TakeIdeographic() {
   };
   const size_t begin = at_;
   int total = 0;
-  int digits = -1;  // not yet multiplied
+  int digits = -1;  // digits since the last multiplier, none yet
   for (; !AtEnd() && at_ - begin < 10; ++at_) {
     const char32_t c = text_[at_];
     const int unit = c == U'十' ? 10 : c == U'百' ? 100 : c == U'千' ? 1000 : 0;
@@ -446,7 +446,7 @@ int Scanner::TakeIdeographic() {
   return total + std::max(digits, 0);
 }
 
-// A label in lower case: where it ends, and what it says.
+// A label in lower case: its end and its parts.
 struct Found {
   size_t end = 0;
   Rank rank = Rank::kNone;
@@ -587,14 +587,14 @@ std::u32string_view Trimmed(std::u32string_view text) {
   return text;
 }
 
-// Without the full stop that some headings have; "etc." and "..." keep theirs.
+// Removes the full stop that some headings have; "etc." and "..." keep theirs.
 std::u32string_view WithoutStop(std::u32string_view title) {
   if (title.size() < 2 || title.back() != U'.') return title;
   const std::u32string_view rest = title.substr(0, title.size() - 1);
   if (rest.back() == U'.' || rest.find(U'.') != std::u32string_view::npos) {
     return title;
   }
-  const size_t word = rest.find_last_of(U' ') + 1;  // 0 where there is none
+  const size_t word = rest.find_last_of(U' ') + 1;  // 0 if there is none
   const std::u32string last = InLowerCase(rest.substr(word));
   for (const std::u32string_view abbreviation :
        {U"etc", U"mr", U"mrs", U"dr", U"st", U"jr", U"sr", U"co"}) {
@@ -627,7 +627,7 @@ Label SplitLabel(std::string_view heading) {
   if (found.end == 0) {
     found = NumberAlone(lower);
     const std::u32string_view numeral = text.substr(0, found.end);
-    // A word like "Mix" is written otherwise than a number.
+    // A word like "Mix" has lower-case letters, a Roman number has none.
     if (std::any_of(numeral.begin(), numeral.end(), IsLowerCase)) found = {};
   }
   if (found.end == 0) {
