@@ -54,7 +54,7 @@ TEST(ChildProcessTest, NoShellReadsTheArguments) {
 }
 
 TEST(ChildProcessTest, NothingElseIsInherited) {
-  // The folder that is listed is one, too.
+  // The descriptor by which `ls` lists the folder counts, too.
   const int kept = dup(STDOUT_FILENO);
   EXPECT_EQ(RunHere({"ls", "/proc/self/fd"}, "").output, "0\n1\n2\n3\n");
   close(kept);
@@ -109,7 +109,7 @@ TEST(ChildProcessTest, NoFilesAreWritten) {
   unlink(file.c_str());
 }
 
-// ---- Programs that take the status of all children ----
+// ---- Programs that wait for all their children ----
 
 TEST(ChildProcessTest, TheStatusMayBeIgnored) {
   signal(SIGCHLD, SIG_IGN);

@@ -89,7 +89,7 @@ TEST_F(DocumentTest, BinaryFilesAreRefused) {
   std::string noise;
   for (int i = 1; i < 256; ++i) noise.push_back(static_cast<char>(i));
   EXPECT_EQ(CodeOf(Read("b.txt", noise)), "not_text");
-  // One byte in a hundred may be odd.
+  // A text may have one odd byte in a hundred.
   const std::string text = std::string(197, 'a') + "\xE9";
   EXPECT_EQ(CodeOf(Read("c.txt", text + "\x01\x02")), "no error");
   EXPECT_EQ(CodeOf(Read("c.txt", text + "\x01\x02\x03")), "not_text");
@@ -188,7 +188,7 @@ TEST_F(DocumentTest, AnHtmlPageHasALimitOfItsOwn) {
 }
 
 TEST_F(DocumentTest, AnUnsizedFileIsReadToItsEnd) {
-  // /proc files say they are empty.
+  // Files in /proc report a size of 0.
   EXPECT_THAT(Good(ReadDocument("/proc/self/status")).text, HasSubstr("Name:"));
 }
 

@@ -8,7 +8,7 @@
 namespace tiercel::document {
 namespace {
 
-// `text`, which is UTF-8, in another charset.
+// Converts `text` from UTF-8 to another charset.
 std::string FromUtf8For(const char* charset, std::string text) {
   const iconv_t converter = iconv_open(charset, "UTF-8");
   std::string bytes(4 * text.size() + 16, '\0');
@@ -31,7 +31,8 @@ using ::testing::IsEmpty;
 TEST(EncodingTest, Utf8IsShortestFormWithoutSurrogates) {
   EXPECT_TRUE(IsUtf8(""));
   EXPECT_TRUE(IsUtf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
-  // The first and the last of every length, and those beside the surrogates.
+  // These are the first and last of every length, and the neighbours of the
+  // surrogates.
   for (const char* good : {"\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80",
                            "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF",
                            "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
@@ -117,7 +118,8 @@ TEST(EncodingTest, Utf16InBothByteOrders) {
 
 TEST(EncodingTest, LoneSurrogatesAndHalfUnitsAreReplaced) {
   std::vector<std::string> warnings;
-  // low alone; high before a letter; high at the end; half a unit
+  // A lone low surrogate; a high one before a letter; a high one at the end;
+  // half a unit.
   const std::string bytes(
       "\x00\xDC\x3D\xD8"
       "a\0\x3D\xD8z",

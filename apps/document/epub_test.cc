@@ -142,7 +142,7 @@ TEST(EpubTest, PagesThatAreNotTextAreLeftOutAndSaid) {
   EXPECT_EQ(document.text.substr(document.text.size() - 11), "Zwei\n\nEnde\n");
   EXPECT_THAT(document.warnings,
               ElementsAre(AllOf(HasSubstr("1 pages"), HasSubstr("notes"))));
-  // Text that is encrypted, and not said to be, leaves less than half.
+  // The encrypted text, not declared so, is less than half of the book.
   files["OPS/text/two.xhtml"] = picture;
   EXPECT_EQ(CodeOf(Read(files)), "not_text");
 }
@@ -203,7 +203,7 @@ TEST(EpubTest, DamagedBooks) {
   std::string bytes = ZipOf(TwoChapters());
   EXPECT_EQ(CodeOf(ReadDocumentBytes("b", bytes.substr(0, bytes.size() / 2))),
             "invalid_epub");
-  // A byte of packed text: its checksum is wrong.
+  // Changing a byte of packed text makes its checksum wrong.
   const size_t page = bytes.find("OPS/text/two.xhtml");
   bytes[page + 20] ^= 1;
   EXPECT_EQ(CodeOf(ReadDocumentBytes("b", bytes)), "invalid_epub");
@@ -285,7 +285,7 @@ TEST(EpubTest, Epub2WithUtf16AndOldMetadata) {
   EXPECT_EQ(document.text, "x\n");
 }
 
-// The most memory that this process had at once since it was last forgotten.
+// The peak memory of this process since it was last reset.
 size_t PeakBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -312,7 +312,7 @@ TEST(EpubTest, ABookOf50MegabytesTakesLittleMoreThanItself) {
   std::string& opf = files["OPS/book.opf"];
   opf.insert(opf.find("<item id='one'"), manifest);
   opf.insert(opf.find("<itemref idref='one'"), spine);
-  // Noise, which is not packed: a picture.
+  // Noise, which does not compress, stands for a picture.
   std::string& picture = files["OPS/picture.png"];
   uint32_t state = 1;
   while (picture.size() < 49'000'000) {
@@ -327,8 +327,8 @@ TEST(EpubTest, ABookOf50MegabytesTakesLittleMoreThanItself) {
   const size_t before = PeakBytes();
   const Document document = Good(ReadDocumentBytes("book", std::move(bytes)));
   EXPECT_GT(document.text.size(), 9'000'000u);
-#ifndef TIERCEL_SANITIZED  // they keep what was freed
-  // The text, as it grows twice, and the tree of a page.
+#ifndef TIERCEL_SANITIZED  // sanitizers keep freed memory
+  // The peak holds the text, twice as it grows, and the tree of one page.
   EXPECT_LT(PeakBytes() - before, 3 * document.text.size() + (8u << 20));
 #else
   EXPECT_GE(PeakBytes(), before);

@@ -40,9 +40,9 @@ std::vector<Chapter> ChaptersOf(const Document& document) {
   return chapters;
 }
 
-// The words of letters in lower case: numbers of sections differ, since the PDF
-// goes on counting where the appendices begin. Where a page calls a note or a
-// picture by a sign, the words differ as well.
+// Returns the words of letters in lower case. Numbers of sections differ, since
+// the PDF goes on counting in the appendices, and signs for notes and pictures
+// differ as well.
 std::vector<std::string> WordsOf(std::string_view text) {
   std::vector<std::string> words;
   std::u32string word;
@@ -59,8 +59,8 @@ std::vector<std::string> WordsOf(std::string_view text) {
   return words;
 }
 
-// A chapter's text without its notes: the blocks that begin with "[1]", with
-// the indented ones that follow them.
+// Returns a chapter's text without its notes: blocks that begin with "[1]", and
+// the indented blocks behind them.
 std::string WithoutNotes(std::string_view text) {
   std::string rest;
   bool in_note = false;
@@ -142,7 +142,7 @@ TEST_F(FourFormatsTest, TheirChaptersAreTheSame) {
       num_words += std::max(a.size(), b.size());
       num_same += same;
     }
-    // Nor is there more than that.
+    // There is not much more text than that either.
     EXPECT_GE(num_same * 100, num_words * 99)
         << name << ": " << num_same << " of " << num_words;
     RecordProperty(
@@ -151,7 +151,7 @@ TEST_F(FourFormatsTest, TheirChaptersAreTheSame) {
   }
 }
 
-// Novels of Project Gutenberg, where they are there: their tables of contents
+// The tables of contents of Project Gutenberg's novels, if they are present,
 // have so many entries.
 TEST_F(FourFormatsTest, NovelsHaveTheirChapters) {
   const std::pair<const char*, size_t> novels[] = {

@@ -137,7 +137,7 @@ TEST(HtmlTest, DeepNestingEndsWithoutRecursion) {
   Document document;
   EXPECT_TRUE(ReadHtml(Repeated("<span>", 20'000) + "x", &document));
   EXPECT_EQ(document.text, "x\n");
-  // Deep enough to take long: read or refused, but it ends.
+  // Nesting that would take long: the page is read or refused, but soon.
   ReadHtml(Repeated("<div>", 200'000), &document);
 }
 
@@ -151,7 +151,7 @@ TEST(HtmlTest, MisnestedFormattingIsRefusedNotBuilt) {
 }
 
 TEST(HtmlTest, ALargePageTakesNoMoreThanSoMuchMemory) {
-  // A tree of 25 bytes a byte.
+  // The tree takes 25 bytes per byte of HTML.
   const std::string paragraph = "<p><i>falcon</i> and more words here";
   Document document;
   EXPECT_TRUE(ReadHtml(Repeated(paragraph, 30'000), &document));    // 26 MB
@@ -219,7 +219,7 @@ TEST(HtmlTest, NumbersOfNotesAreInBrackets) {
 }
 
 TEST(HtmlTest, ChineseAndJapanese) {
-  // No space at a line end, no readings, and spaces that are meant.
+  // There is no space at a line end and no reading; spaces that are meant stay.
   EXPECT_EQ(
       TextOf("<p>日本\n語と漢<ruby>字<rp>(</rp><rt>じ</rt><rp>)</rp></ruby> "
              "は\nabc\nです"),

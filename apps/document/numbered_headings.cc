@@ -13,19 +13,19 @@
 namespace tiercel::document {
 namespace {
 
-constexpr int kMaxTitleColumns = 75;  // where it stands apart from its label
-// A part of a text is longer than an entry of a table of contents, and one with
-// a number alone longer than an item of a list.
+constexpr int kMaxTitleColumns = 75;  // if it stands apart from its label
+// A part of a text is longer than an entry of a table of contents, and a part
+// with only a number is longer than an item of a list.
 constexpr size_t kMinPartBytes = 80;
 constexpr size_t kMinCountedBytes = 400;
 constexpr size_t kMinListed = 5;
 
 struct Candidate {
   size_t line;
-  size_t end_line;  // behind its last
+  size_t end_line;  // behind its last line
   std::string text;
   Label label;
-  bool is_list = false;  // in a block of several: an entry of a list
+  bool is_list = false;  // an entry of a list: one of several in a block
 };
 
 bool EndsSentence(std::string_view text) {
@@ -55,7 +55,7 @@ bool IsInSentence(const Label& label, std::string_view line) {
          IsLowerCase(CharacterAt(rest, title, &next));
 }
 
-// Adds the title that stands in the block behind a label without one.
+// Adds the title in the block behind a label that has none.
 void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
   const size_t next = candidate->end_line;
   if (next >= lines.size() || lines[next].num_lines > 2) return;
@@ -76,8 +76,8 @@ Rank NamedRank(std::string_view line) {
   return rank == Rank::kNumber ? Rank::kNone : rank;
 }
 
-// The heading at a line whose label is a word and a number, if it is one; the
-// heading before it ends at line `after`.
+// Returns true, and sets `candidate`, if a heading whose label is a word and a
+// number begins at line i. The heading before it ends at line `after`.
 bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
              Candidate* candidate) {
   const TextLine& line = lines[i];
@@ -125,8 +125,8 @@ std::string KeyOf(const Candidate& candidate) {
                    std::to_string(label.number);
 }
 
-// Drops what is an entry of a table of contents that has no title: entries
-// stand close together, and come again.
+// Drops entries of a table of contents without a title: they stand close
+// together, and come again later.
 void DropListed(const std::vector<TextLine>& lines,
                 std::vector<Candidate>* candidates) {
   const size_t n = candidates->size();
@@ -145,7 +145,7 @@ void DropListed(const std::vector<TextLine>& lines,
          here.label.number == (*candidates)[i - 1].label.number + 1);
     is_listed[i] = here.is_list || (comes_again && (is_short[i] || goes_on));
   }
-  // Or they are so many that no book has parts so short.
+  // The other sign of a table: so many entries that no book has parts so short.
   for (size_t begin = 0; begin < n;) {
     size_t end = begin;
     while (end < n && is_short[end]) ++end;
@@ -162,8 +162,8 @@ void DropListed(const std::vector<TextLine>& lines,
   *candidates = std::move(kept);
 }
 
-// Levels by rank: what has none, or one number alone, is a chapter, or of the
-// highest level there is if it is the name of a part ("Epilogue").
+// Returns the level by rank. A heading without a label or with only a number is
+// a chapter; a named part ("Epilogue") has the highest level there is.
 int LevelOf(const Candidate& candidate, int highest) {
   if (candidate.label.rank == Rank::kNumber) {
     return static_cast<int>(Rank::kChapter) + candidate.label.num_parts - 1;

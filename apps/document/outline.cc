@@ -8,8 +8,8 @@
 namespace tiercel::document {
 namespace {
 
-// A number at the beginning that SplitLabel leaves in the title, since alone it
-// may belong there ("7 Habits"): what it would be with a point.
+// Splits off a number that SplitLabel leaves in the title, since alone it may
+// belong there ("7 Habits"), as if it had a point.
 Label SplitBareNumber(const Section& section) {
   const size_t end = section.title.find(' ');
   if (!section.label.empty() || end == std::string::npos) return {};
@@ -17,7 +17,7 @@ Label SplitBareNumber(const Section& section) {
                     section.title.substr(end));
 }
 
-// "1 Scope" and "2 Terms" of one level are numbered.
+// "1 Scope" and "2 Terms" on one level are numbered.
 void SplitBareNumbers(std::vector<Section>* sections) {
   std::vector<Label> labels;
   for (const Section& section : *sections) {
@@ -114,7 +114,7 @@ void DropBeyond(size_t bytes, std::vector<Part>* parts) {
       parts->end());
 }
 
-// A book has some thousand; each takes more memory than its heading.
+// A book has some thousand sections. Each takes more memory than its heading.
 constexpr size_t kMaxSections = 100'000;
 
 }  // namespace

@@ -12,13 +12,13 @@
 
 namespace tiercel::document {
 
-// The page in the bytes of an HTML or XHTML file, in whatever charset. Errors,
+// Reads the page in the bytes of an HTML or XHTML file, in any charset. Errors,
 // which call it `name`: html_too_complex; document_too_large.
 std::variant<HtmlPage, Error> ReadPageBytes(const std::string& name,
                                             std::string_view bytes,
                                             std::vector<std::string>* warnings);
 
-// not_text where bytes are neither a text nor a page.
+// Returns not_text if the bytes are neither text nor a page.
 std::optional<Error> CheckText(const std::string& name, std::string_view bytes);
 
 }  // namespace tiercel::document

@@ -75,7 +75,8 @@ std::optional<Error> ErrorOf(const std::string& name, const ChildEnd& end,
       "is no PDF, or a damaged one (" + reason.substr(0, 200) + ")");
 }
 
-// The outline is a help: a document without one is read all the same.
+// Returns the outline. Failures are ignored, since a document without an
+// outline can be read.
 std::vector<PdfOutlineItem> OutlineOf(const std::string& bytes,
                                       Document* document) {
   const std::optional<std::string> program = FindProgram("pdftohtml");
@@ -86,7 +87,7 @@ std::vector<PdfOutlineItem> OutlineOf(const std::string& bytes,
     return {};
   }
   std::string xml;
-  // All of the outline comes with any page.
+  // pdftohtml writes the whole outline with any page.
   const ChildEnd end = RunChild(
       {*program, "-xml", "-i", "-q", "-stdout", "-f", "1", "-l", "1", kInput},
       bytes, kOutlineLimits, [&](std::string_view part) { xml += part; });

@@ -11,7 +11,7 @@ namespace tiercel::document {
 namespace {
 
 constexpr std::string_view kPageEnd = "</page>";
-// The text of one page that makes sense to no reader.
+// A page with more text than this makes no sense to a reader.
 constexpr size_t kMaxPageBytes = size_t{32} << 20;
 constexpr int kMaxOutlineDepth = 32;
 
@@ -20,7 +20,7 @@ PdfBox BoxOf(const pugi::xml_node& node) {
           node.attribute("xMax").as_float(), node.attribute("yMax").as_float()};
 }
 
-// Letters that were set as one.
+// Replaces ligatures by their letters.
 std::string WithoutLigatures(std::string word) {
   constexpr std::pair<std::string_view, std::string_view> kLigatures[] = {
       {"\uFB00", "ff"},  {"\uFB01", "fi"},  {"\uFB02", "fl"},
@@ -68,7 +68,7 @@ void AddItems(const pugi::xml_node& outline, int level,
 }  // namespace
 
 void PdfLayoutReader::Add(std::string_view bytes) {
-  // A mark may be cut in two.
+  // The piece before may have ended within the mark.
   size_t searched =
       pending_.size() - std::min(pending_.size(), kPageEnd.size());
   pending_ += bytes;
@@ -128,7 +128,7 @@ void PdfLayoutReader::ReadPage(std::string_view xml) {
 std::vector<PdfOutlineItem> ReadPdfOutline(std::string_view xml) {
   constexpr std::string_view kBegin = "<outline>";
   constexpr std::string_view kEnd = "</outline>";
-  // The pages before it need not be well-formed.
+  // The pages before the outline need not be well-formed.
   const size_t begin = xml.find(kBegin);
   const size_t end = xml.rfind(kEnd);
   if (begin == std::string_view::npos || end == std::string_view::npos ||

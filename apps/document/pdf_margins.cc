@@ -18,7 +18,7 @@ enum class Edge { kTop, kBottom };
 constexpr float kEdgeShare = 0.15F;  // share of a page's height
 constexpr float kSameHeight = 3.0F;  // points
 constexpr float kApart = 1.1F;       // share of a line's height
-constexpr size_t kMaxRowLines = 16;  // at one height of a margin
+constexpr size_t kMaxRowLines = 16;  // lines at one height of a margin
 constexpr size_t kMinPages = 3;
 constexpr size_t kNearPages = 4;  // on either side: heads may alternate
 
@@ -38,7 +38,8 @@ const PdfLine& LineAt(const PdfPage& page, const LineRef& ref) {
   return page.blocks[ref.block].lines[ref.line];
 }
 
-// The outermost row at an edge; without lines where none is near it.
+// Returns the outermost row at an edge; it has no lines if none is near the
+// edge.
 Row OutermostRow(const PdfPage& page, Edge edge) {
   Row row;
   std::optional<PdfBox> outermost;
@@ -92,7 +93,7 @@ bool IsLabel(const PdfLine& line) {
          label.title.empty();
 }
 
-// A page's number at the beginning or the end of what is in a row.
+// A page's number at either end of a row.
 struct NumberInRow {
   std::string text;
   int value;
@@ -136,7 +137,7 @@ class Margins {
     for (const Edge edge : {Edge::kTop, Edge::kBottom}) FindRows(edge);
     FindNumberings();
     for (size_t p = 0; p < pages_->size(); ++p) NumberPage(p);
-    // A head may have two lines; the second is told by what is in it alone.
+    // A head may have two lines. The second is dropped only for its own words.
     DropRows(/*is_first=*/true);
     for (const Edge edge : {Edge::kTop, Edge::kBottom}) FindRows(edge);
     DropRows(/*is_first=*/false);
@@ -247,8 +248,8 @@ class Margins {
                            StandsNearby(p, edge, key, line.box.top));
   }
 
-  // The height at which most pages have a line that is known to be no text:
-  // there a head that stands on one page alone is none either.
+  // The height at which most pages have a line that was dropped. A head that
+  // stands there on one page alone is no text either.
   std::optional<float> UsualHeight(Edge edge) {
     const std::vector<Row>& rows = RowsAt(edge);
     std::map<int, size_t> counts;  // by height in kSameHeight
@@ -267,7 +268,7 @@ class Margins {
     return std::nullopt;
   }
 
-  // The lines at a height and beyond, towards the edge.
+  // Returns the lines at a height and beyond it, towards the edge.
   static std::vector<LineRef> LinesBeyond(const PdfPage& page, Edge edge,
                                           float height) {
     std::vector<LineRef> lines;
@@ -311,7 +312,7 @@ class Margins {
     });
     const LineRef* before = nullptr;
     for (const LineRef& ref : refs) {
-      // On a page of one row it is at both edges.
+      // The row of a page with one row is at both edges.
       if (before != nullptr && before->block == ref.block &&
           before->line == ref.line) {
         continue;

@@ -8,11 +8,11 @@
 
 namespace tiercel::document {
 
-// Drops running heads and page numbers: at the upper or the lower edge of a
-// page, what is the page's number, what stands apart from the text and at the
-// same height on two pages close by, too, and, where most pages have such a
-// line at one height, what stands there and beyond. Returns the number that
-// each page bears, or the one it has by its place where it bears none.
+// Drops running heads and page numbers at the upper and lower edges of pages:
+// the page's number; lines apart from the text that stand at the same height on
+// two pages close by, too; and, if most pages have such a line at one height,
+// all lines there and beyond. Returns the number of each page: the printed one,
+// or else the one that follows from its place.
 std::vector<std::string> DropMargins(std::vector<PdfPage>* pages);
 
 }  // namespace tiercel::document

@@ -13,13 +13,13 @@
 namespace tiercel::document {
 namespace {
 
-// Titles take no more lines.
+// A title takes at most this many lines.
 constexpr size_t kMaxTitleLines = 4;
-// Real outlines and pages have less; more would take long.
+// Real outlines and pages have fewer; more would take long.
 constexpr size_t kMaxItems = 10'000;
 constexpr size_t kMaxPageLines = 1'000;
 
-// The lines of one page, and where it begins in the text.
+// The lines of one page, and its position in the text.
 struct PageLines {
   size_t index = std::string::npos;
   size_t begin = 0;
@@ -30,7 +30,7 @@ class Locator {
  public:
   explicit Locator(const Document& document) : document_(document) {}
 
-  // The section of an item that begins at or behind `after`.
+  // Returns the section of an item that begins at or behind `after`.
   Section Locate(const PdfOutlineItem& item, size_t after) {
     ReadPage(item.page);
     Label label = SplitLabel(item.text);
@@ -87,7 +87,7 @@ class Locator {
     return false;
   }
 
-  // "1 Scope": the outline says that the number is none of the title's.
+  // For "1 Scope" the outline shows that the number is no part of the title.
   static Label SplitBare(const std::string& line) {
     const size_t end = line.find(' ');
     if (end == std::string::npos) return {};

@@ -33,7 +33,7 @@ std::vector<std::string> NumbersOf(const Document& document) {
   return numbers;
 }
 
-// A page of full lines below a running head and above a number.
+// Returns a page of full lines below a running head and above a number.
 Lines PageOf(const std::string& head, const std::string& text,
              const std::string& number) {
   return {{72, 750, head},
@@ -63,7 +63,7 @@ TEST(PdfTest, HeadsAndPageNumbersAreDropped) {
   EXPECT_THAT(document.warnings, IsEmpty());
 }
 
-// With a password that no test knows.
+// Returns a PDF with a password that no test knows.
 std::string LockedPdf() {
   const std::string encryption =
       "/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <" +
@@ -72,7 +72,7 @@ std::string LockedPdf() {
   return PdfOf({{{72, 700, "x"}}}, {}, encryption);
 }
 
-// A program that ignores SIGCHLD has no exit status of pdftotext.
+// A program that ignores SIGCHLD gets no exit status of pdftotext.
 TEST(PdfTest, ExitStatusesMayBeIgnored) {
   const std::string pdf = PdfOf({PageOf("Rain", "It rained, they said,", "5")},
                                 {{"Rain", 0}, {"Snow", 0}});

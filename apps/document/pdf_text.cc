@@ -15,13 +15,13 @@ namespace tiercel::document {
 namespace {
 
 // The constants below are shares of the height of a line or a word.
-constexpr float kSpace = 0.1F;    // the least between words
+constexpr float kSpace = 0.1F;    // the smallest gap between words
 constexpr float kSmall = 0.93F;   // share of the body's height: print of notes
 constexpr float kRaised = 0.85F;  // height of a note's raised number
 constexpr float kIndent = 0.8F;   // indent of a paragraph's first line
 constexpr size_t kMaxNoteDigits = 3;
 
-// The height that most letters have, by counts of letters.
+// The usual height of letters, by counts of letters.
 class Sizes {
  public:
   void Add(const PdfLine& line) {
@@ -62,7 +62,7 @@ bool IsNumber(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// `size` is the line's.
+// `size` is that of the line.
 bool IsRaised(const PdfWord& word, const PdfLine& line, float size) {
   return word.box.height() < kRaised * size &&
          word.box.bottom < line.box.bottom - 0.05F * line.box.height();
@@ -73,7 +73,7 @@ bool BeginsNote(const PdfLine& line) {
          IsRaised(line.words.front(), line, SizeOf(line));
 }
 
-// The letters and digits of a word at its beginning and its end cut free.
+// Returns a word without the punctuation at its beginning and its end.
 std::string Bare(std::string_view word) {
   const std::u32string all = ToUtf32(word);
   size_t begin = 0;
@@ -123,7 +123,8 @@ class PdfWriter {
   }
 
  private:
-  // The words that the document has, to know how a broken one is written.
+  // Collects the words of the document, which show how a broken word is
+  // spelled.
   void CollectWords() {
     for (const PdfPage& page : pages_) {
       for (const PdfBlock& block : page.blocks) {
@@ -162,9 +163,9 @@ class PdfWriter {
     return SizeOf(block.lines.front()) < kSmall * body_;
   }
 
-  // The first block of the notes at the foot of a page: in small print, with
-  // no text of the body's size below it. It begins with a number, or goes on
-  // with a note of the page before.
+  // Returns the first block of the notes at the foot of a page: small print,
+  // with no text of the body's size below it. It begins with a number, or
+  // continues a note of the page before.
   size_t FirstNoteOf(const PdfPage& page) const {
     size_t first = page.blocks.size();
     for (size_t b = page.blocks.size(); b-- > 0;) {
@@ -173,7 +174,7 @@ class PdfWriter {
       if (block.box.top < page.height / 3) break;
       if (BeginsNote(block.lines.front())) first = b;
     }
-    // Above them the rest of a note whose sentence did not end.
+    // The end of a note of the page before may stand above them.
     while (first > 0 && last_page_had_note_ && !notes_.empty() &&
            IsNoteBlock(page.blocks[first - 1]) &&
            page.blocks[first - 1].box.top > page.height / 2 &&
@@ -296,13 +297,13 @@ class PdfWriter {
     }
   }
 
-  // A hyphen between letters and a line's end.
+  // Returns true for a hyphen between letters and the end of a line.
   static bool EndsInHyphen(std::string_view word) {
     return word.size() > 2 && word.back() == '-' &&
            IsLetter(CharacterBefore(word, word.size() - 1));
   }
 
-  // Writes the hyphen that is owed if no other line is joined to it.
+  // Writes the hyphen that is owed, if no other line was joined to it.
   void FinishHyphen() {
     if (!hyphened_.empty()) writer_.Words("-");
     hyphened_.clear();
@@ -340,10 +341,10 @@ class PdfWriter {
   const float body_;
   std::unordered_set<std::string> words_;
   TextWriter writer_;
-  std::vector<const PdfBlock*> notes_;  // that are not yet written
+  std::vector<const PdfBlock*> notes_;  // not written yet
   std::set<std::string> notes_here_;    // the numbers on this page
   bool last_page_had_note_ = false;
-  const PdfLine* last_ = nullptr;  // that was written of the body
+  const PdfLine* last_ = nullptr;  // the last line of the body that was written
   float last_right_ = 0;           // right edge of its column
   std::string hyphened_;           // a word whose hyphen is owed
 };

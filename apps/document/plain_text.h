@@ -9,13 +9,13 @@
 
 namespace tiercel::document {
 
-// Makes a tree of a document that has its text, as plain text is written:
-// Project Gutenberg's frame around it is left out, which is said in a warning,
-// and tells title, author and language; headings become sections.
+// Finds the structure of a plain text. Project Gutenberg's frame around it is
+// left out, with a warning, and gives title, author and language; headings
+// become sections.
 void ReadPlainText(Document* document);
 
-// The headings of a text, in their order. The first of these ways that finds
-// two or more is taken:
+// Returns the headings of a text, in their order, by the first of these ways
+// that finds two or more:
 //
 //   1. underlined lines, and lines that begin with '#' (Markdown);
 //   2. lines that a table of contents lists; with them, and alone, lines that

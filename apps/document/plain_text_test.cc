@@ -30,7 +30,7 @@ Document ReadAsText(const std::string& text) {
   return document;
 }
 
-// "level label|title", each where it begins in the text.
+// Returns "level label|title" for each section, at its position in the text.
 std::string Tree(const std::string& text) {
   const Document document = ReadAsText(text);
   std::string lines;
@@ -147,7 +147,7 @@ TEST(PlainTextTest, NumbersThatCount) {
       "1 1|Scope\n2 1.1|Words\n1 2|Terms\n1 3|Rest\n");
   EXPECT_EQ(Tree("I\n" + Prose() + "II.\n\nRAIN\n" + Prose()),
             "1 I|\n1 II|RAIN\n");
-  // A list.
+  // A numbered list has no headings.
   EXPECT_EQ(Tree(Prose() + "1. Milk\n\n2. Bread\n\n3. Salt\n\nand home."), "");
 }
 
@@ -160,7 +160,7 @@ TEST(PlainTextTest, OtherLanguages) {
   EXPECT_EQ(Tree("ЧАСТЬ ПЕРВАЯ\n\nГлава I\n" + Prose() + "Глава II\n" +
                  Prose() + "ЭПИЛОГ\n" + Prose()),
             "1 ЧАСТЬ ПЕРВАЯ|\n2 Глава I|\n2 Глава II|\n1 |ЭПИЛОГ\n");
-  // No blank lines.
+  // Prose without blank lines.
   const std::string prose =
       "　　那天夜里风很大，谁也没有睡着，第二天早上大家都起得很晚，说话也很少。"
       "\n"
@@ -205,7 +205,7 @@ TEST(PlainTextTest, AnIndexAtTheEndIsLeftOutAndSaidAndContentsAreNone) {
   EXPECT_EQ(document.sections.size(), 1u);
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Index")));
   EXPECT_EQ(Tree("# Contents\n\nOne\n\n# One\n\na\n"), "1 |One\n");
-  // A chapter that others follow is none.
+  // A chapter named "Index" that others follow is no index.
   EXPECT_EQ(
       ReadAsText("# One\n\na\n\n# Index\n\nx\n\n# Two\n\nb\n").sections.size(),
       3u);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kIdeographicSpace = "\u3000";
 
-// Without white space at either end, that of Chinese and Japanese too.
+// Removes white space at either end, that of Chinese and Japanese too.
 std::string_view Trimmed(std::string_view line) {
   while (!line.empty()) {
     if (IsSpace(line.front())) {

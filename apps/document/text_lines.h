@@ -8,7 +8,7 @@
 
 namespace tiercel::document {
 
-// A heading takes no more than this.
+// A longer block is no heading.
 inline constexpr int kMaxHeadingColumns = 120;
 inline constexpr size_t kMaxHeadingLines = 3;
 
@@ -21,14 +21,14 @@ struct TextLine {
   size_t num_lines;       // lines of its block from here on, up to a blank line
 };
 
-// Books have a tenth of this.
+// Books have a tenth of this number of lines.
 inline constexpr size_t kMaxTextLines = 2'000'000;
 
-// The lines of `text` that are not blank, or the first kMaxTextLines of them.
-// They point into it.
+// Returns the lines of `text` that are not blank, up to kMaxTextLines. They
+// point into it.
 std::vector<TextLine> LinesOf(std::string_view text);
 
-// The block that begins with `line` on one line.
+// Returns the block that begins with `line`, joined to one line.
 std::string BlockAt(const std::vector<TextLine>& lines, size_t line);
 
 }  // namespace tiercel::document

@@ -14,9 +14,9 @@ namespace tiercel::document {
 // characters are tabs and line feeds.
 class TextWriter {
  public:
-  // Text whose white space does not count.
+  // Writes text whose white space is collapsed.
   void Words(std::string_view text);
-  // Text whose white space counts.
+  // Writes text whose white space is kept.
   void Preformatted(std::string_view text);
 
   // Makes the next text start on a new line (1) or after a blank line (2).
@@ -24,7 +24,7 @@ class TextWriter {
   // Adds one more line end, however many there are.
   void Line();
 
-  // Written before the next text, which starts a line.
+  // Sets a marker that is written before the next text, at the start of a line.
   void SetMarker(std::string marker) { marker_ = std::move(marker); }
   void DropMarker() { marker_.clear(); }
   void Indent(int columns) { indent_ += columns; }
@@ -64,16 +64,17 @@ class TextWriter {
   size_t num_placed_ = 0;  // marks that have a place
   size_t num_controls_ = 0;
   int newlines_ = 0;                 // owed before the next text
-  bool preformatted_break_ = false;  // those newlines are the page's own
+  bool preformatted_break_ = false;  // the newlines come from preformatted text
   bool space_ = false;               // owed before the next word
-  bool line_end_ = false;            // it was one of the page's source
+  bool line_end_ = false;  // the space was a line end in the page's source
   bool at_line_start_ = true;
   int indent_ = 0;
 };
 
 bool IsSpace(char c);
 
-// `text` on one line: white space collapsed, none at either end.
+// Returns `text` on one line: white space is collapsed, and removed at the
+// ends.
 std::string OneLine(std::string_view text);
 
 }  // namespace tiercel::document

@@ -11,10 +11,10 @@
 namespace tiercel::document {
 namespace {
 
-// Not the accent, three of which enclose code.
+// Without the grave accent, three of which enclose code.
 constexpr std::string_view kMarks = "=-~^*#\"'+.:_<>";
 
-// The mark that a line consists of; 0 where it is none.
+// Returns the mark of which a line consists; 0 if it has other characters.
 char MarkOf(std::string_view line) {
   const bool is_underline =
       line.size() >= 3 && kMarks.find(line[0]) != std::string_view::npos &&
@@ -22,8 +22,8 @@ char MarkOf(std::string_view line) {
   return is_underline ? line[0] : '\0';
 }
 
-// `code` without its quotes and `emphasis` without its stars: how writers of
-// plain text show them ("debian/rules", ``code``, *this*).
+// Removes the quotes of `code` and the stars of `emphasis`, as writers of plain
+// text use them ("debian/rules", ``code``, *this*).
 std::string WithoutMarkup(std::string_view title) {
   std::string plain;
   for (size_t i = 0; i < title.size(); ++i) {
@@ -48,7 +48,7 @@ std::string WithoutMarkup(std::string_view title) {
 // Returns the number of '#' before a Markdown heading; 0 if the line is none.
 int HashesOf(const TextLine& text_line) {
   const std::string_view line = text_line.text;
-  if (text_line.is_indented) return 0;  // a comment in a program
+  if (text_line.is_indented) return 0;  // e.g. a comment in a program
   const size_t hashes = std::min(line.find_first_not_of('#'), line.size());
   const bool is_heading = hashes > 0 && hashes <= 6 &&
                           hashes + 1 < line.size() && IsSpace(line[hashes]);

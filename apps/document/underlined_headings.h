@@ -8,10 +8,10 @@
 
 namespace tiercel::document {
 
-// Headings as markup of plain text has them: a line of one punctuation mark
-// below (and above) a title, levels in the order in which marks first appear
-// (reStructuredText), or as many '#' before it as its level (Markdown). Marks
-// of markup in a title are no part of it.
+// Returns the headings marked as in plain-text markup: a line of one
+// punctuation mark below (and above) a title, with levels in the order in which
+// marks first appear (reStructuredText), or '#' before it, as many as its level
+// (Markdown). Markup within a title is removed.
 std::vector<Heading> FindUnderlined(const std::vector<TextLine>& lines);
 
 }  // namespace tiercel::document

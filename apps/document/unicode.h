@@ -7,10 +7,10 @@
 
 namespace tiercel::document {
 
-// The character of valid UTF-8 that begins at `at`, and where the next begins.
-// At the end: 0. A byte that begins no character is one, U+FFFD.
+// Returns the character of valid UTF-8 at `at`, and sets `next` to the start of
+// the next one. 0 at the end; U+FFFD for a byte that begins no character.
 char32_t CharacterAt(std::string_view text, size_t at, size_t* next);
-// The character that ends before `at`; 0 at the beginning.
+// Returns the character that ends before `at`; 0 at the beginning.
 char32_t CharacterBefore(std::string_view text, size_t at);
 
 std::u32string ToUtf32(std::string_view text);
@@ -21,9 +21,10 @@ bool IsLetter(char32_t character);
 bool IsUpperCase(char32_t character);
 bool IsLowerCase(char32_t character);
 bool IsDigit(char32_t character);
-// Chinese and Japanese: written without spaces between words.
+// Returns true for Chinese and Japanese characters, between which words have no
+// spaces.
 bool IsIdeographic(char32_t character);
-// Columns of a terminal that `text` takes: two for each wide character.
+// Returns the terminal columns that `text` takes: two for each wide character.
 int ColumnsOf(std::string_view text);
 
 }  // namespace tiercel::document
