@@ -33,7 +33,7 @@ TEST(DraftLengthTest, AdaptiveIsTheBestForTheAcceptance) {
     return best_length;
   };
   for (double ratio : {0.5, 4.0, 20.0, 100.0}) {
-    // Nine of ten checked tokens hold: every block of nine and a rejection.
+    // Nine of ten checked tokens hold: each block has nine and a rejected one.
     DraftLength length = DraftLength::Adaptive(ratio);
     for (int round = 0; round < 400; ++round) length.Count(16, 9);
     EXPECT_NEAR(static_cast<double>(length.Next()),

@@ -8,8 +8,8 @@
 
 namespace tiercel::reader {
 
-// A book from a few lines: "# Label|Title" begins a section ("##" one within
-// it), "@12" page 12, and all other lines are its text.
+// Makes a book from a few lines: "# Label|Title" begins a section ("##" one
+// within it), "@12" page 12, and all other lines are text.
 inline Document BookOf(std::string_view lines) {
   Document book;
   while (!lines.empty()) {

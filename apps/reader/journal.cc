@@ -7,13 +7,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Goes up with every change of the format: what another version wrote is not
-// read.
+// The version rises with every change of the format: a journal of another
+// version is not read.
 constexpr std::string_view kFirstWords = "tiercel reading 1 ";
 constexpr size_t kHexDigits = 16;
 
-// The document of a whole file: a line with a fingerprint of the rest, and the
-// rest. Damage anywhere is seen, so what is read was written here.
+// Returns the document of a whole file, which is a line with a fingerprint of
+// the rest, and the rest. Any damage shows, so a file that is read was written
+// here.
 std::optional<Json> DocumentOf(std::string_view bytes) {
   const size_t head = kFirstWords.size() + kHexDigits;
   if (bytes.size() <= head ||

@@ -57,7 +57,7 @@ TEST(JournalTest, WhatIsForeignIsNotRead) {
   EXPECT_FALSE(Journal::Parse(bytes, "another key").has_value());
   EXPECT_FALSE(Journal::Parse("", "key").has_value());
   EXPECT_FALSE(Journal::Parse("{}", "key").has_value());
-  // These are whole, and not ours.
+  // These files are whole, but no journals.
   for (const std::string body :
        {"{}\n", "[]\n", "null\n", "{\"key\":\"key\",\"parts\":{}}\n",
         "{\"key\":\"key\",\"parts\":[{\"level\":0}]}\n",

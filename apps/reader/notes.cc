@@ -34,8 +34,8 @@ std::string EscapeHtml(std::string_view text) {
   return escaped;
 }
 
-// A paragraph of HTML that shows `text` as it is. In cmark's safe mode, which
-// leaves out what was forgotten to escape.
+// Returns a paragraph of HTML that shows `text` as it is, in cmark's safe mode,
+// which drops anything that was not escaped.
 std::string HtmlParagraph(std::string_view text) {
   const std::string markdown = EscapeMarkdown(text);
   const std::unique_ptr<char, decltype(&std::free)> html(
@@ -177,7 +177,7 @@ std::string EscapeMarkdown(std::string_view text) {
       const char c = line[i];
       const bool numbers_an_item =
           i > 0 && i == digits && (c == '.' || c == ')');
-      // Some readers make a link of a bare address.
+      // Some readers turn a bare address into a link.
       const bool makes_a_link =
           (c == ':' && line.substr(i + 1, 2) == "//") ||
           (c == '.' && i >= 3 && line.substr(i - 3, 3) == "www") || c == '@';

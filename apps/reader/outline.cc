@@ -9,8 +9,8 @@
 namespace tiercel::reader {
 namespace {
 
-// The value of a Roman numeral as books number chapters; absent where it is
-// none, or not written as it is usual ("IIII").
+// Returns the value of a Roman numeral in the spelling of chapter numbers;
+// nothing for other texts and unusual spellings ("IIII").
 std::optional<int64_t> Roman(std::string_view text) {
   static constexpr struct {
     std::string_view letters;
@@ -94,7 +94,7 @@ int ChapterLevel(const Document& book) {
     if (NumberOf(section).has_value()) ++count.numbers;
   }
   if (levels.empty()) return 0;
-  // The first of equals is the upper one.
+  // The first of equal levels is taken: the upper one.
   const auto most = std::max_element(
       levels.begin(), levels.end(), [](const auto& a, const auto& b) {
         return a.second.numbers < b.second.numbers;

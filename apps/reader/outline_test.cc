@@ -15,7 +15,7 @@ std::optional<int64_t> NumberIn(const std::string& label) {
       {.level = 1, .label = label, .title = "", .begin = 0, .anchor = ""});
 }
 
-// "3 Loomings" of each chapter.
+// Returns "3 Loomings" for each chapter.
 std::vector<std::string> Chapters(const Document& book) {
   std::vector<std::string> chapters;
   for (const Chapter& chapter : ChaptersOf(book)) {

@@ -10,11 +10,12 @@
 namespace tiercel::reader {
 namespace {
 
-constexpr size_t kTooLittle = 16;  // what is within reach is so many times more
+// An end within the first sixteenth of the reach is too early.
+constexpr size_t kTooLittle = 16;
 
 bool IsBlank(char c) { return kBlanks.find(c) != std::string_view::npos; }
 
-// The bytes of the character at `at`; of what is no UTF-8 one.
+// The length of the character at `at`; a byte that is not UTF-8 counts as one.
 size_t CharacterBytes(std::string_view text, size_t at) {
   size_t end = at + 1;
   while (end < text.size() && end - at < 4 &&
@@ -110,7 +111,7 @@ class Reach {
   const FitsFn& fits_;
 };
 
-// The last of `offsets` in (low, high].
+// Returns the last of `offsets` in (low, high].
 std::optional<size_t> LastIn(const std::vector<size_t>& offsets, size_t low,
                              size_t high) {
   const auto after = std::upper_bound(offsets.begin(), offsets.end(), high);
@@ -156,7 +157,7 @@ std::vector<size_t> ParagraphBegins(std::string_view text) {
   std::vector<size_t> begins;
   size_t line = 0;
   bool blank_before = false;
-  bool any = false;  // text so far
+  bool any = false;  // there was text before
   while (line < text.size()) {
     const size_t end = std::min(text.find('\n', line), text.size());
     const bool blank =

@@ -23,7 +23,7 @@ size_t CountWords(std::string_view text) {
   return words;
 }
 
-// The parts of `text` that have `most` words at most, each as its own text.
+// Returns the parts of `text` with at most `most` words each, as texts.
 std::vector<std::string> Cut(const std::string& text,
                              const Divisions& divisions, size_t most) {
   std::vector<std::string> parts;
@@ -101,7 +101,7 @@ TEST(PartsTest, CharactersStayWhole) {
   EXPECT_THAT(parts, ElementsAre("aé", "漢", "𝄞", "b"));
 }
 
-// Many texts keep invariants 1 and 3, and no part could have ended later.
+// On random texts invariants 1 and 3 hold, and no part could end later.
 TEST(PartsTest, PartsJoinFitAndAreAsLongAsTheyCanBe) {
   constexpr std::string_view kPieces[] = {"word ",  "Word. ",  "\n\n", "漢字。",
                                           "é ",     "a",       " ",    "\n",
@@ -135,7 +135,7 @@ TEST(PartsTest, PartsJoinFitAndAreAsLongAsTheyCanBe) {
       ASSERT_LE(part.end - part.begin, most);
       at = part.end;
       if (part.end == text.size()) break;
-      // No chapter within reach was passed over.
+      // No part passes over a chapter within its reach.
       for (const size_t chapter : divisions.chapters) {
         if (chapter <= part.begin + most && chapter > part.end) {
           ADD_FAILURE() << chapter << " was within reach of " << part.begin;
@@ -221,7 +221,7 @@ TEST(PartsTest, WhatIsCutEndsWithASentence) {
       {"吾輩は猫である。名前は「まだ無い。」どこで",
        "吾輩は猫である。名前は「まだ無い。」"},
       {"- one\n- two\n- three\n- fo", "- one\n- two\n- three"},
-      // A heading is no text.
+      // A heading is no sentence.
       {"Summary:\nhe came and saw and", "Summary:\nhe came and saw and"}};
   for (const auto& one : kCases) {
     EXPECT_EQ(WholeSentences(one.text), std::string_view(one.whole));

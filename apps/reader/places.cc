@@ -9,12 +9,13 @@
 namespace tiercel::reader {
 namespace {
 
-// "12 to 31", or what is both.
+// Returns "12 to 31", or the number itself if both are the same.
 std::string FromTo(const std::string& first, const std::string& last) {
   return first == last ? first : first + " to " + last;
 }
 
-// The sections down to `level`, the innermost of each place.
+// Returns the sections down to `level` that the run touches, the innermost at
+// each place.
 std::vector<size_t> SectionsIn(const Document& book, int level, size_t begin,
                                size_t end) {
   std::vector<size_t> found;
@@ -49,7 +50,7 @@ std::vector<std::string> PagesIn(const Document& book, size_t begin,
   return pages;
 }
 
-// Without blanks at its ends; false where nothing is left.
+// Removes blanks at the ends of the run; false if nothing remains.
 bool Trim(const Document& book, size_t* begin, size_t* end) {
   const std::string_view run =
       std::string_view(book.text).substr(*begin, *end - *begin);

@@ -48,7 +48,7 @@ TEST_F(PlacesTest, WithinAChapterItsSectionsTell) {
   EXPECT_EQ(narrow("front", "front"), "");
   const size_t blank = book_.text.find("\n\nLoomings");
   EXPECT_EQ(NarrowPlace(book_, blank, blank + 2), "");
-  // As deep as they go.
+  // Places are as deep as the sections.
   const Document deep = BookOf("# 2|A\none\n## 2.1|B\ntwo\n### 2.1.1|C\nx\n");
   EXPECT_EQ(NarrowPlace(deep, deep.text.find('x'), deep.text.size()),
             "2.1.1 C");
@@ -70,7 +70,7 @@ TEST_F(PlacesTest, BlanksAtTheEndsStandNowhere) {
   EXPECT_EQ(PlacesOf(book_, before, book_.text.find("one")).text,
             "Chapter 1 Loomings, page 2");
   EXPECT_EQ(PlacesOf(book_, before, before + 2).text, "");
-  // A page that begins within them.
+  // The run has a page that begins within it.
   const Document book = BookOf("@1\none\n@2\n\ntwo\n");
   EXPECT_EQ(PlacesOf(book, 0, book.text.find("two")).text, "page 1");
 }

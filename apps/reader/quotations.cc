@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kFewestWords = 4;
 
-// A way to quote. Marks that are apostrophes as well close only behind a word,
-// and open only before one.
+// A pair of quotation marks. Marks that are apostrophes, too, close only behind
+// a word, and open only before one.
 struct Marks {
   std::string_view open;
   std::string_view close;
@@ -36,7 +36,7 @@ constexpr std::array<Marks, 15> kMarks = {{{"\"", "\""},
                                            {"’", "’", true},
                                            {"'", "'", true}}};
 
-// Marks that say the same, as one; typewriters had no others.
+// These marks count as one; typewriters had no others.
 constexpr std::array<std::string_view, 6> kDouble = {"“", "”", "„",
                                                      "‟", "«", "»"};
 constexpr std::array<std::string_view, 6> kSingle = {"‘", "’", "‚",
@@ -47,7 +47,7 @@ struct Character {
   size_t bytes;
 };
 
-// The character at `at`; a byte that is no UTF-8 stands for itself.
+// Returns the character at `at`; a byte that is not UTF-8 stands for itself.
 Character CharacterAt(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const size_t bytes = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
@@ -85,13 +85,13 @@ size_t CountWords(std::string_view text) {
   return words;
 }
 
-// Goes through a text as it is compared: one byte at a time.
+// Walks through the normalized form of a text, one byte at a time.
 class Normal {
  public:
   explicit Normal(std::string_view text) : text_(text) {}
 
-  // The next byte, and where in the text what it stands for begins; absent at
-  // the end.
+  // A byte of the normalized form, and the position in the text of the
+  // character that it stands for; absent at the end.
   struct Byte {
     char byte;
     size_t at;
@@ -242,7 +242,7 @@ std::vector<Quotation> FindQuotations(std::string_view answer,
       quotations.push_back({.text = std::string(*inside)});
       at += used->open.size() + inside->size() + used->close.size();
     } else {
-      // A short one may have others behind its opening mark alone.
+      // Behind the opening mark of a short quotation another one may begin.
       at += used->apostrophe
                 ? used->open.size()
                 : used->open.size() + inside->size() + used->close.size();

@@ -12,7 +12,7 @@ constexpr std::string_view kQuoted =
     "She said: ‘Curiouser  and\n  curiouser!’ cried “Alice”, and it was the "
     "Queen’s own cat.\n\nNext. 吾輩は猫である。名前はまだ無い。";
 
-// "found words" or "lost words" of each.
+// Returns "found words" or "lost words" for each quotation.
 std::vector<std::string> Quotations(std::string_view answer) {
   std::vector<std::string> quotations;
   for (const Quotation& one : FindQuotations(answer, kQuoted)) {
@@ -62,7 +62,7 @@ TEST(QuotationsTest, ThreeWordsOrAnApostropheAreNone) {
   EXPECT_THAT(Quotations("It's the Queen's own and the cat's too"),
               ElementsAre());
   EXPECT_THAT(Quotations("\"it was\n\nthe Queen's own\""), ElementsAre());
-  // A short one hides none behind it.
+  // A short quotation hides none behind it.
   EXPECT_THAT(Quotations("\"Alice\" says \"it was the Queen’s own\""),
               ElementsAre("found it was the Queen’s own"));
 }

@@ -31,7 +31,7 @@ document::Error NotFound(std::string code, std::string message) {
   return {document::Error::Kind::kInput, std::move(code), std::move(message)};
 }
 
-// The runs in order; those that touch become one.
+// Returns the runs in order; runs that touch become one.
 std::vector<Run> Joined(std::vector<Run> runs) {
   std::sort(runs.begin(), runs.end(),
             [](const Run& a, const Run& b) { return a.begin < b.begin; });
@@ -63,7 +63,7 @@ class Excerpt {
 
   void Add(const Run& run) {
     std::string& text = excerpt_.text;
-    if (!text.empty()) text += "\n\n";  // no sentence goes across
+    if (!text.empty()) text += "\n\n";  // no sentence spans two runs
     const size_t at = text.size();
     text.append(book_.text, run.begin, run.end - run.begin);
     for (size_t i = 0; i < book_.sections.size(); ++i) {
@@ -149,8 +149,8 @@ struct PageRange {
   size_t last;
 };
 
-// The pages that an item of --pages means; absent where they are not there, and
-// then `missing` is what is not.
+// Returns the pages for an item of --pages. Absent if the book lacks them; then
+// `missing` receives the number that it lacks.
 std::optional<PageRange> PagesOf(const Document& book, const std::string& item,
                                  std::string* missing) {
   const auto numbered = [&](size_t from,
@@ -263,7 +263,7 @@ document::Result SelectChapters(const Document& book,
         runs.push_back({chapter.begin, chapter.end});
       }
     }
-    // Both ends must be there, or less than was asked for would be read.
+    // Both ends must exist, or less would be read than was requested.
     const int64_t found = static_cast<int64_t>(runs.size() - before);
     if (found == 0 || found < range.last - range.first + 1) {
       std::string message = "--chapters: not all of ";

@@ -56,7 +56,8 @@ TEST(SelectionTest, ChoicesAreReadStrictly) {
 
 TEST(SelectionTest, ChaptersByNumber) {
   EXPECT_EQ(Chapters("2").text, "The Bag\n\ntwo\n");
-  // They come in the order of the book, each once; neighbours in one piece.
+  // Chapters come in the order of the book, each once, and neighbours in one
+  // piece.
   EXPECT_EQ(Chapters("4,1,3-4").text,
             "Loomings\n\none\n\n\nThe Inn\n\nthree\nmore\nThe Bed\n\nfour\n");
   EXPECT_THAT(Refusal(SelectChapters(BookOf(kBook), *ParseChapters("4-5"))),
@@ -70,7 +71,7 @@ TEST(SelectionTest, ChaptersByTitle) {
   EXPECT_EQ(Chapters("the  BAG").text, "The Bag\n\ntwo\n");
   EXPECT_EQ(Chapters("Chapter 1").text, "Loomings\n\none\n");
   EXPECT_THAT(Chapters("away").text, HasSubstr("three\nmore\nThe Bed"));
-  // A part of a title chooses all that have it.
+  // A part of a title selects all chapters that have it.
   EXPECT_EQ(Chapters("the b").text, "The Bag\n\ntwo\n\n\nThe Bed\n\nfour\n");
   EXPECT_THAT(Refusal(SelectChapters(BookOf(kBook), *ParseChapters("Whale"))),
               HasSubstr("chapter_not_found: --chapters: no title has 'Whale'"));
@@ -101,7 +102,8 @@ TEST(SelectionTest, WhatIsChosenKeepsItsPlaces) {
   EXPECT_EQ(PlacesOf(book, four, four + 4).text, "Chapter 4 The Bed, page 14");
   const size_t two = book.text.find("two");
   EXPECT_EQ(PlacesOf(book, two, two + 3).text, "Chapter 2 The Bag, page 12");
-  // A page may begin in the middle of a chapter, and of one between two parts.
+  // A page may begin within a chapter, and the chapter may be one between two
+  // parts.
   const Document between = BookOf(
       "# Part I|Home\n## Chapter 1|Loomings\none\n# |Interlude\na\n@5\nb\n"
       "# Part II|Away\n## Chapter 2|The Bag\ntwo\n@6\nmore\n"
@@ -118,7 +120,7 @@ TEST(SelectionTest, WhatIsChosenKeepsItsPlaces) {
 }
 
 TEST(SelectionTest, WhatIsChosenKeepsItsNumbers) {
-  // Counted by their places, as no label has a number.
+  // Chapters count by their places, since no label has a number.
   const Document book = BookOf(
       "# |Front\na\n# |Loomings\nb\n## |Aside\nc\n# |The Bag\nd\n@9\ndd\n"
       "# |The Inn\ne\n");
@@ -130,7 +132,8 @@ TEST(SelectionTest, WhatIsChosenKeepsItsNumbers) {
   EXPECT_EQ(chosen(some, "4").text, "The Inn\n\ne\n");
   EXPECT_THAT(Refusal(SelectChapters(some, *ParseChapters("1"))),
               HasSubstr("there are 2 Loomings, 4 The Inn"));
-  // The sections of the one chapter are no chapters, also when chosen again.
+  // The sections of the one chapter do not become chapters, not even in a
+  // selection from the selection.
   EXPECT_EQ(ChapterList(chosen(book, "2"), 9), "2 Loomings");
   EXPECT_EQ(ChapterList(chosen(some, "2"), 9), "2 Loomings");
   EXPECT_EQ(ChapterList(chosen(book, "aside"), 9), "2 Loomings");
@@ -150,7 +153,7 @@ TEST(SelectionTest, PagesWithADashInTheirNumbers) {
   EXPECT_EQ(text("A-3-A-5"), "d\ne\nf\n");
   EXPECT_EQ(text("4-A-3"), "c\nd\n");
   EXPECT_EQ(text("A-5-3"), "f\ng\nh\n");
-  EXPECT_EQ(text("3-4"), "g\n");  // that page, and no range
+  EXPECT_EQ(text("3-4"), "g\n");  // that page, not a range
   EXPECT_EQ(text("xii - 3"), "a\nb\n");
   EXPECT_EQ(text("xii,4"), "a\n\n\nc\n");
   const auto refusal = [&](const char* choice) {

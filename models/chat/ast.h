@@ -11,7 +11,7 @@
 
 namespace tiercel::jinja {
 
-// No tree is deeper than this, so walking one is safe on any stack.
+// The most depth of a tree, so that walking one is safe on any stack.
 inline constexpr int kMaxTreeDepth = 200;
 
 enum class Operator {
@@ -80,10 +80,10 @@ struct Stmt {
     kIf,        // branches in order, then otherwise
     kFor,       // target in value, if condition: body; otherwise if none
     kSet,       // target = value
-    kSetBlock,  // target = what body writes, through value's filters
+    kSetBlock,  // target = the text of body, through value's filters
     kMacro,     // name(parameters): body
     kCall,      // value is the call; caller is (parameters): body
-    kFilter,    // what body writes, through value's filters
+    kFilter,    // the text of body, through value's filters
     kWith,      // parameters are the names and their values: body
     kScope,     // body, in a scope of its own
     kBreak,

@@ -23,7 +23,8 @@ Value DictParts(Rendering& rendering, const Dict& dict, DictPart part) {
   return MakeList(rendering, std::move(items));
 }
 
-// A dict's method bound to it; undefined where there is none of that name.
+// Returns a dict's method, bound to it; undefined if there is none of that
+// name.
 Value DictMethod(Rendering& rendering, const Value& self,
                  const std::string& name) {
   const auto parts = [&rendering, &name, &self](DictPart part) {
@@ -168,7 +169,7 @@ Value GetItem(Rendering& rendering, const Value& value, const Value& key) {
     if (begin == bytes.size()) return Undefined{};
     return MakeString(rendering, text->Cut(begin, CharacterEnd(bytes, begin)));
   }
-  // `name` of what is found must not be the short-lived key's.
+  // The result must not refer to the name in the short-lived key.
   if (const Text* name = key.IfText()) {
     Value found = FindAttribute(rendering, value, std::string(name->bytes()));
     if (!found.IsUndefined()) return found;

@@ -30,7 +30,7 @@ Test FindTest(std::string_view name);  // null where there is none
 // outlive the rendering.
 Value GetAttribute(Rendering& rendering, const Value& value,
                    const std::string& name);
-// value[key], which may be an attribute too.
+// Returns value[key], which may be an attribute too.
 Value GetItem(Rendering& rendering, const Value& value, const Value& key);
 
 // Returns the method self.name of a string, bound to it; undefined if there is
@@ -38,7 +38,7 @@ Value GetItem(Rendering& rendering, const Value& value, const Value& key);
 Value GetStringMethod(Rendering& rendering, const Value& self,
                       const std::string& name);
 
-// range, dict, raise_exception and strftime_now, by name.
+// Adds the functions range, dict, raise_exception and strftime_now.
 void AddGlobals(Rendering& rendering, Scope* globals);
 
 // Fails the rendering with a message that `who` got `got` and needs `needed`.
@@ -58,13 +58,13 @@ Text Strip(const Text& text, const Text* set, Side side);
 // str.replace; count < 0 means all.
 Value Replace(Rendering& rendering, const Text& text, const Text& from,
               const Text& to, int64_t count);
-// str.splitlines: the lines as strings.
+// str.splitlines: returns the lines as strings.
 std::vector<Value> SplitLines(Rendering& rendering, const Text& text);
 Value Join(Rendering& rendering, const Value& items, const Text& separator);
 
 char Lower(char byte);
 char Upper(char byte);
-bool IsLetter(char byte);  // every byte beyond ASCII counts as one
+bool IsLetter(char byte);  // every byte beyond ASCII is a letter
 
 }  // namespace tiercel::jinja
 

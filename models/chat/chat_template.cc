@@ -13,8 +13,8 @@
 namespace tiercel {
 namespace {
 
-// A template that needs more than this is an attack or a mistake: real ones
-// take some hundred steps a message, and copies of the conversation.
+// A template that exceeds these limits is an attack or a mistake: real ones
+// take some hundred steps per message, and some copies of the conversation.
 constexpr uint64_t kMaxSteps = 8'000'000;
 constexpr size_t kMaxBytes = size_t{32} << 20;
 constexpr size_t kMaxCopies = 8;
@@ -40,8 +40,8 @@ size_t BytesOf(const std::vector<ChatMessage>& messages) {
   return bytes;
 }
 
-// The template in tokenizer_config.json's field: a string, or a list of named
-// ones, of which "default" is meant. Empty where there is none.
+// Returns the template in the field of tokenizer_config.json: a string, or the
+// "default" one of a list of named templates. Empty if there is none.
 absl::StatusOr<std::optional<std::string>> FromConfig(
     const nlohmann::json& config) {
   const auto field = config.find("chat_template");

@@ -34,8 +34,9 @@ class ChatTemplate {
   static absl::StatusOr<std::unique_ptr<ChatTemplate>> Parse(
       std::string_view source);
 
-  // The checkpoint's template (GGUF: tokenizer.chat_template; safetensors:
-  // chat_template.jinja, then tokenizer_config.json); null where it has none.
+  // Compiles the checkpoint's template (GGUF: tokenizer.chat_template;
+  // safetensors: chat_template.jinja, then tokenizer_config.json); null if it
+  // has none.
   static absl::StatusOr<std::unique_ptr<ChatTemplate>> Create(
       const Checkpoint& checkpoint);
 

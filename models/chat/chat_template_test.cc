@@ -26,7 +26,7 @@ std::string Joined(const std::vector<ChatPiece>& pieces) {
   return text;
 }
 
-// The pieces, each in brackets: [template] and <message>.
+// Renders the pieces in brackets: [template] and <message>.
 std::string Shown(std::string_view source, std::string content,
                   std::string role = "user") {
   ChatTemplate::Inputs inputs;
@@ -78,7 +78,7 @@ TEST(ChatTemplateTest, RendersWhatJinja2Renders) {
   }
 }
 
-// --- what messages say never becomes the template's words
+// --- text of messages never becomes text of the template
 
 TEST(ChatTemplateTest, MessagesStayApartInAPlainTemplate) {
   EXPECT_EQ(
@@ -174,7 +174,7 @@ TEST(ChatTemplateTest, ThinkingIsUndefinedUnlessSet) {
   EXPECT_EQ(Joined(*Render(source, inputs)), "True False");
 }
 
-// --- errors say where and what
+// --- errors name the line and the fault
 
 TEST(ChatTemplateTest, ErrorsNameTheLine) {
   const struct {
@@ -295,7 +295,7 @@ TEST(ChatTemplateTest, HostileTemplatesEndInAnError) {
 }
 
 TEST(ChatTemplateTest, CyclesThroughNamespacesAndMacrosAreFreed) {
-  // The leak checker of the sanitizer build is the judge.
+  // The leak checker of the sanitizer build judges this.
   EXPECT_EQ(Shown("{% set n = namespace() %}{% set n.me = [n] %}"
                   "{% macro m() %}{{ m.name }}{% endmacro %}{% set n.m = m %}"
                   "{% for i in [1, 2] %}{% set n.l = loop %}{% endfor %}"

@@ -11,17 +11,17 @@
 
 namespace tiercel {
 
-// The ids of a conversation that ends where the assistant is to speak. Special
-// tokens are parsed in what the template wrote and nowhere else: no wording of
-// a message can end its turn. Errors: those of Render and Encode.
+// Appends the ids of a conversation, up to the start of the assistant's next
+// message. Special tokens are parsed only in the text that the template wrote:
+// no wording of a message can end its turn. Errors: those of Render and Encode.
 absl::Status EncodeChat(const ChatTemplate& chat_template,
                         const Tokenizer& tokenizer,
                         std::vector<ChatMessage> messages,
                         const EncodeLimits& limits, std::vector<int32_t>* ids);
 
-// The ids that the template writes where the assistant is to speak, the last of
-// any conversation; none where it writes nothing there. Errors: those of Render
-// and Encode.
+// Returns the ids that the template writes at the start of the assistant's
+// message, the last of any conversation; none if it writes nothing there.
+// Errors: those of Render and Encode.
 absl::StatusOr<std::vector<int32_t>> AssistantHeader(
     const ChatTemplate& chat_template, const Tokenizer& tokenizer);
 

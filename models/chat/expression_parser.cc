@@ -38,7 +38,7 @@ constexpr std::array<Binary, 8> kBinaries = {{{"+", 0, Operator::kAdd},
 
 }  // namespace
 
-// Counts how deep the parser is in itself, and stops it in time.
+// Counts the recursion depth of the parser, and stops it in time.
 class ExpressionParser::Nesting {
  public:
   explicit Nesting(ExpressionParser* parser) : parser_(*parser) {
@@ -363,7 +363,7 @@ void ExpressionParser::ParseArguments(Expr* call) {
       std::string name = tokens_.TakeName("a name");
       tokens_.Next();
       ExprPtr value = ParseExpression();
-      // As a child it is counted in the depth; then it moves to its place.
+      // Adopt counts the child's depth; then the child moves to its place.
       Adopt(call, std::move(value));
       call->named.emplace_back(std::move(name),
                                std::move(call->children.back()));

@@ -27,11 +27,12 @@ class ExpressionParser {
   explicit ExpressionParser(TokenStream* tokens) : tokens_(*tokens) {}
 
   ExprPtr ParseExpression();
-  // With commas: a tuple. `conditional` off leaves an `if` to the statement.
+  // Parses an expression; with commas, a tuple. If `conditional` is false an
+  // `if` is left to the statement.
   ExprPtr ParseTuple(bool conditional = true);
-  // { | name [ (arguments) ] } applied to `input`.
+  // Parses { | name [ (arguments) ] }, applied to `input`.
   ExprPtr ParseFilters(ExprPtr input);
-  // Parses filters of which the first has no bar before it.
+  // Parses filters, the first of which has no bar before it.
   ExprPtr ParseFilterBlock(ExprPtr input);
   // Parses an assignment target: the left side of `=` or `in`.
   ExprPtr ParseTarget(bool allow_namespace);

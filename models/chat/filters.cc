@@ -137,7 +137,7 @@ Value ToJson(Rendering& rendering, const Value& input, const Args& args) {
 
 // --- numbers
 
-// Python's int(text), whose white space and underscores are allowed.
+// Python's int(text), which allows white space and underscores.
 std::optional<int64_t> ParseInteger(const Text& text, int base) {
   std::string digits(Strip(text, nullptr, Side::kBoth).bytes());
   digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
@@ -219,7 +219,7 @@ Value RoundFilter(Rendering& rendering, const Value& input, const Args& args) {
   const Text method = Str(rendering, bound[1]);
   if (method.bytes() == "ceil") return std::ceil(*value * scale) / scale;
   if (method.bytes() == "floor") return std::floor(*value * scale) / scale;
-  // As Python rounds: the decimal nearest to the exact binary value.
+  // Rounds as Python does: to the decimal nearest to the exact binary value.
   char digits[400];
   const std::to_chars_result end =
       std::to_chars(digits, digits + sizeof(digits), *value,

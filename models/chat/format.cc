@@ -17,8 +17,8 @@ std::string Hex(const char* prefix, int digits, uint32_t value) {
   return std::string(text, static_cast<size_t>(size));
 }
 
-// Appends `text` with each byte that `escape` names replaced; a replacement
-// keeps its byte's origin, and an empty one means the byte stands for itself.
+// Appends `text` with each byte that `escape` maps replaced. A replacement has
+// the origin of its byte; an empty one leaves the byte as it is.
 template <typename Escape>
 void AppendEscaped(const Text& text, Escape escape, TextBuilder* out) {
   text.ForEachRun([&](std::string_view rendering, Origin origin) {

@@ -9,16 +9,16 @@ namespace tiercel::jinja {
 
 // Appends str(value), as {{ value }} writes it; nothing for undefined.
 void AppendStr(Rendering& rendering, const Value& value, TextBuilder* out);
-// The str() of a value as a text; a string's own where it is one.
+// Returns the str() of a value; for a string the string itself.
 Text Str(Rendering& rendering, const Value& value);
 // Python's repr of a float: the shortest digits that read back the same.
 std::string FloatRepr(double value);
 
-// json.dumps with ensure_ascii off unless asked for.
+// json.dumps with ensure_ascii off by default.
 struct JsonStyle {
   Text item_separator;
   Text key_separator;
-  Text indent;  // one level's worth
+  Text indent;  // indentation of one level
   bool multiline = false;
   bool sort_keys = false;
   bool ensure_ascii = false;

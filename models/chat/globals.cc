@@ -1,4 +1,4 @@
-// The functions every template sees.
+// The functions that every template can call.
 
 #include <time.h>
 
@@ -76,8 +76,8 @@ Value RaiseException(Rendering& rendering, const Args& args) {
   return Undefined{};
 }
 
-// strftime in English, whatever the program's locale. One conversion at a time
-// of a known few: the format comes from the model file.
+// strftime in English, whatever the program's locale. It converts one known
+// specifier at a time, since the format comes from the model file.
 Value StrftimeNow(Rendering& rendering, const Args& args) {
   const std::vector<Value> bound =
       Bind(rendering, "strftime_now", args, {"format"}, 1);

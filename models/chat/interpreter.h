@@ -13,7 +13,7 @@
 namespace tiercel::jinja {
 
 // Renders a template's tree. Scopes follow Jinja: a loop's body, a macro, a
-// with block and a block that is captured have their own; an if has not.
+// with block and a captured block have scopes of their own; an if has none.
 class Interpreter {
  public:
   // `rendering` outlives this object and everything it returns.
@@ -56,7 +56,7 @@ class Interpreter {
   Value EvaluateTest(const Expr& node);
   Value EvaluateCompare(const Expr& node);
   Value EvaluateConditional(const Expr& node);
-  // `caller` is passed by that name where it is not null.
+  // `caller` is passed by that name if it is not null.
   Value EvaluateCall(const Expr& node, const Value* caller);
   Args EvaluateArgs(const Expr& node);
 

@@ -35,7 +35,7 @@ class Lexer {
   }
 
  private:
-  // One stretch of data and the tag after it.
+  // Lexes one stretch of data and the tag after it.
   void LexData() {
     const std::string_view rest = Rest();
     const size_t tag = FindTag(rest);
@@ -97,8 +97,9 @@ class Lexer {
     return data.substr(0, line);
   }
 
-  // Moves past a tag's end whose two characters are at `end`: `-` before them
-  // eats white space after; otherwise one newline goes, unless `+` keeps it.
+  // Moves past a tag's end, whose two characters are at `end`. `-` before them
+  // removes the white space after; otherwise one newline is removed, unless `+`
+  // keeps it.
   void CloseTag(size_t end, char sign, bool trim_newline) {
     size_t next = end + 2;
     if (sign == '-') {
@@ -124,8 +125,8 @@ class Lexer {
     CloseTag(end, sign, /*trim_newline=*/true);
   }
 
-  // If `{%` at begin - 2 is followed by `word` and a block end, where that end
-  // is and its sign.
+  // The end and the sign of a block whose `{%` at begin - 2 is followed by
+  // `word` and a block end.
   struct WordEnd {
     size_t end;
     char sign;
@@ -165,7 +166,7 @@ class Lexer {
 
   void LexTag(char kind) {
     const std::string_view close = kind == '{' ? "}}" : "%}";
-    std::string open;  // brackets not yet closed; inside them }} is no end
+    std::string open;  // open brackets; within them }} is no end
     while (status_.ok()) {
       while (at_ < source_.size() && IsSpace(CharacterAt())) {
         Advance(CharacterAt().size());
@@ -290,7 +291,8 @@ class Lexer {
     Advance(at + 1 - at_);
   }
 
-  // Appends what the escape whose letter is at `at` stands for; where it ends.
+  // Appends the value of the escape whose letter is at `at`, and returns its
+  // end.
   size_t Unescape(size_t at, std::string* value) {
     if (at >= source_.size()) return at;
     const char letter = source_[at++];
@@ -365,7 +367,7 @@ class Lexer {
   std::string source_;
   size_t at_ = 0;
   int line_ = 1;
-  bool line_starts_ = true;  // whether what was passed last ends a line
+  bool line_starts_ = true;  // the data before ended a line
   std::vector<Token> tokens_;
   absl::Status status_;
 };
@@ -387,7 +389,7 @@ absl::StatusOr<std::vector<Token>> Tokenize(std::string_view source) {
 }
 
 absl::Status TemplateError(int line, std::string_view message) {
-  // Some of it may be the template's or a message's own text.
+  // The message may quote the template or a conversation.
   std::string shown(message.substr(0, kMaxMessageBytes));
   for (char& byte : shown) {
     if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F) byte = ' ';

@@ -12,7 +12,7 @@ namespace tiercel::jinja {
 
 struct Token {
   enum class Kind {
-    kData,           // text between tags; `text` is what is written out
+    kData,           // text between tags; `text` is written out
     kVariableBegin,  // {{
     kVariableEnd,    // }}
     kBlockBegin,     // {%
@@ -37,7 +37,7 @@ struct Token {
 // become data. The last token is kEnd. Errors: template_error.
 absl::StatusOr<std::vector<Token>> Tokenize(std::string_view source);
 
-// The one form of a template's errors: "chat template, line 3: message".
+// Makes a template's error, in the one form: "chat template, line 3: message".
 absl::Status TemplateError(int line, std::string_view message);
 
 }  // namespace tiercel::jinja

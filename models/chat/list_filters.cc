@@ -1,4 +1,4 @@
-// The filters of `value | filter` for lists and whatever can be iterated.
+// The filters of `value | filter` for lists and other iterables.
 
 #include <algorithm>
 #include <string>
@@ -10,7 +10,7 @@
 namespace tiercel::jinja {
 namespace {
 
-// The items a filter works on; none after a failure.
+// The items on which a filter works; none after a failure.
 class Items {
  public:
   Items(Rendering& rendering, const Value& input)
@@ -126,15 +126,17 @@ Value ItemsFilter(Rendering& rendering, const Value& input, const Args&) {
   return MakeList(rendering, std::move(items));
 }
 
-// A value as sorting sees it: without case unless that matters.
+// Returns the key by which sorting compares a value: without case, unless case
+// matters.
 Value SortKey(Rendering& rendering, const Value& value, bool case_sensitive) {
   const Text* text = value.IfText();
   if (case_sensitive || text == nullptr) return value;
   return MakeString(rendering, text->Mapped(Lower));
 }
 
-// Sorts `items` by key, stably; merge sort is ours since a failed rendering
-// orders nothing, which std::stable_sort must not see.
+// Sorts `items` by key, stably. It has its own merge sort, since comparisons
+// after a failed rendering are inconsistent, which std::stable_sort must not
+// see.
 std::vector<Value> SortBy(Rendering& rendering, const Items& items,
                           const std::vector<Value>& keys, bool reverse) {
   std::vector<size_t> order(items.size());
@@ -224,7 +226,7 @@ Value Extreme(Rendering& rendering, const Value& input, bool least) {
   return items[best];
 }
 
-// The value of a dotted attribute path, as map and select take it.
+// Returns the value of a dotted attribute path, as map and select take it.
 Value GetPath(Rendering& rendering, const Value& item, const Value& path) {
   const Text* text = path.IfText();
   if (text == nullptr) return GetItem(rendering, item, path);
@@ -269,8 +271,8 @@ Value MapFilter(Rendering& rendering, const Value& input, const Args& args) {
   return MakeList(rendering, std::move(mapped));
 }
 
-// select, reject and their attr forms: those items for which the test named by
-// the next argument (truth, where there is none) says `wanted`.
+// select, reject and their attr forms: the items for which the test that the
+// next argument names (truth, if there is none) gives `wanted`.
 Value Choose(Rendering& rendering, const Value& input, const Args& args,
              bool by_attribute, bool wanted) {
   if (!Truth(input)) return MakeList(rendering, {});

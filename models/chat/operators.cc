@@ -175,7 +175,7 @@ bool IsSequence(const Value& value) {
   return value.IfText() != nullptr || value.IfRef<List>() != nullptr;
 }
 
-// The indices that [start:stop:step] picks out of `size` things.
+// The indices that [start:stop:step] selects from `size` items.
 struct Picks {
   int64_t first;
   int64_t count;
@@ -196,7 +196,7 @@ Picks Resolve(int64_t size, std::optional<int64_t> start,
       stop.has_value() ? clamp(*stop) : (step > 0 ? most : least);
   const int64_t distance = step > 0 ? end - first : first - end;
   if (distance <= 0) return {first, 0, step};
-  // A step beyond the size picks one; capping it keeps the sum in range.
+  // A step beyond the size selects one item; capping it keeps the sum in range.
   const int64_t stride = std::min(step > 0 ? step : -std::max(step, -size),
                                   std::max<int64_t>(size, 1));
   return {first, (distance - 1) / stride + 1, step > 0 ? stride : -stride};

@@ -14,7 +14,7 @@ Value ApplyBinary(Rendering& rendering, Operator op, const Value& a,
 bool ApplyComparison(Rendering& rendering, Operator op, const Value& a,
                      const Value& b);
 
-// value[start:stop:step]; an undefined or none bound is an absent one.
+// value[start:stop:step]; a bound that is undefined or none is absent.
 Value Slice(Rendering& rendering, const Value& value, const Value& start,
             const Value& stop, const Value& step);
 

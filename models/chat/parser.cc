@@ -27,8 +27,8 @@ class Parser {
   }
 
  private:
-  // Statements up to a tag named in `ends`, whose `{%` is passed and whose
-  // name is then current.
+  // Parses statements up to a tag named in `ends`, of which `{%` is consumed
+  // and the name is then current.
   Body ParseBody(std::initializer_list<std::string_view> ends) {
     Body body;
     if (++nesting_ > kMaxTreeDepth) {
@@ -65,7 +65,7 @@ class Parser {
     return body;
   }
 
-  // The body of a block that only `end` closes, with that tag.
+  // Parses the body of a block that only `end` closes, together with that tag.
   Body ParseClosedBody(std::string_view end) {
     CloseTag();
     Body body = ParseBody({end});
@@ -200,7 +200,7 @@ class Parser {
     return statement;
   }
 
-  // Marks what the assistant said, for training; here it is only a scope.
+  // The block marks the assistant's text for training; here it is only a scope.
   StmtPtr ParseGeneration(int line) {
     StmtPtr statement = Make(Stmt::Kind::kScope, line);
     statement->body = ParseClosedBody("endgeneration");
@@ -233,7 +233,7 @@ class Parser {
     tokens_.ExpectOperator(")");
   }
 
-  // No loop of the caller's can be left from inside.
+  // The body must not break or continue a loop around it.
   Body ParseFunctionBody(std::string_view end) {
     const int loops = std::exchange(loops_, 0);
     Body body = ParseClosedBody(end);

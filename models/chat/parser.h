@@ -8,7 +8,8 @@
 
 namespace tiercel::jinja {
 
-// The template as a tree at most kMaxTreeDepth deep. Errors: template_error.
+// Parses the template to a tree at most kMaxTreeDepth deep. Errors:
+// template_error.
 absl::StatusOr<Body> ParseTemplate(std::string_view source);
 
 }  // namespace tiercel::jinja

@@ -45,7 +45,7 @@ void TextBuilder::Append(const Text& text, size_t begin, size_t end) {
   const size_t flips = text_.num_flips();
   if (!charge_.Grow(end - begin)) return;
   text_.Append(text, begin, end);
-  // Each flip costs a word; a join adds at most one.
+  // A flip takes a word; a join adds at most one.
   charge_.Grow((text_.num_flips() - flips) * sizeof(size_t));
 }
 

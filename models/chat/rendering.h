@@ -32,7 +32,7 @@ class Rendering {
   void set_line(int line) { line_ = line; }
   int line() const { return line_; }
 
-  // Counts work: about as much as evaluating one expression. False once the
+  // Counts work, about one step per expression. Returns false once the
   // rendering has failed, as it does when the steps are spent.
   bool Step(uint64_t steps = 1) {
     steps_ += steps;
@@ -45,7 +45,7 @@ class Rendering {
  private:
   friend class Charge;
   void FailSteps();
-  bool Take(size_t bytes);  // false, and fails, where that is too much
+  bool Take(size_t bytes);  // false, and a failure, beyond the limit
   void Return(size_t bytes) { bytes_ -= bytes; }
 
   const Limits limits_;
@@ -55,7 +55,7 @@ class Rendering {
   absl::Status status_;
 };
 
-// Memory held against a rendering's limit, returned when destroyed.
+// Memory that is charged to a rendering's limit, and returned when destroyed.
 class Charge {
  public:
   Charge() = default;  // holds nothing: constants of the template itself
@@ -64,15 +64,15 @@ class Charge {
   Charge& operator=(Charge&& other) noexcept;
   ~Charge();
 
-  bool Grow(size_t bytes);  // false where the rendering has failed
+  bool Grow(size_t bytes);  // false if the rendering has failed
 
  private:
   Rendering* rendering_ = nullptr;
   size_t bytes_ = 0;
 };
 
-// A text under construction. Appends what fits; the rendering fails where it
-// does not.
+// A text under construction. If an append exceeds the limit the rendering
+// fails.
 class TextBuilder {
  public:
   explicit TextBuilder(Rendering& rendering)

@@ -10,7 +10,7 @@
 namespace tiercel::jinja {
 namespace {
 
-// The text of an argument, null and failed where it is none.
+// Returns the text of an argument; null, with a failure, if it has none.
 const Text* NeedText(Rendering& rendering, std::string_view who,
                      const Value& value) {
   const Text* text = value.IfText();
@@ -52,7 +52,7 @@ Value StripMethod(Rendering& rendering, const Text& self, const Args& args,
   return MakeString(rendering, Strip(self, set, side));
 }
 
-// Splits at white space, at most `most` times; the rest keeps its inside.
+// Splits at white space, at most `most` times; the rest is not split.
 std::vector<Value> SplitSpaces(Rendering& rendering, const Text& self,
                                int64_t most) {
   std::vector<Value> parts;
@@ -297,7 +297,7 @@ Value Capitalize(Rendering& rendering, const Text& self) {
   }));
 }
 
-// str.isdigit and its kind: every character is, and there is one.
+// str.isdigit and its like: true if there is a character and all of them are.
 template <typename Is>
 Value AllBytes(Rendering& rendering, const Text& self, Is is) {
   rendering.StepBytes(self.size());

@@ -49,7 +49,8 @@ bool IsDivisible(Rendering& rendering, const Value& value, const Args& args) {
          (divisor == -1 || IntegerOf(rendering, value) % divisor == 0);
 }
 
-// str.islower and str.isupper: some letter, and none of the other case.
+// str.islower and str.isupper: true if a letter has this case and none the
+// other.
 bool IsCased(const Value& value, char (*map)(char)) {
   const Text* text = value.IfText();
   if (text == nullptr) return false;

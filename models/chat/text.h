@@ -11,16 +11,16 @@
 
 namespace tiercel::jinja {
 
-// As Abseil's functions take it: its string_view may be a type of its own.
+// Converts to Abseil's string_view, which may be a type of its own.
 inline absl::string_view Abseil(std::string_view text) {
   return absl::string_view(text.data(), text.size());
 }
 
 enum class Origin : uint8_t { kTemplate, kMessage };
 
-// A UTF-8 string that knows of each byte whether the template wrote it or a
-// message said it, through every cut and join. A message can thus never spell
-// a special token, however the template takes it apart.
+// A UTF-8 string that records for each byte whether the template or a message
+// wrote it, through every cut and join. So a message can never spell a special
+// token, however the template takes it apart.
 //
 // Invariants:
 // 1. flips_ ascends strictly, and each flip is < size(): an origin that no
@@ -39,13 +39,13 @@ class Text {
   Origin OriginAt(size_t position) const;  // position < size()
 
   void Append(std::string_view bytes, Origin origin);
-  // Bytes [begin, end) of `other`, which may be this text.
+  // Appends bytes [begin, end) of `other`, which may be this text.
   void Append(const Text& other, size_t begin, size_t end);
   void Append(const Text& other) { Append(other, 0, other.size()); }
 
   Text Cut(size_t begin, size_t end) const;
 
-  // This text with each byte replaced by map(byte); origins stay.
+  // Returns this text with each byte replaced by map(byte); origins stay.
   template <typename Map>
   Text Mapped(Map map) const {
     Text mapped = *this;
@@ -78,8 +78,9 @@ class Text {
   std::vector<size_t> flips_;
 };
 
-// Characters are code points; a byte that is no valid start of one belongs to
-// the character before it, so any byte string has characters.
+// Returns the number of characters. Characters are code points; a byte that
+// cannot begin one belongs to the character before it, so any byte string has
+// characters.
 size_t CountCharacters(std::string_view text);
 // The end of the character that begins at `begin` < text.size().
 size_t CharacterEnd(std::string_view text, size_t begin);

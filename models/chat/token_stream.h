@@ -12,7 +12,7 @@
 namespace tiercel::jinja {
 
 // The tokens not yet parsed, and the first error. After an error the stream is
-// at its end, so that every loop over tokens ends by itself.
+// at its end, so that every loop over tokens ends.
 class TokenStream {
  public:
   explicit TokenStream(std::vector<Token> tokens)
@@ -50,7 +50,7 @@ class TokenStream {
   void Expect(Token::Kind kind, std::string_view what);
   void ExpectName(std::string_view name);
   void ExpectOperator(std::string_view op);
-  // Some name, which is returned.
+  // Takes any name and returns it.
   std::string TakeName(std::string_view what);
 
   void Fail(std::string_view message);

@@ -30,10 +30,10 @@ struct Undefined {
 };
 struct None {};
 
-// A value of the template language. Everything it points to is immutable but
-// for namespaces and the loop object. Containers are at most kMaxValueDepth
-// deep, so walking and destroying one never exhausts the stack; namespaces
-// count as leaves, and Rendering breaks the cycles they can make.
+// A value of the template language. Everything it points to is immutable,
+// except for namespaces and the loop object. Containers are at most
+// kMaxValueDepth deep, so walking and destroying one never exhausts the stack.
+// Namespaces count as leaves; Rendering breaks the cycles that they can form.
 struct Value
     : std::variant<Undefined, None, bool, int64_t, double,
                    std::shared_ptr<const String>, std::shared_ptr<const List>,
@@ -49,7 +49,7 @@ struct Value
   const T* If() const {
     return std::get_if<T>(this);
   }
-  // The pointed-to object of a reference kind, or null.
+  // Returns the object that a reference kind points to, or null.
   template <typename T>
   const T* IfRef() const {
     const auto* pointer = std::get_if<std::shared_ptr<const T>>(this);
@@ -59,7 +59,7 @@ struct Value
   Scope* IfNamespace() const;
   Loop* IfLoop() const;
   bool IsUndefined() const { return Is<Undefined>(); }
-  // An int, or a bool as Python counts it.
+  // Returns an int, or a bool as Python counts it.
   std::optional<int64_t> IfInteger() const;
   std::optional<double> IfNumber() const;  // an int, a bool or a float
 };
@@ -85,8 +85,8 @@ struct Dict {
   Charge charge;
 };
 
-// Names and what they stand for: a scope of the template, which sees its
-// parent's names, or a namespace object, which has no parent.
+// Names and their values: a scope of the template, which sees its parent's
+// names, or a namespace object, which has no parent.
 struct Scope {
   struct Entry {
     std::string name;
@@ -129,14 +129,14 @@ bool Equal(Rendering& rendering, const Value& a, const Value& b);
 bool Less(Rendering& rendering, const Value& a, const Value& b);
 // Python's `needle in haystack`.
 bool Contains(Rendering& rendering, const Value& haystack, const Value& needle);
-// The value of `key` in a dict, or null.
+// Returns the value of `key` in a dict, or null.
 const Value* Find(Rendering& rendering, const Dict& dict, const Value& key);
 const Value* Find(Rendering& rendering, const Dict& dict, std::string_view key);
 
 // Make values, which count against the rendering's memory.
 Value MakeString(Rendering& rendering, Text text);
 Value MakeString(Rendering& rendering,
-                 std::string_view text);  // the template's
+                 std::string_view text);  // written by the template
 Value MakeList(Rendering& rendering, std::vector<Value> items,
                bool tuple = false);
 Value MakeDict(Rendering& rendering, std::vector<Dict::Item> items);
