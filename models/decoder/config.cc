@@ -25,7 +25,7 @@ absl::Status CheckHeads(const ModelConfig& c) {
   if (c.head_dim % 2 != 0) {
     return Invalid("the head dimension", c.head_dim, "an even number");
   }
-  if (c.head_dim % 8 != 0) {  // attention's vectors
+  if (c.head_dim % 8 != 0) {  // attention's vectors need it
     return InputError("unsupported_head_dim",
                       absl::StrCat("the head dimension is ", c.head_dim,
                                    ", need a multiple of 8"));

@@ -42,8 +42,8 @@ struct ConfigLimits {
   static constexpr int64_t kContext = int64_t{1} << 30;
 };
 
-// One decoder, described: every supported architecture is this struct with
-// other numbers (pre-norm, RoPE, grouped-query attention, SwiGLU).
+// The description of a decoder: every supported architecture is this struct
+// with other numbers (pre-norm, RoPE, grouped-query attention, SwiGLU).
 struct ModelConfig {
   std::string architecture;  // llama, qwen2, qwen3
   std::string name;          // for people; may be empty
@@ -67,18 +67,18 @@ struct ModelConfig {
   std::vector<int32_t> eos_ids;
 };
 
-// Reads and range-checks the description: GGUF's metadata, or config.json and
-// generation_config.json.
-// Errors: unsupported_architecture, also for what a known architecture may ask
-// for and we do not do (experts, a sliding window that binds, another
+// Reads the description from GGUF's metadata, or from config.json and
+// generation_config.json, and checks its ranges. Errors:
+// unsupported_architecture, also for features of a known architecture that are
+// not supported (experts, a sliding window shorter than the context, another
 // activation); unsupported_rope_scaling; unsupported_quantization (config.json
 // only); invalid_vocab (end-of-text ids, GGUF tokens against embedding rows);
-// invalid_metadata naming the key, the value and what is needed.
+// invalid_metadata, naming the key, the value and the need.
 absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint);
 
-// The rotary frequencies [rope_dims / 2] and the factor on cos and sin that
-// `config` asks for. `factors`, if not empty, divides them one by one (the
-// GGUF tensor rope_freqs) and stands for llama3 scaling.
+// The rotary frequencies [rope_dims / 2] and the factor on cos and sin for
+// `config`. `factors`, if not empty, divides them one by one (the GGUF tensor
+// rope_freqs) and replaces llama3 scaling.
 struct RopeFrequencies {
   std::vector<double> inv_freq;
   double attention_factor = 1.0;

@@ -13,8 +13,8 @@ namespace {
 constexpr std::array<const char*, 3> kArchitectures = {"llama", "qwen2",
                                                        "qwen3"};
 
-// A count that files give either once or, in newer ones, per layer. We need
-// every layer to have the same.
+// Reads a count that files give once or, in newer ones, per layer. All layers
+// must have the same.
 absl::StatusOr<std::optional<int64_t>> FindPerLayer(const Metadata& metadata,
                                                     const std::string& key,
                                                     int64_t layers,
@@ -48,7 +48,7 @@ absl::StatusOr<std::optional<int64_t>> FindPerLayer(const Metadata& metadata,
 }
 
 // Reads the keys of one architecture, "llama.block_count" and so on. The first
-// failure stays; what is read after it is of no use.
+// failure stays; values read after it are meaningless.
 class MetadataReader {
  public:
   MetadataReader(const Metadata& metadata, std::string architecture)
@@ -70,7 +70,7 @@ class MetadataReader {
   }
   std::optional<int64_t> PerLayer(std::string_view key, int64_t layers,
                                   int64_t most) {
-    if (!status_.ok()) return std::nullopt;  // `layers` may be of no use
+    if (!status_.ok()) return std::nullopt;  // `layers` may be invalid
     return Keep(FindPerLayer(metadata_, Key(key), layers, most));
   }
   std::optional<double> Float(std::string_view key) {
@@ -101,7 +101,8 @@ RopeScaling ReadYarn(MetadataReader& in, RopeScaling scaling) {
       in.Float("rope.scaling.yarn_beta_fast").value_or(scaling.beta_fast);
   scaling.beta_slow =
       in.Float("rope.scaling.yarn_beta_slow").value_or(scaling.beta_slow);
-  // Converters store config.json's attention_factor here; negative is unset.
+  // Converters store config.json's attention_factor here; a negative one is
+  // unset.
   const double attention =
       in.Float("rope.scaling.yarn_attn_factor").value_or(-1);
   if (!(attention < 0)) scaling.attention_factor = attention;
@@ -125,8 +126,8 @@ RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context) {
   scaling.original_context = in.Int("rope.scaling.original_context_length", 1,
                                     ConfigLimits::kContext, context);
   if (type.empty()) {
-    // Files of 2023 say no more than a linear factor, the later or the older
-    // way.
+    // Files of 2023 have only a linear factor, under the newer or the older
+    // key.
     const double linear =
         factor.value_or(in.Float("rope.scale_linear").value_or(1));
     if (linear == 1) return scaling;
@@ -155,7 +156,8 @@ RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context) {
   return scaling;
 }
 
-// The embedding's rows or, where a file holds a vocabulary alone, its tokens.
+// Returns the number of rows of the embedding or, if a file holds only a
+// vocabulary, of its tokens.
 absl::StatusOr<int64_t> ReadVocab(const Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(const std::vector<std::string>* tokens,
                    checkpoint.metadata().FindStrings("tokenizer.ggml.tokens"));

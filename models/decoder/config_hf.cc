@@ -16,9 +16,9 @@ using nlohmann::json;
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationFile = "generation_config.json";
 
-// Reads the fields of one object; `where` names it in errors. A field that is
-// null counts as absent, as it does for the library that writes these files.
-// The first failure stays; what is read after it is of no use.
+// Reads the fields of one object; `where` names it in errors. A null field
+// counts as absent, as in transformers. The first failure stays; values read
+// after it are meaningless.
 class JsonReader {
  public:
   JsonReader(const json& object, std::string where)
@@ -102,7 +102,7 @@ void ReadYarn(JsonReader& rope, int64_t context, RopeScaling* scaling) {
   scaling->factor = rope.Float("factor").value_or(
       static_cast<double>(context) /
       static_cast<double>(scaling->original_context));
-  // Zero stands for the default here, as in the library.
+  // Zero means the default here, as in transformers.
   const auto nonzero = [&](const char* key) {
     const std::optional<double> value = rope.Float(key);
     return value == 0 ? std::nullopt : value;
@@ -156,7 +156,7 @@ absl::Status ReadRope(JsonReader& top, ModelConfig* config) {
   config->rope_dims = static_cast<int>(config->head_dim * part);
 
   RopeScaling& scaling = config->rope_scaling;
-  // The top-level key wins, as it does in the library.
+  // The top-level key wins, as in transformers.
   const int64_t original =
       rope.Int("original_max_position_embeddings", 1, ConfigLimits::kContext)
           .value_or(config->context);
@@ -185,7 +185,8 @@ absl::Status ReadRope(JsonReader& top, ModelConfig* config) {
   return rope.status();
 }
 
-// The window in which attention would see only recent positions; 0 for none.
+// Returns the number of recent positions that attention sees in the model's
+// sliding window; 0 for none.
 int64_t SlidingWindow(JsonReader& top, std::string_view model_type) {
   const int64_t window =
       top.Int("sliding_window", 0, std::numeric_limits<int64_t>::max())
@@ -203,14 +204,14 @@ int64_t SlidingWindow(JsonReader& top, std::string_view model_type) {
     }
     return 0;
   }
-  // The qwen families carry a window that is off unless this says otherwise.
+  // The qwen families carry a window that is off unless this flag is set.
   const bool is_on =
       top.Bool("use_sliding_window")
           .value_or(model_type != "qwen2" && model_type != "qwen3");
   return is_on ? window : 0;
 }
 
-// eos_token_id of one file: an integer or a list of them.
+// Reads eos_token_id of one file: an integer or a list of them.
 absl::Status ReadEosIds(JsonReader& in, std::vector<int32_t>* ids) {
   const json* value = in.Find("eos_token_id");
   if (value == nullptr) return absl::OkStatus();

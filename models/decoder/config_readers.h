@@ -8,8 +8,9 @@
 
 namespace tiercel {
 
-// The two halves of ReadModelConfig. Each integer is in ConfigLimits; what one
-// number must be to another is checked afterwards, for both alike.
+// The two readers behind ReadModelConfig. They check each integer against
+// ConfigLimits; relations between numbers are checked afterwards, for both
+// alike.
 absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint);
 absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint);
 

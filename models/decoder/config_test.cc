@@ -32,7 +32,7 @@ absl::StatusOr<ModelConfig> Read(
   return ReadModelConfig(**checkpoint);
 }
 
-// The stable code of what reading ends with; "" for success.
+// Returns the stable code of a reading's error; "" for success.
 std::string CodeFor(const absl::StatusOr<ModelConfig>& config) {
   if (config.ok()) return "";
   EXPECT_EQ(ClassOf(config.status()), ErrorClass::kInput);
@@ -42,7 +42,7 @@ std::string CodeFor(const absl::StatusOr<ModelConfig>& config) {
 // ---------------------------------------------------------------------------
 // GGUF
 
-// A GGUF model's keys; each can be left out or written otherwise.
+// The keys of a GGUF model, each of which can be removed or replaced.
 class Gguf {
  public:
   using Write = std::function<void(GgufWriter&)>;
@@ -158,7 +158,7 @@ TEST(GgufConfig, CountsPerLayer) {
   EXPECT_EQ(Gguf().SetArray<float>(kv, {2, 2}).Code(), "invalid_metadata");
 }
 
-// Found by the fuzzer: no layers and a list for none of them.
+// The fuzzer found this: no layers, and a list with an element for none.
 TEST(GgufConfig, CountsPerLayerWithoutLayers) {
   Gguf file;
   file.Without("llama.block_count");
@@ -230,7 +230,7 @@ TEST(GgufConfig, A16Heads) {
   EXPECT_EQ(Gguf().Set<uint32_t>(rope, 18).Code(), "invalid_metadata");
   EXPECT_EQ(Gguf().Set<uint32_t>(rope, 15).Code(), "invalid_metadata");
   EXPECT_EQ(Gguf().Set<uint32_t>(rope, 0).Code(), "invalid_metadata");
-  // Heads that are too large without saying so.
+  // The derived size of a head is too large.
   EXPECT_EQ(Gguf()
                 .Set<uint32_t>("llama.embedding_length", 1 << 13)
                 .Set<uint32_t>(heads, 2)
@@ -374,7 +374,7 @@ absl::StatusOr<ModelConfig> ReadHf(const json& config,
   return Read(OpenSafetensors("d", MemoryOpener(files)));
 }
 
-// With one field set; null takes it away.
+// Returns the config with one field set; null removes it.
 absl::StatusOr<ModelConfig> HfWith(const char* key, const json& value) {
   json config = HfConfig();
   config[key] = value;

@@ -16,7 +16,8 @@
 namespace tiercel {
 namespace {
 
-// Rows whose angles are made and sent at a time: they stay in a cache.
+// Angles are computed and sent for this many rows at a time, which stay in a
+// cache.
 constexpr int64_t kAngleRows = 1024;
 
 const float* OrNull(const DeviceArray<float>& v) { return v.data(); }
@@ -69,7 +70,7 @@ int64_t DecoderWorkspace::Bytes() const {
 absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
   const auto fit = [this](DeviceArray<float>& array, int64_t size) {
     if (static_cast<int64_t>(array.size()) >= size) return absl::OkStatus();
-    array = DeviceArray<float>();  // contents are of the last step
+    array = DeviceArray<float>();  // its contents are those of the last step
     ASSIGN_OR_RETURN(array,
                      DeviceArray<float>::Create(memory_, size, "activations"));
     return absl::OkStatus();
@@ -111,7 +112,7 @@ absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
                           .cos_out = a_.cos.data(),
                           .sin_out = a_.sin.data()};
   if (stream.on_host()) return RopeAngles(stream, all);
-  // In double, which a GPU is slow at: the host makes them.
+  // Angles are computed in double, which is slow on a GPU, so the host does it.
   const int64_t rows_at_once = std::min(rows, kAngleRows);
   angles_.resize(static_cast<size_t>(2 * rows_at_once * half));
   float* const sin = angles_.data() + rows_at_once * half;

@@ -36,10 +36,9 @@ struct DecoderWorkspace {
   int64_t Bytes() const;
 };
 
-// The arithmetic of one decoder: what happens to rows of hidden states between
-// embedding and logits. It has no opinion on the order of rows and layers (the
-// runtime's prefill goes layer by layer, its decode row by row): the result is
-// the same, bit for bit.
+// The arithmetic of one decoder, from the embedding to the logits. Results do
+// not depend on the order of rows and layers (the runtime's prefill goes layer
+// by layer, its decode row by row): they are the same, bit for bit.
 //
 // One object per session and rank: it holds the activations of a step, which
 // others may have between two steps. The config and the weights must outlive
@@ -66,12 +65,12 @@ class Decoder {
           DeviceMemory& memory, const Part& part);
 
   // Takes the memory of Layer and Logits for `rows` rows at once, and of
-  // BeginStep for `step_rows`; they ask for more where it is needed. Errors:
-  // out_of_memory.
+  // BeginStep for `step_rows`; these call it themselves if they need more.
+  // Errors: out_of_memory.
   absl::Status Reserve(int64_t rows, int64_t step_rows);
-  // Take and give the memory that Reserve makes. Its contents do not matter
-  // between two steps; another decoder of the same model and rank may have it
-  // then.
+  // Take and give back the memory that Reserve allocates. Its contents do not
+  // matter between two steps, when another decoder of the same model and rank
+  // may have it.
   void Use(DecoderWorkspace workspace) { a_ = std::move(workspace); }
   DecoderWorkspace Release() { return std::exchange(a_, {}); }
   // The bytes that Reserve takes on a rank.
@@ -79,8 +78,9 @@ class Decoder {
                                const ModelSplit& split, int rank, int64_t rows,
                                int64_t step_rows);
 
-  // Computes what all layers of a step share, the rotary angles of `rows` rows
-  // from `position` on; Layer may be called for any part of them.
+  // Computes the rotary angles of `rows` rows from `position` on, which all
+  // layers of a step share. Layer may then be called for any part of these
+  // rows.
   absl::Status BeginStep(Stream& stream, int64_t rows, int64_t position);
 
   // hidden[r] = embedding of ids[r]; hidden is [rows, config.hidden].
@@ -93,12 +93,13 @@ class Decoder {
   absl::Status Layer(Stream& stream, int layer, int64_t rows, int64_t first_row,
                      const KvPages& kv, float* hidden);
 
-  // logits[r] of the token after hidden[r]; logits is [rows, config.vocab].
+  // Computes logits[r] of the token after hidden[r]; logits is [rows,
+  // config.vocab].
   absl::Status Logits(Stream& stream, const float* hidden, int64_t rows,
                       float* logits);
 
-  // The queries of the last Layer's rows, rotated: [rows, heads * head_dim], of
-  // several ranks the rank's query_heads.
+  // The rotated queries of the last Layer's rows: [rows, heads * head_dim];
+  // with several ranks, those of the rank's query_heads.
   const float* queries() const { return a_.q.data(); }
 
   const ModelConfig& config() const { return config_; }
@@ -123,8 +124,8 @@ class Decoder {
   absl::Status AddToHidden(Stream& stream, const PackedMatrix& matrix,
                            const DeviceArray<float>& bias, const float* x,
                            int64_t x_stride, int64_t rows, float* hidden);
-  // `all` becomes [rows, all_stride] of all ranks, of which `own` are this
-  // one's; nothing where there is no other.
+  // Gathers `all`, [rows, all_stride] over all ranks, from `own`, the columns
+  // of this rank. Does nothing if there is one rank.
   absl::Status GatherAll(Stream& stream, const std::vector<Columns>& columns,
                          int64_t rows, const float* own, int64_t own_stride,
                          float* all, int64_t all_stride);

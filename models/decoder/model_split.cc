@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kPanel = PackedMatrix::kPanelRows;
 
-// [0, size) in `ranks` parts of whole panels, of which the last may end within
-// one.
+// Divides [0, size) into `ranks` parts of whole panels; the last panel may be
+// incomplete.
 std::vector<Columns> DividePanels(int64_t size, int ranks,
                                   int64_t panel = kPanel) {
   const int64_t panels = (size + panel - 1) / panel;

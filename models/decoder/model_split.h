@@ -31,8 +31,8 @@ class ModelSplit {
  public:
   // The whole model on one rank.
   static ModelSplit Whole(const ModelConfig& config);
-  // Errors: invalid_argument, unless 1 <= ranks <= kMostRanks; cannot_split,
-  // where there are fewer query heads of a KV head than ranks for it, or fewer
+  // Errors: invalid_argument, unless 1 <= ranks <= kMostRanks; cannot_split, if
+  // there are fewer query heads per KV head than ranks that share it, or fewer
   // columns or panels of the vocabulary than ranks.
   static constexpr int kMostRanks = 64;
   static absl::StatusOr<ModelSplit> Create(const ModelConfig& config,
@@ -60,7 +60,7 @@ class ModelSplit {
   const std::vector<Columns>& ffn() const { return ffn_; }
   const std::vector<Columns>& vocab() const { return vocab_; }
 
-  // Bytes that `rank` receives for a row: in each layer, and for its logits.
+  // Bytes that `rank` receives per row: in each layer, and for its logits.
   int64_t GatheredPerLayer(int rank) const;
   int64_t GatheredLogits(int rank) const;
 

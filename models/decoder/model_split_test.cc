@@ -30,7 +30,7 @@ ModelSplit Split(const ModelConfig& config, int ranks) {
   return *std::move(split);
 }
 
-// One after the other, with nothing between, and up to the end.
+// Expects that the parts follow each other without gaps, from 0 to the end.
 void ExpectCover(const std::vector<Columns>& parts, int64_t size) {
   int64_t end = 0;
   for (const Columns& part : parts) {
@@ -60,7 +60,8 @@ TEST(ModelSplitTest, EveryOutputIsOfOneRank) {
       const int group = heads / kv_heads;
       for (int rank = 0; rank < ranks; ++rank) {
         const Columns& own = split.heads(rank);
-        // Its query heads have their KV heads, all of them as many.
+        // A rank's query heads belong to its KV heads, with the same number for
+        // each.
         EXPECT_EQ(own.begin / group, split.kv_heads(rank).begin);
         EXPECT_EQ((own.end - 1) / group + 1, split.kv_heads(rank).end);
         EXPECT_EQ(own.size() % split.kv_heads(rank).size(), 0);

@@ -27,7 +27,7 @@ struct PromptDepth {
 
 // Checks a requested cut. Errors: invalid_argument.
 absl::Status CheckCut(const ModelConfig& config, int64_t cut);
-// Errors: those of CheckCut, but for a cut of 0.
+// Errors: those of CheckCut, except that a cut of 0 is allowed.
 absl::Status CheckPromptDepth(const ModelConfig& config,
                               const PromptDepth& depth);
 

@@ -1,5 +1,5 @@
-// The formulas are those of the papers named in config.h, as transformers'
-// modeling_rope_utils.py has them, in double.
+// The formulas are those of the papers named in config.h, as in transformers'
+// modeling_rope_utils.py, in double.
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
-// Long waves are slowed by `factor`, short ones kept, those between blended.
+// Long waves are slowed by `factor`, short ones kept, and the others blended.
 double Llama3(double inv_freq, const RopeScaling& scaling) {
   const auto context = static_cast<double>(scaling.original_context);
   const double wavelength = kTwoPi / inv_freq;
@@ -24,7 +24,8 @@ double Llama3(double inv_freq, const RopeScaling& scaling) {
   return (1 - keep) * inv_freq / scaling.factor + keep * inv_freq;
 }
 
-// The dimension pair that turns `rotations` times over the original context.
+// The pair of dimensions that turns `rotations` times over the original
+// context.
 double YarnDimension(double rotations, const ModelConfig& config) {
   const auto context =
       static_cast<double>(config.rope_scaling.original_context);

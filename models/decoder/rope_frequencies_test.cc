@@ -21,7 +21,7 @@ json Golden() {
   return ParseJson("rope.json", text.str()).value_or(json::object());
 }
 
-// A model with two heads that asks for the rotary settings of a golden case.
+// A model with two heads and the rotary settings of a golden case.
 ModelConfig ConfigOf(const json& golden) {
   const json config = {{"model_type", "llama"},
                        {"hidden_size", 2 * golden["head_dim"].get<int>()},

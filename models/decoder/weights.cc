@@ -19,10 +19,11 @@
 namespace tiercel {
 namespace {
 
-// Each thread reads about so much of a tensor at a time, whole rows.
+// Each thread reads about this much of a tensor at a time, in whole rows.
 constexpr int64_t kReadBytes = int64_t{1} << 20;
 
-// The two spellings of a tensor's name; `layer` < 0 for those outside layers.
+// The two spellings of a tensor's name; `layer` is < 0 for tensors outside
+// layers.
 struct TensorName {
   std::string_view gguf;
   std::string_view hf;
@@ -41,7 +42,7 @@ std::string NameIn(const Checkpoint& checkpoint, TensorName name, int layer,
   return full.append(gguf ? name.gguf : name.hf).append(suffix);
 }
 
-// One range of rows for every rank, in floats of heads.
+// Returns each rank's range of rows of a Q, K or V matrix.
 std::vector<Columns> RowsOfHeads(const ModelSplit& split, bool queries,
                                  int head_dim) {
   std::vector<Columns> rows;
@@ -53,9 +54,9 @@ std::vector<Columns> RowsOfHeads(const ModelSplit& split, bool queries,
   return rows;
 }
 
-// The system's memory, but for one block that it keeps when it is given back:
-// matrices on their way to a GPU follow each other, many of them alike, and new
-// memory takes longer to be found than to be filled.
+// System memory that keeps one block when it is given back. Matrices on their
+// way to a GPU follow each other, many of the same size, and getting new memory
+// takes longer than filling it.
 class ReusedMemory final : public DeviceMemory {
  public:
   ~ReusedMemory() override {
@@ -82,8 +83,8 @@ class ReusedMemory final : public DeviceMemory {
 
 class Loader {
  public:
-  // Without streams, one for each rank, it adds up `sizes`, of each rank, and
-  // reads nothing.
+  // Without streams, of which there is one per rank, it adds up the `sizes` of
+  // each rank and reads nothing.
   Loader(const Checkpoint& checkpoint, const ModelConfig& config,
          const ModelSplit& split, std::span<Stream* const> streams,
          absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
@@ -125,8 +126,8 @@ class Loader {
   absl::Status Values(TensorName name, int layer, std::string_view suffix,
                       int64_t size, Rows order, bool required,
                       const Parts* parts, std::vector<float>* out);
-  // Reads rows begin..end - 1 of a tensor and packs them for those ranks that
-  // have them, in `buffer`.
+  // Reads rows begin..end - 1 of a tensor into `buffer` and packs them for the
+  // ranks that have them.
   absl::Status ReadRows(const TensorInfo& tensor, int64_t begin, int64_t end,
                         Rows order, const Parts& parts,
                         std::vector<std::byte>& buffer,
@@ -135,10 +136,11 @@ class Loader {
   absl::Status ReadMatrix(const TensorInfo& tensor, Rows order,
                           const Parts& parts,
                           std::vector<PackedMatrix>& packed);
-  // A thread may pack a multiple of so many rows while others pack theirs: no
-  // two may write one panel, and in heads rows change places. 0: none may.
+  // Returns the unit of rows that threads may pack in parallel: no two may
+  // write one panel, and in heads rows change places. 0: no unit, one thread
+  // packs all.
   int64_t RowsApart(Rows order, const Parts& parts) const;
-  // Null where the tensor is absent and not required.
+  // Returns null if the tensor is absent and not required.
   absl::StatusOr<const TensorInfo*> Find(const std::string& name,
                                          const std::vector<int64_t>& shape,
                                          bool required);
@@ -169,7 +171,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
   RETURN_IF_ERROR(
       Matrix(kEmbedding, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
              whole, [](Weights& w) -> PackedMatrix& { return w.embedding; }));
-  // Looked up by row; read only where it is the output matrix too.
+  // The embedding is looked up by row, so it counts only as the output matrix.
   for (size_t rank = 0; sizes_ != nullptr && rank < ranks(); ++rank) {
     (*sizes_)[rank].bytes_per_token = 0;
   }
@@ -207,7 +209,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
   return std::move(loaded_);
 }
 
-// The last norm, and the matrix behind it.
+// Loads the last norm and the output matrix.
 absl::Status Loader::LoadOutput() {
   RETURN_IF_ERROR(
       Vector({"output_norm", "model.norm"}, -1, ".weight", config_.hidden,
@@ -246,7 +248,7 @@ absl::Status Loader::LoadLayer(int layer) {
   const int64_t hidden = config_.hidden;
   const int64_t q = int64_t{config_.heads} * config_.head_dim;
   // Converters of the llama architecture reorder Q and K rows for kernels that
-  // rotate neighbours; ours rotate halves, so the order is undone here.
+  // rotate neighbours. Our kernels rotate halves, so the order is undone here.
   const bool paired = checkpoint_.format() == Checkpoint::Format::kGguf &&
                       config_.architecture == "llama";
   const Rows rotary = paired ? Rows::kRotaryPairs : Rows::kAsTheyAre;

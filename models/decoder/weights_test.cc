@@ -33,7 +33,7 @@ struct Tensor {
   std::vector<uint64_t> dims;  // the contiguous one first
   DType type = DType::kF32;
   std::string data = "";  // none: zeros
-  bool unread = false;    // in the file its type, F32, becomes IQ2_XXS
+  bool unread = false;    // its type, F32, becomes IQ2_XXS in the file
 };
 using Tensors = std::map<std::string, Tensor>;
 
@@ -95,7 +95,7 @@ absl::StatusOr<LoadedWeights> Load(const Tensors& tensors,
   return LoadFrom(OpenGguf("m", MemoryOpener({{"m", bytes}})), progress);
 }
 
-// The error must be one of the input, and say which tensor it is about.
+// Expects an input error that names the tensor.
 void ExpectError(const absl::StatusOr<LoadedWeights>& loaded,
                  const std::string& code, const std::string& name) {
   EXPECT_EQ(CodeOf(loaded.status()), code) << name;
@@ -110,8 +110,8 @@ TEST(LoadWeights, NeedsNoMoreThanTheArchitecture) {
   EXPECT_EQ(loaded->weights.layers.size(), 1u);
 }
 
-// A GGUF llama rotates neighbours among the rotated rows of a head, we rotate
-// its halves; rows that are not rotated stay.
+// A GGUF llama rotates neighbours among the rotated rows of a head; Tiercel
+// rotates its halves. Rows that are not rotated stay.
 TEST(LoadWeights, RotaryRowsAreHalvesOfWhatIsRotated) {
   std::vector<float> rows(32);
   std::iota(rows.begin(), rows.end(), 0.0f);
@@ -200,7 +200,7 @@ TEST(LoadWeights, A23UnreadTensorsMatterWhereTheyAreNeeded) {
   }
 }
 
-// Safetensors names tensors otherwise, and this output is not tied.
+// Safetensors has other tensor names, and this output is not tied.
 TEST(LoadWeights, A23SafetensorsWithoutAnOutput) {
   const std::string layer = "model.layers.0.";
   const auto load = [](const std::map<std::string, std::vector<int>>& shapes) {
@@ -263,8 +263,8 @@ TEST(LoadWeights, A32LoadingStopsAfterAnyTensor) {
   EXPECT_EQ(stops, Needed().size());
 }
 
-// The ranks' rows, one after the other, are those of the whole, whatever the
-// type and the order in the file; what they take is what was measured.
+// The rows of all ranks, one after the other, are those of the whole, whatever
+// the type and the order in the file, and they take the measured bytes.
 TEST(LoadShares, EachRankHasItsRows) {
   for (const char* name : {"llama_gqa.gguf", "llama_gqa", "qwen2", "llama_mha",
                            "llama_bias.gguf", "quant32/q4_1.gguf"}) {

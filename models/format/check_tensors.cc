@@ -38,7 +38,7 @@ BlockFloats FloatsOf(DType type) {
   return {BlockFloats::kF32, 0, {0, 0}};
 }
 
-// Not all bits of the exponent are set.
+// Returns true if a bit of the exponent is clear.
 bool IsFinite(const std::byte* at, BlockFloats::Kind kind) {
   if (kind == BlockFloats::kF32) {
     uint32_t bits;

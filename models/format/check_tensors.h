@@ -15,14 +15,14 @@ namespace tiercel {
 // BF16, or in a scale of a quantised block (which spoils the whole block).
 struct BadTensor {
   std::string name;
-  int64_t first_block;  // the first such block; an element where not quantised
-  int64_t blocks;       // how many of them
+  int64_t first_block;  // the first such block, or element if not quantised
+  int64_t blocks;       // the number of them
 };
 
 // Reads all data of the checkpoint and reports the tensors that cannot be
-// right, in file order. `progress` is told the bytes done and to do after
-// every few MiB; the check stops when it returns false.
-// Errors: cancelled; those of Checkpoint::Read.
+// right, in file order. `progress` receives the bytes done and in all every few
+// MiB; the check stops when it returns false. Errors: cancelled; those of
+// Checkpoint::Read.
 absl::StatusOr<std::vector<BadTensor>> CheckTensors(
     const Checkpoint& checkpoint,
     absl::FunctionRef<bool(uint64_t done, uint64_t total)> progress);

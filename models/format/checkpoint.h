@@ -30,12 +30,12 @@ struct TensorInfo {
   uint64_t offset;  // absolute, in that file
 };
 
-// Tensors of types that we do not read, each with its type's name.
+// The names of tensors whose types are not supported, with the type's name.
 using UnreadTensors = std::map<std::string, std::string, std::less<>>;
 
-// A checkpoint on disk whose headers were read and validated as a whole; the
-// data is read on demand with pread, never mapped. Two formats: GGUF (one file
-// or the first of a split set) and a directory of safetensors.
+// A checkpoint on disk, whose headers were read and validated as a whole. Its
+// data is read on demand with pread, never mapped. There are two formats: GGUF
+// (one file or the first of a split set) and a directory of safetensors.
 // Thread-safe after Open.
 class Checkpoint {
  public:
@@ -55,19 +55,19 @@ class Checkpoint {
 
   const std::vector<std::unique_ptr<File>>& files() const { return files_; }
 
-  // None of them is among tensors(): who needs one cannot have it.
+  // These are not among tensors(), and cannot be read.
   const UnreadTensors& unread() const { return unread_; }
 
-  // Things worth telling the user that are no errors.
+  // Notes for the user that are not errors.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // Copies bytes [offset, offset + out.size()) of the tensor.
-  // Errors: io_error; changed_during_load where size, mtime or inode of the
-  // file are no longer those of Open.
+  // Copies bytes [offset, offset + out.size()) of the tensor. Errors: io_error;
+  // changed_during_load if size, mtime or inode of the file differ from those
+  // at Open.
   virtual absl::Status Read(const TensorInfo& tensor, uint64_t offset,
                             std::span<std::byte> out) const;
 
-  // GGUF: its key-values; empty for safetensors.
+  // The key-values of GGUF; empty for safetensors.
   const Metadata& metadata() const { return metadata_; }
   // Safetensors directory: config.json, generation_config.json,
   // tokenizer.json, tokenizer_config.json and chat_template.jinja (as a JSON
@@ -75,7 +75,8 @@ class Checkpoint {
   const nlohmann::json& side_files() const { return side_files_; }
 
  protected:
-  // Makes Find work, and warns of unread tensors. Errors: duplicate_tensor.
+  // Fills the index of Find, and warns of unread tensors. Errors:
+  // duplicate_tensor.
   absl::Status IndexTensors();
 
   std::string path_;
@@ -88,7 +89,7 @@ class Checkpoint {
   nlohmann::json side_files_ = nlohmann::json::object();
 
  private:
-  // Into tensors_, by name.
+  // The indices in tensors_ by name.
   std::unordered_map<std::string_view, size_t> by_name_;
 };
 

@@ -106,7 +106,7 @@ TEST_F(CheckpointFiles, A30NoPermission) {
   EXPECT_EQ(CodeFor(path), "io_error");
 }
 
-// Each would block, or never end, if it were opened or read plainly.
+// Opening or reading each of these plainly would block or never end.
 TEST_F(CheckpointFiles, A30WhatIsNoRegularFile) {
   ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
   const int server = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -123,7 +123,7 @@ TEST_F(CheckpointFiles, A30WhatIsNoRegularFile) {
     EXPECT_EQ(ClassFor(path), ErrorClass::kInput) << path;
   }
   close(server);
-  // A file of the kernel's is regular and seems empty.
+  // A file in /proc is regular and appears empty.
   EXPECT_EQ(CodeFor("/proc/self/maps"), "model_truncated");
   EXPECT_EQ(CodeFor(folder_), "not_a_checkpoint");
 }
@@ -154,7 +154,7 @@ TEST_F(CheckpointFiles, A31WrittenInPlaceAfterOpening) {
   const std::string path = Write("m.gguf", Model());
   const auto checkpoint = Checkpoint::Open(path);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  // The clock of file times is coarse: set one that differs for certain.
+  // The clock of file times is coarse, so a time is set that surely differs.
   const timespec times[2] = {{1, 0}, {1, 0}};
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   EXPECT_EQ(CodeOf(ReadAll(**checkpoint)), "changed_during_load");
@@ -170,7 +170,8 @@ TEST_F(CheckpointFiles, A31ReplacedAfterOpening) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("replaced"));
 }
 
-// 20 GB that take no room on the disk. Reading them would take minutes.
+// The file has 20 GB but takes no room on the disk. Reading it would take
+// minutes.
 TEST_F(CheckpointFiles, A32SparseFileIsValidatedByItsHeader) {
   GgufWriter w;
   constexpr uint64_t kElements = uint64_t{5} << 30;
@@ -185,7 +186,7 @@ TEST_F(CheckpointFiles, A32SparseFileIsValidatedByItsHeader) {
   }
   const auto checkpoint = Checkpoint::Open(path);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  // Beyond 4 GB offsets are whole.
+  // Offsets beyond 4 GB are not truncated.
   const TensorInfo* last = (*checkpoint)->Find("last");
   std::string out(16, '?');
   const std::span<std::byte> span(reinterpret_cast<std::byte*>(out.data()), 16);

@@ -10,11 +10,12 @@
 
 namespace tiercel {
 
-// A name for all that a checkpoint's files hold - weights, tokenizer, chat
-// template, description - as 16 digits: two checkpoints that differ in a byte
-// have different ones but by a chance of 2^-64. Reads every file once.
-// `cancelled` is asked for every few megabytes. Errors: io_error,
-// changed_during_load, where it is no longer what was opened; cancelled.
+// Returns a hash of everything that a checkpoint's files hold - weights,
+// tokenizer, chat template, description - as 16 digits: two checkpoints that
+// differ in a byte have the same hash with a chance of 2^-64. Reads every file
+// once. `cancelled` is called every few megabytes. Errors: io_error;
+// changed_during_load, if a file differs from the one that was opened;
+// cancelled.
 absl::StatusOr<std::string> ContentHash(const Checkpoint& checkpoint,
                                         ThreadPool& pool,
                                         absl::FunctionRef<bool()> cancelled);

@@ -42,7 +42,7 @@ TEST_F(ContentHashTest, ItFollowsFromTheBytesAlone) {
   EXPECT_EQ(hash.size(), 16u);
   EXPECT_EQ(HashOf(copy), hash);
   EXPECT_EQ(HashOf(copy, /*threads=*/1), hash);
-  // One bit of a weight.
+  // One bit of a weight is flipped.
   std::fstream file(copy, std::ios::binary | std::ios::in | std::ios::out);
   file.seekg(-5, std::ios::end);
   const char byte = static_cast<char>(file.get() ^ 1);

@@ -114,7 +114,7 @@ absl::Status File::Read(uint64_t offset, std::span<std::byte> out) const {
     return IoError("io_error", absl::StrCat(path_, ": cannot ", verb,
                                             ": the file ends there"));
   }
-  // Afterwards, so that it covers every byte just read.
+  // This comes after the read, so that it covers every byte just read.
   return CheckUnchanged();
 }
 

@@ -52,7 +52,7 @@ class ScriptedSource : public FileSource {
 
 constexpr char kBytes[] = "0123456789";
 
-// Reads [2, 8) with the script and gives what came, or the error's code.
+// Reads [2, 8) by the script and returns the bytes, or the error's code.
 std::string ReadWith(std::deque<ScriptedSource::Step> steps) {
   const std::unique_ptr<File> file =
       *File::Over("f", std::make_unique<ScriptedSource>(kBytes, steps));
@@ -110,7 +110,7 @@ TEST(File, EmptyReadSucceedsAnywhere) {
   EXPECT_TRUE(file->Read(10, {}).ok());
 }
 
-// A31: whatever tells one state of a file from another.
+// A31: each attribute by which one state of a file differs from another.
 TEST(File, A31ChangesAreSeenByTheNextRead) {
   const auto code_after = [](auto change) {
     auto source = std::make_unique<ScriptedSource>(

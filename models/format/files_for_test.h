@@ -15,7 +15,7 @@
 
 namespace tiercel {
 
-// Bytes in memory that are read like a file.
+// A file source over bytes in memory.
 class MemorySource : public FileSource {
  public:
   explicit MemorySource(std::string bytes) : bytes_(std::move(bytes)) {}

@@ -84,7 +84,8 @@ bool IsUsualKey(std::string_view key) {
   });
 }
 
-// general.alignment, if this is it, decides where the tensors' data begins.
+// Reads general.alignment, if this key is it: it decides where the tensors'
+// data begins.
 absl::Status ReadAlignment(GgufCursor& in, GgufType type,
                            const MetadataValue& value, GgufHeader* header,
                            uint64_t* alignment) {
@@ -146,8 +147,8 @@ absl::Status ReadKeyValues(GgufCursor& in, uint64_t count, GgufHeader* header,
 // ---------------------------------------------------------------------------
 // Tensors
 
-// The tensor types' names by number; empty where a number has no type (any
-// more). Those that we read are the names of a DType.
+// The names of the tensor types by number; empty for a number without a type.
+// The names of supported types are those of DType.
 constexpr std::array<std::string_view, 43> kTensorTypes = {
     "F32",   "F16",   "Q4_0",    "Q4_1",   "",        "",      "Q5_0",
     "Q5_1",  "Q8_0",  "Q8_1",    "Q2_K",   "Q3_K",    "Q4_K",  "Q5_K",
@@ -157,7 +158,7 @@ constexpr std::array<std::string_view, 43> kTensorTypes = {
     "TQ2_0", "",      "",        "",       "MXFP4",   "NVFP4", "Q1_0",
     "Q2_0"};
 
-// A tensor's type by its name, and where we read it what it is to us.
+// A tensor's type: its name and, if it is supported, its DType.
 struct TensorType {
   std::string_view name;
   std::optional<DType> read;
@@ -202,7 +203,7 @@ absl::Status ReadShape(GgufCursor& in, const std::string& name,
   return absl::OkStatus();
 }
 
-// The bytes of the tensor's data.
+// Computes the size of the tensor's data.
 absl::Status ComputeBytes(const GgufCursor& in, const std::string& name,
                           TensorInfo* tensor) {
   const DTypeInfo& type = InfoOf(tensor->type);
@@ -268,7 +269,7 @@ absl::Status ReadTensor(GgufCursor& in, uint64_t alignment, TensorInfo* tensor,
     if (s = ComputeBytes(in, name, tensor); !s.ok()) return s;
   }
   if (s = in.Number(name, &tensor->offset); !s.ok()) return s;
-  // One after the other without a gap: so no two overlap.
+  // Tensors follow each other without a gap, so no two overlap.
   const bool in_place =
       end->known ? tensor->offset == end->at
                  : tensor->offset >= end->at && tensor->offset % alignment == 0;
@@ -292,7 +293,7 @@ absl::Status ReadTensor(GgufCursor& in, uint64_t alignment, TensorInfo* tensor,
   return absl::OkStatus();
 }
 
-// Turns the offsets into absolute ones and holds them against the file's size.
+// Makes the offsets absolute and checks them against the file's size.
 absl::Status PlaceTensors(const GgufCursor& in, uint64_t file_size,
                           uint64_t alignment, const DataEnd& end,
                           GgufHeader* header) {
@@ -328,8 +329,8 @@ absl::StatusOr<GgufHeader> ReadHeader(const File& file) {
   uint64_t tensors;
   uint64_t key_values;
   uint64_t alignment = 32;  // the format's default
-  // Least bytes: a key is 8 + 1, its type 4 and its value 1; a tensor's name
-  // is 8 + 1, its dimension count 4, its type 4, its offset 8.
+  // These are the fewest bytes: a key is 8 + 1, its type 4 and its value 1; a
+  // tensor's name is 8 + 1, its dimension count 4, its type 4, its offset 8.
   RETURN_IF_ERROR(ReadMagicAndVersion(in));
   RETURN_IF_ERROR(
       in.Count("the number of tensors", GgufLimits::kTensors, 25, &tensors));

@@ -26,7 +26,7 @@ namespace tiercel {
 // Format: github.com/ggml-org/ggml, docs/gguf.md. Where that document and its
 // reader differ, README.md of this folder says what holds here.
 
-// Bounds on what a header may ask for, checked before anything is allocated.
+// Limits of a header, checked before anything is allocated.
 struct GgufLimits {
   static constexpr uint64_t kKeyValues = 65536;
   static constexpr uint64_t kTensors = 65536;
@@ -47,17 +47,16 @@ struct GgufHeader {
   std::vector<std::string> warnings;
 };
 
-// Reads and validates the header; the extent of every tensor lies in the file,
-// but for those of types that are not read, whose size the format does not
-// tell.
-// Errors, each naming the byte: model_truncated, not_gguf, unsupported_version,
+// Reads and validates the header. The extent of every tensor lies in the file,
+// except for tensors of unsupported types, whose size is unknown. Errors, each
+// naming the byte: model_truncated, not_gguf, unsupported_version,
 // wrong_endianness, limit_exceeded, invalid_key, duplicate_key,
 // unsupported_type, invalid_value, invalid_alignment, invalid_name,
 // duplicate_tensor, invalid_shape, overflow, invalid_offset; File's.
 absl::StatusOr<GgufHeader> ReadGgufHeader(const File& file);
 
-// Opens the file, or the whole set where it is the first of one.
-// Errors: those of ReadGgufHeader; invalid_split naming the part.
+// Opens the file, or the whole set if it is the first of one. Errors: those of
+// ReadGgufHeader; invalid_split naming the part.
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenGguf(const std::string& path,
                                                      const FileOpener& open);
 

@@ -23,8 +23,8 @@ namespace tiercel {
 static_assert(std::endian::native == std::endian::little,
               "GGUF numbers are read as the machine's own");
 
-// Walks through a file front to back. What is read was checked against the
-// bytes left before anything is allocated for it.
+// Walks through a file from front to back. Every size is checked against the
+// bytes left before memory is allocated for it.
 class GgufCursor {
  public:
   explicit GgufCursor(const File& file)
@@ -33,13 +33,13 @@ class GgufCursor {
   uint64_t position() const { return position_; }
   uint64_t left() const { return file_.size() - position_; }
 
-  // The error at the field that was read last.
+  // Returns an error at the field that was read last.
   absl::Status Fail(std::string_view code, std::string_view message) const {
     return InputError(
         code, absl::StrCat("byte ", field_, ": ", std::string(message)));
   }
 
-  // Fails with model_truncated where fewer than `bytes` are left.
+  // Fails with model_truncated if fewer than `bytes` are left.
   absl::Status Need(std::string_view what, uint64_t bytes) const {
     if (bytes <= left()) return absl::OkStatus();
     return Fail("model_truncated",
@@ -72,7 +72,8 @@ class GgufCursor {
     return Copy(what, {reinterpret_cast<std::byte*>(out->data()), bytes});
   }
 
-  // Reads the number of things that follow, each of `bytes_each` or more.
+  // Reads the number of items that follow, each of which takes `bytes_each` or
+  // more.
   absl::Status Count(std::string_view what, uint64_t most, uint64_t bytes_each,
                      uint64_t* count) {
     RETURN_IF_ERROR(Number(what, count));
@@ -117,7 +118,7 @@ class GgufCursor {
   uint64_t buffer_begin_ = 0;
   uint64_t buffer_end_ = 0;
   uint64_t position_ = 0;
-  uint64_t field_ = 0;  // where the field that was read last begins
+  uint64_t field_ = 0;  // start of the field that was read last
 };
 
 }  // namespace tiercel

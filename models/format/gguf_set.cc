@@ -1,4 +1,4 @@
-// A GGUF file, or a set of them, as one checkpoint.
+// Opens a GGUF file, or a set of them, as one checkpoint.
 
 #include <cinttypes>
 #include <cstdio>

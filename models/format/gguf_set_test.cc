@@ -62,7 +62,7 @@ TEST(GgufSet, IsOneCheckpoint) {
   EXPECT_EQ((*checkpoint)->file_bytes(), bytes);
 }
 
-// As some converters write it; its name may be any.
+// Some converters write this; the file may have any name.
 TEST(GgufSet, OneOfOneIsAFileByItself) {
   for (const uint16_t count : {uint16_t{0}, uint16_t{1}}) {
     GgufWriter w;
@@ -111,7 +111,7 @@ TEST(GgufSet, A29PartOfAnotherModel) {
   EXPECT_EQ(CodeOf(OpenStatus(files)), "invalid_split");
   EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr(kSecond));
 
-  // One that repeats another part's tensor instead.
+  // A part that repeats another part's tensor.
   GgufWriter same;
   same.Key<uint16_t>("split.no", 1).Key<uint16_t>("split.count", 3);
   same.Key<int32_t>("split.tensors.count", 3);
@@ -120,7 +120,7 @@ TEST(GgufSet, A29PartOfAnotherModel) {
   EXPECT_EQ(CodeOf(OpenStatus(files)), "duplicate_tensor");
   EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr(kSecond));
 
-  // One that is of no set at all.
+  // A file that belongs to no set.
   GgufWriter single;
   single.Tensor("t1", {8}, DType::kF32);
   files[kSecond] = single.Bytes();
@@ -144,7 +144,7 @@ TEST(GgufSet, A29CountsThatLie) {
   EXPECT_EQ(with(3, 4), "invalid_split");
   EXPECT_EQ(with(3, -1), "invalid_split");
 
-  // All parts agree on a number of tensors that they do not hold.
+  // All parts declare the same wrong number of tensors.
   std::map<std::string, std::string> files;
   for (uint16_t part = 0; part < 3; ++part) {
     GgufWriter w;

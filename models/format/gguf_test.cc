@@ -34,8 +34,8 @@ absl::StatusOr<GgufHeader> Parse(const GgufWriter& writer) {
   return Parse(writer.Bytes());
 }
 
-// The stable code of what parsing `input` ends with; "" for success. Every
-// failure must be of the class for bad input and name a place.
+// Returns the stable code of the error of parsing `input`; "" for success.
+// Every failure must be of the class for bad input and name a place.
 template <typename Input>
 std::string CodeFor(const Input& input) {
   const absl::StatusOr<GgufHeader> header = Parse(input);
@@ -52,7 +52,7 @@ std::string MessageFor(const GgufWriter& writer) {
   return std::string(Parse(writer).status().message());
 }
 
-// A key, its value type and what follows, as one raw key-value.
+// Returns a raw key-value: a key, its value type and the bytes behind it.
 std::string Raw(std::string_view key, uint32_t type, const ByteWriter& rest) {
   return ByteWriter().Text(key).Put(type).Raw(rest.bytes()).bytes();
 }
@@ -458,7 +458,7 @@ TEST(Gguf, A18Dimensions) {
   EXPECT_EQ(with({k2To32, k2To32}, kF32), "overflow");      // 2^64
   EXPECT_EQ(with({k2To32, k2To32 / 2}, kF32), "overflow");  // 2^63
   EXPECT_EQ(with({k2To32, k2To32, k2To32, k2To32}, kF32), "overflow");
-  // 2^64 - 2 bytes: they fit a number, but padded to 32 they do not.
+  // 2^64 - 2 bytes fit a number, but padded to 32 they do not.
   EXPECT_EQ(with({uint64_t{INT64_MAX}}, kF16), "overflow");
   EXPECT_EQ(with({uint64_t{1} << 60}, kF16), "model_truncated");
 }
@@ -526,7 +526,7 @@ TEST(Gguf, A22TrailingBytes) {
   GgufWriter w;
   w.Tensor("t", {33}, DType::kF32);  // 132 bytes, padded to 160
   std::string bytes = w.Bytes();
-  bytes.append(28, '\0');  // the padding itself is nothing to speak of
+  bytes.append(28, '\0');  // padding alone gives no warning
   EXPECT_THAT(Parse(bytes)->warnings, IsEmpty());
   bytes.append(5, 'x');
   EXPECT_THAT(Parse(bytes)->warnings,
@@ -580,7 +580,7 @@ TEST(Gguf, A33EveryBitFlipOfAHeader) {
       EXPECT_EQ(ClassOf(config.status()), ErrorClass::kInput);
     }
   }
-  // Flips in texts and values are not errors; those in the structure are.
+  // Flips in texts and values are no errors; those in the structure are.
   EXPECT_GT(accepted, 1000);
   EXPECT_LT(accepted, static_cast<int>(header.size() * 8));
 }
@@ -618,7 +618,7 @@ TEST(GgufCve, Cve2024_23605_KeyCountTimesSize) {
   EXPECT_EQ(CodeFor(w), "limit_exceeded");
 }
 
-// An error in the middle of an array of strings frees what was read so far.
+// An error within an array of strings frees those that were read.
 TEST(GgufCve, Cve2024_32878_ErrorAfterPartOfAnArray) {
   GgufWriter w;
   w.RawKey(Raw(

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kTypes = 13;
 
-// Reads one element of T, as the type that Metadata keeps it in.
+// Reads one element of type T, and widens it to the type that Metadata keeps.
 template <typename T>
 absl::Status ReadElement(GgufCursor& in, std::string_view what, T* out) {
   return in.Number(what, out);
@@ -83,7 +83,7 @@ absl::Status ReadType(GgufCursor& in, std::string_view what, GgufType* type) {
   return absl::OkStatus();
 }
 
-// Calls `read` with a value of the C++ type that `type` is on disk.
+// Calls `read` with a value of the C++ type for `type` on disk.
 template <typename Read>
 absl::Status OfType(GgufType type, Read read) {
   switch (type) {
@@ -112,7 +112,7 @@ absl::Status OfType(GgufType type, Read read) {
     case GgufType::kF64:
       return read(double{});
     case GgufType::kArray:
-      break;  // the callers' own case
+      break;  // the caller handles this case
   }
   return InternalError("unreachable", "GGUF array type");
 }

@@ -10,7 +10,7 @@
 
 namespace tiercel {
 
-// The value types' numbers, in the order of the format.
+// The numbers of the value types, in the order of the format.
 enum class GgufType : uint32_t {
   kU8,
   kI8,

@@ -14,7 +14,7 @@
 
 namespace tiercel {
 
-// Little-endian numbers and GGUF strings, one after the other.
+// Writes little-endian numbers and GGUF strings one after the other.
 class ByteWriter {
  public:
   template <typename T>
@@ -40,8 +40,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Writes GGUF files, correct ones unless told otherwise: every number that is
-// normally derived can be set.
+// Writes GGUF files, which are correct by default: every derived number can be
+// overridden.
 class GgufWriter {
  public:
   uint32_t version = 3;
@@ -49,7 +49,7 @@ class GgufWriter {
   std::optional<uint64_t> key_value_count;
   uint64_t alignment = 32;  // data alignment; the key is the caller's to write
 
-  // The number of a value type: 4 for uint32_t and so on.
+  // Returns the number of a value type: 4 for uint32_t and so on.
   template <typename T>
   static constexpr uint32_t TypeNumber() {
     if constexpr (std::is_same_v<T, uint8_t>) return 0;
@@ -66,7 +66,7 @@ class GgufWriter {
     if constexpr (std::is_same_v<T, double>) return 12;
   }
 
-  // A key with a value of exactly the type T.
+  // Adds a key with a value of exactly the type T.
   template <typename T>
   GgufWriter& Key(std::string_view key, T value) {
     ByteWriter out;
@@ -86,15 +86,15 @@ class GgufWriter {
     for (size_t i = 0; i < values.size(); ++i) Element<T>(out, values[i]);
     return RawKey(out.bytes());
   }
-  // A key-value as its bytes.
+  // Adds a key-value as bytes.
   GgufWriter& RawKey(std::string_view bytes) {
     key_values_.Raw(bytes);
     ++key_values_written_;
     return *this;
   }
 
-  // A tensor with data; dims[0] is the contiguous dimension. Data that is not
-  // given is zeros.
+  // Adds a tensor with data; dims[0] is the contiguous dimension. Missing data
+  // is zeros.
   GgufWriter& Tensor(std::string_view name, const std::vector<uint64_t>& dims,
                      DType type, std::string data = "") {
     int64_t elements = 1;
@@ -105,7 +105,7 @@ class GgufWriter {
     data_ += data;
     return *this;
   }
-  // A tensor's description alone.
+  // Adds a tensor's description without data.
   GgufWriter& RawTensor(std::string_view name,
                         const std::vector<uint64_t>& dims, uint32_t type,
                         uint64_t offset) {

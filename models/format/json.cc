@@ -63,7 +63,7 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
     return false;
   }
 
-  // Puts a value at the current place; null where the parser stops.
+  // Puts a value at the current place; null if the parser must stop.
   json* Place(json value) {
     if (open_.empty()) {
       document_ = std::move(value);

@@ -8,14 +8,14 @@
 
 namespace tiercel {
 
-// Parses text that comes from outside: depth at most 64, no duplicate keys,
-// valid UTF-8, nothing after the document. The library's own parser accepts
-// deeper documents than its destructor and writer survive, and lets the last
-// of two equal keys win. `who` names the text in errors (invalid_json).
+// Parses untrusted text: depth at most 64, no duplicate keys, valid UTF-8,
+// nothing after the document. The library's own parser accepts deeper documents
+// than its destructor and writer survive, and lets the last of two equal keys
+// win. `who` names the text in errors (invalid_json).
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view who,
                                          std::string_view text);
 
-// The document as text; invalid UTF-8 in strings becomes U+FFFD.
+// Returns the document as text; invalid UTF-8 in strings becomes U+FFFD.
 std::string WriteJson(const nlohmann::json& document);
 
 }  // namespace tiercel

@@ -35,7 +35,7 @@ absl::Status WrongKind(std::string_view key, const MetadataValue& value,
       absl::StrCat(Quoted(key), " is ", KindOf(value), "; need ", needed));
 }
 
-// The value under `key` as a T; null where the key is absent.
+// Returns the value under `key` as a T; null if the key is absent.
 template <typename T>
 absl::StatusOr<const T*> Find(
     const std::map<std::string, MetadataValue, std::less<>>& values,

@@ -28,9 +28,9 @@ class Metadata {
     return values_;
   }
 
-  // Typed access. The Get* forms fail with invalid_metadata where the key is
-  // absent, of another kind or out of range; the Find* forms are empty where it
-  // is absent and fail likewise otherwise.
+  // Typed access. The Get* forms fail with invalid_metadata if the key is
+  // absent, of another kind or out of range; the Find* forms return nothing if
+  // it is absent, and fail likewise otherwise.
   absl::StatusOr<int64_t> GetInt(std::string_view key, int64_t least,
                                  int64_t most) const;
   absl::StatusOr<std::optional<int64_t>> FindInt(std::string_view key,
@@ -40,10 +40,10 @@ class Metadata {
   absl::StatusOr<std::optional<bool>> FindBool(std::string_view key) const;
   absl::StatusOr<std::optional<std::string>> FindString(
       std::string_view key) const;
-  // Null where the key is absent; valid as long as this object.
+  // Returns null if the key is absent; valid as long as this object.
   absl::StatusOr<const std::vector<std::string>*> FindStrings(
       std::string_view key) const;
-  // Arrays of any integer or float kind, converted.
+  // Reads arrays of any integer or float kind, converted.
   absl::StatusOr<std::optional<std::vector<int64_t>>> FindInts(
       std::string_view key) const;
   absl::StatusOr<std::optional<std::vector<double>>> FindFloats(

@@ -14,7 +14,8 @@ std::string Quoted(std::string_view text) {
   const bool cut = text.size() > kMostQuotedBytes;
   if (cut) text = text.substr(0, kMostQuotedBytes);
   const absl::string_view shown(text.data(), text.size());
-  // A character that the cut splits would be no UTF-8: escape every byte then.
+  // If the cut splits a character the rest is not UTF-8: then every byte is
+  // escaped.
   const std::string escaped = IsValidUtf8(text)
                                   ? absl::Utf8SafeCHexEscape(shown)
                                   : absl::CHexEscape(shown);

@@ -35,7 +35,7 @@ constexpr std::array<ElementType, 22> kElementTypes = {{
     {"F6_E3M2", 6},     {"F4", 4},
 }};
 
-// Checks one entry by itself. True: its type is one that we read.
+// Checks one entry by itself. Returns true if its type is supported.
 absl::StatusOr<bool> CheckEntry(const SafetensorsEntry& entry,
                                 TensorInfo* tensor) {
   const auto type =

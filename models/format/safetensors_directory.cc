@@ -1,4 +1,4 @@
-// A directory as Hugging Face lays it out, as one checkpoint.
+// Opens a directory in the layout of Hugging Face as one checkpoint.
 
 #include <array>
 #include <map>
@@ -25,8 +25,8 @@ constexpr const char* kTemplate = "chat_template.jinja";
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-// The files named in an index stand beside it: anything that could lead
-// elsewhere is refused.
+// Files named in an index are beside it: any name that could lead elsewhere is
+// refused.
 bool IsPlainName(std::string_view name) {
   return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == name.npos;
@@ -55,7 +55,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
     return absl::StrCat(path_, absl::EndsWith(path_, "/") ? "" : "/", name);
   }
 
-  // The whole text of a small file.
+  // Returns the whole text of a small file.
   absl::StatusOr<std::string> ReadText(const std::string& name,
                                        const FileOpener& open) const {
     ASSIGN_OR_RETURN(const std::unique_ptr<File> file, open(PathOf(name)));
@@ -101,8 +101,8 @@ class SafetensorsCheckpoint final : public Checkpoint {
     return absl::OkStatus();
   }
 
-  // Adds the tensors of one file: all, or where `listed` is given those, and
-  // each of those must be there.
+  // Adds the tensors of one file: all of them, or only those in `listed`, each
+  // of which must exist.
   absl::Status AddFile(const std::string& name, const FileOpener& open,
                        const Names* listed) {
     ASSIGN_OR_RETURN(std::unique_ptr<File> file, open(PathOf(name)));
@@ -134,7 +134,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
                       absl::StrCat(PathOf(kIndex), ": ", std::string(message)));
   }
 
-  // The index's tensor names by the shard they are in.
+  // Returns the index's tensor names by the shard that holds them.
   absl::StatusOr<std::map<std::string, Names>> ReadIndex(
       const FileOpener& open) const {
     const absl::StatusOr<json> index = ReadJson(kIndex, open);

@@ -12,9 +12,8 @@
 namespace tiercel {
 namespace {
 
-// Follows the parser through the only form a header may have, and stops it at
-// the first thing out of place. Never deeper than three levels, whatever the
-// input.
+// Follows the parser through the only valid form of a header, and stops it at
+// the first deviation. It never goes deeper than three levels.
 class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<SafetensorsEntry>&& TakeEntries() { return std::move(entries_); }

@@ -10,7 +10,7 @@
 
 namespace tiercel {
 
-// One tensor as the JSON header states it, unchecked but for its form.
+// One tensor as the JSON header declares it; only its form is checked.
 struct SafetensorsEntry {
   std::string name;
   std::string dtype;
@@ -21,8 +21,8 @@ struct SafetensorsEntry {
   bool has_offsets = false;
 };
 
-// The tensors in the order of the header's text.
-// Errors: invalid_header (not JSON, another form, a key twice); limit_exceeded.
+// Returns the tensors in the order of the header's text. Errors: invalid_header
+// (not JSON, another form, a duplicate key); limit_exceeded.
 absl::StatusOr<std::vector<SafetensorsEntry>> ParseSafetensorsEntries(
     std::string_view text);
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A file of this header and of that many bytes of data.
+// Returns a file with this header and that many bytes of data.
 std::string FileOf(std::string_view header, size_t data_bytes) {
   const uint64_t length = header.size();
   std::string bytes(reinterpret_cast<const char*>(&length), sizeof(length));
@@ -33,7 +33,7 @@ absl::StatusOr<SafetensorsHeader> Parse(const std::string& bytes) {
   return ReadSafetensorsHeader(*MemoryFile(bytes));
 }
 
-// The stable code that parsing ends with; "" for success.
+// Returns the stable code of the parsing error; "" for success.
 std::string CodeForBytes(const std::string& bytes) {
   const absl::StatusOr<SafetensorsHeader> header = Parse(bytes);
   if (header.ok()) return "";
@@ -44,11 +44,12 @@ std::string CodeFor(std::string_view header, size_t data_bytes) {
   return CodeForBytes(FileOf(header, data_bytes));
 }
 
-// One tensor "t" with these fields.
+// Returns a header with one tensor "t" with these fields.
 std::string Fields(std::string_view fields) {
   return absl::StrCat("{\"t\":{", std::string(fields), "}}");
 }
-// One tensor "t" of type F32 with this shape and these offsets.
+// Returns a header with one tensor "t" of type F32 with this shape and these
+// offsets.
 std::string F32(std::string_view shape, std::string_view offsets) {
   return Fields(absl::StrCat("\"dtype\":\"F32\",\"shape\":", std::string(shape),
                              ",\"data_offsets\":", std::string(offsets)));
@@ -172,7 +173,7 @@ TEST(Safetensors, B03Duplicates) {
             "invalid_header");
   EXPECT_EQ(CodeFor(R"({"__metadata__":{"a":"1","a":"2"}})", 0),
             "invalid_header");
-  // The published pair of tensors: which of them is loaded?
+  // The published pair of tensors with one name: a reader may load either.
   EXPECT_EQ(CodeFor(R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                     R"("t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
                     8),
