@@ -40,9 +40,9 @@ struct DecoderWorkspace {
 // not depend on the order of rows and layers (the runtime's prefill goes layer
 // by layer, its decode row by row): they are the same, bit for bit.
 //
-// One object per session and rank: it holds the activations of a step, which
-// others may have between two steps. The config and the weights must outlive
-// it.
+// There is one object per session and rank. It holds the activations of a step,
+// whose memory others may have between two steps. The config and the weights
+// must outlive it.
 //
 // On one of several ranks it computes the outputs of ModelSplit, and gathers
 // those of the others: attention's and swiglu's before the matrix that reads

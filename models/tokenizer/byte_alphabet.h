@@ -12,7 +12,7 @@ namespace tiercel {
 // to 0xac, 0xae to 0xff) stand for themselves, the other 68 are U+0100 onwards
 // in ascending order. A space is U+0120 (G with a dot).
 
-// The bytes that `spelled` stands for; nothing where a character of it is
+// Returns the bytes that `spelled` spells; nothing if it has a character
 // outside the alphabet.
 std::optional<std::string> BytesOfSpelling(std::string_view spelled);
 

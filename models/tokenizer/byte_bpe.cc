@@ -1,4 +1,4 @@
-// Byte-level BPE: a text is its bytes, each of them a token; inside each piece
+// Byte-level BPE. Each byte of a text is a token at first; within each piece
 // that the pre-tokeniser cuts, neighbours merge by rank.
 
 #include <array>
@@ -71,14 +71,14 @@ class ByteBpe : public TextModel {
   }
 
   std::string BytesOf(const TokenEntry& token) const override {
-    // Added tokens are not spelled in the byte alphabet, and a vocabulary may
-    // hold others that are not; those stand for their text.
+    // Added tokens are not spelled in the byte alphabet, nor need others of a
+    // vocabulary be; such tokens are spelled by their text.
     if (token.type != TokenType::kNormal) return token.text;
     return BytesOfSpelling(token.text).value_or(token.text);
   }
 
  private:
-  // look(bytes done) is asked now and then whether to go on.
+  // Calls look(bytes done) now and then, which decides whether to go on.
   absl::Status EncodePiece(absl::string_view piece, LookFn look, Merger* merger,
                            std::vector<int32_t>* ids) const {
     if (const int32_t* const whole = whole_ids_.Find(piece)) {

@@ -10,27 +10,28 @@
 
 namespace tiercel {
 
-// When to give up on a text.
+// Limits of an Encode.
 struct EncodeLimits {
-  // Ids at most, those that were there before included.
+  // The most ids, including those that were there before.
   size_t most_ids = std::numeric_limits<int32_t>::max();
-  // Called with bytes done of the bytes there are; false stops. May be empty.
+  // Called with the bytes done and the bytes in all; a return of false stops.
+  // May be empty.
   std::function<bool(uint64_t done, uint64_t total)> progress = nullptr;
 };
 
-// Ends an Encode that has given too many ids, or whose caller asks for its end.
+// Ends an Encode that exceeds its limit of ids, or whose caller stops it.
 class EncodeWatch {
  public:
   // `total` bytes are to be encoded. `limits` must outlive this.
   EncodeWatch(const EncodeLimits& limits, uint64_t total)
       : limits_(limits), total_(total) {}
 
-  // The next run has `run_bytes` of these bytes, which became a text of
-  // `text_bytes`. Errors: those of Look.
+  // Begins a run of `run_bytes` of the bytes, which normalization made a text
+  // of `text_bytes`. Errors: those of Look.
   absl::Status Begin(size_t run_bytes, size_t text_bytes, size_t ids);
 
-  // `at` bytes of the run's text have given all of `ids` ids. Errors: too_long,
-  // cancelled.
+  // Checks the limits when `at` bytes of the run's text are done, with `ids`
+  // ids in all. Errors: too_long, cancelled.
   absl::Status Look(size_t at, size_t ids) {
     if (ids <= limits_.most_ids && at < next_report_) return absl::OkStatus();
     return Report(at, ids);
@@ -41,7 +42,7 @@ class EncodeWatch {
 
   const EncodeLimits& limits_;
   const uint64_t total_;
-  uint64_t run_begin_ = 0;  // in all the bytes
+  uint64_t run_begin_ = 0;  // offset in all the bytes
   size_t run_bytes_ = 0;
   size_t text_bytes_ = 0;
   size_t next_report_ = 0;

@@ -14,23 +14,23 @@
 
 namespace tiercel {
 
-// A hash table with open addressing. Where memory to grow is refused it is as
-// it was, which Abseil's tables are not: they cannot even be destroyed then.
-// Strings are found by views of them. Nothing is ever removed.
+// A hash table with open addressing. If memory to grow is refused it stays as
+// it was, unlike Abseil's tables, which cannot even be destroyed then. String
+// keys are looked up by views. Keys are never removed.
 template <typename Key, typename Value>
 class FlatMap {
  public:
   using Lookup = std::conditional_t<std::is_same_v<Key, std::string>,
                                     absl::string_view, Key>;
 
-  // Room for `count` keys without growing.
+  // Makes room for `count` keys without growing.
   void Reserve(size_t count) {
     size_t slots = std::max<size_t>(16, slots_.size());
     while (!Holds(slots, count)) slots *= 2;
     if (slots > slots_.size()) Rehash(slots);
   }
 
-  // Adds `key` unless it is there; false then.
+  // Adds `key` unless it is present; false then.
   bool Insert(const Lookup& key, Value value) {
     return FindOrAdd(key, value).second;
   }
@@ -39,7 +39,7 @@ class FlatMap {
     slots_[FindOrAdd(key, value).first].value = value;
   }
 
-  // Null: not there. Valid until something is added.
+  // Returns null if `key` is absent. Valid until a key is added.
   const Value* Find(const Lookup& key) const {
     if (slots_.empty()) return nullptr;
     const size_t at = Place(key, absl::Hash<Lookup>()(key));
@@ -56,7 +56,7 @@ class FlatMap {
   };
   static constexpr uint8_t kEmpty = 0;
 
-  // Three quarters full at most: runs of neighbours stay short.
+  // The table is at most three quarters full, so that probes stay short.
   static bool Holds(size_t slots, size_t count) {
     return count <= slots / 4 * 3;
   }

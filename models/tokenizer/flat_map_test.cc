@@ -22,7 +22,7 @@ TEST(FlatMapTest, HoldsWhatAMapHolds) {
     map.Reserve(reserved);
     std::map<uint64_t, int> expected;
     for (int i = 0; i < 20000; ++i) {
-      // Few keys, near and far ones, 0 among them.
+      // A few keys, near and far from each other, with 0 among them.
       const uint64_t key = random() % 4000 << (random() % 2 * 40);
       if (i % 3 == 0) {
         map.Assign(key, i);

@@ -1,4 +1,4 @@
-// TokenizerSpec from GGUF's tokenizer.ggml.* keys.
+// Reads a TokenizerSpec from GGUF's tokenizer.ggml.* keys.
 
 #include <cmath>
 #include <cstddef>
@@ -114,7 +114,8 @@ absl::Status ReadTokens(const Metadata& metadata, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
-// "left right": the alphabet of byte-level vocabularies has no space.
+// A merge is "left right": the alphabet of byte-level vocabularies has no
+// space.
 absl::Status ReadMerges(const Metadata& metadata, TokenizerSpec* spec) {
   ASSIGN_OR_RETURN(const auto merges,
                    metadata.FindStrings("tokenizer.ggml.merges"));
@@ -148,7 +149,7 @@ absl::Status ReadId(const Metadata& metadata, std::string_view key,
   return absl::OkStatus();
 }
 
-// BOS and whether texts begin with it, which two families imply.
+// Reads BOS and whether texts begin with it, which two families imply.
 absl::Status ReadEnds(const Metadata& metadata, TokenizerSpec* spec) {
   absl::Status s =
       ReadId(metadata, "tokenizer.ggml.bos_token_id", *spec, &spec->bos);

@@ -34,7 +34,7 @@ Metadata SentencePiece() {
   return metadata;
 }
 
-// The code of the first error on the way to a tokenizer; "" without one.
+// Returns the code of the first error in making a tokenizer; "" without one.
 std::string CodeFrom(const Metadata& metadata) {
   absl::StatusOr<TokenizerSpec> spec = SpecFromGguf(metadata);
   if (!spec.ok()) return CodeOf(spec.status());
@@ -169,7 +169,7 @@ TEST(GgufSpecTest, MergesMustBePairsOfTokens) {
     EXPECT_EQ(CodeWith(ByteLevel(), "merges", Strings{merge}), "invalid_vocab")
         << merge;
   }
-  // Tokens with a space in them do not make two spaces right.
+  // A merge with two spaces is invalid even if tokens contain spaces.
   Metadata spaced = ByteLevel();
   spaced.Set("tokenizer.ggml.tokens", Strings{"a", " b", "a b", "<e>"});
   EXPECT_EQ(CodeWith(spaced, "merges", Strings{"a  b"}), "invalid_vocab");
@@ -188,7 +188,7 @@ TEST(GgufSpecTest, ByteTokensAreSpelledStrictly) {
     metadata.Set("tokenizer.ggml.tokens", Strings{"<s>", "a", name});
     metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{3, 1, 6});
     EXPECT_EQ(CodeFrom(metadata), "invalid_vocab") << name;
-    // A word may look like that.
+    // A word may have the form of a byte token.
     metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{3, 1, 1});
     EXPECT_EQ(CodeFrom(metadata), "") << name;
   }

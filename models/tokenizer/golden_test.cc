@@ -110,7 +110,7 @@ TokenizerSpec FamilySpec(const std::string& family) {
   return spec.ok() ? *std::move(spec) : TokenizerSpec();
 }
 
-// The vocabulary as GGUF has it, with merges or scores.
+// Returns the vocabulary as read from GGUF, with merges or scores.
 TokenizerSpec ThroughGguf(const TokenizerSpec& spec) {
   const bool bytes = spec.kind == TokenizerSpec::Kind::kByteLevel;
   std::vector<std::string> tokens, merges;
@@ -173,7 +173,7 @@ std::string Returned(const TokenizerSpec& spec, std::string text) {
   return drops && text.front() == ' ' ? text.substr(1) : text;
 }
 
-// Every code point alone and between spaces.
+// Tests every code point, alone and between spaces.
 void ExpectCodePoints(const TokenizerSpec& spec, const Json& golden) {
   const auto made = MakeTokenizer(spec);
   ASSERT_TRUE(made);
@@ -215,7 +215,7 @@ void ExpectCodePoints(const TokenizerSpec& spec, const Json& golden) {
   EXPECT_EQ(hash.Hex(), golden["code_points"]["hash"].get<std::string>());
 }
 
-// The texts that are in the folder; how many.
+// Tests the texts that are in the folder, and returns their number.
 int ExpectBooks(const Tokenizer& tokenizer, const Json& golden) {
   int found = 0;
   for (const Json& book : golden["books"]) {
@@ -257,7 +257,7 @@ TEST_P(FamilyTest, CorpusFromGguf) {
   ExpectCorpus(*tokenizer, ReadGolden(GetParam() + ".json"));
 }
 
-// SmolLm2Test's is tried wherever no sanitizer slows it down.
+// SmolLm2Test also tests it, unless a sanitizer makes it slow.
 TEST_P(FamilyTest, EveryCodePoint) {
   if (!TriesAll()) {
     GTEST_SKIP() << "a million texts; TIERCEL_ALL_SHAPES=1 tries them";
@@ -275,8 +275,8 @@ TEST_P(FamilyTest, Books) {
   EXPECT_GT(ExpectBooks(*tokenizer, ReadGolden(GetParam() + ".json")), 0);
 }
 
-// Decode(Encode(text)) is the text: composed, where the family composes. Of
-// SentencePiece texts a U+2581 comes back as a space.
+// Decode(Encode(text)) is the text, composed if the family composes. In
+// SentencePiece texts U+2581 becomes a space.
 TEST_P(FamilyTest, DecodingUndoesEncoding) {
   TokenizerSpec spec = FamilySpec(GetParam());
   spec.nfc = false;
@@ -298,8 +298,8 @@ TEST_P(FamilyTest, DecodingUndoesEncoding) {
     if (c < 0xd800 || c >= 0xe000) AppendUtf8(c, &texts.back());
   }
   for (const std::string& text : texts) {
-    // A space is put before each run between two user-defined tokens, and
-    // only the first is taken away again.
+    // A space is added before each run between two user-defined tokens, and
+    // only the first is removed again.
     if (!bytes && (text.find("\u2581") != std::string::npos ||
                    text.find("tool>") != std::string::npos)) {
       continue;
@@ -372,7 +372,7 @@ class SmolLm2Test : public testing::Test {
 };
 
 TEST_F(SmolLm2Test, Corpus) {
-  // The oracle has no special tokens: it spells them.
+  // The oracle has no special tokens, so it spells them.
   Json golden = golden_;
   const Json corpus = ReadGolden("corpus.json");
   for (size_t i = 0; i < corpus["texts"].size(); ++i) {

@@ -1,6 +1,6 @@
-// TokenizerSpec from a Hugging Face folder's tokenizer.json. The format is a
-// small language for pipelines; what is read here are the pipelines that the
-// supported families are written in, and anything else is refused by name.
+// Reads a TokenizerSpec from a Hugging Face folder's tokenizer.json. The format
+// is a small language for pipelines. The pipelines of the supported families
+// are read here, and any other is refused by name.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ absl::Status UnsupportedJson(std::string_view message) {
                     absl::StrCat("tokenizer.json: ", std::string(message)));
 }
 
-// The member of `object`; null (the JSON value) where there is none.
+// Returns the member of `object`; JSON null if there is none.
 const Json& Member(const Json& object, const char* key) {
   static const Json null;
   if (!object.is_object()) return null;
@@ -55,9 +55,9 @@ std::string TypeOf(const Json& value) {
                           : "without a type";
 }
 
-// `value` as a list: nothing for null, the members of a Sequence (under `key`),
-// sequences within it in place; else itself. The depth of JSON is bounded where
-// it is parsed.
+// Flattens `value` to a list: empty for null, the members of a Sequence (under
+// `key`), nested ones in place; else the value alone. The parser bounds the
+// depth of JSON.
 void Flatten(const Json& value, const char* key,
              std::vector<const Json*>* stages) {
   if (value.is_null()) return;
@@ -112,7 +112,7 @@ absl::Status ReadVocab(const Json& model, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
-// "left right" or ["left", "right"].
+// A merge is "left right" or ["left", "right"].
 absl::Status ReadMerges(const Json& model, TokenizerSpec* spec) {
   const Json& merges = Member(model, "merges");
   if (!merges.is_array())
@@ -142,7 +142,7 @@ absl::Status ReadMerges(const Json& model, TokenizerSpec* spec) {
 }
 
 absl::Status ReadModel(const Json& model, TokenizerSpec* spec) {
-  // Old files have no type; BPE is the only model with merges.
+  // Old files have no type, and only BPE has merges.
   if (!IsType(model, "BPE") && !Member(model, "type").is_null()) {
     return UnsupportedJson(
         absl::StrCat("model ", TypeOf(model), "; need \"BPE\""));
@@ -162,8 +162,8 @@ absl::Status ReadModel(const Json& model, TokenizerSpec* spec) {
   return ReadMerges(model, spec);
 }
 
-// Turns <0x00> to <0xFF> into byte tokens, where the vocabulary falls back to
-// them. Others of that look are words.
+// Turns <0x00> to <0xFF> into byte tokens, if the vocabulary falls back to
+// bytes. Otherwise tokens of that form are words.
 void MarkBytes(TokenizerSpec* spec) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   for (TokenEntry& token : spec->tokens) {
@@ -194,7 +194,7 @@ absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
       }
     }
     const bool special = IsTrue(Member(token, "special"));
-    // Would be looked for in the text after the normaliser has changed it.
+    // Such a token would be matched after the normaliser has changed the text.
     const bool changes =
         spec->nfc || spec->kind == TokenizerSpec::Kind::kSentencePiece;
     if (!special && changes && IsTrue(Member(token, "normalized"))) {
@@ -211,7 +211,7 @@ absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
 
 bool IsKnownSplit(const Json& stage, Pretokenizer* kind) {
   const Json& pattern = Member(Member(stage, "pattern"), "Regex");
-  // Both keep all of the text: the patterns match every character.
+  // Both forms keep all of the text, since the patterns match every character.
   const bool inverted = IsTrue(Member(stage, "invert"));
   if (!IsType(stage, "Split") || !pattern.is_string() ||
       !IsString(Member(stage, "behavior"), inverted ? "Removed" : "Isolated")) {
@@ -227,7 +227,7 @@ bool IsKnownSplit(const Json& stage, Pretokenizer* kind) {
   return false;
 }
 
-// ByteLevel, or a Split or Digits before it.
+// Accepts ByteLevel, with a Split or Digits before it.
 absl::Status ReadByteLevelStages(const Json& file, TokenizerSpec* spec) {
   for (const Json* stage : Stages(Member(file, "normalizer"), "normalizers")) {
     if (!IsType(*stage, "NFC")) {
@@ -292,7 +292,7 @@ absl::Status ReadPrefixScheme(const Json& stage, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
-// Spaces become U+2581 in the normaliser (Prepend, Replace) or in the
+// Spaces become U+2581 either in the normaliser (Prepend, Replace) or in the
 // pre-tokeniser (Metaspace).
 absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
   constexpr std::string_view kSpace = "\u2581";
@@ -341,7 +341,8 @@ absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
-// A token's id by its text; a token may be written as {"content": text}.
+// Returns a token's id by its text; a token may be written as {"content":
+// text}.
 std::optional<int32_t> IdOf(const TokenizerSpec& spec, const Json& token) {
   const Json& text = token.is_object() ? Member(token, "content") : token;
   if (!text.is_string()) return std::nullopt;
@@ -354,7 +355,7 @@ std::optional<int32_t> IdOf(const TokenizerSpec& spec, const Json& token) {
   return std::nullopt;
 }
 
-// config.json's id, or the first of its list, where it is a token.
+// Returns config.json's id, or the first of its list, if it is a token.
 std::optional<int32_t> IdOfConfig(const TokenizerSpec& spec,
                                   const Json& value) {
   const Json& first = value.is_array() && !value.empty() ? value[0] : value;

@@ -59,7 +59,8 @@ std::string CodeFrom(const Json& files) {
   return tokenizer.ok() ? "" : CodeOf(tokenizer.status());
 }
 
-// With the value at `path` of tokenizer.json (a JSON pointer) put in place.
+// Returns the code with the value at `path` of tokenizer.json (a JSON pointer)
+// replaced.
 std::string CodeWith(Json files, const std::string& path, const Json& value) {
   files["tokenizer.json"][Json::json_pointer(path)] = value;
   return CodeFrom(files);
@@ -234,7 +235,7 @@ TEST(HfSpecTest, AddedTokens) {
     EXPECT_EQ(CodeWith(files, std::string("/added_tokens/1/") + flag, true),
               "unsupported_tokenizer");
   }
-  // Matters only where there is a normaliser.
+  // The flag matters only if there is a normaliser.
   EXPECT_EQ(CodeWith(files, "/added_tokens/1/normalized", true), "");
   files["tokenizer.json"]["normalizer"] = {{"type", "NFC"}};
   EXPECT_TRUE(Spec(files).nfc);

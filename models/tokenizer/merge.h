@@ -12,11 +12,11 @@ namespace tiercel {
 
 inline constexpr int32_t kNoToken = -1;
 
-// A stretch of the text that is one token so far.
+// A stretch of text that is one token so far.
 struct Symbol {
   uint32_t begin;  // in bytes of the piece
   uint32_t bytes;  // 0 once it was merged into the symbol before it
-  int32_t id;      // kNoToken where no token spells it yet
+  int32_t id;      // kNoToken if no token spells it yet
 
   bool operator==(const Symbol&) const = default;
 };
@@ -40,12 +40,12 @@ struct Candidate {
   }
 };
 
-// Candidates in ascending order. A plain heap is slow at the size where it
-// matters, a word of megabytes: each pop walks the whole height through cold
-// memory. But what a merge makes possible mostly ranks behind all that are
-// waiting. So those that wait are sorted once and read in order; new ones
-// gather, become a heap only if one of them is due before, and are sorted in
-// their turn when the others are used up.
+// A queue of candidates in ascending order. A plain heap is slow where speed
+// matters most, in a word of megabytes: each pop walks its whole height through
+// cold memory. But most new candidates rank behind all that are waiting. So the
+// waiting ones are sorted once and read in order. New ones gather, become a
+// heap only if one of them is due earlier, and are sorted in turn when the
+// others are used up.
 class CandidateQueue {
  public:
   void Push(const Candidate& candidate) {
@@ -81,30 +81,31 @@ class CandidateQueue {
   std::vector<Candidate> sorted_;  // from next_ on
   size_t next_ = 0;
   std::vector<Candidate> gathered_;
-  Candidate first_;  // the least of gathered_, unless that is empty
+  Candidate first_;  // the least of gathered_, if that is not empty
   bool is_heap_ = false;
 };
 
 // Byte pair encoding of one piece: of all neighbours that can merge, those of
-// the lowest rank do, the leftmost first, until none can. n log n in symbols.
-// Reused from piece to piece, since most pieces are short.
+// the lowest rank merge first, the leftmost of equals, until none can. It takes
+// n log n time in symbols. A Merger is reused from piece to piece, since most
+// pieces are short.
 class Merger {
  public:
-  // Starts a piece.
+  // Starts a new piece.
   void Clear() { symbols_.clear(); }
   void Add(uint32_t begin, uint32_t bytes, int32_t id) {
     symbols_.push_back({begin, bytes, id});
   }
 
-  // `find(left, right)` gives the Merge of two neighbouring Symbols, or nothing
-  // (std::optional).
+  // `find(left, right)` returns the Merge of two neighbouring Symbols, or
+  // nothing (std::optional).
   template <typename Find>
   void Run(const Find& find);
 
-  // The first of what is left; at least one was added.
+  // Returns the first remaining symbol; at least one must have been added.
   const Symbol& first() const { return symbols_.front(); }
 
-  // Calls visit(symbol) for what is left, in the order of the text.
+  // Calls visit(symbol) for the remaining symbols, in the order of the text.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     for (const Symbol& symbol : symbols_) {

@@ -11,12 +11,13 @@
 
 namespace tiercel {
 
-// A vocabulary's list of merges, by the ids of what they join.
+// A vocabulary's list of merges, by the ids of the two parts.
 class MergeTable {
  public:
-  // A merge whose result is a control, unknown, unused or byte token is left
-  // out: plain text must not become one. Of two equal merges the later counts.
-  // Errors: invalid_vocab where a part or the result is no token.
+  // Makes the table. A merge whose result is a control, unknown, unused or byte
+  // token is left out, since plain text must not become one. Of two equal
+  // merges the later counts. Errors: invalid_vocab if a part or the result is
+  // no token.
   static absl::StatusOr<MergeTable> Make(const TokenizerSpec& spec);
 
   std::optional<Merge> Find(int32_t left, int32_t right) const {

@@ -32,7 +32,7 @@ std::vector<int32_t> Merged(Merger* merger, const std::vector<int32_t>& ids,
   return result;
 }
 
-// The definition: the whole list is searched before every merge.
+// The definition of the result: it searches the whole list before every merge.
 std::vector<int32_t> MergedPlainly(std::vector<int32_t> ids,
                                    const Rules& rules) {
   while (true) {
@@ -60,8 +60,8 @@ TEST(MergeTest, LowestRankFirstThenLeftmost) {
   EXPECT_EQ(Merged(&merger, {1}, rules), (std::vector<int32_t>{1}));
 }
 
-// Ranks need not rise with what they build on: a merge may make a better one
-// possible, before or after it, and several may have one rank.
+// A rule's rank may be below those that it builds on: a merge may enable a
+// better one, before or after it, and several may have one rank.
 TEST(MergeTest, EqualsThePlainDefinitionOnRandomRules) {
   std::mt19937 random(3);
   Merger merger;

@@ -7,8 +7,8 @@ namespace {
 
 constexpr Symbol kNone = {0, 0, kNoToken};
 
-// The last token of the window that begins at `begin` of which all bytes lie
-// before `end`; not its first.
+// Returns the last token of the window that begins at `begin` whose bytes all
+// lie before `end`; never the window's first token.
 Symbol LastBefore(const Merger& merger, size_t begin, size_t end) {
   Symbol last = kNone;
   merger.ForEach([&](const Symbol& symbol) {

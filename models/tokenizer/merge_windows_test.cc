@@ -15,7 +15,7 @@ using Ids = std::vector<int32_t>;
 
 struct Windowed {
   Ids ids;
-  int restarts = -1;  // the first begins
+  int restarts = -1;  // starts at -1, since the first window counts as one
   size_t longest = 0;
 };
 
@@ -56,8 +56,8 @@ Windowed MergedInWindows(const Ids& symbols, const Rules& rules,
   return result;
 }
 
-// Rules of every kind, with ranks in any order, also those where what comes
-// later changes much of what was before.
+// Rules of every kind, with ranks in any order, also rules by which later text
+// changes the tokens of much text before it.
 TEST(MergeWindowsTest, EqualsOneWindowOnRandomRules) {
   std::mt19937 random(5);
   int in_windows = 0;
@@ -68,7 +68,7 @@ TEST(MergeWindowsTest, EqualsOneWindowOnRandomRules) {
     Ids symbols(random() % 400);
     const int period = 1 + static_cast<int>(random() % 40);
     for (size_t i = 0; i < symbols.size(); ++i) {
-      // Periods make long rows of merges that depend on each other.
+      // Periodic texts have long chains of merges that depend on each other.
       symbols[i] = round % 2 == 0 && i >= static_cast<size_t>(period)
                        ? symbols[i - static_cast<size_t>(period)]
                        : static_cast<int32_t>(random() % base);
@@ -81,7 +81,7 @@ TEST(MergeWindowsTest, EqualsOneWindowOnRandomRules) {
     restarts += windowed.restarts;
     in_windows += windowed.longest < symbols.size();
   }
-  // Both ways are taken.
+  // Both paths are taken.
   EXPECT_GT(in_windows, 1000 / (TriesLess() ? 10 : 1));
   EXPECT_GT(restarts, 100 / (TriesLess() ? 10 : 1));
 }

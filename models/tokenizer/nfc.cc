@@ -10,10 +10,10 @@
 namespace tiercel {
 namespace {
 
-// No code point below this composes with what is before it, nor does the first
-// of what it decomposes into: a text may be cut before it.
+// No code point below this composes with a character before it, nor does the
+// first code point of its decomposition, so a text may be cut before it.
 constexpr char32_t kLeastMark = 0x300;
-// So much of a text is decomposed at a time, where it can be cut.
+// The most text that is decomposed at a time, if it can be cut.
 constexpr size_t kMostDecomposed = 1 << 14;
 
 int CombiningClass(utf8proc_int32_t c) {
@@ -22,8 +22,8 @@ int CombiningClass(utf8proc_int32_t c) {
 
 bool IsStarter(utf8proc_int32_t c) { return CombiningClass(c) == 0; }
 
-// The library's own ordering of marks is quadratic in their number, which a
-// text may choose; so marks are sorted here, between starters.
+// The library's own ordering of marks is quadratic in their number, which
+// untrusted text controls. So marks are sorted here, between starters.
 void OrderMarks(std::vector<utf8proc_int32_t>* decomposed) {
   const auto end = decomposed->end();
   auto begin = decomposed->begin();
@@ -51,7 +51,8 @@ void AppendComposed(std::vector<utf8proc_int32_t>* decomposed,
 }  // namespace
 
 std::string ComposeNfc(std::string_view text) {
-  // Below U+0300, whose first byte is 0xcc, nothing composes or decomposes.
+  // Below U+0300, the first byte of which is 0xcc, nothing composes or
+  // decomposes.
   const bool may_change = std::any_of(text.begin(), text.end(), [](char byte) {
     return static_cast<unsigned char>(byte) >= 0xcc;
   });
@@ -69,7 +70,7 @@ std::string ComposeNfc(std::string_view text) {
       if (c.code_point < kLeastMark && decomposed.size() >= kMostDecomposed) {
         AppendComposed(&decomposed, &composed);
       }
-      utf8proc_int32_t parts[4];  // the longest canonical decomposition
+      utf8proc_int32_t parts[4];  // no canonical decomposition is longer
       const utf8proc_ssize_t count = utf8proc_decompose_char(
           static_cast<utf8proc_int32_t>(c.code_point), parts, 4,
           static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE),

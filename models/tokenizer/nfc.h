@@ -6,9 +6,9 @@
 
 namespace tiercel {
 
-// `text` in Unicode's Normalization Form C. Bytes that are not UTF-8 stay as
-// they are; nothing composes across them. n log n in the longest run of
-// combining marks.
+// Returns `text` in Unicode's Normalization Form C. Bytes that are not UTF-8
+// stay as they are, and nothing composes across them. It takes n log n time in
+// the longest run of combining marks.
 std::string ComposeNfc(std::string_view text);
 
 }  // namespace tiercel

@@ -12,7 +12,7 @@
 namespace tiercel {
 namespace {
 
-// The library's whole path, which is right but may be slow.
+// The library's own composition, which is right but may be slow.
 std::string LibraryNfc(const std::string& text) {
   utf8proc_uint8_t* out = nullptr;
   const utf8proc_ssize_t bytes = utf8proc_map(
@@ -71,7 +71,7 @@ TEST(NfcTest, RandomMarks) {
   }
 }
 
-// A long text is composed part by part.
+// A long text is composed in parts.
 TEST(NfcTest, LongTextsAreCutWhereNothingComposes) {
   const char32_t alphabet[] = {'a', 'e', 0xe9, 0x301, 0x316, 0x327, 0x1e69};
   std::mt19937 random(6);
@@ -84,12 +84,12 @@ TEST(NfcTest, LongTextsAreCutWhereNothingComposes) {
   }
 }
 
-// Would take the library alone 10^11 exchanges.
+// The library alone would need 10^11 exchanges.
 TEST(NfcTest, AMillionMarksOutOfOrder) {
   std::string text = "e";
   for (int i = 0; i < 500000; ++i) text += "\u0301\u0316";
   const std::string composed = ComposeNfc(text);
-  // One U+0301 has gone into the letter, from behind all the U+0316.
+  // One U+0301 composed with the letter, from behind all the U+0316.
   ASSERT_EQ(composed.size(), 2000000u);
   EXPECT_EQ(composed.substr(0, 4), "\u00e9\u0316");
   EXPECT_EQ(composed.substr(composed.size() - 2), "\u0301");

@@ -13,10 +13,11 @@
 
 namespace tiercel {
 
-// Appends the ids of `text`, which is what `run_bytes` of the caller's bytes
-// became, piece by piece: from `begin` a piece goes to piece_end(begin), and
-// encode(piece, look) appends its ids, asking look(bytes of it that are done)
-// now and then whether to go on. Errors: those of `encode` and of the watch.
+// Appends the ids of `text`, the normalized form of `run_bytes` of the caller's
+// bytes, piece by piece. A piece from `begin` ends at piece_end(begin).
+// encode(piece, look) appends its ids, and calls look(bytes of it that are
+// done) now and then, which decides whether to go on. Errors: those of `encode`
+// and of the watch.
 using LookFn = absl::FunctionRef<absl::Status(size_t)>;
 absl::Status EncodePieces(
     std::string_view text, size_t run_bytes, EncodeWatch* watch,

@@ -23,7 +23,7 @@ bool IsAt(std::string_view text, size_t begin, CharClass kind) {
 
 bool IsNewline(char32_t c) { return c == '\r' || c == '\n'; }
 
-// The end of the run of `kind` that may begin at `begin`.
+// Returns the end of the run of `kind` at `begin`, which may be empty.
 size_t SkipClass(std::string_view text, size_t begin, CharClass kind) {
   while (begin < text.size()) {
     const Char c = CharAt(text, begin);
@@ -33,8 +33,9 @@ size_t SkipClass(std::string_view text, size_t begin, CharClass kind) {
   return begin;
 }
 
-// 's 't 'm 'd 're 've 'll: the end of the one at `begin`, where a ' is; `begin`
-// where there is none. Folding case, the long s (U+017F) is an s.
+// Returns the end of the contraction ('s 't 'm 'd 're 've 'll) at `begin`,
+// where a ' is; `begin` if there is none. If case is folded the long s (U+017F)
+// is an s.
 size_t ContractionEnd(std::string_view text, size_t begin, bool fold_case) {
   const auto letter_at = [text, fold_case](size_t at) -> char32_t {
     const char32_t c = Utf8At(text, at).code_point;
@@ -60,7 +61,7 @@ size_t ContractionEnd(std::string_view text, size_t begin, bool fold_case) {
 }
 
 struct SpaceRun {
-  size_t last;         // where its last character begins
+  size_t last;         // start of its last character
   size_t end;          //
   size_t newline_end;  // after its last \r or \n; `begin` without one
 };
@@ -77,7 +78,7 @@ SpaceRun SpaceRunAt(std::string_view text, size_t begin) {
   return run;
 }
 
-// \s+(?!\S)|\s+ : the last space goes with the word that follows it, unless it
+// `\s+(?!\S)|\s+`: the last space goes with the word that follows it, unless it
 // is the only one or nothing follows.
 size_t SpacesEnd(const SpaceRun& run, size_t begin, bool at_end) {
   return at_end || run.last == begin ? run.end : run.last;

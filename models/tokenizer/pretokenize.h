@@ -20,11 +20,11 @@ enum class Pretokenizer {
 // The name of the kind in GGUF.
 std::string_view NameOf(Pretokenizer kind);
 
-// The regular expression, in the spelling of tokenizer.json files.
+// Returns the regular expression, as tokenizer.json files spell it.
 std::string_view Pattern(Pretokenizer kind);
 
-// The end of the piece of `text` that begins at `begin` (< text.size()), where
-// `begin` is 0 or the end of the piece before.
+// Returns the end of the piece of `text` that begins at `begin` (<
+// text.size()), which is 0 or the end of the piece before.
 size_t PieceEnd(Pretokenizer kind, std::string_view text, size_t begin);
 
 }  // namespace tiercel

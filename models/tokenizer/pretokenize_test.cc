@@ -93,7 +93,8 @@ TEST(PretokenizeTest, Qwen2ByHand) {
 }
 
 TEST(PretokenizeTest, SmollmByHand) {
-  // The spaces before a number end a stretch: none of them goes with it.
+  // Spaces before a number end a stretch, and none of them goes with the
+  // number.
   EXPECT_EQ(Pieces(Pretokenizer::kSmollm, "a  12 b"),
             (std::vector<std::string>{"a", "  ", "1", "2", " b"}));
 }
@@ -133,7 +134,7 @@ TEST(PretokenizeTest, FindsWhatTheRegularExpressionsFind) {
   }
 }
 
-// Every code point between characters that show which class it has.
+// Every code point, between characters that show its class.
 TEST(PretokenizeTest, AgreesOnEveryCodePointOfUnicode14) {
   const RegexOracle unassigned(R"(\p{Cn})");
   for (const Pretokenizer kind : kKinds) {

@@ -1,6 +1,6 @@
-// SentencePiece BPE: a text is its characters, spaces written as U+2581.
-// Neighbours merge by score or by rank; a character that is left without a
-// token becomes the byte tokens of its UTF-8.
+// SentencePiece BPE. Each character of a text is a symbol at first, with spaces
+// written as U+2581. Neighbours merge by score or by rank; a character that is
+// no token at the end becomes the byte tokens of its UTF-8.
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,8 @@ namespace {
 
 constexpr absl::string_view kSpace = "\u2581";
 
-// The byte that `name` names: "<0x", two hexadecimal digits, ">", no more.
+// Returns the byte that `name` names: "<0x", two hexadecimal digits, ">", no
+// more.
 std::optional<uint8_t> ByteOfName(std::string_view name) {
   if (name.size() != 6 || name.substr(0, 3) != "<0x" || name[5] != '>') {
     return std::nullopt;
@@ -87,7 +88,7 @@ class SentencePiece : public TextModel {
   // that follows another character, or before each U+2581.
   enum class Split { kNowhere, kAtWords, kAtSpaces };
 
-  // Normal tokens with their ranks, the highest score first.
+  // Adds the normal tokens with their ranks, the highest score first.
   void AddTokens(const TokenizerSpec& spec) {
     std::vector<int32_t> normal;
     for (size_t i = 0; i < spec.tokens.size(); ++i) {
@@ -106,14 +107,14 @@ class SentencePiece : public TextModel {
       if (i > 0 && score(normal[i]) != score(normal[i - 1])) ++rank;
       const std::string& text = spec.tokens[normal[i]].text;
       tokens_.Insert(text, Merge{rank, normal[i]});
-      // Cutting at words is exact as long as no token goes on past one.
+      // Cutting at words is exact if no token extends across a cut.
       if (split_ == Split::kAtWords && PieceEnd(text, 0) != text.size()) {
         split_ = Split::kNowhere;
       }
     }
   }
 
-  // All byte tokens, or none.
+  // Adds all byte tokens, or none.
   absl::Status AddBytes(const TokenizerSpec& spec) {
     int count = 0;
     byte_ids_.fill(kNoToken);
@@ -170,7 +171,7 @@ class SentencePiece : public TextModel {
     return std::min(text.find(kSpace, at), text.size());
   }
 
-  // look(bytes done) is asked now and then whether to go on.
+  // Calls look(bytes done) now and then, which decides whether to go on.
   absl::Status EncodePiece(absl::string_view piece, LookFn look, Merger* merger,
                            std::vector<int32_t>* ids) const {
     const std::string_view text(piece.data(), piece.size());
@@ -202,7 +203,7 @@ class SentencePiece : public TextModel {
     });
   }
 
-  // Appends a token, or the byte tokens of what is none.
+  // Appends a token, or byte tokens if the symbol is no token.
   absl::Status Spell(std::string_view text, const Symbol& symbol,
                      std::vector<int32_t>* ids) const {
     if (symbol.id != kNoToken) {
@@ -231,7 +232,7 @@ class SentencePiece : public TextModel {
   FlatMap<std::string, Merge> tokens_;  // by text
   MergeTable merges_;                   // unless by_score_
   bool by_score_ = false;
-  std::array<int32_t, 256> byte_ids_;  // kNoToken where there are none
+  std::array<int32_t, 256> byte_ids_;  // kNoToken if there are none
   TokenizerSpec::SpacePrefix space_prefix_ = TokenizerSpec::SpacePrefix::kNone;
   bool prefixes_spaces_ = true;
   Split split_ = Split::kNowhere;

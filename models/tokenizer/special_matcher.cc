@@ -30,7 +30,7 @@ std::optional<SpecialMatcher::Match> SpecialMatcher::Find(std::string_view text,
   return std::nullopt;
 }
 
-// The tokens that agree with the text so far are neighbours in the sorted list:
+// Tokens that agree with the text so far are neighbours in the sorted list, so
 // each byte of the text narrows the range.
 std::optional<SpecialMatcher::Match> SpecialMatcher::MatchAt(
     std::string_view text, size_t begin) const {

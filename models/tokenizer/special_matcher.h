@@ -12,8 +12,7 @@
 
 namespace tiercel {
 
-// Finds whole tokens in text: the leftmost, and of those that begin there the
-// longest.
+// Finds whole tokens in text: the leftmost, and the longest that begins there.
 class SpecialMatcher {
  public:
   struct Match {
@@ -27,7 +26,7 @@ class SpecialMatcher {
   // id counts.
   explicit SpecialMatcher(std::vector<std::pair<std::string, int32_t>> tokens);
 
-  // The first match in `text` from `from` on.
+  // Returns the first match in `text` from `from` on.
   std::optional<Match> Find(std::string_view text, size_t from) const;
 
  private:

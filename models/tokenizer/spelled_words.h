@@ -11,11 +11,11 @@
 
 namespace tiercel {
 
-// The short pieces of one run of text that were spelled already, as places in
-// its ids. Books repeat their words.
+// The short pieces of a run of text that were encoded already, as ranges of its
+// ids, since books repeat their words.
 class SpelledWords {
  public:
-  // Appends the ids of `piece` if it came before.
+  // Appends the ids of `piece` and returns true, if it came before.
   bool Repeat(absl::string_view piece, std::vector<int32_t>* ids) const {
     const auto* const found = places_.Find(piece);
     if (found == nullptr) return false;

@@ -74,7 +74,7 @@ TEST(StreamDecoderTest, GoesOnBehindTokens) {
     EXPECT_TRUE(stream.GoOnBehind(before, within_text).ok());
     return stream;
   };
-  // Nothing of what stands before comes out, and a sequence comes whole.
+  // The tokens before give no output, and a sequence comes whole.
   EXPECT_EQ(behind({'a', 0xf0, 0x9f, 0x98}, true).held(), "\xf0\x9f\x98");
   EXPECT_EQ(*behind({'a', 0xf0, 0x9f, 0x98}, true).Push(0x80), "\U0001f600");
   EXPECT_EQ(*behind({0xc3, kControl}, true).Push(0xa9), "\u00e9");
@@ -83,7 +83,7 @@ TEST(StreamDecoderTest, GoesOnBehindTokens) {
            {}, {'a'}, {0xe2, 0x82, 0xac}, {0x82, 0x82, 0x82}, {0xff}}) {
     EXPECT_EQ(behind(before, true).held(), "");
   }
-  // The first space of the text has been.
+  // The first space of the text is already past.
   EXPECT_EQ(*behind({kControl}, false).Push(kSpace), "");
   EXPECT_EQ(*behind({kControl, 'a'}, true).Push(kSpace), " ");
   StreamDecoder stream(t.get());
@@ -109,7 +109,7 @@ TEST(StreamDecoderTest, EveryPartIsUtf8AndAllOfThemAreTheText) {
     StreamDecoder stream(t.get());
     std::string text;
     for (size_t i = 0; i < ids.size(); ++i) {
-      if (random() % 3 == 0) {  // another goes on
+      if (random() % 3 == 0) {  // another decoder continues
         StreamDecoder next(t.get());
         ASSERT_TRUE(
             next.GoOnBehind(absl::MakeConstSpan(ids).first(i), i > 0).ok());

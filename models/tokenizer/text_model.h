@@ -13,22 +13,22 @@
 
 namespace tiercel {
 
-// Spells text that has no special tokens in it. Immutable and thread-safe.
+// Encodes text without special tokens. Immutable and thread-safe.
 class TextModel {
  public:
   virtual ~TextModel() = default;
 
-  // Appends the ids of `run`, a stretch between two special tokens or the ends
-  // of the text. Errors: invalid_text; the watch's.
+  // Appends the ids of `run`, a stretch between special tokens or the ends of
+  // the text. Errors: invalid_text; those of the watch.
   virtual absl::Status Encode(std::string_view run, bool first_run,
                               EncodeWatch* watch,
                               std::vector<int32_t>* ids) const = 0;
 
-  // The bytes that a normal, user-defined or byte token stands for.
+  // Returns the bytes of a normal, user-defined or byte token.
   virtual std::string BytesOf(const TokenEntry& token) const = 0;
 };
 
-// The two that exist. Errors: invalid_vocab.
+// There are these two. Errors: invalid_vocab.
 absl::StatusOr<std::unique_ptr<TextModel>> MakeByteBpe(
     const TokenizerSpec& spec);
 absl::StatusOr<std::unique_ptr<TextModel>> MakeSentencePiece(

@@ -50,8 +50,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
     TokenizerSpec spec) {
   RETURN_IF_ERROR(CheckEnds(spec));
-  // Some files call the end of a turn a word of the vocabulary. Text that could
-  // say it would end its own turn.
+  // Some files declare the end-of-turn token a word of the vocabulary. Then
+  // text that contains it would end its own turn.
   for (const std::optional<int32_t>& id : {spec.bos, spec.eos}) {
     if (id && spec.tokens[*id].type == TokenType::kUserDefined) {
       spec.tokens[*id].type = TokenType::kControl;
@@ -143,8 +143,8 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
 absl::Status Tokenizer::EncodeRun(std::string_view run, bool first_run,
                                   EncodeWatch* watch,
                                   std::vector<int32_t>* ids) const {
-  // Places in a run are 32 bits wide, and a run may grow threefold on its way
-  // (a space becomes U+2581).
+  // Offsets in a run have 32 bits, and a run may grow threefold (a space
+  // becomes U+2581).
   if (run.size() > std::numeric_limits<uint32_t>::max() / 3 - 1) {
     return InputError("too_long",
                       absl::StrCat("tokenizer: ", run.size(),

@@ -19,7 +19,7 @@
 
 namespace tiercel {
 
-// Text to token ids and back. Immutable and thread-safe once made.
+// Converts text to token ids and back. Immutable and thread-safe once made.
 class Tokenizer {
  public:
   // kParse turns the text of a special token (<|im_start|>) into that token.
@@ -35,71 +35,71 @@ class Tokenizer {
     Special special;
   };
 
-  // From GGUF metadata or tokenizer.json (with tokenizer_config.json).
-  // Errors: no_tokenizer; invalid_vocab; unsupported_tokenizer;
-  // invalid_metadata.
+  // Makes the tokenizer of GGUF metadata or tokenizer.json (with
+  // tokenizer_config.json). Errors: no_tokenizer; invalid_vocab;
+  // unsupported_tokenizer; invalid_metadata.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(
       const Checkpoint& checkpoint);
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(TokenizerSpec spec);
 
-  // Appends the ids of `text` to `ids`, which stay as they were on an error. No
-  // BOS. Invalid UTF-8 is treated as the README of this folder says.
-  // Errors: too_long (more ids than `limits` allow, which is noticed soon after
-  // that many, or 1.3 GiB between two special tokens); cancelled; invalid_text
-  // (a byte that the vocabulary cannot spell).
+  // Appends the ids of `text`, without BOS, to `ids`, which are unchanged after
+  // an error. The README of this folder defines the treatment of invalid UTF-8.
+  // Errors: too_long (more ids than `limits` allow, detected soon after that
+  // many, or 1.3 GiB between two special tokens); cancelled; invalid_text (a
+  // byte that the vocabulary cannot spell).
   absl::Status Encode(std::string_view text, Special special,
                       std::vector<int32_t>* ids,
                       const EncodeLimits& limits = {}) const;
   absl::Status Encode(const std::vector<Part>& parts, std::vector<int32_t>* ids,
                       const EncodeLimits& limits = {}) const;
 
-  // The bytes of one token inside a text; empty for control tokens unless
-  // `special` is kParse. Errors: invalid_token.
+  // Returns the bytes of one token within a text; empty for control tokens
+  // unless `special` is kParse. Errors: invalid_token.
   absl::StatusOr<std::string> Piece(int32_t id, Special special) const;
 
-  // The bytes of a whole text: the pieces in a row, without the space that
-  // Encode put in front. Errors: invalid_token.
+  // Returns the bytes of a whole text: those of its pieces, without the space
+  // that Encode adds in front. Errors: invalid_token.
   absl::StatusOr<std::string> Decode(const std::vector<int32_t>& ids,
                                      Special special) const;
 
   int64_t vocab() const { return static_cast<int64_t>(spec_.tokens.size()); }
   std::optional<int32_t> bos() const { return spec_.bos; }
   std::optional<int32_t> eos() const { return spec_.eos; }
-  // A text of this checkpoint begins with bos(), which then exists.
+  // True if texts of this checkpoint begin with bos(), which then exists.
   bool adds_bos() const { return spec_.adds_bos; }
-  // A decoded text has lost its first space, where it had one.
+  // True if decoding removes a text's first space.
   bool strips_first_space() const { return spec_.strips_prefix; }
-  bool IsControl(int32_t id) const;  // false for what is no token
+  bool IsControl(int32_t id) const;  // false for an id that is no token
 
-  // For `inspect`: kind, pre-tokeniser, sizes, special ids.
+  // Returns kind, pre-tokeniser, sizes and special ids, for `inspect`.
   nlohmann::json Describe() const;
 
  private:
   explicit Tokenizer(TokenizerSpec spec);
 
-  // Text without special tokens.
+  // Encodes text without special tokens.
   absl::Status EncodeRun(std::string_view run, bool first_run,
                          EncodeWatch* watch, std::vector<int32_t>* ids) const;
 
-  // The text of its tokens is their bytes; its merges are gone to model_.
+  // Its texts are the tokens' bytes; its merges have moved to model_.
   TokenizerSpec spec_;
   std::unique_ptr<TextModel> model_;
   SpecialMatcher user_defined_;
   SpecialMatcher special_;  // user-defined and control
 };
 
-// Turns a stream of tokens into text that is valid UTF-8 at every call: bytes
-// of an unfinished sequence are held back; what can no longer become valid
-// comes out as U+FFFD. All that it gives, in a row, is the decoded text but for
-// what it holds.
+// Turns a stream of tokens into text that is valid UTF-8 at every call. Bytes
+// of an unfinished sequence are held back, and bytes that can no longer become
+// valid come out as U+FFFD. The outputs, joined, are the decoded text except
+// for the bytes held.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer* tokenizer);  // must outlive this
 
-  // The stream goes on behind the tokens `before`, of which nothing comes out:
-  // bytes at their end that begin a sequence come with those that complete it.
-  // `within_text`: they are of the same text, whose first space is not the next
-  // one. Errors: invalid_token.
+  // Continues behind the tokens `before`, which give no output: bytes at their
+  // end that begin a sequence come with those that complete it. `within_text`
+  // says that they are of the same text, so its first space is behind them.
+  // Errors: invalid_token.
   absl::Status GoOnBehind(absl::Span<const int32_t> before, bool within_text);
 
   // Returns the text that `id` completes, possibly empty. Errors:

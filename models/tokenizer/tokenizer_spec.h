@@ -62,8 +62,8 @@ struct TokenizerSpec {
 // A vocabulary may have this many tokens.
 inline constexpr int64_t kMostVocab = 1 << 20;
 
-// From GGUF's tokenizer.ggml.* keys.
-// Errors: no_tokenizer, unsupported_tokenizer, invalid_vocab, invalid_metadata.
+// Reads GGUF's tokenizer.ggml.* keys. Errors: no_tokenizer,
+// unsupported_tokenizer, invalid_vocab, invalid_metadata.
 absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata);
 
 // Reads the files of a Hugging Face folder by name, as Checkpoint::side_files()

@@ -138,14 +138,14 @@ TEST(TokenizerTest, TooManyTokensAreAnError) {
   EXPECT_EQ(ids, (Ids{0, 2, 2, 2}));
 }
 
-// It ends soon after as many tokens as are allowed, and says where.
+// Encoding ends soon after the limit of tokens, and reports where.
 TEST(TokenizerTest, CountingEndsSoonAfterTheLimit) {
   for (const auto kind :
        {TokenizerSpec::Kind::kByteLevel, TokenizerSpec::Kind::kSentencePiece}) {
     TokenizerSpec spec = ByteSpec();
     spec.kind = kind;
     const auto t = Made(spec);
-    // One piece; many, where there are pieces; runs between words.
+    // One piece; many pieces, if there are any; runs between words.
     for (const std::string some : {"b", "<b", "b<b>"}) {
       std::string text;
       while (text.size() < 2'000'000) text += some;
@@ -160,7 +160,7 @@ TEST(TokenizerTest, CountingEndsSoonAfterTheLimit) {
       Ids ids;
       EXPECT_EQ(CodeOf(t->Encode(text, kPlain, &ids, limits)), "too_long");
       EXPECT_TRUE(ids.empty());
-      // A token has a byte or, of the last, two.
+      // A token takes one byte or, for the last, two.
       EXPECT_GE(last, 100'000u) << some;
       EXPECT_LT(last, 270'000u) << some;
     }
@@ -241,7 +241,7 @@ TEST(TokenizerTest, Describes) {
       "bos": {"id": 8, "text": "<a>"}, "eos": {"id": 10, "text": "<a><b>"}})"));
 }
 
-// Scores, not the order of ids; the leftmost of equals.
+// Merges go by score, not by id; of equals the leftmost is first.
 TEST(SentencePieceTest, HighestScoreMergesFirst) {
   TokenizerSpec spec;
   spec.kind = TokenizerSpec::Kind::kSentencePiece;

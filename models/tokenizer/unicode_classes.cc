@@ -6,7 +6,7 @@
 namespace tiercel {
 namespace {
 
-// Sorted words, first code point * 4 + class: the class holds until the next.
+// Sorted words of first code point * 4 + class, which holds until the next.
 constexpr uint32_t kClassRuns[] = {
 #include "models/tokenizer/unicode_class_runs.inc"
 };
@@ -18,7 +18,8 @@ CharClass Search(char32_t code_point) {
   return static_cast<CharClass>(run[-1] & 3);
 }
 
-// The first two thousand code points (Latin to Arabic) without the search.
+// Classes of the first two thousand code points (Latin to Arabic), without
+// search.
 struct DirectClasses {
   static constexpr char32_t kEnd = 0x800;
   CharClass of[kEnd];

@@ -5,12 +5,12 @@
 
 namespace tiercel {
 
-// The classes that the pre-tokenisers' patterns speak of, disjoint:
-// \p{L}, \p{N}, \s (White_Space), and [^\s\p{L}\p{N}].
+// The disjoint classes in the pre-tokenisers' patterns: \p{L}, \p{N}, \s
+// (White_Space), and [^\s\p{L}\p{N}].
 enum class CharClass : uint8_t { kOther, kLetter, kNumber, kSpace };
 
-// By Unicode 15.0. Code points that later versions assign are kOther; so is
-// kNoCodePoint.
+// Returns the class in Unicode 15.0. Code points that later versions assign are
+// kOther; so is kNoCodePoint.
 CharClass ClassOf(char32_t code_point);
 
 }  // namespace tiercel

@@ -10,7 +10,7 @@ uint8_t ByteAt(std::string_view text, size_t i) {
   return static_cast<uint8_t>(text[i]);
 }
 
-// Bytes of the sequence that `lead` begins; 0 where it begins none.
+// Returns the length of the sequence that `lead` begins; 0 if it begins none.
 size_t SequenceBytes(uint8_t lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xc2) return 0;  // continuation, or overlong
@@ -19,8 +19,8 @@ size_t SequenceBytes(uint8_t lead) {
   return lead < 0xf5 ? 4 : 0;
 }
 
-// Overlong forms, surrogates and code points past U+10FFFF all show in the
-// second byte.
+// The second byte shows overlong forms, surrogates and code points beyond
+// U+10FFFF.
 bool IsSecondByte(uint8_t lead, uint8_t byte) {
   const uint8_t least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   const uint8_t most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
