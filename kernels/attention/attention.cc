@@ -15,17 +15,17 @@
 namespace tiercel {
 namespace {
 
-// Queries that share one expansion of a page's K and V to floats. More make
-// the expansion cheaper (it costs about as much as three queries), fewer make
-// more items for the threads.
+// The number of queries that share one expansion of a page's K and V to floats.
+// More queries make the expansion cheaper (it costs about as much as three
+// queries); fewer make more items for the threads.
 constexpr int kTileQueries = 192;
 
-// Floats of partial results held at a time: 8 MiB, which the last cache
-// keeps until they are folded. One row over 128K positions and 32 heads of 128
-// needs 17 MiB and goes in three waves.
+// The partial results held at a time, in floats: 8 MiB, which the last-level
+// cache keeps until they are folded. One row over 128K positions and 32 heads
+// of 128 needs 17 MiB and takes three waves.
 constexpr int64_t kWaveFloats = int64_t{2} << 20;
-// What one page of a block of rows may take of that: a wave has 8 pages or
-// more, so that the threads rarely wait for each other.
+// The share of kWaveFloats that one page of a block of rows may take. A wave
+// then has 8 pages or more, so that threads rarely wait for each other.
 constexpr int64_t kPageFloats = kWaveFloats / 8;
 
 constexpr int64_t kAlignFloats = 16;
@@ -34,8 +34,8 @@ int64_t AlignUp(int64_t n, int64_t alignment) {
   return (n + alignment - 1) / alignment * alignment;
 }
 
-// What one thread needs: a page's K and V as floats, and scores of a few
-// queries.
+// The scratch of one thread: a page's K and V as floats, and the scores of a
+// few queries.
 int64_t BlockScratchFloats(int64_t padded_dim) {
   return 2 * kPageTokens * padded_dim + kMaxTileQueries * kPageTokens;
 }
@@ -85,12 +85,13 @@ absl::Status Validate(const AttentionParams& p) {
   return absl::OkStatus();
 }
 
-// How the work is cut. Nothing here shows in the result: a block's bits depend
-// on its query and its page alone, and blocks are folded in page order.
+// The division of the work into waves and items. It does not change the result:
+// a block's bits depend on its query and its page alone, and blocks are folded
+// in page order.
 struct Division {
   int64_t padded_dim;
   int64_t block_rows;  // rows whose partial results exist at the same time
-  int64_t wave_pages;  // pages of them
+  int64_t wave_pages;  // pages whose partial results exist at the same time
   int64_t tile_rows;   // rows of a work item
   int64_t page_queries;
 };
@@ -152,7 +153,7 @@ class Call {
        const Buffers& buffers)
       : stream_(stream), p_(p), division_(division), buffers_(buffers) {}
 
-  // Rows row..row + rows - 1, over the pages that they see.
+  // Computes rows row..row + rows - 1 over the pages that they see.
   void Rows(int64_t row, int64_t rows, const PageList& pages) {
     for (int64_t at = 0; at < pages.count; at += division_.wave_pages) {
       const PageList wave =
@@ -163,13 +164,13 @@ class Call {
   }
 
  private:
-  // One KV head of one page, for one tile of rows.
+  // A work item: one KV head of one page, for one tile of rows.
   struct Item {
     int64_t wave_page;
     int kv_head;
     int64_t tile;  // its first row in the block of rows
     const std::byte* k;
-    // What the rows see of the page, as AttentionBlock has it.
+    // The cells of the page that the rows see, as in AttentionBlock.
     int64_t rows;
     int begin;
     int64_t end;
@@ -179,8 +180,8 @@ class Call {
     bool hidden;  // no row sees any
   };
 
-  // Items in the order of memory; tiles of the same page last, so that they
-  // find it in the cache.
+  // Items are numbered in the order of memory, the tiles of one page one after
+  // the other, so that they find the page in the cache.
   Item ItemOf(int64_t index, int64_t tiles, int64_t row, int64_t rows,
               const PageList& wave) const {
     const int64_t kv_heads = p_.layout.kv_heads;
@@ -201,7 +202,7 @@ class Call {
     return item;
   }
 
-  // What the view shows of the item's page.
+  // Sets the cells of the item's page that the view shows.
   void Look(int64_t position, int64_t page, Item* item) const {
     constexpr int64_t kEver = int64_t{1} << 60;
     item->recent = -kEver;
@@ -221,7 +222,7 @@ class Call {
     item->recent = recent;
     item->fixed = fixed;
     item->whole = false;
-    // The window of the first row that does not lie before the page.
+    // The start of the window of the first row that is not before the page.
     const int64_t window = recent + std::max(1 - item->end, int64_t{0});
     item->hidden = item->hidden ||
                    (window >= kPageTokens &&
@@ -233,8 +234,9 @@ class Call {
     const int64_t tiles =
         (rows + division_.tile_rows - 1) / division_.tile_rows;
     const int64_t items = wave.count * p_.layout.kv_heads * tiles;
-    // A step's items are a microsecond each and bound by memory: a range of
-    // them fetches ahead across items. A prompt's are a hundred times longer.
+    // A decode step's items take a microsecond each and are bound by memory: a
+    // range of them prefetches across items. A prompt's items take a hundred
+    // times longer.
     const int64_t ranges = int64_t{12} * stream_.pool().num_threads();
     const int64_t grain =
         tiles > 1 ? 1 : std::clamp<int64_t>(items / ranges, 1, 16);
@@ -292,7 +294,7 @@ class Call {
 
   void FoldWave(int64_t row, int64_t rows, const PageList& wave, bool first) {
     const int64_t heads = p_.heads;
-    // A query of one page folds in a fraction of a microsecond.
+    // Folding one page of one query takes a fraction of a microsecond.
     const int64_t grain = std::max<int64_t>(1, 64 / wave.count);
     stream_.pool().ParallelFor(rows * heads, grain,
                                [&](int64_t begin, int64_t end, int) {

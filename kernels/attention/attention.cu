@@ -18,19 +18,20 @@
 namespace tiercel {
 namespace {
 
-// The type of K and of V where a kernel is made for one; kAny: the layout says.
-// kQ8 is for heads of up to 128 elements, whose rows pass whole.
+// The type of K and V for which a kernel is compiled; with kAny it reads the
+// type from the layout. kQ8 is for heads of up to 128 elements, whose rows pass
+// whole.
 enum class OfType { kF16, kQ8, kAny };
 
-// A block looks at one page of one KV head for a tile of queries, rows and
-// heads that share it: a warp for each kQueries of them. K and V pass through
-// shared memory, once for all warps. For scores a lane is four cells of the
-// page, kCells of them at a time; for sums of values it is four elements of the
-// head. No sum crosses lanes but that of the weights, in the order of the
-// contract.
+// A block computes one page of one KV head for a tile of queries (rows and
+// heads that share the KV head), with one warp for each kQueries of them. K and
+// V pass through shared memory, once for all warps. For scores a lane has four
+// cells of the page, kCells of them at a time; for sums of values it has four
+// elements of the head. Only the sum of the weights crosses lanes, in the order
+// of the contract.
 //
-// If kFolds, a block looks at all pages, in their order, and folds them as
-// FoldWave does; results are those of all pages so far.
+// If kFolds, a block goes over all pages in their order and folds them as
+// FoldWave does; its results are those of all pages so far.
 template <int kQueries, int kCells, OfType kOf, bool kFolds = false>
 struct ComputePages {
   static constexpr int kMostWarps = kQueries == 1 ? 1 : 4;
@@ -39,15 +40,15 @@ struct ComputePages {
                                        : kOf == OfType::kAny          ? 2
                                        : kFolds && kOf == OfType::kQ8 ? 3
                                                                       : 4;
-  static constexpr int kElements = 4;  // of a lane
+  static constexpr int kElements = 4;  // elements of the head per lane
   static constexpr int kSlice = kElements * kWarpLanes;
-  static constexpr int kOfLane = kPageTokens / kWarpLanes;  // cells
+  static constexpr int kOfLane = kPageTokens / kWarpLanes;  // cells per lane
   static constexpr int kGroups = kOfLane / kCells;
-  static constexpr float kUnseen = -1.0f;  // in the place of a weight
+  static constexpr float kUnseen = -1.0f;  // stands for the weight of no cell
 
-  // Keys pass by so many bytes of a row at a time: all of a row of 128 f16,
-  // which lie together, where few queries leave the memory no rest. A packet
-  // more between rows has lanes read different banks.
+  // The bytes of a key's row that pass at a time. With few queries, which are
+  // bound by memory, it is a whole row of 128 f16. Rows are padded by one
+  // packet, so that lanes read different banks.
   static constexpr int kKeyBytes = 256 / kCells;
   static constexpr bool kWhole = kOf == OfType::kQ8;
   static constexpr int kKeyPitch =
@@ -60,11 +61,11 @@ struct ComputePages {
   struct Folded {
     float max;
     float sum;         // zero: nothing is seen
-    float old_weight;  // of all that came before; kUnseen: nothing did
-    float new_weight;  // of the page; kUnseen: nothing of it is seen
+    float old_weight;  // weight of all pages before; kUnseen: none was seen
+    float new_weight;  // weight of this page; kUnseen: nothing of it is seen
   };
 
-  // The queries are done with before there are weights.
+  // `of_queries` holds the queries first, then their weights.
   struct Shared {
     Ring rows;
     Array<Folded, kFolds ? kMostWarps * kQueries : 1> folded;
@@ -79,23 +80,23 @@ struct ComputePages {
   AttentionWave w;
   int k_row_bytes;
   int v_row_bytes;
-  int tiles;  // of a KV head's queries
-  int warps;  // of a block
+  int tiles;  // tiles of queries per KV head
+  int warps;  // warps per block
 
-  // One of the head's queries, counted row by row, and where it is.
+  // One of the KV head's queries, which are counted row by row.
   struct Query {
     int64_t row;
-    int head;  // of those that share the KV head
+    int head;  // index among the heads that share the KV head
   };
 
   // The block's work, and that of the thread's warp.
   struct Tile {
     int kv_head;
     Query query;   // the warp's first
-    int queries;   // of the warp, at most kQueries
+    int queries;   // queries of the warp, at most kQueries
     int64_t last;  // position of the block's last row
     int64_t page_index;
-    int64_t start;  // of the page
+    int64_t start;  // first position of the page
     int begin;      // cells that exist for one of the rows: begin..end - 1
     int end;
     KvRows keys;
@@ -137,7 +138,8 @@ struct ComputePages {
     }
   }
 
-  // Makes the tile that of a page; false: it is in the future of all rows.
+  // Moves the tile to a page. Returns false if the page is in the future of all
+  // rows.
   TIERCEL_DEVICE bool Open(Tile& tile, int64_t page_index) const {
     const AttentionWave::Page page = w.pages[page_index];
     tile.page_index = page_index;
@@ -174,7 +176,8 @@ struct ComputePages {
     query.head = 0;
     ++query.row;
   }
-  // The query among the rows' heads, and among the partial results.
+  // HeadOf is the query's index among [rows, heads], Place that among the
+  // partial results.
   TIERCEL_DEVICE int64_t HeadOf(const Tile& tile, const Query& query) const {
     return query.row * w.heads + tile.kv_head * Group() + query.head;
   }
@@ -188,8 +191,8 @@ struct ComputePages {
     const int threads = kMostWarps == 1 ? kMaxThreads : t.count;
     float* const of_queries = &shared.of_queries[t.warp() * kQueries * kSlice];
 
-    // Keys pass slice by slice, of each some cells after the others; values
-    // likewise, of which a slice is kSlice elements.
+    // Keys pass slice by slice, and within a slice some cells at a time. Values
+    // pass likewise, in slices of kSlice elements.
     const DType type_k = tile.keys.type;
     const int key_step = kWhole                   ? kSlice
                          : type_k == DType::kQ8_0 ? kKeyBytes / 64 * kKvPiece
@@ -315,8 +318,8 @@ struct ComputePages {
         });
   }
 
-  // Adds what the page gives of the elements d.. of a query, which are the
-  // lane's, to what came before.
+  // Adds the page's result x for the lane's elements (from d on) of a query to
+  // the results of the pages before.
   TIERCEL_DEVICE void FoldQuery(const Folded& folded, const Tile& tile,
                                 const Query& query, int d,
                                 const float (&x)[kElements]) const {
@@ -351,8 +354,8 @@ struct ComputePages {
     }
   }
 
-  // Puts elements d..d + kSlice - 1, if there are so many, of the warp's
-  // queries.
+  // Copies elements d..d + kSlice - 1, as far as they exist, of the warp's
+  // queries to `to`.
   TIERCEL_DEVICE void PutQueries(const Thread& t, float* to, const Tile& tile,
                                  int d) const {
     const int head_dim = w.layout.head_dim;
@@ -372,9 +375,9 @@ struct ComputePages {
     }
   }
 
-  // Goes on with the dot products of the warp's queries and the lane's kCells
-  // cells of a part, each one chain over the elements of the head. `queries`
-  // begin with the part's first element.
+  // Continues the dot products of the warp's queries and the lane's kCells
+  // cells of a part. Each is one chain over the elements of the head. `queries`
+  // begins with the part's first element.
   TIERCEL_DEVICE static void AddProducts(const Thread& t, Ring& ring,
                                          float* queries, const KvRows& keys,
                                          const KvPart& part, int stage,
@@ -454,8 +457,8 @@ struct ComputePages {
     }
   }
 
-  // Four elements of a packet of f32, or of the first or second half of one of
-  // f16 or bf16.
+  // Converts four elements of a packet to floats: all of a packet of f32, or
+  // one half (`half`) of a packet of f16 or bf16.
   TIERCEL_DEVICE static void FourOf(DType type, const Packet<uint32_t>& packet,
                                     int half, float (&x)[4]) {
 #pragma unroll
@@ -470,10 +473,10 @@ struct ComputePages {
     }
   }
 
-  // Makes weights of the warp's scores, and gives their maxima and sums. The
-  // weights of a query that sees a score that is not finite are all NaN, so
-  // that no fault hides behind a weight of zero. Returns whether all queries
-  // see all cells that AddValues looks at.
+  // Turns the warp's scores into weights, and stores their maxima and sums. If
+  // a query sees a score that is not finite, all its weights are NaN, so that
+  // no fault hides behind a weight of zero. Returns true if all queries see all
+  // cells that AddValues reads.
   TIERCEL_DEVICE bool Weigh(const Thread& t, Shared& shared, float* of_queries,
                             const Tile& tile) const {
     constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -486,7 +489,8 @@ struct ComputePages {
     bool all_seen = true;
     Query query = tile.query;
     for (int i = 0; i < tile.queries; ++i) {
-      // Cells begin..end - 1 that are fixed or not before `recent`.
+      // The query sees the cells of begin..end - 1 that are fixed or not before
+      // `recent`.
       const int64_t row = w.position + query.row - start;
       const int end = row < 0             ? 0
                       : row < kPageTokens ? static_cast<int>(row) + 1
@@ -518,7 +522,8 @@ struct ComputePages {
       if (Ballot(kAllLanes, fault) != 0) {
         max = std::numeric_limits<float>::quiet_NaN();
       }
-      // Sixteen chains, each of every sixteenth cell, then a tree.
+      // The sum is made by sixteen chains, each over every sixteenth cell, and
+      // then a tree.
       float sum = 0.0f;
 #pragma unroll
       for (int c = 0; c < kOfLane; ++c) {
@@ -567,17 +572,17 @@ struct ComputePages {
     return false;
   }
 
-  // Values are looked at in groups of so many cells.
+  // Values are read in groups of this many cells.
   static constexpr int kAtOnce = 4;
   TIERCEL_DEVICE static bool IsLookedAt(const KvRows& values, int cell) {
     return cell / kAtOnce >= values.begin / kAtOnce &&
            cell / kAtOnce <= (values.end - 1) / kAtOnce;
   }
 
-  // Goes on with the weighted sums of the lane's elements, d.. of the part's,
-  // in the order of cells. Of those that are looked at, some may be hidden if
-  // kHidden: such a cell may hold NaN, which a weight of zero would let
-  // through.
+  // Continues the weighted sums of the lane's elements (from d on in the part),
+  // in the order of cells. If kHidden, some of the cells that are read may be
+  // hidden; they are skipped, as such a cell may hold NaN, and zero times NaN
+  // is NaN.
   template <bool kHidden>
   TIERCEL_DEVICE static void AddValues(Ring& ring, float* weights,
                                        const KvRows& values, const KvPart& part,
@@ -637,10 +642,11 @@ int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
   if (w.folds) return LaunchTiles<kMost, 4, kOf, true>(stream, w);
   if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w);
   if constexpr (kOf != OfType::kAny) {
-    // The queries of a row of some heads are those of two warps, which wait for
-    // memory in turn.
+    // Two warps share the few queries of one row, so that one computes while
+    // the other waits for memory.
     if (queries <= 4) return LaunchTiles<2, 4, kOf>(stream, w);
-    // Where warps of six leave places enough less empty: 17 rows take three.
+    // Warps of six are chosen if they leave enough fewer places empty than
+    // warps of eight: 17 queries take three warps either way.
     if (queries > 8 &&
         10 * ((queries + 5) / 6 * 6) < 9 * ((queries + 7) / 8 * 8)) {
       return LaunchTiles<6, 4, kOf>(stream, w);

@@ -11,9 +11,9 @@
 
 namespace tiercel {
 
-// Causal attention of consecutive rows over paged KV. For row r at position
-// t = position + r, query head h and its KV head h / (heads / kv_heads), over
-// the positions begin <= j <= t, of them those that its view shows:
+// Causal attention of consecutive rows over paged KV. Row r is at position
+// t = position + r, and query head h has KV head h / (heads / kv_heads). Over
+// the positions j in begin..t that the KV head's view shows:
 //
 //   score_j = scale * dot(q[r, h], k_j)      one chain of fma over head_dim
 //   out[r, h] = sum_j e^(score_j - m) v_j / sum_j e^(score_j - m)
@@ -24,14 +24,14 @@ namespace tiercel {
 //   m' = max(m, m_b); s = s e^(m - m') + s_b e^(m_b - m'); o likewise
 //
 // A page of which a row's head sees nothing is left out of its fold. So a row's
-// bits do not depend on other rows, threads, where pages live (row invariance)
-// or what it does not see: such cells are never read into a result, and a page
-// that no row sees in any head may be null. A score that is not finite makes
-// its row's head NaN.
+// bits depend neither on other rows, on threads or on the place of pages (row
+// invariance), nor on cells that it does not see: these never reach a result,
+// and a page that no row sees in any head may be null. A score that is not
+// finite makes the output of its row and head NaN.
 //
-// Scratch: at most 8 MiB of partial results (more only where one row of one
-// page needs more), 1 KiB * head_dim per thread, and 9 bytes a page where there
-// is a view; otherwise the length of the KV does not show. Errors:
+// Scratch: at most 8 MiB of partial results (more only if one row of one page
+// needs more), 1 KiB * head_dim per thread, and 9 bytes a page if there is a
+// view. It does not depend on the length of the KV otherwise. Errors:
 // invalid_shape, invalid_kv_type, invalid_position, invalid_page, invalid_view,
 // out_of_memory.
 struct AttentionParams {
@@ -47,7 +47,7 @@ struct AttentionParams {
   int64_t num_pages;
   int64_t begin;     // the first position that exists
   int64_t position;  // absolute position of row 0, its own K and V included
-  const HeadView* view = nullptr;  // [kv_heads]; null: rows see all there is
+  const HeadView* view = nullptr;  // [kv_heads]; null: rows see all positions
 
   float* out;  // [rows, heads * head_dim]; must not overlap q
 };

@@ -1,9 +1,10 @@
 #ifndef TIERCEL_KERNELS_ATTENTION_ATTENTION_BODY_H_
 #define TIERCEL_KERNELS_ATTENTION_ATTENTION_BODY_H_
 
-// Between attention.cc, which plans, and attention_cpu.cc, which computes and
-// is compiled once per ISA: plain data, no inline functions, and no header
-// whose static initialisers would be compiled for the ISA too (<iostream>).
+// The interface between attention.cc, which plans, and attention_cpu.cc, which
+// computes and is compiled once per ISA. It has plain data alone: no inline
+// functions, and no header whose static initialisers would be compiled for the
+// ISA too (<iostream>).
 
 #include <cstddef>
 #include <cstdint>
@@ -17,16 +18,16 @@ namespace tiercel {
 struct AttentionParams;
 void AttentionReference(const AttentionParams& p);
 
-// Queries whose scores a body holds at a time, at most.
+// The most queries whose scores a body holds at a time.
 inline constexpr int kMaxTileQueries = 8;
 
-// Some of a page's cells, one bit each, the first in the lowest.
+// A set of a page's cells, one bit each. The first cell is the lowest bit.
 struct CellSet {
   uint64_t word[kPageTokens / 64];
 };
 
-// One page of one KV head, for the query heads that share it and `rows`
-// consecutive rows. A query is one (row, head of the group).
+// The work on one page of one KV head, for `rows` consecutive rows and the
+// query heads that share the KV head. A query is one (row, head of the group).
 struct AttentionBlock {
   const float* q;  // the first query; the next head is head_dim further
   int64_t q_stride;
@@ -41,7 +42,7 @@ struct AttentionBlock {
   DType type_v;
   int64_t k_row_bytes;
   int64_t v_row_bytes;
-  const std::byte* next_k;  // of the block that follows, or null: a hint
+  const std::byte* next_k;  // K of the next block, to prefetch; may be null
 
   // Row r sees cells begin..end + r - 1 that are in `fixed` or not before
   // recent + r.
@@ -50,8 +51,9 @@ struct AttentionBlock {
   int64_t recent;
   CellSet fixed;
 
-  // Partial results: of query (r, g) at index r * stride + g. Rows that see no
-  // cell get a sum of zero; those before the page (end + r < 1) are left alone.
+  // The partial results. That of query (r, g) is at index r * stride + g. Rows
+  // that see no cell get a sum of zero; results of rows before the page (end +
+  // r < 1) are not written.
   int64_t stride;
   float* max;
   float* sum;
@@ -63,17 +65,17 @@ struct AttentionBlock {
 };
 using ComputeBlockFn = void(const AttentionBlock& b);
 
-// The fold of one query's partial results in page order, those with a sum of
-// zero left out.
+// The fold of one query's partial results in page order. Results with a sum of
+// zero are left out.
 struct AttentionFold {
-  const float* max;  // of the first page; the next is `stride` further
+  const float* max;  // that of the first page; the next is `stride` further
   const float* sum;
   const float* out;
   int64_t stride;
   int64_t out_stride;
   int64_t pages;
   int head_dim;
-  bool first;  // none was looked at before
+  bool first;  // no page was folded before
   bool last;   // divide by the sum at the end
 
   float* running_max;
@@ -95,20 +97,21 @@ ComputeBlockFn ComputeBlock;
 FoldPagesFn FoldPages;
 }  // namespace avx512
 
-// Rows over some of the pages that they see, all of it in the memory of a GPU.
+// Some rows, and a wave of the pages that they see. All pointers are into the
+// memory of a GPU.
 struct AttentionWave {
   struct Page {
     const std::byte* at;
     int64_t start;  // its first position
   };
-  // What rows see of one KV head: what a HeadView says.
+  // The positions that rows see of one KV head, as in HeadView.
   struct Shown {
     const int64_t* bounds;  // begin and end of each range
     int64_t ranges;
     int64_t recent;
   };
 
-  const float* q;  // of the first row
+  const float* q;  // queries of the first row
   int64_t q_stride;
   int64_t rows;
   int heads;
@@ -117,25 +120,27 @@ struct AttentionWave {
   const Page* pages;
   int64_t num_pages;
   int64_t begin;
-  int64_t position;    // of the first row
-  const Shown* shown;  // [kv_heads]; null: rows see all there is
+  int64_t position;    // position of the first row
+  const Shown* shown;  // [kv_heads]; null: rows see all positions
 
-  // Partial results, [num_pages, rows, heads]
+  // The partial results, [num_pages, rows, heads]
   float* max;
   float* sum;  // zero: nothing is seen
   float* out;  // [.., head_dim]
-  // Maxima and sums of all waves up to this one, [rows, heads]
+  // The maxima and sums of all waves up to this one, [rows, heads]
   float* running_max;
   float* running_sum;
-  bool first;     // there are none before
+  bool first;     // there is no wave before
   bool last;      // divide by the sum at the end
   float* result;  // [rows, heads, head_dim], holds the running out
-  // The wave has all pages, and `result` begins at a multiple of 16 bytes: a
-  // block of the GPU goes over all of them, and there are no partial results.
+  // True if each block of the GPU goes over all pages and folds them, so that
+  // there are no partial results. The wave has all pages then, and `result`
+  // begins at a multiple of 16 bytes.
   bool folds;
 };
 
-// Queued on a GPU's stream, with the reference's bits. Returns a cudaError_t.
+// Queues the wave on a GPU's stream. The results have the reference's bits.
+// Returns a cudaError_t.
 int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& wave);
 
 }  // namespace tiercel

@@ -11,8 +11,8 @@
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {
 
-// How many registers of positions (scores) or of elements (values) a tile of
-// that many queries covers at a time, for the same ends as kTileQueries.
+// The number of registers of positions (scores) or of elements (values) that a
+// tile of so many queries covers at a time, chosen as kTileQueries is.
 #if defined(__AVX512F__)
 constexpr int ColumnsOf(int queries) {
   return queries == 1 ? 8 : queries <= 4 ? 4 : 2;
@@ -25,30 +25,30 @@ constexpr int ColumnsOf(int queries) {
 constexpr int ColumnsOf(int) { return 1; }
 #endif
 
-// Cells (or groups of 16 of them) begin..end - 1.
+// Cells (or groups of 16 cells) begin..end - 1.
 struct Run {
   int begin;
   int end;
-  bool common;  // each query of the tile sees them; if not, some of them do
+  bool common;  // all queries of the tile see them; else some do
 };
 
-// A few queries and what they see of the page.
+// A few queries, and the cells of the page that they see.
 template <int R>
 struct Tile {
   const float* q[R];
-  int64_t index[R];  // among the partial results
+  int64_t index[R];  // their indices among the partial results
   CellSet sees[R];
-  int first[R];  // cell seen; kPageTokens: none
-  CellSet any;   // what one of them sees
-  CellSet all;   // what each of them sees
+  int first[R];  // the first cell seen; kPageTokens: none
+  CellSet any;   // cells that at least one query sees
+  CellSet all;   // cells that all queries see
 
-  // The cells that one of them sees, in order
+  // The cells of `any`, in order
   Run runs[kPageTokens];
   int num_runs;
   // The groups that have such a cell
   Run groups[kGroups];
   int num_groups;
-  // Groups among these with a cell that one of them does not see
+  // Those of these groups with a cell that some query does not see
   int edges[kGroups];
   int num_edges;
 };
@@ -111,8 +111,8 @@ void MakeTile(const AttentionBlock& b, int query, Tile<R>& t) {
   FindRuns(t);
 }
 
-// Dot products of R queries with groups of 16 positions, from group `group` to
-// `end`, C at a time.
+// Computes the dot products of R queries with groups `group`..`end` - 1 of 16
+// positions, C groups at a time.
 template <int R, int C>
 void Scores(const Tile<R>& t, const float* k, int head_dim, int group, int end,
             float* score) {
@@ -146,7 +146,8 @@ void Scores(const Tile<R>& t, const float* k, int head_dim, int group, int end,
   }
 }
 
-// Dot products of R queries with every group they see, from K as it is.
+// Computes the dot products of R queries with every group they see, from K as
+// it is stored.
 template <typename Source, int R>
 void DirectScores(const AttentionBlock& b, const Tile<R>& t, float* score) {
   const auto group_scores = [&](int g) {
@@ -163,7 +164,7 @@ void DirectScores(const AttentionBlock& b, const Tile<R>& t, float* score) {
   }
 }
 
-// Gives the lanes of a tile's groups that query r does not see the value `x`.
+// Sets the lanes of a tile's groups that query r does not see to `x`.
 template <int R>
 TIERCEL_INLINE void Fill(const Tile<R>& t, int r, float x, float* score) {
   for (int e = 0; e < t.num_edges; ++e) {
@@ -175,8 +176,8 @@ TIERCEL_INLINE void Fill(const Tile<R>& t, int r, float x, float* score) {
   }
 }
 
-// Dot products of the cells that query r sees to weights, zero in the other
-// lanes of the tile's groups. A sum of zero: it sees none.
+// Turns the dot products of the cells that query r sees into weights, and the
+// other lanes of the tile's groups into zero. The sum is zero if it sees none.
 template <int R>
 void Softmax(const Tile<R>& t, int r, float scale, float* score, float* max,
              float* sum) {
@@ -185,12 +186,12 @@ void Softmax(const Tile<R>& t, int r, float scale, float* score, float* max,
     *sum = 0.0f;
     return;
   }
-  // Lanes that are not seen repeat one that is: they change no maximum.
+  // Lanes that are not seen repeat one that is, so that they change no maximum.
   const float seen = score[t.first[r]];
   Fill(t, r, seen, score);
   F32x16 largest = Set1(seen) * Set1(scale);
-  // Zero, or NaN if a score is not finite: a fault in q or in a key must not
-  // hide behind a weight of zero.
+  // `fault` becomes NaN if a score is not finite: a fault in q or in a key must
+  // not hide behind a weight of zero.
   F32x16 fault = Zero();
   for (int i = 0; i < t.num_groups; ++i) {
     for (int g = t.groups[i].begin; g < t.groups[i].end; ++g) {
@@ -227,17 +228,17 @@ void SoftmaxTile(const AttentionBlock& b, const Tile<R>& t, float* score) {
   }
 }
 
-// The rows of V: as they are, or expanded to floats.
+// The rows of V, as they are stored or expanded to floats.
 struct ValueRows {
   const std::byte* rows;
   int64_t row_bytes;
-  const std::byte* soon;  // what is needed after V, or null
+  const std::byte* soon;  // memory to prefetch, needed after V; may be null
   int64_t soon_row_bytes;
 };
 
-// Weighted sums of the values that each query sees, in the order of positions:
-// elements from d on, below `end`, C registers at a time. A hidden cell may
-// hold NaN, which a weight of zero would let through.
+// Sums the weighted values that each query sees, in the order of positions, for
+// elements d..end - 1, C registers at a time. Hidden cells are skipped: such a
+// cell may hold NaN, and zero times NaN is NaN.
 template <typename Source, int R, int C>
 void Values(const Tile<R>& t, const float* weight, const ValueRows& v, int d,
             int end, int padded, float* out) {
@@ -295,14 +296,14 @@ void Values(const Tile<R>& t, const float* weight, const ValueRows& v, int d,
   }
 }
 
-// The expanded page and what else a block needs while it is computed.
+// The expanded page and the other scratch of a block.
 struct Scratch {
   float* k;      // [kPageTokens / 16][padded head_dim][16]
   float* v;      // [kPageTokens][padded head_dim]
   float* score;  // [kTileQueries][kPageTokens]
 };
 
-// R queries from `query` on, through the expanded page.
+// Computes R queries from `query` on with the expanded page.
 template <int R>
 void ExpandedTile(const AttentionBlock& b, int query, const Scratch& s) {
   Tile<R> t;
@@ -319,7 +320,7 @@ void ExpandedTile(const AttentionBlock& b, int query, const Scratch& s) {
   Values<F32Source, R, ColumnsOf(R)>(t, s.score, v, 0, padded, padded, b.out);
 }
 
-// The last queries of a block, fewer than a full tile.
+// Computes the last queries of a block, which are fewer than a full tile.
 template <int R>
 void ExpandedRest(const AttentionBlock& b, int query, int queries,
                   const Scratch& s) {
@@ -330,7 +331,7 @@ void ExpandedRest(const AttentionBlock& b, int query, int queries,
   }
 }
 
-// A block of R queries, its values from the page as it is.
+// Computes the values of a block of R queries from the page as it is stored.
 template <typename Source, int R>
 void DirectValues(const AttentionBlock& b, const Tile<R>& t,
                   const float* score) {
@@ -396,7 +397,7 @@ void FoldPages(const AttentionFold& f) {
   int64_t page = 0;
   float max = *f.running_max;
   float folded = f.first ? 0.0f : *f.running_sum;
-  if (folded == 0.0f) {  // nothing yet: the first page that is seen as it is
+  if (folded == 0.0f) {  // nothing yet: the first page seen is copied
     while (page < f.pages && f.sum[page * f.stride] == 0.0f) ++page;
     if (page < f.pages) {
       max = f.max[page * f.stride];
@@ -407,7 +408,7 @@ void FoldPages(const AttentionFold& f) {
     }
   }
   F32x16 sum = Set1(folded);
-  // Weights of 16 pages at a time, then the chains over them.
+  // The weights of 16 pages are computed at a time, then the chains over them.
   while (page < f.pages) {
     int64_t seen[kLanes];
     int n = 0;

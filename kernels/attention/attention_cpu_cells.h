@@ -9,7 +9,7 @@
 namespace tiercel::TIERCEL_ISA_NS {
 
 constexpr int kLanes = 16;
-constexpr int kGroups = kPageTokens / kLanes;  // of 16 cells
+constexpr int kGroups = kPageTokens / kLanes;  // groups of 16 cells
 constexpr int kAllLanes = (1 << kLanes) - 1;
 constexpr int kWordCells = 64;
 constexpr int kWords = kPageTokens / kWordCells;
@@ -49,7 +49,7 @@ TIERCEL_INLINE int NextIn(const CellSet& set, int cell) {
   }
   return kPageTokens;
 }
-// The first that is not.
+// The first cell from `cell` on that is not in the set, or kPageTokens.
 TIERCEL_INLINE int NextOut(const CellSet& set, int cell) {
   for (int i = cell / kWordCells; i < kWords; ++i) {
     const uint64_t word = ~set.word[i] & ~LowCells(cell - kWordCells * i);
@@ -57,7 +57,7 @@ TIERCEL_INLINE int NextOut(const CellSet& set, int cell) {
   }
   return kPageTokens;
 }
-// Which of the 16 cells of a group are in the set.
+// The cells of a group of 16 that are in the set, one bit each.
 TIERCEL_INLINE int LanesOf(const CellSet& set, int group) {
   constexpr int kInWord = kWordCells / kLanes;
   return static_cast<int>(set.word[group / kInWord] >>
@@ -71,7 +71,7 @@ TIERCEL_INLINE bool IsWhole(const CellSet& set) {
   return all == ~uint64_t{0};
 }
 
-// What row `row` of a block sees.
+// The cells that row `row` of a block sees.
 TIERCEL_INLINE CellSet SeenBy(const AttentionBlock& b, int64_t row) {
   if (b.begin == 0 && b.end + row >= kPageTokens && b.recent + row <= 0) {
     return CellsBetween(0, kPageTokens);
@@ -79,8 +79,8 @@ TIERCEL_INLINE CellSet SeenBy(const AttentionBlock& b, int64_t row) {
   return CellsBetween(b.begin, b.end + row) &
          (b.fixed | CellsBetween(b.recent + row, kPageTokens));
 }
-// What rows `row` and after it see, taken together: windows move by one cell a
-// row, so that they leave no gaps.
+// The union of the cells that row `row` and the rows after it see. Windows move
+// by one cell a row, so that they leave no gaps.
 TIERCEL_INLINE CellSet SeenFrom(const AttentionBlock& b, int64_t row) {
   return CellsBetween(b.begin, b.end + b.rows - 1) &
          (b.fixed | CellsBetween(b.recent + row, kPageTokens));

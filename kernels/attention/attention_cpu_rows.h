@@ -13,9 +13,9 @@ TIERCEL_INLINE int Padded(int head_dim) {
   return (head_dim + kLanes - 1) / kLanes * kLanes;
 }
 
-// Queries that are multiplied with K at the same time: enough independent
-// chains to hide the latency of a multiply-add, few enough to stay in the
-// registers.
+// The number of queries that are multiplied with K at the same time: enough
+// independent chains to hide the latency of a multiply-add, but few enough to
+// stay in the registers.
 #if defined(__AVX512F__)
 constexpr int kTileQueries = 8;
 #elif defined(__AVX2__)
@@ -24,17 +24,16 @@ constexpr int kTileQueries = 6;
 constexpr int kTileQueries = 2;
 #endif
 
-// While K is computed on, V comes into the cache, and with V the next block's
-// K: a block's bytes lie in two places, which is too short for the hardware to
-// see where they go on.
-// Asks for `bytes` from p on and returns their end.
+// Prefetches `bytes` from p on and returns their end. While K is computed on, V
+// is prefetched, and while V is, the next block's K: each run of bytes is too
+// short for the hardware prefetcher to predict the next.
 TIERCEL_INLINE const std::byte* Prefetch(const std::byte* p, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
   return p + bytes;
 }
 
-// A group of 16 rows of K. Those that nobody sees may hold anything; one that
-// is seen stands in for them.
+// A group of 16 rows of K. Rows that no query sees may hold anything, so a row
+// that is seen stands in for them.
 struct RowGroup {
   const std::byte* row[kLanes];
 };
@@ -53,8 +52,8 @@ TIERCEL_INLINE RowGroup RowsOf(const std::byte* k, int64_t row_bytes, int group,
   return rows;
 }
 
-// Dot products of R queries with a group of rows of K: of each pair one chain
-// of fma over the elements.
+// Computes the dot products of R queries with a group of rows of K. Each is one
+// chain of fma over the elements.
 template <typename Source, int R>
 TIERCEL_INLINE void KeyDots(const RowGroup& group, int head_dim,
                             const float* const (&q)[R], F32x16 (&sum)[R]) {
@@ -81,7 +80,8 @@ TIERCEL_INLINE void KeyDots(const RowGroup& group, int head_dim,
   }
 }
 
-// K of the cells that are seen, to [group of 16 cells][padded head_dim][16].
+// Expands K of the cells that are seen to [group of 16 cells][padded
+// head_dim][16].
 template <typename Source>
 void ExpandK(const AttentionBlock& b, const CellSet& seen, float* out) {
   const int padded = Padded(b.head_dim);
@@ -103,7 +103,7 @@ void ExpandK(const AttentionBlock& b, const CellSet& seen, float* out) {
   }
 }
 
-// V of the cells that are seen, to [cell][padded head_dim].
+// Expands V of the cells that are seen to [cell][padded head_dim].
 template <typename Source>
 void ExpandV(const AttentionBlock& b, const CellSet& seen, float* out) {
   const int padded = Padded(b.head_dim);

@@ -1,5 +1,5 @@
-// Attention's bodies on the far device (kernels/device/far_bodies.h): the
-// CPU's, a row at a time, over pages in the memory of the device.
+// Attention's bodies for the far device (kernels/device/far_bodies.h). They are
+// the CPU's, called for one row at a time, over pages in the device's memory.
 
 #include <algorithm>
 #include <vector>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kAlignFloats = 16;
 
-// All have the same bits; a stream with another answer was not made.
+// The best ISA of this CPU; all give the same bits. ChooseIsa cannot fail here,
+// as no stream could have been made.
 Isa Best() {
   static const Isa isa = ChooseIsa().value_or(Isa::kPortable);
   return isa;
@@ -29,7 +30,7 @@ bool Shows(const AttentionWave::Shown& shown, int64_t position) {
   return false;
 }
 
-// What the row at position `row` sees of a page.
+// The cells of a page that the row at position `row` sees.
 CellSet SeenOf(const AttentionWave& w, int kv_head, int64_t page_start,
                int64_t row) {
   CellSet seen = {};
@@ -77,7 +78,7 @@ class Wave {
   }
 
  private:
-  // The heads of one KV head, in one row, over one page.
+  // Computes one row over one page, for the query heads of one KV head.
   void Compute(int64_t page, int64_t row, int kv_head) {
     const KvLayout& kv = w_.layout;
     const AttentionWave::Page& at = w_.pages[page];
@@ -140,7 +141,7 @@ class Wave {
   std::vector<Lanes> scratch_;
 };
 
-// Row by row: partial results of all would be many.
+// Computes row by row, as the partial results of all rows would take much room.
 void FoldRows(const AttentionWave& w) {
   std::vector<float> running_max(static_cast<size_t>(w.heads));
   std::vector<float> running_sum(running_max.size());

@@ -12,28 +12,28 @@
 namespace tiercel {
 namespace {
 
-// Pages of a wave, at least, where there are as many.
+// The least number of pages of a wave, if there are as many.
 constexpr int64_t kLeastPages = 8;
-// Queries that a block of the GPU has, where there are many.
+// The queries of a block of the GPU, if there are many.
 constexpr int64_t kTileQueries = 32;
 
-// What the kernels read besides q and KV, and the results of a wave, in scratch
-// memory.
+// The scratch memory: the lists that the kernels read besides q and KV, and the
+// results of a wave.
 struct Buffers {
-  AttentionWave::Page* pages;  // of all waves
+  AttentionWave::Page* pages;  // pages of all waves
   AttentionWave::Shown* shown;
   int64_t* bounds;
   float* floats;
 };
 
-// What `count` elements take.
+// The size of `count` elements, aligned.
 template <typename T>
 size_t BytesOf(const T*, int64_t count) {
   return static_cast<size_t>(
       AlignedBytes(count * static_cast<int64_t>(sizeof(T))));
 }
 
-// What views show, of all KV heads, and the bounds of their ranges.
+// The views of all KV heads, and the bounds of their ranges.
 struct ShownOfHeads {
   std::vector<AttentionWave::Shown> heads;
   std::vector<int64_t> bounds;
@@ -68,7 +68,7 @@ class GpuCall {
     const int64_t query_floats = p.layout.head_dim + 2;
     const int64_t most_rows = std::clamp<int64_t>(
         wave_floats / kLeastPages / (p.heads * query_floats), 1, p.rows);
-    const int64_t blocks = (p.rows - 1) / most_rows + 1;  // of like size
+    const int64_t blocks = (p.rows - 1) / most_rows + 1;  // similar sizes
     block_rows_ = (p.rows - 1) / blocks + 1;
     wave_pages_ = std::clamp<int64_t>(
         wave_floats / (block_rows_ * p.heads * query_floats), 1,
@@ -118,7 +118,7 @@ class GpuCall {
     return stream_.Send(to, from.data(), from.size() * sizeof(T));
   }
 
-  // Rows row..row + rows - 1, over the pages that they see.
+  // Computes rows row..row + rows - 1 over the pages that they see.
   absl::Status Rows(int64_t row, int64_t rows, const PageList& pages) {
     std::vector<AttentionWave::Page> list;
     for (int64_t i = 0; i < pages.count; ++i) {
@@ -133,7 +133,7 @@ class GpuCall {
     return absl::OkStatus();
   }
 
-  // `size` pages from number `at` on.
+  // Computes a wave of `size` pages, from number `at` on.
   absl::Status Wave(int64_t row, int64_t rows, int64_t at, int64_t size,
                     bool last) {
     const int64_t queries = rows * p_.heads;
@@ -172,8 +172,8 @@ class GpuCall {
   Stream& stream_;
   const AttentionParams& p_;
   ShownOfHeads shown_;
-  bool folds_;          // a block of the GPU folds the pages it looks at
-  int64_t block_rows_;  // whose partial results exist at the same time
+  bool folds_;          // a block of the GPU folds the pages that it reads
+  int64_t block_rows_;  // rows whose partial results exist at the same time
   int64_t wave_pages_;
   Buffers room_ = {};
 };

@@ -9,15 +9,16 @@
 
 namespace tiercel {
 
-// Floats of partial results held at a time: 32 MiB, which the second-level
+// The partial results held at a time, in floats: 32 MiB, which the second-level
 // cache of a GPU keeps until they are folded.
 inline constexpr int64_t kGpuWaveFloats = int64_t{8} << 20;
 
-// Tiles of 32 queries from which on each goes over all pages by itself: so many
-// keep a GPU busy, and partial results are spared.
+// The number of tiles of 32 queries from which on each tile goes over all pages
+// by itself: so many keep a GPU busy, and no partial results are needed.
 inline constexpr int64_t kGpuFoldingTiles = 256;
 
-// Attention of some rows, valid, on a stream of a GPU. Errors: as Attention's.
+// Computes Attention on a stream of a GPU; `p` is valid. Errors: as
+// Attention's.
 absl::Status AttendOnGpu(Stream& stream, const AttentionParams& p,
                          int64_t wave_floats = kGpuWaveFloats,
                          int64_t folding_tiles = kGpuFoldingTiles);

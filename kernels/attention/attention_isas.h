@@ -6,7 +6,7 @@
 
 namespace tiercel {
 
-// The bodies of Attention by ISA. VNNI has nothing for floats.
+// The bodies of Attention by ISA. VNNI has no instructions for floats.
 inline constexpr PerIsa<ComputeBlockFn*> kComputeBlock = {
     portable::ComputeBlock, avx2::ComputeBlock, avx512::ComputeBlock,
     avx512::ComputeBlock};

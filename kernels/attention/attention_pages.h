@@ -10,7 +10,7 @@
 
 namespace tiercel {
 
-// Which pages, and which of their cells, a call of Attention is about.
+// The pages that a call of Attention reads, and the cells of a page.
 
 // Pages in order: `count` from `first` on, or those of a list.
 struct PageList {
@@ -21,23 +21,24 @@ struct PageList {
   int64_t At(int64_t i) const {
     return listed == nullptr ? first + i : listed[i];
   }
-  // `size` of them from number `begin` on.
+  // Returns the `size` pages from number `begin` on.
   PageList Part(int64_t begin, int64_t size) const;
-  // How many are not after `page`.
+  // The number of pages that are not after `page`.
   int64_t CountUpTo(int64_t page) const;
 };
 
-// Pages from the first position that exists to that of row `row`.
+// The number of pages from the first position that exists to that of row `row`.
 int64_t PagesUpTo(const AttentionParams& p, int64_t row);
 
-// The pages that rows row..row + rows - 1 see in some KV head: what a view
-// hides from all of them is not there. The list is made in `room`, of
-// PageListBytes, and there is none without a view.
+// The pages that rows row..row + rows - 1 see in some KV head, without those
+// that the views hide from all of them. If there is a view, the list is made in
+// `room`, which has PageListBytes.
 PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
                    std::byte* room);
 size_t PageListBytes(const AttentionParams& p);
 
-// Whether all of `pages` are there. Errors: invalid_position, invalid_page.
+// Checks that the caller gave all of `pages`. Errors: invalid_position,
+// invalid_page.
 absl::Status CheckPages(const AttentionParams& p, const PageList& pages);
 
 // The cells of page `page` that are in the ranges, which are sorted and

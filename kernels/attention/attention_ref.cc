@@ -12,7 +12,7 @@
 namespace tiercel {
 namespace {
 
-// What one page, or all pages so far, say about one query.
+// The result of one query over one page, or over all pages so far.
 struct State {
   float max = 0.0f;
   float sum = 0.0f;
@@ -25,7 +25,7 @@ float Score(const float* q, const std::vector<float>& k, float scale) {
   return dot * scale;
 }
 
-// Whether the row at position t sees position j <= t.
+// Returns true if the row at position t sees position j <= t.
 bool Sees(const AttentionParams& p, int kv_head, int64_t t, int64_t j) {
   if (p.view == nullptr) return true;
   const HeadView& view = p.view[kv_head];
@@ -38,7 +38,7 @@ bool Sees(const AttentionParams& p, int kv_head, int64_t t, int64_t j) {
   return range != view.fixed.end() && range->begin <= j;
 }
 
-// The cells in `cells` of one page.
+// The result of one query over the cells `cells` of one page.
 State OfPage(const AttentionParams& p, const float* q, int kv_head,
              const std::byte* page, const std::vector<int>& cells) {
   const int dim = p.layout.head_dim;

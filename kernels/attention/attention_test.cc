@@ -27,7 +27,8 @@ bool AllFinite(const std::vector<float>& values) {
   return true;
 }
 
-// Both ends of pages, one page and several, a start inside of a page.
+// Rows at both ends of pages, over one page and several, and over positions
+// that begin inside of a page.
 struct Place {
   int64_t begin;
   int64_t position;
@@ -45,7 +46,7 @@ std::vector<Place> Places() {
   return places;
 }
 
-// All of them, or a few.
+// All shapes, or a few.
 std::vector<Case> Shapes(bool few) {
   std::vector<Case> shapes;
   const auto add = [&](int heads, int kv_heads, int head_dim) {
@@ -68,14 +69,14 @@ std::vector<Case> Shapes(bool few) {
   return shapes;
 }
 
-// K and V are read apart from each other: each type in each place is all that
-// a sanitizer can see.
+// Pairs of types. If `few`, each type is once that of K and once that of V,
+// which is enough for a sanitizer, as K and V are read independently.
 std::vector<std::pair<DType, DType>> KvTypePairs(int head_dim, bool few) {
   const std::vector<DType> types = KvTypes(head_dim);
   std::vector<std::pair<DType, DType>> pairs;
   for (size_t k = 0; k < types.size(); ++k) {
     for (size_t v = 0; v < types.size(); ++v) {
-      // GPUs have kernels for f16 alone, and for q8_0.
+      // GPUs have kernels of their own for both f16 and both q8_0.
       const bool one =
           k == v && (types[k] == DType::kF16 || types[k] == DType::kQ8_0);
       if (few && !one && v != (k + 1) % types.size()) continue;
@@ -134,7 +135,7 @@ TEST(AttentionTest, ReferenceReadsEveryKvType) {
 
 class AttentionBackendTest : public BackendTest {
  protected:
-  // Where Fma rounds once, bit for bit the reference.
+  // Expects the reference's bits, if Fma rounds once; else nearly its results.
   void ExpectIsReference(Problem& problem, const std::vector<float>& out) {
     if (!HasFma()) {
       ExpectNearSoftmax(problem, out);
@@ -212,7 +213,8 @@ TEST_P(AttentionBackendTest, ManyPages) {
   }
 }
 
-// Row invariance: the rows of a call, their number and the threads do not show.
+// Row invariance: a row's bits depend neither on the other rows of the call nor
+// on the number of threads.
 TEST_P(AttentionBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
   if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;
@@ -241,7 +243,8 @@ TEST_P(AttentionBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
   }
 }
 
-// Enough rows and pages for several blocks of rows and several waves of pages.
+// There are enough rows and pages for several blocks of rows and several waves
+// of pages.
 TEST_P(AttentionBackendTest, WavesDoNotShow) {
   if (GetParam().device != Device::kCpu) return;  // has waves of its own
   if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
@@ -259,8 +262,8 @@ TEST_P(AttentionBackendTest, WavesDoNotShow) {
   }
 }
 
-// A GPU's waves hold more than a test has: here they are small, several rows
-// over some pages, the last wave over fewer, and one row over one page.
+// A GPU's waves hold more than a test has, so they are made small here: several
+// rows over some pages, with fewer in the last wave, and one row over one page.
 TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
   if (GetParam().device != Device::kCuda) return;
   const std::unique_ptr<Stream> gpu = NewStream();
@@ -279,8 +282,8 @@ TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
   }
 }
 
-// Many rows have no waves on a GPU: each tile of them goes over all pages, as
-// far as its rows see some, and folds them.
+// If there are many rows, a GPU computes no waves: each tile of rows goes over
+// all pages that they see, and folds them.
 TEST_P(AttentionBackendTest, FoldingTilesOfAGpuDoNotShow) {
   if (GetParam().device != Device::kCuda) return;
   const std::unique_ptr<Stream> gpu = NewStream();
@@ -304,8 +307,8 @@ TEST_P(AttentionBackendTest, FoldingTilesOfAGpuDoNotShow) {
   }
 }
 
-// A fault in the future of a row, in its own group of 16 positions too, does
-// not reach it; from its position on it does.
+// A fault at a position after a row's own does not reach the row, even within
+// the same group of 16 positions. Rows from the fault's position on do get it.
 TEST_P(AttentionBackendTest, FaultsReachOnlyRowsThatSeeThem) {
   const std::unique_ptr<Stream> fast = NewStream(2);
   const Case c = {4, 2, 40, DType::kF32, DType::kF32, 3, kPageTokens - 9, 20};
@@ -314,8 +317,8 @@ TEST_P(AttentionBackendTest, FaultsReachOnlyRowsThatSeeThem) {
       for (int64_t bad : {c.position + 2, c.position + 9, c.position + 15}) {
         Problem problem(c);
         const std::vector<float> clean = problem.Run(*fast);
-        // One element of K: the score is -inf for some queries, and must not
-        // pass for a weight of zero.
+        // In K one element has the fault. The score is -inf for some queries,
+        // and must not count as a weight of zero.
         std::vector<float> row(40, in_k ? 0.25f : fault);
         row[7] = fault;
         for (int head = 0; head < c.kv_heads; ++head) {

@@ -1,5 +1,5 @@
-// Attention under views: what a row does not see may be NaN, and a page that
-// nobody sees may be missing (testing.h makes it so in every case).
+// Attention under views: cells that a row does not see may be NaN, and a page
+// that no row sees may be missing (testing.h makes it so in every case).
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@
 namespace tiercel::attention_view_test {
 namespace {
 
-// Each head has chunks of its own, so that a wrong head shows.
+// Each head has different chunks, so that the use of a wrong head is noticed.
 std::vector<PositionRange> Chunks(int64_t begin, int64_t end, int64_t size,
                                   unsigned seed) {
   std::mt19937 random(seed);
@@ -29,8 +29,8 @@ std::vector<PositionRange> Chunks(int64_t begin, int64_t end, int64_t size,
   return chunks;
 }
 
-// Views of `heads` KV heads over positions begin..end - 1, each kind once:
-// all of them, or a few.
+// Views of `heads` KV heads over positions begin..end - 1, one of each kind:
+// all kinds, or a few.
 std::vector<std::vector<ViewCase>> Views(int heads, int64_t begin, int64_t end,
                                          bool all) {
   std::vector<std::vector<ViewCase>> views;
@@ -56,7 +56,7 @@ std::vector<std::vector<ViewCase>> Views(int heads, int64_t begin, int64_t end,
                       1 + 3 * head};
     });
   }
-  // Some of it before the sequence and most of it after its end
+  // One range mostly before the sequence, one mostly after its end
   add([&](int head) {
     const int64_t from = std::max(end - 9 - head, begin + 1);
     return ViewCase{{{0, begin + 1}, {from, end + 1000}}, 3};
@@ -285,7 +285,7 @@ TEST(AttentionViewTest, RefusesWhatItCannotRead) {
     EXPECT_EQ(code_of({{-1, 130}}, 1), "invalid_view");
     EXPECT_EQ(code_of({{140, 145}, {130, 135}}, 1), "invalid_view");
     EXPECT_EQ(code_of({{130, 135}, {134, 136}}, 1), "invalid_view");
-    // The page of positions up to 127 is not there.
+    // The page of positions up to 127 is missing.
     EXPECT_EQ(code_of({{127, 135}}, 1), "invalid_position");
     EXPECT_EQ(code_of({}, 200), "invalid_position");
     for (float x : out) ASSERT_TRUE(std::isnan(x));

@@ -13,14 +13,14 @@ namespace tiercel {
 namespace {
 
 // A block sums the softmax of the query heads of one KV head, one after the
-// other. The scores, which become weights, are read three times, from the
+// other. It reads the scores, which become weights, three times from the
 // second-level cache.
 struct SumSoftmax {
   static constexpr int kMaxThreads = 256;
   struct Shared {
     BlockSums sums;
   };
-  ChunkWeights w;  // of all KV heads
+  ChunkWeights w;  // that of the first KV head
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     float* const out = w.out + t.block * w.chunks;

@@ -26,7 +26,8 @@ inline MeanScoresParams ScoresOf(const ChunkScoresParams& p) {
           .out_stride = (p.num_chunks + 15) / 16 * 16};
 }
 
-// The scores of all chunks of one KV head to the sum of its heads' softmax.
+// Turns the scores of all chunks of one KV head into the sum of its heads'
+// softmax.
 struct ChunkWeights {
   float* score;  // [group, stride] as MeanScores leaves it; becomes weights
   int64_t stride;
@@ -46,8 +47,8 @@ namespace avx512 {
 ChunkWeightsFn ComputeChunkWeights;
 }
 
-// Queued on a GPU's stream, for all KV heads, with the reference's bits: `w`
-// begins with the first. Returns a cudaError_t.
+// Queues the work for all KV heads on a GPU's stream, with the reference's
+// bits; `w` is that of the first. Returns a cudaError_t.
 int ChunkWeightsCuda(CUstream_st* stream, const ChunkWeights& w, int kv_heads);
 
 }  // namespace tiercel

@@ -6,7 +6,8 @@ namespace {
 
 constexpr int kLanes = 16;
 
-// Scores to weights. Returns their sum, or zero if a score is not finite.
+// Turns scores into weights. Returns their sum, or zero if a score is not
+// finite.
 float Softmax(float* score, int64_t chunks) {
   F32x16 largest = Set1(score[0]);
   F32x16 fault = Zero();  // zero, or NaN

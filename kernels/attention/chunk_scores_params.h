@@ -5,7 +5,7 @@
 
 namespace tiercel {
 
-// How much each chunk matters to one row: attention over digests
+// The importance of each chunk to one row: attention over digests
 // (kernels/kv/chunk_means.h), summed over the query heads h that share KV head
 // g, h / (heads / kv_heads) = g (TriForce, arXiv 2404.11912, section 4.1).
 //
@@ -13,10 +13,10 @@ namespace tiercel {
 //   w[h, c] = e^(score[h, c] - max_c score[h, c])
 //   out[g, c] = sum_h w[h, c] / sum_c w[h, c]      in ascending h
 //
-// in float. sum_c: 16 chains over c % 16, then a fixed tree. A weight below
-// e^-87 counts as e^-87. A head with a score that is not finite contributes
-// nothing, so that out is always finite and can be sorted by: the fault shows
-// in attention.
+// in float. sum_c is made by 16 chains over c % 16, then a fixed tree. A weight
+// below e^-87 counts as e^-87. A head with a score that is not finite
+// contributes nothing, so that `out` is always finite and can be sorted; the
+// fault shows in attention's result.
 //
 // Scratch: a float per query head and chunk. Errors: invalid_shape,
 // out_of_memory.
@@ -25,8 +25,8 @@ struct ChunkScoresParams {
   int heads;       // a multiple of kv_heads
   int kv_heads;
   int head_dim;  // a multiple of 8
-  float scale;   // of the scores, usually 1 / sqrt(head_dim)
-  // f16 [kv_heads, means_stride], of each [num_chunks, head_dim]
+  float scale;   // scale of the scores, usually 1 / sqrt(head_dim)
+  // f16 [kv_heads, means_stride]; those of a KV head are [num_chunks, head_dim]
   const uint16_t* means;
   int64_t means_stride;  // elements from one KV head to the next
   int64_t num_chunks;    // 0 is allowed; at most 2^28

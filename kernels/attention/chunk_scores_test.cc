@@ -20,7 +20,7 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr uint16_t kPoisonF16 = 0x7e00;  // NaN
 
-// Digests have a stride that is longer than theirs; what lies between is NaN.
+// The digests of one KV head are followed by NaN up to those of the next.
 struct Problem {
   Problem(int heads, int kv_heads, int head_dim, int64_t num_chunks)
       : stride(num_chunks * head_dim + 5),
@@ -90,11 +90,12 @@ struct Problem {
   ChunkScoresParams p;
 };
 
-// The formula in double, and a bound on the error of float arithmetic: a score
-// is off by at most head_dim + 1 roundings of the sum of magnitudes, its
-// distance to the maximum by one more, which are relative errors of its weight;
-// the sum of n weights adds n / 16 + 5 roundings, Exp 1e-7 twice, the quotient
-// and the sum over heads one each. Weights below e^-87 count as that.
+// Compares with the formula in double, within a bound on the error of float
+// arithmetic. A score is off by at most head_dim + 1 roundings of the sum of
+// magnitudes, and its distance to the maximum by one more; both are relative
+// errors of its weight. The sum of n weights adds n / 16 + 5 roundings, Exp
+// 1e-7 twice, the quotient and the sum over heads one each. Weights below e^-87
+// count as e^-87.
 void ExpectNear(Problem& problem, const std::vector<float>& out) {
   constexpr double kRounding = 0x1p-24;
   const ChunkScoresParams& p = problem.p;
@@ -170,7 +171,8 @@ class ChunkScoresBackendTest : public BackendTest {
     if (!IsSkipped()) fast_ = NewStream(2);
   }
 
-  // The formula on both; where Fma rounds once, bit for bit the reference.
+  // Compares both streams with the formula and, if Fma rounds once, with each
+  // other bit for bit.
   void Check(Problem& problem) {
     const std::vector<float> out = problem.Run(*fast_);
     const std::vector<float> expected = problem.Run(*ref_);
@@ -223,8 +225,8 @@ TEST_P(ChunkScoresBackendTest, ThreadsDoNotShow) {
   }
 }
 
-// Weights that are nothing, a maximum far below zero, a difference that is not
-// a float.
+// Weights that vanish, a maximum far below zero, and a difference that
+// overflows.
 TEST_P(ChunkScoresBackendTest, FarScores) {
   for (Stream* stream : {ref_.get(), fast_.get()}) {
     Problem problem(1, 1, 8, 17);

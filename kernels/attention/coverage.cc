@@ -12,7 +12,7 @@
 namespace tiercel {
 namespace {
 
-// VNNI would not change a bit.
+// VNNI has no body of its own, as it has no instructions for floats.
 constexpr PerIsa<WeighPositionsFn*> kWeigh = {
     portable::WeighPositions, avx2::WeighPositions, avx512::WeighPositions,
     avx512::WeighPositions};

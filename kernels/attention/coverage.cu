@@ -13,8 +13,9 @@
 namespace tiercel {
 namespace {
 
-// A block weighs the positions of one query head. One thread adds those that
-// are kept, in double as the contract says: this is for measuring alone.
+// A block weighs the positions of one query head. One thread adds the weights
+// of those that are kept, in double as the contract says. It need not be fast,
+// as it serves measurements alone.
 struct CoverHeads {
   static constexpr int kMaxThreads = 256;
   struct Shared {

@@ -10,15 +10,16 @@ namespace tiercel {
 struct CoverageParams;
 void CoverageReference(const CoverageParams& p);
 
-// Scores of one head, which become weights; positions >= 1.
+// The sums of one head's weights.
 struct HeadSums {
   float all;     // NaN: a score is not finite
-  float newest;  // of those from `newest` on
+  float newest;  // the sum from position `newest` on
 };
+// Turns the scores of one head into weights; positions >= 1.
 using WeighPositionsFn = HeadSums(float* scores, int64_t positions,
                                   int64_t newest);
 
-// What one head's kept positions add to that.
+// The coverage of one head: the share of its kept and its newest positions.
 constexpr float CoverageOf(const HeadSums& sums, const float* weights,
                            const int32_t* kept, int64_t num_kept) {
   auto seen = static_cast<double>(sums.newest);
@@ -38,8 +39,8 @@ namespace avx512 {
 WeighPositionsFn WeighPositions;
 }
 
-// Queued on a GPU's stream, with the reference's bits; `kept` is [kv_heads,
-// num_kept] in the GPU's memory, and stands for that of `p`. Returns a
+// Queues the work on a GPU's stream, with the reference's bits. `kept` is
+// [kv_heads, num_kept] in the GPU's memory and replaces that of `p`. Returns a
 // cudaError_t.
 int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
                  const int32_t* kept);

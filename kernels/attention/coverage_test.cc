@@ -19,7 +19,7 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// What lies between the scores of one head and the next is NaN.
+// The elements between the scores of one head and the next are NaN.
 struct Problem {
   Problem(int heads, int kv_heads, int64_t positions, int64_t newest,
           int64_t num_kept)
@@ -74,9 +74,9 @@ struct Problem {
     return out;
   }
 
-  // The formula in double. A weight is off by the rounding of its distance to
-  // the maximum, which is its relative error, and by Exp's 1e-7; each of the
-  // two sums adds n / 16 + 5 roundings.
+  // Compares with the formula in double. A weight is off by the rounding of its
+  // distance to the maximum, which is its relative error, and by Exp's 1e-7;
+  // each of the two sums adds n / 16 + 5 roundings.
   void ExpectNear(const std::vector<float>& out) {
     for (int64_t h = 0; h < p.heads; ++h) {
       double max = -1e300;
@@ -115,7 +115,7 @@ TEST(CoverageTest, HandWorked) {
     Problem problem(2, 1, 4, 3, 1);
     const float ln3 = 1.0986123f;
     problem.kept = {{1}};
-    for (int64_t j = 0; j < 4; ++j) problem.Score(0, j) = 5;  // of 4: 1 and 3
+    for (int64_t j = 0; j < 4; ++j) problem.Score(0, j) = 5;  // weights 1 1 1 1
     problem.Score(1, 0) = ln3;                                // weights 3 1 1 1
     for (int64_t j = 1; j < 4; ++j) problem.Score(1, j) = 0;
     const std::vector<float> out = problem.Run(*MakeStream(device));

@@ -1,4 +1,4 @@
-// Bytes: the scores of a row three times, and the evidence read and written.
+// Bytes: the scores of a row three times, and the importance read and written.
 // Operations: two exponentials, some 40 f32, a score, twice.
 // Bound by: memory.
 
@@ -18,7 +18,8 @@ TIERCEL_DEVICE float RootWeight(float score, float max) {
   return ExpLane((score - max) * 0.5f) - ExpLane(-87.0f);
 }
 
-// A block finds what the scores of one query, a row's head, have in common.
+// A block computes the maximum and the length of the weights of one query, i.e.
+// one row and head.
 struct WeighQueries {
   static constexpr int kMaxThreads = 256;
   struct Shared {
@@ -54,7 +55,7 @@ struct WeighQueries {
   }
 };
 
-// A thread adds to the evidence of one candidate for one KV head, query by
+// A thread adds to the importance of one candidate for one KV head, query by
 // query.
 struct AddQueries {
   static constexpr int kMaxThreads = 256;

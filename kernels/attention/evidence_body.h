@@ -10,10 +10,10 @@ namespace tiercel {
 struct EvidenceParams;
 void AddEvidenceReference(const EvidenceParams& p);
 
-// What the scores of one row's head have in common.
+// The maximum and the norm that normalise the weights of one row and head.
 struct RootWeights {
   float max;
-  float length;  // sqrt(sum_j w_j^2), or 0: they add nothing
+  float length;  // sqrt(sum_j w_j^2); 0: the head adds nothing
 };
 using RootWeightsFn = RootWeights(const float* scores, int64_t candidates);
 
@@ -34,8 +34,8 @@ RootWeightsFn WeighRoots;
 AddRootsFn AddRoots;
 }  // namespace avx512
 
-// Queued on a GPU's stream, with the reference's bits; `weights` is [rows,
-// heads], of scratch. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits; `weights` is
+// scratch of [rows, heads]. Returns a cudaError_t.
 int AddEvidenceCuda(CUstream_st* stream, const EvidenceParams& p,
                     RootWeights* weights);
 

@@ -7,7 +7,8 @@ namespace {
 constexpr int kLanes = 16;
 constexpr float kLeast = -__FLT_MAX__;
 
-// The last scores; the other lanes are those of candidates that are not seen.
+// Loads the last n scores. The other lanes become -infinity, as for candidates
+// that are not seen.
 TIERCEL_INLINE F32x16 LoadLast(const float* scores, int n) {
   float lane[kLanes];
   for (int i = 0; i < kLanes; ++i) {

@@ -5,35 +5,37 @@
 
 namespace tiercel {
 
-// What rows say about candidates: attention over these alone, in roots, summed
-// over the rows and the query heads h that share KV head g, h / (heads /
-// kv_heads) = g (Slow-Fast Inference, arXiv 2603.12038: the square of the sum
-// is a mean of the rows' attention, between the geometric and the arithmetic).
+// The importance of candidates to rows: the square roots of attention over the
+// candidates alone, summed over the rows and the query heads h that share KV
+// head g, h / (heads / kv_heads) = g (Slow-Fast Inference, arXiv 2603.12038).
+// The square of the sum is a mean of the rows' attention, between the geometric
+// and the arithmetic mean.
 //
 //   w[r, h, j] = e^((scores[r, h, j] - max_j scores[r, h, j]) / 2)
 //   evidence[g, j] = decay * before[g, j] +
 //                    sum_r sum_h w[r, h, j] / sqrt(sum_j w[r, h, j]^2)
 //
-// in float, r and then h ascending. sum_j: 16 chains of fma over j % 16, then a
-// fixed tree. A score of -infinity adds 0: its row does not see the candidate.
-// A row's head with another score that is not finite adds nothing, so that what
-// is added is always finite; the fault shows in attention.
+// in float, r and then h ascending. sum_j is made by 16 chains of fma over
+// j % 16, then a fixed tree. A score of -infinity adds 0: its row does not see
+// the candidate. A row and head with another score that is not finite adds
+// nothing, so that the result is always finite; the fault shows in attention's
+// result.
 //
 // Scratch: two floats per row and query head. Errors: invalid_shape,
 // invalid_argument, out_of_memory.
 struct EvidenceParams {
-  // [rows, heads, scores_stride], of each [candidates]: as KeyScores and
-  // MeanScores leave them
+  // [rows, heads, scores_stride], for each row and head [candidates], as
+  // KeyScores and MeanScores leave them
   const float* scores;
   int64_t scores_stride;  // elements from one head to the next
   int64_t rows;           // 0 is allowed
   int heads;              // a multiple of kv_heads
   int kv_heads;
   int64_t candidates;  // 0 is allowed; at most 2^28
-  float decay;         // 0 to 2^20, of what was said before
-  // Both [kv_heads, evidence_stride], of each [candidates]. What was said
-  // before must be finite; it may be `evidence` itself, and must not overlap it
-  // otherwise. The scores overlap neither.
+  float decay;         // factor of `before`, 0 to 2^20
+  // Both are [kv_heads, evidence_stride], for each KV head [candidates].
+  // `before` must be finite; it may be `evidence` itself, and must not overlap
+  // it otherwise. The scores overlap neither.
   const float* before;
   float* evidence;
   int64_t evidence_stride;  // elements from one KV head to the next

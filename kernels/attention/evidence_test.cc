@@ -18,8 +18,8 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Scores of which the last rows see more, on top of what is there. What lies
-// between those of one head and the next is NaN.
+// Scores of rows, of which later ones see more candidates, and the importance
+// to which they add. The elements between one head and the next are NaN.
 struct Problem {
   Problem(int64_t rows, int heads, int kv_heads, int64_t candidates,
           float decay = 1)
@@ -57,9 +57,9 @@ struct Problem {
            " " + std::to_string(p.decay);
   }
 
-  // [kv_heads, candidates]. What lies behind each head's is NaN and stays so.
-  // `in_place`: what was said before lies where the rest is added, and nowhere
-  // else; otherwise it stays as it is.
+  // Returns [kv_heads, candidates]. The elements after each head's are NaN and
+  // must stay so. If `in_place`, `before` is `evidence` itself; otherwise it
+  // must not change.
   std::vector<float> Run(Stream& stream, bool in_place = true) const {
     const auto n = static_cast<size_t>(p.candidates);
     const auto stride = static_cast<size_t>(p.evidence_stride);
@@ -92,11 +92,11 @@ struct Problem {
     return out;
   }
 
-  // Roots of the softmax in double, and a bound on the error of float
-  // arithmetic: the distance to the maximum is off by a rounding, which is a
-  // relative error of half of it; Exp and its floor are 1e-7 each, the sum of n
-  // squares adds n / 16 + 5 roundings, halved by the root, and the root, the
-  // quotient and the sum over queries one each.
+  // Compares with roots of the softmax in double, within a bound on the error
+  // of float arithmetic. The distance to the maximum is off by a rounding,
+  // which is a relative error of half of it; Exp and its floor are 1e-7 each,
+  // the sum of n squares adds n / 16 + 5 roundings, halved by the root, and the
+  // root, the quotient and the sum over queries one each.
   void ExpectNear(const std::vector<float>& out) {
     constexpr double kRounding = 0x1p-24;
     const auto n = static_cast<size_t>(p.candidates);
@@ -153,7 +153,8 @@ TEST(EvidenceTest, HandWorked) {
 
 class EvidenceBackendTest : public ThreeStreamsTest {
  protected:
-  // The formula on both; where Fma rounds once, bit for bit the reference.
+  // Compares both streams with the formula and, if Fma rounds once, with each
+  // other bit for bit.
   void Check(Problem& problem) {
     const std::vector<float> out = problem.Run(*one_);
     const std::vector<float> expected = problem.Run(*ref_);
@@ -179,7 +180,8 @@ TEST_P(EvidenceBackendTest, EqualsReferenceAndFormula) {
   }
 }
 
-// What earlier rows said counts less, or not at all, also where no row adds.
+// The importance from earlier rows is multiplied by `decay`, which may be 0,
+// also if there are no rows to add.
 TEST_P(EvidenceBackendTest, WhatIsThereDecays) {
   for (float decay : {0.0f, 0.3f, 0.9f, 4.5f}) {
     for (int64_t rows : {0, 2}) {
@@ -202,8 +204,8 @@ TEST_P(EvidenceBackendTest, ManyCandidates) {
   }
 }
 
-// Weights that are nothing, a maximum far below zero, a difference that is not
-// a float, no candidate that is seen.
+// Weights that vanish, a maximum far below zero, a difference that overflows,
+// and no candidate that is seen.
 TEST_P(EvidenceBackendTest, FarScores) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(1, 1, 1, 17);

@@ -12,23 +12,23 @@
 namespace tiercel {
 
 // A block folds the pages of one query in their order. Maxima are the same in
-// any order, so what each page and all before it weigh is found for many pages
-// at once, a page a thread; only the sums are chains. The first warp makes
-// them, four elements of the head a lane, while the others have copies made of
-// what later pages give.
+// any order, so the weights of each page and of all pages before it are found
+// for many pages at once, one page per thread. Only the sums are chains: the
+// first warp computes them, four elements of the head per lane, while the other
+// warps fetch the results of later pages.
 struct FoldWave {
   static constexpr int kMaxThreads = 128;
   static constexpr int kWarps = kMaxThreads / kWarpLanes;
-  static constexpr int kElements = 4;  // of a lane
+  static constexpr int kElements = 4;  // elements of the head per lane
   static constexpr int kSlice = kElements * kWarpLanes;
   static constexpr int kPart = 16;  // pages that pass at a time
   static constexpr int kStages = 5;
   static constexpr int kStageFloats = kPart * kSlice;
-  static constexpr float kUnseen = -1.0f;  // in the place of a weight
+  static constexpr float kUnseen = -1.0f;  // stands for the weight of no cell
   static_assert(kMaxThreads % kPart == 0);
 
   struct Shared {
-    Array<float, 2 * kMaxThreads> weights;  // of all that came before, and new
+    Array<float, 2 * kMaxThreads> weights;  // old_weight, then new_weight
     Array<float, kMaxThreads> sums;
     Array<float, kWarps> of_warps;
     Array<float, kStages * kStageFloats> values;  // last: not all are used
@@ -50,12 +50,12 @@ struct FoldWave {
       sum = w.first ? 0.0f : w.running_sum[query];
       FoldElements(t, shared, query, d, max, sum);
     }
-    if (t.index != 0) return;  // all have read what ran so far
+    if (t.index != 0) return;  // all have read the running maximum and sum
     w.running_max[query] = max;
     w.running_sum[query] = sum;
   }
 
-  // A page as the fold of a query sees it.
+  // The result of one page for the query that is folded.
   struct Page {
     float sum;  // zero: nothing is seen
     float max;
@@ -66,15 +66,15 @@ struct FoldWave {
     return {w.sum[place], w.max[place]};
   }
 
-  // Folds elements d..d + kSlice - 1 of the head, as far as it has them. Every
-  // thread gets the maximum with all pages, the first warp the sum.
+  // Folds elements d..d + kSlice - 1 of the head, as far as they exist. Every
+  // thread gets the maximum over all pages, and the first warp the sum.
   TIERCEL_DEVICE void FoldElements(const Thread& t, Shared& shared,
                                    int64_t query, int d, float& max,
                                    float& sum) const {
     const int head_dim = w.layout.head_dim;
     const int pages = static_cast<int>(w.num_pages);
     const int64_t stride = w.rows * w.heads * int64_t{head_dim};
-    const int element = t.lane() * kElements;  // and those after it
+    const int element = t.lane() * kElements;  // the lane's first element
     const bool has = d + element < head_dim;
     const bool own = has && t.warp() == 0;
     const float* const given = &w.out[query * head_dim + d + element];
@@ -95,7 +95,8 @@ struct FoldWave {
       CopyCommit();
     }
     Page next = PageAt(query, t.index);
-    // Minus zero and what follows is what follows, zeros included.
+    // The chain begins with minus zero: adding x to it gives x, also if x is
+    // a zero of either sign.
     float out[kElements];
 #pragma unroll
     for (int e = 0; e < kElements; ++e) {
@@ -110,7 +111,7 @@ struct FoldWave {
             next = PageAt(query, part * kPart + kMaxThreads + t.index);
           }
           if (t.warp() != 0) return;
-        // Pages that are not there are as those of which nothing is seen.
+        // Pages after the last count as pages of which nothing is seen.
 #pragma unroll
           for (int i = 0; i < kPart; i += 4) {
             float old_weights[4];
@@ -149,9 +150,10 @@ struct FoldWave {
     for (int i = 0; i < 4; ++i) to[i] = four[i];
   }
 
-  // Puts the sums and weights of kMaxThreads pages, of which each thread brings
-  // one. `max` is the greatest before them, if `is_seen` says that there was
-  // one, and becomes that with them. Returns whether there is one then.
+  // Stores the sums and weights of kMaxThreads pages, one per thread. `max` is
+  // the maximum of the pages before, if `is_seen` says that one of them was
+  // seen, and becomes the maximum including these pages. Returns true if a page
+  // has been seen by then.
   TIERCEL_DEVICE bool FindWeights(const Thread& t, Shared& shared,
                                   const Page& page, float& max,
                                   bool is_seen) const {
@@ -159,7 +161,7 @@ struct FoldWave {
     const bool own = page.sum != 0.0f;
     const float page_max = own ? page.max : kNone;
 
-    // 1. the greatest up to each page, within its warp
+    // 1. the maximum up to each page, within its warp
     float upto = page_max;
     for (int lanes = 1; lanes < kWarpLanes; lanes *= 2) {
       upto = Greater(Before(t, upto, lanes), upto);
@@ -170,7 +172,7 @@ struct FoldWave {
     if (t.lane() == 0) before = kNone;
     Barrier();
 
-    // 2. with the warps before, and what came before all of them
+    // 2. the same including the warps before and the pages before all of these
     float all = is_seen ? max : kNone;
     float carried = all;
     for (int warp = 0; warp < kWarps; ++warp) {
@@ -188,12 +190,14 @@ struct FoldWave {
     return all != kNone;
   }
 
-  // The value of the lane so many before; a lane without one gets its own.
+  // The value of the lane that is `lanes` before this one; the first lanes,
+  // which have none, get their own.
   static TIERCEL_DEVICE float Before(const Thread& t, float value, int lanes) {
     return Shuffle(kAllLanes, value,
                    t.lane() < lanes ? t.lane() : t.lane() - lanes);
   }
-  // For numbers alone: a maximum that is NaN has a sum that is NaN too.
+  // The greater number. NaN need not be handled: a page whose maximum is NaN
+  // has a sum that is NaN too.
   static TIERCEL_DEVICE float Greater(float a, float b) {
     return a > b ? a : b;
   }

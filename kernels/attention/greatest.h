@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_ATTENTION_GREATEST_H_
 #define TIERCEL_KERNELS_ATTENTION_GREATEST_H_
 
-// The greatest of many numbers, as a block of threads finds them.
+// Selects the k greatest of many numbers by a block of threads.
 
 #include <bit>
 
@@ -10,7 +10,7 @@
 namespace tiercel {
 
 struct Greatest {
-  static constexpr int kThreads = 256;  // of the block
+  static constexpr int kThreads = 256;  // threads per block
   static constexpr int kDigit = 256;    // a byte of a number's order
 
   struct Shared {
@@ -20,19 +20,21 @@ struct Greatest {
     uint32_t left;
   };
 
-  // Numbers in the order of integers; the two zeros are one.
+  // Maps a number to an integer so that the order is kept; the two zeros are
+  // equal.
   static TIERCEL_DEVICE uint32_t OrderOf(float x) {
     const auto bits = std::bit_cast<uint32_t>(x + 0.0f);
     return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
   }
 
-  // Writes the places of the k greatest of n numbers, none of them NaN,
-  // ascending and each with `offset` added; of equals the earlier. 0 < k <= n.
+  // Writes the indices of the k greatest of n numbers in ascending order, each
+  // with `offset` added. Of equal numbers the earlier are taken. No number is
+  // NaN, and 0 < k <= n.
   static TIERCEL_DEVICE void Keep(const Thread& t, Shared& s, const float* v,
                                   int64_t n, int64_t k, int32_t offset,
                                   int32_t* out) {
-    // 1. the order of the least that is kept, byte by byte from the top; how
-    // many of its equals are kept
+    // 1. Find the order of the least number that is kept, byte by byte from the
+    // top, and how many numbers equal to it are kept.
     if (t.index == 0) {
       s.prefix = 0;
       s.left = static_cast<uint32_t>(k);
@@ -51,9 +53,9 @@ struct Greatest {
       Barrier();
     }
 
-    // 2. those above it and the first of its equals, in the order of places
+    // 2. Write the indices of the numbers above it and of the first equal ones.
     const uint32_t least = s.prefix;
-    uint32_t equals = s.left;  // that may still come
+    uint32_t equals = s.left;  // equal numbers that are still to be kept
     for (int64_t first = 0; first < n; first += t.count) {
       const int64_t j = first + t.index;
       const uint32_t order = j < n ? OrderOf(v[j]) : 0;
@@ -75,7 +77,7 @@ struct Greatest {
     s.prefix = s.prefix << 8 | static_cast<uint32_t>(digit);
   }
 
-  // How many threads before this one vote so.
+  // The number of threads before this one whose `vote` is true.
   static TIERCEL_DEVICE uint32_t CountBefore(const Thread& t, Shared& s,
                                              bool vote) {
     const uint32_t votes = Ballot(kAllLanes, vote);
@@ -89,7 +91,7 @@ struct Greatest {
     for (int warp = 0; warp < t.warp(); ++warp) count += s.of_warps[warp];
     return count;
   }
-  // How many threads did.
+  // The number of all threads whose vote was true in the last CountBefore.
   static TIERCEL_DEVICE uint32_t TotalOf(const Thread& t, Shared& s) {
     uint32_t total = 0;
     for (int warp = 0; warp < t.count / kWarpLanes; ++warp) {

@@ -40,7 +40,7 @@ void MarkSeenPages(const HeadView& view, int64_t begin, int64_t position,
               uint8_t{1});
   };
   for (const PositionRange& range : view.fixed) mark(range);
-  // From what the first row sees on, the windows of the rows are without gaps.
+  // The windows of the rows leave no gaps, as each is one position further.
   mark({.begin = position - view.recent + 1, .end = end});
 }
 

@@ -19,12 +19,13 @@ struct PositionRange {
 
 inline constexpr int64_t kAllPositions = std::numeric_limits<int64_t>::max();
 
-// What rows see of one KV head. Where positions exist from `begin` on, the row
-// at position t sees position j if
+// The positions that rows see of one KV head. If positions exist from `begin`
+// on, the row at position t sees position j if
 //
 //   begin <= j <= t   and   (j is in `fixed`   or   j > t - recent)
 //
-// so that what a row sees follows from its position, whatever runs with it.
+// so that a row's view follows from its position alone, not from the rows that
+// are computed with it.
 struct HeadView {
   std::span<const PositionRange> fixed;  // sorted, disjoint, none empty
   int64_t recent = kAllPositions;        // at least 1: a row sees itself
@@ -34,9 +35,9 @@ struct HeadView {
 absl::Status CheckHeadView(const HeadView& view, int head);
 
 // Sets seen[i] if some row at position..position + rows - 1 sees a position of
-// page first_page + i, and leaves the others. `seen` ends at the page of the
-// last row or after it; positions exist from `begin` on, which is not before
-// first_page.
+// page first_page + i; other elements are not changed. `seen` ends at the page
+// of the last row or after it; positions exist from `begin` on, which is not
+// before first_page.
 void MarkSeenPages(const HeadView& view, int64_t begin, int64_t position,
                    int64_t rows, int64_t first_page, std::span<uint8_t> seen);
 

@@ -13,7 +13,7 @@
 namespace tiercel {
 namespace {
 
-// VNNI has no body of its own: it would not change a bit.
+// VNNI has no body of its own, as it has no instructions for floats.
 constexpr PerIsa<KeyBlockFn*> kComputeKeyBlock = {
     portable::ComputeKeyBlock, avx2::ComputeKeyBlock, avx512::ComputeKeyBlock,
     avx512::ComputeKeyBlock};
@@ -58,7 +58,7 @@ absl::Status Validate(const KeyScoresParams& p) {
                         p.first / kPageTokens, (p.last - 1) / kPageTokens);
 }
 
-// One KV head of one page.
+// The work on one KV head of one page.
 KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
   const KvLayout& kv = p.layout;
   const int group = p.heads / kv.kv_heads;
@@ -99,7 +99,7 @@ absl::Status KeyScores(Stream& stream, const KeyScoresParams& p) {
     KeyScoresReference(p);
     return absl::OkStatus();
   }
-  // Items in the order of memory: a page's keys are one run of it.
+  // Items are in the order of memory: a page's keys are contiguous.
   const int64_t kv_heads = p.layout.kv_heads;
   const int64_t first = p.first / kPageTokens;
   const int64_t items = ((p.last - 1) / kPageTokens - first + 1) * kv_heads;

@@ -13,9 +13,9 @@
 namespace tiercel {
 namespace {
 
-// A block scores the cells of one page of one KV head, a thread each, with
-// kQueries queries at a time; the keys pass through shared memory once for
-// these. kF16: keys are f16; else the layout says what they are.
+// A block scores the cells of one page of one KV head, one thread per cell,
+// with kQueries queries at a time, for which the keys pass through shared
+// memory once. If kF16, keys are f16; else the layout has their type.
 template <int kQueries, bool kF16>
 struct ScoreKeys {
   static constexpr int kMaxThreads = kPageTokens;

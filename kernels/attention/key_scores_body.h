@@ -13,8 +13,8 @@ namespace tiercel {
 struct KeyScoresParams;
 void KeyScoresReference(const KeyScoresParams& p);
 
-// Scores of one page's cells begin..end - 1 of one KV head, for the query heads
-// that share it and `rows` consecutive rows.
+// The scores of cells begin..end - 1 of one page and KV head, for `rows`
+// consecutive rows and the query heads that share the KV head.
 struct KeyBlock {
   const float* q;  // the first query; the next head is head_dim further
   int64_t q_stride;
@@ -30,7 +30,7 @@ struct KeyBlock {
   int end;       // after begin; the last row sees the cells before it
   int64_t seen;  // row r sees the cells before seen + r
 
-  float* out;  // of cell `begin`
+  float* out;  // score of cell `begin`
   int64_t out_head_stride;
   int64_t out_row_stride;
 };
@@ -46,8 +46,8 @@ namespace avx512 {
 KeyBlockFn ComputeKeyBlock;
 }
 
-// Queued on a GPU's stream, with the reference's bits; the array of pages is in
-// the GPU's memory too. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits. The array of
+// pages is in the GPU's memory too. Returns a cudaError_t.
 int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p);
 
 }  // namespace tiercel

@@ -1,5 +1,5 @@
-// Lanes are positions, as they are in attention. A group of 16 keys is read for
-// a tile of queries, and again, from the cache, for the next.
+// Lanes are positions, as in attention. A group of 16 keys is read for a tile
+// of queries, and again, from the cache, for the next tile.
 
 #include "kernels/attention/attention_cpu_rows.h"
 #include "kernels/attention/key_scores_body.h"
@@ -7,8 +7,8 @@
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {
 
-// Stores a row's scores of the cells begin..end - 1 of a group, those from
-// `seen` on as -infinity.
+// Stores a row's scores of the cells begin..end - 1 of a group. Those from
+// `seen` on become -infinity.
 TIERCEL_INLINE void StoreScores(F32x16 scores, int begin, int end, int64_t seen,
                                 float* out) {
   if (begin == 0 && end == kLanes && seen >= kLanes) {
@@ -22,7 +22,7 @@ TIERCEL_INLINE void StoreScores(F32x16 scores, int begin, int end, int64_t seen,
   }
 }
 
-// R queries from `query` on, of a group of which begin..end - 1 are wanted.
+// Scores R queries from `query` on with cells begin..end - 1 of a group.
 template <typename Source, int R>
 void ScoresOfTile(const KeyBlock& b, int64_t query, const RowGroup& keys,
                   int group, int begin, int end) {
@@ -43,7 +43,7 @@ void ScoresOfTile(const KeyBlock& b, int64_t query, const RowGroup& keys,
   }
 }
 
-// The last queries of a block, fewer than a full tile.
+// Scores the last queries of a block, which are fewer than a full tile.
 template <typename Source, int R>
 void ScoresOfRest(const KeyBlock& b, int64_t query, const RowGroup& keys,
                   int group, int begin, int end) {
@@ -62,7 +62,7 @@ void ScoresOfBlock(const KeyBlock& b) {
     const int end = b.end - first < kLanes ? b.end - first : kLanes;
     const RowGroup keys = RowsOf(b.k, b.k_row_bytes, group,
                                  ((1 << end) - 1) & ~((1 << begin) - 1));
-    // The next group, or that of the head which follows in memory.
+    // Prefetches the next group, or the first of the next head in memory.
     Prefetch(b.k + int64_t{first + kLanes} * b.k_row_bytes,
              kLanes * b.k_row_bytes);
     int64_t query = 0;

@@ -8,19 +8,19 @@
 
 namespace tiercel {
 
-// What attention makes of the keys before its softmax: the scores of
-// consecutive rows with the positions first <= j < last, for query head h and
-// its KV head h / (heads / kv_heads).
+// The scores that attention gives keys before its softmax: those of consecutive
+// rows with the positions first <= j < last, for query head h and its KV head
+// h / (heads / kv_heads).
 //
 //   out[r, h, j - first] = scale * dot(q[r, h], k_j)
 //
-// by the one chain of fma over head_dim that Attention computes, so that each
-// score has the bits of its score. A position after the row's own, j > position
-// + r, is -infinity. A query or a key that is not finite makes its scores not
+// by one chain of fma over head_dim, which is Attention's, so that each score
+// has the same bits as there. A position after the row's own, j > position + r,
+// has -infinity. A query or a key that is not finite makes its scores not
 // finite.
 //
-// V and the keys of other positions are not read, and pages without any of
-// these positions may be null. Errors: invalid_shape, invalid_kv_type,
+// V and the keys of other positions are not read, and pages without a position
+// of first..last - 1 may be null. Errors: invalid_shape, invalid_kv_type,
 // invalid_position, invalid_page.
 struct KeyScoresParams {
   const float* q;    // [rows, q_stride], a row is [heads, head_dim], rotated
@@ -37,7 +37,8 @@ struct KeyScoresParams {
   int64_t first;     // positions that are scored, which the last row sees:
   int64_t last;      // first <= last <= position + rows
 
-  // [rows, heads, out_stride], of each [last - first]; must not overlap q
+  // [rows, heads, out_stride], for each row and head [last - first]; must not
+  // overlap q
   float* out;
   int64_t out_stride;  // floats from one head to the next
 };

@@ -21,8 +21,8 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// The keys of a problem of attention; those of positions outside of first..last
-// - 1 are NaN, and pages without any of these are null.
+// The keys of a problem of attention. Those outside of positions first..last -
+// 1 are NaN, and pages without any of these positions are null.
 class Keys {
  public:
   Keys(const Case& c, int64_t first, int64_t last)
@@ -50,7 +50,8 @@ class Keys {
             nullptr,     last_ - first_ + 3};
   }
 
-  // [rows, heads, last - first]. What lies between two heads stays as it is.
+  // Returns [rows, heads, last - first]. Elements between two heads must not
+  // change.
   std::vector<float> Run(Stream& stream, KeyScoresParams p) const {
     const OnDevicePages pages(stream, pages_, p.layout.PageBytes());
     OnDevice<float> q(stream, problem_.q());
@@ -75,8 +76,8 @@ class Keys {
   }
   std::vector<float> Run(Stream& stream) const { return Run(stream, Params()); }
 
-  // The formula in double: a sum of n products is off by at most n roundings of
-  // the sum of magnitudes, and the scale is one more.
+  // Compares with the formula in double: a sum of n products is off by at most
+  // n roundings of the sum of magnitudes, and the scale is one more.
   void ExpectScores(const std::vector<float>& out) {
     const Case& c = problem_.c();
     const float scale = problem_.Params().scale;
@@ -142,7 +143,8 @@ TEST(KeyScoresTest, HandWorked) {
 
 class KeyScoresBackendTest : public ThreeStreamsTest {
  protected:
-  // The formula on both; where Fma rounds once, bit for bit the reference.
+  // Compares both streams with the formula and, if Fma rounds once, with each
+  // other bit for bit.
   void Check(const Case& c, int64_t first, int64_t last) {
     Keys keys(c, first, last);
     const std::vector<float> out = keys.Run(*one_);
@@ -188,7 +190,8 @@ TEST_P(KeyScoresBackendTest, EveryRangeInAndAcrossPages) {
   }
 }
 
-// Rows that see all, some and none of a page's cells, or of a group's.
+// There are rows that see all, some and none of a page's cells, and of a
+// group's.
 TEST_P(KeyScoresBackendTest, EveryRowSeesUpToItself) {
   for (int64_t position : {0, 100, 127, 128, 250}) {
     for (int64_t rows : Fewer({1, 2, 16, 17, 150}, {1, 17})) {
@@ -216,12 +219,12 @@ TEST_P(KeyScoresBackendTest, FarPositions) {
   Check(c, 1000003, 1000150);
 }
 
-// Values that are one-hot show attention's weights: e^(score - max) / sum, for
-// each position bit for bit what these scores give.
+// With one-hot values attention's output is its weights, e^(score - max) / sum.
+// They must have the same bits as those computed from these scores.
 TEST_P(KeyScoresBackendTest, AreTheScoresOfAttention) {
   for (DType type : KvTypes(128)) {
     for (int64_t positions : {2, 16, 77, 128}) {
-      // Rows enough for both of attention's ways.
+      // One row and five take attention's two ways on a CPU.
       for (int64_t rows : {1, 5}) {
         Case c{.heads = 4,
                .kv_heads = 2,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 
-// VNNI would not change a bit.
+// VNNI has no body of its own, as it has no instructions for floats.
 constexpr PerIsa<MeanDotsFn*> kDots = {
     portable::ComputeMeanDots, avx2::ComputeMeanDots, avx512::ComputeMeanDots,
     avx512::ComputeMeanDots};
@@ -71,7 +71,7 @@ absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
     return absl::OkStatus();
   }
   const int group = p.heads / p.kv_heads;
-  // About 32K elements, some microseconds, make an item.
+  // An item has about 32K elements, which take some microseconds.
   const int64_t tile =
       std::max<int64_t>(1, (int64_t{1} << 15) / (kLanes * p.head_dim)) * kLanes;
   const int64_t tiles = (p.num_chunks + tile - 1) / tile;

@@ -13,9 +13,9 @@
 namespace tiercel {
 namespace {
 
-// A block scores 128 chunks of one KV head, a thread each. The digests pass
-// through shared memory, 32 elements of each at a time, once for every four
-// query heads.
+// A block scores 128 chunks of one KV head, one thread per chunk. The digests
+// pass through shared memory, 32 elements of each at a time, once for every
+// four query heads.
 struct ScoreChunks {
   static constexpr int kMaxThreads = 128;
   static constexpr int kPiece = 32;
@@ -39,7 +39,7 @@ struct ScoreChunks {
     }
   }
 
-  // Chunks from `first` on with `heads` query heads from `head` on.
+  // Scores the chunks from `first` on with `heads` query heads from `head` on.
   TIERCEL_DEVICE void ScoreHeads(const Thread& t, Shared& shared,
                                  int64_t kv_head, int64_t first, int64_t head,
                                  int heads) const {

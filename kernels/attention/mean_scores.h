@@ -11,8 +11,7 @@ namespace tiercel {
 
 absl::Status MeanScores(Stream& stream, const MeanScoresParams& p);
 
-// Whether `op` can score so, but for where the scores go. Errors:
-// invalid_shape.
+// Checks all parameters but `out`; errors name `op`. Errors: invalid_shape.
 absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p);
 
 }  // namespace tiercel

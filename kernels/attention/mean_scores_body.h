@@ -10,7 +10,7 @@ namespace tiercel {
 struct MeanScoresParams;
 void MeanScoresReference(const MeanScoresParams& p);
 
-// Scores of consecutive chunks of one KV head, for all of its query heads.
+// The scores of consecutive chunks of one KV head, for all of its query heads.
 struct MeanDots {
   const float* q;  // [group, head_dim]
   int group;       // query heads of this KV head
@@ -18,8 +18,8 @@ struct MeanDots {
   float scale;
   const uint16_t* means;  // f16 [chunks, head_dim]
   int64_t chunks;         // at least 1
-  // [group, stride], stride a multiple of 16. The last score is repeated up to
-  // the next multiple of 16 chunks.
+  // [group, stride]; stride is a multiple of 16. The last score is repeated up
+  // to the next multiple of 16 chunks.
   float* score;
   int64_t stride;
 };
@@ -35,7 +35,8 @@ namespace avx512 {
 MeanDotsFn ComputeMeanDots;
 }
 
-// Queued on a GPU's stream, with the reference's bits. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits. Returns a
+// cudaError_t.
 int MeanScoresCuda(CUstream_st* stream, const MeanScoresParams& p);
 
 }  // namespace tiercel

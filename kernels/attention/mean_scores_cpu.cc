@@ -9,19 +9,20 @@ namespace {
 
 constexpr int kLanes = 16;
 
-// Query heads that share a transposition: their chains stay in the registers.
+// The number of query heads that share a transposition, such that their chains
+// stay in the registers.
 #if defined(__AVX512F__)
 constexpr int kTileHeads = 8;
 #else
 constexpr int kTileHeads = 4;
 #endif
 
-// 16 digests; where there are fewer, the last stands in for the others.
+// 16 digests. If there are fewer, the last one stands in for the others.
 struct Digests {
   const uint16_t* row[kLanes];
 };
 
-// N elements of a digest; the other lanes are zero.
+// Loads N elements of a digest; the other lanes are zero.
 template <int N>
 TIERCEL_INLINE F32x16 LoadElements(const uint16_t* p) {
   if constexpr (N == kLanes) {
@@ -33,7 +34,7 @@ TIERCEL_INLINE F32x16 LoadElements(const uint16_t* p) {
   }
 }
 
-// Adds elements d..d + N - 1 of all products to R heads' chains.
+// Adds the products of elements d..d + N - 1 to R heads' chains.
 template <int R, int N>
 TIERCEL_INLINE void AddProducts(const float* q, int64_t q_stride,
                                 const Digests& digests, int d,
@@ -53,7 +54,7 @@ TIERCEL_INLINE void AddProducts(const float* q, int64_t q_stride,
   }
 }
 
-// R heads from `head` on, 16 chunks from `chunk` on.
+// Scores 16 chunks from `chunk` on with R heads from `head` on.
 template <int R>
 void DotsOfTile(const MeanDots& p, int head, int64_t chunk,
                 const Digests& digests) {
@@ -70,7 +71,7 @@ void DotsOfTile(const MeanDots& p, int head, int64_t chunk,
   }
 }
 
-// The last heads of a group, fewer than a full tile.
+// Scores with the last heads of a group, which are fewer than a full tile.
 template <int R>
 void DotsOfRest(const MeanDots& p, int head, int64_t chunk,
                 const Digests& digests) {

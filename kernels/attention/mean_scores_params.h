@@ -17,13 +17,14 @@ struct MeanScoresParams {
   int heads;       // a multiple of kv_heads
   int kv_heads;
   int head_dim;  // a multiple of 8
-  float scale;   // of the scores, usually 1 / sqrt(head_dim)
-  // f16 [kv_heads, means_stride], of each [num_chunks, head_dim]
+  float scale;   // scale of the scores, usually 1 / sqrt(head_dim)
+  // f16 [kv_heads, means_stride]; those of a KV head are [num_chunks, head_dim]
   const uint16_t* means;
   int64_t means_stride;  // elements from one KV head to the next
   int64_t num_chunks;    // 0 is allowed; at most 2^28
-  // [heads, out_stride], of each [num_chunks]; what follows up to the next
-  // multiple of 16 chunks may be written too. Must not overlap the inputs.
+  // [heads, out_stride], for each head [num_chunks]. Elements after these, up
+  // to the next multiple of 16, may be written too. Must not overlap the
+  // inputs.
   float* out;
   int64_t out_stride;  // a multiple of 16
 };

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint16_t kPoisonF16 = 0x7e00;  // NaN
 
-// What lies between the digests of one head and the next is NaN.
+// The elements between the digests of one head and the next are NaN.
 struct Problem {
   Problem(int heads, int kv_heads, int head_dim, int64_t num_chunks)
       : q(static_cast<size_t>(heads * head_dim)),
@@ -53,7 +53,8 @@ struct Problem {
                                                 chunk * p.head_dim + d)]);
   }
 
-  // [heads, num_chunks]. What follows a head's multiple of 16 stays as it is.
+  // Returns [heads, num_chunks]. Elements after a head's scores, padded to a
+  // multiple of 16, must not change.
   std::vector<float> Run(Stream& stream) const {
     OnDevice<float> queries(stream, q);
     OnDevice<uint16_t> digests(stream, means);
@@ -77,8 +78,8 @@ struct Problem {
     return scores;
   }
 
-  // The formula in double: the chain and the scale are off by head_dim + 1
-  // roundings of the sum of magnitudes.
+  // Compares with the formula in double: the chain and the scale are off by
+  // head_dim + 1 roundings of the sum of magnitudes.
   void ExpectNear(const std::vector<float>& out) const {
     ASSERT_EQ(std::ssize(out), p.heads * p.num_chunks);
     for (int64_t i = 0; i < std::ssize(out); ++i) {
@@ -109,8 +110,8 @@ TEST(MeanScoresTest, HandWorked) {
     Problem problem(4, 2, 8, 2);
     problem.p.scale = 0.5f;
     std::fill(problem.q.begin(), problem.q.end(), 0.0f);
-    problem.q[8] = 2;              // head 1, of KV head 0
-    problem.q[3 * 8 + 7] = -4.0f;  // head 3, of KV head 1
+    problem.q[8] = 2;              // head 1, KV head 0
+    problem.q[3 * 8 + 7] = -4.0f;  // head 3, KV head 1
     const auto set = [&](int64_t g, int64_t c, int64_t d, float x) {
       problem
           .means[static_cast<size_t>(g * problem.p.means_stride + c * 8 + d)] =

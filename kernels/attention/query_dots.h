@@ -8,15 +8,15 @@
 
 namespace tiercel {
 
-// Some queries of consecutive rows: of each row those of the heads that share a
-// KV head, counted row by row.
+// Some queries of consecutive rows and of the heads that share a KV head. The
+// queries are counted row by row.
 struct QueryTile {
-  const float* q;    // of row 0
+  const float* q;    // queries of row 0
   int64_t q_stride;  // floats from one row to the next
   int group;         // heads that share the KV head
   int kv_head;
   int64_t first;  // the first query
-  int queries;    // of the tile
+  int queries;    // queries in the tile
 
   constexpr int64_t RowOf(int i) const { return (first + i) / group; }
   constexpr int64_t HeadOf(int i) const {
@@ -24,7 +24,7 @@ struct QueryTile {
   }
 };
 
-// A tile's queries in shared memory, at most kQueries, some elements of the
+// A tile's queries (at most kQueries) in shared memory, some elements of the
 // head at a time: [element][query].
 template <int kQueries>
 struct QueryElements {
@@ -34,7 +34,7 @@ struct QueryElements {
 
   Array<float, kPageTokens * kQueries> at;
 
-  // Puts queries i..i + kPacket - 1 of an element, which are x.
+  // Stores x, an element of queries i..i + kPacket - 1.
   TIERCEL_DEVICE void Put(int element, int i, const float (&x)[kPacket]) {
     float* const to = &at[element * kQueries + i];
     if constexpr (kPacket == 1) {
@@ -55,10 +55,10 @@ struct QueryElements {
   }
 };
 
-// Dot products of the tile's queries with the key of the thread's cell, each
-// one chain of fma over head_dim; of cells that are not among `keys`, and of
-// queries that the tile does not have, they mean nothing. The keys pass through
-// `tile_of_keys` once, and the queries through `elements`.
+// Computes the dot products of the tile's queries with the key of the thread's
+// cell, each one chain of fma over head_dim. They are undefined for cells that
+// are not among `keys` and queries that the tile does not have. The keys pass
+// through `tile_of_keys` once, and the queries through `elements`.
 template <int kQueries>
 TIERCEL_DEVICE void DotQueries(const Thread& t, KvTile& tile_of_keys,
                                QueryElements<kQueries>& elements,

@@ -1,4 +1,5 @@
-// Ops that are several kernels: whichever of them is refused, the op says so.
+// If an op launches several kernels and the device refuses one of them, the op
+// returns its error, whichever kernel it is.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,8 +23,8 @@ namespace {
 
 class RefusedLaunchTest : public testing::Test {
  protected:
-  // Refuses the launches that op() asks for, one at a time; `kernels`: so many
-  // are asked for at least.
+  // Runs op() again and again and refuses a later one of its launches each
+  // time. Expects at least `kernels` launches.
   static void RefuseEach(int kernels, absl::FunctionRef<absl::Status()> op) {
     for (int at = 0;; ++at) {
       int asked = 0;

@@ -1,4 +1,4 @@
-// Bytes: the evidence of a head once a pass, from the second-level cache.
+// Bytes: the importance of a head once a pass, from the second-level cache.
 // Operations: a handful a position and pass.
 // Bound by: the launches and barriers, as one block has a head.
 
@@ -19,13 +19,13 @@ constexpr int kThreads = 256;
 
 TIERCEL_DEVICE float Greater(float a, float b) { return a < b ? b : a; }
 
-// A block mixes evidence and prior of the candidates of one KV head, and leaves
-// the logarithms of the mixture. A sum over candidates is the contract's: of
-// each 256 by 16 chains and a tree, then in double.
+// A block mixes importance and prior of the candidates of one KV head, and
+// leaves the logarithms of the mixture. Sums over candidates are in the order
+// of the contract: over each 256 by 16 chains and a tree, then in double.
 struct MixHeads {
   static constexpr int kMaxThreads = kThreads;
   static constexpr int kChains = 16;
-  static constexpr int kSums = kThreads / kChains;  // at a time
+  static constexpr int kSums = kThreads / kChains;  // sums at a time
 
   struct Shared {
     Array<float, kSums> sums;
@@ -34,7 +34,7 @@ struct MixHeads {
   };
   SelectParams p;
   int64_t stride;
-  float* shares;  // [kv_heads, stride], of evidence; become the logarithms
+  float* shares;  // [kv_heads, stride], f; become the logarithms
   float* priors;  // [kv_heads, stride]
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& s) const {
@@ -44,7 +44,7 @@ struct MixHeads {
     float* f = shares + t.block * stride;
     float* r = priors + t.block * stride;
 
-    // 1. evidence^2 and prior times their sums
+    // 1. evidence^2 and prior, not yet divided by their sums
     float max = 0.0f;
     for (int64_t j = t.index; j < n; j += t.count) {
       max = Greater(max, EvidenceOf(evidence[j]));
@@ -60,7 +60,7 @@ struct MixHeads {
     const double r_sum =
         SumOf(t, s, [&](float sum, int64_t j) { return sum + r[j]; });
 
-    // 2. their shares, and where between them the mixture lies
+    // 2. their shares f and r, and lambda, the weight of r in the mixture
     const float f_unit = f_sum > 0.0 ? static_cast<float>(f_sum) : 1.0f;
     const auto r_unit = static_cast<float>(r_sum);
     for (int64_t j = t.index; j < n; j += t.count) {
@@ -105,12 +105,13 @@ struct MixHeads {
     return ExpLane(std::fma(kNormPower, LogLane(length), of_age));
   }
 
-  // The sum over all candidates: chains go on by add(sum, j), of what the
-  // threads have written. Every thread gets it.
+  // Sums over all candidates j, by chains that continue with add(sum, j). It
+  // may read elements that other threads have written. Every thread gets the
+  // sum.
   template <typename Add>
   TIERCEL_DEVICE double SumOf(const Thread& t, Shared& s,
                               const Add& add) const {
-    double total = 0.0;  // of thread 0
+    double total = 0.0;  // used by thread 0
     Barrier();           // what is summed is there
     for (int64_t first = 0; first < p.candidates;
          first += kSums * kSumCandidates) {
@@ -140,7 +141,8 @@ struct MixHeads {
   }
 };
 
-// A thread lets a candidate lose to the greatest beside it, or come along.
+// A thread computes t of one candidate: the candidate loses to the greatest of
+// its neighbours, or gains with it.
 struct AmongNeighbours {
   static constexpr int kMaxThreads = kThreads;
   struct Shared {};
@@ -167,7 +169,7 @@ struct AmongNeighbours {
   }
 };
 
-// A thread lets the heads compete for one candidate.
+// A thread computes v of one candidate, for which all heads compete.
 struct CompeteHeads {
   static constexpr int kMaxThreads = kThreads;
   struct Shared {};
@@ -197,7 +199,7 @@ struct CompeteHeads {
   }
 };
 
-// A block keeps the greatest of one KV head.
+// A block selects the greatest values of one KV head.
 struct KeepHeads {
   static constexpr int kMaxThreads = Greatest::kThreads;
   using Shared = Greatest::Shared;

@@ -16,17 +16,18 @@ inline constexpr float kAgeWeight = 0.7f;
 inline constexpr float kAgeSlope = 0.567584026f;  // -ln(0.6) / 0.9
 inline constexpr float kAgePower = 1.8f;
 inline constexpr float kEdgeWeight = 0.4f;
-inline constexpr float kLeastShare = 1e-12f;  // of 1 - u and of pi
+inline constexpr float kLeastShare = 1e-12f;  // least 1 - u and least pi
 inline constexpr float kLnLeastShare = -27.6310211f;
-inline constexpr double kLeastDistance = 1e-12;  // of f and r, squared
+inline constexpr double kLeastDistance = 1e-12;  // least sum (f - r)^2
 inline constexpr float kLeastNorm = 0x1p-24f;
 inline constexpr float kGreatestNorm = 65504.0f;
 inline constexpr float kLeastMixture = 0x1p-126f;
-inline constexpr float kTemperature = 2.0f;  // of pi
+inline constexpr float kTemperature = 2.0f;  // temperature of the softmax pi
 inline constexpr int64_t kSumCandidates = 256;
 
-// The part of ln r that the place among the candidates decides, of candidates
-// begin..end - 1, begin a multiple of 16. Up to 15 after them are written too.
+// Computes the part of ln r that depends on a candidate's index alone, for
+// candidates begin..end - 1. `begin` is a multiple of 16. Up to 15 elements
+// after them are written too.
 struct AgePrior {
   int64_t candidates;
   int64_t begin;
@@ -35,7 +36,7 @@ struct AgePrior {
 };
 using AgePriorFn = void(const AgePrior& a);
 
-// One KV head: evidence and norms to t.
+// Computes t of one KV head from its importance and norms.
 struct HeadChoice {
   const float* evidence;  // [candidates]
   const uint16_t* norms;  // [candidates]
@@ -45,14 +46,14 @@ struct HeadChoice {
   int64_t reach;  // below `candidates`
   float suppression;
   float* t;  // [candidates up to a multiple of 16]
-  // [candidates + 4 * reach + 48]: each with its neighbours on both sides, and
-  // what is looked at beyond them.
+  // Scratch of [candidates + 4 * reach + 48]: candidates with neighbours on
+  // both sides, and the lanes read beyond these.
   float* window;
 };
 using HeadChoiceFn = void(const HeadChoice& h);
 
-// t to v, of candidates begin..end - 1 of all heads, begin a multiple of 16. Up
-// to 15 after them are changed too.
+// Turns t into v, for candidates begin..end - 1 of all heads. `begin` is a
+// multiple of 16. Up to 15 elements after them are changed too.
 struct HeadRivals {
   float* t;  // [kv_heads, stride]
   int64_t stride;
@@ -79,8 +80,8 @@ HeadChoiceFn ComputeHeadChoice;
 HeadRivalsFn ComputeHeadRivals;
 }  // namespace avx512
 
-// Queued on a GPU's stream, with the reference's bits; something is kept.
-// `scratch` is [2, kv_heads, stride]. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits. At least one
+// candidate is kept. `scratch` is [2, kv_heads, stride]. Returns a cudaError_t.
 int SelectCuda(CUstream_st* stream, const SelectParams& p, int64_t stride,
                float* scratch);
 

@@ -1,5 +1,5 @@
-// Lanes are candidates. A head's pieces lie in two arrays: one becomes t, the
-// other the prior and then the window's maxima.
+// Lanes are candidates. A head has two arrays: one becomes t, the other holds
+// the prior and then the windows' maxima.
 
 #include "kernels/attention/selector_body.h"
 #include "kernels/simd/simd.h"
@@ -13,7 +13,7 @@ TIERCEL_INLINE int LanesAt(int64_t i, int64_t n) {
   return n - i < kLanes ? static_cast<int>(n - i) : kLanes;
 }
 
-// The first n lanes; the others become zero.
+// Keeps the first n lanes; the others become zero.
 TIERCEL_INLINE F32x16 FirstLanes(F32x16 a, int n) {
   if (n == kLanes) return a;
   float lane[kLanes];
@@ -23,7 +23,7 @@ TIERCEL_INLINE F32x16 FirstLanes(F32x16 a, int n) {
 
 TIERCEL_INLINE F32x16 LoadEvidence(const float* p, int n) {
   const F32x16 x = LoadN(p, n);
-  return Max(Fma(x, Zero(), x), Zero());  // NaN for what is not finite
+  return Max(Fma(x, Zero(), x), Zero());  // Fma makes an infinity NaN
 }
 
 TIERCEL_INLINE F32x16 LoadNorms(const uint16_t* p, int n) {
@@ -35,8 +35,8 @@ TIERCEL_INLINE F32x16 LoadNorms(const uint16_t* p, int n) {
   return Max(Min(LoadF16(p), Set1(kGreatestNorm)), Set1(kLeastNorm));
 }
 
-// The two sums over all candidates of what body(i, n, a, b) says about n of
-// them from i on.
+// Two sums over all candidates. body(i, n, a, b) adds n candidates, from i on,
+// to the chains a and b.
 struct Sums {
   double a;
   double b;
@@ -59,8 +59,8 @@ TIERCEL_INLINE Sums SumCandidates(int64_t candidates, Body body) {
   return sums;
 }
 
-// evidence^2 and r times their sums, to `f` and `r`; their sums. Zero in the
-// lanes after the last candidate.
+// Computes evidence^2 in `f` and the prior in `r`, and returns their sums. The
+// lanes after the last candidate become zero.
 Sums Weigh(const HeadChoice& h, float* f, float* r) {
   F32x16 largest = Zero();
   for (int64_t i = 0; i < h.candidates; i += kLanes) {
@@ -84,7 +84,7 @@ Sums Weigh(const HeadChoice& h, float* f, float* r) {
       });
 }
 
-// f and r to the logarithm of their mixture, to `f` and `r` both.
+// Computes the logarithm of the mixture of f and r, and stores it in both.
 void Mix(const HeadChoice& h, const Sums& sums, float* f, float* r) {
   const F32x16 f_unit = Set1(sums.a > 0.0 ? static_cast<float>(sums.a) : 1.0f);
   const F32x16 r_unit = Set1(static_cast<float>(sums.b));
@@ -136,11 +136,12 @@ void ComputeAgePrior(const AgePrior& a) {
 
 void ComputeHeadChoice(const HeadChoice& h) {
   float* const l = h.t;
-  float* const inner = h.window + h.reach;  // the place of candidate 0
+  float* const inner = h.window + h.reach;  // element of candidate 0
   Mix(h, Weigh(h, l, inner), l, inner);
 
-  // The maxima of windows that begin `reach` before their candidates: of one
-  // candidate, then twice as wide as before, then of two that overlap.
+  // The maxima of windows that begin `reach` before their candidates: first of
+  // windows of one candidate, then of windows twice as wide each time, and last
+  // of two such windows that overlap.
   const int64_t width = 2 * h.reach + 1;
   const int64_t end = h.candidates + 2 * h.reach;
   FillLeast(h.window, inner);

@@ -15,7 +15,8 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// The sum of what add(j, lane) adds to lane j % 16.
+// The sum over j = 0..n - 1 in the contract's order; add(j, lane) adds j to its
+// lane j % 16.
 template <typename Add>
 double SumOf(size_t n, Add add) {
   double sum = 0.0;
@@ -30,7 +31,7 @@ double SumOf(size_t n, Add add) {
   return sum;
 }
 
-// evidence^2 over its sum.
+// f: evidence^2 divided by its sum.
 Floats Shares(const float* evidence, size_t n) {
   Floats f(n);
   float max = 0.0f;
@@ -57,7 +58,7 @@ float AgePriorOf(size_t j, size_t n) {
   return std::fma(kEdgeWeight, edge, slope * -kAgeSlope) * kAgeWeight;
 }
 
-// The prior over its sum.
+// r: the prior divided by its sum.
 Floats Priors(const uint16_t* norms, size_t n) {
   Floats r(n);
   for (size_t j = 0; j < n; ++j) {
@@ -71,7 +72,7 @@ Floats Priors(const uint16_t* norms, size_t n) {
   return r;
 }
 
-// The logarithms of the mixture.
+// l: the logarithms of the mixture.
 Floats Mixed(const Floats& f, const Floats& r, float most_prior) {
   const double toward = SumOf(f.size(), [&](size_t j, float& lane) {
     lane = std::fma(f[j], f[j] - r[j], lane);
@@ -90,7 +91,7 @@ Floats Mixed(const Floats& f, const Floats& r, float most_prior) {
   return l;
 }
 
-// Each candidate beside its neighbours.
+// t: each candidate compared with its neighbours.
 Floats AmongNeighbours(const Floats& l, int64_t reach, float suppression) {
   Floats t(l.size());
   const auto n = static_cast<int64_t>(l.size());
@@ -103,7 +104,7 @@ Floats AmongNeighbours(const Floats& l, int64_t reach, float suppression) {
   return t;
 }
 
-// t of all heads to v.
+// Turns t of all heads into v.
 void Exclude(std::vector<Floats>& t, float exclusivity) {
   const float warmth = 1.0f / kTemperature;
   for (size_t j = 0; j < t[0].size(); ++j) {

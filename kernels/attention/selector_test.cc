@@ -23,8 +23,8 @@ constexpr int32_t kUnwritten = -77;
 
 using Doubles = std::vector<double>;
 
-// Evidence of a few needles in a haystack. Evidence and norms have strides that
-// are longer than theirs; what lies between is NaN.
+// The importance of a few needles in a haystack. The elements between one
+// head's importance or norms and the next head's are NaN.
 struct Problem {
   Problem(int kv_heads, int64_t candidates, int64_t budget)
       : stride(candidates + 5),
@@ -61,7 +61,7 @@ struct Problem {
   void SetNorm(int64_t head, int64_t j, float norm) {
     norms[static_cast<size_t>(head * stride + j)] = F16FromF32(norm);
   }
-  // No window, no rivals.
+  // Turns off the window and the competition between heads.
   void Plain() { p.suppression = p.exclusivity = 0.0f; }
 
   std::string Name() const {
@@ -110,7 +110,7 @@ void Normalise(Doubles& x) {
   for (double& y : x) y /= sum;
 }
 
-// The paper's formulas in double, one after the other.
+// The paper's formulas follow in double.
 Doubles Shares(Problem& problem, int64_t head) {
   Doubles f;
   for (int64_t j = 0; j < problem.p.candidates; ++j) {
@@ -183,8 +183,8 @@ std::vector<Doubles> Values(Problem& problem) {
   return v;
 }
 
-// Every head keeps the `budget` greatest values, but for what lies within 1e-5
-// of the least of them.
+// Expects that every head keeps the `budget` greatest values. Values within
+// 1e-5 of the least of them may be kept or not.
 void ExpectGreatest(Problem& problem, const std::vector<Doubles>& values,
                     const std::vector<int32_t>& out) {
   const auto n = static_cast<size_t>(problem.p.candidates);
@@ -216,7 +216,8 @@ void ExpectGreatest(Problem& problem, const std::vector<Doubles>& values,
 
 class SelectorBackendTest : public ThreeStreamsTest {
  protected:
-  // The formulas on both; where Fma rounds once they choose the same.
+  // Compares both streams with the formulas and, if Fma rounds once, with each
+  // other.
   void Check(Problem& problem) {
     const std::vector<int32_t> out = problem.Run(*one_);
     const std::vector<int32_t> expected = problem.Run(*ref_);
@@ -227,7 +228,7 @@ class SelectorBackendTest : public ThreeStreamsTest {
     if (!HasFma()) return;
     EXPECT_EQ(out, expected) << problem.Name();
   }
-  // With every budget: the order of all candidates.
+  // Checks every budget, and thus the order of all candidates.
   void CheckOrder(Problem& problem) {
     for (int64_t budget = 0; budget <= problem.p.candidates + 1; ++budget) {
       problem.p.budget = budget;
@@ -278,14 +279,14 @@ TEST_P(SelectorBackendTest, TheWholeOrder) {
   }
 }
 
-// More candidates than one item of the threads has, and many sums.
+// There are more candidates than one work item has, and many sums.
 TEST_P(SelectorBackendTest, ManyCandidates) {
   Problem problem(2, TriesFew() ? 4099 : 5003, 500);
   Check(problem);
 }
 
-// One candidate has all the evidence: the others' order is the prior's, and
-// lambda would be near 1.
+// One candidate has all the importance. The order of the others is the prior's,
+// and lambda would be near 1.
 TEST_P(SelectorBackendTest, ThePriorAlone) {
   for (float most_prior : {0.25f, 1.0f}) {
     Problem problem(1, 60, 0);
@@ -298,8 +299,8 @@ TEST_P(SelectorBackendTest, ThePriorAlone) {
   }
 }
 
-// The last candidate has no distance to the end: 1e-12 stands for it. Its norm
-// is so small that it comes in the middle all the same.
+// The last candidate has the distance 0 to the end, which counts as 1e-12. Its
+// norm is so small that it is in the middle of the order all the same.
 TEST_P(SelectorBackendTest, TheNewestCandidate) {
   Problem problem(1, 40, 0);
   problem.Plain();
@@ -318,7 +319,7 @@ TEST_P(SelectorBackendTest, TheNewestCandidate) {
   CheckOrder(problem);
 }
 
-// Rows that agree on nothing: lambda is between its bounds.
+// All candidates are about as important, so that lambda is between its bounds.
 TEST_P(SelectorBackendTest, NearlyUniformEvidence) {
   for (int64_t candidates : {50, 600}) {
     Problem problem(1, candidates, candidates / 3);
@@ -334,7 +335,7 @@ TEST_P(SelectorBackendTest, NearlyUniformEvidence) {
     Check(problem);
     problem.Plain();
     Check(problem);
-    // A prior that agrees: lambda would be negative.
+    // The prior has the same order, so that lambda would be negative.
     for (int64_t j = 0; j < candidates; ++j) {
       problem.SetNorm(0, j, std::pow(problem.Evidence(0, j), -30.0f));
     }
@@ -343,7 +344,7 @@ TEST_P(SelectorBackendTest, NearlyUniformEvidence) {
   }
 }
 
-// The most of lambda decides whether the prior overcomes the evidence.
+// The limit on lambda decides whether the prior or the importance prevails.
 TEST_P(SelectorBackendTest, MostPrior) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(1, 4, 2);
@@ -391,8 +392,8 @@ TEST_P(SelectorBackendTest, OfEqualsTheEarliest) {
   }
 }
 
-// A local maximum keeps its value, and what lies beside it loses as much again
-// as it is behind, up to `reach` away.
+// A local maximum keeps its value. Candidates up to `reach` away from it lose
+// as much again as they are behind it.
 TEST_P(SelectorBackendTest, TheWindowSuppressesNeighbours) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(1, 64, 3);
@@ -415,9 +416,9 @@ TEST_P(SelectorBackendTest, TheWindowSuppressesNeighbours) {
   }
 }
 
-// What lies within reach of a greater one comes along, whatever it has itself;
-// where there is no room for all of it, the greater one is chosen first, then
-// who has most.
+// Candidates within reach of a greater one are selected with it, whatever their
+// own value. If the budget is too small for all of them, the greater one is
+// first, then those of the greatest value.
 TEST_P(SelectorBackendTest, NeighboursComeAlong) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(1, 64, 7);
@@ -467,7 +468,8 @@ TEST_P(SelectorBackendTest, TheHeadThatWantsACandidateMostGetsIt) {
   }
 }
 
-// A rival that is far ahead takes no more than ln 1e-12: some are, some not.
+// A rival that is far ahead costs at most -ln 1e-12. Some rivals here are so
+// far ahead, and some are not.
 TEST_P(SelectorBackendTest, TheLeastShare) {
   Problem problem(2, 40, 0);
   problem.p.most_prior = 0.0f;
@@ -482,8 +484,7 @@ TEST_P(SelectorBackendTest, TheLeastShare) {
   CheckOrder(problem);
 }
 
-// Evidence and norms that are not what they should be: NaN, infinite, negative,
-// nothing.
+// Importance and norms may be invalid: NaN, infinite, negative or zero.
 TEST_P(SelectorBackendTest, FaultsAreNoEvidence) {
   Problem problem(2, 80, 0);
   problem.Plain();
@@ -511,7 +512,7 @@ TEST_P(SelectorBackendTest, FaultsAreNoEvidence) {
   }
 }
 
-// None at all, and more than fits a float when squared.
+// No importance at all, and importance whose square is too great for a float.
 TEST_P(SelectorBackendTest, ExtremeEvidence) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(2, 80, 3);

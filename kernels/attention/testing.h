@@ -1,7 +1,8 @@
 #ifndef TIERCEL_KERNELS_ATTENTION_TESTING_H_
 #define TIERCEL_KERNELS_ATTENTION_TESTING_H_
 
-// For tests of attention: a problem with hidden faults, and its solution.
+// Helpers for tests of attention: a problem with hidden faults, and its
+// solution.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,7 @@
 
 namespace tiercel {
 
-// Where its body runs; avx512vnni has that of avx512.
+// The ISAs that have a body of attention; avx512vnni uses that of avx512.
 inline std::vector<Isa> AttentionIsas() {
   std::vector<Isa> isas = SupportedIsas();
   if (isas.back() == Isa::kAvx512Vnni) isas.pop_back();
@@ -70,9 +71,9 @@ inline std::string NameOfCase(const Case& c) {
   return name;
 }
 
-// Queries and pages of a case. Every byte of the pages but those of rows of K
-// and V that somebody sees is 0xff: NaN in all types (q8_0: a NaN scale). Where
-// there is a view, pages that nobody sees are null.
+// The queries and pages of a case. All bytes of the pages are 0xff, which is
+// NaN in all types (q8_0: a NaN scale), but for rows of K and V that some row
+// sees. If there is a view, pages that no row sees are null.
 class Problem {
  public:
   explicit Problem(const Case& c)
@@ -110,7 +111,7 @@ class Problem {
   }
   Problem(const Problem&) = delete;
 
-  // The definition, word by word.
+  // The definition of HeadView, written out.
   bool Sees(int head, int64_t t, int64_t j) const {
     if (j < case_.begin || j > t) return false;
     if (case_.views.empty()) return true;
@@ -158,11 +159,11 @@ class Problem {
     return p;
   }
 
-  // Rows row..row + rows - 1, [rows, heads * head_dim].
+  // Computes rows row..row + rows - 1: [rows, heads * head_dim].
   std::vector<float> Run(Stream& stream, int64_t row, int64_t rows) const {
     return Run(stream, row, rows, Attention);
   }
-  // Computes them by another way than the op's one entry.
+  // Computes them by `op` instead of Attention.
   template <typename Op>
   std::vector<float> Run(Stream& stream, int64_t row, int64_t rows,
                          Op op) const {
@@ -197,10 +198,11 @@ class Problem {
   std::vector<HeadView> views_;
 };
 
-// Softmax attention of one query in double, and a bound on the error of float
-// arithmetic: a score is off by at most (head_dim + 1) roundings of the sum of
-// magnitudes, which is a relative error of its weight; sums over n positions
-// and the folds of their pages add n + 4 pages roundings and Exp 1e-7 each.
+// Compares with softmax attention in double, within a bound on the error of
+// float arithmetic. A score is off by at most (head_dim + 1) roundings of the
+// sum of magnitudes, which is a relative error of its weight; sums over n
+// positions and the folds of their pages add n + 4 * pages roundings, and Exp
+// adds 1e-7 each.
 inline void ExpectNearSoftmax(Problem& problem, const std::vector<float>& out) {
   constexpr double kRounding = 0x1p-24;
   const Case& c = problem.c();

@@ -10,7 +10,7 @@
 namespace tiercel {
 namespace {
 
-// A block takes one row at a time.
+// A block selects from one row at a time.
 struct KeepRows {
   static constexpr int kMaxThreads = Greatest::kThreads;
   using Shared = Greatest::Shared;

@@ -10,12 +10,14 @@ namespace tiercel {
 struct TopKParams;
 void TopKReference(const TopKParams& p);
 
-// The places of the k greatest of n values, ascending, each with `first` added;
-// of equals the earlier. The order of values is lost in `room`, [n].
+// Writes the indices of the k greatest of n values in ascending order, each
+// with `first` added. Of equal values the earlier are taken. `room` is scratch
+// of [n].
 void KeepGreatest(const float* values, int64_t n, int64_t k, int32_t first,
                   float* room, int32_t* out);
 
-// Queued on a GPU's stream; something is kept. Returns a cudaError_t.
+// Queues the work on a GPU's stream. At least one value is kept. Returns a
+// cudaError_t.
 int TopKCuda(CUstream_st* stream, const TopKParams& p);
 
 }  // namespace tiercel

@@ -5,15 +5,15 @@
 
 namespace tiercel {
 
-// The places of the k greatest values of each row, ascending: the first
-// `always` are kept whatever they are, then of equals the earlier; all where
-// there are no more than k. So TriForce chooses a KV head's chunks (arXiv
-// 2404.11912, section 4.1), of which the first are sinks.
+// The indices of the k greatest values of each row in ascending order (all if
+// there are no more than k). The first `always` are kept whatever their value,
+// and of equal values the earlier. This is how TriForce selects a KV head's
+// chunks (arXiv 2404.11912, section 4.1), of which the first are sinks.
 //
 // Scratch: a float per value for each thread. Errors: invalid_shape,
 // out_of_memory.
 struct TopKParams {
-  const float* values;  // [rows, stride], of each [n]; none is NaN
+  const float* values;  // [rows, stride], for each row [n]; none is NaN
   int64_t stride;       // elements from one row to the next
   int64_t rows;         // 0 is allowed
   int64_t n;            // 0 is allowed; at most 2^28

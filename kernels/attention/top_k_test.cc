@@ -1,4 +1,4 @@
-// The choice of the greatest against sorting them all.
+// Compares the selection of the greatest with sorting.
 
 #include "kernels/attention/top_k.h"
 
@@ -55,7 +55,7 @@ class TopKTest : public BackendTest {
     if (!IsSkipped()) stream_ = NewStream(2);
   }
 
-  // The places of one row.
+  // Selects from one row.
   Places Keep(const std::vector<float>& values, int64_t always, int64_t k) {
     const int64_t n = std::ssize(values);
     return PlacesOf(*stream_, values, {nullptr, n, 1, n, always, k, nullptr});
@@ -76,7 +76,8 @@ TEST_P(TopKTest, IsWhatSortingThemGives) {
     TopKParams p = {nullptr, n + below(3), 1 + below(4),
                     n,       below(5),     below(seed % 20 == 0 ? 2000 : 80),
                     nullptr};
-    // From all alike to hardly any, of both signs; between rows lies NaN.
+    // The values are of both signs, and from all to hardly any are equal. NaN
+    // is between rows.
     std::vector<float> values(static_cast<size_t>(p.rows * p.stride), kPoison);
     const unsigned kinds = 1u << random() % 8;
     for (int64_t i = 0; i < std::ssize(values); ++i) {
@@ -106,8 +107,8 @@ TEST_P(TopKTest, TheFirstAlwaysAndThenTheEarlierOfEquals) {
   EXPECT_EQ(Keep({}, 1, 3), Places{});
 }
 
-// The two zeros are equals; what is far from others, and infinities, have their
-// place.
+// The two zeros are equal. Very small and great numbers and infinities are
+// ordered, too.
 TEST_P(TopKTest, NumbersOfEveryKind) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> values = {-kInf, -0.0f, 0.0f,   1e-45f, -1e-45f,

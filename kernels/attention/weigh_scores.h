@@ -10,8 +10,8 @@
 
 namespace tiercel {
 
-// A block makes n scores weights, e^(score - max), and every thread gets their
-// sum: NaN where a score is not finite, and then they stay scores.
+// A block turns n scores into weights e^(score - max), and every thread gets
+// their sum. If a score is not finite, the sum is NaN and the scores stay.
 TIERCEL_DEVICE float WeighScores(const Thread& t, float* scores, int64_t n,
                                  BlockSums& sums) {
   float max = -std::numeric_limits<float>::infinity();
