@@ -48,7 +48,7 @@ struct Tile {
   // The groups that have such a cell
   Run groups[kGroups];
   int num_groups;
-  // Those of these groups with a cell that some query does not see
+  // The groups among these with a cell that some query does not see
   int edges[kGroups];
   int num_edges;
 };

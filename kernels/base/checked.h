@@ -7,7 +7,7 @@
 namespace tiercel {
 
 // Arithmetic on numbers that come from outside (files, requests, flags). Each
-// yields nothing instead of wrapping.
+// function returns nullopt instead of wrapping.
 inline std::optional<uint64_t> CheckedAdd(uint64_t a, uint64_t b) {
   uint64_t sum;
   if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;

@@ -11,7 +11,7 @@ namespace tiercel {
 // Every failure is an absl::Status made here. It carries
 //   - a class, which decides the exit code and the C API's status (the maker),
 //   - a stable code in snake_case that scripts may match ("not_gguf"),
-//   - a sentence that says who, got, needed.
+//   - a sentence that names the object, what it got and what it needs.
 absl::Status UsageError(std::string_view code, std::string_view message);
 absl::Status InputError(std::string_view code, std::string_view message);
 absl::Status MemoryError(std::string_view code, std::string_view message);

@@ -43,7 +43,7 @@ TEST(ErrorTest, AnnotateKeepsClassAndCode) {
   EXPECT_TRUE(Annotate(absl::OkStatus(), "model.gguf").ok());
 }
 
-// What other libraries return has a class and a code too.
+// A status of another library has a class and a code too.
 TEST(ErrorTest, ForeignStatusIsInternal) {
   const absl::Status foreign = absl::NotFoundError("elsewhere");
   EXPECT_EQ(ClassOf(foreign), ErrorClass::kFailed);

@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_DEVICE_BLOCK_SUMS_H_
 #define TIERCEL_KERNELS_DEVICE_BLOCK_SUMS_H_
 
-// What the threads of a block, whole warps of them, find together.
+// Maxima and sums over all threads of a block, which has whole warps.
 
 #include <cmath>
 
@@ -23,14 +23,14 @@ TIERCEL_DEVICE float MaxOrNan(float a, float b) {
   return std::isnan(a) ? a : std::isnan(b) || b > a ? b : a;
 }
 
-// The greatest of what the threads bring, NaN where one of them is. Every
-// thread gets it.
+// The greatest of the threads' `own` values, or NaN if one of them is NaN.
+// Every thread gets it.
 TIERCEL_DEVICE float MaxOfBlock(const Thread& t, float own,
                                 Array<float, kWarpLanes>& of_warps) {
   for (int bits = kWarpLanes / 2; bits > 0; bits /= 2) {
     own = MaxOrNan(own, ShuffleXor(kAllLanes, own, bits));
   }
-  Barrier();  // all have read what was found before
+  Barrier();  // all have read the maximum of the call before
   if (t.lane() == 0) of_warps[t.warp()] = own;
   Barrier();
   float max = of_warps[0];
@@ -40,15 +40,15 @@ TIERCEL_DEVICE float MaxOfBlock(const Thread& t, float own,
   return max;
 }
 
-// The sum of value(j), 0 <= j < n, as sixteen lanes of the CPU make it: chain
-// j % 16 goes on by add(sum, value(j)), then the tree of SumLanes. Every thread
-// gets it. value(j) is called once, by one thread; what it wrote is there for
-// all.
+// The sum of value(j), 0 <= j < n, in the order of sixteen lanes of the CPU:
+// chain j % 16 continues with add(sum, value(j)), and the tree of SumLanes
+// follows. Every thread gets it. value(j) is called once, by one thread; all
+// threads see afterwards what it wrote.
 template <typename Value, typename Add>
 TIERCEL_DEVICE float SumInChains(const Thread& t, int64_t n, BlockSums& s,
                                  const Value& value, const Add& add) {
-  float sum = 0.0f;  // of chain t.index
-  Barrier();         // all have read the sum before, where nothing is added
+  float sum = 0.0f;  // the sum of chain t.index
+  Barrier();         // all have read the last call's total, even if n is 0
   for (int64_t begin = 0; begin < n; begin += BlockSums::kTile) {
     const int64_t left = n - begin;
     const int size =

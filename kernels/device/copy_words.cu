@@ -1,4 +1,4 @@
-// Bytes: those that are copied, over the link and to memory.
+// Bytes: the copied ones, over the link and to memory.
 // Operations: none.
 // Bound by: the link, 25 GB/s on PCIe 4; for lists of under 50 KB the launch.
 
@@ -23,8 +23,8 @@ struct CopyWords {
   }
 };
 
-// A block copies a run: packets of 16 bytes, and what lies before and after
-// them byte by byte.
+// A block copies a run in packets of 16 bytes, and the bytes before the first
+// and after the last packet one by one.
 struct Unpack {
   static constexpr int kMaxThreads = 128;
   struct Shared {};
@@ -55,7 +55,7 @@ struct Unpack {
   }
 };
 
-// Units of 16, 4, 2 or 1 bytes, in which all of it is whole.
+// Copies in units of 16, 4, 2 or 1 bytes, such that all sizes are multiples.
 template <typename Unit>
 struct CopyColumns {
   static constexpr int kMaxThreads = 256;

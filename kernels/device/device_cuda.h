@@ -1,8 +1,8 @@
 #ifndef TIERCEL_KERNELS_DEVICE_DEVICE_CUDA_H_
 #define TIERCEL_KERNELS_DEVICE_DEVICE_CUDA_H_
 
-// What device_lang.h speaks of, on GPUs; included by it. No Abseil: nvcc would
-// read it once per architecture, four times as long as the kernel.
+// The functions of device_lang.h for GPUs; included by it. Abseil is not used:
+// nvcc would read it once per architecture, in four times the time of a kernel.
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 namespace tiercel {
 
-// 0: the compiler decides.
+// The kernel's kBlocksAtOnce; 0: the compiler decides.
 template <typename Kernel>
 constexpr int BlocksAtOnce() {
   if constexpr (requires { Kernel::kBlocksAtOnce; }) {
@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(Kernel::kMaxThreads, BlocksAtOnce<Kernel>())
          *reinterpret_cast<typename Kernel::Shared*>(shared));
 }
 
-// Queues a kernel. Returns a cudaError_t; what fails while it runs shows when
-// the stream is synchronized.
+// Queues a kernel. Returns a cudaError_t. An error while the kernel runs is
+// returned when the stream is synchronized.
 template <typename Kernel>
 int Launch(CUstream_st* stream, const LaunchShape& shape,
            const Kernel& kernel) {
@@ -110,7 +110,7 @@ TIERCEL_DEVICE void Store16(const Packet<T>& packet, T* to) {
   *reinterpret_cast<Packet<T>*>(to) = packet;
 }
 
-// Turing copies at once.
+// On Turing the copy is synchronous.
 TIERCEL_DEVICE void CopyAsync16(void* to, const void* from) {
 #if __CUDA_ARCH__ >= 800
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));

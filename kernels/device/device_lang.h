@@ -1,18 +1,18 @@
 #ifndef TIERCEL_KERNELS_DEVICE_DEVICE_LANG_H_
 #define TIERCEL_KERNELS_DEVICE_DEVICE_LANG_H_
 
-// All that the source of a kernel names, beside plain structs and constexpr
+// All that the source of a kernel may use, beside plain structs and constexpr
 // functions. nvcc compiles it for GPUs (device_cuda.h), other compilers for the
 // host executor (host_executor.h), which runs the same source and checks it.
 //
-// A kernel is a struct: what it is given, what the threads of a block share,
-// and what each of them does.
+// A kernel is a struct. Its members are its parameters, Shared is the memory
+// that the threads of a block share, and each thread runs its call operator.
 //
 //   struct Twice {
-//     static constexpr int kMaxThreads = 128;  // of a block
+//     static constexpr int kMaxThreads = 128;  // most threads of a block
 //     static constexpr int kBlocksAtOnce = 4;  // optional: so many blocks fit
 //                                              // the registers of a processor
-//     struct Shared {                          // of a block, first undefined
+//     struct Shared {                          // undefined at first
 //       Array<float, 128> x;
 //     };
 //     float* x;
@@ -20,11 +20,12 @@
 //   };
 //   int error = Launch(stream, {.blocks = 7, .threads = 128}, Twice{x});
 //
-// What threads do together, all of a block or the lanes of `mask` in a warp,
-// each of them at the same place of the source:
+// Functions that threads call together, all of a block or the lanes of `mask`
+// in a warp, each of them at the same place of the source:
 //
-//   Barrier()                          what was written before it is there
-//   WarpBarrier()                      likewise, by the lanes of a whole warp
+//   Barrier()                          waits for the block; writes before it
+//                                      are visible after it
+//   WarpBarrier()                      likewise, for the lanes of a whole warp
 //   Shuffle(mask, value, lane, width)  another lane's value; ShuffleDown (lanes
 //                                      further on), ShuffleXor likewise, lanes
 //                                      being counted in groups of `width`
@@ -37,18 +38,18 @@
 //       b     row g, columns 4 t.. and 16 + 4 t..
 //       sums  rows g, g, g + 8, g + 8; columns 2 t, 2 t + 1, 2 t, 2 t + 1
 //
-// What each does for itself:
+// Functions that each thread calls by itself:
 //
-//   AtomicAdd(sum, value)     returns what was there
+//   AtomicAdd(sum, value)     returns the old value
 //   BytePermute(a, b, places)  byte i is the one that digit i of `places`, in
 //                             base 16, names: 0 to 3 of a, 4 to 7 of b
-//   Load16(p), Store16(x, p)  a Packet
-//   CopyAsync16(to, from)     16 bytes of global to shared memory, some time
-//                             before the wait for the group that the next
-//                             CopyCommit() ends
-//   CopyWait<n>()             for all groups but the newest n of this thread;
-//                             those of other threads are there after their wait
-//                             and a barrier
+//   Load16(p), Store16(x, p)  loads or stores a Packet
+//   CopyAsync16(to, from)     copies 16 bytes of global to shared memory, at
+//                             the latest by the wait for the group that the
+//                             next CopyCommit() ends
+//   CopyWait<n>()             waits for all groups of this thread but the
+//                             newest n; copies of other threads have arrived
+//                             after their wait and a barrier
 
 #ifdef __CUDACC__
 #include "kernels/device/device_cuda.h"

@@ -19,15 +19,14 @@ inline constexpr uint32_t kAllLanes = 0xffffffffu;
 
 struct LaunchShape {
   int64_t blocks = 1;
-  int threads = 1;  // of a block
-  // How much of Shared a block gets, from its start on, where the kernel uses
+  int threads = 1;  // threads per block
+  // The part of Shared that a block gets, from its start on, if the kernel uses
   // no more; 0: all of it.
   size_t shared_bytes = 0;
 };
 
-// The launch of a kernel whose threads go on until no item is left: one block
-// for every `per_block` of the items, of which there are some, up to 4,096
-// blocks.
+// The launch of a kernel whose blocks go on until no item is left: one block
+// for every `per_block` of the items, up to 4,096 blocks. items >= 1.
 constexpr LaunchShape TurnsFor(int64_t items, int per_block, int threads) {
   constexpr int64_t kMaxBlocks = 1 << 12;
   const int64_t blocks = (items - 1) / per_block + 1;
@@ -35,7 +34,7 @@ constexpr LaunchShape TurnsFor(int64_t items, int per_block, int threads) {
           .threads = threads};
 }
 
-// The thread that runs, as a kernel sees it.
+// The thread that runs a kernel's call operator.
 struct Thread {
   int index;  // in its block
   int count;  // threads of a block
@@ -56,7 +55,7 @@ struct alignas(16) Packet {
   T at[kSize];
 };
 
-// Whether packets may be at `p`.
+// Returns true if `p` is aligned for packets.
 inline bool IsAligned(const void* p) {
   return reinterpret_cast<uintptr_t>(p) % 16 == 0;
 }

@@ -5,12 +5,13 @@
 
 namespace tiercel {
 
-// Has a stream call body() when it comes to it: a body of the CPU in the place
-// of a kernel. What it captures is its own copy. Returns a cudaError_t.
+// Queues body(), a body of the CPU in the place of a kernel, on a stream. It is
+// copied, so its captures must be values. Returns a cudaError_t.
 //
-// The far device is the hosted one (hosted_stream.h) with such bodies: its
-// memory faults and its order is as late, and it is as fast as plain loops. So
-// whole suites of the runtime run on it, where the executor would take hours.
+// The far device is the hosted one (hosted_stream.h) with such bodies. Its
+// memory faults and its work is done as late, but it is as fast as plain loops.
+// So whole suites of the runtime run on it, for which the executor would take
+// hours.
 template <typename Body>
 int Queue(CUstream_st* stream, Body body) {
   const auto run = [body] {

@@ -22,8 +22,8 @@ context::protected_fixedsize_stack Stacks() {
 
 thread_local Fibre* running = nullptr;
 
-// A stack that begins at another place of its page than its neighbours do: of
-// stacks that all begin at one place, a cache holds few.
+// Lets a stack begin at another offset in its page than its neighbours do. A
+// cache holds few stacks that all begin at one offset.
 context::preallocated Placed(const context::stack_context& stack) {
   constexpr uintptr_t kPage = 4096;
   constexpr uintptr_t kPlaces = 32;
@@ -34,8 +34,8 @@ context::preallocated Placed(const context::stack_context& stack) {
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS};
 std::mutex catching;                           // guards the two below
-int caught_by = 0;                             // how many Catch live
-struct sigaction former[std::size(kSignals)];  // who had each before the first
+int caught_by = 0;                             // number of Catch that live
+struct sigaction former[std::size(kSignals)];  // actions before the first Catch
 
 }  // namespace
 
@@ -50,7 +50,7 @@ Fibre::~Fibre() {
   abandoned_ = true;
   if (inside_) Resume();
 #ifdef __SANITIZE_ADDRESS__
-  // Its pages may be another's next.
+  // Another stack may use its pages next.
   __asan_unpoison_memory_region(
       static_cast<std::byte*>(stack_.sp) - stack_.size, stack_.size);
 #endif
@@ -93,8 +93,8 @@ void Fibre::OnBadAddress(int signal, siginfo_t* info, void* /*context*/) {
     running->bad_address_ = info->si_addr;
     siglongjmp(running->before_, 1);
   }
-  // No fibre's: who was there before has it, now where it was sent, else when
-  // it faults again.
+  // The fault is not a fibre's, so the former action gets it: now if the signal
+  // was sent, else when the instruction faults again.
   sigaction(signal, &former[signal == SIGBUS ? 1 : 0], nullptr);
   if (info->si_code <= 0) raise(signal);
 }

@@ -12,29 +12,28 @@
 
 namespace tiercel {
 
-// A function with a stack of its own, on the thread that resumes it.
-// AddressSanitizer knows of it; ThreadSanitizer does not.
+// A function with a stack of its own, which runs on the thread that resumes it.
+// AddressSanitizer is told of it; ThreadSanitizer is not.
 class Fibre {
  public:
-  explicit Fibre(absl::FunctionRef<void()> body);  // which outlives it
-  // A body that is suspended is ended by an exception.
+  explicit Fibre(absl::FunctionRef<void()> body);  // must outlive the fibre
+  // Ends a suspended body by an exception.
   ~Fibre();
   Fibre(const Fibre&) = delete;
 
-  void Resume();   // until the body suspends itself, or returns
-  void Suspend();  // from inside
+  void Resume();   // runs the body until it suspends itself or returns
+  void Suspend();  // called from inside
 
-  // While one lives, on any thread, this process's faults of addresses are
-  // caught for Try; where no fibre runs, who had them before has them.
+  // While one lives, on any thread, this process catches address faults for
+  // Try. If no fibre runs, the former signal action gets them.
   class Catch {
    public:
     Catch();
     ~Catch();
     Catch(const Catch&) = delete;
   };
-  // From inside, while a Catch lives: calls work(), which ends where it stands,
-  // without unwinding, when it touches an address where nothing is: returns
-  // that address.
+  // Calls work(), from inside and while a Catch lives. If it touches an invalid
+  // address, it ends there without unwinding, and Try returns that address.
   std::optional<const void*> Try(absl::FunctionRef<void()> work);
 
  private:
@@ -49,10 +48,10 @@ class Fibre {
   boost::context::fiber inside_;
   boost::context::fiber caller_;
   bool abandoned_ = false;
-  sigjmp_buf before_ = {};  // what it tries
+  sigjmp_buf before_ = {};  // the state before work() in Try
   const void* bad_address_ = nullptr;
 
-  // What AddressSanitizer wants to know of the two stacks at each switch.
+  // AddressSanitizer is told of the two stacks at each switch.
   const void* caller_stack_ = nullptr;
   size_t caller_bytes_ = 0;
   void* saved_caller_ = nullptr;

@@ -37,14 +37,14 @@ std::string NameOf(const std::string& file, uint_least32_t line) {
   throw Fault{absl::StrCat(what, " at ", NameOf(at.file_name(), at.line()))};
 }
 
-// What a lane brings to where it meets others.
+// The words that a lane passes to others at a meeting.
 using Words = std::array<uint32_t, 6>;
 
-// Where threads wait for each other.
+// A place at which threads wait for each other.
 struct Meeting {
   const char* what;
   uint32_t mask;     // lanes of a warp; 0: all of the block
-  const char* file;  // of one place in the source there is one of these
+  const char* file;  // compared as a pointer: one per place in the source
   uint_least32_t line;
 
   bool operator==(const Meeting&) const = default;
@@ -58,7 +58,7 @@ struct Meeting {
   }
 };
 
-struct Copy {  // of 16 bytes, asked for
+struct Copy {  // a pending copy of 16 bytes
   void* to;
   const void* from;
   int group;
@@ -66,21 +66,21 @@ struct Copy {  // of 16 bytes, asked for
 
 enum class State { kReady, kWaits, kEnded };
 
-// What all threads of a block do.
+// The work of all threads of a block.
 struct Task {
   const HostExecutor::Kernel* kernel;
   int64_t block;
   std::byte* shared;
-  const std::byte* guard;  // it follows on shared memory
+  const std::byte* guard;  // the page after shared memory
 };
 
-// A thread of a block, and of the next block once it has ended in the last.
+// A thread of a block. When it has ended it serves the next block.
 struct HostThread {
   HostThread(int thread, const Task* does) : index(thread), task(does) {}
   HostThread(const HostThread&) = delete;
 
-  void Run();  // in all its blocks
-  // The thread itself calls it, and goes on when it has been made ready again.
+  void Run();  // runs it in all its blocks
+  // Called by the thread itself, which continues when it is made ready again.
   void Pause(State why) {
     state = why;
     fibre.Suspend();
@@ -92,14 +92,14 @@ struct HostThread {
   const int index;
   const Task* const task;
   State state = State::kEnded;
-  Meeting meeting = {};  // while it waits
-  Words brought = {};    // to it
+  Meeting meeting = {};  // valid while it waits
+  Words brought = {};    // passed to the meeting
   std::vector<Copy> copies;
-  int groups = 0;  // of copies, committed
+  int groups = 0;  // committed groups of copies
   std::string fault;
 
   std::function<void()> run = [this] { Run(); };
-  Fibre fibre{run};  // ends before what it uses
+  Fibre fibre{run};  // last, so that it ends before the members it uses
 };
 
 thread_local HostThread* running = nullptr;
@@ -123,8 +123,8 @@ void HostThread::Run() {
   }
 }
 
-// What the lanes brought to the meeting that was last. All of them read it
-// before any other of their warp meets again.
+// The words that the lanes passed to the last meeting. All of them read it
+// before another lane of their warp meets again.
 thread_local std::array<Words, kWarpLanes> met;
 
 void Meet(const char* what, uint32_t mask, const Words& brought,
@@ -134,7 +134,7 @@ void Meet(const char* what, uint32_t mask, const Words& brought,
   running->Pause(State::kWaits);
 }
 
-// Waits for the lanes of `mask`; met then holds what each of them brought.
+// Waits for the lanes of `mask`; `met` then holds the words of each of them.
 void MeetLanes(const char* what, uint32_t mask, const Words& brought,
                const Place& at) {
   if ((mask >> OwnLane() & 1u) == 0) {
@@ -147,7 +147,7 @@ void MeetLanes(const char* what, uint32_t mask, const Words& brought,
 
 }  // namespace
 
-// The block that runs, its threads being those of the next one too.
+// The block that runs. Its threads serve the next block too.
 class HostExecutor::Block {
  public:
   explicit Block(Order order)
@@ -160,7 +160,7 @@ class HostExecutor::Block {
   }
   ~Block() { munmap(guard_ - kSharedRoom, kSharedRoom + kGuard); }
 
-  // 0 to n - 1.
+  // The numbers 0 to n - 1 in the executor's order.
   std::vector<int64_t> InOrder(int64_t n) {
     std::vector<int64_t> all(static_cast<size_t>(n));
     std::iota(all.begin(), all.end(), 0);
@@ -169,8 +169,8 @@ class HostExecutor::Block {
     return all;
   }
 
-  // The first fault, or nothing. A warp goes as far as it can before another
-  // has its turn.
+  // Runs a block. Returns its first fault, or "". A warp goes as far as it can
+  // before another has its turn.
   std::string Run(const Kernel& kernel, int64_t block, const LaunchShape& s) {
     std::byte* const shared = guard_ - (s.shared_bytes + 15) / 16 * 16;
     std::memset(shared, kPoison, static_cast<size_t>(guard_ - shared));
@@ -199,11 +199,12 @@ class HostExecutor::Block {
     return WhyStuck();
   }
 
-  // After a fault it drops threads that stand in the middle of the kernel.
+  // Drops all threads, some of which are inside of the kernel after a fault.
   void Forget() { threads_.clear(); }
 
  private:
-  // Whether any meeting came about.
+  // Completes the meetings of a warp for which all lanes have come. Returns
+  // true if there was one.
   bool MeetInWarp(int64_t first) {
     bool any = false;
     for (int64_t i = first; i < std::min(first + kWarpLanes, count_); ++i) {
@@ -212,7 +213,8 @@ class HostExecutor::Block {
     return any;
   }
 
-  // Lets those go on whom `thread` waits for, and itself, where all came.
+  // If all threads that `thread` waits for have come, makes them and itself
+  // ready and returns true.
   bool Meet(const HostThread& thread) {
     if (thread.state != State::kWaits || Missing(thread) >= 0) return false;
     const Meeting meeting = thread.meeting;
@@ -225,7 +227,7 @@ class HostExecutor::Block {
     return true;
   }
 
-  // The first thread that `thread` waits for in vain; -1: there is none.
+  // The first thread that `thread` waits for and that has not come; -1: none.
   int64_t Missing(const HostThread& thread) const {
     const auto [first, end] = Around(thread);
     for (int64_t i = first; i < end; ++i) {
@@ -235,14 +237,14 @@ class HostExecutor::Block {
     return -1;
   }
 
-  // The block, or the warp, in which `thread` waits.
+  // The range of threads, a block or a warp, among which `thread` waits.
   std::pair<int64_t, int64_t> Around(const HostThread& thread) const {
     if (thread.meeting.mask == 0) return {0, count_};
     const int64_t first = thread.index / kWarpLanes * kWarpLanes;
     return {first, first + kWarpLanes};
   }
 
-  // Nothing where all have ended.
+  // Describes why the block cannot go on; "" if all threads have ended.
   std::string WhyStuck() const {
     for (int64_t i = 0; i < count_; ++i) {
       if (At(i)->state != State::kWaits) continue;
@@ -263,11 +265,11 @@ class HostExecutor::Block {
   }
 
   const Order order_;
-  std::byte* const guard_;  // where shared memory ends
+  std::byte* const guard_;  // the end of shared memory
   std::mt19937_64 random_{1};
   Task task_ = {};
   std::vector<std::unique_ptr<HostThread>> threads_;
-  int64_t count_ = 0;  // of them, that run
+  int64_t count_ = 0;  // the number of threads that run
 };
 
 HostExecutor::HostExecutor(Order order, size_t shared_limit)
@@ -302,7 +304,7 @@ int HostExecutor::Run(const LaunchShape& shape, Kernel kernel) {
 
 std::string HostExecutor::TakeFault() { return std::exchange(last_fault, ""); }
 
-// ---- what kernels call ----
+// ---- Functions that kernels call ----
 
 int OwnLane() { return running->index % kWarpLanes; }
 

@@ -1,25 +1,26 @@
 #ifndef TIERCEL_KERNELS_DEVICE_HOST_EXECUTOR_H_
 #define TIERCEL_KERNELS_DEVICE_HOST_EXECUTOR_H_
 
-// Runs the source of a kernel on the CPU, and finds what a GPU would leave to
-// chance. Included by device_lang.h, which says what the functions do.
+// Runs the source of a kernel on the CPU, and finds faults that show on a GPU
+// by chance only. Included by device_lang.h, which documents the functions.
 //
-// Each thread of a block is a fibre; all run on the calling thread, one at a
-// time, each until it has to wait, in an order that tests choose. So the
-// extremes of what a GPU may do come up in every run:
+// Each thread of a block is a fibre. All run on the calling thread, one at a
+// time, each until it has to wait, in an order that tests choose. So extreme
+// orders that a GPU may take occur in every run:
 //
-// 1. What threads do together is known by its place in the source. They must
-//    all come to the same place with the same mask; where one ends, or waits
-//    elsewhere, and nobody can go on, that is an error that names both.
+// 1. Functions that threads call together are told apart by their place in the
+//    source. All threads must come to the same place with the same mask. If one
+//    ends, or waits elsewhere, and no thread can go on, that is an error that
+//    names both.
 // 2. Shared memory starts as bytes of 0xff (NaN) and ends at a page that
 //    faults. An address that faults is an error.
-// 3. An asynchronous copy makes its target 0xff when it is asked for, and
-//    copies at the wait. Who ends must have waited for its copies.
-// 4. Packets must be aligned to 16 bytes; indices of an Array must be in it.
+// 3. An asynchronous copy fills its target with 0xff when it is queued, and
+//    copies at the wait. A thread must wait for its copies before it ends.
+// 4. Packets must be aligned to 16 bytes; indices of an Array must be in range.
 //
-// The bits of floats are those of a GPU: IEEE, without contraction. What it
-// cannot see: order among blocks, bank conflicts, and a misreading of how a
-// matrix lies in lanes that a kernel shares with MmaS8 here.
+// The bits of floats are those of a GPU: IEEE, without contraction. It cannot
+// find errors in the order among blocks, bank conflicts, or an error in the
+// layout of matrices that a kernel has in common with MmaS8 here.
 
 #include <bit>
 #include <cstddef>
@@ -34,27 +35,28 @@
 
 namespace tiercel {
 
-enum class Order { kAscending, kDescending, kMixed };  // of blocks and threads
+// The order in which blocks and threads run.
+enum class Order { kAscending, kDescending, kMixed };
 
 class HostExecutor {
  public:
-  // What a block may have: on every GPU unasked, on consumer GPUs since Ampere,
-  // on an H100.
+  // The shared memory that a block may have: by default on every GPU, on
+  // consumer GPUs since Ampere, and on an H100.
   static constexpr size_t kSharedLimits[] = {48 << 10, 99 << 10, 227 << 10};
 
-  // What a thread does, with its index, its block and shared memory.
+  // The function of a thread, called with its index, block and shared memory.
   using Kernel = absl::FunctionRef<void(int, int64_t, void*)>;
 
   explicit HostExecutor(Order order, size_t shared_limit = kSharedLimits[1]);
   ~HostExecutor();
 
-  // Both return 0, or an error of CUDA's whose words are then in TakeFault.
-  // Whether a GPU takes a launch of so many threads and bytes:
+  // Both return 0, or a cudaError_t, whose message TakeFault then returns.
+  // Checks that a GPU takes a launch of so many threads and bytes.
   int Check(const LaunchShape& shape, int max_threads) const;
-  // Calls `kernel` for all threads; the first fault ends all.
+  // Calls `kernel` for all threads; the first fault ends the launch.
   int Run(const LaunchShape& shape, Kernel kernel);
 
-  // What went wrong last on this thread of the CPU; forgets it.
+  // Returns the last fault on this thread of the CPU, and clears it.
   static std::string TakeFault();
 
  private:
@@ -65,10 +67,10 @@ class HostExecutor {
 
 }  // namespace tiercel
 
-// What CUDA leaves open, so that a stream may be this.
+// The struct that CUDA declares and does not define: here a stream is this.
 struct CUstream_st {  // NOLINT(readability-identifier-naming)
   tiercel::HostExecutor executor;
-  // Keeps launches until they are to run; null: they run at once.
+  // Queues a launch; null: launches run at once.
   std::function<int(std::function<int()>)> keep = nullptr;
 };
 
@@ -88,7 +90,7 @@ int Launch(CUstream_st* stream, LaunchShape shape, const Kernel& kernel) {
   return stream->keep == nullptr ? run() : stream->keep(run);
 }
 
-// What follows is called by the thread that runs, and is about it.
+// The following functions are called by the thread that runs, and concern it.
 using Place = std::experimental::source_location;
 int OwnLane();
 [[noreturn]] void FailIndex(int i, int size);
@@ -96,7 +98,7 @@ inline void CheckIndex(int i, int size) {
   if (i < 0 || i >= size) FailIndex(i, size);
 }
 void CheckPacket(const void* packet, const Place& at);
-// What lane `lane` of `mask` has for `bits`.
+// Returns the `bits` of lane `lane` of `mask`.
 uint32_t ShuffleBits(uint32_t mask, uint32_t bits, int lane, const Place& at);
 
 void Barrier(const Place& at = Place::current());
@@ -109,7 +111,7 @@ T Shuffle(uint32_t mask, T value, int lane, int width = kWarpLanes,
                                       OwnLane() / width * width + lane % width,
                                       at));
 }
-// A lane that asks beyond its group gets its own value.
+// A lane whose source is beyond its group gets its own value.
 template <typename T>
 T ShuffleDown(uint32_t mask, T value, int lanes, int width = kWarpLanes,
               const Place& at = Place::current()) {

@@ -45,7 +45,7 @@ struct Floats {
   Array<float, 64> x;
 };
 
-// ---- what kernels may do ----
+// ---- Valid kernels ----
 
 TEST(HostExecutorTest, EveryThreadOfEveryBlockRunsOnceInTheOrderAsked) {
   for (Order order : kOrders) {
@@ -103,7 +103,7 @@ TEST(HostExecutorTest, LanesExchangeValues) {
                         lane % 16 < 12 ? lane + 4 : lane);
               EXPECT_EQ(ShuffleXor(kAllLanes, lane, 6, 8), lane ^ 6);
               EXPECT_EQ(Ballot(kAllLanes, lane % 3 == 0), 0x49249249u);
-              // Two halves of a warp at two places.
+              // Two halves of a warp meet at two places.
               if (lane < 16) {
                 EXPECT_EQ(Ballot(0xffffu, lane == 2), 4u);
               } else {
@@ -200,7 +200,7 @@ TEST(HostExecutorTest, CopiesArriveAtTheirWait) {
             "");
 }
 
-// ---- faults ----
+// ---- Faults ----
 
 TEST(HostExecutorFaultTest, ALaneLeavesOutABarrier) {
   for (Order order : kOrders) {
@@ -216,7 +216,7 @@ TEST(HostExecutorFaultTest, ALaneLeavesOutABarrier) {
   }
 }
 
-// Not in a macro, where all would be one line.
+// The body is not inside a macro, where all would be on one line.
 TEST(HostExecutorFaultTest, ThreadsWaitAtTwoBarriers) {
   const auto body = [](const Thread& t, Nothing&) {
     if (t.index < 32) {
@@ -289,7 +289,7 @@ TEST(HostExecutorFaultTest, PastSharedMemory) {
   EXPECT_THAT(FaultOf<Floats>({.threads = 1},
                               [](const Thread&, Floats& s) { s.x[-1] = 0; }),
               "block 0, thread 0: element -1 of an array of 64");
-  // A pointer does so too, where the launch asked for a part alone.
+  // An access by a pointer is found too, if the launch has a part of Shared.
   EXPECT_THAT(FaultOf<Floats>({.threads = 2, .shared_bytes = 64},
                               [](const Thread& t, Floats& s) {
                                 s.x[15] = 1;
@@ -340,7 +340,7 @@ TEST(HostExecutorFaultTest, CopiesThatNobodyWaitsFor) {
   EXPECT_EQ(FaultOf<Floats>({.threads = 1},
                             [&](const Thread&, Floats& s) {
                               CopyAsync16(&s.x[0], x);
-                              CopyWait<0>();  // of a group without an end
+                              CopyWait<0>();  // its group was not committed
                             }),
             "block 0, thread 0: ended with copies under way");
 }

@@ -14,8 +14,8 @@
 namespace tiercel {
 namespace {
 
-// TSan sees who touches what. For it nothing is shut or filled, which would
-// take hours, and no lock orders what streams do.
+// TSan sees every access by itself. For it memory is neither protected nor
+// filled, which would take hours, and no lock orders the work of streams.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool kGuards = false;
 #else
@@ -33,8 +33,8 @@ int64_t Aligned(size_t bytes) {
   return AlignedBytes(static_cast<int64_t>(bytes));
 }
 
-// New memory of whole pages; null: there is none. Each of its pages has to be
-// opened and shut, so it has few large ones where it can.
+// Maps new memory; null: there is none. Its pages are protected again and
+// again, so it has large ones, which are fewer, if possible.
 std::byte* Map(size_t bytes) {
   const size_t spare = bytes < kLargePage ? 0 : kLargePage;
   void* const mapped = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE,
@@ -89,8 +89,9 @@ int HostedMemory::Take(size_t bytes, std::byte** data) {
     mprotect(start, room, PROT_NONE);
   }
   mprotect(start + room, kPage, PROT_NONE);
-  // The guard differs from the block in something more: the system would make
-  // them one mapping each time that both are shut, and then two again.
+  // The guard gets another attribute than the block. Else the system would
+  // merge both mappings each time that the block is closed, and split them
+  // again.
   (void)madvise(start + room, kPage, MADV_DONTFORK);
   *data = start + room - Aligned(bytes);
   const std::lock_guard lock(Mutex());
@@ -156,7 +157,7 @@ void HostedMemory::Protect(int access) {
 
 absl::Status HostedMemory::Check() {
   absl::Status status;
-  if (!kGuards) return status;  // nothing was filled that could have changed
+  if (!kGuards) return status;  // the ends of blocks were not filled
   WhileOpen([&] {
     for (const auto& [data, bytes] : blocks_) {
       for (std::byte* p = data + bytes; p < data + Aligned(bytes); ++p) {

@@ -18,7 +18,7 @@ namespace tiercel {
 class Ranges {
  public:
   void Add(std::byte* start, size_t bytes) { ranges_[start] = bytes; }
-  // Whether the range has bytes of one that is there.
+  // Returns true if the range overlaps one of these.
   bool Meet(std::byte* start, size_t bytes) const {
     const auto after = ranges_.lower_bound(start);
     return Hold(start) ||
@@ -39,15 +39,16 @@ class Ranges {
   std::map<std::byte*, size_t> ranges_;
 };
 
-// The memory of a hosted device: a mapping for each block, and the block at its
-// end. Nobody may touch it but who holds it open, and one device's is open at a
-// time: no other may read it. (For TSan all of it is open.)
+// The memory of a hosted device. Each block is at the end of a mapping of its
+// own. An access faults unless the memory is open (WhileOpen), and one device's
+// memory is open at a time, so that no device can read another's. (For TSan all
+// memory is open.)
 class HostedMemory final : public GpuMemory {
  public:
   static constexpr int kMostGpus = 64;
 
   static HostedMemory& Get(int gpu = 0);
-  // Whose the address is; null: no device's.
+  // The memory that has the address; null: it is no device's.
   static HostedMemory* Holder(const void* address);
 
   int64_t FreeBytes() override;
@@ -56,18 +57,18 @@ class HostedMemory final : public GpuMemory {
   absl::Status Copy(std::byte* to, const std::byte* from,
                     size_t bytes) override;
 
-  // Memory of the host that the device copies from and to by itself. Errors:
-  // device_failed where some of it is pinned.
+  // Pins memory of the host, which the device then reads and writes by itself.
+  // Errors: device_failed if some of it is pinned already.
   absl::Status Pin(std::byte* host, size_t bytes);
   void Unpin(std::byte* host);
   bool IsPinned(const void* host);
   int64_t PinnedBytes();
 
-  // Calls work() while the memory may be touched. It neither allocates nor
-  // frees, nor waits.
+  // Calls work() while the memory is open. work() must neither allocate nor
+  // free, nor wait.
   void WhileOpen(absl::FunctionRef<void()> work);
 
-  // device_failed where something was written behind a block.
+  // Errors: device_failed if something was written after the end of a block.
   absl::Status Check();
 
  private:
@@ -75,7 +76,7 @@ class HostedMemory final : public GpuMemory {
   void Protect(int access);
 
   explicit HostedMemory(int gpu) : gpu_(gpu) {}
-  // All devices share it.
+  // The mutex that all devices share.
   static std::mutex& Mutex();
 
   const int gpu_;
@@ -83,11 +84,11 @@ class HostedMemory final : public GpuMemory {
   Ranges pinned_;
 };
 
-// Works off what is queued in all streams of a device (hosted_stream.cc).
+// Does the queued work of all streams of a device (hosted_stream.cc).
 void RunHostedStreams(int gpu);
 
-// The cudaError_t with which a call of the door ends that is about to be made
-// of a device: what a test says, or of a lost one what lost it; 0: it is made.
+// The cudaError_t that a call to a device returns instead of being made: that
+// of a test's `fault`, or the error that lost the device. 0: the call is made.
 int HostedErrorOf(std::string_view call, int gpu);
 
 }  // namespace tiercel

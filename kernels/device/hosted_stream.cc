@@ -28,22 +28,22 @@ namespace {
 
 class HostedStream;
 
-// A device, as its streams and its memory find it.
+// The state of a device that its streams and its memory share.
 struct HostedDevice {
   std::mutex mutex;
-  std::function<int(std::string_view)> fault;  // of tests
-  int lost = 0;                                // by this error
+  std::function<int(std::string_view)> fault;  // set by tests
+  int lost = 0;                                // the error that lost it, or 0
   std::string why;
-  std::mutex streams_mutex;  // of what follows
+  std::mutex streams_mutex;  // guards the members below
   std::set<HostedStream*> streams;
-  std::condition_variable left;  // a stream, by who used it
+  std::condition_variable left;  // a thread no longer uses a stream
 
   void MakeWhole() {
     const std::lock_guard lock(mutex);
     lost = 0;
     why.clear();
   }
-  // The first error stays.
+  // Marks the device as lost; the first error stays.
   void Lose(int error, std::string with) {
     const std::lock_guard lock(mutex);
     if (lost != 0) return;
@@ -63,7 +63,7 @@ HostedDevices& Devices() {
 }
 HostedDevice& DeviceOf(int gpu) { return Devices()[static_cast<size_t>(gpu)]; }
 
-// What the machine that has these devices says of them.
+// The facts about these devices, as the machine reports them.
 struct HostedFacts {
   std::mutex mutex;
   GpuFacts facts = kHostedGpu;
@@ -77,13 +77,13 @@ struct HostedFacts {
 // The seed of the delays of streams that will be made; 0: none.
 std::atomic<uint64_t> delays_seed = 0;
 
-// The device that this thread asked something of last.
+// The device that this thread called last.
 thread_local int asked_last = 0;
 
-// A queue that is worked off when somebody waits, on the thread that does, or
-// by a thread of the stream's own.
+// A queue whose work is done when a thread waits, by that thread, or by a
+// worker thread of the stream.
 class HostedStream final : public CudaStream {
-  // What is outside the device runs while its memory is shut, and may wait.
+  // Work `outside` the device runs while its memory is closed, and may wait.
   struct Work {
     std::function<int()> run;
     bool outside = false;
@@ -119,8 +119,8 @@ class HostedStream final : public CudaStream {
     device_.left.wait(lock, [this] { return users_ == 0; });
   }
 
-  // Calls use() for the streams of a device that `is` names, which stay until
-  // then; nobody is kept from making others meanwhile.
+  // Calls use() for the streams of a device for which is() is true. They are
+  // not destroyed before, and streams may be created meanwhile.
   static void ForEach(HostedDevice& device,
                       absl::FunctionRef<bool(const HostedStream&)> is,
                       absl::FunctionRef<void(HostedStream&)> use) {
@@ -140,7 +140,7 @@ class HostedStream final : public CudaStream {
       device.left.notify_all();
     }
   }
-  // Calls use() for the stream with this handle, where it is still there.
+  // Calls use() for the stream with this handle, if it still exists.
   static void WithThat(const CUstream_st* handle,
                        absl::FunctionRef<void(HostedStream&)> use) {
     for (HostedDevice& device : Devices()) {
@@ -173,7 +173,8 @@ class HostedStream final : public CudaStream {
     }
     const bool up = source == nullptr;
     if (!up || memory_.IsPinned(from)) {
-      // What is pinned may have to be read first, by what is queued.
+      // Memory that is not pinned is filled now, so that reading it too early
+      // is noticed. Queued work may still have to read pinned memory.
       if (!up && target == nullptr && !memory_.IsPinned(to)) {
         std::memset(to, 0xff, bytes);
       }
@@ -213,7 +214,7 @@ class HostedStream final : public CudaStream {
     return pushed_;
   }
   absl::Status Await(uint64_t mark) override {
-    // What is refused has not been waited for.
+    // A wait that is refused does nothing.
     int error = ErrorOf("wait");
     if (error == 0) {
       RunUntil(mark);
@@ -241,7 +242,7 @@ class HostedStream final : public CudaStream {
     pushes_.notify_all();
   }
   void RunToEnd() { RunUntil(kEnd); }
-  // What is queued is not done, ever.
+  // Drops the queued work.
   void Forget() {
     const std::lock_guard run(run_mutex_);
     TakeUntil(kEnd);
@@ -250,8 +251,8 @@ class HostedStream final : public CudaStream {
  private:
   int ErrorOf(std::string_view call) const { return HostedErrorOf(call, gpu_); }
 
-  // A copy one end of which is another device's, as where neither may read the
-  // other's memory.
+  // Queues a copy from or to another device, through the host, as neither
+  // device may read the other's memory.
   void PushThroughHost(HostedMemory* source, HostedMemory* target, void* to,
                        const void* from, size_t bytes) {
     const auto copy = [bytes](HostedMemory* holder, void* there,
@@ -269,7 +270,7 @@ class HostedStream final : public CudaStream {
         /*outside=*/true);
   }
 
-  // A little of the queue at a time.
+  // The worker thread: does a little of the queue at a time.
   void WorkWithDelays(uint64_t seed, const std::stop_token& stop) {
     constexpr uint64_t kMostMicroseconds = 200;
     constexpr uint64_t kMostAtOnce = 8;
@@ -289,7 +290,7 @@ class HostedStream final : public CudaStream {
     }
   }
 
-  // What is to be done before `mark`.
+  // Takes the work up to `mark` from the queue.
   std::deque<Work> TakeUntil(uint64_t mark) {
     const std::lock_guard lock(mutex_);
     std::deque<Work> work;
@@ -300,7 +301,8 @@ class HostedStream final : public CudaStream {
     return work;
   }
 
-  // A kernel's fault loses the device, which does nothing more.
+  // Does the work up to `mark`. A kernel's fault loses the device, which then
+  // does nothing more.
   void RunUntil(uint64_t mark) {
     const std::lock_guard run(run_mutex_);
     const std::deque<Work> work = TakeUntil(mark);
@@ -323,19 +325,19 @@ class HostedStream final : public CudaStream {
   const int gpu_;
   HostedMemory& memory_;
   HostedDevice& device_;
-  std::mutex run_mutex_;                // held by who works the queue off
-  std::mutex mutex_;                    // of the rest
-  std::condition_variable_any pushes_;  // for the worker
+  std::mutex run_mutex_;                // held while queued work is done
+  std::mutex mutex_;                    // guards the queue
+  std::condition_variable_any pushes_;  // wakes the worker
   std::deque<Work> queue_;
   uint64_t pushed_ = 0;
   CUstream_st handle_;
-  int users_ = 0;          // threads that may use it beside its own
-  std::stop_source stop_;  // of the worker
+  int users_ = 0;          // other threads that use it now
+  std::stop_source stop_;  // stops the worker
   std::thread worker_;
 };
 
-// The device, which is there if it was lost; what was queued on it then is not
-// done.
+// The device. If it was lost, it is made usable again, and the work that was
+// queued on it is dropped.
 HostedDevice& WholeDevice(int gpu) {
   HostedDevice& device = DeviceOf(gpu);
   if (device.LostWith() != 0) {

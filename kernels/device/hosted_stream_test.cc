@@ -76,7 +76,8 @@ TEST_F(HostedStreamTest, KernelsFaultBehindAnArrayAndSoDoesTheHostInIt) {
   EXPECT_DEATH(x[0] = 1, "");
 }
 
-// All is done as late as CUDA may, with what was there when it was asked for.
+// Work is done as late as CUDA may, with the bytes that the source had when the
+// copy was queued.
 TEST_F(HostedStreamTest, NothingIsDoneBeforeSomebodyWaits) {
   float sent = 3;
   float got = 5;
@@ -125,7 +126,7 @@ TEST_F(HostedStreamTest, AMarkIsWhatWasQueuedBefore) {
   EXPECT_EQ(calls, 3);
 }
 
-// What is pinned is read when its turn comes, as it is then.
+// Pinned memory is read when the copy is done, with the bytes it has then.
 TEST_F(HostedStreamTest, PinnedMemoryIsTheDevicesToRead) {
   CudaStream& cuda = stream_->cuda();
   std::vector<std::byte> memory(sizeof(float));
@@ -146,8 +147,8 @@ TEST_F(HostedStreamTest, PinnedMemoryIsTheDevicesToRead) {
   EXPECT_EQ(HostedPinnedBytes(), 0);
 }
 
-// More lists than the ring holds, each with values of its own; a wait that is
-// refused once harms nothing that was sent.
+// Sends more lists than the ring holds, each with different values. A wait that
+// is refused once harms no list.
 TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
   constexpr size_t kList = 16 << 10;  // floats, a quarter of a half
   constexpr size_t kLists = 24;
@@ -179,8 +180,8 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
   }
 }
 
-// Where kernels do not find the host's memory at its address the ring is of no
-// use, and lists go by copies.
+// If kernels cannot read the host's memory at its address, the ring is not
+// used, and lists are sent by copies.
 TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
   std::map<std::string, int> calls;
   SetHostedFaults([&](std::string_view call) {
@@ -200,7 +201,8 @@ TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
 
 // ---- Faults ----
 
-// What a GPU refuses at the call does not show at a wait, and loses nothing.
+// A launch that is refused at once causes no error at a wait, and does not lose
+// the device.
 TEST_F(HostedStreamTest, ALaunchThatNoGpuTakesIsRefusedAtOnce) {
   const auto body = [] {};
   EXPECT_EQ(Launch(stream_->cuda().handle(), {.threads = 2},
@@ -232,7 +234,7 @@ TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
     EXPECT_FALSE(status_of(call).ok()) << call;
     SetHostedFaults(nullptr);
   }
-  // Who cannot mark the place waits for more.
+  // If the mark is refused, the wait is for all that is queued.
   int calls = 0;
   const auto count = [&calls] { ++calls; };
   SetHostedFaults([](std::string_view asked) {
@@ -245,7 +247,8 @@ TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
   SetHostedFaults(nullptr);
 }
 
-// All that the door does, one after the other, and what each says.
+// Makes every call to the device, one after the other, and returns their
+// statuses.
 std::vector<absl::Status> EveryCall(Stream& stream, float* array) {
   CudaStream& cuda = stream.cuda();
   const auto body = [] {};
@@ -263,8 +266,8 @@ std::vector<absl::Status> EveryCall(Stream& stream, float* array) {
       CudaStream::Create().status()};
 }
 
-// H07: whatever is asked of it after a kernel's fault, in whichever queue, says
-// what the fault was; what was queued is not done.
+// H07: after a kernel's fault every call, on every stream, returns that fault,
+// and queued work is not done.
 TEST_F(HostedStreamTest, AKernelsFaultLosesTheDevice) {
   const auto other = *CudaStream::Create();
   int calls = 0;
@@ -284,11 +287,11 @@ TEST_F(HostedStreamTest, AKernelsFaultLosesTheDevice) {
                                    "9 of an array of 8;"));
   }
   EXPECT_EQ(HostedPinnedBytes(), 0);
-  // A device of another process, so to speak.
+  // A new stream finds the device usable, as another process would.
   EXPECT_TRUE(MakeHostedStream(Order::kAscending)->Synchronize().ok());
 }
 
-// H08: as the driver tells it.
+// H08: the driver reports that the device is lost.
 TEST_F(HostedStreamTest, ALostDeviceIsLostToAll) {
   for (const int error : {kCudaLaunchTimeout, kCudaEccUncorrectable,
                           kCudaIllegalAddress, kCudaUnknown}) {
@@ -324,7 +327,7 @@ TEST_F(HostedStreamTest, MemoryIsAskedForTwice) {
       std::string(data.status().message()),
       testing::MatchesRegex("view: need 100 bytes, the GPU has [0-9]+ free"));
   EXPECT_EQ(memory.used(), used);
-  // What is no lack of memory is not asked for again.
+  // After another error than out of memory there is no second attempt.
   left = 0;
   int asked = 0;
   SetHostedFaults([&asked](std::string_view) {
@@ -336,8 +339,8 @@ TEST_F(HostedStreamTest, MemoryIsAskedForTwice) {
   SetHostedFaults(nullptr);
 }
 
-// H01, H02: what is asked before a GPU is used, and what may still go wrong
-// between.
+// H01, H02: a GPU is checked before it is used, and may still fail after the
+// check.
 TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
   const auto message = [] {
     const absl::Status status = CudaStream::Create().status();
@@ -425,7 +428,7 @@ TEST_F(HostedStreamTest, FaultsAreOfOneDevice) {
   EXPECT_TRUE(other->Synchronize().ok());
 }
 
-// Nobody gets a device that is not there.
+// A device that does not exist cannot be opened.
 TEST_F(HostedStreamTest, DevicesAreCounted) {
   GpuFacts facts = kHostedGpu;
   facts.gpus = 2;

@@ -1,6 +1,6 @@
 // Bytes: 40 a lane, and 16 back.
 // Operations: 8,192 int8 a warp.
-// Bound by: nothing that matters; it is for a test.
+// Bound by: the launch; it is for a test.
 
 #include "kernels/device/device_lang.h"
 #include "kernels/device/matrix_step_for_test.h"

@@ -14,7 +14,7 @@ struct MatrixStepLane {
   uint32_t b[2];
 };
 
-// One step of each of `warps` warps, queued: lanes is [warps][32] in the GPU's
+// Queues one step of each of `warps` warps. `lanes` is [warps][32] in the GPU's
 // memory. Returns a cudaError_t.
 int MatrixSteps(CUstream_st* stream, MatrixStepLane* lanes, int64_t warps);
 

@@ -1,6 +1,6 @@
-// Whether the matrix unit's step is what device_lang.h says, which kernels and
-// the host executor's own step both go by. On any GPU it is the first question:
-// where it is another, every product of quantised weights is wrong.
+// Checks that the matrix unit's step is as device_lang.h describes it, on which
+// kernels and the host executor's step rely. On a new GPU this is the first
+// test to run: if it fails, every product of quantised weights is wrong.
 
 #include <cstdint>
 #include <limits>
@@ -86,7 +86,7 @@ TEST_P(MatrixStepTest, IsTheProductAsLaidOut) {
   // The greatest sums there are: they wrap nowhere.
   std::fill(&all[0].a[0][0], &all[0].a[0][0] + kM * kK, int8_t{-128});
   std::fill(&all[0].b[0][0], &all[0].b[0][0] + kN * kK, int8_t{-128});
-  // One product alone, so that its place shows.
+  // Each has one product alone, so that a wrong place is noticed.
   for (size_t i = 1; i <= 40; ++i) {
     all[i] = {};
     const auto k = static_cast<size_t>(random() % kK);

@@ -5,11 +5,12 @@
 
 namespace tiercel {
 
-// Calls use(i, i % kStages) for parts first..last - 1 of what passes through a
-// ring of stages in shared memory, when part i is there; before that
-// fetch(i + kStages - 1, its stage), which asks for the copies of that part, if
-// there is one. Those up to first + kStages - 2 were asked for before, each as
-// a group. All threads have done what came before the use when one begins it.
+// Calls use(i, i % kStages) for parts i = first..last - 1 that pass through a
+// ring of stages in shared memory, when part i has arrived. Before each use it
+// calls fetch(i + kStages - 1, its stage), which starts the copies of that
+// part, if there is one. The caller has started the copies of the parts up to
+// first + kStages - 2, each as a group. All threads have finished the use
+// before when one begins the next.
 template <int kStages, typename FetchPart, typename UsePart>
 TIERCEL_DEVICE void ThroughStages(int first, int last, const FetchPart& fetch,
                                   const UsePart& use) {

@@ -23,7 +23,7 @@ absl::Status Validate(const ChunkMeansParams& p) {
                      "of ",
                      kPageTokens));
   }
-  // Divided, because the product may not fit.
+  // The stride is divided because the product could overflow.
   if (p.num_chunks < 0 || p.out_stride < 0 ||
       p.out_stride / kv.head_dim < p.num_chunks) {
     return UsageError(
@@ -79,7 +79,7 @@ absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p) {
     return CudaStatus("ChunkMeans",
                       ChunkMeansCuda(stream.cuda().handle(), on_gpu));
   }
-  // About 16K elements, some microseconds, make an item.
+  // An item has about 16K elements, which take some microseconds.
   const int64_t grain =
       1 + (int64_t{1} << 14) / (int64_t{p.chunk} * p.layout.head_dim);
   stream.pool().ParallelFor(p.layout.kv_heads * p.num_chunks, grain,

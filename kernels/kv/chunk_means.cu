@@ -12,8 +12,8 @@
 namespace tiercel {
 namespace {
 
-// A block sums the keys of one chunk of one KV head, an element a thread, so
-// that neighbours read neighbours.
+// A block sums the keys of one chunk of one KV head, one element per thread, so
+// that neighbouring threads read neighbouring elements.
 struct SumChunks {
   static constexpr int kMaxThreads = 128;
   struct Shared {};
@@ -34,7 +34,8 @@ struct SumChunks {
     }
   }
 
-  // The chunk whose first position is `start`, as far as it exists.
+  // Computes the digest of the chunk whose first position is `start`, over the
+  // positions that exist.
   TIERCEL_DEVICE void SumChunk(const Thread& t, int64_t head, int64_t start,
                                uint16_t* out) const {
     const int64_t first = start > p.begin ? start : p.begin;

@@ -8,34 +8,36 @@
 
 namespace tiercel {
 
-// Digests of chunks: the mean of a chunk's keys, as they are stored, rotated
-// (TriForce, arXiv 2404.11912, section 4.1). Chunk c covers the positions
-// [c * chunk, (c + 1) * chunk), of them those from `begin` on:
+// Digests of chunks: the mean of a chunk's keys as they are stored, i.e.
+// rotated (TriForce, arXiv 2404.11912, section 4.1). Chunk c covers those of
+// the positions [c * chunk, (c + 1) * chunk) that are not before `begin`:
 //
 //   out[g, c] = f16((k_first + ... + k_last) / count)
 //
 // in float until it is rounded: each element's sum is one chain of additions
 // in the order of positions, from zero on, then divided by the number of
-// positions. So a digest does not depend on other chunks, threads or where
-// pages live. A key that is not finite makes its elements of its digest not
-// finite, and so does a mean beyond 65,504.
+// positions. So a digest does not depend on other chunks, on threads or on the
+// place of pages. An element of a key that is not finite makes that element of
+// the digest not finite, and so does a mean beyond 65,504.
 //
-// Positions before `begin` and V are not read; all others of the chunks are,
-// and must have been written. Errors: invalid_shape, invalid_kv_type,
-// invalid_position (also a chunk that lies before `begin`), invalid_page.
+// V and positions before `begin` are not read. All other positions of the
+// chunks are read and must have been written. Errors: invalid_shape,
+// invalid_kv_type, invalid_position (also if a chunk is before `begin`),
+// invalid_page.
 struct ChunkMeansParams {
   KvLayout layout;
   const std::byte* const* pages;  // page i holds positions from i * kPageTokens
   int64_t first_page;             // the page index of pages[0]
   int64_t num_pages;
   int64_t begin;        // the first position that exists
-  int chunk;            // positions of a chunk; divides kPageTokens
+  int chunk;            // positions per chunk; divides kPageTokens
   int64_t first_chunk;  // absolute
   int64_t num_chunks;   // 0 is allowed
-  uint16_t* out;  // f16 [kv_heads, out_stride], of each [num_chunks, head_dim]
+  // f16 [kv_heads, out_stride], for each KV head [num_chunks, head_dim]
+  uint16_t* out;
   int64_t out_stride;  // elements from one KV head to the next
-  // Lengths of the digests, as KeyNorms has them of keys: f16 [kv_heads,
-  // norms_stride], of each [num_chunks]; null: none are wanted.
+  // The lengths of the digests, computed as KeyNorms does: f16 [kv_heads,
+  // norms_stride], for each KV head [num_chunks]. Null: they are not computed.
   uint16_t* norms;
   int64_t norms_stride;
 };

@@ -12,7 +12,7 @@ namespace {
 // Elements of a row that are summed at a time: a whole block of every type.
 constexpr int kPiece = 32;
 
-// The mean of `rows` rows of keys: `n` elements from element d on.
+// Computes the mean of `rows` rows of keys, `n` elements from element d on.
 void MeanOfPiece(const KvLayout& kv, const std::byte* keys, int64_t rows, int d,
                  int n, uint16_t* out) {
   float sum[kPiece] = {};

@@ -39,8 +39,9 @@ std::string NameOfCase(const Case& c) {
   return name;
 }
 
-// Pages of a case. Every byte but those of keys that a chunk covers is 0xff:
-// NaN in all types, V among them. A page before and one after are null.
+// The pages of a case. All bytes, also those of V, are 0xff, which is NaN in
+// all types, but for keys that a chunk covers. A page before and one after are
+// null.
 class Problem {
  public:
   explicit Problem(const Case& c)
@@ -127,8 +128,8 @@ class Problem {
 
   int64_t stride() const { return stride_; }
 
-  // The root of a sum of n squares is off by half of n roundings and one of its
-  // own, and then by one to f16.
+  // The root of a sum of n squares is off by half of n roundings, by one of its
+  // own, and by that to f16.
   void ExpectNorms(const std::vector<float>& means,
                    const std::vector<uint16_t>& norms) const {
     const int64_t stride = case_.num_chunks + 2;
@@ -155,9 +156,9 @@ class Problem {
     }
   }
 
-  // A sum of n floats in order is off by n - 1 roundings of the sum of
-  // magnitudes at most, the quotient by one of itself, and then by one to f16,
-  // which below 2^-14 is of half of 2^-24.
+  // A sum of n floats in order is off by at most n - 1 roundings of the sum of
+  // magnitudes, the quotient by one more, and the f16 by another, which is half
+  // of 2^-24 for numbers below 2^-14.
   void ExpectMeans(const std::vector<float>& out) {
     const auto dim = static_cast<size_t>(case_.head_dim);
     for (int head = 0; head < case_.kv_heads; ++head) {
@@ -212,7 +213,7 @@ TEST(ChunkMeansTest, HandWorked) {
     c.begin = 1;
     c.num_chunks = 2;
     Problem problem(c);
-    // The first element tells the order of the sum: 9 - 3e8 is -3e8 in float.
+    // The first element depends on the order of the sum: 9 - 3e8 is -3e8.
     const float first[8] = {kPoison, 3e8f, -3e8f, 9.0f, 1.0f, 2.0f, 3.0f, 5.0f};
     const float last[8] = {kPoison, 1.0f, 2.0f, 4.5f, 0.0f, 0.0f, 0.0f, -1.0f};
     for (int64_t t = 1; t < 8; ++t) {
@@ -223,7 +224,7 @@ TEST(ChunkMeansTest, HandWorked) {
     }
     const std::vector<float> out = problem.Run(*MakeStream(device));
     EXPECT_EQ(out[0], 3.0f);
-    EXPECT_EQ(out[7], 2.5f);  // of three: position 0 does not exist
+    EXPECT_EQ(out[7], 2.5f);  // mean of three: position 0 does not exist
     EXPECT_EQ(out[8], 2.75f);
     EXPECT_EQ(out[15], -0.25f);
     for (size_t d = 1; d < 7; ++d) {
@@ -235,7 +236,8 @@ TEST(ChunkMeansTest, HandWorked) {
 
 class ChunkMeansBackendTest : public ThreeStreamsTest {
  protected:
-  // The formula, and the same bits on the reference and with more threads.
+  // Compares with the formula, and bit for bit with the reference and with more
+  // threads.
   void Check(const Case& c) {
     Problem problem(c);
     const std::vector<float> out = problem.Run(*one_);

@@ -60,7 +60,7 @@ absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p) {
     KeyNormsReference(p);
     return absl::OkStatus();
   }
-  // An item is one KV head of one page: some microseconds.
+  // An item is one KV head of one page, which takes some microseconds.
   const KvLayout& kv = p.layout;
   const int64_t first_page = p.first / kPageTokens;
   const int64_t pages = (p.last - 1) / kPageTokens - first_page + 1;

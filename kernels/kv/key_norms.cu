@@ -12,7 +12,8 @@
 namespace tiercel {
 namespace {
 
-// A block measures the keys of one page of one KV head, a thread each.
+// A block computes the norms of the keys of one page of one KV head, one key
+// per thread.
 struct MeasureKeys {
   static constexpr int kMaxThreads = kPageTokens;
   struct Shared {

@@ -13,7 +13,7 @@ namespace tiercel {
 struct KeyNormsParams;
 void KeyNormsReference(const KeyNormsParams& p);
 
-// Norms of `rows` consecutive rows of one KV head, at least one.
+// The norms of `rows` consecutive rows of one KV head; rows >= 1.
 struct NormRows {
   DType type;
   const std::byte* row;
@@ -34,8 +34,8 @@ namespace avx512 {
 NormRowsFn ComputeNorms;
 }
 
-// Queued on a GPU's stream, with the reference's bits; the array of pages is in
-// the GPU's memory too. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits. The array of
+// pages is in the GPU's memory too. Returns a cudaError_t.
 int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p);
 
 }  // namespace tiercel

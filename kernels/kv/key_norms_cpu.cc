@@ -23,7 +23,7 @@ TIERCEL_INLINE F32x16 AddSquares(const std::byte* const (&row)[kLanes], int d,
 template <typename Source>
 void NormsOf(const NormRows& n) {
   for (int first = 0; first < n.rows; first += kLanes) {
-    // The last row stands in for those that are not there.
+    // The last row stands in for rows after it.
     const std::byte* row[kLanes];
     for (int i = 0; i < kLanes; ++i) {
       const int at = first + i < n.rows ? first + i : n.rows - 1;

@@ -8,8 +8,8 @@
 
 namespace tiercel {
 
-// Lengths of keys, as they are stored (rotating a key does not change its
-// length), of the positions first <= j < last:
+// The lengths of the keys of positions first <= j < last, as they are stored
+// (rotating a key does not change its length):
 //
 //   out[g, j - first] = f16(sqrt(dot(k_j, k_j)))
 //
@@ -17,8 +17,8 @@ namespace tiercel {
 // key that is not finite makes its norm not finite, and so does a norm beyond
 // 65,504.
 //
-// V and the keys of other positions are not read, and pages without any of
-// these positions may be null. Errors: invalid_shape, invalid_kv_type,
+// V and the keys of other positions are not read, and pages without a position
+// of first..last - 1 may be null. Errors: invalid_shape, invalid_kv_type,
 // invalid_position, invalid_page.
 struct KeyNormsParams {
   KvLayout layout;                // head_dim a multiple of 8
@@ -27,7 +27,8 @@ struct KeyNormsParams {
   int64_t num_pages;
   int64_t first;  // first == last is allowed
   int64_t last;
-  uint16_t* out;       // f16 [kv_heads, out_stride], of each [last - first]
+  // f16 [kv_heads, out_stride], for each KV head [last - first]
+  uint16_t* out;
   int64_t out_stride;  // elements from one KV head to the next
 };
 

@@ -20,8 +20,9 @@ namespace {
 
 constexpr uint16_t kPoisonF16 = 0x7e00;  // NaN
 
-// Pages of keys. Every byte but those of keys whose norms are wanted is 0xff:
-// NaN in all types, V among them. A page before and one after are null.
+// Pages of keys. All bytes, also those of V, are 0xff, which is NaN in all
+// types, but for keys whose norms are computed. A page before and one after are
+// null.
 class Problem {
  public:
   Problem(const KvLayout& layout, int64_t first, int64_t last)
@@ -79,8 +80,8 @@ class Problem {
     return norms;
   }
 
-  // In double: a sum of n squares is off by at most n roundings of itself, its
-  // root by half of that and one, which f16 rounds once more.
+  // Compares with the formula in double. A sum of n squares is off by at most n
+  // roundings, its root by half of that and one more, and the f16 by another.
   void ExpectNorms(const std::vector<float>& out) {
     std::vector<float> key(static_cast<size_t>(layout_.head_dim));
     for (int head = 0; head < layout_.kv_heads; ++head) {

@@ -13,7 +13,7 @@
 namespace tiercel {
 namespace {
 
-// VNNI multiplies bytes, of which there are no products here.
+// VNNI multiplies bytes, which this op does not.
 constexpr PerIsa<KvRowConvertFn*> kRowConvert = {
     portable::KvRowConvert, avx2::KvRowConvert, avx512::KvRowConvert,
     avx512::KvRowConvert};

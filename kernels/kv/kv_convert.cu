@@ -16,7 +16,7 @@ struct ConvertRuns {
   static constexpr int kMaxThreads = 128;
   struct Shared {};
   KvConvertParams p;
-  int64_t from_bytes;  // of a row
+  int64_t from_bytes;  // bytes of a row
   int64_t to_bytes;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
@@ -40,8 +40,8 @@ struct ConvertRuns {
     }
   }
 
-  // 16 bytes a lane where both ends are aligned so, two otherwise: no row has
-  // an odd number.
+  // A lane copies 16 bytes if both addresses are aligned to 16, else two: every
+  // row has an even number of bytes.
   TIERCEL_DEVICE void CopyRun(const Thread& t,
                               const KvConvertParams::Run& run) const {
     const int64_t bytes = run.rows * from_bytes;

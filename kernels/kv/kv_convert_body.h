@@ -12,12 +12,13 @@ namespace tiercel {
 
 struct KvConvertParams;
 
-// One row: KvRowToF32, then KvRowFromF32 (kernels/kv/kv_row.h), bit for bit.
+// Converts one row with the bits of KvRowToF32, then KvRowFromF32
+// (kernels/kv/kv_row.h).
 using KvRowConvertFn = void(DType from, const std::byte* row, DType to,
                             int head_dim, std::byte* out);
 
 KvRowConvertFn KvRowConvertReference;
-// Run `i` of p.runs, by `convert` where the types differ.
+// Converts run `i` of p.runs, by `convert` if the types differ.
 void ConvertRun(const KvConvertParams& p, int64_t i, KvRowConvertFn* convert);
 namespace portable {
 KvRowConvertFn KvRowConvert;
@@ -29,8 +30,8 @@ namespace avx512 {
 KvRowConvertFn KvRowConvert;
 }
 
-// Queued on a GPU's stream, with the reference's bits; the array of runs is in
-// the GPU's memory too. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits. The array of
+// runs is in the GPU's memory too. Returns a cudaError_t.
 int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p);
 
 }  // namespace tiercel

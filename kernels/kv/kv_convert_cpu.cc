@@ -5,7 +5,7 @@
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {
 
-// A block of q8_0, whose scale all of its elements share.
+// The elements of a block of q8_0, which share a scale.
 constexpr int kTogether = 32;
 
 int64_t BytesOf(DType type, int elements) {

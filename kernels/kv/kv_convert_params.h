@@ -8,10 +8,10 @@
 
 namespace tiercel {
 
-// Rows of K or V (kernels/kv/kv_layout.h) as another type: each element as
-// `from` reads, rounded to `to` as KvWrite rounds. Of the same type they are
-// copied. Errors: invalid_shape, invalid_kv_type; on a
-// GPU out_of_memory too, and device_failed.
+// Converts rows of K or V (kernels/kv/kv_layout.h) from one type to another,
+// rounding as KvWrite does. If both types are the same, rows are copied.
+// Errors: invalid_shape, invalid_kv_type; on a GPU also out_of_memory and
+// device_failed.
 struct KvConvertParams {
   // Consecutive rows of `head_dim` elements; the two do not overlap.
   struct Run {

@@ -19,7 +19,7 @@ constexpr std::byte kUntouched{0xa5};
 
 using Bytes = std::vector<std::byte>;
 
-// Rows of `type` with what floats of any size leave in it.
+// Rows of `type` made from random floats of any size.
 Bytes RandomRows(DType type, int head_dim, int64_t rows, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, 4.0f);
@@ -37,8 +37,8 @@ Bytes RandomRows(DType type, int head_dim, int64_t rows, unsigned seed) {
   return bytes;
 }
 
-// Whether rows of `type` are the same bytes, but for NaN, of which devices make
-// different ones.
+// Returns true if rows of `type` have the same bytes. Any NaN equals any other,
+// as devices make different ones.
 bool SameRows(DType type, const Bytes& got, const Bytes& expected) {
   if (got.size() != expected.size()) return false;
   if (type == DType::kQ8_0) return got == expected;
@@ -68,7 +68,7 @@ class KvConvertTest : public BackendTest {
 INSTANTIATE_TEST_SUITE_P(Backends, KvConvertTest, testing::ValuesIn(Backends()),
                          NameOfBackend);
 
-// Row by row by its definition, and nothing beside.
+// Compares each row with the definition. No byte beside the rows may change.
 TEST_P(KvConvertTest, EveryTypeToEveryOther) {
   constexpr int64_t kRows[] = {1, 0, 7, 33, 2, 5};
   for (int head_dim : {8, 24, 32, 64, 96, 160}) {

@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_KV_KV_ELEMENT_H_
 #define TIERCEL_KERNELS_KV_KV_ELEMENT_H_
 
-// Rows of K and V as kernels read and write them.
+// Functions by which kernels read and write rows of K and V.
 
 #include <bit>
 #include <cmath>
@@ -14,8 +14,8 @@
 
 namespace tiercel {
 
-// Elements that a warp writes at a time: a block of q8_0, which is an f16 scale
-// and as many int8.
+// The elements that a warp writes at a time: a block of q8_0, which is an f16
+// scale and as many int8.
 inline constexpr int kKvPiece = 32;
 inline constexpr int kQ8Bytes = 34;
 static_assert(kKvPiece == kWarpLanes);
@@ -38,7 +38,7 @@ TIERCEL_DEVICE float KvElement(DType type, const std::byte* row, int d) {
   }
 }
 
-// Bytes of n elements, whole blocks of q8_0.
+// The bytes of n elements; of q8_0 they must be whole blocks.
 constexpr int KvBytes(DType type, int n) {
   switch (type) {
     case DType::kF32:
@@ -50,9 +50,9 @@ constexpr int KvBytes(DType type, int n) {
   }
 }
 
-// Byte i of a word, as the int8 that it is, with its sign turned: exact, and
-// faster than a conversion. It becomes the last bits of 2^23, whose last bit is
-// worth 1.
+// Converts byte i of a word, an int8 whose sign bit was flipped, to float. This
+// is exact and faster than a conversion: the byte becomes the last bits of
+// 2^23, whose last bit is worth 1.
 TIERCEL_DEVICE float FloatOfTurned(uint32_t turned, int i) {
   constexpr uint32_t kLarge = 0x4b000000u;  // 2^23
   const auto places = 0x7440u + static_cast<uint32_t>(i);
@@ -69,13 +69,13 @@ struct Q8Words {
   TIERCEL_DEVICE float Scale() const {
     return F32FromF16(static_cast<uint16_t>(at[0]));
   }
-  // A code, as a float. `e` is a constant.
+  // Code e as a float. `e` must be a constant.
   TIERCEL_DEVICE float Code(int e) const {
     return FloatOfTurned(at[(2 + e) / 4] ^ kSignsOfBytes, (2 + e) % 4);
   }
 };
 
-// Reads the block of q8_0 at an even place, by whole words.
+// Reads the block of q8_0 at an even address, by whole words.
 TIERCEL_DEVICE Q8Words ReadQ8Words(const std::byte* from) {
   const auto place = reinterpret_cast<uintptr_t>(from);
   const auto* const words =
@@ -102,8 +102,8 @@ TIERCEL_DEVICE Q8Words ReadQ8Words(const std::byte* from, int skew) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) words[4 * p + i] = packet[i];
   }
-  // Its first byte becomes that of the first word, by steps that every place of
-  // the block has in common: registers have no indices.
+  // Shift the block to the start of the words, in steps that select between
+  // constant indices, as registers cannot be indexed by variables.
 #pragma unroll
   for (int i = 0; i < 10; ++i) {
     words[i] = (skew & 8) != 0 ? words[i + 2] : words[i];
@@ -127,8 +127,8 @@ TIERCEL_DEVICE void ReadQ8Block(const std::byte* from, int skew,
   for (int e = 0; e < kKvPiece; ++e) x[e] = block.Scale() * block.Code(e);
 }
 
-// Reads elements d..d + 3 of a row, d a multiple of 4: f32, f16 and bf16 by one
-// load.
+// Reads elements d..d + 3 of a row, by one load if it is f32, f16 or bf16. d is
+// a multiple of 4.
 TIERCEL_DEVICE void ReadKv4(DType type, const std::byte* row, int d,
                             float (&x)[4]) {
   struct alignas(8) Halves {
@@ -158,8 +158,9 @@ TIERCEL_DEVICE void ReadKv4(DType type, const std::byte* row, int d,
   }
 }
 
-// Reads a block of q8_0, or up to 64 bytes of another type, which begin `skew`
-// bytes after the packets at `from`: other types begin with a packet.
+// Reads a block of q8_0, or up to 64 bytes of another type. A block of q8_0
+// begins `skew` bytes after the start of the packets at `from`; other types
+// begin with a packet.
 TIERCEL_DEVICE void ReadKvPiece(DType type, const std::byte* from, int skew,
                                 int bytes, float (&x)[kKvPiece]) {
   if (type == DType::kQ8_0) {
@@ -186,7 +187,7 @@ TIERCEL_DEVICE void ReadKvPiece(DType type, const std::byte* from, int skew,
   }
 }
 
-// Writes a block of q8_0, of which a lane brings one element.
+// Writes a block of q8_0; each lane has one element.
 TIERCEL_DEVICE void WriteQ8Block(float x, int lane, std::byte* block) {
   const bool finite = Ballot(kAllLanes, std::isfinite(x)) == kAllLanes;
   float max = std::fabs(x);
@@ -196,15 +197,15 @@ TIERCEL_DEVICE void WriteQ8Block(float x, int lane, std::byte* block) {
   const float d =
       finite ? max / 127.0f : std::numeric_limits<float>::quiet_NaN();
   if (lane == 0) *reinterpret_cast<uint16_t*>(block) = F16FromF32(d);
-  // Where d is subnormal it has few bits, and the quotient can pass 127.
+  // A subnormal d has few bits, so that the quotient can exceed 127.
   const float q =
       d > 0.0f ? std::fmin(std::fmax(std::nearbyint(x / d), -127.0f), 127.0f)
                : 0.0f;
   block[2 + lane] = static_cast<std::byte>(static_cast<int8_t>(q));
 }
 
-// Writes elements d.. of a row of head_dim, of which a lane of the warp brings
-// one, rounded as KvRowFromF32 of kv_row.h rounds.
+// Writes the elements of a row from d on; each lane of the warp has one. They
+// are rounded as KvRowFromF32 of kv_row.h rounds.
 TIERCEL_DEVICE void WriteKvPiece(DType type, float x, int d, int head_dim,
                                  int lane, std::byte* row) {
   if (type == DType::kQ8_0) {

@@ -1,8 +1,8 @@
 #ifndef TIERCEL_KERNELS_KV_KV_LANES_H_
 #define TIERCEL_KERNELS_KV_KV_LANES_H_
 
-// Rows of K and V into registers, whatever their type. For op_cpu.cc files
-// only, as simd.h says.
+// Reads rows of K and V of any type into registers. For op_cpu.cc files only,
+// as simd.h says.
 
 #include <cstddef>
 
@@ -11,8 +11,9 @@
 
 namespace tiercel::TIERCEL_ISA_NS {
 
-// How 16 elements of a row are read from element d, a multiple of 16, on; and
-// the bytes of the 8 that may be left at the end (0: none may).
+// Each source reads 16 elements of a row from element d on, a multiple of 16.
+// kTailBytes is the size of 8 elements that may be left at the end of a row, or
+// 0 if none can be left.
 struct F32Source {
   static constexpr bool kIsQ8 = false;
   static constexpr int kTailBytes = 32;
@@ -62,7 +63,7 @@ struct TailOf {
   }
 };
 
-// Elements d..d + 15 of 16 rows of q8_0, transposed as the bytes they are.
+// Reads elements d..d + 15 of 16 rows of q8_0, and transposes them as bytes.
 TIERCEL_INLINE void ReadQ8Columns(const std::byte* const (&row)[16], int d,
                                   F32x16 (&out)[16]) {
   uint16_t halves[16];
@@ -80,7 +81,8 @@ TIERCEL_INLINE void ReadQ8Columns(const std::byte* const (&row)[16], int d,
   for (int i = 0; i < 16; ++i) out[i] = scales * LoadI8(columns[i]);
 }
 
-// Elements d..d + 15 of 16 rows, transposed: out[i] is element d + i.
+// Reads elements d..d + 15 of 16 rows and transposes them: out[i] has element
+// d + i of each row.
 template <typename Source>
 TIERCEL_INLINE void ReadColumns(const std::byte* const (&row)[16], int d,
                                 F32x16 (&out)[16]) {

@@ -7,20 +7,20 @@
 
 namespace tiercel {
 
-// Positions in a page. A page is also the block of attention that is computed
-// as a whole and folded in position order (row invariance): one number, because
-// a block that crossed pages would tie arithmetic to residency.
+// The positions of a page. A page is also the block that attention computes as
+// a whole and folds in the order of positions (row invariance). Both are the
+// same number, so that arithmetic does not depend on where pages are.
 inline constexpr int kPageTokens = 128;
 
-// A page begins at a multiple of so many bytes: kernels copy rows of K and V so
-// many at a time. Ops refuse others (kernels/kv/page_range.h).
+// A page begins at a multiple of this many bytes, which kernels copy at a time.
+// Ops refuse other pages (kernels/kv/page_range.h).
 inline constexpr int kPageAlignment = 16;
-// So all rows of a head together begin at such a multiple, too, and the next
-// page does: whatever a row takes, there are kPageTokens of it.
+// So the kPageTokens rows of each head begin at such a multiple, too, whatever
+// the size of a row, and so does the next page.
 static_assert(kPageTokens % kPageAlignment == 0);
 
-// Where an element of a page lives (offload/KV_FORMAT.md). A page holds the
-// K and V of one layer for positions [i * kPageTokens, (i + 1) * kPageTokens):
+// The layout of a page (offload/KV_FORMAT.md). A page holds the K and V of one
+// layer for positions [i * kPageTokens, (i + 1) * kPageTokens):
 //
 //   K  [kv_heads][kPageTokens][head_dim] of type_k
 //   V  [kv_heads][kPageTokens][head_dim] of type_v
@@ -35,7 +35,7 @@ struct KvLayout {
   int64_t KRowBytes() const { return RowBytes(type_k, head_dim); }
   int64_t VRowBytes() const { return RowBytes(type_v, head_dim); }
 
-  // Bytes from the start of the page; cell = position % kPageTokens.
+  // Offsets in bytes from the start of the page; cell = position % kPageTokens.
   int64_t KOffset(int head, int cell) const {
     return (static_cast<int64_t>(head) * kPageTokens + cell) * KRowBytes();
   }

@@ -18,11 +18,11 @@ struct KvPart {
   int n;
 };
 
-// A ring of stages in shared memory, through which parts of rows pass as the
-// bytes they are: a block computes with one while the next kStages - 1 are
+// A ring of stages in shared memory, through which parts of rows pass
+// unconverted: a block computes with one part while the next kStages - 1 are
 // copied. All copies are of 16 bytes. Rows of f32, f16 and bf16 are whole
-// packets; the 34 bytes of a block of q8_0 begin at any even place, so the
-// packets around them are copied, which are of the same head: all its rows
+// packets. The 34 bytes of a block of q8_0 begin at any even address, so the
+// packets around them are copied. These are in the same head, all of whose rows
 // together are whole packets.
 template <int kStages, int kStageBytes>
 struct KvRing {
@@ -31,22 +31,23 @@ struct KvRing {
 
   Array<std::byte, kStages * kStageBytes> at;
 
-  // Bytes from a row of n elements to the next in a stage, at least.
+  // The least number of bytes from one row of n elements to the next in a
+  // stage.
   static constexpr int PitchOf(DType type, int n) {
     const int skew = type == DType::kQ8_0 ? kPacket - 2 : 0;
     return (KvBytes(type, n) + skew + kPacket - 1) / kPacket * kPacket;
   }
 
-  // Bytes from a packet's start to that of element d of a cell's row.
+  // The offset of element d of a cell's row in its packet, in bytes.
   static TIERCEL_DEVICE int SkewOf(const KvRows& rows, int cell, int d) {
     if (rows.type != DType::kQ8_0) return 0;
     const int start = cell * static_cast<int>(rows.row_bytes);
     return (start + KvBytes(rows.type, d)) % kPacket;
   }
 
-  // Has a part copied to a stage, `pitch` bytes from a row to the next, as far
-  // as its cells are among the rows. kLanes of `threads` threads take a row,
-  // and have a packet of it at most.
+  // Starts the copy of those cells of a part that are among the rows to a
+  // stage, with `pitch` bytes from one row to the next. kLanes of `threads`
+  // threads copy a row, each one packet at most.
   template <int kLanes>
   TIERCEL_DEVICE void Fetch(const Thread& t, int threads, const KvRows& rows,
                             const KvPart& part, int pitch, int stage) {
@@ -72,8 +73,8 @@ struct KvRing {
     }
   }
 
-  // Has whole rows copied to a stage, as they lie. The first cell is a multiple
-  // of 8, so it begins with a packet.
+  // Starts the copy of whole rows to a stage, without padding. The first cell
+  // is a multiple of 8, so it begins with a packet.
   TIERCEL_DEVICE void FetchWhole(const Thread& t, int threads,
                                  const KvRows& rows, const KvPart& part,
                                  int stage) {
@@ -89,7 +90,7 @@ struct KvRing {
     }
   }
 
-  // The part's element d of a cell in a stage.
+  // The address of element part.d of a cell in a stage.
   TIERCEL_DEVICE const std::byte* Row(const KvRows& rows, const KvPart& part,
                                       int cell, int pitch, int stage) {
     return &at[stage * kStageBytes + (cell - part.first) * pitch] +

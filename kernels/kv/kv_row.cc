@@ -30,7 +30,7 @@ void BlockFromF32(const float* x, std::byte* block) {
       finite ? max / 127.0f : std::numeric_limits<float>::quiet_NaN();
   WriteAs(F16FromF32(d), block);
   for (int i = 0; i < kBlock; ++i) {
-    // Where d is subnormal it has few bits, and the quotient can pass 127.
+    // A subnormal d has few bits, so that the quotient can exceed 127.
     const float q =
         d > 0.0f ? std::clamp(std::nearbyint(x[i] / d), -127.0f, 127.0f) : 0.0f;
     block[2 + i] = static_cast<std::byte>(static_cast<int8_t>(q));

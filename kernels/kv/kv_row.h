@@ -9,20 +9,21 @@
 
 namespace tiercel {
 
-// Whether K or V can be stored as `type` in rows of `head_dim` elements: f32,
-// f16 and bf16 always, q8_0 where rows are whole blocks of 32.
+// Returns true if K or V can be stored as `type` in rows of `head_dim`
+// elements: f32, f16 and bf16 always, q8_0 if rows are whole blocks of 32.
 bool IsKvType(DType type, int head_dim);
 
-// The error of an op that was asked for another type (invalid_kv_type).
+// Checks the type for `op`. Errors: invalid_kv_type if not IsKvType.
 absl::Status CheckKvType(std::string_view op, DType type, int head_dim);
 
-// One row of K or V (kernels/kv/kv_layout.h) to floats, exactly.
+// Converts one row of K or V (kernels/kv/kv_layout.h) to floats, exactly.
 void KvRowToF32(DType type, const std::byte* row, int head_dim, float* out);
 
-// Floats to one row, rounded to nearest, ties to even. q8_0, per block of 32:
+// Converts floats to one row, rounding to nearest, ties to even. For q8_0, per
+// block of 32:
 //   d = max|x| / 127 (float), stored as f16;  q = round(x / d), within +-127
-// A block that holds a NaN or an infinity gets d = NaN, so that the fault shows
-// wherever the block is read.
+// A block that holds a NaN or an infinity gets d = NaN, so that all its
+// elements are NaN.
 void KvRowFromF32(DType type, const float* x, int head_dim, std::byte* row);
 
 }  // namespace tiercel

@@ -9,24 +9,25 @@
 
 namespace tiercel {
 
-// The rows of cells begin..end - 1 of one KV head in one page. Cell 0's begins
-// at a multiple of 16 bytes, as all rows of a head do (kPageAlignment).
+// The rows of cells begin..end - 1 of one KV head in one page. The row of cell
+// 0 begins at a multiple of 16 bytes (kPageAlignment).
 struct KvRows {
   DType type;
-  const std::byte* at;  // of cell 0
+  const std::byte* at;  // the row of cell 0
   int64_t row_bytes;
   int head_dim;
   int begin;
   int end;
 };
 
-// Rows on their way through shared memory, as the bytes they are: a block of
-// kPageTokens threads computes with some while the next are copied. All copies
-// are of 16 bytes. Rows of f32, f16 and bf16 are whole packets; the 34 bytes of
-// a block of q8_0 begin at any even place, so the packets around them are
-// copied, which are of the same head: all its rows together are whole packets.
+// Shared memory through which rows pass unconverted: a block of kPageTokens
+// threads computes with one piece of them while the next is copied. All copies
+// are of 16 bytes. Rows of f32, f16 and bf16 are whole packets. The 34 bytes of
+// a block of q8_0 begin at any even address, so the packets around them are
+// copied. These are in the same head, all of whose rows together are whole
+// packets.
 struct KvTile {
-  static constexpr int kPieceBytes = 64;  // of a row, or a block of q8_0
+  static constexpr int kPieceBytes = 64;  // piece of a row; q8_0: one block
   static constexpr int kPacket = 16;
   static_assert(kPageAlignment % kPacket == 0);
   static constexpr int kPitch =
@@ -35,9 +36,9 @@ struct KvTile {
 
   Array<std::byte, 2 * kStageBytes> at;
 
-  // Calls body(i, x) with elements first + i, i from 0 to n - 1, of the
-  // thread's cell in their order, if it is one of the rows. n is a multiple of
-  // 8, and `first` one of 32. All threads of the block call it.
+  // Calls body(i, x) in order with elements first + i, i from 0 to n - 1, of
+  // the thread's cell, if it is one of the rows. n is a multiple of 8, and
+  // `first` one of 32. All threads of the block must call it.
   template <typename Body>
   TIERCEL_DEVICE void ForElements(const Thread& t, const KvRows& rows,
                                   int first, int n, const Body& body) {
@@ -78,8 +79,8 @@ struct KvTile {
   }
 
  private:
-  // Calls use(i, stage) for i from 0 to count - 1, when what fetch(i, stage)
-  // copies is there; the next is on its way then.
+  // Calls use(i, stage) for i from 0 to count - 1, when the copies of
+  // fetch(i, stage) have arrived. Those of i + 1 have been started by then.
   template <typename FetchPart, typename UsePart>
   TIERCEL_DEVICE static void InStages(int count, const FetchPart& fetch,
                                       const UsePart& use) {
@@ -93,9 +94,9 @@ struct KvTile {
     }
   }
 
-  // Copies the packets around bytes from..from + bytes - 1 of each row of cells
-  // first..last - 1 to a stage, `pitch` bytes from one to the next. kLanes
-  // threads take a row, and have a packet of it at most.
+  // Copies the packets around bytes from..from + bytes - 1 of the rows of cells
+  // first..last - 1 to a stage, with `pitch` bytes from one row to the next.
+  // kLanes threads copy a row, each one packet at most.
   template <int kLanes>
   TIERCEL_DEVICE void Fetch(const Thread& t, const KvRows& rows, int first,
                             int last, int from, int bytes, int pitch,
@@ -129,7 +130,8 @@ TIERCEL_DEVICE PageCells CellsOfPage(int64_t page, int64_t first,
                                      : kPageTokens};
 }
 
-// Pages that hold some of positions first..last - 1, of which there are some.
+// The number of pages that hold some of positions first..last - 1; first <
+// last.
 constexpr int64_t CountPages(int64_t first, int64_t last) {
   return (last - 1) / kPageTokens - first / kPageTokens + 1;
 }

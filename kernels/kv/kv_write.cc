@@ -59,7 +59,8 @@ void WriteRow(const KvWriteParams& p, int64_t r, KvRowWriteFn* write) {
   }
 }
 
-// A launch for each page: the array of their addresses is the host's.
+// Launches a kernel for each page, as the array of their addresses is in the
+// host's memory.
 absl::Status WriteOnGpu(CUstream_st* stream, const KvWriteParams& p) {
   const KvLayout& kv = p.layout;
   for (int64_t r = 0; r < p.rows;) {
@@ -93,7 +94,7 @@ absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
     KvWriteReference(p);
     return absl::OkStatus();
   }
-  // About 16K elements, some microseconds, make an item.
+  // An item has about 16K elements, which take some microseconds.
   const int64_t grain =
       1 + (int64_t{1} << 13) / (int64_t{p.layout.kv_heads} * p.layout.head_dim);
   stream.pool().ParallelFor(p.rows, grain,

@@ -9,8 +9,8 @@
 namespace tiercel {
 namespace {
 
-// A warp writes 32 elements of one head's row: K and V of a page at once, 6 to
-// 8 bytes moved each.
+// A warp writes 32 elements of one head's row, of K or of V, and moves 6 to 8
+// bytes for each. One launch writes both K and V of a page.
 struct WritePieces {
   static constexpr int kMaxThreads = 128;
   struct Shared {};

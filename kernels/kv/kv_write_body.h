@@ -13,8 +13,8 @@ namespace tiercel {
 struct KvWriteParams;
 void KvWriteReference(const KvWriteParams& p);
 
-// One head's row of K or V, rounded to the page's type: KvRowFromF32 of
-// kernels/kv/kv_row.h, which is the reference, bit for bit.
+// Writes one head's row of K or V, rounded to the page's type, with the bits of
+// the reference, KvRowFromF32 of kernels/kv/kv_row.h.
 using KvRowWriteFn = void(DType type, const float* x, int head_dim,
                           std::byte* row);
 
@@ -31,14 +31,14 @@ namespace avx512vnni {
 KvRowWriteFn KvRowWrite;
 }
 
-// Rows of K or of V, and where they go in one page.
+// Rows of K or of V, and their destination in one page.
 struct KvHalf {
   DType type;
-  const float* x;    // [rows, stride], a row is [kv_heads, head_dim]
-  int64_t stride;    // floats from one row to the next
-  std::byte* cells;  // of head 0 and row 0; a row's cell follows the last one's
-  int64_t row_bytes;   // of a cell
-  int64_t head_bytes;  // from one head's cells to the next's
+  const float* x;      // [rows, stride], a row is [kv_heads, head_dim]
+  int64_t stride;      // floats from one row to the next
+  std::byte* cells;    // cell of head 0 and row 0; those of next rows follow
+  int64_t row_bytes;   // bytes of a cell's row
+  int64_t head_bytes;  // bytes from one head's cells to the next's
 };
 struct KvPageRows {
   KvHalf k;
@@ -48,7 +48,8 @@ struct KvPageRows {
   int head_dim;
 };
 
-// Queued on a GPU's stream, with the reference's bits. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits. Returns a
+// cudaError_t.
 int KvWriteCuda(CUstream_st* stream, const KvPageRows& p);
 
 }  // namespace tiercel

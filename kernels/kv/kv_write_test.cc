@@ -26,7 +26,7 @@ struct Case {
   int64_t rows;
 };
 
-// Rows of a case in strides that are longer than rows, and untouched pages.
+// The rows of a case, with strides longer than rows, and new pages.
 class Problem {
  public:
   explicit Problem(const Case& c) : case_(c) {
@@ -100,7 +100,7 @@ TEST_P(KvWriteTest, EqualsReferenceAndTouchesNothingElse) {
     for (int head_dim : {8, 40, 64, 96}) {
       for (DType type_k : KvTypes(head_dim)) {
         for (DType type_v : KvTypes(head_dim)) {
-          // K and V are written apart from each other.
+          // K and V are written independently.
           if (TriesFew() && type_k != type_v && type_v != DType::kF16) continue;
           for (int64_t position :
                InShort({0, kPageTokens - 1, kPageTokens, 120007},
@@ -117,7 +117,8 @@ TEST_P(KvWriteTest, EqualsReferenceAndTouchesNothingElse) {
   }
 }
 
-// What the reference wrote is where the layout says, and near what was given.
+// The reference's values are at the offsets of the layout, and near the given
+// values.
 TEST(KvWriteReferenceTest, ReadsBack) {
   const std::unique_ptr<Stream> ref = MakeStream(Device::kRef);
   for (DType type : KvTypes(32)) {
@@ -141,7 +142,7 @@ TEST(KvWriteReferenceTest, ReadsBack) {
           for (int j = 0; j < 32; ++j) {
             max = std::max({max, std::fabs(given_k[j]), std::fabs(given_v[j])});
           }
-          // Half a unit, and for q8_0 the rounding of 127 times d.
+          // The error is half a unit, and for q8_0 also that of 127 times d.
           const float unit = type == DType::kF32   ? 0.0f
                              : type == DType::kF16 ? max * 0x1p-11f
                              : type == DType::kBF16
@@ -169,7 +170,8 @@ TEST(KvRowTest, Q8HandWorked) {
   }
 }
 
-// Faults must be seen by who reads the row; tiny blocks must not wrap an int8.
+// A fault must be visible to a reader of the row, and tiny blocks must not wrap
+// an int8.
 TEST_P(KvWriteTest, FaultsAndTinyBlocks) {
   const std::unique_ptr<Stream> fast = NewStream();
   for (DType type : KvTypes(32)) {

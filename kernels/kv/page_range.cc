@@ -10,7 +10,8 @@
 
 namespace tiercel {
 
-// A pool's pages follow each other from the start of its memory on.
+// The pages of a pool are contiguous from the start of its memory, so the first
+// one is aligned.
 static_assert(kDeviceAlignment % kPageAlignment == 0);
 
 absl::Status CheckPageStart(std::string_view op, const std::byte* start,

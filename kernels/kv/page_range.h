@@ -12,20 +12,20 @@
 
 namespace tiercel {
 
-// Whether a page begins at a multiple of kPageAlignment: the error of the op
-// that is given it (invalid_page).
+// Checks that a page begins at a multiple of kPageAlignment; `op` is named in
+// the error. Errors: invalid_page.
 absl::Status CheckPageStart(std::string_view op, const std::byte* start,
                             int64_t page);
 
-// Whether pages first..last are among the `num_pages` from page `first_page`
-// on, and none is null: the error of the op that is given them all
-// (invalid_position; invalid_page of CheckPageStart).
+// Checks that pages first..last are among the `num_pages` from page
+// `first_page` on, none is null and all are aligned; `op` is named in the
+// error. Errors: invalid_position, invalid_page.
 absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
                             int64_t first_page, int64_t num_pages,
                             int64_t first, int64_t last);
 
-// The params of an op that reads pages first..last, with a copy of their array
-// for a kernel. Errors: out_of_memory, device_failed.
+// The params of an op that reads pages first..last, with a copy of the array of
+// pages in the GPU's memory. Errors: out_of_memory, device_failed.
 template <typename Params>
 absl::StatusOr<Params> WithPagesOnGpu(Stream& stream, Params p, int64_t first,
                                       int64_t last) {

@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_KV_TESTING_H_
 #define TIERCEL_KERNELS_KV_TESTING_H_
 
-// For tests of ops only.
+// Helpers for tests of ops only.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +22,8 @@ inline std::vector<DType> KvTypes(int head_dim) {
   return types;
 }
 
-// Pages of `bytes` each, some of them null, where the ops of a stream can reach
-// them.
+// Pages of `bytes` each (some may be null) in memory that the ops of a stream
+// can read.
 class OnDevicePages {
  public:
   OnDevicePages(Stream& stream, const std::vector<const std::byte*>& pages,
@@ -46,7 +46,8 @@ class OnDevicePages {
   const std::byte* const* data() const { return pages_.data(); }
 
  private:
-  std::unique_ptr<OnDevice<std::byte>> bytes_;  // null: where they were
+  std::unique_ptr<OnDevice<std::byte>>
+      bytes_;  // null: pages are in the host's memory
   std::vector<const std::byte*> pages_;
 };
 
