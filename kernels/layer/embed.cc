@@ -11,7 +11,7 @@
 namespace tiercel {
 namespace {
 
-// Rows that are worth a thread of their own.
+// The least number of rows for which another thread is worth it.
 constexpr int64_t kGrain = 16;
 
 absl::Status Validate(const EmbedParams& p, PanelOrder order) {

@@ -11,12 +11,12 @@ namespace tiercel {
 
 struct EmbedParams;
 
-// Rows [begin, end); a row is independent of the others.
+// Computes rows [begin, end); rows are independent of each other.
 void EmbedReference(const EmbedParams& p, int64_t begin, int64_t end);
 
-// What a kernel is given, all of it in the memory of its GPU.
+// The parameters of the kernel. All pointers are into the memory of its GPU.
 struct EmbedRows {
-  const uint8_t* panels;  // of the table, as packed_layout.h says
+  const uint8_t* panels;  // the table, laid out as in packed_layout.h
   int64_t panel_bytes;
   int64_t cols;
   const int32_t* ids;  // [rows]
@@ -24,7 +24,8 @@ struct EmbedRows {
   float* out;          // [rows, cols]
 };
 
-// Queued on a GPU's stream, with the reference's bits. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits. Returns a
+// cudaError_t.
 int EmbedCuda(CUstream_st* stream, DType type, const EmbedRows& p);
 
 }  // namespace tiercel

@@ -64,7 +64,8 @@ TEST_P(EmbedBackendTest, RowsAreTheTablesRows) {
           const auto row = table.values.begin() + ids[r] * kHidden;
           expected.insert(expected.end(), row, row + kHidden);
         }
-        // One element more than is used, so that a write past the end shows.
+        // There is one element more than is used, so that a write past the end
+        // is noticed.
         OnDevice<float> out(*stream,
                             std::vector<float>(expected.size() + 1, kPoison));
         const absl::Status status =

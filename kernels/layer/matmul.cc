@@ -19,12 +19,12 @@ constexpr PerIsa<const MatmulBodies*> kBodies = {
     &portable::kMatmulBodies, &avx2::kMatmulBodies, &avx512::kMatmulBodies,
     &avx512vnni::kMatmulBodies, &avxvnni::kMatmulBodies};
 
-// Rows go through in groups whose activations stay in the L2 cache of
-// a core while all panels pass by.
+// Rows are multiplied in groups, whose activations stay in the L2 cache of a
+// core while all panels pass by.
 constexpr int64_t kGroupBytes = 512 << 10;
-// From so many activations on, preparing them is worth a region of its own.
+// The least number of activations that are prepared by several threads.
 constexpr int64_t kParallelActivations = 16 << 10;
-// Multiply-adds below which a range is not worth handing to a thread.
+// The least number of multiply-adds that are worth a thread.
 constexpr int64_t kMinRangeWork = 64 << 10;
 constexpr size_t kAlignment = 64;
 
@@ -87,7 +87,7 @@ bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
   return p.compute == Compute::kQ8 && IsQuantised(output.weights->type());
 }
 
-// For the rows from `row` on.
+// The target of an output for the rows from `row` on.
 MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
   const PackedMatrix& weights = *output.weights;
   return {reinterpret_cast<const uint8_t*>(weights.data()),
@@ -101,10 +101,12 @@ MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
           output.store == StoreMode::kAdd};
 }
 
-// From so many rows on a product is worth the library's whole ones.
+// The least number of rows that the library multiplies, which multiplies tiles
+// of BlasLt::kRows at a time.
 constexpr int64_t kLeastBlasRows = 64;
 
-// One call on a GPU: scratch memory, and who makes which product.
+// One call on a GPU: its scratch memory, and the choice of a kernel or the
+// library for each product.
 class GpuMatmul {
  public:
   GpuMatmul(Stream& stream, const MatmulParams& p)
@@ -113,7 +115,7 @@ class GpuMatmul {
         p_(p),
         k_(p.outputs[0].weights->cols()) {}
 
-  // Outputs whose weights are alike are one launch.
+  // Outputs whose weights have the same type share a launch.
   absl::Status Run() {
     RETURN_IF_ERROR(TakeScratch());
     bool done[MatmulTargets::kMost] = {};
@@ -133,7 +135,7 @@ class GpuMatmul {
   }
 
  private:
-  // An op asks once: kernels that are queued read it.
+  // Scratch must be taken once per op, as queued kernels read it.
   absl::Status TakeScratch() {
     size_t q8_bytes = 0;
     int64_t blas_n = 0;
@@ -213,7 +215,7 @@ class GpuMatmul {
   bool quantised_ = false;
   uint16_t* rounded_ = nullptr;
   float* products_ = nullptr;
-  float* back_ = nullptr;  // what undoes how rounded_ was made smaller
+  float* back_ = nullptr;  // factors that undo the scaling of rounded_
 };
 
 // One call on the CPU: scratch memory, and the rows of the current group.
@@ -232,7 +234,7 @@ class CpuMatmul {
           any_expanded_ || (!q8 && p.outputs[i].weights->type() != DType::kF32);
       panels_ += p.outputs[i].weights->panels();
     }
-    // Whole tiles of either kind.
+    // A group has whole tiles of either kind.
     const int64_t tile_rows =
         std::lcm(bodies_.q8_tile_rows, bodies_.f32_tile_rows);
     const int64_t row_bytes =
@@ -289,7 +291,7 @@ class CpuMatmul {
     return absl::OkStatus();
   }
 
-  // body(first row of the tile within the group, its rows)
+  // Calls body(first row of the tile within the group, number of its rows).
   template <typename Body>
   void ForEachTile(int tile_rows, Body body) {
     const auto tiles = [&](int64_t begin, int64_t end, int) {
@@ -307,8 +309,9 @@ class CpuMatmul {
     }
   }
 
-  // Units of work are (part of the group's rows, panel of any output), parts
-  // outermost; rows are split only where panels alone do not busy all threads.
+  // An item is (part of the group's rows, panel of any output), parts
+  // outermost. Rows are split only if panels alone do not keep all threads
+  // busy.
   void Multiply() {
     const int64_t threads = pool_.num_threads();
     const int64_t tile_rows =
@@ -365,7 +368,7 @@ class CpuMatmul {
   bool any_q8_ = false;
   bool any_f32_ = false;
   bool any_expanded_ = false;
-  int64_t panels_ = 0;  // of all outputs
+  int64_t panels_ = 0;  // panels of all outputs
   int64_t group_rows_ = 0;
   int64_t expanded_floats_ = 0;  // per thread
 

@@ -1,4 +1,4 @@
-// Several rows of x (of one alone: matmul_row.cu, where it can).
+// Products of several rows of x. matmul_row.cu has those of one row, if it can.
 //
 // Bytes: the weights once for 8, 24 or 32 rows (floats: for 8, 24 or 64), after
 // that from the second-level cache, as is x, once for two or four panels
@@ -49,7 +49,7 @@ struct QuantiseBlocks {
       high = from[lane + kLanes];
     }
 
-    // 1. whether all is finite, and the greatest magnitude
+    // 1. check that all is finite, and find the greatest magnitude
     const uint32_t fine =
         Ballot(kAllLanes, std::isfinite(low) && std::isfinite(high));
     const bool finite =
@@ -102,7 +102,7 @@ struct QuantiseBlocks {
     return std::fmin(std::fmax(std::nearbyint(value / scale), -127.0f), 127.0f);
   }
 
-  // The sum of the errors of a half warp, which each of its lanes gets.
+  // The sum of the squared errors of a half warp. Each of its lanes gets it.
   static TIERCEL_DEVICE float RoundingError(float low, float high,
                                             float scale) {
     const float a = std::fma(-scale, CodeOf(low, scale), low);
@@ -117,23 +117,24 @@ struct QuantiseBlocks {
 
 // ---- quantised weights, int8 activations ----
 
-// A warp computes one panel for 8 kTiles rows. A block of 32 is one exact step
-// of the matrix unit (two for Q6_K, whose halves have scales of their own), and
-// then one link of each output's chain; nothing is split over k. Panels and x
-// pass through a ring of stages in shared memory, eight blocks each: while one
-// is used the others are on their way. Both lie as the matrix unit takes them:
-// what a lane has of two blocks is one load of 16 bytes.
+// A warp computes one panel for 8 kTiles rows. A block of 32 takes one exact
+// step of the matrix unit (two for Q6_K, whose halves have their own scales),
+// and then one link of each output's chain; k is not split. Panels and x pass
+// through a ring of stages in shared memory, eight blocks each: while one stage
+// is used the others are copied. Both are in the order of the matrix unit: a
+// lane gets its part of two blocks by one load of 16 bytes.
 template <DType kType, int kTiles>
 struct MultiplyPanels {
   using W = PackedBlocks<kType>;
-  // Few rows: more blocks, so that all of the GPU reads.
+  // For few rows there are more and smaller blocks, so that the whole GPU
+  // reads.
   static constexpr int kWarps = kTiles < 4 ? 2 : 4;
   static constexpr int kStages = kTiles == 1 ? 4 : kTiles < 4 ? 3 : 2;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
   static constexpr int kBlocksAtOnce = kTiles == 1 ? 6 : kTiles < 4 ? 5 : 3;
   static constexpr int kColumns = kWarps * kPanelRows;
   static constexpr int kRows = 8 * kTiles;
-  static constexpr int kBlocks = 8;  // of a stage
+  static constexpr int kBlocks = 8;  // blocks per stage
   static constexpr int kGroups = kBlocks / W::kGroup;
   static constexpr int kXWords = sizeof(Q8Fragments) / 4;
   static constexpr int kTileWords = kBlocks / 2 * kXWords;
@@ -184,16 +185,16 @@ struct MultiplyPanels {
     if (own == panel) Store(t, target, panel, row, acc);
   }
 
-  // Blocks of the stage that starts with `first`; none past the end.
+  // The number of blocks of the stage that starts with block `first`; 0 past
+  // the end.
   TIERCEL_DEVICE int SizeOf(int64_t first) const {
     const int64_t left = blocks - first;
     return left <= 0 ? 0 : left < kBlocks ? static_cast<int>(left) : kBlocks;
   }
 
-  // Has the blocks from `first` on copied to shared memory: of the panel whose
-  // codes are at `codes`, and of x for the rows from `row` on. What the stage
-  // has of rows past the end is anything; it ends in outputs that are not
-  // stored.
+  // Starts the copy of the blocks from `first` on to shared memory: those of
+  // the panel whose codes are at `codes`, and those of x for the rows from
+  // `row` on. Rows past the end are undefined; their outputs are not stored.
   TIERCEL_DEVICE void Fetch(const Thread& t, const uint8_t* codes, int64_t row,
                             int64_t first, Stage& stage) const {
     const int size = SizeOf(first);
@@ -223,8 +224,8 @@ struct MultiplyPanels {
     }
   }
 
-  // Copies up to `words` of kMost words, by kThreads threads, of which this is
-  // `thread`: the packets whose first word `wanted` wants.
+  // Copies `words` words (at most kMost) by kThreads threads, of which this is
+  // `thread`, but only packets for whose first word wanted() is true.
   template <int kMost, int kThreads, typename Wanted>
   static TIERCEL_DEVICE void CopyPackets(uint32_t* to, const uint8_t* from,
                                          int thread, int words,
@@ -243,8 +244,8 @@ struct MultiplyPanels {
                                  [](int) { return true; });
   }
 
-  // In a whole stage the products of pairs do not wait for each other: their
-  // places are constants, and only the links are in order.
+  // In a whole stage the loop is unrolled, so that the products of pairs do not
+  // wait for each other: only the links are in order.
   TIERCEL_DEVICE void AddStage(const Thread& t, Stage& stage, int size,
                                float (&acc)[kTiles][4]) const {
     if (size == kBlocks) {
@@ -260,9 +261,9 @@ struct MultiplyPanels {
     }
   }
 
-  // Blocks 2 pair and 2 pair + 1 of the `size` of a stage. A lane has the sums
-  // of rows g and g + 8 of the panel and of rows 2 column and 2 column + 1 of
-  // each tile of x.
+  // Adds blocks 2 pair and 2 pair + 1 of a stage of `size` blocks. A lane has
+  // the sums of rows g and g + 8 of the panel with rows 2 column and 2 column +
+  // 1 of each tile of x.
   TIERCEL_DEVICE void AddPair(const Thread& t, Stage& stage, int size, int pair,
                               float (&acc)[kTiles][4]) const {
     const int g = t.lane() / 4;
@@ -309,8 +310,8 @@ struct MultiplyPanels {
     }
   }
 
-  // Adds the dot products of one block to zeros. The first two words of `a`,
-  // and the first of `b`, are of the first half of the block.
+  // Computes the dot products of one block; `dots` must be zeros. The first two
+  // words of `a`, and the first of `b`, belong to the first half of the block.
   static TIERCEL_DEVICE void Multiply(const uint32_t (&a)[4],
                                       const uint32_t (&b)[2],
                                       const typename W::Scales (&w)[2],
@@ -362,8 +363,9 @@ struct MultiplyPanels {
 
 // ---- float activations ----
 
-// How many rows and columns the threads of a block have. In a warp four lanes
-// follow each other along rows and eight along columns, as do its outputs.
+// The rows and columns of outputs of the threads of a block. The lanes of a
+// warp, and their outputs, are arranged as four along rows and eight along
+// columns.
 template <int kRowsOfThread, int kColumnsOfThread, int kWarpsAlongRows>
 struct FloatTile {
   static constexpr int kWarps = 4;
@@ -374,10 +376,11 @@ struct FloatTile {
   static constexpr int kRows = kWarpsAlongRows * kWarpRows;
   static constexpr int kColumns = kWarps / kWarpsAlongRows * kWarpColumns;
 };
-// Few rows: as many blocks as there can be, and much on its way for each.
+// For few rows there are as many blocks as possible, with many copies under way
+// for each.
 struct Rows8 : FloatTile<2, 1, 1> {
   static constexpr int kStages = 5;
-  static constexpr int kColumnBytes = 128;  // of a stage
+  static constexpr int kColumnBytes = 128;  // bytes of a column per stage
   static constexpr int kUnrolled = 4;       // packets of a stage
   static constexpr int kBlocksAtOnce = 6;
 };
@@ -387,7 +390,7 @@ struct Rows24 : FloatTile<6, 1, 1> {
   static constexpr int kUnrolled = 4;
   static constexpr int kBlocksAtOnce = 5;
 };
-// Many: a number that is loaded is multiplied eight times.
+// For many rows each number that is loaded is multiplied eight times.
 struct Rows64 : FloatTile<8, 8, 2> {
   static constexpr int kStages = 2;
   static constexpr int kColumnBytes = 64;
@@ -395,8 +398,8 @@ struct Rows64 : FloatTile<8, 8, 2> {
   static constexpr int kBlocksAtOnce = 3;
 };
 
-// A thread has a tile of outputs, its chains over k. Weights and x pass through
-// a ring of stages in shared memory.
+// A thread computes a tile of outputs, each a chain over k. Weights and x pass
+// through a ring of stages in shared memory.
 template <DType kType, typename Tile>
 struct MultiplyFloatPanels {
   using Word = WordOf<kType>;
@@ -406,7 +409,7 @@ struct MultiplyFloatPanels {
   static constexpr int kStages = Tile::kStages;
   static constexpr int kLength =
       Tile::kColumnBytes / static_cast<int>(sizeof(Word));
-  // Rows and columns of a stage begin in memory banks of their own.
+  // Rows and columns of a stage begin in different memory banks.
   static constexpr int kColumnWords = kLength + kPacket;
   static constexpr int kRowFloats = kLength + 4;
 
@@ -420,7 +423,7 @@ struct MultiplyFloatPanels {
   using Sums = float[Tile::kThreadRows][Tile::kThreadColumns];
 
   MatmulTargets targets;
-  const float* x;  // aligned to 16 bytes, as is each row; k to packets
+  const float* x;  // each row is aligned to 16 bytes; k is whole packets
   int64_t x_stride;
   int64_t rows;
   int64_t row_tiles;
@@ -470,16 +473,16 @@ struct MultiplyFloatPanels {
            t.lane() % 8 + 8 * j;
   }
 
-  // Where a thread copies from: a packet of every kAtOnce-th column, and of
-  // every kAtOnce-th row.
+  // The source of a thread's copies: a packet of every kAtOnce-th column, and
+  // of every kAtOnce-th row.
   struct From {
     const uint8_t* columns;
     int64_t column_step;  // bytes
-    int columns_left;     // of whole panels
+    int columns_left;     // columns left, in whole panels
     const float* rows;
     int64_t row_step;
     int rows_left;
-    int64_t left;  // of k
+    int64_t left;  // elements of k left
   };
   template <typename T>
   struct Copies {
@@ -513,8 +516,8 @@ struct MultiplyFloatPanels {
     return a < most ? static_cast<int>(a) : most;
   }
 
-  // Has the next stage copied to shared memory. What it has of rows and of
-  // panels past the end is anything.
+  // Starts the copy of the next stage to shared memory. Rows and panels past
+  // the end are undefined.
   static TIERCEL_DEVICE void Fetch(const Thread& t, From& from, Stage& stage) {
     if (Columns::At(t) < from.left) {
 #pragma unroll
@@ -576,8 +579,8 @@ struct MultiplyFloatPanels {
   }
 };
 
-// A thread computes one output: its chain over k. Plain: quantised weights are
-// meant for int8, and rows of models are aligned.
+// A thread computes one output, a chain over k. It is not optimised, as models
+// do not need it: their quantised weights use int8, and their rows are aligned.
 template <DType kType>
 struct MultiplyFloats {
   static constexpr int kRows = 8;
@@ -631,7 +634,7 @@ struct MultiplyFloats {
   }
 };
 
-// ---- launches ----
+// ---- Launches ----
 
 template <DType kType, int kTiles>
 int LaunchPanels(CUstream_st* stream, const MatmulTargets& targets,

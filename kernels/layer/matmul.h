@@ -9,34 +9,36 @@
 
 namespace tiercel {
 
-// What activations become where weights are quantised.
+// The type to which activations are converted if weights are quantised.
 enum class Compute {
   kQ8,   // int8 per 32: exact int32 dot products of blocks
-  kF32,  // kept; weights are expanded, everything is float32
+  kF32,  // float32; weights are expanded to it
 };
 
 enum class StoreMode { kAssign, kAdd };
 
-// out[r, n] = bias[n] + sum_k x[r, k] w[n, k]   (+ what was there, with kAdd)
+// out[r, n] = bias[n] + sum_k x[r, k] w[n, k]   (+ the old value, with kAdd)
 //
 // for up to three matrices that read the same x (Q, K, V; gate, up). Every
 // output is one chain over ascending k, whatever the number of rows:
 //   kQ8, quantised w: acc = fma(float(block dot), d_w * d_x, acc) per block of
-//     32; where the type has a minimum: acc = fma(m_w, d_x * sum_x, acc) next
+//     32; if the type has a minimum, acc = fma(m_w, d_x * sum_x, acc) next
 //   otherwise: acc = fma(x[k], w[k], acc) per k
 // then bias, then the addition. x is quantised per 32 with d_x = max|x| / s
-// (float), s the one of 127, 126, 125, 124 that rounds best, and
-// q = round(x / d_x), ties to even, within 127 also where d_x is subnormal. A
-// block that holds a NaN or an infinity makes its row's outputs
-// NaN. Every ISA and the reference give the same bits, and so do kernels of
-// GPUs. Where a stream has a library for it (Stream::blas), that multiplies 64
-// rows and more of x, rounded to the type, by weights of F16 or BF16, in its
-// own order; among such calls a row's bits depend on no other row. A row in
-// the type's last power of two, or beyond, is divided by a power of two before.
+// (float), where s is the one of 127, 126, 125, 124 that rounds best, and
+// q = round(x / d_x), ties to even, within +-127 even if d_x is subnormal. A
+// block that holds a NaN or an infinity makes its row's outputs NaN. Every ISA,
+// the kernels of GPUs and the reference give the same bits.
+//
+// If a stream has a library for it (Stream::blas), the library multiplies 64
+// and more rows of x, rounded to the weights' type, by weights of F16 or BF16,
+// in its own order. Among such calls a row's bits depend on no other row. A row
+// whose greatest magnitude is in the type's last power of two, or beyond, is
+// divided by a power of two before.
 //
 // No output may overlap x or another output. Errors: invalid_argument (null, or
 // weights in the order of another kind of device), invalid_shape, out_of_memory
-// (scratch; nothing was written), device_failed.
+// (no scratch; nothing was written), device_failed.
 struct MatmulOutput {
   const PackedMatrix* weights;  // [n, k]
   const float* bias;            // [n], or null
@@ -45,7 +47,7 @@ struct MatmulOutput {
   StoreMode store;
 };
 struct MatmulParams {
-  const float* x;  // [rows, x_stride], k used
+  const float* x;  // [rows, x_stride], of which k columns are used
   int64_t x_stride;
   int64_t rows;  // 0 is allowed
   Compute compute;

@@ -1,5 +1,5 @@
-// Products of prompts by a library, which a kernel plays on the hosted device:
-// chains of float32 over x as the library gets it.
+// Products of prompts by a library, which a kernel simulates on the hosted
+// device: chains of float32 over x as the library gets it.
 
 #include <cmath>
 #include <cstring>
@@ -90,7 +90,7 @@ class MatmulBlasTest : public testing::Test {
     bool bias = false;
     StoreMode store = StoreMode::kAssign;
   };
-  // All outputs, with a gap behind every row; x is `x`.
+  // Returns all outputs, with a gap after every row.
   static std::vector<float> Run(Stream& stream, const Outputs& o,
                                 const std::vector<float>& x, int64_t rows) {
     OnDevice<float> in(stream, x);
@@ -142,7 +142,7 @@ class MatmulBlasTest : public testing::Test {
     return x;
   }
 
-  PlayedBlas played_;  // outlives what it is given to
+  PlayedBlas played_;  // first, so that it outlives the streams
   const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kMixed);
   const std::unique_ptr<Stream> reference_ = MakeStream(Device::kRef);
 };
@@ -167,8 +167,8 @@ TEST_F(MatmulBlasTest, PromptsGoToTheLibrary) {
   }
 }
 
-// What the type's range does not hold, its products may: a power of two is
-// exact.
+// A row beyond the type's range is scaled by a power of two, which is exact, so
+// that its products are right.
 TEST_F(MatmulBlasTest, RowsBeyondTheRangeAreMadeToFit) {
   constexpr int64_t kRows = 70;
   constexpr int64_t kN = 33;
@@ -185,10 +185,10 @@ TEST_F(MatmulBlasTest, RowsBeyondTheRangeAreMadeToFit) {
       float* const own = x.data() + row * kStride;
       for (int64_t i = 0; i < kK; ++i) own[i] *= factor_of(row);
     }
-    // F16 has its exponent, and rounds it to infinity.
+    // F16 has numbers with this exponent, but would round this one to infinity.
     constexpr int64_t kEdge = 4;
     for (int64_t i = 0; i < kK; ++i) x[kEdge * kStride + i] = 65521.0f;
-    // As much as there is, of a type with as many exponents.
+    // The greatest float; BF16 has as many exponents.
     constexpr int64_t kMost = 8;
     for (int64_t i = 0; i < kK; ++i) x[kMost * kStride + i] = 0.0f;
     x[kMost * kStride + 5] = std::numeric_limits<float>::max();
@@ -217,7 +217,7 @@ TEST_F(MatmulBlasTest, RowsBeyondTheRangeAreMadeToFit) {
   }
 }
 
-// A row has the same bits whatever comes with it.
+// A row has the same bits whatever the other rows are.
 TEST_F(MatmulBlasTest, RowsDoNotDependOnEachOther) {
   const Outputs outputs = {{DType::kF16}};
   const std::vector<float> x = RandomX(300);
@@ -230,13 +230,13 @@ TEST_F(MatmulBlasTest, RowsDoNotDependOnEachOther) {
 
 TEST_F(MatmulBlasTest, TheRestIsMultipliedByKernels) {
   const std::vector<float> x = RandomX(64);
-  // Few rows; types of another kind.
+  // There are too few rows, or the type is another.
   EXPECT_TRUE(SameBits(Run(*stream_, {{DType::kF16}}, x, 63),
                        Run(*reference_, {{DType::kF16}}, x, 63)));
   EXPECT_TRUE(SameBits(Run(*stream_, {{DType::kF32}}, x, 64),
                        Run(*reference_, {{DType::kF32}}, x, 64)));
   EXPECT_EQ(played_.calls["multiply"], 0);
-  // Beside each other in one call.
+  // One call has outputs of both kinds.
   const std::vector<float> mixed =
       Run(*stream_, {{DType::kF32, DType::kF16}}, x, 64);
   const std::vector<float> alone = Run(*reference_, {{DType::kF32}}, x, 64);

@@ -1,8 +1,9 @@
 #ifndef TIERCEL_KERNELS_LAYER_MATMUL_BODY_H_
 #define TIERCEL_KERNELS_LAYER_MATMUL_BODY_H_
 
-// What matmul.cc and its bodies agree on. matmul_cpu.cc is compiled once per
-// instruction set: plain structs only, no inline functions.
+// The interface between matmul.cc and its bodies. matmul_cpu.cc is compiled
+// once per instruction set, so there are plain structs only, and no inline
+// functions.
 
 #include <cstdint>
 
@@ -15,20 +16,20 @@ namespace tiercel {
 struct MatmulOutput;
 struct MatmulParams;
 
-// Columns [n_begin, n_end) of one output, all rows, in plain loops.
+// Computes columns [n_begin, n_end) of one output for all rows, in plain loops.
 void MatmulReference(const MatmulParams& p, const MatmulOutput& output,
                      int64_t n_begin, int64_t n_end);
 
-// The greatest magnitude of a block becomes one of these codes, whichever makes
+// The greatest magnitude of a block becomes the one of these codes that makes
 // the block's squared rounding error least (the first of equals). Trying four
-// takes 13 % off the error of normal activations; mean KL of SmolLM2 (Q4_1)
+// reduces the error of normal activations by 13 %; mean KL of SmolLM2 (Q4_1)
 // against exact arithmetic falls from 2.8e-3 to 2.6e-3.
 constexpr int kNumQ8Steps = 4;
 constexpr float kQ8Steps[kNumQ8Steps] = {127, 126, 125, 124};
 
 // One row's 32 activations as int8: x[i] ~ scale * codes[i]. A block that holds
-// a NaN or an infinity has scale NaN and codes 0, so that it shows in every
-// output it touches.
+// a NaN or an infinity has scale NaN and codes 0, so that every output that it
+// is part of is NaN.
 struct Q8Block {
   int8_t codes[32];
   float scale;
@@ -37,11 +38,11 @@ struct Q8Block {
   int32_t neg_sum_low;  // - sum of the first 16 codes
 };
 
-// Activations are laid out in tiles of an ISA's tile rows, the last tile with
-// what is left, each k-major: [k or block][row in tile]. So one pointer walks
+// Activations are laid out in tiles of an ISA's tile rows (the last tile may
+// have fewer), each k-major: [k or block][row in tile]. So one pointer walks
 // through a tile, whatever the strides of x. A tile of one float row is x.
 
-// A matrix and where its products go, for one call.
+// A matrix and the destination of its products, for one call.
 struct MatmulTarget {
   const uint8_t* panels;
   int64_t panel_bytes;
@@ -51,18 +52,18 @@ struct MatmulTarget {
   const float* bias;  // [n], or null
   float* out;         // [rows, out_stride]
   int64_t out_stride;
-  bool add;  // to what is in out
+  bool add;  // add to the old values of out
 };
 
-// Targets of one call that a kernel does together: their weights have one type.
+// Targets of one call that share a kernel, as their weights have the same type.
 struct MatmulTargets {
   static constexpr int kMost = 3;
   MatmulTarget of[kMost];
   int count = 0;
 };
 
-// Panels [panel_begin, panel_end) for rows [row_begin, row_end); row_begin is
-// the first row of a tile.
+// The work on panels [panel_begin, panel_end) for rows [row_begin, row_end);
+// row_begin is the first row of a tile.
 struct MatmulRange {
   int64_t panel_begin;
   int64_t panel_end;
@@ -73,7 +74,7 @@ struct MatmulRange {
 struct MatmulBodies {
   int q8_tile_rows;
   int f32_tile_rows;
-  // Panels of floats that `f32` wants room for: [panels][k][16].
+  // The panels of floats for which `f32` needs scratch: [panels][k][16].
   int expanded_panels;
 
   // Writes one tile of `rows` rows.
@@ -82,11 +83,11 @@ struct MatmulBodies {
   void (*transpose)(const float* x, int64_t x_stride, int rows, int64_t k,
                     float* tile);
 
-  // Quantised weights, tiles of all rows at `tiles`.
+  // Multiplies by quantised weights. `tiles` has the tiles of all rows.
   void (*q8)(const MatmulTarget& target, const MatmulRange& range,
              const Q8Block* tiles);
-  // Any weights; `expanded` is scratch memory of one thread, used where rows
-  // are several and weights are not floats yet.
+  // Multiplies by any weights. `expanded` is scratch memory of one thread, used
+  // if there are several rows and weights are not floats yet.
   void (*f32)(const MatmulTarget& target, const MatmulRange& range,
               const float* tiles, float* expanded);
 };
@@ -107,54 +108,58 @@ namespace avx512vnni {
 extern const MatmulBodies kMatmulBodies;
 }
 
-// What kernels make of two blocks of 8 rows, as the matrix unit takes them:
-// the same numbers as Q8Block's.
+// Two blocks of 8 rows in the order of the matrix unit of GPUs. The numbers are
+// those of Q8Block.
 struct alignas(16) Q8Fragments {
-  // Lane 4 g + t of a warp has of row g quads t and t + 4 of the first block,
-  // then of the second. A quad is the codes of four consecutive k.
+  // Lane 4 g + t of a warp has quads t and t + 4 of row g, for the first block
+  // and then for the second. A quad is the codes of four consecutive k.
   uint32_t codes[32][4];
   // sums[block][i] belongs to rows 2 i and 2 i + 1.
   struct alignas(16) Sums {
     float scale[2];
-    // The sum of the first 16 codes is in the low half, that of the others in
-    // the high one, each as an int16.
+    // The sum of the first 16 codes is in the low half, that of the other 16 in
+    // the high half, each as an int16.
     uint32_t halves[2];
   } sums[2][4];
 };
 
-// [tile of 8 rows][pair of blocks]
+// The number of elements of an array [tile of 8 rows][pair of blocks].
 constexpr int64_t NumQ8Fragments(int64_t rows, int64_t k) {
   return ((rows - 1) / 8 + 1) * ((k / 32 - 1) / 2 + 1);
 }
 
-// Queued on a GPU's stream, with the reference's bits, for rows > 0, pointers
-// into its memory and weights in fragments. Each returns a cudaError_t.
+// The following functions queue work on a GPU's stream, with the reference's
+// bits, for rows > 0. All pointers are into the GPU's memory, and weights are
+// in the order kFragments. Each returns a cudaError_t.
 //
-// All of NumQ8Fragments; there are zeros beyond the rows and the blocks.
+// Quantises x. All NumQ8Fragments are written, with zeros beyond the rows and
+// the blocks.
 int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
                  int64_t rows, int64_t k, Q8Fragments* out);
-// Quantised weights.
+// Multiplies by quantised weights.
 int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
                    const Q8Fragments* x, int64_t rows);
-// One row by quantised weights, k being a multiple of kRowUnit.
+// Multiplies one row by quantised weights. k is a multiple of kRowUnit.
 constexpr int64_t kRowUnit = 256;
 int MultiplyRowQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
                       const Q8Fragments* x);
-// One row by weights that are not quantised, in whole packets of 16 bytes.
+// Multiplies one row by weights that are not quantised. Rows of weights and x
+// are whole packets of 16 bytes.
 int MultiplyRowF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                        const float* x);
-// Any weights.
+// Multiplies by any weights.
 int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                     const float* x, int64_t x_stride, int64_t rows);
 
-// Around products that a library makes (BlasLt). Rows of x as F16 or BF16,
-// [all_rows, k]: zeros beyond the first `rows`. A row that the type's range
-// does not hold is made smaller, and back[row], a power of two, undoes it.
+// The next two are used with products of a library (BlasLt). This one rounds
+// rows of x to F16 or BF16, [all_rows, k], with zeros beyond the first `rows`.
+// A row that exceeds the type's range is scaled down by a power of two, and the
+// factor back[row] undoes it.
 int RoundRowsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
                   int64_t rows, int64_t all_rows, int64_t k, DType type,
                   uint16_t* out, float* back);
-// Products [rows, target.n], each times its row's `back`, to their place, with
-// what is to be added.
+// Writes the products [rows, target.n], each times its row's `back`, to the
+// target, and adds the bias and, if `add`, the old value.
 int StoreRowsCuda(CUstream_st* stream, const float* products, const float* back,
                   int64_t rows, const MatmulTarget& target);
 

@@ -4,12 +4,13 @@
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {
 
-// Tile shapes, by what the registers hold: sums of rows x panels. Few rows take
-// several panels, for independent chains and for as many streams from memory.
-// Every output is one chain whatever its tile, so shapes change speed alone.
+// Tile shapes are chosen such that the sums of rows x panels fit the registers.
+// Few rows take several panels, for independent chains and for as many streams
+// from memory. Every output is one chain whatever its tile, so shapes change
+// speed alone.
 //
-// The integer sums of kQ8Rows rows fit; in a tile of more, a block's codes are
-// unpacked once and stay in the L1 cache for all of its rows.
+// The integer sums of kQ8Rows rows fit the registers. In a tile of more rows, a
+// block's codes are unpacked once and stay in the L1 cache for all of them.
 #if defined(__AVX512F__)
 constexpr int kQ8Rows = 12;  // 12 int and 12 float sums, codes, scales
 constexpr int kQ8TileRows = 12;
@@ -30,21 +31,22 @@ constexpr int Q8Panels(int) { return 1; }
 constexpr int F32Panels(int) { return 1; }
 #endif
 constexpr int kMaxPanels = 4;
-// Tiles of up to so many rows wait for memory rather than for arithmetic.
+// Tiles of up to this many rows are bound by memory, not by arithmetic.
 constexpr int kStepRows = 4;
 constexpr int kExpandedPanels = 2;
 
-// How far ahead a pass over `panels` panels at once asks for memory, bytes: the
-// same place in the panels that follow, since the hardware's own prefetch
-// starts anew with every panel; within the panel where panels are long.
+// The distance in bytes at which a pass over `panels` panels at once
+// prefetches: the same place in the next panels, since the hardware's own
+// prefetch starts anew with every panel, or within the panel if panels are
+// long.
 int64_t PrefetchDistance(const MatmulTarget& t, int panels) {
   constexpr int64_t kMostAhead = 256 << 10;
   const int64_t group = panels * t.panel_bytes;
   return group <= kMostAhead ? group : 4096;
 }
 
-// Asks for `bytes` at p + ahead, into the L2 cache. What lies past
-// the matrix is no fault, only useless.
+// Prefetches `bytes` at p + ahead into the L2 cache. An address past the matrix
+// causes no fault.
 TIERCEL_INLINE void Prefetch(const uint8_t* p, int64_t ahead, int bytes) {
   const uintptr_t target = reinterpret_cast<uintptr_t>(p) + ahead;
   for (int i = 0; i < bytes; i += 64) {
@@ -53,7 +55,8 @@ TIERCEL_INLINE void Prefetch(const uint8_t* p, int64_t ahead, int bytes) {
   }
 }
 
-// Panel `panel` of the rows from `row` on: acc[r] (+ bias) (+ what is there).
+// Stores panel `panel` of the rows from `row` on: acc[r] (+ bias) (+ the old
+// value).
 template <int kRows>
 TIERCEL_INLINE void StoreTile(const MatmulTarget& t, int64_t panel, int64_t row,
                               const F32x16 acc[kRows]) {
@@ -72,8 +75,8 @@ TIERCEL_INLINE void StoreTile(const MatmulTarget& t, int64_t panel, int64_t row,
 
 // ---- int8 activations ----
 
-// The dot products of one block with kRows rows, exact. quad_at(part, quad) are
-// its codes.
+// Computes the exact dot products of one block with kRows rows. quad_at(part,
+// quad) returns its codes.
 template <DType kType, int kRows, typename Quads>
 TIERCEL_INLINE void DotBlocks(const Quads& quad_at, const uint8_t* scales,
                               int64_t block, const Q8Block* x,
@@ -133,8 +136,9 @@ TIERCEL_INLINE void AddBlock(const I32x16 dots[kRows], const BlockScales& s,
   }
 }
 
-// kPanels panels at once; those past the range's end repeat the last one and
-// are not stored. A block's rows are `pitch` apart from the next block's.
+// Computes kPanels panels at once. Panels past the range's end repeat the last
+// one and are not stored. The rows of a block of x are `pitch` apart from those
+// of the next.
 template <DType kType, int kRows>
 void Q8Tile(const MatmulTarget& t, int64_t panel, int64_t panel_end,
             int64_t row, const Q8Block* x, int64_t pitch) {
@@ -179,13 +183,13 @@ void Q8Tile(const MatmulTarget& t, int64_t panel, int64_t panel_end,
   }
 }
 
-// Rows of kType's blocks whose integer sums fit into the registers.
+// The number of rows whose integer sums for kType fit into the registers.
 template <DType kType>
 constexpr int RowsAtOnce() {
   return kQ8Rows / PartsOf(LayoutOf(kType).max_code);
 }
 
-// One panel, kQ8TileRows rows.
+// Computes one panel for kQ8TileRows rows.
 template <DType kType>
 void Q8FullTile(const MatmulTarget& t, int64_t panel, int64_t row,
                 const Q8Block* x) {
@@ -223,7 +227,7 @@ void Q8FullTile(const MatmulTarget& t, int64_t panel, int64_t row,
   StoreTile<kQ8TileRows>(t, panel, row, acc);
 }
 
-// The panels of a range with `rows`, 1 to kRows, rows from `row` on.
+// Computes the panels of a range for `rows` rows (1 to kRows) from `row` on.
 template <DType kType, int kRows>
 TIERCEL_INLINE void Q8TileOf(int rows, const MatmulTarget& t,
                              int64_t panel_begin, int64_t panel_end,
@@ -277,8 +281,8 @@ void Q8(const MatmulTarget& t, const MatmulRange& range, const Q8Block* tiles) {
   });
 }
 
-// The codes of half a block. A scale in the subnormal range is coarse: x /
-// scale may pass 127.
+// The codes of half a block. A subnormal scale is coarse, so that x / scale may
+// exceed 127.
 TIERCEL_INLINE F32x16 CodesOf(F32x16 x, float scale) {
   return Max(Set1(-127.0f), Min(Set1(127.0f), Round(x / Set1(scale))));
 }
@@ -332,8 +336,8 @@ void Quantise(const float* x, int64_t x_stride, int rows, int64_t k,
 
 // ---- float activations ----
 
-// kPanels panels at once; those past the range's end repeat the last one and
-// are not stored.
+// Computes kPanels panels at once. Panels past the range's end repeat the last
+// one and are not stored.
 template <DType kType, int kRows>
 void F32Tile(const MatmulTarget& t, const uint8_t* weights, int64_t panel,
              int64_t panel_end, int64_t row, const float* x) {
@@ -372,7 +376,8 @@ void F32Tile(const MatmulTarget& t, const uint8_t* weights, int64_t panel,
   }
 }
 
-// The panels of a range, at `weights`, with the tile that starts at `row`.
+// Computes the panels of a range, which are at `weights`, for the tile that
+// starts at `row`.
 template <DType kType, int kRows>
 TIERCEL_INLINE void F32TileOf(int rows, const MatmulTarget& t,
                               const uint8_t* weights, const MatmulRange& range,
@@ -390,7 +395,8 @@ TIERCEL_INLINE void F32TileOf(int rows, const MatmulTarget& t,
   }
 }
 
-// Few panels at a time, so that they stay in the cache for all row tiles.
+// Computes a range, few panels at a time, so that they stay in the cache for
+// all tiles of rows.
 template <DType kType>
 void F32Range(const MatmulTarget& t, const uint8_t* weights,
               const MatmulRange& range, const float* tiles) {
@@ -412,7 +418,8 @@ void F32Range(const MatmulTarget& t, const uint8_t* weights,
   }
 }
 
-// One row against quantised weights: no second row would use them again.
+// Multiplies one row by quantised weights, which it expands in registers, as no
+// second row uses them again.
 template <DType kType>
 void F32Row(const MatmulTarget& t, const MatmulRange& range, const float* x) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
@@ -468,7 +475,7 @@ void Expand(const MatmulTarget& t, int64_t panel, float* out) {
   }
 }
 
-// Makes floats of a few panels at a time, then multiplies those.
+// Expands a few panels at a time to floats, then multiplies by those.
 template <DType kType>
 void F32Expanded(const MatmulTarget& t, const MatmulRange& range,
                  const float* tiles, float* expanded) {
@@ -489,8 +496,9 @@ void F32Expanded(const MatmulTarget& t, const MatmulRange& range,
   }
 }
 
-// Expanding costs a pass through the cache: quantised weights repay it from two
-// rows on, halves, which are one instruction from floats, from two tiles on.
+// Expanding costs a pass through the cache. For quantised weights it pays from
+// two rows on; for half floats, which one instruction converts, from two tiles
+// on.
 template <DType kType>
 void F32Of(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
            float* expanded) {

@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_LAYER_MATMUL_CPU_WEIGHTS_H_
 #define TIERCEL_KERNELS_LAYER_MATMUL_CPU_WEIGHTS_H_
 
-// Packed weights into registers (the bytes are in packed_layout.h). For
+// Loads packed weights into registers (packed_layout.h has the layout). For
 // op_cpu.cc files only, as simd.h says.
 
 #include "kernels/layer/packed_layout.h"
@@ -45,7 +45,7 @@ TIERCEL_INLINE U8x64 PartQuad(const uint8_t* block, int part, int quad) {
 // Scales of a block, all lanes.
 struct BlockScales {
   F32x16 d;
-  F32x16 m;  // where the layout has one
+  F32x16 m;  // minimum, if the layout has one
 };
 
 template <ScaleLayout kScales>
@@ -74,8 +74,8 @@ TIERCEL_INLINE const int8_t* HalfScale(const uint8_t* scales, int64_t block,
          (block % 8 * 2 + half) * 16;
 }
 
-// The weights of half a block as floats: w[i] is column i of 16, all lanes, bit
-// for bit what Dequantize makes of the file.
+// The weights of half a block as floats: w[i] is column i of 16, all lanes. The
+// bits are those of Dequantize.
 template <DType kType>
 TIERCEL_INLINE void HalfBlockWeights(const uint8_t* codes,
                                      const uint8_t* scales, int64_t block,

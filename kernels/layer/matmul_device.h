@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_LAYER_MATMUL_DEVICE_H_
 #define TIERCEL_KERNELS_LAYER_MATMUL_DEVICE_H_
 
-// Pieces that all kernels of products share.
+// Functions that all kernels of products share.
 
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 namespace tiercel {
 
-// a is above 0. Written so it takes fewer registers than (a + b - 1) / b.
+// a must be above 0. This form takes fewer registers than (a + b - 1) / b.
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a - 1) / b + 1; }
 
 TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
@@ -24,7 +24,7 @@ TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
   out = target.add ? value + out : value;
 }
 
-// A weight of a type that is not quantised: its bits, and what they stand for.
+// A weight of a type that is not quantised: its bits, and their value.
 template <DType kType>
 using WordOf = std::conditional_t<kType == DType::kF32, uint32_t, uint16_t>;
 template <DType kType>
@@ -40,20 +40,21 @@ TIERCEL_DEVICE float FloatOf(uint32_t bits) {
   }
 }
 
-// Weight i of a packet of them.
+// Weight i of a packet.
 template <DType kType>
 TIERCEL_DEVICE float WeightOf(const Packet<uint32_t>& words, int i) {
   constexpr int kInWord = sizeof(uint32_t) / sizeof(WordOf<kType>);
   return FloatOf<kType>(words[i / kInWord] >> (i % kInWord * 16));
 }
 
-// The sum of half a block's codes, of Q8Fragments.
+// The sum of the codes of half a block; `halves` is that of Q8Fragments.
 TIERCEL_DEVICE int SumOf(uint32_t halves, int half) {
   return static_cast<int16_t>(halves >> (16 * half));
 }
 
-// Four codes for the matrix unit: Q8_0's with their offset taken off; those of
-// other types fit as they are, and their offset is left to be taken off sums.
+// Four codes for the matrix unit, which takes int8. Q8_0's offset is subtracted
+// here; codes of other types fit an int8 unchanged, and OffsetLeft is
+// subtracted from sums later.
 template <DType kType>
 TIERCEL_DEVICE uint32_t Signed(uint32_t quad) {
   return kType == DType::kQ8_0 ? quad ^ 0x80808080u : quad;
@@ -63,7 +64,8 @@ constexpr int OffsetLeft(DType type) {
   return type == DType::kQ8_0 || bits == 0 ? 0 : 1 << bits;
 }
 
-// How many groups of `columns` columns all targets have, one after the other.
+// The number of groups of `columns` columns that all targets have, one after
+// the other.
 inline int64_t GroupsOfAll(const MatmulTargets& targets, int columns) {
   int64_t groups = 0;
   for (int i = 0; i < targets.count; ++i) {
@@ -72,7 +74,7 @@ inline int64_t GroupsOfAll(const MatmulTargets& targets, int columns) {
   return groups;
 }
 
-// The target that has group `group` of all, which becomes the group's number
+// The target that has group `group` of all; `group` becomes the group's number
 // in it. The loop is unrolled, so that parameters are not copied to a stack.
 TIERCEL_DEVICE MatmulTarget TargetWith(const MatmulTargets& targets,
                                        int columns, int64_t& group) {

@@ -1,13 +1,13 @@
-// One row of x, whose products are bound by memory.
+// Products of one row of x, which are bound by memory.
 //
 // Bytes: the weights once; x once for one panel of quantised weights, or two of
 // floats.
-// Operations: of floats 2 a weight; 64 links of a chain are 213 instructions of
-// the warp that has two panels. Of quantised weights 8 blocks of a panel are a
-// warp's 200 to 280 instructions, 8 of them steps of the matrix unit, of which
-// an eighth counts.
-// Bound by: memory; where there are no more panels than processors, by chains
-// of floats, whose links take 4 cycles.
+// Operations: for floats 2 a weight; 64 links of a chain take 213 instructions
+// of the warp that has two panels. For quantised weights 8 blocks of a panel
+// take a warp 200 to 280 instructions, 8 of them steps of the matrix unit, of
+// which an eighth is used.
+// Bound by: memory; if there are no more panels than processors, by chains of
+// floats, whose links take 4 cycles.
 
 #include <cmath>
 
@@ -20,21 +20,21 @@
 namespace tiercel {
 namespace {
 
-// ---- weights that are not quantised ----
+// ---- Weights that are not quantised ----
 
-// A warp computes two panels: a lane has one column, its chain over k. Weights
-// and x pass through a ring of stages in shared memory, a line of each column
-// at a time, and what the next links take is in registers before the last ones
-// are done, so that nothing but the chain itself is waited for.
+// A warp computes two panels: a lane has one column, which is a chain over k.
+// Weights and x pass through a ring of stages in shared memory, 128 bytes of
+// each column at a time. The operands of the next links are in registers before
+// the last ones are done, so that the lane waits for the chain alone.
 template <DType kType, int kStages>
 struct MultiplyFloatRow {
   using Word = WordOf<kType>;
   static constexpr int kMaxThreads = kWarpLanes;
   static constexpr int kColumns = 2 * kPanelRows;
   static constexpr int kPacket = Packet<Word>::kSize;
-  static constexpr int kPackets = 8;  // of a column, in a stage
+  static constexpr int kPackets = 8;  // packets of a column per stage
   static constexpr int kLength = kPackets * kPacket;
-  // Columns begin in memory banks of their own.
+  // Columns begin in different memory banks.
   static constexpr int kColumnWords = kLength + kPacket;
   static_assert(kColumns == kWarpLanes);
 
@@ -53,8 +53,8 @@ struct MultiplyFloatRow {
     Packet<float> x[kLength / 4];
   };
 
-  // Where a lane copies from: its packets of every fourth column of a panel,
-  // from the second one on 4 k words further each.
+  // The source of a lane's copies: its packets of every fourth column of each
+  // panel. Each is 4 k words (`four_columns`) after the one before.
   struct From {
     const Word* panels[2];
     int64_t four_columns;
@@ -62,7 +62,7 @@ struct MultiplyFloatRow {
   };
 
   MatmulTargets targets;
-  const float* x;  // aligned to 16 bytes; k to packets
+  const float* x;  // aligned to 16 bytes; k is whole packets
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     int64_t group = t.block;
@@ -97,8 +97,8 @@ struct MultiplyFloatRow {
     StoreProduct(target, 0, column, acc);
   }
 
-  // Columns past the end of the last panel are whatever lies there; instead of
-  // a panel past the end comes the one before.
+  // Columns past the end of the last panel are undefined. A panel past the end
+  // is replaced by the one before.
   TIERCEL_DEVICE From Begin(const Thread& t, const MatmulTarget& target,
                             int64_t group) const {
     const int64_t at =
@@ -113,7 +113,7 @@ struct MultiplyFloatRow {
             x + t.lane() * 4};
   }
 
-  // Has the next stage copied to shared memory.
+  // Starts the copy of the next stage to shared memory.
   static TIERCEL_DEVICE void Fetch(const Thread& t, From& from, Stage& stage) {
     const int to =
         t.lane() / kPackets * kColumnWords + t.lane() % kPackets * kPacket;
@@ -147,9 +147,9 @@ struct MultiplyFloatRow {
     return links;
   }
 
-  // Adds the stage `turn`, of which the first links are read, and reads the
-  // first of the next one; has another stage copied to where the one before
-  // was.
+  // Adds stage `turn`, whose first links have been read, and reads the first
+  // links of the next stage. If kFetches, starts the copy of another stage to
+  // the place of the stage before.
   template <bool kFetches>
   static TIERCEL_DEVICE void AddStage(const Thread& t, Shared& shared,
                                       int& turn, From& from, Links& next,
@@ -184,7 +184,7 @@ struct MultiplyFloatRow {
     }
   }
 
-  // Adds the products behind the last stage that is full.
+  // Adds the products after the last full stage.
   TIERCEL_DEVICE float AddRest(const MatmulTarget& target, int64_t column,
                                int64_t begin, float acc) const {
     const auto* const weights =
@@ -207,14 +207,14 @@ struct MultiplyFloatRow {
   }
 };
 
-// ---- quantised weights, int8 activations ----
+// ---- Quantised weights, int8 activations ----
 
-// A block of threads computes one panel. Each of its warps takes a unit of
-// eight blocks in turn, of which it makes links: the exact dot products, by the
-// matrix unit, and what they are to be multiplied by. Links go to shared
-// memory, where one warp, each in its turn, adds them to the chains while the
-// others are on their next units. All that a unit takes is loaded as soon as
-// the registers of the unit before are free.
+// A block of threads computes one panel. Its warps take units of eight blocks
+// in turn, and turn them into links: the exact dot products, by the matrix
+// unit, and their factors. Links go to shared memory. One warp, each in its
+// turn, adds them to the chains while the others work on their next units. The
+// operands of a unit are loaded as soon as the registers of the unit before are
+// free.
 template <DType kType>
 struct MultiplyPanelRow {
   using W = PackedBlocks<kType>;
@@ -225,12 +225,12 @@ struct MultiplyPanelRow {
   static constexpr int kScaleWords = kUnit / W::kGroup * W::kGroupWords;
   static constexpr bool kHasMin = HasMin(W::kLayout.scales);
 
-  // The dot product and the scale of one row of the panel and one block, and,
-  // where the type has a minimum, it and what it is to be multiplied by.
+  // The dot product and the scale of one row of the panel and one block and, if
+  // the type has a minimum, the minimum and its factor.
   struct alignas(kHasMin ? 16 : 8) Link {
     float at[kHasMin ? 4 : 2];
   };
-  // Links of a block begin in memory banks of their own.
+  // Links of different blocks begin in different memory banks.
   static constexpr int kPitch =
       kPanelRows + 32 / static_cast<int>(sizeof(Link));
   static constexpr int kRoundLinks = kWarps * kUnit * kPitch;
@@ -240,8 +240,8 @@ struct MultiplyPanelRow {
   };
 
   // A lane's part of four blocks. All columns of the matrix unit are the row of
-  // x, so lanes 4 g to 4 g + 3 get the same sums; of them lane 4 g + i goes on
-  // with block i.
+  // x, so lanes 4 g to 4 g + 3 get the same sums. Lane 4 g + i of them
+  // continues with block i.
   struct Quad {
     Packet<uint32_t> codes[W::kQuadPackets];
     Packet<uint32_t> x[2];
@@ -249,10 +249,10 @@ struct MultiplyPanelRow {
     typename W::ScaleWords scales;
   };
 
-  // Where a lane loads from.
+  // The addresses from which a lane loads a unit.
   struct From {
     const uint32_t* codes;
-    const uint32_t* scales;  // of the unit
+    const uint32_t* scales;  // scales of the whole unit
     const uint32_t* x;
     const uint32_t* of_x;
   };
@@ -272,7 +272,7 @@ struct MultiplyPanelRow {
       quads[1] = Load(t, from, 1);
     }
     int turn = 0;
-    int half = 0;  // of shared.links
+    int half = 0;  // offset of the current half of shared.links
     for (int64_t first = 0; first < units; first += kWarps) {
       const int64_t next = own + kWarps;
       if (own < units) {
@@ -317,7 +317,7 @@ struct MultiplyPanelRow {
                 &own[in_quad / 2].sums[in_quad % 2][0])};
   }
 
-  // Returns where the warp's next unit is read from.
+  // The addresses of the warp's next unit.
   static TIERCEL_DEVICE From NextOf(const From& from) {
     constexpr int kFragments = kWarps * kUnit / 2 * sizeof(Q8Fragments) / 4;
     return {from.codes + kWarps * kUnit * W::kCodeWords,
@@ -325,7 +325,7 @@ struct MultiplyPanelRow {
             from.of_x + kFragments};
   }
 
-  // Quad i of a unit.
+  // Loads quad i of a unit.
   static TIERCEL_DEVICE Quad Load(const Thread& t, const From& from, int i) {
     constexpr int kFragment = sizeof(Q8Fragments) / 4;
     Quad quad;
@@ -343,9 +343,9 @@ struct MultiplyPanelRow {
     return quad;
   }
 
-  // The dot products of rows g and g + 8 with the lane's block of a quad; for
-  // each half of it where they have scales of their own. Without what is left
-  // of the codes' offset.
+  // Computes the dot products of rows g and g + 8 with the lane's block of a
+  // quad, or with each half of it if halves have their own scales. OffsetLeft
+  // is not subtracted yet.
   static TIERCEL_DEVICE void Multiply(
       const Thread& t, const Quad& quad,
       int32_t (&dots)[W::kHasHalves ? 2 : 1][2]) {
@@ -402,8 +402,8 @@ struct MultiplyPanelRow {
     }
   }
 
-  // Adds to the chain of row `row` of the panel what a round, or the `left`
-  // units that there are, has for it.
+  // Adds the links of a round, which has kWarps units or the `left` ones, to
+  // the chain of row `row` of the panel.
   static TIERCEL_DEVICE void AddLinks(Shared& shared, int half, int row,
                                       int64_t left, bool is_first) {
     float acc = is_first ? 0.0f : shared.sums[row];
@@ -422,7 +422,8 @@ struct MultiplyPanelRow {
   }
 };
 
-// Where a processor has one or two blocks, each has more on its way.
+// With up to this many blocks a processor has one or two, and each has more
+// stages under way.
 constexpr int64_t kFewBlocks = 256;
 
 template <typename Kernel>

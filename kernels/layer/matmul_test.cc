@@ -77,7 +77,7 @@ Matrix RandomMatrix(DType type, int64_t n, int64_t k, unsigned seed) {
   return {type, n, k, std::move(rows)};
 }
 
-// Every block of 32 has a size of its own, from 2^-8 to 2^8.
+// Every block of 32 has another magnitude, from 2^-8 to 2^8.
 std::vector<float> RandomX(int64_t rows, int64_t stride, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
@@ -94,10 +94,10 @@ struct Options {
   Compute compute = Compute::kQ8;
   bool bias = false;
   StoreMode store = StoreMode::kAssign;
-  int64_t x_gap = 4;  // behind every row of x; rows are aligned by some
+  int64_t x_gap = 4;  // after every row of x; some values align rows
 };
 
-// One output of one matrix, with room behind every row.
+// One output of one matrix, with a gap after every row.
 struct Problem {
   static constexpr int64_t kGap = 3;
 
@@ -109,7 +109,7 @@ struct Problem {
         before(RandomX(num_rows, weights.rows() + kGap, 13)),
         rows(num_rows) {}
 
-  // Rows [begin, end), as one call.
+  // Computes rows [begin, end) in one call.
   std::vector<float> Run(Stream& stream, int64_t begin, int64_t end) const {
     const int64_t x_stride = weights.cols() + options.x_gap;
     const int64_t out_stride = weights.rows() + kGap;
@@ -203,7 +203,7 @@ TEST_P(MatmulTest, HasTheReferencesBits) {
   }
 }
 
-// Every tile height there is, and the rows that do not fill one.
+// All tile heights are used, also with rows that do not fill a tile.
 TEST_P(MatmulTest, EveryRowCountHasTheBitsOfSingleRows) {
   for (const DType type : kTypes) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
@@ -226,8 +226,8 @@ TEST_P(MatmulTest, EveryRowCountHasTheBitsOfSingleRows) {
   }
 }
 
-// One row alone has kernels of its own on a GPU, which copy ahead of what they
-// multiply: lengths around what they copy at once, and what does not fill it.
+// A GPU has other kernels for one row, which copy in stages. Lengths are around
+// the size of a stage, also such that do not fill the last one.
 TEST_P(MatmulTest, OneRowOfAnyLengthHasTheReferencesBits) {
   for (const DType type : kTypes) {
     const int64_t step = std::max<int64_t>(IsQuantised(type) ? 32 : 8,
@@ -238,13 +238,13 @@ TEST_P(MatmulTest, OneRowOfAnyLengthHasTheReferencesBits) {
           << InfoOf(type).name << " k=" << step * steps;
     }
   }
-  // Where there are many outputs each copies less ahead.
+  // If there are many outputs, each has fewer stages.
   const Problem wide(RandomMatrix(DType::kF16, 8200, 456, 1), 1, {});
   ASSERT_TRUE(SameBits(wide.Run(Fast(2)), wide.Run(Reference())));
 }
 
-// Tiles of outputs on a GPU: some of each height, the last ones not full, and
-// what is copied at once.
+// On a GPU there are several tiles of outputs of each height, and neither the
+// last tiles nor the last stages are full.
 TEST_P(MatmulTest, TilesOfFloatsHaveTheReferencesBits) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const int64_t k : {40, 328}) {
@@ -260,12 +260,13 @@ TEST_P(MatmulTest, TilesOfFloatsHaveTheReferencesBits) {
       }
     }
   }
-  // Many columns.
+  // There are many columns.
   const Problem wide(RandomMatrix(DType::kF16, 10200, 136, 1), 25, {});
   ASSERT_TRUE(SameBits(wide.Run(Fast(2)), wide.Run(Reference())));
 }
 
-// Long rows and many of them: groups of rows, and rows split among threads.
+// Rows are so long and many that they are divided into groups and split among
+// threads.
 TEST_P(MatmulTest, GroupsOfRowsChangeNothing) {
   if (TriesLess() && GetParam().isa != SupportedIsas().back()) GTEST_SKIP();
   for (const DType type : {DType::kQ4_1, DType::kF16}) {
@@ -327,7 +328,8 @@ TEST_P(MatmulTest, ThreeOutputsAreThreeMatmuls) {
   }
 }
 
-// A NaN or an infinity in a row shows in all of that row, and nowhere else.
+// A NaN or an infinity in a row of x makes all outputs of that row not finite,
+// and no others.
 TEST_P(MatmulTest, WhatIsNotFiniteShows) {
   const float bad_values[] = {std::numeric_limits<float>::quiet_NaN(),
                               std::numeric_limits<float>::infinity(),
@@ -357,8 +359,8 @@ TEST_P(MatmulTest, WhatIsNotFiniteShows) {
   }
 }
 
-// Blocks of zeros, and of subnormals whose scale is coarse or none, against
-// weights large enough to make them show.
+// Blocks of zeros, and of subnormals whose scale is coarse or zero, are
+// multiplied by weights large enough to make errors visible.
 TEST_P(MatmulTest, ExtremeActivations) {
   std::vector<std::byte> rows(17 * 3 * 34);
   std::mt19937 random(1);
@@ -379,7 +381,7 @@ TEST_P(MatmulTest, ExtremeActivations) {
   }
 }
 
-// ---- the reference itself ----
+// ---- The reference itself ----
 
 TEST(MatmulReferenceTest, ScaleThatRoundsBest) {
   PackedMatrix weights = *PackedMatrix::Create(DType::kQ4_0, 1, 32);
@@ -390,7 +392,7 @@ TEST(MatmulReferenceTest, ScaleThatRoundsBest) {
   weights.PackRow(0, row.data());  // the others: -8
   std::vector<float> x(32, 0.0f);
   x[0] = 254.0f;
-  x[16] = 5.0f;  // is off by 1 with d_x = 254 / 127, by 0.90 with 254 / 124
+  x[16] = 5.0f;  // error 1 with d_x = 254 / 127, 0.90 with 254 / 124
   float out = kPoison;
   MatmulParams p = {x.data(), 32, 1, Compute::kQ8, 1, {}};
   p.outputs[0] = {&weights, nullptr, &out, 1, StoreMode::kAssign};
@@ -438,8 +440,8 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
   EXPECT_EQ(out[1], 254 * 3.0f + 5.0f * -2.0f + -4.9f * -0.5f + 0.5f);
 }
 
-// Against double: k roundings of the running sum, and with kQ8 half a code for
-// every activation.
+// Compares with double: the error is at most k roundings of the running sum
+// and, with kQ8, half a code for every activation.
 TEST(MatmulReferenceTest, IsNearTheExactProduct) {
   const std::unique_ptr<Stream> stream = MakeStream(Device::kRef);
   for (const DType type : kTypes) {

@@ -1,7 +1,8 @@
 #ifndef TIERCEL_KERNELS_LAYER_PACKED_DEVICE_H_
 #define TIERCEL_KERNELS_LAYER_PACKED_DEVICE_H_
 
-// Packed weights as kernels read them; packed_layout.h says where they lie.
+// Functions by which kernels read packed weights; packed_layout.h has the
+// layout.
 
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/packed_layout.h"
@@ -22,12 +23,12 @@ struct PackedBlocks {
 
   struct Scales {
     float d;
-    float m;           // where the type has a minimum
-    int of_halves[2];  // Q6_K's
+    float m;           // minimum, if the type has one
+    int of_halves[2];  // scales of Q6_K's halves; else 1
   };
 
-  // The words of lane `lane` of a warp, of blocks 2 pair and 2 pair + 1; zeros
-  // for the second where `blocks` ends before.
+  // Reads the words of lane `lane` of a warp for blocks 2 pair and 2 pair + 1.
+  // The second words are zeros if 2 pair + 1 is not below `blocks`.
   static TIERCEL_DEVICE void ReadPair(const uint32_t* codes, int blocks,
                                       int pair, int lane,
                                       uint32_t (&words)[2][4]) {
@@ -58,7 +59,7 @@ struct PackedBlocks {
     }
   }
 
-  // Quad `quad` of a block, of one row of the panel.
+  // Reads quad `quad` of a block for one row of the panel.
   static TIERCEL_DEVICE uint32_t ReadQuad(const uint32_t* codes, int64_t blocks,
                                           int64_t block, int row, int quad) {
     const int lane = row % 8 * 4 + quad % 4;
@@ -73,8 +74,8 @@ struct PackedBlocks {
     return WordOf(from[i % 2], high, i);
   }
 
-  // Puts the words of block i of four. A lane has the four blocks as packets,
-  // each 512 bytes after the one before.
+  // Extracts the words of block i of four. A lane has the four blocks in
+  // packets, each 512 bytes after the one before.
   static constexpr int kQuadPackets = kCodeWords / 32;
   static TIERCEL_DEVICE void WordsOf(
       const Packet<uint32_t> (&packets)[kQuadPackets], int i,
@@ -90,11 +91,11 @@ struct PackedBlocks {
     }
   }
 
-  // The scales of a block, of rows g and g + 8, as they lie in memory.
+  // The scales of a block for rows g and g + 8, as they are in memory.
   struct ScaleWords {
     uint32_t halves;
-    uint32_t min_halves;  // where the type has a minimum
-    uint32_t bytes;       // where blocks share a group
+    uint32_t min_halves;  // used if the type has a minimum
+    uint32_t bytes;       // used if blocks share a group
   };
   static TIERCEL_DEVICE ScaleWords ReadScaleWords(const uint32_t* groups,
                                                   int64_t block, int g) {
@@ -146,9 +147,9 @@ struct PackedBlocks {
     return Get(ReadScales(codes + blocks * kCodeWords, block, row),
                ReadQuad(codes, blocks, block, row, i / 4), i);
   }
-  // Weight i of the block that has these scales, in the quad it is in.
+  // Weight i of the block that has these scales; `quad` is the quad of i.
   static TIERCEL_DEVICE float Get(const Scales& s, uint32_t quad, int i) {
-    // Indices of registers have to be constants.
+    // Registers must be indexed by constants.
     const int of_half = i < 16 ? s.of_halves[0] : s.of_halves[1];
     const int code = static_cast<int>(quad >> (i % 4 * 8) & 0xffu);
     const float w =
@@ -157,7 +158,7 @@ struct PackedBlocks {
   }
 
  private:
-  // Word i of four, of which `low` has the low four bits.
+  // Word i of four; `low` has the low four bits, `high` those above.
   static TIERCEL_DEVICE uint32_t WordOf(uint32_t low, uint32_t high, int i) {
     const uint32_t four = low >> (i / 2 * 4) & 0x0f0f0f0fu;
     if constexpr (kLayout.codes != CodeLayout::k6) return four;

@@ -7,13 +7,15 @@
 
 namespace tiercel {
 
-// The bytes of a panel: 16 rows, interleaved for whoever multiplies by them.
+// The bytes of a panel: 16 rows, interleaved in the order of the kernels that
+// multiply by them.
 //
 // F32, F16, BF16: numbers as in the file; kLanes [k][row], kFragments [row][k].
 //
 // Quantised types: first the codes of all blocks of 32, then all scales. A code
 // is unsigned and stands for code - offset. A quad is the codes of four
-// consecutive k of one row, a byte each. Either order takes the same bytes:
+// consecutive k of one row, a byte each. Both orders take the same number of
+// bytes:
 //
 //   codes   k4, k6, k8: 4, 6, 8 bits each
 //   scales  kD    per block: f16 d of each row
@@ -24,8 +26,8 @@ namespace tiercel {
 //   w = d (code - offset) [+ m], with d = d scale and m = -dmin min for kK and
 //   d = d scale for kK6: every product is exact in float32.
 //
-// kLanes, for the CPU, whose SIMD lanes are the rows; 64 bytes hold one quad of
-// each row:
+// kLanes is for the CPU, whose SIMD lanes are the rows; 64 bytes hold one quad
+// of each row:
 //
 //   codes  k4    [4][64 bytes]: byte = quad 2i | quad 2i+1 << 4
 //          k6    [4][64 bytes] the low four bits, like k4, then
@@ -36,9 +38,10 @@ namespace tiercel {
 //          kK    d[row], -dmin[row], then per block scale[row], min[row]
 //          kK6   d[row], then per 16 scale[row]
 //
-// kFragments, for GPUs, whose matrix unit multiplies a panel by a block in one
-// step: lane 4 g + t of a warp gives it four words (MmaS8 of device_lang.h), of
-// rows g and g + 8 quads t, then of the same rows quads t + 4.
+// kFragments is for GPUs, whose matrix unit multiplies a panel by a block in
+// one step: lane 4 g + t of a warp gives it four words (MmaS8 of
+// device_lang.h), quads t of rows g and g + 8, then quads t + 4 of the same
+// rows.
 //
 //   codes  k4    per two blocks [lane][16 bytes], per block two words: word i
 //                has words i and i + 2 at bits 0 and 4; the last of an odd
@@ -104,7 +107,7 @@ constexpr bool HasMin(ScaleLayout scales) {
   return scales == ScaleLayout::kDM || scales == ScaleLayout::kK;
 }
 
-// Bytes of the codes of one block of 32, all lanes.
+// The bytes of the codes of one block of 32, for all rows of the panel.
 constexpr int CodeBytes(CodeLayout codes) {
   switch (codes) {
     case CodeLayout::kNone:
@@ -119,7 +122,7 @@ constexpr int CodeBytes(CodeLayout codes) {
   return 0;
 }
 
-// Blocks that share a group of scales, and the group's bytes.
+// The number of blocks that share a group of scales, and the group's bytes.
 constexpr int GroupBlocks(ScaleLayout scales) {
   return scales == ScaleLayout::kK || scales == ScaleLayout::kK6 ? 8 : 1;
 }
@@ -139,10 +142,9 @@ constexpr int GroupBytes(ScaleLayout scales) {
   return 0;
 }
 
-// Where words of 4 bytes lie in kFragments. `blocks` is how many blocks the
-// codes are of.
+// The following are offsets in kFragments, in words of 4 bytes.
 //
-// It says where the codes begin that lane `lane` has of block `block`: four
+// The first word of the codes of lane `lane` in block `block` of `blocks`: four
 // words for k8, two otherwise.
 constexpr int64_t FragmentAt(CodeLayout codes, int64_t blocks, int64_t block,
                              int lane) {
@@ -164,8 +166,8 @@ constexpr int64_t FragmentAt(CodeLayout codes, int64_t blocks, int64_t block,
 constexpr int64_t HighFragmentAt(int64_t block, int lane) {
   return block / 4 * 384 + 256 + lane * 4 + block % 4;
 }
-// Where a group of scales has the f16 of row g (and 8 more), and where it has
-// the bytes of its block j.
+// The offsets within a group of scales of the f16 of rows g and g + 8, and of
+// the bytes of its block j for these rows.
 constexpr int HalfScalesAt(ScaleLayout scales, int g) {
   return HasMin(scales) ? 2 * g : g;
 }
@@ -173,8 +175,8 @@ constexpr int ByteScalesAt(ScaleLayout scales, int j, int g) {
   return HalfScalesAt(scales, kPanelRows / 2) + 8 * j + g;
 }
 
-// Calls body.operator()<type>(): what is decided once per product at run time
-// becomes a constant of its loops.
+// Calls body.operator()<type>(), so that the type, which is known at run time,
+// becomes a constant in its loops.
 template <typename Body>
 [[gnu::always_inline]] inline auto WithWeightType(DType type,
                                                   const Body& body) {
@@ -202,7 +204,7 @@ template <typename Body>
     case DType::kQ6_K:
       return body.template operator()<DType::kQ6_K>();
   }
-  __builtin_unreachable();  // those are all
+  __builtin_unreachable();  // the switch has all types
 }
 
 }  // namespace tiercel

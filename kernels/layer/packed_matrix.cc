@@ -25,7 +25,7 @@ constexpr uint16_t kHalfSign = 0x8000;
 
 unsigned Bits(const std::byte* p) { return std::to_integer<unsigned>(*p); }
 
-// Codes of one block of 32, as the panel stores them.
+// The codes of one block of 32, one byte each.
 using CodeBlock = std::array<uint8_t, 32>;
 
 // The low nibbles of 16 bytes, then the high ones.
@@ -44,8 +44,8 @@ void AddFifthBits(uint32_t bits, CodeBlock& codes) {
   }
 }
 
-// Sub-block j of eight of a Q4_K or Q5_K block's nibbles: 32 bytes hold the low
-// nibbles of an even sub-block and the high ones of the next.
+// Sub-block j of the eight in the nibbles of a Q4_K or Q5_K block. 32 bytes
+// hold an even sub-block in their low nibbles and the next in their high ones.
 CodeBlock NibblesOfK(const std::byte* nibbles, int j) {
   CodeBlock codes;
   for (size_t i = 0; i < 32; ++i) {
@@ -67,7 +67,7 @@ CodeBlock CodesOfQ6K(const std::byte* block, int j) {
   return codes;
 }
 
-// Codes of block j of the row's file block at `source`; j is 0 but for K types.
+// The codes of block j of the file's block at `source`; j is 0 but for K types.
 CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
   CodeBlock codes = {};
   switch (type) {
@@ -104,21 +104,20 @@ CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
   }
 }
 
-// A quad's bytes as one word: masks and shifts then work on four codes at once,
-// in either byte order, because no bit crosses into a neighbour.
+// The codes of a block as words, one per quad. Masks and shifts then work on
+// four codes at once, in either byte order, as no bit crosses into a neighbour.
 using Quads = std::array<uint32_t, 8>;
 constexpr uint32_t kLowFour = 0x0f0f0f0f;
 constexpr uint32_t kLowTwo = 0x03030303;
 
-// One row of the panel whose codes of `blocks` blocks are at `codes`, scales
-// after them.
+// The offsets of one row in a panel of `blocks` blocks.
 struct PanelRow {
   PanelOrder order;
   PackedLayout layout;
   int64_t blocks;
   int row;
 
-  // Offsets in bytes; those of scales are in their group.
+  // Offsets are in bytes; those of scales are within their group.
   int64_t Lane(int64_t block) const {
     return block * CodeBytes(layout.codes) + 4 * row;
   }
@@ -133,14 +132,14 @@ struct PanelRow {
     return blocks * CodeBytes(layout.codes) +
            block / GroupBlocks(layout.scales) * GroupBytes(layout.scales);
   }
-  // Half `index` of a group: d, then what is subtracted.
+  // The f16 `index` of a group: 0 is d, 1 is what is subtracted.
   int Half(int index) const {
     return order == PanelOrder::kLanes
                ? (index * kLanes + row) * 2
                : HalfScalesAt(layout.scales, row % 8) * 4 + index * 4 +
                      row / 8 * 2;
   }
-  // Byte scale `index` of two, of block j of a group.
+  // The byte scale `index` (0 or 1) of block j of a group.
   int Byte(int j, int index) const {
     const int first = HasMin(layout.scales) ? 64 : 32;
     if (order == PanelOrder::kLanes) {
@@ -152,7 +151,8 @@ struct PanelRow {
   }
 };
 
-// Codes of a block in kLanes, of which this lane's first byte is at `out`.
+// Writes the codes of a block in the order kLanes. This lane's first byte is at
+// `out`.
 void PutLanes(CodeLayout layout, const Quads& quads, std::byte* out) {
   if (layout == CodeLayout::k8) {
     for (size_t j = 0; j < 8; ++j) WriteAs(quads[j], out + 64 * j);
@@ -189,8 +189,8 @@ Quads GetLanes(CodeLayout layout, const std::byte* in) {
   return quads;
 }
 
-// Codes of a block in kFragments. The quads t and t + 4 of a row are words
-// i and i + 2 of a lane, with i = row / 8.
+// Writes the codes of a block in the order kFragments. Quads t and t + 4 of a
+// row are words i and i + 2 of a lane, with i = row / 8.
 void PutFragments(const PanelRow& to, const Quads& quads, int64_t block,
                   std::byte* panel) {
   const int i = to.row / 8;
@@ -205,7 +205,7 @@ void PutFragments(const PanelRow& to, const Quads& quads, int64_t block,
     }
     WriteAs((low & kLowFour) | (high & kLowFour) << 4, out);
     if (to.layout.codes == CodeLayout::k4) continue;
-    std::byte* const bits = panel + to.High(block, t);  // of both rows
+    std::byte* const bits = panel + to.High(block, t);  // shared by both rows
     const uint32_t others =
         ReadAs<uint32_t>(bits) & ~((kLowTwo | kLowTwo << 4) << (2 * i));
     WriteAs(others | (low >> 4 & kLowTwo) << (2 * i) |
@@ -254,12 +254,12 @@ CodeBlock GetCodes(const PanelRow& from, int64_t block,
           : GetLanes(from.layout.codes, panel + from.Lane(block)));
 }
 
-// Where element k of a row of floats lies in its panel, in elements.
+// The offset of element k of a row of floats in its panel, in elements.
 int64_t FloatAt(PanelOrder order, int64_t cols, int64_t k, int row) {
   return order == PanelOrder::kLanes ? k * kLanes + row : row * cols + k;
 }
 
-// A row of floats of sizeof(Word) bytes.
+// Packs a row of floats, which have sizeof(Word) bytes each.
 template <typename Word>
 void PackFloats(PanelOrder order, const std::byte* source, int64_t cols,
                 int lane, std::byte* panel) {
@@ -270,7 +270,7 @@ void PackFloats(PanelOrder order, const std::byte* source, int64_t cols,
   }
 }
 
-// Moves the scales of one file block into their group.
+// Copies the scales of one block of the file into their group.
 void PackScales(const PanelRow& to, const std::byte* source, std::byte* group) {
   switch (to.layout.scales) {
     case ScaleLayout::kNone:
@@ -302,7 +302,7 @@ void PackScales(const PanelRow& to, const std::byte* source, std::byte* group) {
   }
 }
 
-// The scales of block j of a group.
+// Reads the scales of block j of a group.
 void UnpackScales(const PanelRow& from, const std::byte* group, int j,
                   WeightBlock& out) {
   const auto half = [&](int index) {
@@ -337,7 +337,7 @@ void UnpackScales(const PanelRow& from, const std::byte* group, int j,
   }
 }
 
-// Nothing where it would not fit 63 bits.
+// The bytes of a panel; nullopt if they do not fit 63 bits.
 std::optional<uint64_t> PanelBytes(DType type, uint64_t cols) {
   const PackedLayout layout = LayoutOf(type);
   std::optional<uint64_t> bytes;

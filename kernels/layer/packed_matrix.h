@@ -13,19 +13,18 @@
 namespace tiercel {
 
 // 32 quantised weights of one row: w[i] = scale * half_scales[i / 16] *
-// codes[i], and where the type has a minimum, + min.
+// codes[i] + min.
 struct WeightBlock {
-  int codes[32];       // the type's offset taken off
+  int codes[32];       // without the type's offset
   int half_scales[2];  // Q6_K's scales of 16; otherwise 1
   float scale;         // with Q4_K's and Q5_K's 6-bit scale multiplied in
-  float min;           // 0 where the type has none
+  float min;           // 0 if the type has none
   bool has_min;
 };
 
-// A weight matrix [rows, cols] repacked for those who multiply by it: panels of
-// 16 rows, interleaved, the last one padded with zero rows. packed_layout.h has
-// the bytes. Values are those of the file, bit for bit: repacking moves and
-// never rounds.
+// A weight matrix [rows, cols], repacked for products into panels of 16
+// interleaved rows, the last one padded with zero rows. packed_layout.h has the
+// layout. Values are those of the file, bit for bit: repacking never rounds.
 class PackedMatrix {
  public:
   static constexpr int kPanelRows = 16;
@@ -42,12 +41,12 @@ class PackedMatrix {
   static PanelOrder OrderFor(const Stream& stream) {
     return stream.on_host() ? PanelOrder::kLanes : PanelOrder::kFragments;
   }
-  // What such a matrix takes, in either order. Errors: invalid_shape,
-  // out_of_memory where no memory is that large.
+  // The bytes of such a matrix, in either order. Errors: invalid_shape,
+  // out_of_memory if no memory is that large.
   static absl::StatusOr<int64_t> BytesOf(DType type, int64_t rows,
                                          int64_t cols);
 
-  // Another with the same bytes, where the ops of `stream` reach it. Only the
+  // A copy in memory that the ops of `stream` can read. Only a matrix in the
   // host's own memory can be packed into, or unpacked. Errors: out_of_memory,
   // device_failed.
   absl::StatusOr<PackedMatrix> CopyTo(Stream& stream) const;
@@ -56,8 +55,8 @@ class PackedMatrix {
   // borrows their panels; `first` is a multiple of kPanelRows.
   PackedMatrix Borrow(int64_t first, int64_t rows) const;
 
-  // The matrix whose panels lie at `data`, which outlives it. Shapes are as
-  // Create takes them.
+  // The matrix whose panels are at `data`, which outlives it. The shape is as
+  // for Create.
   static PackedMatrix At(const std::byte* data, DType type, int64_t rows,
                          int64_t cols, PanelOrder order);
 
@@ -81,7 +80,7 @@ class PackedMatrix {
   const std::byte* data() const {  // 64-byte aligned
     return borrowed_ != nullptr ? borrowed_ : data_.data();
   }
-  // What one pass over the matrix reads.
+  // The bytes that one pass over the matrix reads.
   int64_t bytes() const { return panels() * panel_bytes_; }
 
  private:

@@ -83,8 +83,8 @@ TEST(PackedMatrixTest, UnpackedRowsAreTheFilesValues) {
   }
 }
 
-// The bytes that kernels read, by hand: of row 9 and block 1 of three, quads 2
-// and 6 are words 1 and 3 of lane 6.
+// The layout that kernels read, worked out by hand: quads 2 and 6 of row 9 and
+// block 1 of three are words 1 and 3 of lane 6.
 TEST(PackedMatrixTest, FragmentsLieAsTheMatrixUnitTakesThem) {
   const auto bytes = [](const PackedMatrix& matrix, int64_t at) {
     uint32_t word;
@@ -117,7 +117,8 @@ TEST(PackedMatrixTest, FragmentsLieAsTheMatrixUnitTakesThem) {
   EXPECT_EQ(bytes(matrix, 512 + 6 * 16 + 12), 0x87868584u);
 }
 
-// Every half there is as a scale: subnormal, infinite, NaN; never rounded.
+// Every f16 can be a scale, also subnormals, infinities and NaN, and is never
+// rounded.
 TEST(PackedMatrixTest, EveryScaleSurvives) {
   for (const DType type : kTypes) {
     const size_t d_at = type == DType::kQ6_K ? 208 : 0;

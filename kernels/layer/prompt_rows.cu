@@ -1,7 +1,7 @@
 // Bytes: of x 4 an element read, twice, and 2 written; of products 4 read, 4
 // written.
-// Operations: a comparison and a rounding an element; of a product a scale, the
-// bias and what was there.
+// Operations: a comparison and a rounding an element; for a product its scale,
+// the bias and the old value.
 // Bound by: memory.
 
 #include <bit>
@@ -17,15 +17,16 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// What a row is multiplied by so that none of it rounds beyond the type's
-// range: a power of two, which is exact but where the type has few bits for the
-// least of the row; and what undoes it. Rows that are not finite stay so.
+// The factor `to` of a row that keeps its elements within the type's range when
+// they are rounded, and `back`, which undoes it. Both are powers of two, which
+// are exact, except for elements so small that the type has few bits for them.
+// Rows that are not finite stay so.
 struct RowScale {
   float to;
   float back;
 };
 TIERCEL_DEVICE RowScale ScaleOf(float max, DType type) {
-  // The exponents whose numbers are whole in the type, however they round.
+  // The greatest exponent whose numbers stay finite however they are rounded.
   const int most = type == DType::kF16 ? 14 : 126;
   const int exponent =
       static_cast<int>(std::bit_cast<uint32_t>(max) >> 23) - 127;
@@ -37,7 +38,7 @@ TIERCEL_DEVICE RowScale ScaleOf(float max, DType type) {
   return {power(-over), power(over)};
 }
 
-// A block rounds one row; rows past the end are zeros.
+// A block rounds one row. Rows past the end become zeros.
 struct RoundRows {
   static constexpr int kMaxThreads = kThreads;
   struct Shared {
@@ -70,7 +71,7 @@ struct RoundRows {
   }
 };
 
-// A thread puts one product to its place.
+// A thread stores one product in its target.
 struct StoreRows {
   static constexpr int kMaxThreads = kThreads;
   struct Shared {};

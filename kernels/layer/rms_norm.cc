@@ -42,7 +42,7 @@ absl::Status RmsNorm(Stream& stream, const RmsNormParams& p) {
   RmsNormGroupFn* const group = stream.device() == Device::kRef
                                     ? RmsNormGroupReference
                                     : kGroup[stream.isa()];
-  // About 16K elements, some microseconds, make an item.
+  // An item has about 16K elements, which take some microseconds.
   const int64_t grain = 1 + (int64_t{1} << 14) / (int64_t{p.groups} * p.dim);
   stream.pool().ParallelFor(
       p.rows, grain, [&](int64_t begin, int64_t end, int) {

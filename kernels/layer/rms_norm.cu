@@ -12,9 +12,9 @@
 namespace tiercel {
 namespace {
 
-// A block takes one group at a time. The chains of squares have to be walked in
-// order: for one row of 4096 that is 256 dependent multiply-adds; with more
-// rows, blocks hide each other's.
+// A block takes one group at a time. The chains of squares are sequential: one
+// row of 4096 has 256 dependent multiply-adds. With more rows, blocks hide each
+// other's latency.
 struct NormGroups {
   static constexpr int kMaxThreads = 256;
   struct Shared {
@@ -38,7 +38,7 @@ struct NormGroups {
         [](float sum, float value) { return std::fma(value, value, sum); });
     const float mean = squares / static_cast<float>(p.dim);
     const float inverse = 1.0f / std::sqrt(mean + p.eps);
-    // An element is read again by the thread that writes it: out may be x.
+    // Each element is read again by the thread that writes it, as out may be x.
 #pragma unroll 4
     for (int i = t.index; i < p.dim; i += t.count) {
       out[i] = x[i] * inverse * p.weight[i];
@@ -50,7 +50,7 @@ struct NormGroups {
 
 int RmsNormCuda(CUstream_st* stream, const RmsNormParams& p) {
   if (p.rows == 0) return 0;
-  // Four elements or more a thread, in whole warps.
+  // A thread has four elements or more, and warps are whole.
   constexpr int kEach = 4 * kWarpLanes;
   const int threads =
       p.dim < 2 * kEach ? kWarpLanes : p.dim / kEach * kWarpLanes;

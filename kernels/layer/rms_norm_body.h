@@ -7,8 +7,9 @@ namespace tiercel {
 
 struct RmsNormParams;
 
-// One group: out[i] = (x[i] * (1 / sqrt(sum / dim + eps))) * weight[i], sum by
-// 16 chains of fma over i % 16, then lanes i and i + 8, i + 4, i + 2, i + 1.
+// Computes one group: out[i] = (x[i] * (1 / sqrt(sum / dim + eps))) *
+// weight[i]. The sum of squares is made by 16 chains of fma over i % 16, which
+// are then added pairwise: i and i + 8, i + 4, i + 2, i + 1.
 using RmsNormGroupFn = void(const float* x, const float* weight, float eps,
                             int dim, float* out);
 
@@ -26,7 +27,7 @@ namespace avx512vnni {
 RmsNormGroupFn RmsNormGroup;
 }
 
-// All groups, queued on a GPU's stream, with the same bits. Returns a
+// Queues all groups on a GPU's stream, with the same bits. Returns a
 // cudaError_t.
 int RmsNormCuda(CUstream_st* stream, const RmsNormParams& p);
 

@@ -8,7 +8,7 @@ namespace tiercel {
 // out[r, g, i] = x[r, g, i] / sqrt(mean_i x[r, g, i]^2 + eps) * weight[i]
 //
 // groups = 1 is the norm of a hidden state; groups = heads, dim = head_dim is
-// the q/k norm of Qwen3. Sums: 16 partial chains of fma, then a fixed tree.
+// the q/k norm of Qwen3. Sums are made by 16 chains of fma, then a fixed tree.
 struct RmsNormParams {
   const float* x;       // [rows, x_stride], a row is [groups, dim]
   int64_t x_stride;     // floats from one row to the next

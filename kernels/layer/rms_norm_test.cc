@@ -14,7 +14,7 @@
 namespace tiercel {
 namespace {
 
-// Strides are longer than rows; what lies between rows must stay as it is.
+// Strides are longer than rows; the elements between rows must not change.
 struct Problem {
   Problem(int64_t rows, int groups, int dim)
       : stride(int64_t{groups} * dim + 5), weight(static_cast<size_t>(dim)) {
@@ -58,8 +58,8 @@ struct Problem {
   RmsNormParams p;
 };
 
-// A sum of n squares by 16 chains is off by n / 16 + 5 roundings at most, the
-// root halves that, five more operations follow.
+// A sum of n squares by 16 chains is off by n / 16 + 5 roundings at most. The
+// root halves that, and five more operations follow.
 void ExpectNear(const Problem& problem, const std::vector<float>& out) {
   const RmsNormParams& p = problem.p;
   const double relative = (0.5 * (p.dim / 16 + 5) + 6) * 0x1p-24;

@@ -9,7 +9,8 @@
 namespace tiercel {
 namespace {
 
-// Rows of an item: about 16K elements, some microseconds.
+// The rows of a work item, which has about 16K elements and takes some
+// microseconds.
 int64_t Grain(int64_t row_elements) {
   return 1 + (int64_t{1} << 14) / row_elements;
 }

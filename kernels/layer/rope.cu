@@ -9,8 +9,8 @@
 namespace tiercel {
 namespace {
 
-// A thread rotates one pair: 16 bytes moved, beside angles that the heads of a
-// row share.
+// A thread rotates one pair. It moves 16 bytes, and reads angles that the heads
+// of a row share.
 struct RotatePairs {
   static constexpr int kMaxThreads = 256;
   struct Shared {};

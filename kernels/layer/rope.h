@@ -14,12 +14,12 @@ namespace tiercel {
 //   cos_out[r, i] = scale * cos((position + r) * inv_freq[i]), sin_out likewise
 //
 // in double, rounded once: at position 128K a float angle is off by 0.01 rad.
-// All of it is in the host's memory, whatever the stream's device.
+// All arrays are in the host's memory, whatever the stream's device.
 struct RopeAnglesParams {
   const double* inv_freq;  // [half]
   int half;
   double scale;      // YaRN's attention factor; 1 otherwise
-  int64_t position;  // of row 0
+  int64_t position;  // position of row 0
   int64_t rows;      // 0 is allowed
   float* cos_out;    // [rows, half]
   float* sin_out;    // [rows, half]

@@ -10,13 +10,13 @@ namespace tiercel {
 struct RopeAnglesParams;
 struct RopeParams;
 
-// Rows begin..end - 1. The plain loops are the CPU's body too: a rotation is
-// under 1 % of the products around it.
+// These compute rows begin..end - 1. The plain loops are the CPU's body too, as
+// a rotation takes under 1 % of the time of the products around it.
 void RopeAnglesReference(const RopeAnglesParams& p, int64_t begin, int64_t end);
 void RopeReference(const RopeParams& p, int64_t begin, int64_t end);
 
-// All rows, queued on a GPU's stream, with the same bits. Returns a
-// cudaError_t. Angles are made on the host, in double.
+// Queues all rows on a GPU's stream, with the same bits. Returns a cudaError_t.
+// Angles are computed on the host, in double.
 int RopeCuda(CUstream_st* stream, const RopeParams& p);
 
 }  // namespace tiercel

@@ -5,8 +5,8 @@
 
 namespace tiercel {
 
-// Rotates the pair (x[i], x[i + half]) of every head in place by angle i: of
-// q alone, or of q and k.
+// Rotates the pair (x[i], x[i + half]) of every head by angle i, in place, in q
+// alone or in q and k.
 struct RopeParams {
   struct Heads {
     float* x;  // [rows, stride], a row is [count, head_dim]
@@ -17,7 +17,7 @@ struct RopeParams {
   int num_tensors;  // 1 or 2
   Heads tensors[2];
   int64_t rows;      // 0 is allowed
-  int head_dim;      // elements from 2 * half on are left as they are
+  int head_dim;      // elements from 2 * half on do not change
   int half;          // 2 * half <= head_dim
   const float* cos;  // [rows, half]
   const float* sin;  // [rows, half]

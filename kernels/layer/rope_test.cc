@@ -48,8 +48,8 @@ TEST(RopeAnglesTest, HandWorked) {
   }
 }
 
-// In long double the angle is good to 1e-13 at position 1e6; only the product
-// in double (1e-10) and the rounding to float may show.
+// In long double the angle is good to 1e-13 at position 1e6, so that only the
+// errors of the product in double (1e-10) and of the rounding to float remain.
 TEST(RopeAnglesTest, FarPositionsAreAccurate) {
   const std::vector<double> inv_freq = InvFreq(32, 10000.0);
   for (Device device : {Device::kRef, Device::kCpu}) {
@@ -86,7 +86,7 @@ TEST(RopeAnglesTest, RowsDoNotDependOnOtherRowsOrThreads) {
 
 class RopeTest : public BackendTest {
  protected:
-  // What Rope makes of x, [rows, p.stride], and of angles, on copies of both.
+  // Returns the result of Rope on copies of x, [rows, p.stride], and of angles.
   static std::vector<float> Run(Stream& stream, const std::vector<float>& x,
                                 const Angles& angles, RopeParams p) {
     OnDevice<float> in(stream, x);

@@ -14,15 +14,16 @@ TIERCEL_DEVICE float SwigluOf(float gate, float up) {
   return gate / (1.0f + ExpLane(x)) * up;
 }
 
-// Four elements a thread, 12 bytes moved each. What is left of four, and all
-// where an array is not aligned, goes one by one.
+// A thread computes four elements, and moves 12 bytes for each. The rest after
+// the last four, or all elements if an array is not aligned, are computed one
+// by one.
 struct SwigluElements {
   static constexpr int kMaxThreads = 256;
   struct Shared {};
   const float* gate;
   const float* up;
   int64_t n;
-  int64_t in_packets;  // of n, the first
+  int64_t in_packets;  // the first elements, which are computed by fours
   float* out;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {

@@ -7,8 +7,8 @@ struct CUstream_st;
 
 namespace tiercel {
 
-// n elements: out = gate / (1 + e^min(-gate, 88)) * up. The bound keeps e^x
-// finite, and what it leaves of a gate below -88 is under 6.1e-39 of the gate.
+// Computes n elements: out = gate / (1 + e^min(-gate, 88)) * up. The bound
+// keeps e^x finite; a gate below -88 then leaves under 6.1e-39 of itself.
 using SwigluRangeFn = void(const float* gate, const float* up, int64_t n,
                            float* out);
 
@@ -26,7 +26,7 @@ namespace avx512vnni {
 SwigluRangeFn SwigluRange;
 }
 
-// Queued on a GPU's stream, with the same bits. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the same bits. Returns a cudaError_t.
 int SwigluCuda(CUstream_st* stream, const float* gate, const float* up,
                int64_t n, float* out);
 

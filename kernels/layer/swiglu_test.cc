@@ -16,8 +16,8 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// One element more than is used, so that a write past the end shows. Array
-// `unaligned` (of gate, up and out) is not aligned as packets have to be.
+// There is one element more than is used, so that a write past the end is
+// noticed. Array `unaligned` (of gate, up and out) is not aligned for packets.
 std::vector<float> RunSwiglu(Stream& stream, const std::vector<float>& gate,
                              const std::vector<float>& up, int64_t rows,
                              int64_t dim, int unaligned = -1) {
@@ -39,8 +39,8 @@ std::vector<float> RunSwiglu(Stream& stream, const std::vector<float>& gate,
   return out;
 }
 
-// Exp is within 1e-7, four roundings follow; below -87 the value is bounded
-// instead (swiglu_body.h).
+// Exp is within 1e-7, and four roundings follow. Below -87 only the bound of
+// swiglu_body.h holds.
 void ExpectNear(float got, float gate, float up) {
   const double expected =
       gate / (1 + std::exp(-static_cast<double>(gate))) * up;
@@ -115,7 +115,7 @@ TEST_P(SwigluTest, MayOverwriteAnInput) {
   }
 }
 
-// More than a launch has threads for.
+// There are more elements than a launch has threads.
 TEST_P(SwigluTest, Long) {
   const std::vector<float> gate((size_t{1} << 22) + 4099, 0.5f);
   if (TriesLess()) GTEST_SKIP();
