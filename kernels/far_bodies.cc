@@ -37,15 +37,16 @@
 #include "kernels/layer/swiglu_body.h"
 #include "kernels/machine/copy_words_body.h"
 
-// What the CPU does in the place of each kernel but attention's, on what lies
-// in the device's memory: nearly always the op's reference.
+// The bodies of the CPU that replace each kernel but attention's on the far
+// device. They work in the device's memory, and nearly all are the op's
+// reference.
 
 namespace tiercel {
 namespace {
 
-// TSan does not see into the product, which would take it hours: it sees here
-// what that reads and writes, but for the weights, which are unpacked in its
-// sight.
+// Touches all that a product reads and writes, but for the weights, so that
+// TSan sees it. The product itself is compiled without TSan, as it would take
+// hours; the weights are unpacked with TSan.
 void ShowTSan([[maybe_unused]] const MatmulParams& p,
               [[maybe_unused]] const MatmulOutput& output) {
 #if defined(__SANITIZE_THREAD__)
@@ -63,7 +64,7 @@ void ShowTSan([[maybe_unused]] const MatmulParams& p,
 #endif
 }
 
-// All outputs of one product of weights in fragments.
+// Computes all outputs of one product by weights in the order kFragments.
 void Multiply(const MatmulTargets& targets, Compute compute, const float* x,
               int64_t x_stride, int64_t rows) {
   for (int i = 0; i < targets.count; ++i) {
@@ -85,7 +86,7 @@ void Multiply(const MatmulTargets& targets, Compute compute, const float* x,
   }
 }
 
-// Rows of K or of V to their cells.
+// Writes rows of K or of V to their cells.
 void WriteHalf(const KvHalf& half, const KvPageRows& p) {
   for (int64_t r = 0; r < p.rows; ++r) {
     for (int64_t head = 0; head < p.kv_heads; ++head) {
@@ -96,15 +97,16 @@ void WriteHalf(const KvHalf& half, const KvPageRows& p) {
   }
 }
 
-// Where activations are, in the place of what they are as int8: the product
-// rounds them itself.
+// The address of activations. It is stored instead of the int8 activations, as
+// the product rounds them itself.
 struct Activations {
   const float* x;
   int64_t x_stride;
 };
 static_assert(sizeof(Activations) <= sizeof(Q8Fragments));
 
-// The seed of delays, for programs of tests, which have no flags of their own.
+// The seed of delays, which test programs take from the environment, as they
+// have no flags of their own.
 [[maybe_unused]] const bool kDelays = [] {
   const char* const seed = std::getenv("TIERCEL_FAR_DELAYS");
   if (seed != nullptr) SetHostedDelays(std::strtoull(seed, nullptr, 10));
@@ -113,7 +115,7 @@ static_assert(sizeof(Activations) <= sizeof(Q8Fragments));
 
 }  // namespace
 
-// ---- a layer ----
+// ---- A layer ----
 
 int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
                  int64_t /*rows*/, int64_t /*k*/, Q8Fragments* out) {
@@ -197,7 +199,7 @@ int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p) {
   return Queue(stream, [=] { KeyNormsReference(p); });
 }
 
-// ---- what views show ----
+// ---- Scores and selection ----
 
 int MeanScoresCuda(CUstream_st* stream, const MeanScoresParams& p) {
   return Queue(stream, [=] { MeanScoresReference(p); });
@@ -209,7 +211,8 @@ int ChunkWeightsCuda(CUstream_st* stream, const ChunkWeights& w, int kv_heads) {
       ChunkWeights own = w;
       own.score += g * w.group * w.stride;
       own.out += g * w.chunks;
-      // A body of the CPU wants the last score once more to the end of a lane.
+      // A body of the CPU needs the last score repeated up to a multiple of the
+      // lanes.
       for (int h = 0; h < w.group; ++h) {
         float* const score = own.score + h * w.stride;
         std::fill(score + w.chunks, score + w.stride, score[w.chunks - 1]);
@@ -250,7 +253,7 @@ int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
   });
 }
 
-// ---- copies ----
+// ---- Copies ----
 
 int CopyWordsCuda(CUstream_st* stream, const uint32_t* from, int64_t words,
                   uint32_t* to) {

@@ -1,5 +1,5 @@
-// A build without CUDA: the door is shut, so no kernel is ever asked for. Tests
-// that link kernels of their own never get to this file.
+// CudaStream in a build without CUDA: Create always fails, so no kernel is ever
+// launched. Tests that link kernels of their own do not use this file.
 
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/chunk_scores_body.h"

@@ -1,7 +1,8 @@
 #ifndef TIERCEL_KERNELS_MACHINE_ABI_ALIKE_H_
 #define TIERCEL_KERNELS_MACHINE_ABI_ALIKE_H_
 
-// Whether functions that are declared here are those of a library's header.
+// Compares function types that are declared here with those of a library's
+// header.
 
 #include <type_traits>
 
@@ -9,7 +10,8 @@ struct CUstream_st;
 
 namespace tiercel {
 
-// Enums and handles are passed like what stands for them here.
+// The type by which a parameter is compared: int for an enum, const void* for a
+// pointer or handle.
 template <typename T>
 using Passed = std::conditional_t<
     std::is_enum_v<T>, int,

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// The number after `key` in a file of words, or that it begins with. Absent
-// where it is not there or no number ("max").
+// The number after `key` in a file of words, or its first word if there is no
+// key. Nullopt if it is missing or is no number ("max").
 std::optional<int64_t> Number(const std::string& path,
                               std::string_view key = "") {
   std::ifstream file(path);
@@ -35,11 +35,11 @@ std::optional<int64_t> Number(const std::string& path,
   return std::nullopt;
 }
 
-// Folders of the control groups that this process is in, and of those around
-// them. Lines of /proc/self/cgroup are "0::/a/b" for version 2, which has one
-// tree for all, and "4:cpu,cpuacct:/a/b" for version 1, a tree for each
-// controller. A container may see its own group as the root of a tree, under
-// the name that its host gave it: a folder that is not there says nothing.
+// The folders of the control groups that contain this process. Lines of
+// /proc/self/cgroup are "0::/a/b" for version 2, which has one tree for all
+// controllers, and "4:cpu,cpuacct:/a/b" for version 1, which has a tree for
+// each. A container may see its own group as the root of a tree, but read the
+// name that its host gave it, so a folder may not exist.
 std::vector<std::string> ControlGroups(const std::string& root,
                                        const std::string& controller) {
   std::vector<std::string> folders;
@@ -67,7 +67,8 @@ std::vector<std::string> ControlGroups(const std::string& root,
   return folders;
 }
 
-// Version 1 counts memory in other files; page cache is given back on demand.
+// The memory that a control group leaves. Version 1 counts it in other files.
+// Page cache counts as free, as the system gives it back on demand.
 int64_t FreeInGroup(const std::string& folder) {
   std::optional<int64_t> most = Number(folder + "/memory.max");
   std::optional<int64_t> used = Number(folder + "/memory.current");
@@ -103,8 +104,8 @@ int64_t FreeInAddressSpace(const std::string& root) {
   return std::max<int64_t>(0, most - used);
 }
 
-// CPUs that a control group has time for. Version 2 has "QUOTA PERIOD" in one
-// file, version 1 a file for each; no quota is "max" or -1.
+// The CPUs for which a control group has time. Version 2 has "QUOTA PERIOD" in
+// one file, version 1 a file for each; no quota is "max" or -1.
 int64_t CpusOfGroup(const std::string& folder) {
   int64_t quota = -1;
   int64_t period = 0;

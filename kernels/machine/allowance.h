@@ -6,16 +6,17 @@
 
 namespace tiercel {
 
-// What this process may take of the machine. `root` stands before /proc and
-// /sys; tests put a folder there.
+// The resource limits of this process. `root` is put before /proc and /sys, so
+// that tests can use a folder of their own.
 
-// CPUs worth a thread: those it may run on (affinity, cpusets), but no more
-// than its control groups give it time for, a part of one counted whole.
+// The number of CPUs worth a thread: those on which the process may run
+// (affinity, cpusets), but no more than its control groups give it time for,
+// rounded up.
 int AllowedCpus(const std::string& root = "");
 
-// Bytes of memory that it can still take: the least of what the system has
-// available, what its control groups leave, and what its address space may grow
-// by (RLIMIT_AS). INT64_MAX where nothing tells.
+// The bytes of memory that the process can still take: the least of the
+// system's available memory, the memory that its control groups leave, and the
+// growth that RLIMIT_AS allows. INT64_MAX if none of these is known.
 int64_t FreeHostMemory(const std::string& root = "");
 
 }  // namespace tiercel

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A root with the files that were written.
+// A root folder with the files that Write made.
 class AllowanceTest : public testing::Test {
  protected:
   AllowanceTest() : root_(testing::TempDir() + "/allowance_test") {
@@ -51,8 +51,8 @@ TEST_F(AllowanceTest, CpusAreThoseItMayRunOn) {
   EXPECT_EQ(AllowedCpus(root_), cpus);
 }
 
-// A quota counts in either version, of the group or one around it; a part of a
-// CPU counts whole.
+// A quota of either version counts, in the group or in one around it. It is
+// rounded up to whole CPUs.
 TEST_F(AllowanceTest, CpusAreThoseItHasTimeFor) {
   const int all = AllowedCpus(root_);
   Write("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");

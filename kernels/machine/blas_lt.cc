@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<BlasLt>> BlasLt::Create(
                                   version / 100 % 100, ", need ", kVersion));
   }
   std::unique_ptr<BlasLt> blas(new BlasLt(functions));
-  const NoSignals no_signals;  // for its threads
+  const NoSignals no_signals;  // for threads that the library makes
   if (absl::Status s = StatusOf("Create", functions.create(&blas->library_));
       !s.ok()) {
     blas->library_ = nullptr;
@@ -113,7 +113,7 @@ absl::Status BlasLt::Multiply(CUstream_st* stream, const Product& p) {
                                  /*workspace=*/nullptr, 0, stream));
 }
 
-// To the library, whose matrices are in columns, rows are columns.
+// The library's matrices are column-major, so our rows are its columns.
 absl::Status BlasLt::MakePlan(const Product& p, Plan* plan) {
   const int type =
       p.type == DType::kF16 ? blas_lt::kTypeF16 : blas_lt::kTypeBf16;
@@ -146,9 +146,9 @@ absl::Status BlasLt::MakePlan(const Product& p, Plan* plan) {
   return absl::OkStatus();
 }
 
-// Takes the library's first choice without a workspace, with no sum split, and
-// for matrices that are aligned as Multiply says: the library takes more for
-// granted.
+// Takes the library's first algorithm that needs no workspace, splits no sum
+// and expects matrices to be aligned to kAlignment only: by default the library
+// expects more.
 absl::Status BlasLt::Choose(Plan* plan) {
   void* preference = nullptr;
   absl::Status status =

@@ -15,9 +15,9 @@ struct CUstream_st;
 
 namespace tiercel {
 
-// What of cuBLASLt is called, as cublasLt.h of version 13 declares it: an int
-// is one of its enums, a void* one of its handles. blas_lt_abi.cc compares the
-// two where that header is.
+// The types and functions of cuBLASLt that we use, as cublasLt.h of version 13
+// declares them. An int is one of its enums, a void* one of its handles.
+// blas_lt_abi.cc compares the two if that header is installed.
 struct BlasLtChoice {  // cublasLtMatmulHeuristicResult_t
   uint64_t algorithm[8];
   size_t workspace_bytes;
@@ -50,38 +50,38 @@ struct BlasLtFunctions {
                   size_t workspace_bytes, CUstream_st* stream) = nullptr;
 };
 
-// cuBLASLt, for products of prompts that need not have the bits of ours.
-// Nothing of it is linked: it is loaded where somebody asks for it. Every
-// product has kRows rows, the last of a prompt filled up with zeros, and one
-// algorithm for each shape that splits no sum: so a row's bits do not depend on
-// how many rows come with it. From one thread at a time.
+// cuBLASLt, for products of prompts that need not have our kernels' bits. It is
+// not linked, but loaded when the user asks for it. Every product has kRows
+// rows (the last ones of a prompt are padded with zeros), and one algorithm per
+// shape that splits no sum. So a row's bits do not depend on the number of
+// other rows. It may be used by one thread at a time.
 class BlasLt {
  public:
   static constexpr int64_t kRows = 256;
   static constexpr size_t kVersion = 13;
-  static constexpr uint32_t kAlignment = 16;  // of what it reads and writes
+  static constexpr uint32_t kAlignment = 16;  // alignment of all matrices
 
-  // The functions of a library. Errors: no_library, where it cannot be loaded
-  // or has not all of them.
+  // Finds the functions of a library. Errors: no_library if it cannot be loaded
+  // or lacks one of them.
   static absl::StatusOr<BlasLtFunctions> Load(const char* library);
-  // Errors: no_library, where it is of another version; device_failed.
+  // Errors: no_library if the library has another version; device_failed.
   static absl::StatusOr<std::unique_ptr<BlasLt>> Create(
       const BlasLtFunctions& functions);
-  // The one that TIERCEL_CUBLASLT=1 asks for; null: it does not. Errors:
-  // invalid_environment, for another value; those of Load and Create.
+  // Returns a library if TIERCEL_CUBLASLT=1, or null if it is not set. Errors:
+  // invalid_environment for another value; those of Load and Create.
   static absl::StatusOr<std::unique_ptr<BlasLt>> FromEnvironment();
 
   ~BlasLt();
   BlasLt(const BlasLt&) = delete;
   BlasLt& operator=(const BlasLt&) = delete;
 
-  // Whether it multiplies weights [n, k] of this type, whose rows follow each
-  // other.
+  // Returns true if it multiplies by weights [n, k] of this type, whose rows
+  // are contiguous.
   static bool Takes(DType type, int64_t k);
 
-  // out[r][i] = sum over j of x[r][j] w[i][j] for kRows rows, queued on
-  // `stream`; x and w have the type, all is on the device, aligned to
-  // kAlignment. Sums are float32, in the library's order. Errors:
+  // Queues out[r][i] = sum over j of x[r][j] w[i][j] for kRows rows on
+  // `stream`. x and w have the type, and all arrays are on the device and
+  // aligned to kAlignment. Sums are float32, in the library's order. Errors:
   // device_failed.
   struct Product {
     DType type;
@@ -94,7 +94,7 @@ class BlasLt {
   absl::Status Multiply(CUstream_st* stream, const Product& p);
 
  private:
-  // What the library knows of a shape; null: not made yet.
+  // The library's descriptors and algorithm for a shape; null: not made yet.
   struct Plan {
     void* product = nullptr;
     void* w = nullptr;

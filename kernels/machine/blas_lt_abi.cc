@@ -1,5 +1,5 @@
-// Whether blas_lt.h calls cuBLASLt as its header says, where that is: nothing
-// else of this program reads it.
+// Compares the declarations of blas_lt.h with cuBLASLt's header, if it is
+// installed. No other file of this program includes that header.
 
 #if __has_include(<cublasLt.h>)
 

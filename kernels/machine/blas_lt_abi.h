@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_MACHINE_BLAS_LT_ABI_H_
 #define TIERCEL_KERNELS_MACHINE_BLAS_LT_ABI_H_
 
-// Numbers of cublasLt.h, version 13, which blas_lt_abi.cc compares with it.
+// Constants of cublasLt.h, version 13. blas_lt_abi.cc compares them with it.
 
 namespace tiercel::blas_lt {
 
@@ -13,8 +13,8 @@ inline constexpr int kTransposed = 1;
 inline constexpr int kTransposeOfFirst = 3;
 inline constexpr int kMostWorkspace = 1;
 inline constexpr int kReductionSchemes = 3;
-// These are of the first matrix, the second, the one that is added, and the
-// product.
+// The attributes for the first matrix, the second, the one that is added, and
+// the product.
 inline constexpr int kLeastAlignments[] = {5, 6, 7, 8};
 
 }  // namespace tiercel::blas_lt

@@ -15,8 +15,8 @@
 
 namespace tiercel {
 
-// A library that plays cuBLASLt: it keeps what it is told, counts what is alive
-// and refuses what a test names. One at a time.
+// A simulated cuBLASLt. It records its calls, counts the handles that are
+// alive, and refuses the call that a test names. One may exist at a time.
 class PlayedBlas {
  public:
   struct Layout {
@@ -30,7 +30,7 @@ class PlayedBlas {
     int scale;
     int transposed;
   };
-  // As the library's, with what its handles say.
+  // The parameters of a multiplication, with the contents of its handles.
   struct Call {
     Product product;
     Layout a_layout, b_layout, d_layout;
@@ -45,12 +45,12 @@ class PlayedBlas {
   ~PlayedBlas() { own_ = nullptr; }
 
   size_t version = 130100;
-  int found = 1;        // algorithms
-  std::string refuses;  // a call's name
+  int found = 1;        // number of algorithms that it finds
+  std::string refuses;  // name of the call that fails
   std::function<int(const Call&)> multiply = [](const Call&) { return 0; };
   std::map<std::string, int> calls;
-  int alive = 0;                  // handles
-  bool signals_in_create = true;  // its threads would take them
+  int alive = 0;                  // number of handles
+  bool signals_in_create = true;  // its threads would take signals
   uint32_t reductions = 7;
   uint64_t workspace = 1;
   std::array<uint32_t, 4> alignments = {256, 256, 256, 256};
@@ -134,7 +134,7 @@ class PlayedBlas {
   }
 
   static constexpr uint64_t kAlgorithm = 4711;
-  static constexpr int kInvalid = 7;  // a status of the library's
+  static constexpr int kInvalid = 7;  // a status of the library
   static constexpr int kRefused = 13;
 
  private:

@@ -65,7 +65,8 @@ TEST(BlasLtTest, AProductIsAskedForInColumns) {
   EXPECT_EQ(played.alive, 0);
 }
 
-// Whatever fails is told, nothing is left, and the next try is made anew.
+// Any call that fails returns its error, no handle is left, and the next call
+// makes new ones.
 TEST(BlasLtTest, WhatFailsIsTold) {
   for (const std::string call :
        {"create", "create_product", "set_product", "create_layout",

@@ -5,8 +5,8 @@
 
 namespace tiercel {
 
-// What times are taken by, and waited for. All that is measured is measured by
-// one of these, so that a test can say how long things take. Thread-safe.
+// A clock to read and to sleep by. All measurements use one, so that a test can
+// decide how long things take. Thread-safe.
 class Clock {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -11,8 +11,8 @@
 
 namespace tiercel {
 
-// Stands still but for what a test takes of it, and for who sleeps: nobody
-// waits, it is later at once.
+// A clock that stands still unless a test lets time pass. A sleeper does not
+// wait: the clock advances at once.
 class ManualClock final : public Clock {
  public:
   // `at_reading` is called before each reading, and may let time pass.

@@ -8,8 +8,8 @@ struct CUstream_st;
 
 namespace tiercel {
 
-// Words of pinned memory of the host to the GPU's, by a kernel. Returns a
-// cudaError_t.
+// Copies words from pinned memory of the host to the GPU's, by a kernel.
+// Returns a cudaError_t.
 int CopyWordsCuda(CUstream_st* stream, const uint32_t* from, int64_t words,
                   uint32_t* to);
 
@@ -17,17 +17,18 @@ int CopyWordsCuda(CUstream_st* stream, const uint32_t* from, int64_t words,
 // ends have the same address modulo 16.
 struct PackedRun {
   std::byte* to;
-  uint32_t at;     // where it begins in what is packed, in bytes
+  uint32_t at;     // its offset in the packed bytes
   uint32_t bytes;  // at least one
 };
 
-// `count` runs of pinned memory of the host, one or more, to their places, by
-// one kernel; the list is in pinned memory, too. Returns a cudaError_t.
+// Copies `count` runs (at least one) from pinned memory of the host to their
+// places, by one kernel. The list is in pinned memory too. Returns a
+// cudaError_t.
 int UnpackCuda(CUstream_st* stream, const std::byte* packed,
                const PackedRun* runs, int64_t count);
 
-// Columns of a matrix from one place of the GPU to another: `rows` times
-// `bytes` bytes, which lie so many bytes from each other.
+// A copy of columns of a matrix from one place of the GPU to another: `bytes`
+// bytes of each of `rows` rows. A stride is the bytes from one row to the next.
 struct ColumnsCopy {
   const std::byte* from;
   int64_t from_stride;

@@ -9,7 +9,7 @@ namespace {
 // The oldest GPU that CUDA 13 compiles for: Turing.
 constexpr int kOldestCapability = 75;
 
-// "13.0" of 13000.
+// Formats version 13000 as "13.0".
 std::string VersionText(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
@@ -33,7 +33,7 @@ bool LacksKernels(int error) {
   }
 }
 
-// Empty: nothing is.
+// Says what is missing, or "".
 std::string WhatIsMissing(const GpuFacts& facts) {
   if (facts.runtime == 0) return "this build has no CUDA";
   if (facts.driver == 0) {

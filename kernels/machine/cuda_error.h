@@ -8,8 +8,8 @@
 
 namespace tiercel {
 
-// What of the runtime's cudaError_t means something to us, for files compiled
-// without its headers.
+// The values of the runtime's cudaError_t that this program tells apart, for
+// files compiled without its headers.
 enum CudaError : int {
   kCudaSuccess = 0,
   kCudaInvalidValue = 1,
@@ -44,27 +44,28 @@ enum CudaError : int {
   kCudaUnknown = 999,
 };
 
-// Whether the GPU is lost to the process with this error: every call from then
-// on ends with it, and only another process can use the GPU again.
+// Returns true if the process loses the GPU with this error: every later call
+// returns it, and only another process can use the GPU again.
 bool LosesDevice(int error);
 
-// What `who` met, from a cudaError_t: device_lost; device_failed, after which
-// other calls are as good as before; or OK. The runtime forgets the error,
-// unless the device is lost: a later call must not answer for an earlier one.
+// The status of a call in the name of `who`, from a cudaError_t: device_lost;
+// device_failed, after which other calls work as before; or OK. The runtime's
+// last error is cleared, unless the device is lost, so that no later call
+// returns it.
 absl::Status CudaStatus(std::string_view who, int error);
 
-// The runtime's own words for an error, which it forgets as above. From
-// whichever door is linked (cuda_stream.h).
+// The runtime's text for an error, which is cleared as above. Defined by the
+// implementation of CudaStream that is linked (cuda_stream.h).
 std::string CudaErrorText(int error);
 
-// What the runtime says of the GPU that is to be used.
+// The runtime's facts about the GPU that is to be used.
 struct GpuFacts {
   int gpu = 0;         // its number among those that the process sees
-  int runtime = 0;     // the CUDA of this build, 13010 being 13.1; 0: none
-  int driver = 0;      // the newest that the driver knows; 0: no driver
-  int gpus = 0;        // that the process sees
-  int capability = 0;  // 90 being 9.0; 0: not asked yet
-  int error = 0;  // a cudaError_t: of asking, of opening, of a first kernel
+  int runtime = 0;     // CUDA version of this build (13010: 13.1); 0: none
+  int driver = 0;      // newest version that the driver supports; 0: no driver
+  int gpus = 0;        // number of GPUs that the process sees
+  int capability = 0;  // 90: 9.0; 0: not known yet
+  int error = 0;       // cudaError_t of the query, opening or first kernel
 };
 
 // Errors: no_device, saying what is missing; device_lost.

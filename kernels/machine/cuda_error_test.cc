@@ -27,7 +27,7 @@ TEST(CudaErrorTest, AGpuThatServesIsNoError) {
   EXPECT_TRUE(CudaStatus("Op", kCudaSuccess).ok());
 }
 
-// H01, H02: each has a sentence of its own.
+// H01, H02: each missing part has its own sentence.
 TEST(CudaErrorTest, WhatIsMissingIsSaid) {
   const struct {
     GpuFacts facts;
@@ -83,7 +83,8 @@ TEST(CudaErrorTest, WhateverElseIsSaidWithItsNumber) {
                          "101, "));
 }
 
-// H07, H08: after these nothing works in this process, and that is said.
+// H07, H08: after these errors no call works in this process, and the status
+// says so.
 TEST(CudaErrorTest, AGpuThatIsLostIsLost) {
   for (const int error :
        {kCudaDeviceUninitialized, kCudaEccUncorrectable,

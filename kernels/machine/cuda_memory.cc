@@ -17,8 +17,8 @@ class OwnMemory final : public GpuMemory {
   absl::Status Copy(std::byte* to, const std::byte* from,
                     size_t bytes) override {
     UseGpu(gpu_);
-    // Streams are not waited for, and between two places of the GPU the copy is
-    // only queued when its call returns.
+    // cudaMemcpy does not wait for these streams, and a copy within the GPU may
+    // only be queued when the call returns. Hence both waits.
     cudaError_t error = cudaDeviceSynchronize();
     if (error == cudaSuccess) {
       error = cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
@@ -27,7 +27,7 @@ class OwnMemory final : public GpuMemory {
     return CudaStatus("copy", error);
   }
 
-  // A failure here is that of earlier work, which Synchronize reports.
+  // An error here is that of earlier work, which Synchronize reports.
   void Free(std::byte* data, size_t bytes) override {
     Count(-AlignedBytes(static_cast<int64_t>(bytes)));
     UseGpu(gpu_);
@@ -68,7 +68,7 @@ GpuMemory& CudaMemory(int gpu) {
 }
 
 void UseGpu(int gpu) {
-  // What is wrong with the GPU the call says that follows.
+  // If the GPU cannot be used, the next call returns the error.
   if (cudaSetDevice(gpu) != cudaSuccess) cudaGetLastError();
 }
 

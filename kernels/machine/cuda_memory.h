@@ -5,11 +5,11 @@
 
 namespace tiercel {
 
-// A GPU's own memory, as far as the driver gives any. Free waits until the GPU
-// has finished what it was given. GPUs are numbered as the process sees them.
+// A GPU's own memory, without a budget. Free waits until the GPU has finished
+// the queued work. GPUs are numbered as the process sees them.
 GpuMemory& CudaMemory(int gpu);
 
-// What the calling thread asks of CUDA next is of this GPU.
+// Selects the GPU for the next CUDA calls of the calling thread.
 void UseGpu(int gpu);
 
 }  // namespace tiercel

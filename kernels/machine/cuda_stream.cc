@@ -6,7 +6,7 @@
 
 namespace tiercel {
 
-// A driver begins threads of its own where it is first called.
+// A driver starts threads of its own at its first call, hence NoSignals here.
 
 int CudaStream::Gpus() {
   const NoSignals no_signals;
@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int gpu) {
   std::unique_ptr<CudaStream> stream;
   facts.error = Open(gpu, &stream);
   RETURN_IF_ERROR(CheckGpu(facts));
-  // A kernel that has nothing to do shows whether there are any for the GPU.
+  // A kernel that does nothing shows whether the build has any for the GPU.
   facts.error = CopyWordsCuda(stream->handle(), nullptr, 0, nullptr);
   RETURN_IF_ERROR(CheckGpu(facts));
   return stream;

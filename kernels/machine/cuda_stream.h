@@ -15,55 +15,57 @@ struct CUstream_st;  // what a cudaStream_t points to
 
 namespace tiercel {
 
-// The door to the CUDA runtime for files compiled without its headers: one
-// queue of work on one GPU. What is behind it depends on what is linked: a GPU
-// (gpu_stream.cc), one that the CPU plays (kernels/device/hosted_stream.cc), or
-// nothing, so that it stays shut (kernels/no_cuda.cc). Once the GPU is lost to
-// the process every call says so (device_lost).
+// The interface to the CUDA runtime for files compiled without its headers: one
+// queue of work on one GPU. The implementation depends on what is linked: a GPU
+// (gpu_stream.cc), one that the CPU simulates
+// (kernels/device/hosted_stream.cc), or one that always fails
+// (kernels/no_cuda.cc). Once the process has lost the GPU, every call returns
+// device_lost.
 class CudaStream {
  public:
   // On a GPU, by its number among those that the process sees. Errors: those of
   // CheckGpu.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int gpu = 0);
 
-  // How many GPUs the process sees; 0 where that cannot be told.
+  // The number of GPUs that the process sees; 0 if it is not known.
   static int Gpus();
 
-  // Whether Create gives no GPU but one that the CPU plays.
+  // Returns true if Create gives a simulated GPU.
   static bool IsPlayed();
 
   virtual ~CudaStream() = default;
 
-  // Makes the GPU the calling thread's own: its next launch takes the handle.
+  // Also selects the GPU for the calling thread's next launch, which takes the
+  // handle.
   virtual CUstream_st* handle() = 0;
   virtual DeviceMemory& memory() = 0;
-  virtual int64_t FreeBytes() = 0;  // of the GPU's memory; 0 if it fails
-  // Where the GPU is, as "0000:01:00.0"; empty: not known.
+  virtual int64_t FreeBytes() = 0;  // free memory of the GPU; 0 if it fails
+  // The GPU's PCI address, as "0000:01:00.0"; empty: not known.
   virtual std::string PciBus() = 0;
 
-  // What Stream does by these names. One end of a copy may be in the memory of
-  // another GPU: what one may not read of the other goes through the host.
+  // These do the same as in Stream. One end of a copy may be in the memory of
+  // another GPU: the copy goes through the host if one may not read the other.
   virtual absl::Status Copy(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Zero(void* to, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
 
-  // What is queued so far, to be waited for; from any thread, as Await. Only
-  // the newest are told apart: who waits for an older one waits for more.
+  // Marks the end of the queue, for Await. Both may be called by any thread.
+  // Only the newest marks are kept: Await waits for more than an older one.
   virtual uint64_t Mark() = 0;
   // Returns when all that was queued before `mark` (0: nothing) is done, or has
-  // failed (device_failed). The thread sleeps, where that of Synchronize may
-  // keep a processor busy to be told sooner.
+  // failed (device_failed). The thread sleeps, while Synchronize may keep a
+  // processor busy to return sooner.
   virtual absl::Status Await(uint64_t mark) = 0;
 
-  // Whether the GPU is there for this process; waits for nothing. Errors:
+  // Checks that this process can still use the GPU, without waiting. Errors:
   // device_lost.
   virtual absl::Status Check() = 0;
 
   // Lets the GPU copy from and to memory of the host by itself, while the host
-  // goes on: `host` is the start of a page. Errors: device_failed.
+  // continues. `host` is the start of a page. Errors: device_failed.
   virtual absl::Status Pin(std::byte* host, size_t bytes) = 0;
   virtual void Unpin(std::byte* host) = 0;
-  // Whether kernels find pinned memory where the host has it.
+  // Returns true if kernels can read pinned memory at the host's address.
   virtual bool KernelsSee(std::byte* pinned) = 0;
 
  private:

@@ -1,5 +1,5 @@
-// CUDA with or without a GPU; what needs one is in the tests of Stream and of
-// the ops.
+// Tests of CUDA that need no GPU; the others are those of Stream and of the
+// ops.
 
 #include "kernels/machine/cuda_stream.h"
 
@@ -53,7 +53,7 @@ std::unique_ptr<Stream> FakeStream() {
 TEST(CudaStreamTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
   const absl::StatusOr<std::unique_ptr<Stream>> stream =
       Stream::Create({Device::kCuda});
-  if (stream.ok()) return;  // there is one
+  if (stream.ok()) return;  // there is a GPU
   EXPECT_EQ(CodeOf(stream.status()), "no_device");
   EXPECT_EQ(ClassOf(stream.status()), ErrorClass::kDevice);
   const std::string message(stream.status().message());
@@ -80,7 +80,7 @@ TEST(CudaStreamTest, IsWhatAStreamOnCudaUses) {
   EXPECT_EQ(stream->Synchronize().message(), "fake wait");
 }
 
-// Only where there is a kernel to launch.
+// This needs a kernel to launch.
 TEST(CudaStreamTest, ALaunchThatFailsIsAnErrorThatNamesTheOp) {
   if constexpr (kHasKernels) {
     const float x = 1.0f;

@@ -14,9 +14,10 @@ namespace tiercel {
 
 namespace {
 
-// malloc keeps what it is given back wherever something small was taken after
-// it: whatever is large is the system's, which has it again at once. (Where
-// AddressSanitizer watches blocks all are malloc's.)
+// malloc does not return freed memory to the system if a small block was taken
+// after it. So blocks from this size on are mapped, and go back to the system
+// at once. (With AddressSanitizer all blocks are malloc's, so that it checks
+// them.)
 #ifdef __SANITIZE_ADDRESS__
 constexpr int64_t kLargeBytes = std::numeric_limits<int64_t>::max();
 #else
@@ -56,8 +57,8 @@ void HeapMemory::Free(std::byte* data, size_t bytes) {
 }
 
 DeviceMemory& SystemMemory() {
-  // Never destroyed: what the caller keeps until its own end is freed here. Nor
-  // on the heap, which a module that is closed would leave it to.
+  // It is never destroyed, as the caller may free blocks until the process
+  // ends. It is not on the heap, where it would leak when a module is closed.
   alignas(HeapMemory) static std::byte place[sizeof(HeapMemory)];
   static HeapMemory* const heap = new (place) HeapMemory;
   return *heap;

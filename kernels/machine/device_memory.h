@@ -17,7 +17,7 @@ namespace tiercel {
 
 // Memory that ops compute on. Every buffer of a model and of its sessions that
 // a device would hold is taken here, so that a budget is one number. Blocks are
-// 64-byte aligned and their contents undefined. Thread-safe.
+// 64-byte aligned, and their contents are undefined at first. Thread-safe.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -27,26 +27,26 @@ class DeviceMemory {
   virtual absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                               std::string_view what) = 0;
   virtual void Free(std::byte* data, size_t bytes) = 0;
-  // Copies from one block to another, after all work that is queued; done when
-  // it returns. Errors: device_failed.
+  // Copies from one block to another after all queued work, and returns when
+  // the copy is done. Errors: device_failed.
   virtual absl::Status Copy(std::byte* to, const std::byte* from,
                             size_t bytes) {
     std::memcpy(to, from, bytes);
     return absl::OkStatus();
   }
 
-  // Bytes of the blocks that are taken, aligned.
+  // The bytes of the blocks that are taken, aligned.
   int64_t used() const { return used_; }
 
  protected:
-  // `bytes` of a block that is given (> 0) or came back (< 0).
+  // Counts a block that is given (bytes > 0) or came back (bytes < 0).
   void Count(int64_t bytes) { used_ += bytes; }
 
  private:
   std::atomic<int64_t> used_{0};
 };
 
-// The machine's own memory, as far as the system gives any.
+// The machine's own memory, without a budget.
 class HeapMemory final : public DeviceMemory {
  public:
   absl::StatusOr<std::byte*> Allocate(size_t bytes,
@@ -54,18 +54,18 @@ class HeapMemory final : public DeviceMemory {
   void Free(std::byte* data, size_t bytes) override;
 };
 
-// One for those who need not know what they use.
+// The machine's memory, for callers that do not count what they use.
 DeviceMemory& SystemMemory();
 
-// What one block of `bytes` takes of a budget.
+// AlignedBytes is the share of a budget that one block of `bytes` takes.
 inline constexpr size_t kDeviceAlignment = 64;
 inline constexpr int64_t AlignedBytes(int64_t bytes) {
   constexpr auto kAlignment = static_cast<int64_t>(kDeviceAlignment);
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// An array of a trivial type in device memory, where the host may not reach its
-// elements; an empty one takes none.
+// An array of a trivial type in device memory. The host may be unable to access
+// its elements. An empty array takes no memory.
 template <typename T>
 class DeviceArray {
  public:
@@ -74,7 +74,7 @@ class DeviceArray {
                                             std::string_view what) {
     DeviceArray array;
     if (size == 0) return array;
-    // More than 64 bits count is more than any memory gives.
+    // If the size overflows, SIZE_MAX makes Allocate fail.
     const size_t bytes =
         CheckedMul(static_cast<uint64_t>(size), sizeof(T)).value_or(SIZE_MAX);
     ASSIGN_OR_RETURN(std::byte * data, memory.Allocate(bytes, what));
@@ -100,8 +100,8 @@ class DeviceArray {
     return *this;
   }
 
-  // Another with the same elements, both in `memory`. Errors: those of
-  // Allocate and Copy.
+  // A copy of the array; both are in `memory`. Errors: those of Allocate and
+  // Copy.
   absl::StatusOr<DeviceArray> Copy(DeviceMemory& memory,
                                    std::string_view what) const {
     absl::StatusOr<DeviceArray> copy =

@@ -13,7 +13,7 @@
 namespace tiercel {
 namespace {
 
-// Bytes that malloc has from the system, in use or not.
+// The bytes that malloc has from the system, in use or not.
 size_t HeapBytes() {
   const struct mallinfo2 info = mallinfo2();
   return info.arena + info.hblkhd;
@@ -26,8 +26,8 @@ size_t HeapBytes() {
                  &resident) == 0;
 }
 
-// Large blocks go back to the system at once, though small ones that are taken
-// after them stay: malloc would keep them for itself.
+// Large blocks go back to the system at once, even if small blocks that were
+// taken after them stay; malloc would keep them.
 TEST(DeviceMemoryTest, LargeBlocksAreTheSystems) {
   HeapMemory memory;
   const size_t before = HeapBytes();

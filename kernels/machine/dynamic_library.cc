@@ -10,7 +10,7 @@ namespace tiercel {
 
 absl::StatusOr<DynamicLibrary> DynamicLibrary::Load(const char* title,
                                                     const char* file) {
-  const NoSignals no_signals;  // for threads that it begins as it is loaded
+  const NoSignals no_signals;  // for threads that it starts when it is loaded
   void* const handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const why = dlerror();

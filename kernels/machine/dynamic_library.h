@@ -8,21 +8,21 @@
 
 namespace tiercel {
 
-// A library that is loaded while the program runs, for as long as the process
-// lives: such libraries keep threads and memory of their own. Errors name it as
-// people call it (`title`).
+// A library that is loaded at run time and stays until the process ends, as
+// such libraries keep threads and memory of their own. Errors name it by
+// `title`.
 class DynamicLibrary {
  public:
   // Errors: no_library.
   static absl::StatusOr<DynamicLibrary> Load(const char* title,
                                              const char* file);
 
-  // Sets *function to what the library calls `name`.
+  // Sets *function to the library's function `name`.
   template <typename Function>
   void Find(const char* name, Function** function) {
     *function = reinterpret_cast<Function*>(AddressOf(name));
   }
-  // Errors: no_library, with the first of those that Find did not find.
+  // Errors: no_library, with the first name that Find did not find.
   absl::Status HasAll() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace tiercel {
 namespace {
 
-// About what a process takes to end.
+// About the time in which a process ends.
 constexpr auto kMoment = std::chrono::milliseconds(100);
 
 }  // namespace

@@ -9,16 +9,15 @@
 
 namespace tiercel {
 
-// A GPU's memory, which other processes take of too. What one of them held may
-// be there a moment later: what is short is asked for once more before it is an
-// error.
+// A GPU's memory, which other processes use too. One of them may free some a
+// moment later, so Allocate tries twice before it returns out_of_memory.
 class GpuMemory : public DeviceMemory {
  public:
   // Errors: out_of_memory; device_failed; device_lost.
   absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                       std::string_view what) final;
 
-  // What no process has taken; 0 where it cannot be told.
+  // The bytes that no process has taken; 0 if they are not known.
   virtual int64_t FreeBytes() = 0;
 
  private:

@@ -104,7 +104,7 @@ class GpuStream final : public CudaStream {
   }
 
  private:
-  // Who waits for it waits for all there is.
+  // The mark of a place that could not be marked: Await waits for all work.
   static constexpr uint64_t kUnmarked = std::numeric_limits<uint64_t>::max();
 
   cudaEvent_t EventOf(uint64_t mark) const {
@@ -115,11 +115,11 @@ class GpuStream final : public CudaStream {
   GpuMemory& memory_;
   const cudaStream_t handle_;
   std::array<cudaEvent_t, 64> events_ = {};
-  std::mutex mutex_;  // of the rest
+  std::mutex mutex_;  // guards the members below
   uint64_t last_ = 0;
 };
 
-// Each number that cuda_error.h gives a name is the runtime's own.
+// The numbers of cuda_error.h, each with the runtime's own.
 constexpr std::pair<int, int> kNamed[] = {
     {kCudaInvalidValue, cudaErrorInvalidValue},
     {kCudaOutOfMemory, cudaErrorMemoryAllocation},

@@ -10,13 +10,13 @@
 namespace tiercel {
 namespace {
 
-// Not a name that clang 14's CPU test knows.
+// Clang 14's __builtin_cpu_supports does not know this name.
 bool HasF16c() {
   unsigned eax, ebx, ecx, edx;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
 
-// Not one that g++ 12's knows.
+// g++ 12's __builtin_cpu_supports does not know this name.
 bool HasAvxVnni() {
   constexpr unsigned kAvxVnniBit = 1u << 4;
   unsigned eax, ebx, ecx, edx;

@@ -11,8 +11,8 @@ namespace tiercel {
 
 // Instruction sets (ISAs). Each op_cpu.cc is compiled once per ISA, into the
 // namespace of the ISA's name. An ISA includes those before it, but AVX-512
-// does without AVX-VNNI, whose place it takes: products of bytes for processors
-// that have no AVX-512.
+// does not include AVX-VNNI, which has products of bytes for processors without
+// AVX-512.
 enum class Isa { kPortable, kAvx2, kAvxVnni, kAvx512, kAvx512Vnni };
 inline constexpr std::array<Isa, 5> kAllIsas = {
     Isa::kPortable, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512, Isa::kAvx512Vnni};
@@ -22,7 +22,7 @@ std::string_view NameOf(Isa isa);
 // The ISAs this machine can run, lowest first.
 std::vector<Isa> SupportedIsas();
 
-// The ISA to use: the highest supported one, or what TIERCEL_ISA names.
+// The ISA to use: the one that TIERCEL_ISA names, or the highest supported one.
 // Errors: TIERCEL_ISA names no ISA, or one that this machine cannot run.
 absl::StatusOr<Isa> ChooseIsa();
 

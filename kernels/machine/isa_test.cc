@@ -13,8 +13,8 @@
 namespace tiercel {
 namespace {
 
-// Cases of an ISA are made where this machine has it. Where it has not, what
-// is skipped here says so: test.sh names it.
+// Other tests have cases of an ISA only if this machine has it. If it has not,
+// the cases here are skipped, and test.sh reports them.
 class IsaTest : public testing::TestWithParam<Isa> {};
 INSTANTIATE_TEST_SUITE_P(Isas, IsaTest, testing::ValuesIn(kAllIsas), NameOfIsa);
 

@@ -1,5 +1,5 @@
-// A library that says, as it is loaded, whether a thread that it began then
-// would take the program's signals.
+// A library that starts a thread when it is loaded, and reports whether that
+// thread takes the program's signals.
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// Whether nccl.h calls NCCL as its header says, where that is: nothing else of
-// this program reads it.
+// Compares the declarations of machine/nccl.h with NCCL's header, if it is
+// installed. No other file of this program includes that header.
 
 #if __has_include(<nccl.h>)
 

@@ -9,8 +9,8 @@
 
 namespace tiercel {
 
-// For as long as it lives the calling thread may do what any user may: for root
-// too files are unreadable and limits hold.
+// While it lives, the calling thread has the rights of an ordinary user: files
+// can be unreadable and limits hold even for root.
 class NoPrivileges {
  public:
   NoPrivileges() {

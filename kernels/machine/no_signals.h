@@ -7,9 +7,9 @@
 
 namespace tiercel {
 
-// While it lives the calling thread takes none of the process's signals, and a
-// thread that is made meanwhile takes none either, so no handler of the program
-// runs there. A fault of the thread itself is not kept from its handler.
+// While it lives, neither the calling thread nor a thread that it starts takes
+// the process's signals, so no handler of the program runs there. Faults of the
+// thread itself still reach their handlers.
 class NoSignals {
  public:
   NoSignals() {

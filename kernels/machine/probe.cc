@@ -18,7 +18,8 @@ constexpr int kReadTries = 6;
 constexpr int64_t kComputeSteps = 400'000;  // about 2 ms
 constexpr int kComputeTries = 12;
 
-// What calls of `body` take, in seconds, as long as `go_on()`.
+// The seconds of each of `tries` calls of `body`. It stops when go_on() is
+// false.
 template <typename Body>
 std::vector<double> SecondsOf(Clock& clock, int tries,
                               absl::FunctionRef<bool()> go_on, Body body) {

@@ -2,13 +2,13 @@
 #include "kernels/simd/simd.h"
 #include "kernels/simd/simd_int.h"
 
-// Loops over chains are unrolled by hand: a chain that an index picks lives in
-// memory, and the probe would measure that. Empty asm statements keep compilers
-// from computing once what is asked for often.
+// Loops over chains are unrolled by hand: chains that are indexed by a variable
+// would be in memory, and the probe would measure that. Empty asm statements
+// keep compilers from hoisting repeated computations.
 namespace tiercel::TIERCEL_ISA_NS {
 
-// Chains that stay in the registers: as many as hide the latency of an
-// operation, and no more.
+// The number of chains, which stay in the registers: as many as hide the
+// latency of an operation, and no more.
 #if defined(__AVX512F__) || !defined(__AVX2__)
 constexpr int kFmaChains = kProbeChains;
 constexpr int kInt8Chains = kProbeChains;
@@ -66,7 +66,7 @@ TIERCEL_INLINE I32x16 AddDot(I32x16 sum, Quads codes, Quads x) {
   return sum + AddNeighbours(DotPairs(codes, x));
 #endif
 }
-// What is there may be anything, for all that the compiler knows.
+// Makes the compiler assume that x may have any value.
 TIERCEL_INLINE void Hide(Quads& x) {
 #if defined(__AVX512F__)
   asm volatile("" : "+v"(x.v));

@@ -6,7 +6,7 @@
 
 namespace tiercel {
 
-// The loops that are measured, per ISA.
+// The loops of the probe, per ISA.
 inline constexpr PerIsa<ProbeReadFn*> kProbeRead = {
     portable::ProbeRead, avx2::ProbeRead, avx512::ProbeRead,
     avx512vnni::ProbeRead};

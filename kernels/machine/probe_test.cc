@@ -14,13 +14,13 @@ TEST(SpreadTest, IsTheMiddleOverTheLeast) {
   EXPECT_EQ(SpreadOf({3}), 0);
   EXPECT_EQ(SpreadOf({4, 4, 4}), 0);
   EXPECT_EQ(SpreadOf({7, 4, 6}), 0.5);
-  // One slow run is an accident, slow runs are other work.
+  // One slow run is an outlier; several slow runs are due to other work.
   EXPECT_EQ(SpreadOf({4, 4, 100, 4, 4}), 0);
   EXPECT_EQ(SpreadOf({8, 4, 100, 4, 8}), 1);
   EXPECT_EQ(SpreadOf({4, 6}), 0.5);
 }
 
-// What the loops return is what they would if every operation was done.
+// The loops return the values that they have if every operation is done.
 TEST(ProbeTest, LoopsDoTheirWork) {
   const std::vector<float> ones(256, 1.0f);
   for (Isa isa : SupportedIsas()) {
@@ -35,7 +35,7 @@ TEST(ProbeTest, LoopsDoTheirWork) {
   }
 }
 
-// The clock has every run but the best take 8 s.
+// On this clock every run but the best takes 8 s.
 TEST(ProbeTest, PeaksAreWhatTheBestRunDoesInASecond) {
   constexpr int kThreads = 2;
   const auto stream = Stream::Create({.threads = kThreads});
@@ -57,7 +57,8 @@ TEST(ProbeTest, PeaksAreWhatTheBestRunDoesInASecond) {
       clock);
   ASSERT_TRUE(peaks.ok()) << peaks.status();
   EXPECT_EQ(peaks->read_bytes_per_s, 2.0 * (256 << 20));
-  // 16 float lanes or 64 bytes, a multiplication and an addition each
+  // A step has 16 float lanes or 64 bytes, and a multiplication and an addition
+  // for each.
   const double steps = 2.0 * kThreads * 400'000 * kProbeChains;
   EXPECT_EQ(peaks->f32_ops_per_s, steps * 16 * 2);
   EXPECT_EQ(peaks->int8_ops_per_s, steps * 64 * 2);

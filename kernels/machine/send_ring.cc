@@ -39,7 +39,7 @@ absl::Status SendRing::Send(void* to, const void* from, size_t bytes) {
     return cuda_.Copy(to, from, bytes);
   }
   if (used_ + bytes > kMostBytes) {
-    // Until the other half has been read this one stays full.
+    // This half is full, so wait until the other one has been read.
     RETURN_IF_ERROR(cuda_.Await(left_[1 - half_]));
     left_[half_] = cuda_.Mark();
     half_ = 1 - half_;

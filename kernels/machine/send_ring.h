@@ -10,12 +10,12 @@
 
 namespace tiercel {
 
-// Pinned memory through which small lists go to a GPU. Copies would queue
-// behind a layer of KV on its way up, for tens of milliseconds; a kernel that
+// Pinned memory through which small lists are sent to a GPU. A copy would wait
+// behind the upload of a layer of KV, for tens of milliseconds; a kernel that
 // reads the host's memory does not.
 class SendRing {
  public:
-  // What is more goes by a copy.
+  // Larger lists are sent by a copy.
   static constexpr size_t kMostBytes = size_t{256} << 10;
 
   explicit SendRing(CudaStream& cuda) : cuda_(cuda) {}
@@ -23,7 +23,7 @@ class SendRing {
   SendRing(const SendRing&) = delete;
   SendRing& operator=(const SendRing&) = delete;
 
-  // Stream::Send.
+  // Does the work of Stream::Send.
   absl::Status Send(void* to, const void* from, size_t bytes);
 
  private:
@@ -34,9 +34,9 @@ class SendRing {
   CudaStream& cuda_;
   State state_ = State::kNew;
   std::byte* memory_ = nullptr;        // two halves of kMostBytes
-  size_t half_ = 0;                    // that is being filled
-  size_t used_ = 0;                    // of it
-  std::array<uint64_t, 2> left_ = {};  // the mark of when each was last left
+  size_t half_ = 0;                    // the half that is being filled
+  size_t used_ = 0;                    // bytes used in it
+  std::array<uint64_t, 2> left_ = {};  // mark of each half when it was full
 };
 
 }  // namespace tiercel

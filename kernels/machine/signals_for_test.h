@@ -7,14 +7,14 @@
 
 namespace tiercel {
 
-// Whether a handler of the program may run on the calling thread for a signal
-// that somebody sends.
+// Returns true if a handler of the program may run on the calling thread for a
+// signal that is sent to the process.
 inline bool TakesSignals() {
   sigset_t held;
   pthread_sigmask(SIG_BLOCK, nullptr, &held);
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-    // Two of these nobody holds, the C library has two for itself, and the
-    // rest are faults.
+    // Two signals cannot be blocked, the C library reserves two, and some are
+    // faults.
     const bool never = signal == SIGKILL || signal == SIGSTOP ||
                        (signal > SIGSYS && signal < SIGRTMIN);
     const bool fault = signal == SIGSEGV || signal == SIGBUS ||
@@ -26,8 +26,8 @@ inline bool TakesSignals() {
   return false;
 }
 
-// Whether a handler of the program may run on the calling thread for what the
-// thread does itself.
+// Returns true if a handler of the program may run on the calling thread for
+// the thread's own faults.
 inline bool TakesFaults() {
   sigset_t held;
   pthread_sigmask(SIG_BLOCK, nullptr, &held);

@@ -19,9 +19,9 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
     ASSIGN_OR_RETURN(cuda, CudaStream::Create());
   }
   absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
-  // The library knows no GPU that the CPU plays.
+  // The library cannot use a simulated GPU.
   if (options.device == Device::kCuda && !CudaStream::IsPlayed()) {
-    // Its handle is of the GPU that is the thread's own when it is made.
+    // handle() selects the stream's GPU, for which the library is created.
     (void)(cuda != nullptr ? *cuda : *options.cuda).handle();
     blas = BlasLt::FromEnvironment();
   }
@@ -57,7 +57,7 @@ Stream::Stream(const Options& options, Isa isa,
                                         : SystemMemory()) {}
 
 Stream::~Stream() {
-  // What the library was given may still be queued.
+  // Products of the library may still be queued.
   if (blas_ != nullptr) Synchronize().IgnoreError();
 }
 
@@ -65,9 +65,9 @@ void Stream::UseBlas(std::unique_ptr<BlasLt> blas) { blas_ = std::move(blas); }
 
 absl::StatusOr<std::byte*> Stream::Scratch(size_t bytes) {
   if (bytes <= scratch_.size()) return scratch_.data();
-  // Growing by half at least keeps a slowly rising need from asking often.
+  // It grows by at least half, so that a slowly rising need allocates rarely.
   const size_t wanted = std::max(bytes, scratch_.size() + scratch_.size() / 2);
-  scratch_ = {};  // its contents are nobody's: both need not fit at once
+  scratch_ = {};  // freed first, so that both need not fit at once
   ASSIGN_OR_RETURN(scratch_,
                    DeviceArray<std::byte>::Create(
                        memory_, static_cast<int64_t>(wanted), "scratch"));

@@ -22,27 +22,26 @@ class SendRing;
 enum class Device {
   kCpu,   // fast bodies; the reference where an op has none
   kRef,   // every op by its plain reference
-  kCuda,  // a GPU; what ops are given lies in its memory
+  kCuda,  // a GPU; the parameters of ops point into its memory
 };
 
-// Where ops run: a device, its instruction set, its threads and its
-// scratch memory. Ops on one stream run in the order of the calls; a stream is
-// used from one thread at a time. Lives longer than anything queued on it.
+// The device on which ops run, with its instruction set, threads and scratch
+// memory. Ops on one stream run in the order of the calls. A stream is used by
+// one thread at a time, and must live longer than the work queued on it.
 class Stream {
  public:
   struct Options {
     Device device = Device::kCpu;
-    int threads = 0;  // of the CPU; 0: as many as the process may use
-    DeviceMemory* memory = nullptr;  // of scratch; null: the device's own
-    ThreadPool* pool =
-        nullptr;  // which outlives it; null: `threads` of its own
-    // On kCuda, the queue of others that this is another end of; null: one of
-    // its own. It outlives this.
+    int threads = 0;  // threads of the CPU; 0: as many as the process may use
+    DeviceMemory* memory = nullptr;  // for scratch; null: the device's own
+    ThreadPool* pool = nullptr;      // must outlive it; null: one of `threads`
+    // The queue to share on kCuda, which must outlive this stream; null: a
+    // queue of its own.
     CudaStream* cuda = nullptr;
   };
 
-  // Errors: TIERCEL_ISA names an ISA that is not there; no_device; on kCuda,
-  // where no CPU plays the GPU, those of BlasLt::FromEnvironment.
+  // Errors: TIERCEL_ISA names an ISA that is not supported; no_device; on
+  // kCuda, unless the GPU is simulated, those of BlasLt::FromEnvironment.
   static absl::StatusOr<std::unique_ptr<Stream>> Create(const Options& options);
   // A stream on kCuda over `cuda`, for tests that bring their own.
   static absl::StatusOr<std::unique_ptr<Stream>> Over(
@@ -53,23 +52,24 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   Device device() const { return device_; }
-  // The memory of the device is the host's, and an op is done when it returns.
+  // If true, the memory of the device is the host's, and an op is done when it
+  // returns.
   bool on_host() const { return cuda_ == nullptr; }
   Isa isa() const { return isa_; }
   ThreadPool& pool() { return pool_; }
   CudaStream& cuda() { return *cuda_; }  // on kCuda only
   DeviceMemory& memory() { return memory_; }
-  // What multiplies prompts of F16 and BF16 on kCuda, faster perhaps and not
-  // bit for bit; null: kernels do.
+  // The library that multiplies prompts by F16 and BF16 weights on kCuda, which
+  // may be faster but has other bits; null: kernels do.
   BlasLt* blas() { return blas_.get(); }
   void UseBlas(std::unique_ptr<BlasLt> blas);
 
-  // At least `bytes` of scratch memory, 64-byte aligned, contents undefined.
-  // The next call of Scratch ends its life: an op asks once and divides.
-  // Errors: out_of_memory.
+  // Returns at least `bytes` of scratch memory, 64-byte aligned, with undefined
+  // contents. The next call invalidates it, so an op calls this once and
+  // divides the memory. Errors: out_of_memory.
   absl::StatusOr<std::byte*> Scratch(size_t bytes);
-  // Take and give the memory of Scratch; another stream of the same queue may
-  // have it where no call of this one is under way.
+  // These pass the memory of Scratch to another stream of the same queue, which
+  // may use it while no call of this one is under way.
   void UseScratch(DeviceArray<std::byte> scratch) {
     scratch_ = std::move(scratch);
   }
@@ -77,17 +77,17 @@ class Stream {
     return std::exchange(scratch_, {});
   }
 
-  // Copies between memory of the device and of the host, either way, after
-  // what was queued before. Both ends stay as they are until Synchronize, but
-  // for what comes from pageable memory of the host: it has been read.
+  // Queues a copy between memory of the device and of the host, either way.
+  // Neither end may be changed until Synchronize, except that pageable memory
+  // of the host has been read when Copy returns.
   absl::Status Copy(void* to, const void* from, size_t bytes);
-  // Copies what a kernel needs next from the host to the device, after what was
-  // queued before; `from` has been read. Lists of up to SendRing::kMostBytes
-  // wait for no copy of other queues.
+  // Queues a copy of a kernel's parameters from the host to the device. `from`
+  // has been read when it returns. Lists of up to SendRing::kMostBytes do not
+  // wait for copies of other queues.
   absl::Status Send(void* to, const void* from, size_t bytes);
-  // Sets `bytes` of device memory to zero, after what was queued before.
+  // Queues setting `bytes` of device memory to zero.
   absl::Status Zero(void* to, size_t bytes);
-  // Returns when all that was queued is done, or has failed (device_failed).
+  // Returns when all queued work is done, or has failed (device_failed).
   absl::Status Synchronize();
 
  private:
@@ -105,7 +105,7 @@ class Stream {
   DeviceArray<std::byte> scratch_;
 };
 
-// A copy of `count` elements of the host's in scratch memory, for a kernel.
+// Sends a copy of `count` elements of the host to scratch memory, for a kernel.
 // Errors: out_of_memory, device_failed.
 template <typename T>
 absl::StatusOr<const T*> SendToScratch(Stream& stream, const T* from,
@@ -116,7 +116,7 @@ absl::StatusOr<const T*> SendToScratch(Stream& stream, const T* from,
   return reinterpret_cast<const T*>(scratch);
 }
 
-// What an array holds after all that was queued; waits for that. Errors: those
+// Waits for all queued work and reads the contents of an array. Errors: those
 // of Copy and Synchronize.
 template <typename T>
 absl::Status ReadBack(Stream& stream, const DeviceArray<T>& array,

@@ -72,7 +72,7 @@ TEST_P(StreamMemoryTest, ScratchThatDoesNotFitIsAnErrorAndNotTheEnd) {
   ASSERT_FALSE(huge.ok());
   EXPECT_EQ(CodeOf(huge.status()), "out_of_memory");
   EXPECT_EQ(ClassOf(huge.status()), ErrorClass::kMemory);
-  // Later calls do not answer for it.
+  // Later calls do not return this error.
   EXPECT_TRUE(stream->Synchronize().ok());
   EXPECT_TRUE(stream->Scratch(100).ok());
 }

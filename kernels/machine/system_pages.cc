@@ -15,7 +15,8 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 std::byte* MapPages(size_t bytes, Mapping mapping) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  // What has room for a huge page begins at one, and gives the rest back.
+  // A mapping with room for a huge page begins at one: it is made larger, and
+  // the rest is unmapped.
   const size_t spare = bytes < kHugePage ? 0 : kHugePage;
   if (bytes > SIZE_MAX - spare - page) {
     errno = ENOMEM;
@@ -32,8 +33,8 @@ std::byte* MapPages(size_t bytes, Mapping mapping) {
   const size_t before = spare == 0 || over == 0 ? 0 : kHugePage - over;
   if (before > 0) (void)munmap(begin, before);
   if (before < spare) (void)munmap(begin + before + wanted, spare - before);
-  // Sweeps read long runs: larger pages spare address translation, and memory
-  // comes in fewer steps. A refusal costs speed only.
+  // Long runs are read, for which huge pages save address translation and page
+  // faults. A refusal costs speed only.
   if (spare > 0) (void)madvise(begin + before, wanted, MADV_HUGEPAGE);
   return begin + before;
 }

@@ -5,15 +5,15 @@
 
 namespace tiercel {
 
-// Zeroed memory that is the system's again as soon as it is unmapped. It is
-// taken page by page as it is first written, and begins at a huge page where it
-// has room for one.
+// Zeroed memory that goes back to the system as soon as it is unmapped. The
+// system provides its pages when they are first written. It begins at a huge
+// page if it has room for one.
 
-// kPromised: refused where there cannot be so much. kHoped: costs address space
-// only, until it is written.
+// kPromised: refused if the system cannot have so much memory. kHoped: takes
+// address space only, until it is written.
 enum class Mapping { kPromised, kHoped };
 
-// `bytes` > 0. Null: refused, errno says why.
+// Maps `bytes` > 0. Returns null if the system refuses; errno says why.
 std::byte* MapPages(size_t bytes, Mapping mapping);
 void UnmapPages(std::byte* data, size_t bytes);
 

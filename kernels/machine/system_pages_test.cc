@@ -11,7 +11,7 @@
 namespace tiercel {
 namespace {
 
-// How much address space the process has, in pages of the system.
+// The address space of the process, in pages of the system.
 int64_t ProcessPages() {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(
       std::fopen("/proc/self/statm", "r"), &std::fclose);
@@ -20,11 +20,11 @@ int64_t ProcessPages() {
                                                                         : -1;
 }
 
-// The system maps exactly the bytes that are asked for, also where they begin
-// at a huge page, and none once they are given back.
+// The system maps exactly the requested bytes, also if they begin at a huge
+// page, and none after they are given back.
 TEST(SystemPagesTest, ExactlyThatIsTakenAndGivenBack) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  (void)ProcessPages();  // what the first call takes stays
+  (void)ProcessPages();  // the memory of the first call stays
   for (const size_t bytes : {size_t{1}, size_t{64} << 10, size_t{3} << 20,
                              (size_t{5} << 20) + 12345}) {
     for (const Mapping mapping : {Mapping::kPromised, Mapping::kHoped}) {

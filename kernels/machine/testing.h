@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_MACHINE_TESTING_H_
 #define TIERCEL_KERNELS_MACHINE_TESTING_H_
 
-// For tests of ops only.
+// Helpers for tests of ops only.
 
 #include <stdlib.h>
 
@@ -21,8 +21,8 @@
 
 namespace tiercel {
 
-// Which kernels are linked to this test: those of a GPU, or the same run by the
-// host executor, so that tests are built where there is no CUDA.
+// The kernels that are linked to this test: those of a GPU, or the same run by
+// the host executor, so that tests can be built without CUDA.
 #if defined(TIERCEL_HOSTED)
 inline constexpr bool kIsHosted = true;
 inline constexpr bool kHasKernels = true;
@@ -34,7 +34,8 @@ inline constexpr bool kIsHosted = false;
 inline constexpr bool kHasKernels = false;
 #endif
 
-// Outputs start as this, so that an element that was not written shows.
+// The initial value of outputs, so that an element that was not written is
+// noticed.
 inline constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
 
 inline std::unique_ptr<Stream> MakeStream(Device device, int threads = 1,
@@ -49,10 +50,11 @@ inline std::unique_ptr<Stream> MakeStream(Device device, int threads = 1,
   return std::move(stream).value();
 }
 
-// Whether a test may take minutes: tests/full.sh asks for that.
+// Returns true if a test may take minutes, as tests/full.sh wants.
 inline bool TriesAll() { return getenv("TIERCEL_ALL_SHAPES") != nullptr; }
 
-// A sanitizer makes a test ten times slower: there it tries less.
+// Returns true under a sanitizer, which makes a test ten times slower, so that
+// it tries less.
 inline bool TriesLess() {
 #ifdef TIERCEL_SANITIZED
   return !TriesAll();
@@ -61,18 +63,19 @@ inline bool TriesLess() {
 #endif
 }
 
-// The values to try: all where a test may take minutes, or else these few.
+// The values to try: all if a test may take minutes, else these few.
 inline std::vector<int64_t> InShort(std::vector<int64_t> all,
                                     std::vector<int64_t> few) {
   return TriesAll() ? all : few;
 }
 
-// The values to try: all, or these few where a test tries less.
+// The values to try: all, or these few if a test tries less.
 inline std::vector<int64_t> Some(std::vector<int64_t> all,
                                  std::vector<int64_t> few) {
   return TriesLess() ? few : all;
 }
-// All values, or the first, the middle and the last where a test tries less.
+// The values to try: all, or the first, the middle and the last if a test tries
+// less.
 inline std::vector<int64_t> Some(std::vector<int64_t> all) {
   if (!TriesLess() || all.size() <= 3) return all;
   return {all.front(), all[all.size() / 2], all.back()};
@@ -89,17 +92,17 @@ inline std::string NameOfIsa(const testing::TestParamInfo<Isa>& isa) {
   return std::string(NameOf(isa.param));
 }
 
-// Where the cases of an op run.
+// A device and ISA on which the cases of an op run.
 struct Backend {
   Device device;
   Isa isa;
-  Order order = Order::kAscending;  // of the host executor
+  Order order = Order::kAscending;  // order of the host executor
 };
 
 // The bodies that are compared with the reference: every ISA of the CPU, and
 // for ops with a kernel CUDA or the host executor, whichever this build has. In
-// the mixed order of the host executor each of two threads comes first
-// somewhere: the other orders are for tests that may take minutes.
+// the mixed order of the host executor each of two threads is first somewhere,
+// so the other orders are left to tests that may take minutes.
 inline std::vector<Backend> FastBackends() {
   std::vector<Backend> backends;
   for (Isa isa : SupportedIsas()) backends.push_back({Device::kCpu, isa});
@@ -146,10 +149,10 @@ inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
   return std::string(NameOf(info.param.isa));
 }
 
-// Skips CUDA where there is no GPU; tests/gpu_check.sh takes that for failed.
+// Skips CUDA if there is no GPU; tests/gpu_check.sh counts that as a failure.
 class BackendTest : public testing::TestWithParam<Backend> {
  protected:
-  // Whether a case takes so long here that it is not tried with all others.
+  // Returns true if cases take so long here that only some are tried.
   static bool TriesFew() {
     return TriesLess() || (kIsHosted && GetParam().device == Device::kCuda);
   }
@@ -157,14 +160,14 @@ class BackendTest : public testing::TestWithParam<Backend> {
                                     std::vector<int64_t> few) {
     return TriesFew() ? few : all;
   }
-  // The counts of threads to try: the last where they change nothing, or
-  // little.
+  // The numbers of threads to try: all, or the last if TriesFew().
   static std::vector<int> Threads(std::vector<int> all) {
     if (TriesFew()) all.erase(all.begin(), all.end() - 1);
     return all;
   }
 
-  // Whether its multiply-adds round once: then it has the reference's bits.
+  // Returns true if its multiply-adds round once, so that it has the
+  // reference's bits.
   static bool HasFma() {
     return GetParam().device != Device::kCpu ||
            GetParam().isa != Isa::kPortable;
@@ -202,7 +205,7 @@ class ThreeStreamsTest : public BackendTest {
   std::unique_ptr<Stream> three_;
 };
 
-// A copy of an array where the ops of a stream can reach it.
+// A copy of an array in memory that the ops of a stream can access.
 template <typename T>
 class OnDevice {
  public:
@@ -220,7 +223,7 @@ class OnDevice {
 
   T* data() { return device_.empty() ? host_.data() : device_.data(); }
 
-  // What is there after all that was queued.
+  // Returns the contents after all queued work.
   std::vector<T> Read() {
     absl::Status status =
         stream_.Copy(host_.data(), data(), device_.size() * sizeof(T));
@@ -233,7 +236,7 @@ class OnDevice {
  private:
   Stream& stream_;
   std::vector<T> host_;
-  DeviceArray<T> device_;  // empty where the host's will do
+  DeviceArray<T> device_;  // empty if ops use the host's memory
 };
 
 }  // namespace tiercel

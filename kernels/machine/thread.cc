@@ -5,16 +5,17 @@
 namespace tiercel {
 namespace {
 
-// A module is not unloaded before what a thread has of it is destroyed.
+// A thread_local of this type keeps its module loaded: the system unloads none
+// before the destructors of its thread_locals have run.
 struct Kept {
-  ~Kept() { asm volatile("" ::: "memory"); }  // is not left out
+  ~Kept() { asm volatile("" ::: "memory"); }  // keeps the destructor
 };
 
 }  // namespace
 
 void KeepCodeForThread() {
-  // The system ends the process where it has no memory to note a destructor in.
-  // More than it needs shows that there is some.
+  // The system aborts the process if it has no memory to register a destructor.
+  // Allocating more than it needs shows that there is some.
   constexpr size_t kEnough = 4096;
   void* const room = std::malloc(kEnough);
   if (room == nullptr) return;

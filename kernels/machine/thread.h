@@ -14,10 +14,10 @@ namespace tiercel {
 // While the calling thread lives, dlclose leaves this code in memory.
 void KeepCodeForThread();
 
-// A thread that runs `body` and then ends. All threads of the library begin
-// here: they take none of the process's signals, round to nearest and flush
-// nothing to zero whatever the caller does, and the library stays in memory for
-// as long as one lives. Throws as std::thread does where the system gives no
+// Starts a thread that runs `body` and then ends. All threads of the library
+// are started here: they take none of the process's signals, round to nearest
+// and do not flush to zero whatever the caller does, and the library stays in
+// memory while one lives. Throws as std::thread does if the system refuses a
 // thread.
 template <typename Body>
 std::thread StartThread(Body body) {
@@ -30,7 +30,8 @@ std::thread StartThread(Body body) {
     std::fesetenv(FE_DFL_ENV);
     body();
   });
-  // Until then its first instruction could be gone.
+  // Before this the module with the thread's first instruction could be
+  // unloaded.
   kept->wait(false);
   return thread;
 }

@@ -9,14 +9,15 @@
 namespace tiercel {
 namespace {
 
-// About 50 us of waiting at one pause (~40 cycles on Zen 4, ~140 on Intel):
-// longer than the serial stretches of a decode step, far shorter than a human
-// notices as a busy machine.
+// About 50 us of spinning, with one pause (~40 cycles on Zen 4, ~140 on Intel)
+// per spin: longer than the serial stretches of a decode step, but too short to
+// keep an idle machine busy.
 constexpr int kSpins = 4000;
 
-// state_: workers inside (low 15 bits), closed, number of the region (high 16).
-// A number returns after 65,536 regions: a worker that slept through exactly so
-// many misses one, which others complete.
+// state_ has the number of workers inside (low 15 bits), a bit for closed, and
+// the number of the region (high 16). The number wraps after 65,536 regions: a
+// worker that slept through exactly that many misses one, which the others
+// complete.
 constexpr uint32_t kInside = 0x7fff;
 constexpr uint32_t kClosed = 0x8000;
 constexpr uint32_t kOneRegion = 0x10000;
@@ -38,7 +39,7 @@ ThreadPool::ThreadPool(int threads) : state_(kClosed) {
     try {
       workers_.push_back(StartThread([this, i] { WorkerLoop(i); }));
     } catch (const std::system_error&) {
-      break;  // the system's limit; fewer threads do the same work
+      break;  // the system's limit; the pool works with fewer threads
     } catch (const std::bad_alloc&) {
       break;
     }
@@ -94,7 +95,7 @@ void ThreadPool::WorkerLoop(int thread) {
   }
 }
 
-// Counts a worker into the region of `state`, unless that is over.
+// Counts a worker into the region of `state`. Returns false if it is over.
 bool ThreadPool::Enter(uint32_t state) {
   const uint32_t number = NumberOf(state);
   while (NumberOf(state) == number && (state & kClosed) == 0) {
@@ -114,7 +115,7 @@ void ThreadPool::Leave() {
   }
 }
 
-// Lets nobody in any more and waits for those inside.
+// Lets no further worker in, and waits for those inside.
 void ThreadPool::Close() {
   uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel);
   for (int spins = 0; (state & kInside) != 0; ++spins) {

@@ -13,17 +13,17 @@ namespace tiercel {
 
 // A fork-join pool for regions of a few microseconds: a decode step is a chain
 // of some hundred of them. The caller works too, and waits only for workers
-// that took part: on a machine busy with other things a region does not wait
-// until every thread has had its turn. Workers spin for a short while between
-// regions, then sleep, so an idle process burns nothing.
+// that took part: on a busy machine a region does not wait until every thread
+// has had its turn. Workers spin for a short while between regions, then sleep,
+// so an idle process uses no CPU time.
 //
-// Which thread computes a range is decided by timing, so a body's result must
-// not depend on it (row invariance). Callers on different threads take turns,
-// a region each; a body must not throw or start a region.
+// Timing decides which thread computes a range, so a body's result must not
+// depend on it (row invariance). Callers on different threads take turns, a
+// region each. A body must not throw or start a region.
 class ThreadPool {
  public:
-  // At most `threads` threads, the caller included (>= 1). Where the system
-  // refuses a thread the pool is smaller; num_threads() tells.
+  // Starts at most `threads` (>= 1) threads, the caller included. If the system
+  // refuses a thread, the pool is smaller; see num_threads().
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -50,12 +50,12 @@ class ThreadPool {
   void Close();
   void RunRanges(int thread);
 
-  std::mutex turn_;  // of the callers
+  std::mutex turn_;  // held by the caller whose region runs
   // Written by the caller while no worker is inside, read by workers inside.
   Region region_;
-  // The region's number, whether it is closed, and how many workers are inside
-  // (thread_pool.cc): one word, so that a worker enters what it has seen or
-  // nothing.
+  // The region's number, whether it is closed, and the number of workers inside
+  // (thread_pool.cc). They are one word, so that a worker enters only the
+  // region that it has seen.
   alignas(64) std::atomic<uint32_t> state_;
   alignas(64) std::atomic<int64_t> next_{0};    // first index not taken yet
   alignas(64) std::atomic<uint32_t> empty_{0};  // closed regions left by all

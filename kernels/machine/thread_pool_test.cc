@@ -15,7 +15,8 @@
 namespace tiercel {
 namespace {
 
-// Every index is visited exactly once, by a thread number within bounds.
+// Expects that every index is visited exactly once, by a thread number within
+// bounds.
 void ExpectCoversOnce(ThreadPool& pool, int64_t n, int64_t grain) {
   std::vector<int> visits(static_cast<size_t>(n), 0);
   std::atomic<bool> bounds_hold = true;
@@ -75,7 +76,7 @@ TEST(ThreadPoolTest, RegionsOfTwoCallersDoNotOverlap) {
       while (!begun) std::this_thread::yield();
       pool.ParallelFor(2, 1, [&](int64_t, int64_t, int) {
         if (left == 0) return;
-        // A pool that mixes them may never end.
+        // If a pool mixes regions, this may never end otherwise.
         std::fputs("a region began inside another\n", stderr);
         std::_Exit(1);
       });
@@ -90,7 +91,7 @@ TEST(ThreadPoolTest, RegionsOfTwoCallersDoNotOverlap) {
   }
 }
 
-// Sessions of one machine share its threads, whoever calls them from where.
+// Sessions of one machine share its threads, from any thread that calls them.
 TEST(ThreadPoolTest, CallersTakeTurns) {
   ThreadPool pool(3);
   const int regions = TriesLess() ? 200 : 2000;

@@ -33,7 +33,7 @@ TEST(ThreadTest, ItRoundsToNearestWhateverTheCallerDoes) {
   EXPECT_EQ(rounds, FE_TONEAREST);
 }
 
-// What the program holds back on its thread is held back afterwards, too.
+// Signals that the caller's thread blocks are still blocked afterwards.
 TEST(ThreadTest, TheCallersMaskStays) {
   sigset_t usr1;
   sigemptyset(&usr1);

@@ -15,7 +15,7 @@ T ReadAs(const std::byte* p) {
   return value;
 }
 
-// Puts the bytes of `value` at `p`, aligned or not.
+// Writes the bytes of `value` to `p`, aligned or not.
 template <typename T>
 void WriteAs(T value, std::byte* p) {
   std::memcpy(p, &value, sizeof(value));
@@ -28,9 +28,10 @@ struct SixBits {
   uint8_t min;
 };
 
-// Unpacks those of sub-block `j` of eight. The first four have a byte each in
-// the first and the next 4 bytes of the 12 at `packed`, whose upper 2 bits go
-// with the 4 lower ones that the last 4 bytes hold of the others.
+// Unpacks scale and min of sub-block `j` of eight from the 12 bytes at
+// `packed`. Those of the first four are the low 6 bits of bytes 0 to 3 and 4
+// to 7. Those of the others have their low 4 bits in bytes 8 to 11, and their
+// high 2 bits are the high 2 bits of the first 8 bytes.
 inline SixBits SixBitsOf(const std::byte* packed, int j) {
   const auto bits = [&](int i) { return std::to_integer<unsigned>(packed[i]); };
   if (j < 4) {

@@ -33,7 +33,7 @@ void BlockQ4_1(const std::byte* p, float* out) {
   }
 }
 
-// The fifth bit of weight i is bit i of a word before the nibbles.
+// Weight i of 32, with 5 bits: its fifth is bit i of a word before the nibbles.
 int FiveBits(const std::byte* word, int i) {
   const int high = static_cast<int>(ReadAs<uint32_t>(word) >> i & 1u);
   return Nibble(word + 4, i) | high << 4;

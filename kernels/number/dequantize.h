@@ -8,9 +8,10 @@
 
 namespace tiercel {
 
-// The values of `elements` weights stored as whole GGUF blocks (little-endian,
-// any alignment), by the format's own formula in float32. Plain loops: the
-// oracle of everything that repacks or multiplies quantised weights.
+// Computes the values of `elements` weights stored as whole GGUF blocks
+// (little-endian, any alignment), by the format's own formula in float32. The
+// loops are plain: this is the reference for all code that repacks or
+// multiplies quantised weights.
 void Dequantize(DType type, const std::byte* source, int64_t elements,
                 float* out);
 

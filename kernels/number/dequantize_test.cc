@@ -10,7 +10,7 @@
 namespace tiercel {
 namespace {
 
-// A block of zero bytes with a few set, and what it means.
+// A block of zero bytes of which a few are set, and its values.
 class Block {
  public:
   explicit Block(DType type)
@@ -93,7 +93,7 @@ TEST(DequantizeTest, Q5_1) {
             expected);
 }
 
-// Scales and minimums 0 to 3 are whole bytes' low six bits; 4 to 7 are
+// Scales and minimums 0 to 3 are the low six bits of a byte each; 4 to 7 are
 // nibbles, with two bits from the top of the first eight bytes.
 Block& SixBitScales(Block& block) {
   return block
@@ -162,7 +162,7 @@ TEST(DequantizeTest, FloatsAreThemselves) {
   EXPECT_EQ(std::memcmp(out.data(), floats, sizeof(floats)), 0);
 }
 
-// Rows lie in the file at any address.
+// Rows of a file may be at any address.
 TEST(DequantizeTest, MisalignedSourcesAndSeveralBlocks) {
   std::vector<std::byte> bytes(1 + 2 * 34);
   bytes[1 + 34 + 1] = std::byte{0x3c};  // d = 1 in the second block

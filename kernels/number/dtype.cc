@@ -7,7 +7,7 @@
 namespace tiercel {
 namespace {
 
-// In the order of DType.
+// The infos are in the order of DType.
 constexpr std::array<DTypeInfo, 11> kInfos = {{
     {"f32", 1, 4},
     {"f16", 1, 2},

@@ -24,17 +24,17 @@ enum class DType : uint8_t {
 };
 
 struct DTypeInfo {
-  std::string_view name;  // as users write it: "f16", "q4_K"
+  std::string_view name;  // the users' spelling: "f16", "q4_K"
   int block_elements;     // elements per block; 1 if not quantised
   int block_bytes;        // bytes per block
 };
 
 const DTypeInfo& InfoOf(DType type);
 
-// Accepts any letter case; nothing for an unknown name.
+// Accepts any letter case. Returns nullopt for an unknown name.
 std::optional<DType> ParseDType(std::string_view name);
 
-// Bytes of a row of `elements`, which must be whole blocks.
+// The bytes of a row of `elements`, which must be whole blocks.
 inline int64_t RowBytes(DType type, int64_t elements) {
   const DTypeInfo& info = InfoOf(type);
   return elements / info.block_elements * info.block_bytes;

@@ -8,7 +8,7 @@
 namespace tiercel {
 namespace {
 
-// Elements and bytes of a block as the GGUF format has them.
+// The elements and bytes of a block in the GGUF format.
 struct Expected {
   DType type;
   const char* name;

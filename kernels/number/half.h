@@ -24,7 +24,7 @@ constexpr uint16_t Bf16FromF32(float value) {
 
 constexpr float F32FromF16(uint16_t bits) {
 #ifdef __CUDA_ARCH__
-  // One instruction instead of thirteen, and the same value.
+  // This is one instruction instead of thirteen, with the same result.
   if (!std::is_constant_evaluated()) {
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));

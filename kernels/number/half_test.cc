@@ -40,8 +40,8 @@ TEST(F16Test, EveryPatternHasItsValueAndComesBack) {
   }
 }
 
-// Between each pair of neighbours: half-way goes to the even one, the floats
-// next to half-way to the nearer one. 65520 is half-way to what would be 2^16.
+// Between each pair of neighbours, half-way is rounded to the even one, and the
+// floats next to half-way to the nearer one. 65520 is half-way to 2^16.
 TEST(F16Test, RoundsToNearestTiesToEven) {
   for (uint32_t bits = 0; bits < 0x7c00u; ++bits) {
     const double lower = ValueOfF16(bits);

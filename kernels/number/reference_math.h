@@ -7,9 +7,8 @@
 
 namespace tiercel {
 
-// Scalar twins of what simd.h does to sixteen lanes, for references that a
-// fast body has to equal bit for bit (on ISAs whose Fma rounds once), and for
-// kernels.
+// Scalar versions of functions of simd.h, for kernels, and for references that
+// a fast body must equal bit for bit (on ISAs whose Fma rounds once).
 
 // Returns e^x / 2^n, where x is near n ln 2.
 constexpr float ExpWithout(float n, float x) {
@@ -24,7 +23,7 @@ constexpr float ExpWithout(float n, float x) {
   return std::fma(p, r, 1.0f);
 }
 
-// simd.h's Exp.
+// The Exp of simd.h.
 constexpr float ExpLane(float x) {
   const float clamped = x < -87.0f ? -87.0f : x;
   const float n = std::nearbyint(clamped * 1.44269504f);
@@ -32,20 +31,20 @@ constexpr float ExpLane(float x) {
   return std::isnan(p) ? p : std::ldexp(p, static_cast<int>(n));
 }
 
-// ExpLane of x that is NaN or at most 0, with fewer operations: numbers as
-// small are rounded by an addition, and no result is below the normal ones.
+// ExpLane of an x that is NaN or at most 0, with fewer operations: such numbers
+// can be rounded by an addition, and no result is subnormal.
 constexpr float ExpLaneOfNegative(float x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: its last bit is worth 1
   const float clamped = x < -87.0f ? -87.0f : x;
   const float rounded = clamped * 1.44269504f + kRound;
   const float n = rounded - kRound;
   const float p = ExpWithout(n, clamped);
-  // 2^n; of NaN it is some number.
+  // The factor is 2^n, or any number for NaN.
   return p *
          std::bit_cast<float>((std::bit_cast<uint32_t>(rounded) + 127u) << 23);
 }
 
-// simd.h's Log.
+// The Log of simd.h.
 constexpr float LogLane(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   const int32_t exponent = static_cast<int32_t>(bits - 0x3f3504f3u) >> 23;
@@ -66,7 +65,7 @@ constexpr float LogLane(float x) {
   return std::fma(n, 0.693359375f, r + rest);
 }
 
-// simd.h's ReduceAdd; overwrites the lanes.
+// The ReduceAdd of simd.h; overwrites the lanes.
 constexpr float SumLanes(float (&lane)[16]) {
   for (int half = 8; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) lane[i] += lane[i + half];

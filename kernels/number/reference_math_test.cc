@@ -12,7 +12,8 @@ namespace {
 
 uint32_t Bits(float x) { return std::bit_cast<uint32_t>(x); }
 
-// Zeros, subnormal numbers, -infinity and all between, some of each exponent.
+// Arguments are zeros, subnormal numbers, -infinity and all between, some of
+// each exponent.
 TEST(ReferenceMathTest, ExpOfNegativeHasTheBitsOfExp) {
   const float most = -std::numeric_limits<float>::infinity();
   ASSERT_EQ(Bits(ExpLaneOfNegative(0.0f)), Bits(ExpLane(0.0f)));
@@ -23,8 +24,8 @@ TEST(ReferenceMathTest, ExpOfNegativeHasTheBitsOfExp) {
   }
 }
 
-// Halves of ln 2, where a power of two gives way to the next, and around 87,
-// below which all is the same.
+// Arguments are around multiples of ln 2 / 2, where the power of two changes,
+// and around -87, below which all results are the same.
 TEST(ReferenceMathTest, ExpOfNegativeRoundsAsExp) {
   for (int i = 0; i <= 252; ++i) {
     const float middle = static_cast<float>(i) * -0.34657359f;

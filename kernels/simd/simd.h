@@ -1,15 +1,15 @@
 #ifndef TIERCEL_KERNELS_SIMD_SIMD_H_
 #define TIERCEL_KERNELS_SIMD_SIMD_H_
 
-// Sixteen float lanes, whatever the machine: one register with AVX-512, two
-// with AVX2, an array otherwise. Bodies are written once over it, and because
-// every operation is defined lane by lane (and ReduceAdd by a fixed tree) all
-// ISAs round alike.
+// Sixteen float lanes on any machine: one register with AVX-512, two with AVX2,
+// an array otherwise. Bodies are written once over it, and because every
+// operation is defined lane by lane (and ReduceAdd by a fixed tree) all ISAs
+// round alike.
 //
 // Only op_cpu.cc files include this. They are compiled once per ISA with
 // TIERCEL_ISA_NS as their namespace, and must not use inline functions of the
 // standard library: the linker keeps one copy of those for the whole program,
-// and it could be the one compiled for a machine that is not there
+// and it could be one compiled for an ISA that this machine lacks
 // (tests/isa_symbols_test.sh looks for such copies).
 
 #include <stdint.h>
@@ -118,8 +118,8 @@ TIERCEL_INLINE F32x16 SplitPowerOf2(F32x16 a, F32x16* n) {
   return {_mm512_castsi512_ps(
       _mm512_sub_epi32(bits, _mm512_slli_epi32(exponent, 23)))};
 }
-// Lane j of r[i] and lane i of r[j] change places: pairs of rows, then pairs of
-// pairs within the 128-bit quarters, then the quarters themselves.
+// Swaps lane j of r[i] and lane i of r[j]: pairs of rows, then pairs of pairs
+// within the 128-bit quarters, then the quarters themselves.
 TIERCEL_INLINE void Transpose(F32x16 (&r)[16]) {
   __m512d pair[16];
 #pragma GCC unroll 8
@@ -173,7 +173,7 @@ TIERCEL_INLINE __m256i LaneMask(int n) {
                             _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 // The first n (0 to 16) lanes; the others load as zero and are not stored.
-// AMD's processors take as long for a store with a mask as for a dozen without.
+// A store with a mask takes AMD's processors as long as a dozen without.
 TIERCEL_INLINE F32x16 LoadN(const float* p, int n) {
   if (n == 16) return Load(p);
   return {_mm256_maskload_ps(p, LaneMask(n)),
@@ -291,7 +291,7 @@ TIERCEL_INLINE void Transpose8(__m256 (&r)[8]) {
     r[i] = lower;
   }
 }
-// Lane j of r[i] and lane i of r[j] change places, by quarters.
+// Swaps lane j of r[i] and lane i of r[j], by quarters.
 TIERCEL_INLINE void Transpose(F32x16 (&r)[16]) {
   __m256 a[8], b[8], c[8], d[8];
   for (int i = 0; i < 8; ++i) {
@@ -312,7 +312,7 @@ TIERCEL_INLINE void Transpose(F32x16 (&r)[16]) {
 
 #else
 
-// For what is long: inlined, it makes a body take minutes to compile.
+// For long functions: if they are inlined, a body takes minutes to compile.
 #define TIERCEL_CALLED __attribute__((noinline, unused)) static
 
 struct F32x16 {
@@ -353,7 +353,7 @@ TIERCEL_INLINE uint32_t BitsFromFloat(float value) {
   memcpy(&bits, &value, sizeof(bits));
   return bits;
 }
-// These convert as kernels/number/half.h does, which is not to be included.
+// These convert as kernels/number/half.h does, which must not be included.
 TIERCEL_INLINE float F32FromF16Lane(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t rest = half & 0x7fffu;
@@ -427,11 +427,11 @@ TIERCEL_INLINE F64x2 WideLanes(const float* p) {
   return __builtin_convertvector(lanes, F64x2);
 }
 
-// The product is exact in double, its sum with c is not: rounding the sum to
-// odd (toward zero, and a last bit that stands for "and some more") lets the
-// second rounding, to float, decide as if it were the only one. Two lanes at a
-// time, as no compiler does by itself, and called: inlined, it makes a body
-// take minutes to compile.
+// The product is exact in double, but its sum with c is not. The sum is rounded
+// to odd (toward zero, with the last bit set if it was inexact), so that the
+// second rounding, to float, is as if it were the only one. It works on two
+// lanes at a time, as no compiler does by itself, and is not inlined, as a body
+// would take minutes to compile.
 TIERCEL_CALLED F32x16 Fma(const F32x16& a, const F32x16& b, const F32x16& c) {
   F32x16 r;
   for (int i = 0; i < 16; i += 2) {
@@ -440,8 +440,8 @@ TIERCEL_CALLED F32x16 Fma(const F32x16& a, const F32x16& b, const F32x16& c) {
     const F64x2 sum = product + addend;
     const F64x2 c_part = sum - product;
     const F64x2 error = (product - (sum - c_part)) + (addend - c_part);
-    // All bits of a lane, or none. A sum that is not finite has a NaN here, and
-    // is left alone.
+    // A lane has all bits set, or none. For a sum that is not finite the error
+    // is NaN, so that the sum does not change.
     const U64x2 inexact =
         reinterpret_cast<U64x2>((error < 0.0) | (error > 0.0));
     const U64x2 bits = reinterpret_cast<U64x2>(sum);
@@ -499,7 +499,7 @@ TIERCEL_INLINE F32x16 SplitPowerOf2(F32x16 a, F32x16* n) {
   }
   return m;
 }
-// Lane j of r[i] and lane i of r[j] change places.
+// Swaps lane j of r[i] and lane i of r[j].
 TIERCEL_CALLED void Transpose(F32x16 (&r)[16]) {
   for (int i = 0; i < 16; ++i) {
     for (int j = 0; j < i; ++j) {
@@ -521,8 +521,8 @@ TIERCEL_INLINE void TransposeBytes(const std::byte* const (&row)[16],
   for (int i = 0; i < 16; ++i) {
     r[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row[i]));
   }
-  // Laid out as one line of 256 bytes, each round moves the highest bit of a
-  // byte's place to the lowest; four exchange the bits of row and column.
+  // In one line of 256 bytes, each round rotates the bits of a byte's index by
+  // one; after four, row and column are swapped.
 #pragma GCC unroll 4
   for (int round = 0; round < 4; ++round) {
     __m128i next[16];
@@ -548,7 +548,8 @@ TIERCEL_INLINE void TransposeBytes(const std::byte* const (&row)[16],
 }
 #endif
 
-// Lanes i and i+8, then i+4, i+2, i+1: the same tree on every ISA.
+// Reductions combine lanes i and i+8, then i+4, i+2, i+1: the same tree on
+// every ISA.
 #if defined(__AVX2__)
 TIERCEL_INLINE __m256 LowLanes(F32x16 a) {
 #if defined(__AVX512F__)
@@ -595,10 +596,11 @@ TIERCEL_INLINE float ReduceMax(F32x16 a) {
 }
 #endif
 
-// e^x for x <= 88, NaN for NaN; below -87 what it is at -87 (1.6e-38). Relative
-// error under 1e-7: n = round(x log2 e), then of r = x - n ln 2 (split in two
-// for exactness) the polynomial of degree 6 with the least greatest relative
-// error (3e-9, by Remez' exchange) among those that begin with 1 + r.
+// e^x for x <= 88, NaN for NaN; below -87 the value at -87 (1.6e-38). The
+// relative error is under 1e-7: n = round(x log2 e), r = x - n ln 2 (with ln 2
+// split in two for exactness), and the polynomial of degree 6 in r with the
+// least greatest relative error (3e-9, by Remez' exchange) among those that
+// begin with 1 + r.
 TIERCEL_INLINE F32x16 Exp(F32x16 x) {
   const F32x16 clamped = Max(Set1(-87.0f), x);
   const F32x16 n = Round(clamped * Set1(1.44269504f));
@@ -614,10 +616,10 @@ TIERCEL_INLINE F32x16 Exp(F32x16 x) {
   return ScaleByPowerOf2(p, n);
 }
 
-// ln x for positive normal x, exactly 0 for 1. Relative error under 1e-7: of
-// x = (1 + r) 2^n, with 1 + r in [sqrt(1/2), sqrt(2)), r + r^2 times the
-// polynomial of degree 8 with the least greatest relative error (4e-9), plus
-// n ln 2 (split in two, as in Exp).
+// ln x for positive normal x, exactly 0 for 1. The relative error is under
+// 1e-7: with x = (1 + r) 2^n and 1 + r in [sqrt(1/2), sqrt(2)), it is r + r^2
+// times the polynomial of degree 8 with the least greatest relative error
+// (4e-9), plus n ln 2 (split in two, as in Exp).
 TIERCEL_INLINE F32x16 Log(F32x16 x) {
   F32x16 n;
   const F32x16 r = SplitPowerOf2(x, &n) - Set1(1.0f);

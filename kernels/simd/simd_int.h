@@ -95,7 +95,7 @@ TIERCEL_INLINE I32x16 DotQuads(I32x16 sum, U8x64 codes, U8x64 x) {
 #else
 #define TIERCEL_PAIRS
 #endif
-// Sums of neighbours, codes at most 127.
+// Multiplies bytes and adds neighbouring products; codes are at most 127.
 TIERCEL_INLINE I16x32 DotPairs(U8x64 codes, U8x64 x) {
   return {_mm512_maddubs_epi16(codes.v, x.v)};
 }
@@ -229,7 +229,7 @@ TIERCEL_INLINE I32x16 DotQuads(I32x16 sum, U8x64 codes, U8x64 x) {
 #else
 #define TIERCEL_PAIRS
 #endif
-// Sums of neighbours, codes at most 127.
+// Multiplies bytes and adds neighbouring products; codes are at most 127.
 TIERCEL_INLINE I16x32 DotPairs(U8x64 codes, U8x64 x) {
   return {_mm256_maddubs_epi16(codes.lo, x.lo),
           _mm256_maddubs_epi16(codes.hi, x.hi)};
@@ -237,8 +237,8 @@ TIERCEL_INLINE I16x32 DotPairs(U8x64 codes, U8x64 x) {
 TIERCEL_INLINE I16x32 operator+(I16x32 a, I16x32 b) {
   return {_mm256_add_epi16(a.lo, b.lo), _mm256_add_epi16(a.hi, b.hi)};
 }
-// Has the sum computed here. Compilers put sums of products off until all
-// products are there, and there are not enough registers for those.
+// Forces the sum to be computed here. Compilers defer sums until all products
+// are computed, for which there are not enough registers.
 TIERCEL_INLINE void Settle(I16x32& a) { asm("" : "+x"(a.lo), "+x"(a.hi)); }
 TIERCEL_INLINE I32x16 AddNeighbours(I16x32 a) {
   const __m256i one = _mm256_set1_epi16(1);
@@ -347,23 +347,24 @@ TIERCEL_CALLED void AddDots(const U8x64& codes, const int8_t* x, I32x16* sum) {
 
 #endif
 
-// What multiplies bytes into sums of 16 bits holds codes of up to 127: greater
-// ones are multiplied in two parts, their low four bits and their high ones.
+// The number of parts in which codes are multiplied. Instructions with sums of
+// 16 bits take codes up to 127; greater ones are multiplied in two parts, their
+// low four bits and their high ones.
 #if defined(TIERCEL_PAIRS)
 constexpr int PartsOf(int max_code) { return max_code > 127 ? 2 : 1; }
 #else
 constexpr int PartsOf(int) { return 1; }
 #endif
 
-// start + the dot product of a block of codes (at most kMaxCode, one part) with
-// one row's int8 codes, quad by quad: Start, AddQuad for j = 0, 1, ... (fully
-// unrolled, a multiple of four of them), Total.
+// Sums `start` and the dot product of a block of codes (at most kMaxCode, one
+// part) with one row's int8 codes, quad by quad: Start, AddQuad for j = 0, 1,
+// ... (fully unrolled, a multiple of four), Total.
 template <int kMaxCode>
 struct DotSum {
   I32x16 wide;
 #if defined(TIERCEL_PAIRS)
   I16x32 narrow;
-  int32_t start;  // added last: until then it takes no register
+  int32_t start;  // added last, so that it takes no register until then
 #endif
 };
 
@@ -380,8 +381,8 @@ template <int kMaxCode>
 TIERCEL_INLINE void AddQuad(DotSum<kMaxCode>& sum, [[maybe_unused]] int j,
                             U8x64 codes, const int8_t* x) {
 #if defined(TIERCEL_PAIRS)
-  // As many products as 16 bits hold are added before widening: a power of two,
-  // so that it divides the quads of a half block.
+  // As many products as 16 bits can hold are added before widening. Their
+  // number is a power of two, so that it divides the quads of a half block.
   constexpr int kHeld = 32767 / (2 * 127 * kMaxCode);
   constexpr int kRun = kHeld >= 8 ? 8 : kHeld >= 4 ? 4 : kHeld >= 2 ? 2 : 1;
   const I16x32 pairs = DotPairs(codes, BroadcastQuad(x));

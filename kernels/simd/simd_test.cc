@@ -78,7 +78,7 @@ TEST_P(SimdTest, SqrtRoundsOnce) {
 }
 
 TEST_P(SimdTest, FmaRoundsOnce) {
-  // (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24; the product alone rounds it away.
+  // (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24, which is lost if the product rounds.
   for (int i = 0; i < 16; ++i) {
     lanes_.a[i] = lanes_.b[i] = 1.0f + 0x1p-12f;
     lanes_.c[i] = -(1.0f + 0x1p-11f);
@@ -120,7 +120,7 @@ TEST_P(SimdTest, ScalesByEveryPowerOfTwo) {
   }
 }
 
-// Over all arguments at steps of 1 in 2^-10, and the ends.
+// Arguments are all multiples of 2^-10, and the ends.
 TEST_P(SimdTest, ExpIsWithin1Em7) {
   double worst = 0;
   for (int block = -87 * 64; block < 88 * 64; ++block) {
@@ -155,7 +155,8 @@ TEST_P(SimdTest, ExpAtTheEnds) {
   EXPECT_TRUE(std::isnan(lanes_.out[9]));
 }
 
-// Over all powers of two at steps of 2^-9 of one, and closer around 1.
+// Arguments cover all powers of two, each in steps of 2^-9 of it, and are
+// closer around 1.
 TEST_P(SimdTest, LogIsWithin1Em7) {
   double worst = 0;
   const auto check = [&] {
@@ -196,7 +197,8 @@ TEST_P(SimdTest, PartialLoadsAndStores) {
   }
 }
 
-// A sum by another tree differs: the big lanes cancel only in pairs i, i + 8.
+// Another tree would give another sum: great lanes cancel only in pairs i, i +
+// 8.
 TEST_P(SimdTest, ReductionsFollowTheTree) {
   for (int round = 0; round < 100; ++round) {
     std::mt19937 random(static_cast<uint32_t>(round));
@@ -236,7 +238,8 @@ TEST_P(SimdTest, EveryHalfLoads) {
   }
 }
 
-// Every half, the middle to the next one, and the floats beside the middle.
+// Values are every half float, the middle to the next one, and the floats
+// beside the middle.
 TEST_P(SimdTest, StoredHalvesRoundLikeTheReference) {
   for (uint32_t half = 0; half < 0x7c00u; half += 4) {
     for (uint32_t i = 0; i < 4; ++i) {

@@ -5,7 +5,7 @@
 
 namespace tiercel {
 
-// simd.h, seen from outside of the ISA it was compiled for.
+// The operations of simd.h, callable from code that is compiled for any ISA.
 enum class SimdOp {
   kAdd,
   kSub,
@@ -26,7 +26,7 @@ enum class SimdOp {
   kReduceMax,
   kTranspose,  // a as 16 rows
   kLoadF16,
-  kSet1F16,  // of half[0]
+  kSet1F16,  // converts half[0]
   kStoreF16,
   kLoadBf16,
   kLoadI8,

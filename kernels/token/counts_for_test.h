@@ -1,7 +1,7 @@
 #ifndef TIERCEL_KERNELS_TOKEN_COUNTS_FOR_TEST_H_
 #define TIERCEL_KERNELS_TOKEN_COUNTS_FOR_TEST_H_
 
-// Counts of outcomes against the law that they are to have.
+// Compares counts of outcomes with their expected distribution.
 
 #include <cmath>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace tiercel {
 
-// How many standard deviations a chi-square statistic is beyond its mean
-// (Wilson and Hilferty 1931).
+// The number of standard deviations by which a chi-square statistic exceeds its
+// mean (Wilson and Hilferty 1931).
 inline double ChiSquareDeviations(double statistic, double freedom) {
   const double ninth = 2 / (9 * freedom);
   return (std::cbrt(statistic / freedom) - (1 - ninth)) / std::sqrt(ninth);
@@ -20,26 +20,27 @@ inline double ChiSquareDeviations(double statistic, double freedom) {
 // The normal quantile of 1 - 1e-6.
 inline constexpr double kOneInAMillion = 4.75;
 
-// What the total variation between a law of `outcomes` and the shares of
-// `samples` draws from it exceeds once in a million at most. Its mean is at
-// most 1/2 sum sqrt(p (1 - p) / samples) <= 1/2 sqrt(outcomes / samples)
-// (Jensen, Cauchy and Schwarz). A draw moves it by 1 / samples at most, so it
-// is t beyond its mean with probability exp(-2 samples t^2) (McDiarmid).
+// A bound that the total variation between a distribution over `outcomes` and
+// the shares of `samples` draws from it exceeds at most once in a million. Its
+// mean is at most 1/2 sum sqrt(p (1 - p) / samples) <= 1/2 sqrt(outcomes /
+// samples) (Jensen, Cauchy and Schwarz). A draw changes it by 1 / samples at
+// most, so it exceeds its mean by t with at most the probability
+// exp(-2 samples t^2) (McDiarmid).
 inline double VariationBound(double outcomes, double samples) {
   return 0.5 * std::sqrt(outcomes / samples) +
          std::sqrt(std::log(1e6) / (2 * samples));
 }
 
-// How many samples make that bound `variation`.
+// The number of samples for which that bound is `variation`.
 inline int64_t SamplesFor(double outcomes, double variation) {
   const double root =
       (0.5 * std::sqrt(outcomes) + std::sqrt(std::log(1e6) / 2)) / variation;
   return static_cast<int64_t>(root * root) + 1;
 }
 
-// Fails where an outcome has no place in the law, and where the chi-square
-// statistic or the total variation is beyond what chance allows but once in a
-// million. Returns the total variation.
+// Fails if an outcome is not in the distribution, or if the chi-square
+// statistic or the total variation exceeds a bound that chance exceeds once in
+// a million. Returns the total variation.
 template <typename Outcome>
 double ExpectCounts(const std::map<Outcome, double>& law,
                     const std::map<Outcome, int64_t>& counts) {
@@ -55,7 +56,7 @@ double ExpectCounts(const std::map<Outcome, double>& law,
     statistic += (found - expected) * (found - expected) / expected;
     freedom += 1;
   };
-  double rare_found = 0;  // too few for the approximation: together
+  double rare_found = 0;  // outcomes too rare for the approximation, pooled
   double rare_expected = 0;
   for (const auto& [outcome, p] : law) {
     const auto at = counts.find(outcome);

@@ -8,7 +8,7 @@
 namespace tiercel {
 namespace {
 
-// What a repetition of `length` tokens costs the next.
+// The penalty of a token that continues a repetition of `length` tokens.
 float Penalty(const DryParams& params, size_t length) {
   double exponent =
       static_cast<double>(length) - static_cast<double>(params.allowed_length);
@@ -65,11 +65,12 @@ std::map<int32_t, float> DryPenalties(const DryParams& params,
   const size_t most =
       params.breakers == nullptr ? size : params.breakers->AfterLast(text);
   if (size <= allowed || most < allowed) return penalties;
-  // The Z-algorithm over the text backwards: matches[i] tokens before the last
-  // i are those at the end. [left, right) is the match that goes furthest.
+  // This is the Z-algorithm over the reversed text: the matches[i] tokens
+  // before the last i equal those at the end. [left, right) is the match that
+  // reaches furthest.
   const auto back = [text, size](size_t i) { return text[size - 1 - i]; };
   std::vector<size_t> matches(size);
-  std::map<int32_t, size_t> longest;  // by the token that followed
+  std::map<int32_t, size_t> longest;  // key: the token that followed
   size_t left = 0;
   size_t right = 0;
   for (size_t i = 1; i < size; ++i) {

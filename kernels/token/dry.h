@@ -10,34 +10,34 @@
 
 namespace tiercel {
 
-// Runs of tokens that end a repetition: the names in a dialogue, the marks of a
-// list, and their like come again in any text.
+// Runs of tokens that end a repetition, such as names in a dialogue or list
+// marks, which recur in any text.
 class SequenceBreakers {
  public:
-  void Add(const std::vector<int32_t>& run);  // one token at least
+  void Add(const std::vector<int32_t>& run);  // at least one token
 
-  // Whether `id` is such a run by itself.
+  // Returns true if `id` by itself is such a run.
   bool IsBreaker(int32_t id) const;
-  // How many tokens follow the last run in `text`; all of them where there is
-  // none. Of runs that begin with the same token the longest counts.
+  // The number of tokens after the last run in `text`; all of them if there is
+  // no run. Of runs that begin with the same token the longest counts.
   size_t AfterLast(std::span<const int32_t> text) const;
 
   bool operator==(const SequenceBreakers&) const = default;
 
  private:
-  // By the first token of a run, the tokens behind it.
+  // The tokens after the first token of each run; the key is the first token.
   std::map<int32_t, std::vector<std::vector<int32_t>>> tails_;
 };
 
 // DRY, "don't repeat yourself": the formula of llama.cpp's sampler of that
-// name, over the tokens of one text. Where the last n of them stand earlier in
-// it, what followed them there would make the repetition longer, and its logit
-// loses
+// name, over the tokens of one text. If the last n tokens also occur earlier,
+// the token that followed them there would make the repetition longer, and its
+// logit is reduced by
 //
 //   multiplier * base^(n - allowed_length), if n >= allowed_length,
 //
-// n being the greatest for that token. A repetition goes back to the last
-// breaker at most, and a token that is one loses nothing.
+// with the greatest n for that token. A repetition goes back to the last
+// breaker at most, and a token that is a breaker is not penalised.
 struct DryParams {
   float multiplier = 0.0f;  // 0: off
   float base = 1.75f;
@@ -45,8 +45,9 @@ struct DryParams {
   std::shared_ptr<const SequenceBreakers> breakers = nullptr;  // null: none
 };
 
-// What each token's logit loses where it would follow `text`; others lose
-// nothing. Finite: the power is at most the greatest below what a float holds.
+// The penalties on the logits of tokens after `text`; tokens that are not in
+// the map have none. The power is limited to the greatest that fits a float, so
+// that penalties are finite.
 std::map<int32_t, float> DryPenalties(const DryParams& params,
                                       std::span<const int32_t> text);
 

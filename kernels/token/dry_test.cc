@@ -26,7 +26,7 @@ DryParams Params(const std::vector<Ids>& breakers = {}) {
   return params;
 }
 
-// 0.8 * 1.75^more, by hand: 0.8, 1.4, 2.45, 4.2875.
+// The penalties 0.8 * 1.75^more, by hand: 0.8, 1.4, 2.45, 4.2875.
 constexpr float kFirst = 0.8f;
 constexpr float kSecond = 1.4f;
 constexpr float kThird = 2.45f;
@@ -36,7 +36,7 @@ auto Costs(int32_t id, float penalty) {
 }
 
 TEST(DryTest, WhatFollowedTheSameTokensCosts) {
-  // "a b c d ... a b": c follows two that are repeated.
+  // In "a b c d ... a b" two tokens are repeated, which c followed.
   EXPECT_THAT(DryPenalties(Params(), Ids{1, 2, 3, 4, 1, 2}),
               ElementsAre(Costs(3, kFirst)));
   EXPECT_THAT(DryPenalties(Params(), Ids{1, 2, 3, 4, 1, 2, 3}),
@@ -49,7 +49,8 @@ TEST(DryTest, WhatIsAllowedCostsNothing) {
   EXPECT_THAT(DryPenalties(Params(), Ids{}), IsEmpty());
   EXPECT_THAT(DryPenalties(Params(), Ids{1}), IsEmpty());
   EXPECT_THAT(DryPenalties(Params(), Ids{1, 2}), IsEmpty());
-  EXPECT_THAT(DryPenalties(Params(), Ids{1, 2, 1}), IsEmpty());  // one alone
+  EXPECT_THAT(DryPenalties(Params(), Ids{1, 2, 1}),
+              IsEmpty());  // one is too few
   EXPECT_THAT(DryPenalties(Params(), Ids{1, 2, 3, 4, 5, 6}), IsEmpty());
   DryParams params = Params();
   params.allowed_length = 3;
@@ -61,7 +62,7 @@ TEST(DryTest, WhatIsAllowedCostsNothing) {
               ElementsAre(Costs(2, kFirst)));
 }
 
-// The longest of several counts for each token.
+// The longest repetition counts for each token.
 TEST(DryTest, EachTokenCostsByItsLongestRepetition) {
   // "2 3" before 4, "1 2 3" before 5, and "2 3" before 5.
   EXPECT_THAT(
@@ -76,12 +77,12 @@ TEST(DryTest, OneTokenAgainAndAgain) {
 }
 
 TEST(DryTest, ABreakerEndsARepetition) {
-  // Behind 9 only "1 2", or only "2", is repeated.
+  // Only "1 2", or only "2", is repeated after 9.
   EXPECT_THAT(DryPenalties(Params({{9}}), Ids{9, 1, 2, 3, 9, 1, 2}),
               ElementsAre(Costs(3, kFirst)));
   EXPECT_THAT(DryPenalties(Params({{9}}), Ids{1, 9, 2, 3, 1, 9, 2}), IsEmpty());
   EXPECT_THAT(DryPenalties(Params({{9}}), Ids{1, 2, 9, 1, 2, 9}), IsEmpty());
-  // Itself it costs nothing.
+  // A breaker itself has no penalty.
   EXPECT_THAT(DryPenalties(Params(), Ids{1, 2, 9, 1, 2}),
               ElementsAre(Costs(9, kFirst)));
   EXPECT_THAT(DryPenalties(Params({{9}}), Ids{1, 2, 9, 1, 2}), IsEmpty());
@@ -90,12 +91,12 @@ TEST(DryTest, ABreakerEndsARepetition) {
 TEST(DryTest, ABreakerOfSeveralTokensIsWhole) {
   const DryParams params = Params({{8, 9}});
   EXPECT_THAT(DryPenalties(params, Ids{8, 9, 2, 3, 8, 9, 2}), IsEmpty());
-  // Not in this order, and not half of it.
+  // Its tokens in another order, or half of it, are no breaker.
   EXPECT_THAT(DryPenalties(params, Ids{9, 8, 2, 3, 9, 8, 2}),
               ElementsAre(Costs(3, kSecond)));
   EXPECT_THAT(DryPenalties(params, Ids{8, 2, 3, 8, 2}),
               ElementsAre(Costs(3, kFirst)));
-  // At the end its first token is none yet, and costs as any other.
+  // Its first token alone is no breaker, and has a penalty as any other.
   EXPECT_THAT(DryPenalties(params, Ids{1, 2, 8, 5, 1, 2}),
               ElementsAre(Costs(8, kFirst)));
 }
@@ -118,7 +119,7 @@ TEST(SequenceBreakersTest, AfterTheLastLongestRun) {
   EXPECT_FALSE(longer.IsBreaker(5));
 }
 
-// The power ends where a float does, and what is left is a number.
+// The power is limited so that the logit stays finite.
 TEST(DryTest, LongRepetitionsCostAFiniteAmount) {
   const Ids text(5000, 3);
   DryParams params = Params();
@@ -134,7 +135,7 @@ TEST(DryTest, LongRepetitionsCostAFiniteAmount) {
   EXPECT_EQ(DryPenalties(params, text).at(3), 100);
 }
 
-// Penalties are to the bit those of llama.cpp's own sampler
+// Penalties have the bits of llama.cpp's own sampler
 // (tests/golden/make_dry.py).
 TEST(DryTest, AgreesWithLlamaCpp) {
   std::ifstream golden("tests/golden/dry.txt");
@@ -171,8 +172,8 @@ TEST(DryTest, AgreesWithLlamaCpp) {
   EXPECT_GT(penalised, 100);
 }
 
-// The definition, token by token, over texts of few words with and without
-// breakers.
+// Compares with the definition, token by token, over texts of few words with
+// and without breakers.
 TEST(DryTest, AgreesWithTheDefinition) {
   uint32_t state = 1;
   const auto next = [&state](uint32_t below) {
@@ -197,7 +198,8 @@ TEST(DryTest, AgreesWithTheDefinition) {
     std::map<int32_t, float> expected;
     const size_t most = breakers.AfterLast(text);
     const auto allowed = static_cast<size_t>(params.allowed_length);
-    for (size_t at = 0; at < text.size(); ++at) {  // what stands at `at` again
+    for (size_t at = 0; at < text.size();
+         ++at) {  // the token at `at` would recur
       size_t same = 0;
       while (same < at && same < most &&
              text[at - 1 - same] == text[text.size() - 1 - same]) {

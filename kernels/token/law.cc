@@ -19,7 +19,7 @@
 namespace tiercel {
 namespace {
 
-// VNNI multiplies bytes, of which there are no products here.
+// VNNI multiplies bytes, which this op does not.
 constexpr PerIsa<GreatestLogitFn*> kGreatestLogit = {
     portable::GreatestLogit, avx2::GreatestLogit, avx512::GreatestLogit,
     avx512::GreatestLogit};
@@ -54,15 +54,15 @@ void PenaliseRepetitions(const MakeLawsParams& p, int64_t row, float* logits) {
                                         p.tokens + p.before + row);
   for (const auto& [id, penalty] : DryPenalties(p.law.dry, answer)) {
     if (id < 0 || id >= p.vocab) continue;
-    // It stays a number, however great the penalty.
+    // The logit stays finite, however great the penalty.
     logits[id] =
         std::max(logits[id] - penalty, std::numeric_limits<float>::lowest());
   }
 }
 
-// The laws in the making. Threads take the rows in ranges of the vocabulary;
-// what is summed is summed within them first and then in their order, so how
-// many threads there are changes nothing.
+// Computes the distributions. Threads take ranges of the vocabulary of each
+// row. Sums are made within ranges first and then in their order, so that they
+// do not depend on the number of threads.
 class Laws {
  public:
   Laws(Stream& stream, const MakeLawsParams& p)
@@ -150,8 +150,9 @@ class Laws {
         });
   }
 
-  // Makes the probabilities, not yet divided by their sum. They are relative to
-  // the greatest, so that no exponent overflows however small the temperature.
+  // Computes the probabilities, not yet divided by their sum. They are relative
+  // to the greatest, so that no exponent overflows however small the
+  // temperature.
   void Weigh() {
     WeighLogitsFn* const weigh = stream_.device() == Device::kRef
                                      ? WeighLogitsReference
@@ -190,7 +191,7 @@ class Laws {
   const MakeLawsParams& p_;
   std::vector<float> penalised_;
   const float* logits_;
-  const int64_t row_ranges_;     // of one row
+  const int64_t row_ranges_;     // ranges of one row
   std::vector<float> greatest_;  // [rows, row_ranges_]
   std::vector<double> sums_;     // [rows, row_ranges_]
   std::vector<Law> laws_;
@@ -199,7 +200,7 @@ class Laws {
 }  // namespace
 
 absl::Status ValidateLawParams(const LawParams& params) {
-  // Written so that NaN fails every test.
+  // Conditions are written so that NaN fails them.
   if (!(params.temperature >= 0.0f && params.temperature <= 100.0f)) {
     return Invalid("temperature", params.temperature, "0 to 100");
   }
@@ -254,9 +255,9 @@ int32_t Draw(const Law& law, uint64_t seed, int64_t position) {
   uint32_t group = std::numeric_limits<uint32_t>::max();
   std::array<uint32_t, 4> words{};
   for (size_t i = 0; i < law.ids.size(); ++i) {
-    // -log(u) is more than 1 - u: what cannot win needs no logarithm, and what
-    // cannot whatever its u, no noise. (More by 2^-34 of it at the least, far
-    // beyond rounding.)
+    // -log(u) is greater than 1 - u, so a token that cannot win by 1 - u needs
+    // no logarithm, and one that cannot win with any u needs no noise. (The
+    // difference is at least 2^-34 of it, far more than rounding.)
     const auto p = static_cast<double>(law.probabilities[i]);
     const double to_win = least * p;
     if (to_win <= 1 - kGreatestUniform) continue;

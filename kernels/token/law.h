@@ -11,12 +11,13 @@
 
 namespace tiercel {
 
-// How logits become the law a token is drawn from.
+// The sampler's parameters: how logits become the distribution from which a
+// token is drawn.
 struct LawParams {
   float temperature = 0.0f;     // 0: the greatest logit, lowest id of equals
   int top_k = 0;                // 0: off
   float top_p = 1.0f;           // 1: off; keeps the token that crosses
-  float min_p = 0.0f;           // 0: off; of the greatest probability
+  float min_p = 0.0f;           // 0: off; a share of the greatest probability
   float repeat_penalty = 1.0f;  // 1: off
   DryParams dry = {};
 };
@@ -24,37 +25,37 @@ struct LawParams {
 // Errors: invalid_sampling naming the field.
 absl::Status ValidateLawParams(const LawParams& params);
 
-// A distribution over tokens: those that survived the cuts, in no particular
-// order, with probabilities that sum to 1. Where equals meet a cut the lower id
-// survives.
+// A distribution over the tokens that the cuts leave, in no particular order.
+// Probabilities sum to 1. If a cut falls between equals, the lower id stays.
 struct Law {
   std::vector<int32_t> ids;
   std::vector<float> probabilities;
 };
 
-// The laws of several rows of logits, each the law of the token that follows
-// what is before it. In this order: repeat penalty (Keskar et al. 2019:
-// positive logits divided, others multiplied) of the last kRepeatWindow tokens
-// before the row, DRY over those of the answer before it, temperature, top-k,
-// top-p (Holtzman et al. 2020), min-p.
-// Errors: non_finite where logits hold NaN or infinity.
-inline constexpr int64_t kRepeatWindow = 256;  // 64 let paragraphs come again
+// Computes the distributions of several rows of logits, each for the token that
+// follows those before the row. The steps are, in this order: repeat penalty
+// (Keskar et al. 2019: positive logits are divided, others multiplied) for the
+// last kRepeatWindow tokens before the row, DRY over the answer's tokens before
+// it, temperature, top-k, top-p (Holtzman et al. 2020), min-p.
+// Errors: non_finite if logits hold NaN or infinity.
+inline constexpr int64_t kRepeatWindow = 256;  // with 64 paragraphs recurred
 struct MakeLawsParams {
   const float* logits;  // [rows, vocab]
   int64_t rows;
   int64_t vocab;
-  // [before + rows - 1], those of row i before + i; null: no penalties
+  // [before + rows - 1], of which the first before + i are before row i; null:
+  // no penalties
   const int32_t* tokens;
   int64_t before;
   LawParams law;
-  int64_t answer_begin = 0;  // of `tokens`, at most `before`
+  int64_t answer_begin = 0;  // index in `tokens`, at most `before`
 };
 absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
                                           const MakeLawsParams& p);
 
-// The Gumbel-max draw: argmax over the law of log p + g, where g, the noise of
-// (seed, position, id), is the same whatever the law. Two laws that nearly
-// agree thus nearly always draw the same token.
+// Draws a token by the Gumbel-max trick: argmax of log p + g, where g, the
+// noise of (seed, position, id), does not depend on the distribution. So two
+// distributions that nearly agree nearly always draw the same token.
 int32_t Draw(const Law& law, uint64_t seed, int64_t position);
 
 }  // namespace tiercel

@@ -5,13 +5,13 @@
 
 namespace tiercel {
 
-// The greatest of n logits; not finite where one of them is not.
+// The greatest of n logits. It is not finite if one of them is not.
 using GreatestLogitFn = float(const float* logits, int64_t n);
 
-// weights[i] = e^((logits[i] - greatest) / temperature), less e^-87, so that
-// what is further below weighs nothing. Returns their sum: of every
-// kWeightsTogether in floats, element i to lane i % 16 and the lanes as
-// ReduceAdd folds them, and these sums in double, in order.
+// Computes weights[i] = e^((logits[i] - greatest) / temperature), less e^-87,
+// so that logits further below have the weight 0. Returns their sum: every
+// kWeightsTogether are summed in floats, element i in lane i % 16 and then the
+// lanes as in ReduceAdd, and these sums are added in double, in order.
 inline constexpr int64_t kWeightsTogether = 256;
 using WeighLogitsFn = double(const float* logits, int64_t n, float greatest,
                              float temperature, float* weights);

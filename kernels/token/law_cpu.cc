@@ -5,7 +5,7 @@ namespace tiercel::TIERCEL_ISA_NS {
 
 float GreatestLogit(const float* logits, int64_t n) {
   F32x16 greatest = Set1(logits[0]);
-  F32x16 poison = Zero();  // 0 times what is not finite is NaN
+  F32x16 poison = Zero();  // 0 times a number that is not finite is NaN
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) {
     const F32x16 some = Load(logits + i);

@@ -9,7 +9,8 @@
 namespace tiercel {
 namespace {
 
-// One surviving token. Ordered likeliest first, lower id first of equals.
+// A token that the cuts may leave. Candidates are ordered by likelihood, equals
+// by id.
 struct Candidate {
   float logit;
   int32_t id;
@@ -23,7 +24,7 @@ double Weight(const std::vector<float>& weights, const Candidate& c) {
   return static_cast<double>(weights[static_cast<size_t>(c.id)]);
 }
 
-// Puts candidates[sorted, sorted + more) into place; those before are.
+// Sorts candidates[sorted, sorted + more); those before are sorted already.
 void SortFurther(std::vector<Candidate>& candidates, size_t sorted,
                  size_t more) {
   const auto begin = candidates.begin() + static_cast<std::ptrdiff_t>(sorted);
@@ -36,10 +37,10 @@ void SortFurther(std::vector<Candidate>& candidates, size_t sorted,
   std::sort(begin, middle);
 }
 
-// The `k` likeliest of more tokens than that.
+// The `k` likeliest tokens; vocab > k.
 std::vector<Candidate> TopK(const float* logits, size_t vocab, size_t k) {
-  // k ranges of the vocabulary have their greatest logit at or above `least`:
-  // so k tokens have theirs there.
+  // The greatest logits of k ranges of the vocabulary are at or above `least`,
+  // so at least k logits are.
   const size_t range = std::max<size_t>(1, vocab / (4 * k));
   std::vector<float> greatest;
   for (size_t begin = 0; begin < vocab; begin += range) {
@@ -59,11 +60,11 @@ std::vector<Candidate> TopK(const float* logits, size_t vocab, size_t k) {
   return candidates;
 }
 
-// The tokens that top-p and min-p might leave.
+// The tokens that top-p and min-p may leave.
 std::vector<Candidate> Likely(const LawParams& law, const float* logits,
                               const std::vector<float>& weights, double total) {
-  // All that weigh less than `least` are together less than half of what top-p
-  // cuts, and come last.
+  // All tokens with a weight below `least` are last in order, and together less
+  // than half of the weight that top-p cuts.
   const double cut = (1 - static_cast<double>(law.top_p)) * total;
   const double least =
       std::max(static_cast<double>(law.min_p),
@@ -76,9 +77,9 @@ std::vector<Candidate> Likely(const LawParams& law, const float* logits,
   return candidates;
 }
 
-// Applies top-p and min-p: puts the survivors first and returns how many, with
-// the sum of their weights in `total`. Candidates are sorted in growing runs,
-// only as far as the cuts look.
+// Applies top-p and min-p. Puts the tokens that stay first, returns their
+// number, and sets `total` to the sum of their weights. Candidates are sorted
+// in growing runs, only as far as needed.
 size_t CutByProbability(const LawParams& law, const std::vector<float>& weights,
                         std::vector<Candidate>& candidates, double* total) {
   if (law.top_p == 1.0f && law.min_p == 0.0f) return candidates.size();
@@ -116,7 +117,7 @@ Law CutLaw(const LawParams& params, const float* logits,
     total = 0;
     for (const Candidate& c : candidates) total += Weight(weights, c);
   }
-  // Without either min-p has had its say, and no order matters.
+  // Without top-k and top-p, min-p has been applied and order does not matter.
   if (top_k || params.top_p < 1.0f) {
     candidates.resize(CutByProbability(params, weights, candidates, &total));
   }

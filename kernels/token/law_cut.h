@@ -7,9 +7,9 @@
 
 namespace tiercel {
 
-// The law of the tokens that top-k, top-p and min-p leave of a vocabulary.
-// `weights` are the probabilities times `total`, their sum, so that the
-// greatest is 1; `logits` have their order.
+// The distribution over the tokens that top-k, top-p and min-p leave. `weights`
+// are probabilities scaled such that the greatest is 1, and `total` is their
+// sum; `logits` are in the same order.
 Law CutLaw(const LawParams& params, const float* logits,
            const std::vector<float>& weights, double total);
 

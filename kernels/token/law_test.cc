@@ -43,14 +43,14 @@ std::map<int32_t, float> AsMap(const Law& law) {
   return map;
 }
 
-// Probabilities 0.5, 0.25, 0.125, 0.125 of ids 2, 0, 1, 3.
+// Ids 2, 0, 1 and 3 have the probabilities 0.5, 0.25, 0.125 and 0.125.
 const std::vector<float> kHalves = {std::log(2.0f), 0.0f, std::log(4.0f), 0.0f};
 
 TEST(LawTest, GreedyTakesTheLowestIdOfEquals) {
   const Law law = Make({1, 3, 3, 2}, {.temperature = 0});
   EXPECT_THAT(law.ids, ElementsAre(1));
   EXPECT_THAT(law.probabilities, ElementsAre(1.0f));
-  std::vector<float> many(10'000, -1);  // of several ranges
+  std::vector<float> many(10'000, -1);  // has several ranges
   many[8000] = many[5000] = 3;
   many[100] = 2;
   EXPECT_THAT(Make(many, {.temperature = 0}).ids, ElementsAre(5000));
@@ -66,10 +66,10 @@ TEST(LawTest, TemperatureOneIsTheSoftmax) {
 }
 
 TEST(LawTest, TemperatureSharpensAndFlattens) {
-  // At temperature 1/2 the weights are squared: 16 4 1 1 of 22.
+  // At temperature 1/2 the weights are squared: 16 4 1 1, in all 22.
   EXPECT_NEAR(AsMap(Make(kHalves, {.temperature = 0.5f})).at(2), 16.0 / 22,
               1e-6);
-  // A temperature near 0 overflows nothing.
+  // A temperature near 0 causes no overflow.
   EXPECT_NEAR(AsMap(Make({-90, 90}, {.temperature = 1e-30f})).at(1), 1, 1e-6);
 }
 
@@ -88,7 +88,7 @@ TEST(LawTest, TopPKeepsTheTokenThatCrosses) {
 }
 
 TEST(LawTest, TopPIsOfWhatTopKLeft) {
-  // The first of 4/6, 2/6 crosses 0.6 alone; its share of the whole would not.
+  // The first of 4/6 and 2/6 crosses 0.6; its share of all would not.
   const LawParams params = {.temperature = 1, .top_k = 2, .top_p = 0.6f};
   EXPECT_THAT(Make(kHalves, params).ids, ElementsAre(2));
 }
@@ -99,7 +99,7 @@ TEST(LawTest, MinPIsRelativeToTheGreatest) {
   EXPECT_EQ(Make(kHalves, {.temperature = 1, .min_p = 0.24f}).ids.size(), 4u);
 }
 
-// The probabilities of a law, by id; NaN where the law has no such token.
+// The probabilities of a distribution, by id; NaN if it has no such token.
 std::vector<float> ProbabilitiesOn(Stream& stream,
                                    const std::vector<float>& logits,
                                    const LawParams& params) {
@@ -146,8 +146,8 @@ TEST_P(LawIsaTest, EqualsReferenceAndSoftmax) {
       }
       for (size_t i = 0; i < vocab; ++i) {
         EXPECT_EQ(got[i], expected[i]) << i << " of " << vocab;
-        // Two roundings of the exponent x, Exp, sixteen sums; below e^-87 lies
-        // what is left out.
+        // The errors are two roundings of the exponent x, Exp and sixteen sums,
+        // and weights below e^-87, which are left out.
         const double x = (static_cast<double>(logits[i]) - 7) /
                          static_cast<double>(temperature);
         const double exact = std::exp(x) / total;
@@ -159,7 +159,8 @@ TEST_P(LawIsaTest, EqualsReferenceAndSoftmax) {
   }
 }
 
-// Weights are of the greatest logit of all, far above those of other ranges.
+// Weights are relative to the greatest logit of all, which is far above those
+// of other ranges.
 TEST_P(LawIsaTest, OneLogitTowersOverOtherRanges) {
   for (size_t at : {0, 4096, 9000}) {
     std::vector<float> logits(9001, -100);
@@ -173,7 +174,7 @@ TEST_P(LawIsaTest, OneLogitTowersOverOtherRanges) {
   }
 }
 
-// A logit that is not finite is found wherever it stands.
+// A logit that is not finite is found at every place.
 TEST_P(LawIsaTest, FindsWhatIsNotFinite) {
   for (size_t vocab : {1, 16, 37}) {
     for (size_t at = 0; at < vocab; ++at) {
@@ -194,7 +195,7 @@ TEST_P(LawIsaTest, FindsWhatIsNotFinite) {
   }
 }
 
-// The greatest itself and its equals always survive, whatever cuts beside it.
+// The greatest and its equals always stay, whatever other cuts there are.
 TEST(LawTest, MinPOfOneKeepsTheGreatest) {
   for (const int top_k : {0, 3}) {
     const LawParams params = {.temperature = 1, .top_k = top_k, .min_p = 1};
@@ -211,11 +212,11 @@ TEST(LawTest, RepeatPenaltyLooksBack256Tokens) {
   EXPECT_THAT(Make({3, 2, -1}, params, recent).ids, ElementsAre(0));
 }
 
-// The whole of the answer and nothing before it, after the repeat penalty.
+// DRY counts the whole answer and nothing before it, after the repeat penalty.
 TEST(LawTest, DryLooksAtTheAnswer) {
   const LawParams params = {.temperature = 0, .dry = {.multiplier = 1}};
   const std::vector<float> logits = {1, 3, 2.9f, 2.4f};
-  // "0 2 1 ... 0 2": 1 follows two that are repeated.
+  // In "0 2 1 ... 0 2" two tokens are repeated, which 1 followed.
   const std::vector<int32_t> tokens = {0, 2, 1, 3, 0, 2};
   const auto stream = Stream::Create({.threads = 1});
   const auto likeliest = [&](const LawParams& law, int64_t answer_begin) {
@@ -232,7 +233,7 @@ TEST(LawTest, DryLooksAtTheAnswer) {
   EXPECT_EQ(likeliest(params, 0), 2);
   EXPECT_EQ(likeliest(params, 1), 1);
   EXPECT_EQ(likeliest(params, 6), 1);
-  // 3 / 2, 2.9 / 2 and 2.4 / 2 by the repeat penalty, then 1 less.
+  // The repeat penalty gives 3 / 2, 2.9 / 2 and 2.4 / 2, then DRY takes 1.
   const LawParams both = {
       .temperature = 0, .repeat_penalty = 2, .dry = params.dry};
   EXPECT_EQ(likeliest(both, 0), 2);
@@ -248,7 +249,8 @@ TEST(LawTest, DryLooksAtTheAnswer) {
             "invalid_argument");
 }
 
-// What repeats without end weighs nothing, at any temperature, on every path.
+// A token with a huge penalty has the weight 0, at any temperature, with and
+// without top-k.
 TEST(LawTest, AGreatDryPenaltyIsNoInfinity) {
   const std::vector<int32_t> text(400, 1);
   for (const float temperature : {0.0f, 1e-30f, 0.5f, 100.0f}) {
@@ -267,7 +269,7 @@ TEST(LawTest, AGreatDryPenaltyIsNoInfinity) {
   }
 }
 
-// Most of a vocabulary is far below what min-p asks for, some of it next to it.
+// Most of a vocabulary is far below the bound of min-p, and some of it is near.
 TEST(LawTest, MinPAgreesWithEveryWeight) {
   constexpr size_t kVocab = 9001;
   for (const float temperature : {0.6f, 1.0f, 7.0f}) {
@@ -302,14 +304,15 @@ TEST(LawTest, MinPAgreesWithEveryWeight) {
 TEST(LawTest, RepeatPenaltyMovesLogitsTowardsLess) {
   const LawParams params = {.temperature = 0, .repeat_penalty = 2};
   EXPECT_THAT(Make({3, 2, -1}, params, {0}).ids, ElementsAre(1));
-  // Once, however often the id occurred; ids of no token are ignored.
+  // The penalty applies once, however often the id occurred. Invalid ids are
+  // ignored.
   EXPECT_THAT(Make({3, 1.4f, -1}, params, {0, 0, -1, 99}).ids, ElementsAre(0));
   // A negative logit is multiplied.
   EXPECT_THAT(Make({-1, -1.5f}, params, {0}).ids, ElementsAre(1));
 }
 
 TEST(LawTest, CutsAgreeWithAFullSort) {
-  // Beyond the first sorted run of 256 candidates.
+  // The cuts are beyond the first sorted run of 256 candidates.
   std::vector<float> logits(5000);
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>((i * 7919) % 5000) * 1e-4f;
@@ -331,7 +334,7 @@ TEST(LawTest, CutsAgreeWithAFullSort) {
 }
 
 TEST(LawTest, TopKAgreesWithAFullSort) {
-  // Many equals; in no order; k from one to all but one.
+  // There are many equals, in no order, and k is from one to all but one.
   std::vector<float> logits(5000);
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>((i * 7919) % 5000 / 3);
@@ -350,7 +353,8 @@ TEST(LawTest, TopKAgreesWithAFullSort) {
   }
 }
 
-// Every token's noise, by its definition, with all its logarithms.
+// Compares with the definition, which computes every token's noise and
+// logarithm.
 TEST(LawTest, DrawSkipsNoWinner) {
   std::vector<float> logits(3000);
   for (size_t i = 0; i < logits.size(); ++i) {
@@ -374,7 +378,7 @@ TEST(LawTest, DrawSkipsNoWinner) {
   }
 }
 
-// A chance too small for a float comes first: it waits for ever.
+// A token whose probability is 0 in float is first, and is never drawn.
 TEST(LawTest, WhatIsImpossibleIsNotDrawn) {
   const Law law = Make({-1000, 0}, {.temperature = 1});
   ASSERT_EQ(law.probabilities, (std::vector<float>{0, 1}));
@@ -383,8 +387,8 @@ TEST(LawTest, WhatIsImpossibleIsNotDrawn) {
   }
 }
 
-// Rows of several ranges of the vocabulary, on several threads, each with the
-// tokens before it under the penalty.
+// Rows have several ranges of the vocabulary, on several threads, and each has
+// penalties for the tokens before it.
 TEST(LawTest, EveryRowHasTheLawItHasAlone) {
   constexpr int64_t kRows = 5;
   constexpr int64_t kVocab = 9001;
@@ -431,7 +435,7 @@ TEST(LawTest, EveryRowHasTheLawItHasAlone) {
 TEST(LawTest, NonFiniteLogitsAreAnError) {
   const auto stream = Stream::Create({.threads = 1});
   const int32_t last = 1;
-  // The last of them by a penalty that is too small.
+  // The last becomes infinite by a penalty that is too small.
   for (float bad : {std::numeric_limits<float>::quiet_NaN(),
                     std::numeric_limits<float>::infinity(), 3e38f}) {
     const std::vector<float> logits = {0, bad};
@@ -480,9 +484,9 @@ TEST(LawTest, ParametersAreChecked) {
   EXPECT_TRUE(ValidateLawParams({}).ok());
 }
 
-// The seeds are fixed, so this passes or fails once and for all.
+// The seeds are fixed, so the result is always the same.
 TEST(LawTest, DrawsFollowTheLaw) {
-  // One of four is rare, which noise of few bits never draws.
+  // One of four is so rare that noise of few bits would never draw it.
   const std::vector<float> rare = {0, -8, 1, 0.5f};
   // Steps of a half and of a hundredth, not in the order of their ids.
   std::vector<float> few(12);
@@ -510,7 +514,7 @@ TEST(LawTest, DrawsFollowTheLaw) {
     std::map<int32_t, double> exact;
     for (const auto& [id, p] : AsMap(law)) exact[id] = p;
     std::map<int32_t, int64_t> counts;
-    // Half of them at other positions, half with other seeds.
+    // Half of the draws are at other positions, half with other seeds.
     for (int64_t i = 0; i <= draws / 2; ++i) {
       ++counts[Draw(law, /*seed=*/7, i)];
       ++counts[Draw(law, static_cast<uint64_t>(i), /*position=*/-1)];
@@ -538,7 +542,7 @@ TEST(LawTest, NoiseBelongsToSeedPositionAndToken) {
     EXPECT_GT(by_seed, 10) << bit;
     EXPECT_GT(by_position, 10) << bit;
   }
-  // Coupling: a token that wins keeps winning when rivals leave the law.
+  // A token that wins still wins if others leave the distribution.
   for (int i = 0; i < 64; ++i) {
     const int32_t winner = Draw(law, 1, i);
     Law fewer;
