@@ -1,5 +1,5 @@
-// Bytes: K and V once a step, in tiles of up to 32 queries of a KV head; what
-// pages give is written and read in the second-level cache where rows are few.
+// Bytes: K and V once a step, for tiles of up to 32 queries of a KV head. With
+// few rows partial results are written to and read from the second-level cache.
 // Operations: 4 f32 an element, position and query.
 // Bound by: memory up to about 50 queries of a KV head (4090), 10 (H200); then
 // by f32.

@@ -1,6 +1,6 @@
 // Lanes are positions for scores and elements of a head for sums of values, so
-// that neither needs a sum across lanes and one query or a thousand round
-// alike. K is transposed in groups of 16 positions.
+// that neither needs a sum across lanes, and rounding does not depend on the
+// number of queries. K is transposed in groups of 16 positions.
 //
 // A block of a few queries (a decode step) reads the page as it is, once. For
 // more, K and V become floats first, K transposed, and tiles of a few queries

@@ -1,6 +1,6 @@
 // Bytes: the scores of a query head three times, from the second-level cache.
 // Operations: an exponential, some 20 f32, a score.
-// Bound by: the one thread of a head that adds what is kept.
+// Bound by: the one thread of a head that adds the kept positions.
 
 #include <cmath>
 

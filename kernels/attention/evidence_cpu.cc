@@ -17,7 +17,7 @@ TIERCEL_INLINE F32x16 LoadLast(const float* scores, int n) {
   return Load(lane);
 }
 
-// e^((score - max) / 2), exactly 0 where Exp is at its floor.
+// e^((score - max) / 2), which is exactly 0 if Exp is at its floor.
 TIERCEL_INLINE F32x16 RootWeight(F32x16 score, F32x16 max) {
   return Exp((score - max) * Set1(0.5f)) - Exp(Set1(-87.0f));
 }

@@ -89,7 +89,7 @@ struct FoldWave {
       }
     };
 
-    Barrier();  // all are done with what was here before
+    Barrier();  // all are done with the elements before
     for (int i = 0; i < kStages - 1; ++i) {
       fetch(i, i);
       CopyCommit();

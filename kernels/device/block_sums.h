@@ -18,7 +18,7 @@ struct BlockSums {
   float total;
 };
 
-// The greater of the two; NaN where one of them is.
+// The greater of the two, or NaN if one of them is NaN.
 TIERCEL_DEVICE float MaxOrNan(float a, float b) {
   return std::isnan(a) ? a : std::isnan(b) || b > a ? b : a;
 }

@@ -35,8 +35,7 @@ __global__ void __launch_bounds__(Kernel::kMaxThreads, BlocksAtOnce<Kernel>())
 template <typename Kernel>
 int Launch(CUstream_st* stream, const LaunchShape& shape,
            const Kernel& kernel) {
-  constexpr size_t kUnasked = 48
-                              << 10;  // more shared memory is to be asked for
+  constexpr size_t kUnasked = 48 << 10;  // more shared memory must be requested
   const auto* run = reinterpret_cast<const void*>(RunKernel<Kernel>);
   const size_t bytes = SharedBytes<Kernel>(shape);
   if (bytes > kUnasked) {

@@ -10,8 +10,8 @@
 //
 //   struct Twice {
 //     static constexpr int kMaxThreads = 128;  // most threads of a block
-//     static constexpr int kBlocksAtOnce = 4;  // optional: so many blocks fit
-//                                              // the registers of a processor
+//     static constexpr int kBlocksAtOnce = 4;  // optional: this many blocks
+//                                              // fit a processor's registers
 //     struct Shared {                          // undefined at first
 //       Array<float, 128> x;
 //     };

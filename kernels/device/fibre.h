@@ -13,7 +13,7 @@
 namespace tiercel {
 
 // A function with a stack of its own, which runs on the thread that resumes it.
-// AddressSanitizer is told of it; ThreadSanitizer is not.
+// AddressSanitizer is notified of its switches; ThreadSanitizer is not.
 class Fibre {
  public:
   explicit Fibre(absl::FunctionRef<void()> body);  // must outlive the fibre
@@ -51,7 +51,7 @@ class Fibre {
   sigjmp_buf before_ = {};  // the state before work() in Try
   const void* bad_address_ = nullptr;
 
-  // AddressSanitizer is told of the two stacks at each switch.
+  // AddressSanitizer is given the two stacks at each switch.
   const void* caller_stack_ = nullptr;
   size_t caller_bytes_ = 0;
   void* saved_caller_ = nullptr;

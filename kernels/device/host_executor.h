@@ -51,7 +51,7 @@ class HostExecutor {
   ~HostExecutor();
 
   // Both return 0, or a cudaError_t, whose message TakeFault then returns.
-  // Checks that a GPU takes a launch of so many threads and bytes.
+  // Checks that a GPU accepts the launch's numbers of threads and bytes.
   int Check(const LaunchShape& shape, int max_threads) const;
   // Calls `kernel` for all threads; the first fault ends the launch.
   int Run(const LaunchShape& shape, Kernel kernel);

@@ -105,7 +105,7 @@ TEST_F(HostedStreamTest, FreeingWaits) {
   EXPECT_EQ(calls, 1);
 }
 
-// Another thread waits for a part of what is queued.
+// Another thread waits for a part of the queued work.
 TEST_F(HostedStreamTest, AMarkIsWhatWasQueuedBefore) {
   CudaStream& cuda = stream_->cuda();
   EXPECT_TRUE(cuda.Await(cuda.Mark()).ok());

@@ -84,7 +84,7 @@ struct KvTile {
   template <typename FetchPart, typename UsePart>
   TIERCEL_DEVICE static void InStages(int count, const FetchPart& fetch,
                                       const UsePart& use) {
-    Barrier();  // all are done with what was here before
+    Barrier();  // all are done with the pieces before
     fetch(0, 0);
     for (int i = 0; i < count; ++i) {
       CopyWait<0>();

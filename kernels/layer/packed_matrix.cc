@@ -132,7 +132,7 @@ struct PanelRow {
     return blocks * CodeBytes(layout.codes) +
            block / GroupBlocks(layout.scales) * GroupBytes(layout.scales);
   }
-  // The f16 `index` of a group: 0 is d, 1 is what is subtracted.
+  // The f16 `index` of a group: 0 is d, 1 is m or -dmin.
   int Half(int index) const {
     return order == PanelOrder::kLanes
                ? (index * kLanes + row) * 2

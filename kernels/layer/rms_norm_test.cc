@@ -84,8 +84,8 @@ void ExpectNear(const Problem& problem, const std::vector<float>& out) {
 
 class RmsNormTest : public BackendTest {
  protected:
-  // Compares with the formula, and with the reference's bits where the ISA
-  // has fma.
+  // Compares with the formula, and with the reference's bits if the ISA has
+  // fma.
   static void Check(Stream& stream, const Problem& problem) {
     const std::vector<float> out = problem.Run(stream);
     ExpectNear(problem, out);

@@ -58,7 +58,7 @@ absl::Status Validate(const RopeParams& p) {
 
 absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
   RETURN_IF_ERROR(Validate(p));
-  // A sine and a cosine cost as much as some forty other elements.
+  // A sine and a cosine together cost about as much as forty other elements.
   stream.pool().ParallelFor(p.rows, Grain(int64_t{p.half} * 40),
                             [&](int64_t begin, int64_t end, int) {
                               RopeAnglesReference(p, begin, end);

@@ -11,7 +11,7 @@
 #include "kernels/machine/cuda_error.h"
 #include "kernels/machine/device_memory.h"
 
-struct CUstream_st;  // what a cudaStream_t points to
+struct CUstream_st;  // a cudaStream_t points to it
 
 namespace tiercel {
 

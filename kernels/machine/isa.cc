@@ -24,7 +24,7 @@ bool HasAvxVnni() {
          (eax & kAvxVnniBit) != 0;
 }
 
-// The compiler's CPU test also asks the system whether it saves the registers.
+// The compiler's CPU test also checks that the system saves the registers.
 bool Supported(Isa isa) {
   switch (isa) {
     case Isa::kPortable:

@@ -20,7 +20,7 @@ class CudaStream;
 class SendRing;
 
 enum class Device {
-  kCpu,   // fast bodies; the reference where an op has none
+  kCpu,   // fast bodies; the reference if an op has none
   kRef,   // every op by its plain reference
   kCuda,  // a GPU; the parameters of ops point into its memory
 };
@@ -97,7 +97,7 @@ class Stream {
   const Isa isa_;
   const std::unique_ptr<CudaStream> own_cuda_;  // null: another's is used
   CudaStream* const cuda_;                      // null: this is on the host
-  const std::unique_ptr<SendRing> ring_;        // null likewise
+  const std::unique_ptr<SendRing> ring_;        // null: this is on the host
   std::unique_ptr<BlasLt> blas_;
   const std::unique_ptr<ThreadPool> own_pool_;  // null: another's is used
   ThreadPool& pool_;

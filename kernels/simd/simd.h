@@ -88,7 +88,7 @@ TIERCEL_INLINE F32x16 operator/(F32x16 a, F32x16 b) {
 TIERCEL_INLINE F32x16 Fma(F32x16 a, F32x16 b, F32x16 c) {
   return {_mm512_fmadd_ps(a.v, b.v, c.v)};
 }
-// The second operand where one is NaN.
+// Max and Min return the second operand if one is NaN.
 TIERCEL_INLINE F32x16 Max(F32x16 a, F32x16 b) {
   return {_mm512_max_ps(a.v, b.v)};
 }
@@ -229,7 +229,7 @@ TIERCEL_INLINE F32x16 operator/(F32x16 a, F32x16 b) {
 TIERCEL_INLINE F32x16 Fma(F32x16 a, F32x16 b, F32x16 c) {
   return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
 }
-// The second operand where one is NaN.
+// Max and Min return the second operand if one is NaN.
 TIERCEL_INLINE F32x16 Max(F32x16 a, F32x16 b) {
   return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)};
 }
@@ -455,7 +455,7 @@ TIERCEL_CALLED F32x16 Fma(const F32x16& a, const F32x16& b, const F32x16& c) {
   return r;
 }
 #endif
-// The second operand where one is NaN.
+// Max and Min return the second operand if one is NaN.
 TIERCEL_INLINE F32x16 Max(F32x16 a, F32x16 b) {
   return Lanes([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
 }

@@ -43,7 +43,8 @@ TIERCEL_INLINE F32x16 ToF32(I32x16 a) { return {_mm512_cvtepi32_ps(a.v)}; }
 TIERCEL_INLINE int32_t ReduceAdd(I32x16 a) {
   return _mm512_reduce_add_epi32(a.v);
 }
-// The greatest |a| or |b| of all lanes as bits: what is not finite is greatest.
+// The greatest |a| or |b| of all lanes, as bits; numbers that are not finite
+// are greatest.
 TIERCEL_INLINE int32_t MaxAbsBits(F32x16 a, F32x16 b) {
   const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
   return _mm512_reduce_max_epi32(
@@ -153,7 +154,8 @@ TIERCEL_INLINE int32_t ReduceAdd(I32x16 a) {
   four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
   return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
 }
-// The greatest |a| or |b| of all lanes as bits: what is not finite is greatest.
+// The greatest |a| or |b| of all lanes, as bits; numbers that are not finite
+// are greatest.
 TIERCEL_INLINE int32_t MaxAbsBits(F32x16 a, F32x16 b) {
   const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
   const __m256i a_max =
@@ -294,7 +296,8 @@ TIERCEL_INLINE int32_t ReduceAdd(I32x16 a) {
   for (int i = 0; i < 16; ++i) sum += a.v[i];
   return sum;
 }
-// The greatest |a| or |b| of all lanes as bits: what is not finite is greatest.
+// The greatest |a| or |b| of all lanes, as bits; numbers that are not finite
+// are greatest.
 TIERCEL_INLINE int32_t MaxAbsBits(F32x16 a, F32x16 b) {
   uint32_t greatest = 0;
   for (int i = 0; i < 16; ++i) {

@@ -70,7 +70,7 @@ TEST(DryTest, EachTokenCostsByItsLongestRepetition) {
       ElementsAre(Costs(4, kFirst), Costs(5, kSecond)));
 }
 
-// A repetition may overlap what it repeats.
+// A repetition may overlap the tokens that it repeats.
 TEST(DryTest, OneTokenAgainAndAgain) {
   EXPECT_THAT(DryPenalties(Params(), Ids{7, 7, 7, 7}),
               ElementsAre(Costs(7, kSecond)));
