@@ -306,7 +306,7 @@ class Call {
 
   void FoldQuery(int64_t row, int64_t query, const PageList& wave, bool first) {
     const int64_t r = row + query / p_.heads;
-    // A row sees itself: its own page is its last.
+    // A row sees itself, so its own page is the last that it sees.
     const int64_t own = (p_.position + r) / kPageTokens;
     const int64_t seen = wave.CountUpTo(own);
     if (seen == 0) return;

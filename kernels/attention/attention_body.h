@@ -59,8 +59,8 @@ struct AttentionBlock {
   float* sum;
   float* out;  // [.., padded head_dim]
 
-  // [2 * kPageTokens * padded head_dim + kMaxTileQueries * kPageTokens],
-  // 64-byte aligned.
+  // Scratch of [2 * kPageTokens * padded head_dim + kMaxTileQueries *
+  // kPageTokens], 64-byte aligned.
   float* scratch;
 };
 using ComputeBlockFn = void(const AttentionBlock& b);

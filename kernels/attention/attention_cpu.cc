@@ -2,9 +2,10 @@
 // that neither needs a sum across lanes, and rounding does not depend on the
 // number of queries. K is transposed in groups of 16 positions.
 //
-// A block of a few queries (a decode step) reads the page as it is, once. For
-// more, K and V become floats first, K transposed, and tiles of a few queries
-// go through the expanded page. Both ways do the same arithmetic.
+// A block of a few queries (a decode step) reads the page once, as it is
+// stored. For more queries K and V are expanded to floats first, K transposed,
+// and tiles of a few queries use the expanded page. Both ways do the same
+// arithmetic.
 
 #include "kernels/attention/attention_cpu_rows.h"
 

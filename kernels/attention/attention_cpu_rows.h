@@ -1,8 +1,8 @@
 #ifndef TIERCEL_KERNELS_ATTENTION_ATTENTION_CPU_ROWS_H_
 #define TIERCEL_KERNELS_ATTENTION_ATTENTION_CPU_ROWS_H_
 
-// The rows of a page's K and V as attention reads them. For op_cpu.cc files
-// only, as simd.h says.
+// Functions by which attention reads the rows of a page's K and V. For
+// op_cpu.cc files only, as simd.h says.
 
 #include "kernels/attention/attention_cpu_cells.h"
 #include "kernels/kv/kv_lanes.h"

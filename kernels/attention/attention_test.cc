@@ -86,8 +86,8 @@ std::vector<std::pair<DType, DType>> KvTypePairs(int head_dim, bool few) {
   return pairs;
 }
 
-// head_dim 8, so that the numbers can be checked by hand. Scores are
-// 2 * (1, 2) * 0.5 = 1 and 2: weights e^-1 and 1.
+// head_dim is 8, so that the numbers can be checked by hand. Scores are
+// 2 * (1, 2) * 0.5 = 1 and 2, and weights e^-1 and 1.
 TEST(AttentionTest, HandWorked) {
   for (Device device : {Device::kRef, Device::kCpu}) {
     Case c;
@@ -176,7 +176,7 @@ TEST_P(AttentionBackendTest, EqualsReferenceForEveryKvType) {
   }
 }
 
-// GPUs have kernels for 1, 2, 4, 6 and 8 queries a warp, and look at 128
+// GPUs have kernels for 1, 2, 4, 6 and 8 queries a warp, which read 128
 // elements of a head at a time.
 TEST_P(AttentionBackendTest, FewQueriesOfLongRowsOfEveryKvType) {
   const std::unique_ptr<Stream> fast = NewStream(1);
@@ -203,7 +203,7 @@ TEST_P(AttentionBackendTest, EveryNumberOfQueriesInATile) {
   }
 }
 
-// A fold of more pages than a warp has lanes, and than a block has threads.
+// The fold has more pages than a warp has lanes, or than a block has threads.
 TEST_P(AttentionBackendTest, ManyPages) {
   const std::unique_ptr<Stream> fast = NewStream(2);
   for (int64_t pages : {33, 131}) {

@@ -68,7 +68,7 @@ std::vector<std::vector<ViewCase>> Views(int heads, int64_t begin, int64_t end,
       single.push_back({j, j + 1});
     return ViewCase{single, 2};
   });
-  // One head sees everything, the others next to nothing
+  // One head that sees everything, and others that see next to nothing
   add([&](int head) {
     return ViewCase{{}, head == heads - 1 ? kAllPositions : 1};
   });
@@ -180,7 +180,7 @@ TEST_P(AttentionViewBackendTest, EverythingIsTheSameAsNoView) {
   }
 }
 
-// Row invariance, with the edge of the window inside of tiles.
+// Rows are invariant with the edge of the window inside of tiles, too.
 TEST_P(AttentionViewBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
   if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;
@@ -210,7 +210,8 @@ TEST_P(AttentionViewBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
   }
 }
 
-// Several blocks of rows and several waves of pages, some of them hidden.
+// There are several blocks of rows and several waves of pages, some of them
+// hidden.
 TEST_P(AttentionViewBackendTest, WavesDoNotShow) {
   if (GetParam().device != Device::kCpu) return;  // has waves of its own
   if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();

@@ -63,8 +63,8 @@ struct Problem {
     Mean(kv_head, chunk, d) = F16FromF32(mean);
   }
 
-  // [kv_heads, num_chunks]. One element more is given than is used, so that a
-  // write past the end shows.
+  // Returns [kv_heads, num_chunks]. There is one element more than is used, so
+  // that a write past the end is noticed.
   std::vector<float> Run(Stream& stream) const {
     OnDevice<float> queries(stream, q);
     OnDevice<uint16_t> digests(stream, means);
@@ -210,7 +210,7 @@ TEST_P(ChunkScoresBackendTest, EveryNumberOfHeadsInATile) {
   }
 }
 
-// More chunks than one item of the threads has.
+// There are more chunks than one work item has.
 TEST_P(ChunkScoresBackendTest, ThreadsDoNotShow) {
   for (auto [head_dim, num_chunks] :
        {std::pair(64, 1100), {128, 513}, {4096, 40}}) {

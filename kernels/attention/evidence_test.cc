@@ -196,7 +196,7 @@ TEST_P(EvidenceBackendTest, WhatIsThereDecays) {
   }
 }
 
-// More candidates than one item of the threads has.
+// There are more candidates than one work item has.
 TEST_P(EvidenceBackendTest, ManyCandidates) {
   for (int64_t candidates : Fewer({4095, 4096, 4097, 9000}, {4097})) {
     Problem problem(2, 4, 2, candidates);

@@ -27,7 +27,7 @@ struct KeyScoresParams {
   int64_t q_stride;  // floats from one row to the next
   int64_t rows;      // 0 is allowed
   int heads;         // a multiple of layout.kv_heads
-  float scale;       // of the scores, usually 1 / sqrt(head_dim)
+  float scale;       // scale of the scores, usually 1 / sqrt(head_dim)
 
   KvLayout layout;                // head_dim a multiple of 8
   const std::byte* const* pages;  // pages of this layer

@@ -5,8 +5,8 @@
 
 namespace tiercel {
 
-// Scores of one row with digests (kernels/kv/chunk_means.h), as if each were a
-// key, for query head h and its KV head g = h / (heads / kv_heads):
+// The scores of one row with digests (kernels/kv/chunk_means.h), which are
+// treated as keys, for query head h and its KV head g = h / (heads / kv_heads):
 //
 //   out[h, c] = scale * dot(q[h], means[g, c])   a chain of fma over head_dim
 //

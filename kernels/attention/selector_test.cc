@@ -75,8 +75,8 @@ struct Problem {
     return name;
   }
 
-  // [kv_heads, min(budget, candidates)]. One element more is given than is
-  // used, so that a write past the end shows.
+  // Returns [kv_heads, min(budget, candidates)]. There is one element more than
+  // is used, so that a write past the end is noticed.
   std::vector<int32_t> Run(Stream& stream) const {
     OnDevice<float> given(stream, evidence);
     OnDevice<uint16_t> lengths(stream, norms);
@@ -512,7 +512,7 @@ TEST_P(SelectorBackendTest, FaultsAreNoEvidence) {
   }
 }
 
-// No importance at all, and importance whose square is too great for a float.
+// There is no importance at all, or its square is too great for a float.
 TEST_P(SelectorBackendTest, ExtremeEvidence) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(2, 80, 3);

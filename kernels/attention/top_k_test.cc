@@ -31,7 +31,8 @@ Places Sorted(const float* values, int64_t n, int64_t always, int64_t k) {
   return places;
 }
 
-// One element more is given than is used, so that a write past the end shows.
+// Selects from rows. There is one element more than is used, so that a write
+// past the end is noticed.
 Places PlacesOf(Stream& stream, const std::vector<float>& values,
                 TopKParams p) {
   OnDevice<float> given(stream, values);

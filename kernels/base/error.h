@@ -36,7 +36,7 @@ ErrorClass ClassOf(const absl::Status& status);
 // The stable code of `status`; "internal" for a status not made here.
 std::string CodeOf(const absl::Status& status);
 
-// The error `status` with "where: " put before its message.
+// Returns the error `status` with "where: " before its message.
 absl::Status Annotate(const absl::Status& status, std::string_view where);
 
 }  // namespace tiercel

@@ -117,7 +117,7 @@ TIERCEL_DEVICE void CopyAsync16(void* to, const void* from) {
                "l"(from)
                : "memory");
 #else
-  // nvcc does not always see that this is global memory.
+  // nvcc does not always recognise this as global memory.
   uint4 packet;
   asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(packet.x), "=r"(packet.y), "=r"(packet.z), "=r"(packet.w)

@@ -141,7 +141,7 @@ TEST(HostExecutorTest, PacketsAreLoadedAndStored) {
   EXPECT_THAT(x, testing::ElementsAre(5, 9, 7, 8, 5, 6, 7, 8));
 }
 
-// The lanes' words are laid out as the PTX manual has them.
+// The lanes' words have the layout of the PTX manual.
 TEST(HostExecutorTest, MatricesAreMultiplied) {
   int8_t a[16][32], b[8][32];
   for (int i = 0; i < 32; ++i) {
@@ -300,7 +300,7 @@ TEST(HostExecutorFaultTest, PastSharedMemory) {
               "end");
 }
 
-// After a fault the executor is as good as new.
+// After a fault the executor works as before.
 TEST(HostExecutorFaultTest, IsForgotten) {
   CUstream_st stream{HostExecutor(Order::kAscending)};
   int done = 0;

@@ -52,7 +52,7 @@ class HostedMemory final : public GpuMemory {
   static HostedMemory* Holder(const void* address);
 
   int64_t FreeBytes() override;
-  // These two wait for all that is queued, as CUDA's own do.
+  // These two wait for all queued work, as those of CUDA do.
   void Free(std::byte* data, size_t bytes) override;
   absl::Status Copy(std::byte* to, const std::byte* from,
                     size_t bytes) override;

@@ -392,7 +392,7 @@ TEST_F(HostedStreamTest, ThreadsOfTheDriverTakeNoSignals) {
   EXPECT_TRUE(TakesSignals());
 }
 
-// Only copies cross from one device to another, through the host.
+// A device cannot touch another's memory; only copies can, through the host.
 TEST_F(HostedStreamTest, ADeviceTouchesNoOthersMemory) {
   const auto other = MakeHostedStream(Order::kAscending, /*gpu=*/1);
   auto theirs = *DeviceArray<float>::Create(other->memory(), 4, "test");
@@ -415,7 +415,7 @@ TEST_F(HostedStreamTest, ADeviceTouchesNoOthersMemory) {
   EXPECT_TRUE(again->Synchronize().ok());
 }
 
-// A fault of one device is not another's.
+// A fault of one device does not affect another.
 TEST_F(HostedStreamTest, FaultsAreOfOneDevice) {
   const auto other = MakeHostedStream(Order::kAscending, /*gpu=*/1);
   SetHostedFaultsOf(1, [](std::string_view call) {

@@ -7,7 +7,7 @@ struct CUstream_st;
 
 namespace tiercel {
 
-// A lane's words of one MmaS8, as device_lang.h lays matrices out.
+// A lane's words of one MmaS8, in the layout of device_lang.h.
 struct MatrixStepLane {
   int32_t sums[4];
   uint32_t a[4];

@@ -44,7 +44,7 @@ uint32_t WordOf(const int8_t* four) {
   return word;
 }
 
-// The words of each lane, as device_lang.h lays the matrices out.
+// The words of each lane, in the layout of device_lang.h.
 std::vector<MatrixStepLane> LanesOf(const Matrices& m) {
   std::vector<MatrixStepLane> lanes(kLanes);
   for (size_t lane = 0; lane < kLanes; ++lane) {
@@ -83,7 +83,7 @@ TEST_P(MatrixStepTest, IsTheProductAsLaidOut) {
   std::mt19937 random(1);
   std::vector<Matrices> all;
   for (int i = 0; i < 100; ++i) all.push_back(RandomMatrices(random));
-  // The greatest sums there are: they wrap nowhere.
+  // The greatest possible sums do not overflow.
   std::fill(&all[0].a[0][0], &all[0].a[0][0] + kM * kK, int8_t{-128});
   std::fill(&all[0].b[0][0], &all[0].b[0][0] + kN * kK, int8_t{-128});
   // Each has one product alone, so that a wrong place is noticed.

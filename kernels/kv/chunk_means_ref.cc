@@ -9,7 +9,7 @@
 namespace tiercel {
 namespace {
 
-// Elements of a row that are summed at a time: a whole block of every type.
+// The elements of a row that are summed at a time: a whole block of every type.
 constexpr int kPiece = 32;
 
 // Computes the mean of `rows` rows of keys, `n` elements from element d on.

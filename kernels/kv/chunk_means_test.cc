@@ -97,7 +97,7 @@ class Problem {
             .norms_stride = 0};
   }
 
-  // [kv_heads, stride()], of f16.
+  // Returns [kv_heads, stride()], converted from f16.
   std::vector<float> Run(Stream& stream) const {
     const auto poisoned = [&](int64_t stride) {
       return OnDevice<uint16_t>(

@@ -63,7 +63,7 @@ class Problem {
   }
   int64_t stride() const { return last_ - first_ + 3; }
 
-  // [kv_heads, stride()], of f16.
+  // Returns [kv_heads, stride()], converted from f16.
   std::vector<float> Run(Stream& stream) const {
     KeyNormsParams p = Params();
     const OnDevicePages pages(stream, pages_, layout_.PageBytes());

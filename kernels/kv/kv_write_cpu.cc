@@ -15,8 +15,8 @@ void WriteF16(const float* x, int n, std::byte* row) {
   memcpy(row + 2 * i, tail, 2 * static_cast<size_t>(n - i));
 }
 
-// Bf16FromF32 of kernels/number/half.h without a branch, for the compiler to
-// turn into lanes.
+// Bf16FromF32 of kernels/number/half.h without a branch, so that the compiler
+// vectorises it.
 void WriteBf16(const float* x, int n, std::byte* row) {
   for (int i = 0; i < n; ++i) {
     uint32_t bits;

@@ -163,7 +163,7 @@ TEST(KvRowTest, Q8HandWorked) {
   uint16_t d;
   std::memcpy(&d, row, 2);
   EXPECT_EQ(d, F16FromF32(2.0f));
-  // 1.5 and 2.5 go to the even neighbour, so do 0.5 and -0.5.
+  // 1.5, 2.5, 0.5 and -0.5 are rounded to the even neighbour.
   const int expected[8] = {127, -127, 2, 2, 0, 0, 0, 0};
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(static_cast<int8_t>(row[2 + i]), expected[i]) << i;

@@ -157,7 +157,8 @@ class GpuMatmul {
     ASSIGN_OR_RETURN(std::byte * scratch,
                      stream_.Scratch(q8_bytes + rounded_bytes + products_bytes +
                                      back_bytes));
-    // Fragments are 640 bytes, and rows for the library 256 times two.
+    // All offsets stay aligned: fragments have 640 bytes, and the rows for the
+    // library are 256, of 2 bytes an element.
     q8_ = reinterpret_cast<Q8Fragments*>(scratch);
     rounded_ = reinterpret_cast<uint16_t*>(scratch + q8_bytes);
     products_ = reinterpret_cast<float*>(scratch + q8_bytes + rounded_bytes);
@@ -340,7 +341,7 @@ class CpuMatmul {
         });
   }
 
-  // `range` counts panels through all outputs.
+  // Multiplies a range of panels, which are counted through all outputs.
   void MultiplyPanels(const MatmulRange& range, int thread) {
     int64_t first = 0;
     for (int i = 0; i < p_.num_outputs; ++i) {

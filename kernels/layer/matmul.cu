@@ -21,7 +21,7 @@
 namespace tiercel {
 namespace {
 
-// ---- activations as int8 ----
+// ---- Activations as int8 ----
 
 // Half a warp quantises a block of 32: lane i of it has elements i and i + 16.
 struct QuantiseBlocks {
@@ -32,7 +32,7 @@ struct QuantiseBlocks {
   int64_t x_stride;
   int64_t rows;
   int64_t row_blocks;
-  int64_t pairs;     // of blocks of a row
+  int64_t pairs;     // pairs of blocks of a row
   int64_t all_rows;  // whole tiles of 8
   Q8Fragments* out;  // [all_rows / 8][pairs]
 
@@ -59,7 +59,7 @@ struct QuantiseBlocks {
       max = std::fmax(max, ShuffleXor(kAllLanes, max, bits));
     }
 
-    // 2. the scale that rounds best
+    // 2. find the scale that rounds best
     constexpr float kSteps[kNumQ8Steps] = {kQ8Steps[0], kQ8Steps[1],
                                            kQ8Steps[2], kQ8Steps[3]};
     float scale = max / kSteps[0];
@@ -76,7 +76,7 @@ struct QuantiseBlocks {
     }
     if (!finite) scale = std::numeric_limits<float>::quiet_NaN();
 
-    // 3. the codes and their sums
+    // 3. compute the codes and their sums
     const int code_low = codes ? static_cast<int>(CodeOf(low, scale)) : 0;
     const int code_high = codes ? static_cast<int>(CodeOf(high, scale)) : 0;
     int sum_low = code_low;
@@ -115,7 +115,7 @@ struct QuantiseBlocks {
   }
 };
 
-// ---- quantised weights, int8 activations ----
+// ---- Quantised weights, int8 activations ----
 
 // A warp computes one panel for 8 kTiles rows. A block of 32 takes one exact
 // step of the matrix unit (two for Q6_K, whose halves have their own scales),
@@ -159,7 +159,7 @@ struct MultiplyPanels {
     const MatmulTarget target = TargetWith(targets, kColumns, group);
     const int64_t panels = CeilDiv(target.n, kPanelRows);
     const int64_t own = group * kWarps + t.warp();
-    // A warp without a panel of its own repeats the last one.
+    // A warp without a panel repeats the last one.
     const int64_t panel = own < panels ? own : panels - 1;
     const int64_t row = t.block % row_tiles * kRows;
 
@@ -361,7 +361,7 @@ struct MultiplyPanels {
   }
 };
 
-// ---- float activations ----
+// ---- Float activations ----
 
 // The rows and columns of outputs of the threads of a block. The lanes of a
 // warp, and their outputs, are arranged as four along rows and eight along

@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, MatmulTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);
 
 // The arithmetic is specified to the last bit, so every body has the
-// reference's bits. Flags and threads take turns.
+// reference's bits. The cases alternate between flags and numbers of threads.
 TEST_P(MatmulTest, HasTheReferencesBits) {
   unsigned turn = 0;
   for (const DType type : kTypes) {
@@ -414,7 +414,8 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
   x[16] = -4.9f;    // code -2 (-2.45)
   x[1] = 5.0f;      // code 2: 2.5 is a tie, to even
   x[40] = 1000.0f;  // meets weights of 0
-  // Whole multiples of d_x, each with its opposite: 254 / 127 rounds them best.
+  // These are multiples of d_x, each with its opposite, so that 254 / 127
+  // rounds best.
   x[2] = 126.0f;
   x[3] = -126.0f;
   x[4] = 62.0f;
@@ -475,7 +476,7 @@ TEST(MatmulReferenceTest, IsNearTheExactProduct) {
           }
           double tolerance = (static_cast<double>(k) + 4) * 0x1p-24 * magnitude;
           if (q8) tolerance += codes;
-          // d and m of one block nearly cancel in w but not in its two terms.
+          // The terms of d and m nearly cancel in w, but have their own errors.
           if (q8) tolerance *= 1.001;
           ASSERT_NEAR(out[at], exact, tolerance) << InfoOf(type).name;
         }

@@ -51,8 +51,8 @@ class PackedMatrix {
   // device_failed.
   absl::StatusOr<PackedMatrix> CopyTo(Stream& stream) const;
 
-  // Rows [first, first + rows) of this, which outlives them, as a matrix that
-  // borrows their panels; `first` is a multiple of kPanelRows.
+  // A matrix of rows [first, first + rows) that borrows their panels of this
+  // one, which must outlive it. `first` is a multiple of kPanelRows.
   PackedMatrix Borrow(int64_t first, int64_t rows) const;
 
   // The matrix whose panels are at `data`, which outlives it. The shape is as
@@ -65,10 +65,11 @@ class PackedMatrix {
   // and, for different panels, from several threads.
   void PackRow(int64_t row, const std::byte* source);
 
-  // Row `row` as floats, [cols].
+  // Writes row `row` as floats to `out`, [cols].
   void UnpackRow(int64_t row, float* out) const;
 
-  // Columns [32 block, 32 block + 32) of row `row` of a quantised matrix.
+  // Returns columns [32 block, 32 block + 32) of row `row` of a quantised
+  // matrix.
   WeightBlock UnpackBlock(int64_t row, int64_t block) const;
 
   DType type() const { return type_; }

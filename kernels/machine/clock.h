@@ -11,11 +11,11 @@ class Clock {
  public:
   using Time = std::chrono::steady_clock::time_point;
   virtual ~Clock() = default;
-  virtual Time Now() = 0;  // never falls
+  virtual Time Now() = 0;  // never decreases
   virtual void SleepUntil(Time time) = 0;
 };
 
-// std::chrono::steady_clock.
+// The clock std::chrono::steady_clock.
 Clock& SteadyClock();
 
 inline double SecondsBetween(Clock::Time begin, Clock::Time end) {

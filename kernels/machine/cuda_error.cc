@@ -6,7 +6,7 @@
 namespace tiercel {
 namespace {
 
-// The oldest GPU that CUDA 13 compiles for: Turing.
+// The oldest GPU for which CUDA 13 compiles: Turing.
 constexpr int kOldestCapability = 75;
 
 // Formats version 13000 as "13.0".

@@ -23,8 +23,8 @@ namespace tiercel {
 // device_lost.
 class CudaStream {
  public:
-  // On a GPU, by its number among those that the process sees. Errors: those of
-  // CheckGpu.
+  // Creates a queue on a GPU, by its number among those that the process sees.
+  // Errors: those of CheckGpu.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int gpu = 0);
 
   // The number of GPUs that the process sees; 0 if it is not known.

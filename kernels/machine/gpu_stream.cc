@@ -188,7 +188,7 @@ GpuFacts CudaStream::Look(int gpu) {
 int CudaStream::Open(int gpu, std::unique_ptr<CudaStream>* stream) {
   cudaStream_t handle = nullptr;
   UseGpu(gpu);
-  // Makes the context, which an exclusive or a full GPU refuses.
+  // This creates the context, which an exclusive or a full GPU refuses.
   cudaError_t error = cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking);
   if (error != cudaSuccess) return error;
   auto opened = std::make_unique<GpuStream>(gpu, handle);

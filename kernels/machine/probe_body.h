@@ -5,11 +5,11 @@
 
 namespace tiercel {
 
-// Independent chains, enough to fill the pipelines of a core.
+// The number of independent chains, enough to fill the pipelines of a core.
 inline constexpr int kProbeChains = 12;
 
-// Each returns a value that depends on all it did, so that no compiler leaves
-// it out.
+// Each returns a value that depends on all its operations, so that no compiler
+// removes them.
 using ProbeReadFn = float(const float* data, int64_t count);  // count % 64 == 0
 using ProbeFmaFn = float(int64_t steps);   // 16 * kProbeChains fma a step
 using ProbeInt8Fn = float(int64_t steps);  // 64 * kProbeChains products a step

@@ -64,7 +64,7 @@ TEST(ProbeTest, PeaksAreWhatTheBestRunDoesInASecond) {
   EXPECT_EQ(peaks->int8_ops_per_s, steps * 64 * 2);
   EXPECT_EQ(peaks->read_spread, (8 - 0.5) / 0.5);
 
-  // It can be stopped in each of its runs, and makes no other then.
+  // It can be stopped after each of its runs, and makes no further one.
   for (const uint64_t last : {uint64_t{0}, calls / 2, calls - 1}) {
     uint64_t more = 0;
     const absl::StatusOr<Peaks> stopped = MeasurePeaks(

@@ -43,7 +43,7 @@ class Stream {
   // Errors: TIERCEL_ISA names an ISA that is not supported; no_device; on
   // kCuda, unless the GPU is simulated, those of BlasLt::FromEnvironment.
   static absl::StatusOr<std::unique_ptr<Stream>> Create(const Options& options);
-  // A stream on kCuda over `cuda`, for tests that bring their own.
+  // Creates a stream on kCuda over `cuda`, for tests that bring their own.
   static absl::StatusOr<std::unique_ptr<Stream>> Over(
       std::unique_ptr<CudaStream> cuda);
 

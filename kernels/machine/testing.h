@@ -124,7 +124,7 @@ inline std::vector<Backend> Backends() {
   return backends;
 }
 
-// The backends of FastBackends that have a queue of their own.
+// The backends of FastBackends that are GPUs.
 inline std::vector<Backend> Gpus() {
   std::vector<Backend> backends = FastBackends();
   std::erase_if(backends, [](const Backend& backend) {
@@ -189,8 +189,8 @@ class BackendTest : public testing::TestWithParam<Backend> {
   }
 };
 
-// For ops whose bits do not depend on threads: the reference, and the backend
-// with one thread and with three.
+// A test of an op whose bits do not depend on threads. It has the reference,
+// and the backend with one thread and with three.
 class ThreeStreamsTest : public BackendTest {
  protected:
   void SetUp() override {

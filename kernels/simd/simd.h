@@ -40,7 +40,7 @@ TIERCEL_INLINE F32x16 Zero() { return {_mm512_setzero_ps()}; }
 TIERCEL_INLINE F32x16 Set1(float x) { return {_mm512_set1_ps(x)}; }
 TIERCEL_INLINE F32x16 Load(const float* p) { return {_mm512_loadu_ps(p)}; }
 TIERCEL_INLINE void Store(F32x16 a, float* p) { _mm512_storeu_ps(p, a.v); }
-// The first n (0 to 16) lanes; the others load as zero and are not stored.
+// These access the first n (0 to 16) lanes; the others load as zero.
 TIERCEL_INLINE F32x16 LoadN(const float* p, int n) {
   return {_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p)};
 }
@@ -97,7 +97,7 @@ TIERCEL_INLINE F32x16 Min(F32x16 a, F32x16 b) {
 }
 TIERCEL_INLINE F32x16 Abs(F32x16 a) { return {_mm512_abs_ps(a.v)}; }
 TIERCEL_INLINE F32x16 Sqrt(F32x16 a) { return {_mm512_sqrt_ps(a.v)}; }
-// To the nearest integer, ties to even.
+// Rounds to the nearest integer, ties to even.
 TIERCEL_INLINE F32x16 Round(F32x16 a) {
   return {
       _mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
@@ -108,8 +108,8 @@ TIERCEL_INLINE F32x16 ScaleByPowerOf2(F32x16 a, F32x16 n) {
       _mm512_add_epi32(_mm512_cvtps_epi32(n.v), _mm512_set1_epi32(127)), 23);
   return {_mm512_mul_ps(a.v, _mm512_castsi512_ps(exponent))};
 }
-// The m in [sqrt(1/2), sqrt(2)) and the integral n of a = m * 2^n; a positive
-// and normal.
+// Returns m in [sqrt(1/2), sqrt(2)), and sets the integral n, of a = m * 2^n; a
+// is positive and normal.
 TIERCEL_INLINE F32x16 SplitPowerOf2(F32x16 a, F32x16* n) {
   const __m512i bits = _mm512_castps_si512(a.v);
   const __m512i exponent = _mm512_srai_epi32(
@@ -172,7 +172,7 @@ TIERCEL_INLINE __m256i LaneMask(int n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(n),
                             _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-// The first n (0 to 16) lanes; the others load as zero and are not stored.
+// These access the first n (0 to 16) lanes; the others load as zero.
 // A store with a mask takes AMD's processors as long as a dozen without.
 TIERCEL_INLINE F32x16 LoadN(const float* p, int n) {
   if (n == 16) return Load(p);
@@ -243,7 +243,7 @@ TIERCEL_INLINE F32x16 Abs(F32x16 a) {
 TIERCEL_INLINE F32x16 Sqrt(F32x16 a) {
   return {_mm256_sqrt_ps(a.lo), _mm256_sqrt_ps(a.hi)};
 }
-// To the nearest integer, ties to even.
+// Rounds to the nearest integer, ties to even.
 TIERCEL_INLINE F32x16 Round(F32x16 a) {
   constexpr int kMode = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   return {_mm256_round_ps(a.lo, kMode), _mm256_round_ps(a.hi, kMode)};
@@ -265,8 +265,8 @@ TIERCEL_INLINE __m256 SplitHalf(__m256 a, __m256* n) {
   return _mm256_castsi256_ps(
       _mm256_sub_epi32(bits, _mm256_slli_epi32(exponent, 23)));
 }
-// The m in [sqrt(1/2), sqrt(2)) and the integral n of a = m * 2^n; a positive
-// and normal.
+// Returns m in [sqrt(1/2), sqrt(2)), and sets the integral n, of a = m * 2^n; a
+// is positive and normal.
 TIERCEL_INLINE F32x16 SplitPowerOf2(F32x16 a, F32x16* n) {
   return {SplitHalf(a.lo, &n->lo), SplitHalf(a.hi, &n->hi)};
 }
@@ -336,7 +336,7 @@ TIERCEL_INLINE F32x16 Load(const float* p) {
 TIERCEL_INLINE void Store(F32x16 a, float* p) {
   for (int i = 0; i < 16; ++i) p[i] = a.v[i];
 }
-// The first n (0 to 16) lanes; the others load as zero and are not stored.
+// These access the first n (0 to 16) lanes; the others load as zero.
 TIERCEL_INLINE F32x16 LoadN(const float* p, int n) {
   return Lanes([&](int i) { return i < n ? p[i] : 0.0f; });
 }
@@ -470,7 +470,7 @@ TIERCEL_INLINE F32x16 Abs(F32x16 a) {
 TIERCEL_INLINE F32x16 Sqrt(F32x16 a) {
   return Lanes([&](int i) { return __builtin_sqrtf(a.v[i]); });
 }
-// To the nearest integer, ties to even; |a| below 2^22.
+// Rounds to the nearest integer, ties to even; |a| below 2^22.
 TIERCEL_INLINE F32x16 Round(F32x16 a) {
   return Lanes([&](int i) {
     const float magic = a.v[i] < 0.0f ? -0x1.8p23f : 0x1.8p23f;
@@ -487,8 +487,8 @@ TIERCEL_INLINE F32x16 ScaleByPowerOf2(F32x16 a, F32x16 n) {
     return a.v[i] * FloatFromBits(exponent << 23);
   });
 }
-// The m in [sqrt(1/2), sqrt(2)) and the integral n of a = m * 2^n; a positive
-// and normal.
+// Returns m in [sqrt(1/2), sqrt(2)), and sets the integral n, of a = m * 2^n; a
+// is positive and normal.
 TIERCEL_INLINE F32x16 SplitPowerOf2(F32x16 a, F32x16* n) {
   F32x16 m;
   for (int i = 0; i < 16; ++i) {

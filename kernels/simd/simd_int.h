@@ -1,9 +1,9 @@
 #ifndef TIERCEL_KERNELS_SIMD_SIMD_INT_H_
 #define TIERCEL_KERNELS_SIMD_SIMD_INT_H_
 
-// Integer lanes beside simd.h's floats: 16 lanes of int32, and 64 bytes seen as
-// 16 lanes of a quad, four consecutive k of one output. Everything is exact, so
-// ISAs may add in any order. simd.h's rules for includers hold here.
+// Integer lanes that go with the floats of simd.h: 16 lanes of int32, and 64
+// bytes as 16 lanes of a quad, four consecutive k of one output. Everything is
+// exact, so ISAs may add in any order. simd.h's rules for includers hold here.
 
 #include "kernels/simd/simd.h"
 
@@ -75,7 +75,7 @@ TIERCEL_INLINE U8x64 ShiftMask(U8x64 a, int8_t mask) {
   if constexpr (kBits < 0) shifted = _mm512_srli_epi16(a.v, -kBits);
   return {_mm512_and_si512(shifted, _mm512_set1_epi8(mask))};
 }
-// Byte kIndex of every quad.
+// Returns byte kIndex of every quad.
 template <int kIndex>
 TIERCEL_INLINE I32x16 ByteOf(U8x64 a) {
   const __m512i shifted = _mm512_srli_epi32(a.v, 8 * kIndex);
@@ -83,7 +83,7 @@ TIERCEL_INLINE I32x16 ByteOf(U8x64 a) {
   return {_mm512_and_si512(shifted, _mm512_set1_epi32(0xff))};
 }
 
-// The quad at p in every lane.
+// Loads the quad at p into every lane.
 TIERCEL_INLINE U8x64 BroadcastQuad(const int8_t* p) {
   int32_t quad;
   memcpy(&quad, p, sizeof(quad));
@@ -208,7 +208,7 @@ TIERCEL_INLINE U8x64 ShiftMask(U8x64 a, int8_t mask) {
   return {_mm256_and_si256(shifted.lo, _mm256_set1_epi8(mask)),
           _mm256_and_si256(shifted.hi, _mm256_set1_epi8(mask))};
 }
-// Byte kIndex of every quad.
+// Returns byte kIndex of every quad.
 template <int kIndex>
 TIERCEL_INLINE I32x16 ByteOf(U8x64 a) {
   const __m256i byte = _mm256_set1_epi32(0xff);
@@ -216,7 +216,7 @@ TIERCEL_INLINE I32x16 ByteOf(U8x64 a) {
           _mm256_and_si256(_mm256_srli_epi32(a.hi, 8 * kIndex), byte)};
 }
 
-// The quad at p in every lane.
+// Loads the quad at p into every lane.
 TIERCEL_INLINE U8x64 BroadcastQuad(const int8_t* p) {
   int32_t quad;
   memcpy(&quad, p, sizeof(quad));
@@ -336,7 +336,7 @@ TIERCEL_INLINE U8x64 ShiftMask(U8x64 a, int8_t mask) {
     }
   });
 }
-// Byte kIndex of every quad.
+// Returns byte kIndex of every quad.
 template <int kIndex>
 TIERCEL_INLINE I32x16 ByteOf(U8x64 a) {
   return IntLanes([&](int i) { return a.v[4 * i + kIndex]; });

@@ -12,7 +12,7 @@ namespace {
 float Penalty(const DryParams& params, size_t length) {
   double exponent =
       static_cast<double>(length) - static_cast<double>(params.allowed_length);
-  // The logarithm of the greatest float, as llama.cpp has it.
+  // The logarithm of the greatest float, with llama.cpp's value.
   constexpr float kGreatestLog = 88.7228391f;
   if (params.base > 1.000001f) {
     exponent = std::min<double>(
