@@ -20,7 +20,7 @@ namespace tiercel {
 namespace {
 
 constexpr size_t kBytes = size_t{64} << 20;
-constexpr size_t kListBytes = size_t{8} << 20;  // about a layer's
+constexpr size_t kListBytes = size_t{8} << 20;  // about those of a layer
 constexpr size_t kMostPasses = 12;
 constexpr double kMostSeconds = 1.5;
 
@@ -78,7 +78,7 @@ absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
   const auto pages =
       std::make_shared<PageFile>(disk, file, "pages to measure the disk with",
                                  layout, /*layers=*/1, count);
-  // Bytes that no file system makes fewer.
+  // Random bytes, so that no file system compresses them.
   std::vector<std::byte> page(page_bytes);
   std::minstd_rand random(1);
   for (std::byte& byte : page) byte = static_cast<std::byte>(random());

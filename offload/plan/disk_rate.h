@@ -11,15 +11,15 @@ namespace tiercel {
 
 struct DiskRate {
   double bytes_per_s = 0;
-  double bytes_per_cpu_s = 0;  // of the time that it takes of this process
+  double bytes_per_cpu_s = 0;  // bytes per second of this process's CPU time
 };
 
-// How fast pages of `layout` come from `file`, which is open, empty and closed
-// by this, as steps read them: several at once, checked and copied. It writes
-// 64 MiB there first, has the system forget them, and reads them some times:
-// the median counts, of all but the first where there are others, as decoding
-// reads its pages again and again. Errors: disk_full, io_error; out_of_memory;
-// cancelled.
+// Measures the rate at which steps read pages of `layout` from disk: several at
+// once, checked and copied. Writes 64 MiB to `file`, which is open and empty
+// and which it closes, has the system drop them from its cache, and reads them
+// several times. Returns the median of the readings; the first is left out if
+// there are others, as decoding reads its pages again and again. Errors:
+// disk_full, io_error; out_of_memory; cancelled.
 absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
                                          const KvLayout& layout,
                                          absl::FunctionRef<bool()> cancelled,

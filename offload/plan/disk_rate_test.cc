@@ -16,7 +16,7 @@ namespace {
 constexpr KvLayout kLayout = {DType::kF16, DType::kF16, /*kv_heads=*/2,
                               /*head_dim=*/32};
 
-// A disk whose n-th reading of everything takes the n-th of these seconds.
+// A disk whose n-th reading of the whole file takes the n-th of `seconds`.
 class PacedDisk : public FaultyDisk {
  public:
   PacedDisk(ManualClock& clock, std::vector<double> seconds)
@@ -44,8 +44,8 @@ class PacedDisk : public FaultyDisk {
   uint64_t read_ = 0;
 };
 
-// The first reading counts only where there is no other, and of the others the
-// median; a second and a half is enough.
+// The first reading counts only if there is no other; else the result is the
+// median of the others. Reading ends after a second and a half.
 TEST(DiskRateTest, IsTheMedianBehindTheFirst) {
   struct {
     std::vector<double> seconds;

@@ -6,7 +6,7 @@
 namespace tiercel {
 namespace {
 
-// Copies follow each other, none before it is asked for.
+// A link that makes its copies one after the other, none before its request.
 class LinkClock {
  public:
   double Copy(double asked, double seconds) {
@@ -23,7 +23,8 @@ class LinkClock {
 double PromptSeconds(int layers, const LayerTimes& layer) {
   LinkClock link;
   double now = 0;
-  // They take turns. The link works in order: what is filled was sent before.
+  // The times at which the two buffers, which layers use in turn, are filled.
+  // No wait for a buffer's pages to leave is needed: the link works in order.
   std::array<double, 2> filled = {};
   double sent = 0;
   for (int l = 0; l < std::min(layers, 2); ++l) {
@@ -41,7 +42,7 @@ double PromptSeconds(int layers, const LayerTimes& layer) {
 }
 
 double StepSeconds(int layers, const LayerTimes& layer, double between_s) {
-  constexpr int kSteps = 4;  // by then every step is like the one before
+  constexpr int kSteps = 4;  // by then each step takes as long as the last
   LinkClock link;
   double now = 0;
   double before = 0;

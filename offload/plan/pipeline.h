@@ -3,23 +3,24 @@
 
 namespace tiercel {
 
-// What one layer of a step takes, all layers alike, where pages cross the link.
+// Seconds that one layer of a step takes. All layers are alike.
 struct LayerTimes {
   double compute_s = 0;
-  double up_s = 0;    // the link with the pages it reads
-  double down_s = 0;  // the link with the pages it has filled; prompts only
-  // The link, before all else, with hidden states that come and go while it
-  // computes; prompts only.
+  double up_s = 0;    // on the link, for the pages that it reads
+  double down_s = 0;  // on the link, for the pages it has filled; prompts only
+  // On the link, for hidden states that come and go while the layer computes
+  // and that go before all pages; prompts only.
   double states_s = 0;
 };
 
-// What a step takes through two layer buffers, as kv/tiered_kv runs it: one
-// link works in order; a layer begins when its pages are there and what was in
-// its buffer has left; the layer after next is asked for when a layer ends.
+// The seconds of a prompt's step through two layer buffers, as kv/tiered_kv
+// runs it: one link works in order; a layer begins when its pages have arrived
+// and the earlier pages of its buffer have left; at the end of a layer the
+// layer after the next is fetched.
 double PromptSeconds(int layers, const LayerTimes& layer);
 
-// Seconds of each of many decode steps that follow each other, `between_s`
-// apart: the first two layers of each were asked for during the one before.
+// The seconds of one of many decode steps that follow each other, `between_s`
+// apart: each fetches the first two layers of the next.
 double StepSeconds(int layers, const LayerTimes& layer, double between_s);
 
 }  // namespace tiercel

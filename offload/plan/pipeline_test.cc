@@ -8,7 +8,7 @@ namespace {
 constexpr double kTiny = 1e-9;
 
 TEST(PipelineTest, ALinkBoundStepTakesWhatItsBytesTake) {
-  // The link never waits: computing is done before the next pages are.
+  // The link is busy all the time: a layer computes faster than pages arrive.
   EXPECT_NEAR(
       StepSeconds(30, {.compute_s = 0.1, .up_s = 1.0}, /*between_s=*/0.5), 30.0,
       kTiny);
@@ -33,19 +33,19 @@ TEST(PipelineTest, BetweenStepsTheLinkBringsTwoLayersAndNoMore) {
 TEST(PipelineTest, APromptComputesWhileItsPagesLeave) {
   EXPECT_NEAR(PromptSeconds(10, {.compute_s = 1.0, .down_s = 0.25}), 10.25,
               kTiny);
-  // A slow link: a buffer is free again when what was in it has left.
+  // On a slow link a layer waits until its buffer's earlier pages have left.
   EXPECT_NEAR(PromptSeconds(10, {.compute_s = 1.0, .down_s = 3.0}), 31.0,
               kTiny);
 }
 
-// They go before pages, which have what they leave of the link.
+// Hidden states go before pages, which have the rest of the link's time.
 TEST(PipelineTest, HiddenStatesHideBehindComputing) {
   EXPECT_NEAR(
       PromptSeconds(10, {.compute_s = 1.0, .down_s = 0.25, .states_s = 0.7}),
       10.25, kTiny);
   EXPECT_NEAR(PromptSeconds(10, {.compute_s = 1.0, .states_s = 3.0}), 30.0,
               kTiny);
-  // A link that has more to do than the cores is busy all the time.
+  // A link whose copies take longer than the computing is busy all the time.
   EXPECT_NEAR(
       PromptSeconds(10, {.compute_s = 1.0, .down_s = 0.5, .states_s = 0.8}),
       10 * 1.3 + 0.2, 0.3);

@@ -8,8 +8,8 @@
 namespace tiercel {
 namespace {
 
-// The plan that has so many pages resident, the first ones, and the hidden
-// states of so many rows on the device.
+// The plan with the first `resident_pages` pages resident, and the hidden
+// states of `state_rows` rows on the device.
 TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
                            int64_t resident_pages, int64_t state_rows) {
   const int64_t first = needs.first_position / kPageTokens;
@@ -32,7 +32,8 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   const int64_t states = AlignedBytes(plan.state_rows * needs.state_bytes);
   plan.workspace =
       needs.workspace + std::max<int64_t>(0, states - needs.states_there);
-  // There they are, or are parked.
+  // The host has room for all rows: it holds a prompt's hidden states that the
+  // device does not, and all of them while the prompt is stopped.
   plan.host_states = needs.kept_states + needs.context * needs.state_bytes;
   plan.host_laws = needs.laws;
   plan.views = needs.views;
@@ -51,8 +52,9 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
 }  // namespace
 
 // One more resident page takes a page in every layer and gives back its place
-// in both buffers, so bytes rise with pages wherever there are three layers,
-// and fall with fewer: then all pages are resident or none is.
+// in both buffers. So the bytes rise with the resident pages if there are three
+// layers or more; with fewer they do not, and then all pages are resident or
+// only those that must be.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
   const auto with = [&](int64_t pages) {
     return WithResidentPages(needs, budget, pages, needs.tile_rows);
@@ -70,7 +72,7 @@ TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
   int64_t pages = needs.resident_pages + (budget - least.DeviceBytes()) /
                                              ((needs.layers - 2) * page_bytes);
   TierPlan plan = with(pages);
-  // Alignment may take the last page's place.
+  // Rounding up for alignment may leave no room for the last page.
   while (!plan.fits()) plan = with(--pages);
   return plan;
 }

@@ -7,31 +7,32 @@
 
 namespace tiercel {
 
-// What a session needs, in bytes of each tier, before anything is taken.
+// The bytes that a session will take of each tier, worked out before any is
+// taken.
 struct TierPlan {
   int64_t context = 0;  // positions
   TierShape shape;
   bool in_place = false;   // no page ever moves
-  bool on_device = false;  // ... from the device, where all are
-  // The hidden states of so many rows of a step are on the device; those of a
+  bool on_device = false;  // in_place, with all pages on the device
+  // The device holds the hidden states of this many rows of a step. Those of a
   // prompt that has more are in the host tier, and come up in tiles.
   int64_t state_rows = 0;
 
   // Device
-  int64_t budget = 0;  // in place: of both tiers
+  int64_t budget = 0;  // in place: for both tiers
   int64_t weights = 0;
   int64_t draft = 0;      // a model that drafts, its KV and its workspace
   int64_t workspace = 0;  // hidden states, activations, scratch
   int64_t staging = 0;    // two layer buffers
-  int64_t views = 0;      // of drafts: chunks, digests, queries
-  int64_t resident = 0;   // pages that stay, the open ones among them
+  int64_t views = 0;      // views of drafts: chunks, digests, queries
+  int64_t resident = 0;   // slots: resident, newest and open pages
 
   // Host
   int64_t host_kv = 0;
-  int64_t host_states = 0;   // hidden states of a prompt, of a layer on its way
-                             // to disk too
-  int64_t host_laws = 0;     // what tokens are drawn from
-  int64_t disk_buffers = 0;  // that pages on disk come and go through
+  int64_t host_states = 0;   // hidden states of a prompt, with a copy for the
+                             // layer that is on its way to disk
+  int64_t host_laws = 0;     // distributions that tokens are drawn from
+  int64_t disk_buffers = 0;  // buffers between pages on disk and the link
 
   // Disk
   int64_t disk_kv = 0;
@@ -47,7 +48,7 @@ struct TierPlan {
   }
 };
 
-// What does not depend on the budget.
+// The needs of a session that do not depend on the budget.
 struct TierNeeds {
   KvLayout layout;
   int layers = 0;
@@ -55,36 +56,38 @@ struct TierNeeds {
   int64_t first_position = 0;
   int64_t weights = 0;
   int64_t draft = 0;
-  int64_t workspace = 0;     // but for hidden states
-  int64_t state_bytes = 0;   // of the hidden state of a row
-  int64_t states_there = 0;  // bytes that hidden states may have and are taken
-  int64_t tile_rows = 0;     // of so many rows they must be on the device
+  int64_t workspace = 0;     // without hidden states
+  int64_t state_bytes = 0;   // bytes of one row's hidden state
+  int64_t states_there = 0;  // bytes for hidden states that are taken already
+  int64_t tile_rows = 0;     // least rows of hidden states on the device
   int64_t views = 0;
-  int64_t kept_states = 0;     // of a layer on its way to disk
-  int64_t laws = 0;            // what tokens are drawn from
-  int64_t resident_pages = 0;  // at least so many
+  int64_t kept_states = 0;     // hidden states of a layer on its way to disk
+  int64_t laws = 0;            // distributions that tokens are drawn from
+  int64_t resident_pages = 0;  // least resident pages
   int64_t newest_pages = 0;
-  // All but so many pages exist in the first `shallow_layers` alone, if not 0.
+  // Unless `shallow_layers` is 0, all but `deep_pages` pages exist in the first
+  // `shallow_layers` layers alone.
   int shallow_layers = 0;
   int64_t deep_pages = 0;
 };
 
-// Divides `budget` bytes of device memory: what must be there, then as many
-// resident pages as are left, and with all of them all hidden states. A page
-// stays in every layer or in none, so that each layer has computing to hide its
-// copies behind. Where it does not fit the plan says what the least would take.
+// Divides `budget` bytes of device memory: first what must be there, then as
+// many resident pages as fit, and if those are all pages, all hidden states. A
+// page is resident in every layer or in none, so that each layer has computing
+// to hide its copies behind. If not even the least fits, the plan is that of
+// the least, and fits() is false.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
 
-// The plan where pages may have `pages_budget` bytes of the host tier, and
-// those that have no room there are on disk.
+// The plan with `pages_budget` bytes for pages in the host tier; the pages that
+// have no room there are on disk.
 TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
                       int64_t pages_budget);
 
-// The plan where the device computes in the host tier: nothing is staged, and
-// all pages are where they are written.
+// The plan of a device that computes in the host tier: nothing is staged, and
+// all pages stay where they are written.
 TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget);
 
-// The plan where all pages are on the device and nowhere else.
+// The plan with all pages on the device and nowhere else.
 TierPlan PlanOnDevice(const TierNeeds& needs, int64_t budget);
 
 }  // namespace tiercel

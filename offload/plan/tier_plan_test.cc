@@ -31,7 +31,8 @@ TEST(TierPlanTest, EveryBudgetIsUsedAsFarAsPagesGo) {
         ASSERT_TRUE(plan.fits()) << budget;
         ASSERT_EQ(plan.shape.resident_pages + plan.shape.staged_pages,
                   plan.shape.context_pages);
-        // More memory never keeps less, and what is left holds no other page.
+        // A larger budget never keeps fewer pages, and the rest of it would not
+        // hold one more.
         ASSERT_GE(plan.shape.resident_pages, resident);
         resident = plan.shape.resident_pages;
         if (plan.shape.staged_pages > 0 && layers > 2) {
@@ -66,7 +67,7 @@ TEST(TierPlanTest, SomePagesMustStay) {
   needs.resident_pages = 2;
   needs.newest_pages = 9;
   const int64_t least = PlanTiers(needs, 0).DeviceBytes();
-  // Two give back their places in both buffers.
+  // Two resident pages give back their places in both buffers.
   EXPECT_EQ(least - before, (11 * 30 - 2 * 2) * page);
   int64_t resident = 2;
   for (int64_t budget = least; budget < least + 300'000'000;
@@ -82,14 +83,14 @@ TEST(TierPlanTest, SomePagesMustStay) {
     }
   }
   EXPECT_EQ(resident, 63);
-  // A text shorter than its window is all there, and needs no buffers.
+  // A text shorter than its window is all resident, and needs no buffers.
   needs.context = 500;
   EXPECT_EQ(PlanTiers(needs, 0).shape.resident_pages, 4);
   EXPECT_EQ(PlanTiers(needs, 0).shape.newest_pages, 0);
 }
 
-// Hidden states stay on the device where all else does; otherwise as many as
-// must, so that pages have the memory.
+// All hidden states stay on the device only if all pages do; else as few as
+// possible, so that pages have the memory.
 TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   TierNeeds needs = Needs(30, 8000);
   needs.state_bytes = 2304;
@@ -97,7 +98,7 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   const int64_t most = PlanTiers(needs, int64_t{1} << 40).DeviceBytes();
   const TierPlan all = PlanTiers(needs, most);
   EXPECT_EQ(all.state_rows, 8000);
-  EXPECT_EQ(all.host_states, 8000 * 2304);  // of a prompt that is stopped
+  EXPECT_EQ(all.host_states, 8000 * 2304);  // for a prompt that is stopped
   EXPECT_EQ(all.workspace, 64'000 + 8000 * 2304);
   const TierPlan less = PlanTiers(needs, most - 1);
   EXPECT_EQ(less.shape.resident_pages, 63);
@@ -107,10 +108,11 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   const TierPlan least = PlanTiers(needs, 0);
   EXPECT_EQ(least.shape.resident_pages, 0);
   EXPECT_EQ(least.state_rows, 1536);
-  // A short text's stay wherever its pages are.
+  // The hidden states of a short text fit on the device wherever its pages are.
   needs.context = 1500;
   EXPECT_EQ(PlanTiers(needs, 0).state_rows, 1500);
-  // In one memory there is nowhere else.
+  // All hidden states count as on the device where host and device are one
+  // memory.
   needs.context = 8000;
   EXPECT_EQ(PlanInPlace(needs, 0).state_rows, 8000);
   EXPECT_EQ(PlanInPlace(needs, 0).host_states, 0);
@@ -118,7 +120,7 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   EXPECT_EQ(PlanOnDevice(needs, 0).host_states, 0);
 }
 
-// Where host and device are one memory the host's part counts in the budget.
+// If host and device are one memory, the host's bytes count in the budget.
 TEST(TierPlanTest, WhatTokensAreDrawnFromIsOfTheHost) {
   TierNeeds needs = Needs(30, 8000);
   const TierPlan without = PlanInPlace(needs, 0);
@@ -133,7 +135,7 @@ TEST(TierPlanTest, WhatTokensAreDrawnFromIsOfTheHost) {
   EXPECT_EQ(PlanTiers(needs, 0).host_laws, 700);
 }
 
-// What is there already is not needed once more.
+// A workspace that is taken already is not planned once more.
 TEST(TierPlanTest, AWorkspaceThatIsThereIsNotTaken) {
   TierNeeds needs = Needs(30, 8000);
   needs.state_bytes = 2304;
@@ -144,8 +146,8 @@ TEST(TierPlanTest, AWorkspaceThatIsThereIsNotTaken) {
   EXPECT_EQ(PlanInPlace(needs, 0).workspace, 64'000);
 }
 
-// Every page is below in one place: in the host tier, as far as its budget
-// goes, or on disk, resident pages first.
+// Every page is either in the host tier, as far as its budget goes, or on disk;
+// resident pages go to disk first.
 TEST(TierPlanTest, PagesWithoutRoomAreOnDisk) {
   const TierNeeds needs = Needs(30, 8000);
   const int64_t slot = 30 * needs.layout.PageBytes();
@@ -161,7 +163,7 @@ TEST(TierPlanTest, PagesWithoutRoomAreOnDisk) {
     EXPECT_EQ(plan.host_kv, in_host * slot);
     EXPECT_EQ(plan.disk_kv, (63 - in_host) * slot);
     EXPECT_EQ(shape.OnDisk(0, 63), 63 - in_host);
-    // More memory never has a sweep read more of the disk.
+    // A larger host tier never makes a sweep read more from disk.
     const int64_t swept = shape.OnDisk(resident, 63);
     EXPECT_EQ(swept, std::max<int64_t>(0, 63 - in_host - resident));
     EXPECT_TRUE(in_host == 0 || swept <= before);
@@ -174,7 +176,7 @@ TEST(TierPlanTest, PagesFollowAbsolutePositions) {
   TierNeeds needs = Needs(3, 130);
   needs.first_position = 127;
   EXPECT_EQ(PlanTiers(needs, 0).shape.context_pages, 3);
-  needs.first_position = 3 * kPageTokens - 1;  // none for what is before
+  needs.first_position = 3 * kPageTokens - 1;  // no pages before the first
   EXPECT_EQ(PlanTiers(needs, 0).shape.context_pages, 3);
 }
 

@@ -14,10 +14,10 @@
 
 namespace tiercel {
 
-// The memory of a device that is played: of another's, as much as a budget
-// says. What does not fit is refused with the numbers, and all that fits is
-// given: each block lies where the other memory has room for it, so those that
-// were given back leave no holes.
+// The memory of a simulated device: at most `budget` bytes of another memory. A
+// request that exceeds what is free is refused, with the numbers. Blocks lie
+// wherever the other memory has room, so freed blocks never fragment it: every
+// request that fits the free bytes is granted.
 class BoundedMemory final : public DeviceMemory {
  public:
   // Takes its blocks from `device`, which outlives it; null: from the host's
@@ -48,7 +48,7 @@ class BoundedMemory final : public DeviceMemory {
   const std::shared_ptr<const Faults> faults_;
   HeapMemory host_;
   DeviceMemory& of_;
-  std::mutex mutex_;  // between what is free and who takes it
+  std::mutex mutex_;  // held from the check of free() until the bytes are taken
 };
 
 }  // namespace tiercel

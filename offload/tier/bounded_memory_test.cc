@@ -65,7 +65,7 @@ TEST(BoundedMemoryTest, BlocksAreAlignedApartAndComeBackWhole) {
   EXPECT_TRUE(memory->Allocate(kBudget, "all").ok());  // no hole is left
 }
 
-// What is free is one number, wherever blocks were that were given back.
+// Freed blocks do not fragment the memory: one block may take all that is free.
 TEST(BoundedMemoryTest, WhatFitsIsGiven) {
   const std::unique_ptr<BoundedMemory> memory = *BoundedMemory::Create(1 << 20);
   std::vector<DeviceArray<std::byte>> blocks;

@@ -11,9 +11,9 @@
 
 namespace tiercel {
 
-// KV pages that live on the device. A slot is one page in every layer; all are
-// taken when the session is made. Slots are counted references, as those of
-// PagePool.
+// KV pages that live on the device. A slot is one page in every layer; the
+// memory of all slots is taken when the session is made. Slots are counted by
+// references, as in PagePool.
 //
 //   [layer][slot][layout.PageBytes()]
 class DeviceSlots {
@@ -23,7 +23,8 @@ class DeviceSlots {
                                             const KvLayout& layout, int layers,
                                             int64_t count);
 
-  // A slot with one reference and undefined contents; -1: all are in use.
+  // Returns a slot with one reference and undefined contents, or -1 if all are
+  // in use.
   int64_t Take() { return slots_.Take(); }
   void AddReference(int64_t slot) { slots_.AddReference(slot); }
   void Release(int64_t slot) { slots_.Release(slot); }
@@ -42,7 +43,7 @@ class DeviceSlots {
               DeviceArray<std::byte> pages);
 
   int64_t page_bytes_;
-  DeviceMemory* memory_;  // of pages_
+  DeviceMemory* memory_;  // holds pages_
   DeviceArray<std::byte> pages_;
   SlotCounter slots_;
 };

@@ -6,14 +6,15 @@
 
 namespace tiercel {
 
-// What a played device, its host tier and its ranks refuse, for tests. Each is
-// asked before the thing is done, on the thread that does it; true: it fails as
-// the system or the hardware would. Empty: nothing fails but what really does.
+// Faults that tests inject into a simulated device, its host tier and its
+// ranks. Each function is called before the operation, on the thread that does
+// it; if it returns true the operation fails as the system or the hardware
+// would fail it. An empty function injects nothing.
 struct Faults {
-  std::function<bool(int64_t bytes)> allocation;  // of device memory
-  std::function<bool(int64_t bytes)> copy;        // over the link
-  std::function<bool(int64_t bytes)> pinning;     // of host memory
-  std::function<bool(int64_t bytes)> gather;      // what a rank has to give
+  std::function<bool(int64_t bytes)> allocation;  // device memory
+  std::function<bool(int64_t bytes)> copy;        // a copy over the link
+  std::function<bool(int64_t bytes)> pinning;     // pinned host memory
+  std::function<bool(int64_t bytes)> gather;      // a rank's part of a gather
 };
 
 inline bool Fails(const std::function<bool(int64_t)>& fault, int64_t bytes) {

@@ -15,8 +15,8 @@ class HostRegion {
  public:
   // Errors: out_of_memory with the bytes asked for.
   static absl::StatusOr<HostRegion> Reserve(size_t bytes);
-  // Reserves bytes without an address: data() is null, and who may see them
-  // maps fd(). Errors: out_of_memory.
+  // Reserves bytes without an address: data() is null, and a reader maps fd().
+  // Errors: out_of_memory.
   static absl::StatusOr<HostRegion> ReserveUnmapped(size_t bytes);
 
   HostRegion() = default;
@@ -24,8 +24,8 @@ class HostRegion {
   HostRegion(HostRegion&& other) noexcept;
   HostRegion& operator=(HostRegion&& other) noexcept;
 
-  // Copies bytes that lie in the region, from and to it, whether it has an
-  // address or not; from any thread. Errors: out_of_memory.
+  // Copies bytes into and out of the region, whether it has an address or not.
+  // Thread-safe. Errors: out_of_memory.
   absl::Status Write(int64_t offset, const std::byte* from, size_t bytes) const;
   absl::Status Read(int64_t offset, std::byte* to, size_t bytes) const;
 

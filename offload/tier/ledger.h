@@ -9,53 +9,50 @@
 
 namespace tiercel {
 
-// What a step is for; every byte that moves is asked for by one.
+// The phase that a step belongs to. Every byte that moves is charged to one.
 enum class Station { kPrefill, kRefresh, kDraft, kFast, kVerify };
 inline constexpr int kNumStations = 5;
 
-// What crossed the link between host and device; always growing, so that
-// what a generation moved is the difference of two readings.
+// Counts of the traffic between host and device. They never decrease, so the
+// traffic of one generation is the difference of two readings.
 struct LinkUse {
   uint64_t h2d_bytes = 0;
   uint64_t d2h_bytes = 0;
-  double busy_seconds = 0;  // the link was occupied
+  double busy_seconds = 0;  // time for which the link was occupied
 };
 using LinkLedger = std::array<LinkUse, kNumStations>;
 
-// Why bytes crossed the link, in pages of single layers where not in bytes;
-// offload/KV_FORMAT.md has the sums.
+// Traffic over the link by its reason. A page here is a page of one layer.
+// offload/KV_FORMAT.md says how these add up to the bytes of LinkUse.
 struct KvMoves {
   int64_t swept_pages = 0;     // up: for a step to read
-  int64_t ahead_pages = 0;     // of those, for a step that has not begun
+  int64_t ahead_pages = 0;     // among those, for a step that has not begun
   int64_t reopened_pages = 0;  // up: to be written on after a truncation
   int64_t gathered_bytes = 0;  // up: parts of pages, for a view of their own
-  int64_t resumed_pages = 0;   // up: of the layer an interrupted prompt was in
+  int64_t resumed_pages = 0;   // up: the layer an interrupted prompt was in
   int64_t resumed_bytes = 0;   // up: its hidden states
-  int64_t closed_pages = 0;    // down: full
-  int64_t parked_pages = 0;  // down: of the layer an interrupted prompt was in
-  int64_t parked_bytes = 0;  // down: its hidden states
-  // Hidden states of prompts that are not all on the device, up and down.
+  int64_t closed_pages = 0;    // down: pages that have become full
+  int64_t parked_pages = 0;    // down: the layer an interrupted prompt was in
+  int64_t parked_bytes = 0;    // down: its hidden states
+  // Hidden states that moved because the device does not hold all of them.
   int64_t states_up_bytes = 0;
   int64_t states_down_bytes = 0;
-  // The pages that were read for all these, and those that were written, where
-  // below is on disk.
+  // Pages among all these that were read from disk, and that were written to
+  // it.
   int64_t disk_pages = 0;
   int64_t spilled_pages = 0;
 };
 
-// What came from disk: bytes, hidden states of prompts among them, and pages of
-// single layers of saved texts that came whole; for how long texts and prompts
-// were opened, reading and checking; and what of pages went there that have no
-// room in memory.
+// Traffic with the disk.
 struct DiskUse {
   uint64_t read_bytes = 0;
-  uint64_t written_bytes = 0;
-  uint64_t state_bytes = 0;
-  int64_t read_pages = 0;
-  double opening_seconds = 0;
+  uint64_t written_bytes = 0;  // pages that have no room in memory
+  uint64_t state_bytes = 0;    // part of read_bytes: prompts' hidden states
+  int64_t read_pages = 0;      // saved texts' pages of one layer, read whole
+  double opening_seconds = 0;  // reading and checking saved texts and prompts
 };
 
-// What moved to, from and for one of several ranks.
+// The traffic of one of several ranks.
 struct RankTraffic {
   uint64_t h2d_bytes = 0;
   uint64_t d2h_bytes = 0;
@@ -63,7 +60,8 @@ struct RankTraffic {
   KvMoves moves = {};
 };
 
-// What moved in one stretch of time, and why; of several ranks together.
+// All traffic in a stretch of time, by its reason. Where there are several
+// ranks, all but `ranks` are the sums over them.
 struct Traffic {
   LinkLedger link = {};
   KvMoves moves = {};
@@ -76,7 +74,8 @@ struct Traffic {
  private:
   Traffic& Add(const Traffic& other, int sign) {
     for (size_t i = 0; i < link.size(); ++i) {
-      // Modulo 2^64, where a difference of two readings is right.
+      // Unsigned arithmetic wraps, so adding factor = -1 times a count
+      // subtracts it.
       const auto factor = static_cast<uint64_t>(sign);
       link[i].h2d_bytes += factor * other.link[i].h2d_bytes;
       link[i].d2h_bytes += factor * other.link[i].d2h_bytes;

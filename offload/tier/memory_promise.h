@@ -14,9 +14,9 @@
 namespace tiercel {
 
 // Counts the bytes of a machine's memory that were promised. Memory that is
-// taken page by page, as it is first written, does not show in the bytes that
-// the system has free: a new session must leave room for those that earlier
-// ones may take yet. Thread-safe.
+// taken page by page, as it is first written, still shows as free in the
+// system's numbers: a new session must leave room for what earlier ones may
+// take yet. Thread-safe.
 class MemoryAccount {
  public:
   // `room` says how much may still be promised.
@@ -29,7 +29,7 @@ class MemoryAccount {
   // The promised bytes of all accounts of this process that have not been
   // written yet.
   static int64_t Unwritten();
-  // Held from asking for room until what was found is promised.
+  // A session holds this lock from asking for room until it has promised it.
   static std::mutex& Admission();
 
  private:
@@ -40,14 +40,15 @@ class MemoryAccount {
   std::atomic<int64_t> promised_{0};
 };
 
-// Bytes that one holder may take, until this ends. Used from one thread.
+// The bytes that one holder may take while this lives. Used from one thread.
 class MemoryPromise {
  public:
-  // kToBeTaken: of the account. kTaken: somebody else counts that they are
-  // taken, and they have not been written.
+  // kToBeTaken: the bytes count as promised and, until then, as unwritten.
+  // kTaken: they are allocated and counted elsewhere; here they count only as
+  // unwritten.
   enum class Kind { kToBeTaken, kTaken };
 
-  MemoryPromise() = default;  // of nothing, which grows unasked
+  MemoryPromise() = default;  // counts nothing, and Grow always succeeds
   MemoryPromise(std::shared_ptr<MemoryAccount> account, int64_t bytes,
                 Kind kind = Kind::kToBeTaken)
       : account_(std::move(account)), kind_(kind) {
@@ -66,7 +67,7 @@ class MemoryPromise {
     return *this;
   }
 
-  // Makes the promise one of `bytes`, whatever room there is.
+  // Sets the promise to `bytes`, without asking whether there is room.
   void Resize(int64_t bytes);
   // Adds `more` bytes, for `what`, to the promise where there is room. Errors:
   // out_of_memory, with the bytes needed and free.

@@ -36,7 +36,7 @@ TEST(MemoryPromiseTest, WhatIsNotWrittenYetIsKnownToTheProcess) {
   kv.NoteWritten(250);
   EXPECT_EQ(one->promised(), 600);
   EXPECT_EQ(MemoryAccount::Unwritten() - before, 450);
-  kv.NoteWritten(900);  // more than was promised is not less than nothing
+  kv.NoteWritten(900);  // more than was promised: unwritten stops at 0
   EXPECT_EQ(MemoryAccount::Unwritten() - before, 100);
   work.Resize(40);
   EXPECT_EQ(other->promised(), 40);
@@ -50,7 +50,8 @@ TEST(MemoryPromiseTest, WhatIsNotWrittenYetIsKnownToTheProcess) {
   EXPECT_EQ(MemoryAccount::Unwritten(), before);
 }
 
-// Where somebody else counts what was taken, the account does not.
+// Bytes of kind kTaken are counted elsewhere: the account does not count them
+// as promised.
 TEST(MemoryPromiseTest, WhatIsTakenIsCountedOnce) {
   const int64_t before = MemoryAccount::Unwritten();
   const auto account = AccountOf(1000);
@@ -78,7 +79,7 @@ TEST(MemoryPromiseTest, GrowsWhereThereIsRoom) {
   EXPECT_TRUE(nobodys.Grow(int64_t{1} << 60, "anything").ok());
 }
 
-// A pool asks for every slot beside those that were promised, once.
+// A pool asks once for every slot beyond those that it was promised.
 TEST(MemoryPromiseTest, APoolAsksForMoreThanItWasPromised) {
   constexpr KvLayout kLayout = {DType::kF16, DType::kF16, 1, 16};
   constexpr int kLayers = 3;

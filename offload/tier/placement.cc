@@ -24,8 +24,9 @@ struct Placement::Topology {
 
 namespace {
 
-// The nodes near the device: a GPU at that place of the PCI bus, or (empty) the
-// cores that this process may run on. Empty where that is not known.
+// Sets `nearest` to the NUMA nodes near the GPU at the PCI address `bus`, or,
+// if that is empty, near the cores that this process may run on. Returns false
+// if they are not known.
 bool FindNearest(hwloc_topology_t topology, const std::string& bus,
                  hwloc_nodeset_t nearest) {
   if (!bus.empty()) {
@@ -98,7 +99,7 @@ bool Placement::Pin(std::byte* address, size_t bytes) {
   if (IsRefused(bytes)) return false;
   const absl::Status status = gpu_->Pin(address, bytes);
   if (status.ok()) return true;
-  // What is refused in the same words is said once.
+  // Warnings of the same words are given once, so no address is named.
   Warn(absl::StrCat("host memory: not pinned, copies are slower (",
                     status.message(), ")"));
   return false;

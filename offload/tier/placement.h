@@ -13,27 +13,28 @@
 
 namespace tiercel {
 
-// Where the host tier's memory goes: on the NUMA node nearest the device, and
-// held there (pinned), so that copies run at the link's rate. The system may
-// refuse either, in containers and under small limits; that costs speed only.
+// Places the host tier's memory on the NUMA node nearest the device, and pins
+// it there, so that copies run at the link's rate. The system may refuse
+// either, in containers and under small limits; that costs speed only.
 class Placement {
  public:
-  // Near `gpu`, which outlives it; null: near the CPUs that this process may
-  // run on.
+  // Places memory near `gpu`, which outlives this; if that is null, near the
+  // CPUs that this process may run on.
   explicit Placement(std::shared_ptr<const Faults> faults = nullptr,
                      CudaStream* gpu = nullptr);
   ~Placement();
   Placement(const Placement&) = delete;
   Placement& operator=(const Placement&) = delete;
 
-  // Asks for `bytes` at `address`, page-aligned and not written yet, to be
-  // placed as they are first written, and pinned then where there is no GPU.
+  // Has the pages of `bytes` at `address`, page-aligned and not written yet,
+  // placed as they are first written. Where there is no GPU they are pinned
+  // then, too.
   void Apply(void* address, size_t bytes);
-  // Pins such bytes for the GPU, now; false: refused.
+  // Pins such bytes for the GPU now. Returns false if that is refused.
   bool Pin(std::byte* address, size_t bytes);
   void Unpin(std::byte* address);
 
-  // What was refused, each once.
+  // A sentence for each kind of request that was refused.
   std::vector<std::string> warnings() const;
 
  private:
@@ -41,7 +42,7 @@ class Placement {
 
   void Warn(std::string text);
 
-  // Whether a test refuses it.
+  // Returns true if a test has the request refused.
   bool IsRefused(size_t bytes);
 
   const std::shared_ptr<const Faults> faults_;

@@ -1,5 +1,5 @@
-// Whatever the system says of its memory, or refuses to do with it, the memory
-// can be used.
+// The memory can be used whatever topology the system reports, and whichever
+// requests it refuses.
 
 #include "offload/tier/placement.h"
 
@@ -32,11 +32,11 @@
 
 namespace {
 
-bool take_signals = false;  // where the topology was loaded last
+bool take_signals = false;  // set by the thread that loaded a topology last
 
 }  // namespace
 
-// In front of hwloc's own.
+// Takes the place of hwloc's function, and calls it.
 extern "C" int hwloc_topology_load(hwloc_topology_t topology) {
   take_signals = tiercel::TakesSignals();
   const auto load = reinterpret_cast<decltype(&hwloc_topology_load)>(
@@ -53,7 +53,7 @@ using ::testing::Not;
 
 constexpr size_t kBytes = size_t{1} << 20;
 
-// Places a region, uses it, and returns what was refused, a line each.
+// Places a region, uses it, and returns the warnings, a line each.
 std::string WarningsOf(Placement& placement) {
   void* const data = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -75,7 +75,7 @@ class PlacementTest : public testing::Test {
     }
   }
 
-  // What happens in a process of its own, whose limits end with it.
+  // Runs `body` in a child process, so that its resource limits end with it.
   static void InAProcess(const std::function<void()>& body) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
@@ -102,8 +102,8 @@ TEST_F(PlacementTest, AnyTopologyServes) {
   }
 }
 
-// Node 1 has no CPUs; hwloc counts it to those it is attached to, and the
-// system fills the nearer node first.
+// Node 1 has memory and no CPUs. hwloc counts it to the CPUs that it is
+// attached to, and the system fills the nearer node first.
 TEST_F(PlacementTest, MemoryWithoutCpus) {
   const std::string path = testing::TempDir() + "placement_test.xml";
   std::ofstream(path) << R"(<?xml version="1.0" encoding="UTF-8"?>
@@ -127,14 +127,14 @@ TEST_F(PlacementTest, MemoryWithoutCpus) {
   for (const char* is_ours : {"0", "1"}) {
     setenv("HWLOC_THISSYSTEM", is_ours, 1);
     Placement placement;
-    // A set of no nodes would be no valid argument.
+    // An empty set of nodes would be an invalid argument.
     EXPECT_THAT(WarningsOf(placement),
                 Not(AnyOf(HasSubstr("hwloc"), HasSubstr("Invalid argument"))));
   }
   unlink(path.c_str());
 }
 
-// hwloc loads drivers, which begin threads.
+// hwloc loads drivers, which start threads.
 TEST_F(PlacementTest, ThreadsOfDriversTakeNoSignals) {
   take_signals = true;
   Placement placement;
@@ -148,7 +148,7 @@ TEST_F(PlacementTest, NoTopology) {
   EXPECT_THAT(WarningsOf(placement), HasSubstr("hwloc cannot read"));
 }
 
-// Containers without CAP_SYS_NICE refuse them.
+// Containers without CAP_SYS_NICE refuse these system calls.
 TEST_F(PlacementTest, SystemCallsMayBeRefused) {
   setenv("HWLOC_SYNTHETIC", "numa:2 pu:1", 1);
   setenv("HWLOC_THISSYSTEM", "1", 1);
@@ -168,7 +168,7 @@ TEST_F(PlacementTest, SystemCallsMayBeRefused) {
     const std::string warnings = WarningsOf(placement);
     EXPECT_THAT(warnings, HasSubstr("not placed near the device"));
     EXPECT_THAT(warnings, HasSubstr("not pinned"));
-    // Each is said once.
+    // Each warning is given once.
     EXPECT_EQ(WarningsOf(placement), warnings);
   });
 }

@@ -9,13 +9,12 @@
 
 namespace tiercel {
 
-// Numbers 0 to count - 1 that are taken, shared and given back by reference
-// counts. The lowest free one is taken first, so that a sequence gets
-// neighbours and its runs stay long.
+// Reference counts of slots 0 to count - 1. The lowest free slot is taken
+// first, so that a sequence gets neighbours and its runs stay long.
 class SlotCounter {
  public:
-  // `more` slots, all free, behind those there are. Takes the memory of every
-  // later call, so that those cannot fail; without it nothing changed.
+  // Adds `more` free slots at the end. Allocates what later calls need, so that
+  // those cannot fail; if that throws nothing has changed.
   void Grow(int64_t more) {
     const int64_t first = count();
     std::vector<int64_t> added(Index(more));
@@ -25,7 +24,7 @@ class SlotCounter {
     free_.insert(free_.begin(), added.begin(), added.end());
   }
 
-  // A slot with one reference; -1: none is free.
+  // Returns a slot with one reference, or -1 if none is free.
   int64_t Take() {
     if (free_.empty()) return -1;
     const int64_t slot = free_.back();
@@ -47,7 +46,8 @@ class SlotCounter {
   int64_t in_use() const {
     return count() - static_cast<int64_t>(free_.size());
   }
-  // The most slots that were in use at once: no other slot ever was.
+  // The most slots that were in use at once. Slots from this number on were
+  // never taken.
   int64_t most() const { return most_; }
 
  private:

@@ -9,29 +9,30 @@
 
 namespace tiercel {
 
-// How the KV of a session is divided between the tiers, as a TierPlan says.
+// The division of a session's KV between the tiers, as a TierPlan decides it.
 struct TierShape {
   KvLayout layout = {};
   int layers = 0;
   int64_t context_pages = 0;   // pages of the longest sequence
-  int64_t resident_pages = 0;  // of them, the first, that stay on the device
-  int64_t newest_pages = 0;    // and the last before the one that is written
+  int64_t resident_pages = 0;  // the first pages, which stay on the device
+  int64_t newest_pages = 0;    // the last full pages, which stay there too
   int64_t staged_pages = 0;    // pages that one layer buffer holds
-  int64_t disk_pages = 0;      // pages that are below on disk, not in the host
-                               // tier
+  int64_t disk_pages = 0;      // pages on disk instead of in the host tier
 
-  // Pages that are being written are on the device too: the rows of a step lie
-  // in two, and before a prompt's last page a step may have left two.
+  // The number of device slots for pages that are being written: the rows of a
+  // step lie in two pages at most, and a prompt writes its last page while two
+  // pages that a step has left are still there.
   static constexpr int64_t kOpenPages = 3;
 
-  // Where a page is below follows from its number alone. First those go to disk
-  // that no sweep reads, as they are resident; then the last.
+  // Returns true if the page is on disk rather than in the host tier; its
+  // number alone decides. Resident pages go to disk first, as no sweep reads
+  // them there; then the last pages.
   bool IsOnDisk(int64_t page) const {
     return page < std::min(disk_pages, resident_pages) ||
            page >= context_pages -
                        std::max<int64_t>(0, disk_pages - resident_pages);
   }
-  // How many of the pages [begin, end) are on disk.
+  // The number of pages in [begin, end) that are on disk.
   int64_t OnDisk(int64_t begin, int64_t end) const {
     int64_t count = 0;
     for (int64_t page = begin; page < end; ++page) count += IsOnDisk(page);
