@@ -14,20 +14,21 @@
 
 namespace tiercel {
 
-// One layer of a prompt's step that has ended: its pages, from the first that
-// the step writes on, and the hidden states behind it, as they were then,
-// whatever becomes of the step. Whole pages are shared, as with a fork. Made
-// and destroyed on the thread of the pool's sequences; the rest from any.
+// One layer that has ended of a prompt's step: its pages, from the first that
+// the step writes, and the hidden states behind it. They stay as they were when
+// this was made, whatever becomes of the step. Whole pages are shared, as with
+// a fork. Made and destroyed on the thread of the pool's sequences; the other
+// functions may be called from any thread.
 class HeldLayer {
  public:
-  // `slots` of the whole pages, some of them on disk; `last`: the page behind
-  // them, cells behind its last position 0, or nothing. The first
-  // `state_bytes` of `state` are the hidden states.
+  // `slots` are those of the whole pages, some of them on disk. `last` is the
+  // page behind them, with 0 in the cells behind its last position, or empty.
+  // The first `state_bytes` of `state` are the hidden states.
   HeldLayer(std::shared_ptr<PagePool> pool, int layer,
             std::vector<PageSlot> slots, std::vector<std::byte> last,
             std::shared_ptr<const HostRegion> state, int64_t state_bytes);
 
-  // The hidden states are these: the store had none.
+  // Sets the hidden states of a layer that was made without.
   void SetState(std::shared_ptr<const HostRegion> state, int64_t state_bytes) {
     state_ = std::move(state);
     state_bytes_ = state_bytes;

@@ -59,7 +59,7 @@ absl::Status JoinedPages::Read(int layer, int64_t page, std::byte* to) const {
 
 namespace {
 
-// The bytes of heads from `head` on are one run of K and one of V.
+// The bytes of neighbouring heads are one run of K and one run of V.
 int64_t KBytes(const KvLayout& of) { return of.VOffset(0, 0); }
 int64_t VBytes(const KvLayout& of) { return of.PageBytes() - KBytes(of); }
 

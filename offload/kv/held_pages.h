@@ -13,12 +13,12 @@
 
 namespace tiercel {
 
-// A page whose cells from `cells` on become 0.
+// Sets the cells of a page from number `cells` on to 0.
 void ClearCells(int cells, const KvLayout& layout, std::byte* page);
 
-// Pages of a sequence in the host tier as they are when this is made, whatever
-// becomes of the sequence. Made and destroyed on the sequence's thread; Read
-// from any.
+// Pages of a sequence below the device, which stay as they are when this is
+// made, whatever becomes of the sequence. Made and destroyed on the sequence's
+// thread; Read may be called from any thread.
 class HeldPages {
  public:
   virtual ~HeldPages() = default;
@@ -34,12 +34,12 @@ class HeldPages {
   virtual absl::Status Read(int layer, int64_t page, std::byte* to) const = 0;
 };
 
-// Pages of a pool. Whole ones are shared, as with a fork, and the last one, if
-// it is not whole, is copied.
+// Pages of a pool. Whole pages are shared, as with a fork; if the last is not
+// whole it is copied.
 class PoolPages final : public HeldPages {
  public:
-  // `slots` of the pages of positions [0, end), and maybe more. The pool is in
-  // host memory.
+  // `slots` are those of the pages of positions [0, end); it may have more. The
+  // pool is in host memory.
   PoolPages(std::shared_ptr<PagePool> pool, const std::vector<int64_t>& slots,
             int64_t end);
   // All pages are whole; some may be on disk.
@@ -59,17 +59,17 @@ class PoolPages final : public HeldPages {
   std::vector<std::vector<std::byte>> last_;  // [layer], or none
 };
 
-// The pages of one sequence whose ranks have some KV heads each, as one that
-// has all of them would hold them.
+// The pages of a sequence whose KV heads are spread over several ranks, joined
+// to pages that have all heads.
 class JoinedPages final : public HeldPages {
  public:
-  // Some heads of a sequence; `first_head` is the first of them.
+  // The pages with some of the heads; `first_head` is the first of these.
   struct Part {
     std::unique_ptr<HeldPages> pages;
     int first_head;
   };
-  // Every head of `layout` is in one part or more, and all parts have as many
-  // positions.
+  // Every head of `layout` is in at least one part, and all parts have the same
+  // number of positions.
   JoinedPages(const KvLayout& layout, std::vector<Part> parts)
       : layout_(layout), parts_(std::move(parts)) {}
 
@@ -85,8 +85,8 @@ class JoinedPages final : public HeldPages {
   const std::vector<Part> parts_;
 };
 
-// Copies heads [first_head, first_head + of.kv_heads) of a page between one of
-// all heads and one of these alone. The types are the same.
+// Copy heads [first_head, first_head + of.kv_heads) between a page that has all
+// heads and a page that has these alone. Both have the same types.
 void TakeHeads(const KvLayout& all, const std::byte* page, int first_head,
                const KvLayout& of, std::byte* some);
 void PutHeads(const KvLayout& of, const std::byte* some, int first_head,

@@ -12,12 +12,12 @@
 
 namespace tiercel {
 
-// `slots` of a pool, as places that may be on disk too.
+// Returns the slots of a pool as PageSlots, which could be on disk too.
 std::vector<PageSlot> SlotsOf(const std::vector<int64_t>& slots);
 
-// Whole pages below the device, in the host tier or on disk, which this shares
-// as a fork would. Made and destroyed on the thread of their sequences; Read
-// from any.
+// Shares whole pages below the device, in the host tier or on disk, as a fork
+// would. Made and destroyed on the thread of their sequences; Read may be
+// called from any thread.
 class HeldSlots {
  public:
   // Holds the layers [first_layer, first_layer + layers) of the slots.
@@ -35,7 +35,8 @@ class HeldSlots {
   const std::shared_ptr<PagePool> pool_;
   const std::vector<PageSlot> slots_;
   const int first_layer_;
-  // [layer][slot], of those of the pool: its own lists may change beside Read.
+  // [layer][slot]: copies of the pool's locations, as the pool's own lists may
+  // change while Read runs.
   std::vector<std::vector<PagePool::Location>> places_;
 };
 

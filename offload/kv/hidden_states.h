@@ -19,30 +19,33 @@ struct RowBlock {
 };
 
 // The hidden states of a step's rows on their way through the layers: [rows,
-// width] in floats, wherever their bytes live. For every block, in the order in
-// which they pass: Begin, Ask for some of those after it, End.
+// width] in floats, wherever their bytes live. The caller calls, for every
+// block in the order in which they pass: Begin, Ask for some of the blocks
+// after it, End.
 class HiddenStates {
  public:
   using Cancelled = LayeredKv::Cancelled;
   virtual ~HiddenStates() = default;
 
-  // Where the block's states are on the device until its End, as the layer
-  // before has left them; of layer 0 they hold anything. Errors: copy_failed,
-  // out_of_memory, cancelled; after the last the block may begin again.
+  // Returns the block's states on the device, as the layer before has left
+  // them; before layer 0 they are undefined. They stay there until End. Errors:
+  // copy_failed, out_of_memory; cancelled, after which the block may begin
+  // again.
   virtual absl::StatusOr<float*> Begin(const RowBlock& block,
                                        Cancelled cancelled) = 0;
-  // The first kAhead blocks behind the one that has begun may be asked for, in
-  // order, where all of their rows have passed through the layer before.
+  // Asks for a block in advance: one of the first kAhead blocks behind the one
+  // that has begun, in order, if all of its rows have passed through the layer
+  // before.
   static constexpr int kAhead = 2;
   virtual void Ask(const RowBlock& block) = 0;
-  // The block has passed through its layer.
+  // Says that the block has passed through its layer.
   virtual void End(const RowBlock& block) = 0;
 };
 
 // All states of the step are on the device.
 class WholeStates final : public HiddenStates {
  public:
-  // `states` [rows of the step, width] in device memory.
+  // `states` is [rows of the step, width] in device memory.
   WholeStates(float* states, int64_t width) : states_(states), width_(width) {}
 
   absl::StatusOr<float*> Begin(const RowBlock& block,

@@ -22,7 +22,7 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
   RETURN_IF_ERROR(BindView(view));
   AbandonOwn();
   absl::Cleanup undo = [this] { AbandonOwn(); };
-  // The open page is the only one that both exists and will be written.
+  // The open page is the only one that both exists and will be written to.
   const auto open = static_cast<size_t>(end_ / kPageTokens - FirstPage());
   const bool shared =
       rows > 0 && open < slots_.size() && pool_->IsShared(slots_[open]);
@@ -36,7 +36,8 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
   return absl::OkStatus();
 }
 
-// The last that may be refused: of a step that is, it would keep a page.
+// BeginOwnStep calls this last: a step that failed after it would leave the
+// copied page behind.
 absl::Status InPlaceKv::OwnPage(size_t page) {
   ASSIGN_OR_RETURN(const int64_t copy, pool_->Take());
   for (int layer = 0; layer < page_layers_[page]; ++layer) {
@@ -52,7 +53,7 @@ absl::Status InPlaceKv::OwnPage(size_t page) {
   return absl::OkStatus();
 }
 
-// Room for it everywhere comes first: then nothing can stop half-way.
+// All lists get room for the page first, so that nothing can fail half-way.
 absl::Status InPlaceKv::AddPage() {
   const size_t room = 2 * slots_.size() + 1;
   if (slots_.size() == slots_.capacity()) slots_.reserve(room);
@@ -166,7 +167,8 @@ absl::Status InPlaceKv::LoadOwn(int64_t rows, GivePages give,
                                 const std::shared_ptr<PageFile>& /*text*/,
                                 Cancelled /*cancelled*/) {
   if (pool_->on_device()) return NotInHostMemory();
-  const absl::Cleanup end_load = [this] { AbandonOwn(); };  // of what failed
+  // Drops the pages again if the load fails.
+  const absl::Cleanup end_load = [this] { AbandonOwn(); };
   while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
     RETURN_IF_ERROR(AddPage());
   }

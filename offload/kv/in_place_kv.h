@@ -12,8 +12,8 @@
 
 namespace tiercel {
 
-// KV whose pages are read and written where they are, and never move: in the
-// host tier, where the device computes there, or on the device alone.
+// KV whose pages are read and written where they are, and never move: either in
+// the host tier, if the device computes there, or on the device alone.
 class InPlaceKv final : public KvStore {
  public:
   InPlaceKv(std::shared_ptr<PagePool> pool, int64_t begin);
@@ -58,9 +58,9 @@ class InPlaceKv final : public KvStore {
 
   std::shared_ptr<PagePool> pool_;
   std::vector<int64_t> slots_;                  // [page]
-  std::vector<int> page_layers_;                // [page] in which it exists
+  std::vector<int> page_layers_;                // [page]: layers that have it
   std::vector<std::vector<std::byte*>> pages_;  // [layer][page]
-  absl::Status copied_;  // what CopyRuns met that nobody has been told
+  absl::Status copied_;  // CopyRuns' error, until AwaitCopies returns it
 };
 
 }  // namespace tiercel

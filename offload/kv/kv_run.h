@@ -14,27 +14,27 @@
 
 namespace tiercel {
 
-// Rows of one KV head, all in one page, and where their K and V are to go.
+// A run of rows of one KV head, all in one page, and the addresses that their K
+// and V are copied to.
 struct KvRun {
   int layer = 0;
   int head = 0;
-  int64_t position = 0;  // of the first row
+  int64_t position = 0;  // that of the first row
   int64_t rows = 0;
   std::byte* k = nullptr;
   std::byte* v = nullptr;
 };
 
-// Has the places of `runs` filled on the device with their rows, which become
-// those of `to`. page_of(run) is the page that holds them, at hand. Errors:
-// those of KvConvert.
+// Copies the rows of `runs` to their places on the device, converted to the
+// types of `to`. page_of(run) returns the page with the rows, which the device
+// can read. Errors: those of KvConvert.
 absl::Status FillRuns(
     Stream& stream, const KvLayout& layout, const KvLayout& to,
     std::span<const KvRun> runs,
     absl::FunctionRef<const std::byte*(const KvRun& run)> page_of);
 
-// Rows of K and rows of V as those of another layout, which `k` and `v` say
-// from where to where; as many of one as of the other. Errors: those of
-// KvConvert.
+// Converts rows of K and rows of V to another layout. `k` and `v` say from
+// where to where, and have the same number of runs. Errors: those of KvConvert.
 absl::Status ConvertRows(Stream& stream, const KvLayout& from,
                          const KvLayout& to,
                          const std::vector<KvConvertParams::Run>& k,

@@ -39,8 +39,8 @@ absl::Status KvStore::Suspend(int layer, int64_t rows, std::byte* state,
   return status;
 }
 
-// The layers before have not been seen to choose, so nothing is certain of the
-// rest.
+// The observer has lost what it kept of the layers before the stop, so the step
+// is shown to it as uncertain: it must not choose by the rest.
 absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
   seen_by_ = suspended_was_seen_ ? observer_ : nullptr;
   RETURN_IF_ERROR(ShowStep(step_rows_, /*certain=*/false, cancelled));
@@ -49,7 +49,7 @@ absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
   return status;
 }
 
-// The step is shown anew, like one that was suspended.
+// The observer is shown the step anew, as after Resume.
 absl::StatusOr<int> KvStore::TakeLayers(GiveLayers give, std::byte* state,
                                         int64_t bytes, Cancelled cancelled) {
   const absl::StatusOr<int> taken =

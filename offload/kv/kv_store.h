@@ -21,18 +21,18 @@
 namespace tiercel {
 
 // The full, append-only KV of one sequence: positions [begin, end), wherever
-// its bytes live. Absolute positions decide pages: page i holds positions from
-// i * kPageTokens on, wherever the sequence begins.
+// its bytes live. Pages follow from absolute positions: page i holds positions
+// from i * kPageTokens on, wherever the sequence begins.
 //
 //   BeginStep(rows, view)                room for positions [end, end + rows)
 //   for every layer in order
 //     BeginLayer -> KvPages, EndLayer    ops read the view and write the rows
 //   Commit(rows kept)                    they exist; or Abandon: they never did
 //
-// What is not committed is nothing. What was written under a view that is not
-// the target's is provisional: before the target goes on it must be truncated
-// away, though it may be committed for the steps of a draft. A store is used
-// from one thread, and so are the stores forked from it.
+// Rows that are not committed do not exist. Rows that were written under a view
+// that is not the target's are provisional: they may be committed for the steps
+// of a draft, but must be truncated away before the target goes on. A store and
+// all stores forked from it are used from one thread.
 class KvStore : public LayeredKv {
  public:
   int64_t begin() const { return begin_; }
@@ -41,42 +41,44 @@ class KvStore : public LayeredKv {
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }
 
-  // `certain`: all rows will hold; otherwise Commit says how many.
-  // Errors: invalid_view, out_of_memory, copy_failed, cancelled; nothing
-  // changed.
+  // `certain`: all rows will be committed; otherwise Commit says how many.
+  // Errors, with nothing changed: invalid_view, out_of_memory, copy_failed,
+  // cancelled.
   absl::Status BeginStep(int64_t rows, Station station, const View& view,
                          Cancelled cancelled, bool certain = true);
-  // The first `rows` of the step exist from now on; rows <= those begun, and a
-  // prompt's all. Errors: copy_failed, cancelled. After them, and after those
-  // of BeginLayer, Abandon.
+  // Makes the first `rows` rows of the step exist; of a prompt's step all.
+  // Errors: copy_failed, cancelled. After these, and after errors of
+  // BeginLayer, the caller calls Abandon.
   absl::Status Commit(int64_t rows, Cancelled cancelled);
   void Abandon();
 
-  // Leaves an uncommitted step as it is, in layer `layer` with `rows` rows of
-  // it done, to go on at any later time through Resume and BeginLayer(layer).
-  // `state`, device memory that the caller will need then, is kept with it and
-  // put back by Resume; `bytes` may be 0. Any other call but Fork abandons it.
-  // Errors: copy_failed, out_of_memory; Abandon then. Resume's cancelled: it
-  // stays as it was left.
+  // Stops an uncommitted step in layer `layer`, with `rows` rows of that done;
+  // Resume and BeginLayer(layer) go on with it at any later time. `bytes` of
+  // device memory at `state`, which may be 0, are saved with it, and Resume
+  // writes them back. Any other call but Fork abandons the step. Errors:
+  // copy_failed, out_of_memory, after which the caller calls Abandon. If Resume
+  // returns cancelled, the step stays suspended.
   absl::Status Suspend(int layer, int64_t rows, std::byte* state,
                        int64_t bytes);
   absl::Status Resume(std::byte* state, Cancelled cancelled);
 
-  // Gives others to read what a prompt's step, in a sequence that begins at
-  // position 0, has written of a layer, right after EndLayer of that or of a
-  // later one; and `state`, `bytes` of device memory, or 0. The step goes on,
-  // whatever comes of it.
-  // Errors: copy_failed, out_of_memory, cancelled; invalid_argument, where
+  // Returns, for other threads to read, the rows that a prompt's step has
+  // written in `layer`, and a copy of `bytes` of device memory at `state`,
+  // which may be 0. Called right after EndLayer of that layer or a later one,
+  // in a sequence that begins at position 0. The step goes on, even after an
+  // error. Errors: copy_failed, out_of_memory, cancelled; invalid_argument if
   // pages are on the device alone.
   virtual absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
       int layer, std::byte* state, int64_t bytes, Cancelled cancelled) = 0;
-  // Right after BeginStep such a step takes its first layers from somebody who
-  // has computed them. `give` puts every page of these layers from the first
-  // that the step writes on, in any order, pages counted from position 0, and
-  // all of what is to be in `state`; it says how many layers they are, less
-  // than all, and 0 that nothing comes of it. BeginLayer of the layer behind
-  // them is next. Errors, after which the step goes on from layer 0: give's,
-  // out_of_memory, invalid_argument; and copy_failed, cancelled: Abandon then.
+  // Called right after BeginStep of such a step, takes its first layers from
+  // where they were computed before, and returns their number. `give` puts
+  // every page of these layers from the first that the step writes, in any
+  // order, with pages counted from position 0, and all bytes for `state`. It
+  // returns the number of layers, less than all, or 0 if it has none to give.
+  // BeginLayer of the first layer that was not taken is next. Errors after
+  // which the step goes on from layer 0: give's, out_of_memory,
+  // invalid_argument. Errors after which the caller calls Abandon: copy_failed,
+  // cancelled.
   using PutPage = absl::FunctionRef<absl::Status(int layer, int64_t page,
                                                  const std::byte* bytes)>;
   using PutState = absl::FunctionRef<absl::Status(
@@ -86,34 +88,35 @@ class KvStore : public LayeredKv {
   absl::StatusOr<int> TakeLayers(GiveLayers give, std::byte* state,
                                  int64_t bytes, Cancelled cancelled);
 
-  // Where a page may be written before it is put; null: nowhere, as Nowhere
-  // says of all.
+  // Returns the address at which a page may be written before it is put, or
+  // null if there is none. Nowhere returns null for every page.
   using PlacePage = absl::FunctionRef<std::byte*(int layer, int64_t page)>;
   static std::byte* Nowhere(int /*layer*/, int64_t /*page*/) { return nullptr; }
-  // Adds `rows` positions whose K and V somebody has, to a sequence that begins
-  // at position 0 and ends with a page. `give` puts every page of every layer
-  // from there on, in any order, pages counted from position 0; behind the last
-  // position they may hold anything. A page may be written to its place, and be
-  // put from there, which copies nothing. Nobody sees it. Errors, with nothing
-  // changed: give's; out_of_memory, copy_failed, cancelled; invalid_argument,
-  // where pages are on the device alone.
-  // Pages that StaysOnDisk are `text`'s, if there is one, whose slots are pages
-  // from position 0 on, and `give` leaves them out: steps read them there.
+  // Adds `rows` positions whose K and V were computed before to a sequence that
+  // begins at position 0 and ends at a page boundary. `give` puts every page of
+  // every layer from there on, in any order, with pages counted from position
+  // 0; cells behind the last position may hold anything. A page may be written
+  // to its place and be put from there, which copies nothing. No observer sees
+  // the load. Errors, with nothing changed: give's; out_of_memory, copy_failed,
+  // cancelled; invalid_argument if pages are on the device alone. `text`, if
+  // not null, is a file whose slots are the pages from position 0 on. `give`
+  // leaves out the pages that StaysOnDisk: steps read them there.
   using GivePages = absl::FunctionRef<absl::Status(PutPage put, PlacePage)>;
   absl::Status Load(int64_t rows, GivePages give, Cancelled cancelled,
                     const std::shared_ptr<PageFile>& text = nullptr);
   virtual bool StaysOnDisk(int64_t /*page*/) const { return false; }
-  // How many of the positions can be read, as far as that is known: what is
-  // behind them is to be truncated away.
+  // The number of positions that can be read, as far as is known: the caller
+  // truncates the rest away.
   virtual int64_t IntactLength() const { return length(); }
-  // What the first `positions` of such a sequence are now, for others to read;
-  // where the open page is on the device, no more than whole pages. Errors:
-  // copy_failed, cancelled; invalid_argument, as Load.
+  // Returns the first `positions` of such a sequence as they are now, for other
+  // threads to read; if the open page is on the device, only the whole pages.
+  // Errors: copy_failed, cancelled; invalid_argument, as Load.
   virtual absl::StatusOr<std::unique_ptr<HeldPages>> Hold(
       int64_t positions, Cancelled cancelled) = 0;
 
-  // Copies runs of what exists to device memory, from wherever they live, and
-  // returns what AwaitCopies takes. Their places stay the caller's until then.
+  // Copies runs of existing rows to device memory, from wherever they live, and
+  // returns the number that AwaitCopies takes. The caller keeps the runs'
+  // places until that has returned.
   virtual uint64_t CopyRuns(Stream& stream, Station station,
                             const std::vector<KvRun>& runs) = 0;
   // Errors: copy_failed, cancelled (the copies go on then).
@@ -125,54 +128,56 @@ class KvStore : public LayeredKv {
   // Errors: out_of_memory, copy_failed.
   virtual absl::StatusOr<std::unique_ptr<KvStore>> Fork() = 0;
 
-  // From now on it sees the steps under the full view, and Truncate; null:
-  // nobody does. It outlives the store or the next call of this. Forks have
-  // none.
+  // Shows `observer` the steps under the full view, and Truncate, from now on;
+  // null ends that. The observer outlives the store or the next call of this.
+  // Forks have none.
   void Observe(StepObserver* observer) { observer_ = observer; }
   // The rows that go through all layers, in order and counted from the step's
-  // first; and after how many layers the others end.
+  // first row; and the number of layers after which the other rows end.
   std::vector<PositionRange> StepDeepRows() const;
   int StepShallowLayers() const {
     return reads_.shallow() ? reads_.full_layers() : layers_;
   }
-  // Who sees this step; null: nobody.
+  // The observer that sees this step; null: none.
   StepObserver* StepSeenBy() const { return seen_by_; }
 
   virtual KvMoves moves() const { return {}; }
-  // What the sequence holds of the host tier.
+  // The bytes that the sequence holds in the host tier.
   virtual int64_t HostBytes() const = 0;
 
  protected:
   KvStore(const KvLayout& layout, int layers, int64_t begin)
       : layout_(layout), layers_(layers), begin_(begin), end_(begin) {}
 
-  // A step begins. Errors: invalid_view; nothing changed.
+  // Sets reads_ for a step that begins. Errors, with nothing changed:
+  // invalid_view.
   absl::Status BindView(const View& view) {
     ASSIGN_OR_RETURN(reads_,
                      BoundView::Bind(view, layers_, layout_.kv_heads, begin_));
     return absl::OkStatus();
   }
   int64_t FirstPage() const { return begin_ / kPageTokens; }
-  // Pages of the sequence if it ended at `end`.
+  // The number of pages of the sequence if it ended at `end`.
   int64_t PagesUpTo(int64_t end) const {
     return end == begin_ ? 0
                          : (end + kPageTokens - 1) / kPageTokens - FirstPage();
   }
 
   static absl::Status NotInHostMemory();
-  // Where the sequence would end with all rows of the step.
+  // The end of the sequence if all rows of the step were committed.
   int64_t StepEnd() const { return end_ + step_rows_; }
-  // The first so many layers in which `page` exists once the step's rows do.
+  // The number of layers, from the first, in which `page` exists once the
+  // step's rows do.
   int LayersOf(int64_t page) const;
 
   const KvLayout layout_;
   const int layers_;
   const int64_t begin_;
   int64_t end_;
-  BoundView reads_;  // of the last step
+  BoundView reads_;  // the view of the last step
 
  private:
-  // What the functions above do in the store itself.
+  // The stores' own parts of the functions above.
   virtual absl::Status BeginOwnStep(int64_t rows, Station station,
                                     const View& view, Cancelled cancelled) = 0;
   virtual absl::Status CommitOwn(int64_t rows, Cancelled cancelled) = 0;

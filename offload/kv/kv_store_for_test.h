@@ -31,7 +31,7 @@ inline constexpr int kLayers = 3;
 inline constexpr int64_t kContextPages = 12;
 inline constexpr auto kGoOn = [] { return false; };
 
-// Fails the transfer number `fail_at` (from 0), counted over its life.
+// Fails the transfer number `fail_at`, counted from 0 over the link's life.
 class FaultyLink final : public Link {
  public:
   FaultyLink(double rate, int64_t fail_at) : link_(rate, 0), left_(fail_at) {}
@@ -50,7 +50,7 @@ class FaultyLink final : public Link {
 
 struct Made {
   std::unique_ptr<BoundedMemory> memory;
-  std::shared_ptr<KvTier> tier;  // null: everything in place
+  std::shared_ptr<KvTier> tier;  // null: the store is an InPlaceKv
   const FaultyLink* link = nullptr;
   std::shared_ptr<PagePool> pool;
   std::unique_ptr<KvStore> kv;
@@ -60,7 +60,7 @@ struct Made {
   }
 };
 
-// resident < 0: a store in place.
+// Makes an InPlaceKv if resident < 0, else a TieredKv.
 inline Made Make(int64_t resident, int64_t begin,
                  int64_t fail_at = std::numeric_limits<int64_t>::max(),
                  double rate = 1e12) {
@@ -98,7 +98,8 @@ inline uint16_t* ValueOf(const KvPages& pages, int head, int64_t position) {
       page + kLayout.VOffset(head, static_cast<int>(position % kPageTokens)));
 }
 
-// What a sequence holds: a number per position, written once.
+// The expected contents of a sequence: a number per position, from which its K
+// and V follow. No number is written twice.
 struct Oracle {
   std::vector<int> numbers;  // [position - begin]
   int* next;                 // shared by forks
@@ -108,7 +109,8 @@ struct Oracle {
   }
 };
 
-// Whether one of the rows from `first_row` on reads position `at` before them.
+// Returns true if one of the rows from `first_row` on reads the earlier
+// position `at`.
 inline bool Reads(const View& view, int layer, int head, int64_t at,
                   int64_t begin, int64_t first_row) {
   const auto in = [at](const std::vector<PositionRange>& ranges) {
@@ -151,8 +153,9 @@ inline void Write(const KvPages& pages, int layer, const Oracle& oracle,
   }
 }
 
-// Layers [first, kLayers) of a step that reads the view and writes `rows`, from
-// row `row` on in the first.
+// Computes layers [first, kLayers) of a step of `rows` rows: checks all that
+// its view reads, and writes the rows, in the first layer only those from `row`
+// on.
 inline absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
                            int first = 0, int64_t row = 0,
                            const View& view = View::Full(),
@@ -172,8 +175,8 @@ inline absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
   return absl::OkStatus();
 }
 
-// A whole step of which `kept` rows are committed. Fails as the store fails,
-// and leaves it as it was.
+// Makes a whole step of which `kept` rows are committed. Returns the store's
+// error if it fails, and leaves the store as it was.
 inline absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows,
                             int64_t kept, const View& view = View::Full(),
                             KvStore::Cancelled cancelled = kGoOn) {

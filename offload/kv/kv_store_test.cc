@@ -1,4 +1,4 @@
-// Both stores against the same oracle.
+// Checks both stores against the same oracle.
 
 #include "offload/kv/kv_store_for_test.h"
 
@@ -98,13 +98,13 @@ TEST_P(KvStoreTest, ForksGoTheirOwnWay) {
     Step(*made.kv, oracle, 2);
     Step(**fork, forked, 60);
   }
-  made.kv.reset();  // and outlive their origin
+  made.kv.reset();  // forks outlive their origin
   Step(**fork, forked, 100);
   Step(**fork, forked, 1);
 }
 
-// A step whose rows would have ended below the last layer, and never did, takes
-// nothing of the layers above from what was there.
+// A step whose rows end below the last layer, and which is abandoned, takes the
+// layers above from no existing page.
 TEST_P(KvStoreTest, AnAbandonedStepLeavesAllLayers) {
   const Made made = Make(GetParam(), 0);
   Oracle oracle{{}, &next_};
@@ -150,7 +150,7 @@ TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
     }
     ASSERT_TRUE(made.kv->Suspend(1, 333, state.data(), 96).ok());
     EXPECT_EQ(made.kv->length(), 200);
-    if (more) {  // and is dropped by whatever else is done
+    if (more) {  // another step drops the one that was stopped
       next_ += 1000;
       Step(*made.kv, oracle, 1);
       Step(*made.kv, oracle, 100);
@@ -167,7 +167,7 @@ TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
   }
 }
 
-// Views of all kinds over the first `length` positions from `begin` on.
+// Returns a view of any kind over the first `length` positions from `begin` on.
 View RandomView(std::mt19937& random, int64_t begin, int64_t length) {
   const auto below = [&random](int64_t n) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
@@ -182,7 +182,7 @@ View RandomView(std::mt19937& random, int64_t begin, int64_t length) {
   return view;
 }
 
-// Any order of everything a session does.
+// Everything that a session does, in any order.
 TEST_P(KvStoreTest, RandomHistories) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     std::mt19937 random(seed);

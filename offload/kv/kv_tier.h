@@ -20,48 +20,49 @@ namespace tiercel {
 
 class Residency;
 
-// What a sequence and its forks share: the pages of all tiers, two buffers
-// that layers are staged in by turns, and the engine that copies.
+// The parts that a sequence and its forks share: the pages of all tiers, two
+// buffers in which layers are staged by turns, and the engine that copies.
 struct KvTier {
-  // `spill`: where pages go that the shape has on disk; `promise`: the memory
-  // of the others below. Errors: out_of_memory; no_thread.
+  // `spill` is the file of the pages that the shape has on disk; `promise`
+  // covers the memory of the other pages below. Errors: out_of_memory;
+  // no_thread.
   static absl::StatusOr<std::shared_ptr<KvTier>> Create(
       const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link,
       std::shared_ptr<PageFile> spill = nullptr, MemoryPromise promise = {});
 
-  // The slot of a sequence's page below, with one reference. Errors:
+  // Takes a slot below for a sequence's page, with one reference. Errors:
   // out_of_memory.
   absl::StatusOr<PageSlot> TakeBelow(int64_t page);
 
-  // One layer's pages that are not on the device otherwise.
+  // A layer buffer: the pages of one layer that have no device slot.
   struct Buffer {
     DeviceArray<std::byte> pages;   // [staged_pages][page]
-    CopyEngine::Ticket filled = 0;  // its fetch
-    CopyEngine::Ticket sent = 0;    // what last went down from it
+    CopyEngine::Ticket filled = 0;  // the last fetch into it
+    CopyEngine::Ticket sent = 0;    // the last copy down from it
   };
 
   TierShape shape;
   // Members are destroyed from the last to the first: the engine stops before
-  // what it copies from and to goes.
+  // the memory that it copies from and to is freed.
   PagePool pool;
   std::shared_ptr<PageFile> spill;  // null: nothing is on disk
   DeviceSlots slots;
   std::array<Buffer, 2> buffers;
   std::unique_ptr<CopyEngine> engine;
-  const DiskLink* disk = nullptr;  // of the engine; null: nothing is on disk
+  const DiskLink* disk = nullptr;  // the engine's; null: nothing is on disk
 
-  // Sequences take turns; who stepped last is the last of these, and the layers
-  // fetched ahead are those of `owner`.
+  // Sequences take turns. The one that stepped last is the last of these;
+  // layers that were fetched ahead belong to `owner`.
   std::vector<Residency*> sequences = {};
   const void* owner = nullptr;
   // Layer k of the current step is staged in buffer (turn + k) % 2.
   int64_t turn = 0;
 
-  // Until they are written pages on the device are taken but not there, where
-  // that is played: what of them has been, at most.
+  // The promise of a simulated device's pages, whose memory the system gives
+  // only as they are written; and the most pages that a buffer has held.
   MemoryPromise on_device = {};
   int64_t staged_most = 0;
-  // What is committed has been written.
+  // Notes the pages of both tiers that have been written so far.
   void NoteWritten();
 
   Buffer& BufferOf(int64_t layer) {

@@ -11,7 +11,7 @@
 
 namespace tiercel {
 
-// A tier on a device that has room for it and nothing else.
+// A tier, and a device that has room for it and for nothing else.
 struct TierForTest {
   TierForTest(const KvLayout& layout, int layers, int64_t context_pages,
               int64_t resident_pages, std::unique_ptr<Link> link,

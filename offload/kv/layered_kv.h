@@ -13,53 +13,53 @@
 namespace tiercel {
 
 // One layer's KV as ops take it: a table of pages that the device can read and
-// write. Valid until EndLayer.
+// write. It is valid until EndLayer.
 struct KvPages {
   KvLayout layout;
-  std::byte* const* pages;  // null where the view reads none of a page
+  std::byte* const* pages;  // [num_pages]; null: the view reads none of it
   int64_t first_page;       // the page index of pages[0]
   int64_t num_pages;
   int64_t begin;  // the first position that exists
   int64_t end;    // one past the last that exists; a step writes from here on
-  const HeadView* view;  // [layout.kv_heads] of the layer; null: everything
+  const HeadView* view;  // the layer's, [layout.kv_heads]; null: everything
 };
 
-// Steps of more rows are prompts: their rows are never taken back, and they
-// fill pages that need not stay on the device.
+// Steps of more rows are prompts: their rows are never taken back, and the
+// pages that they fill need not stay on the device.
 inline constexpr int64_t kMaxStepRows = 64;
 
-// What the layers of a step read and write.
+// The KV that the layers of a step read and write.
 class LayeredKv {
  public:
   using Cancelled = absl::FunctionRef<bool()>;
   virtual ~LayeredKv() = default;
 
-  // In order, each ended before the next begins. Errors: copy_failed,
-  // cancelled.
+  // Layers begin in order, and each ends before the next begins. Errors:
+  // copy_failed, cancelled.
   virtual absl::StatusOr<KvPages> BeginLayer(int layer,
                                              Cancelled cancelled) = 0;
   virtual void EndLayer(int layer) = 0;
 };
 
-// Sees the steps of a KV store whose view is everything, and what it holds.
+// Sees the steps of a KV store under the full view, and the pages they read.
 class StepObserver {
  public:
   using Cancelled = LayeredKv::Cancelled;
   virtual ~StepObserver() = default;
 
-  // Rows from `end` on; `certain`: all of them will hold. Errors: cancelled;
-  // nothing has begun.
+  // A step of `rows` rows from position `end` on begins; `certain`: all of them
+  // will be committed. Errors, with nothing begun: cancelled.
   virtual absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
                                  Cancelled cancelled) = 0;
-  // Queries of rows first_row ... of the step: [rows, heads * head_dim],
-  // rotated, in device memory. Every row of a layer once, in order. Errors:
-  // those of the ops.
+  // Takes the queries of the step's rows from first_row on: [rows, heads *
+  // head_dim], after RoPE, in device memory. Every row of a layer comes once,
+  // in order. Errors: those of the ops.
   virtual absl::Status KeepQueries(Stream& stream, int layer, int64_t first_row,
                                    int64_t rows, const float* q) = 0;
-  // All rows have passed through the layer, whose pages are at hand.
+  // All rows have passed through the layer; its pages can still be read.
   virtual absl::Status AfterLayer(Stream& stream, int layer,
                                   const KvPages& kv) = 0;
-  // The step is over, the sequence ends at `end`; or it never was.
+  // The step is committed, and the sequence ends at `end`; or it is abandoned.
   virtual void Commit(int64_t end) = 0;
   virtual void Abandon() = 0;
 

@@ -64,7 +64,7 @@ bool BeginsBefore(const PositionRange& a, const PositionRange& b) {
   return a.begin < b.begin;
 }
 
-// Appends the union of two lists, the first of them sorted, to `out`.
+// Appends the union of two lists, of which the first is sorted, to `out`.
 void AppendUnion(const Ranges& sorted, const Ranges& other, Ranges* out) {
   if (!std::is_sorted(other.begin(), other.end(), BeginsBefore)) {
     Ranges in_order = other;

@@ -1,4 +1,4 @@
-// The ranges of views against their definition, position by position.
+// Checks the ranges of views against their definition, position by position.
 
 #include "offload/kv/view.h"
 
@@ -27,13 +27,13 @@ bool Contains(std::span<const PositionRange> ranges, int64_t j) {
 void ExpectSortedAndApart(std::span<const PositionRange> ranges) {
   int64_t end = -1;
   for (const PositionRange& range : ranges) {
-    EXPECT_GT(range.begin, end);  // those that touch are one
+    EXPECT_GT(range.begin, end);  // ranges that touch were joined
     EXPECT_LT(range.begin, range.end);
     end = range.end;
   }
 }
 
-// Any order, overlapping, touching and empty.
+// Ranges in any order, which may overlap, touch and be empty.
 Ranges RandomRanges(std::mt19937& random, int64_t begin) {
   Ranges ranges(random() % 6);
   for (PositionRange& range : ranges) {
@@ -109,7 +109,7 @@ TEST(ViewTest, FullIsNoViewAtAll) {
 TEST(ViewTest, SinksAreTheFirstPositionsWhereverTheyAre) {
   for (const int64_t begin : {0, 120007}) {
     BoundView bound = *BoundView::Bind(View::Window(4, 100), 30, 3, begin);
-    const BoundView moved = std::move(bound);  // as stores do
+    const BoundView moved = std::move(bound);  // stores move views, too
     for (const int layer : {0, 29}) {
       const HeadView& view = moved.Heads(layer)[2];
       ASSERT_EQ(view.fixed.size(), 1u);
@@ -145,6 +145,5 @@ TEST(ViewTest, RefusesWhatMeansNothing) {
             "invalid_view");
 }
 
-// Against a cache that is filled slot by slot.
 }  // namespace
 }  // namespace tiercel
