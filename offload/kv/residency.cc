@@ -53,7 +53,7 @@ absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
     }
   }
   if (!exists) return absl::OkStatus();
-  // Cut by a truncation, it may still be on its way down.
+  // A page that a truncation has cut may still be on its way down.
   const absl::Status sent = engine().Wait(page.down, cancelled);
   if (ClassOf(sent) == ErrorClass::kCancelled) return sent;
   page.down = 0;
@@ -85,8 +85,7 @@ absl::Status Residency::BringAgain(int64_t index, Cancelled cancelled) {
   return room ? Reopen(index, tier_.slots.Take(), cancelled) : NoRoom();
 }
 
-// Whatever comes of it, nothing is on the way after it: its place may be given
-// back.
+// On return no copy is under way, even after an error: the slot may be freed.
 absl::Status Residency::Reopen(int64_t index, int64_t slot,
                                Cancelled cancelled) {
   Page& page = At(index);
@@ -153,7 +152,7 @@ void Residency::TakeTurn() {
 
 absl::StatusOr<bool> Residency::MakeRoom(int64_t count, MayLeave may_leave,
                                          Cancelled cancelled) {
-  // Steps in place may have left closed pages, the first of them the stalest.
+  // Steps in place may have left closed pages; the first is the stalest.
   for (int64_t i = 0; i < size() && tier_.slots.free() < count; ++i) {
     if (!OnDevice(i) || !may_leave(i)) continue;
     RETURN_IF_ERROR(Leave(i, cancelled));
@@ -168,10 +167,11 @@ absl::StatusOr<bool> Residency::MakeRoom(int64_t count, MayLeave may_leave,
   return tier_.slots.free() >= count;
 }
 
-// Frees a slot that nobody at work has, of whoever stepped longest ago, the
-// last page first: the sinks, which every view reads, stay longest. `below`:
-// only of a page that need not go down for it. A page has one number in all
-// sequences that share it.
+// Frees a slot that no sequence at work has: one of the sequence that stepped
+// longest ago, its last page first, so that the sinks, which every view reads,
+// stay longest. `below`: only a page that need not go down for it. A page has
+// the same number in all sequences that share it. Returns false if there is no
+// such slot.
 absl::StatusOr<bool> Residency::TakeFromOthers(bool below,
                                                Cancelled cancelled) {
   for (const Residency* other : tier_.sequences) {
@@ -262,7 +262,7 @@ void Residency::ShareWith(Residency& fork, int64_t count) {
   fork.pages_.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     Page& page = At(i);
-    // An error is told once, and would concern both.
+    // Wait returns an error once, and both sequences must know of it.
     page.below = engine().Wait(page.down).ok() && page.below;
     page.down = 0;
     page.place.AddReference(tier_.pool);

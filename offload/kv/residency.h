@@ -14,24 +14,24 @@
 
 namespace tiercel {
 
-// Where each page of one sequence is: its slot below, in the host tier or on
-// disk, its slot on the device if it has one, and whether what it holds is
-// below.
+// Keeps the place of each page of one sequence: its slot below (in the host
+// tier or on disk), its slot on the device if it has one, and whether its
+// contents are below.
 //
 //   open      being written: on the device, in all layers where it exists
-//   closed    full; on its way down, or there; on the device until its place is
+//   closed    full; on its way down, or there; on the device until its slot is
 //             wanted
 //   resident  one of the first TierShape::resident_pages: on the device for
 //             good, and below like all others
 //   newest    one of the last TierShape::newest_pages before the open one: on
 //             the device until the sequence has grown beyond it
 //
-// The device has slots for one sequence, which it shares with its forks: a step
-// takes what it needs from the others, and their pages, open ones too, are
-// below until it is their turn.
+// The device has slots for one sequence, which its forks share: a step takes
+// the slots that it needs from the other sequences, and their pages, open ones
+// too, are below until it is their turn.
 //
-// Nothing leaves the device before it is below: what got lost on its way down
-// is sent again.
+// No page leaves the device before it is below: one that got lost on its way
+// down is sent again.
 class Residency {
  public:
   using Ticket = CopyEngine::Ticket;
@@ -40,14 +40,14 @@ class Residency {
 
   struct Page {
     PageSlot place = {};  // below
-    int64_t device = -1;  // -1: not on the device but for a step's staging
-    int layers = 0;       // the first so many in which it exists
-    bool below = false;   // what exists is there, or will be, by `down`
+    int64_t device = -1;  // -1: no slot; a step may have it in a buffer
+    int layers = 0;       // the number of layers, from the first, that have it
+    bool below = false;   // its contents are below once `down` is done
     Ticket down = 0;
   };
 
-  // The sequence begins in page `first_page`. `moves` counts, and outlives
-  // this.
+  // The sequence begins in page `first_page`. Copies are counted in `moves`,
+  // which outlives this.
   Residency(KvTier& tier, int64_t first_page, KvMoves& moves)
       : tier_(tier), first_page_(first_page), moves_(moves) {
     tier_.sequences.push_back(this);
@@ -65,7 +65,7 @@ class Residency {
   bool IsResident(int64_t page) const {
     return page < tier_.shape.resident_pages;
   }
-  // What the page would be if the sequence ended at `end`.
+  // These say what the page would be if the sequence ended at `end`.
   bool IsNewest(int64_t page, int64_t end) const {
     return page >= end / kPageTokens - first_page_ - tier_.shape.newest_pages;
   }
@@ -79,73 +79,76 @@ class Residency {
     return IsClosed(page, end) && !IsNewest(page, end);
   }
 
-  // Copies count as this station's from now on.
+  // Charges copies to this phase from now on.
   void ChargeTo(Station station) { station_ = station; }
 
-  // A step of this sequence begins or goes on: until Rest none of its pages
-  // leaves for another sequence, and from then on those of others leave first.
+  // A step of this sequence begins or goes on: until Rest, none of its pages
+  // leaves for another sequence. From now on, pages of the others leave first.
   void TakeTurn();
   void Rest() { at_work_ = false; }
 
-  // Whether `count` slots of the device are free, now that pages have left:
-  // those of this sequence that may, the first of them first, then those that
-  // others have there and this one has not. Errors: copy_failed, cancelled.
+  // Makes pages leave until `count` slots of the device are free: first those
+  // of this sequence that may leave, from the first page on, then those that
+  // other sequences have there and this one does not. Returns false if there
+  // are too few. Errors: copy_failed, cancelled.
   absl::StatusOr<bool> MakeRoom(int64_t count, MayLeave may_leave,
                                 Cancelled cancelled);
 
-  // New pages up to `count`. Those that are to be on disk are in `text`, if
-  // there is one: slot i is page i. Errors: out_of_memory.
+  // Adds pages up to `count`. If there is a `text`, pages that belong on disk
+  // are in that file: its slot i is page i. Errors: out_of_memory.
   absl::Status Grow(int64_t count,
                     const std::shared_ptr<PageFile>& text = nullptr);
-  // Only the first `keep` pages are there from now on.
+  // Drops all but the first `keep` pages.
   void Shrink(int64_t keep);
 
-  // Readies a page of a sequence that ends at `end` to be written on the
-  // device. `exists`: it holds positions, which come up if need be, and what a
-  // fork shares of it becomes two. Errors: out_of_memory, copy_failed,
+  // Prepares a page of a sequence that ends at `end` for writes on the device.
+  // `exists`: it holds positions already; they come up if need be, and a page
+  // that is shared with a fork is copied. Errors: out_of_memory, copy_failed,
   // device_failed, cancelled.
   absl::Status Open(int64_t page, bool exists, int64_t end,
                     Cancelled cancelled);
-  // Brings up a page that exists and is full, to stay. Errors: the same.
+  // Brings up a full page, which stays on the device. Errors: the same.
   absl::Status Bring(int64_t page, int64_t end, Cancelled cancelled);
-  // Brings up what others have taken the place of: of a sequence that ends at
-  // `end` the resident pages and the newest; or a page of a step that was
-  // stopped, for which none of the step's others leaves. Errors: the same.
+  // Brings up pages whose slots other sequences have taken. BringBack: the
+  // resident and the newest pages of a sequence that ends at `end`. BringAgain:
+  // a page of a step that was stopped; no other page of this sequence leaves
+  // for it. Errors: the same.
   absl::Status BringBack(int64_t end, Cancelled cancelled);
   absl::Status BringAgain(int64_t page, Cancelled cancelled);
-  // A page that is full on the device leaves it, once it is below.
-  // Errors: copy_failed, cancelled.
+  // Frees the device slot of a full page, once the page is below. Errors:
+  // copy_failed, cancelled.
   absl::Status Leave(int64_t page, Cancelled cancelled);
-  // Makes sure that what a full page holds is below. Errors: copy_failed,
+  // Makes sure that a full page's contents are below. Errors: copy_failed,
   // cancelled.
   absl::Status Settle(int64_t page, Cancelled cancelled) {
     return Settle(page, *this, cancelled);
   }
-  // Puts one layer of a page below, past the link: what is on the device of it
-  // is not changed. Errors: out_of_memory; disk_full, io_error.
+  // Writes one layer of a page below without the link; the page's contents on
+  // the device do not change. Errors: out_of_memory; disk_full, io_error.
   absl::Status PutBelow(int64_t page, int layer, const std::byte* bytes);
-  // Sends a page down that is full now.
+  // Sends down a page that has become full.
   Ticket Close(int64_t page) { return Close(page, *this); }
-  // A step that stops has written on a page that is on the device.
+  // Notes that a step that stops has written to a page on the device.
   void NoteWritten(int64_t page) { At(page).below = false; }
-  // After a step that wrote pages from `first` on and ends at `end`: those that
-  // are full are below, or on their way; `down` is that of the first.
+  // After a step that wrote pages from `first` on and ends at `end`, notes that
+  // the full ones are below, the first of them once `down` is done.
   void NoteBelow(int64_t first, int64_t end, Ticket down);
 
-  // Has `fork`, empty, share the first `count` pages.
+  // Shares the first `count` pages with `fork`, which is empty.
   void ShareWith(Residency& fork, int64_t count);
 
-  // How often a page that was thought to be below was not: what was fetched of
-  // it since is not what it holds.
+  // The number of times that a page was found not to be below as had been
+  // assumed: copies fetched since then may hold other bytes.
   int64_t lost() const { return lost_; }
-  int64_t HostBytes() const;  // of the host tier
-  // The first page that is on disk and cannot be read there; size(): none.
+  int64_t HostBytes() const;  // bytes of pages in the host tier
+  // The first page that is on disk and cannot be read there; size() if none.
   int64_t FirstDamaged() const;
 
-  // A copy of one layer's page, between below and `device`, which is counted.
+  // Returns the copy of one layer of a page between below and `device`, and
+  // counts it if that is on disk.
   Transfer Between(Direction direction, int64_t page, int layer,
                    std::byte* device);
-  // What Between gives, not counted: parts of the copy may be made alone.
+  // Returns the same copy uncounted: the caller may make parts of it.
   Transfer PlaceOf(Direction direction, int64_t page, int layer,
                    std::byte* device) const;
   std::byte* OnDevicePage(int layer, int64_t page) {
@@ -153,7 +156,7 @@ class Residency {
   }
 
  private:
-  // What goes down is the doing of `payer`, whose step it is for.
+  // Pages that go down are charged to `payer`, whose step needs that.
   Ticket Close(int64_t page, Residency& payer);
   absl::Status Settle(int64_t page, Residency& payer, Cancelled cancelled);
   absl::StatusOr<bool> TakeFromOthers(bool below, Cancelled cancelled);

@@ -11,11 +11,11 @@
 namespace tiercel {
 namespace {
 
-// What is fetched ahead leaves room for what is urgent after this many, or
-// after a page that has more.
+// The most bytes of one transfer of pages that are fetched ahead, unless one
+// page has more: urgent copies go between transfers.
 constexpr int64_t kAheadBytes = int64_t{1} << 20;
 
-// What a prompt sends down leaves room after so many.
+// The most bytes of one transfer of pages that a prompt sends down.
 constexpr int64_t kDownBytes = int64_t{16} << 20;
 
 }  // namespace
@@ -45,8 +45,8 @@ absl::Status Staging::Claim(Cancelled cancelled) {
   return absl::OkStatus();
 }
 
-// What others, or an abandoned step, asked for may still be arriving. Whether
-// it arrived well concerns nobody any more.
+// Waits for fetches of other sequences, or of an abandoned step, which may
+// still be arriving. Their errors no longer matter.
 absl::Status Staging::AwaitBuffers(Cancelled cancelled) {
   for (KvTier::Buffer& buffer : tier_.buffers) {
     const absl::Status status = engine().Wait(buffer.filled, cancelled);
@@ -80,7 +80,8 @@ absl::Status Staging::LayOut(PagesRead reads, int64_t end,
                      " pages, the step needs ", place));
   }
   tier_.staged_most = std::max(tier_.staged_most, place);
-  // A page that was closed since, and left, has the next place.
+  // Pages that have left since the fetch come after those that were fetched, so
+  // these keep their places.
   const bool same_places =
       step_.away.size() >= next_.size() &&
       std::equal(next_.begin(), next_.end(), step_.away.begin());
@@ -137,7 +138,8 @@ void Staging::Done(int layer, Ticket sent, bool ahead) {
   }
 }
 
-// Whether an earlier step has asked for what this one reads of the layer.
+// Returns true if an earlier step has asked for all that this one reads in the
+// layer.
 bool Staging::IsThere(int layer) const {
   return layer < std::ssize(step_.there) &&
          step_.there[static_cast<size_t>(layer)];
@@ -167,8 +169,8 @@ void Staging::Fetch(int layer) {
   BufferOf(layer).filled = engine().Submit(step_.station, Joined(transfers));
 }
 
-// What an earlier step asked for and then did not wait for may have got lost:
-// that is no failure of this one, which asks once more.
+// A fetch of an earlier step may have failed: that is no failure of this step,
+// which fetches once more.
 absl::Status Staging::AwaitFetched(int layer, Cancelled cancelled) {
   const absl::Status status = engine().Wait(BufferOf(layer).filled, cancelled);
   if (status.ok() || ClassOf(status) == ErrorClass::kCancelled ||
@@ -183,10 +185,9 @@ void Staging::AskAhead(int layer) {
   std::vector<Transfer> transfers;
   PageList& asked = asked_ahead_[static_cast<size_t>(layer)];
   asked.clear();
-  const int64_t later = Layers() + layer;  // as this step counts
+  const int64_t later = Layers() + layer;  // counted from this step's first
   for (size_t place = 0; place < next_.size(); ++place) {
-    // The rows that come see of these pages what this step's first row sees,
-    // or less.
+    // Later rows read no more of these pages than this step's first row does.
     if (!step_.reads.In(layer, next_[place])) continue;
     asked.push_back(next_[place]);
     transfers.push_back(
@@ -214,7 +215,8 @@ void Staging::Commit() {
 }
 
 void Staging::Abandon() {
-  if (tier_.owner == this) {  // since it was suspended a fork may have worked
+  // A fork may have taken the buffers while this step was suspended.
+  if (tier_.owner == this) {
     for (KvTier::Buffer& buffer : tier_.buffers) engine().Drop(buffer.filled);
   }
   next_.clear();
@@ -223,7 +225,7 @@ void Staging::Abandon() {
 }
 
 void Staging::Truncate(int64_t end) {
-  // What was fetched ahead would miss what is written from here on.
+  // A page that is written from here on must not be used as it was fetched.
   if (next_.empty()) return;
   if (next_.back() >= pages_.size() || !pages_.IsFull(next_.back(), end)) {
     ahead_ = 0;

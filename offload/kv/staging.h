@@ -14,10 +14,10 @@
 
 namespace tiercel {
 
-// What a step's view reads of each layer's pages.
+// The pages that a step's view reads in each layer.
 class PagesRead {
  public:
-  PagesRead() = default;  // everything
+  PagesRead() = default;  // all pages
   // [layer, or one if all are alike][page]: 1 or 0.
   explicit PagesRead(std::vector<std::vector<uint8_t>> layers)
       : layers_(std::move(layers)) {}
@@ -42,51 +42,53 @@ class Staging {
   using Ticket = CopyEngine::Ticket;
   using Cancelled = CopyEngine::Cancelled;
 
-  // `moves` counts; all outlive it.
+  // Copies are counted in `moves`. All arguments outlive this.
   Staging(KvTier& tier, Residency& pages, KvMoves& moves)
       : tier_(tier), pages_(pages), moves_(moves) {}
 
-  // Before a step lays out its pages: the buffers are this sequence's.
+  // Takes the buffers for this sequence, before a step lays out its pages.
   // Errors: cancelled.
   absl::Status Claim(Cancelled cancelled);
-  // Whether layers of the next step have been asked for, and of which pages.
+  // Returns true if layers have been fetched ahead for the next step, and the
+  // pages of these.
   bool HasAhead() const { return Ahead() > 0; }
   const PageList& ahead_pages() const { return next_; }
 
-  // Gives every page that is not on the device a place, whether the view reads
-  // it or not: those that exist first, in order, then those that a prompt
-  // fills, from `first_written` on. The sequence ends at `end` before the step.
-  // Errors: out_of_memory.
+  // Gives every page without a device slot a place in the buffers, whether the
+  // view reads it or not: first the existing pages, in order, then those that a
+  // prompt fills, from `first_written` on. The sequence ends at `end` before
+  // the step. Errors: out_of_memory.
   absl::Status LayOut(PagesRead reads, int64_t end, int64_t first_written,
                       Station station);
 
-  // What `layer` reads has arrived, what it writes over has left; the layer
-  // after it is on its way. Errors: copy_failed, cancelled.
+  // Waits until the pages that `layer` reads have arrived and those that it
+  // writes over have left. The layer after it has been asked for. Errors:
+  // copy_failed, cancelled.
   absl::Status Bring(int layer, Cancelled cancelled);
-  // Where `page` of `layer` lies; null: the view reads none of it.
+  // The address of `page` of `layer`; null if the view reads none of it.
   std::byte* PageOf(int layer, int64_t page) const;
-  // Whether the page was given a place: the others were on the device.
+  // Returns true if the page was given a place: the others were on the device.
   bool HasPlace(int64_t page) const {
     return step_.place[static_cast<size_t>(page)] >= 0;
   }
   // Sends pages of `layer` down, from where they are.
   Ticket SendDown(const PageList& pages, int layer);
-  // `layer` has computed; `sent`: what goes down of it. Asks for what its
-  // buffer holds next, and after a step's last layers ahead where `ahead` says
-  // so.
+  // `layer` has computed; `sent` is the copy of its pages down, or 0. Asks for
+  // the layer that its buffer holds next; after a step's last two layers that
+  // is one of the next step's, if `ahead`.
   void Done(int layer, Ticket sent, bool ahead);
 
-  // The step has been committed; or it is abandoned, and what was asked for is
-  // of no use.
+  // The step has been committed; or it is abandoned, and its fetches are
+  // dropped.
   void Commit();
   void Abandon();
-  // The sequence ends at `end` now: what was asked for ahead may be stale.
+  // The sequence ends at `end` now: pages fetched ahead may be stale.
   void Truncate(int64_t end);
 
-  // A step stops in `layer`, of which it has written `parked`: these go down.
+  // A step stops in `layer`, in which it has written the pages `parked`: these
+  // go down.
   Ticket Suspend(int layer, PageList parked);
-  // The layers before `layer`, which is next, are not brought. Errors:
-  // cancelled.
+  // Skips the layers before `layer`, which is next. Errors: cancelled.
   absl::Status SkipTo(int layer, Cancelled cancelled);
 
   // A suspended step goes on in its layer, with the pages that it parked.
@@ -94,7 +96,7 @@ class Staging {
   absl::Status Resume(Cancelled cancelled);
 
  private:
-  // The step that is laid out.
+  // The step whose pages are laid out.
   struct Step {
     PagesRead reads;
     Station station = Station::kVerify;
@@ -102,7 +104,7 @@ class Staging {
     PageList away = {};               // pages that exist below alone, in order
     std::vector<int64_t> place = {};  // [page] in a buffer; -1: none
     int asked = 0;                    // layers whose fetch has been submitted
-    std::array<bool, 2> there = {};   // layers that were asked for ahead
+    std::array<bool, 2> there = {};   // [layer]: it was fetched ahead
     int parked_layer = -1;            // -1: not suspended
     PageList parked = {};
   };
@@ -123,8 +125,9 @@ class Staging {
   Residency& pages_;
   KvMoves& moves_;
   Step step_;
-  // Pages that the next step will stage, how many of its layers have been asked
-  // for, which of the pages were, and how many had been lost then.
+  // The pages that the next step will stage, the number of its layers that have
+  // been asked for, the pages asked for in each, and pages_.lost() at that
+  // time.
   PageList next_;
   int ahead_ = 0;
   std::array<PageList, 2> asked_ahead_;  // [layer]

@@ -49,9 +49,9 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
   return status;
 }
 
-// Finds out what the step reads, and whether all of it is on the device, with
-// room for what it writes. Closed pages that it does not read leave the device
-// for that, and what other sequences have there.
+// Finds the pages that the step reads, and returns true if all of them are on
+// the device, with room for those that it writes. To make that room, closed
+// pages that it does not read leave the device, and pages of other sequences.
 absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
   Step& step = *step_;
   if (reads_.IsFull() || step.rows == 0) return false;
@@ -79,9 +79,9 @@ absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
       cancelled);
 }
 
-// Pages that are full and neither resident nor among the newest leave the
-// device: after a step those that were fetched ahead, so that what is on the
-// way is what is needed.
+// Makes pages leave the device that are full and neither resident nor among the
+// newest. If pages were fetched ahead it is those, so that the step reads
+// exactly what has been fetched for it.
 absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
   PageList closed;
   if (staging_.HasAhead()) {
@@ -100,8 +100,8 @@ absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
   return absl::OkStatus();
 }
 
-// Host slots for all pages of the step, device slots for those that are written
-// there.
+// Takes slots below for all pages of the step, and device slots for those that
+// are written there.
 absl::Status TieredKv::OpenPages(Cancelled cancelled) {
   const int64_t first = step_->first_written;
   const int64_t count = PagesUpTo(end_ + step_->rows);
@@ -112,7 +112,7 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
   };
   for (int64_t page = first; page < count; ++page) {
     const bool exists = exists_already(page);
-    // What is there stays until the step is committed.
+    // Layers that exist already stay until the step is committed.
     int& layers = pages_.At(page).layers;
     const int written = LayersOf(page);
     const bool stays = !step_->prompt || pages_.IsResident(page) ||
@@ -168,11 +168,12 @@ void TieredKv::EndLayer(int layer) {
 
 absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
   const Step& step = *step_;
-  for (Ticket ticket : step.sent) {  // a prompt is safe before it exists
+  // A prompt's pages must all be below before its rows exist.
+  for (Ticket ticket : step.sent) {
     RETURN_IF_ERROR(engine().Wait(ticket, cancelled));
   }
-  // The rows of a step end in two pages at most: one is full now. Sending it is
-  // the last that may be refused.
+  // The rows of a step lie in two pages at most, so only the first may have
+  // become full. Sending that down is the last operation that may fail.
   const int64_t first = step.first_written;
   for (int64_t page = reads_.shallow() ? 0 : first; page < pages_.size();
        ++page) {
@@ -197,7 +198,7 @@ void TieredKv::AbandonOwn() {
   if (!step_->in_place) {
     staging_.Abandon();
     for (Ticket ticket : step_->sent) engine().Drop(ticket);
-    // Slots go back only when nothing is copied from them any more.
+    // Slots are freed only after all copies from them have ended.
     for (Ticket ticket : step_->sent) (void)engine().Wait(ticket);
   }
   EndStep();
@@ -270,8 +271,9 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
 
 // ---- Layers of a step, for others to keep, and from them ----
 
-// What the layer has sent down before has arrived when this has. What became of
-// that is for Commit to tell.
+// The layer's full pages were sent down before the copies of this function, so
+// they have arrived once these have. It is left to Commit to return their
+// errors.
 absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
     int layer, std::byte* state, int64_t bytes, Cancelled cancelled) {
   const Step& step = *step_;
@@ -309,7 +311,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
       engine().Submit(step.station, std::move(transfers)), cancelled);
   engine().Forget(region);
   if (!parked.ok()) return parked;
-  // Where nothing had to be parked its pages may still be on their way down.
+  // If nothing was parked the layer's pages may still be on their way down.
   RETURN_IF_ERROR(engine().WaitUntold(step.sent.back(), cancelled));
   const auto failed = [this](Ticket sent) { return engine().Failed(sent); };
   if (std::any_of(step.sent.begin(), step.sent.end(), failed)) {
@@ -324,8 +326,8 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
       std::move(last), std::make_shared<HostRegion>(std::move(region)), bytes);
 }
 
-// Pages go below at once, past the link. Those that the step has on
-// the device, and its state, come up from there.
+// Pages are written below directly, without the link. Those that the step has
+// on the device, and its state, come up from there.
 absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
                                             int64_t bytes,
                                             Cancelled cancelled) {
@@ -380,7 +382,7 @@ uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
     const bool disk = pages_.At(page).place.file != nullptr;
     (pages_.OnDevice(page) ? at_hand : disk ? on_disk : away).push_back(run);
   }
-  // A page on disk is read whole, and once for all that is wanted of it.
+  // A page on disk is read whole, and once for all runs in it.
   std::stable_sort(
       on_disk.begin(), on_disk.end(), [&](const KvRun& a, const KvRun& b) {
         return std::pair(a.layer, page_of(a)) < std::pair(b.layer, page_of(b));
@@ -408,14 +410,15 @@ uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
       FillRuns(stream, layout_, layout_, at_hand, [&](const KvRun& run) {
         return pages_.OnDevicePage(run.layer, page_of(run));
       }));
-  // What is not on the device is below for good: nothing queued writes it.
+  // No queued copy writes these pages: a page that is not on the device is
+  // below already. So the copies may go before all others.
   return engine().Submit(station, Joined(transfers), CopyEngine::Turn::kUrgent);
 }
 
 absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
   absl::Status status = engine().Wait(copies, cancelled);
   if (ClassOf(status) == ErrorClass::kCancelled) return status;
-  // Whichever failed, it is told now, and to nobody later.
+  // The error of either part is returned now, and no later call returns it.
   status.Update(std::exchange(copied_, absl::OkStatus()));
   return status;
 }
@@ -436,8 +439,8 @@ int64_t TieredKv::IntactLength() const {
       0, std::min(end_, (FirstPage() + damaged) * kPageTokens) - begin_);
 }
 
-// What is put goes below at once, past the link; what a prompt would have left
-// on the device comes up from there.
+// Pages that are put are written below directly, without the link; those that a
+// prompt would have left on the device come up from there.
 absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
                                const std::shared_ptr<PageFile>& text,
                                Cancelled cancelled) {
@@ -448,7 +451,7 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
   const absl::Cleanup end_load = [&] {
     pages_.Rest();
     pages_.ChargeTo(Station::kVerify);
-    pages_.Shrink(PagesUpTo(end_));  // of what failed nothing stays
+    pages_.Shrink(PagesUpTo(end_));  // drops the pages of a failed load
   };
   RETURN_IF_ERROR(pages_.Grow(PagesUpTo(end), text));
   const absl::Status given = give(

@@ -13,10 +13,10 @@
 namespace tiercel {
 
 // The KV of a device that is too small for it: every full page is below, in the
-// host tier or, where that is too small, on disk, and a step brings each
-// layer's pages to one of two buffers while the layer before it computes. Where
-// each page is Residency knows, what lies in the buffers Staging; this decides
-// what a step needs of both.
+// host tier or, if that is too small, on disk, and a step brings each layer's
+// pages to one of two buffers while the layer before it computes. Residency
+// knows the place of each page, Staging the contents of the buffers; this class
+// decides what a step needs of both.
 //
 //   on the device   pages being written; the first `resident_pages`, for good;
 //                   the last `newest_pages` before those; the layer that
@@ -28,12 +28,12 @@ namespace tiercel {
 //                   step those of the first two, for a next step with the same
 //                   view
 //
-// A step whose view reads nothing but what is on the device is done in place:
-// nothing moves, and what was fetched ahead waits for the step it is for. So
+// A step whose view reads only pages on the device is done in place: nothing
+// moves, and the pages fetched ahead wait for the step that they are for. So
 // drafts over such views run while the next sweep is on its way.
 //
-// Which pages move is decided by positions and views alone (time decides
-// nothing). offload/PAGES.md follows one page through all this.
+// Positions and views alone decide which pages move; time decides nothing.
+// offload/PAGES.md follows one page through all this.
 class TieredKv final : public KvStore {
  public:
   TieredKv(std::shared_ptr<KvTier> tier, int64_t begin);
@@ -68,8 +68,8 @@ class TieredKv final : public KvStore {
     bool in_place = true;       // stages nothing
     int64_t first_written = 0;  // page
     PagesRead reads;
-    std::vector<Ticket> sent;  // what a prompt's layers sent down
-    HostRegion state;          // Suspend's
+    std::vector<Ticket> sent;  // copies down, one for each layer of a prompt
+    HostRegion state;          // saved by Suspend
   };
 
   CopyEngine& engine() { return *tier_->engine; }
@@ -99,8 +99,8 @@ class TieredKv final : public KvStore {
   Residency pages_;
   Staging staging_;
   std::unique_ptr<Step> step_;     // null: none
-  std::vector<std::byte*> table_;  // of the current layer
-  absl::Status copied_;            // what became of copies on the device
+  std::vector<std::byte*> table_;  // pages of the current layer
+  absl::Status copied_;            // error of CopyRuns on the device
 };
 
 }  // namespace tiercel

@@ -102,7 +102,7 @@ void TiledStates::Ask(const RowBlock& block) {
     found->wanted = true;
     return;
   }
-  // What comes up is what went down before.
+  // Newer states of these rows go down first, so that they are what comes up.
   for (Tile& tile : tiles_) {
     if (tile.newer && Overlap(tile.block, block)) SendDown(tile);
   }
@@ -140,7 +140,7 @@ void TiledStates::End(const RowBlock& block) {
 
 void TiledStates::SendDown(Tile& tile) {
   down_bytes_ += tile.block.rows * RowBytes();
-  sent_.push_back(0);  // before there is anything to lose
+  sent_.push_back(0);  // allocates before the copy begins
   sent_.back() = engine().Submit(
       station_, {Between(Direction::kDeviceToHost, tile.block, *left_, tile)},
       CopyEngine::Turn::kUrgent);
@@ -157,8 +157,8 @@ Transfer TiledStates::Between(Direction direction, const RowBlock& block,
           .bytes = block.rows * RowBytes()};
 }
 
-// The engine fills a tile after what was there has left. What comes up is right
-// only if all that went down before has arrived.
+// The engine fills a tile after its earlier states have left. States that come
+// up are right only if every earlier copy down has succeeded.
 absl::Status TiledStates::Await(Tile& tile, Cancelled cancelled) {
   if (tile.filled == 0) return AwaitSent(tile.emptied + 1, cancelled);
   const absl::Status filled = engine().Wait(tile.filled, cancelled);

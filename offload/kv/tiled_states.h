@@ -16,35 +16,35 @@
 
 namespace tiercel {
 
-// The hidden states of a prompt that has more rows than the device holds: all
-// of them in the host tier, and on the device three tiles, of a block of rows
-// each. While one block passes through a layer the next two come up, and the
-// one before goes down.
+// The hidden states of a prompt that has more rows than the device holds. All
+// of them have room in the host tier, and the device has three tiles for one
+// block of rows each. While one block passes through a layer the next two come
+// up, and the one before goes down.
 //
 //   block         0      1      2      3      4
 //   tile 0     computes  down   up 3  computes  ...
 //   tile 1      up 1  computes  down   up 4
 //   tile 2      up 2         computes  down
 //
-// A tile goes down when its place is wanted, so rows that are few enough to
-// stay move nothing. These copies are urgent: no page waits for them, nor do
-// they wait for pages that were asked for before.
+// A tile goes down when its place is wanted, so a step that fits into the tiles
+// moves nothing. These copies are urgent: they do not wait for pages that were
+// asked for before.
 //
 // Used from one thread. It copies through the engine of the sequence's tier.
 class TiledStates final : public HiddenStates {
  public:
   static constexpr int kTiles = 1 + kAhead;
 
-  // `width` floats a row; blocks have at most `tile_rows` rows.
+  // A row has `width` floats, and a block at most `tile_rows` rows.
   TiledStates(std::shared_ptr<KvTier> tier, int64_t width, int64_t tile_rows);
   ~TiledStates() override;
   TiledStates(const TiledStates&) = delete;
   TiledStates& operator=(const TiledStates&) = delete;
 
-  // A step of `rows` rows begins; its tiles are in `device`, [kTiles *
+  // Begins a step of `rows` rows; its tiles are in `device`, [kTiles *
   // tile_rows, width], until EndStep. Errors: out_of_memory.
   absl::Status BeginStep(int64_t rows, float* device, Station station);
-  // Nothing of a step is there any more, nor on its way.
+  // Ends the step: drops its states, and waits until no copy is under way.
   void EndStep();
   bool HasStep() const { return left_ != nullptr; }
 
@@ -53,30 +53,31 @@ class TiledStates final : public HiddenStates {
   void Ask(const RowBlock& block) override;
   void End(const RowBlock& block) override;
 
-  // Where the states of some rows, at most `tile_rows`, are on the device until
-  // the next call, once the last layer has ended. Errors: copy_failed.
+  // Returns the states of `count` rows, at most `tile_rows`, on the device,
+  // once the last layer has ended. They stay until the next call. Errors:
+  // copy_failed.
   absl::StatusOr<const float*> Rows(int64_t first, int64_t count);
 
-  // Called between two blocks, it sends all below and frees the tiles; after
-  // Resume, with memory as BeginStep's, the next Begin goes on. Errors:
-  // copy_failed.
+  // Called between two blocks, Suspend sends all states down and frees the
+  // tiles. After Resume, with memory as for BeginStep, the next Begin goes on.
+  // Errors: copy_failed.
   absl::Status Suspend();
   void Resume(float* device) {
     device_ = device;
     is_suspended_ = false;
   }
   bool IsSuspended() const { return is_suspended_; }
-  // Called between two layers, it gives the states behind `layer`, in the host
-  // tier until the last reference ends, on this thread. Errors, after which the
-  // step goes on: copy_failed, out_of_memory, cancelled.
+  // Called between two layers, returns the states behind `layer`, which stay in
+  // the host tier until the last reference is dropped, on this thread. Errors,
+  // after which the step goes on: copy_failed, out_of_memory, cancelled.
   absl::StatusOr<std::shared_ptr<const HostRegion>> Hold(int layer,
                                                          Cancelled cancelled);
-  // Writes bytes of the states that the first Begin will find, where that is of
-  // another layer than 0. Errors: out_of_memory.
+  // Writes bytes of the states that the first Begin will find, if its layer is
+  // not 0. Errors: out_of_memory.
   absl::Status Put(int64_t offset, const std::byte* from, size_t bytes);
 
   int64_t StepBytes() const { return rows_ * RowBytes(); }
-  // They count the bytes of all steps.
+  // The bytes that all steps have moved.
   int64_t up_bytes() const { return up_bytes_; }
   int64_t down_bytes() const { return down_bytes_; }
 
@@ -84,13 +85,13 @@ class TiledStates final : public HiddenStates {
   using Ticket = CopyEngine::Ticket;
 
   struct Tile {
-    RowBlock block = {};  // whose states these are; its layer is next
-    bool there = false;   // they are, or come by `filled`
-    bool wanted = false;  // asked for or begun, and not ended
-    bool newer = false;   // than what is below
-    uint64_t ended = 0;   // when, of all blocks
-    Ticket emptied = 0;   // when what was in its place has left
-    Ticket filled = 0;    // 0: nothing comes
+    RowBlock block = {};  // its rows; its layer is the one they enter next
+    bool there = false;   // its states are here once `filled` is done
+    bool wanted = false;  // it was asked for or begun, and has not ended
+    bool newer = false;   // its states are newer than those below
+    uint64_t ended = 0;   // number among all blocks that ended
+    Ticket emptied = 0;   // the copy down of the tile's earlier states
+    Ticket filled = 0;    // the copy up; 0: none is under way
   };
 
   CopyEngine& engine() { return *tier_->engine; }
@@ -119,12 +120,12 @@ class TiledStates final : public HiddenStates {
   Station station_ = Station::kPrefill;
   std::array<Tile, kTiles> tiles_;
   uint64_t blocks_ended_ = 0;
-  // What went down, in order, of which nobody knows yet how it went; and the
-  // first error of the step's others.
+  // Copies down that have not been waited for, in order; and the first error of
+  // those that have.
   std::deque<Ticket> sent_;
   absl::Status lost_;
-  // [rows, width]: what the current layer finds, and what it leaves. They are
-  // one unless somebody holds what it finds.
+  // [rows, width]: the states that the current layer finds, and those that it
+  // leaves. Both are one region unless the states that it finds are held.
   int layer_ = -1;  // -1: none yet
   std::shared_ptr<HostRegion> found_;
   std::shared_ptr<HostRegion> left_;
