@@ -1,5 +1,5 @@
-// Parts of a sequence that others keep: the bytes that were asked for, in their
-// place and nowhere else, wherever they lived.
+// Runs that are copied out of a sequence: the bytes that were asked for arrive
+// in their place and nowhere else, wherever they lived.
 
 #include <algorithm>
 #include <atomic>
@@ -36,11 +36,11 @@ Stream& Host() {
 
 struct Made {
   std::unique_ptr<BoundedMemory> memory;
-  std::shared_ptr<KvTier> tier;  // null: everything in place
+  std::shared_ptr<KvTier> tier;  // null: the store is an InPlaceKv
   std::unique_ptr<KvStore> kv;
 };
 
-// resident < 0: a store in place.
+// Makes an InPlaceKv if resident < 0, else a TieredKv.
 Made Make(const KvLayout& layout, int64_t resident, int64_t begin,
           std::shared_ptr<const Faults> faults = nullptr, double rate = 1e12) {
   Made made;
@@ -59,7 +59,8 @@ Made Make(const KvLayout& layout, int64_t resident, int64_t begin,
   return made;
 }
 
-// The bytes of one row, of no other in a sequence or in another `text`.
+// The bytes of one row, unlike those of any other row in this or another
+// `text`.
 std::vector<std::byte> RowOf(int64_t bytes, int layer, int head, bool is_v,
                              int64_t position, uint32_t text) {
   std::seed_seq seed{static_cast<uint32_t>(layer * kHeads + head),
@@ -101,8 +102,8 @@ void Step(KvStore& kv, int64_t rows, uint32_t text = 0) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// Runs, the memory they go to, and what is to be there when all has arrived:
-// what is between them stays as it is.
+// Random runs, the memory that they go to, and the bytes expected there when
+// all have arrived: gaps between the runs stay as they are.
 class Wanted {
  public:
   Wanted(const KvStore& kv, uint32_t text, unsigned seed) : random_(seed) {
@@ -139,7 +140,7 @@ class Wanted {
   int64_t Below(int64_t n) {
     return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
   }
-  void Gap() {  // or none: neighbours may be copied as one
+  void Gap() {  // a gap or none: without one, runs may be copied as one
     expected.insert(expected.end(), static_cast<size_t>(Below(2) * Below(20)),
                     std::byte{0xff});
   }
@@ -178,8 +179,8 @@ INSTANTIATE_TEST_SUITE_P(Stores, CopyRunsTest,
                                       : absl::StrCat("Resident", store.param);
                          });
 
-// After a prompt its last page is on the device beside those that stay there,
-// after a step one that has just become full as well; the others are below.
+// After a prompt its last page is on the device, beside those that stay there;
+// after a step a page that has just become full is, too. All others are below.
 TEST_P(CopyRunsTest, FromWhereverTheyLive) {
   unsigned seed = 0;
   for (const KvLayout& layout : Layouts()) {
@@ -222,14 +223,14 @@ TEST_P(CopyRunsTest, FromWhereverTheyLive) {
   }
 }
 
-// What was asked for before the sequence changed is what arrives.
+// Runs arrive as they were when asked for, even if the sequence changes before.
 TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
   auto faults = std::make_shared<Faults>();
   const Made made = Make(kLayout, GetParam(), 3, faults);
   KvStore& kv = *made.kv;
   Step(kv, 700);
   if (made.tier != nullptr) {
-    // No copy begins before the next prompt's first pages stand behind it.
+    // No copy begins before the next prompt's first pages are queued behind it.
     const auto asked = [&engine = *made.tier->engine] {
       return engine.ledger()[static_cast<size_t>(Station::kPrefill)].d2h_bytes;
     };
@@ -258,7 +259,7 @@ TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
       kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, {}), kGoOn).ok());
 }
 
-// What the device could not copy shows when it is awaited, once.
+// AwaitCopies returns the error of a copy on the device, once.
 TEST_P(CopyRunsTest, WhatFailsOnTheDeviceIsToldToWhoWaits) {
   const Made made = Make(kLayout, GetParam(), 0);
   KvStore& kv = *made.kv;
@@ -266,7 +267,7 @@ TEST_P(CopyRunsTest, WhatFailsOnTheDeviceIsToldToWhoWaits) {
   const Wanted wanted(kv, 0, 1);
   std::vector<KvRun> runs = wanted.runs;
   KvRun impossible = runs.front();
-  impossible.position = kv.end() - 1;  // on the device, wherever others are
+  impossible.position = kv.end() - 1;  // in every store it is on the device
   impossible.rows = -1;
   runs.push_back(impossible);
   EXPECT_EQ(CodeOf(kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, runs),
@@ -302,7 +303,7 @@ TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
     }
     EXPECT_EQ(CodeOf(status), "copy_failed") << status;
     EXPECT_EQ(ClassOf(status), ErrorClass::kDevice);
-    // It is told once, and the sequence is what it was.
+    // The error is returned once, and the sequence is as before.
     EXPECT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
     const uint64_t again = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
     ASSERT_TRUE(kv.AwaitCopies(again, kGoOn).ok());
@@ -312,17 +313,17 @@ TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
   EXPECT_GT(n, 40);
 }
 
-// What is fetched ahead is wanted later than they are.
+// Runs are copied before pages that are fetched ahead, which are needed later.
 TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
   std::atomic<bool> shut{false};
-  std::vector<int64_t> copied;  // bytes of each
+  std::vector<int64_t> copied;  // the bytes of each copy
   auto faults = std::make_shared<Faults>();
   faults->copy = [&](int64_t bytes) {
     while (shut) std::this_thread::yield();
     copied.push_back(bytes);
     return false;
   };
-  // Pages so large that each travels alone, ahead.
+  // Pages so large that each is a transfer of its own when fetched ahead.
   constexpr KvLayout kWide = {DType::kF32, DType::kF32, kHeads, 1024};
   const Made made = Make(kWide, 0, 0, faults);
   KvStore& kv = *made.kv;
@@ -331,7 +332,7 @@ TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
   for (int layer = 0; layer < kLayers; ++layer) {
     ASSERT_TRUE(kv.BeginLayer(layer, kGoOn).ok());
     if (layer == kLayers - 2) {
-      // The sweep has all it reads; what is asked for from now on is ahead.
+      // The sweep has all its pages; those asked for from now on are ahead.
       const auto last = made.tier->BufferOf(layer + 1).filled;
       ASSERT_TRUE(made.tier->engine->Wait(last).ok());
       copied.clear();
@@ -349,7 +350,7 @@ TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
     EXPECT_TRUE(
         made.tier->engine->Wait(made.tier->BufferOf(layer).filled).ok());
   }
-  // Two pages of each of two layers, one of which may have begun before.
+  // Two pages in each of two layers; the copy of one may have begun before.
   const int64_t page = kWide.PageBytes();
   EXPECT_EQ(std::count(copied.begin(), copied.end(), page), 4);
   ASSERT_GT(copied.size(), 10);

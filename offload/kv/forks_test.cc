@@ -1,5 +1,5 @@
-// Sequences that share a tier: whoever's turn it is has all of it that one
-// sequence would have, whatever the others do.
+// Sequences that share a tier: the one whose turn it is can use the whole tier
+// as if it were alone, whatever the others do.
 
 #include <optional>
 #include <random>
@@ -14,7 +14,7 @@
 namespace tiercel::kv_store_test {
 namespace {
 
-// A page that got lost on its way down is known to be lost by all who share it.
+// All sequences that share a page learn that it got lost on its way down.
 TEST(ForksTest, AForkKnowsOfALostPage) {
   for (int64_t fail_at = 0;; ++fail_at) {
     Made made = Make(1, 0, fail_at);
@@ -38,8 +38,8 @@ TEST(ForksTest, AForkKnowsOfALostPage) {
   }
 }
 
-// A fork that goes another way from within a resident page has one of its own
-// there: where no room is left, the other sequence's page leaves the device.
+// A fork that diverges within a resident page gets a resident page of its own;
+// if there is no room, the other sequence's page leaves the device.
 TEST(ForksTest, ResidentPagesMakeRoomForAFork) {
   const Made made = Make(/*resident=*/1, 0);
   int next = 1;
@@ -48,15 +48,16 @@ TEST(ForksTest, ResidentPagesMakeRoomForAFork) {
   const std::unique_ptr<KvStore> fork = *made.kv->Fork();
   Oracle forked = oracle;
   CutTo(*fork, forked, 100);
-  Step(*fork, forked, 60);  // into a second page: all slots but one are taken
+  Step(*fork, forked, 60);  // it needs a second page; only one slot is free
   Step(*made.kv, oracle, 60);
   Step(*made.kv, oracle, 1);
   Step(*fork, forked, 64);
   Step(*fork, forked, 1);
 }
 
-// Who takes a slot takes one that is below already, from all who share it, and
-// of those the last: the sinks, which every view reads, stay longest.
+// A step takes the slot of a page that is below already, from all sequences
+// that share it, and the last such page: the sinks, which every view reads,
+// stay longest.
 TEST(ForksTest, AStepTakesWhatCostsLeast) {
   const Made made = Make(/*resident=*/2, 0);  // five slots
   int next = 1;
@@ -67,7 +68,7 @@ TEST(ForksTest, AStepTakesWhatCostsLeast) {
   Oracle alike = oracle;
   Oracle others = oracle;
   CutTo(*other, others, 0);
-  Step(*other, others, 300);  // three slots: two are free, one is taken
+  Step(*other, others, 300);  // takes three slots, of which two are free
   EXPECT_EQ(other->moves().closed_pages, 2 * kLayers);
   Step(*like, alike, 1, View::Window(4, 20));
   EXPECT_EQ(like->moves().swept_pages, 0);
@@ -78,7 +79,8 @@ TEST(ForksTest, AStepTakesWhatCostsLeast) {
   EXPECT_EQ(made.kv->moves().reopened_pages, kLayers);
 }
 
-// What a sequence shares with the one that steps stays: it would free nothing.
+// Pages that others share with the sequence that steps stay: to take them would
+// free no slot.
 TEST(ForksTest, AStepTakesNothingThatItHas) {
   const Made made = Make(/*resident=*/2, 0);
   int next = 1;
@@ -90,8 +92,8 @@ TEST(ForksTest, AStepTakesNothingThatItHas) {
   Oracle twos = oracle;
   Step(*first, ones, 1);
   Step(*made.kv, oracle, 1);
-  Step(*second, twos, 30);  // a page of its own, and one more
-  // What is open in the sequence that stepped longest ago went down for that.
+  Step(*second, twos, 30);  // a copy of the open page, and a new one
+  // The open page of the sequence that stepped longest ago went down for them.
   EXPECT_EQ(second->moves().closed_pages, 2 * kLayers);
   EXPECT_EQ(first->moves().closed_pages, 0);
   EXPECT_EQ(first->HostBytes(), 8 * kLayers * kLayout.PageBytes());
@@ -100,7 +102,7 @@ TEST(ForksTest, AStepTakesNothingThatItHas) {
   EXPECT_EQ(first->moves().reopened_pages, kLayers);
 }
 
-// The newest pages come back too, and none of them leaves for another.
+// The newest pages come back, too, and none of them leaves for another of them.
 TEST(ForksTest, TheNewestPagesComeBackOnce) {
   TierForTest made(
       kLayout, kLayers, kContextPages, /*resident_pages=*/0,
@@ -111,7 +113,7 @@ TEST(ForksTest, TheNewestPagesComeBackOnce) {
   TieredKv kv(made.tier, 0);
   Step(kv, oracle, 1000);
   std::vector<std::unique_ptr<KvStore>> forks;
-  for (int i = 0; i < 2; ++i) {  // each of which takes three of five slots
+  for (int i = 0; i < 2; ++i) {  // each fork takes three of the five slots
     forks.push_back(*kv.Fork());
     Oracle forked = oracle;
     CutTo(*forks.back(), forked, 0);
@@ -124,8 +126,8 @@ TEST(ForksTest, TheNewestPagesComeBackOnce) {
   EXPECT_EQ(kv.moves().swept_pages, swept);
 }
 
-// Where a context is full there is no room in a layer buffer for a resident
-// page that has made room for a fork: it comes back for its sequence's step.
+// If the context is full, a layer buffer has no room for a resident page whose
+// slot a fork has taken: the page comes back for its sequence's step.
 TEST(ForksTest, AFullContextAndItsForksTakeTurns) {
   for (const int64_t resident : {0, 1, 4, 12}) {
     const Made made = Make(resident, 0);
@@ -149,7 +151,8 @@ TEST(ForksTest, AFullContextAndItsForksTakeTurns) {
   }
 }
 
-// What one of two owners writes over is below for the other alone.
+// When one of a page's two owners writes to it, the copy below remains that of
+// the other alone.
 TEST(ForksTest, AForksOwnPageIsNotBelow) {
   const Made made = Make(/*resident=*/0, 0);
   int next = 1;
@@ -167,7 +170,7 @@ TEST(ForksTest, AForksOwnPageIsNotBelow) {
   Step(*fork, forked, 1);
 }
 
-// What a fork has fetched ahead is its own, whatever becomes of its origin.
+// Pages that a fork has fetched ahead stay, whatever becomes of its origin.
 TEST(ForksTest, AnInterruptedPromptEndsApartFromForks) {
   Made made = Make(1, 0, std::numeric_limits<int64_t>::max(), /*rate=*/4e6);
   int next = 1;
@@ -184,8 +187,8 @@ TEST(ForksTest, AnInterruptedPromptEndsApartFromForks) {
   Step(*fork, forked, 1);
 }
 
-// A prompt that goes on takes the buffers from a fork that has worked
-// meanwhile: what that has asked for ahead is written over.
+// A prompt that goes on takes the buffers from a fork that has stepped
+// meanwhile: the pages which that has fetched ahead are overwritten.
 TEST(ForksTest, AResumedPromptTakesTheBuffers) {
   const Made made = Make(/*resident=*/0, 0);
   int next = 1;
@@ -194,7 +197,7 @@ TEST(ForksTest, AResumedPromptTakesTheBuffers) {
   const std::unique_ptr<KvStore> fork = *made.kv->Fork();
   Oracle forked = oracle;
   CutTo(*fork, forked, 200);
-  Step(*fork, forked, 500);  // other pages
+  Step(*fork, forked, 500);  // the fork has other pages
   std::vector<std::byte> state(96);
   ASSERT_TRUE(
       made.kv->BeginStep(66, Station::kPrefill, View::Full(), kGoOn).ok());
@@ -207,8 +210,8 @@ TEST(ForksTest, AResumedPromptTakesTheBuffers) {
   Step(*fork, forked, 1);
 }
 
-// A sequence whose call failed is no longer at work: its fork has all that it
-// needs.
+// A sequence whose call has failed no longer holds its slots: its fork can take
+// all that it needs.
 TEST(ForksTest, WhoFailedIsNotAtWork) {
   for (int64_t fail_at = 0;; ++fail_at) {
     const Made made = Make(/*resident=*/4, 0, fail_at);
@@ -225,7 +228,7 @@ TEST(ForksTest, WhoFailedIsNotAtWork) {
     const std::unique_ptr<KvStore> fork = *made.kv->Fork();
     Oracle forked = oracle;
     CutTo(*fork, forked, 0);
-    again(*fork, forked, 600, nullptr, nullptr);  // of seven slots five
+    again(*fork, forked, 600, nullptr, nullptr);  // takes five of seven slots
     std::vector<std::byte> state(96);
     for (int turn = 0; turn < 2; ++turn) {
       again(*made.kv, oracle, 1, fork.get(), &forked);
@@ -260,8 +263,8 @@ TEST(ForksTest, WhoFailedIsNotAtWork) {
   }
 }
 
-// Where all pages are on the device and nowhere else they are enough for one
-// sequence: a step of a fork that lacks some takes none.
+// If all pages are on the device and nowhere else there are enough for one
+// sequence: a fork's step that would need more takes none.
 TEST(ForksTest, AStepWithoutPagesTakesNone) {
   HeapMemory memory;
   auto pool = std::make_shared<PagePool>(
@@ -272,10 +275,10 @@ TEST(ForksTest, AStepWithoutPagesTakesNone) {
   Step(kv, oracle, 300);
   const std::unique_ptr<KvStore> fork = *kv.Fork();
   Oracle forked = oracle;
-  // The open page for itself, and one more.
+  // The step needs a copy of the open page, and one more page.
   EXPECT_EQ(CodeOf(TryStep(*fork, forked, 100, 100)), "out_of_memory");
   EXPECT_EQ(pool->slots_in_use(), 3);
-  Step(kv, oracle, 1);  // which owns its page from now on
+  Step(kv, oracle, 1);  // the open page is its own from now on
   Step(kv, oracle, 80);
   Step(*fork, forked, 84);
   EXPECT_EQ(CodeOf(TryStep(*fork, forked, 1, 1)), "out_of_memory");
@@ -283,7 +286,7 @@ TEST(ForksTest, AStepWithoutPagesTakesNone) {
 
 // ---- Any order of turns ----
 
-// Fails transfers now and then, by their number alone.
+// Fails transfers now and then; their number alone decides.
 class UnreliableLink final : public Link {
  public:
   UnreliableLink(uint32_t seed, uint32_t of_1024)
@@ -300,15 +303,15 @@ class UnreliableLink final : public Link {
 
  private:
   SimulatedLink link_;
-  uint32_t noise_;  // of the engine's thread
+  uint32_t noise_;  // used on the engine's thread
   const uint32_t of_1024_;
 };
 
-// One sequence of a family, and what it should hold.
+// One sequence of a family, and its expected contents.
 struct Member {
   std::unique_ptr<KvStore> kv;
   Oracle oracle;
-  // A prompt that was stopped in a layer, with so many rows of it done.
+  // A prompt that was stopped in `layer` with `row` of its `rows` done.
   struct Stopped {
     int64_t rows;
     int64_t row;
@@ -319,8 +322,9 @@ struct Member {
   std::optional<Stopped> stopped = {};
 };
 
-// Forks that step, draft, are cut, stop in prompts and go on, and come and go,
-// on a tier that one of them would fill, over a link that fails now and then.
+// Forks that step, draft, are truncated, stop in prompts and go on, and come
+// and go, on a tier that one of them would fill, over a link that fails now and
+// then.
 class Family {
  public:
   explicit Family(uint64_t seed)
@@ -374,7 +378,8 @@ class Family {
     }
   }
 
-  // All but one are gone, which then moves what it would have moved alone.
+  // Ends all sequences but one. That one then moves as much as it would have
+  // moved alone.
   void EndAlone() {
     members_.resize(1);
     Member& last = members_.front();
@@ -404,7 +409,8 @@ class Family {
   }
   std::ptrdiff_t AnyMember() { return Below(std::ssize(members_)); }
 
-  // A failure leaves the sequence as it was, and is no more than a copy's.
+  // Repeats a step until it succeeds. Only copies fail, and a failure leaves
+  // the sequence as it was.
   void Again(Member& member, int64_t rows, int64_t kept, const View& view) {
     if (rows == 0) return;
     member.stopped.reset();
@@ -415,7 +421,7 @@ class Family {
       ASSERT_TRUE(unreliable_) << status;
       ASSERT_EQ(CodeOf(status), "copy_failed") << status;
       ASSERT_LT(tries, 50);
-      next_ += static_cast<int>(rows);  // nothing is right by chance
+      next_ += static_cast<int>(rows);  // lost rows' numbers are not used again
     }
   }
 
@@ -424,7 +430,7 @@ class Family {
     members_.push_back(std::move(fork));
   }
 
-  // Goes on with the prompt that was stopped, or begins one, which may stop.
+  // Goes on with the prompt that was stopped, or begins one, and may stop it.
   void Prompt(Member& member, int64_t rows) {
     KvStore& kv = *member.kv;
     if (member.stopped.has_value()) {

@@ -1,5 +1,5 @@
-// Layers of a prompt that others keep while it is read, and that a store takes
-// up where another was left.
+// Layers of a prompt that are held while it is read, and with which another
+// store goes on where this one was left.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,7 @@ std::vector<std::byte> StateOf(int layer) {
   return state;
 }
 
-// What a file would have of a layer.
+// The parts of a layer that a file would keep.
 struct KeptLayer {
   std::map<int64_t, std::vector<std::byte>> pages;
   std::vector<std::byte> state;
@@ -49,7 +49,7 @@ KeptLayer Copied(const HeldLayer& held, int64_t first_page) {
   return kept;
 }
 
-// One layer of a step of `rows`.
+// Computes one layer of a step of `rows` rows.
 absl::Status ComputeLayer(KvStore& kv, const Oracle& oracle, int layer,
                           int64_t rows) {
   const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, kGoOn);
@@ -95,12 +95,12 @@ void NoteRows(Oracle& oracle, int64_t rows) {
   *oracle.next += static_cast<int>(rows);
 }
 
-// A step in a store whose link fails once.
+// Makes a step in a store whose link may fail once.
 void StepAtLast(KvStore& kv, Oracle& oracle, int64_t rows) {
   if (!TryStep(kv, oracle, rows, rows).ok()) Step(kv, oracle, rows);
 }
 
-// Bytes up are what the moves say.
+// Expects the bytes that moved up to be those that the moves add up to.
 void ExpectCounted(const Made& made) {
   if (made.tier == nullptr) return;
   const KvMoves moves = made.kv->moves();
@@ -111,15 +111,15 @@ void ExpectCounted(const Made& made) {
 }
 
 struct LayersCase {
-  int64_t from;  // resident pages; < 0: in place
-  int64_t to;
-  int64_t before;  // positions that both have
+  int64_t from;    // resident pages of the first store; < 0: in place
+  int64_t to;      // those of the store that goes on
+  int64_t before;  // positions that both have before the prompt
   int64_t rows;
 };
 
 class LayersTest : public testing::TestWithParam<LayersCase> {
  protected:
-  // A store with so many resident pages that has begun the prompt's step.
+  // Makes a store with `resident` pages that has begun the prompt's step.
   Made Begun(int64_t resident, Oracle& oracle) {
     const LayersCase& c = GetParam();
     next_ = 1;
@@ -144,7 +144,7 @@ class LayersTest : public testing::TestWithParam<LayersCase> {
       held.push_back(*std::move(one));
     }
     made.kv->Abandon();
-    // Its pages are its own, whatever takes their place.
+    // Held pages do not change when the sequence writes others in their place.
     Oracle other = oracle;
     int number = 100'000;
     other.next = &number;
@@ -159,7 +159,7 @@ class LayersTest : public testing::TestWithParam<LayersCase> {
     return kept;
   }
 
-  // Its states are the layer's, and so is the last row of each page.
+  // Expects the layer's states, and its K in the last row of each page.
   void ExpectHeld(const HeldLayer& held, int layer, const Oracle& oracle) {
     const LayersCase& c = GetParam();
     const KeptLayer kept = Copied(held, c.before / kPageTokens);
@@ -175,9 +175,10 @@ class LayersTest : public testing::TestWithParam<LayersCase> {
     }
   }
 
-  // A prompt in a store with so many resident pages, in which every copy fails
-  // once, one prompt after the other: what is committed is right, or the error
-  // is told. `compute` passes it through all layers.
+  // Repeats a prompt in a store with `resident` pages, each time with another
+  // copy failing, until every copy has failed once. Either the committed rows
+  // are right or an error was returned. `compute` passes the prompt through all
+  // layers.
   void WithEachCopyFailing(
       int64_t resident,
       absl::FunctionRef<absl::Status(const Made&, const Oracle&)> compute) {
@@ -228,7 +229,7 @@ TEST_P(LayersTest, AStoreGoesOnWhereAnotherWasLeft) {
     next_ = 1;
     if (c.before > 0) Step(*computed.kv, same, c.before);
     Step(*computed.kv, same, c.rows);
-    // No layer comes up that is not computed.
+    // The pages of layers that were taken did not come up.
     EXPECT_EQ(made.kv->moves().swept_pages * kLayers,
               computed.kv->moves().swept_pages * (kLayers - layers));
     EXPECT_EQ(made.kv->HostBytes(), computed.kv->HostBytes());
@@ -241,7 +242,7 @@ TEST_P(LayersTest, AStoreGoesOnWhereAnotherWasLeft) {
   }
 }
 
-// What is held of the page that is not full ends where the prompt does.
+// The held copy of a page that is not full has 0 behind the end of the prompt.
 TEST_P(LayersTest, CellsBehindThePromptAreNotShown) {
   const LayersCase& c = GetParam();
   const int64_t end = c.before + c.rows;
@@ -260,8 +261,8 @@ TEST_P(LayersTest, CellsBehindThePromptAreNotShown) {
   }
 }
 
-// Whoever gives may fail: the step goes on from its first layer, as if it had
-// not been asked.
+// `give` may fail, or give nothing: the step then goes on from its first layer,
+// as if TakeLayers had not been called.
 TEST_P(LayersTest, AStepThatTakesNothingIsAStep) {
   const LayersCase& c = GetParam();
   const std::vector<KeptLayer> kept = Computed(2);
@@ -288,9 +289,9 @@ TEST_P(LayersTest, AStepThatTakesNothingIsAStep) {
   }
 }
 
-// Every copy that a prompt which is kept makes fails once: what is held is
-// right, and what is committed too, whether layers are held one by one or
-// several together, behind the last of them.
+// Every copy of a prompt whose layers are held fails once. The held layers are
+// right, and so are the committed rows, whether layers are held one by one or
+// several together behind the last of them.
 TEST_P(LayersTest, ACopyThatFailsIsTold) {
   const LayersCase& c = GetParam();
   if (c.from < 0) return;
@@ -314,8 +315,8 @@ TEST_P(LayersTest, ACopyThatFailsIsTold) {
   }
 }
 
-// Every copy of a prompt that goes on fails once: what is committed is right,
-// or the error is told.
+// Every copy of a prompt that goes on fails once: either the committed rows are
+// right or the error is returned.
 TEST_P(LayersTest, ACopyThatFailsOnTheWayUpLeavesTheSequence) {
   const LayersCase& c = GetParam();
   if (c.to < 0) return;

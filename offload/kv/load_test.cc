@@ -1,4 +1,4 @@
-// Pages that come from elsewhere, and pages that others read.
+// Pages that are loaded into a sequence, and pages that are held for others.
 
 #include <algorithm>
 #include <cstddef>
@@ -38,8 +38,8 @@ absl::Status Load(KvStore& kv, const Pages& pages, int64_t end,
   return kv.Load(
       end - kv.end(),
       [&](KvStore::PutPage put, KvStore::PlacePage place) -> absl::Status {
-        // The order is none that a store could count on; and every other page
-        // comes by its place, where it has one.
+        // Puts the pages in reverse order, and every other page by its place,
+        // if it has one.
         bool by_place = false;
         for (auto it = pages.rbegin(); it != pages.rend(); ++it) {
           const auto [layer, page] = it->first;
@@ -58,19 +58,19 @@ absl::Status Load(KvStore& kv, const Pages& pages, int64_t end,
 }
 
 struct Case {
-  int64_t resident;  // < 0: in place
+  int64_t resident;  // resident pages; < 0: in place
   int64_t end;
 };
 
 class LoadTest : public testing::TestWithParam<Case> {
  protected:
   static bool InPlace() { return GetParam().resident < 0; }
-  // What a store of the case can hold of `end`.
+  // The number of positions that Hold returns in the case's store, of `end`.
   static int64_t Whole(int64_t end) {
     return InPlace() ? end : end / kPageTokens * kPageTokens;
   }
 
-  // The pages of a sequence that ends where the case says.
+  // Returns the pages of a computed sequence that ends at the case's `end`.
   static Pages Computed(Oracle& oracle) {
     const Made from = Make(-1, 0);
     Step(*from.kv, oracle, GetParam().end);
@@ -80,7 +80,8 @@ class LoadTest : public testing::TestWithParam<Case> {
   int next_ = 1;
 };
 
-// What was computed in one store is read in another, as if it had computed it.
+// A store goes on from pages that another has computed as if it had computed
+// them.
 TEST_P(LoadTest, ALoadedSequenceGoesOnAsAComputedOne) {
   const Case& c = GetParam();
   Oracle oracle{{}, &next_};
@@ -96,8 +97,8 @@ TEST_P(LoadTest, ALoadedSequenceGoesOnAsAComputedOne) {
   EXPECT_EQ(made.kv->HostBytes(), computed.kv->HostBytes());
   EXPECT_EQ(made.HostSlots(), computed.HostSlots());
   if (made.tier != nullptr) {
-    // A prompt's last page stays on the device until the next step, full or
-    // not.
+    // A prompt's last page stays on the device until the next step, even if it
+    // is full; a loaded one does not.
     const int64_t last = c.end % kPageTokens == 0 ? 1 : 0;
     EXPECT_EQ(made.tier->slots.free(), computed.tier->slots.free() + last);
     EXPECT_EQ(MovedUp(made),
@@ -112,7 +113,7 @@ TEST_P(LoadTest, ALoadedSequenceGoesOnAsAComputedOne) {
   Step(*made.kv, oracle, 1);
 }
 
-// A sequence that has pages already gets more of them.
+// Pages are loaded into a sequence that has some already.
 TEST_P(LoadTest, PagesAreAddedBehindThoseThatAreThere) {
   const Case& c = GetParam();
   Oracle oracle{{}, &next_};
@@ -163,7 +164,8 @@ TEST_P(LoadTest, ALoadThatFailsLeavesTheSequenceAsItWas) {
   }
 }
 
-// What is held stays, whatever the sequence does: a file is written from it.
+// Held pages stay as they are, whatever the sequence does: a file is written
+// from them.
 TEST_P(LoadTest, HeldPagesStayAsTheyWere) {
   const Case& c = GetParam();
   const Made made = Make(c.resident, 0);
@@ -183,7 +185,7 @@ TEST_P(LoadTest, HeldPagesStayAsTheyWere) {
   held.reset();
   EXPECT_LT(made.HostSlots(), slots);
   Step(*made.kv, oracle, 3);
-  // What was loaded is what was computed.
+  // A store that loads the held pages finds the numbers that were computed.
   const Made again = Make(-1, 0);
   ASSERT_TRUE(Load(*again.kv, before, Whole(c.end)).ok());
   Oracle first{{}, &next_};
@@ -193,7 +195,8 @@ TEST_P(LoadTest, HeldPagesStayAsTheyWere) {
   Step(*again.kv, first, 1);
 }
 
-// Cells that nothing was written to may hold what is nobody's business.
+// Cells behind the last position may hold data of an earlier sequence: a held
+// page has 0 there.
 TEST_P(LoadTest, WhatLiesBehindTheLastPositionIsNotShown) {
   const Case& c = GetParam();
   if (!InPlace() || c.end % kPageTokens == 0) return;

@@ -1,4 +1,4 @@
-// What a KV store shows its observer, and when.
+// The calls that a KV store makes to its observer.
 
 #include <memory>
 #include <string>
@@ -22,7 +22,7 @@ constexpr KvLayout kLayout = {DType::kF32, DType::kF32, /*kv_heads=*/1,
 constexpr int kLayers = 2;
 constexpr auto kGoOn = [] { return false; };
 
-// Writes down what it is shown.
+// Records the calls.
 class Spy final : public StepObserver {
  public:
   absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
@@ -112,7 +112,7 @@ TEST_F(StepObserverTest, SeesThatAStepNeverWas) {
   ASSERT_TRUE(Begin(3).ok());
   kv_.Abandon();
   EXPECT_EQ(kv_.StepSeenBy(), nullptr);
-  kv_.Abandon();  // of nothing
+  kv_.Abandon();  // there is no step, so no call
   EXPECT_THAT(spy_.Seen(), ElementsAre("begin 3 from 100 certain", "abandon"));
   // A step that the store refuses is abandoned too.
   View wrong;
@@ -131,7 +131,8 @@ TEST_F(StepObserverTest, MayRefuseAStep) {
   EXPECT_EQ(kv_.end(), 103);
 }
 
-// What it had kept of the first layers is lost with the device memory.
+// The observer has lost, with the device memory, what it kept of the layers
+// before the stop, so the step is no longer certain.
 TEST_F(StepObserverTest, SeesTheRestOfAnInterruptedPromptAsOpen) {
   std::vector<std::byte> state(64);
   ASSERT_TRUE(Begin(70).ok());

@@ -1,5 +1,5 @@
-// The store of a device that is too small: what moves, what may fail, who
-// shares.
+// The store of a device that is too small: the pages that it moves, and the
+// copies and waits that may fail.
 
 #include "offload/kv/tiered_kv.h"
 
@@ -8,7 +8,8 @@
 namespace tiercel::kv_store_test {
 namespace {
 
-// A copy that fails at any moment is an error, and no more than that.
+// A copy may fail at any moment: the step returns an error, and the sequence is
+// as before.
 TEST(TieredKvTest, EveryCopyMayFail) {
   for (int64_t resident : {0, 2}) {
     for (int64_t fail_at = 0;; ++fail_at) {
@@ -42,8 +43,7 @@ TEST(TieredKvTest, EveryCopyMayFail) {
   }
 }
 
-// What was fetched for a step that may never come is no failure of the one that
-// comes: it is fetched again.
+// A fetch ahead that fails does not fail the next step, which fetches again.
 TEST(TieredKvTest, WhatIsFetchedAheadMayGetLost) {
   int lost = 0;
   for (int64_t fail_at = 0;; ++fail_at) {
@@ -68,8 +68,8 @@ TEST(TieredKvTest, WhatIsFetchedAheadMayGetLost) {
   EXPECT_EQ(lost, 2);
 }
 
-// A prompt that stops in layer 1 and goes on there. Fails as the store fails,
-// and leaves it as it was.
+// Makes a prompt's step that stops in layer 1 and goes on there. Returns the
+// store's error if it fails, and leaves the store as it was.
 absl::Status TryInTwoParts(KvStore& kv, Oracle& oracle, int64_t rows,
                            int64_t state_bytes,
                            KvStore::Cancelled cancelled = kGoOn) {
@@ -114,7 +114,7 @@ absl::Status TryInTwoParts(KvStore& kv, Oracle& oracle, int64_t rows,
 TEST(TieredKvTest, EveryCopyOfAnInterruptedPromptMayFail) {
   for (int64_t resident : {0, 2}) {
     for (int64_t fail_at = 0;; ++fail_at) {
-      // Slow, so that what is dropped is on the way still.
+      // The link is slow, so that copies are still under way when dropped.
       const Made made = Make(resident, 0, fail_at, /*rate=*/1e9);
       int next = 1;
       Oracle oracle{{}, &next};
@@ -140,8 +140,8 @@ TEST(TieredKvTest, EveryCopyOfAnInterruptedPromptMayFail) {
   }
 }
 
-// What was kept of one prompt says nothing of the next one's, which may be kept
-// in the same place.
+// The state saved of one prompt does not mix with that of the next, which may
+// be saved in the same memory.
 TEST(TieredKvTest, PromptsOfManySizesAreInterrupted) {
   const Made made = Make(0, 0);
   int next = 1;
@@ -152,14 +152,14 @@ TEST(TieredKvTest, PromptsOfManySizesAreInterrupted) {
   }
 }
 
-// The formulas of KV_FORMAT.md for a prompt that is stopped.
+// Checks the formulas of KV_FORMAT.md for a prompt that is stopped.
 TEST(TieredKvTest, WhatIsParkedComesBackOnce) {
   const Made made = Make(/*resident=*/0, 0);
   int next = 1;
   Oracle oracle{{}, &next};
   Step(*made.kv, oracle, 200);
-  // Stopped after 350 rows: they end in the page that was open and begin three
-  // others, which a layer buffer alone has.
+  // The prompt stops after 350 rows. They fill the open page and lie in three
+  // more, which only a layer buffer has.
   ASSERT_TRUE(TryInTwoParts(*made.kv, oracle, 700, /*state_bytes=*/1000).ok());
   const KvMoves moves = made.kv->moves();
   EXPECT_EQ(moves.parked_pages, 3);
@@ -168,12 +168,12 @@ TEST(TieredKvTest, WhatIsParkedComesBackOnce) {
   EXPECT_EQ(moves.resumed_bytes, 1000);
   const int64_t asked =
       (moves.swept_pages + moves.resumed_pages) * kLayout.PageBytes() + 1000;
-  // The one page of the next layer may have been on its way, and was dropped.
+  // The copy of the next layer's one page was dropped if it had not begun.
   EXPECT_LE(MovedUp(made), asked);
   EXPECT_GE(MovedUp(made), asked - kLayout.PageBytes());
 }
 
-// Asked to stop at any of the moments where it would wait, a step never was.
+// A step may be cancelled at any of its waits: the sequence is then as before.
 TEST(TieredKvTest, EveryWaitMayBeCancelled) {
   for (int64_t resident : {0, 2}) {
     for (int64_t cancel_at = 1;; ++cancel_at) {
@@ -211,8 +211,8 @@ TEST(TieredKvTest, EveryWaitMayBeCancelled) {
   }
 }
 
-// A page that was cut while it is on its way down is waited for: who asks to
-// stop meanwhile has not begun.
+// A step waits for a page that was truncated on its way down. If it is
+// cancelled meanwhile it has not begun.
 TEST(TieredKvTest, AStepThatWaitsForAPageMayBeCancelled) {
   const auto rate = static_cast<double>(kLayout.PageBytes()) * 20;
   const Made made =
@@ -231,8 +231,8 @@ TEST(TieredKvTest, AStepThatWaitsForAPageMayBeCancelled) {
   Step(*made.kv, oracle, 1);
 }
 
-// A page counts once the host tier has all of it, and until more of it is
-// committed: a step that is abandoned changes nothing.
+// A page counts from when the host tier has all of it until rows are added to
+// it: a step that is abandoned changes nothing.
 TEST(TieredKvTest, HostBytesAreOfWhatArrived) {
   for (const bool lost : {false, true}) {
     const Made made =
@@ -250,15 +250,15 @@ TEST(TieredKvTest, HostBytesAreOfWhatArrived) {
     EXPECT_EQ(made.kv->HostBytes(), 0);
     Step(*made.kv, oracle, 40);  // the first page is full, and on its way
     CutTo(*made.kv, oracle, 100);
-    begin_and_abandon();  // after it was waited for
+    begin_and_abandon();  // it waits for the page
     EXPECT_EQ(made.kv->HostBytes(), lost ? 0 : kLayers * kLayout.PageBytes());
     Step(*made.kv, oracle, 1);
     EXPECT_EQ(made.kv->HostBytes(), 0);
   }
 }
 
-// What a step had asked for ahead is dropped where a prompt stops that waits
-// for it: it is asked for again.
+// Pages that a step has fetched ahead are dropped if the prompt that needs them
+// stops: they are fetched again.
 TEST(TieredKvTest, APromptMayStopBeforeItsFirstLayer) {
   for (const int layer : {0, 1}) {
     const auto rate = static_cast<double>(kLayout.PageBytes()) * 300;
@@ -287,7 +287,7 @@ TEST(TieredKvTest, APromptMayStopBeforeItsFirstLayer) {
   }
 }
 
-// A page that got lost on its way down costs once.
+// After a page that got lost was sent again, fetches ahead are used as before.
 TEST(TieredKvTest, AfterALostPageWhatIsAheadIsUsedAgain) {
   int lost = 0;
   for (int64_t fail_at = 0;; ++fail_at) {
@@ -316,7 +316,7 @@ TEST(TieredKvTest, NothingMovesTwice) {
   const Made made = Make(2, 0);
   int next = 1;
   Oracle oracle{{}, &next};
-  Step(*made.kv, oracle, 1000);  // 7 full pages, 2 of them stay
+  Step(*made.kv, oracle, 1000);  // fills 7 pages, of which 2 stay
   EXPECT_EQ(made.kv->moves().closed_pages, 7 * kLayers);
   EXPECT_EQ(made.kv->moves().swept_pages, 0);
   Step(*made.kv, oracle, 1);
@@ -333,8 +333,9 @@ TEST(TieredKvTest, NothingMovesTwice) {
             static_cast<uint64_t>(moves.closed_pages * kLayout.PageBytes()));
 }
 
-// Sinks in a resident page, recent positions in open ones: a draft over such a
-// window moves nothing, and what was fetched for the next sweep waits for it.
+// A draft over a window whose sinks are in a resident page and whose recent
+// positions are in open ones moves nothing, and pages fetched for the next
+// sweep wait for that.
 TEST(TieredKvTest, AWindowOnTheDeviceMovesNothing) {
   const Made made = Make(/*resident=*/1, 0);
   int next = 1;
@@ -357,7 +358,8 @@ TEST(TieredKvTest, AWindowOnTheDeviceMovesNothing) {
   EXPECT_EQ(MovedUp(made), made.kv->moves().swept_pages * kLayout.PageBytes());
 }
 
-// Through many pages: those that are full go down, none comes up.
+// A window slides over many pages: those that become full go down, none comes
+// up.
 TEST(TieredKvTest, AWindowSlidesWithoutFetching) {
   const Made made = Make(/*resident=*/1, 0);
   int next = 1;
@@ -370,7 +372,8 @@ TEST(TieredKvTest, AWindowSlidesWithoutFetching) {
   Step(*made.kv, oracle, 1);
 }
 
-// Closed pages that steps in place have left make room for a sweep's rows.
+// Closed pages that steps in place have left on the device leave it for a
+// sweep's rows.
 TEST(TieredKvTest, ASweepFollowsAWindowAnywhere) {
   for (int64_t between = 180; between < 330; between += 10) {
     const Made made = Make(/*resident=*/0, 0);
@@ -385,8 +388,8 @@ TEST(TieredKvTest, ASweepFollowsAWindowAnywhere) {
   }
 }
 
-// The formula of KV_FORMAT.md for decode steps under a window that reaches
-// into pages below.
+// Checks the formula of KV_FORMAT.md for decode steps under a window that
+// reaches into pages below.
 TEST(TieredKvTest, AWindowFetchesThePagesThatItReads) {
   const Made made = Make(/*resident=*/0, 0);
   int next = 1;
@@ -398,7 +401,7 @@ TEST(TieredKvTest, AWindowFetchesThePagesThatItReads) {
   int64_t expected = 0;
   int64_t ahead = 0;
   for (int i = 0; i < 300; ++i, ++end) {
-    // Page 0 and those from the one with the window's first position on.
+    // The step reads page 0 and those from the window's first position on.
     const int64_t from = (end - kRecent + 1) / kPageTokens;
     const int64_t full_next = end / kPageTokens;
     expected += (i == 0 ? kLayers : kLayers - 2) * (1 + full - from);
@@ -412,7 +415,7 @@ TEST(TieredKvTest, AWindowFetchesThePagesThatItReads) {
   EXPECT_EQ(MovedUp(made), expected * kLayout.PageBytes());
 }
 
-// Each layer gets its own pages, each page if one of the heads reads it.
+// A layer fetches the pages that at least one of its heads reads.
 TEST(TieredKvTest, LayersFetchTheirOwnPages) {
   const Made made = Make(/*resident=*/0, 0);
   int next = 1;

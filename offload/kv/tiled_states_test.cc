@@ -25,13 +25,13 @@ constexpr int64_t kTileRows = 10;
 constexpr int64_t kRowBytes = kWidth * static_cast<int64_t>(sizeof(float));
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-// Element `i` of a row, once it has passed `layers` layers.
+// Element `i` of a row that has passed `layers` layers.
 float Element(int layers, int64_t row, int64_t i) {
   return static_cast<float>(row * kWidth + i) +
          0.125f * static_cast<float>(layers);
 }
 
-// Steps of any rows on a device of three tiles.
+// Steps of any number of rows on a device with three tiles.
 class Steps {
  public:
   explicit Steps(int64_t fail_at = kNever, double rate = 1e12)
@@ -53,8 +53,8 @@ class Steps {
     return {static_cast<int>(index / BlocksOfLayer()), row,
             std::min(kTileRows, rows_ - row)};
   }
-  // Passes the blocks that are left, up to `end` of all. Every one finds what
-  // the layer before has left.
+  // Passes the blocks from the next up to number `end` of all. Expects every
+  // one to find what the layer before has left.
   absl::Status PassUpTo(int64_t end,
                         HiddenStates::Cancelled cancelled = kGoOn) {
     for (; next_ < end; ++next_) {
@@ -83,7 +83,7 @@ class Steps {
     Expect(*rows, kLayers, first, count);
     return absl::OkStatus();
   }
-  // `region` has the states of all rows.
+  // Expects `region` to have the states of all rows behind `layers` layers.
   static void ExpectHeld(const HostRegion& region, int layers, int64_t rows) {
     std::vector<float> held(static_cast<size_t>(rows * kWidth));
     ASSERT_TRUE(region
@@ -103,7 +103,7 @@ class Steps {
   std::vector<float> device_;
   TiledStates states_;
   int64_t rows_ = 0;
-  int64_t next_ = 0;  // block
+  int64_t next_ = 0;  // the number of the next block
 
  private:
   static void Expect(const float* states, int layers, int64_t first,
@@ -116,7 +116,8 @@ class Steps {
 };
 
 TEST(TiledStatesTest, EveryLayerFindsWhatTheOneBeforeLeft) {
-  // A slow link: what is written over has not left yet.
+  // On the slow link, states are still on their way down when their tile is
+  // wanted.
   Steps fast;
   Steps slow(kNever, /*rate=*/1e7);
   for (Steps* const either : {&fast, &slow}) {
@@ -126,7 +127,7 @@ TEST(TiledStatesTest, EveryLayerFindsWhatTheOneBeforeLeft) {
       const int64_t down = steps.MovedDown();
       ASSERT_TRUE(steps.Begin(rows).ok());
       ASSERT_TRUE(steps.Pass().ok());
-      // The formula of KV_FORMAT.md: the last three blocks stay.
+      // By the formula of KV_FORMAT.md the last three blocks stay.
       const int64_t stay = rows - (steps.BlocksOfLayer() - 3) * kTileRows;
       EXPECT_EQ(steps.MovedUp() - up, rows * (kLayers - 1) * kRowBytes) << rows;
       EXPECT_EQ(steps.MovedDown() - down, (rows * kLayers - stay) * kRowBytes)
@@ -149,13 +150,13 @@ TEST(TiledStatesTest, WhatStaysOnTheDeviceMovesNothing) {
   ASSERT_TRUE(steps.Read(20, 10).ok());
   EXPECT_EQ(steps.MovedUp(), 0);
   EXPECT_EQ(steps.MovedDown(), 0);
-  // Rows of two tiles come up as one.
+  // Rows that lie in two tiles come up as one block.
   ASSERT_TRUE(steps.Read(5, 10).ok());
   EXPECT_EQ(steps.MovedDown(), 20 * kRowBytes);
   EXPECT_EQ(steps.MovedUp(), 10 * kRowBytes);
 }
 
-// Blocks of other sizes, over rows that have passed and no others.
+// Later layers may divide the rows into other blocks, and leave rows out.
 TEST(TiledStatesTest, LayersMayHaveOtherBlocks) {
   Steps steps;
   ASSERT_TRUE(steps.Begin(40).ok());
@@ -177,8 +178,8 @@ TEST(TiledStatesTest, LayersMayHaveOtherBlocks) {
   ASSERT_TRUE(steps.Read(2, 3).ok());
 }
 
-// Copies a page, until it is opened, when there is a tile to be copied: that
-// must be what comes next.
+// Until it is opened, a link that holds a page back until there is a tile to be
+// copied, and expects that tile to be the next copy.
 class GateLink final : public Link {
  public:
   static constexpr int64_t kPage = 1 << 20;
@@ -202,7 +203,7 @@ class GateLink final : public Link {
   std::atomic<const CopyEngine*> engine = nullptr;
 
  private:
-  // What is asked for is counted at once.
+  // The ledger counts copies as soon as they are asked for.
   bool HasTile() const {
     const LinkUse use =
         engine.load()->ledger()[static_cast<size_t>(Station::kPrefill)];
@@ -213,7 +214,7 @@ class GateLink final : public Link {
   HostLink link_;
   std::atomic<bool> open_{false};
   bool tile_is_next_ = false;
-  int64_t tile_bytes_ = 0;  // copied
+  int64_t tile_bytes_ = 0;  // bytes of tiles copied
 };
 
 TEST(TiledStatesTest, PagesDoNotHoldThemUp) {
@@ -248,7 +249,7 @@ TEST(TiledStatesTest, AStepGoesOnWhereverItWasStopped) {
   for (int64_t stop = 0; stop < 4 * 5; ++stop) {
     ASSERT_TRUE(steps.Begin(44).ok());
     ASSERT_TRUE(steps.PassUpTo(stop).ok());
-    // Begun, and asked for what follows, before it was stopped.
+    // The step may stop after a block has begun.
     if (stop % 2 == 1) {
       ASSERT_TRUE(steps.states_.Begin(steps.Block(stop), kGoOn).ok());
     }
@@ -259,7 +260,7 @@ TEST(TiledStatesTest, AStepGoesOnWhereverItWasStopped) {
   }
 }
 
-// A slow link: it is cancelled while it waits.
+// A step that is cancelled while it waits for a slow link can go on.
 TEST(TiledStatesTest, ACancelledStepGoesOn) {
   Steps steps(kNever, /*rate=*/2e5);
   ASSERT_TRUE(steps.Begin(60).ok());
@@ -275,8 +276,9 @@ TEST(TiledStatesTest, ACancelledStepGoesOn) {
   ASSERT_TRUE(steps.Read(0, 10).ok());
 }
 
-// Every copy of a step may fail: the step fails, the next does not. Of a step
-// that stops the two blocks that were on their way concern nobody.
+// Every copy of a step may fail: that step fails, the next does not. Only the
+// copies of the two blocks that were coming up when the step stopped may fail
+// unnoticed.
 TEST(TiledStatesTest, NothingIsReadThatGotLost) {
   int failures = 0;
   int unnoticed = 0;
@@ -307,8 +309,8 @@ TEST(TiledStatesTest, NothingIsReadThatGotLost) {
   EXPECT_LE(unnoticed, 2);
 }
 
-// The states behind a layer stay as they were while the step goes on, as long
-// as somebody holds them.
+// The states behind a layer stay as they were while they are held, even as the
+// step goes on.
 TEST(TiledStatesTest, WhatIsHeldStays) {
   Steps steps;
   for (const int64_t rows : {20, 44, 100}) {
@@ -316,7 +318,7 @@ TEST(TiledStatesTest, WhatIsHeldStays) {
     std::vector<std::shared_ptr<const HostRegion>> held;
     for (int layer = 0; layer + 1 < kLayers; ++layer) {
       ASSERT_TRUE(steps.PassUpTo((layer + 1) * steps.BlocksOfLayer()).ok());
-      // A place that is let go is another's then.
+      // A region that is released is used again.
       if (layer == 1 && rows != 44) held.front().reset();
       auto states = steps.states_.Hold(layer, kGoOn);
       ASSERT_TRUE(states.ok()) << states.status();
@@ -334,7 +336,8 @@ TEST(TiledStatesTest, WhatIsHeldStays) {
   }
 }
 
-// A step that has stopped in front of a layer is held and goes on.
+// The states of a step that has stopped before a layer can be held, and the
+// step goes on.
 TEST(TiledStatesTest, WhatWasStoppedIsHeldToo) {
   Steps steps;
   ASSERT_TRUE(steps.Begin(44).ok());
