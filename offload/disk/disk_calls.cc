@@ -15,8 +15,7 @@ namespace tiercel {
 
 namespace {
 
-// Makes a call again that a signal interrupts. One that is never left alone
-// fails in the end.
+// Repeats a call that a signal interrupts, up to a limit.
 template <typename Call>
 int Uninterrupted(Call call) {
   constexpr int kMostTries = 1000;
@@ -102,12 +101,13 @@ int DiskCalls::TryClose(int file) { return close(file); }
 
 int DiskCalls::TryAllocate(int file, uint64_t bytes) {
   if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return -1;
-  // So little at a time that a signal every few milliseconds lets it go on: a
-  // call that is interrupted has done nothing.
+  // The file is allocated in small parts, so that it gets done even if a signal
+  // comes every few milliseconds: an interrupted call has done nothing.
   constexpr uint64_t kAtOnce = uint64_t{16} << 20;
   for (uint64_t done = 0; done < bytes; done += kAtOnce) {
     const uint64_t part = std::min(kAtOnce, bytes - done);
-    // posix_fallocate would write the whole file where fallocate cannot.
+    // This is not posix_fallocate, which writes the whole file where the file
+    // system cannot reserve room.
     if (Uninterrupted([&] {
           return fallocate(file, /*mode=*/0, static_cast<off_t>(done),
                            static_cast<off_t>(part));

@@ -1,4 +1,5 @@
-// The store of a device whose host tier is too small: pages are on disk.
+// The store of a device whose host tier is too small, so that pages are on
+// disk.
 
 #include <filesystem>
 #include <optional>
@@ -45,7 +46,8 @@ class DiskKvTest : public testing::Test {
   KvFolder Folder(DiskCalls& disk) const {
     return {folder_.path(), uint64_t{1} << 30, disk};
   }
-  // The counts, and a fork's, say what moved, once nothing is on its way.
+  // Expects the counts of the store and of its forks to add up to the bytes
+  // that moved, after all copies have ended.
   static void ExpectCounted(OnDisk& made, const KvMoves& forks = {}) {
     made.kv->Truncate(0);
     for (const KvTier::Buffer& buffer : made.tier->buffers) {
@@ -65,8 +67,8 @@ class DiskKvTest : public testing::Test {
   int next_ = 1;
 };
 
-// Prompts, steps, views, truncations and forks read what they wrote, whichever
-// pages are on disk and whether or not there is a ring.
+// Prompts, steps, views, truncations and forks read back what they wrote,
+// whichever pages are on disk, with a ring and without.
 TEST_F(DiskKvTest, EveryPositionIsReadAsItWasWritten) {
   for (const bool ring : {false, true}) {
     for (const int64_t resident : {0, 2}) {
@@ -94,7 +96,7 @@ TEST_F(DiskKvTest, EveryPositionIsReadAsItWasWritten) {
         }
         Step(*made.kv, oracle, 64);
         Step(*made.kv, oracle, 1);
-        // With one page it is the last, which is not reached.
+        // If one page is on disk it is the last, which this does not reach.
         EXPECT_EQ(made.kv->moves().spilled_pages > 0,
                   disk_pages > 1 || resident > 0);
         const int64_t in_host =
@@ -118,8 +120,9 @@ TEST_F(DiskKvTest, TheCountsAreOfWhatMoved) {
   }
 }
 
-// A text that is opened stays in its file, also once that has no name: nothing
-// is read for it but what steps need. Who writes a page of it has its own.
+// A saved text that is opened stays in its file, even once that has no name:
+// only pages that steps need are read. A sequence that writes to a page of it
+// gets a copy.
 TEST_F(DiskKvTest, AnOpenedTextIsReadWhereItIs) {
   constexpr int64_t kEnd = 1100;
   for (const int64_t resident : {0, 2}) {
@@ -151,7 +154,8 @@ TEST_F(DiskKvTest, AnOpenedTextIsReadWhereItIs) {
                         },
                         kGoOn, KvFile::PagesOf(std::move(file)))
                     .ok());
-    const int64_t on_device = kLayers * (resident + 1);  // and the open page
+    // The resident pages and the open page came up.
+    const int64_t on_device = kLayers * (resident + 1);
     EXPECT_EQ(made.ReadBytes(), on_device * kLayout.PageBytes());
     EXPECT_EQ(made.spill->written_bytes(), 0u);
     for (const int64_t rows : {1, 64, 1, 150}) Step(*made.kv, oracle, rows);
@@ -172,8 +176,8 @@ TEST_F(DiskKvTest, AnOpenedTextIsReadWhereItIs) {
   }
 }
 
-// A read that fails is an error of one step; what is behind the page goes, and
-// is right once it was written again.
+// A read that fails is an error of one step. The positions from that page on
+// are truncated, and are right once they have been written again.
 TEST_F(DiskKvTest, EveryReadMayFail) {
   for (const bool damaged : {false, true}) {
     for (int64_t fail_at = 0;; fail_at += 5) {
@@ -210,7 +214,7 @@ TEST_F(DiskKvTest, EveryReadMayFail) {
   }
 }
 
-// The page that comes into a damaged one's slot is none.
+// A new page in the slot of a damaged one is not damaged.
 TEST_F(DiskKvTest, DamageLeavesWithItsPage) {
   const KvFolder folder = Folder(GoodDisk());
   PageFile file(GoodDisk(), *folder.OpenNameless(), "pages", kLayout, kLayers,
@@ -226,7 +230,7 @@ TEST_F(DiskKvTest, DamageLeavesWithItsPage) {
   EXPECT_FALSE(file.AnyDamaged());
 }
 
-// A disk that is full ends the prompt, which never was.
+// If the disk is full the prompt fails, and the sequence is as before.
 TEST_F(DiskKvTest, ADiskThatIsFullIsAnError) {
   FaultyDisk disk;
   disk.counts_reads = false;
@@ -243,7 +247,7 @@ TEST_F(DiskKvTest, ADiskThatIsFullIsAnError) {
   Step(*made.kv, oracle, 1);
 }
 
-// What a view gathers of a page on disk is read once for all of it.
+// A page on disk is read once for all the rows that a view gathers from it.
 TEST_F(DiskKvTest, GatheredRowsShareThePageThatIsRead) {
   OnDisk made =
       MakeOnDisk(/*resident=*/0, kContextPages, Folder(GoodDisk()), GoodDisk());
@@ -259,7 +263,7 @@ TEST_F(DiskKvTest, GatheredRowsShareThePageThatIsRead) {
   std::vector<std::byte> v(4 * 32 * static_cast<size_t>(kLayout.VRowBytes()));
   std::vector<KvRun> runs;
   const int64_t positions[] = {10, 200};
-  for (int i = 0; i < 4; ++i) {  // by heads, as views ask
+  for (int i = 0; i < 4; ++i) {  // head by head, in the order views use
     const size_t at = static_cast<size_t>(i) * 32;
     runs.push_back(
         {.layer = 1,

@@ -26,19 +26,19 @@ namespace tiercel {
 
 inline constexpr auto kGoOn = [] { return false; };
 
-// The calls of this machine, of which some fail; thread-safe.
+// The calls of this machine, some of which fail. Thread-safe.
 class FaultyDisk : public DiskCalls {
  public:
-  // The call number `at` (from 0) of those that are counted fails with `error`,
-  // and `more` after it.
+  // Counted call number `fail_at` (from 0) and the `more` calls after it fail
+  // with `error`.
   int64_t fail_at = std::numeric_limits<int64_t>::max();
   int64_t more = 0;
   int error = EIO;
   bool counts_reads = true;
   bool counts_writes = true;
-  // A read that would fail gives other bytes instead.
+  // A read that would fail returns wrong bytes instead.
   bool damages = false;
-  // How many bytes of a read or a write are done; 0: all.
+  // The most bytes that one read or write does; 0: all.
   size_t at_once = 0;
   bool has_ring = false;
 
@@ -66,10 +66,12 @@ class FaultyDisk : public DiskCalls {
   int TryAllocate(int file, uint64_t bytes) override {
     return Fails(counts_writes) ? -1 : DiskCalls::TryAllocate(file, bytes);
   }
-  // No test loses power: what waits for the disk itself would take minutes.
+  // Does not sync: no test loses power, and waiting for the disk would take
+  // minutes.
   int TrySync(int /*file*/) override { return Fails(counts_writes) ? -1 : 0; }
   int TryClose(int file) override {
-    const int closed = DiskCalls::TryClose(file);  // as close(2): in any case
+    // Like close(2), this closes the file even if it fails.
+    const int closed = DiskCalls::TryClose(file);
     return Fails(counts_writes && counts_reads) ? -1 : closed;
   }
   int Rename(int folder, const char* from, const char* to) override {
@@ -94,13 +96,13 @@ class FaultyDisk : public DiskCalls {
   std::atomic<int64_t> calls_{0};
 };
 
-// One that never fails.
+// Returns a disk that never fails.
 inline DiskCalls& GoodDisk() {
   static FaultyDisk disk;
   return disk;
 }
 
-// A folder that is gone with the test.
+// A folder that is removed when the test ends.
 class FolderForTest {
  public:
   FolderForTest() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
@@ -122,7 +124,7 @@ class FolderForTest {
   std::string path_ = testing::TempDir() + "/texts_XXXXXX";
 };
 
-// Pages of a pool with other bytes everywhere, of positions [0, end).
+// Returns pages of positions [0, end), whose bytes differ from page to page.
 inline std::unique_ptr<HeldPages> PagesForTest(const KvLayout& layout,
                                                int layers, int64_t end) {
   auto pool = std::make_shared<PagePool>(layout, layers, /*slots=*/64);

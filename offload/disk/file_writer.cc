@@ -10,7 +10,7 @@
 namespace tiercel {
 namespace {
 
-constexpr int kMostIdleWrites = 1000;  // without a byte of progress
+constexpr int kMostIdleWrites = 1000;  // writes without a byte of progress
 constexpr uint64_t kBytesToSync = uint64_t{8} << 20;
 
 }  // namespace

@@ -10,22 +10,22 @@
 
 namespace tiercel {
 
-// Writes to an open file, and has no more than a few megabytes on their way to
-// the disk before it waits for them: who stops a writer does not wait for all
-// of a file. Errors of both: disk_full, io_error.
+// Writes to an open file. It lets only a few megabytes be on their way to the
+// disk before it waits for them, so that a writer that is stopped ends soon.
+// Errors of both functions: disk_full, io_error.
 class FileWriter {
  public:
-  // What is best written at once.
+  // The number of bytes that is best written at once.
   static constexpr size_t kAtOnce = size_t{4} << 20;
 
-  // `name`, in errors, outlives it.
+  // `name`, which errors give, outlives this.
   FileWriter(DiskCalls& disk, int file, const std::string& name)
       : disk_(disk), file_(file), name_(name) {}
 
   absl::Status Write(const std::byte* from, size_t bytes, uint64_t offset);
-  // Returns when all that was written is on the disk. One that failed is not
-  // tried again: the system may have dropped what it could not write, and say
-  // so once.
+  // Returns when all that was written is on the disk. Syncing again after an
+  // error proves nothing: the system may have dropped what it could not write,
+  // and reports that once.
   absl::Status Sync();
 
  private:

@@ -53,7 +53,7 @@ int64_t PageFile::Take() {
     slots_.Grow(slots_per_segment_);
     slot = slots_.Take();
   }
-  // What could not be read there was another's.
+  // A damaged page in this slot was that of an earlier owner.
   std::erase_if(damaged_, [&](int64_t index) { return SlotOf(index) == slot; });
   return slot;
 }

@@ -18,35 +18,37 @@
 
 namespace tiercel {
 
-// Pages of KV in an open file, where the host tier is too small for them. A
-// slot is one page in every layer, as in a PagePool: of a saved text, whose
-// slots are its pages and stay as they are; or of a file without a name, which
-// sequences write, and which is gone with the last of them. A page is read
-// whole, and compared with the checksum that it was written with.
+// Pages of KV in an open file, for which the host tier is too small. A slot is
+// one page in every layer, as in a PagePool. The file is either a saved text,
+// whose slots are its pages and never change, or a file without a name, which
+// sequences write and which vanishes with the last of them. A page is read
+// whole, and checked against the checksum that it was written with.
 //
 //   segment s, layer l:  [slots_per_segment][layout.PageBytes()]
 //
-// Slots are taken and given back from the thread of their sequences; the rest
-// from any.
+// Slots are taken and released on the thread of their sequences; all else may
+// be called from any thread.
 class PageFile {
  public:
-  // The `pages` pages of a saved text, from byte `begin` of `file` on;
-  // `sums`: [layer][page]. `open` keeps the file open.
+  // Takes the `pages` pages of a saved text, which begin at byte `begin` of
+  // `file`. `sums` are their checksums, [layer][page]. `open` keeps the file
+  // open.
   PageFile(DiskCalls& disk, int file, std::string name, const KvLayout& layout,
            int layers, uint64_t begin, int64_t pages,
            std::vector<uint64_t> sums, std::shared_ptr<const void> open);
-  // An empty file, which is closed with this.
+  // Takes an empty file, which is closed with this.
   PageFile(DiskCalls& disk, int file, std::string name, const KvLayout& layout,
            int layers, int64_t slots_per_segment);
   ~PageFile();
   PageFile(const PageFile&) = delete;
   PageFile& operator=(const PageFile&) = delete;
 
-  // A slot with one reference; only a file that sequences write has any.
+  // Returns a slot with one reference; only for a file that sequences write.
   int64_t Take();
   void AddReference(int64_t slot);
   void Release(int64_t slot);
-  // Whoever writes it takes another: no text that is saved is written.
+  // Returns true if a writer must take another slot: slots of a saved text are
+  // never written.
   bool IsShared(int64_t slot) const;
   int64_t slots_in_use() const { return slots_.in_use(); }
 
@@ -60,15 +62,17 @@ class PageFile {
 
   // Errors: disk_full, io_error.
   absl::Status Write(int layer, int64_t slot, const std::byte* page);
-  // What cannot be read is noted. Errors: page_damaged; io_error.
+  // Reads and checks a page; one that cannot be read is noted as damaged.
+  // Errors: page_damaged; io_error.
   absl::Status Read(int layer, int64_t slot, std::byte* to);
-  // Whether `page`, which was read from there, is what was written; its bytes
-  // leave the system's memory. Errors: page_damaged.
+  // Checks that `page`, which was read from the slot, has the bytes that were
+  // written there, and lets the system drop them from its cache. Errors:
+  // page_damaged.
   absl::Status Check(int layer, int64_t slot, const std::byte* page);
-  // The page cannot be read.
+  // Notes that the page cannot be read.
   void NoteDamage(int layer, int64_t slot);
-  // Whether that, or that Check refused it, is the last that is known of a page
-  // of the slot.
+  // Returns true if in some layer the last read of the slot's page failed, and
+  // the page has not been written since.
   bool IsDamaged(int64_t slot) const;
   bool AnyDamaged() const;
 
@@ -96,19 +100,20 @@ class PageFile {
   SlotCounter slots_;
   std::atomic<uint64_t> written_{0};
 
-  std::mutex writing_;  // of writer_
+  std::mutex writing_;  // guards writer_
   FileWriter writer_;
-  mutable std::mutex mutex_;      // of the rest
-  std::vector<uint64_t> sums_;    // as IndexOf has it
-  std::vector<int64_t> damaged_;  // as IndexOf has them
+  mutable std::mutex mutex_;      // guards sums_ and damaged_
+  std::vector<uint64_t> sums_;    // [IndexOf]
+  std::vector<int64_t> damaged_;  // IndexOf of damaged pages
 };
 
-// Where a page is below the device: a slot of the host tier, or of a file.
+// The place of a page below the device: a slot of the host tier or of a file.
 struct PageSlot {
   int64_t slot = -1;
-  std::shared_ptr<PageFile> file = nullptr;  // null: of the host tier
+  std::shared_ptr<PageFile> file = nullptr;  // null: it is in the host tier
 
-  // Each does what the file does, or the host tier's `pool`.
+  // Each calls the function of its name of the file, or of the host tier's
+  // `pool`.
   void AddReference(PagePool& pool) const;
   void Release(PagePool& pool) const;
   bool IsShared(const PagePool& pool) const;

@@ -12,16 +12,17 @@
 namespace tiercel {
 namespace {
 
-constexpr int kMostTries = 1000;  // without a byte of progress
+constexpr int kMostTries = 1000;  // reads without a byte of progress
 constexpr size_t kReadAhead = size_t{8} << 20;
 constexpr size_t kMostAtOnce = 32;
 constexpr size_t kSpanBytes = size_t{2} << 20;
 
 bool TryAgain(int64_t result) { return result == -EAGAIN || result == -EINTR; }
 
-// Reads one after the other, when they are waited for. The system is told of
-// them before, and reads ahead; but long reads that follow each other in a file
-// it reads ahead by itself, and faster than if it is told.
+// Makes its reads one after the other, when they are waited for. The system is
+// told of them before, so that it reads ahead. It is not told of a long read
+// that continues the one before: the system reads ahead for those by itself,
+// and faster.
 class CallQueue final : public ReadQueue {
  public:
   CallQueue(DiskCalls& disk, size_t depth) : disk_(disk) {
@@ -49,15 +50,15 @@ class CallQueue final : public ReadQueue {
  private:
   DiskCalls& disk_;
   std::vector<Request> requests_;
-  int file_ = -1;      // of the last request
-  uint64_t next_ = 0;  // where it ends
+  int file_ = -1;      // the last request's file
+  uint64_t next_ = 0;  // and its end there
 };
 
-// Runs that follow each other in the file, and are read as one.
+// Runs that follow each other in the file and are read as one.
 struct Span {
   size_t first = 0;
   size_t count = 0;
-  std::byte* place = nullptr;  // of the first; null: anywhere
+  std::byte* place = nullptr;  // the first run's place; null: in a buffer
 };
 
 std::vector<Span> SpansOf(const PageRuns& runs) {
@@ -140,7 +141,7 @@ BufferedReads::Whole BufferedReads::Next(uint64_t* read_bytes) {
         return {.buffer = index};
       }
     } else if (!TryAgain(done.result) || ++buffer.tries == kMostTries) {
-      // What a ring cannot read pread may; and it has the last word.
+      // If the ring cannot read, pread may; only its errors are final.
       if (ring_ == nullptr) {
         buffer.busy = false;
         return {index, /*failed=*/true, static_cast<int>(-done.result)};
@@ -162,8 +163,8 @@ void BufferedReads::Start(size_t index) {
   if (refused != 0) LeaveRing();
 }
 
-// The ring waits for what it was given; all that is not whole is asked for
-// again.
+// The ring waits for its reads as it ends; those that are not whole are started
+// again through calls.
 void BufferedReads::LeaveRing() {
   ring_.reset();
   for (size_t i = 0; i < buffers_.size(); ++i) {

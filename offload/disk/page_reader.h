@@ -15,13 +15,13 @@
 
 namespace tiercel {
 
-// Reads that are under way at once, through a ring, or one after
-// the other where the system has none, or it fails. Short reads and
-// interruptions are continued. Used from one thread.
+// Several reads that are under way at once through a ring. If the system
+// refuses a ring, or it fails, they are made one after the other. Short reads
+// and interruptions are continued. Used from one thread.
 class BufferedReads {
  public:
-  // `at_once` buffers of `bytes` each in `memory`, which outlives it; null
-  // where all that is read has a place of its own.
+  // `memory`, which outlives this, has `at_once` buffers of `bytes` each; it
+  // may be null if every read is given a place.
   BufferedReads(DiskCalls& disk, std::byte* memory, size_t bytes,
                 size_t at_once);
   ~BufferedReads();  // nothing is under way afterwards
@@ -29,24 +29,24 @@ class BufferedReads {
   BufferedReads& operator=(const BufferedReads&) = delete;
 
   bool HasRoom() const { return !free_.empty(); }
-  // Begins to read `bytes`, no more than a buffer's, from byte `offset` of an
-  // open file; which buffer it takes. It fills `place`, unless that is null,
-  // in the buffer's stead. `name`, in errors, stays until that is whole, as the
-  // place does.
+  // Begins to read `bytes`, at most a buffer's, from byte `offset` of an open
+  // file, and returns the number of the buffer that it takes. If `place` is not
+  // null it is filled instead of the buffer. `place` and `name`, which errors
+  // give, must live until the read is whole.
   size_t Begin(int file, const std::string& name, uint64_t offset, size_t bytes,
                std::byte* place = nullptr);
-  // Waits for one that was begun: it is whole, or cannot be read. Counts what
-  // was read. Takes no memory.
+  // Waits until one of the reads that were begun is whole or has failed. Adds
+  // the bytes read to `read_bytes`. Allocates no memory.
   struct Whole {
     size_t buffer = 0;
     bool failed = false;
-    int error = 0;  // errno's; 0: the file ends
+    int error = 0;  // an errno; 0: the file ends there
   };
   Whole Next(uint64_t* read_bytes);
-  // Why a read that has failed did so. Errors: io_error.
+  // Returns the error of a read that has failed. Errors: io_error.
   absl::Status StatusOf(const Whole& whole) const;
   const std::byte* BytesOf(size_t buffer) const { return buffers_[buffer].to; }
-  // What it held is of no use any more.
+  // Gives a buffer back, whose bytes are no longer needed.
   void Free(size_t buffer) { free_.push_back(buffer); }
 
  private:
@@ -73,37 +73,38 @@ class BufferedReads {
   std::unique_ptr<ReadQueue> ring_;  // null: none, or it has failed
 };
 
-// How many runs of so many bytes are best read at once.
+// The number of reads of `bytes` each that are best under way at once.
 size_t ReadsAtOnce(size_t bytes);
 
-// Runs of one length in an open file.
+// Runs of equal length in an open file.
 struct PageRuns {
   int file = -1;
-  std::string name;  // in errors
-  size_t bytes = 0;  // of each
+  std::string name;  // for errors
+  size_t bytes = 0;  // bytes of each run
   std::vector<uint64_t> offsets;
-  // Where each is to be; null, and where the list is empty: anywhere.
+  // The address that each run is read to; a run whose place is null, and every
+  // run if the list is empty, is read to a buffer.
   std::vector<std::byte*> places = {};
 };
 
-// Reads all of `runs`, several at once through a ring, or one after the other
-// where the system has none, or it fails; gives `visit` each when it is whole,
-// by its index, in any order. Those that follow each other in the file, as they
-// do in the list, and in their places, are read together, up to 2 MiB. Short
-// reads and interruptions are continued. What `visit` returns ends it, as does
-// `cancelled`, asked before each. Counts what is read in `use`. Errors:
-// io_error; out_of_memory; cancelled; visit's.
+// Reads all of `runs`, several at once through a ring; if the system refuses a
+// ring, or it fails, one after the other. Calls `visit` with the index of each
+// run when it is whole, in any order. Runs that follow each other in the list,
+// in the file and in their places are read together, up to 2 MiB. Short reads
+// and interruptions are continued. An error of `visit` ends the reading, and so
+// does `cancelled`, which is called before each visit. Counts what is read in
+// `use`. Errors: io_error; out_of_memory; cancelled; visit's.
 absl::Status ReadPages(
     DiskCalls& disk, const PageRuns& runs,
     absl::FunctionRef<absl::Status(size_t, const std::byte*)> visit,
     absl::FunctionRef<bool()> cancelled, DiskUse* use);
 
-// Fills `to` from `offset`. Errors: io_error.
+// Reads `bytes` from `offset` to `to`. Errors: io_error.
 absl::Status ReadRange(DiskCalls& disk, int file, const std::string& name,
                        uint64_t offset, std::byte* to, size_t bytes);
 
-// "name: cannot verb: why" as an error of class kIo: "disk_full" where there is
-// no room, else "io_error".
+// Returns "name: cannot verb: why" as an error of class kIo. Its code is
+// "disk_full" if the disk has no room, else "io_error".
 absl::Status DiskError(const std::string& name, const std::string& verb,
                        int error);
 

@@ -23,15 +23,16 @@ namespace {
 constexpr size_t kRun = 5000;
 constexpr size_t kRuns = 100;
 
-// A ring that does what a real one may, in any order.
+// A simulated ring that finishes reads in another order than they were started,
+// and whose reads are short and fail as those of a real one may.
 class PlayedRing final : public ReadQueue {
  public:
   struct Manner {
-    size_t at_once = kRun;  // bytes of a read
-    int refusals = 0;       // each read is first answered so often with
-    int refusal = -EAGAIN;
-    int starts = 1 << 30;  // so many are taken, then the queue fails
-    int waits = 1 << 30;
+    size_t at_once = kRun;  // most bytes of a read
+    int refusals = 0;       // times that each read fails before it succeeds
+    int refusal = -EAGAIN;  // the result when it fails
+    int starts = 1 << 30;   // calls of Start before the queue fails
+    int waits = 1 << 30;    // calls of Wait before it fails
     int* under_way = nullptr;
   };
   explicit PlayedRing(Manner manner) : manner_(manner) {}
@@ -47,7 +48,7 @@ class PlayedRing final : public ReadQueue {
   }
   int Wait(Done* done) override {
     if (manner_.waits-- == 0) return -EBADF;
-    const Request last = requests_.back();  // not in order
+    const Request last = requests_.back();  // the newest first
     requests_.pop_back();
     if (manner_.under_way != nullptr) --*manner_.under_way;
     done->tag = last.tag;
@@ -80,10 +81,10 @@ class PlayedRingDisk : public FaultyDisk {
   const PlayedRing::Manner manner_;
 };
 
-// Hears what the system is told to read ahead.
+// Records the reads that the system is told of in advance.
 struct HearingDisk : FaultyDisk {
   std::map<uint64_t, uint64_t> announced;  // offset, bytes
-  size_t ahead = 0;                        // of the first read
+  size_t ahead = 0;                        // announced before the first read
   void Announce(int, uint64_t offset, uint64_t bytes) override {
     EXPECT_TRUE(announced.emplace(offset, bytes).second);
   }
@@ -110,7 +111,8 @@ class PageReaderTest : public testing::Test {
   }
   ~PageReaderTest() override { close(file_); }
 
-  // Reads all, and looks that every run came once, as it is and in its place.
+  // Reads all runs, and expects each to come once, with the right bytes and in
+  // its place.
   absl::Status Read(DiskCalls& disk, DiskUse* use) {
     std::vector<int> seen(kRuns);
     const absl::Status status = ReadPages(
@@ -150,7 +152,8 @@ TEST_F(PageReaderTest, TheRingAndTheCallsGiveTheSame) {
   EXPECT_EQ(disk.calls(), static_cast<int64_t>(kRuns));
 }
 
-// What lies together is read together; here the first run and the last do not.
+// Neighbours in the file are read together; here the first run and the last
+// have none.
 TEST_F(PageReaderTest, NeighboursAreReadTogether) {
   for (size_t i = 0; i < kRuns; ++i) runs_.offsets[i] = i * kRun;
   std::swap(runs_.offsets.front(), runs_.offsets.back());
@@ -168,8 +171,8 @@ TEST_F(PageReaderTest, NeighboursAreReadTogether) {
   }
 }
 
-// What has a place is read there, together as far as the places follow each
-// other too; the rest is read anywhere.
+// Runs that have a place are read there, together if their places follow each
+// other, too; the other runs are read to buffers.
 TEST_F(PageReaderTest, RunsAreReadToTheirPlaces) {
   std::vector<std::byte> memory((kRuns + 1) * kRun);
   for (size_t i = 0; i < kRuns; ++i) {
@@ -181,21 +184,21 @@ TEST_F(PageReaderTest, RunsAreReadToTheirPlaces) {
     std::fill(memory.begin(), memory.end(), std::byte{0xFF});
     FaultyDisk calls;
     calls.has_ring = false;
-    // Short reads go on in the place, too.
+    // Short reads are continued in the run's place, too.
     PlayedRingDisk played({.at_once = 3 * kRun / 2});
     DiskUse use;
     DiskCalls& disk = ring ? static_cast<DiskCalls&>(played) : calls;
     EXPECT_TRUE(Read(disk, &use).ok());
     EXPECT_EQ(use.read_bytes, kRun * kRuns);
     if (!ring) {
-      EXPECT_EQ(calls.calls(), 4);  // 20, 10 anywhere, 30, and 40
+      EXPECT_EQ(calls.calls(), 4);  // 20 runs, 10 without places, 30, and 40
     }
     for (size_t i = 0; i < kRuns; ++i) {
       if (runs_.places[i] == nullptr) continue;
       EXPECT_EQ(std::memcmp(runs_.places[i], bytes_.data() + i * kRun, kRun), 0)
           << i;
     }
-    // Nothing is written anywhere else.
+    // No other byte of the memory was written.
     const auto untouched = [&](size_t from, size_t to) {
       return std::all_of(
           memory.begin() + static_cast<std::ptrdiff_t>(from * kRun),
@@ -207,8 +210,8 @@ TEST_F(PageReaderTest, RunsAreReadToTheirPlaces) {
   }
 }
 
-// 419 runs are less than 2 MiB, 420 more. A long read that follows another the
-// system reads ahead by itself; all else is announced.
+// 419 runs are less than 2 MiB, 420 are more. A long read that continues
+// another is not announced, as the system reads ahead by itself; others are.
 TEST_F(PageReaderTest, MuchIsSeveralReads) {
   const std::string path = folder_.path() + "/long";
   std::ofstream(path, std::ios::binary) << std::string(900 * kRun, 'x');
@@ -219,7 +222,7 @@ TEST_F(PageReaderTest, MuchIsSeveralReads) {
   for (const bool ring : {true, false}) {
     HearingDisk disk;
     disk.has_ring = ring;
-    if (ring && disk.NewRing(1) == nullptr) continue;  // a sandbox
+    if (ring && disk.NewRing(1) == nullptr) continue;  // refused by a sandbox
     DiskUse use;
     std::vector<int> seen(840);
     EXPECT_TRUE(ReadPages(
@@ -244,8 +247,8 @@ TEST_F(PageReaderTest, MuchIsSeveralReads) {
   close(file);
 }
 
-// Without a ring the system hears of reads before they are waited for: of every
-// byte once, and ahead of the read that is next.
+// Without a ring the system is told of every read once, before it is waited
+// for, and of several reads in advance.
 TEST_F(PageReaderTest, CallsAreAnnounced) {
   HearingDisk disk;
   DiskUse use;
@@ -284,7 +287,7 @@ TEST_F(PageReaderTest, InterruptionsAreSatOut) {
     use = {};
     EXPECT_TRUE(Read(ring, &use).ok());
     EXPECT_EQ(ring.calls(), 0);
-    // Nobody goes on for ever.
+    // The tries are limited.
     calls.more = 1 << 30;
     EXPECT_EQ(CodeOf(Read(calls, &use)), "io_error");
   }

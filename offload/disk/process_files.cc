@@ -17,13 +17,15 @@ struct ProcessFiles {
   bool knows_forks = false;
 };
 
-// Never destroyed: what a program frees at its very end closes files.
+// The list is never destroyed: objects that are destroyed at the very end of a
+// program close files, too.
 ProcessFiles& Files() {
   static auto* const files = new ProcessFiles;
   return *files;
 }
 
-// Before a fork and after it, on the thread that makes it.
+// These are called on the thread that forks: HoldFiles before the fork,
+// KeepFiles after it, and LoseFiles after it in the child.
 void HoldFiles() { Files().mutex.lock(); }
 void KeepFiles() { Files().mutex.unlock(); }
 void LoseFiles() {

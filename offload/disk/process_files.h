@@ -5,13 +5,13 @@
 
 namespace tiercel {
 
-// Files that are open in this process alone: one that fork() makes begins with
-// them closed. Thread-safe; a fork waits while one is being opened.
+// Files that are open in this process alone: a child that fork() makes begins
+// with them closed. Thread-safe; a fork waits while a file is being opened.
 
-// What `open` returns: a file, or -1 with errno set. ENOMEM where there is no
-// memory to note it.
+// Calls `open` and returns its result: a file, or -1 with errno set. Returns -1
+// with ENOMEM if there is no memory to note the file.
 int OpenForThisProcess(absl::FunctionRef<int()> open);
-// What `close` returns, which closes `file`.
+// Calls `close`, which closes `file`, and returns its result.
 int CloseForThisProcess(int file, absl::FunctionRef<int()> close);
 
 }  // namespace tiercel

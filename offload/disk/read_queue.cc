@@ -9,7 +9,7 @@
 namespace tiercel {
 namespace {
 
-// liburing returns -errno, and leaves errno alone.
+// A queue over liburing, whose calls return -errno and leave errno alone.
 class RingQueue final : public ReadQueue {
  public:
   RingQueue() = default;
@@ -23,8 +23,9 @@ class RingQueue final : public ReadQueue {
     Done done;
     while (under_way_ > 0 && Wait(&done) == 0) {
     }
-    // A system that does not let us wait goes on with its reads, into memory
-    // that others have next. Which are done it says in the ring, which we see.
+    // If waiting fails the system still goes on with its reads, into memory
+    // that is about to be freed. The ring, which this process can see, says
+    // when they are done.
     while (under_way_ > 0) {
       std::this_thread::sleep_for(kMoment);
       const unsigned done_since = io_uring_cq_ready(&ring_);
@@ -42,11 +43,12 @@ class RingQueue final : public ReadQueue {
     io_uring_prep_read(entry, request.file, request.to,
                        static_cast<unsigned>(request.bytes), request.offset);
     io_uring_sqe_set_data64(entry, request.tag);
-    // A thread of the system's reads it, while ours sees to what is there.
+    // A thread of the system reads it, while this one handles other reads.
     if (request.bytes >= kLongRead) {
       io_uring_sqe_set_flags(entry, IOSQE_ASYNC);
     }
-    // Fewer than were queued may be taken; the next call takes the rest.
+    // The system may take fewer than were queued; the next call submits the
+    // rest.
     for (int tries = 0;; ++tries) {
       const int taken = io_uring_submit(&ring_);
       if (taken > 0) break;

@@ -7,8 +7,9 @@
 
 namespace tiercel {
 
-// Copying so many bytes out of the system's memory is worth another thread, and
-// what follows them in the file the system has begun to read by then.
+// A read of at least this many bytes is long: copying it out of the system's
+// cache is worth another thread, and meanwhile the system reads ahead the bytes
+// that follow it in the file.
 inline constexpr size_t kLongRead = size_t{1} << 20;
 
 // Reads that are under way at once, done in any order. Used from one thread.
@@ -16,7 +17,7 @@ class ReadQueue {
  public:
   struct Request {
     int file = -1;
-    std::byte* to = nullptr;  // stays until the read is done
+    std::byte* to = nullptr;  // must live until the read is done
     size_t bytes = 0;
     uint64_t offset = 0;
     uint64_t tag = 0;  // the caller's, given back
@@ -25,16 +26,17 @@ class ReadQueue {
     uint64_t tag = 0;
     int64_t result = 0;  // bytes read, 0 at the end of the file; or -errno
   };
-  // Nothing is under way afterwards, whatever has failed.
+  // Waits until no read is under way, even if the queue has failed.
   virtual ~ReadQueue() = default;
 
-  // Both give 0, or -errno where the queue itself fails: it is of no use then.
+  // Both return 0, or -errno if the queue itself fails; it cannot be used then.
   virtual int Start(const Request& request) = 0;
-  // Waits for one of those that were started.
+  // Waits for one of the reads that were started.
   virtual int Wait(Done* done) = 0;
 };
 
-// Through io_uring; null where the system refuses: an old kernel, a sandbox.
+// Returns a queue through io_uring, or null if the system refuses it, as old
+// kernels and sandboxes do.
 std::unique_ptr<ReadQueue> NewRingQueue(int depth);
 
 }  // namespace tiercel

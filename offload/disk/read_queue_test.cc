@@ -20,7 +20,7 @@
 namespace tiercel {
 namespace {
 
-// The files of this process that are rings.
+// Returns the open files of this process that are rings.
 std::set<int> RingFiles() {
   std::set<int> files;
   for (const auto& entry :
@@ -33,8 +33,8 @@ std::set<int> RingFiles() {
   return files;
 }
 
-// A ring, and reads of pipes through it, which are under way until somebody
-// writes: a short one, and one that a thread of the system's does.
+// A ring, and reads of pipes through it, which are under way until Write: a
+// short one, and a long one, which a thread of the system does.
 class ReadQueueTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -62,7 +62,8 @@ class ReadQueueTest : public testing::Test {
     }
   }
 
-  // Another file is where the ring's was: the system refuses to wait.
+  // Puts another file in the place of the ring's, so that the system refuses to
+  // wait.
   void ShutRing() {
     const int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
     ASSERT_EQ(dup3(other, ring_file_, O_CLOEXEC), ring_file_);
@@ -71,7 +72,8 @@ class ReadQueueTest : public testing::Test {
   void Write() {
     for (const auto& ends : pipes_) EXPECT_EQ(write(ends[1], "x", 1), 1);
   }
-  // Ends the queue while somebody writes: later it writes to no memory.
+  // Ends the queue while a thread writes to the pipes, and expects it to wait
+  // for that: no read may write to memory later.
   void EndIt() {
     std::atomic<bool> written = false;
     std::thread writer([&] {

@@ -99,7 +99,7 @@ inline uint16_t* ValueOf(const KvPages& pages, int head, int64_t position) {
 }
 
 // The expected contents of a sequence: a number per position, from which its K
-// and V follow. No number is written twice.
+// and V follow.
 struct Oracle {
   std::vector<int> numbers;  // [position - begin]
   int* next;                 // shared by forks

@@ -120,7 +120,7 @@ bool CopyEngine::Failed(Ticket ticket) const {
 }
 
 bool CopyEngine::IsQueued(Ticket ticket) const {
-  // Tickets rise in each queue.
+  // Tickets rise in each queue, so its first is its lowest.
   return std::any_of(queues_.begin(), queues_.end(), [&](const auto& queue) {
     return !queue.empty() && queue.front().ticket <= ticket &&
            std::any_of(queue.begin(), queue.end(),
@@ -161,7 +161,8 @@ void CopyEngine::Run() {
     lock.unlock();
     absl::StatusOr<Link::Moved> moved = Move(submission, next);
     absl::StatusOr<double> finished = 0.0;
-    // However it went, nothing is on its way when it is done.
+    // Even after an error, no copy of a submission is under way when it is
+    // done.
     if (submission.next == submission.transfers.size()) {
       finished = Finish(submission);
     }
@@ -169,7 +170,8 @@ void CopyEngine::Run() {
     submission.status.Update(moved.status());
     if (!finished.ok()) FailBegun(finished.status());
     LinkUse& use = ledger_[static_cast<size_t>(submission.station)];
-    // Counted when it was asked for; what did not move is taken off.
+    // The bytes were counted when asked for; those that did not move are taken
+    // off.
     const Transfer& transfer = submission.transfers[next];
     BytesOf(transfer.direction, use) -=
         static_cast<uint64_t>(transfer.bytes - (moved.ok() ? moved->bytes : 0));
@@ -185,7 +187,8 @@ void CopyEngine::Run() {
   }
 }
 
-// What was interrupted by something urgent may be what failed.
+// The copy that failed may be one of a submission that an urgent one has
+// interrupted.
 void CopyEngine::FailBegun(const absl::Status& error) {
   for (std::list<Submission>& queue : queues_) {
     if (!queue.empty() && queue.front().next > 0) {
@@ -194,8 +197,8 @@ void CopyEngine::FailBegun(const absl::Status& error) {
   }
 }
 
-// The thread outlives a lack of memory. What says so is there before: neither
-// it nor those who wait, on their way out perhaps, could make it now.
+// The thread goes on after a lack of memory. The error was made in advance, as
+// neither this thread nor those that wait have the memory to make it now.
 absl::StatusOr<Link::Moved> CopyEngine::Move(const Submission& submission,
                                              size_t next) {
   if (!submission.status.ok() || submission.drop.load()) {

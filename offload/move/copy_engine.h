@@ -19,12 +19,12 @@
 
 namespace tiercel {
 
-// Moves bytes between the tiers beside the arithmetic: a queue, and a thread
-// that works it off in order. Order is the promise everything else rests on: a
-// page that was sent down before it is fetched comes back as it was sent, and
-// a buffer that is filled again is filled after its last use left. What is
-// urgent has a queue of its own, and no such promise towards the other. Nothing
-// is moved before the device has computed what it was given until then.
+// Moves bytes between the tiers while the device computes: a queue, and a
+// thread that works through it in order. All else relies on that order: a page
+// that is sent down and then fetched comes back as it was sent, and a buffer is
+// filled again only after its earlier contents have left. Urgent transfers have
+// a queue of their own, without an order between the two. A transfer begins
+// only after the device has computed what it had been given at Submit.
 //
 // Every byte is counted where it moves. Thread-safe.
 class CopyEngine {
@@ -32,39 +32,42 @@ class CopyEngine {
   // Errors: no_thread.
   static absl::StatusOr<std::unique_ptr<CopyEngine>> Create(
       std::unique_ptr<Link> link);
-  ~CopyEngine();  // drops what has not begun
+  ~CopyEngine();  // drops transfers that have not begun
   CopyEngine(const CopyEngine&) = delete;
   CopyEngine& operator=(const CopyEngine&) = delete;
 
-  // What Submit was given, as one thing to wait for; tickets rise. 0 is done.
+  // A submission, to wait for. Later tickets are greater; 0 is always done.
   using Ticket = uint64_t;
-  // kUrgent goes before every transfer that has not begun and is not urgent.
-  // None of those may write what it reads, or touch what it writes.
+  // kUrgent transfers go before all others that have not begun. None of those
+  // may write what an urgent one reads, or touch what it writes.
   enum class Turn { kInOrder, kUrgent };
   Ticket Submit(Station station, std::vector<Transfer> transfers,
                 Turn turn = Turn::kInOrder);
 
-  // Waits until the ticket is done; its first error, if it met one (told once):
-  // the link's, or out_of_memory.
-  // `cancelled` is asked now and then: true ends the waiting, not the copy.
-  // Takes no memory unless cancelled.
+  // Waits until the ticket is done. Returns its first error, which later calls
+  // do not return again: the link's, or out_of_memory. `cancelled` is called
+  // now and then: true ends the waiting, not the copy. Allocates no memory
+  // unless cancelled.
   using Cancelled = absl::FunctionRef<bool()>;
   absl::Status Wait(Ticket ticket, Cancelled cancelled);
   absl::Status Wait(Ticket ticket);
-  // Waits likewise; whatever comes of it, nothing is on its way afterwards.
+  // Waits likewise, but drops the ticket if cancelled: no copy of it is under
+  // way afterwards.
   absl::Status WaitOrDrop(Ticket ticket, Cancelled cancelled);
-  // Waits until the ticket is done, whatever came of it, which is not told.
-  // Errors: cancelled.
+  // Waits until the ticket is done, and leaves its error to be returned by
+  // Wait. Errors: cancelled.
   absl::Status WaitUntold(Ticket ticket, Cancelled cancelled);
   bool Done(Ticket ticket) const;
-  // Whether the ticket is done with an error that nobody has been told.
+  // Returns true if the ticket is done with an error that Wait has not yet
+  // returned.
   bool Failed(Ticket ticket) const;
 
-  // Leaves out what of the ticket has not been moved yet. It is done soon, and
-  // what it was to fill is undefined.
+  // Skips the transfers of the ticket that have not been made. It is done soon,
+  // and the memory that it was to fill is undefined.
   void Drop(Ticket ticket);
 
-  // Memory of the host tier, as the link has it. Errors: out_of_memory.
+  // Reserves memory of the host tier, with an address if the link's host memory
+  // has addresses. Errors: out_of_memory.
   absl::StatusOr<HostRegion> NewRegion(size_t bytes) const {
     return host_has_addresses() ? HostRegion::Reserve(bytes)
                                 : HostRegion::ReserveUnmapped(bytes);
@@ -73,8 +76,8 @@ class CopyEngine {
   // Called before `region` ends, when all its tickets are done.
   void Forget(const HostRegion& region) { link_->Forget(region); }
 
-  // What has moved so far, or is on its way. What is dropped there is taken off
-  // when its turn comes.
+  // The bytes of all transfers that were asked for so far. Those of a dropped
+  // transfer are taken off when its turn comes.
   LinkLedger ledger() const;
 
  private:
@@ -82,9 +85,9 @@ class CopyEngine {
     Ticket ticket = 0;
     Station station;
     Clock::Time since;
-    uint64_t mark;  // what the device is to have computed before
+    uint64_t mark;  // the device must have computed all before it
     std::vector<Transfer> transfers;
-    size_t next = 0;  // of them, to be moved
+    size_t next = 0;  // index of the next transfer to be made
     std::atomic<bool> drop{false};
     absl::Status status;
 
@@ -100,7 +103,7 @@ class CopyEngine {
   bool IsQueued(Ticket ticket) const;
   absl::StatusOr<Link::Moved> Move(const Submission& submission, size_t next);
   absl::StatusOr<double> Finish(const Submission& submission);
-  // Enters an error of the link's Finish with all that has begun.
+  // Gives an error of the link's Finish to all submissions that have begun.
   void FailBegun(const absl::Status& error);
 
   const std::unique_ptr<Link> link_;
@@ -109,8 +112,9 @@ class CopyEngine {
   std::condition_variable submitted_;
   std::condition_variable finished_;
   std::array<std::list<Submission>, 2> queues_;  // [turn]
-  Ticket last_ = 0;                              // given out
-  // Out of the queue: the engine's own thread takes no memory.
+  Ticket last_ = 0;                              // the last that was given out
+  // Submissions that failed, moved here from the queue, as the engine's thread
+  // allocates no memory.
   std::list<Submission> failed_;
   LinkLedger ledger_;
   bool stop_ = false;

@@ -22,7 +22,7 @@ constexpr Direction kDown = Direction::kDeviceToHost;
 
 size_t Index(Station station) { return static_cast<size_t>(station); }
 
-// Every copy waits until the test lets it go, or drops it.
+// A link whose copies wait until the test lets them go, or drops them.
 class GatedLink final : public Link {
  public:
   absl::StatusOr<Moved> Copy(const Transfer& t, Clock::Time,
@@ -52,7 +52,8 @@ class GatedLink final : public Link {
     open_ += copies;
     changed_.notify_all();
   }
-  // The offsets of all copies so far, once there have been so many.
+  // Waits until there have been `copies` copies, and returns the offsets of all
+  // so far.
   std::vector<int64_t> OrderOf(size_t copies) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return order.size() >= copies; });
@@ -65,8 +66,8 @@ class GatedLink final : public Link {
 
   std::vector<int64_t> order;
   int64_t fail_offset = -1;
-  int good_ends = 1000;      // before one that fails
-  bool take_signals = true;  // where a copy was made last
+  int good_ends = 1000;      // calls of Finish before one that fails
+  bool take_signals = true;  // set by the thread that made the last copy
 
  private:
   std::mutex mutex_;
@@ -178,13 +179,14 @@ TEST(CopyEngineTest, AnErrorIsOfItsTicketAlone) {
   EXPECT_TRUE(engine->Wait(after).ok());
   EXPECT_TRUE(engine->Wait(good).ok());
   EXPECT_EQ(CodeOf(engine->Wait(bad)), "copy_failed");
-  EXPECT_TRUE(engine->Wait(bad).ok());  // told once
+  EXPECT_TRUE(engine->Wait(bad).ok());  // the error is returned once
   EXPECT_EQ(gate->order, (std::vector<int64_t>{1, 2, 4}));
-  // What did not move is not counted.
+  // Bytes that did not move are not counted.
   EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].h2d_bytes, 1001u);
 }
 
-// What is on its way when something urgent ends is waited for with it.
+// At the end of an urgent submission the copies of the interrupted one are
+// waited for, too, and share its error.
 TEST(CopyEngineTest, AnErrorAtTheEndIsOfAllThatHasBegun) {
   auto link = std::make_unique<GatedLink>();
   GatedLink* const gate = link.get();
@@ -229,9 +231,9 @@ TEST(CopyEngineTest, WaitingCanBeCancelled) {
       engine->Wait(ticket, [&asked] { return ++asked == 3; });
   EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
   EXPECT_FALSE(engine->Done(ticket));
-}  // and the engine ends though the gate stays shut
+}  // the engine ends, although the gate stays shut
 
-// A link that finds no memory, while it copies or when it ends.
+// A link that finds no memory, in Copy or in Finish.
 class StarvedLink final : public Link {
  public:
   explicit StarvedLink(bool copies) : copies_(copies) {}
@@ -269,7 +271,7 @@ TEST(JoinedTest, NeighboursOnBothSidesBecomeOne) {
       {kUp, &a, 10, device + 10, 10},    // joins
       {kUp, &a, 20, device + 30, 10},    // a gap on the device
       {kUp, &a, 40, device + 40, 10},    // a gap on the host
-      {kDown, &a, 50, device + 50, 10},  // the other way
+      {kDown, &a, 50, device + 50, 10},  // the other direction
       {kDown, &b, 60, device + 60, 10},  // another region
       {kDown, &b, 70, device + 70, 5},   // joins
   });
@@ -307,12 +309,12 @@ TEST(SimulatedLinkTest, CopiesBothWaysAtItsRate) {
        {kUp, &region, 1 << 18, in.data() + (1 << 18), kBytes - (1 << 18)}});
   ASSERT_TRUE(engine->Wait(up).ok());
   EXPECT_EQ(in, out);
-  // 3 s for each way, half a second for each transfer, and no gap.
+  // Each direction takes 3 s, each transfer half a second more, without a gap.
   EXPECT_EQ(SecondsBetween(start, clock.Now()), 2 * 3 + 3 * 0.5);
   EXPECT_EQ(engine->ledger()[Index(Station::kPrefill)].busy_seconds, 3.5);
   EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].busy_seconds, 4);
 
-  // Idle time is nobody's.
+  // Idle time is not counted as busy.
   clock.Pass(100);
   const Clock::Time later = clock.Now();
   ASSERT_TRUE(engine
@@ -323,8 +325,8 @@ TEST(SimulatedLinkTest, CopiesBothWaysAtItsRate) {
   EXPECT_EQ(engine->ledger()[Index(Station::kDraft)].busy_seconds, 1.5);
 }
 
-// The lower bound of the time is exact by construction; nothing is asserted of
-// how much longer a busy machine takes.
+// The lower bound of the time is exact by construction. There is no upper
+// bound, as a busy machine may take longer.
 TEST(SimulatedLinkTest, IsNeverFasterThanItsRate) {
   constexpr int64_t kBytes = 3 << 20;
   constexpr double kRate = 100e6;

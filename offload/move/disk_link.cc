@@ -11,8 +11,8 @@ namespace tiercel {
 
 namespace {
 
-// So many a lane reads: half a layer's pages are enough to keep the disk at
-// work.
+// The number of pages that a lane reads at once: half of a layer's pages keep
+// the disk busy.
 int64_t AtOnce(int64_t page_bytes, int64_t pages) {
   const size_t most = ReadsAtOnce(static_cast<size_t>(page_bytes));
   return std::clamp<int64_t>(pages / 2, 2, static_cast<int64_t>(most));
@@ -83,7 +83,8 @@ void DiskLink::Begin(const std::vector<Transfer>& transfers) {
   AskMore(lane);
 }
 
-// What was dropped is not copied: its reads end here.
+// Pages whose transfers were dropped have not been copied: their reads end
+// here.
 void DiskLink::End(const std::vector<Transfer>& transfers) {
   Lane* const lane = LaneOf(&transfers);
   if (lane == nullptr) return;
@@ -96,8 +97,8 @@ void DiskLink::End(const std::vector<Transfer>& transfers) {
   lane->of = nullptr;
 }
 
-// Has as many pages read as there are buffers for. Transfers share the page
-// that the one before has read.
+// Begins to read as many pages as there are buffers for. Transfers that follow
+// each other and are of one page share its read.
 void DiskLink::AskMore(Lane& lane) {
   for (; lane.next < lane.of->size() && lane.reads->HasRoom(); ++lane.next) {
     const Transfer& t = (*lane.of)[lane.next];
@@ -123,7 +124,7 @@ void DiskLink::AwaitOne(Lane& lane) {
 
 // ---- A page ----
 
-// The page of `transfer` is at hand then.
+// Waits until the page of `transfer` is in its buffer and checked.
 absl::Status DiskLink::BringPage(Lane& lane, const Transfer& transfer) {
   if (lane.at_hand) {
     const Transfer* const at = lane.held[lane.asked.front()].page;
@@ -144,7 +145,7 @@ absl::Status DiskLink::BringPage(Lane& lane, const Transfer& transfer) {
   return checked;
 }
 
-// What ends badly may be others' copies, too: Finish says it again.
+// The error may concern earlier copies, too, so Finish returns it again.
 absl::Status DiskLink::EndCopies() {
   const absl::Status ended = copies_->Finish().status();
   lost_.Update(ended);
@@ -157,7 +158,7 @@ absl::StatusOr<double> DiskLink::Finish() {
   return lost.ok() ? finished : lost;
 }
 
-// Its buffer is free once the copies have left it.
+// Frees the buffer of the page at hand once the copies out of it have ended.
 absl::Status DiskLink::LeavePage(Lane& lane) {
   const absl::Status left = EndCopies();
   lane.reads->Free(lane.asked.front());
@@ -192,7 +193,7 @@ absl::StatusOr<Link::Moved> DiskLink::CopyDown(const Transfer& transfer,
   const absl::StatusOr<Moved> moved = copies_->Copy(copy, since, drop);
   if (!moved.ok()) return moved;
   RETURN_IF_ERROR(EndCopies());
-  if (moved->bytes < transfer.bytes) return moved;  // dropped
+  if (moved->bytes < transfer.bytes) return moved;  // it was dropped
   RETURN_IF_ERROR(transfer.file->Write(transfer.layer, transfer.slot,
                                        buffers_.data() + copy.offset));
   return moved;

@@ -14,18 +14,18 @@
 
 namespace tiercel {
 
-// It stands in front of a link whose host tier is too small. Pages of a
-// PageFile come up through a few buffers in host memory, several of them read
-// at once and ahead of the copies, and none is copied that does not have its
-// checksum. They go down through a buffer of their own.
+// A link for a host tier that is too small, in front of the link that copies.
+// Pages of a PageFile come up through a few buffers in host memory: several are
+// read at once, ahead of the copies, and each is checked against its checksum
+// before it is copied. Pages go down through another buffer.
 class DiskLink final : public Link {
  public:
-  // A page of the files has `page_bytes`, and a layer `pages` at most. Errors:
-  // out_of_memory.
+  // A page of the files has `page_bytes`, and a layer at most `pages` pages.
+  // Errors: out_of_memory.
   static absl::StatusOr<std::unique_ptr<DiskLink>> Create(
       std::unique_ptr<Link> copies, DiskCalls& disk, int64_t page_bytes,
       int64_t pages);
-  // What its buffers take of the host's memory.
+  // The bytes of host memory that its buffers take.
   static int64_t BufferBytes(int64_t page_bytes, int64_t pages);
 
   absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
@@ -38,26 +38,26 @@ class DiskLink final : public Link {
   bool HostHasAddresses() const override { return copies_->HostHasAddresses(); }
   void Forget(const HostRegion& region) override { copies_->Forget(region); }
 
-  // What was read so far, from any thread.
+  // The bytes read from disk so far. Callable from any thread.
   uint64_t read_bytes() const { return read_bytes_.load(); }
 
  private:
-  // The reads of one list of transfers. Two of them may be under way: what is
-  // urgent comes between.
+  // The reads of one list of transfers. Two lists may be under way, as an
+  // urgent one may interrupt another.
   struct Lane {
-    const std::vector<Transfer>* of = nullptr;  // null: free
-    size_t next = 0;  // of them, the first whose page was not asked for
-    const Transfer* last = nullptr;  // that a page was asked for
-    std::vector<size_t> asked;       // buffers, as their pages are copied
-    bool at_hand = false;            // the first of them is whole and right
+    const std::vector<Transfer>* of = nullptr;  // null: the lane is free
+    size_t next = 0;  // index in `of`: pages from there on are not asked for
+    const Transfer* last = nullptr;  // the last whose page was asked for
+    std::vector<size_t> asked;       // buffers, in the order they are copied
+    bool at_hand = false;            // asked.front() has been read and checked
     struct Held {
-      const Transfer* page = nullptr;  // the first that reads it
+      const Transfer* page = nullptr;  // the first transfer that reads it
       std::optional<BufferedReads::Whole> whole = {};
-      Clock::Time since = {};  // that is so
+      Clock::Time since = {};  // when it became whole
     };
     std::vector<Held> held;              // [buffer]
     std::optional<BufferedReads> reads;  // into buffers of its own
-    int64_t first_byte = 0;              // of those, in the region
+    int64_t first_byte = 0;              // where these begin in buffers_
   };
 
   DiskLink(std::unique_ptr<Link> copies, DiskCalls& disk, int64_t page_bytes,
@@ -75,9 +75,9 @@ class DiskLink final : public Link {
   const std::unique_ptr<Link> copies_;
   DiskCalls& disk_;
   const int64_t page_bytes_;
-  const HostRegion buffers_;  // of both lanes, then that of what goes down
+  const HostRegion buffers_;  // both lanes', then the one for pages going down
   std::array<Lane, 2> lanes_;
-  absl::Status lost_;  // the first error that copies ended with in between
+  absl::Status lost_;  // the first error of copies since the last Finish
   std::atomic<uint64_t> read_bytes_{0};
 };
 

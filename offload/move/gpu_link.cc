@@ -11,7 +11,7 @@ namespace tiercel {
 namespace {
 
 constexpr int64_t kPacket = 16;  // bytes that a kernel copies at once
-// Behind the bytes of a pack there is room for its list.
+// The most runs of a pack: their list lies in the buffer behind its bytes.
 constexpr int64_t kMostRuns = 64 << 10;
 static_assert(GpuLink::kPackBytes +
                   kMostRuns * static_cast<int64_t>(sizeof(PackedRun)) <=
@@ -35,7 +35,7 @@ GpuLink::~GpuLink() {
   }
 }
 
-// An error met here may be of what was copied before.
+// An error here may concern earlier copies, so Finish returns it, too.
 absl::StatusOr<Link::Moved> GpuLink::Copy(const Transfer& transfer,
                                           Clock::Time /*since*/,
                                           const std::atomic<bool>& drop) {
@@ -89,7 +89,7 @@ absl::StatusOr<double> GpuLink::Finish() {
   return SecondsBetween(begin, clock().Now());
 }
 
-// Ends a group that would become too large, and waits for the one before it.
+// Ends the group if it would become too large, and waits for the one before it.
 absl::Status GpuLink::MakeRoom(int64_t bytes) {
   if (group_bytes_ + bytes <= kGroupBytes) {
     group_bytes_ += bytes;
@@ -115,7 +115,7 @@ void GpuLink::Forget(const HostRegion& region) {
 
 // ---- Through small buffers ----
 
-// One of them, out of which all has left.
+// Returns the next of the two buffers, once all copies out of it have ended.
 absl::StatusOr<GpuLink::Buffer*> GpuLink::TakeBuffer() {
   Buffer& buffer = buffers_[next_buffer_];
   next_buffer_ = (next_buffer_ + 1) % buffers_.size();
@@ -129,7 +129,7 @@ absl::StatusOr<GpuLink::Buffer*> GpuLink::TakeBuffer() {
   return &buffer;
 }
 
-// Whether bytes that are to be read are still on their way to the host.
+// Returns true if bytes that the transfer reads are still on their way down.
 bool GpuLink::ComesDown(const Transfer& transfer) const {
   return std::any_of(
       written_.begin(), written_.end(), [&transfer](const Written& written) {
@@ -139,15 +139,15 @@ bool GpuLink::ComesDown(const Transfer& transfer) const {
       });
 }
 
-// Whether the transfer, whose bytes are at `host`, is packed now; otherwise it
-// is to be a copy.
+// Packs the transfer, whose bytes are at `host`, if that is possible. If it
+// returns false the caller makes a copy.
 absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
                                    const std::byte* host) {
   if (transfer.direction != Direction::kHostToDevice || transfer.bytes == 0 ||
       transfer.bytes > kSmallBytes || ComesDown(transfer)) {
     return false;
   }
-  // It lies as far from a packet's beginning as where it goes.
+  // A run lies as far behind the beginning of a packet as its destination does.
   const auto skew =
       static_cast<int64_t>(reinterpret_cast<uintptr_t>(transfer.device) %
                            static_cast<uintptr_t>(kPacket));
@@ -170,7 +170,7 @@ absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
   return true;
 }
 
-// Sends what is packed on its way.
+// Launches the kernel that unpacks the pack.
 absl::Status GpuLink::Unpack() {
   if (packed_ == nullptr) return absl::OkStatus();
   Buffer& buffer = *std::exchange(packed_, nullptr);

@@ -16,24 +16,25 @@
 namespace tiercel {
 
 // The link of a GPU, with a queue of its own beside the one that computes. The
-// host tier is pinned block by block as it is first copied; where that is
-// refused bytes go through two small buffers that are pinned, and where those
-// are refused too the driver copies as it can.
+// host tier is pinned block by block as it is first copied. If that is refused,
+// bytes go through two small pinned buffers, and if those are refused, too, the
+// driver copies from pageable memory.
 //
 // Small copies up, of chunks that were gathered, are packed into these buffers
 // and unpacked by one kernel, which reads them there: a call for each would
-// take longer than its bytes, and wait behind what is on its way. Where kernels
-// do not see pinned memory, each is a copy.
+// take longer than its bytes, and would wait behind earlier copies. If kernels
+// do not see pinned memory, each chunk is a copy.
 //
-// Two groups of copies are on their way at most, so that what is urgent waits
-// for no more than that.
+// At most two groups of copies are under way, so that an urgent copy waits for
+// no more than these.
 class GpuLink final : public Link {
  public:
-  // Most bytes of a group, and of one copy: 0.7 ms at 25 GB/s. A copy is of one
-  // block of those that are pinned.
+  // The most bytes of a group, and of one copy, which lies in one pinned block:
+  // 0.7 ms at 25 GB/s.
   static constexpr int64_t kGroupBytes = PinnedBlocks::kBlockBytes;
 
-  // Copies of up to so many bytes are packed; so many are unpacked at once.
+  // The most bytes of a copy that is packed, and of all that are unpacked at
+  // once.
   static constexpr int64_t kSmallBytes = 64 << 10;
   static constexpr int64_t kPackBytes = int64_t{4} << 20;
 
@@ -52,10 +53,10 @@ class GpuLink final : public Link {
 
  private:
   struct Buffer {
-    HostRegion region;  // none until it is needed
+    HostRegion region;  // empty until it is needed
     bool pinned = false;
-    bool seen = false;  // by kernels
-    uint64_t sent = 0;  // the mark of what last left it
+    bool seen = false;  // kernels can read it
+    uint64_t sent = 0;  // the mark behind the last copy out of it
   };
   // Bytes of a region that are coming down.
   struct Written {
@@ -82,15 +83,15 @@ class GpuLink final : public Link {
   HostMappings mappings_;
   PinnedBlocks pinned_;
 
-  int64_t group_bytes_ = 0;  // of the group that is being filled
-  uint64_t last_group_ = 0;  // the mark of the one before it
+  int64_t group_bytes_ = 0;  // bytes of the group that is being filled
+  uint64_t last_group_ = 0;  // the mark behind the group before it
   std::array<Buffer, 2> buffers_;
   size_t next_buffer_ = 0;
-  Buffer* packed_ = nullptr;  // what is being filled; null: nothing
+  Buffer* packed_ = nullptr;  // the buffer being packed; null: none
   int64_t packed_bytes_ = 0;
   std::vector<PackedRun> packed_runs_;
-  std::vector<Written> written_;  // since the last Finish
-  absl::Status failed_;           // the first error since then
+  std::vector<Written> written_;  // bytes sent down since the last Finish
+  absl::Status failed_;           // the first error since the last Finish
 };
 
 }  // namespace tiercel

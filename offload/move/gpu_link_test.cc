@@ -1,4 +1,4 @@
-// A link of a GPU, on the hosted device: nothing is copied before somebody
+// The link of a GPU, on the hosted device, which copies nothing before a caller
 // waits for it.
 
 #include "offload/move/gpu_link.h"
@@ -24,7 +24,7 @@ constexpr Direction kUp = Direction::kHostToDevice;
 constexpr Direction kDown = Direction::kDeviceToHost;
 constexpr int64_t kBlock = GpuLink::kGroupBytes;
 
-// The calls of the door that a test sees, and which of them it refuses.
+// Counts the calls to the GPU, and refuses those that a test names.
 struct Door {
   explicit Door(std::function<bool(std::string_view, int)> refuses = nullptr) {
     SetHostedFaults(
@@ -42,7 +42,7 @@ struct Door {
   int pins = 0;
   int copies = 0;
   int launches = 0;
-  int waits = 0;  // and all other calls
+  int waits = 0;  // waits and all other calls
 };
 
 class GpuLinkTest : public testing::Test {
@@ -76,7 +76,7 @@ class GpuLinkTest : public testing::Test {
     EXPECT_EQ(moved->bytes, bytes);
     return absl::OkStatus();
   }
-  // All of it, down and up again.
+  // Moves all bytes down and up again.
   absl::Status ThereAndBack() {
     absl::Status status = link_->Await(link_->Mark());
     status.Update(Move(kDown, 0, kBytes));
@@ -111,7 +111,7 @@ TEST_F(GpuLinkTest, BlocksArePinnedOnceAndCopiedWhole) {
   EXPECT_TRUE(placement_->warnings().empty());
 }
 
-// Neighbours in two blocks are two copies; each is where it belongs.
+// A transfer over the border of two blocks is two copies.
 TEST_F(GpuLinkTest, ACopyEndsWhereItsBlockEnds) {
   ASSERT_TRUE(link_->Await(link_->Mark()).ok());
   const Door door;
@@ -127,7 +127,7 @@ TEST_F(GpuLinkTest, ACopyEndsWhereItsBlockEnds) {
   }
 }
 
-// Small copies share a group: nobody waits between them.
+// Small copies share a group, without a wait between them.
 TEST_F(GpuLinkTest, TwoGroupsAreOnTheirWay) {
   ASSERT_TRUE(link_->Await(link_->Mark()).ok());
   const Door door;
@@ -135,28 +135,27 @@ TEST_F(GpuLinkTest, TwoGroupsAreOnTheirWay) {
   ASSERT_TRUE(Move(kDown, kBlock / 2, kBlock / 2).ok());
   EXPECT_EQ(door.waits, 0);
   ASSERT_TRUE(Move(kDown, kBlock, kBlock).ok());
-  EXPECT_EQ(door.waits, 2);  // a mark, and a wait for nothing
+  EXPECT_EQ(door.waits, 2);  // a mark, and a wait for no earlier group
   ASSERT_TRUE(Move(kUp, 0, 1).ok());
-  EXPECT_EQ(door.waits, 4);  // for the first group
+  EXPECT_EQ(door.waits, 4);  // a mark, and a wait for the first group
   HostMappings host(nullptr);
   const std::byte* const arrived = *host.AddressOf(region_);
   EXPECT_EQ(arrived[kBlock - 1], values_[kBlock - 1]);
-  EXPECT_EQ(arrived[kBlock], std::byte{0});  // the second is under way
+  EXPECT_EQ(arrived[kBlock], std::byte{0});  // the second group is under way
 }
 
 TEST_F(GpuLinkTest, NothingHasArrivedBeforeFinish) {
   ASSERT_TRUE(link_->Await(link_->Mark()).ok());
   ASSERT_TRUE(Move(kDown, 0, 64).ok());
   ASSERT_TRUE(Move(kUp, 0, 64).ok());
-  // Work of the computing queue is not waited for by who copies, nor copies by
-  // who computes.
+  // Waiting for one of the two queues does not wait for the other.
   EXPECT_EQ(Arrived()[0], std::byte{0xff});
   ASSERT_TRUE(link_->Finish().ok());
   EXPECT_EQ(Arrived()[0], values_[0]);
 }
 
-// A layer takes tens of milliseconds: who copies sleeps until a mark is
-// reached, where waiting for the whole queue may keep a processor busy.
+// A layer's copies take tens of milliseconds: Finish sleeps until a mark is
+// reached, as waiting for the whole queue may keep a processor busy.
 TEST_F(GpuLinkTest, WhoWaitsForTheEndWaitsForAMark) {
   ASSERT_TRUE(Move(kDown, 0, 64).ok());
   std::vector<std::string> calls;
@@ -169,12 +168,12 @@ TEST_F(GpuLinkTest, WhoWaitsForTheEndWaitsForAMark) {
   EXPECT_EQ(calls, (std::vector<std::string>{"mark", "wait"}));
 }
 
-// H05: what cannot be pinned goes another way, and is said once.
+// H05: bytes that cannot be pinned go another way, with one warning.
 TEST_F(GpuLinkTest, RefusedPinsTakeAnotherWay) {
   const auto refusals = {
-      +[](int) { return true; },               // all: pageable copies
+      +[](int) { return true; },               // all: copies are pageable
       +[](int pin) { return pin <= 3; },       // all blocks, not the buffers
-      +[](int pin) { return pin % 2 == 1; }};  // every second
+      +[](int pin) { return pin % 2 == 1; }};  // every second pin
   for (const auto& refuse : refusals) {
     const Door door([&](std::string_view call, int count) {
       return call == "pin" && refuse(count);
@@ -192,7 +191,7 @@ TEST_F(GpuLinkTest, RefusedPinsTakeAnotherWay) {
   }
 }
 
-// A small buffer is filled again when what was in it has left.
+// A small buffer is filled again only after its copy has ended.
 TEST_F(GpuLinkTest, SmallCopiesTakeTurnsInTheBuffers) {
   ASSERT_TRUE(ThereAndBack().ok());
   link_->Forget(region_);
@@ -214,7 +213,7 @@ TEST_F(GpuLinkTest, SmallCopiesTakeTurnsInTheBuffers) {
 
 // ---- Packed ----
 
-// Chunks that were gathered: any size, any place, one launch and no copy.
+// Gathered chunks of any size and place are one launch and no copy.
 TEST_F(GpuLinkTest, SmallCopiesUpAreOneLaunch) {
   ASSERT_TRUE(ThereAndBack().ok());
   ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
@@ -228,18 +227,18 @@ TEST_F(GpuLinkTest, SmallCopiesUpAreOneLaunch) {
     ASSERT_TRUE(Move(kUp, at, piece).ok());
     std::copy_n(values_.begin() + at, piece, expected.begin() + at);
     bytes += piece;
-    at += piece + 1 + i % 37;  // by chance aligned or not
+    at += piece + 1 + i % 37;  // aligned or not
   }
   EXPECT_EQ(door.launches, 0);
   EXPECT_EQ(Arrived()[3], std::byte{0});
   ASSERT_TRUE(link_->Finish().ok());
   EXPECT_EQ(door.launches, 1);
-  EXPECT_EQ(door.copies, 1);  // of Arrived
+  EXPECT_EQ(door.copies, 1);  // the one that Arrived makes
   EXPECT_EQ(Arrived(), expected);
 }
 
-// More than a pack holds is several; their buffers are filled again when what
-// was in them has left.
+// Copies that do not fit into one pack are several packs; a buffer is filled
+// again only after its pack has been unpacked.
 TEST_F(GpuLinkTest, PacksTakeTurnsInTheBuffers) {
   ASSERT_TRUE(ThereAndBack().ok());
   ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
@@ -268,7 +267,8 @@ TEST_F(GpuLinkTest, WhereKernelsSeeNoPinnedMemoryEachIsACopy) {
   EXPECT_EQ(Arrived(), values_);
 }
 
-// The last run of a pack may begin in the middle of a packet.
+// The last run of a pack may begin in the middle of a packet; it still ends
+// before the list.
 TEST_F(GpuLinkTest, APackEndsBeforeItsList) {
   ASSERT_TRUE(ThereAndBack().ok());
   ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
@@ -292,7 +292,7 @@ TEST_F(GpuLinkTest, APackEndsBeforeItsList) {
   }
 }
 
-// Copies of one group come in the order they were asked for, packed or not.
+// Copies of one group arrive in the order they were asked for, packed or not.
 TEST_F(GpuLinkTest, PacksKeepTheirTurn) {
   ASSERT_TRUE(ThereAndBack().ok());
   const Door door;
@@ -311,7 +311,7 @@ TEST_F(GpuLinkTest, PacksKeepTheirTurn) {
   EXPECT_EQ(arrived[19], values_[28]);
   EXPECT_EQ(arrived[20], values_[100020]);
   EXPECT_EQ(arrived[49], values_[100049]);
-  // What is still coming down cannot be packed; what is beside it can.
+  // Bytes that are still coming down cannot be packed; their neighbours can.
   ASSERT_TRUE(Move(kDown, 1000, 100).ok());
   ASSERT_TRUE(Move(kUp, 1099, 10).ok());
   ASSERT_TRUE(Move(kUp, 1100, 10).ok());
@@ -337,7 +337,8 @@ TEST_F(GpuLinkTest, ALaunchThatFailsIsTold) {
   EXPECT_EQ(Arrived()[99], values_[99]);
 }
 
-// A pack that the next copy was to send is of whoever waits for the end, too.
+// A launch that the next copy made, and that failed, is an error of Finish,
+// too.
 TEST_F(GpuLinkTest, ALaunchThatFailsEarlierIsToldAtTheEnd) {
   ASSERT_TRUE(ThereAndBack().ok());
   const Door door([](std::string_view call, int) { return call == "launch"; });
@@ -347,7 +348,7 @@ TEST_F(GpuLinkTest, ALaunchThatFailsEarlierIsToldAtTheEnd) {
   EXPECT_TRUE(link_->Finish().ok());
 }
 
-// H06: a copy that fails is an error of who asked for it, and of nobody else.
+// H06: a copy that fails is an error of the caller that asked for it alone.
 TEST_F(GpuLinkTest, AFailedCallIsToldAndTheNextGoesOn) {
   for (const std::string_view call : {"copy", "wait"}) {
     for (int at = 1; at <= 3; ++at) {
@@ -376,8 +377,8 @@ TEST_F(GpuLinkTest, WhatIsDroppedEndsSoon) {
 
 // ---- Under an engine ----
 
-// A buffer that queued work still reads, or writes, is filled, or sent, after
-// it.
+// Copies wait for queued work: a buffer is filled after the work that reads it,
+// and sent after the work that writes it.
 TEST_F(GpuLinkTest, CopiesFollowWhatWasToBeComputed) {
   const auto engine = *CopyEngine::Create(std::move(link_));
   ASSERT_TRUE(stream_->Zero(device_.data(), 64).ok());
@@ -422,10 +423,10 @@ TEST_F(GpuLinkTest, ASubmissionOfSmallCopiesIsOneLaunch) {
                                     placement_);
 }
 
-// What fails when all has been sent has not arrived.
+// An error of Finish, after all copies were made, is returned by Wait.
 TEST_F(GpuLinkTest, AFailedFinishIsToldToWhoWaits) {
   const auto engine = *CopyEngine::Create(std::move(link_));
-  for (int at = 1; at <= 2; ++at) {  // the mark, and the end
+  for (int at = 1; at <= 2; ++at) {  // the wait for the mark, and Finish's
     int waits = 0;
     const Door door([&](std::string_view call, int) {
       return call == "wait" && ++waits == at;

@@ -1,6 +1,6 @@
-// The queues between the host and a GPU, at length: lists through the ring of
-// pinned memory while kernels read them, and copies of a link beside work that
-// is under way. On the hosted device, and on a GPU where there is one.
+// Long runs of the queues between the host and a GPU: lists go through the ring
+// of pinned memory while kernels read them, and a link copies beside work that
+// is under way. They run on the hosted device, and on a GPU if there is one.
 
 #include <algorithm>
 #include <atomic>
@@ -29,7 +29,7 @@ class GpuQueuesTest : public BackendTest {
     BackendTest::SetUp();
     if (!IsSkipped()) stream_ = NewStream();
   }
-  // The executor does less in the time of a test.
+  // Returns `few` where kernels run slowly, else `all`.
   static int64_t Count(int64_t all, int64_t few) {
     return TriesFew() ? few : all;
   }
@@ -53,8 +53,8 @@ std::vector<uint32_t> Numbers(int64_t count, uint32_t first) {
   return numbers;
 }
 
-// Many times around, with lists of all sizes, so that a half is filled again
-// while kernels may still read it.
+// Lists of all sizes go round the ring many times, so that a half is filled
+// again while kernels may still read it.
 TEST_P(GpuQueuesTest, ListsOfTheRingArriveInTheirOrder) {
   constexpr auto kMost =
       static_cast<int64_t>(SendRing::kMostBytes / sizeof(uint32_t));
@@ -73,7 +73,7 @@ TEST_P(GpuQueuesTest, ListsOfTheRingArriveInTheirOrder) {
   for (std::vector<uint32_t>& list : sent) {
     ASSERT_TRUE(stream_->Send(to, list.data(), 4 * list.size()).ok());
     to += list.size();
-    // It has been read: what the host does with it now changes nothing.
+    // The list has been read: later writes to it must not change what arrives.
     std::fill(list.begin() + 1, list.end(), 0xdeadbeefu);
   }
   const std::vector<uint32_t> got = out.Read();
@@ -87,8 +87,8 @@ TEST_P(GpuQueuesTest, ListsOfTheRingArriveInTheirOrder) {
   }
 }
 
-// A list of more than a half, or of no whole words, goes by a copy, in its
-// turn.
+// A list that is larger than a half of the ring, or not of whole words, is a
+// copy, which keeps its turn.
 TEST_P(GpuQueuesTest, OtherListsKeepTheirTurn) {
   constexpr size_t kLarge = SendRing::kMostBytes + 4;
   std::vector<std::byte> first(kLarge, std::byte{1});
@@ -104,13 +104,13 @@ TEST_P(GpuQueuesTest, OtherListsKeepTheirTurn) {
   EXPECT_EQ(got, first);
 }
 
-// Down and up again in pieces of all sizes, some small, in several blocks; of
-// memory with an address or without, pinned or not.
+// Bytes go down and up again in pieces of all sizes, some small, in several
+// blocks, of memory with an address and without, pinned and not.
 TEST_P(GpuQueuesTest, WhatGoesDownComesUp) {
   const int64_t bytes =
       Count(5 * GpuLink::kGroupBytes, GpuLink::kGroupBytes) + 4096;
   for (const bool pinned : {true, false}) {
-    // A pin that is refused costs speed only.
+    // A refused pin costs speed only.
     const auto faults = std::make_shared<Faults>();
     if (!pinned) faults->pinning = [](int64_t) { return true; };
     const std::unique_ptr<GpuLink> link = NewLink(faults);
@@ -147,8 +147,8 @@ TEST_P(GpuQueuesTest, WhatGoesDownComesUp) {
   }
 }
 
-// A sequence whose pages come and go through two layer buffers, written by a
-// kernel: every page that a layer shows is what a mirror in the host has.
+// The pages of a sequence, written by a kernel, come and go through two layer
+// buffers: every page that a layer shows equals a mirror in host memory.
 TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
   constexpr KvLayout kLayout = {DType::kF16, DType::kF16, 2, 64};
   constexpr int kLayers = 5;
@@ -203,7 +203,7 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
       p.first_page = 0;
       p.num_pages = kContextPages;
       ASSERT_TRUE(KvWrite(*ref, p).ok());
-      // Whole rows of what exists, page by page.
+      // Compares all rows that exist, page by page.
       const int64_t end = pages->end + rows;
       for (int64_t page = 0; page * kPageTokens < end; ++page) {
         std::vector<std::byte> got(page_bytes);

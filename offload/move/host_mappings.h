@@ -12,11 +12,12 @@
 
 namespace tiercel {
 
-// Where a link sees the host tier: where regions have their addresses, and the
-// only mappings of those that have none. Thread-safe.
+// The addresses at which a link sees the regions of the host tier: their own,
+// or, for regions without addresses, the only mappings that exist of them.
+// Thread-safe.
 class HostMappings {
  public:
-  // What is mapped is put where `placement` (null: anywhere) says.
+  // `placement` places the memory of every region; null: none does.
   explicit HostMappings(std::shared_ptr<Placement> placement)
       : placement_(std::move(placement)) {}
   ~HostMappings();
@@ -32,12 +33,12 @@ class HostMappings {
   struct Mapping {
     std::byte* address = nullptr;  // null: not asked for
     size_t bytes = 0;
-    bool own = false;  // made here, where the region has no address
+    bool own = false;  // mapped here, as the region has no address
   };
   static void Unmap(const Mapping& mapping);
 
   const std::shared_ptr<Placement> placement_;
-  std::mutex mutex_;  // of mapped_
+  std::mutex mutex_;  // guards mapped_
   std::map<const HostRegion*, Mapping> mapped_;
 };
 

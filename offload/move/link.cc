@@ -12,7 +12,7 @@
 namespace tiercel {
 namespace {
 
-// Moved between two looks at `drop`: 0.5 ms at 2 GB/s.
+// The bytes moved between two checks of `drop`: 0.5 ms at 2 GB/s.
 constexpr int64_t kPieceBytes = 1 << 20;
 
 }  // namespace
@@ -80,11 +80,11 @@ absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
     ASSIGN_OR_RETURN(const Moved moved, copies_->Copy(piece, since, drop));
     done += moved.bytes;
     free_at_ += duration(static_cast<double>(moved.bytes) / rate_);
-    // A sleep may end late; the next piece then starts late here, but not on
-    // the link's own clock, and catches up.
+    // If a sleep ends late the next piece starts late, but its end is computed
+    // from the link's own clock, so the link catches up.
     clock().SleepUntil(free_at_);
   }
-  // Copying itself was slower than the link.
+  // If copying itself is slower than the link, its clock follows real time.
   free_at_ = std::max(free_at_, clock().Now() - std::chrono::milliseconds(1));
   return Moved{done, SecondsBetween(begin, free_at_)};
 }

@@ -23,16 +23,16 @@ namespace tiercel {
 enum class Direction { kHostToDevice, kDeviceToHost };
 
 // One run of bytes to move between the tiers. The host side is a region and an
-// offset, not an address: only a link may know where that is. Or it is a page
-// on disk: all of it on its way down, up also a part.
+// offset, not an address, which only a link may know. Or it is a page on disk:
+// the whole page on its way down, the whole or a part of it on its way up.
 struct Transfer {
   Direction direction = Direction::kHostToDevice;
   const HostRegion* host = nullptr;
   int64_t offset = 0;  // in `host`, or in the page
   std::byte* device = nullptr;
   int64_t bytes = 0;
-  std::shared_ptr<PageFile> file = nullptr;  // null: in `host`
-  int layer = 0;                             // of the page on disk
+  std::shared_ptr<PageFile> file = nullptr;  // null: the bytes are in `host`
+  int layer = 0;                             // the page's layer and slot there
   int64_t slot = 0;
 
   bool ReadsDisk() const {
@@ -43,64 +43,64 @@ struct Transfer {
   }
 };
 
-// Moves the bytes in fewer transfers: neighbours on both sides become one, as
-// far as it then has no more than `most` bytes.
+// Returns fewer transfers of the same bytes: transfers that are neighbours on
+// both sides become one, if that has at most `most` bytes.
 std::vector<Transfer> Joined(
     const std::vector<Transfer>& transfers,
     int64_t most = std::numeric_limits<int64_t>::max());
 
-// What copies between host and device. One thread copies and waits; Mark and
-// Forget are called from any.
+// A link copies between host and device. One thread copies and waits; Mark and
+// Forget may be called from any thread.
 class Link {
  public:
   explicit Link(Clock& clock = SteadyClock()) : clock_(clock) {}
   virtual ~Link() = default;
 
-  Clock& clock() const { return clock_; }  // of the times below
+  Clock& clock() const { return clock_; }  // the clock of the times below
 
   struct Moved {
     int64_t bytes;
-    double seconds;  // that the link was occupied, latency included
+    double seconds;  // time for which the link was occupied, with its latency
   };
-  // What Copy is given next, in this order, until End, which follows Finish;
-  // other transfers may come between. It may begin to read them. They stay
-  // where they are until End.
+  // Announces the transfers that Copy is given next, in this order; others may
+  // come between. The link may begin to read their pages. The list must stay
+  // until End, which is called after Finish.
   virtual void Begin(const std::vector<Transfer>& /*transfers*/) {}
   virtual void End(const std::vector<Transfer>& /*transfers*/) {}
-  // Moves all of `transfer`, asked for at `since`, or less once `drop` is set.
-  // It may still be on its way until Finish. Errors: copy_failed;
-  // device_failed; out_of_memory.
+  // Moves all of `transfer`, which was asked for at `since`, or less once
+  // `drop` is set. The bytes may arrive as late as in Finish. Errors:
+  // copy_failed; device_failed; out_of_memory.
   virtual absl::StatusOr<Moved> Copy(const Transfer& transfer,
                                      Clock::Time since,
                                      const std::atomic<bool>& drop) = 0;
-  // Returns when all that Copy was given has arrived, or will not: the seconds
-  // that took. Errors: device_failed, of any copy since the last Finish.
+  // Waits until all copies have arrived or failed, and returns the seconds that
+  // took. Errors: device_failed, for any copy since the last Finish.
   virtual absl::StatusOr<double> Finish() { return 0.0; }
 
-  // What the device has been given to compute so far, to be waited for. 0 where
-  // all of it is done already.
+  // Returns a mark behind all work that the device has been given so far, or 0
+  // if all of it is done.
   virtual uint64_t Mark() { return 0; }
-  // Returns when the device has computed all that came before `mark`: what that
-  // wrote may be copied, and what it read be written over. Errors:
-  // device_failed.
+  // Waits until the device has computed all work before `mark`: then memory
+  // that this wrote may be copied, and memory that it read may be written over.
+  // Errors: device_failed.
   virtual absl::Status Await(uint64_t /*mark*/) { return absl::OkStatus(); }
 
-  // Whether the host tier that it copies from and to has addresses. A played
-  // device's has none, so that arithmetic cannot reach it by mistake; a GPU's
-  // has, as memory with an address comes in larger pages, which the system
-  // finds, and the driver pins, ten times as fast.
+  // Returns true if the host tier that it copies from and to has addresses.
+  // That of a simulated device has none, so that arithmetic cannot reach it by
+  // mistake. That of a GPU has: memory with an address comes in larger pages,
+  // which the system finds, and the driver pins, ten times as fast.
   virtual bool HostHasAddresses() const { return false; }
 
-  // Called before `region` ends, when none of its copies is on the way: what is
-  // known of it is of no other region.
+  // Called before `region` ends, when none of its copies is under way, so that
+  // nothing noted of it is taken for another region's.
   virtual void Forget(const HostRegion& region) = 0;
 
  private:
   Clock& clock_;
 };
 
-// The link of a device that is this machine's own: memory is copied, each
-// transfer at once.
+// The link of a device whose memory is this machine's: it copies memory, and
+// each transfer has arrived when Copy returns.
 class HostLink final : public Link {
  public:
   explicit HostLink(std::shared_ptr<Placement> placement = nullptr)
@@ -114,12 +114,12 @@ class HostLink final : public Link {
   HostMappings mappings_;
 };
 
-// A link of a stated rate and latency in front of one that copies: transfers
-// follow each other without a gap when they are asked for early enough, and
-// never finish sooner than bytes / rate.
+// A simulated link of a given rate and latency, in front of one that copies:
+// transfers follow each other without a gap if they are asked for early enough,
+// and never finish sooner than bytes / rate.
 class SimulatedLink final : public Link {
  public:
-  // rate in bytes per second (> 0), latency in seconds per transfer.
+  // `rate` is in bytes per second (> 0), `latency` in seconds per transfer.
   SimulatedLink(double rate, double latency,
                 std::unique_ptr<Link> copies = std::make_unique<HostLink>(),
                 std::shared_ptr<const Faults> faults = nullptr,

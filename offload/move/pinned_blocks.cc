@@ -9,7 +9,7 @@
 namespace tiercel {
 namespace {
 
-// More do not clear memory faster.
+// More threads do not clear memory faster.
 constexpr int kMostThreads = 16;
 
 }  // namespace
@@ -32,8 +32,8 @@ bool PinnedBlocks::IsPinned(const HostRegion& region, std::byte* base,
   return state == State::kPinned;
 }
 
-// Pins the block, and those that follow it and are not known either: as many as
-// the region has already, so that no more than half of it is for nothing.
+// Pins the block, and unknown blocks that follow it: as many as the region has
+// pinned already, so that at most half of all is pinned in vain.
 void PinnedBlocks::Pin(const HostRegion& region, Region& known, int64_t block) {
   int64_t count = 1;
   const int64_t most = known.pinned < kLargeRegion
@@ -48,8 +48,8 @@ void PinnedBlocks::Pin(const HostRegion& region, Region& known, int64_t block) {
       const auto bytes = static_cast<size_t>(
           std::min(kBlockBytes, static_cast<int64_t>(region.bytes()) - offset));
       std::byte* const address = known.base + offset;
-      // Threads clear memory side by side here. Where that is refused the
-      // driver asks for it while it pins, one thread at a time.
+      // Here several threads clear memory at once. If that is refused, the
+      // memory is cleared as the driver pins it, by one thread at a time.
       if (count > 1) (void)madvise(address, bytes, MADV_POPULATE_WRITE);
       first[i] =
           placement_->Pin(address, bytes) ? State::kPinned : State::kRefused;

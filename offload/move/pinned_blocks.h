@@ -15,15 +15,16 @@
 namespace tiercel {
 
 // Blocks of the host tier that are pinned for a GPU, each as it is first
-// copied, so that a context costs the memory of what it holds. To pin a block
+// copied, so that a context costs only the memory that it uses. To pin a block
 // the system has to find and clear its memory, which takes a thread longer than
-// the link takes to fill it: of a region that is already large, blocks that
-// come next are pinned ahead, by several threads. Thread-safe.
+// the link takes to fill it. So in a region that is already large, the next
+// blocks are pinned ahead, by several threads. Thread-safe.
 class PinnedBlocks {
  public:
   static constexpr int64_t kBlockBytes = int64_t{16} << 20;
-  // A region of fewer pinned blocks has none pinned ahead, so that small
-  // contexts take what they need; and never more than so many at a time.
+  // A region with fewer than kLargeRegion pinned blocks has none pinned ahead,
+  // so that small contexts take only what they need. At most kMostAhead blocks
+  // are pinned at a time.
   static constexpr int64_t kLargeRegion = 8;
   static constexpr int64_t kMostAhead = 16;
 
@@ -33,10 +34,10 @@ class PinnedBlocks {
   PinnedBlocks(const PinnedBlocks&) = delete;
   PinnedBlocks& operator=(const PinnedBlocks&) = delete;
 
-  // Whether block `block` of the region, which lies at `base`, can be copied
-  // from and to as it is. It is pinned, or refused, when it is first asked for.
+  // Returns true if block `block` of the region, which lies at `base`, is
+  // pinned. The first call for a block pins it, unless the system refuses.
   bool IsPinned(const HostRegion& region, std::byte* base, int64_t block);
-  // Unpins all of a region, of which no copies are under way.
+  // Unpins all blocks of a region, none of whose copies is under way.
   void Forget(const HostRegion& region);
 
  private:
@@ -51,7 +52,7 @@ class PinnedBlocks {
   void Unpin(const Region& region);
 
   const std::shared_ptr<Placement> placement_;
-  std::mutex mutex_;                  // of the rest
+  std::mutex mutex_;                  // guards the members below
   std::unique_ptr<ThreadPool> pool_;  // null: not needed yet
   std::map<const HostRegion*, Region> regions_;
 };

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kBlock = PinnedBlocks::kBlockBytes;
 constexpr int64_t kFew = PinnedBlocks::kLargeRegion;
 
-// A region of 20 blocks, of which the last has 4,096 bytes.
+// A region of 20 blocks, the last of which has 4,096 bytes.
 class PinnedBlocksTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -49,7 +49,7 @@ TEST_F(PinnedBlocksTest, ASmallRegionHasWhatWasAskedFor) {
 }
 
 TEST_F(PinnedBlocksTest, ALargeOneHasAsManyAheadAsItHas) {
-  // Another that is pinned already stays as it is, and ends what is ahead.
+  // A block that is pinned already ends the run of those pinned ahead.
   EXPECT_TRUE(Ask(15));
   for (int64_t block = 0; block < kFew - 1; ++block) EXPECT_TRUE(Ask(block));
   EXPECT_EQ(pins_, kFew);
@@ -73,7 +73,7 @@ TEST_F(PinnedBlocksTest, WhatIsRefusedIsNotAskedForAgain) {
   EXPECT_FALSE(Ask(2 * kFew - 1));
   EXPECT_EQ(pins_, 2 * kFew);
   EXPECT_TRUE(Ask(2 * kFew));
-  // Forgotten, it is as new.
+  // A region that was forgotten is as a new one.
   blocks_.Forget(region_);
   EXPECT_EQ(HostedPinnedBytes(), 0);
   pins_ = 0;
