@@ -11,7 +11,7 @@
 
 namespace tiercel {
 
-// The system calls behind saved texts: the seam where tests make a disk full,
+// The system calls behind files of KV: the seam where tests make a disk full,
 // slow or broken. Stateless and thread-safe.
 //
 // Each function is like the system call of its name: on an error it returns -1

@@ -120,9 +120,9 @@ TEST_F(DiskKvTest, TheCountsAreOfWhatMoved) {
   }
 }
 
-// A saved text that is opened stays in its file, even once that has no name:
-// only pages that steps need are read. A sequence that writes to a page of it
-// gets a copy.
+// KV opened from the prompt cache stays in its file, even once that has no
+// name: only pages that steps need are read. A sequence that writes to a page
+// of it gets a copy.
 TEST_F(DiskKvTest, AnOpenedTextIsReadWhereItIs) {
   constexpr int64_t kEnd = 1100;
   for (const int64_t resident : {0, 2}) {

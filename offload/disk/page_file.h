@@ -19,10 +19,10 @@
 namespace tiercel {
 
 // Pages of KV in an open file, for which the host tier is too small. A slot is
-// one page in every layer, as in a PagePool. The file is either a saved text,
-// whose slots are its pages and never change, or a file without a name, which
-// sequences write and which vanishes with the last of them. A page is read
-// whole, and checked against the checksum that it was written with.
+// one page in every layer, as in a PagePool. The file is either one of the
+// prompt cache, whose slots are its pages and never change, or one without a
+// name, which sequences write and which vanishes with the last of them. A page
+// is read whole, and checked against the checksum that it was written with.
 //
 //   segment s, layer l:  [slots_per_segment][layout.PageBytes()]
 //
@@ -30,7 +30,7 @@ namespace tiercel {
 // be called from any thread.
 class PageFile {
  public:
-  // Takes the `pages` pages of a saved text, which begin at byte `begin` of
+  // Takes `pages` pages of the prompt cache, which begin at byte `begin` of
   // `file`. `sums` are their checksums, [layer][page]. `open` keeps the file
   // open.
   PageFile(DiskCalls& disk, int file, std::string name, const KvLayout& layout,
@@ -47,8 +47,8 @@ class PageFile {
   int64_t Take();
   void AddReference(int64_t slot);
   void Release(int64_t slot);
-  // Returns true if a writer must take another slot: slots of a saved text are
-  // never written.
+  // Returns true if a writer must take another slot: slots of the prompt cache
+  // are never written.
   bool IsShared(int64_t slot) const;
   int64_t slots_in_use() const { return slots_.in_use(); }
 

@@ -48,8 +48,8 @@ struct DiskUse {
   uint64_t read_bytes = 0;
   uint64_t written_bytes = 0;  // pages that have no room in memory
   uint64_t state_bytes = 0;    // part of read_bytes: prompts' hidden states
-  int64_t read_pages = 0;      // saved texts' pages of one layer, read whole
-  double opening_seconds = 0;  // reading and checking saved texts and prompts
+  int64_t read_pages = 0;      // the prompt cache's, of one layer, read whole
+  double opening_seconds = 0;  // reading and checking the prompt cache's files
 };
 
 // The traffic of one of several ranks.
