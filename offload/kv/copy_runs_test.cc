@@ -230,7 +230,7 @@ TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
   KvStore& kv = *made.kv;
   Step(kv, 700);
   if (made.tier != nullptr) {
-    // No copy begins before the next prompt's first pages are queued behind it.
+    // No copy begins before the next prompt's first pages are queued after it.
     const auto asked = [&engine = *made.tier->engine] {
       return engine.ledger()[static_cast<size_t>(Station::kPrefill)].d2h_bytes;
     };

@@ -15,14 +15,14 @@
 namespace tiercel {
 
 // One layer that has ended of a prompt's step: its pages, from the first that
-// the step writes, and the hidden states behind it. They stay as they were when
+// the step writes, and the hidden states after it. They stay as they were when
 // this was made, whatever becomes of the step. Whole pages are shared, as with
 // a fork. Made and destroyed on the thread of the pool's sequences; the other
 // functions may be called from any thread.
 class HeldLayer {
  public:
   // `slots` are those of the whole pages, some of them on disk. `last` is the
-  // page behind them, with 0 in the cells behind its last position, or empty.
+  // page after them, with 0 in the cells after its last position, or empty.
   // The first `state_bytes` of `state` are the hidden states.
   HeldLayer(std::shared_ptr<PagePool> pool, int layer,
             std::vector<PageSlot> slots, std::vector<std::byte> last,

@@ -29,7 +29,7 @@ class HeldPages {
   int64_t pages() const {
     return (positions() + kPageTokens - 1) / kPageTokens;
   }
-  // Copies one layer of a page; cells behind the last position become 0.
+  // Copies one layer of a page; cells after the last position become 0.
   // Errors: out_of_memory.
   virtual absl::Status Read(int layer, int64_t page, std::byte* to) const = 0;
 };

@@ -33,7 +33,7 @@ class HiddenStates {
   // again.
   virtual absl::StatusOr<float*> Begin(const RowBlock& block,
                                        Cancelled cancelled) = 0;
-  // Asks for a block in advance: one of the first kAhead blocks behind the one
+  // Asks for a block in advance: one of the first kAhead blocks after the one
   // that has begun, in order, if all of its rows have passed through the layer
   // before.
   static constexpr int kAhead = 2;

@@ -95,7 +95,7 @@ class KvStore : public LayeredKv {
   // Adds `rows` positions whose K and V were computed before to a sequence that
   // begins at position 0 and ends at a page boundary. `give` puts every page of
   // every layer from there on, in any order, with pages counted from position
-  // 0; cells behind the last position may hold anything. A page may be written
+  // 0; cells after the last position may hold anything. A page may be written
   // to its place and be put from there, which copies nothing. No observer sees
   // the load. Errors, with nothing changed: give's; out_of_memory, copy_failed,
   // cancelled; invalid_argument if pages are on the device alone. `text`, if

@@ -242,7 +242,7 @@ TEST_P(LayersTest, AStoreGoesOnWhereAnotherWasLeft) {
   }
 }
 
-// The held copy of a page that is not full has 0 behind the end of the prompt.
+// The held copy of a page that is not full has 0 after the end of the prompt.
 TEST_P(LayersTest, CellsBehindThePromptAreNotShown) {
   const LayersCase& c = GetParam();
   const int64_t end = c.before + c.rows;
@@ -291,7 +291,7 @@ TEST_P(LayersTest, AStepThatTakesNothingIsAStep) {
 
 // Every copy of a prompt whose layers are held fails once. The held layers are
 // right, and so are the committed rows, whether layers are held one by one or
-// several together behind the last of them.
+// several together after the last of them.
 TEST_P(LayersTest, ACopyThatFailsIsTold) {
   const LayersCase& c = GetParam();
   if (c.from < 0) return;

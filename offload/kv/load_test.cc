@@ -195,7 +195,7 @@ TEST_P(LoadTest, HeldPagesStayAsTheyWere) {
   Step(*again.kv, first, 1);
 }
 
-// Cells behind the last position may hold data of an earlier sequence: a held
+// Cells after the last position may hold data of an earlier sequence: a held
 // page has 0 there.
 TEST_P(LoadTest, WhatLiesBehindTheLastPositionIsNotShown) {
   const Case& c = GetParam();

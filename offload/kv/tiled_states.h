@@ -67,7 +67,7 @@ class TiledStates final : public HiddenStates {
     is_suspended_ = false;
   }
   bool IsSuspended() const { return is_suspended_; }
-  // Called between two layers, returns the states behind `layer`, which stay in
+  // Called between two layers, returns the states after `layer`, which stay in
   // the host tier until the last reference is dropped, on this thread. Errors,
   // after which the step goes on: copy_failed, out_of_memory, cancelled.
   absl::StatusOr<std::shared_ptr<const HostRegion>> Hold(int layer,

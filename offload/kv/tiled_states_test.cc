@@ -83,7 +83,7 @@ class Steps {
     Expect(*rows, kLayers, first, count);
     return absl::OkStatus();
   }
-  // Expects `region` to have the states of all rows behind `layers` layers.
+  // Expects `region` to have the states of all rows after `layers` layers.
   static void ExpectHeld(const HostRegion& region, int layers, int64_t rows) {
     std::vector<float> held(static_cast<size_t>(rows * kWidth));
     ASSERT_TRUE(region
@@ -309,7 +309,7 @@ TEST(TiledStatesTest, NothingIsReadThatGotLost) {
   EXPECT_LE(unnoticed, 2);
 }
 
-// The states behind a layer stay as they were while they are held, even as the
+// The states after a layer stay as they were while they are held, even as the
 // step goes on.
 TEST(TiledStatesTest, WhatIsHeldStays) {
   Steps steps;

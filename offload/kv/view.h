@@ -14,7 +14,7 @@ namespace tiercel {
 //
 //   sinks U pinned U selected[l, h] U the last `recent` up to t
 //
-// as far as these exist and are not behind t. Positions are absolute, and keys
+// as far as these exist and are not after t. Positions are absolute, and keys
 // keep the rotation they were stored with. Ranges may overlap, touch, be empty
 // and come in any order.
 struct View {

@@ -11,7 +11,7 @@ namespace tiercel {
 namespace {
 
 constexpr int64_t kPacket = 16;  // bytes that a kernel copies at once
-// The most runs of a pack: their list lies in the buffer behind its bytes.
+// The most runs of a pack: their list lies in the buffer after its bytes.
 constexpr int64_t kMostRuns = 64 << 10;
 static_assert(GpuLink::kPackBytes +
                   kMostRuns * static_cast<int64_t>(sizeof(PackedRun)) <=
@@ -147,7 +147,7 @@ absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
       transfer.bytes > kSmallBytes || ComesDown(transfer)) {
     return false;
   }
-  // A run lies as far behind the beginning of a packet as its destination does.
+  // A run lies as far after the beginning of a packet as its destination does.
   const auto skew =
       static_cast<int64_t>(reinterpret_cast<uintptr_t>(transfer.device) %
                            static_cast<uintptr_t>(kPacket));

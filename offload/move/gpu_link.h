@@ -56,7 +56,7 @@ class GpuLink final : public Link {
     HostRegion region;  // empty until it is needed
     bool pinned = false;
     bool seen = false;  // kernels can read it
-    uint64_t sent = 0;  // the mark behind the last copy out of it
+    uint64_t sent = 0;  // the mark after the last copy out of it
   };
   // Bytes of a region that are coming down.
   struct Written {
@@ -84,7 +84,7 @@ class GpuLink final : public Link {
   PinnedBlocks pinned_;
 
   int64_t group_bytes_ = 0;  // bytes of the group that is being filled
-  uint64_t last_group_ = 0;  // the mark behind the group before it
+  uint64_t last_group_ = 0;  // the mark after the group before it
   std::array<Buffer, 2> buffers_;
   size_t next_buffer_ = 0;
   Buffer* packed_ = nullptr;  // the buffer being packed; null: none

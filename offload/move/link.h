@@ -77,7 +77,7 @@ class Link {
   // took. Errors: device_failed, for any copy since the last Finish.
   virtual absl::StatusOr<double> Finish() { return 0.0; }
 
-  // Returns a mark behind all work that the device has been given so far, or 0
+  // Returns a mark after all work that the device has been given so far, or 0
   // if all of it is done.
   virtual uint64_t Mark() { return 0; }
   // Waits until the device has computed all work before `mark`: then memory
