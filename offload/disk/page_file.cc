@@ -130,7 +130,7 @@ bool PageFile::AnyDamaged() const {
   return !damaged_.empty();
 }
 
-// ---- Below the device ----
+// ---- A place in the host tier or in a file ----
 
 void PageSlot::AddReference(PagePool& pool) const {
   if (file != nullptr) return file->AddReference(slot);

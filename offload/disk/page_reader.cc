@@ -94,7 +94,7 @@ absl::Status DiskError(const std::string& name, const std::string& verb,
                               : std::generic_category().message(error)));
 }
 
-// ---- Several at once ----
+// ---- Several reads at once ----
 
 BufferedReads::BufferedReads(DiskCalls& disk, std::byte* memory, size_t bytes,
                              size_t at_once)
@@ -185,7 +185,7 @@ size_t ReadsAtOnce(size_t bytes) {
   return std::clamp(kReadAhead / bytes, size_t{2}, kMostAtOnce);
 }
 
-// ---- All of one file ----
+// ---- All runs of a file ----
 
 absl::Status ReadPages(
     DiskCalls& disk, const PageRuns& runs,

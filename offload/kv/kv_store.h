@@ -46,16 +46,16 @@ class KvStore : public LayeredKv {
   // cancelled.
   absl::Status BeginStep(int64_t rows, Station station, const View& view,
                          Cancelled cancelled, bool certain = true);
-  // Makes the first `rows` rows of the step exist; of a prompt's step all.
-  // Errors: copy_failed, cancelled. After these, and after errors of
-  // BeginLayer, the caller calls Abandon.
+  // Commits the first `rows` rows of the step, which exist from now on; those
+  // of a prompt are all committed. Errors: copy_failed, cancelled. After these,
+  // and after errors of BeginLayer, the caller calls Abandon.
   absl::Status Commit(int64_t rows, Cancelled cancelled);
   void Abandon();
 
   // Stops an uncommitted step in layer `layer`, with `rows` rows of that done;
-  // Resume and BeginLayer(layer) go on with it at any later time. `bytes` of
-  // device memory at `state`, which may be 0, are saved with it, and Resume
-  // writes them back. Any other call but Fork abandons the step. Errors:
+  // Resume and BeginLayer(layer) go on with it at any later time. `bytes` (0 or
+  // more) of device memory at `state` are saved with it, and Resume writes them
+  // back. Any other call but Fork abandons the step. Errors:
   // copy_failed, out_of_memory, after which the caller calls Abandon. If Resume
   // returns cancelled, the step stays suspended.
   absl::Status Suspend(int layer, int64_t rows, std::byte* state,
@@ -63,9 +63,9 @@ class KvStore : public LayeredKv {
   absl::Status Resume(std::byte* state, Cancelled cancelled);
 
   // Returns, for other threads to read, the rows that a prompt's step has
-  // written in `layer`, and a copy of `bytes` of device memory at `state`,
-  // which may be 0. Called right after EndLayer of that layer or a later one,
-  // in a sequence that begins at position 0. The step goes on, even after an
+  // written in `layer`, and a copy of `bytes` (0 or more) of device memory at
+  // `state`. Called right after EndLayer of that layer or a later one, in a
+  // sequence that begins at position 0. The step goes on, even after an
   // error. Errors: copy_failed, out_of_memory, cancelled; invalid_argument if
   // pages are on the device alone.
   virtual absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(

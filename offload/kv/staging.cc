@@ -207,7 +207,7 @@ std::byte* Staging::Place(int64_t layer, int64_t place) const {
          place * tier_.shape.layout.PageBytes();
 }
 
-// ---- After it ----
+// ---- After a step ----
 
 void Staging::Commit() {
   tier_.turn += Layers();

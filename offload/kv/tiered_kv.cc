@@ -269,7 +269,7 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
   return absl::OkStatus();
 }
 
-// ---- Layers of a step, for others to keep, and from them ----
+// ---- Layers of a step that are held, or taken ----
 
 // The layer's full pages were sent down before the copies of this function, so
 // they have arrived once these have. It is left to Commit to return their
@@ -366,7 +366,7 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
   return layers;
 }
 
-// ---- Parts of it, for others to keep ----
+// ---- Runs that are copied out ----
 
 uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
                             const std::vector<KvRun>& runs) {

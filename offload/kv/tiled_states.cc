@@ -178,7 +178,7 @@ absl::Status TiledStates::AwaitSent(Ticket before, Cancelled cancelled) {
   return lost_;
 }
 
-// ---- Behind the last layer ----
+// ---- After the last layer ----
 
 absl::StatusOr<const float*> TiledStates::Rows(int64_t first, int64_t count) {
   const RowBlock rows = {.layer = layer_ + 1, .row = first, .rows = count};
@@ -199,7 +199,7 @@ absl::StatusOr<const float*> TiledStates::Rows(int64_t first, int64_t count) {
   return At(tile);
 }
 
-// ---- A step that stops, and one that is kept ----
+// ---- A step that stops, and one that is held ----
 
 absl::Status TiledStates::Suspend() {
   for (Tile& tile : tiles_) {

@@ -113,7 +113,7 @@ void GpuLink::Forget(const HostRegion& region) {
   mappings_.Forget(region);
 }
 
-// ---- Through small buffers ----
+// ---- Copies through small buffers ----
 
 // Returns the next of the two buffers, once all copies out of it have ended.
 absl::StatusOr<GpuLink::Buffer*> GpuLink::TakeBuffer() {

@@ -211,7 +211,7 @@ TEST_F(GpuLinkTest, SmallCopiesTakeTurnsInTheBuffers) {
                          values_.begin()));
 }
 
-// ---- Packed ----
+// ---- Packed copies ----
 
 // Gathered chunks of any size and place are one launch and no copy.
 TEST_F(GpuLinkTest, SmallCopiesUpAreOneLaunch) {
