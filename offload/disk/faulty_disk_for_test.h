@@ -1,8 +1,8 @@
 #ifndef TIERCEL_OFFLOAD_DISK_FAULTY_DISK_FOR_TEST_H_
 #define TIERCEL_OFFLOAD_DISK_FAULTY_DISK_FOR_TEST_H_
 
-// A disk that fails when a test says so, folders for it, and pages to keep
-// there.
+// A disk whose calls fail when a test says so, folders for it, and pages to
+// write there.
 
 #include <fcntl.h>
 #include <stdlib.h>

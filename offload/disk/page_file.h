@@ -96,7 +96,7 @@ class PageFile {
   const int layers_;
   const uint64_t begin_;
   const int64_t slots_per_segment_;
-  const std::shared_ptr<const void> open_;  // null: the file is this one's own
+  const std::shared_ptr<const void> open_;  // null: this closes the file
   SlotCounter slots_;
   std::atomic<uint64_t> written_{0};
 

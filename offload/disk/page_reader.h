@@ -24,7 +24,7 @@ class BufferedReads {
   // may be null if every read is given a place.
   BufferedReads(DiskCalls& disk, std::byte* memory, size_t bytes,
                 size_t at_once);
-  ~BufferedReads();  // nothing is under way afterwards
+  ~BufferedReads();  // waits until no read is under way
   BufferedReads(const BufferedReads&) = delete;
   BufferedReads& operator=(const BufferedReads&) = delete;
 
@@ -70,7 +70,7 @@ class BufferedReads {
   std::vector<Buffer> buffers_;
   std::vector<size_t> free_;
   const std::unique_ptr<ReadQueue> calls_;
-  std::unique_ptr<ReadQueue> ring_;  // null: none, or it has failed
+  std::unique_ptr<ReadQueue> ring_;  // null: refused, or it has failed
 };
 
 // The number of reads of `bytes` each that are best under way at once.

@@ -20,7 +20,7 @@ class ReadQueue {
     std::byte* to = nullptr;  // must live until the read is done
     size_t bytes = 0;
     uint64_t offset = 0;
-    uint64_t tag = 0;  // the caller's, given back
+    uint64_t tag = 0;  // the caller's; Done returns it
   };
   struct Done {
     uint64_t tag = 0;

@@ -208,10 +208,10 @@ TEST_P(CopyRunsTest, FromWhereverTheyLive) {
       const int64_t open = (kv.end() - 1) / kPageTokens - begin / kPageTokens;
       check(open);
       while (kv.end() % kPageTokens != 1) Step(kv, 1);
-      check(open);  // the full page is on the device still
+      check(open);  // the full page is still on the device
       Step(kv, kPageTokens - 2);
       check(open + 1);
-      kv.Truncate(500);  // into a page that is below
+      kv.Truncate(500);  // to the middle of a page that is below
       check(std::numeric_limits<int64_t>::max());
       if (HasFatalFailure()) return;
       if (made.tier == nullptr) continue;

@@ -27,7 +27,7 @@ namespace tiercel {
 //   BeginStep(rows, view)                room for positions [end, end + rows)
 //   for every layer in order
 //     BeginLayer -> KvPages, EndLayer    ops read the view and write the rows
-//   Commit(rows kept)                    they exist; or Abandon: they never did
+//   Commit(rows kept)                    these exist now; or Abandon: none does
 //
 // Rows that are not committed do not exist. Rows that were written under a view
 // that is not the target's are provisional: they may be committed for the steps
@@ -55,9 +55,9 @@ class KvStore : public LayeredKv {
   // Stops an uncommitted step in layer `layer`, with `rows` rows of that done;
   // Resume and BeginLayer(layer) go on with it at any later time. `bytes` (0 or
   // more) of device memory at `state` are saved with it, and Resume writes them
-  // back. Any other call but Fork abandons the step. Errors:
-  // copy_failed, out_of_memory, after which the caller calls Abandon. If Resume
-  // returns cancelled, the step stays suspended.
+  // back. Any other call but Fork abandons the step. Errors: copy_failed,
+  // out_of_memory, after which the caller calls Abandon. If Resume returns
+  // cancelled, the step stays suspended.
   absl::Status Suspend(int layer, int64_t rows, std::byte* state,
                        int64_t bytes);
   absl::Status Resume(std::byte* state, Cancelled cancelled);
@@ -119,7 +119,8 @@ class KvStore : public LayeredKv {
   // places until that has returned.
   virtual uint64_t CopyRuns(Stream& stream, Station station,
                             const std::vector<KvRun>& runs) = 0;
-  // Errors: copy_failed, cancelled (the copies go on then).
+  // Waits for the copies of a CopyRuns. Errors: copy_failed; cancelled, while
+  // the copies go on.
   virtual absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) = 0;
 
   // Forgets all but the first `length` positions.

@@ -1,8 +1,8 @@
 #ifndef TIERCEL_OFFLOAD_KV_KV_STORE_FOR_TEST_H_
 #define TIERCEL_OFFLOAD_KV_KV_STORE_FOR_TEST_H_
 
-// Stores of both kinds, and an oracle: what a sequence should hold, by
-// position.
+// Stores of both kinds, and an oracle that has the expected contents of a
+// sequence, by position.
 
 #include <algorithm>
 #include <cstring>

@@ -39,7 +39,7 @@ class Residency {
   using MayLeave = absl::FunctionRef<bool(int64_t page)>;
 
   struct Page {
-    PageSlot place = {};  // below
+    PageSlot place = {};  // its slot below
     int64_t device = -1;  // -1: no slot; a step may have it in a buffer
     int layers = 0;       // the number of layers, from the first, that have it
     bool below = false;   // its contents are below once `down` is done

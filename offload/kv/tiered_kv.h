@@ -65,8 +65,8 @@ class TieredKv final : public KvStore {
     Station station = Station::kVerify;
     int64_t rows = 0;
     bool prompt = false;
-    bool in_place = true;       // stages nothing
-    int64_t first_written = 0;  // page
+    bool in_place = true;       // it stages no pages
+    int64_t first_written = 0;  // the first page that it writes
     PagesRead reads;
     std::vector<Ticket> sent;  // copies down, one for each layer of a prompt
     HostRegion state;          // saved by Suspend

@@ -329,7 +329,7 @@ TEST(TiledStatesTest, WhatIsHeldStays) {
       Steps::ExpectHeld(*held[static_cast<size_t>(layer)], layer + 1, rows);
     }
     ASSERT_TRUE(steps.Read(0, 10).ok());
-    // They outlive the step.
+    // Held states outlive the step.
     ASSERT_TRUE(steps.Begin(60).ok());
     ASSERT_TRUE(steps.Pass().ok());
     Steps::ExpectHeld(*held.back(), kLayers - 1, rows);

@@ -268,12 +268,12 @@ TEST(JoinedTest, NeighboursOnBothSidesBecomeOne) {
   HostRegion a, b;
   const std::vector<Transfer> joined = Joined({
       {kUp, &a, 0, device, 10},
-      {kUp, &a, 10, device + 10, 10},    // joins
+      {kUp, &a, 10, device + 10, 10},    // joins the one before
       {kUp, &a, 20, device + 30, 10},    // a gap on the device
       {kUp, &a, 40, device + 40, 10},    // a gap on the host
       {kDown, &a, 50, device + 50, 10},  // the other direction
       {kDown, &b, 60, device + 60, 10},  // another region
-      {kDown, &b, 70, device + 70, 5},   // joins
+      {kDown, &b, 70, device + 70, 5},   // joins the one before
   });
   std::vector<int64_t> bytes;
   for (const Transfer& t : joined) bytes.push_back(t.bytes);

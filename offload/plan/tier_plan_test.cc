@@ -58,8 +58,8 @@ TEST(TierPlanTest, PartsAreThoseThatAreTaken) {
   EXPECT_EQ(plan.DeviceBytes(), 1'192'000 + plan.staging + plan.resident);
 }
 
-// The pages that must stay are there in the least device, and no budget leaves
-// room for another.
+// The pages that must stay fit on the smallest device, and no budget leaves
+// room for one more page than it keeps.
 TEST(TierPlanTest, SomePagesMustStay) {
   TierNeeds needs = Needs(30, 8000);
   const int64_t page = needs.layout.PageBytes();
@@ -188,7 +188,7 @@ TEST(TierPlanTest, InPlaceBothTiersAreOfOneBudget) {
     EXPECT_EQ(plan.fits(), off == 0);
     EXPECT_TRUE(plan.in_place);
     EXPECT_EQ(plan.host_kv, kv);
-    EXPECT_EQ(plan.DeviceBytes(), 1'192'000);  // no page is anywhere else
+    EXPECT_EQ(plan.DeviceBytes(), 1'192'000);  // without any page
     EXPECT_EQ(plan.shape.staged_pages, 0);
     EXPECT_EQ(plan.shape.resident_pages, 0);
   }

@@ -36,7 +36,8 @@ class DeviceSlots {
   absl::Status CopyPage(int layer, int64_t from, int64_t to);
   int64_t count() const { return slots_.count(); }
   int64_t free() const { return slots_.count() - slots_.in_use(); }
-  int64_t most() const { return slots_.most(); }  // in use at once, so far
+  // The most slots that were in use at once so far.
+  int64_t most() const { return slots_.most(); }
 
  private:
   DeviceSlots(const KvLayout& layout, int64_t count, DeviceMemory& memory,

@@ -38,7 +38,7 @@ absl::StatusOr<HostRegion> HostRegion::Reserve(size_t bytes) {
 absl::StatusOr<HostRegion> HostRegion::ReserveUnmapped(size_t bytes) {
   HostRegion region;
   region.fd_ = memfd_create("tiercel host tier", MFD_CLOEXEC);
-  // A file of holes: memory is taken as it is written.
+  // The file begins as one hole: it takes memory as it is written.
   if (region.fd_ < 0 || ftruncate(region.fd_, static_cast<off_t>(bytes)) != 0) {
     return MemoryError("out_of_memory",
                        absl::StrCat("host memory: need ", bytes,
@@ -48,7 +48,7 @@ absl::StatusOr<HostRegion> HostRegion::ReserveUnmapped(size_t bytes) {
   return region;
 }
 
-// A file in memory is refused bytes where there is no memory for them.
+// A write to a file in memory fails if there is no memory for the bytes.
 absl::Status HostRegion::Write(int64_t offset, const std::byte* from,
                                size_t bytes) const {
   if (data_ != nullptr) std::memcpy(data_ + offset, from, bytes);

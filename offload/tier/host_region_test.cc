@@ -13,7 +13,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 TEST(HostRegionTest, BeginsAtAHugePageWhereItHasRoomForOne) {
   for (const size_t bytes : {size_t{1}, size_t{4096}, kHugePage - 1, kHugePage,
                              kHugePage + 1, 3 * kHugePage + 12345}) {
-    // Several, so that not all begin there by chance.
+    // There are several, so that not all are aligned by chance.
     HostRegion regions[3];
     for (HostRegion& region : regions) {
       region = *HostRegion::Reserve(bytes);
@@ -23,7 +23,7 @@ TEST(HostRegionTest, BeginsAtAHugePageWhereItHasRoomForOne) {
         EXPECT_EQ(reinterpret_cast<uintptr_t>(region.data()) % kHugePage, 0u)
             << bytes;
       }
-      // All of it is there, and zeros.
+      // All of the region can be read, and is 0.
       const size_t places[] = {0, bytes / 2, bytes - 1};
       for (const size_t at : places) {
         EXPECT_EQ(region.data()[at], std::byte{0});

@@ -28,7 +28,7 @@ struct KvMoves {
   int64_t swept_pages = 0;     // up: for a step to read
   int64_t ahead_pages = 0;     // among those, for a step that has not begun
   int64_t reopened_pages = 0;  // up: to be written on after a truncation
-  int64_t gathered_bytes = 0;  // up: parts of pages, for a view of their own
+  int64_t gathered_bytes = 0;  // up: rows for a retrieval view
   int64_t resumed_pages = 0;   // up: the layer an interrupted prompt was in
   int64_t resumed_bytes = 0;   // up: its hidden states
   int64_t closed_pages = 0;    // down: pages that have become full

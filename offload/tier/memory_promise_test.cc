@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An account of `budget` bytes.
+// Returns an account of `budget` bytes.
 std::shared_ptr<MemoryAccount> AccountOf(int64_t budget) {
   auto self = std::make_shared<std::weak_ptr<MemoryAccount>>();
   auto account = std::make_shared<MemoryAccount>(

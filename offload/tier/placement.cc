@@ -14,7 +14,7 @@ namespace tiercel {
 
 struct Placement::Topology {
   hwloc_topology_t handle = nullptr;
-  hwloc_nodeset_t nearest = nullptr;  // null: one node or none, no choice
+  hwloc_nodeset_t nearest = nullptr;  // null: there is no choice of nodes
 
   ~Topology() {
     if (nearest != nullptr) hwloc_bitmap_free(nearest);
@@ -49,7 +49,7 @@ bool FindNearest(hwloc_topology_t topology, const std::string& bus,
 
 Placement::Placement(std::shared_ptr<const Faults> faults, CudaStream* gpu)
     : faults_(std::move(faults)), gpu_(gpu) {
-  const NoSignals no_signals;  // for threads of drivers that hwloc loads
+  const NoSignals no_signals;  // hwloc loads drivers, which start threads
   auto topology = std::make_unique<Topology>();
   if (hwloc_topology_init(&topology->handle) != 0) {
     topology->handle = nullptr;

@@ -47,7 +47,7 @@ class Placement {
 
   const std::shared_ptr<const Faults> faults_;
   CudaStream* const gpu_;
-  std::unique_ptr<Topology> topology_;  // null: the system does not tell
+  std::unique_ptr<Topology> topology_;  // null: it is not known
   mutable std::mutex mutex_;
   std::set<std::string> warnings_;
 };
