@@ -15,13 +15,13 @@
 namespace tiercel {
 namespace {
 
-// Copies `rows` rows of `width` bytes, so many bytes from each other.
+// Copies `rows` rows of `width` bytes; the strides are in bytes.
 absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
                          const std::byte* from, int64_t from_stride,
                          std::byte* to, int64_t to_stride) {
   const auto bytes = static_cast<size_t>(width);
   if (stream.on_host()) {
-    // Less than this is not worth a thread.
+    // Fewer bytes are not worth a thread.
     constexpr int64_t kBytes = int64_t{64} << 10;
     const int64_t grain = std::max<int64_t>(1, kBytes / width);
     stream.pool().ParallelFor(
@@ -39,7 +39,7 @@ absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
   return absl::OkStatus();
 }
 
-// It tells apart what the ranks are to agree about beside their own columns.
+// A hash of what the ranks must agree on besides their own columns.
 uint64_t HashOf(const GatherParams& p) {
   static_assert(std::has_unique_object_representations_v<Columns>);
   return XXH3_64bits_withSeed(p.columns.data(), p.columns.size_bytes(),
@@ -59,7 +59,7 @@ absl::Status Gather::Run(absl::FunctionRef<absl::Status(int rank)> part) {
   return group_.Run([&](int rank) {
     absl::Status status = RankFailed();
     bool threw = true;
-    // Who only heard of another's error has nothing to say of it.
+    // A rank that only heard of another's error has none of its own to report.
     const absl::Cleanup leave = [&] {
       const bool own = !status.ok() && CodeOf(status) != "rank_failed";
       if (threw || own) Leave(status);
@@ -98,7 +98,7 @@ absl::Status Gather::MeetAll(int rank, const GatherParams& p,
   const auto self = static_cast<size_t>(rank);
   const uint64_t split = HashOf(p);
   Seat& seat = seats_[self];
-  // A run may have ended where some ranks had gathered more than others.
+  // Some ranks may have gathered more often than others in a run that failed.
   if (std::exchange(seat.run, group_.runs()) != group_.runs()) seat.gathers = 0;
   *turn = seat.gathers++ % 2;
   seat.offers[*turn] = {.own = static_cast<const std::byte*>(p.own),
@@ -127,7 +127,7 @@ absl::Status Gather::MeetAll(int rank, const GatherParams& p,
 absl::Status InProcessGather::Exchange(Stream& stream, int rank,
                                        const GatherParams& p) {
   size_t turn = 0;
-  // What is given is there, and what was taken before has been read.
+  // The own columns are computed, and earlier copies from others are done.
   RETURN_IF_ERROR(MeetAll(rank, p, stream.Synchronize(), &turn));
   for (size_t other = 0; other < p.columns.size(); ++other) {
     const Offer& offer = OfferOf(other, turn);
@@ -140,8 +140,8 @@ absl::Status InProcessGather::Exchange(Stream& stream, int rank,
                                 offer.own_stride * p.element_bytes, to,
                                 p.all_stride * p.element_bytes));
   }
-  // Others may write what was read here as soon as the ranks meet, in a gather
-  // or not.
+  // Other ranks may overwrite the columns that were read here as soon as the
+  // ranks meet, in a gather or not.
   return stream.on_host() ? absl::OkStatus() : stream.Synchronize();
 }
 

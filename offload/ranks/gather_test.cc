@@ -13,11 +13,11 @@
 namespace tiercel {
 namespace {
 
-// What a rank does instead of its part.
+// A rank's fault in a gather.
 enum class Fault { kNone, kLate, kDies, kSendsTooFewRows, kSendsTooFewColumns };
 
-// The ranks' gather, in which one of them is at fault once, at the gather
-// number `at`.
+// A gather in which the rank `rank` has a fault once, in its gather number
+// `at`.
 class FaultyGather final : public Gather {
  public:
   FaultyGather(RankGroup& group, int rank, Fault fault, int at)
@@ -45,7 +45,7 @@ class FaultyGather final : public Gather {
         less.columns = columns;
         break;
     }
-    // What it believes to have does not count.
+    // Its own success does not count.
     const absl::Status status = inner_.All(stream, rank, less);
     return fault_ == Fault::kLate || !status.ok()
                ? status
@@ -61,14 +61,14 @@ class FaultyGather final : public Gather {
 class GatherTest : public ::testing::Test {
  protected:
   static constexpr int kRanks = 3;
-  static constexpr int64_t kStride = 50;  // of 41 columns
+  static constexpr int64_t kStride = 50;  // more than the 41 columns
   static constexpr int kGathers = 5;
 
   static float Value(int gather, int64_t row, int64_t column) {
     return static_cast<float>((gather * 100 + row) * 100 + column);
   }
 
-  // What one rank has: its columns in place, or apart.
+  // The matrix of one rank, and its own columns where they are not in place.
   struct Matrix {
     std::vector<float> all;
     std::vector<float> own;
@@ -80,11 +80,11 @@ class GatherTest : public ::testing::Test {
     }
   }
 
-  // Several gathers, one after the other, of `rows` rows; a rank writes its
-  // columns anew as soon as it may.
+  // Does several gathers, one after the other, of `rows` rows; a rank rewrites
+  // its columns as soon as it may.
   absl::Status GatherAll(Gather& gather, int64_t rows, bool apart) {
-    // Two in turn: what is given stays until the next meeting, and the last to
-    // the end of the run.
+    // Two take turns: a rank's columns stay unchanged until the next meeting,
+    // and the last ones to the end of the run.
     std::vector<std::array<Matrix, 2>> matrices(kRanks);
     return gather.Run([&](int rank) -> absl::Status {
       const Columns mine = columns_[static_cast<size_t>(rank)];
@@ -159,8 +159,8 @@ TEST_F(GatherTest, WhoIsLateIsAwaited) {
   }
 }
 
-// At any gather, by any rank: one error, nobody hangs, and what is gathered
-// next is right.
+// A fault of any rank, in any gather, is one error; no rank hangs, and the next
+// run gathers right.
 TEST_F(GatherTest, WhoDiesOrSendsTooLittleIsAnError) {
   for (const Fault fault :
        {Fault::kDies, Fault::kSendsTooFewRows, Fault::kSendsTooFewColumns}) {
@@ -171,7 +171,7 @@ TEST_F(GatherTest, WhoDiesOrSendsTooLittleIsAnError) {
         EXPECT_EQ(CodeOf(status),
                   fault == Fault::kDies ? "device_lost" : "gather_failed")
             << status;
-        // Its fault was one, and the gathers' numbers begin anew.
+        // The fault was for once, and gathers are counted anew.
         const absl::Status next = GatherAll(gather, 3, /*apart=*/true);
         EXPECT_TRUE(next.ok()) << next;
       }

@@ -23,10 +23,10 @@
 
 namespace tiercel {
 
-// A library that plays NCCL between hosted devices. What is sent leaves when
-// the sender's queue comes to it; who is to receive waits there, on its device,
-// until it came or its communicator is aborted: as with the real one, whoever
-// waits for a device then waits too. One at a time.
+// A library that simulates NCCL between hosted devices. Data leaves when the
+// sender's queue comes to it. The receiving device waits until it has come or
+// the communicator is aborted; as with the real library, a thread that waits
+// for the device then waits too. There is one instance at a time.
 class PlayedNccl {
  public:
   static constexpr int kRefused = 1;     // ncclUnhandledCudaError
@@ -35,18 +35,19 @@ class PlayedNccl {
   PlayedNccl() { own_ = this; }
   ~PlayedNccl() { own_ = nullptr; }
 
-  // ---- What tests set, while nobody is in a call ----
+  // ---- Set by tests, while no thread is in a call ----
 
   int version = 22809;
   // Asked before each call ("create_all", "async_error", "group_start", "send",
   // "receive", "group_end") on the thread that makes it, with the rank that it
-  // is for (-1: all, or not known); not 0: it ends so. It may take its time.
+  // is for (-1: all, or not known). The call ends with the result if that is
+  // not 0. The function may sleep.
   std::function<int(std::string_view call, int rank)> fault;
-  // Whether what a rank sends to another is lost on the way; asked on any
-  // thread. The receiver's communicator has an error then.
+  // Returns true if a message from one rank to another is lost on the way;
+  // asked on any thread. The receiver's communicator has an error then.
   std::function<bool(int from, int to)> loses;
 
-  // ---- What they see ----
+  // ---- Read by tests ----
 
   int alive() const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -102,12 +103,12 @@ class PlayedNccl {
  private:
   using Message = std::vector<std::byte>;
 
-  // What communicators that were made together share.
+  // The state that is shared by communicators that were made together.
   struct World {
     std::mutex mutex;
     std::condition_variable changed;
     std::map<std::pair<int, int>, std::deque<Message>> mail;  // from, to
-    std::set<int> lost;  // to whom something was sent that never comes
+    std::set<int> lost;  // the ranks for which a message was lost
   };
 
   struct Communicator {
@@ -118,7 +119,7 @@ class PlayedNccl {
     int error = 0;
     bool ended = false;
     std::deque<CUstream_st*> to_run;
-    std::thread device;  // does what is queued, as a device by itself
+    std::thread device;  // does the queued work, as a device does
 
     int AsyncError() {
       const std::lock_guard<std::mutex> lock(world->mutex);
@@ -140,7 +141,7 @@ class PlayedNccl {
   using Shared = std::shared_ptr<Communicator>;
 
   struct Operation {
-    const void* from = nullptr;  // null: it receives
+    const void* from = nullptr;  // null: this is a receive
     void* to = nullptr;
     size_t count = 0;
     int peer = 0;
@@ -248,7 +249,7 @@ class PlayedNccl {
     std::deque<Message>& box = world.mail[{one.peer, one.of->rank}];
     world.changed.wait(lock, [&] {
       if (world.lost.count(one.of->rank) > 0) one.of->error = kRemoteGone;
-      // One of another size is waited for in vain, too.
+      // A message of another size does not end the wait either.
       return one.of->aborted ||
              (!box.empty() && box.front().size() == one.count);
     });
@@ -260,7 +261,7 @@ class PlayedNccl {
         [&] { std::memcpy(one.to, message.data(), message.size()); });
   }
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the maps below
   std::map<void*, Shared> communicators_;
   std::map<std::string, int> calls_;
 

@@ -17,10 +17,11 @@
 namespace tiercel {
 namespace {
 
-// How often somebody looks whether what GPUs wait for will ever come.
+// The time between two polls of the watch thread for the library's errors.
 constexpr auto kLook = std::chrono::milliseconds(50);
 
-// What is packed begins at multiples of it: units of 16 bytes can be copied.
+// Packed columns begin at multiples of it, so that units of 16 bytes can be
+// copied.
 constexpr int64_t kUnit = 16;
 
 int64_t WholeUnits(int64_t bytes) {
@@ -75,7 +76,7 @@ NcclGather::~NcclGather() {
 
 int64_t NcclGather::ScratchBytes(int64_t rows, int64_t columns,
                                  int64_t element_bytes) {
-  // Every rank's part begins with a packet.
+  // Rounding each rank's part up to whole units takes at most one unit more.
   constexpr int64_t kMostRanks = 64;
   return rows * columns * element_bytes + kMostRanks * kUnit;
 }
@@ -93,7 +94,8 @@ absl::Status NcclGather::Exchange(Stream& stream, int rank,
   RETURN_IF_ERROR(MeetAll(rank, p, ready, &turn));
   ASSIGN_OR_RETURN(const bool connected, IsConnected());
   if (!connected) {
-    // Nobody is in a call of the library, and all will hear how it ended.
+    // No rank is in a call of the library after the first meeting; the second
+    // tells all how Connect ended.
     RETURN_IF_ERROR(group().Meet(rank));
     absl::Status made;
     if (rank == 0) made = Connect();
@@ -103,7 +105,7 @@ absl::Status NcclGather::Exchange(Stream& stream, int rank,
   return Transfer(stream, rank, p, *places);
 }
 
-// [ranks]: the rank's own columns, and where those of the others go.
+// [ranks]: the rank's own columns, and the places for those of the others.
 absl::StatusOr<std::vector<NcclGather::Place>> NcclGather::PlacesOf(
     Stream& stream, int rank, const GatherParams& p) const {
   std::vector<Place> places;
@@ -113,7 +115,7 @@ absl::StatusOr<std::vector<NcclGather::Place>> NcclGather::PlacesOf(
   };
   for (size_t i = 0; i < p.columns.size(); ++i) {
     const bool own = static_cast<int>(i) == rank;
-    // It is read alone where it is the rank's own.
+    // The rank's own columns are only read.
     auto* const all =
         static_cast<std::byte*>(own ? const_cast<void*>(p.own) : p.all);
     const int64_t first = own ? 0 : p.columns[i].begin;
@@ -127,7 +129,8 @@ absl::StatusOr<std::vector<NcclGather::Place>> NcclGather::PlacesOf(
     places.push_back(place);
   }
   if (packed == 0) return places;
-  // Enough for Introduce, so that what is given here stays.
+  // The scratch is large enough for Introduce too, so that it need not grow and
+  // move there.
   ASSIGN_OR_RETURN(
       std::byte * scratch,
       stream.Scratch(std::max(static_cast<size_t>(packed), 1 + seats_.size())));
@@ -168,7 +171,7 @@ absl::Status NcclGather::SendAndReceive(CUstream_st* queue, int rank,
                                         const std::vector<Place>& places) {
   Seat& seat = seats_[static_cast<size_t>(rank)];
   const std::lock_guard<std::mutex> lock(seat.mutex);
-  // Who aborted it has said why.
+  // The thread that aborted it has set the reason.
   if (seat.communicator == nullptr) return BrokenNow();
   absl::Status status = call_.StatusOf("GroupStart", call_.group_start());
   if (!status.ok()) return status;
@@ -190,7 +193,7 @@ absl::Status NcclGather::SendAndReceive(CUstream_st* queue, int rank,
                                 queue)));
     }
   }
-  // What was begun is ended, whatever became of it.
+  // A group that was started is ended, with errors or without.
   status.Update(call_.StatusOf("GroupEnd", call_.group_end()));
   return status;
 }
@@ -201,7 +204,7 @@ absl::Status NcclGather::Connect() {
   std::vector<int> gpus(seats_.size());
   std::iota(gpus.begin(), gpus.end(), 0);
   std::vector<void*> made(seats_.size(), nullptr);
-  const NoSignals no_signals;  // for its threads
+  const NoSignals no_signals;  // threads of the library inherit the mask
   RETURN_IF_ERROR(call_.StatusOf(
       "CommInitAll",
       call_.create_all(made.data(), group().ranks(), gpus.data())));
@@ -214,7 +217,7 @@ absl::Status NcclGather::Connect() {
     connected_ = true;
   }
   if (absl::Status s = Introduce(); !s.ok()) Break(s);
-  // Somebody who looked may have broken what was waited for, too.
+  // The watch thread may have broken the connection meanwhile, too.
   return BrokenNow();
 }
 
@@ -299,15 +302,16 @@ void NcclGather::Begin() {
   if (!watching_) changed_.notify_all();
 }
 
-// Whoever looks ends first: what it breaks is this run's, not the next one's.
+// Waits for a poll that is under way, so that it breaks this run and not the
+// next.
 void NcclGather::End() {
   std::unique_lock<std::mutex> lock(mutex_);
   running_ = false;
   changed_.wait(lock, [this] { return !looking_; });
 }
 
-// Who is cancelled leaves before a gather that no rank enters without it:
-// nobody waits for a GPU's part that never comes.
+// A cancelled rank leaves before a gather that no rank enters without it, so
+// that no GPU waits for data that never comes.
 void NcclGather::Leave(const absl::Status& why) {
   if (ClassOf(why) != ErrorClass::kCancelled) Break(why);
 }
@@ -318,7 +322,7 @@ absl::Status NcclGather::Check(int rank) {
   return status;
 }
 
-// Sleeps where no Run is under way, and did not begin for a while.
+// Polls for errors while a Run is under way, and sleeps otherwise.
 void NcclGather::Watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stop_) {

@@ -16,41 +16,42 @@
 
 namespace tiercel {
 
-// It gathers between GPUs, rank r on the GPU number r. Each sends its columns
-// to each other by NCCL, in the order of its queue, so that no rank waits for a
-// GPU. Rows that lie apart are packed on the way, in the queue's scratch.
+// Gathers between GPUs, rank r on the GPU number r. Each rank sends its columns
+// to every other by NCCL, in the order of its queue, so that no rank waits for
+// a GPU. Rows with gaps between them are packed in the queue's scratch.
 //
-// A rank enters the library only once all ranks are there and mean the same,
-// so that whoever fails before leaves nobody inside. Where one fails later, or
-// its GPU does, all communicators are aborted: GPUs that wait for it go on, the
-// Run is an error, and the next makes communicators anew.
+// A rank enters the library only once all ranks have come and agree, so that a
+// rank that fails earlier leaves no other inside. Where one fails later, or its
+// GPU does, all communicators are aborted: GPUs that wait for it go on, the Run
+// is an error, and the next Run makes communicators anew.
 class NcclGather final : public Gather {
  public:
-  // `streams`: one of each rank's, for this call alone. Errors: no_library,
-  // where the version is not good; gather_failed, where the GPUs cannot be
-  // connected; no_thread.
+  // `streams` has one stream of each rank, for this call alone. Errors:
+  // no_library, where the version does not fit; gather_failed, where the GPUs
+  // cannot be connected; no_thread.
   static absl::StatusOr<std::unique_ptr<NcclGather>> Create(
       RankGroup& group, const NcclFunctions& functions,
       std::span<Stream* const> streams,
       std::shared_ptr<const Faults> faults = nullptr);
   ~NcclGather() override;
 
-  // Most scratch that a gather of so many rows and columns takes.
+  // The most scratch that a gather of this many rows and columns takes.
   static int64_t ScratchBytes(int64_t rows, int64_t columns,
                               int64_t element_bytes = sizeof(float));
 
  private:
   struct alignas(64) Seat {
-    std::mutex mutex;  // held in each of the library's calls
+    std::mutex mutex;  // held during each call of the library
     void* communicator = nullptr;
-    Stream* stream = nullptr;  // where communicators are to be made
+    Stream* stream = nullptr;  // the stream on which Introduce connects it
   };
-  // Where the rank's own columns are sent from, or another's received.
+  // The memory that the rank's own columns are sent from, or into which
+  // another's are received.
   struct Place {
     std::byte* at;
-    int64_t stride;     // bytes between its rows
-    int64_t bytes;      // of a row
-    std::byte* packed;  // rows without a gap; `at`, where they are so already
+    int64_t stride;     // bytes from one row to the next
+    int64_t bytes;      // bytes in a row
+    std::byte* packed;  // rows without gaps; `at` where it has none
   };
 
   NcclGather(RankGroup& group, const NcclFunctions& functions,
@@ -69,33 +70,33 @@ class NcclGather final : public Gather {
                         const std::vector<Place>& places);
   absl::Status SendAndReceive(CUstream_st* queue, int rank, int64_t rows,
                               const std::vector<Place>& places);
-  // Once all ranks are there, on rank 0's thread: makes communicators.
+  // Makes the communicators, on rank 0's thread once all ranks have come.
   absl::Status Connect();
-  // Makes each of them known to each other, so that no rank's later call waits
-  // for another's.
+  // Connects every pair of ranks by a first message, so that no rank's later
+  // call waits for another's.
   absl::Status Introduce();
-  // Aborts all communicators, for this reason unless there was one.
+  // Aborts all communicators, and keeps `why` unless the run broke before.
   void Break(const absl::Status& why);
-  // What the library has found in a rank's communicator since.
+  // The error that the library reports of a rank's communicator, if any.
   absl::Status AsyncError(int rank);
-  // Why the run broke, once it has.
+  // The reason for which the run broke, or OK.
   absl::Status BrokenNow();
-  // Whether there are communicators. Errors: BrokenNow's.
+  // Returns true if there are communicators. Errors: those of BrokenNow.
   absl::StatusOr<bool> IsConnected();
   void Watch();
 
   const NcclFunctions call_;
   std::vector<Seat> seats_;  // [rank]
 
-  std::mutex mutex_;  // of the rest
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   bool connected_ = false;
-  absl::Status why_;  // the run under way broke, or the last one
+  absl::Status why_;  // the reason for which this run, or the last one, broke
   bool running_ = false;
-  bool watching_ = false;  // and looks now and then
-  bool looking_ = false;   // at communicators, which it may abort
+  bool watching_ = false;  // the watch thread polls now and then
+  bool looking_ = false;   // it polls communicators now, and may abort them
   bool stop_ = false;
-  std::thread watch_;  // looks for errors while ranks wait for GPUs
+  std::thread watch_;  // polls for errors while ranks wait for GPUs
 };
 
 }  // namespace tiercel

@@ -29,7 +29,7 @@ using testing::HasSubstr;
 class NcclGatherTest : public ::testing::Test {
  protected:
   static constexpr int kRanks = 3;
-  static constexpr int64_t kStride = 50;  // of 41 columns
+  static constexpr int64_t kStride = 50;  // more than the 41 columns
   static constexpr int kGathers = 4;
 
   NcclGatherTest() : group_(*RankGroup::Create(kRanks)) {
@@ -56,9 +56,9 @@ class NcclGatherTest : public ::testing::Test {
     return static_cast<T>((gather * 100 + row) * 100 + column);
   }
 
-  // Several gathers of a rank, the matrix in place or its own columns apart;
-  // whether all were right. `before` is called before each, and may end the
-  // part.
+  // Does several gathers of a rank, with its own columns in place or apart.
+  // `*right` becomes false if one is wrong. `before` is called before each, and
+  // may end the part with an error.
   template <typename T>
   absl::Status GatherSome(
       Gather& gather, int rank, int64_t rows, bool apart,
@@ -78,7 +78,7 @@ class NcclGatherTest : public ::testing::Test {
           all[static_cast<size_t>(row * kStride + mine.begin + c)] = value;
         }
       }
-      // What is given stays to the end of the run.
+      // The arrays live to the end of the run.
       for (const std::vector<T>* array : {&all, &own}) {
         auto created = DeviceArray<T>::Create(
             stream.memory(), static_cast<int64_t>(array->size()), "matrix");
@@ -133,7 +133,7 @@ class NcclGatherTest : public ::testing::Test {
           !s.ok()) {
         return s;
       }
-      // What never came is nobody's before that.
+      // Columns that never came are an error here at the latest.
       if (absl::Status s = gather.Finish(*queues_[at], rank); !s.ok()) return s;
       return right ? absl::OkStatus()
                    : InternalError("wrong", "another number");
@@ -141,8 +141,8 @@ class NcclGatherTest : public ::testing::Test {
   }
 
   const NoHang no_hang_;
-  // Whether a rank asks, not who looks beside them, when it is too late
-  // perhaps.
+  // Returns true on a rank's thread, false on the watch thread, which may be
+  // late.
   bool IsRank() const {
     return std::find(threads_.begin(), threads_.end(),
                      std::this_thread::get_id()) != threads_.end();
@@ -181,8 +181,9 @@ TEST_F(NcclGatherTest, EveryRankHasAll) {
   EXPECT_EQ(played_.alive(), 0);
 }
 
-// A rank makes one group of calls a gather, with one of each kind to each other
-// that has something: ranks 0 and 2 send their columns to two each.
+// A rank makes one group of calls a gather, with a send to and a receive from
+// each other rank, none for empty columns: ranks 0 and 2 send theirs to two
+// each.
 TEST_F(NcclGatherTest, AGatherIsOneGroupOfEachRank) {
   const auto gather = *Make();
   const int groups = played_.calls("group_end");
@@ -213,8 +214,8 @@ TEST_F(NcclGatherTest, WhoIsLateIsAwaited) {
   EXPECT_EQ(played_.calls("abort"), 0);
 }
 
-// Any call, of any rank, at any time: one error, nobody hangs, and the next run
-// is right, over communicators that are made anew.
+// A failure of any call, of any rank, at any time is one error; no rank hangs,
+// and the next run is right, over communicators that are made anew.
 TEST_F(NcclGatherTest, ACallThatFailsFailsOneRun) {
   for (const std::string_view call :
        {"async_error", "group_start", "send", "receive", "group_end"}) {
@@ -245,8 +246,8 @@ TEST_F(NcclGatherTest, ACallThatFailsFailsOneRun) {
   }
 }
 
-// What was sent never comes, and devices wait for it: the library knows, and
-// somebody looks.
+// A message is lost while a device waits for it: the library knows, and the
+// watch thread asks it.
 TEST_F(NcclGatherTest, WhatIsLostOnTheWayIsAnError) {
   const auto gather = *Make();
   for (const int at : {0, 1, 5, 7}) {
@@ -267,8 +268,8 @@ TEST_F(NcclGatherTest, WhatIsLostOnTheWayIsAnError) {
   }
 }
 
-// Whoever looks for errors may abort what it looks at: once a run is over that
-// would be the next run's, whose devices would wait for ever.
+// The watch thread may abort the communicators that it polls: once a run is
+// over these would be the next run's, whose devices would wait for ever.
 TEST_F(NcclGatherTest, WhoLooksIsDoneWhenTheRunIs) {
   const auto gather = *Make();
   std::atomic<bool> looks = false;
@@ -287,8 +288,8 @@ TEST_F(NcclGatherTest, WhoLooksIsDoneWhenTheRunIs) {
   EXPECT_FALSE(looks);
 }
 
-// A rank ends before a gather, or its device is lost behind one: the others go
-// on, and the call's error is its own.
+// A rank ends before a gather, or its device is lost after one: the others go
+// on, and the call's error is that of the rank.
 TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
   const auto gather = *Make();
   for (int dies = 0; dies < kRanks; ++dies) {
@@ -321,7 +322,7 @@ TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
 TEST_F(NcclGatherTest, WhoThrowsSetsTheOthersFree) {
   const auto gather = *Make();
   for (int throws = 1; throws < kRanks; ++throws) {
-    // It throws behind the last gather, where no other rank hears of it.
+    // It throws after the last gather, where no other rank hears of it.
     std::vector<std::vector<DeviceArray<float>>> kept(kRanks);
     const absl::Status status = gather->Run([&](int rank) -> absl::Status {
       const auto at = static_cast<size_t>(rank);
@@ -338,7 +339,8 @@ TEST_F(NcclGatherTest, WhoThrowsSetsTheOthersFree) {
   }
 }
 
-// What its device has not done by then is no part of a call that was right.
+// A part ends only when its device is done: an error of the device is an error
+// of the call.
 TEST_F(NcclGatherTest, APartEndsWithItsDevice) {
   const auto gather = *Make();
   for (int dies = 0; dies < kRanks; ++dies) {
@@ -370,8 +372,8 @@ TEST_F(NcclGatherTest, APartEndsWithItsDevice) {
   }
 }
 
-// Who claims less than the others need never gets into the library, where its
-// receivers would wait for ever.
+// A rank that offers less than the others need never enters the library, where
+// its receivers would wait for ever.
 TEST_F(NcclGatherTest, WhoSendsTooLittleIsTold) {
   const auto gather = *Make();
   for (int rank = 0; rank < kRanks; ++rank) {
@@ -397,7 +399,7 @@ TEST_F(NcclGatherTest, WhoSendsTooLittleIsTold) {
         return last;
       });
       EXPECT_EQ(CodeOf(status), "gather_failed") << status;
-      // Each of them sees it.
+      // Each rank sees the error.
       for (const absl::Status& one : heard) {
         EXPECT_EQ(CodeOf(one), "gather_failed") << one;
       }
@@ -407,10 +409,10 @@ TEST_F(NcclGatherTest, WhoSendsTooLittleIsTold) {
   }
 }
 
-// Nobody is left in the library: there is nothing to make anew.
+// After a cancellation no rank is in the library: the communicators stay.
 TEST_F(NcclGatherTest, WhatIsCancelledBreaksNothing) {
   const auto gather = *Make();
-  // One rank hears of it and leaves, the others wait for it in vain.
+  // One rank is cancelled and leaves; the others wait for it in vain.
   for (int leaves = 0; leaves < kRanks; ++leaves) {
     for (int when = 0; when < kGathers; ++when) {
       const absl::Status status =
@@ -422,7 +424,7 @@ TEST_F(NcclGatherTest, WhatIsCancelledBreaksNothing) {
       EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
     }
   }
-  // All hear of it, and leave at the same place.
+  // All ranks are cancelled, and leave at the same place.
   const absl::Status status =
       GatherAll(*gather, 3, /*apart=*/false, [&](int rank, int at) {
         return group_->Meet(
@@ -443,7 +445,7 @@ TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
     EXPECT_EQ(CodeOf(Make().status()), "gather_failed") << call;
     EXPECT_EQ(played_.alive(), 0) << call;
     played_.fault = nullptr;
-    // A run that must connect them anew fails too, and the next does not.
+    // A run that must connect them anew fails too, and the next one succeeds.
     const auto gather = *Make();
     const auto dies = [](int rank, int) {
       return rank == 1 ? DeviceError("copy_failed", "it broke")
@@ -459,7 +461,7 @@ TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
     played_.fault = nullptr;
     EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok()) << call;
   }
-  // What introduces them is lost, which somebody sees.
+  // A message that introduces ranks is lost, and the watch thread sees it.
   played_.loses = [](int from, int) { return from == 1; };
   EXPECT_EQ(CodeOf(Make().status()), "gather_failed");
   EXPECT_EQ(played_.alive(), 0);
@@ -480,7 +482,7 @@ TEST_F(NcclGatherTest, ThreadsOfTheLibraryTakeNoSignals) {
   played_.fault = nullptr;
 }
 
-// Copies between the devices, where there is no library.
+// Copies between the devices gather the same where there is no library.
 TEST_F(NcclGatherTest, CopiesGatherTheSame) {
   InProcessGather gather(*group_);
   for (const int64_t rows : {0, 1, 3}) {

@@ -10,8 +10,8 @@
 
 namespace tiercel {
 
-// Ends the program, with a sentence, where something takes far longer than it
-// ever should: ranks that wait for each other for ever would say nothing.
+// Ends the program with a message when a test takes far longer than it ever
+// should: ranks that wait for each other for ever would print nothing.
 class NoHang {
  public:
   NoHang() : watch_([this] { Watch(); }) {}
@@ -25,7 +25,8 @@ class NoHang {
   }
 
  private:
-  // Moments are counted: a machine that stands still counts none.
+  // It counts moments instead of reading a clock: none pass while the machine
+  // is suspended.
   void Watch() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (int moments = 0; moments < 1200; ++moments) {

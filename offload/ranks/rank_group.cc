@@ -10,11 +10,11 @@
 namespace tiercel {
 namespace {
 
-constexpr uint32_t kLeft = uint32_t{1} << 31;  // of meeting_: a rank has left
+constexpr uint32_t kLeft = uint32_t{1} << 31;  // a bit of meeting_
 
-// Ranks meet some hundred times in a decode step: for about 50 us a rank looks
-// whether the others have come, then it sleeps. Where there are more ranks than
-// CPUs it sleeps at once: who looks keeps those from running for whom it waits.
+// Ranks meet some hundred times in a decode step: a waiting rank polls for
+// about 50 us, then it sleeps. With more ranks than CPUs it sleeps at once, as
+// polling would keep the ranks that it waits for from running.
 constexpr int kSpins = 2000;
 
 void Pause() {
@@ -23,8 +23,8 @@ void Pause() {
 #endif
 }
 
-// Waits until `word` is not `seen` any more, and returns what it is; looks so
-// often before it sleeps.
+// Waits until `word` is not `seen` any more, and returns its new value. Polls
+// `spins` times before it sleeps.
 template <typename T>
 T AwaitChange(const std::atomic<T>& word, T seen, int spins) {
   for (int i = 0; i < spins; ++i) {
@@ -39,8 +39,8 @@ T AwaitChange(const std::atomic<T>& word, T seen, int spins) {
   }
 }
 
-// What the ranks' statuses are together: the lowest rank's error, but one that
-// says only that another has failed comes last.
+// The joint status of all ranks: the error of the lowest rank, where one that
+// says only that another rank has failed comes last.
 absl::Status FirstOf(const std::vector<absl::Status>& statuses) {
   absl::Status first;
   for (const absl::Status& status : statuses) {
@@ -104,8 +104,8 @@ absl::Status RankGroup::Guarded(int rank) {
 
 absl::Status RankGroup::Run(absl::FunctionRef<absl::Status(int rank)> part) {
   if (ranks_ == 1) return part(0);
-  // A status takes memory too: what a rank's thread may have to say is there
-  // before.
+  // A status takes memory too: those that a rank's thread may need after a
+  // throw are made beforehand.
   const absl::Status lacks_memory =
       MemoryError("out_of_memory", "the system gave no more memory");
   const absl::Status threw = InternalError("internal", "a rank's part threw");
@@ -156,14 +156,14 @@ absl::Status RankGroup::Meet(int rank, const absl::Status& mine) {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks_) {
     outcome = FirstOf(brought_);
     arrived_.store(0, std::memory_order_relaxed);
-    // A rank that leaves meanwhile keeps its mark.
+    // Adding keeps the kLeft bit of a rank that leaves meanwhile.
     meeting_.fetch_add(1, std::memory_order_acq_rel);
     meeting_.notify_all();
     return outcome;
   }
   for (uint32_t now = meeting;;) {
     now = AwaitChange(meeting_, now, spins_);
-    if ((now & ~kLeft) != meeting) return outcome;  // all were here
+    if ((now & ~kLeft) != meeting) return outcome;  // all ranks have come
     if ((now & kLeft) != 0) return mine.ok() ? RankFailed() : mine;
   }
 }

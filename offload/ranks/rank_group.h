@@ -15,15 +15,16 @@
 
 namespace tiercel {
 
-// The error of a rank that can do nothing for another's error: rank_failed.
+// The error of a rank that stops because another has failed: rank_failed.
 absl::Status RankFailed();
 
 // The ranks that compute one model together, a thread each: rank 0 is the
 // caller's own. Run has every rank do its part of a call; within its part a
 // rank meets the others, all in the same order. A rank that leaves its part
-// with an error sets free whoever waits for it, or will: nobody hangs.
+// with an error releases the ranks that wait for it, now or later: none hangs.
 //
-// One rank has no thread, and never waits. Used from one thread at a time.
+// A single rank has no thread, and never waits. One thread at a time may use a
+// group.
 class RankGroup {
  public:
   // Errors: no_thread.
@@ -35,29 +36,29 @@ class RankGroup {
   int ranks() const { return ranks_; }
 
   // Calls part(rank) for every rank at once, and returns when all are done.
-  // Errors: that of the lowest rank with one of its own; what rank 0 throws is
-  // thrown on, what another throws is out_of_memory or internal.
+  // Errors: that of the lowest rank with one of its own. An exception of rank 0
+  // is thrown on; one of another rank becomes out_of_memory or internal.
   absl::Status Run(absl::FunctionRef<absl::Status(int rank)> part);
 
-  // How many calls of Run there were; in a part, with this one.
+  // The number of calls of Run so far; within a part, including this one.
   uint32_t runs() const { return round_.load(std::memory_order_relaxed); }
 
-  // In a part: waits until all ranks are here, and gives each the same answer:
-  // the error of the lowest rank that came with one. What a rank wrote before
-  // is visible to all after. Errors also: rank_failed, where another rank's
-  // part has ended.
+  // A barrier within a part: waits until all ranks have called it, and gives
+  // each the same answer: the error of the lowest rank that came with one. A
+  // rank's writes before it are visible to all after it. Errors also:
+  // rank_failed, where another rank's part has ended.
   absl::Status Meet(int rank, const absl::Status& mine = absl::OkStatus());
 
  private:
   explicit RankGroup(int ranks);
   void Work(int rank);
   absl::Status Guarded(int rank);
-  // Nobody waits for this rank any more.
+  // Releases the ranks that wait for this one, now or later in the Run.
   void Leave();
   absl::Status Outcome() const;
 
   const int ranks_;
-  const int spins_;  // looks of who waits, before it sleeps
+  const int spins_;  // polls of a waiting rank before it sleeps
 
   // Run: a new round begins the other ranks' parts.
   alignas(64) std::atomic<uint32_t> round_{0};
@@ -66,10 +67,10 @@ class RankGroup {
   absl::FunctionRef<absl::Status(int rank)>* part_ = nullptr;
   std::vector<absl::Status> ended_;  // [rank]: how its part ended
 
-  // Meet: how many meetings there were, and whether a rank has left.
+  // Meet: the number of meetings so far, and a bit if a rank has left.
   alignas(64) std::atomic<uint32_t> meeting_{0};
   alignas(64) std::atomic<int> arrived_{0};
-  std::vector<absl::Status> brought_;  // [rank]: what it came with
+  std::vector<absl::Status> brought_;  // [rank]: the status that it came with
   // There are two: a rank may still read one when the next meeting is over.
   std::array<absl::Status, 2> outcome_;
 

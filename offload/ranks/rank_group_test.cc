@@ -52,7 +52,7 @@ TEST(RankGroupTest, RankZeroIsTheCaller) {
                   .ok());
 }
 
-// What each wrote before a meeting all see after it, whoever is late.
+// All ranks see after a meeting what each wrote before it, whichever is late.
 TEST(RankGroupTest, AMeetingWaitsForAll) {
   constexpr int kRanks = 3;
   const auto group = GroupOf(kRanks);
@@ -66,7 +66,7 @@ TEST(RankGroupTest, AMeetingWaitsForAll) {
         for (const int seen : written) {
           if (seen != round) return InternalError("early", "too early");
         }
-        // Nobody goes on before all have looked.
+        // No rank goes on before all have looked.
         if (absl::Status s = group->Meet(rank); !s.ok()) return s;
       }
       return absl::OkStatus();
@@ -93,8 +93,8 @@ TEST(RankGroupTest, AMeetingGivesAllTheSameAnswer) {
   }
 }
 
-// A rank that fails, or throws, between any two meetings sets the others free;
-// its error is the call's, and the next call is as the first.
+// A rank that fails, or throws, between any two meetings releases the others;
+// its error is the call's, and the next call starts afresh.
 TEST(RankGroupTest, WhoFailsSetsTheOthersFree) {
   constexpr int kRanks = 3;
   constexpr int kMeetings = 4;
