@@ -25,7 +25,7 @@ int64_t QueryWidth(const AttentionShares::Shape& shape) {
   return int64_t{shape.heads} * shape.layout.head_dim;
 }
 
-// Floats from one head's scores to the next's, as MeanScores wants it.
+// Floats from one head's scores to the next's, as MeanScores requires.
 int64_t Stride(const AttentionShares::Shape& shape) {
   return (DigestsShape(shape).Chunks() + 15) / 16 * 16;
 }
@@ -99,7 +99,7 @@ absl::Status AttentionShares::AfterLayer(Stream& stream, int layer,
                                          const KvPages& kv) {
   if (counted_ == Rows::kOther) return absl::OkStatus();
   const int64_t begin = first_ * kRun;
-  digests_.Truncate(begin);  // what is there is another layer's
+  digests_.Truncate(begin);  // it has the means of another layer
   KvPages text = kv;
   text.end = begin + runs_ * kRun;
   RETURN_IF_ERROR(digests_.Update(stream, /*layer=*/0, text, /*rows=*/0));
@@ -136,7 +136,7 @@ void AttentionShares::Divide(std::span<const float> scores, float* peaks) {
     weights_[i] = std::exp(static_cast<double>(scores[i]) - greatest);
     sum += weights_[i];
   }
-  if (!std::isfinite(sum)) return;  // of keys that are no numbers
+  if (!std::isfinite(sum)) return;  // some keys are not finite
   const int64_t chunks = kRun / shape_.Chunk();
   for (int64_t run = 0; run < runs_; ++run) {
     const auto of_run = weights_.begin() + run * chunks;
@@ -155,7 +155,7 @@ std::vector<double> AttentionShares::SharesOf(
   constexpr double kLittle = 0.001;
   const int64_t runs = parts.front()->runs_;
   std::vector<double> shares(static_cast<size_t>(runs));
-  // They are added in the order in which one that has all heads would do it.
+  // The order of the sums is that of one instance that has all heads.
   for (int layer = 0; layer < parts.front()->shape_.layers; ++layer) {
     for (const AttentionShares* part : parts) {
       const int64_t width = part->shape_.heads * runs;

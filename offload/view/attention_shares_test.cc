@@ -1,4 +1,5 @@
-// Where rows look, against the same in double precision over keys as stored.
+// Compares attention shares with the same computed in double precision over the
+// stored keys.
 
 #include "offload/view/attention_shares.h"
 
@@ -24,9 +25,9 @@ constexpr int64_t kPages = 3;
 
 struct Case {
   int64_t sequence_begin;
-  int64_t begin;  // of the text
+  int64_t begin;  // the text's first position
   int64_t runs;
-  int64_t end;  // of the sequence, where the first row is
+  int64_t end;  // the sequence's end, the position of the first row
   std::vector<int64_t> steps;
   int64_t context = kPages * kPageTokens;
 };
@@ -66,7 +67,7 @@ class AttentionSharesTest : public ::testing::Test {
             .view = nullptr};
   }
 
-  // Does what the header says, in double precision; means are f16 on the way.
+  // Computes Divide in double precision, from means that are rounded to f16.
   void Divide(const Case& c, int layer, const float* q, int chunk,
               std::vector<double>* peaks) {
     const int64_t chunks = c.runs * 32 / chunk;
@@ -142,7 +143,7 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
       int64_t end = c.end;
       for (size_t step = 0; step < c.steps.size(); ++step) {
         const int64_t rows = c.steps[step];
-        // The first step is before the question, the second of three is it.
+        // The first step is before the question, the last is the answer.
         const Rows counted = step == 0 ? Rows::kBeforeTheQuestion
                              : step + 1 < c.steps.size() ? Rows::kOther
                                                          : Rows::kOfTheAnswer;
@@ -179,14 +180,14 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
       }
       double sum = 0;
       for (double& x : expected) sum += x = std::max(x, 0.0);
-      // No row can look more than another at the only run there is.
+      // If there is only one run, each row gives it all.
       ASSERT_EQ(sum > 0, c.runs > 1);
       const std::vector<double> found = shares.Shares();
       ASSERT_EQ(found.size(), expected.size());
       double all = 0;
       for (size_t i = 0; i < found.size(); ++i) {
-        // A chain of head_dim float products, scores of a few units; and f16
-        // means that may round the other way.
+        // The tolerance allows for a chain of head_dim float products, scores
+        // of a few units, and f16 means that may round the other way.
         EXPECT_NEAR(found[i], c.runs > 1 ? expected[i] / sum : 0, 2e-3)
             << "begin " << c.begin << ", run " << i;
         all += found[i];

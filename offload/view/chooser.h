@@ -13,52 +13,54 @@
 
 namespace tiercel {
 
-// Says which chunks of a sequence its retrieval view shows, per layer and KV
-// head. Chunks are counted from the one in which the sequence begins.
+// A selector: it chooses the chunks of a sequence that its retrieval view
+// shows, per layer and KV head. Chunks are counted from the one in which the
+// sequence begins.
 class Chooser {
  public:
-  // What a row had in view so far, of single positions counted from where the
-  // sequence begins.
+  // The positions that were in view of a row, counted from the sequence's
+  // beginning.
   struct Seen {
     const int32_t* const* kept;  // [kv_heads][num_kept], each once
     int64_t num_kept;
-    int64_t newest;  // all from this one on were in view too
+    int64_t newest;  // all positions from this one on were in view too
   };
-  // Rows whose queries choose: [rows, row_floats], rotated.
+  // The query rows by which chunks are chosen: [rows, row_floats], rotated.
   struct Asking {
     const float* q;
     int64_t row_floats;  // heads * head_dim
     int64_t rows;
-    int64_t position;  // of the first of them
-    // The last so many of the rows may yet turn out not to be of the text: they
-    // choose this once, and what they said is not remembered.
+    int64_t position;  // the position of the first row
+    // The last `drafted` rows may yet be rejected: they take part in this
+    // choice, but their importance is not remembered.
     int64_t drafted = 0;
-    // What the last row that was not drafted had in view; null: nobody asks.
+    // The view of the last row that was not drafted, to measure its coverage;
+    // null: coverage is not measured.
     const Seen* seen = nullptr;
-    // What chose this layer last was of the same text, before these rows.
+    // The rows that chose this layer last were of the same text, before these.
     bool goes_on = false;
 
     int64_t Certain() const { return rows - drafted; }
   };
   virtual ~Chooser() = default;
 
-  // Positions kv.end .. kv.end + rows - 1 of `layer` have been written.
+  // Called when positions kv.end .. kv.end + rows - 1 of `layer` are written.
   virtual absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                               int64_t rows) = 0;
-  // Finds which of the first `chunks` chunks of `layer` each KV head sees, in
-  // order, the sinks among them. `kv` has the layer's pages; null: they are not
-  // at hand. Errors: those of the ops.
+  // Chooses those of the first `chunks` chunks of `layer` that each KV head
+  // sees, in order, the sinks among them. `kv` has the layer's pages; it is
+  // null where they are not on the device. Errors: those of the ops.
   virtual absl::Status Choose(Stream& stream, int layer, const Asking& by,
                               const KvPages* kv, int64_t chunks,
                               std::vector<std::vector<int32_t>>* chosen) = 0;
-  // The share of the attention of the last row that was not drafted, in the
-  // layer that was chosen last, that fell on what it had seen: the mean of the
-  // query heads. Absent where nobody asked, or what is scored are not
-  // positions.
+  // The coverage in the layer that was chosen last: the share of the attention
+  // of the last row that was not drafted that fell on the positions in
+  // Asking::seen, as the mean of the query heads. Absent where `seen` was null,
+  // or chunks are not single positions.
   virtual std::optional<double> coverage() const { return std::nullopt; }
   // Forgets the positions from `end` on.
   virtual void Truncate(int64_t end) = 0;
-  // One that goes its own way from now on. Errors: out_of_memory.
+  // Returns an independent copy. Errors: out_of_memory.
   virtual absl::StatusOr<std::unique_ptr<Chooser>> Copy(
       DeviceMemory& memory) const = 0;
 };

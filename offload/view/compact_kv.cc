@@ -47,7 +47,7 @@ void CompactKv::Reset(int64_t recent_begin, int64_t end) {
 void CompactKv::Choose(int layer, int head, std::span<const int32_t> chunks,
                        std::vector<KvRun>* missing) {
   std::vector<int32_t>& places = ChunksOf(layer, head);
-  // What a chunk that is wanted is, by its number: to be filled, or there.
+  // The marks of chunks that are wanted: to be filled, or there already.
   enum : uint8_t { kMissing = 1, kThere = 2 };
   if (!chunks.empty() && std::ssize(marks_) <= chunks.back()) {
     marks_.resize(static_cast<size_t>(chunks.back()) + 1);
@@ -59,8 +59,8 @@ void CompactKv::Choose(int layer, int head, std::span<const int32_t> chunks,
   const auto wanted = [&](int32_t chunk) {
     return chunk < std::ssize(marks_) && mark(chunk) != 0;
   };
-  // The places in use come first, as many as there are chunks: what lies
-  // behind them or is not wanted any more makes room.
+  // The places in use come first, as many as there are chunks. Those behind
+  // them, and those of chunks that are not wanted any more, become free.
   const auto in_use = places.begin() + std::ssize(chunks);
   for (auto place = places.begin(); place != in_use; ++place) {
     if (*place != kNone && !wanted(*place)) *place = kNone;
@@ -137,8 +137,8 @@ absl::StatusOr<KvPages> CompactKv::BeginLayer(int layer,
                  .view = views_.data()};
 }
 
-// The chunks that a head has, and the newest positions, which are no more than
-// they are.
+// The view of a layer below above_.layers: the head's chunks and the newest
+// positions, with a window the sinks and the last ones alone.
 HeadView CompactKv::SeenBelow(int64_t chunks,
                               std::span<PositionRange, 6> ranges) const {
   // The sequence may begin within the first chunk.
@@ -153,8 +153,8 @@ HeadView CompactKv::SeenBelow(int64_t chunks,
   return {.fixed = ranges.first(num), .recent = std::max<int64_t>(newest, 1)};
 }
 
-// The anchor and the answer alone, both of which may end or begin within a
-// chunk.
+// The view of a layer from above_.layers on: the anchor and the answer alone,
+// both of which may begin or end within a chunk.
 HeadView CompactKv::SeenAbove(const std::vector<int32_t>& places,
                               int64_t chunks,
                               std::span<PositionRange, 6> ranges) const {

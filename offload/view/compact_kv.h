@@ -14,28 +14,29 @@
 
 namespace tiercel {
 
-// What a draft reads and writes of a sequence, gathered on the device: per
-// layer and KV head some chunks of it, and all of its newest positions.
+// The KV of a sequence that a draft reads and writes, gathered on the device:
+// per layer and KV head some chunks of it, and all of its newest positions.
 //
 //   cells    0 ................ S | S ....................... | ...
 //   hold     chunks of each head    positions recent_begin .. end   a draft's
 //
-// To attention cells are positions, and which of them a head has is its view:
-// keys carry their own rotation, so that where they lie does not show. Each
-// head has chunks of its own; the newest positions lie in pages as they do in
-// the store, in a ring that drops its oldest page.
+// Attention takes cells for positions, and a head's view says which of them it
+// has: keys are stored rotated, so that their place does not matter. Each head
+// has chunks of its own; the newest positions lie in pages as they do in the
+// store, in a ring that drops its oldest page.
 //
-// Positions up to `end` are the target's own K and V; what a draft writes
-// beyond is provisional, and is written over by the sweep that checks it.
+// Positions up to `end` have the target's own K and V; those that a draft
+// writes beyond are provisional, and the sweep that checks them writes over
+// them.
 class CompactKv final : public LayeredKv {
  public:
   struct Shape {
     KvLayout layout = {};
     int layers = 0;
     int chunk = 32;            // positions; divides kPageTokens
-    int64_t chunks = 0;        // of a head, at most
+    int64_t chunks = 0;        // chunks of a head, at most
     int64_t sinks = 1;         // of those, the first of the sequence
-    int64_t recent_pages = 0;  // of the ring
+    int64_t recent_pages = 0;  // pages of the ring
 
     int64_t ChunkPages() const {
       return (chunks * chunk + kPageTokens - 1) / kPageTokens;
@@ -46,8 +47,8 @@ class CompactKv final : public LayeredKv {
     }
   };
 
-  // Above the first `layers` only the first `anchor` positions of the sequence
-  // are seen, and those from `answer_begin` on.
+  // Above the first `layers` drafts see only the first `anchor` positions of
+  // the sequence, and those from `answer_begin` on.
   struct Above {
     int layers = std::numeric_limits<int>::max();
     int64_t anchor = 0;
@@ -61,33 +62,32 @@ class CompactKv final : public LayeredKv {
   const Shape& shape() const { return shape_; }
   int64_t end() const { return end_; }
   int64_t recent_begin() const { return recent_begin_; }
-  // Positions that the ring holds from recent_begin on, if that lies in a page
-  // as it does now.
+  // The positions for which the ring has room from recent_begin on.
   int64_t RecentRoom() const;
 
-  // Nothing is there but room for `recent_begin` <= positions < `end`, which
-  // Recent and Choose fill.
+  // Empties the view, and makes room for `recent_begin` <= positions < `end`.
+  // Recent and Choose then say what to fill.
   void Reset(int64_t recent_begin, int64_t end);
   // Forgets the positions before, or all from `end` on.
   void DropBefore(int64_t recent_begin) { recent_begin_ = recent_begin; }
   void Truncate(int64_t end) { end_ = end; }
   void Extend(int64_t rows) { end_ += rows; }
 
-  // From now on `head` of `layer` has `chunks`, counted from the one in which
-  // the sequence begins: sorted, at most shape.chunks, the sinks always among
-  // them (so that they stay in the first places), all before recent_begin.
-  // While they get no fewer, those it had stay where they are; the runs are
-  // those it lacks, to be filled by the caller.
+  // Gives `head` of `layer` the `chunks`, counted from the one in which the
+  // sequence begins: sorted, at most shape.chunks, the sinks always among them
+  // (so that they stay in the first places), all before recent_begin. Unless
+  // they become fewer, chunks that it had stay where they are; the caller must
+  // fill the `missing` runs, which it lacks.
   void Choose(int layer, int head, std::span<const int32_t> chunks,
               std::vector<KvRun>* missing);
   // The chunks that `head` of `layer` has, in the order of their places.
   std::span<const int32_t> Chosen(int layer, int head) const;
-  // The runs of positions begin <= j < end of a layer in the ring, which may
-  // lie beyond end().
+  // Appends the runs of positions begin <= j < end of a layer in the ring; they
+  // may lie beyond end().
   void Recent(int layer, int64_t begin, int64_t end, std::vector<KvRun>* runs);
 
-  // A draft's step: rows at `end` and after. `window`: of it only the sinks
-  // and the last so many positions, if not 0; then of one row.
+  // A draft's step has rows at `end` and after. With a `window` above 0 it has
+  // one row, which sees only the sinks and the last `window` positions.
   void SetWindow(int64_t window) { window_ = window; }
   void ShowAbove(const Above& above) { above_ = above; }
   const Above& above() const { return above_; }
@@ -125,7 +125,7 @@ class CompactKv final : public LayeredKv {
   int64_t window_ = 0;
   Above above_;
   std::vector<uint8_t> marks_;  // [chunk] of the current head; zeros between
-  // What BeginLayer made of the current layer.
+  // KvPages of the current layer point to these.
   std::vector<std::byte*> table_;
   std::vector<std::array<PositionRange, 6>> ranges_;  // [head]
   std::vector<HeadView> views_;                       // [head]

@@ -1,5 +1,5 @@
-// What each head sees through a compact KV against what was put there, by
-// position.
+// Compares the rows that each head sees through a compact KV with those that
+// were put there, by position.
 
 #include "offload/view/compact_kv.h"
 
@@ -22,8 +22,8 @@ constexpr int kLayers = 2;
 constexpr int kHeads = 3;
 constexpr auto kGoOn = [] { return false; };
 
-// Bytes of no other layer, head, position or version of it. A cell that was not
-// written names position -1.
+// Bytes that differ from those of any other layer, head, position or version.
+// A cell that was not written has the position -1.
 StoredRow RowOf(const KvLayout& layout, int layer, int head, int64_t position,
                 uint32_t version) {
   const auto fill = [&](int64_t bytes, uint64_t which) {
@@ -69,7 +69,7 @@ class Life {
     Fill(recent_begin, end);
   }
 
-  // Rows of the target at and beyond the end, whether they are to stay or not.
+  // Writes rows of the target, which may lie beyond the end.
   void Fill(int64_t begin, int64_t end) {
     ++version_;
     for (int64_t t = begin; t < end; ++t) versions_[t] = version_;
@@ -87,7 +87,7 @@ class Life {
     }
   }
 
-  // Rows of a draft.
+  // Writes rows of a draft.
   void Draft(int64_t rows) {
     ++version_;
     for (int layer = 0; layer < kLayers; ++layer) {
@@ -185,7 +185,7 @@ class Life {
       ASSERT_EQ(row, RowOf(shape_.layout, layer, head, t, versions_.at(t)));
       if (t >= kv_.recent_begin()) continue;
       now[t] = cell;
-      // What stays in view stays where it is.
+      // A position that stays in view stays in its cell.
       const auto before = places.find(t);
       if (before != places.end()) {
         ASSERT_EQ(cell, before->second) << t;
@@ -297,7 +297,7 @@ TEST_F(CompactKvTest, ShowsWhatWasChosenAndTheNewest) {
   }
 }
 
-// Round and round, over pages that hold what is long gone.
+// The ring wraps again and again, over pages of positions that are long gone.
 TEST_F(CompactKvTest, TheRingTurns) {
   CompactKv::Shape shape = RandomShape();
   shape.chunk = 32;
@@ -325,7 +325,7 @@ TEST_F(CompactKvTest, TellsItsRoom) {
   EXPECT_EQ(life.kv().RecentRoom(), 3 * kPageTokens);
   life.kv().DropBefore(kPageTokens + 8);
   EXPECT_EQ(life.kv().RecentRoom(), 3 * kPageTokens - 8);
-  // All of it, to the last cell.
+  // A draft may use the ring to its last cell.
   life.Reset(8, 10);
   life.Draft(life.room());
   EXPECT_EQ(life.kv().end(), 3 * kPageTokens);

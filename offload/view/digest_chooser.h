@@ -13,14 +13,14 @@
 
 namespace tiercel {
 
-// Chooses by the digests of chunks and the last row that asks (TriForce, arXiv
-// 2404.11912, section 4.1), whether the keys are at hand or not.
+// Chooses by the digests of chunks and the last query row (TriForce, arXiv
+// 2404.11912, section 4.1). It does not need the keys.
 class DigestChooser final : public Chooser {
  public:
   struct Shape {
     Digests::Shape digests;
-    int64_t sinks = 0;   // chunks, the first
-    int64_t chunks = 0;  // that a head sees at most, the sinks among them
+    int64_t sinks = 0;   // the first chunks, which are always chosen
+    int64_t chunks = 0;  // chunks that a head sees at most, with the sinks
 
     int64_t Bytes() const;
   };
@@ -52,9 +52,9 @@ class DigestChooser final : public Chooser {
 
   const Shape shape_;
   Digests digests_;
-  DeviceArray<float> scores_;    // [kv_heads, chunks there are]
-  DeviceArray<int32_t> places_;  // [kv_heads, shape_.chunks]: those chosen
-  std::vector<int32_t> read_;    // places_ as the host reads them
+  DeviceArray<float> scores_;    // [kv_heads, chunks of the sequence]
+  DeviceArray<int32_t> places_;  // [kv_heads, shape_.chunks]: chosen chunks
+  std::vector<int32_t> read_;    // places_ on the host
 };
 
 }  // namespace tiercel

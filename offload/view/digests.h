@@ -12,11 +12,11 @@
 
 namespace tiercel {
 
-// The mean of every complete chunk's keys, per layer and KV head, on the device
-// wherever the keys themselves are: what a retrieval view is chosen by
-// (TriForce, arXiv 2404.11912, section 4.1). f16. Chunk i begins at position
-// i * chunk, the first of a sequence may lack its beginning. Their lengths are
-// kept too where they are wanted.
+// The means of every complete chunk's keys, per layer and KV head, in f16. They
+// stay on the device wherever the keys themselves are, so that a retrieval view
+// can be chosen by them (TriForce, arXiv 2404.11912, section 4.1). Chunk i
+// begins at position i * chunk; the first of a sequence may lack its beginning.
+// With Shape::norms their norms are kept too.
 class Digests {
  public:
   struct Shape {
@@ -24,7 +24,7 @@ class Digests {
     int layers = 0;
     int heads = 0;        // query heads
     int chunk = 32;       // positions; divides kPageTokens
-    int64_t begin = 0;    // of the sequence
+    int64_t begin = 0;    // the sequence's first position
     int64_t context = 0;  // positions
     bool norms = false;
 
@@ -43,15 +43,16 @@ class Digests {
   // Errors: out_of_memory.
   static absl::StatusOr<Digests> Create(DeviceMemory& memory,
                                         const Shape& shape);
-  // A copy that goes its own way from now on. Errors: out_of_memory.
+  // Returns an independent copy. Errors: out_of_memory.
   absl::StatusOr<Digests> Copy(DeviceMemory& memory) const;
 
   // Digests the chunks of `layer` that are complete once the positions up to
-  // kv.end + rows have been written, those of steps that nobody showed too.
+  // kv.end + rows have been written. It catches up on earlier steps for which
+  // it was not called.
   absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                       int64_t rows);
 
-  // What is written from position `end` on is digested anew.
+  // Forgets the positions from `end` on: they are digested anew.
   void Truncate(int64_t end);
 
   // The means of `layer` from the sequence's chunk 0 on: [kv_heads,

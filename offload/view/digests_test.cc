@@ -1,4 +1,5 @@
-// Digests kept up step by step against those of the sequence as it is.
+// Compares digests that are updated step by step with those of the sequence as
+// it is.
 
 #include "offload/view/digests.h"
 
@@ -29,8 +30,8 @@ struct Case {
   int64_t begin = 0;
 };
 
-// The keys of a sequence, of which one may write and take back. What does not
-// exist is NaN.
+// The keys of a sequence, which a test may write and take back. Positions that
+// do not exist are NaN.
 class Keys {
  public:
   explicit Keys(const Case& c)
@@ -141,7 +142,8 @@ void Check(const Digests& digests, Keys& keys, const Case& c, int64_t end) {
   }
 }
 
-// Steps of which some rows are kept, truncation, prompts, copies.
+// They are the same after any mix of steps that keep some of their rows,
+// truncations, prompts and copies.
 TEST(DigestsTest, AreThoseOfTheSequenceAsItIs) {
   PoisonedMemory memory;
   const auto stream = MakeStream(Device::kCpu);
@@ -180,7 +182,7 @@ TEST(DigestsTest, AreThoseOfTheSequenceAsItIs) {
           }
           for (int64_t i = 0; i < rows; ++i) keys.Write(end + i, random);
           if (below(5) == 0 && end + rows < begin + kContext) {
-            // Nobody shows it these; the step after them is shown.
+            // Update is not called for these rows, but for the step after.
             end += rows;
             keys.Write(end, random);
             for (int layer = 0; layer < kLayers; ++layer) {
@@ -212,7 +214,7 @@ TEST(DigestsTest, AreThoseOfTheSequenceAsItIs) {
   }
 }
 
-// One goes on where the other has been taken back.
+// A copy goes on from a position from which the original was truncated.
 TEST(DigestsTest, ACopyGoesItsOwnWay) {
   PoisonedMemory memory;
   const auto stream = MakeStream(Device::kCpu);
@@ -241,7 +243,7 @@ TEST(DigestsTest, ACopyGoesItsOwnWay) {
   Check(digests, keys, c, 100);
 }
 
-// A context that ends within a chunk, or before one is complete.
+// A context may end within a chunk, or before one is complete.
 TEST(DigestsTest, TakeWhatTheyNeedAndNoMore) {
   Digests::Shape shape = {
       .layout = {DType::kF16, DType::kF16, 2, 8}, .layers = 3, .heads = 4};

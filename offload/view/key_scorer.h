@@ -11,15 +11,15 @@
 
 namespace tiercel {
 
-// Scores chunks of one position by their keys, while a layer's pages are at
-// hand.
+// Scores chunks of one position by their keys, which works only while a layer's
+// pages are on the device.
 class KeyScorer final : public Scorer {
  public:
   struct Shape {
     KvLayout layout = {};
     int layers = 0;
     int heads = 0;        // query heads
-    int64_t begin = 0;    // of the sequence
+    int64_t begin = 0;    // the sequence's first position
     int64_t context = 0;  // positions
 
     int64_t Norms() const { return layers * layout.kv_heads * context; }
@@ -36,7 +36,7 @@ class KeyScorer final : public Scorer {
   void Truncate(int64_t end) override;
   absl::StatusOr<std::unique_ptr<Scorer>> Copy(
       DeviceMemory& memory) const override;
-  // The pages must be at hand.
+  // `asked.kv` must not be null.
   absl::Status Score(Stream& stream, int layer, const Question& asked,
                      float* scores, int64_t stride) override;
   bool OfPositions() const override { return true; }
@@ -53,7 +53,7 @@ class KeyScorer final : public Scorer {
 
   const Shape shape_;
   DeviceArray<uint16_t> norms_;  // f16 [layer][kv_head][context]
-  std::vector<int64_t> known_;   // [layer]: norms up to this position
+  std::vector<int64_t> known_;   // [layer]: norms are known up to this position
 };
 
 }  // namespace tiercel

@@ -15,9 +15,10 @@
 
 namespace tiercel {
 
-// Where rows of a store arrive on the device before they become the smaller
-// rows of a view. Rows of a layer are settled together; its place is free again
-// when all that it holds is settled or dropped.
+// A staging buffer on the device, in which rows of a store arrive before they
+// are converted to the smaller rows of a view. Rows of a layer are settled
+// together; the buffer is free again when all rows in it are settled or
+// dropped.
 class Landing {
  public:
   struct Shape {
@@ -29,11 +30,14 @@ class Landing {
   static absl::StatusOr<Landing> Create(DeviceMemory& memory,
                                         const Shape& shape);
 
-  // The run as it arrives here instead of in its place; none: there is no room.
-  // An empty landing has room for any run of at most shape.bytes.
+  // Returns the run with an address in the buffer, into which its rows are to
+  // be copied; nothing if there is no room. An empty buffer has room for any
+  // run of at most shape.bytes.
   std::optional<KvRun> Take(const KvRun& run);
-  // The runs of `layer` that have arrived go to their places, or nowhere.
+  // Converts the runs of `layer`, which have arrived, into their places in the
+  // view.
   absl::Status Settle(Stream& stream, int layer);
+  // Discards the runs of `layer`.
   void Drop(int layer);
 
  private:

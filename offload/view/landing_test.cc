@@ -18,7 +18,7 @@ constexpr KvLayout kFrom = {DType::kF16, DType::kF32, 1, kHeadDim};
 constexpr KvLayout kTo = {DType::kQ8_0, DType::kQ8_0, 1, kHeadDim};
 constexpr int64_t kRowBytes = 64 + 128;
 
-// A run of a layer that is to hold `value` in every element of its place.
+// A run of a layer whose place is to have `value` in every element.
 struct Guest {
   Guest(int layer, int64_t rows, float what)
       : value(what),
@@ -26,7 +26,7 @@ struct Guest {
         v(static_cast<size_t>(rows * kTo.VRowBytes())),
         run{.layer = layer, .rows = rows, .k = k.data(), .v = v.data()} {}
 
-  // What a copy from the store would leave here.
+  // Writes the rows that a copy from the store would leave at `here`.
   void Arrive(const KvRun& here) const {
     const std::vector<float> row(kHeadDim, value);
     for (int64_t r = 0; r < run.rows; ++r) {
@@ -57,7 +57,7 @@ struct Guest {
   KvRun run;
 };
 
-// While one layer waits for its rows another's place is not given away.
+// The place of one layer's rows is not reused while another layer waits.
 TEST(LandingTest, ARoomIsFreeWhenAllHaveLeft) {
   PoisonedMemory memory;
   const auto stream = MakeStream(Device::kCpu);
@@ -74,7 +74,7 @@ TEST(LandingTest, ARoomIsFreeWhenAllHaveLeft) {
   first.Arrive(*a);
   ASSERT_TRUE(landing->Settle(*stream, 0).ok());
   EXPECT_TRUE(first.IsThere());
-  EXPECT_FALSE(landing->Take(third.run).has_value());  // the second is there
+  EXPECT_FALSE(landing->Take(third.run).has_value());  // the second remains
   second.Arrive(*b);
   ASSERT_TRUE(landing->Settle(*stream, 1).ok());
   EXPECT_TRUE(second.IsThere());
@@ -83,7 +83,7 @@ TEST(LandingTest, ARoomIsFreeWhenAllHaveLeft) {
   ASSERT_TRUE(c.has_value());
   third.Arrive(*c);
   landing->Drop(1);
-  ASSERT_TRUE(landing->Settle(*stream, 1).ok());  // nobody is left
+  ASSERT_TRUE(landing->Settle(*stream, 1).ok());  // no run is left
   EXPECT_FALSE(third.IsThere());
 }
 

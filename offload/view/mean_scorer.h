@@ -10,11 +10,10 @@
 
 namespace tiercel {
 
-// Scores chunks by the means of their keys, whether the keys are at hand or
-// not.
+// Scores chunks by the means of their keys. It does not need the keys.
 class MeanScorer final : public Scorer {
  public:
-  // `shape` keeps norms. Errors: out_of_memory.
+  // `shape.norms` must be true. Errors: out_of_memory.
   static absl::StatusOr<std::unique_ptr<Scorer>> Create(
       DeviceMemory& memory, const Digests::Shape& shape);
 

@@ -16,20 +16,20 @@
 namespace tiercel {
 namespace {
 
-// n / by, rounded up; n >= 0 may be the largest there is.
+// n / by, rounded up, without overflow; n >= 0.
 int64_t CeilDiv(int64_t n, int64_t by) { return n / by + (n % by != 0); }
 
 int64_t QueryWidth(const Retrieval::Shape& shape) {
   return int64_t{shape.heads} * shape.layout.head_dim;
 }
 
-// Positions whose queries are kept. Of a sweep the last that holds may choose;
-// where rows before it choose too, the sweep's others lie behind these.
+// The number of positions whose queries are kept: those of a sweep, whose last
+// accepted row may choose, and with a selection as many before it.
 int64_t QueryRows(const Retrieval::Shape& shape) {
   return (shape.size.selection.has_value() ? 2 : 1) * kMaxStepRows;
 }
 
-// The rows that choose at once, at most.
+// The most rows that choose at once.
 int64_t AskingRows(const Retrieval::Shape& shape) {
   if (!shape.size.selection.has_value()) return 1;
   const Selection& choice = *shape.size.selection;
@@ -50,7 +50,8 @@ bool ByKeys(const RetrievalSize& size) {
   return size.selection.has_value() && size.chunk == 1;
 }
 
-// The rows that choose see all that may be chosen.
+// The newest positions that are always in view. They include the rows that
+// choose, so that each of these sees all chunks that may be chosen.
 int64_t WindowOf(const RetrievalSize& size) {
   if (!size.selection.has_value()) return size.window;
   return std::max(
@@ -67,21 +68,21 @@ KeyScorer::Shape KeysShape(const Retrieval::Shape& shape) {
 
 CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
   const RetrievalSize& size = shape.size;
-  // No more than there will ever be.
+  // The chunks of a full context bound those of the view.
   const int64_t chunks = DigestsShape(shape).Chunks();
   const int64_t window = std::min(WindowOf(size), shape.context);
-  return {
-      .layout = shape.view_layout,
-      .layers = shape.layers,
-      .chunk = size.chunk,
-      .chunks = std::min(CeilDiv(size.budget, size.chunk), chunks),
-      .sinks = std::min(CeilDiv(size.sink, size.chunk), chunks),
-      // The window begins anywhere in a page, and until it is next cut there
-      // come the rows of steps, which lie where those of their drafts lay.
-      .recent_pages = CeilDiv(
-          kPageTokens - 1 +
-              std::min(window + size.growth, shape.context + kMaxStepRows),
-          kPageTokens)};
+  return {.layout = shape.view_layout,
+          .layers = shape.layers,
+          .chunk = size.chunk,
+          .chunks = std::min(CeilDiv(size.budget, size.chunk), chunks),
+          .sinks = std::min(CeilDiv(size.sink, size.chunk), chunks),
+          // The window may begin anywhere in a page, and grows by the rows of
+          // steps until it is next cut. Drafted rows use the cells of the steps
+          // that check them.
+          .recent_pages = CeilDiv(
+              kPageTokens - 1 +
+                  std::min(window + size.growth, shape.context + kMaxStepRows),
+              kPageTokens)};
 }
 
 SelectorChooser::Shape SelectorShape(const Retrieval::Shape& shape) {
@@ -240,7 +241,7 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Fork(
 
 absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
                                   Cancelled cancelled) {
-  // What is still on its way would arrive over what is written now.
+  // Copies that are under way would overwrite the rows of this step.
   for (int layer = 0; certain && layer < shape_.layers; ++layer) {
     if (absl::Status s = Arrive(layer, cancelled);
         ClassOf(s) == ErrorClass::kCancelled) {
@@ -250,7 +251,7 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
   for (int layer = 0; certain && layer < shape_.layers; ++layer) {
     landing_.Drop(layer);
   }
-  compact_.Truncate(std::min(end, compact_.end()));  // a draft ends here
+  compact_.Truncate(std::min(end, compact_.end()));  // drops a draft's rows
   step_end_ = end;
   step_rows_ = rows;
   certain_ = certain;
@@ -263,7 +264,7 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
   ready_ = false;
   coverage_ = {};
   seen_from_ = compact_.recent_begin();
-  // A sweep's first row alone is sure to stay.
+  // Only the first row of a sweep is sure to stay.
   const int64_t recent_begin = RecentBegin(end + (certain ? rows : 1));
   if (!kept_) {
     compact_.Reset(recent_begin, end);
@@ -277,7 +278,7 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
 absl::Status Retrieval::KeepQueries(Stream& stream, int layer,
                                     int64_t first_row, int64_t rows,
                                     const float* q) {
-  // A prompt's last ones are wanted.
+  // Only the last rows of a prompt are wanted.
   const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
   const int64_t width = QueryWidth(shape_);
   std::vector<KvConvertParams::Run> runs;
@@ -297,13 +298,13 @@ absl::Status Retrieval::KeepQueries(Stream& stream, int layer,
 absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
                                    const KvPages& kv) {
   if (over_view_) return absl::OkStatus();
-  // Above the cut of a prompt there may be no keys, and none is asked.
+  // Above the cut of a prompt (SPEED) there may be no keys, and none is needed.
   if (layer < compact_.above().layers) {
     RETURN_IF_ERROR(chooser_->Update(stream, layer, kv, step_rows_));
   }
   runs_.clear();
-  // A prompt that goes on where it was stopped chooses nothing: its first
-  // layers were not seen.
+  // A prompt that resumes where it was stopped chooses nothing: its first
+  // layers were not observed.
   if (certain_ || (InSteps() && step_rows_ <= kMaxStepRows)) {
     RETURN_IF_ERROR(Choose(stream, layer, AskingInStep(), &kv, &runs_));
     compact_.Recent(layer, kept_ ? step_end_ : compact_.recent_begin(),
@@ -326,7 +327,7 @@ void Retrieval::Commit(int64_t end) {
     ready_ = true;
     fresh_ = !kept_ && step_rows_ >= std::min(evidence(), end - shape_.begin);
   } else if (InSteps()) {
-    ready_ = step_rows_ <= kMaxStepRows;  // else a prompt, half of it unseen
+    ready_ = step_rows_ <= kMaxStepRows;  // false after a resumed prompt
     compact_.Extend(end - step_end_);
   } else {
     ready_ = HasRoom(step_rows_);
@@ -337,7 +338,7 @@ void Retrieval::Commit(int64_t end) {
 void Retrieval::Abandon() {
   chooser_->Truncate(step_end_);
   last_position_ = -1;
-  if (certain_) fresh_ = false;  // and ready_ since it began
+  if (certain_) fresh_ = false;  // BeginStep has reset ready_
 }
 
 void Retrieval::Truncate(int64_t end) {
@@ -345,7 +346,7 @@ void Retrieval::Truncate(int64_t end) {
   if (end >= compact_.end()) return;
   last_position_ = -1;
   fresh_ = false;
-  // As many of the newest positions must be there as are to be.
+  // The ring must still hold the whole window before the new end.
   ready_ = ready_ && RecentBegin(end) >= compact_.recent_begin();
   if (ready_) compact_.Truncate(end);
 }
@@ -491,7 +492,7 @@ absl::Status Retrieval::Fetch(Stream& stream, int layer,
       landed.push_back(*here);
     }
     copies = store_.CopyRuns(stream, Station::kRefresh, landed);
-    // With no room left what is there settles first.
+    // With no room left, the runs in the buffer settle first.
     for (int l = 0; run != missing.end() && l <= layer; ++l) {
       RETURN_IF_ERROR(Await(stream, l, cancelled));
     }

@@ -17,21 +17,22 @@
 
 namespace tiercel {
 
-// How large the retrieval view of a sequence is.
+// The size of a sequence's retrieval view, and the way it is chosen.
 struct RetrievalSize {
   int chunk = 32;         // positions: 8, 16, 32, 64 or 128
   int64_t budget = 1024;  // positions of chosen chunks, per layer and KV head
-  int64_t sink = 32;      // of those, the first of the sequence
-  int64_t window = 64;    // and at least so many of its newest, besides
-  // How SFI's Selector chooses, in chunks of 1, 2, 4 positions too: of one by
-  // exact scores of keys, of more by digests. Absent: TriForce's way, by
-  // digests and the last row.
+  int64_t sink = 32;      // the first of these, which are always chosen
+  int64_t window = 64;    // the newest positions besides, at least
+  // The parameters of SFI's Selector. It may have chunks of 1, 2 or 4 positions
+  // too; chunks of one are chosen by exact scores of keys, others by digests.
+  // If absent, the view is chosen as by TriForce: by digests and the last row.
   std::optional<Selection> selection = {};
-  bool keeps_types = false;  // those of the store: what it holds may be kept
-  // A context that it could hold whole is refused.
+  // The view has the store's types, as its contents may be kept.
+  bool keeps_types = false;
+  // A context that the view could hold whole is refused.
   bool must_choose = false;
-  bool measures = false;  // coverage
-  // Rows that may come until the newest are cut to the window again.
+  bool measures = false;  // the view measures coverage
+  // Rows that may come before the newest are cut to the window again.
   int64_t growth = kMaxStepRows;
 };
 // Errors: invalid_argument, naming the field as tiercel.h does.
@@ -41,51 +42,53 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size);
 // and 4.2): it sees the steps of the store, is chosen by the target's own
 // queries, and is read by drafts.
 //
-//   a certain step   (all of its rows hold, a prompt's say) chooses anew by its
+//   a certain step   (whose rows all stay, as a prompt's) chooses anew by its
 //                    last row, layer by layer, while the layer's pages are on
-//                    the device: nothing moves
-//   a sweep          whose verdict is open keeps its rows' queries, K and V;
-//                    then the last row that holds may choose again (Refresh):
-//                    chunks that are missing are copied, no others
+//                    the device: no copy comes from the host
+//   a sweep          (whose rows may be rejected) keeps its rows' queries, K
+//                    and V; then its last accepted row may choose again
+//                    (Refresh): only the missing chunks are copied
 //
-// By a selection, which may ask keys that are at hand in a step alone, the view
-// is chosen in every step: in a prompt by its last rows, in a sweep by its
-// first row, which always holds, and by what was drafted after it if the
-// selection says so; Refresh has nothing left to do. A step that KeepPlaces
-// goes before, and a sweep, leave what stays chosen where it lies.
+// With a selection, which may need keys that are on the device only during a
+// step, the view is chosen in every step: in a prompt by its last rows, in a
+// sweep by its first row, which always stays, and by the drafted rows after it
+// if the selection says so; Refresh has nothing left to do. A sweep, and a step
+// after KeepPlaces, leave the chunks that stay chosen where they are.
 //
-// Between choices all the newest positions are in view. What drafts read is bit
-// for bit the same after the same certain step and what followed it, whatever
-// came before.
+// Between choices all the newest positions are in view. Drafts read the same
+// bits after the same certain step and the same steps after it, whatever came
+// before.
 //
-// The view may hold its rows in other types than the store. What is copied from
-// below then lands beside it, and is in its place once it is awaited.
+// The view may hold its rows in other types than the store. Rows that are
+// copied from the store then arrive in a staging buffer, and are converted into
+// their places by Await.
 class Retrieval final : public StepObserver {
  public:
   struct Shape {
-    KvLayout layout = {};       // of the store
+    KvLayout layout = {};       // the store's
     KvLayout view_layout = {};  // the same but for the types
     int layers = 0;
     int heads = 0;        // query heads
-    int64_t begin = 0;    // of the sequence
+    int64_t begin = 0;    // the sequence's first position
     int64_t context = 0;  // positions
     RetrievalSize size = {};
     HeadsOfRanks of_ranks = {};
-    // Room for what is on its way, where types differ; at least one chunk's.
+    // The staging buffer where types differ; it has room for one chunk at
+    // least.
     int64_t landing_bytes = int64_t{1} << 20;
   };
 
-  // A view of the sequence in `store`, which must outlive it and shows it its
-  // steps. Errors: out_of_memory.
+  // Creates a view of the sequence in `store`, which must outlive the view and
+  // calls it as the observer of its steps. Errors: out_of_memory.
   static absl::StatusOr<std::unique_ptr<Retrieval>> Create(DeviceMemory& memory,
                                                            const Shape& shape,
                                                            KvStore& store);
   // Device memory that Create takes.
   static int64_t Bytes(const Shape& shape);
-  // What has been asked for arrives before its place is given back.
+  // Waits for copies that are under way, then frees the memory.
   ~Retrieval() override;
 
-  // The view of a fork: it knows the digests and has chosen nothing.
+  // Returns the view of a fork, which has the digests and has chosen nothing.
   absl::StatusOr<std::unique_ptr<Retrieval>> Fork(KvStore& store) const;
 
   // StepObserver
@@ -101,42 +104,45 @@ class Retrieval final : public StepObserver {
 
   const RetrievalSize& size() const { return shape_.size; }
 
-  // Until the next certain step there is no view: another rank has none.
+  // Makes the view unusable until the next certain step, because another rank
+  // has none.
   void Drop() { ready_ = false; }
 
-  // A draft may go on from the end of the sequence with `rows` rows.
+  // Returns true if a draft may go on from the end of the sequence with `rows`
+  // rows.
   bool HasRoom(int64_t rows) const {
     return ready_ && compact_.RecentRoom() >= Recent() + rows;
   }
-  // Nothing has been added since a certain step of all the rows that are to
-  // choose.
+  // Returns true if no row was added since a certain step that had all the rows
+  // that are to choose.
   bool fresh() const { return fresh_; }
-  // The rows of a prompt that choose.
+  // The number of a prompt's rows that choose.
   int64_t evidence() const {
     return InSteps() ? shape_.size.selection->evidence : 1;
   }
-  // The certain step that comes next goes on with the view.
+  // The next certain step goes on with the view instead of starting anew.
   void KeepPlaces() { keep_places_ = true; }
-  // Above some layers drafts see the anchor and the answer alone, from the next
-  // certain step on (SPEED, arXiv 2605.06105): of what the view chooses there,
-  // the newest of the answer take the place. For chunks.
+  // From the next certain step on, above some layers drafts see the anchor and
+  // the answer alone (SPEED, arXiv 2605.06105): there the newest chunks of the
+  // answer take the place of chosen chunks.
   void ShowAbove(const CompactKv::Above& above) { compact_.ShowAbove(above); }
-  // A step over the view begins at `end`, which is that of the view; it calls
-  // KeepQueries, and AfterLayer to no effect.
+  // Begins a step over the view at `end`, which is the view's own. The step
+  // calls KeepQueries, and AfterLayer to no effect.
   void BeginViewStep(int64_t end);
 
-  // Chooses by the last row of the last sweep, if it is known, and has what is
-  // missing copied. Errors: those of ChunkScores; copy_failed, cancelled.
+  // Chooses by the last accepted row of the last sweep, if that is known, and
+  // begins to copy the missing chunks. Errors: those of ChunkScores;
+  // copy_failed, cancelled.
   absl::Status Refresh(Stream& stream, Cancelled cancelled);
   // Called before a draft reads `layer`. Errors: copy_failed, cancelled.
   absl::Status Await(Stream& stream, int layer, Cancelled cancelled);
 
-  // What drafts read; they leave it as long as they found it.
+  // The KV that drafts read; they truncate it to its old end when they finish.
   CompactKv& kv() { return compact_; }
   int64_t refreshes() const { return refreshes_; }
-  // The share of the attention of the row that chose last which fell on what
-  // was in view before, the mean of layers and query heads. Absent where the
-  // view did not go on, or chunks are not single positions.
+  // The share of the last choosing row's attention that fell on positions that
+  // were in view before: the mean of layers and query heads. Absent where the
+  // view started anew, or chunks are not single positions.
   std::optional<double> coverage() const {
     if (coverage_.layers == 0) return std::nullopt;
     return coverage_.sum / coverage_.layers;
@@ -149,29 +155,30 @@ class Retrieval final : public StepObserver {
             DeviceArray<float> asking);
 
   int64_t Recent() const { return compact_.end() - compact_.recent_begin(); }
-  // Where the newest positions begin if the sequence ends at `end`.
+  // The first of the newest positions if the sequence ends at `end`.
   int64_t RecentBegin(int64_t end) const;
-  // The view is chosen in every step.
+  // Returns true if the view is chosen in every step.
   bool InSteps() const { return shape_.size.selection.has_value(); }
-  // The newest chunks of the answer, of those before `chunks`.
+  // Sets chosen_ to the sinks and the newest chunks of the answer, of those
+  // before `chunks`.
   void ChooseAnswer(int64_t chunks);
-  // Rows that choose, whose queries are kept.
+  // The rows that choose, whose queries are kept.
   struct Asking {
     int64_t rows;
-    int64_t drafted;  // the last so many rows, whose verdict is open
+    int64_t drafted;  // the last rows, which may be rejected
     int64_t last;     // the position of the last row
   };
-  // The chunks of `layer` for these rows: those that are not there. `kv` as the
-  // chooser takes it.
+  // Chooses the chunks of `layer` by these rows, and appends those that the
+  // view lacks to `missing`. `kv` is passed to the chooser.
   absl::Status Choose(Stream& stream, int layer, const Asking& by,
                       const KvPages* kv, std::vector<KvRun>* missing);
-  // Has the chooser find the chunks of `layer`.
+  // Has the chooser set chosen_ for `layer`.
   absl::Status ChooseByScores(Stream& stream, int layer, const Asking& by,
                               const KvPages* kv, int64_t chunks);
   // The rows that choose in the step that has begun.
   Asking AskingInStep() const;
   uint16_t* Query(int layer, int64_t position);
-  // Has `missing` of the layer copied; the view gets them when it is awaited.
+  // Begins to copy the `missing` runs of the layer; Await waits for them.
   absl::Status Fetch(Stream& stream, int layer,
                      const std::vector<KvRun>& missing, Cancelled cancelled);
   // Waits for the copies of `layer`.
@@ -187,10 +194,10 @@ class Retrieval final : public StepObserver {
   // kept][heads * head_dim]
   DeviceArray<uint16_t> queries_;
   int64_t queries_begin_ = 0;  // the first position whose queries are kept
-  DeviceArray<float> asking_;  // of the rows that choose, as floats
+  DeviceArray<float> asking_;  // the queries of the rows that choose
   std::vector<std::vector<int32_t>> chosen_;  // [kv_head]
   std::vector<KvRun> runs_;
-  std::vector<uint64_t> copies_;  // [layer]: on their way
+  std::vector<uint64_t> copies_;  // [layer]: copies under way
   bool ready_ = false;
   bool fresh_ = false;
   bool keep_places_ = false;
@@ -200,14 +207,14 @@ class Retrieval final : public StepObserver {
   int64_t step_end_ = 0;
   int64_t step_rows_ = 0;
   bool certain_ = false;
-  bool kept_ = false;      // the view goes on
-  int64_t seen_from_ = 0;  // where its newest positions began before
+  bool kept_ = false;      // the view went on instead of starting anew
+  int64_t seen_from_ = 0;  // recent_begin before the step
   struct {
     double sum = 0;
     int layers = 0;
   } coverage_;
   bool over_view_ = false;      // it reads the view
-  int64_t last_position_ = -1;  // that holds; -1: not known
+  int64_t last_position_ = -1;  // the last accepted row's; -1: not known
 };
 
 }  // namespace tiercel

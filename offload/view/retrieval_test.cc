@@ -1,5 +1,5 @@
-// A retrieval view through any life against what it is said to show: chunks
-// chosen anew from the whole sequence, and the newest positions.
+// Compares a retrieval view, after any series of steps, with what it should
+// show: chunks chosen anew from the whole sequence, and the newest positions.
 
 #include "offload/view/retrieval.h"
 
@@ -34,7 +34,7 @@ constexpr int kHeadDim = 32;
 constexpr int64_t kContext = 900;
 constexpr auto kGoOn = [] { return false; };
 
-// A store whose copies arrive no sooner than they are awaited, or fail then.
+// A store whose copies arrive only when they are awaited, or fail then.
 class LateKv final : public KvStore {
  public:
   LateKv(std::unique_ptr<KvStore> kv, const KvLayout& layout, int64_t begin)
@@ -98,7 +98,7 @@ class LateKv final : public KvStore {
     EXPECT_EQ(station, Station::kRefresh);
     asked.insert(asked.end(), runs.begin(), runs.end());
     if (runs.empty()) return 0;
-    // What is there now is what will arrive.
+    // The present contents are what will arrive.
     std::vector<Late>& late = late_[++last_];
     for (const KvRun& run : runs) {
       Late copy;
@@ -130,7 +130,7 @@ class LateKv final : public KvStore {
   bool has_late_copies() const { return !late_.empty(); }
 
   std::vector<KvRun> asked;
-  bool fails = false;  // the next that is awaited
+  bool fails = false;  // the next copy that is awaited fails
 
  private:
   struct Late {
@@ -153,7 +153,7 @@ class NoMemory final : public DeviceMemory {
   void Free(std::byte* /*data*/, size_t /*bytes*/) override {}
 };
 
-// A row of `from` as a view of `to` holds it.
+// A row in layout `from` as a view in layout `to` holds it.
 StoredRow InView(const StoredRow& row, const KvLayout& from,
                  const KvLayout& to) {
   const auto convert = [&](const std::vector<std::byte>& bytes, DType type,
@@ -189,8 +189,8 @@ class Life {
   bool ready() const { return ready_; }
   int64_t room() const { return shape_.context - kv_->length(); }
 
-  // Rows of the target, of which `kept` hold. `stop`: abandoned after so many
-  // layers.
+  // Does a step of the target, of whose rows `kept` stay. It is abandoned after
+  // `stop` layers if these are not all.
   void Step(int64_t rows, int64_t kept, bool certain, int stop = kLayers) {
     ASSERT_TRUE(
         kv_->BeginStep(rows, Station::kVerify, View::Full(), kGoOn, certain)
@@ -245,7 +245,7 @@ class Life {
     ready_ = ready_ && RecentBegin() >= recent_begin_;
   }
 
-  // What is copied is what was not there, and nothing else.
+  // Refreshes the view, and checks that exactly the missing chunks are copied.
   void Refresh() {
     const bool due = ready_ && !fresh_ && last_known_;
     const bool fails = due && kv_->has_late_copies() && kv_->fails;
@@ -285,7 +285,7 @@ class Life {
     ASSERT_EQ(view_->refreshes(), refreshes_);
   }
 
-  // Stopped while it waits, it has not begun.
+  // A refresh that is cancelled while it waits has changed nothing.
   void RefreshCancelled() {
     const bool waits =
         ready_ && !fresh_ && last_known_ && kv_->has_late_copies();
@@ -301,7 +301,7 @@ class Life {
     ASSERT_EQ(kv_->StepSeenBy(), nullptr);
   }
 
-  // The view has no scratch to choose in.
+  // Refreshes on a stream that has no scratch memory.
   void RefreshWithoutMemory() {
     if (!ready_ || fresh_ || !last_known_ || kv_->fails) return;
     NoMemory none;
@@ -320,7 +320,7 @@ class Life {
     ready_ = false;
   }
 
-  // Provisional rows, which are left behind.
+  // Writes provisional rows, which the next step drops.
   void Draft(int64_t rows) {
     if (!ready_ || !view_->HasRoom(rows)) return;
     CompactKv& kv = view_->kv();
@@ -378,7 +378,7 @@ class Life {
         }
         std::vector<StoredRow> seen;
         for (auto& [cell, row] : SeenCells(pages, head)) seen.push_back(row);
-        // After a certain step the order too is no matter of what was before.
+        // After a certain step even the order is independent of earlier steps.
         if (!in_order_) {
           const auto less = [](const StoredRow& a, const StoredRow& b) {
             return a.k != b.k ? a.k < b.k : a.v < b.v;
@@ -415,7 +415,7 @@ class Life {
     return view_->kv().RecentRoom() - (kv_->end() - recent_begin_);
   }
 
-  // A copy that fails shows before anything reads.
+  // Awaits the layer; a copy that fails is reported before anything reads it.
   bool Arrives(int layer) {
     const bool may_fail = kv_->fails;
     const absl::Status status = view_->Await(stream_, layer, kGoOn);
@@ -513,7 +513,7 @@ class Life {
   int64_t recent_begin_ = 0;
   int64_t refreshes_ = 0;
   std::vector<Chunks> chosen_{kLayers * kKvHeads};
-  std::vector<float> query_[kLayers];  // of the last row that holds
+  std::vector<float> query_[kLayers];  // the last accepted row's
 };
 
 class RetrievalTest : public testing::Test {
@@ -534,7 +534,7 @@ class RetrievalTest : public testing::Test {
     return shape;
   }
 
-  // A prompt and rounds until the context is full.
+  // Does a prompt, then rounds until the context is full.
   static void GoOn(Life& life) {
     life.Step(200, 200, true);
     while (life.room() > kMaxStepRows && !HasFatalFailure()) {
@@ -620,7 +620,7 @@ TEST_F(RetrievalTest, AnyLifeShowsWhatItShould) {
   EXPECT_GT(refreshes, 10);
 }
 
-// One round after the other as a generation takes them, for long.
+// Many rounds follow each other, as in a long generation.
 TEST_F(RetrievalTest, GoesOnWithoutARest) {
   for (const RetrievalSize& size :
        {RetrievalSize{8, 32, 8, 16}, RetrievalSize{32, 128, 32, 64},
@@ -630,7 +630,7 @@ TEST_F(RetrievalTest, GoesOnWithoutARest) {
   }
 }
 
-// What is missing of a layer is more than can be on its way at once.
+// The chunks that a layer lacks exceed the staging buffer.
 TEST_F(RetrievalTest, LandsInParts) {
   Retrieval::Shape shape = Holding(DType::kQ8_0, Shape({8, 96, 8, 16}, 3));
   for (const int64_t landing_bytes : {0, 10'000}) {
@@ -640,15 +640,15 @@ TEST_F(RetrievalTest, LandsInParts) {
   }
 }
 
-// The newest positions begin and end anywhere in a page.
+// The newest positions may begin and end anywhere in a page.
 TEST_F(RetrievalTest, HasRoomForAStepWhereverItBegins) {
-  // All of two pages; one position of a third.
+  // The first fills two pages; the second needs one position of a third.
   constexpr int64_t kJustFits = kPageTokens + 1 - kMaxStepRows;
   for (const auto& [begin, window] :
        {std::pair(int64_t{127}, kJustFits), {0, kJustFits + 1}}) {
     Life life(memory_, *stream_, Shape({8, 8, 8, window}, begin), 1);
     while (life.kv().length() < 3 * kPageTokens && !HasFatalFailure()) {
-      life.Step(1, 1, true);  // asks for it
+      life.Step(1, 1, true);  // chooses anew
       life.Draft(kMaxStepRows);
       life.Step(kMaxStepRows, 2, false);
       life.Check();
@@ -685,14 +685,15 @@ TEST_F(RetrievalTest, TakesNoMoreThanThereWillBe) {
   const int64_t digests =
       int64_t{kLayers} * kKvHeads * (kContext / 8) * kHeadDim * 2;
   const int64_t queries = kLayers * kMaxStepRows * kHeads * kHeadDim * 2;
-  // While a layer chooses: a row as floats, scores, and which chunks.
+  // A choice needs a query row as floats, the scores, and the chosen chunks.
   const int64_t choice = AlignedBytes(kHeads * kHeadDim * 4) +
                          AlignedBytes(kKvHeads * (kContext / 8) * 4) +
                          AlignedBytes(kKvHeads * 8 * 4);
   EXPECT_EQ(bytes({8, 64, 8, 16}, 0), AlignedBytes(pages) +
                                           AlignedBytes(digests) +
                                           AlignedBytes(queries) + choice);
-  // A view of q8_0 has rows of 34 bytes in place of 64 and 128, and a landing.
+  // A view of q8_0 has rows of 34 bytes in place of 64 and 128, and a staging
+  // buffer.
   Retrieval::Shape small = Holding(DType::kQ8_0, Shape({8, 64, 8, 16}));
   small.landing_bytes = 5000;
   EXPECT_EQ(taken(small), AlignedBytes(pages * 68 / 192) + AlignedBytes(5000) +

@@ -11,15 +11,15 @@
 
 namespace tiercel {
 
-// Scores the chunks of a layer for a row, as attention scores single keys, and
-// keeps what it needs for that. Chunks are counted as a Chooser counts them.
+// Scores the chunks of a layer for a query row, as attention scores single
+// keys, and keeps what it needs for that. Chunks are counted as by a Chooser.
 class Scorer {
  public:
-  // A row, and the chunks first <= c < last that it is to score.
+  // A query row, and the chunks first <= c < last that are to be scored.
   struct Question {
     const float* q;    // [heads, head_dim], rotated
-    int64_t position;  // of the row
-    // The pages of the layer; null: they are not at hand.
+    int64_t position;  // the row's position
+    // The pages of the layer; null where they are not on the device.
     const KvPages* kv;
     int64_t first;
     int64_t last;
@@ -30,20 +30,20 @@ class Scorer {
   };
   virtual ~Scorer() = default;
 
-  // What Chooser says of the functions of these names.
+  // The functions of Chooser with these names have the same meaning.
   virtual absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                               int64_t rows) = 0;
   virtual void Truncate(int64_t end) = 0;
   virtual absl::StatusOr<std::unique_ptr<Scorer>> Copy(
       DeviceMemory& memory) const = 0;
 
-  // [heads, stride], of each [last - first]; `stride` is a multiple of 16 and
-  // no less. Errors: those of the ops.
+  // Writes `scores`: [heads, stride], of each head [last - first]; `stride` is
+  // a multiple of 16 and no less than that. Errors: those of the ops.
   virtual absl::Status Score(Stream& stream, int layer, const Question& asked,
                              float* scores, int64_t stride) = 0;
-  // Chunks are single positions.
+  // Returns true if chunks are single positions.
   virtual bool OfPositions() const = 0;
-  // The lengths of the keys, or means, that are scored.
+  // The norms of the keys, or means, that are scored.
   virtual Norms NormsOf(int layer) const = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace tiercel {
 namespace {
 
-// One row of one head says less: the prior may weigh more.
+// After one row of one head the prior may have more weight, by this factor.
 constexpr float kOfOneRow = 0.35f / 0.25f;
 
 }  // namespace
@@ -74,8 +74,8 @@ absl::StatusOr<const float*> SelectorChooser::Weigh(Stream& stream, int layer,
   if (decay == 0.0f) {
     RETURN_IF_ERROR(stream.Zero(evidence, bytes));
   }
-  // What a row's scores say about the candidates before `last`, added to so
-  // much of `before`; null: no row says anything.
+  // Adds the importance of the candidates before `last`, by a row's scores, to
+  // `much` times `before`. With null scores it copies `before`.
   const auto add = [&](const float* scores, int64_t last, const float* before,
                        float much) {
     return AddEvidence(stream,
@@ -91,17 +91,17 @@ absl::StatusOr<const float*> SelectorChooser::Weigh(Stream& stream, int layer,
                         .evidence_stride = shape_.chunks});
   };
   for (int64_t row = 0; row < by.rows; ++row) {
-    if (row == by.Certain() && Decays()) {  // what follows is not remembered
+    if (row == by.Certain() && Decays()) {  // later rows are not remembered
       const float* const remembered = evidence;
       evidence = EvidenceWithDrafted();
       RETURN_IF_ERROR(add(nullptr, shape_.chunks, remembered, 1.0f));
     }
     const int64_t position = by.position + row;
     const int64_t seen = (position + 1) / shape_.chunk - FirstChunk();
-    // What decays is about all that a row sees: the newest are candidates of
-    // later steps.
+    // Importance that is kept covers all chunks that a row sees: the newest are
+    // candidates in later steps.
     const int64_t weighed = Decays() ? seen : chunks;
-    // What is measured is a share of all that the row sees.
+    // Coverage is a share of all positions that the row sees.
     const bool measured = Measures(by) && row == by.Certain() - 1;
     const int64_t first = measured ? 0 : std::min(shape_.sinks, weighed);
     const int64_t last = measured ? seen : weighed;
@@ -186,13 +186,13 @@ absl::Status SelectorChooser::Choose(
   const int64_t before = std::exchange(said_by_[at], 0);
   if (!chooses && !Measures(by)) return absl::OkStatus();
   Asking rows = by;
-  if (!chooses) {  // only what one row saw is of interest
+  if (!chooses) {  // only the coverage of one row is wanted
     rows.q += (by.Certain() - 1) * by.row_floats;
     rows.position += by.Certain() - 1;
     rows.rows = 1;
     rows.drafted = 0;
   }
-  // A step counts as much as another, however many its rows.
+  // Each step has the same weight, however many rows it has.
   const float decay = by.goes_on && before > 0
                           ? shape_.choice.decay *
                                 static_cast<float>(by.Certain()) /

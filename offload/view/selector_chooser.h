@@ -15,40 +15,41 @@
 
 namespace tiercel {
 
-// The KV heads of all ranks, where one rank's choice depends on another's;
-// empty: there is one rank. `gather` null: for sizes.
+// The KV heads of all ranks, where one rank's choice depends on another's; they
+// are empty where there is one rank. `gather` may be null to ask for sizes.
 struct HeadsOfRanks {
   std::vector<Columns> kv_heads = {};  // [ranks]
   int rank = 0;
   Gather* gather = nullptr;
 };
 
-// How SFI's Selector chooses (Slow-Fast Inference, arXiv 2603.12038);
-// kernels/attention/selector.h has what it means.
+// The parameters of SFI's Selector (Slow-Fast Inference, arXiv 2603.12038);
+// kernels/attention/selector_params.h has the formulas.
 struct Selection {
-  int64_t evidence = 16;  // rows of a prompt, its last, that choose
-  int64_t queries = 1;    // rows that choose in a later step, up to its own
-  // A sweep's rows after its first, at most so many, choose too, though they
-  // may turn out not to hold: a choice is for what comes after them.
+  int64_t evidence = 16;  // the last rows of a prompt, which choose
+  int64_t queries = 1;    // rows that choose in a later step, its own the last
+  // At most so many of a sweep's rows after its first choose too, though they
+  // may be rejected: a choice is for the rows that come after them.
   int64_t drafted = 0;
-  float decay = 0;           // of what earlier steps said, at each later one
-  float most_prior = 0.25f;  // of the mixture of evidence and prior
-  float suppression = 1;     // of what lies beside a greater one
-  // So many positions on each side of a greater one come along instead.
+  float decay = 0;           // weight of earlier steps' importance, each step
+  float most_prior = 0.25f;  // the prior's greatest weight in the mixture
+  float suppression = 1;     // lowers candidates beside a greater one
+  // If above 0, so many positions on each side of a greater one are chosen with
+  // it, instead of suppressed.
   int64_t beside = 0;
-  float exclusivity = 0.85f;  // of KV heads
+  float exclusivity = 0.85f;  // lowers candidates that other KV heads want more
 };
 
-// The selection for drafts that are checked, which gain nothing from a prior or
-// from spreading what is chosen: by the attention of the newest rows alone.
+// The selection for drafts that are checked: by the attention of the newest
+// rows alone. They gain nothing from a prior or from spreading the choice.
 inline constexpr Selection kDraftSelection = {.evidence = 16,
                                               .queries = 16,
                                               .most_prior = 0,
                                               .suppression = 0,
                                               .exclusivity = 0};
 
-// Chooses by what a scorer makes of chunks for all the rows that ask, and by
-// the lengths of what it scores.
+// Chooses by a scorer's scores of chunks for all query rows, and by the norms
+// of the keys or means that it scores.
 class SelectorChooser final : public Chooser {
  public:
   struct Shape {
@@ -56,45 +57,48 @@ class SelectorChooser final : public Chooser {
     int heads = 0;  // query heads
     int kv_heads = 0;
     int chunk = 1;       // positions
-    int64_t begin = 0;   // of the sequence
+    int64_t begin = 0;   // the sequence's first position
     int64_t chunks = 0;  // at most
-    int64_t sinks = 0;   // chunks, the first
+    int64_t sinks = 0;   // the first chunks, which are always chosen
     int64_t budget = 0;  // chunks that a head sees, the sinks among them
     Selection choice = {};
-    HeadsOfRanks of_ranks = {};  // whose heads exclude each other
+    HeadsOfRanks of_ranks = {};  // heads that exclude each other
 
-    // Heads that are told from each other, of all ranks.
+    // Returns true if heads exclude each other across ranks.
     bool Gathers() const {
       return of_ranks.kv_heads.size() > 1 && choice.exclusivity > 0;
     }
+    // The number of heads that exclude each other.
     int Rivals() const {
       return Gathers() ? static_cast<int>(of_ranks.kv_heads.back().end)
                        : kv_heads;
     }
 
-    // The scorer's are not counted.
+    // Device memory that Create takes, without the scorer's.
     int64_t Bytes() const;
     // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }
-    // Layers whose evidence has a place: all, if it is remembered, and one more
-    // for what drafted rows make of it; or one, where the next one's follows.
+    // The layers for whose importance there is memory. If it is remembered,
+    // these are all layers, and one more with drafted rows added; otherwise one
+    // that all layers use in turn.
     int64_t EvidenceLayers() const {
       if (choice.decay == 0) return 1;
       return layers + (choice.drafted > 0 ? 1 : 0);
     }
     int64_t Evidence() const { return EvidenceLayers() * kv_heads * chunks; }
-    // Chunks on each side that are neighbours: where they compete, as many as
-    // 16 positions hold; where they come along, one at least.
+    // The neighbours of a chunk on each side. Where neighbours are suppressed,
+    // they span 16 positions; where they are chosen too, `beside` positions,
+    // rounded up.
     int64_t Reach() const {
       return choice.beside > 0 ? (choice.beside + chunk - 1) / chunk
                                : 16 / chunk;
     }
-    // One that comes along counts almost as much as the greatest: that one is
-    // chosen before what is beside it.
+    // A neighbour that is chosen too counts almost as much as the greatest, so
+    // that the greatest is chosen first.
     float Suppression() const {
       return choice.beside > 0 ? -0.999f : choice.suppression;
     }
-    // Positions that all heads choose besides the sinks.
+    // The chunks that all heads choose together, besides the sinks.
     int64_t Picked() const {
       return budget > sinks ? Rivals() * (budget - sinks) : 0;
     }
@@ -116,15 +120,15 @@ class SelectorChooser final : public Chooser {
       DeviceMemory& memory) const override;
 
  private:
-  // What is said of one layer's candidates; it is written anew for each layer,
-  // but for evidence that decays.
+  // Arrays for the candidates of one layer. Each layer rewrites them, except
+  // for importance that decays.
   struct Workspace {
     DeviceArray<float> scores;    // [heads, Stride()]
     DeviceArray<float> evidence;  // [EvidenceLayers()][kv_heads, chunks]
     DeviceArray<int32_t> picked;  // [Rivals(), budget without the sinks]
     DeviceArray<float> shares;    // [heads]
-    // They have the KV heads of all ranks: [Rivals(), chunks], f16 [Rivals(),
-    // stride of the norms]; empty where there is one rank.
+    // Arrays over the KV heads of all ranks: [Rivals(), chunks], f16 [Rivals(),
+    // stride of the norms]. They are empty where there is one rank.
     DeviceArray<float> all_evidence;
     DeviceArray<uint16_t> all_norms;
   };
@@ -140,34 +144,34 @@ class SelectorChooser final : public Chooser {
   bool Measures(const Asking& by) const {
     return by.seen != nullptr && scorer_->OfPositions();
   }
-  // [kv_heads, chunks], of each the candidates: what is remembered of a layer.
+  // A layer's importance: [kv_heads, chunks], of each head the candidates'.
   float* EvidenceOf(int layer) {
     return work_.evidence.data() +
            (Decays() ? layer : 0) * shape_.kv_heads * shape_.chunks;
   }
-  // The evidence of the layer that chooses now, with what drafted rows add.
+  // The importance in the layer that chooses now, with drafted rows added.
   float* EvidenceWithDrafted() { return EvidenceOf(shape_.layers); }
-  // Adds what all rows that ask say to so much of the evidence that is there,
-  // and measures what the last of them that was not drafted had in view.
-  // Returns the evidence of all.
+  // Adds the importance by all query rows to `decay` times the layer's earlier
+  // importance, and measures the coverage of the last row that was not drafted.
+  // Returns the sum.
   absl::StatusOr<const float*> Weigh(Stream& stream, int layer,
                                      const Asking& by, const KvPages* kv,
                                      int64_t chunks, float decay);
-  // What Select is told of all heads of a layer: those of other ranks too,
-  // which gather theirs at the same time.
+  // The input of Select for all heads of a layer, including those of other
+  // ranks, which gather theirs at the same time.
   struct Told {
     const float* evidence;
     Scorer::Norms norms;
-    int first_head;  // of this rank
+    int first_head;  // the first of this rank's heads
   };
   absl::StatusOr<Told> Tell(Stream& stream, int layer, const float* evidence);
-  // Needs the scores of all `positions` that the row sees.
+  // Sets coverage_. work_.scores must have all `positions` that the row sees.
   absl::Status Measure(Stream& stream, const Seen& seen, int64_t positions);
 
   const Shape shape_;
   std::unique_ptr<Scorer> scorer_;
   Workspace work_;
-  // [layer]: the rows of the last step that are remembered; 0: there are none
+  // [layer]: the rows of the last step whose importance is remembered, or 0
   std::vector<int64_t> said_by_;
   std::optional<double> coverage_;
   std::vector<int32_t> picked_;  // work_.picked, on the host

@@ -1,5 +1,5 @@
-// Chunks chosen by their keys or the means of these: the ops put together, what
-// is kept for them, and what is forgotten.
+// Chunks chosen by their keys or the means of these: the tests check how the
+// ops are put together, and what is kept between steps and forgotten.
 
 #include "offload/view/selector_chooser.h"
 
@@ -51,7 +51,7 @@ class Keys {
   }
 
   const KvLayout& layout() const { return layout_; }
-  // As a step of `rows` rows sees them whose sequence ended at `end`.
+  // The pages as seen by a step whose sequence ended at `end`.
   KvPages At(int layer, int64_t end) {
     return {.layout = layout_,
             .pages = tables_[static_cast<size_t>(layer)].data(),
@@ -61,8 +61,7 @@ class Keys {
             .end = end,
             .view = nullptr};
   }
-  // The mean of the keys of a chunk of the sequence, as a digest has it; of one
-  // key it is the key.
+  // The mean of the keys of a chunk of the sequence, as a digest has it.
   std::vector<float> MeanOf(int layer, int head, int chunk, int64_t index) {
     const int64_t first = (kBegin / chunk + index) * chunk;
     const int64_t from = std::max(first, kBegin);
@@ -78,7 +77,7 @@ class Keys {
     for (float& x : sum) x = F32FromF16(F16FromF32(x / count));
     return sum;
   }
-  // Every key of the layer from `position` on becomes longer.
+  // Makes every key of the layer from `position` on longer.
   void Lengthen(int layer, int64_t position, float by) {
     for (int64_t p = position; p < 3 * kPageTokens; ++p) {
       for (int head = 0; head < layout_.kv_heads; ++head) {
@@ -101,7 +100,8 @@ class Keys {
   std::vector<std::vector<std::byte*>> tables_;
 };
 
-// A chooser of a few positions at a time, by keys where it is one.
+// The parameters of a selector with chunks of few positions: by keys for one,
+// else by means.
 struct Chosen {
   int layers;
   int heads;
@@ -151,8 +151,8 @@ struct Chosen {
   }
 };
 
-// The scores of the chunks kSinks <= c < last for a row's query, [heads][last -
-// kSinks], which the test adds up itself from the mean keys of chunks.
+// The scores of the chunks kSinks <= c < last for a query row, [heads][last -
+// kSinks], which the test computes itself from the mean keys of chunks.
 std::vector<float> ScoresOf(Keys& keys, int layer, const Chosen& c,
                             const float* q, int64_t last) {
   const int64_t candidates = last - Chosen::kSinks;
@@ -172,13 +172,13 @@ std::vector<float> ScoresOf(Keys& keys, int layer, const Chosen& c,
   return scores;
 }
 
-// Evidence of the chunks after the sinks, [kv_heads][stride].
+// The importance of the chunks after the sinks, [kv_heads][stride].
 struct Evidence {
   Evidence(const Keys& keys, const Chosen& c)
       : stride(c.DigestsOf(keys).Chunks()),
         of(static_cast<size_t>(keys.layout().kv_heads * stride)) {}
 
-  // Adds what a row says about the chunks before `last`.
+  // Adds a row's importance of the chunks before `last`.
   void Add(Stream& stream, Keys& keys, int layer, const Chosen& c,
            const float* q, int64_t last, float decay) {
     const std::vector<float> scores = ScoresOf(keys, layer, c, q, last);
@@ -194,8 +194,7 @@ struct Evidence {
                                      .evidence_stride = stride})
                     .ok());
   }
-  // What the Selector makes of it: a sequence of keys that are as few as the
-  // chunks.
+  // The Selector's choice by this importance, with a key of each chunk.
   std::vector<std::vector<int32_t>> Choice(Stream& stream, Keys& keys,
                                            int layer, const Chosen& c,
                                            int64_t chunks, float most_prior) {
@@ -244,7 +243,7 @@ struct Evidence {
   std::vector<float> of;
 };
 
-// What the rows that ask choose by themselves.
+// The choice by these query rows alone, without earlier importance.
 std::vector<std::vector<int32_t>> Expected(Stream& stream, Keys& keys,
                                            int layer, const Chosen& c,
                                            const Chooser::Asking& by,
@@ -302,7 +301,7 @@ TEST_F(SelectorChooserTest, ChoosesAsTheOpsDo) {
                                 .position = kBegin + 250 - c.rows};
     const int64_t chunks = (kBegin + 230) / c.chunk - kBegin / c.chunk;
     for (int layer = 0; layer < 2; ++layer) {
-      // A prompt, then steps that nobody showed, then one that was.
+      // Update is called for a prompt, not for the steps after it, then again.
       ASSERT_TRUE(
           chooser->Update(*stream_, layer, keys.At(layer, kBegin), 100).ok());
       ASSERT_TRUE(
@@ -320,17 +319,17 @@ TEST_F(SelectorChooserTest, ChoosesAsTheOpsDo) {
   }
 }
 
-// What a step said counts less in each that goes on with it, and as much as
-// what another said, however many its rows. It is about all that they saw: what
-// is too new to be chosen is chosen later. A step that does not go on, or whose
-// candidates all are chosen, begins anew.
+// A step's importance decays in each later step, and each step has the same
+// weight, however many rows it has. It covers all chunks that its rows saw:
+// those too new to be chosen may be chosen later. A step that does not go on,
+// or whose candidates all are chosen, starts anew.
 TEST_F(SelectorChooserTest, EvidenceDecays) {
   struct Step {
     int64_t rows;
-    int64_t last;    // the position of the last of them, from kBegin on
-    int64_t newest;  // from where on nothing is chosen
+    int64_t last;    // the position of the last row, from kBegin on
+    int64_t newest;  // the first position that may not be chosen
     bool goes_on;
-    float decay;  // of what is there
+    float decay;  // the factor of the earlier importance
   };
   for (const int chunk : {1, 4}) {
     Keys keys(2, 2);
@@ -383,8 +382,8 @@ TEST_F(SelectorChooserTest, EvidenceDecays) {
   }
 }
 
-// Drafted rows choose with the others, each as much as one that holds, and
-// nothing of them is remembered.
+// Drafted rows choose with the others, each with the same weight as a certain
+// row, and nothing of them is remembered.
 TEST_F(SelectorChooserTest, DraftedRowsChooseOnce) {
   struct Case {
     float decay;
@@ -456,14 +455,14 @@ TEST_F(SelectorChooserTest, FewPositionsAreAllChosen) {
     std::iota(all.begin(), all.end(), 0);
     EXPECT_EQ(chosen, (std::vector<std::vector<int32_t>>{all, all}));
   }
-  // Keys must be at hand, digests are.
+  // A choice by keys needs the pages, one by digests does not.
   EXPECT_FALSE(chooser->Choose(*stream_, 0, by, nullptr, 100, &chosen).ok());
   auto means = Chosen{.layers = 1, .heads = 4, .chunk = 2}.Make(memory_, keys);
   ASSERT_TRUE(means->Update(*stream_, 0, keys.At(0, kBegin), 250).ok());
   EXPECT_TRUE(means->Choose(*stream_, 0, by, nullptr, 100, &chosen).ok());
 }
 
-// What is measured is that of the last row that asks, and changes nothing.
+// Coverage is measured for the last certain row, and changes no choice.
 TEST_F(SelectorChooserTest, CoverageIsTheShareOfWhatWasSeen) {
   for (const auto& [rows, drafted] : {std::pair(1, 0), {3, 0}, {3, 2}}) {
     Keys keys(1, 2);
@@ -513,14 +512,14 @@ TEST_F(SelectorChooserTest, CoverageIsTheShareOfWhatWasSeen) {
     }
     ASSERT_NE(chooser->coverage(), std::nullopt);
     EXPECT_NEAR(*chooser->coverage(), sum / 4, 1e-5);
-    // It does not depend on what is chosen, be it everything.
+    // It does not depend on the choice, even if everything is chosen.
     for (const int64_t chunks : {0, 2, 60}) {
       ASSERT_TRUE(chooser->Choose(*stream_, 0, by, &kv, chunks, &chosen).ok());
       ASSERT_NE(chooser->coverage(), std::nullopt) << chunks;
       EXPECT_NEAR(*chooser->coverage(), sum / 4, 1e-5);
     }
   }
-  // Means say nothing of single positions.
+  // Means give no coverage of single positions.
   Keys keys(1, 2);
   const auto means =
       Chosen{.layers = 1, .heads = 4, .chunk = 2, .budget = 9}.Make(memory_,
@@ -542,8 +541,8 @@ TEST_F(SelectorChooserTest, CoverageIsTheShareOfWhatWasSeen) {
   EXPECT_EQ(means->coverage(), std::nullopt);
 }
 
-// What is written over after a truncation is measured anew, and a copy goes its
-// own way.
+// Positions that are rewritten after a truncation get new norms and means, and
+// a copy is independent.
 TEST_F(SelectorChooserTest, WhatIsWrittenAnewIsMeasuredAnew) {
   for (const int chunk : {1, 4}) {
     Keys keys(1, 2);
@@ -571,7 +570,7 @@ TEST_F(SelectorChooserTest, WhatIsWrittenAnewIsMeasuredAnew) {
     keys.Lengthen(0, kBegin + 120, 30);
     copy->Truncate(kBegin + 120);
     EXPECT_EQ(choose(*copy), expected());
-    // Nobody told the other.
+    // The original was not truncated.
     EXPECT_NE(choose(*chooser), expected());
   }
 }

@@ -17,8 +17,8 @@
 
 namespace tiercel {
 
-// Blocks that begin as NaN, whatever type is read from them, and of which
-// nobody writes what lies beyond.
+// Memory whose blocks begin as NaN, whatever type is read from them. Free
+// checks that nothing was written beyond a block.
 class PoisonedMemory final : public DeviceMemory {
  public:
   absl::StatusOr<std::byte*> Allocate(size_t bytes,
@@ -67,7 +67,7 @@ inline void SetRowAt(const KvPages& kv, int head, int64_t position,
   std::memcpy(page + kv.layout.VOffset(head, cell), row.v.data(), row.v.size());
 }
 
-// What the next row sees of a head before itself, by cell.
+// The rows that the next row sees before itself in a head, by cell.
 inline std::map<int64_t, StoredRow> SeenCells(const KvPages& kv, int head) {
   const HeadView& view = kv.view[head];
   EXPECT_TRUE(CheckHeadView(view, head).ok());
