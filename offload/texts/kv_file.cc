@@ -33,7 +33,7 @@ absl::Status At(const std::string& name, const absl::Status& status) {
 absl::StatusOr<std::unique_ptr<KvFile>> KvFile::Open(DiskCalls& disk,
                                                      int folder,
                                                      const std::string& name) {
-  // Never blocks, and follows no link.
+  // The flags keep it from blocking and from following a link.
   const int file =
       disk.Open(folder, name.c_str(),
                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
@@ -154,7 +154,7 @@ absl::Status WriteKvFile(DiskCalls& disk, int file, const std::string& name,
   absl::Status status = writer.Write(front.data(), front.size(), 0);
   if (status.ok()) status = writer.Sync();
   if (!status.ok()) return status;
-  // What says that the file is whole comes when it is.
+  // The commit record is written only when everything before it is on the disk.
   const std::array<std::byte, kCommitBytes> commit = EncodeCommit(front);
   status = writer.Write(commit.data(), commit.size(), info.CommitOffset());
   return status.ok() ? writer.Sync() : status;

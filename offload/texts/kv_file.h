@@ -16,11 +16,11 @@
 
 namespace tiercel {
 
-// A saved text that was finished (kv_format.h), open for reading: it stays
-// readable though others remove or replace it. Used from one thread.
+// The file of a text in the prompt cache (kv_format.h), open for reading. It
+// stays readable if others remove or replace it. Used from one thread.
 class KvFile {
  public:
-  // The file `name` of an open folder; a regular one of this user's, no link.
+  // Opens `name` in an open folder: a regular file of this user's, no link.
   // Errors: text_damaged, text_version; io_error, not_found.
   static absl::StatusOr<std::unique_ptr<KvFile>> Open(DiskCalls& disk,
                                                       int folder,
@@ -32,16 +32,17 @@ class KvFile {
   const std::string& name() const { return name_; }
   const KvFileInfo& info() const { return info_; }
 
-  // Puts those of the pages [first, end) that are wanted, of all layers, layer
-  // by layer, each once its checksum was compared; what has a place is read
-  // there. Errors: text_damaged; io_error, cancelled; put's.
+  // Reads those of the pages [first, end) that are wanted, of all layers, layer
+  // by layer, and calls `put` for each once its checksum was compared. A page
+  // for which `place` returns an address is read there. Errors: text_damaged;
+  // io_error, cancelled; those of `put`.
   absl::Status Read(int64_t first, int64_t end,
                     absl::FunctionRef<bool(int64_t page)> wanted,
                     KvStore::PutPage put, KvStore::PlacePage place,
                     absl::FunctionRef<bool()> cancelled, DiskUse* use) const;
   // The pages of `file`, for a store that leaves them there.
   static std::shared_ptr<PageFile> PagesOf(std::shared_ptr<const KvFile> file);
-  // It was used now: who looks for the stalest finds another.
+  // Marks the file as used now, so that others are evicted first.
   void Touch() const;
 
  private:
@@ -56,7 +57,7 @@ class KvFile {
 };
 
 // Writes `pages` as a text to `file`, which is open and empty; `info` lacks the
-// checksums. What comes back ok is whole on the disk. Errors: disk_full,
+// checksums. If it returns OK the file is whole on the disk. Errors: disk_full,
 // io_error; those of HeldPages::Read; cancelled, asked for every page.
 absl::Status WriteKvFile(DiskCalls& disk, int file, const std::string& name,
                          KvFileInfo info, const HeldPages& pages,

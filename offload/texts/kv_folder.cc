@@ -34,7 +34,8 @@ std::string Digits(const void* bytes, size_t count) {
   return absl::StrCat(absl::Hex(XXH3_64bits(bytes, count), absl::kZeroPad16));
 }
 
-// How the names of a kind begin that are of such ids.
+// The beginning of the names of this kind for texts with the first ids of
+// `ids`.
 std::string NameBegin(std::string_view kind, const std::string& fingerprint,
                       absl::Span<const int32_t> ids) {
   return absl::StrCat(
@@ -49,7 +50,7 @@ std::string NameOf(std::string_view kind, const std::string& fingerprint,
                       std::string(kEnd));
 }
 
-// Whether the name has three hashes between `kind` and the end.
+// Returns true if the name has three hashes between `kind` and the end.
 bool HasHashes(std::string_view kind, std::string_view name) {
   if (!name.starts_with(kind) || !name.ends_with(kEnd) ||
       name.size() != kind.size() + 3 * kDigits + 2 + kEnd.size()) {
@@ -80,7 +81,7 @@ bool IsTextOrPrompt(std::string_view name) {
   return IsText(name) || IsPrompt(name);
 }
 
-// How many ids two texts have in common before the first that differs.
+// The number of ids that two texts share before the first that differs.
 int64_t CommonBeginning(absl::Span<const int32_t> a,
                         absl::Span<const int32_t> b) {
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
@@ -104,7 +105,8 @@ class KvFolder::Handle {
         folder_(std::exchange(other.folder_, -1)) {}
   Handle& operator=(Handle&&) = delete;
 
-  // Absent: there is none. A link leads to it, too. Errors: io_error.
+  // Opens the folder, or the one to which a link leads; absent if there is
+  // none. Errors: io_error.
   static absl::StatusOr<std::optional<Handle>> ToList(const std::string& path) {
     const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) {
@@ -113,8 +115,8 @@ class KvFolder::Handle {
     }
     return std::optional<Handle>(Handle(path, folder));
   }
-  // Where what is found there may be used: nobody else can have put it there.
-  // Errors: unsafe_folder, io_error.
+  // The same for files that are to be used: only this user may be able to write
+  // to the folder. Errors: unsafe_folder, io_error.
   static absl::StatusOr<std::optional<Handle>> ToRead(const std::string& path) {
     absl::StatusOr<std::optional<Handle>> handle = ToList(path);
     if (!handle.ok() || !handle->has_value()) return handle;
@@ -128,9 +130,9 @@ class KvFolder::Handle {
                                 ": others may write there; need a folder "
                                 "of this user alone"));
   }
-  // Makes it where there is none. Errors: the same.
+  // The same, but makes the folder if there is none. Errors: the same.
   static absl::StatusOr<Handle> ToWrite(const std::string& path) {
-    std::error_code ignored;  // what is wrong is known when it is opened
+    std::error_code ignored;  // opening the folder reports errors
     std::filesystem::create_directories(
         std::filesystem::path(path).parent_path(), ignored);
     if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -148,7 +150,7 @@ class KvFolder::Handle {
     uint64_t bytes = 0;
     int64_t used_ns = 0;
   };
-  // Files whose names are `ours`, by name. Errors: io_error.
+  // Lists files for whose names `ours` returns true, by name. Errors: io_error.
   absl::StatusOr<std::vector<Listed>> List(
       bool (*ours)(std::string_view)) const {
     const int again = openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -168,7 +170,7 @@ class KvFolder::Handle {
       if (!ours(entry->d_name) ||
           fstatat(folder_, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
           !S_ISREG(status.st_mode)) {
-        continue;  // or it went just now
+        continue;  // no file of ours, or one that was removed just now
       }
       files.push_back({entry->d_name, static_cast<uint64_t>(status.st_size),
                        int64_t{status.st_mtim.tv_sec} * 1'000'000'000 +
@@ -188,15 +190,15 @@ class KvFolder::Handle {
   int folder_;
 };
 
-// ---- Who has a file ----
+// ---- Locks ----
 
 KvFolder::Holder KvFolder::TryLock(int file) const {
   if (disk_.Lock(file, LOCK_EX | LOCK_NB) == 0) return Holder::kNobody;
   return errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown;
 }
 
-// Who clears up may have been quicker, and have removed it: it holds the lock
-// for that long.
+// RemoveParts of another process may have been quicker, and have removed the
+// file, which it locks meanwhile: so this call waits for the lock, then looks.
 bool KvFolder::Claim(int file) const {
   disk_.Lock(file, LOCK_EX);
   struct stat status;
@@ -301,7 +303,7 @@ void KvFolder::MakeRoom(const Handle& folder, const std::string& name,
                         const KvFileInfo& info) const {
   const absl::StatusOr<std::vector<Handle::Listed>> files =
       folder.List(IsTextOrPrompt);
-  if (!files.ok()) return;  // who comes next makes it
+  if (!files.ok()) return;  // the next save makes room
   const std::string texts = NameBegin(kTextBegin, info.fingerprint, info.ids);
   const std::string prompts =
       NameBegin(kPromptBegin, info.fingerprint, info.ids);
@@ -324,7 +326,7 @@ void KvFolder::Evict(const Handle& folder, const std::string& name) const {
   uint64_t held = 0;
   for (const Handle::Listed& file : *files) held += file.bytes;
   if (held <= most_bytes_) return;
-  // What others write needs no room yet.
+  // Prompts that others are writing are not counted yet.
   std::erase_if(*files, [&](const Handle::Listed& file) {
     const bool busy =
         IsPrompt(file.name) && HolderOf(folder, file.name) == Holder::kAnother;
@@ -378,7 +380,7 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
                                 " bytes, the folder may have ", most_bytes_));
   }
   RETURN_IF_ERROR(RemoveParts(folder, /*surely=*/true).status());
-  // A name of our own.
+  // The part gets a name that no other writer has.
   static std::atomic<int> turn{0};
   constexpr int kMostTries = 100;
   std::string part;
@@ -396,14 +398,14 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
     }
   }
   absl::Cleanup remove = [&] { disk_.Remove(folder.fd(), part.c_str()); };
-  absl::Cleanup end = [&] { disk_.Close(file); };  // by an exception
+  absl::Cleanup end = [&] { disk_.Close(file); };  // after an exception
   absl::Status status = WriteKvFile(disk_, file, path_, info, pages, cancelled);
   const std::string name = NameOf(kTextBegin, info.fingerprint, info.ids);
   if (status.ok() &&
       disk_.Rename(folder.fd(), part.c_str(), name.c_str()) != 0) {
     status = DiskError(path_, absl::StrCat("rename to ", name), errno);
   }
-  // The lock goes with it: under its last name the file needs none.
+  // Closing releases the lock: under its final name the file needs none.
   std::move(end).Cancel();
   if (disk_.Close(file) != 0 && status.ok()) {
     status = DiskError(path_, absl::StrCat("close ", name), errno);
@@ -411,7 +413,8 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
   }
   if (!status.ok()) return status;
   std::move(remove).Cancel();
-  // Otherwise a crash may lose the name; what it names is on the disk.
+  // Without this a crash may lose the name, though the contents are on the
+  // disk.
   if (disk_.SyncFolder(folder.fd()) != 0) {
     return DiskError(path_, "bring the folder to the disk", errno);
   }
@@ -430,7 +433,7 @@ absl::StatusOr<int> KvFolder::OpenNameless() const {
   if (errno != EOPNOTSUPP && errno != EISDIR) {
     return DiskError(path_, "open a file without a name", errno);
   }
-  // Where the file system gives none, it has one for a moment.
+  // If the file system has no nameless files, the file has a name for a moment.
   static std::atomic<int> turn{0};
   const std::string name = absl::StrCat(std::string(kPartBegin), getpid(),
                                         "-0-", turn++, std::string(kEnd));
@@ -461,20 +464,20 @@ absl::StatusOr<std::unique_ptr<PromptFile>> KvFolder::OpenPrompt(
       return IoError("io_error", absl::StrCat(name, ": it is no file of ours"));
     }
     if (TryLock(file) == Holder::kAnother) return nullptr;
-    // Who cleared up may have been quicker.
+    // Another process may have removed the file before it was locked.
     if (fstat(file, &status) == 0 && status.st_nlink == 0) continue;
     Evict(folder, name);
     std::move(close).Cancel();
     absl::StatusOr<std::unique_ptr<PromptFile>> opened =
         PromptFile::Open(disk_, file, name, info, anew);
-    // A disk that has no room for all of it keeps none of it.
+    // If the disk has no room for the whole file, none of it is kept.
     if (!opened.ok()) disk_.Remove(folder.fd(), name.c_str());
     return opened;
   }
   return nullptr;
 }
 
-// ---- All of them ----
+// ---- All files ----
 
 absl::StatusOr<std::vector<KvFolder::Entry>> KvFolder::List() const {
   ASSIGN_OR_RETURN(const std::optional<Handle> folder, Handle::ToList(path_));

@@ -18,114 +18,120 @@
 
 namespace tiercel {
 
-// A folder of saved texts (kv_format.h). A text is found by its tokens: one
-// that was saved serves every text that begins with its first tokens. Several
-// processes may use the folder at once, and nothing waits for another: a file
-// appears whole under its name or not at all, and one that is open stays
-// readable when it is removed.
+// The prompt cache on disk: a folder of files that each have the KV of one text
+// (kv_format.h). A text is found by its tokens: its file serves every text that
+// begins with the same tokens. Several processes may use the folder at once,
+// and none waits for another: a file appears whole under its name or not at
+// all, and one that is open stays readable when it is removed.
 //
-//   text-<of the fingerprint>-<of the first kLeastTokens>-<of all>.kv
+//   text-<fingerprint>-<first kLeastTokens>-<all tokens>.kv
 //   part-<process>-<number>.kv      being written: its writer has it locked
-//   prompt-<the same three>.kv      a prompt that is not finished
-//                                   (prompt_file.h): its reader has it locked
+//   prompt-<the same three>.kv      an unfinished prompt (prompt_file.h): the
+//                                   session that computes it has it locked
 //
-// On a file system without locks nobody knows what others write: unfinished
-// prompts may then be read and removed beside their readers, who lose work and
-// nothing else, and what a writer left behind goes with Clear alone.
+// On a file system without locks a process cannot know which files others
+// write: it may then read and remove the unfinished prompts of others, who lose
+// work and nothing else, and only Clear removes unfinished parts.
 //
-// The three parts of a name are hashes, 16 digits each: they save opening what
-// cannot serve; what is opened is compared letter by letter and id by id. The
-// folder is made for this user alone; a link to one does, too. Copies may be
-// used from several threads.
+// The three parts of a name are hashes, 16 digits each. They save opening files
+// that cannot serve; once open, a file's fingerprint and ids are compared in
+// full. The folder is made for this user alone, and may be a link to a folder.
+// Copies of a KvFolder may be used from several threads.
 class KvFolder {
  public:
   // Shorter texts are neither kept nor found.
   static constexpr int64_t kLeastTokens = 1024;
 
-  // Files take `most_bytes` at most, and beside them what is being written, by
-  // anybody: once that is whole, or left unfinished, those that were not used
-  // for longest make room. Nothing is touched yet.
+  // Files take `most_bytes` at most, not counting files that any process is
+  // writing. Once such a file is whole, or was left unfinished, the least
+  // recently used files make room. The constructor touches no file.
   KvFolder(std::string path, uint64_t most_bytes,
            DiskCalls& disk = SystemDisk())
       : path_(std::move(path)), most_bytes_(most_bytes), disk_(disk) {}
 
   struct Found {
     std::unique_ptr<KvFile> file;
-    int64_t common = 0;  // tokens that the text begins with
+    int64_t common = 0;  // first tokens that the file shares with the text
   };
-  // The file of such a fingerprint that begins as `ids` do for longest, for
-  // kLeastTokens at least; absent: none. Files that are not whole are removed
-  // on the way. Errors: io_error, where the folder or a file cannot be read.
+  // Returns the file of this fingerprint that shares the most first tokens with
+  // `ids`, at least kLeastTokens; absent if there is none. Removes damaged
+  // files on the way. Errors: io_error, where the folder or a file cannot be
+  // read.
   absl::StatusOr<std::optional<Found>> Find(
       const std::string& fingerprint, absl::Span<const int32_t> ids) const;
 
-  // Keeps a text, whose `info` lacks the checksums; kept texts that it begins
-  // with are part of it then, and go; so do unfinished prompts that nobody
-  // reads, where the text serves them as well as what is finished of them.
-  // Errors: disk_full, with most_bytes too; io_error, unsafe_folder; cancelled.
-  // Whatever happens, no file is left that is not whole, and for a text that is
-  // not kept none goes. `prompt`: the file of the prompt that is the text now,
-  // which goes whoever has it; empty: none.
+  // Saves a text, whose `info` lacks the checksums. It then removes files whose
+  // text is a beginning of this one, and unfinished prompts that no process has
+  // locked and for which this text saves as much work. Errors: disk_full, for
+  // most_bytes too; io_error, unsafe_folder; cancelled. Whatever happens, no
+  // partial file is left, and a text that is not saved removes none. `prompt`
+  // is the file of the prompt that became this text, which is removed even if
+  // it is locked; empty if there is none.
   absl::Status Save(const KvFileInfo& info, const HeldPages& pages,
                     absl::FunctionRef<bool()> cancelled,
                     const std::string& prompt = "") const;
 
-  // The file of a prompt, for one reader at a time, with what earlier ones have
-  // finished of it, unless `anew`. It is being written, and needs no room yet;
-  // what others have left unfinished does. Null: another has it, or it would
-  // take more than most_bytes. Errors: disk_full, io_error, unsafe_folder.
+  // Opens the file of a prompt, for one session at a time, with the layers that
+  // earlier ones have finished, unless `anew`. As it is being written it is not
+  // counted in most_bytes, while prompts that others left unfinished are. Null
+  // if another session has it, or it would take more than most_bytes. Errors:
+  // disk_full, io_error, unsafe_folder.
   absl::StatusOr<std::unique_ptr<PromptFile>> OpenPrompt(const PromptInfo& info,
                                                          bool anew) const;
-  // What is finished of the prompt of all `ids`, whatever is before it; absent:
-  // nothing that is known, or another has it.
+  // The finished part of the unfinished prompt of all `ids`, wherever the
+  // prompt begins among them; absent if there is none, or another session has
+  // it.
   std::optional<PromptFile::Finished> FindPrompt(
       const std::string& fingerprint, absl::Span<const int32_t> ids) const;
 
-  // An open file that has no name there, for pages that have no room in memory:
-  // it is gone when it is closed. Errors: io_error, unsafe_folder.
+  // Opens a file without a name in the folder, for pages that have no room in
+  // memory: it is gone when it is closed. Errors: io_error, unsafe_folder.
   absl::StatusOr<int> OpenNameless() const;
 
-  // The file is of no use to anybody.
+  // Removes a file that turned out to be damaged.
   void Remove(const std::string& name) const;
 
   struct Entry {
     std::string name;
     uint64_t bytes = 0;
     int64_t used = 0;         // seconds of the Unix clock
-    bool unfinished = false;  // a prompt, to go on with
-    // Absent: of one that is unfinished, not whole or of another version.
+    bool unfinished = false;  // it is an unfinished prompt
+    // Absent if the file is unfinished, damaged or of another version.
     std::optional<KvFileInfo> info = {};
   };
-  // All of them by name; none where the folder is not there. Errors: io_error.
+  // Lists all files by name; none if there is no folder. Errors: io_error.
   absl::StatusOr<std::vector<Entry>> List() const;
-  // Removes what List shows, and what was left unfinished; how many files.
-  // Errors: io_error.
+  // Removes all files that List shows, and parts that writers left. Returns the
+  // number of files. Errors: io_error.
   absl::StatusOr<int64_t> Clear() const;
 
  private:
   class Handle;
-  // Who has a file whose writer locks it.
+  // The holder of a file's lock.
   enum class Holder { kNobody /* but we, now */, kAnother, kUnknown };
   Holder TryLock(int file) const;
-  // Takes the lock of a file that was just made; whether it is there still.
+  // Locks a file that was just made. Returns false if it was removed meanwhile.
   bool Claim(int file) const;
   Holder HolderOf(const Handle& folder, const std::string& name) const;
-  // Removes a file that nobody has, or, unless `surely`, may have; whether it
-  // did.
+  // Removes a file unless another process has it. If `surely`, it must be known
+  // that none has. Returns true if the file was removed.
   bool RemoveFree(const Handle& folder, const std::string& name,
                   bool surely) const;
-  // Removes what writers that ended before their time have left; how many
-  // files. Errors: io_error.
+  // Removes the parts of writers that ended early. Returns the number of files.
+  // Errors: io_error.
   absl::StatusOr<int64_t> RemoveParts(const Handle& folder, bool surely) const;
-  // Makes room for the text `name`, which is there.
+  // Removes files that the text `name`, which was saved, replaces, then others
+  // until it has room.
   void MakeRoom(const Handle& folder, const std::string& name,
                 const KvFileInfo& info) const;
-  // Removes the stalest files but `name` until all take most_bytes at most.
+  // Removes the least recently used files except `name` until all together take
+  // most_bytes at most.
   void Evict(const Handle& folder, const std::string& name) const;
-  // Whether `info` goes on where the text `name` ends.
+  // Returns true if the text `info` begins with the whole text `name`.
   bool BeginsWith(const Handle& folder, const KvFileInfo& info,
                   const std::string& name) const;
-  // Whether `info` serves the prompt `name` as what is finished of it does.
+  // Returns true if the text `info` saves the prompt `name` as much work as the
+  // prompt's own finished layers do.
   bool Serves(const Handle& folder, const KvFileInfo& info,
               const std::string& name) const;
 

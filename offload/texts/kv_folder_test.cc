@@ -30,7 +30,7 @@ constexpr KvLayout kLayout = {DType::kF16, DType::kQ8_0, /*kv_heads=*/2,
 constexpr int kLayers = 3;
 constexpr uint64_t kPlenty = uint64_t{1} << 30;
 
-// `positions` ids, of which those from `other` on are another text's.
+// A text of `positions` ids. Those from `other` on depend on `text`.
 KvFileInfo TextOf(int64_t positions, int64_t other = 1 << 30, int text = 1) {
   KvFileInfo info;
   info.fingerprint = "a model";
@@ -62,13 +62,13 @@ class KvFolderTest : public testing::Test {
     return Folder(disk, most)
         .Save(info, *PagesForTest(kLayout, kLayers, info.positions()), kGoOn);
   }
-  // How much of `info` the folder knows; -1: nothing.
+  // The number of first tokens of `info` that the folder has; -1 if none.
   int64_t Common(const KvFileInfo& info) {
     const auto found = Folder().Find(info.fingerprint, info.ids);
     EXPECT_TRUE(found.ok()) << found.status();
     return found.ok() && found->has_value() ? (*found)->common : -1;
   }
-  // Whether the file gives all pages of the text as they were.
+  // Reads all pages of the text, and checks that they are as they were saved.
   static absl::Status ReadAll(const KvFile& file) {
     const auto pages = PagesForTest(kLayout, kLayers, file.info().positions());
     const auto bytes = static_cast<size_t>(kLayout.PageBytes());
@@ -122,7 +122,7 @@ TEST_F(KvFolderTest, ATextServesWhatBeginsAsItDoes) {
   EXPECT_EQ(Common(other), -1);
 }
 
-// The right one of two texts with one hash is found all the same.
+// A text whose name is that of another is told from it by its contents.
 TEST_F(KvFolderTest, NamesAreNotBelieved) {
   const KvFileInfo info = TextOf(1100);
   KvFileInfo other = TextOf(1100);
@@ -135,7 +135,7 @@ TEST_F(KvFolderTest, NamesAreNotBelieved) {
   }
   EXPECT_EQ(Common(info), -1);
   ASSERT_TRUE(Save(info).ok());
-  // Another beginning.
+  // A text with the same name may have other tokens.
   ASSERT_TRUE(Save(TextOf(1100, 1000)).ok());
   const std::string ours =
       Folder().Find("a model", info.ids).value()->file->name();
@@ -187,7 +187,7 @@ TEST_F(KvFolderTest, FoldersThatAreNoneAreErrors) {
     KvFolder folder(folder_.path() + "/" + name, kPlenty, GoodDisk());
     EXPECT_EQ(CodeOf(folder.Save(TextOf(1100), *pages, kGoOn)), "io_error")
         << name;
-    if (std::string(name) == "link") continue;  // there is nothing to find
+    if (std::string(name) == "link") continue;  // the link leads nowhere
     EXPECT_FALSE(folder.Find("a model", TextOf(1100).ids).ok()) << name;
   }
   ASSERT_TRUE(Save(TextOf(1100)).ok());
@@ -197,7 +197,7 @@ TEST_F(KvFolderTest, FoldersThatAreNoneAreErrors) {
   EXPECT_EQ(Common(TextOf(1100)), 1100);
 }
 
-// The folder may be on another disk, say.
+// The path may be a link, for example to a folder on another disk.
 TEST_F(KvFolderTest, ALinkLeadsToAFolder) {
   ASSERT_EQ(mkdir((folder_.path() + "/real").c_str(), 0700), 0);
   fs::create_directory_symlink(folder_.path() + "/real", path());
@@ -212,8 +212,8 @@ TEST_F(KvFolderTest, ALinkLeadsToAFolder) {
 
 // ---- Faults ----
 
-// Each call of a save fails, once and from there on: the text is not kept, or
-// wholly; an older one stays; nothing unfinished is left.
+// Each call of a save fails, once or from there on. The text is saved wholly or
+// not at all, an older one stays, and no partial file is left.
 TEST_F(KvFolderTest, ASaveThatFailsLeavesNothing) {
   ASSERT_TRUE(Save(TextOf(1100)).ok());
   const KvFileInfo info = TextOf(1300, 1050);
@@ -235,7 +235,7 @@ TEST_F(KvFolderTest, ASaveThatFailsLeavesNothing) {
         }
         EXPECT_EQ(CodeOf(status), error == EIO ? "io_error" : "disk_full");
         EXPECT_EQ(Names().size(), was_there ? 2u : 1u) << "call " << call;
-        if (was_there) {  // its name alone may be lost
+        if (was_there) {  // only the sync of its name failed
           EXPECT_TRUE(FindAndRead(info, GoodDisk()).ok());
           EXPECT_EQ(Folder().Clear().value(), 2);
           ASSERT_TRUE(Save(TextOf(1100)).ok());
@@ -256,13 +256,13 @@ TEST_F(KvFolderTest, ShortWritesAreContinued) {
   disk.more = 20;
   disk.error = EINTR;
   disk.counts_writes = true;
-  // What sync and rename are told is no interruption.
+  // Sync and rename are not interrupted.
   EXPECT_TRUE(Save(TextOf(1100), disk).ok());
   EXPECT_TRUE(FindAndRead(TextOf(1100), GoodDisk()).ok());
 }
 
-// Every call is interrupted some times, but those that rename: whether that was
-// done cannot be known.
+// Every call is interrupted some times, except renames: after an interruption
+// the caller could not know if the file was renamed.
 TEST_F(KvFolderTest, WhatASignalInterruptsIsDoneAgain) {
   struct InterruptedDisk : FaultyDisk {
     int locks = 0;
@@ -349,7 +349,7 @@ class DamageTest : public KvFolderTest {
     std::ifstream in(file_, std::ios::binary);
     whole_.assign(std::istreambuf_iterator<char>(in), {});
   }
-  // Has `damage` change the bytes of a text, and reads it.
+  // Has `damage` change the bytes of a file, and reads it.
   void Damage(const std::function<void(std::string&)>& damage,
               const std::string& what) {
     std::string bytes = whole_;
@@ -385,7 +385,7 @@ TEST_F(DamageTest, AFileThatIsTornAnywhereIsNoText) {
   for (const uint64_t place : places) {
     const std::string what = std::to_string(place);
     Damage([&](std::string& bytes) { bytes.resize(place); }, "cut at " + what);
-    // A crash may leave it as long as it was.
+    // A crash may leave the file at its full length.
     Damage(
         [&](std::string& bytes) {
           const size_t size = bytes.size();
@@ -413,7 +413,7 @@ TEST_F(KvFolderTest, WhatIsNoTextIsRemovedWhenItIsMet) {
   std::ofstream(path() + "/text-mine") << "not ours";
   EXPECT_EQ(Common(info), -1);
   EXPECT_EQ(Names(), std::vector<std::string>{"text-mine"});
-  // Nothing but a file is followed, waited for or read.
+  // Only a regular file is read: no link is followed, no pipe waited for.
   ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
   EXPECT_EQ(Common(info), -1);
   fs::remove(file);
@@ -445,7 +445,7 @@ TEST_F(KvFolderTest, TheStalestMakesRoom) {
   const auto open = Folder().Find("a model", TextOf(1100, 1050, 2).ids);
   ASSERT_TRUE(Save(TextOf(1100, 1050, 4), GoodDisk(), 3 * bytes).ok());
   EXPECT_EQ(Common(TextOf(1100, 1050, 1)), 1100);
-  EXPECT_EQ(Common(TextOf(1100, 1050, 2)), 1050);  // what all have in common
+  EXPECT_EQ(Common(TextOf(1100, 1050, 2)), 1050);  // the part that all share
   EXPECT_EQ(Common(TextOf(1100, 1050, 3)), 1100);
   EXPECT_EQ(Common(TextOf(1100, 1050, 4)), 1100);
   EXPECT_TRUE(ReadAll(*(**open).file).ok());  // who has it open keeps it
@@ -454,7 +454,8 @@ TEST_F(KvFolderTest, TheStalestMakesRoom) {
   EXPECT_EQ(Names().size(), 3u);
 }
 
-// What others keep goes for a text that is there, not for one that may come.
+// Other texts are removed only after a text was saved, never for one that may
+// still fail.
 TEST_F(KvFolderTest, NothingLeavesForATextThatIsNotKept) {
   const uint64_t bytes = TextOf(1100).FileBytes();
   ASSERT_TRUE(Save(TextOf(1100, 1050, 1)).ok());
@@ -472,7 +473,7 @@ TEST_F(KvFolderTest, NothingLeavesForATextThatIsNotKept) {
     EXPECT_EQ(CodeOf(status), "disk_full");
     EXPECT_EQ(Common(TextOf(1100, 1050, 1)), 1100) << "call " << call;
     EXPECT_EQ(Common(TextOf(1100, 1060, 2)), 1100) << "call " << call;
-    // Its name alone may be lost: then it is there, beside the others.
+    // If only the sync of its name failed, it is there beside the others.
     const auto found = Folder().Find("a model", TextOf(1100, 1070, 3).ids);
     if ((*found)->common == 1100) Folder().Remove((*found)->file->name());
   }
@@ -484,7 +485,7 @@ TEST_F(KvFolderTest, AGrownTextTakesThePlaceOfItsBeginnings) {
   ASSERT_TRUE(Save(TextOf(1100)).ok());
   ASSERT_TRUE(Save(TextOf(1200, 1100)).ok());  // begins with the first
   EXPECT_EQ(Names().size(), 1u);
-  ASSERT_TRUE(Save(TextOf(1300, 1150)).ok());  // goes another way
+  ASSERT_TRUE(Save(TextOf(1300, 1150)).ok());  // differs from 1150 on
   KvFileInfo other = TextOf(1050);
   other.fingerprint = "another model";
   ASSERT_TRUE(Save(other).ok());

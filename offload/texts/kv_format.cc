@@ -15,18 +15,20 @@
 namespace tiercel {
 namespace {
 
-// No text editor leaves it as it is, and nobody takes it for a text.
+// A text editor or a transfer as text changes these bytes, and no program takes
+// the file for text.
 constexpr char kMagic[8] = {'\x89', 'T', 'K', 'V', '\r', '\n', '\x1a', '\n'};
 constexpr char kCommitMagic[8] = {'T', 'K', 'V', ' ', 'e', 'n', 'd', '\n'};
 constexpr uint32_t kVersion = 1;
 
-// Far above every known model; with them no sum or product leaves 63 bits.
+// These are far above every known model. Within them no sum or product exceeds
+// 63 bits.
 constexpr uint64_t kMostPositions = uint64_t{1} << 30;
 constexpr uint32_t kMostLayers = 512;
 constexpr uint32_t kMostHeads = 1024;
 constexpr uint32_t kMostHeadDim = 1024;
 
-// Types of KV by their numbers in the file.
+// The types of KV, by their numbers in the file.
 constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16,
                             DType::kQ8_0};
 
@@ -48,7 +50,7 @@ struct Commit {
   char magic[8];
   uint64_t file_bytes;
   uint64_t front_sum;
-  uint64_t sum;  // of the bytes before it
+  uint64_t sum;  // XXH3-64 of the bytes before it
 };
 static_assert(sizeof(Commit) == kCommitBytes);
 
@@ -56,8 +58,7 @@ absl::Status Damaged(std::string_view what) {
   return InputError("text_damaged", what);
 }
 
-// Whether the numbers of `fixed` are ones that a file of ours may have, and
-// agree with each other.
+// Returns OK if a valid file may have the numbers of `fixed`.
 absl::Status Check(const Fixed& fixed, uint64_t file_bytes) {
   if (std::memcmp(fixed.magic, kMagic, sizeof(kMagic)) != 0) {
     return Damaged("it does not begin as a saved text");
@@ -201,7 +202,8 @@ absl::StatusOr<uint64_t> FrontBytesIn(
     return Damaged(
         absl::StrCat("its front needs ", bytes, " bytes, it has ", file_bytes));
   }
-  // Before anybody takes memory for it: the pages must fill the rest.
+  // The pages must fill the rest of the file, so that a reader never allocates
+  // more memory than the file has bytes.
   ASSIGN_OR_RETURN(const KvLayout layout,
                    LayoutOf(fixed.shape, fixed.positions));
   const uint64_t offset = FileAligned(bytes);

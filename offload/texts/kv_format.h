@@ -13,26 +13,27 @@
 
 namespace tiercel {
 
-// The bytes of a saved text, as offload/KV_FORMAT.md has them under "On disk":
-// a front that says all there is to know of it, pages, and a commit record.
-// Here they are made and read in memory; nothing is believed of what is read.
+// The bytes of a text's file in the prompt cache, as offload/KV_FORMAT.md has
+// them under "On disk": a front that describes the file, pages, and a commit
+// record. They are encoded and decoded in memory here; every number that is
+// read is checked.
 
 struct KvFileInfo {
-  // All that the KV follows from but the tokens: who looks for a text of its
-  // own compares it letter by letter.
+  // All inputs of the KV except the tokens. A reader compares it in full before
+  // it uses the file.
   std::string fingerprint;
-  std::string title;  // for people: the model, and what the text is called
+  std::string title;  // for people: the model, and the name of the text
   KvLayout layout = {};
   int layers = 0;
-  std::vector<int32_t> ids;  // of every position, from position 0 on
-  // XXH3-64 of each page [layer][page]; cells behind the last position are 0.
+  std::vector<int32_t> ids;  // token ids of all positions, from 0 on
+  // XXH3-64 of each page [layer][page]; cells after the last position are 0.
   std::vector<uint64_t> sums;
 
   int64_t positions() const { return static_cast<int64_t>(ids.size()); }
   int64_t Pages() const {
     return (positions() + kPageTokens - 1) / kPageTokens;
   }
-  uint64_t FrontBytes() const;  // without what fills it up to the pages
+  uint64_t FrontBytes() const;  // without the padding before the pages
   uint64_t PayloadOffset() const;
   uint64_t PageOffset(int layer, int64_t page) const {
     return PayloadOffset() +
@@ -45,11 +46,11 @@ struct KvFileInfo {
 inline constexpr uint64_t kFixedFrontBytes = 80;
 inline constexpr uint64_t kCommitBytes = 32;
 
-// ---- What files of texts and of unfinished prompts share ----
+// ---- Shared by files of texts and of unfinished prompts ----
 
 inline constexpr uint32_t kFileByteOrder = 0x01020304;
-inline constexpr uint64_t kFileAlignment = 4096;  // of pages and what is large
-inline constexpr uint64_t kMostFileText = uint64_t{1} << 20;  // bytes of one
+inline constexpr uint64_t kFileAlignment = 4096;  // for pages, hidden states
+inline constexpr uint64_t kMostFileText = uint64_t{1} << 20;  // bytes a string
 
 // The shape of a model's pages, as files have it.
 struct FileShape {
@@ -61,8 +62,8 @@ struct FileShape {
   uint32_t type_v;
 };
 FileShape FileShapeOf(const KvLayout& layout, int layers);
-// The layout of a file of so many positions. Errors: text_damaged, of numbers
-// that no file of ours has.
+// The layout of a file with this many positions. Errors: text_damaged, for
+// numbers that no valid file has.
 absl::StatusOr<KvLayout> LayoutOf(const FileShape& shape, uint64_t positions);
 
 inline uint64_t FileAligned(uint64_t bytes) {
@@ -80,22 +81,22 @@ void AppendBytes(const T* values, size_t count, std::vector<std::byte>* out) {
   out->insert(out->end(), bytes, bytes + count * sizeof(T));
 }
 
-// ---- A text's own ----
+// ---- Files of texts ----
 
-// FrontBytes(), of an info whose sums are known.
+// Returns the FrontBytes() bytes of the front; the sums in `info` must be set.
 std::vector<std::byte> EncodeFront(const KvFileInfo& info);
 std::array<std::byte, kCommitBytes> EncodeCommit(
     std::span<const std::byte> front);
 
-// How long the front is that begins with these bytes, in a file of
-// `file_bytes`; it is no longer than that. Errors: text_version, of another
-// version of the format or another kind of machine; text_damaged.
+// The length of the front that begins with these bytes, in a file of
+// `file_bytes`; it is no longer than that. Errors: text_version, for another
+// version of the format or another byte order; text_damaged.
 absl::StatusOr<uint64_t> FrontBytesIn(
     std::span<const std::byte, kFixedFrontBytes> fixed, uint64_t file_bytes);
-// A front that is whole. Errors: the same.
+// Decodes a whole front. Errors: the same.
 absl::StatusOr<KvFileInfo> DecodeFront(std::span<const std::byte> front,
                                        uint64_t file_bytes);
-// Whether the file that begins with `front` was finished. Errors:
+// Returns OK if the file that begins with `front` was finished. Errors:
 // text_damaged.
 absl::Status CheckCommit(std::span<const std::byte, kCommitBytes> commit,
                          std::span<const std::byte> front);

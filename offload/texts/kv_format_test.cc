@@ -26,7 +26,7 @@ std::string CodeOfFront(std::span<const std::byte> front, uint64_t bytes) {
   return CodeOf(DecodeFront(front, bytes).status());
 }
 
-// Worked out by hand from offload/KV_FORMAT.md.
+// The numbers are worked out by hand from offload/KV_FORMAT.md.
 TEST(KvFormatTest, TheBytesAreWhereTheFormatSays) {
   const KvFileInfo info = SomeInfo();
   const std::vector<std::byte> front = EncodeFront(info);
@@ -47,7 +47,7 @@ TEST(KvFormatTest, TheBytesAreWhereTheFormatSays) {
   EXPECT_EQ(at(8), 1u);                      // version
   EXPECT_EQ(front[12], std::byte{4});        // little-endian
   EXPECT_EQ(at(16), 4096 + 9 * kPage + 32);  // bytes of the file
-  EXPECT_EQ(at(24), 4096u);                  // of the pages
+  EXPECT_EQ(at(24), 4096u);                  // offset of the pages
   EXPECT_EQ(at(32), kPage);
   EXPECT_EQ(at(40), 300u);  // positions
   EXPECT_EQ(at(48), 128u);
@@ -117,7 +117,8 @@ TEST(KvFormatTest, OtherVersionsAreNotGuessed) {
   EXPECT_EQ(CodeOfFront(front, info.FileBytes()), "text_version");
 }
 
-// Numbers that would have a reader take memory that no file needs.
+// Numbers for which a reader would allocate more memory than any file needs are
+// refused.
 TEST(KvFormatTest, NumbersAreBoundedBeforeAnythingFollowsFromThem) {
   const KvFileInfo info = SomeInfo();
   const std::vector<std::byte> front = EncodeFront(info);

@@ -26,10 +26,10 @@ namespace {
 constexpr char kMagic[8] = {'\x89', 'T', 'K', 'P', '\r', '\n', '\x1a', '\n'};
 constexpr char kRecordMagic[8] = {'T', 'K', 'P', ' ', 'l', 'a', 'y', '\n'};
 constexpr uint32_t kVersion = 1;
-constexpr int kStates = 2;  // that take turns
-// Stands for the sum of its states where a layer is written without them.
+constexpr int kStates = 2;  // places for hidden states, used in turn
+// The record of a layer without hidden states has it in place of their sum.
 constexpr uint64_t kNoStates = 0;
-// Far above every known model.
+// This is far above every known model.
 constexpr uint64_t kMostRowBytes = uint64_t{1} << 24;
 
 struct Fixed {
@@ -46,8 +46,8 @@ struct Fixed {
 };
 static_assert(sizeof(Fixed) == 88);
 
-// Numbers of a record: its magic, the layer, the sums of head and states, those
-// of the layer's pages, and the sum of all that.
+// The numbers of a record are its magic, the layer, the sums of head and
+// states, those of the layer's pages, and the sum of all these.
 enum : size_t { kMagicAt, kLayerAt, kHeadSumAt, kStateSumAt, kPageSumsAt };
 
 size_t PagesOf(const PromptInfo& info) {
@@ -77,7 +77,7 @@ uint64_t StateAt(const PromptInfo& info, size_t layer) {
              FileAligned(static_cast<uint64_t>(info.StateBytes()));
 }
 
-// `page`: from the prompt's first on.
+// The place of a page; `page` counts from the prompt's first.
 uint64_t PageAt(const PromptInfo& info, size_t layer, size_t page) {
   return StateAt(info, 0) +
          kStates * FileAligned(static_cast<uint64_t>(info.StateBytes())) +
@@ -85,7 +85,7 @@ uint64_t PageAt(const PromptInfo& info, size_t layer, size_t page) {
              static_cast<uint64_t>(info.layout.PageBytes());
 }
 
-// All that is to be known of the prompt, and its sum.
+// The head of a prompt's file: its PromptInfo, and the sum of that.
 std::vector<std::byte> HeadOf(const PromptInfo& info) {
   Fixed fixed = {.magic = {},
                  .version = kVersion,
@@ -113,8 +113,8 @@ uint64_t RecordMagic() {
   return magic;
 }
 
-// All that the head of an open file says of its prompt, in numbers that a file
-// of ours may have; whether it is right, HasHead finds out. Errors:
+// Reads the prompt's info from the head of an open file. Its numbers are within
+// bounds; HasHead must still compare the head and its sum. Errors:
 // text_damaged, io_error.
 absl::StatusOr<PromptInfo> InfoIn(DiskCalls& disk, int file,
                                   const std::string& name) {
@@ -155,7 +155,7 @@ absl::StatusOr<PromptInfo> InfoIn(DiskCalls& disk, int file,
   return info;
 }
 
-// The sum of a run of bytes that come in parts.
+// XXH3-64 of bytes that come in parts.
 class RunningSum {
  public:
   RunningSum() : state_(XXH3_createState()) { XXH3_64bits_reset(state_); }
@@ -261,7 +261,7 @@ absl::StatusOr<int> PromptFile::Read(KvStore::PutPage put,
   return layers_;
 }
 
-// Whether they are what the layer's record says.
+// Returns true if the states have the sum in the layer's record.
 absl::StatusOr<bool> PromptFile::ReadState(int layer, KvStore::PutState put,
                                            absl::FunctionRef<bool()> cancelled,
                                            DiskUse* use) const {
@@ -314,7 +314,7 @@ absl::Status PromptFile::ReadLayers(int layers, KvStore::PutPage put,
 absl::Status PromptFile::Clear() {
   records_.clear();
   layers_ = 0;
-  // What was there becomes 0.
+  // Shrinking the file to nothing first makes all its bytes 0.
   if (disk_.Allocate(file_, 0) != 0 ||
       disk_.Allocate(file_, info_.FileBytes()) != 0) {
     return DiskError(
@@ -380,9 +380,9 @@ absl::Status PromptFile::WriteState(const HeldLayer& layer,
   return absl::OkStatus();
 }
 
-// States take turns, so those that were written last are whole meanwhile: an
-// odd number of layers lies between. And they are on the disk, with all that
-// they need, before their place is written again.
+// The states use two places in turn, by the layer's number. An odd number of
+// layers keeps the previous states whole while new ones are written, and the
+// new ones are on the disk with their layers before the old place is reused.
 absl::Status PromptFile::Write(absl::Span<const HeldLayer* const> layers) {
   const auto first = static_cast<size_t>(layers.front()->layer());
   if (first > records_.size() || layers.size() % kStates == 0) {
@@ -405,7 +405,7 @@ absl::Status PromptFile::Write(absl::Span<const HeldLayer* const> layers) {
     if (!last) continue;
     RETURN_IF_ERROR(WriteState(layer, &record));
   }
-  // What says that layers are whole comes when they are.
+  // The records follow the pages and states of which they have the sums.
   FileWriter writer(disk_, file_, name_);
   for (std::vector<uint64_t>& record : records) {
     record.back() =

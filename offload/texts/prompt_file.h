@@ -18,15 +18,15 @@
 
 namespace tiercel {
 
-// A prompt on its way through the layers, and all that its K, V and hidden
-// states follow from.
+// A prompt that is computed layer by layer: all inputs of its K, V and hidden
+// states.
 struct PromptInfo {
   std::string fingerprint;  // as KvFileInfo's
   KvLayout layout = {};
-  int layers = 0;            // of the model, two at least
+  int layers = 0;            // the model's, two at least
   int64_t begin = 0;         // positions before the prompt
-  std::vector<int32_t> ids;  // of every position, the prompt's last
-  int64_t row_bytes = 0;     // of a row's hidden state
+  std::vector<int32_t> ids;  // token ids of all positions, the prompt's last
+  int64_t row_bytes = 0;     // bytes in a row's hidden state
 
   int64_t rows() const { return static_cast<int64_t>(ids.size()) - begin; }
   int64_t FirstPage() const { return begin / kPageTokens; }
@@ -37,36 +37,39 @@ struct PromptInfo {
   uint64_t FileBytes() const;
 };
 
-// What is finished of one prompt, as offload/KV_FORMAT.md has it under "An
-// unfinished prompt": layer by layer its pages, and the hidden states behind
-// the last layers. Who reads it knows all of the prompt, and compares: nothing
-// is believed of it. The last layer is not kept: behind it the prompt is there.
+// The file of an unfinished prompt, as offload/KV_FORMAT.md has it under "An
+// unfinished prompt": the pages of each finished layer, and the hidden states
+// after the last of them. A reader knows the whole prompt, and compares: the
+// file is not trusted. The model's last layer is not kept: after it the prompt
+// is finished.
 //
-// Used by one thread at a time.
+// One thread at a time may use it.
 class PromptFile {
  public:
-  // Takes over `file`, which is open and locked for this caller. What an
-  // earlier one has written of the same prompt stays, unless `anew`; anything
-  // else goes. Errors: disk_full, io_error.
+  // Takes over `file`, which is open and locked for this caller. The finished
+  // layers of the same prompt in it stay, unless `anew`; other contents are
+  // dropped. Errors: disk_full, io_error.
   static absl::StatusOr<std::unique_ptr<PromptFile>> Open(
       DiskCalls& disk, int file, std::string name, PromptInfo info, bool anew);
-  // What a file that nobody need have locked says of itself.
+  // The prompt and its finished layers, as a file has them.
   struct Finished {
     PromptInfo info;
-    int layers = 0;  // that are finished, as its records say
+    int layers = 0;  // finished layers, by the file's records
 
-    // Positions times layers that need not be computed where the prompt goes
-    // on: all of those before it, and its own in the finished layers.
+    // The work that is saved if the prompt goes on from here, in positions
+    // times layers: all layers of the positions before it, and the finished
+    // layers of its own.
     int64_t Saves() const {
       return info.begin * info.layers + info.rows() * layers;
     }
-    // Whether the KV of so many of its first positions saves as much. Fewer
-    // than are before it do not: it may go on behind others.
+    // Returns true if the KV of this many of its first positions saves as much.
+    // Fewer than `begin` never do.
     bool IsServedBy(int64_t positions) const {
       return positions * info.layers >= Saves();
     }
   };
-  // Errors: text_damaged, of what is none; io_error.
+  // Reads a file, which need not be locked. Errors: text_damaged, if it is no
+  // unfinished prompt; io_error.
   static absl::StatusOr<Finished> Look(DiskCalls& disk, int folder,
                                        const std::string& name);
   ~PromptFile();
@@ -75,20 +78,21 @@ class PromptFile {
 
   const std::string& name() const { return name_; }
   const PromptInfo& info() const { return info_; }
-  int layers() const { return layers_; }  // finished, as its records say
+  int layers() const { return layers_; }  // finished, by the file's records
 
-  // Puts the hidden states behind the last finished layer, or the one before
-  // where these are not whole, and all pages of the layers up to there, as
-  // KvStore::TakeLayers wants them. How many layers these are: 0 where none has
-  // its states. Errors: text_damaged, of a page; io_error, cancelled; put's.
+  // Puts the hidden states after the last finished layer, or after the one
+  // before if these are damaged, and all pages of the layers up to there, as
+  // KvStore::TakeLayers wants them. Returns the number of these layers, 0 if
+  // none has its states. Errors: text_damaged, for a page; io_error, cancelled;
+  // those of `put`.
   absl::StatusOr<int> Read(KvStore::PutPage put, KvStore::PutState put_state,
                            absl::FunctionRef<bool()> cancelled, DiskUse* use);
-  // Nothing is finished. Errors: disk_full, io_error.
+  // Drops all finished layers. Errors: disk_full, io_error.
   absl::Status Clear();
-  // Adds the layers behind those that are there, or writes some of them again:
-  // one after the other, an odd number of them, and of these the last alone has
-  // its hidden states. What comes back ok is on the disk. Errors: disk_full,
-  // io_error; those of HeldLayer.
+  // Writes an odd number of consecutive layers, which may replace finished ones
+  // and leave no gap after them. Only the last one has its hidden states. If it
+  // returns OK they are on the disk. Errors: disk_full, io_error; those of
+  // HeldLayer.
   absl::Status Write(absl::Span<const HeldLayer* const> layers);
   absl::Status Write(const HeldLayer& layer) {
     const HeldLayer* const one = &layer;
@@ -103,7 +107,7 @@ class PromptFile {
         info_(std::move(info)) {}
   bool HasHead(const std::vector<std::byte>& head) const;
   absl::Status Check(const HeldLayer& layer, size_t index, bool last) const;
-  // Each adds its sums to the layer's record.
+  // Both add their sums to the layer's record.
   absl::Status WritePages(const HeldLayer& layer,
                           std::vector<uint64_t>* record) const;
   absl::Status WriteState(const HeldLayer& layer,

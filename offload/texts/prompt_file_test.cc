@@ -68,7 +68,7 @@ std::vector<std::byte> StateFor(const PromptInfo& info, int layer) {
   return state;
 }
 
-// What a store would hold of a layer.
+// A layer of the prompt as a store would hold it.
 std::unique_ptr<HeldLayer> HeldFor(const PromptInfo& info, int layer,
                                    bool with_state = true) {
   auto pool =
@@ -112,7 +112,7 @@ class PromptFileTest : public testing::Test {
                                                    bool anew = false) {
     return KvFolder(path(), most, disk).OpenPrompt(info, anew);
   }
-  // Layers [first, end) are finished.
+  // Writes the unfinished layers before `end`, one by one.
   absl::Status Write(const PromptInfo& info, int end,
                      DiskCalls& disk = GoodDisk(), uint64_t most = kMuch) {
     const auto file = Open(info, disk, most);
@@ -125,7 +125,7 @@ class PromptFileTest : public testing::Test {
     }
     return absl::OkStatus();
   }
-  // Layers [first, last] are finished together.
+  // Writes the layers [first, last] together.
   absl::Status WriteTogether(const PromptInfo& info, int first, int last,
                              DiskCalls& disk = GoodDisk()) {
     const auto file = Open(info, disk);
@@ -138,7 +138,8 @@ class PromptFileTest : public testing::Test {
     }
     return (*file)->Write(layers);
   }
-  // What the file of `info` gives: how many layers. Whatever it gives is right.
+  // Reads the file of `info`, and checks all that it gives. Returns the number
+  // of layers.
   absl::StatusOr<int> Read(const PromptInfo& info,
                            DiskCalls& disk = GoodDisk()) {
     const auto file = Open(info, disk);
@@ -208,7 +209,7 @@ TEST_F(PromptFileTest, AnyOtherPromptBeginsAnew) {
     PromptInfo other = info;
     change(other);
     EXPECT_EQ(Open(other).value()->layers(), 0);
-    // By its name it may be the same: then what was there is gone.
+    // If another prompt's file has its name, the contents are dropped.
     ASSERT_TRUE(Write(info, 3).ok());
     const std::string ours = Open(info).value()->name();
     const std::string theirs = Open(other).value()->name();
@@ -228,7 +229,7 @@ TEST_F(PromptFileTest, OneReaderAtATimeHasIt) {
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(*Open(info), nullptr);
   EXPECT_NE(*Open(PromptOf(1200)), nullptr);
-  // Who clears the folder does not wait.
+  // Clear does not wait for a lock.
   EXPECT_EQ(KvFolder(path(), kMuch).Clear().value(), 2);
   EXPECT_TRUE(first->Write(*HeldFor(info, 0)).ok());
   EXPECT_EQ(*Read(info), 0);
@@ -251,24 +252,24 @@ TEST_F(PromptFileTest, WhatIsNoFileOfOursIsLeftAlone) {
   EXPECT_EQ(CodeOf(Open(info).status()), "io_error");
 }
 
-// ---- What a crash leaves ----
+// ---- Crashes ----
 
-// A file that ends anywhere, or is 0 from anywhere on, gives fewer layers, and
-// none that is wrong.
+// A file that ends anywhere, or is 0 from anywhere on, gives fewer layers, but
+// never a wrong one.
 TEST_F(PromptFileTest, AFileThatIsTornGivesWhatIsWhole) {
   const PromptInfo info = PromptOf(1100);
   ASSERT_TRUE(Write(info, 4).ok());
   const std::string file = path() + "/" + Names().at(0);
   std::ifstream in(file, std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(in)), {});
-  // Borders of records, states and pages, and places within them.
+  // The file is cut at borders of records, states and pages, and within them.
   const auto page = static_cast<size_t>(kPromptLayout.PageBytes());
   std::vector<size_t> places = {0, 1, 87, 88, 100, whole.size() - 1};
   for (size_t at = 4096; at < whole.size(); at += 4096) places.push_back(at);
   for (size_t at = whole.size() - 4 * 9 * page; at < whole.size(); at += page) {
     places.push_back(at);
   }
-  const size_t records = 8192;  // behind a head of 4.6 KB
+  const size_t records = 8192;  // after a head of 4.6 KB
   const size_t record = (4 + 9 + 1) * sizeof(uint64_t);
   for (size_t layer = 0; layer <= 4; ++layer) {
     for (const size_t at : {0, 1, 50}) {
@@ -291,7 +292,8 @@ TEST_F(PromptFileTest, AFileThatIsTornGivesWhatIsWhole) {
       }
     }
   }
-  // A record that is torn alone: the states of two layers at most are whole.
+  // If one record is torn, the layers before it count, but only the last two
+  // layers' states are there.
   for (size_t layer = 0; layer < 4; ++layer) {
     std::string torn = whole;
     torn[records + layer * record + 40] ^= 1;
@@ -300,15 +302,15 @@ TEST_F(PromptFileTest, AFileThatIsTornGivesWhatIsWhole) {
   }
 }
 
-// States that were being written when the power failed: those before are there.
+// If power fails while states are written, the previous ones are whole.
 TEST_F(PromptFileTest, StatesTakeTurns) {
   const PromptInfo info = PromptOf(1100);
-  const uint64_t states = 12288;  // behind four records
+  const uint64_t states = 12288;  // after four records
   for (const bool both : {false, true}) {
     ASSERT_TRUE(Write(info, 4).ok());
     std::fstream file(path() + "/" + Names().at(0),
                       std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(states + 28672 + 1000);  // of the second place
+    file.seekp(states + 28672 + 1000);  // in the second place
     file.put('x').put('y');
     if (both) {
       file.seekp(states + 1000);
@@ -335,7 +337,7 @@ TEST_F(PromptFileTest, ABitThatFlipsIsNoticed) {
   }
 }
 
-// A process that ends at any call leaves what its calls before have written.
+// A process that ends at any call leaves all layers that it has written before.
 TEST_F(PromptFileTest, AProcessThatEndsLosesNoLayerThatWasWritten) {
   struct WatchedDisk : FaultyDisk {
     std::function<void()> before_write = [] {};
@@ -399,7 +401,7 @@ TEST_F(PromptFileTest, LayersTogetherHaveTheStatesOfTheLast) {
   EXPECT_EQ(*Read(info), 3);
   ASSERT_TRUE(WriteTogether(info, 3, 3).ok());
   EXPECT_EQ(*Read(info), 4);
-  // What was being written when the power failed.
+  // Power fails at each call in turn.
   for (int64_t call = 0;; ++call) {
     KvFolder(path(), kMuch).Clear().value();
     ASSERT_TRUE(WriteTogether(info, 0, 0).ok());
@@ -415,11 +417,11 @@ TEST_F(PromptFileTest, LayersTogetherHaveTheStatesOfTheLast) {
   }
   std::fstream file(path() + "/" + Names().at(0),
                     std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(12288 + 28672 + 1000);  // of the states of layer 3
+  file.seekp(12288 + 28672 + 1000);  // in the states of layer 3
   file.put('x').put('y');
   file.close();
   EXPECT_EQ(*Read(info), 1);
-  // Else states would take the place of those before.
+  // An even number would write the states over the previous ones.
   EXPECT_EQ(CodeOf(WriteTogether(info, 1, 2)), "internal");
 }
 
@@ -445,7 +447,7 @@ TEST_F(PromptFileTest, AWriteThatFailsIsAnErrorAndLosesNoLayerBefore) {
         EXPECT_EQ(CodeOf(status), error == EIO ? "io_error" : "disk_full");
         const absl::StatusOr<int> layers = Read(info);
         ASSERT_TRUE(layers.ok()) << layers.status();
-        if (call < 4) {  // it was not there yet
+        if (call < 4) {  // no record was written yet
           EXPECT_EQ(*layers, 0);
         }
         EXPECT_LE(*layers, 4);
@@ -507,7 +509,8 @@ class PromptRoomTest : public PromptFileTest {
   }
 };
 
-// What is being written needs no room; what was left does, the stalest first.
+// Prompts that are being written are not counted. Those that were left are, and
+// the least recently used is removed first.
 TEST_F(PromptRoomTest, WhatWasLeftMakesRoom) {
   const uint64_t bytes = PromptOf(1100).FileBytes();
   const uint64_t text_bytes = TextOf(9).FileBytes();
@@ -524,7 +527,7 @@ TEST_F(PromptRoomTest, WhatWasLeftMakesRoom) {
   UsedAt(text, 1500);
   UsedAt(names[0], 2000);
   ASSERT_TRUE(Write(PromptOf(1100, 0, 4), 1, GoodDisk(), most).ok());
-  EXPECT_EQ(Names().size(), 5u);  // it was being written
+  EXPECT_EQ(Names().size(), 5u);  // the fourth was being written
   const auto busy = *Open(PromptOf(1100, 0, 2), GoodDisk(), most);
   EXPECT_EQ(Names().size(), 5u);  // and so is this one
   const auto fifth = *Open(PromptOf(1100, 0, 5), GoodDisk(), most);
@@ -533,15 +536,15 @@ TEST_F(PromptRoomTest, WhatWasLeftMakesRoom) {
       *Open(PromptOf(1100, 0, 6), GoodDisk(), text_bytes + bytes);
   EXPECT_FALSE(IsThere(names[2]));
   EXPECT_FALSE(IsThere(text));
-  EXPECT_TRUE(IsThere(names[1]));  // somebody has it
+  EXPECT_TRUE(IsThere(names[1]));  // `busy` has it
   EXPECT_TRUE(IsThere(names[0]));
   EXPECT_EQ(Names().size(), 5u);
-  // One that is as large as all may be is not begun.
+  // A prompt that is larger than all files may be is not begun.
   EXPECT_EQ(*Open(PromptOf(1100), GoodDisk(), bytes - 1), nullptr);
 }
 
-// Texts that fill the folder leave place to prompts that were left: the
-// stalest of both go, and not all prompts for each that comes.
+// Texts that fill the folder make room for prompts that were left: the least
+// recently used of both kinds go, and not all prompts for each new one.
 TEST_F(PromptRoomTest, AFullFolderKeepsPrompts) {
   uint64_t most = 0;
   for (const int text : {1, 2, 3, 4}) {
@@ -562,7 +565,8 @@ TEST_F(PromptRoomTest, AFullFolderKeepsPrompts) {
   EXPECT_EQ(Names().size(), 4u + 1u);
 }
 
-// Whoever a reader has made by fork() may outlive it, and has not its prompt.
+// A child that a process made by fork() may outlive it, and does not hold its
+// prompt.
 TEST_F(PromptRoomTest, AForkedProcessHasNoneOfItsFiles) {
   const PromptInfo info = PromptOf(1100);
   int lives[2];
@@ -598,7 +602,7 @@ TEST_F(PromptRoomTest, AForkedProcessHasNoneOfItsFiles) {
   for (const int end : {lives[0], lives[1], says[0], says[1]}) close(end);
 }
 
-// Texts need not leave for what others write.
+// Files that others are writing evict no texts.
 TEST_F(PromptRoomTest, WhatOthersWriteTakesNoPlaceOfTexts) {
   ASSERT_TRUE(Save(TextOf(1)).ok());
   const std::string part = path() + "/part-1-1.kv";
@@ -617,15 +621,15 @@ TEST_F(PromptRoomTest, ATextTakesThePlaceOfItsPrompt) {
   const auto file = *Open(info);
   ASSERT_TRUE(Save(TextOf(1), kMuch, file->name()).ok());
   EXPECT_FALSE(IsThere(file->name()));
-  // An unfinished prompt leaves for a text, as a text does.
+  // An unfinished prompt is evicted for a text, as a text is.
   ASSERT_TRUE(Write(PromptOf(1300, 0, 2), 4).ok());
   ASSERT_TRUE(Save(TextOf(3), TextOf(3).FileBytes()).ok());
   EXPECT_EQ(Names().size(), 1u);
   EXPECT_EQ(KvFolder(path(), kMuch).List()->at(0).info->ids, TextOf(3).ids);
 }
 
-// All others begin with 1,030 of its 1,100 tokens, which are worth 5,150 of
-// their positions and layers.
+// The prompts begin with 1,030 of the text's 1,100 tokens, which save them
+// 1,030 positions times 5 layers.
 TEST_F(PromptRoomTest, ATextTakesThePlaceOfPromptsThatItServes) {
   const auto stays = [this](const PromptInfo& info, int layers) {
     KvFolder(path(), kMuch).Clear().value();
@@ -643,17 +647,17 @@ TEST_F(PromptRoomTest, ATextTakesThePlaceOfPromptsThatItServes) {
   EXPECT_FALSE(stays(PromptOf(1288, 0, 2), 3));
   // All of its positions are in the text.
   EXPECT_FALSE(stays(PromptOf(1100, 0, 1), 4));
-  // It goes on behind 900 positions: 1,030 * 5 against 900 * 5 + 388 * 2.
+  // It begins after 900 positions: 1,030 * 5 against 900 * 5 + 388 * 2.
   EXPECT_TRUE(stays(PromptOf(1288, 900, 2), 2));
   EXPECT_FALSE(stays(PromptOf(1288, 900, 2), 1));
-  EXPECT_TRUE(stays(PromptOf(1288, 1031, 2), 0));  // it goes on behind others
+  EXPECT_TRUE(stays(PromptOf(1288, 1031, 2), 0));  // the text has too few
   PromptInfo other = PromptOf(1100, 0, 2);
   other.fingerprint = "another model";
   EXPECT_TRUE(stays(other, 4));
   other = PromptOf(1100, 0, 2);
   other.ids[0] = 7;
   EXPECT_TRUE(stays(other, 4));
-  // Whoever reads one goes on.
+  // A prompt that is locked stays.
   KvFolder(path(), kMuch).Clear().value();
   const auto busy = *Open(PromptOf(1100, 0, 2));
   ASSERT_TRUE(Save(TextOf(1)).ok());
@@ -679,7 +683,7 @@ TEST_F(PromptRoomTest, WhatIsFinishedIsFoundByItsTokens) {
     const auto busy = *Open(info);
     EXPECT_FALSE(found(info).has_value());
   }
-  // Whatever a file says that has the name, what is found is right.
+  // A file with this name is found only if its head is right.
   const uint64_t head = 88 + info.fingerprint.size() + 4 * 1300 + 8;
   std::fstream file(path() + "/" + name,
                     std::ios::binary | std::ios::in | std::ios::out);
@@ -728,7 +732,7 @@ TEST_P(NoLocksTest, PromptsAndTextsAreKeptAndMakeRoom) {
   EXPECT_EQ(folder.List()->at(0).info->ids, TextOf(2).ids);
 }
 
-// It may be another's: whoever clears the folder wants it gone.
+// Without locks a part may be another writer's, so that only Clear removes it.
 TEST_P(NoLocksTest, WhatAWriterLeftBehindIsClearedAlone) {
   ASSERT_TRUE(Save(TextOf(1)).ok());
   std::ofstream(path() + "/part-1-2.kv") << "half a text";
@@ -743,7 +747,7 @@ TEST_P(NoLocksTest, WhatAWriterLeftBehindIsClearedAlone) {
 INSTANTIATE_TEST_SUITE_P(Errors, NoLocksTest,
                          testing::Values(ENOLCK, ENOTSUP, ENOSYS));
 
-// ---- All of them ----
+// ---- All files ----
 
 TEST_F(PromptRoomTest, PromptsAreListedAndCleared) {
   ASSERT_TRUE(Save(TextOf(2)).ok());
