@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What holds of TriForce's drafts, by view, chunk and length of a block.
+"""The acceptance of TriForce's drafts, by view, chunk and length of a block.
 
   bench/acceptance.py           7,000 tokens, ten minutes
   bench/acceptance.py --lengths 28000 --books moby_dick.txt --seeds 12 \
@@ -8,10 +8,10 @@
                                 the page, and its charts (SVG); other lengths
                                 than 7,000 are in its name
 
-The same texts as bench/triforce.py, of several books. A cell is a range over
-them: the share of the drafted tokens that held, of those that were checked; and
-tokens a sweep. Nothing is timed, so other work does not matter. Standard library
-only.
+The texts are made as in bench/triforce.py, from several books. A cell has the
+range over them of the acceptance, which is the share of the checked drafts that
+were accepted, and of the tokens a sweep. Nothing is timed, so other work does
+not matter. Standard library only.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from program import Program, keep_caches_in
 
 
 class Held:
-    """What holds in each of some runs, one a text."""
+    """The acceptance in each of some runs, one a text."""
 
     def __init__(self, runs):
         self.acceptance = [run.acceptance() for run in runs]
@@ -47,8 +47,8 @@ def between(values, digits):
 
 
 def budget_table(held, prompt, view, say):
-    """Budgets by draft lengths, of held(budget, chunk, length, temperature);
-    returns the chart."""
+    """Says the table of budgets by draft lengths; held(budget, chunk, length,
+    temperature) makes a cell. Returns the chart."""
     columns = {f"T {temp}, blocks of {length}": (length, temp)
                for temp, length in ((0.6, 8), (0.6, 16), (0, 16))}
     series = {name: [] for name in columns}
@@ -70,7 +70,8 @@ def budget_table(held, prompt, view, say):
 
 
 def chunk_table(held, prompt, view, chunks, say):
-    """Chunks at one budget, of `held` as above; returns the chart."""
+    """Says the table of chunks at one budget, with `held` as above; returns the
+    chart."""
     say(f"A view of {view:,}, T 0.6, blocks of 16. Chunks of 1 are positions, "
         "chosen by the keys' own scores with the last 16 rows.")
     say()
@@ -87,8 +88,8 @@ def chunk_table(held, prompt, view, chunks, say):
         "positions a chunk", "acceptance", {"T 0.6, blocks of 16": points})
 
 
-# Ways to choose at one budget: names, and flags but for the budget. The
-# selection's parts that spread what is chosen are off: drafts that are checked
+# The ways to choose at one budget: names, and flags except the budget. The parts
+# of the selection that spread the choice are off, as drafts that are checked
 # gain nothing from them.
 ATTENTION = "prior=0,nms=0,exclusive=0"
 SELECTIONS = [
@@ -109,10 +110,10 @@ SELECTIONS = [
 
 
 def selection_table(run, prompt, view, say):
-    """Ways to choose, of run(flags, budget, length), with the least and the
-    greatest of any text and seed. Last what bounds them: blocks of one token,
-    which nothing grows old in, and a view that lacks a few hundred tokens
-    alone."""
+    """Says the table of ways to choose, by run(flags, budget, length), with the
+    least and the greatest of any text and seed. The last rows bound them: blocks
+    of one token, in which no choice grows old, and a view that lacks only a few
+    hundred tokens."""
     say(f"A view of {view:,}, T 0.6, blocks of 16, by how it is chosen.")
     say()
     say("| chosen | acceptance; tokens a sweep | of one text and seed |")
@@ -128,7 +129,8 @@ def selection_table(run, prompt, view, say):
 
 
 def length_table(held, prompt, view, say):
-    """Lengths of a block at one budget, of `held` as above; returns the chart."""
+    """Says the table of block lengths at one budget, with `held` as above;
+    returns the chart."""
     say(f"A view of {view:,}, chunks of 32, T 0.6.")
     say()
     say("| tokens a block | acceptance; tokens a sweep |")
@@ -193,7 +195,7 @@ def main():
         "acceptance; tokens a sweep; each a range over the books.")
     program = Program(args.tiercel)
     with tempfile.TemporaryDirectory() as scratch:
-        keep_caches_in(scratch)  # the texts that were read
+        keep_caches_in(scratch)  # the prompt cache
         for prompt in map(int, args.lengths.split(",")):
             texts = [triforce.Text(program, triforce.book(name)[args.skip:],
                                    pathlib.Path(scratch) / f"{prompt}-{name}",

@@ -1,4 +1,4 @@
-"""What acceptance.py makes of documents whose figures are known."""
+"""The tables of acceptance.py for documents whose figures are known."""
 
 import argparse
 import sys
@@ -23,7 +23,7 @@ class Run:
 
 
 class Text:
-    """A text of whose drafts a share holds that says chunk and budget."""
+    """A text whose drafts have an acceptance that tells chunk and budget."""
 
     def __init__(self, more):
         self.more = more
@@ -58,7 +58,8 @@ class TablesTest(unittest.TestCase):
         self.assertIn("| 128 | 0.250 to 0.500; 4.5 to 4.8 |", self.lines)
         self.assertIn("| 24 | 0.156 to 0.406; 6.5 to 6.8 |", self.lines)
         self.assertEqual(set(self.charts), {"budget", "length", "chunk-7000"})
-        # Twelve cells, five of which two are among these, and six of which one.
+        # The budget table has twelve cells, the next five and six, of which two
+        # and one are among these.
         for text in self.texts:
             self.assertEqual(len(text.asked), 4 * 3 + 5 - 2 + 6 - 1)
 

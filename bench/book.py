@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it takes to read whole books, and that interruptions change nothing.
+"""Measures reading whole books, and checks that interruptions change nothing.
 
   bench/book.py BOOK...            each read once
   bench/book.py BOOK --interruptions 20
@@ -13,18 +13,18 @@
                                    SmolLM2 reads parts that fill its context,
                                    else sections
 
-Each BOOK is read by `tiercel summarize` as a tree of parts. Beside it stand the
+Each BOOK is read by `tiercel summarize` as a tree of parts. Its row also has the
 seconds that the plan had predicted, those that the reader itself took (finding
 the chapters and counting their tokens, `--toc`), and the most memory.
 
-With --interruptions it is then read again in a cache folder of its own, and that
-is stopped so many times, at points drawn with --seed: each time a signal (INT,
-TERM and KILL by turns) comes when a drawn number of the book's parts is done,
-and a drawn share of the time of a part later. Each time the same command goes
+With --interruptions it is then read again in a cache folder of its own. This
+reading is stopped so many times, at points drawn with --seed: each time a signal
+(INT, TERM and KILL in turn) comes when a drawn number of the book's parts is
+done, and a drawn share of the time of a part later. Then the same command goes
 on. The notes and the parts must be those of the undisturbed reading, byte for
 byte, and no part may be made twice: the lines of `--stream` say in which run
-each was made, and of a stopped run only the part that it was at may come again.
-A run that ends before its signal comes is no interruption.
+each was made, and of a stopped run only its last part may come again. A run that
+ends before its signal comes does not count as an interruption.
 
 Standard library only.
 """
@@ -47,7 +47,7 @@ import pages
 from program import Program, keep_caches_in
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-ANSWER = 48  # tokens of each text
+ANSWER = 48  # tokens of each summary
 COLUMNS = ["book", "words", "tokens", "parts", "levels", "reader, s",
            "predicted, s", "read and written, s", "tokens read", "tok/s",
            "tokens written", "memory, MB"]
@@ -67,7 +67,7 @@ CHAPTER_BYTES = 1_000_000
 
 
 def write_epub(path, text, megabytes):
-    """An EPUB of that many MB, all of it text, which is not compressed."""
+    """Writes an EPUB of that many MB, all of it text, uncompressed."""
     chapter = PAGE.replace(b"%s", b"</p><p>".join(
         part.encode() for part in html.escape(text[:CHAPTER_BYTES]).split("\n\n")
     ).replace(b"%", b"%%"))
@@ -86,7 +86,7 @@ def write_epub(path, text, megabytes):
 
 
 class Reading:
-    """One run of the command: its lines, and how it ended."""
+    """One run of the command: its output lines and exit code."""
 
     def __init__(self, command, folder):
         self.lines = folder / "lines.jsonl"
@@ -96,8 +96,8 @@ class Reading:
                                             stdout=out, stderr=err)
 
     def parts(self):
-        """The parts that tokens were written for, (level, number), in order.
-        What a kill cut short is no line."""
+        """The parts, (level, number), for which tokens were written, in order. A
+        line that a kill cut short does not count."""
         found = []
         with open(self.lines, "rb") as lines:
             for line in lines:
@@ -110,19 +110,19 @@ class Reading:
         return found
 
     def runs(self):
-        """Whether it has not ended; of one that has, wait() still says how."""
+        """Returns True while it runs. After it has ended wait() still works."""
         return os.waitid(os.P_PID, self.process.pid,
                          os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def wait(self):
-        """Its exit code, or the negative number of the signal that ended it."""
+        """Returns its exit code, or minus the signal that ended it."""
         _, status, usage = os.wait4(self.process.pid, 0)
         self.memory = usage.ru_maxrss * 1024  # bytes, the most
         self.process.returncode = os.waitstatus_to_exitcode(status)
         return self.process.returncode
 
     def document(self):
-        """The last line, of a run that has ended by itself."""
+        """The document in the last line of a run that was not stopped."""
         return json.loads(self.lines.read_bytes().splitlines()[-1])
 
 
@@ -141,14 +141,14 @@ class Book:
                        self.folder)
 
     def kept(self):
-        """How many parts are on the disk."""
+        """The number of parts on the disk."""
         command = [*self.program.command, "cache", "list", "--json"]
         listed = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         return sum(file.get("parts", 0)
                    for file in json.loads(listed.stdout)["readings"])
 
     def undisturbed(self):
-        """The document, and a row of the table."""
+        """Reads the book; returns the document, and a row of the table."""
         begin = time.monotonic()
         self.program.document("summarize", self.path, "--toc")
         reader_s = time.monotonic() - begin
@@ -177,7 +177,7 @@ class Book:
             sys.exit(f"ended with {code}: {reading.said.read_text()}")
 
     def long_epub(self, megabytes):
-        """What finding the chapters of such an EPUB takes, as a sentence."""
+        """Measures finding the chapters of such an EPUB; returns a sentence."""
         path = self.folder / "long.epub"
         write_epub(path, self.path.read_text("utf-8", "replace"), megabytes)
         begin = time.monotonic()
@@ -195,8 +195,8 @@ class Book:
                 f"{reading.memory / 1e6:.0f} MB of memory.")
 
     def disturbed(self, whole, interruptions, seed):
-        """Reads it again with interruptions; what of each is a line. Ends this
-        script where something is not as in the document `whole`."""
+        """Reads it again with interruptions; returns a line for each. Ends this
+        script if anything differs from the document `whole`."""
         draw = random.Random(seed)
         total = len(texts_of(whole["parts"]))
         leaves = sum(part["level"] == 0 for part in whole["parts"])
@@ -244,9 +244,9 @@ class Book:
 
     @staticmethod
     def note_made(reading, run, finished, made):
-        """Enters the parts that a run finished: the first so many that it wrote
-        tokens for. None may have been finished before, nor may more than one
-        have been begun behind them."""
+        """Enters the `finished` parts of a run, the first for which it wrote
+        tokens. None may have been finished before, and at most one more may have
+        been begun after them."""
         begun = reading.parts()
         twice = [part for part in begun if part in made]
         if twice:
@@ -258,8 +258,8 @@ class Book:
 
 
 def texts_of(parts):
-    """The parts that a text was written for: not the whole of several
-    paragraphs, which is the last."""
+    """The parts for which a summary was written: all except the last one where
+    that joins several paragraphs."""
     last = parts[-1]
     below = [part for part in parts if part["level"] == last["level"] - 1]
     joined = "\n\n".join(part["text"] for part in below)

@@ -1,4 +1,4 @@
-"""The script that reads whole books, with a model that takes no time.
+"""Tests of book.py, with a model that takes no time.
 
     book_test.py TIERCEL CHECKPOINTS
 """
@@ -79,7 +79,7 @@ class BookTest(unittest.TestCase):
                 capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"\n\| text\.txt \| 2,000 \| [\d,]+ \| ")
-        # A machine that is slow to look lets it end before.
+        # On a slow machine a run may end before its signal comes.
         times = re.search(r"\ntext\.txt, interrupted ([0-4]) times \(seed 0\): ",
                           done.stdout)
         self.assertIsNotNone(times, done.stdout)

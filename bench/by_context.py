@@ -1,12 +1,13 @@
-"""How fast policies decode by context, beside full: lines of a table in the
-papers' form, and of a chart. Standard library only."""
+"""The decoding speed of policies by context, beside full: lines of a table in
+the papers' form, and of a chart. Standard library only."""
 
 import statistics
 
-# Tokens: from one that SFI's view of 1,024 chosen and 256 newest fits into.
+# Tokens of context. SFI's view of 1,024 chosen and 256 newest fits into the
+# first.
 CONTEXTS = (1500, 3000, 5000, 7000)
-# Decoded after each. The first is in no rate, and the others are two intervals
-# of 64: a policy that chooses every 64 has a slow step in each.
+# Tokens decoded after each. Rates leave out the first, and the others are two
+# intervals of 64: a policy that chooses every 64 has a slow step in each.
 TOKENS = 129
 
 
@@ -22,7 +23,7 @@ def line(name, values, digits):
 def speed_table(program, policies, text, say):
     """Says the tokens a second of `policies`, [(name, flags)], after the first
     tokens of the file `text`, each beside full in the same call. Returns the
-    series of a chart, of which full's is the mean of its runs."""
+    series of a chart, in which full's is the mean of its runs."""
     header(CONTEXTS, say)
     series, baselines = {}, []
     for name, flags in policies:

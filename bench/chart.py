@@ -9,7 +9,7 @@ COLOURS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e5ea2", "#b8860b", "#444444")
 
 
 def ticks(low, high):
-    """At most seven round numbers between the two, low < high."""
+    """Returns at most seven round numbers from `low` to `high`, low < high."""
     step = min(digit * 10**power for power in range(-6, 9)
                for digit in (1, 2, 5) if high - low <= 6 * digit * 10**power)
     return [i * step for i in range(math.ceil(low / step),
@@ -17,7 +17,8 @@ def ticks(low, high):
 
 
 def line_chart(title, x_name, y_name, series):
-    """series: {name: [(x, y), ...]}, x in places of their own, in order."""
+    """Draws series: {name: [(x, y), ...]}. The values of x are evenly spaced, in
+    order."""
     xs = sorted({x for points in series.values() for x, _ in points})
     ys = [y for points in series.values() for _, y in points]
     low, high = min(0, *ys), max(ys) * 1.05 or 1

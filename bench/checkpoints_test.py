@@ -2,9 +2,9 @@
 
     checkpoints_test.py TIERCEL CHECKPOINTS
 
-CHECKPOINTS holds the small models of tests/golden. Random weights take an
-interpreter with numpy; without one their cases are skipped, with CI set they
-fail.
+CHECKPOINTS holds the small models of tests/golden. Random weights need an
+interpreter with numpy; without one their cases are skipped, or fail if CI is
+set.
 """
 
 import json
@@ -27,7 +27,7 @@ CHAT = CHECKPOINTS / "llama_chat.gguf"
 SCRIPTS = pathlib.Path(__file__).resolve().parent
 ENVIRONMENT = {k: v for k, v in os.environ.items()
                if not k.startswith("TIERCEL_")}
-# With no home nothing is measured for a prediction.
+# Without a home folder the program measures no rates for predictions.
 ENVIRONMENT.update(HOME="", XDG_CACHE_HOME="", PYTHONDONTWRITEBYTECODE="1")
 
 
@@ -65,7 +65,7 @@ class Case(unittest.TestCase):
         return result.stdout
 
     def drop(self, *args):
-        # -S: without Debian's packages, so without numpy
+        # -S leaves out Debian's packages, and so numpy.
         self.succeed(sys.executable, "-S", SCRIPTS / "make_draft.py", "drop",
                      *args)
         return args[-1]
@@ -86,8 +86,8 @@ class Case(unittest.TestCase):
         return document
 
     def data(self, path):
-        """{name: (type, shape, bytes)}: from the program's reader and from the
-        file's end, so by no code of the scripts."""
+        """Returns {name: (type, shape, bytes)}, from the program's reader and the
+        end of the file, so without code of the scripts."""
         document = self.inspect(path)
         content = path.read_bytes()
         alignment = document["metadata"].get("general.alignment", 32)
@@ -129,7 +129,7 @@ class Case(unittest.TestCase):
         self.assertGreater(len(values), 0)
         mean = sum(values) / len(values)
         variance = sum((x - mean)**2 for x in values) / len(values)
-        # A sample of thousands.
+        # The sample has thousands of values.
         self.assertAlmostEqual(math.sqrt(variance), 1, delta=0.1)
 
 
@@ -297,7 +297,7 @@ class MakeRandomTest(Case):
         content = tiled["output.weight"][2]  # one piece, and a part of it
         self.assertEqual(len(content), 1500 * 2048 // 32 * 34)
         self.assertEqual(content[piece:], content[:len(content) - piece])
-        # Matrices of one scale are alike, as far as they go.
+        # Matrices of one scale have the same bytes, as far as they go.
         gate = tiled["blk.0.ffn_gate.weight"][2]
         self.assertEqual(gate, content[:len(gate)])
         self.assertEqual(gate, tiled["blk.1.ffn_up.weight"][2])
@@ -309,7 +309,7 @@ class MakeRandomTest(Case):
                 "--vocab", 50)
         exact = self.data(self.make_random(*args, "--type", "f16",
                                            self.directory / "f16"))
-        # A value is off by half a scale, or by one where a nibble lacks a code.
+        # The error is half a scale at most, or one where a nibble lacks a code.
         for kind, size, off in (("q8_0", 34, 0.5), ("q4_0", 18, 1)):
             coarse = self.data(self.make_random(*args, "--type", kind,
                                                 self.directory / kind))
@@ -336,7 +336,7 @@ class MakeRandomTest(Case):
 
 class RefusalTest(Case):
     def refuse(self, words, python, script, *args):
-        """Refuses in words, and leaves what was there alone."""
+        """The script must fail with these words, and leave an old file alone."""
         self.out.write_bytes(b"what was there")
         before = sorted(self.directory.iterdir())
         result = run(python, SCRIPTS / script, *args)

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Decoding with pages on disk, beside all of them in memory and the prediction.
+"""Decoding with pages on disk, beside all pages in memory and the prediction.
 
   bench/disk_pages.py BOOK             some minutes, quiet
   bench/disk_pages.py BOOK --save      also writes
                                        bench/results/<date>-<cpu>-disk-pages.md
   bench/disk_pages.py BOOK -- FLAG...  more flags of `tiercel ask`
 
-`tiercel ask` about a piece of BOOK of --tokens tokens, in a cache folder of its
-own: in memory, and with so little of it that pages are on disk, the least that
-does (no page stays) and half way to all. The first round of each reads the piece,
-the others open it. Times between tokens are medians of --rounds runs' medians;
-what was predicted is the plan's, with the rates that were measured before; the
-program has the system forget what it reads, so the rate is the disk's. All must
-give one text. The bytes that were read from disk must be what the formula says.
+It runs `tiercel ask` about a piece of BOOK of --tokens tokens, in a cache folder
+of its own: with all pages in memory, with the least memory that works (no page
+stays), and with half way between them. The first round of each reads the piece,
+the others open it from the prompt cache. Times between tokens are medians of
+--rounds runs' medians. The prediction is the plan's, with rates measured before.
+The program has the system drop what it reads from the page cache, so the rate is
+the disk's. All runs must give the same text, and the bytes read from disk must
+be those of the formula.
 
 Standard library only.
 """
@@ -36,7 +37,7 @@ def total(tiers):
 
 
 def bounds(program, context, flags):
-    """Bytes of memory: none, then as the description says."""
+    """The bounds of memory in bytes: none, then those of the description."""
     plan = ["plan", "-c", context, *flags]
     everything = total(program.document(*plan)["tiers"])
     least = program.document(*plan, "--host-memory",
@@ -45,7 +46,7 @@ def bounds(program, context, flags):
 
 
 def measure(program, cut, context, bound, args):
-    """The documents of all runs, and the plan's bytes on disk."""
+    """Returns the documents of all runs, and the plan's bytes on disk."""
     flags = ["-c", context, *args.flags]
     if bound is not None:
         flags += ["--host-memory", f"{bound // 1000 + 1}kB"]
@@ -76,7 +77,7 @@ def check(documents, expected):
         formula = ledger["formula"]
         asked = formula.get("page_bytes", 0) * (
             formula.get("opened_pages", 0) + formula.get("disk_pages", 0))
-        # What was asked for ahead of a step that never came may not have moved.
+        # Pages that were requested for a step that never came may not be read.
         if not 0.95 * asked <= ledger["disk_read_bytes"] <= asked:
             sys.exit(f"read {ledger['disk_read_bytes']} bytes of {asked}")
 

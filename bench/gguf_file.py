@@ -1,8 +1,8 @@
-"""GGUF files as the scripts beside this one read and write them.
+"""Reads and writes GGUF files for the scripts beside this one.
 
-Keys stay encoded, so that what is copied stays as it was, and tensors are a
-name, a shape, a type and bytes: nothing here knows what a model is. The reader
-refuses what it cannot copy; whether a file is right, `tiercel inspect` says.
+Keys stay encoded, so that copies have the same bytes. A tensor is a name, a
+shape, a type and bytes: nothing here depends on what a model is. The reader
+refuses files that it cannot copy; `tiercel inspect` says if a file is right.
 
 Layout: github.com/ggml-org/ggml, docs/gguf.md. Standard library only.
 """
@@ -14,14 +14,15 @@ import pathlib
 import struct
 import typing
 
-ALIGNMENT = 32  # where a file does not say
+ALIGNMENT = 32  # if a file does not say
 
-# Numbers of value types, and how struct calls those of one size.
+# The numbers of value types, and the codes of the struct module for those of one
+# size.
 U32, F32_VALUE, STRING, ARRAY = 4, 6, 8, 9
 CODES = {0: "B", 1: "b", 2: "H", 3: "h", U32: "I", 5: "i", F32_VALUE: "f",
          7: "?", 10: "Q", 11: "q", 12: "d"}
 
-# Numbers of tensor types, and the elements and bytes of a block.
+# The numbers of tensor types, and the elements and bytes of a block.
 F32, F16, Q4_0, Q8_0 = 0, 1, 2, 8
 BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_0: (32, 18), 3: (32, 20), 6: (32, 22),
           7: (32, 24), Q8_0: (32, 34), 12: (256, 144), 13: (256, 176),
@@ -29,7 +30,8 @@ BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_0: (32, 18), 3: (32, 20), 6: (32, 22),
 
 
 class Error(Exception):
-    """A file that cannot be used: which one, what was found, what is needed."""
+    """A file cannot be used; the message has the file, what was found and what is
+    needed."""
 
 
 class Tensor(typing.NamedTuple):
@@ -39,7 +41,7 @@ class Tensor(typing.NamedTuple):
 
     @property
     def size(self):
-        """Bytes, without padding."""
+        """The bytes of the tensor, without padding."""
         elements, size = BLOCKS[self.kind]
         for dim in self.dims[1:]:
             size *= dim
@@ -71,14 +73,16 @@ def f32(value):
 
 
 def array(kind, values):
-    """`kind` is the number of the elements' type, which has one size."""
+    """Encodes an array; `kind` is the number of the elements' type, which has one
+    size."""
     return struct.pack(f"<IIQ{len(values)}{CODES[kind]}", ARRAY, kind,
                        len(values), *values)
 
 
 def write_header(file, keys, tensors, alignment=ALIGNMENT):
-    """Writes keys {name: encoded value} and what tensors there are; returns how
-    many bytes of data must follow. What aligns them must be among the keys."""
+    """Writes keys {name: encoded value} and the list of tensors; returns the bytes
+    of data that must follow. A key must give the alignment if it is not the
+    usual one."""
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     header += b"".join(text(key) + value for key, value in keys.items())
     offset = 0
@@ -93,12 +97,12 @@ def write_header(file, keys, tensors, alignment=ALIGNMENT):
 
 
 class Tiled(typing.NamedTuple):
-    """A tensor's bytes, `size` of them: a piece again and again."""
+    """A tensor's bytes, `size` of them: a piece repeated again and again."""
     piece: bytes
     size: int
 
     def write(self, file):
-        """Writes them, by a thread for each CPU: in /dev/shm new memory costs a
+        """Writes them with a thread for each CPU: in /dev/shm new memory costs a
         thread more time than the copy does."""
         file.flush()
         begin = file.tell()
@@ -112,13 +116,13 @@ class Tiled(typing.NamedTuple):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
             for _ in threads.map(write_from,
                                  range(0, self.size, len(self.piece))):
-                pass  # it raises what a thread has met
+                pass  # iterating raises the exception of a thread
         file.seek(begin + self.size)
 
 
 def write(file, keys, tensors, data, alignment=ALIGNMENT):
-    """Writes a whole file; `data` yields the bytes of one tensor after the
-    other, or Tiled."""
+    """Writes a whole file; `data` yields the bytes, or a Tiled, of one tensor
+    after the other."""
     write_header(file, keys, tensors, alignment)
     for tensor, values in zip(tensors, data, strict=True):
         if isinstance(values, Tiled):
@@ -133,7 +137,7 @@ def write(file, keys, tensors, data, alignment=ALIGNMENT):
 
 @contextlib.contextmanager
 def replacing(path):
-    """A file that becomes `path` once it is whole, and else leaves nothing."""
+    """Yields a file that becomes `path` once it is whole, or else is removed."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise Error(f"{path}: exists and is no file; need one to write")
     part = pathlib.Path(f"{path}.part")
@@ -173,7 +177,7 @@ class Reader:
         self._file.close()
 
     def value(self, key):
-        """A key's value, arrays as lists; None where the file has it not."""
+        """A key's value, arrays as lists; None if the file lacks it."""
         return self._values.get(key)
 
     def integer(self, key):
@@ -260,7 +264,7 @@ class Reader:
                     "need 0 to 12, and no array in an array")
 
     def _text(self):
-        # Only names are compared and written; what is no UTF-8 stays the same.
+        # Names are only compared and written: bytes that are no UTF-8 survive.
         return self._take(self._number("Q")).decode(errors="surrogateescape")
 
     def _number(self, code):

@@ -1,14 +1,14 @@
-"""How much of a summary comes from the text that it is about.
+"""Measures how much of a summary comes from the text that it is about.
 
-Words alone are compared, so a summary that copies is perfect by all of this but
-`copied`, which says so, and one in other words than the text's is worse than it
-is. A measure is of no use beside other texts than its own.
+Only words are compared. So a summary that copies is perfect by all measures
+except `copied`, and one in other words than the text's looks worse than it is.
+Values for different texts cannot be compared.
 """
 
 import collections
 import re
 
-# What English says of anything.
+# Common English words, which do not count as content.
 COMMON = frozenset("""
 about above after again against also although always among another because been
 before being below between both cannot could does doing done down during each
@@ -24,7 +24,7 @@ which while whole whom whose will with within without would your yours
 """.split())
 
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?|\d(?:[\d.,]*\d)?")
-LEAST_LETTERS = 4  # of a content word
+LEAST_LETTERS = 4  # letters of a content word, at least
 STEM = 6           # letters that tell words apart
 WINDOW = 120       # words of the text that are one place
 RUN = 8            # words in a row that are copied
@@ -35,7 +35,7 @@ def words(text):
 
 
 def stem(word):
-    """What `word` has in common with its other forms, roughly."""
+    """Returns roughly the part that `word` shares with its other forms."""
     word = re.sub(r"['’]s$", "", word.lower())
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
@@ -43,14 +43,14 @@ def stem(word):
 
 
 def content(sentence):
-    """The stems of the words that say something, in order."""
+    """Returns the stems of the content words, in order."""
     return [stem(word) for word in words(sentence)
             if len(word) >= LEAST_LETTERS and word.lower() not in COMMON]
 
 
 def sentences(text):
-    """Those with a content word: lines, cut behind full stops. The marks and
-    numbers of a list are none of a sentence's."""
+    """Returns the sentences with a content word: lines, cut after full stops,
+    without the marks and numbers of lists."""
     found = []
     for line in text.splitlines():
         line = re.sub(r"^\s*(?:[-*•#]+|\d+[.)])\s+", "", line)
@@ -59,13 +59,14 @@ def sentences(text):
 
 
 def names(sentence):
-    """The words with a capital but the first, without a possessive's ending."""
+    """Returns the words with a capital except the first, without a possessive's
+    ending."""
     return [re.sub(r"['’]s$", "", word) for word in words(sentence)[1:]
             if word[0].isupper() and word != "I"]
 
 
 class Text:
-    """What summaries are looked up in."""
+    """A text, indexed to look up the content of its summaries."""
 
     def __init__(self, text):
         all_words = words(text)
@@ -75,8 +76,8 @@ class Text:
         self.runs = set(runs(all_words))
 
     def place(self, stems):
-        """Of the words within some window, the most of `stems` that are there,
-        as a share, and where that begins, as a share of the text."""
+        """Finds the window of the text that has the most of `stems`. Returns the
+        share of them that it has, and its begin as a share of the text."""
         wanted = set(stems)
         hits = [(at, one) for at, one in enumerate(self.stems) if one in wanted]
         best, where, first = 0, 0, 0
@@ -102,17 +103,17 @@ FIELDS = ("summaries", "words", "sentences", "from_text", "in_one_place",
 
 
 def score(summary, text):
-    """Counts of FIELDS of one summary.
+    """Returns the counts of FIELDS for one summary.
 
     from_text     sentences of whose content words four in five or more are the
                   text's
     in_one_place  ... of which three in four or more stand within 120 words of it
-    names         words with a capital, but a sentence's first
+    names         words with a capital, except a sentence's first
     names_found   ... that the text has
     repeated      sentences that say what an earlier one said: four in five of
                   the content words of both
     runs, copied  runs of eight words; those that the text has
-    quarters      of the text, in which a sentence has its one place
+    quarters      quarters of the text in which a sentence has its one place
     """
     count = dict.fromkeys(FIELDS, 0)
     count["summaries"] = 1

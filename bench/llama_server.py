@@ -9,8 +9,8 @@ import urllib.request
 
 
 class LlamaServer:
-    """One slot, which it saves under `folder`. Prompts are ids; every call gives
-    the seconds that it took."""
+    """A server with one slot, which it saves under `folder`. Prompts are ids;
+    every call returns the seconds that it took."""
 
     def __init__(self, program, model, context, threads, folder):
         with socket.socket() as unused:
@@ -27,7 +27,7 @@ class LlamaServer:
     def __enter__(self):
         try:
             self._await()
-        except BaseException:  # Ctrl-C too: nobody else ends it then
+        except BaseException:  # includes Ctrl-C: the server must end here
             self.__exit__()
             raise
         return self
@@ -57,15 +57,16 @@ class LlamaServer:
         return time.perf_counter() - begin, answered
 
     def first_token(self, ids):
-        """To the token after `ids`, and how many of them were computed."""
+        """Returns the time to the first token after `ids`, and the number of ids
+        that were computed."""
         seconds, answered = self._post(
             "/completion", prompt=ids, n_predict=1, temperature=0,
             cache_prompt=True, id_slot=0)
         return seconds, answered["timings"]["prompt_n"]
 
     def chat(self, message, **sampling):
-        """What it answers to one message, through the model's template, with
-        its own defaults but for `sampling`."""
+        """Returns the answer to one message, through the model's template, with
+        the server's defaults except `sampling`."""
         _, answered = self._post(
             "/v1/chat/completions", cache_prompt=True,
             messages=[{"role": "user", "content": message}], **sampling)

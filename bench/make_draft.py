@@ -5,16 +5,16 @@
                            [--embeddings q4_0] IN.gguf OUT.gguf
   bench/make_draft.py random --layers 2 --hidden 64 --heads 2 IN.gguf OUT.gguf
 
-For tests of speculative decoding, where a draft must share IN's vocabulary and
-need not be good. Neither kind was trained to draft: how often its tokens are
-accepted says nothing about a draft model that was.
+It is for tests of speculative decoding, in which a draft must share IN's
+vocabulary and need not be good. Neither kind was trained to draft: its
+acceptance rate says nothing about a draft model that was.
 
   drop    IN with only some of its layers: the first ones, or (spread) evenly
           spaced ones from the first to the last. Every tensor that is kept has
-          IN's bytes, every key IN's value but for the number of layers. With
+          IN's bytes, every key except the number of layers IN's value. With
           all layers it is IN, whose greedy tokens are all accepted. With
           --embeddings q4_0 the embeddings (Q8_0) become Q4_0, half as large,
-          and the file's name says so: no longer IN's rows. Needs numpy.
+          and the name among the keys says so. That needs numpy.
   random  a llama of the given shape as make_random.py writes it, with IN's
           tokenizer, chat template and context length. Needs numpy.
 
@@ -28,7 +28,8 @@ import sys
 
 import gguf_file
 
-# Keys that newer files give per layer, without the architecture before them.
+# Keys whose values newer files give per layer, by their names without the
+# architecture.
 PER_LAYER = ("attention.head_count", "attention.head_count_kv",
              "feed_forward_length")
 
@@ -73,7 +74,7 @@ def architecture_of(source):
 
 
 def kept_layers(layers, count, keep):
-    """Which of `layers` layers: `count` of them, ascending."""
+    """The `count` of `layers` layers that are kept, ascending."""
     if keep == "first" or count == 1:
         return list(range(count))
     steps = count - 1
@@ -81,7 +82,8 @@ def kept_layers(layers, count, keep):
 
 
 def tensors_by_layer(source, layers):
-    """(tensor, layer, name within the layer); outside layers: None, name."""
+    """Returns [(tensor, layer, name within the layer)]; the layer is None for
+    tensors outside layers."""
     placed = []
     for tensor in source.tensors:
         match = re.fullmatch(r"blk\.(\d+)\.(.+)", tensor.name)
@@ -141,8 +143,8 @@ def write_dropped(args, source, file):
 
 
 def smaller_embeddings(source, keys, tensors, sources, layers):
-    """Returns the data of the tensors, with the embeddings as Q4_0, and has
-    `tensors` and the name among the keys say so."""
+    """Returns the data of the tensors, with the embeddings as Q4_0, and changes
+    `tensors` and the name among the keys accordingly."""
     make_random = module_with_numpy("--embeddings")
     names = [tensor.name for tensor in tensors]
     at = names.index(EMBEDDINGS) if EMBEDDINGS in names else None
@@ -168,7 +170,7 @@ def smaller_embeddings(source, keys, tensors, sources, layers):
 
 def module_with_numpy(asked_for):
     try:
-        import make_random  # here: most of drop does without numpy
+        import make_random  # imported here, as most of drop needs no numpy
     except ModuleNotFoundError as error:
         raise gguf_file.Error(f"{asked_for}: {error}; need numpy (Debian: "
                               "python3-numpy)") from error

@@ -6,16 +6,16 @@
   bench/make_random.py --tile --type f16 --layers 32 --hidden 4096 \\
       --heads 32 --ffn 11008 --vocab 32000 --context 131072 OUT.gguf
 
-For measurements and long tests that need a shape and not a sense: there is no
-tokenizer, only ids go in and out. The same arguments give the same bytes.
+It is for measurements and long tests that need a shape but no sense: there is no
+tokenizer, so only ids go in and out. The same arguments give the same bytes.
 
-Every matrix is normal with the variance 1 / its inputs; those that write to
-the residual stream (attn_output, ffn_down) with that over 2 x layers. So the
-stream keeps a variance of about 1 at any depth, and logits, of rows normed to
-1, have a standard deviation of about 1. Norms are ones.
+The elements of a matrix are normal with the variance 1 / inputs, divided by 2 x
+layers where it writes to the residual stream (attn_output, ffn_down). So the
+stream keeps a variance of about 1 at any depth, and logits, which come from
+rows normed to 1, have a standard deviation of about 1. Norms are ones.
 
-With --tile a matrix is one random piece of 4 MiB again and again, the same for
-all matrices of its scale: 13 GB in seconds instead of minutes, for measurements
+With --tile a matrix repeats one random piece of 4 MiB, the same for all matrices
+of its scale. 13 GB then take seconds instead of minutes; it is for measurements
 of time alone.
 
 Needs numpy, nothing else.
@@ -32,7 +32,7 @@ import gguf_file
 from gguf_file import F16, F32, Q4_0, Q8_0
 
 KINDS = {"f16": F16, "q4_0": Q4_0, "q8_0": Q8_0}
-BLOCK = 32  # elements of a quantised block
+BLOCK = 32  # elements in a quantised block
 TILE_ROW, TILE_ROWS = 2048, 1024  # 4 MiB of F16
 
 
@@ -61,7 +61,8 @@ def arguments():
 
 
 def complete(args, error):
-    """Fills in what was not given; `error` is told what makes no model."""
+    """Fills in arguments that were not given; calls `error` with a reason if the
+    arguments make no model."""
     if args.kv_heads is None:
         args.kv_heads = args.heads
     if args.head_dim is None:
@@ -89,7 +90,8 @@ def complete(args, error):
 
 
 def shapes(args):
-    """(name, rows, inputs, scale) of every tensor; rows None: a norm."""
+    """Yields (name, rows, inputs, scale) of every tensor; rows is None for a
+    norm."""
     query, kv = args.heads * args.head_dim, args.kv_heads * args.head_dim
     to_stream = 1 / math.sqrt(2 * args.layers)
     yield "token_embd", args.vocab, args.hidden, math.sqrt(args.hidden)
@@ -109,10 +111,10 @@ def shapes(args):
 
 
 def as_q4_0(x):
-    """float32 [rows, inputs] -> the bytes of its blocks: f16 scale, nibbles.
+    """Turns float32 [rows, inputs] into the bytes of blocks: f16 scale, nibbles.
 
-    The element furthest from zero becomes -8. Of a byte the low nibble is
-    element i, the high one i + 16.
+    The element furthest from zero becomes -8. The low nibble of byte i is element
+    i, the high one element i + 16.
     """
     x = x.reshape(-1, BLOCK)
     furthest = np.take_along_axis(
@@ -127,7 +129,7 @@ def as_q4_0(x):
 
 
 def as_q8_0(x):
-    """float32 [rows, inputs] -> the bytes of its blocks: f16 scale, int8."""
+    """Turns float32 [rows, inputs] into the bytes of blocks: f16 scale, int8."""
     x = x.reshape(-1, BLOCK)
     scale = np.abs(x).max(axis=1, keepdims=True) / np.float32(127)
     quants = np.rint(x / np.where(scale == 0, 1, scale))
@@ -138,7 +140,7 @@ def as_q8_0(x):
 
 
 def q4_0_of_q8_0(data):
-    """The bytes of blocks of Q8_0 -> those of Q4_0, of the same elements."""
+    """Turns the bytes of Q8_0 blocks into those of Q4_0."""
     blocks = np.frombuffer(data, np.dtype([("d", "<f2"), ("q", "i1", BLOCK)]))
     return as_q4_0(blocks["d"].astype("f4")[:, None] * blocks["q"])
 
@@ -155,7 +157,8 @@ def tensor_bytes(random, tensor, scale):
 
 
 def tiled_bytes(random, tensor, scale, tiles):
-    """The same as Tiled; `tiles` keeps the pieces, {(kind, deviation): bytes}."""
+    """The same as a Tiled; `tiles` keeps the pieces, {(kind, deviation):
+    bytes}."""
     if tensor.kind == F32:
         return tensor_bytes(random, tensor, scale)
     deviation = scale / math.sqrt(tensor.dims[0])

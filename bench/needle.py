@@ -1,9 +1,10 @@
-"""Needles: what a view finds that lies far behind it.
+"""Needles: measures if a view finds a string that stands far back in the text.
 
 A string of random tokens stands early in a text, after a cue; at the end the cue
-comes again. How likely is the string there? Under the full view the model copies
-it, where it never stood it cannot know it. Recovery is how far a view gets from
-the one to the other, over those items where that is at least two nats a token:
+comes again, and the likelihood of the string is measured there. Under the full
+view the model copies it; if it never stood in the text, the model cannot know
+it. Recovery says how far a view comes from the latter to the former, for items
+in which the difference is at least two nats a token:
 
   (nll_absent - nll_view) / (nll_absent - nll_full)
 
@@ -24,7 +25,7 @@ class Needle:
 
     def __init__(self, ids, cue, seed, length):
         draw = random.Random(seed)
-        # The string has tokens of the text, none twice.
+        # The string is of tokens of the text, none of them twice.
         string = draw.sample(sorted(set(ids[:length])), STRING)
         at = draw.randrange(length // 20, length // 4)
         room = length - 2 * len(cue) - STRING
@@ -35,7 +36,7 @@ class Needle:
 
 
 def nll(program, path, ids, *flags):
-    """The string's nats a token: under the flags, under the full view."""
+    """Returns the string's nats a token under the flags and the full view."""
     path.write_text(" ".join(map(str, ids)))
     d = program.document("eval", "--tokens", path, "--prefill",
                          len(ids) - STRING, "--verify-against", "full", *flags)
@@ -43,7 +44,8 @@ def nll(program, path, ids, *flags):
 
 
 def recoveries(program, folder, ids, policies, items, length):
-    """{name: [recovery of each item that counts]}; policies: [(name, flags)]."""
+    """Returns {name: [recovery of each item that counts]} for `policies`, [(name,
+    flags)]."""
     cue = program.document("tokenize", "-p", CUE)["tokens"]
     path = folder / "needle.txt"
     found = {name: [] for name, _ in policies}

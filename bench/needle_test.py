@@ -1,4 +1,4 @@
-"""Items of needle.py, and what it makes of documents whose figures are known."""
+"""Items of needle.py, and its results for documents whose figures are known."""
 
 import math
 import pathlib
@@ -35,8 +35,9 @@ class ItemTest(unittest.TestCase):
 
 
 class Program:
-    """The string has 9 nats without its early copy; with it the full view has 1,
-    a window 9, another view 3. In every other item the copy gains but 1."""
+    """A program for which the string has 9 nats without its early copy. With it
+    the full view has 1, a window 9, another view 3. In every other item the copy
+    gains only 1."""
 
     def __init__(self):
         self.items = 0

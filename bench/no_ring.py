@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a program for which the kernel has no io_uring, as in many sandboxes.
+"""Runs a program to which the kernel refuses io_uring, as many sandboxes do.
 
   bench/no_ring.py PROGRAM [ARG...]
 
@@ -13,16 +13,16 @@ import struct
 import sys
 
 IO_URING_SETUP = 425  # on every architecture
-REFUSAL = errno.ENOANO  # no kernel says so: whoever sees it was refused here
+REFUSAL = errno.ENOANO  # no kernel returns it, so a test can tell this refusal
 
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 SECCOMP_MODE_FILTER = 2
 RETURN_ALLOW, RETURN_ERRNO = 0x7FFF0000, 0x00050000
-LOAD_NUMBER, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06  # of classic BPF
+LOAD_NUMBER, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06  # classic BPF
 
 
 def refuse_rings():
-    """From now on io_uring_setup fails in this process and its children."""
+    """Makes io_uring_setup fail in this process and its children."""
     filters = b"".join(
         struct.pack("=HBBI", *instruction) for instruction in (
             (LOAD_NUMBER, 0, 0, 0),

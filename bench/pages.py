@@ -1,4 +1,4 @@
-"""Where results are kept: pages under bench/results/, tables in the README."""
+"""Writes results: pages under bench/results/, and tables in the README."""
 
 import datetime
 import os
@@ -23,14 +23,14 @@ def today():
 
 
 def version_of(tiercel):
-    """What the program says of itself: version, commit, build and ISA."""
+    """The program's `--version`: version, commit, build and ISA."""
     done = subprocess.run([tiercel, "--version"], capture_output=True,
                           text=True, check=True)
     return done.stdout.strip()
 
 
 def page(date, cpu, *suffixes, root=ROOT):
-    """bench/results/<date>-<cpu>[-<suffix>...], to which an ending is added."""
+    """The path bench/results/<date>-<cpu>[-<suffix>...], without an ending."""
     slug = re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
     folder = root / "bench/results"
     folder.mkdir(parents=True, exist_ok=True)
@@ -38,13 +38,13 @@ def page(date, cpu, *suffixes, root=ROOT):
 
 
 def page_name(name, wanted, usual):
-    """What the page `name` of the parts `wanted` is called: it names them where
-    they are not the usual ones."""
+    """The name of the page `name` with the parts `wanted`, which it has unless
+    they are the usual ones."""
     return "-".join([name, *(sorted(wanted) if wanted != usual else ())])
 
 
 class Lines:
-    """The lines of a page; called with one, it prints and keeps it."""
+    """The lines of a page. A call with a line prints and keeps it."""
 
     def __init__(self):
         self.said = []
@@ -68,21 +68,22 @@ def save(lines, charts, name, root=ROOT):
 
 
 def table(columns, rows, words=1):
-    """The lines of a Markdown table: columns of words, then of numbers."""
+    """Returns the lines of a Markdown table: columns of words, then of
+    numbers."""
     return ["| " + " | ".join(columns) + " |",
             "|" + "---|" * words + "---:|" * (len(columns) - words),
             *("| " + " | ".join(row) + " |" for row in rows)]
 
 
 def load_now():
-    """How busy the machine was at the end, for a page's head."""
+    """The machine's load at the end, for a page's head."""
     return (f"load average at the end {os.getloadavg()[0]:.1f} on "
             f"{os.cpu_count()} CPUs")
 
 
 def publish(title, about, body, save_as):
-    """Prints a page: its title with day and machine, a line of what was
-    measured, and the rest; writes it too where `save_as` names it."""
+    """Prints a page: its title with day and machine, a line about what was
+    measured, and the body. Writes it too if `save_as` names it."""
     lines = [f"# {title}, {today()}, {cpu_name()}", "", about, "", *body]
     print("\n".join(lines))
     if save_as:
@@ -90,8 +91,8 @@ def publish(title, about, body, save_as):
 
 
 def fill_readme(mark, text, root=ROOT):
-    """Puts `text` in the README in the place of what stands between the line
-    `mark` and the next "end" comment. Returns its path."""
+    """Replaces the lines of the README between the line `mark` and the next "end"
+    comment by `text`. Returns its path."""
     readme = root / "README.md"
     before, found, rest = readme.read_text().partition(mark + "\n")
     end = "<!-- end of results -->"

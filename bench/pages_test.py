@@ -1,4 +1,4 @@
-"""How pages of results are named, said and written."""
+"""Tests of pages.py: pages of results are named, printed and written."""
 
 import contextlib
 import io

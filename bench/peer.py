@@ -5,21 +5,21 @@
   bench/peer.py --files q4_1 --depths 0,2048 --rounds 2
   bench/peer.py --save               also writes bench/results/<date>-<cpu>.*
 
-llama.cpp is built from nothing, Release, with its own flags: for this machine
-(-march=native), or, where TIERCEL_ISA names an ISA below the machine's, for
-that ISA. The files are SmolLM2-135M-Instruct as shipped (Q4_1) and made from
-it by llama.cpp's own llama-quantize (Q4_0, Q8_0, F16).
+llama.cpp is built from scratch, Release, with its own flags: for this machine
+(-march=native), or, if TIERCEL_ISA names an ISA below the machine's, for that
+ISA. The files are SmolLM2-135M-Instruct as shipped (Q4_1) and made from it by
+llama.cpp's own llama-quantize (Q4_0, Q8_0, F16).
 
 A round runs every file at every depth, first one program, then the other, and
-the next round swaps them: a slow minute of the machine hits both. Before each,
-other processes must have taken under 5 % of the CPUs for 30 s; it waits for
-that (--wait), and if it does not come nothing is saved. Both programs read the
-same token ids, run a test once whole and unmeasured and then once measured. A
+the next round swaps them: a slow minute of the machine hits both. Before each
+round it waits (--wait) until other processes have taken under 5 % of the CPUs
+for 30 s; if they do not stop, nothing is saved. Both programs read the same
+token ids, and run a test once whole and unmeasured and then once measured. A
 program's rate is the median over rounds, beside the least and the greatest;
-llama.cpp runs with and without flash attention and the better median counts.
+llama.cpp runs with and without flash attention, and the better median counts.
 Only ratios between two columns of one table mean something.
 
-Standard library only. README.md says what the columns are.
+Standard library only. README.md explains the columns.
 """
 
 import argparse
@@ -45,7 +45,7 @@ CACHE = CACHE / "tiercel"
 FILES = ("q4_1", "q4_0", "q8_0", "f16")
 TOOLS = ("llama-bench", "llama-quantize")
 
-# What llama.cpp may use at each ISA; all else is off.
+# The instruction sets that llama.cpp may use at each ISA; all others are off.
 AVX2 = ("SSE42", "AVX", "AVX2", "BMI2", "FMA", "F16C")
 ISAS = {
     "portable": (),
@@ -70,15 +70,15 @@ def output_of(command, env=None):
 
 
 def say(text):
-    """Progress for people, on stderr: stdout is the table's."""
+    """Prints progress to stderr; stdout has only the table."""
     print(f"peer.py: {text}", file=sys.stderr, flush=True)
 
 
-# ---- What is compared --------------------------------------------------------
+# ---- Programs and files ------------------------------------------------------
 
 
 def machine_environment():
-    """Ours without TIERCEL_ISA: the machine's own ISA."""
+    """This process's environment without TIERCEL_ISA, for the machine's ISA."""
     return {k: v for k, v in os.environ.items() if k != "TIERCEL_ISA"}
 
 
@@ -94,7 +94,7 @@ def isas(tiercel):
 
 
 def build_flags(isa):
-    """CMake's, of llama.cpp for an ISA; None: for this machine."""
+    """CMake's flags for llama.cpp at an ISA; None means this machine's."""
     if isa is None:
         return ["-DGGML_NATIVE=ON"]
     every = sorted(set().union(*ISAS.values()))
@@ -104,7 +104,7 @@ def build_flags(isa):
 
 
 def peer_programs(source, isa, jobs):
-    """llama.cpp's programs by name, built where they are missing."""
+    """Returns llama.cpp's programs by name, building those that are missing."""
     if source is None:
         script = ROOT / "tests/setup/peer.sh"
         source = pathlib.Path(output_of([script]).strip())
@@ -117,7 +117,7 @@ def peer_programs(source, isa, jobs):
 
 def build_peer(source, folder, flags, jobs):
     say(f"building llama.cpp in {folder}: {' '.join(flags)}")
-    # Only what is run is configured: no server, no tests, no downloads.
+    # The configuration leaves out the server, tests and downloads.
     off = ("LLAMA_BUILD_SERVER", "LLAMA_BUILD_TESTS", "LLAMA_CURL")
     configure = ["cmake", "-S", source, "-B", folder, "-G", "Ninja"]
     configure += ["-DCMAKE_BUILD_TYPE=Release", *flags]
@@ -127,8 +127,8 @@ def build_peer(source, folder, flags, jobs):
 
 
 def without_broken_amx(programs, model, jobs):
-    """Some virtual machines advertise AMX and trap on it: -march=native then
-    gives a program that dies. It is built again without."""
+    """Builds llama.cpp again without AMX if it dies: some virtual machines
+    advertise AMX and trap on it."""
     command = [programs["llama-bench"], "-m", model, "-p", "16", "-n", "1"]
     command += ["-r", "1"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
@@ -141,7 +141,7 @@ def without_broken_amx(programs, model, jobs):
 
 
 def model_files(names, shipped, quantize):
-    """Paths by name; what is missing is requantised into the cache."""
+    """Returns paths by name; missing files are requantised into the cache."""
     if shipped is None:
         script = ROOT / "tests/setup/model.sh"
         shipped = pathlib.Path(output_of([script]).strip())
@@ -167,11 +167,11 @@ def model_files(names, shipped, quantize):
 
 
 def ids_of(depth, prompt, generate, vocab):
-    """What llama-bench reads in run_llama's tests: {test: token ids}.
+    """The ids that llama-bench reads in run_llama's tests: {test: token ids}.
 
-    Each id is the C library's next rand(), from its seed of nothing, modulo the
+    Each id is the C library's next rand(), from its default seed, modulo the
     vocabulary (a model that begins texts with BOS would begin with that). The
-    context is drawn once; then each test twice, of which the second counts. A
+    context is drawn once, then each test twice, of which the second counts. A
     decode test draws one id more than it reads.
     """
     libc = ctypes.CDLL(None)
@@ -188,7 +188,7 @@ def ids_of(depth, prompt, generate, vocab):
 
 
 def run_llama(program, model, depth, args):
-    """{(test, flash attention): tokens/s} of one file at one depth."""
+    """Returns {(test, flash attention): tokens/s} of one file at one depth."""
     rates = {}
     for attention in ("off", "on"):
         rows = json.loads(
@@ -205,7 +205,7 @@ def run_llama(program, model, depth, args):
 
 
 def run_tiercel(program, model, depth, args):
-    """The rows of `tiercel bench`, by test, of one file at one depth."""
+    """Returns the rows of `tiercel bench` by test, of one file at one depth."""
     inspected = json.loads(output_of([program, "inspect", model, "--json"]))
     ids = ids_of(depth, args.prompt, args.generate,
                  inspected["config"]["vocab"])
@@ -226,8 +226,8 @@ def run_tiercel(program, model, depth, args):
 
 
 def read_peak(program, model, threads):
-    """Bytes a second that all threads read together, at the machine's own
-    ISA: the greatest of some measurements, as what disturbs them slows."""
+    """The bytes a second that all threads read together, at the machine's own
+    ISA: the greatest of some measurements, as disturbances only slow them."""
     peaks = []
     for _ in range(PEAKS):
         (row,) = json.loads(
@@ -242,13 +242,14 @@ def read_peak(program, model, threads):
 
 
 def test_name(row):
-    """llama-bench's own name of a row: pp512, tg32@d2048."""
+    """The name that llama-bench gives a row: pp512, tg32@d2048."""
     name = f"pp{row['n_prompt']}" if row["n_prompt"] else f"tg{row['n_gen']}"
     return name + (f"@d{row['n_depth']}" if row["n_depth"] else "")
 
 
 def wait_until_quiet(args):
-    """Others' share before what comes. Stops where nothing could be saved."""
+    """Waits, and returns the CPU share of other processes. Ends the script if the
+    machine stays busy and results were to be saved."""
     share, is_quiet = quiet.wait(60 * args.wait)
     if not is_quiet:
         what = (f"other processes took {share:.0%} of the CPUs for "
@@ -260,9 +261,9 @@ def wait_until_quiet(args):
 
 
 def measure(programs, models, args):
-    """All samples: {(file, test): {program or variant: [tokens/s, ...]}},
-    Tiercel's last row of every (file, test), and the others' greatest share
-    of the CPUs before and during a round."""
+    """Returns all samples, {(file, test): {program or variant: [tokens/s, ...]}},
+    Tiercel's last row of every (file, test), and the greatest share of the CPUs
+    that other processes took before and during a round."""
     samples, rows = {}, {}
     before, during = 0, 0
 
@@ -300,12 +301,12 @@ def measure(programs, models, args):
 
 
 def integers(text):
-    """0,2048 -> [0, 2048]"""
+    """Turns "0,2048" into [0, 2048]."""
     return [int(word) for word in text.split(",")]
 
 
 def known_files(text):
-    """q4_1,f16 -> ["q4_1", "f16"]"""
+    """Turns "q4_1,f16" into ["q4_1", "f16"]; refuses unknown names."""
     names = text.lower().split(",")
     if unknown := set(names) - set(FILES):
         raise argparse.ArgumentTypeError(f"no such file: {', '.join(unknown)}")

@@ -1,4 +1,4 @@
-"""The table of peer.py: what was measured, as lines, as Markdown, in files."""
+"""The table of peer.py: measurements as lines, as Markdown, and in files."""
 
 import json
 import os
@@ -7,11 +7,11 @@ import statistics
 import pages
 import quiet
 
-PEAKS = 5  # the read bandwidth is measured so often
+PEAKS = 5  # measurements of the read bandwidth
 
 
 def summarise(samples, rows, peak):
-    """One dictionary per table line."""
+    """Returns one dictionary for each line of the table."""
     lines = []
     for (file, test), by_program in samples.items():
         medians = {
@@ -42,12 +42,13 @@ def summarise(samples, rows, peak):
 
 
 def spread(rates):
-    """The least and the greatest; none of no rates."""
+    """Returns the least and the greatest rate; None if there are none."""
     return [min(rates), max(rates)] if rates else None
 
 
 def describe(rows, isas, peak, others, args):
-    """Where, when and what: everything a reader needs to distrust a number."""
+    """Describes machine, time and programs: everything that a reader needs to
+    question a number."""
     build = None
     for row in rows.values():
         build = row.get("build")
@@ -69,7 +70,7 @@ def describe(rows, isas, peak, others, args):
 
 
 def number(value, pattern):
-    """A table cell; empty where there is nothing to say."""
+    """A table cell; empty if there is no value."""
     return "" if value is None else pattern.format(value)
 
 
@@ -82,7 +83,7 @@ def rate_cell(line, who):
 
 
 def markdown(about, lines):
-    """The table, under what it was measured on."""
+    """The table, under a description of machine and programs."""
     peak = about["read_bytes_per_s"]
     others = about["others_share"]
     text = (
@@ -122,9 +123,9 @@ RESULTS = "<!-- results: written by bench/peer.py --save -->"
 
 
 def save(about, lines, table, root=pages.ROOT):
-    """Writes bench/results/<date>-<cpu>.json and .md, and the README's table;
-    of an ISA below the machine's <date>-<cpu>-<isa> and no README. Returns
-    the paths."""
+    """Writes bench/results/<date>-<cpu>.json and .md, and the README's table; for
+    an ISA below the machine's <date>-<cpu>-<isa>, without the README. Returns the
+    paths."""
     below = about["isa"] != about["machine_isa"]
     suffixes = [about["isa"]] if below else []
     page = pages.page(about["date"][:10], about["cpu"], *suffixes, root=root)

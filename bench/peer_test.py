@@ -1,4 +1,4 @@
-"""Runs what of peer.py needs no llama.cpp.
+"""Tests of the parts of peer.py that need no llama.cpp.
 
     peer_test.py TIERCEL CHECKPOINTS
 """
@@ -22,8 +22,8 @@ CHECKPOINTS = pathlib.Path(sys.argv[2]).resolve()
 
 
 class Clock:
-    """A machine of 2 CPUs at 100 ticks a second. `busy` gives what others and
-    what we take in each window that is slept."""
+    """A machine of 2 CPUs at 100 ticks a second. `busy` gives the shares that
+    others and this process take in each window that is slept."""
 
     def __init__(self, busy):
         self.busy = iter(busy)
@@ -90,7 +90,7 @@ class BothProgramsTest(unittest.TestCase):
         self.directory = pathlib.Path(directory.name)
 
     def test_ids_are_llama_bench_s(self):
-        # glibc's first numbers from its default seed.
+        # These are glibc's first numbers from its default seed.
         numbers = [1804289383, 846930886, 1681692777, 1714636915, 1957747793,
                    424238335, 719885386, 1649760492, 596516649, 1189641421,
                    1025202362, 1350490027, 783368690]
@@ -102,7 +102,8 @@ class BothProgramsTest(unittest.TestCase):
             "prompt": ids[1:2], "generate": ids[4:5]})
 
     def fake_llama_bench(self, log):
-        """Prints rows as llama-bench does; the first sample is its warm-up."""
+        """Writes a program that prints rows as llama-bench does; the first sample
+        is its warm-up."""
         path = self.directory / "llama-bench"
         path.write_text(f"""#!{sys.executable}
 import json, sys

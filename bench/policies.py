@@ -1,52 +1,52 @@
 #!/usr/bin/env python3
-"""SFI, SADAS and SPEED beside everything: what their plain forms cost and save.
+"""The cost in quality and the gain in speed of SFI, SADAS and SPEED.
 
   bench/policies.py             all but --filled, about two hours
   bench/policies.py --quality   how far plain rows are from the model's
   bench/policies.py --coverage  how much of a row's attention an older view has
-  bench/policies.py --needle    what a view finds that lies far behind it
+  bench/policies.py --needle    if a view finds a string far back in the text
   bench/policies.py --speed     plain and verified decoding beside plain full
   bench/policies.py --links     the same behind a slow link, simulated
-  bench/policies.py --filled    the shape of Qwen3-1.7B, KV that nobody computed
+  bench/policies.py --filled    the shape of Qwen3-1.7B, over random KV
   bench/policies.py --sfi-contexts      SFI: speed by context
   bench/policies.py --sadas-windows     SADAS: quality by window (its Table 3)
-  bench/policies.py --sadas-answers     what the answer reads (Tables 9, 10, 12)
+  bench/policies.py --sadas-answers     views of the answer (Tables 9, 10, 12)
   bench/policies.py --sadas-contexts    speed by context (Table 4)
   bench/policies.py --sadas-lengths     lengths of thinking and answer (Fig. 3)
   bench/policies.py --speed-contexts    SPEED: TTFT, TPOT, KV by cut and context
-  bench/policies.py --speed-acceptance  its drafts that hold by cut
+  bench/policies.py --speed-acceptance  acceptance of its drafts by cut
   bench/policies.py --quality --only decay,2080
                                 rows with these in their names, of that table
   bench/policies.py --save      also writes bench/results/<date>-<cpu>-policies*:
                                 the page, and its charts (SVG); a page of some
                                 parts has their names
 
-Real text: books of $TIERCEL_BOOKS. Quality: the first tokens are read as a
-prompt, then the text goes on token by token under the policy, as it stands in
-the book (`tiercel eval --prefill`); against the same rows of `--policy full`:
-KL divergence (mean and 99th percentile, nats), the share of rows whose likeliest
-token is the same, both perplexities. Beside each view stands a window of as many
-tokens, which is what choosing has to beat: with the first four tokens, on which
-attention leans, and without.
+The texts are books of $TIERCEL_BOOKS. Quality: the first tokens are read as a
+prompt, then the book goes on token by token under the policy (`tiercel eval
+--prefill`). The rows are compared with those of `--policy full`: KL divergence
+(mean and 99th percentile, nats), the share of rows whose likeliest token is the
+same, and both perplexities. Beside each view stands a window of as many tokens,
+which a choice must beat: with the first four tokens, to which much attention
+goes, and without.
 
-Coverage: at each step that chooses anew, how much of that row's attention falls
-on what was in view before, by how many tokens ago that was chosen (the stability
-of support, Slow-Fast Inference, arXiv 2603.12038, Fig. 1A). Needle: bench/
-needle.py says what it is.
+Coverage: at each step that chooses anew, the share of that row's attention that
+falls on positions that were in view before, by the number of tokens since that
+view was chosen (the stability of support, Slow-Fast Inference, arXiv 2603.12038,
+Fig. 1A). Needle: see bench/needle.py.
 
 Speed: tokens decoded a second after a prompt, over those of `--policy full` in
-the same call and on the same device (`--verify-against full`). What SADAS thinks
-is forced: it thinks all the time. `--links`: the device is simulated, and the
-least that a policy's view leaves room for; what of the text full cannot keep on
-it crosses the link in 20 and 100 times a step over a window of 1,024 (measured
-here first, in place). Full decodes 16 tokens there, which see 1 % less text in
-the mean than those of the policy.
-`--filled`: random weights and random KV, where
-only the shape matters; random keys are the worst that a choice can meet.
+the same call and on the same device (`--verify-against full`). SADAS is made to
+think all the time. `--links`: the device is simulated, with the least memory
+that works with a policy's view. The part of the text that full cannot keep on it
+takes 20 and 100 times as long to cross the link as a step over a window of 1,024
+(which is measured first, in place). Full decodes 16 tokens there, which see 1 %
+less text in the mean than those of the policy. `--filled`: random weights and
+random KV, where only the shape matters; random keys are the worst case for a
+choice.
 
-The seven tables that have their paper in their name are in its form, of a piece of
-the first book, a few minutes each; TriForce's by chunk, budget and lengths are
-bench/acceptance.py's. Standard library only, numpy for --filled.
+The seven tables with a paper in their name have its form, each for a piece of
+the first book, and take a few minutes each. bench/acceptance.py has TriForce's
+by chunk, budget and lengths. Standard library only, numpy for --filled.
 """
 
 import argparse
@@ -66,8 +66,8 @@ from sfi_tables import BARE, context_table, coverage_table, needle_table, sfi
 from triforce import KV_BYTES
 
 
-# A view of SFI: what is chosen, 256 newest where nothing else is said, and half
-# of what comes meanwhile.
+# Views of SFI. A window beside one has as many tokens as the chosen ones, the
+# newest (256 unless stated), and half of those that come between two choices.
 QUALITY = [
     ("SFI, sentences", sfi("trigger=sentence")),
     ("SFI, every 16", sfi("trigger=fixed,interval=16")),
@@ -103,7 +103,7 @@ QUALITY = [
     ("window of 2080, 4 first", window(2080, 4)),
 ]
 
-# How a model takes what it was not trained for.
+# These measure a model that was not trained for SPEED.
 SPEED_QUALITY = [
     (f"SPEED, cut {cut} of 30, {name} (untrained)",
      speed_tables.plain(cut, anchor))
@@ -125,7 +125,7 @@ SPEED = [
 
 
 def quality_line(name, d):
-    """The row of a view, from what `eval` says."""
+    """The row of a view, from the document of `eval`."""
     return (f"| {name} | {d['kl']['mean']:.4f} | {d['kl']['p99']:.3f} "
             f"| {d['top1']:.3f} | {d['perplexity']:.2f} "
             f"| {d['perplexity_full']:.2f} |")
@@ -146,7 +146,7 @@ def quality_table(program, book, ids, prefill, scored, only, say):
 
 
 def speed_cells(row, digits):
-    """The cells of a row of `bench`: tokens a second, the baseline's, and their
+    """The cells for a row of `bench`: tokens a second, the baseline's, and their
     ratio."""
     base = row["baseline"]
     return (f"| {row['avg_ts']:.{digits}f} | {base['decode_tok_s']:.{digits}f} "
@@ -181,8 +181,8 @@ LINKS = [
 
 
 def link_line(name, rate, step, row, full):
-    """The row of a policy over a link of `rate` bytes a second, and of full,
-    where a step over the view takes `step` seconds."""
+    """The row of a policy beside full, over a link of `rate` bytes a second;
+    a step over the view takes `step` seconds."""
     per_sweep = row["tokens_per_sweep"]
     return (f"| {name} | {rate / 1e6:.0f} | {row['avg_ts']:.1f} "
             f"| {full['avg_ts']:.2f} | {1 / (full['avg_ts'] * step):.1f} "
@@ -262,7 +262,7 @@ def filled_table(path, depths, tokens, scratch, say):
             say(f"| {name} | {depth:,} {speed_cells(row, 2)}")
 
 
-# The papers' own tables, each of a piece of one book.
+# The papers' own tables, each for a piece of one book.
 PAPERS = {
     "sfi-contexts": context_table,
     "sadas-windows": sadas_tables.window_table,

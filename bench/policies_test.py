@@ -1,4 +1,4 @@
-"""What policies.py makes of documents whose figures are known."""
+"""The tables of policies.py for documents whose figures are known."""
 
 import contextlib
 import io
@@ -20,7 +20,7 @@ BENCH_ROW = {"avg_ts": 48.26, "device_bytes": 151_240_000,
 
 
 class Program:
-    """Notes what it is asked for; says `said`."""
+    """A program that keeps the arguments of its calls, and returns `said`."""
 
     def __init__(self, said):
         self.said = said
@@ -33,7 +33,8 @@ class Program:
 
 class TablesTest(unittest.TestCase):
     def table(self, make, said, *args):
-        """The last line, which has the columns of its header."""
+        """Makes a table; returns its last line, which has the columns of its
+        header."""
         lines, program = [], Program(said)
         make(program, *args, lambda line="": lines.append(line))
         header = next(line for line in lines if line.startswith("|"))
@@ -75,7 +76,7 @@ class TablesTest(unittest.TestCase):
                     return {"min_device_bytes": 150_000_001, "tiers": {
                         "device": {"resident": 40_000_000},
                         "host": {"kv": 160_000_000}}}
-                # 100 tokens a second where no device is played; full 32.14.
+                # It has 100 tokens a second without --simulate; full has 32.14.
                 if "--simulate" not in args:
                     return [BENCH_ROW | {"avg_ts": 100.0,
                                          "tokens_per_sweep": None}]
@@ -109,7 +110,7 @@ class TablesTest(unittest.TestCase):
                          "| 151.2 | 149.5 |")
 
     def test_a_papers_table_is_had_by_its_name(self):
-        """It is of the book from a place on, and nothing else is made."""
+        """It is made for the book from a place on, and no other is made."""
         had = []
 
         def table(name):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the plan predicts beside what a run then takes.
+"""Compares the plan's predictions with runs.
 
   bench/predictions.py             all configurations, ten minutes, quiet
   bench/predictions.py --save      also writes bench/results/<date>-<cpu>-predictions.md
@@ -7,14 +7,14 @@
   bench/predictions.py --only policy     those with this in their flags
 
 A configuration is a file, a prompt, a device and a link. `plan` comes first;
-then the configuration is run and its document's "predicted" compared with what
-was measured: the median of rounds through all configurations, since virtual
-machines have slow minutes. TBT is a run's median where each step is like the
-next, its mean under a schedule, which has steps of two kinds. Rates are the program's own: the first `plan` of a
-file, type of KV and number of threads measures them, and they are kept for all
-rounds, as a user has them; how steady they were is said at the end. Memory is
-compared with what the system counted as well: the process' largest resident set,
-less that of a process that only reads the header.
+then the configuration is run, and the "predicted" of its document is compared
+with the measurement: the median of rounds through all configurations, since
+virtual machines have slow minutes. TBT is a run's median if all steps are alike,
+and its mean under a schedule, which has steps of two kinds. Rates are the
+program's own: the first `plan` of a file, type of KV and number of threads
+measures them, and they are kept for all rounds, as for a user; the end says how
+steady they were. Memory is also compared with the system's count: the largest
+resident set of the process, less that of a process that only reads the header.
 
 Standard library only.
 """
@@ -68,7 +68,8 @@ CONFIGURATIONS = [
 
 
 def largest_resident(command, env):
-    """The document that a run prints, and its peak resident set in bytes."""
+    """Returns the document that a run prints, and its peak resident set in
+    bytes."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen(
             [str(word) for word in command],
@@ -95,16 +96,16 @@ FIGURES = (("ttft", "TTFT", 1), ("tbt", "TBT", 1), ("memory", "tiers", 1e-6),
 
 
 def gap_ms(document):
-    """Milliseconds between tokens: what TBT is here."""
+    """The TBT of a document, in milliseconds between tokens."""
     if document.get("schedule"):
         return 1000 / document["decode_tok_s"]
     return document["tbt_ms"]["p50"]
 
 
 def compared(document, resident, program):
-    """A run's pairs of predicted and measured, in seconds, milliseconds and
-    bytes. Its largest resident set is `resident`, `program` that of a process
-    that only reads the header."""
+    """Returns a run's pairs of predicted and measured values, in seconds,
+    milliseconds and bytes. `resident` is its largest resident set, `program` that
+    of a process that only reads the header."""
     predicted, memory = document["predicted"], document["memory"]
     tiers = predicted["host_bytes"] + predicted["device_bytes"]
     return {
@@ -146,7 +147,7 @@ def verdict(key, name, rows):
 
 
 def steadiness(files):
-    """How steady the rates were that `cache list` shows."""
+    """A sentence about the steadiness of the rates that `cache list` shows."""
     spreads = [100 * kept["spread"] for kept in files]
     busy = sum(not kept["steady"] for kept in files)
     return (f"Rates: {len(spreads)} measured, with a spread of"
@@ -175,12 +176,12 @@ def main():
         path, prompt, flags = extra.split(":")
         configurations.append((pathlib.Path(path), int(prompt), flags))
 
-    seen = collections.defaultdict(list)  # of each configuration
+    seen = collections.defaultdict(list)  # the runs of each configuration
     with tempfile.TemporaryDirectory() as scratch:
         env = dict(os.environ, XDG_CACHE_HOME=scratch)
         ids = pathlib.Path(scratch) / "ids.txt"
         for path, prompt, flags in configurations * arguments.rounds:
-            # Ids that every vocabulary has.
+            # Every vocabulary has these ids.
             chosen = random.Random(0).choices(range(1, 200), k=prompt)
             ids.write_text(" ".join(map(str, chosen)))
             _, program = largest_resident(

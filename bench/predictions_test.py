@@ -1,4 +1,4 @@
-"""What predictions.py makes of documents whose figures are known."""
+"""The results of predictions.py for documents whose figures are known."""
 
 import sys
 import unittest

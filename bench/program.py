@@ -1,4 +1,4 @@
-"""The program, asked for its JSON document."""
+"""Runs the program, and returns its JSON document."""
 
 import json
 import os
@@ -6,31 +6,32 @@ import pathlib
 import subprocess
 import sys
 
-# What demo.sh installs, whatever folder is named for caches later.
+# The model that demo.sh installs. Its path is taken before keep_caches_in
+# changes the folder of caches.
 MODEL = (pathlib.Path(os.environ.get("XDG_CACHE_HOME")
                       or pathlib.Path.home() / ".cache")
          / "tiercel/models/SmolLM2-135M-Instruct.Q4_1.gguf")
 
-# Tokens behind those that are decoded for which the longest block of drafts has
-# room; `bench` gives it by itself.
+# Room for the longest block of drafts, in tokens after those that are decoded;
+# `bench` adds it by itself.
 BLOCK = 64
 
 
 def keep_caches_in(folder):
-    """From here on, programs keep what they cache in `folder`, and have the model
-    that they had."""
+    """Makes programs that are started later keep their caches in `folder`, and
+    use the same model as before."""
     os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
     os.environ["XDG_CACHE_HOME"] = str(folder)
 
 
 class Program:
     def __init__(self, path, through=()):
-        """`through`: the command that starts it, if it is not itself."""
+        """`through` is a command that starts the program, if any."""
         self.command = [*through, str(path)]
 
     def document(self, command, *args):
-        """The document of a command; of `plan` also where it says that something
-        does not fit (exit code 4). Another error ends this script."""
+        """Returns the document of a command; `plan` may also say that something
+        does not fit (exit code 4). Other errors end this script."""
         done = subprocess.run(
             [*self.command, command, *map(str, args), "--json", "--no-progress"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
-"""Whether a machine is quiet: what other processes take of its CPUs.
+"""Finds out if a machine is quiet: the share of its CPUs that others take.
 
-Linux, from /proc/stat, less what this process and its children took. What a
-virtual machine's host took of its CPUs (steal) counts as others'.
+It is for Linux: the ticks of /proc/stat, less those of this process and its
+children. Ticks that a virtual machine's host took (steal) count as others'.
 """
 
 import os
@@ -9,24 +9,25 @@ import pathlib
 import time
 
 WINDOW_S = 30
-MOST_SHARE = 0.05  # of all CPUs, over the window
+MOST_SHARE = 0.05  # share of all CPUs, over the window
 
 
 def machine_ticks():
-    """(taken, all) of every CPU since the machine started."""
+    """Returns (taken, all), the ticks of all CPUs since the machine started."""
     line = pathlib.Path("/proc/stat").read_text().splitlines()[0]
-    # user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
+    # The numbers are user, nice, system, idle, iowait, irq, softirq and steal;
+    # user includes guests.
     ticks = [int(word) for word in line.split()[1:9]]
     return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
 
 
 def own_ticks():
-    """What this process took, and the children that it has waited for."""
+    """The ticks of this process and of children that it has waited for."""
     return sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK")
 
 
 class Others:
-    """The others' share since it was made."""
+    """The share of the CPUs that others took since this object was made."""
 
     def __init__(self, machine=machine_ticks, own=own_ticks):
         self.machine, self.own = machine, own
@@ -41,7 +42,7 @@ class Others:
 
 def wait(limit_s, others=Others, sleep=time.sleep):
     """Waits until others took under MOST_SHARE for WINDOW_S, `limit_s` at most.
-    Returns their share of the last window, and whether that was enough."""
+    Returns their share in the last window, and if it was low enough."""
     for waited in range(WINDOW_S, max(limit_s, WINDOW_S) + 1, WINDOW_S):
         window = others()
         sleep(WINDOW_S)

@@ -2,24 +2,25 @@
 """Ranks behind links: a sweep over one link, two, three and four.
 
   bench/ranks.py             all but --before, ten minutes
-  bench/ranks.py --sweeps    decoding with nobody drafting, bound by the links
+  bench/ranks.py --sweeps    decoding without drafts, bound by the links
   bench/ranks.py --triforce  TriForce over several ranks beside one
   bench/ranks.py --before PROGRAM
                              one rank beside an older program, in turns
   bench/ranks.py --save      also writes bench/results/<date>-<cpu>-ranks.md; a
                              page of some parts has their names
 
-Every rank is played: a device with the least memory that works, as `plan` says,
-and a link of the stated rate. All ranks compute on this machine's CPUs, so rates
-are such that the links take longer than the arithmetic of all ranks together:
-what is measured then is how long the links take, which other work on the machine
-does not change. What the plan had predicted stands beside it.
+Every rank is simulated: a device with the least memory that works, as `plan`
+says, and a link of the stated rate. All ranks compute on this machine's CPUs, so
+the rates are such that the links take longer than the arithmetic of all ranks
+together: the times are those of the links, which other work on the machine does
+not change. The plan's prediction stands beside each.
 
-Sweeps are of two models: random weights, 3 layers with 32 KV heads, after 32,768
-positions (1.6 GB of KV; 10, 11 and 11 heads for three ranks), and SmolLM2 after
-7,000, whose 3 KV heads are 1 and 2 for two ranks; KV that nobody computed.
-TriForce reads SmolLM2 7,000 tokens of a book of $TIERCEL_BOOKS. The random
-weights need numpy, all else the standard library alone.
+Sweeps are measured for two models: random weights, 3 layers with 32 KV heads,
+after 32,768 positions (1.6 GB of KV; 10, 11 and 11 heads for three ranks), and
+SmolLM2 after 7,000, whose 3 KV heads are 1 and 2 for two ranks; their KV is
+random. TriForce is measured with SmolLM2 after 7,000 tokens of a book of
+$TIERCEL_BOOKS. The random weights need numpy, all else only the standard
+library.
 """
 
 import argparse
@@ -42,12 +43,13 @@ BOOK_DEPTH = 7000
 DRAFTED = 48  # tokens with TriForce
 VIEW = 1088  # positions that a draft reads: 1,024 chosen, 64 newest
 RANKS = (1, 2, 3, 4)
-ROWS = {1: 300, 512: 1024}  # of eval: rows a step, rows
-ONE_RANK = ["-p", 512, "-n", 32, "-d", "0,2048", "-r", 2]  # of bench
+ROWS = {1: 300, 512: 1024}  # for `eval`: rows a step, rows
+ONE_RANK = ["-p", 512, "-n", 32, "-d", "0,2048", "-r", 2]  # for `bench`
 
 
 def device(program, context, link, *args):
-    """(--simulate with the least device that each rank needs, its plan)."""
+    """Returns (--simulate with the least device that each rank needs, its
+    plan)."""
     common = ["-c", context, *args]
     least = program.document("plan", *common, "--simulate",
                              f"device=1kB,link={link}")["min_device_bytes"]
@@ -60,7 +62,7 @@ def bench(program, *args):
 
 
 def sweep_row(program, ranks, model, heads, depth, tokens, link):
-    """What decoding behind `depth` positions takes, measured and predicted."""
+    """The time of decoding after `depth` positions, measured and predicted."""
     of_ranks = ["-m", model, "--tensor-parallel", ranks]
     simulate, plan = device(program, depth + tokens, link, *of_ranks)
     row = bench(program, *of_ranks, *simulate, "-n", tokens, "-d", depth,
@@ -76,7 +78,7 @@ def off(row):
 
 
 def sweep_lines(rows):
-    """A table of sweep_row's."""
+    """The lines of a table with rows of sweep_row."""
     lines = ["| ranks | KV heads of one, at most | ms a token | times as fast as "
              "one rank | by heads | predicted, ms | off |",
              "|---:|---:|---:|---:|---:|---:|---:|"]
@@ -114,15 +116,15 @@ def sweeps(program, scratch, args, say):
 
 
 def held(row):
-    """The share that held of the tokens that sweeps checked."""
+    """The acceptance: the accepted share of the tokens that sweeps checked."""
     level = row["levels"][-1]
     return level["accepted"] / level["checked"]
 
 
 def drafted_row(ranks, drafted, plain, sweep_ms, draft_ms):
-    """Of TriForce and of nobody drafting, where plans say what a sweep takes, and
-    a draft."""
-    drafts = drafted["levels"][-1]["drafted"] / (DRAFTED - 1)  # of a token
+    """Compares TriForce with decoding without drafts, where plans predict the
+    times of a sweep and a draft."""
+    drafts = drafted["levels"][-1]["drafted"] / (DRAFTED - 1)  # for each token
     return {"ranks": ranks, "held": held(drafted),
             "tokens": drafted["tokens_per_sweep"],
             "ms": 1e3 / drafted["avg_ts"], "plain": plain["tbt_ms"]["p50"],
@@ -131,7 +133,7 @@ def drafted_row(ranks, drafted, plain, sweep_ms, draft_ms):
 
 
 def triforce_lines(rows):
-    """A table of drafted_row's."""
+    """The lines of a table with rows of drafted_row."""
     lines = ["| ranks | tokens that held | tokens a sweep | ms a token | times "
              "one rank's speed | predicted, ms | off | ms a token, nobody "
              "drafting | speed-up |",
@@ -158,7 +160,7 @@ def triforce(program, args, say):
     for ranks in RANKS[:2]:
         of_ranks = ["-m", MODEL, "--tensor-parallel", ranks]
         policy = ["--policy", "triforce"]
-        # Both on one device: the least for the view.
+        # Both have the same device: the least that works with the view.
         simulate, plan = device(program, BOOK_DEPTH + DRAFTED + BLOCK,
                                 args.triforce_link, *of_ranks, *policy)
         draft = program.document(
@@ -184,7 +186,8 @@ def triforce(program, args, say):
 
 
 def before_lines(runs):
-    """runs: {test: [(tokens a second before, now)]}, by turns."""
+    """The table for runs: {test: [(tokens a second before, now)]}, one pair a
+    turn."""
     lines = ["| test | before | now | ratio of turns: median (least to greatest) "
              "|", "|---|---:|---:|---:|"]
     for test, turns in runs.items():
@@ -198,10 +201,10 @@ def before_lines(runs):
 
 
 def rows_a_cpu_second(program, rows, at_once):
-    """How many `eval` has on one thread: what other work takes is not
-    counted."""
+    """The rows that `eval` computes in a second of CPU time on one thread, which
+    other work does not change."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as ids:
-        # Ids that every vocabulary has.
+        # Every vocabulary has these ids.
         ids.write(" ".join(str(1 + i % 199) for i in range(rows)))
         ids.flush()
         begin = resource.getrusage(resource.RUSAGE_CHILDREN)

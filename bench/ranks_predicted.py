@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What steps of long contexts take over 1, 2 and 4 GPUs: predicted, never
+"""Predicts the time of steps with long contexts over 1, 2 and 4 GPUs. Nothing is
 measured.
 
   bench/ranks_predicted.py          Llama2-7B-128K and Llama-3.1-8B at 128K on
@@ -9,9 +9,9 @@ measured.
   ... --save                        also writes
                                     bench/results/<date>-predicted-ranks.md
 
-Memory is what `tiercel plan --tensor-parallel N` says, asked about a checkpoint
-that is all header. Times are those of bench/roofline.py for a rank's part of
-each matrix, and what offload/ranks/README.md says of gathers. The page has the
+Memory is that of `tiercel plan --tensor-parallel N`, for a checkpoint that has
+only a header. Times are those of bench/roofline.py for a rank's part of each
+matrix, and those of gathers in offload/ranks/README.md. The page has the
 formulas.
 
 Standard library only.
@@ -31,10 +31,10 @@ from program import Program
 
 CARD = roofline.GPUS[0]
 GATHERS_OF_LAYER = 4
-GATHER_S = 15e-6  # of NCCL without peer-to-peer copies
-# A card's view: what TriForce's authors gave it.
+GATHER_S = 15e-6  # with NCCL without peer-to-peer copies
+# The sizes of the view by cards, as TriForce's authors had them.
 BUDGETS = {1: 8192, 2: 12288, 4: 12288}
-# The chances that a drafted token holds.
+# Probabilities that a drafted token is accepted.
 HELD = (0.90, 0.96)
 PUBLISHED_MS = {("Llama2-7B-128K", 1): 312, ("Llama2-7B-128K", 2): 108}
 F16 = roofline.NAMES["F16"]
@@ -70,7 +70,7 @@ Gathers are counted whole beside the sweep, as the program does them.
 
 
 def write_headers(path, shape, context):
-    """A llama checkpoint without weights, which takes no room on a disk."""
+    """Writes a llama checkpoint without weights, which takes no room on disk."""
     layers, hidden, heads, kv_heads, head_dim, ffn, vocab, kind = shape
     numbers = {
         "block_count": layers, "context_length": context,
@@ -106,7 +106,7 @@ def write_headers(path, shape, context):
 
 
 def of_rank(model, ranks):
-    """What the rank with most computes of a model; its k are whole."""
+    """The part of a model that the rank with most computes; k is not split."""
     def part(count):
         return -(-count // ranks)
 
@@ -120,7 +120,7 @@ def of_rank(model, ranks):
 
 
 def gather_seconds(model, ranks, rows, link_bytes_s):
-    """All gathers of a step."""
+    """The seconds of all gathers of a step."""
     if ranks == 1:
         return 0.0
     floats = model.layers * (model.heads * model.head_dim + 2 * model.hidden
@@ -130,7 +130,7 @@ def gather_seconds(model, ranks, rows, link_bytes_s):
 
 
 def step_seconds(model, ranks, rows, positions, kv, link_bytes_s, swept=0.0):
-    """A step whose ranks have `swept` bytes each come up."""
+    """The seconds of a step in which `swept` bytes come up for each rank."""
     compute = roofline.step_seconds(CARD, of_rank(model, ranks), rows,
                                     positions, kv)
     link = swept / link_bytes_s
@@ -139,12 +139,13 @@ def step_seconds(model, ranks, rows, positions, kv, link_bytes_s, swept=0.0):
 
 
 def tokens_of(block, held):
-    """What a sweep gives, of drafts that each hold with a chance of `held`."""
+    """The mean tokens of a sweep if each draft is accepted with probability
+    `held`."""
     return (1 - held ** (block + 1)) / (1 - held)
 
 
 class Memory:
-    """What the card with most has, in bytes, by the document of a plan."""
+    """The bytes on the card that has most, by the document of a plan."""
 
     def __init__(self, plan, layers):
         cards = [card["device"] for card in plan.get("ranks", [plan["tiers"]])]
@@ -179,7 +180,7 @@ def rows_of(program, name, shape, kv, args):
 
 
 def cells_of(name, block, ranks, full, view, times):
-    """The cells of a row of a model's table."""
+    """The cells of a row in a model's table."""
     cells = [str(ranks)]
     for memory in (full, view):
         cells += ([f"{memory.resident / 2**30:.1f}",
@@ -245,7 +246,7 @@ def main(argv):
         if getattr(args, name) <= 0:
             parser.error(f"--{name} is {getattr(args, name)}; need more than 0")
     args.ranks = tuple(BUDGETS)
-    # With no home nothing is measured for a prediction.
+    # Without a home folder the program measures no rates for predictions.
     os.environ.update(HOME="", XDG_CACHE_HOME="")
     lines = page(Program(args.tiercel), args)
     print("\n".join(lines))

@@ -1,4 +1,4 @@
-"""What ranks_predicted.py makes of shapes and plans whose figures are known.
+"""Predictions of ranks_predicted.py for shapes and plans of known figures.
 
   ranks_predicted_test.py TIERCEL CHECKPOINTS
 """
@@ -42,7 +42,8 @@ class NumbersTest(unittest.TestCase):
                          (1024, 11008))
         self.assertEqual(part.output.n, 8000)
 
-    # 129 gathers, and half of 32 * (4096 + 2 * 4096 + 11008) + 32000 floats.
+    # A row has 129 gathers, and half of 32 * (4096 + 2 * 4096 + 11008) + 32000
+    # floats.
     def test_gathers(self):
         self.assertEqual(ranks_predicted.gather_seconds(LLAMA, 1, 17, 25e9), 0)
         self.assertAlmostEqual(
@@ -81,7 +82,7 @@ class NumbersTest(unittest.TestCase):
         bad = ranks_predicted.Memory(plan(900, 500), 30)
         times = {"full": 0.5, "sweep": 0.9, "draft": 0.01125}
         cells = ranks_predicted.cells_of(NAME, 16, 2, good, good, times)
-        # A round of 1,080 ms: ten tokens at the published 108.
+        # A round of 1,080 ms is ten tokens at the published 108 ms.
         self.assertEqual(cells[5:], ["500", "900", "11.2", "**130**", "**86**",
                                      "10.0"])
         cells = ranks_predicted.cells_of("another", 16, 2, good, good, times)

@@ -1,4 +1,4 @@
-"""What ranks.py makes of documents whose figures are known."""
+"""The tables of ranks.py for documents whose figures are known."""
 
 import sys
 import unittest
@@ -8,7 +8,7 @@ import ranks
 
 
 class Played:
-    """A program whose documents are given, and whose calls are kept."""
+    """A program that returns given documents, and keeps its calls."""
 
     def __init__(self, **documents):
         self.documents = documents

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How often the passages that `tiercel ask` calls "read here" hold a fact.
+"""Counts how often passages that `tiercel ask` calls "read here" have a fact.
 
   bench/read_here.py BOOK            200 facts, some 20 minutes
   bench/read_here.py BOOK --save     also writes
                                      bench/results/<date>-<cpu>-read-here.md
 
 Each time a sentence that says who hid what, and where, is put between two
-sentences of a piece of BOOK, and `tiercel ask` is asked for it. It names at most
-three passages. Counted is how often the first of them, and any, holds words of
-the planted sentence: of all answers, and of those that name what was hidden. By
-chance three passages of 32 tokens do so as often as they cover the piece, which
-is printed beside. An answer that is wrong may well have been made from
-elsewhere.
+sentences of a piece of BOOK, and `tiercel ask` is asked about it. It names at
+most three passages. The script counts how often the first of them, and any, has
+words of the planted sentence: for all answers, and for those that name what was
+hidden. By chance three passages of 32 tokens do so in proportion to the share of
+the piece that they cover, which is printed too. A wrong answer may well come
+from another place.
 
 Standard library only.
 """
@@ -38,7 +38,7 @@ COLUMNS = ["answers", "count", "in the first passage", "in any passage",
 
 
 class Item:
-    """A piece of a book with a fact in it, and what is asked."""
+    """A piece of a book with a fact in it, and a question about that."""
 
     def __init__(self, book, letters, seed):
         draw = random.Random(seed)
@@ -56,15 +56,16 @@ class Item:
         return " ".join(self.thing.split()[1:]) in answer
 
     def is_in(self, passage):
-        """Whether a passage, which may begin and end within it, has words of
-        the fact that nothing else says."""
+        """Returns True if a passage, which may begin and end within the fact, has
+        three words of it in a row."""
         words = self.fact.split()
         return any(" ".join(words[i:i + 3]) in " ".join(passage.split())
                    for i in range(len(words) - 2))
 
 
 def measure(program, book, letters, count, folder):
-    """[(the answer names it, in the first passage, in any, by chance)]"""
+    """Returns [(the answer names it, in the first passage, in any, by
+    chance)]."""
     found = []
     path = folder / "piece.txt"
     for seed in range(count):

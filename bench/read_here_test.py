@@ -1,4 +1,4 @@
-"""The script that plants facts, with a model that takes no time.
+"""Tests of read_here.py, with a model that takes no time.
 
     read_here_test.py TIERCEL CHECKPOINTS
 """

@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
-"""What a model's steps take on a GPU by arithmetic: predicted, never measured.
+"""Predicts the time of a model's steps on a GPU by arithmetic.
 
   bench/roofline.py FILE.gguf             from a file's header
   bench/roofline.py --shape llama2-7b     a stated shape (--list names them)
   ... --context N --budget N --block N --prompt N --kv f16|q8_0 --link GB/s
   ... --save                              also writes bench/results/<date>-predicted-roofline.md
 
-Four steps: one token over the whole context, on a device that holds it; a draft
-over a view of --budget positions; a sweep of --block drafts and one row over the
-whole context, whose KV comes over the link layer by layer while the layer
-before computes; a prompt of --prompt tokens on a device that holds its KV.
+Nothing is measured. There are four steps: one token over the whole context, on a
+device that holds it; a draft over a view of --budget positions; a sweep of
+--block drafts and one row over the whole context, whose KV comes over the link
+layer by layer while the layer before computes; a prompt of --prompt tokens on a
+device that holds its KV.
 
 The time of an operation is max(bytes / (0.85 bandwidth), operations / (0.6
-peak)), and 2.2 us a launch come on top. Bytes are those of the device's memory: weights
-once for all rows that share a pass, K and V once a step; what is read again
-from the second-level cache is not counted. The heads of the kernels' sources
-say the same. Bandwidths and peaks are of data sheets (4090: 920 GB/s of 1,008).
+peak)), plus 2.2 us a launch. Bytes are those of the device's memory: weights
+once for all rows that share a pass, K and V once a step; repeated reads from the
+second-level cache are not counted. The heads of the kernels' sources count in
+the same way. Bandwidths and peaks are from data sheets (4090: 920 GB/s of
+1,008).
 
 Standard library only.
 """
@@ -33,13 +35,14 @@ OF_PEAK = 0.6
 LAUNCH_S = 2.2e-6
 PAGE = 128  # positions
 WAVE_FLOATS = 8 << 20  # kGpuWaveFloats of kernels/attention/attention_gpu.h
-TILE_QUERIES = 32  # of a KV head, that a block of attention has
+TILE_QUERIES = 32  # queries of a KV head in a block of attention
 FOLDING_TILES = 256  # kGpuFoldingTiles: blocks that are enough to fold pages
 
-# Bits of a weight, with its share of the scales; as in a file, and when packed.
+# Bits of a weight with its share of the scales, which is the same in a file and
+# packed.
 BITS = {0: 32, 1: 16, 30: 16, 8: 8.5, 2: 4.5, 3: 5, 6: 8.5, 7: 9, 12: 5,
         13: 9, 14: 6.75}
-WITH_MIN = (3, 7, 12, 13)  # one link more a block
+WITH_MIN = (3, 7, 12, 13)  # a link more in each block
 FLOATS = (0, 1, 30)
 NAMES = {"F32": 0, "F16": 1, "BF16": 30, "Q8_0": 8, "Q4_0": 2, "Q4_1": 3,
          "Q5_0": 6, "Q5_1": 7, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14}
@@ -50,7 +53,7 @@ class Gpu(typing.NamedTuple):
     name: str
     bytes_s: float
     f32_s: float  # operations; a multiply-add is two
-    int8_s: float  # of the matrix unit, dense
+    int8_s: float  # operations of the matrix unit, dense
 
 
 GPUS = (Gpu("RTX 4090", 920e9, 82.6e12, 660.6e12),
@@ -72,13 +75,13 @@ class Model(typing.NamedTuple):
     kv_heads: int
     head_dim: int
     ffn: int
-    of_layer: tuple  # of matrices, of a layer
+    of_layer: tuple  # a layer's matrices
     output: Matrix
     head_norms: bool = False
 
 
 class Work(typing.NamedTuple):
-    """What one operation does, all layers together."""
+    """The bytes and operations of one op, over all layers."""
     name: str
     bytes: float
     f32: float
@@ -110,7 +113,8 @@ SHAPES = {
 
 
 def model_of_file(path):
-    """Errors: gguf_file.Error, also where a tensor is missing."""
+    """Reads the model of a file. Errors: gguf_file.Error, also if a tensor is
+    missing."""
     with gguf_file.Reader(path) as file:
         tensors = {tensor.name: tensor for tensor in file.tensors}
         arch = file.value("general.architecture")
@@ -132,7 +136,7 @@ def model_of_file(path):
         names = {"q": "attn_q", "k": "attn_k", "v": "attn_v",
                  "o": "attn_output", "gate": "ffn_gate", "up": "ffn_up",
                  "down": "ffn_down"}
-        # Layers of a file may have several types: all are looked at.
+        # Layers of a file may have several types, so that all are read.
         layers = number("block_count")
         of_layer = tuple(matrix(name, f"blk.{layer}.{tensor}.weight")
                          for layer in range(layers)
@@ -154,16 +158,17 @@ def whole(count, of):
 
 
 def product(matrix, rows):
-    """(bytes, operations in f32, in int8) of one product with `rows` rows."""
+    """Returns (bytes, operations in f32, in int8) for one product with `rows`
+    rows."""
     size = matrix.n * matrix.k * BITS[matrix.kind] / 8
     if matrix.kind in FLOATS:
-        # A block of threads has one row, or 8, or 24, or from 49 on 64.
+        # A block of threads has 1, 8 or 24 rows, from 49 on 64.
         counted = (rows if rows == 1 else 8 if rows <= 8 else
                    whole(rows, 24 if rows <= 48 else 64))
         return size, 2.0 * counted * matrix.n * matrix.k, 0.0
-    # The matrix unit takes 8 rows; a link of a chain is a conversion, which is
-    # four times as dear as a multiply-add, a product, and one or two of these.
-    # Links are of one row, or of whole tiles.
+    # The matrix unit takes 8 rows. A link of a chain is a conversion, which costs
+    # as much as four multiply-adds, a product, and one or two multiply-adds; it
+    # is for one row, or for whole tiles.
     counted = 8 if rows <= 8 else 24 if rows <= 24 else whole(rows, 32)
     slots = 4 + 1 + (2 + 1 if matrix.kind in WITH_MIN else 1)
     blocks = matrix.n * matrix.k / 32
@@ -177,8 +182,9 @@ def products(name, matrices, rows, times=1):
 
 
 def attention(model, rows, positions, kv, causal=False):
-    """All layers: K and V once, and a multiply-add an element and query for
-    each of scores and sums. Queries of a KV head are counted by warps."""
+    """The work of attention in all layers: K and V once, and for scores and sums
+    each a multiply-add per element and query. Queries of a KV head are rounded up
+    to warps."""
     queries = model.kv_heads * of_warps(queries_of_head(model, rows), kv,
                                         folds(model, rows))
     seen = positions / 2 if causal else positions
@@ -189,19 +195,19 @@ def attention(model, rows, positions, kv, causal=False):
 
 
 def queries_of_head(model, rows):
-    """Rows and heads that share a KV head."""
+    """The queries, of all rows and heads, that share a KV head."""
     return rows * model.heads // model.kv_heads
 
 
 def folds(model, rows):
-    """Whether a block of attention sees all pages, and folds them."""
+    """Returns True if a block of attention sees all pages, and folds them."""
     tiles = whole(queries_of_head(model, rows), TILE_QUERIES) // TILE_QUERIES
     return model.kv_heads * tiles >= FOLDING_TILES
 
 
 def of_warps(queries, kv, folding):
-    """These in whole warps, as LaunchPages of kernels/attention/attention.cu
-    makes them."""
+    """Rounds queries up to whole warps, as LaunchPages of
+    kernels/attention/attention.cu does."""
     most = 8 if kv == "f16" else 6
     if not folding:
         if queries == 1:
@@ -214,27 +220,27 @@ def of_warps(queries, kv, folding):
 
 
 def kv_bytes(model, positions, kv):
-    """What the KV of one layer takes."""
+    """The bytes of one layer's KV."""
     return 2 * positions * model.kv_heads * model.head_dim * KV_BITS[kv] / 8
 
 
 def others(model, rows):
-    """Norms, angles, KV written, gated products, codes of activations: bytes of
-    f32 that each reads and writes once."""
+    """The work of norms, RoPE, KV writes, gated products and quantised
+    activations, which read and write their floats once."""
     q, kv = model.heads * model.head_dim, model.kv_heads * model.head_dim
     floats = (2 * 2 * model.hidden  # norms
               + 2 * (q + kv) + 2 * kv  # rope, KV
               + 3 * model.ffn  # gated
               + 2 * (2 * model.hidden + q + model.ffn)  # codes
-              + 2 * q)  # what attention folds
+              + 2 * q)  # folding of attention
     return Work("others", 4.0 * rows * model.layers * floats,
                 10.0 * rows * model.layers * floats)
 
 
 def launches(model, rows, positions):
-    """A token's as tests/hosted_test.cc counts them, and two for each further
-    wave of attention: what pages give is folded before it leaves the cache.
-    Blocks that fold are one launch."""
+    """The launches of a step: those of a token, as tests/hosted_test.cc counts
+    them, and two for each further wave of attention, as the results of pages are
+    folded before they leave the cache. Blocks that fold need one launch."""
     quantised = any(m.kind not in FLOATS for m in model.of_layer)
     layer = (16 if quantised else 12) + (2 if model.head_norms else 0)
     of_step = 7 if quantised else 6
@@ -281,8 +287,8 @@ def step_seconds(gpu, model, rows, positions, kv, causal=False):
 
 
 def sweep_seconds(gpu, model, rows, positions, kv, link_bytes_s):
-    """The link and the layers work side by side; the first layer is waited
-    for."""
+    """The seconds of a sweep, in which the link and the layers work side by side;
+    only the first layer is waited for."""
     compute = step_seconds(gpu, model, rows, positions, kv)
     link = model.layers * kv_bytes(model, positions, kv) / link_bytes_s
     return max(link, compute) + min(link, compute) / model.layers

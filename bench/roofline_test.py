@@ -1,5 +1,5 @@
-"""What roofline.py predicts of shapes whose figures are known, and what the
-kernels' sources say of themselves.
+"""Predictions of roofline.py for shapes whose figures are known, and the heads of
+the kernels' sources.
 
   roofline_test.py [PROGRAM CHECKPOINTS]
 """
@@ -23,7 +23,7 @@ CHECKPOINTS = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else
 
 
 def said(*argv):
-    """(status, what was printed, errors)."""
+    """Runs roofline.py; returns (status, output, errors)."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         try:
@@ -39,7 +39,7 @@ class NumbersTest(unittest.TestCase):
         held += 2 * LLAMA.output.n * LLAMA.output.k * 2  # with the embedding
         self.assertAlmostEqual(held / 2**30, 12.55, places=2)
 
-    # By hand, of data sheets: 20.7 ms and 2.72 s.
+    # The times are worked out by hand from data sheets: 20.7 ms and 2.72 s.
     def test_a_draft_and_a_sweep_of_llama2_7b(self):
         draft = roofline.step_seconds(ADA, LLAMA, 1, 4096, "f16")
         self.assertAlmostEqual(draft * 1e3, 20.7, delta=0.4)
@@ -60,12 +60,13 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(of("F32", 5), (32768, 8 * 16384, 0))
         self.assertEqual(of("F32", 25), (32768, 48 * 16384, 0))
         self.assertEqual(of("F32", 65), (32768, 128 * 16384, 0))
-        # 256 blocks for 8 rows; of a link 4 + 1 + 1 instructions, or 8.
+        # There are 256 blocks for 8 rows; a link has 4 + 1 + 1 instructions, or
+        # 8.
         self.assertEqual(of("Q4_0", 1), (4608, 2 * 6 * 2048, 2 * 32 * 2048))
         self.assertEqual(of("Q4_1", 9), (5120, 2 * 8 * 6144, 2 * 32 * 6144))
         self.assertEqual(of("Q4_0", 33),
                          (4608, 2 * 6 * 16384, 2 * 32 * 16384))
-        # A row alone has links of its own where k is in units of 256.
+        # A single row has other links if k is a multiple of 256.
         self.assertEqual(of("Q4_0", 1, 256), (9216, 2 * 6 * 512, 2 * 32 * 4096))
 
     def test_attention(self):
@@ -91,7 +92,7 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(roofline.launches(other, 1, 1024), 2 * 16 + 7)
         normed = other._replace(head_norms=True)
         self.assertEqual(roofline.launches(normed, 1, 1024), 2 * 18 + 7)
-        # 29 rows of 32 heads over 1,024 pages: 118 M floats, 8.4 M a wave.
+        # 29 rows of 32 heads over 1,024 pages are 118 M floats, 8.4 M a wave.
         self.assertEqual(roofline.launches(LLAMA, 29, 131072),
                          32 * (12 + 2 * 14) + 6)
         # 256 blocks of 32 queries fold.
