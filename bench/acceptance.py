@@ -88,9 +88,9 @@ def chunk_table(held, prompt, view, chunks, say):
         "positions a chunk", "acceptance", {"T 0.6, blocks of 16": points})
 
 
-# The ways to choose at one budget: names, and flags except the budget. The parts
-# of the selection that spread the choice are off, as drafts that are checked
-# gain nothing from them.
+# The ways to choose at one budget: names, and flags except the budget. The
+# parts of the selection that spread the choice are off, as drafts that are
+# checked gain nothing from them.
 ATTENTION = "prior=0,nms=0,exclusive=0"
 SELECTIONS = [
     ("chunks of 32, by the mean key and the last row",
@@ -111,9 +111,9 @@ SELECTIONS = [
 
 def selection_table(run, prompt, view, say):
     """Says the table of ways to choose, by run(flags, budget, length), with the
-    least and the greatest of any text and seed. The last rows bound them: blocks
-    of one token, in which no choice grows old, and a view that lacks only a few
-    hundred tokens."""
+    least and the greatest of any text and seed. The last rows bound them:
+    blocks of one token, in which no choice grows old, and a view that lacks
+    only a few hundred tokens."""
     say(f"A view of {view:,}, T 0.6, blocks of 16, by how it is chosen.")
     say()
     say("| chosen | acceptance; tokens a sweep | of one text and seed |")

@@ -1,11 +1,11 @@
-// Attention of one decoder layer, as shares of this machine's peaks:
+// Measures attention of one decoder layer, as shares of this machine's peaks:
 //
 //   attention_bench --benchmark_filter='decode.*f16'
 //
 // decode: 1 to 8 rows over as many layers as exceed the caches; KV bytes read
 // as a share of memory bandwidth. prompt: 512 rows; 4 * head_dim operations per
-// row, head and position seen, as a share of the f32 peak. Times are the best
-// iteration's: on a busy machine the best is the least wrong.
+// row, head and position seen, as a share of the f32 peak. Times are those of
+// the best iteration, which other work on the machine distorts least.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -13,18 +13,19 @@
                                    SmolLM2 reads parts that fill its context,
                                    else sections
 
-Each BOOK is read by `tiercel summarize` as a tree of parts. Its row also has the
-seconds that the plan had predicted, those that the reader itself took (finding
-the chapters and counting their tokens, `--toc`), and the most memory.
+Each BOOK is read by `tiercel summarize` as a tree of parts. Its row also has
+the seconds that the plan had predicted, those that the reader itself took
+(finding the chapters and counting their tokens, `--toc`), and the most memory.
 
 With --interruptions it is then read again in a cache folder of its own. This
-reading is stopped so many times, at points drawn with --seed: each time a signal
-(INT, TERM and KILL in turn) comes when a drawn number of the book's parts is
-done, and a drawn share of the time of a part later. Then the same command goes
-on. The notes and the parts must be those of the undisturbed reading, byte for
-byte, and no part may be made twice: the lines of `--stream` say in which run
-each was made, and of a stopped run only its last part may come again. A run that
-ends before its signal comes does not count as an interruption.
+reading is stopped so many times, at points drawn with --seed: each time a
+signal (INT, TERM and KILL in turn) comes when a drawn number of the book's
+parts is done, and a drawn share of the time of a part later. Then the same
+command goes on. The notes and the parts must be those of the undisturbed
+reading, byte for byte, and no part may be made twice: the lines of `--stream`
+say in which run each was made, and of a stopped run only its last part may come
+again. A run that ends before its signal comes does not count as an
+interruption.
 
 Standard library only.
 """
@@ -96,8 +97,8 @@ class Reading:
                                             stdout=out, stderr=err)
 
     def parts(self):
-        """The parts, (level, number), for which tokens were written, in order. A
-        line that a kill cut short does not count."""
+        """The parts, (level, number), for which tokens were written, in order.
+        A line that a kill cut short does not count."""
         found = []
         with open(self.lines, "rb") as lines:
             for line in lines:
@@ -245,8 +246,8 @@ class Book:
     @staticmethod
     def note_made(reading, run, finished, made):
         """Enters the `finished` parts of a run, the first for which it wrote
-        tokens. None may have been finished before, and at most one more may have
-        been begun after them."""
+        tokens. None may have been finished before, and at most one more may
+        have been begun after them."""
         begun = reading.parts()
         twice = [part for part in begun if part in made]
         if twice:

@@ -17,8 +17,8 @@ def ticks(low, high):
 
 
 def line_chart(title, x_name, y_name, series):
-    """Draws series: {name: [(x, y), ...]}. The values of x are evenly spaced, in
-    order."""
+    """Draws series: {name: [(x, y), ...]}. The values of x are evenly spaced,
+    in order."""
     xs = sorted({x for points in series.values() for x, _ in points})
     ys = [y for points in series.values() for _, y in points]
     low, high = min(0, *ys), max(ys) * 1.05 or 1

@@ -35,8 +35,8 @@ class LineChartTest(unittest.TestCase):
                    for c in self.root.iter(SVG + "circle")]
         points = [p for series in self.SERIES.values() for p in series]
         self.assertEqual(len(circles), len(points))
-        # Heights are linear in y, by those of 0 and 1. Equal x have one place, to
-        # the right of lesser ones.
+        # Heights are linear in y, by those of 0 and 1. Equal x have one place,
+        # to the right of lesser ones.
         zero, one = circles[3][1], circles[2][1]
         self.assertLess(one, zero)  # up is less in SVG
         marks = {float(text.text): float(text.get("y")) - 4

@@ -86,8 +86,8 @@ class Case(unittest.TestCase):
         return document
 
     def data(self, path):
-        """Returns {name: (type, shape, bytes)}, from the program's reader and the
-        end of the file, so without code of the scripts."""
+        """Returns {name: (type, shape, bytes)}, from the program's reader and
+        the end of the file, so without code of the scripts."""
         document = self.inspect(path)
         content = path.read_bytes()
         alignment = document["metadata"].get("general.alignment", 32)
@@ -336,7 +336,8 @@ class MakeRandomTest(Case):
 
 class RefusalTest(Case):
     def refuse(self, words, python, script, *args):
-        """The script must fail with these words, and leave an old file alone."""
+        """The script must fail with these words, and leave an old file
+        alone."""
         self.out.write_bytes(b"what was there")
         before = sorted(self.directory.iterdir())
         result = run(python, SCRIPTS / script, *args)

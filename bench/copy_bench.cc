@@ -1,14 +1,15 @@
-// The copy engine alone, both ways, by the size of a transfer: what share of a
-// simulated link's rate arrives, and where there is a GPU the rate of its link.
+// Measures the copy engine alone, both ways, by the size of a transfer: the
+// share of a simulated link's rate that it reaches, and if there is a GPU the
+// rate of its link.
 //
 //   copy_bench --benchmark_filter='up.*25GB'
 //   copy_bench --benchmark_filter=gpu
 //
-// A submission is 64 MiB in transfers of one size; two are always queued, as a
-// sweep does it. Above what one core copies the share falls: that is the
-// machine's limit, not the engine's. A GPU copies from pinned memory by itself;
-// where its memory cannot be pinned, through two buffers that are (buffered);
-// and where these cannot be pinned either, as the driver can (pageable).
+// A submission is 64 MiB in transfers of one size; two are always queued, as in
+// a sweep. Beyond the rate at which one core copies the share falls: that is
+// the machine's limit, not the engine's. A GPU copies from pinned memory by
+// itself; from memory that cannot be pinned through two pinned buffers
+// (buffered); and if these cannot be pinned either, by the driver (pageable).
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -50,7 +51,7 @@ double Run(benchmark::State& state, std::unique_ptr<Link> link,
   const auto submit = [&] {
     return engine->Submit(Station::kVerify, transfers);
   };
-  // Both memories are there, and pinned, before time counts.
+  // The first submission populates and pins the memories, and is not timed.
   CopyEngine::Ticket last = submit();
   if (!engine->Wait(last).ok()) std::exit(1);
   last = submit();
@@ -81,7 +82,7 @@ void RunPlayed(benchmark::State& state, Direction direction, double rate,
       rate;
 }
 
-// The first `refused` pins fail.
+// Copies on the GPU, where the first `refused` calls that pin memory fail.
 void RunOnGpu(benchmark::State& state, Direction direction, int refused,
               int64_t transfer_bytes) {
   const auto gpu = OrExit(CudaStream::Create());
@@ -110,7 +111,8 @@ int main(int argc, char** argv) {
     }
   };
   const bool has_gpu = tiercel::CudaStream::Create().ok();
-  // Blocks of the host's memory, which are refused, or all there is.
+  // The host's memory is pinned in this many blocks. If so many pins fail, only
+  // the buffers are pinned.
   constexpr int kBlocks = tiercel::kBytes / tiercel::GpuLink::kGroupBytes;
   for (const auto& [way, to] : {std::pair("up", Direction::kHostToDevice),
                                 std::pair("down", Direction::kDeviceToHost)}) {

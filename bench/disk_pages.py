@@ -6,14 +6,14 @@
                                        bench/results/<date>-<cpu>-disk-pages.md
   bench/disk_pages.py BOOK -- FLAG...  more flags of `tiercel ask`
 
-It runs `tiercel ask` about a piece of BOOK of --tokens tokens, in a cache folder
-of its own: with all pages in memory, with the least memory that works (no page
-stays), and with half way between them. The first round of each reads the piece,
-the others open it from the prompt cache. Times between tokens are medians of
---rounds runs' medians. The prediction is the plan's, with rates measured before.
-The program has the system drop what it reads from the page cache, so the rate is
-the disk's. All runs must give the same text, and the bytes read from disk must
-be those of the formula.
+It runs `tiercel ask` about a piece of BOOK of --tokens tokens, in a cache
+folder of its own: with all pages in memory, with the least memory that works
+(no page stays), and with half way between them. The first round of each reads
+the piece, the others open it from the prompt cache. Times between tokens are
+medians of --rounds runs' medians. The prediction is the plan's, with rates
+measured before. The program has the system drop what it reads from the page
+cache, so the rate is the disk's. All runs must give the same text, and the
+bytes read from disk must be those of the formula.
 
 Standard library only.
 """

@@ -16,8 +16,8 @@ import typing
 
 ALIGNMENT = 32  # if a file does not say
 
-# The numbers of value types, and the codes of the struct module for those of one
-# size.
+# The numbers of value types, and the codes of the struct module for those of
+# one size.
 U32, F32_VALUE, STRING, ARRAY = 4, 6, 8, 9
 CODES = {0: "B", 1: "b", 2: "H", 3: "h", U32: "I", 5: "i", F32_VALUE: "f",
          7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -30,8 +30,8 @@ BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_0: (32, 18), 3: (32, 20), 6: (32, 22),
 
 
 class Error(Exception):
-    """A file cannot be used; the message has the file, what was found and what is
-    needed."""
+    """A file cannot be used; the message has the file, what was found and what
+    is needed."""
 
 
 class Tensor(typing.NamedTuple):
@@ -73,16 +73,16 @@ def f32(value):
 
 
 def array(kind, values):
-    """Encodes an array; `kind` is the number of the elements' type, which has one
-    size."""
+    """Encodes an array; `kind` is the number of the elements' type, which has
+    one size."""
     return struct.pack(f"<IIQ{len(values)}{CODES[kind]}", ARRAY, kind,
                        len(values), *values)
 
 
 def write_header(file, keys, tensors, alignment=ALIGNMENT):
-    """Writes keys {name: encoded value} and the list of tensors; returns the bytes
-    of data that must follow. A key must give the alignment if it is not the
-    usual one."""
+    """Writes keys {name: encoded value} and the list of tensors; returns the
+    bytes of data that must follow. A key must give the alignment if it is not
+    the usual one."""
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     header += b"".join(text(key) + value for key, value in keys.items())
     offset = 0
@@ -102,8 +102,8 @@ class Tiled(typing.NamedTuple):
     size: int
 
     def write(self, file):
-        """Writes them with a thread for each CPU: in /dev/shm new memory costs a
-        thread more time than the copy does."""
+        """Writes them with a thread for each CPU: in /dev/shm new memory costs
+        a thread more time than the copy does."""
         file.flush()
         begin = file.tell()
 
@@ -137,7 +137,8 @@ def write(file, keys, tensors, data, alignment=ALIGNMENT):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Yields a file that becomes `path` once it is whole, or else is removed."""
+    """Yields a file that becomes `path` once it is whole, or else is
+    removed."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise Error(f"{path}: exists and is no file; need one to write")
     part = pathlib.Path(f"{path}.part")

@@ -76,8 +76,8 @@ class Text:
         self.runs = set(runs(all_words))
 
     def place(self, stems):
-        """Finds the window of the text that has the most of `stems`. Returns the
-        share of them that it has, and its begin as a share of the text."""
+        """Finds the window of the text that has the most of `stems`. Returns
+        the share of them that it has, and its begin as a share of the text."""
         wanted = set(stems)
         hits = [(at, one) for at, one in enumerate(self.stems) if one in wanted]
         best, where, first = 0, 0, 0

@@ -1,5 +1,5 @@
-// From logits to a token, for a vocabulary of 49,152 and logits as wide apart
-// as a language model's:
+// Measures sampling, from logits to a token, for a vocabulary of 49,152 and
+// logits that spread as widely as a language model's:
 //
 //   law_bench --benchmark_filter='law|draw'
 #include <memory>
@@ -65,9 +65,9 @@ BENCHMARK_CAPTURE(RunDraw, draw, kUncut);
 }  // namespace tiercel
 
 int main(int argc, char** argv) {
-  // This makes the heap like that of a process that has read a model: after a
-  // large block was freed it keeps what laws give back, and their pages are not
-  // made anew.
+  // This makes the heap like that of a process that has loaded a model: after a
+  // large block was freed it keeps the memory of freed distributions, so that
+  // the system need not map their pages again.
   benchmark::DoNotOptimize(std::vector<char>(16 << 20));
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

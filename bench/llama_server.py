@@ -57,8 +57,8 @@ class LlamaServer:
         return time.perf_counter() - begin, answered
 
     def first_token(self, ids):
-        """Returns the time to the first token after `ids`, and the number of ids
-        that were computed."""
+        """Returns the time to the first token after `ids`, and the number of
+        ids that were computed."""
         seconds, answered = self._post(
             "/completion", prompt=ids, n_predict=1, temperature=0,
             cache_prompt=True, id_slot=0)

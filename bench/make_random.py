@@ -6,17 +6,17 @@
   bench/make_random.py --tile --type f16 --layers 32 --hidden 4096 \\
       --heads 32 --ffn 11008 --vocab 32000 --context 131072 OUT.gguf
 
-It is for measurements and long tests that need a shape but no sense: there is no
-tokenizer, so only ids go in and out. The same arguments give the same bytes.
+It is for measurements and long tests that need a shape but no sense: there is
+no tokenizer, so only ids go in and out. The same arguments give the same bytes.
 
 The elements of a matrix are normal with the variance 1 / inputs, divided by 2 x
 layers where it writes to the residual stream (attn_output, ffn_down). So the
 stream keeps a variance of about 1 at any depth, and logits, which come from
 rows normed to 1, have a standard deviation of about 1. Norms are ones.
 
-With --tile a matrix repeats one random piece of 4 MiB, the same for all matrices
-of its scale. 13 GB then take seconds instead of minutes; it is for measurements
-of time alone.
+With --tile a matrix repeats one random piece of 4 MiB, the same for all
+matrices of its scale. 13 GB then take seconds instead of minutes; it is for
+measurements of time alone.
 
 Needs numpy, nothing else.
 """
@@ -61,8 +61,8 @@ def arguments():
 
 
 def complete(args, error):
-    """Fills in arguments that were not given; calls `error` with a reason if the
-    arguments make no model."""
+    """Fills in arguments that were not given; calls `error` with a reason if
+    the arguments make no model."""
     if args.kv_heads is None:
         args.kv_heads = args.heads
     if args.head_dim is None:
@@ -111,10 +111,11 @@ def shapes(args):
 
 
 def as_q4_0(x):
-    """Turns float32 [rows, inputs] into the bytes of blocks: f16 scale, nibbles.
+    """Turns float32 [rows, inputs] into the bytes of blocks: f16 scale,
+    nibbles.
 
-    The element furthest from zero becomes -8. The low nibble of byte i is element
-    i, the high one element i + 16.
+    The element furthest from zero becomes -8. The low nibble of byte i is
+    element i, the high one element i + 16.
     """
     x = x.reshape(-1, BLOCK)
     furthest = np.take_along_axis(
@@ -129,7 +130,8 @@ def as_q4_0(x):
 
 
 def as_q8_0(x):
-    """Turns float32 [rows, inputs] into the bytes of blocks: f16 scale, int8."""
+    """Turns float32 [rows, inputs] into the bytes of blocks: f16 scale,
+    int8."""
     x = x.reshape(-1, BLOCK)
     scale = np.abs(x).max(axis=1, keepdims=True) / np.float32(127)
     quants = np.rint(x / np.where(scale == 0, 1, scale))

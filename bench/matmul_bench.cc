@@ -1,10 +1,11 @@
-// Matrix products of one decoder layer, as shares of this machine's peaks:
+// Measures matrix products of one decoder layer, as shares of this machine's
+// peaks:
 //
 //   matmul_bench --benchmark_filter='decode.*q4_1'
 //
 // decode: one row, matrices far larger than the caches; share of memory
-// bandwidth. prompt: 512 rows; share of the int8 or f32 peak. Times are the
-// best iteration's: on a busy machine the best is the least wrong.
+// bandwidth. prompt: 512 rows; share of the int8 or f32 peak. Times are those
+// of the best iteration, which other work on the machine distorts least.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -30,7 +31,7 @@ PackedMatrix RandomMatrix(DType type, int64_t n, int64_t k) {
   absl::StatusOr<PackedMatrix> matrix = PackedMatrix::Create(type, n, k);
   if (!matrix.ok()) std::exit(1);
   std::vector<std::byte> row(static_cast<size_t>(RowBytes(type, k)));
-  // Every half is 0x2020, about 1/64, and so is every code's byte.
+  // Every f16 is 0x2020, about 1/64, and every byte of codes is 0x20.
   std::fill(row.begin(), row.end(), std::byte{0x20});
   for (int64_t r = 0; r < n; ++r) matrix->PackRow(r, row.data());
   return *std::move(matrix);
@@ -62,7 +63,8 @@ void Run(benchmark::State& state, Stream& stream, const Peaks& peaks,
   MatmulParams p = {x.data(), c.k, c.rows, c.compute, 1, {}};
   double best = 1e9;
   for (auto _ : state) {
-    // One pass over all matrices, so that each was evicted since its last use.
+    // One pass takes all matrices, so that each has left the cache since its
+    // last use.
     const auto begin = std::chrono::steady_clock::now();
     for (const PackedMatrix& matrix : matrices) {
       p.outputs[0] = {&matrix, nullptr, out.data(), c.n, StoreMode::kAssign};
@@ -126,7 +128,7 @@ void Register(Stream& stream, const Peaks& peaks) {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  // TIERCEL_THREADS: as many as the process may use where it is not set.
+  // Without TIERCEL_THREADS there is a thread for each CPU that is allowed.
   const char* threads = std::getenv("TIERCEL_THREADS");
   tiercel::Stream::Options options;
   if (threads != nullptr) options.threads = std::atoi(threads);

@@ -44,8 +44,8 @@ def nll(program, path, ids, *flags):
 
 
 def recoveries(program, folder, ids, policies, items, length):
-    """Returns {name: [recovery of each item that counts]} for `policies`, [(name,
-    flags)]."""
+    """Returns {name: [recovery of each item that counts]} for `policies`,
+    [(name, flags)]."""
     cue = program.document("tokenize", "-p", CUE)["tokens"]
     path = folder / "needle.txt"
     found = {name: [] for name, _ in policies}

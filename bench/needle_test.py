@@ -36,8 +36,8 @@ class ItemTest(unittest.TestCase):
 
 class Program:
     """A program for which the string has 9 nats without its early copy. With it
-    the full view has 1, a window 9, another view 3. In every other item the copy
-    gains only 1."""
+    the full view has 1, a window 9, another view 3. In every other item the
+    copy gains only 1."""
 
     def __init__(self):
         self.items = 0

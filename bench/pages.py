@@ -91,8 +91,8 @@ def publish(title, about, body, save_as):
 
 
 def fill_readme(mark, text, root=ROOT):
-    """Replaces the lines of the README between the line `mark` and the next "end"
-    comment by `text`. Returns its path."""
+    """Replaces the lines of the README between the line `mark` and the next
+    "end" comment by `text`. Returns its path."""
     readme = root / "README.md"
     before, found, rest = readme.read_text().partition(mark + "\n")
     end = "<!-- end of results -->"

@@ -248,8 +248,8 @@ def test_name(row):
 
 
 def wait_until_quiet(args):
-    """Waits, and returns the CPU share of other processes. Ends the script if the
-    machine stays busy and results were to be saved."""
+    """Waits, and returns the CPU share of other processes. Ends the script if
+    the machine stays busy and results were to be saved."""
     share, is_quiet = quiet.wait(60 * args.wait)
     if not is_quiet:
         what = (f"other processes took {share:.0%} of the CPUs for "
@@ -261,9 +261,9 @@ def wait_until_quiet(args):
 
 
 def measure(programs, models, args):
-    """Returns all samples, {(file, test): {program or variant: [tokens/s, ...]}},
-    Tiercel's last row of every (file, test), and the greatest share of the CPUs
-    that other processes took before and during a round."""
+    """Returns all samples, {(file, test): {program or variant: [tokens/s,
+    ...]}}, Tiercel's last row of every (file, test), and the greatest share of
+    the CPUs that other processes took before and during a round."""
     samples, rows = {}, {}
     before, during = 0, 0
 

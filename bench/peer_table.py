@@ -123,9 +123,9 @@ RESULTS = "<!-- results: written by bench/peer.py --save -->"
 
 
 def save(about, lines, table, root=pages.ROOT):
-    """Writes bench/results/<date>-<cpu>.json and .md, and the README's table; for
-    an ISA below the machine's <date>-<cpu>-<isa>, without the README. Returns the
-    paths."""
+    """Writes bench/results/<date>-<cpu>.json and .md, and the README's table;
+    for an ISA below the machine's <date>-<cpu>-<isa>, without the README.
+    Returns the paths."""
     below = about["isa"] != about["machine_isa"]
     suffixes = [about["isa"]] if below else []
     page = pages.page(about["date"][:10], about["cpu"], *suffixes, root=root)

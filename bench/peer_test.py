@@ -102,8 +102,8 @@ class BothProgramsTest(unittest.TestCase):
             "prompt": ids[1:2], "generate": ids[4:5]})
 
     def fake_llama_bench(self, log):
-        """Writes a program that prints rows as llama-bench does; the first sample
-        is its warm-up."""
+        """Writes a program that prints rows as llama-bench does; the first
+        sample is its warm-up."""
         path = self.directory / "llama-bench"
         path.write_text(f"""#!{sys.executable}
 import json, sys

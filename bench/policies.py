@@ -31,18 +31,18 @@ goes, and without.
 
 Coverage: at each step that chooses anew, the share of that row's attention that
 falls on positions that were in view before, by the number of tokens since that
-view was chosen (the stability of support, Slow-Fast Inference, arXiv 2603.12038,
-Fig. 1A). Needle: see bench/needle.py.
+view was chosen (the stability of support, Slow-Fast Inference, arXiv
+2603.12038, Fig. 1A). Needle: see bench/needle.py.
 
 Speed: tokens decoded a second after a prompt, over those of `--policy full` in
 the same call and on the same device (`--verify-against full`). SADAS is made to
 think all the time. `--links`: the device is simulated, with the least memory
-that works with a policy's view. The part of the text that full cannot keep on it
-takes 20 and 100 times as long to cross the link as a step over a window of 1,024
-(which is measured first, in place). Full decodes 16 tokens there, which see 1 %
-less text in the mean than those of the policy. `--filled`: random weights and
-random KV, where only the shape matters; random keys are the worst case for a
-choice.
+that works with a policy's view. The part of the text that full cannot keep on
+it takes 20 and 100 times as long to cross the link as a step over a window of
+1,024 (which is measured first, in place). Full decodes 16 tokens there, which
+see 1 % less text in the mean than those of the policy. `--filled`: random
+weights and random KV, where only the shape matters; random keys are the worst
+case for a choice.
 
 The seven tables with a paper in their name have its form, each for a piece of
 the first book, and take a few minutes each. bench/acceptance.py has TriForce's
@@ -66,8 +66,8 @@ from sfi_tables import BARE, context_table, coverage_table, needle_table, sfi
 from triforce import KV_BYTES
 
 
-# Views of SFI. A window beside one has as many tokens as the chosen ones, the
-# newest (256 unless stated), and half of those that come between two choices.
+# Views of SFI, and windows as large. A view has the chosen tokens, the newest
+# (256 unless stated), and in the mean half of those between two choices.
 QUALITY = [
     ("SFI, sentences", sfi("trigger=sentence")),
     ("SFI, every 16", sfi("trigger=fixed,interval=16")),
@@ -146,8 +146,8 @@ def quality_table(program, book, ids, prefill, scored, only, say):
 
 
 def speed_cells(row, digits):
-    """The cells for a row of `bench`: tokens a second, the baseline's, and their
-    ratio."""
+    """The cells for a row of `bench`: tokens a second, the baseline's, and
+    their ratio."""
     base = row["baseline"]
     return (f"| {row['avg_ts']:.{digits}f} | {base['decode_tok_s']:.{digits}f} "
             f"| {base['speedup']:.2f} |")

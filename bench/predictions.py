@@ -9,9 +9,9 @@
 A configuration is a file, a prompt, a device and a link. `plan` comes first;
 then the configuration is run, and the "predicted" of its document is compared
 with the measurement: the median of rounds through all configurations, since
-virtual machines have slow minutes. TBT is a run's median if all steps are alike,
-and its mean under a schedule, which has steps of two kinds. Rates are the
-program's own: the first `plan` of a file, type of KV and number of threads
+virtual machines have slow minutes. TBT is a run's median if all steps are
+alike, and its mean under a schedule, which has steps of two kinds. Rates are
+the program's own: the first `plan` of a file, type of KV and number of threads
 measures them, and they are kept for all rounds, as for a user; the end says how
 steady they were. Memory is also compared with the system's count: the largest
 resident set of the process, less that of a process that only reads the header.
@@ -104,8 +104,8 @@ def gap_ms(document):
 
 def compared(document, resident, program):
     """Returns a run's pairs of predicted and measured values, in seconds,
-    milliseconds and bytes. `resident` is its largest resident set, `program` that
-    of a process that only reads the header."""
+    milliseconds and bytes. `resident` is its largest resident set, `program`
+    that of a process that only reads the header."""
     predicted, memory = document["predicted"], document["memory"]
     tiers = predicted["host_bytes"] + predicted["device_bytes"]
     return {

@@ -10,10 +10,10 @@
                              page of some parts has their names
 
 Every rank is simulated: a device with the least memory that works, as `plan`
-says, and a link of the stated rate. All ranks compute on this machine's CPUs, so
-the rates are such that the links take longer than the arithmetic of all ranks
-together: the times are those of the links, which other work on the machine does
-not change. The plan's prediction stands beside each.
+says, and a link of the stated rate. All ranks compute on this machine's CPUs,
+so the rates are such that the links take longer than the arithmetic of all
+ranks together: the times are those of the links, which other work on the
+machine does not change. The plan's prediction stands beside each.
 
 Sweeps are measured for two models: random weights, 3 layers with 32 KV heads,
 after 32,768 positions (1.6 GB of KV; 10, 11 and 11 heads for three ranks), and
@@ -201,8 +201,8 @@ def before_lines(runs):
 
 
 def rows_a_cpu_second(program, rows, at_once):
-    """The rows that `eval` computes in a second of CPU time on one thread, which
-    other work does not change."""
+    """The rows that `eval` computes in a second of CPU time on one thread,
+    which other work does not change."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as ids:
         # Every vocabulary has these ids.
         ids.write(" ".join(str(1 + i % 199) for i in range(rows)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Predicts the time of steps with long contexts over 1, 2 and 4 GPUs. Nothing is
-measured.
+"""Predicts the time of steps with long contexts over 1, 2 and 4 GPUs. Nothing
+is measured.
 
   bench/ranks_predicted.py          Llama2-7B-128K and Llama-3.1-8B at 128K on
                                     RTX 4090s, KV in f16 and q8_0
@@ -70,7 +70,8 @@ Gathers are counted whole beside the sweep, as the program does them.
 
 
 def write_headers(path, shape, context):
-    """Writes a llama checkpoint without weights, which takes no room on disk."""
+    """Writes a llama checkpoint without weights, which takes no room on
+    disk."""
     layers, hidden, heads, kv_heads, head_dim, ffn, vocab, kind = shape
     numbers = {
         "block_count": layers, "context_length": context,

@@ -9,8 +9,8 @@ Each time a sentence that says who hid what, and where, is put between two
 sentences of a piece of BOOK, and `tiercel ask` is asked about it. It names at
 most three passages. The script counts how often the first of them, and any, has
 words of the planted sentence: for all answers, and for those that name what was
-hidden. By chance three passages of 32 tokens do so in proportion to the share of
-the piece that they cover, which is printed too. A wrong answer may well come
+hidden. By chance three passages of 32 tokens do so in proportion to the share
+of the piece that they cover, which is printed too. A wrong answer may well come
 from another place.
 
 Standard library only.
@@ -56,8 +56,8 @@ class Item:
         return " ".join(self.thing.split()[1:]) in answer
 
     def is_in(self, passage):
-        """Returns True if a passage, which may begin and end within the fact, has
-        three words of it in a row."""
+        """Returns True if a passage, which may begin and end within the fact,
+        has three words of it in a row."""
         words = self.fact.split()
         return any(" ".join(words[i:i + 3]) in " ".join(passage.split())
                    for i in range(len(words) - 2))

@@ -6,17 +6,17 @@
   ... --context N --budget N --block N --prompt N --kv f16|q8_0 --link GB/s
   ... --save                              also writes bench/results/<date>-predicted-roofline.md
 
-Nothing is measured. There are four steps: one token over the whole context, on a
-device that holds it; a draft over a view of --budget positions; a sweep of
+Nothing is measured. There are four steps: one token over the whole context, on
+a device that holds it; a draft over a view of --budget positions; a sweep of
 --block drafts and one row over the whole context, whose KV comes over the link
 layer by layer while the layer before computes; a prompt of --prompt tokens on a
 device that holds its KV.
 
 The time of an operation is max(bytes / (0.85 bandwidth), operations / (0.6
 peak)), plus 2.2 us a launch. Bytes are those of the device's memory: weights
-once for all rows that share a pass, K and V once a step; repeated reads from the
-second-level cache are not counted. The heads of the kernels' sources count in
-the same way. Bandwidths and peaks are from data sheets (4090: 920 GB/s of
+once for all rows that share a pass, K and V once a step; repeated reads from
+the second-level cache are not counted. The heads of the kernels' sources count
+in the same way. Bandwidths and peaks are from data sheets (4090: 920 GB/s of
 1,008).
 
 Standard library only.
@@ -166,9 +166,9 @@ def product(matrix, rows):
         counted = (rows if rows == 1 else 8 if rows <= 8 else
                    whole(rows, 24 if rows <= 48 else 64))
         return size, 2.0 * counted * matrix.n * matrix.k, 0.0
-    # The matrix unit takes 8 rows. A link of a chain is a conversion, which costs
-    # as much as four multiply-adds, a product, and one or two multiply-adds; it
-    # is for one row, or for whole tiles.
+    # The matrix unit takes 8 rows. A link of a chain is a conversion, which
+    # costs as much as four multiply-adds, a product, and one or two
+    # multiply-adds; it is for one row, or for whole tiles.
     counted = 8 if rows <= 8 else 24 if rows <= 24 else whole(rows, 32)
     slots = 4 + 1 + (2 + 1 if matrix.kind in WITH_MIN else 1)
     blocks = matrix.n * matrix.k / 32
@@ -182,9 +182,9 @@ def products(name, matrices, rows, times=1):
 
 
 def attention(model, rows, positions, kv, causal=False):
-    """The work of attention in all layers: K and V once, and for scores and sums
-    each a multiply-add per element and query. Queries of a KV head are rounded up
-    to warps."""
+    """The work of attention in all layers: K and V once, and for scores and
+    sums each a multiply-add per element and query. Queries of a KV head are
+    rounded up to warps."""
     queries = model.kv_heads * of_warps(queries_of_head(model, rows), kv,
                                         folds(model, rows))
     seen = positions / 2 if causal else positions
@@ -239,8 +239,8 @@ def others(model, rows):
 
 def launches(model, rows, positions):
     """The launches of a step: those of a token, as tests/hosted_test.cc counts
-    them, and two for each further wave of attention, as the results of pages are
-    folded before they leave the cache. Blocks that fold need one launch."""
+    them, and two for each further wave of attention, as the results of pages
+    are folded before they leave the cache. Blocks that fold need one launch."""
     quantised = any(m.kind not in FLOATS for m in model.of_layer)
     layer = (16 if quantised else 12) + (2 if model.head_norms else 0)
     of_step = 7 if quantised else 6
@@ -287,8 +287,8 @@ def step_seconds(gpu, model, rows, positions, kv, causal=False):
 
 
 def sweep_seconds(gpu, model, rows, positions, kv, link_bytes_s):
-    """The seconds of a sweep, in which the link and the layers work side by side;
-    only the first layer is waited for."""
+    """The seconds of a sweep, in which the link and the layers work side by
+    side; only the first layer is waited for."""
     compute = step_seconds(gpu, model, rows, positions, kv)
     link = model.layers * kv_bytes(model, positions, kv) / link_bytes_s
     return max(link, compute) + min(link, compute) / model.layers

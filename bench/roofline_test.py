@@ -1,5 +1,5 @@
-"""Predictions of roofline.py for shapes whose figures are known, and the heads of
-the kernels' sources.
+"""Predictions of roofline.py for shapes whose figures are known, and the heads
+of the kernels' sources.
 
   roofline_test.py [PROGRAM CHECKPOINTS]
 """

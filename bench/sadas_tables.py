@@ -1,13 +1,13 @@
-"""Tables of SADAS (State-Aware Dynamic Attention Scheduling), in the paper's form:
-window against quality (its Table 3), speed by context (Table 4), what the answer
-reads (Tables 9, 10 and 12), lengths of outputs (Fig. 3). bench/policies.py prints
-them.
+"""Tables of SADAS (State-Aware Dynamic Attention Scheduling), in the paper's
+form: window against quality (its Table 3), speed by context (Table 4), views of
+the answer (Tables 9, 10 and 12), lengths of outputs (Fig. 3). bench/policies.py
+prints them.
 
-The paper scores answers to mathematics. Nothing here was trained to think, and a
-score of so small a model would say nothing: so a book goes on token by token, a
-part of it as what is thought, and what is measured is the distance from the rows
-of the full view. Thinking is forced, and its length is said everywhere. Standard
-library only.
+The paper scores answers to mathematics. The model here was not trained to
+think, and a score of so small a model would say nothing. So a book goes on
+token by token, a part of it as thinking, and the tables give the distance from
+the rows of the full view. Thinking is forced, and its length is always stated.
+Standard library only.
 """
 
 import functools
@@ -25,7 +25,7 @@ def sadas(tokens, sink, *settings):
 
 
 def window(tokens, sink):
-    """The flags with which all that is decoded reads the window."""
+    """The flags with which all decoded rows read the window."""
     return sadas(tokens, sink, "gate=always")
 
 
@@ -38,7 +38,8 @@ TAG = 3  # tokens
 
 
 class Sums:
-    """What `eval` says of rows, as sums: so a part of them is a difference."""
+    """The measures of `eval` for some rows, as sums, so that those of a part of
+    them are a difference."""
 
     def __init__(self, *parts):
         (self.rows, self.scored, self.divergence, self.same, self.nll,
@@ -66,9 +67,9 @@ class Sums:
 
 
 class Turn:
-    """The beginning of a book as one turn: a prompt, what is thought, a phrase of
-    the book as the closing tag, and the answer. The row that reads the last of the
-    tag is the answer's first."""
+    """The beginning of a book as one turn: a prompt, thinking, a phrase of the
+    book as the closing tag, and the answer. The row that reads the last token
+    of the tag is the answer's first."""
 
     def __init__(self, program, text, scratch):
         self.program = program
@@ -84,8 +85,8 @@ class Turn:
                       f"\"{self.tag.strip()}\"")
 
     def _find_tag(self, ids):
-        """The place of the first tokens that may be the tag: a phrase that has
-        these ids and was not thought before."""
+        """Returns the place of the first tokens that may be the tag: a phrase
+        that has these ids and did not come in the thinking before."""
         for begin in range(PROMPT + THOUGHT, len(ids) - TAG - ANSWER):
             tag = ids[begin:begin + TAG]
             if any(ids[i:i + TAG] == tag for i in range(PROMPT, begin)):
@@ -108,7 +109,7 @@ class Turn:
             tokens, sink, "think=on", f"close={self.tag}"))
 
     def answer(self, tokens, sink, *settings):
-        """The answer's rows, after thinking over the window."""
+        """Returns the answer's rows, after thinking over the window."""
         whole = self._eval(self.whole, sadas(
             tokens, sink, *settings, f"close={self.tag}"))
         return whole - self.thought(tokens, sink)
@@ -143,14 +144,14 @@ def window_table(program, text, scratch, say, charts):
         f"SADAS: distance from full, {text.name}", "window", "KL, mean", series)
 
 
-# What the answer reads: the name of it, and the sinks.
+# Views of the answer: name, setting, and sinks.
 ANSWERS = [("all (SADAS)", "all", 0), ("all, with sinks", "all", 4),
            ("kept (hybrid, truncated)", "kept", 0),
            ("kept, with sinks (hybrid, truncated + sink)", "kept", 4)]
 
 
 def answer_table(program, text, scratch, say, _):
-    """Tables 9, 10 and 12."""
+    """Tables 9, 10 and 12: views of the answer."""
     turn = Turn(program, text, scratch)
     say()
     say(f"## SADAS: what the answer reads, {text.name}: a window of 1,024, "
@@ -169,11 +170,11 @@ def answer_table(program, text, scratch, say, _):
 
 # ---- Speed ----
 
-THINKING = 96  # of the tokens
+THINKING = 96  # tokens of thinking, out of all
 
 
 def context_table(program, text, _, say, charts):
-    """Table 4."""
+    """Table 4: speed by context."""
     close = "</think>"
     tag = len(program.document("tokenize", "-p", close)["tokens"])
     rest = by_context.TOKENS - THINKING - tag
@@ -196,7 +197,7 @@ def context_table(program, text, _, say, charts):
 
 # ---- Lengths ----
 
-LETTERS = 10000  # of the text that is asked about
+LETTERS = 10000  # letters of the text that is asked about
 QUESTIONS = ["Who speaks here, and of what?", "Where does this take place?",
              "What happens at the end?", "Why was this written?"]
 SEEDS = (1, 2)
@@ -207,7 +208,8 @@ FORMS = [("full", ["--plain", "--window", 4096]),
 
 
 def split(ids, tag):
-    """Tokens thought and answered; the answer None where thinking never ended."""
+    """Returns the numbers of tokens of thinking and of the answer, the latter
+    None if thinking never ended."""
     for begin in range(len(ids) - len(tag) + 1):
         if ids[begin:begin + len(tag)] == tag:
             return begin, len(ids) - begin - len(tag)
@@ -215,7 +217,7 @@ def split(ids, tag):
 
 
 def between(values):
-    """The mean, and from where to where."""
+    """The mean, the least and the greatest, as a cell."""
     if not values:
         return "none"
     return f"{statistics.mean(values):.0f} ({min(values)} to {max(values)})"
@@ -229,7 +231,8 @@ def length_table(program, text, scratch, say, charts):
     tag = program.document("tokenize", "-p", "</think>")["tokens"]
 
     def answers(most, flags):
-        """[(question, seed)'s ids], and the tokens of a prompt."""
+        """Returns the ids for each question and seed, and the tokens of a
+        prompt."""
         found = []
         for seed in SEEDS:
             d = program.document(

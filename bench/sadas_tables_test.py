@@ -1,4 +1,4 @@
-"""What the tables of SADAS say of documents whose figures are known."""
+"""The tables of SADAS for documents whose figures are known."""
 
 import math
 import pathlib
@@ -11,10 +11,10 @@ sys.dont_write_bytecode = True
 import by_context
 import sadas_tables
 
-# Each letter is a token; "X" is another one when it is read alone.
+# Each letter is a token; "X" is a different one if it is tokenized alone.
 BOOK = "pppppabcabc;Xdefghijklmnop"
 SIZES = {"PROMPT": 5, "THOUGHT": 3, "ANSWER": 4}
-THOUGHT = 10  # rows of it: "def" is the tag, and its "f" the answer's
+THOUGHT = 10  # rows of thinking: "def" is the tag, its "f" the answer's first
 
 
 def evaluated(tokens, rows, kl, top1):
@@ -25,8 +25,8 @@ def evaluated(tokens, rows, kl, top1):
 
 
 class Letters:
-    """A program to which a row over a window of N has a KL of N, and a row over
-    everything of 1/2, where the thinking before it was over a window."""
+    """A program for which a row over a window of N has a KL of N, and a row
+    over everything has 1/2 if the thinking before it was over a window."""
 
     def __init__(self):
         self.evaluated = []
@@ -66,14 +66,14 @@ class QualityTest(unittest.TestCase):
     def test_a_part_is_a_difference_of_sums(self):
         whole = sadas_tables.Sums.of(evaluated(130, 30, 0.4, 0.5))
         part = sadas_tables.Sums.of(evaluated(110, 10, 0.1, 0.8))
-        # (30 x 0.4 - 10 x 0.1) / 20, (15 - 8) / 20, and a nat a token.
+        # They are (30 x 0.4 - 10 x 0.1) / 20, (15 - 8) / 20, and a nat a token.
         self.assertEqual((whole - part).cells(), "0.5500 | 0.350 | 2.72")
         self.assertAlmostEqual((whole - part).perplexity_full(), math.exp(2))
 
     def test_a_turn_is_the_books_text(self):
         turn = sadas_tables.Turn(self.program, "book.txt", self.scratch)
-        # "abc" was thought before, those with ";" would be no setting, and "Xde"
-        # would be other ids.
+        # "abc" came in the thinking before, phrases with ";" would be no
+        # setting, and "Xde" would have other ids.
         self.assertEqual(turn.tag, "def")
         read = ["".join(chr(int(i)) for i in path.read_text().split())
                 for path in (turn.thinking, turn.whole)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it takes to open a text that was read before, beside reading it.
+"""Measures opening a text from the prompt cache, beside reading it anew.
 
   bench/saved_texts.py BOOK            some minutes, on a quiet machine
   bench/saved_texts.py BOOK --save     also writes
@@ -8,27 +8,29 @@
                                        also its slots, saved and restored
   bench/saved_texts.py BOOK -- FLAG... more flags of `tiercel ask`
 
-`tiercel ask` about a piece of BOOK of --tokens tokens, in a cache folder of its
-own: once with nothing there, then --openings times with the text's file in the
-system's page cache and after it was dropped from there. Each time is that to the
-first token (TTFT): it counts finding, reading and checking the saved pages, and hashing the
-model's file to know it again, and computing what follows the saved tokens;
-loading the model it does not count. "MB/s" is the rate of opening itself, the
-report's `opened_pages` over its `opened_s`: taking memory, reading, checking. The rate of
-the disk is that of a plain read of the same file from its beginning to its end,
-dropped from the page cache before, into memory that the system gives for it, in
-huge pages where it can, as an opened text needs it too; where a file system keeps
-all it has in memory, it is memory's. One stands before each opening from disk and
-one behind it, as a disk may be quicker with what it gave just now; the quicker one
-counts. The shares of the disk's rate are medians of theirs: of opening itself, and
-of the file's bytes over the whole time to the first token. Medians of all rounds.
-All three must give one text. So it is once more where the kernel refuses io_uring, and
-reads follow each other.
+It runs `tiercel ask` about a piece of BOOK of --tokens tokens, in a cache
+folder of its own: once with an empty folder, then --openings times with the
+text's file in the system's page cache, and as often after it was dropped from
+there. Each time is that to the first token (TTFT). It includes finding, reading
+and checking the saved pages, hashing the model's file to recognise it, and
+computing the tokens after the saved ones, but not loading the model. "MB/s" is
+the rate of opening itself (taking memory, reading, checking), the report's
+`opened_pages` over its `opened_s`.
 
-llama-server reads the ids of the same piece: to the first token after them; then,
-in a process of its own each time, it restores the slot and gives the first token
-after the same ids and a few more. It does not look whether the slot is of the
-same model. What it takes to load the model counts for neither program.
+The rate of the disk is that of a plain read of the same file from beginning to
+end, which was dropped from the page cache before, into fresh memory, in huge
+pages if possible, as opening a text needs it too. On a file system in memory it
+is the rate of memory. There is a plain read before each opening from disk and
+one after it, as a disk may be quicker with data that it has just read; the
+quicker one counts. The shares of the disk's rate, of opening itself and of the
+file's bytes over the whole time to the first token, are medians of all rounds,
+as are the times. All three must give the same text. All is measured once more
+with a kernel that refuses io_uring, where reads follow each other.
+
+llama-server reads the ids of the same piece, up to the first token after them.
+Then, in a new process each time, it restores the slot and gives the first token
+after the same ids and a few more. It does not check that the slot is of the
+same model. The time of loading the model counts for neither program.
 
 Standard library only.
 """
@@ -56,20 +58,20 @@ COLUMNS = ["who", "tokens", "file, MB", "read, s", "opened, s", "times as fast",
 
 
 def forget(path):
-    """Has the system drop the file's bytes from memory, which are on disk."""
+    """Has the system drop the file's bytes from its page cache."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def plain_read_s(path):
-    """How long the file takes from the disk to memory."""
+    """Returns the seconds of a plain read of the file from disk to memory."""
     forget(path)
     with open(path, "rb", buffering=0) as file:
         begin = time.perf_counter()
         with mmap.mmap(-1, path.stat().st_size,
                        mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-            with contextlib.suppress(OSError):  # a system without huge pages
+            with contextlib.suppress(OSError):  # some systems lack huge pages
                 memory.madvise(mmap.MADV_HUGEPAGE)
             with memoryview(memory) as all_of_it:
                 done = 0
@@ -79,8 +81,8 @@ def plain_read_s(path):
 
 
 def between_plain_reads(path, opening):
-    """What `opening` gives, where it finds the file on the disk alone; and the
-    quicker one of a plain read before it and one behind it."""
+    """Calls `opening` while the file is not in the page cache; returns its
+    result, and the seconds of the quicker plain read before or after it."""
     before = plain_read_s(path)
     forget(path)
     found = opening()
@@ -88,7 +90,7 @@ def between_plain_reads(path, opening):
 
 
 def piece(program, text, tokens, folder):
-    """A file with the beginning of `text`, of about so many tokens."""
+    """Returns a file with the beginning of `text`, about `tokens` tokens."""
     cut = folder / "piece.txt"
     letters = 4 * tokens
     for _ in range(3):
@@ -99,7 +101,7 @@ def piece(program, text, tokens, folder):
 
 
 def measure(program, cut, texts, rounds, openings, flags):
-    """The times of all rounds, and what they are of."""
+    """Measures all rounds; returns their times, and what they are times of."""
     def ask():
         return program.document("ask", cut, QUESTION, "-n", 8, "--temp", 0,
                                 "--ignore-eos", *flags)
@@ -131,7 +133,7 @@ def measure(program, cut, texts, rounds, openings, flags):
 
 
 def measure_peer(server, ids, rounds, openings, folder):
-    """As `measure`, of llama-server, which `server` starts."""
+    """The same as `measure` for llama-server, which `server` starts."""
     asked = ids + ids[:8]
     saved = folder / "slot"
     times = {"read": [], "opened": [], "disk": [], "rate": [], "plain": []}
@@ -189,7 +191,7 @@ def main():
     args = parser.parse_args()
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")
-    # Beside the program: there is a disk.
+    # The folder is beside the program, which is likely to be on a disk.
     beside = pathlib.Path(args.tiercel).resolve().parent
     with tempfile.TemporaryDirectory(dir=beside) as folder:
         folder = pathlib.Path(folder)

@@ -1,4 +1,4 @@
-"""The script that opens saved texts, with a model that takes no time.
+"""Tests of saved_texts.py, with a model that takes no time.
 
     saved_texts_test.py TIERCEL CHECKPOINTS
 """
@@ -51,8 +51,8 @@ class SavedTextsTest(unittest.TestCase):
             self.assertGreater(float(row[3]), 0)
 
     def test_without_io_uring(self):
-        """425 is io_uring_setup. Where the kernel refuses it too, it says why in
-        other words."""
+        """425 is io_uring_setup. A kernel that refuses it by itself gives
+        another error."""
         call = ("import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
                 "libc.syscall(425, 1, 0); print(ctypes.get_errno())")
         plain = [sys.executable, "-c", call]
@@ -79,7 +79,8 @@ class SavedTextsTest(unittest.TestCase):
 
     def test_the_peers_times(self):
         class Server:
-            """Reads a token in a second, and nothing that is in its slot."""
+            """A server that reads a token in a second, except those that are in
+            its slot."""
             def __init__(self, again=0):
                 self.slot, self.again = 0, again
 

@@ -1,6 +1,6 @@
-// What a choice of single positions costs in one layer: the scores of a row
-// with all keys, what they say and the choice, of 32K positions in 8 KV heads
-// of 128 elements and two query heads each:
+// Measures a choice of single positions in one layer: the scores of a row with
+// all keys, the importance by them, and the choice, for 32K positions in 8 KV
+// heads of 128 elements with two query heads each:
 //
 //   selector_bench --benchmark_filter='scores|norms|evidence|select'
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr int kHeads = 16;
 constexpr int kKvHeads = 8;
 constexpr int kHeadDim = 128;
 
-// Pages that hold random keys; V is there, and zero.
+// Pages with random keys; V is zero.
 struct Keys {
   explicit Keys(DType type) : layout{type, type, kKvHeads, kHeadDim} {
     std::mt19937 random(1);
@@ -34,7 +34,7 @@ struct Keys {
     for (int64_t page = 0; page < count; ++page) {
       std::byte* const start = bytes.data() + page * layout.PageBytes();
       for (int64_t i = 0; i < layout.VOffset(0, 0); ++i) {
-        // Exponents that are small, whatever the type.
+        // The mask keeps exponents small for every type.
         start[i] = static_cast<std::byte>(codes(random) & 0x37);
       }
       pages.push_back(start);
@@ -54,7 +54,7 @@ std::vector<float> Normal(int64_t n) {
   return x;
 }
 
-// GB/s of keys, which is all that one row reads.
+// Measures GB/s of keys, which is all that one row reads.
 void RunScores(benchmark::State& state, DType type, int64_t rows) {
   const auto stream = Stream::Create({});
   const Keys keys(type);
@@ -130,7 +130,7 @@ void RunSelect(benchmark::State& state, int64_t budget) {
   }
 }
 
-// All threads' time, so as to count what they read together.
+// Real time counts, so that the rate is that of all threads together.
 BENCHMARK_CAPTURE(RunScores, scores_f16, DType::kF16, 1)->UseRealTime();
 BENCHMARK_CAPTURE(RunScores, scores_q8_0, DType::kQ8_0, 1)->UseRealTime();
 BENCHMARK_CAPTURE(RunScores, scores_f16_16, DType::kF16, 16)->UseRealTime();

@@ -9,7 +9,7 @@ import chart
 import needle
 from sadas_tables import window
 
-# The selector without its parts that are not attention.
+# The selector by attention alone, without its other parts.
 BARE = "prior=0,nms=0,exclusive=0"
 
 

@@ -1,4 +1,4 @@
-"""What the tables of SFI say of documents whose figures are known."""
+"""The tables of SFI for documents whose figures are known."""
 
 import pathlib
 import sys
@@ -11,7 +11,7 @@ import sfi_tables
 
 
 class Budgets:
-    """Says of `generate` what is said of its budget."""
+    """A program whose `generate` has the coverage given for its budget."""
 
     def __init__(self, coverage):
         self.coverage = coverage
@@ -24,8 +24,8 @@ class Budgets:
 
 
 class Speeds:
-    """Decodes 200,000 tokens a second over the context; full the half of it, for
-    each document one more."""
+    """A program that decodes 200,000 / context tokens a second; full has half
+    of that, plus one for each earlier document."""
 
     def __init__(self):
         self.asked = []

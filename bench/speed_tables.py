@@ -1,6 +1,6 @@
 """Tables of SPEED, in the paper's form: time to the first token (TTFT), time per
-output token (TPOT) and KV by cut and context; drafts that hold by cut, with and
-without the anchor, which stands for the paper's quality by cut, as no small
+output token (TPOT) and KV by cut and context; acceptance of drafts by cut, with
+and without the anchor, in place of the paper's quality by cut, as no small
 checkpoint was trained for it. bench/policies.py prints them. Standard library
 only."""
 
@@ -13,7 +13,7 @@ from triforce import LAYERS
 
 TOKENS = 65  # decoded after each context
 
-# By name: of the document of `generate`; digits.
+# By name: how to take the figure from the document of `generate`, and digits.
 FIGURES = {
     "TTFT, s": (lambda d: d["ttft_s"], 2),
     "TPOT, ms": (lambda d: 1e3 / d["decode_tok_s"], 2),
@@ -29,7 +29,7 @@ def plain(cut, anchor=1):
 def context_table(program, text, scratch, say, charts):
     ids = program.document("tokenize", "-f", text)["tokens"]
     path = scratch / "context.txt"
-    found = {cut: [] for cut in CUTS}  # a context: what it did, and full before
+    found = {cut: [] for cut in CUTS}  # each context's run, and full before it
     for length in by_context.CONTEXTS:
         path.write_text(" ".join(map(str, ids[:length])))
         room = length + 100

@@ -1,4 +1,4 @@
-"""What the tables of SPEED say of documents whose figures are known."""
+"""The tables of SPEED for documents whose figures are known."""
 
 import pathlib
 import sys
@@ -10,7 +10,7 @@ import speed_tables
 
 
 class Cuts:
-    """A program whose figures are proportions of its cut, and of the context."""
+    """A program whose figures are proportional to its cut and the context."""
 
     def __init__(self):
         self.asked = []
@@ -51,8 +51,8 @@ class TablesTest(unittest.TestCase):
         self.assertIn("| full, mean | 4.50 | 9.00 | 15.00 | 21.00 |", self.lines)
         self.assertEqual(
             set(self.charts), {"speed-ttft", "speed-tpot", "speed-kv"})
-        # Of each context and cut one run, and before it one of full, for all
-        # figures.
+        # Each context and cut has one run for all figures, and one of full
+        # before it.
         asked = ["--set" in args for args in self.program.asked]
         self.assertEqual(asked, [False, True] * 4 * 4)
 

@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""How much of what SmolLM2 says of a chapter comes from the chapter.
+"""Measures how much of SmolLM2's summary of a chapter comes from the chapter.
 
   bench/summaries.py                  20 chapters, half an hour on two cores
-  bench/summaries.py --texts FOLDER   keeps the summaries, and makes none that
-                                      is there
+  bench/summaries.py --texts FOLDER   keeps the summaries there, and makes only
+                                      those that are missing
   bench/summaries.py --peer llama-server
-                                      and the same of llama.cpp
+                                      and the same with llama.cpp
   bench/summaries.py --save           also writes
                                       bench/results/<date>-<cpu>-summaries.md
 
-The chapters are of three books that Debian packages carry (tests/setup/book.sh),
-the first 2,000 words of each, as plain text: what both programs read. They are
-summarized as `tiercel summarize` does by default, and as it did before it read
-sections: the whole chapter at once, with a repeat penalty of 1.15; and so, but
-greedily with DRY. llama.cpp reads the whole chapter with the same words and
-samples in these two ways, except that its penalties count tokens of the prompt,
-too, until the answer fills their windows. All have a seed of 0 and 512 tokens at
-most.
+The chapters are from three books in Debian packages (tests/setup/book.sh), the
+first 2,000 words of each, as plain text, which both programs read. They are
+summarized in three ways: as `tiercel summarize` does by default; as it did
+before it read sections, the whole chapter at once with a repeat penalty of
+1.15; and the same greedily with DRY. llama.cpp reads the whole chapter with the
+same words and samples in the latter two ways, except that its penalties also
+count tokens of the prompt until the answer fills their windows. All have a seed
+of 0 and 512 tokens at most.
 
-grounding.py says what is counted. Standard library only.
+grounding.py explains the measures. Standard library only.
 """
 
 import argparse
@@ -49,7 +49,7 @@ BOOKS = {
     "history": ("A Brief History of Debian", (
         "detailed.en", "intro.en", "manifesto.en")),
 }
-# As apps/commands/requests.cc has them.
+# These are the requests of apps/commands/requests.cc.
 REQUEST = "Summarize the following text."
 AT_ONCE = ("Summarize the text above in a few paragraphs: what it is about, "
            "what happens in it or what it argues, and how it ends.")
@@ -76,7 +76,7 @@ COLUMNS = ["summaries", "words each", "sentences", "words from the text",
 
 
 class Page(html.parser.HTMLParser):
-    """The paragraphs of a page of a book: no navigation, no contents."""
+    """The paragraphs of a page of a book, without navigation and contents."""
 
     BLOCKS = {"p", "li", "dt", "dd", "pre", "h1", "h2", "h3", "h4", "h5", "h6",
               "td", "th", "div", "table", "section"}
@@ -89,7 +89,7 @@ class Page(html.parser.HTMLParser):
         super().__init__(convert_charrefs=True)
         self.paragraphs = []
         self._text = ""
-        self._open = []  # (tag, whether it leaves out what it holds)
+        self._open = []  # (tag, True if its contents are left out)
 
     def _end_paragraph(self):
         text = " ".join(self._text.replace("¶", "").split())
@@ -124,7 +124,7 @@ class Page(html.parser.HTMLParser):
 
 
 def chapter(path):
-    """The first paragraphs of a page, MOST_WORDS in all, and their text."""
+    """Returns the text of the first paragraphs of a page, MOST_WORDS in all."""
     page = Page()
     page.feed(path.read_text(encoding="utf-8"))
     page.close()
@@ -138,7 +138,7 @@ def chapter(path):
 
 
 def chapters(books):
-    """{name: text} of all BOOKS."""
+    """Returns {name: text} of all BOOKS."""
     return {f"{folder}-{name}": chapter(books / folder / f"{name}.html")
             for folder, (_, names) in BOOKS.items() for name in names}
 
@@ -150,7 +150,7 @@ def summarize(program, path, flags):
 
 
 def message(text):
-    """What is said to a model about a whole chapter."""
+    """The message to a model about a whole chapter."""
     return f"{REQUEST}\n\n{text.strip()}\n\n{AT_ONCE}"
 
 
@@ -159,7 +159,7 @@ def file_name(way, name):
 
 
 class Texts:
-    """Summaries, kept in a folder under their way and chapter."""
+    """Summaries in a folder, under the names of their way and chapter."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -173,7 +173,7 @@ class Texts:
 
 
 def summaries_of(args, texts, all_chapters, folder):
-    """{way: {chapter: summary}}"""
+    """Returns {way: {chapter: summary}}."""
     program = Program(args.tiercel)
     found = {}
     paths = {}
@@ -221,7 +221,7 @@ def row_of(way, summaries, all_chapters):
 
 
 def samples(found, names):
-    """The summaries of a few chapters, each way, as lines."""
+    """Returns the summaries of a few chapters in each way, as lines."""
     lines = []
     for name in names:
         lines += ["", f"## {name}"]

@@ -1,5 +1,5 @@
-"""What is counted of summaries, by hand; and the script, with a model that takes
-no time.
+"""The measures of summaries, counted by hand, and summaries.py with a model
+that takes no time.
 
     summaries_test.py TIERCEL CHECKPOINTS
 """

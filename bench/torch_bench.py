@@ -3,11 +3,12 @@
 
   bench/torch_bench.py [--seconds N]
 
-For each model's matrices torch.mm of f16, and for its attention
-scaled_dot_product_attention of f16, both the library's choice of kernel; rows
-and positions as kernel_bench has them. Weights and KV come from places that
-take turns, so that none is in the cache. It is a peer for speed alone: its sums
-are in another order, and a row's bits depend on the rows beside it.
+It measures torch.mm in f16 for each model's matrices, and
+scaled_dot_product_attention in f16 for its attention, both with the kernel that
+the library chooses; rows and positions are those of kernel_bench. Weights and
+KV are read from several places in turn, so that none is in the cache. It is a
+peer for speed alone: its sums are in another order, and a row's bits depend on
+the rows beside it.
 """
 
 import argparse
@@ -29,7 +30,8 @@ ROUNDS = 3
 
 
 def products(hidden, heads, kv_heads, head_dim, ffn, vocab):
-    """(part, outputs together, inputs) of a layer's matrices, and the last."""
+    """Yields (part, outputs together, inputs) of a layer's matrices, and of the
+    last one."""
     yield "qkv", (heads + 2 * kv_heads) * head_dim, hidden
     yield "o", hidden, heads * head_dim
     if ffn:
@@ -39,7 +41,8 @@ def products(hidden, heads, kv_heads, head_dim, ffn, vocab):
 
 
 def seconds_of(torch, call):
-    """The median of some rounds of calls, call(turn); by the GPU's events."""
+    """The seconds of call(turn) by the GPU's events, the median of some rounds
+    of calls."""
     turn = 0
 
     def round_of(count):
@@ -101,13 +104,14 @@ def rows_of(torch, deadline):
                     at = place(2 * size, turn)
                     k, v = (pool[at + i * size:at + (i + 1) * size].view(
                         1, kv_heads, positions, head_dim) for i in range(2))
-                    # Without a mask: rows see everything, which costs no less.
+                    # There is no mask: rows see everything, which costs no
+                    # less.
                     torch.nn.functional.scaled_dot_product_attention(
                         q, k, v, enable_gqa=kv_heads != heads)
 
                 try:
                     seconds = seconds_of(torch, attend)
-                except RuntimeError as error:  # memory, or no kernel
+                except RuntimeError as error:  # no memory, or no kernel
                     yield {"kind": "failed",
                            "why": f"torch attention {name}: {error}"[:300]}
                     torch.cuda.empty_cache()

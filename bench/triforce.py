@@ -8,30 +8,30 @@
   bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md,
                                  and the defaults' rows into the README
 
-Real text: a piece of a book of $TIERCEL_BOOKS and the request to summarise it,
-7,000 tokens in all, and 28,000, for which SmolLM2's context is scaled (YaRN).
-The device is simulated, and the least that a row's view leaves room for: all
-full pages of TriForce are behind the link. Its rate is such that a sweep over
-the prompt takes 20 and 100 times a draft step over a view of 1,024, at 28,000
-tokens of 4,096 (measured here first, on plain cpu, in the shorter text). The baseline of
-a row is `--policy full` on the same device and link, with the same double
-buffering, in the same call: what the view takes there, it fills with resident
-pages. It decodes 16 tokens, not 160: at 7,000 it sees 1 % less text than the run
-does in the mean, which is to its advantage.
+The prompt is a piece of a book of $TIERCEL_BOOKS and the request to summarise
+it, 7,000 tokens in all, and 28,000, for which SmolLM2's context is scaled
+(YaRN). The device is simulated, with the least memory that works with a row's
+view: all full pages of TriForce are behind the link. The link's rate is such
+that a sweep over the prompt takes 20 and 100 times as long as a draft step over
+a view of 1,024, at 28,000 tokens one of 4,096 (measured first, on plain cpu, in
+the shorter text). The baseline of a row is `--policy full` on the same device
+and link, with the same double buffering, in the same call: it has resident
+pages in the view's memory. It decodes 16 tokens, not 160: at 7,000 it sees 1 %
+less text than the run does in the mean, which is to its advantage.
 
   speed-up     decoded tokens a second over those of the baseline
-  of bound     of the tokens a sweep, which would be the speed-up if drafts cost
-               nothing and the baseline had no resident pages
-  model        the speed-up of a round of which the link is busy in the sweep
-               alone and all else is such a draft step, over the baseline's
-               sweep of what is not resident
-  device       MB that were taken, and of the baseline
-  acceptance   tokens that held, of those that were checked: what follows the
-               first that did not hold is not
-  link share   of the link's rate while sweeps ran, from the first row to the
-               verdict: the share of that time in which the link was occupied (a
-               copy counts when it ends), times what it moved over what its
-               rate allows while occupied
+  of bound     the speed-up over the tokens a sweep, which it would reach if
+               drafts cost nothing and the baseline had no resident pages
+  model        the speed-up of a round in which only the sweep uses the link and
+               all else takes as long as such draft steps, over the baseline's
+               sweep of its pages that are not resident
+  device       MB that were taken, and those of the baseline
+  acceptance   the share of accepted tokens in those that were checked; tokens
+               after the first rejected one are not checked
+  link share   the share of the link's rate that was used while sweeps ran, from
+               the first row to the verdict: the share of that time in which the
+               link was busy (a copy counts when it ends), times the bytes it
+               moved over those that its rate allows while busy
 
 Standard library only.
 """
@@ -49,23 +49,23 @@ from program import Program
 
 README = "<!-- TriForce: written by bench/triforce.py --save -->"
 LAYERS = 30
-KV_BYTES = LAYERS * 3 * 64 * 2 * 2  # of one token: heads, width, K and V, f16
+KV_BYTES = LAYERS * 3 * 64 * 2 * 2  # a token's: heads, width, K and V, f16
 PAGE = 128  # tokens
-LONG = 20000  # tokens of a prompt that gets the larger view
+LONG = 20000  # tokens from which a prompt gets the larger view
 BASELINE_TOKENS = 16
 LAW = ["--repeat-penalty", 1, "--top-p", 1]
 YARN = ["--rope-scaling", "yarn", "--rope-scale", 4, "--yarn-orig-ctx", 8192]
 
 
 def view_of(prompt):
-    """Tokens in view after a prompt of so many."""
+    """The tokens in view after a prompt of this many tokens."""
     return 1024 if prompt < LONG else 4096
 
 
 class Text:
-    """The first letters of `text`, in the file `cut`, that make with the
-    request a prompt of about `tokens`. `kept`: runs after the first find it read;
-    how long they take says little then."""
+    """The first letters of `text`, in the file `cut`, which with the request
+    make a prompt of about `tokens`. With `kept`, runs after the first find it
+    in the prompt cache, and their times say little."""
 
     def __init__(self, program, text, cut, tokens, kept=False):
         self.program = program
@@ -91,7 +91,8 @@ class Text:
         return runs
 
     def device(self, link, *args):
-        """The least that works, as plan says: for --simulate."""
+        """The value for --simulate with the least device that works, by
+        plan."""
         plan = self.program.document(
             "plan", *self.context, "--simulate", f"device=1MB,{link}", *args)
         kilobytes = -(-plan["min_device_bytes"] // 1000)
@@ -99,7 +100,8 @@ class Text:
 
 
 class Runs:
-    """The runs of one configuration, a seed each; shares are of their sums."""
+    """The runs of one configuration, a seed each; shares are those of the
+    sums."""
 
     def __init__(self, runs):
         self.runs = runs
@@ -108,7 +110,7 @@ class Runs:
         return [Runs([run]) for run in self.runs]
 
     def first(self, *path):
-        """What the first run says: it is the same in all."""
+        """A value of the first run that is the same in all."""
         return functools.reduce(operator.getitem, path, self.runs[0])
 
     def sum(self, *path):
@@ -119,7 +121,7 @@ class Runs:
         return self.sum("ledger", "stations", name, key)
 
     def level(self, key):
-        """A sum over the level that the sweeps check."""
+        """The sum of `key` for the level that the sweeps check."""
         return self.sum("speculation", "levels", -1, key)
 
     def acceptance(self):
@@ -131,16 +133,16 @@ class Runs:
         return sum(map(operator.mul, sweeps, tokens)) / sum(sweeps)
 
     def rate(self):
-        """Tokens a second; each run has as many tokens."""
+        """Tokens a second of all runs, which have equally many tokens."""
         return len(self.runs) / sum(1 / run["decode_tok_s"]
                                     for run in self.runs)
 
     def link_share(self, name, rate):
-        """The share of the link's rate that was used while the station ran."""
+        """The share of the link's rate that was used in a phase."""
         total = {key: sum(self.station(station, key) for station in
                           ("refresh", "draft", "verify"))
                  for key in ("h2d_bytes", "d2h_bytes", "link_busy_s")}
-        # What was asked for ahead when a run ended has not moved.
+        # Pages that were requested ahead when a run ended have not moved.
         ahead = sum(run["ledger"]["formula"]["ahead_pages"] *
                     run["ledger"]["formula"]["page_bytes"]
                     for run in self.runs)
@@ -158,7 +160,7 @@ def book(name):
 
 
 def configurations(view, args):
-    """Name, flags: the law's come last."""
+    """Yields (name, flags); those of the sampler come last."""
     def one(budget, chunk, gamma2, temp, draft):
         return (f"{budget} | {chunk} | {gamma2} | {draft} | {temp}",
                 ["--policy", "triforce", "--budget", budget, "--chunk", chunk,
@@ -184,7 +186,7 @@ def configurations(view, args):
 
 
 def draft_step(text, view, common):
-    """Seconds of a step over a view of so many tokens, on plain cpu."""
+    """The seconds of a step over a view of this many tokens, on plain cpu."""
     runs = text.run(64, [1], *common, "--policy", "triforce", "--draft", "none",
                     "--budget", view, "--temp", 0.6)
     return runs.station("draft", "seconds") / runs.level("drafted")
@@ -192,7 +194,7 @@ def draft_step(text, view, common):
 
 def compare(runs, base, ratio, rate):
     """The figures of a row: `runs` beside `base`, on a link of `rate` bytes a
-    second, over which a sweep takes `ratio` draft steps."""
+    second, over which a sweep takes as long as `ratio` draft steps."""
     per_sweep = runs.tokens_per_sweep()
     steps = runs.level("drafted") / runs.sum("speculation", "sweeps")
     resident = base.first("ledger", "formula", "resident_pages") * PAGE
@@ -241,7 +243,8 @@ README_HEADER = (
 
 
 def readme_line(prompt, view, ratio, rate, row):
-    """A row of the README's table: the defaults at one length and ratio."""
+    """A row of the README's table, with the defaults at one length and
+    ratio."""
     return (f"| {prompt:,} | {view:,} | {ratio:.0f} | {rate / 1e6:,.0f} "
             f"| {row['acceptance']:.0%} | {row['tokens_per_sweep']:.1f} "
             f"| {row['speedup']:.1f} "
@@ -250,7 +253,7 @@ def readme_line(prompt, view, ratio, rate, row):
 
 
 def speed_table(text, view, step, ratio, args, common, say):
-    """Says the rows at one length and ratio; returns the README's line."""
+    """Prints the rows at one length and ratio; returns the README's line."""
     rate = text.prompt * KV_BYTES / (ratio * step)
     link = f"link={rate / 1e6:.2f}MB/s"
     say()

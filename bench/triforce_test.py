@@ -1,4 +1,4 @@
-"""What triforce.py makes of documents whose figures are known."""
+"""The tables of triforce.py for documents whose figures are known."""
 
 import argparse
 import pathlib
@@ -18,8 +18,8 @@ def station(seconds, busy=0.0, up=0, down=0):
 
 def document(rate, sweeps=10, per_sweep=5.0, drafted=160, checked=50,
              accepted=40, device=182_100_000, busy=1.5):
-    """What a run of 7,000 tokens says: 6 s of drafts, 3 of sweeps and 1 of
-    refreshes; the link was busy for 0.5 of the drafts and `busy` of the
+    """The document of a run of 7,000 tokens: 6 s of drafts, 3 of sweeps and 1
+    of refreshes. The link was busy for 0.5 s of the drafts and `busy` of the
     sweeps."""
     return {
         "prompt_tokens": 7000,
@@ -54,8 +54,8 @@ class RunsTest(unittest.TestCase):
         self.assertAlmostEqual(both.acceptance(), 150 / 200)
 
     def test_the_link_s_share_of_a_station(self):
-        # 11,000 bytes less 1,000 asked for ahead moved in 2 s: half of a link
-        # of 10,000 bytes a second while it was busy.
+        # 11,000 bytes, less 1,000 requested ahead, moved in 2 s: half of what a
+        # link of 10,000 bytes a second could move while it was busy.
         one = runs(document(2.0))
         self.assertAlmostEqual(one.link_share("verify", 10_000), 0.5 * 0.5)
         self.assertAlmostEqual(one.link_share("draft", 10_000), 0.5 / 6 * 0.5)
@@ -118,7 +118,7 @@ class TableTest(unittest.TestCase):
                                       lambda words="": said.append(words))
         base, ours = text.asked
         self.assertEqual(base[2][-1], ours[2][-1])
-        # 7,000 tokens of 23,040 bytes in 20 steps of 8 ms.
+        # The rate is 7,000 tokens of 23,040 bytes in 20 steps of 8 ms.
         self.assertEqual(base[2][-1], "device=1kB,link=1008.00MB/s")
         self.assertIn("--policy", ours[2])
         self.assertNotIn("--policy", base[2])

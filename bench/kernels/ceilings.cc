@@ -23,8 +23,8 @@ namespace {
 
 constexpr int64_t kPiece = int64_t{16} << 20;
 
-// Memory of the host, from its system and back to it: in large pages, or a file
-// in memory, whose pages are small.
+// Memory of the host that is mapped here and unmapped again: in large pages, or
+// as a file in memory, whose pages are small.
 class HostPiece {
  public:
   explicit HostPiece(int64_t bytes, bool of_file = false)
@@ -45,7 +45,7 @@ class HostPiece {
   HostPiece(const HostPiece&) = delete;
   HostPiece& operator=(const HostPiece&) = delete;
 
-  // Has the system find all of it, by so many threads: seconds.
+  // Has the system populate all of it, by this many threads. Returns seconds.
   double Populate(int threads) {
     ThreadPool pool(threads);
     const Clock::Time begin = SteadyClock().Now();
@@ -96,8 +96,8 @@ class Ceilings {
     });
   }
 
-  // Fresh memory, and memory that was there before: what the first costs more
-  // is the system's, and that of a virtual machine's host.
+  // Measures populating fresh memory, and pinning it once it is populated. The
+  // former is the work of the system, and of a virtual machine's host.
   void OfPinning() {
     const int64_t bytes = std::min<int64_t>(32 * kPiece, inputs_.halves());
     const int all = AllowedCpus();
@@ -157,7 +157,7 @@ class Ceilings {
         }
         return status;
       });
-      // The clock ends when both queues have been waited for.
+      // Time counts until both queues have been waited for.
       const Clock::Time begin = SteadyClock().Now();
       absl::Status both = copy_up();
       for (int i = 0; i < times; ++i) {
@@ -210,7 +210,7 @@ class Ceilings {
     }
   }
 
-  // The driver's blocks: what is left of its memory when some is taken.
+  // Measures the driver's blocks: the memory that an allocation takes.
   void OfAllocation() {
     for (const int64_t bytes :
          {int64_t{1}, int64_t{1}, int64_t{1} << 20, int64_t{3} << 20}) {

@@ -10,19 +10,19 @@
 
 namespace tiercel {
 
-// A figure of the machine itself, which nothing on it exceeds.
+// A figure of the machine itself, which no op on it exceeds.
 struct Ceiling {
   std::string name;
   double value;
   std::string unit;
 };
 
-// Measures what bounds every op: copies and reads in the device's memory,
-// copies over the link (of pinned memory 16 MiB and `large_bytes` at a time,
-// up, down and both at once; of pageable memory), reads of pinned memory by a
-// kernel, launches one by one and as a graph, and pinning. Tells each to
-// `found` as it is there; what this machine refuses is left out, and told to
-// `refused`. Errors: device_lost.
+// Measures the bounds of all ops: copies and reads in the device's memory,
+// copies over the link (from pinned memory 16 MiB and `large_bytes` at a time,
+// up, down and both at once; from pageable memory), reads of pinned memory by a
+// kernel, launches one by one and as a graph, and pinning. Calls `found` with
+// each figure at once, and `refused` for those that this machine refuses.
+// Errors: device_lost.
 absl::Status MeasureCeilings(
     Stream& stream, Inputs& inputs, int64_t large_bytes,
     absl::FunctionRef<void(const Ceiling&)> found,

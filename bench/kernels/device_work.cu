@@ -8,7 +8,8 @@
 namespace tiercel {
 namespace {
 
-// Bits that look random, of a number and a seed (a finaliser of two rounds).
+// Bits that look random, made from a number and a seed by a finaliser of two
+// rounds.
 TIERCEL_DEVICE uint32_t BitsOf(int64_t number, uint32_t seed) {
   auto x = static_cast<uint32_t>(number) * 0x9e3779b9u ^ seed ^
            static_cast<uint32_t>(number >> 32) * 0x85ebca6bu;
@@ -30,7 +31,7 @@ struct Fill {
          i += t.blocks * t.count) {
       const uint32_t bits = BitsOf(i, seed);
       if (words != nullptr) {
-        words[i] = bits & 0xbfffbfffu;  // of an exponent the highest bit
+        words[i] = bits & 0xbfffbfffu;  // clears the exponents' highest bits
       } else {
         floats[i] = static_cast<float>(static_cast<int32_t>(bits)) * 0x1p-31f;
       }

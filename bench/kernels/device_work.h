@@ -10,10 +10,10 @@ namespace tiercel {
 // Kernels that a bench needs besides those it measures. Each is queued and
 // returns a cudaError_t.
 
-// Fills words with random bits, of which every two bytes are a finite f16 of a
+// Fills words with random bits in which every two bytes are a finite f16 of a
 // magnitude below 2, so that they serve as codes, scales and KV of every type.
 int FillHalves(CUstream_st* stream, uint32_t* to, int64_t words, uint32_t seed);
-// Fills floats with random ones from -1 to 1.
+// Fills floats with random values from -1 to 1.
 int FillFloats(CUstream_st* stream, float* to, int64_t count, uint32_t seed);
 
 // Reads packets of 16 bytes, four at a time, and writes next to nothing: one

@@ -11,17 +11,17 @@
 
 namespace tiercel {
 
-// How long a GPU works at what a stream is given: by its own events; on a
-// device that the CPU plays by the CPU's clock.
+// The time that a GPU takes for the work queued on a stream, by its own events;
+// for a device that the CPU simulates by the CPU's clock.
 struct Took {
-  double device_s;  // from the first to the last of it
-  double host_s;    // that the calls took to queue it
+  double device_s;  // seconds from the beginning of the work to its end
+  double host_s;    // seconds of the calls that queue it
 };
 absl::StatusOr<Took> TimeOf(CudaStream& stream,
                             absl::FunctionRef<absl::Status()> queue);
 
-// Queues `launch` so many times, as one graph that was captured before; the
-// median of a few replays. Absent where the device is played.
+// Queues `launch` this many times, as one graph that was captured before.
+// Returns the median of a few replays; absent if the device is simulated.
 absl::StatusOr<std::optional<Took>> TimeOfGraph(
     CudaStream& stream, int launches, absl::FunctionRef<int()> launch);
 

@@ -49,7 +49,7 @@ std::vector<std::byte*> Inputs::Pages(const KvLayout& layout, int64_t count,
   const int64_t place = PlaceOf(halves(), count * page, turn);
   std::vector<std::byte*> pages(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    // Ops that write pages write values of the same kind.
+    // They are not const, as some ops write pages, with values of this kind.
     pages[static_cast<size_t>(i)] =
         const_cast<std::byte*>(halves_.data()) + place + i * page;
   }

@@ -22,7 +22,7 @@ struct ModelShape {
   int heads;
   int kv_heads;
   int head_dim;
-  int64_t ffn;  // 0: experts, which are no dense part
+  int64_t ffn;  // 0 if the model has experts instead
   int64_t vocab;
 
   int64_t QueryWidth() const { return int64_t{heads} * head_dim; }
@@ -30,8 +30,8 @@ struct ModelShape {
 };
 
 // The inputs and outputs of ops, in large pieces of a device's memory that are
-// filled there. Turns take their inputs from different places, so that none
-// finds in the cache what the one before read.
+// filled there. Turns take their inputs from different places, so that no turn
+// finds its inputs in the cache.
 class Inputs {
  public:
   // `halves` bytes of codes, scales and KV, and `floats` floats of activations;
@@ -39,14 +39,13 @@ class Inputs {
   static absl::StatusOr<Inputs> Create(Stream& stream, int64_t halves,
                                        int64_t floats);
 
-  // A matrix that lies in another place in each turn, as far as there are
-  // places.
+  // A matrix that has another place in each turn, as far as there are places.
   PackedMatrix Matrix(DType type, int64_t rows, int64_t cols,
                       int64_t turn) const;
-  // `count` pages of one layer, likewise.
+  // The addresses of `count` pages of one layer, likewise.
   std::vector<std::byte*> Pages(const KvLayout& layout, int64_t count,
                                 int64_t turn) const;
-  // Halves as f16, as many as asked for.
+  // The address of `count` f16 values, likewise.
   const uint16_t* Halves(int64_t count, int64_t turn) const;
   const float* Floats(int64_t count, int64_t turn) const;
   float* Out() { return out_.data(); }
@@ -55,7 +54,7 @@ class Inputs {
   int64_t floats() const { return static_cast<int64_t>(floats_.size()); }
 
  private:
-  // Where turn `turn` of something of `bytes` begins, within `all`.
+  // The offset within `all` bytes of an input of `bytes`, in turn `turn`.
   static int64_t PlaceOf(int64_t all, int64_t bytes, int64_t turn);
 
   DeviceArray<std::byte> halves_;

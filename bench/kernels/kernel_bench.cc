@@ -1,19 +1,19 @@
-// How fast each op is on a GPU at the shapes of models, beside what bounds it
-// there:
+// Measures each op on a GPU at the shapes of models, beside its bounds there:
 //
 //   kernel_bench [--quick] [--only PART] [--once] [--seconds N]
 //
 // Writes JSON lines: first the machine's own ceilings ("ceiling"), then a line
-// for each op ("op"), as they come. us: what a call takes of many that follow
-// each other, by the GPU's events, the median of some rounds; host_us: what the
-// host takes to queue it. Where these two are alike, the host bounds it. GB/s
-// and TFLOP/s count the fewest bytes and operations. Inputs come from places
-// that take turns, so that none is in a cache.
+// for each op ("op"), as they come. us is the time of a call among many that
+// follow each other, by the GPU's events, the median of some rounds; host_us is
+// the time that the host takes to queue it. If these two are alike, the host
+// bounds it. GB/s and TFLOP/s count the fewest bytes and operations. Inputs are
+// read from several places in turn, so that none is in a cache.
 //
-// --quick takes toy shapes, for a device that the CPU plays. --only measures
-// what has PART in its name, "op/model/part/type/rows/positions", and --once
-// calls it once, for a profiler. --seconds ends it then, with a line that says
-// how many cases were left out.
+// --quick takes toy shapes, for a device that the CPU simulates. --only
+// measures cases that have PART in their name,
+// "op/model/part/type/rows/positions", and --once calls each once, for a
+// profiler. --seconds stops after that time, with a line that has the number of
+// cases left out.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +55,7 @@ struct Sizes {
   int64_t halves;
   int64_t floats;
   int64_t large_copy;
-  double round_s;  // of one round of calls
+  double round_s;  // seconds of one round of calls
   int rounds;
 };
 
@@ -72,7 +72,7 @@ Sizes SizesFor(const Options& options) {
           3};
 }
 
-// A line of JSON, out at once: what follows may hang.
+// Prints a line of JSON, and flushes it, as the next case may hang.
 void PrintLine(const std::string& line) {
   std::printf("{%s}\n", line.c_str());
   std::fflush(stdout);
@@ -103,7 +103,7 @@ absl::Status Measure(Stream& stream, const OpCase& one, const Sizes& sizes) {
       return status;
     });
   };
-  // The first call takes scratch memory and loads the kernel.
+  // The first call allocates scratch memory and loads the kernel.
   absl::StatusOr<Took> took = calls(1);
   if (took.ok()) took = calls(2);
   if (!took.ok()) return took.status();
@@ -171,7 +171,7 @@ int Run(const Options& options) {
         });
     if (!status.ok()) return fail(status);
   }
-  // The shapes that are asked for most come first, should time end.
+  // The shapes that matter most come first, in case time runs out.
   int left_out = 0;
   for (const ModelShape& model : sizes.models) {
     std::vector<OpCase> cases = LayerCases(*inputs, model, sizes.cases);

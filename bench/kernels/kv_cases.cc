@@ -25,7 +25,7 @@ constexpr double kFloat = sizeof(float);
 constexpr double kHalf = sizeof(uint16_t);
 constexpr int kChunk = 32;
 
-// Everything about one model's KV in one type.
+// The cases of one model's KV in one type.
 class KvBench {
  public:
   KvBench(Inputs& inputs, const ModelShape& model, DType type)
@@ -151,7 +151,7 @@ class KvBench {
     return one;
   }
 
-  // The rows of a page to q8_0, as views keep them.
+  // Converts rows of pages to q8_0, as views keep them.
   OpCase Convert(int64_t positions) const {
     OpCase one = Case("kv_convert", positions, 0);
     const int64_t rows = positions * m_.kv_heads;
@@ -196,7 +196,7 @@ class KvBench {
   OpCase AddUp(int64_t rows, int64_t positions) const {
     OpCase one = Case("evidence", rows, positions);
     one.type = "f32";
-    // Scores are read for their maxima, for their sums, and to be added.
+    // At least scores are read once, and importance is read and written.
     one.bytes = kFloat * Positions(positions) *
                 (Heads(rows) + 2 * static_cast<double>(m_.kv_heads));
     one.call = [*this, rows, positions](Stream& stream, int64_t turn) {
@@ -279,7 +279,7 @@ class KvBench {
   double Heads(int64_t rows) const {
     return static_cast<double>(rows * m_.heads);
   }
-  // Bytes of one position's keys, or values.
+  // The bytes of one position's keys, or values.
   double RowOfHeads() const {
     return static_cast<double>(m_.kv_heads * layout_.KRowBytes());
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kFloat = sizeof(float);
 
-// Matrices that read the same x, as one call.
+// The matrices of one call, which read the same x.
 struct Product {
   const char* part;
   std::vector<int64_t> outputs;
@@ -50,7 +50,7 @@ OpCase MatmulCase(Inputs& inputs, const ModelShape& model,
     float* out = inputs.Out();
     for (size_t i = 0; i < product.outputs.size(); ++i) {
       const int64_t width = product.outputs[i];
-      // Each from a place of its own.
+      // Each matrix has a place of its own.
       weights[i] =
           inputs.Matrix(type, width, product.k,
                         turn * p.num_outputs + static_cast<int64_t>(i));
@@ -88,7 +88,7 @@ std::vector<OpCase> LayerCases(Inputs& inputs, const ModelShape& m,
       for (const Product& product : products) {
         cases.push_back(MatmulCase(inputs, m, product, type, rows));
       }
-      // A prompt's last row alone has logits.
+      // Only the last row of a prompt has logits.
       if (rows <= 64) {
         cases.push_back(MatmulCase(inputs, m, logits, type, rows));
       }

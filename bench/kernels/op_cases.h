@@ -16,26 +16,26 @@ namespace tiercel {
 struct OpCase {
   std::string op;
   std::string_view model;
-  std::string part = {};  // which of several
-  std::string type;       // of weights, or of K and V
+  std::string part = {};  // e.g. the matrix, if the op has several cases
+  std::string type;       // the type of weights, or of K and V
   int64_t rows = 0;
   int64_t positions = 0;  // 0: they do not matter
-  double bytes = 0;       // the fewest that have to move through memory
+  double bytes = 0;       // the fewest that must move through memory
   double operations = 0;  // 2 a multiply-add
   std::function<absl::Status(Stream&, int64_t turn)> call = nullptr;
 };
 
-// How far cases go.
+// The rows and positions of cases.
 struct CaseSizes {
   std::vector<int64_t> rows;
   std::vector<int64_t> positions;
 };
 
-// Ops of layers: products, and what stands between them. `inputs` outlives
-// them.
+// The ops of layers: products, and the ops between them. `inputs` must outlive
+// the cases.
 std::vector<OpCase> LayerCases(Inputs& inputs, const ModelShape& model,
                                const CaseSizes& sizes);
-// Ops over KV: attention, scores, selection, pages.
+// The ops over KV: attention, scores, selection, pages.
 std::vector<OpCase> KvCases(Inputs& inputs, const ModelShape& model,
                             const CaseSizes& sizes);
 
