@@ -47,7 +47,7 @@ def between(values, digits):
 
 
 def budget_table(held, prompt, view, say):
-    """Says the table of budgets by draft lengths; held(budget, chunk, length,
+    """Prints the table of budgets by draft lengths; held(budget, chunk, length,
     temperature) makes a cell. Returns the chart."""
     columns = {f"T {temp}, blocks of {length}": (length, temp)
                for temp, length in ((0.6, 8), (0.6, 16), (0, 16))}
@@ -70,8 +70,8 @@ def budget_table(held, prompt, view, say):
 
 
 def chunk_table(held, prompt, view, chunks, say):
-    """Says the table of chunks at one budget, with `held` as above; returns the
-    chart."""
+    """Prints the table of chunks at one budget, with `held` as above; returns
+    the chart."""
     say(f"A view of {view:,}, T 0.6, blocks of 16. Chunks of 1 are positions, "
         "chosen by the keys' own scores with the last 16 rows.")
     say()
@@ -110,8 +110,8 @@ SELECTIONS = [
 
 
 def selection_table(run, prompt, view, say):
-    """Says the table of ways to choose, by run(flags, budget, length), with the
-    least and the greatest of any text and seed. The last rows bound them:
+    """Prints the table of ways to choose, by run(flags, budget, length), with
+    the least and the greatest of any text and seed. The last rows bound them:
     blocks of one token, in which no choice grows old, and a view that lacks
     only a few hundred tokens."""
     say(f"A view of {view:,}, T 0.6, blocks of 16, by how it is chosen.")
@@ -129,7 +129,7 @@ def selection_table(run, prompt, view, say):
 
 
 def length_table(held, prompt, view, say):
-    """Says the table of block lengths at one budget, with `held` as above;
+    """Prints the table of block lengths at one budget, with `held` as above;
     returns the chart."""
     say(f"A view of {view:,}, chunks of 32, T 0.6.")
     say()

@@ -21,9 +21,9 @@ def line(name, values, digits):
 
 
 def speed_table(program, policies, text, say):
-    """Says the tokens a second of `policies`, [(name, flags)], after the first
-    tokens of the file `text`, each beside full in the same call. Returns the
-    series of a chart, in which full's is the mean of its runs."""
+    """Prints the tokens a second of `policies`, [(name, flags)], after the
+    first tokens of the file `text`, each beside full in the same call. Returns
+    the series of a chart, in which full's is the mean of its runs."""
     header(CONTEXTS, say)
     series, baselines = {}, []
     for name, flags in policies:

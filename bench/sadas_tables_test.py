@@ -99,7 +99,7 @@ class QualityTest(unittest.TestCase):
         self.assertEqual([c[0] for c in cells],
                          ["0.5000", "0.5000", "1024.0000", "1024.0000"])
         self.assertEqual(cells[0][1:], ["0.250", "2.72", "7.39 |"])
-        # Four answers, and what is thought with sinks and without.
+        # There are four answers, and thinking with sinks and without.
         self.assertEqual(len(self.program.evaluated), 4 + 2)
 
 

@@ -448,7 +448,7 @@ TEST_F(KvFolderTest, TheStalestMakesRoom) {
   EXPECT_EQ(Common(TextOf(1100, 1050, 2)), 1050);  // the part that all share
   EXPECT_EQ(Common(TextOf(1100, 1050, 3)), 1100);
   EXPECT_EQ(Common(TextOf(1100, 1050, 4)), 1100);
-  EXPECT_TRUE(ReadAll(*(**open).file).ok());  // who has it open keeps it
+  EXPECT_TRUE(ReadAll(*(**open).file).ok());  // stays readable while open
   EXPECT_EQ(CodeOf(Save(TextOf(1100, 1040), GoodDisk(), bytes - 1)),
             "disk_full");
   EXPECT_EQ(Names().size(), 3u);
@@ -501,7 +501,7 @@ TEST_F(KvFolderTest, AGrownTextTakesThePlaceOfItsBeginnings) {
   EXPECT_EQ(Common(TextOf(1400, 1150)), 1400);
   EXPECT_EQ(Common(TextOf(1200, 1100)), 1200);
   EXPECT_EQ(Common(other), 1050);
-  EXPECT_TRUE(ReadAll(*(**open).file).ok());  // who has it open keeps it
+  EXPECT_TRUE(ReadAll(*(**open).file).ok());  // stays readable while open
 }
 
 TEST_F(KvFolderTest, AFileThatIsUsedIsNotTheStalest) {

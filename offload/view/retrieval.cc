@@ -351,7 +351,7 @@ void Retrieval::Truncate(int64_t end) {
   if (ready_) compact_.Truncate(end);
 }
 
-// ---- What is in view ----
+// ---- The view ----
 
 int64_t Retrieval::RecentBegin(int64_t end) const {
   const int64_t run = std::max(InSteps() ? 16 : 1, shape_.size.chunk);
