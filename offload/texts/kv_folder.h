@@ -88,7 +88,8 @@ class KvFolder {
   // memory: it is gone when it is closed. Errors: io_error, unsafe_folder.
   absl::StatusOr<int> OpenNameless() const;
 
-  // Removes a file that turned out to be damaged.
+  // Removes a file that is of no more use: one that is damaged, or a prompt
+  // that will not go on.
   void Remove(const std::string& name) const;
 
   struct Entry {
