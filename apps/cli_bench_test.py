@@ -165,7 +165,7 @@ class BenchTest(Case):
         common = ["-m", IDS_ONLY, "--tokens", tokens, "--simulate",
                   "device=64MB,link=1MB/s"]
         generated = self.document("generate", *common, "-n", "1")
-        prefill = generated["ledger"]["stations"]["prefill"]
+        prefill = generated["ledger"]["phases"]["prefill"]
         self.assertEqual(prefill["d2h_bytes"], 2 * (600 // 128) *
                          generated["ledger"]["formula"]["page_bytes"])
         least = prefill["d2h_bytes"] / 1e6
@@ -340,7 +340,7 @@ class BenchTest(Case):
         header, _, prompt, row, *_ = self.succeed(*bench).decode().splitlines()
         self.assertTrue(header.endswith("| speed-up | agrees with full |"))
         self.assertTrue(prompt.endswith("| - | - |"), prompt)
-        self.assertRegex(row, r"\| \d+\.\d\d \| same law \|$")
+        self.assertRegex(row, r"\| \d+\.\d\d \| same distribution \|$")
         self.assertIn("has no effect", self.refuse(
             2, "usage", "bench", "-m", CHAT, "--verify-against", "full"))
 

@@ -144,9 +144,9 @@ class TreeTest(BookCase):
         self.assertLessEqual(document["tbt_ms"]["p50"],
                              document["tbt_ms"]["p99"])
         self.assertEqual(document["speculation"]["levels"], [])
-        stations = document["ledger"]["stations"]
-        self.assertLess(0, stations["prefill"]["seconds"])
-        self.assertLess(stations["prefill"]["seconds"], document["ttft_s"])
+        phases = document["ledger"]["phases"]
+        self.assertLess(0, phases["prefill"]["seconds"])
+        self.assertLess(phases["prefill"]["seconds"], document["ttft_s"])
         self.assertEqual(document["ledger"]["h2d_bytes"], 0)
         self.assertIsNone(document["ledger"]["formula"])
         self.assertGreater(document["memory"]["device_bytes"], 0)
@@ -170,8 +170,8 @@ class TreeTest(BookCase):
             "--simulate", f"device={least},link=1GB/s")["ledger"]
         self.assertGreater(linked["h2d_bytes"], 0)
         self.assertEqual(linked["h2d_bytes"],
-                         sum(station["h2d_bytes"]
-                             for station in linked["stations"].values()))
+                         sum(phase["h2d_bytes"]
+                             for phase in linked["phases"].values()))
         again = self.summary()  # makes nothing
         for field in ("ttft_s", "prefill_tok_s", "speculation", "ledger",
                       "memory"):

@@ -47,7 +47,7 @@ class SpeculationTest(Case):
             self.assertEqual([level["drafter"] for level in
                               drafted["speculation"]["levels"]], levels)
             self.assertEqual(
-                drafted["ledger"]["stations"]["draft"]["h2d_bytes"], 0)
+                drafted["ledger"]["phases"]["draft"]["h2d_bytes"], 0)
         plan = ["plan", "-m", CHAT, "--json"]
         views = json.loads(self.succeed(*plan, "--policy", "triforce"))
         views = views["tiers"]["device"]["views"]
@@ -181,15 +181,15 @@ class SpeculationTest(Case):
     def test_every_run_against_full(self):
         book = self.path("book.txt", b"The cat sat on the mat. " * 20)
         draft = ["--draft", "self", "--window", "8", "--verify-against", "full"]
-        law = ["-m", CHAT, "-n", "24", "--temp", "0.9", "--ignore-eos"]
+        distribution = ["-m", CHAT, "-n", "24", "--temp", "0.9", "--ignore-eos"]
         for args, labels in (
-                (["generate", *law, "-p", "one two three " * 40, "--seeds",
+                (["generate", *distribution, "-p", "one two three " * 40, "--seeds",
                   "1:3"], [b"seed 1: ", b"seed 2: ", b"seed 3: "]),
-                (["ask", *law, book, "who?", "where?"],
+                (["ask", *distribution, book, "who?", "where?"],
                  [b"who?: ", b"where?: "])):
             plain = self.document(*args)["output"]
             for verify, label in (("coupled", b"agrees with full, speed-up "),
-                                  ("residual", b"same law as full, speed-up ")):
+                                  ("residual", b"same distribution as full, speed-up ")):
                 with self.subTest(command=args[0], verify=verify):
                     more = [*draft, "--verify", verify]
                     drafted = self.document(*args, *more)
@@ -310,18 +310,18 @@ class GenerateTest(Case):
             for level in speculation["levels"]:
                 self.assertLessEqual(level["accepted"], level["checked"])
                 self.assertLessEqual(level["checked"], level["drafted"])
-            stations = document["ledger"]["stations"]
-            prefill = stations["prefill"]["seconds"]
+            phases = document["ledger"]["phases"]
+            prefill = phases["prefill"]["seconds"]
             self.assertAlmostEqual(document["prefill_tok_s"] * prefill,
                                    document["prompt_tokens"])
             self.assertGreater(document["ttft_s"], prefill)
             decoding = (document["ttft_s"] - prefill +
                         39 / document["decode_tok_s"])
-            self.assertLessEqual(sum(stations[name]["seconds"] for name in
+            self.assertLessEqual(sum(phases[name]["seconds"] for name in
                                      ("draft", "verify", "refresh")), decoding)
-            self.assertGreater(stations["verify"]["seconds"], 0)
+            self.assertGreater(phases["verify"]["seconds"], 0)
             for name in ("draft", "refresh"):
-                self.assertEqual(stations[name]["seconds"] > 0,
+                self.assertEqual(phases[name]["seconds"] > 0,
                                  bool(drafts) and (name == "draft" or
                                                    "triforce" in drafts))
 
@@ -475,7 +475,7 @@ class GenerateTest(Case):
         # Four pages of each of two layers go down, each in its own transfer.
         slow = self.document(*common, "--simulate",
                              "device=16MiB,link=10GB/s,latency=20000")
-        prefill = slow["ledger"]["stations"]["prefill"]
+        prefill = slow["ledger"]["phases"]["prefill"]
         self.assertGreaterEqual(prefill["link_busy_s"], 2 * 0.02)
         self.assertGreaterEqual(slow["ttft_s"], 2 * 0.02)
         message = self.refuse(4, "does_not_fit", *common, "--simulate",

@@ -71,8 +71,8 @@ class EvalTest(Case):
         for row in range(rows):
             p, q = (values[row * vocab:(row + 1) * vocab]
                     for values in (full, other))
-            p_sum, q_sum = (math.log(math.fsum(map(math.exp, law)))
-                            for law in (p, q))
+            p_sum, q_sum = (math.log(math.fsum(map(math.exp, distribution)))
+                            for distribution in (p, q))
             kl.append(math.fsum(math.exp(a - p_sum) * (a - p_sum - b + q_sum)
                                 for a, b in zip(p, q)))
             same += p.index(max(p)) == q.index(max(q))
@@ -137,9 +137,9 @@ class SpeedTest(Case):
             self.assertEqual(kv["bytes"], kv["entries"] * 16 * 2 * 2)
             (warning,) = document["warnings"]
             self.assertIn("trained", warning)
-            stations = document["ledger"]["stations"]
-            self.assertGreater(stations["fast"]["seconds"], 0)
-            self.assertEqual(stations["verify"]["seconds"], 0)
+            phases = document["ledger"]["phases"]
+            self.assertGreater(phases["fast"]["seconds"], 0)
+            self.assertEqual(phases["verify"]["seconds"], 0)
             self.assertNotIn("schedule", document)
         plan = self.document("plan", "-m", CHAT, "-c", "8000", "--policy",
                              "speed", "--plain")
@@ -229,9 +229,9 @@ class GenerateTest(Case):
         self.assertGreater(first["end"], 12)
         self.assertEqual(schedule["fast"]["steps"], first["end"])
         self.assertEqual(schedule["slow"]["steps"], 39 - first["end"])
-        stations = document["ledger"]["stations"]
+        phases = document["ledger"]["phases"]
         for name, steps in (("fast", "fast"), ("verify", "slow")):
-            self.assertAlmostEqual(stations[name]["seconds"],
+            self.assertAlmostEqual(phases[name]["seconds"],
                                    schedule[steps]["seconds"])
         self.assertEqual(document["speculation"]["levels"], [])
         # The baseline has the tag, too.
@@ -581,7 +581,7 @@ class AgreementTest(Case):
                 self.assertRegex(note, ", agrees with full" + speed)
             note, baseline = self.said(policy, "--temp", "1.5")
             self.assertFalse(baseline["agree"])
-            self.assertRegex(note, ", same law as full" + speed)
+            self.assertRegex(note, ", same distribution as full" + speed)
             if policy == "triforce":
                 continue
             for temp in ("0.8", "0"):
@@ -590,7 +590,7 @@ class AgreementTest(Case):
                             "first differs at token %d" %
                             baseline["first_difference"])
                 self.assertRegex(note, ", " + sentence + speed)
-                self.assertNotIn("law", note)
+                self.assertNotIn("distribution", note)
         # These are a view that leaves nothing out, and several seeds.
         note, _ = self.said("sfi", "--plain", "--set", "interval=1")
         self.assertRegex(note, ", the same 40 tokens" + speed)

@@ -272,7 +272,7 @@ class CacheTest(RatesCase):
     def test_list_and_clear(self):
         empty = self.run_("cache", "list")
         self.assertEqual(empty, {"cache_dir": self.folder, "files": [],
-                                 "texts": [], "readings": []})
+                                 "prompt_cache": [], "readings": []})
         self.assertEqual(self.run_("cache", "clear")["removed"], 0)
         self.measured_before()
         others = ("models", "rates.json", "rates-1234.json", "notes.txt")

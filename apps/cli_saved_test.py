@@ -35,7 +35,7 @@ class SavedCase(Case):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.cache = os.path.join(folder.name, "tiercel")
-        cls.texts = os.path.join(cls.cache, "texts")
+        cls.texts = os.path.join(cls.cache, "prompt_cache")
         cls.env = environment(XDG_CACHE_HOME=folder.name)
 
     def setUp(self):
@@ -59,7 +59,7 @@ class SavedCase(Case):
             self.texts) else []
 
 
-class SavedTextsTest(SavedCase):
+class PromptCacheTest(SavedCase):
     def test_the_second_reading_opens_what_the_first_left(self):
         for command in ("summarize", "ask"):
             first = self.ask(command=command)
@@ -156,11 +156,11 @@ class SavedTextsTest(SavedCase):
 
 
 class CacheTest(SavedCase):
-    def test_texts_are_listed_and_cleared(self):
+    def test_prompts_are_listed_and_cleared(self):
         self.ask()
         (name,) = self.kept()
         listed = self.document("cache", "list", env=self.env)
-        (text,) = listed["texts"]
+        (text,) = listed["prompt_cache"]
         self.assertEqual(text["file"], name)
         self.assertEqual(text["model"], os.path.basename(CHAT))
         size = os.path.getsize(os.path.join(self.texts, name))
@@ -188,7 +188,7 @@ class CacheTest(SavedCase):
         for path in (self.book, book):
             self.ask(*tree, command="summarize", book=path)
         listed = self.document("cache", "list", env=self.env)
-        self.assertEqual(sorted(text["name"] for text in listed["texts"]),
+        self.assertEqual(sorted(text["name"] for text in listed["prompt_cache"]),
                          ["The \u732b (chapters 2)", "book.txt"])
         self.assertEqual(sorted(file["name"] for file in listed["readings"]),
                          ["The \u732b", "book.txt"])
@@ -206,7 +206,7 @@ class CacheTest(SavedCase):
         self.addCleanup(os.unlink, self.texts)
         self.assertGreater(self.ask()["cached_tokens"], 1024)
         listed = self.document("cache", "list", env=self.env)
-        self.assertEqual([text["file"] for text in listed["texts"]], names)
+        self.assertEqual([text["file"] for text in listed["prompt_cache"]], names)
         self.succeed("cache", "clear", env=self.env)
         self.assertEqual(os.listdir(elsewhere), [])
 
@@ -217,10 +217,10 @@ class CacheTest(SavedCase):
             pass
         self.addCleanup(os.unlink, self.texts)
         listed = self.document("cache", "list", env=self.env)
-        self.assertEqual(listed["texts"], [])
+        self.assertEqual(listed["prompt_cache"], [])
         self.assertGreater(len(listed["files"]), 0)  # rates
         (warning,) = listed["warnings"]
-        self.assertIn("texts", warning)
+        self.assertIn("prompt_cache", warning)
         result = run("cache", "list", env=self.env)
         self.assertEqual(result.returncode, 0)
         self.assertIn(b"rates of", result.stdout)
@@ -336,7 +336,7 @@ class GoingOnTest(SavedCase):
     def test_restart_begins_anew(self):
         self.stop(signal.SIGKILL, 3)
         listed = self.document("cache", "list", env=self.env)
-        self.assertNotIn("model", listed["texts"][0])
+        self.assertNotIn("model", listed["prompt_cache"][0])
         summary = ["summarize", self.book, "-m", self.model, "-n", "8",
                    "--json"]
         for command in (self.command, summary):

@@ -307,8 +307,8 @@ class EvalTest(Case):
             ids = [int(word) for word in file.read().split()]
         total = 0.0
         for row, following in zip(range(rows - 1), ids[1:]):
-            law = logits[row * vocab:(row + 1) * vocab]
-            total += math.log(math.fsum(map(math.exp, law))) - law[following]
+            distribution = logits[row * vocab:(row + 1) * vocab]
+            total += math.log(math.fsum(map(math.exp, distribution))) - distribution[following]
         nll = total / (rows - 1)
         self.assertAlmostEqual(result["nll"], nll, places=9)
         self.assertAlmostEqual(result["perplexity"], math.exp(nll), places=6)

@@ -48,9 +48,7 @@ double Run(benchmark::State& state, std::unique_ptr<Link> link,
                          .device = device + at,
                          .bytes = transfer_bytes});
   }
-  const auto submit = [&] {
-    return engine->Submit(Station::kVerify, transfers);
-  };
+  const auto submit = [&] { return engine->Submit(Phase::kVerify, transfers); };
   // The first submission populates and pins the memories, and is not timed.
   CopyEngine::Ticket last = submit();
   if (!engine->Wait(last).ok()) std::exit(1);
@@ -71,8 +69,8 @@ double Run(benchmark::State& state, std::unique_ptr<Link> link,
   return static_cast<double>(bytes) / took.count();
 }
 
-void RunPlayed(benchmark::State& state, Direction direction, double rate,
-               int64_t transfer_bytes) {
+void RunSimulated(benchmark::State& state, Direction direction, double rate,
+                  int64_t transfer_bytes) {
   std::vector<std::byte> device(kBytes, std::byte{1});
   auto link = std::make_unique<SimulatedLink>(
       rate, /*latency=*/0,
@@ -119,7 +117,7 @@ int main(int argc, char** argv) {
     for (const int rate : {2, 10, 25}) {
       add(std::string(way) + "/" + std::to_string(rate) + "GB",
           [to = to, rate](benchmark::State& state, int64_t size) {
-            tiercel::RunPlayed(state, to, rate * 1e9, size);
+            tiercel::RunSimulated(state, to, rate * 1e9, size);
           });
     }
     if (!has_gpu) continue;

@@ -221,11 +221,11 @@ def links_table(program, book, text, depth, tokens, say):
             tiers = plan(device)["tiers"]
             behind = 1 - tiers["device"]["resident"] / tiers["host"]["kv"]
             rate = depth * KV_BYTES * behind / (ratio * step)
-            played = ["--simulate",
+            simulated = ["--simulate",
                       f"device={device},link={rate / 1e6:.2f}MB/s"]
-            say(link_line(name, rate, step, of_policy(*flags, *played),
+            say(link_line(name, rate, step, of_policy(*flags, *simulated),
                           bench(triforce.BASELINE_TOKENS, "--policy", "full",
-                                *played)))
+                                *simulated)))
 
 
 # The shape of Qwen3-1.7B.

@@ -7,7 +7,7 @@ sys.dont_write_bytecode = True
 import ranks
 
 
-class Played:
+class Simulated:
     """A program that returns given documents, and keeps its calls."""
 
     def __init__(self, **documents):
@@ -31,7 +31,7 @@ def drafted(rate, accepted):
 
 class RanksTest(unittest.TestCase):
     def test_a_row_is_of_the_least_device_and_its_plan(self):
-        program = Played(plan=PLAN, bench=[{"tbt_ms": {"p50": 100.0}}])
+        program = Simulated(plan=PLAN, bench=[{"tbt_ms": {"p50": 100.0}}])
         row = ranks.sweep_row(program, 2, "m", 3, 7000, 5, "1GB/s")
         self.assertEqual(row, {"ranks": 2, "most": 2, "ms": 100.0,
                                "predicted": 90.0})
@@ -44,7 +44,7 @@ class RanksTest(unittest.TestCase):
                       bench)
 
     def test_one_rank_has_all_heads(self):
-        program = Played(plan={"min_device_bytes": 7, "tbt_ms": 1.0},
+        program = Simulated(plan={"min_device_bytes": 7, "tbt_ms": 1.0},
                          bench=[{"tbt_ms": {"p50": 1.0}}])
         self.assertEqual(
             ranks.sweep_row(program, 1, "m", 3, 1, 1, "1GB/s")["most"], 3)

@@ -2,14 +2,14 @@
 // all keys, the importance by them, and the choice, for 32K positions in 8 KV
 // heads of 128 elements with two query heads each:
 //
-//   selector_bench --benchmark_filter='scores|norms|evidence|select'
+//   selector_bench --benchmark_filter='scores|norms|importance|select'
 #include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "kernels/attention/evidence.h"
+#include "kernels/attention/importance.h"
 #include "kernels/attention/key_scores.h"
 #include "kernels/attention/selector.h"
 #include "kernels/kv/key_norms.h"
@@ -94,29 +94,29 @@ void RunNorms(benchmark::State& state, DType type) {
                           keys.layout.KRowBytes());
 }
 
-void RunEvidence(benchmark::State& state, int64_t rows) {
+void RunImportance(benchmark::State& state, int64_t rows) {
   const auto stream = Stream::Create({});
   const std::vector<float> scores = Normal(rows * kHeads * kPositions);
-  std::vector<float> evidence(static_cast<size_t>(kKvHeads * kPositions));
+  std::vector<float> importance(static_cast<size_t>(kKvHeads * kPositions));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(AddEvidence(
+    benchmark::DoNotOptimize(AddImportance(
         **stream,
         {scores.data(), kPositions, rows, kHeads, kKvHeads, kPositions,
-         /*decay=*/1.0f, evidence.data(), evidence.data(), kPositions}));
+         /*decay=*/1.0f, importance.data(), importance.data(), kPositions}));
   }
 }
 
 void RunSelect(benchmark::State& state, int64_t budget) {
   const auto stream = Stream::Create({});
-  std::vector<float> evidence = Normal(kKvHeads * kPositions);
-  for (float& x : evidence) x = x * x;
-  std::vector<uint16_t> norms(evidence.size());
-  std::transform(evidence.begin(), evidence.end(), norms.begin(),
+  std::vector<float> importance = Normal(kKvHeads * kPositions);
+  for (float& x : importance) x = x * x;
+  std::vector<uint16_t> norms(importance.size());
+  std::transform(importance.begin(), importance.end(), norms.begin(),
                  [](float x) { return F16FromF32(5 + x); });
   std::vector<int32_t> out(static_cast<size_t>(kKvHeads * budget));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(Select(**stream, {.evidence = evidence.data(),
-                                               .evidence_stride = kPositions,
+    benchmark::DoNotOptimize(Select(**stream, {.importance = importance.data(),
+                                               .importance_stride = kPositions,
                                                .norms = norms.data(),
                                                .norms_stride = kPositions,
                                                .kv_heads = kKvHeads,
@@ -135,7 +135,7 @@ BENCHMARK_CAPTURE(RunScores, scores_f16, DType::kF16, 1)->UseRealTime();
 BENCHMARK_CAPTURE(RunScores, scores_q8_0, DType::kQ8_0, 1)->UseRealTime();
 BENCHMARK_CAPTURE(RunScores, scores_f16_16, DType::kF16, 16)->UseRealTime();
 BENCHMARK_CAPTURE(RunNorms, norms_f16, DType::kF16)->UseRealTime();
-BENCHMARK_CAPTURE(RunEvidence, evidence, 1)->UseRealTime();
+BENCHMARK_CAPTURE(RunImportance, importance, 1)->UseRealTime();
 BENCHMARK_CAPTURE(RunSelect, select, 2048)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);

@@ -117,8 +117,8 @@ class Runs:
         return sum(functools.reduce(operator.getitem, path, run)
                    for run in self.runs)
 
-    def station(self, name, key):
-        return self.sum("ledger", "stations", name, key)
+    def phase(self, name, key):
+        return self.sum("ledger", "phases", name, key)
 
     def level(self, key):
         """The sum of `key` for the level that the sweeps check."""
@@ -139,7 +139,7 @@ class Runs:
 
     def link_share(self, name, rate):
         """The share of the link's rate that was used in a phase."""
-        total = {key: sum(self.station(station, key) for station in
+        total = {key: sum(self.phase(phase, key) for phase in
                           ("refresh", "draft", "verify"))
                  for key in ("h2d_bytes", "d2h_bytes", "link_busy_s")}
         # Pages that were requested ahead when a run ended have not moved.
@@ -147,8 +147,8 @@ class Runs:
                     run["ledger"]["formula"]["page_bytes"]
                     for run in self.runs)
         moved = total["h2d_bytes"] + total["d2h_bytes"] - ahead
-        return (self.station(name, "link_busy_s") /
-                max(self.station(name, "seconds"), 1e-9) *
+        return (self.phase(name, "link_busy_s") /
+                max(self.phase(name, "seconds"), 1e-9) *
                 moved / rate / max(total["link_busy_s"], 1e-9))
 
 
@@ -189,7 +189,7 @@ def draft_step(text, view, common):
     """The seconds of a step over a view of this many tokens, on plain cpu."""
     runs = text.run(64, [1], *common, "--policy", "triforce", "--draft", "none",
                     "--budget", view, "--temp", 0.6)
-    return runs.station("draft", "seconds") / runs.level("drafted")
+    return runs.phase("draft", "seconds") / runs.level("drafted")
 
 
 def compare(runs, base, ratio, rate):
@@ -199,8 +199,8 @@ def compare(runs, base, ratio, rate):
     steps = runs.level("drafted") / runs.sum("speculation", "sweeps")
     resident = base.first("ledger", "formula", "resident_pages") * PAGE
     behind = max(0, 1 - resident / runs.first("prompt_tokens"))
-    seconds = [runs.station(station, "seconds")
-               for station in ("draft", "verify", "refresh")]
+    seconds = [runs.phase(phase, "seconds")
+               for phase in ("draft", "verify", "refresh")]
     return {
         "acceptance": runs.acceptance(),
         "tokens_per_sweep": per_sweep,

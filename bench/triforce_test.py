@@ -11,7 +11,7 @@ import pages
 import triforce
 
 
-def station(seconds, busy=0.0, up=0, down=0):
+def phase(seconds, busy=0.0, up=0, down=0):
     return {"seconds": seconds, "link_busy_s": busy, "h2d_bytes": up,
             "d2h_bytes": down}
 
@@ -34,9 +34,9 @@ def document(rate, sweeps=10, per_sweep=5.0, drafted=160, checked=50,
         "ledger": {
             "formula": {"resident_pages": 14, "ahead_pages": 2,
                         "page_bytes": 500},
-            "stations": {"draft": station(6.0, 0.5, up=400),
-                         "verify": station(3.0, busy, up=10_000, down=600),
-                         "refresh": station(1.0)}},
+            "phases": {"draft": phase(6.0, 0.5, up=400),
+                         "verify": phase(3.0, busy, up=10_000, down=600),
+                         "refresh": phase(1.0)}},
     }
 
 
@@ -53,7 +53,7 @@ class RunsTest(unittest.TestCase):
                                (10 * 5 + 30 * 3) / 40)
         self.assertAlmostEqual(both.acceptance(), 150 / 200)
 
-    def test_the_link_s_share_of_a_station(self):
+    def test_the_link_s_share_of_a_phase(self):
         # 11,000 bytes, less 1,000 requested ahead, moved in 2 s: half of what a
         # link of 10,000 bytes a second could move while it was busy.
         one = runs(document(2.0))

@@ -8,14 +8,14 @@
 
 #include "absl/status/statusor.h"
 #include "drafts/draw_key.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 
 namespace tiercel {
 
 // Tokens that may follow, each with the distribution that it was drawn from.
 struct DraftBlock {
   std::vector<int32_t> tokens;
-  std::vector<Law> laws;  // [tokens]
+  std::vector<Distribution> distributions;  // [tokens]
 };
 
 // The number of a block's tokens that a check looks at: those that held, and

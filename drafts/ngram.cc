@@ -28,7 +28,7 @@ absl::StatusOr<DraftBlock> NgramDrafter::Draft(
   const int64_t count = std::min(most, size - best_end);
   for (int64_t i = best_end; i < best_end + count; ++i) {
     block.tokens.push_back(at(i));
-    block.laws.push_back({{at(i)}, {1.0f}});
+    block.distributions.push_back({{at(i)}, {1.0f}});
   }
   return block;
 }

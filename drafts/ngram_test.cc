@@ -16,10 +16,10 @@ Ids Drafted(const Ids& tokens, int64_t most, int64_t longest = 3,
   NgramDrafter drafter(longest, shortest);
   const absl::StatusOr<DraftBlock> block = drafter.Draft(tokens, most, {});
   EXPECT_TRUE(block.ok());
-  EXPECT_EQ(block->laws.size(), block->tokens.size());
+  EXPECT_EQ(block->distributions.size(), block->tokens.size());
   for (size_t i = 0; i < block->tokens.size(); ++i) {
-    EXPECT_THAT(block->laws[i].ids, ElementsAre(block->tokens[i]));
-    EXPECT_THAT(block->laws[i].probabilities, ElementsAre(1.0f));
+    EXPECT_THAT(block->distributions[i].ids, ElementsAre(block->tokens[i]));
+    EXPECT_THAT(block->distributions[i].probabilities, ElementsAre(1.0f));
   }
   return block->tokens;
 }

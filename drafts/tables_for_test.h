@@ -13,7 +13,7 @@
 #include "drafts/drafter.h"
 #include "drafts/verifying_drafter.h"
 #include "kernels/base/error.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 
 namespace tiercel {
 
@@ -25,35 +25,36 @@ class Tables {
   Tables(int vocab, uint32_t seed) {
     std::mt19937 random(seed);
     for (int row = 0; row <= vocab; ++row) {
-      Law law;
+      Distribution distribution;
       float total = 0;
       for (int32_t id = 0; id < vocab; ++id) {
         const auto weight = static_cast<float>(random() % 4);
         if (weight == 0.0f) continue;  // as a sampler cuts it off
-        law.ids.push_back(id);
-        law.probabilities.push_back(weight);
+        distribution.ids.push_back(id);
+        distribution.probabilities.push_back(weight);
         total += weight;
       }
-      if (law.ids.empty()) {
-        law = {{row % vocab}, {1.0f}};
+      if (distribution.ids.empty()) {
+        distribution = {{row % vocab}, {1.0f}};
         total = 1;
       }
-      for (float& p : law.probabilities) p /= total;
-      rows_.push_back(law);
+      for (float& p : distribution.probabilities) p /= total;
+      rows_.push_back(distribution);
     }
   }
-  const Law& After(const Ids& tokens) const {
+  const Distribution& After(const Ids& tokens) const {
     return tokens.empty() ? rows_.back()
                           : rows_[static_cast<size_t>(tokens.back())];
   }
 
  private:
-  std::vector<Law> rows_;
+  std::vector<Distribution> rows_;
 };
 
 class TableDrafter final : public Drafter {
  public:
-  explicit TableDrafter(const Tables& laws) : laws_(laws) {}
+  explicit TableDrafter(const Tables& distributions)
+      : distributions_(distributions) {}
   const char* name() const override { return "table"; }
   absl::StatusOr<DraftBlock> Draft(const Ids& tokens, int64_t most,
                                    const DrawKey& key) override {
@@ -61,10 +62,10 @@ class TableDrafter final : public Drafter {
     DraftBlock block;
     Ids all = tokens;
     for (int64_t i = 0; i < most; ++i) {
-      block.laws.push_back(laws_.After(all));
+      block.distributions.push_back(distributions_.After(all));
       block.tokens.push_back(Draw(
-          block.laws.back(), coupled ? key.seed : key.SeedFor(Purpose::kDraft),
-          key.start + i));
+          block.distributions.back(),
+          coupled ? key.seed : key.SeedFor(Purpose::kDraft), key.start + i));
       all.push_back(block.tokens.back());
     }
     return block;
@@ -73,27 +74,29 @@ class TableDrafter final : public Drafter {
   bool coupled = false;
 
  private:
-  const Tables& laws_;
+  const Tables& distributions_;
 };
 
 class TableTarget final : public DraftTarget {
  public:
-  explicit TableTarget(const Tables& laws) : laws_(laws) {}
+  explicit TableTarget(const Tables& distributions)
+      : distributions_(distributions) {}
   absl::Status Begin(const Ids& sequence) override {
     tokens = sequence;
     return absl::OkStatus();
   }
-  absl::StatusOr<std::vector<Law>> Laws(const Ids& block) override {
-    if (fails) return InternalError("internal", "no laws");
+  absl::StatusOr<std::vector<Distribution>> Distributions(
+      const Ids& block) override {
+    if (fails) return InternalError("internal", "no distributions");
     pending_ = block;
-    std::vector<Law> laws;
+    std::vector<Distribution> distributions;
     Ids all = tokens;
-    laws.push_back(laws_.After(all));
+    distributions.push_back(distributions_.After(all));
     for (int32_t id : block) {
       all.push_back(id);
-      laws.push_back(laws_.After(all));
+      distributions.push_back(distributions_.After(all));
     }
-    return laws;
+    return distributions;
   }
   absl::Status Keep(size_t count, int32_t next) override {
     tokens.insert(tokens.end(), pending_.begin(),
@@ -105,21 +108,22 @@ class TableTarget final : public DraftTarget {
   bool fails = false;
 
  private:
-  const Tables& laws_;
+  const Tables& distributions_;
   Ids pending_;
 };
 
 // The distribution of all outputs of `length` tokens.
-inline std::map<Ids, double> OutputLaw(const Tables& laws, size_t length) {
+inline std::map<Ids, double> OutputDistribution(const Tables& distributions,
+                                                size_t length) {
   std::map<Ids, double> exact = {{{}, 1.0}};
   for (size_t i = 0; i < length; ++i) {
     std::map<Ids, double> longer;
     for (const auto& [tokens, p] : exact) {
-      const Law& law = laws.After(tokens);
-      for (size_t k = 0; k < law.ids.size(); ++k) {
+      const Distribution& distribution = distributions.After(tokens);
+      for (size_t k = 0; k < distribution.ids.size(); ++k) {
         Ids with = tokens;
-        with.push_back(law.ids[k]);
-        longer[with] = p * static_cast<double>(law.probabilities[k]);
+        with.push_back(distribution.ids[k]);
+        longer[with] = p * static_cast<double>(distribution.probabilities[k]);
       }
     }
     exact = longer;

@@ -21,10 +21,12 @@ using NumberOf = typename std::decay_t<
     decltype(std::declval<L>().probabilities)>::value_type;
 
 template <typename L>
-NumberOf<L> ProbabilityOf(const L& law, int32_t id) {
-  const auto found = std::find(law.ids.begin(), law.ids.end(), id);
-  if (found == law.ids.end()) return NumberOf<L>(0);
-  return law.probabilities[static_cast<size_t>(found - law.ids.begin())];
+NumberOf<L> ProbabilityOf(const L& distribution, int32_t id) {
+  const auto found =
+      std::find(distribution.ids.begin(), distribution.ids.end(), id);
+  if (found == distribution.ids.end()) return NumberOf<L>(0);
+  return distribution
+      .probabilities[static_cast<size_t>(found - distribution.ids.begin())];
 }
 
 // The chance that `id`, which was drawn from `draft`, is accepted: min(1, P /
@@ -78,7 +80,7 @@ struct Verdict {
 // `targets[i]` is the target's distribution after i of the drafted `tokens`,
 // and token i was drawn from `drafts[i]`; there is one more target than tokens.
 // `chance` decides: Accept(probability, i) returns true if token i holds, and
-// Draw(law, i) draws the token in place i.
+// Draw(distribution, i) draws the token in place i.
 template <typename L, typename Chance>
 Verdict JudgeResidual(const std::vector<int32_t>& tokens,
                       const std::vector<L>& drafts,

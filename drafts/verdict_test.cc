@@ -17,7 +17,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-struct ExactLaw {
+struct ExactDistribution {
   Ids ids;
   std::vector<Rational> probabilities;
 };
@@ -29,7 +29,7 @@ class Table {
   Table(int vocab, std::vector<std::vector<int>> weights)
       : vocab_(vocab), weights_(std::move(weights)) {}
 
-  ExactLaw After(const Ids& tokens) const {
+  ExactDistribution After(const Ids& tokens) const {
     size_t row = 0;
     for (size_t i = tokens.size() < 2 ? 0 : tokens.size() - 2;
          i < tokens.size(); ++i) {
@@ -38,13 +38,14 @@ class Table {
     const std::vector<int>& weights = weights_[row % weights_.size()];
     int64_t total = 0;
     for (int w : weights) total += w;
-    ExactLaw law;
+    ExactDistribution distribution;
     for (int32_t id = 0; id < vocab_; ++id) {
       if (weights[static_cast<size_t>(id)] == 0) continue;  // cut off
-      law.ids.push_back(id);
-      law.probabilities.emplace_back(weights[static_cast<size_t>(id)], total);
+      distribution.ids.push_back(id);
+      distribution.probabilities.emplace_back(weights[static_cast<size_t>(id)],
+                                              total);
     }
-    return law;
+    return distribution;
   }
 
  private:
@@ -80,8 +81,8 @@ class Walker {
     }
     return means[Decide(ways)] == 1;
   }
-  int32_t Draw(const ExactLaw& law, size_t /*i*/) {
-    return law.ids[Decide(law.probabilities)];
+  int32_t Draw(const ExactDistribution& distribution, size_t /*i*/) {
+    return distribution.ids[Decide(distribution.probabilities)];
   }
 
   Rational probability = 1;
@@ -133,7 +134,7 @@ Ids Joined(Ids tokens, const Ids& more) {
 // A drafted block: the tokens, and the distribution each was drawn from.
 struct Block {
   Ids tokens;
-  std::vector<ExactLaw> laws;
+  std::vector<ExactDistribution> distributions;
 };
 using Drafter = std::function<Block(Walker&, const Ids&, size_t)>;
 
@@ -141,21 +142,21 @@ Drafter Alone(const Table& model) {
   return [&model](Walker& walker, const Ids& before, size_t most) {
     Block block;
     while (block.tokens.size() < most) {
-      block.laws.push_back(model.After(Joined(before, block.tokens)));
-      block.tokens.push_back(walker.Draw(block.laws.back(), 0));
+      block.distributions.push_back(model.After(Joined(before, block.tokens)));
+      block.tokens.push_back(walker.Draw(block.distributions.back(), 0));
     }
     return block;
   };
 }
 
-std::vector<ExactLaw> Targets(const Table& target, const Ids& before,
-                              const Ids& block) {
-  std::vector<ExactLaw> laws;
+std::vector<ExactDistribution> Targets(const Table& target, const Ids& before,
+                                       const Ids& block) {
+  std::vector<ExactDistribution> distributions;
   for (size_t i = 0; i <= block.size(); ++i) {
-    laws.push_back(
+    distributions.push_back(
         target.After(Joined(before, {block.begin(), block.begin() + i})));
   }
-  return laws;
+  return distributions;
 }
 
 Ids Kept(const Ids& block, const Verdict& verdict) {
@@ -170,7 +171,7 @@ Round Verified(const Table& target, Drafter draft, size_t gamma) {
                                                     const Ids& before) {
     const Block block = draft(walker, before, gamma);
     return Kept(block.tokens,
-                JudgeResidual(block.tokens, block.laws,
+                JudgeResidual(block.tokens, block.distributions,
                               Targets(target, before, block.tokens), walker));
   };
 }
@@ -184,12 +185,14 @@ Drafter Verifying(const Table& model, Drafter inner, size_t gamma) {
     while (block.tokens.size() < most) {
       const Ids so_far = Joined(before, block.tokens);
       const Block guess = inner(walker, so_far, gamma);
-      const std::vector<ExactLaw> laws = Targets(model, so_far, guess.tokens);
-      const Ids kept = Kept(
-          guess.tokens, JudgeResidual(guess.tokens, guess.laws, laws, walker));
+      const std::vector<ExactDistribution> distributions =
+          Targets(model, so_far, guess.tokens);
+      const Ids kept =
+          Kept(guess.tokens, JudgeResidual(guess.tokens, guess.distributions,
+                                           distributions, walker));
       for (size_t i = 0; i < kept.size(); ++i) {
         block.tokens.push_back(kept[i]);
-        block.laws.push_back(laws[i]);
+        block.distributions.push_back(distributions[i]);
       }
     }
     return block;
@@ -228,7 +231,7 @@ const Table kMiddle(
 const Table kSmallTarget(3, {{1, 2, 1}, {0, 1, 1}, {2, 1, 0}, {1, 1, 1}});
 const Table kSmallDraft(3, {{2, 1, 1}, {1, 1, 0}, {1, 1, 1}, {0, 2, 1}});
 
-TEST(VerdictTest, OneLevelHasTheTargetsLaw) {
+TEST(VerdictTest, OneLevelHasTheTargetsDistribution) {
   ExpectEqual(Outputs(Verified(kTarget, Alone(kDraft), 1), 3),
               Outputs(Plain(kTarget), 3));
   ExpectEqual(Outputs(Verified(kTarget, Alone(kDraft), 2), 4),
@@ -239,7 +242,7 @@ TEST(VerdictTest, OneLevelHasTheTargetsLaw) {
               Outputs(Plain(kSmallTarget), 4));
 }
 
-TEST(VerdictTest, TwoLevelsHaveTheTargetsLaw) {
+TEST(VerdictTest, TwoLevelsHaveTheTargetsDistribution) {
   const Drafter middle = Verifying(kMiddle, Alone(kDraft), 1);
   ExpectEqual(Outputs(Verified(kTarget, middle, 2), 3),
               Outputs(Plain(kTarget), 3));
@@ -250,7 +253,7 @@ TEST(VerdictTest, TwoLevelsHaveTheTargetsLaw) {
               Outputs(Plain(kTarget), 3));
 }
 
-TEST(VerdictTest, DisjointLawsAreAlwaysReplaced) {
+TEST(VerdictTest, DisjointDistributionsAreAlwaysReplaced) {
   const Table a(4, {{1, 1, 0, 0}});
   const Table b(4, {{0, 0, 1, 3}});
   ExpectEqual(Outputs(Verified(b, Alone(a), 3), 3), Outputs(Plain(b), 3));
@@ -272,7 +275,9 @@ TEST(VerdictTest, LengthsMayFollowFromTokensThatStay) {
     const Block rest =
         Alone(kSmallDraft)(walker, Joined(before, block.tokens), more);
     block.tokens = Joined(block.tokens, rest.tokens);
-    block.laws.insert(block.laws.end(), rest.laws.begin(), rest.laws.end());
+    block.distributions.insert(block.distributions.end(),
+                               rest.distributions.begin(),
+                               rest.distributions.end());
     return block;
   };
   ExpectEqual(Outputs(Verified(kSmallTarget, draft, 3), 4),
@@ -280,8 +285,8 @@ TEST(VerdictTest, LengthsMayFollowFromTokensThatStay) {
 }
 
 TEST(VerdictTest, AcceptanceIsTheCommonPart) {
-  const ExactLaw p = kTarget.After({0, 1});
-  const ExactLaw q = kDraft.After({0, 1});
+  const ExactDistribution p = kTarget.After({0, 1});
+  const ExactDistribution q = kDraft.After({0, 1});
   Rational accepted(0);
   Rational common(0);
   for (size_t i = 0; i < q.ids.size(); ++i) {
@@ -311,9 +316,9 @@ TEST(VerdictTest, ResidualsOfRoundingAreTheTarget) {
 // Draws that depend on the position alone, as shared noise does.
 struct Fixed {
   Ids draws;
-  int32_t Draw(const ExactLaw& law, size_t i) {
+  int32_t Draw(const ExactDistribution& distribution, size_t i) {
     EXPECT_LT(i, draws.size());
-    EXPECT_THAT(law.ids, testing::Contains(draws[i]));
+    EXPECT_THAT(distribution.ids, testing::Contains(draws[i]));
     return draws[i];
   }
 };

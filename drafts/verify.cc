@@ -25,8 +25,8 @@ class Noise {
     // A probability of 0 never accepts, one of 1 always does.
     return OpenUniform(words[0]) < static_cast<double>(probability);
   }
-  int32_t Draw(const Law& law, size_t i) const {
-    return tiercel::Draw(law, draw_, Position(i));
+  int32_t Draw(const Distribution& distribution, size_t i) const {
+    return tiercel::Draw(distribution, draw_, Position(i));
   }
 
  private:
@@ -47,12 +47,13 @@ absl::StatusOr<VerifiedBlock> VerifyRound(const std::vector<int32_t>& tokens,
   if (most > 0) {
     ASSIGN_OR_RETURN(draft, drafter->Draft(tokens, most, key));
   }
-  ASSIGN_OR_RETURN(std::vector<Law> laws, target.Laws(draft.tokens));
+  ASSIGN_OR_RETURN(std::vector<Distribution> distributions,
+                   target.Distributions(draft.tokens));
   Noise noise(mode, key);
-  const Verdict verdict =
-      mode == VerifyMode::kCoupled
-          ? JudgeCoupled(draft.tokens, laws, noise)
-          : JudgeResidual(draft.tokens, draft.laws, laws, noise);
+  const Verdict verdict = mode == VerifyMode::kCoupled
+                              ? JudgeCoupled(draft.tokens, distributions, noise)
+                              : JudgeResidual(draft.tokens, draft.distributions,
+                                              distributions, noise);
   RETURN_IF_ERROR(target.Keep(verdict.accepted, verdict.next));
 
   VerifiedBlock block;
@@ -61,8 +62,8 @@ absl::StatusOr<VerifiedBlock> VerifyRound(const std::vector<int32_t>& tokens,
   block.tokens = std::move(draft.tokens);
   block.tokens.resize(verdict.accepted);
   block.tokens.push_back(verdict.next);
-  block.laws = std::move(laws);
-  block.laws.resize(block.tokens.size());
+  block.distributions = std::move(distributions);
+  block.distributions.resize(block.tokens.size());
   return block;
 }
 

@@ -22,10 +22,11 @@ class Target {
  public:
   virtual ~Target() = default;
 
-  // Runs one pass over a block that may follow the sequence. laws[i] is the
-  // distribution of the token after i tokens of `block`; there are block.size()
+  // Runs one pass over a block that may follow the sequence. distributions[i]
+  // is the distribution of the token after i tokens of `block`; there are
+  // block.size()
   // + 1.
-  virtual absl::StatusOr<std::vector<Law>> Laws(
+  virtual absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) = 0;
   // Appends the first `count` tokens of that block and `next` to the sequence,
   // and removes every trace of the others.
@@ -36,7 +37,7 @@ class Target {
 // follows, each with the target's distribution.
 struct VerifiedBlock {
   std::vector<int32_t> tokens;
-  std::vector<Law> laws;
+  std::vector<Distribution> distributions;
   size_t drafted = 0;
   size_t accepted = 0;
 };

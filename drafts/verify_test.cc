@@ -20,11 +20,12 @@ constexpr int kVocab = 6;
 constexpr int64_t kStart = 1000;
 
 // Generates `length` tokens by rounds of `most` drafted tokens.
-Ids Speculated(const Tables& target_laws, const Tables& draft_laws,
-               uint64_t seed, VerifyMode mode, int64_t most, size_t length,
+Ids Speculated(const Tables& target_distributions,
+               const Tables& draft_distributions, uint64_t seed,
+               VerifyMode mode, int64_t most, size_t length,
                size_t* drafted = nullptr, size_t* accepted = nullptr) {
-  TableTarget target(target_laws);
-  TableDrafter drafter(draft_laws);
+  TableTarget target(target_distributions);
+  TableDrafter drafter(draft_distributions);
   drafter.coupled = mode == VerifyMode::kCoupled;
   Ids tokens;
   while (tokens.size() < length) {
@@ -36,10 +37,11 @@ Ids Speculated(const Tables& target_laws, const Tables& draft_laws,
     EXPECT_TRUE(block.ok());
     if (!block.ok()) return tokens;
     EXPECT_EQ(block->tokens.size(), block->accepted + 1);
-    EXPECT_EQ(block->laws.size(), block->tokens.size());
+    EXPECT_EQ(block->distributions.size(), block->tokens.size());
     Ids with = tokens;
     for (size_t i = 0; i < block->tokens.size(); ++i) {
-      EXPECT_EQ(block->laws[i].ids, target_laws.After(with).ids);
+      EXPECT_EQ(block->distributions[i].ids,
+                target_distributions.After(with).ids);
       with.push_back(block->tokens[i]);
     }
     EXPECT_EQ(target.tokens, with);
@@ -51,10 +53,10 @@ Ids Speculated(const Tables& target_laws, const Tables& draft_laws,
   return tokens;
 }
 
-Ids Plain(const Tables& laws, uint64_t seed, size_t length) {
+Ids Plain(const Tables& distributions, uint64_t seed, size_t length) {
   Ids tokens;
   while (tokens.size() < length) {
-    tokens.push_back(Draw(laws.After(tokens), seed,
+    tokens.push_back(Draw(distributions.After(tokens), seed,
                           kStart + static_cast<int64_t>(tokens.size())));
   }
   return tokens;
@@ -77,7 +79,7 @@ TEST(VerifyTest, CoupledTextIsThePlainSamplers) {
   EXPECT_LT(accepted, drafted);
 }
 
-TEST(VerifyTest, ResidualTextHasTheTargetsLaw) {
+TEST(VerifyTest, ResidualTextHasTheTargetsDistribution) {
   constexpr int64_t kSamples = 20'000;
   constexpr size_t kLength = 3;
   const Tables target(kVocab, 3);
@@ -88,7 +90,7 @@ TEST(VerifyTest, ResidualTextHasTheTargetsLaw) {
       ++counts[Speculated(target, draft, static_cast<uint64_t>(seed),
                           VerifyMode::kResidual, most, kLength)];
     }
-    ExpectCounts(OutputLaw(target, kLength), counts);
+    ExpectCounts(OutputDistribution(target, kLength), counts);
   }
 }
 
@@ -108,15 +110,17 @@ TEST(VerifyTest, EveryDecisionHasNoiseOfItsOwn) {
     for (uint32_t tables : {1u, 2u}) {
       const Tables target(vocab, 10 + tables);
       const Tables draft(vocab, 20 + tables);
-      const std::map<Ids, double> law = OutputLaw(target, length);
+      const std::map<Ids, double> distribution =
+          OutputDistribution(target, length);
       const int64_t samples =
-          all ? SamplesFor(static_cast<double>(law.size()), kVariation) : some;
+          all ? SamplesFor(static_cast<double>(distribution.size()), kVariation)
+              : some;
       std::map<Ids, int64_t> counts;
       for (int64_t seed = 0; seed < samples; ++seed) {
         ++counts[Speculated(target, draft, static_cast<uint64_t>(seed),
                             VerifyMode::kResidual, most, length)];
       }
-      const double variation = ExpectCounts(law, counts);
+      const double variation = ExpectCounts(distribution, counts);
       if (all) {
         EXPECT_LT(variation, kVariation);
       }
@@ -129,8 +133,8 @@ TEST(VerifyTest, AcceptanceIsTheCommonPart) {
   const Tables target(kVocab, 5);
   const Tables draft(kVocab, 6);
   double common = 0;
-  const Law& p = target.After({});
-  const Law& q = draft.After({});
+  const Distribution& p = target.After({});
+  const Distribution& q = draft.After({});
   for (size_t i = 0; i < q.ids.size(); ++i) {
     const auto other = std::find(p.ids.begin(), p.ids.end(), q.ids[i]);
     if (other == p.ids.end()) continue;
@@ -180,9 +184,9 @@ TEST(VerifyTest, EveryDrawHasAKeyOfItsOwn) {
 }
 
 TEST(VerifyTest, ErrorsChangeNothing) {
-  const Tables laws(kVocab, 7);
-  TableTarget target(laws);
-  TableDrafter drafter(laws);
+  const Tables distributions(kVocab, 7);
+  TableTarget target(distributions);
+  TableDrafter drafter(distributions);
   const auto round = [&] {
     return VerifyRound({}, 3, VerifyMode::kResidual, {}, &drafter, target);
   };

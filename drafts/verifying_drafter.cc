@@ -31,8 +31,8 @@ absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
     sequence.insert(sequence.end(), round.tokens.begin(), round.tokens.end());
     block.tokens.insert(block.tokens.end(), round.tokens.begin(),
                         round.tokens.end());
-    std::move(round.laws.begin(), round.laws.end(),
-              std::back_inserter(block.laws));
+    std::move(round.distributions.begin(), round.distributions.end(),
+              std::back_inserter(block.distributions));
   }
   return block;
 }

@@ -115,7 +115,7 @@ TEST(DraftLevelTest, WhatFollowsTheFirstThatDidNotHoldIsNotChecked) {
   EXPECT_EQ(level.accepted, 5);
 }
 
-TEST(VerifyingDrafterTest, ResidualTextHasTheTargetsLaw) {
+TEST(VerifyingDrafterTest, ResidualTextHasTheTargetsDistribution) {
   constexpr int64_t kSamples = 30'000;
   constexpr size_t kLength = 3;
   const Tables target(3, 31);
@@ -137,21 +137,21 @@ TEST(VerifyingDrafterTest, ResidualTextHasTheTargetsLaw) {
         ++counts[Speculated(c.chain, static_cast<uint64_t>(seed),
                             VerifyMode::kResidual, lengths, kLength)];
       }
-      ExpectCounts(OutputLaw(target, kLength), counts);
+      ExpectCounts(OutputDistribution(target, kLength), counts);
     }
   }
 }
 
 // The distribution recorded for a token is the one that it was drawn from,
 // whichever level drafted it.
-TEST(VerifyingDrafterTest, EveryTokenHasTheMiddlesLaw) {
+TEST(VerifyingDrafterTest, EveryTokenHasTheMiddlesDistribution) {
   constexpr int64_t kSamples = 30'000;
-  const Tables middle_laws(3, 41);
-  const Tables small_laws(3, 42);
+  const Tables middle_distributions(3, 41);
+  const Tables small_distributions(3, 42);
   std::map<Ids, int64_t> counts;
   for (int64_t seed = 0; seed < kSamples; ++seed) {
-    TableTarget middle(middle_laws);
-    TableTarget small(small_laws);
+    TableTarget middle(middle_distributions);
+    TableTarget small(small_distributions);
     VerifyingDrafter inner(small, {.name = "small"});
     VerifyingDrafter outer(
         middle,
@@ -160,29 +160,30 @@ TEST(VerifyingDrafterTest, EveryTokenHasTheMiddlesLaw) {
         outer.Draft({}, 3, {.seed = static_cast<uint64_t>(seed)});
     ASSERT_TRUE(block.ok());
     ASSERT_EQ(block->tokens.size(), 3u);
-    ASSERT_EQ(block->laws.size(), 3u);
+    ASSERT_EQ(block->distributions.size(), 3u);
     Ids before;
     for (size_t i = 0; i < 3; ++i) {
-      const Law& law = middle_laws.After(before);
-      EXPECT_EQ(block->laws[i].ids, law.ids);
-      EXPECT_EQ(block->laws[i].probabilities, law.probabilities);
+      const Distribution& distribution = middle_distributions.After(before);
+      EXPECT_EQ(block->distributions[i].ids, distribution.ids);
+      EXPECT_EQ(block->distributions[i].probabilities,
+                distribution.probabilities);
       before.push_back(block->tokens[i]);
     }
     ++counts[block->tokens];
   }
-  ExpectCounts(OutputLaw(middle_laws, 3), counts);
+  ExpectCounts(OutputDistribution(middle_distributions, 3), counts);
 }
 
 // A tail that is drafted once more gets other noise, though it lies at the same
 // positions, since the block around it begins elsewhere.
 TEST(VerifyingDrafterTest, ARedraftIsAnotherDraw) {
   constexpr int64_t kSeeds = 2000;
-  const Tables laws(6, 51);
+  const Tables distributions(6, 51);
   int64_t equal = 0;
   for (int64_t seed = 0; seed < kSeeds; ++seed) {
     Ids drawn[2];
     for (int64_t start : {0, 1}) {
-      TableTarget target(laws);
+      TableTarget target(distributions);
       VerifyingDrafter drafter(target, {.name = "self"});
       const DrawKey outer = {.seed = static_cast<uint64_t>(seed),
                              .start = start};
@@ -198,10 +199,10 @@ TEST(VerifyingDrafterTest, ARedraftIsAnotherDraw) {
 
 TEST(VerifyingDrafterTest, InnerLengthsFollowWhatHolds) {
   constexpr int64_t kMost = 200;
-  const Tables laws(6, 71);
+  const Tables distributions(6, 71);
   const Tables other(6, 72);
   const auto held = [&](const Tables& small, const DraftLength& length) {
-    TableTarget middle(laws);
+    TableTarget middle(distributions);
     TableDrafter inner(small);
     VerifyingDrafter drafter(
         middle, {.name = "middle", .inner = &inner, .gamma1 = length});
@@ -210,7 +211,7 @@ TEST(VerifyingDrafterTest, InnerLengthsFollowWhatHolds) {
   };
   // Drafts from the target's own distributions always hold, others seldom: long
   // drafts pay, or do not.
-  const DraftLevel same = held(laws, DraftLength::Adaptive(8));
+  const DraftLevel same = held(distributions, DraftLength::Adaptive(8));
   EXPECT_EQ(same.accepted, same.drafted);
   EXPECT_EQ(same.cost_ratio, 8);
   const DraftLevel wrong = held(other, DraftLength::Adaptive(8));
@@ -222,9 +223,9 @@ TEST(VerifyingDrafterTest, InnerLengthsFollowWhatHolds) {
 }
 
 TEST(VerifyingDrafterTest, ErrorsComeOut) {
-  const Tables laws(6, 61);
-  TableTarget middle(laws);
-  TableDrafter inner(laws);
+  const Tables distributions(6, 61);
+  TableTarget middle(distributions);
+  TableDrafter inner(distributions);
   VerifyingDrafter drafter(
       middle,
       {.name = "middle", .inner = &inner, .gamma1 = DraftLength::Fixed(2)});

@@ -113,8 +113,8 @@ TIERCEL_API const char* tiercel_version(void);
 /* Returns an id that distinguishes this build of the library from any other,
  * even of the same commit: the linker's build id of the program or shared
  * object that contains it, or a hash of that file. "" if there is neither; then
- * there is no prompt cache (texts_dir). Static, never NULL. May be called from
- * any thread. */
+ * there is no prompt cache (prompt_cache_dir). Static, never NULL. May be
+ * called from any thread. */
 TIERCEL_API const char* tiercel_build_id(void);
 
 /* ---- Models -------------------------------------------------------------- */
@@ -179,10 +179,10 @@ typedef struct tiercel_model_params {
    *
    * host_memory_bytes: the most memory for KV in the host tier, behind a link;
    * without a link, the most memory for everything, as device_memory_bytes.
-   * Pages that do not fit are on disk, if there is a prompt cache (texts_dir)
-   * and a context is requested. 0: the memory that is free. Must be 0 with
-   * `beside`. With TIERCEL_LOAD_HEADER and a simulated device it is the host
-   * memory of the simulated machine. */
+   * Pages that do not fit are on disk, if there is a prompt cache
+   * (prompt_cache_dir) and a context is requested. 0: the memory that is free.
+   * Must be 0 with `beside`. With TIERCEL_LOAD_HEADER and a simulated device it
+   * is the host memory of the simulated machine. */
   int64_t tensor_parallel;
   uint64_t host_memory_bytes;
 } tiercel_model_params;
@@ -419,11 +419,11 @@ typedef struct tiercel_policy {
 
 enum {
   /* Prompts that another session left unfinished are read from the start. */
-  TIERCEL_TEXTS_BEGIN_ANEW = 1,
+  TIERCEL_PROMPT_CACHE_BEGIN_ANEW = 1,
   /* For texts that are read only once: finished layers of a prompt are kept, a
    * few at a time, until a generation behind it has ended. No finished text is
    * kept, nor are pages that do not fit in memory. */
-  TIERCEL_TEXTS_UNFINISHED_ALONE = 2
+  TIERCEL_PROMPT_CACHE_UNFINISHED_ALONE = 2
 };
 
 typedef struct tiercel_session_params {
@@ -476,16 +476,16 @@ typedef struct tiercel_session_params {
    * the checksum of each; results are the same bytes. A page that cannot be
    * read is TIERCEL_IO, "page_damaged" or "io_error": the session drops KV from
    * there on, and the next call computes it again. Such pages may take
-   * texts_bytes on top of the texts. */
-  const char* texts_dir;
-  /* texts_bytes: the most bytes of the prompt cache's files; once a new text is
-   * whole, those unused for longest make room. 0: 16 GiB. texts_flags:
-   * TIERCEL_TEXTS_*, or 0. texts_name: a name for people, or NULL;
-   * tiercel_cache_list shows its first 1,000 bytes, and nothing depends on
-   * it. */
-  uint64_t texts_bytes;
-  uint64_t texts_flags;
-  const char* texts_name;
+   * prompt_cache_bytes on top of the texts. */
+  const char* prompt_cache_dir;
+  /* prompt_cache_bytes: the most bytes of the prompt cache's files; once a new
+   * text is whole, those unused for longest make room. 0: 16 GiB.
+   * prompt_cache_flags: TIERCEL_PROMPT_CACHE_*, or 0. prompt_cache_name: a name
+   * for people, or NULL; tiercel_cache_list shows its first 1,000 bytes, and
+   * nothing depends on it. */
+  uint64_t prompt_cache_bytes;
+  uint64_t prompt_cache_flags;
+  const char* prompt_cache_name;
 } tiercel_session_params;
 
 typedef struct tiercel_measurement {
@@ -528,15 +528,16 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
                                            tiercel_error* error);
 
 /* tiercel_cache_list lists the files that tiercel_measure and sessions keep in
- * a cache_dir or texts_dir: {"files": [{"file", "bytes", "modified": seconds
- * since 1970, and its contents: "model", "key", "rates", "costs", "spread",
- * "attempts", "seconds" of the last of these, "steady"}], "texts": [{"file",
- * "bytes", "used": seconds since 1970, "model", "tokens", and "name" if there
- * is a texts_name}]}. A file that is not whole has the first three members
- * alone, an unfinished prompt also "unfinished": true. tiercel_cache_clear
- * removes these files, and no other; `removed`, their number, may be NULL. A
- * session may use them meanwhile. Both may be called from any thread.
- * TIERCEL_IO: "cannot_read", "cannot_write", "io_error". */
+ * a cache_dir or prompt_cache_dir: {"files": [{"file", "bytes", "modified":
+ * seconds since 1970, and its contents: "model", "key", "rates", "costs",
+ * "spread", "attempts", "seconds" of the last of these, "steady"}],
+ * "prompt_cache": [{"file", "bytes", "used": seconds since 1970, "model",
+ * "tokens", and "name" if there is a prompt_cache_name}]}. A file that is not
+ * whole has the first three members alone, an unfinished prompt also
+ * "unfinished": true. tiercel_cache_clear removes these files, and no other;
+ * `removed`, their number, may be NULL. A session may use them meanwhile. Both
+ * may be called from any thread. TIERCEL_IO: "cannot_read", "cannot_write",
+ * "io_error". */
 TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                               size_t* size,
                                               tiercel_error* error);
@@ -552,7 +553,7 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
  *   workspace  the memory that a call computes in, less the part that sessions
  *              of the model already have and share. In the host tier: hidden
  *              states of a prompt, and of the layer that is written to
- *              texts_dir, and the distributions of a block's tokens
+ *              prompt_cache_dir, and the distributions of a block's tokens
  *   disk       pages that do not fit, which are read and written through
  *              `buffers`
  *   others     other models and sessions, these with all memory that they may
@@ -598,8 +599,8 @@ TIERCEL_API tiercel_status tiercel_session_create(
     tiercel_model* model, const tiercel_session_params* params,
     tiercel_session** session, tiercel_error* error);
 /* Frees the session; its forks stay. Waits for a text that is being written to
- * texts_dir. If a call uses the session or a fork of it, it does not wait: that
- * call waits for the text instead. */
+ * prompt_cache_dir. If a call uses the session or a fork of it, it does not
+ * wait: that call waits for the text instead. */
 TIERCEL_API void tiercel_session_free(tiercel_session* session);
 
 /* Appends tokens. It works layer by layer: all tokens pass through a layer
@@ -608,8 +609,8 @@ TIERCEL_API void tiercel_session_free(tiercel_session* session);
  * beside it, if there is room besides the workspaces of the model's other
  * sessions, until another call computes or drops tokens. A call with the same
  * tokens then continues there, and so does its progress, unless their start
- * came from texts_dir: then it comes from there again. `ids` may be NULL if
- * count is 0. TIERCEL_INVALID_INPUT: "context_length_exceeded", with both
+ * came from prompt_cache_dir: then it comes from there again. `ids` may be NULL
+ * if count is 0. TIERCEL_INVALID_INPUT: "context_length_exceeded", with both
  * counts; TIERCEL_USAGE: "invalid_token". */
 TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
                                            const int32_t* ids, size_t count,
@@ -655,7 +656,7 @@ TIERCEL_API int32_t tiercel_session_resumed(const tiercel_session* session);
 /* Returns the number of layers of the current or last prompt that are on disk,
  * behind which another session would continue: all layers if its text is kept
  * or was opened from there. May be called from a callback of that prompt. 0
- * without texts_dir, and for NULL. */
+ * without prompt_cache_dir, and for NULL. */
 TIERCEL_API int32_t tiercel_session_kept(const tiercel_session* session);
 /* Drops all tokens from `length` on, which is at most those held. */
 TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
@@ -803,7 +804,7 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *   cached_tokens   the number of these whose KV the last prefill found in the
  *                   session or on disk
  *   resumed         layers of that prefill that had been finished before, in
- *                   this session or, with texts_dir, in another
+ *                   this session or, with prompt_cache_dir, in another
  *   ttft_s          seconds of that prefill, and on to the first token
  *   prefill_tok_s   tokens that the prefill computed over its seconds; null if
  *                   it read others from disk in that time

@@ -8,8 +8,8 @@
 #include "kernels/attention/chunk_scores_body.h"
 #include "kernels/attention/coverage.h"
 #include "kernels/attention/coverage_body.h"
-#include "kernels/attention/evidence.h"
-#include "kernels/attention/evidence_body.h"
+#include "kernels/attention/importance.h"
+#include "kernels/attention/importance_body.h"
 #include "kernels/attention/key_scores.h"
 #include "kernels/attention/key_scores_body.h"
 #include "kernels/attention/mean_scores_body.h"
@@ -226,9 +226,9 @@ int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p) {
   return Queue(stream, [=] { KeyScoresReference(p); });
 }
 
-int AddEvidenceCuda(CUstream_st* stream, const EvidenceParams& p,
-                    RootWeights* /*weights*/) {
-  return Queue(stream, [=] { AddEvidenceReference(p); });
+int AddImportanceCuda(CUstream_st* stream, const ImportanceParams& p,
+                      RootWeights* /*weights*/) {
+  return Queue(stream, [=] { AddImportanceReference(p); });
 }
 
 int TopKCuda(CUstream_st* stream, const TopKParams& p) {

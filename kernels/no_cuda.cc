@@ -4,7 +4,7 @@
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/chunk_scores_body.h"
 #include "kernels/attention/coverage_body.h"
-#include "kernels/attention/evidence_body.h"
+#include "kernels/attention/importance_body.h"
 #include "kernels/attention/key_scores_body.h"
 #include "kernels/attention/mean_scores_body.h"
 #include "kernels/attention/selector_body.h"
@@ -28,8 +28,8 @@ constexpr int kNoDevice = kCudaNoDevice;
 
 }  // namespace
 
-bool CudaStream::IsPlayed() { return false; }
-GpuFacts CudaStream::Look(int /*gpu*/) { return {.runtime = 0}; }
+bool CudaStream::IsSimulated() { return false; }
+GpuFacts CudaStream::FindGpu(int /*gpu*/) { return {.runtime = 0}; }
 int CudaStream::Open(int /*gpu*/, std::unique_ptr<CudaStream>* /*stream*/) {
   return kNoDevice;
 }
@@ -78,7 +78,7 @@ int ChunkWeightsCuda(CUstream_st*, const ChunkWeights&, int) {
   return kNoDevice;
 }
 int KeyScoresCuda(CUstream_st*, const KeyScoresParams&) { return kNoDevice; }
-int AddEvidenceCuda(CUstream_st*, const EvidenceParams&, RootWeights*) {
+int AddImportanceCuda(CUstream_st*, const ImportanceParams&, RootWeights*) {
   return kNoDevice;
 }
 int TopKCuda(CUstream_st*, const TopKParams&) { return kNoDevice; }

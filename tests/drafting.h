@@ -72,7 +72,7 @@ inline std::unique_ptr<Session> Prefilled(
 inline GenerateParams DraftedParams(float temperature, int64_t max_tokens) {
   return {.max_tokens = max_tokens,
           .seed = 7,
-          .law = {.temperature = temperature},
+          .distribution = {.temperature = temperature},
           .ignore_eos = true,
           .stops = {}};
 }
@@ -175,7 +175,8 @@ class ScriptedDrafter final : public Drafter {
                                    const DrawKey& /*key*/) override {
     DraftBlock block;
     block.tokens = script_(tokens, most);
-    for (int32_t id : block.tokens) block.laws.push_back({{id}, {1.0f}});
+    for (int32_t id : block.tokens)
+      block.distributions.push_back({{id}, {1.0f}});
     return block;
   }
 
@@ -200,8 +201,9 @@ class ScriptedPolicy final : public Policy {
   ScriptedPolicy(Session& session, const ScriptedParams& params)
       : session_(session), params_(params) {}
 
-  absl::Status Begin(const LawParams& law, uint64_t seed) override {
-    target_.emplace(session_, law);
+  absl::Status Begin(const DistributionParams& distribution,
+                     uint64_t seed) override {
+    target_.emplace(session_, distribution);
     rounds_.emplace(session_, *target_,
                     Rounds::Options{.seed = seed,
                                     .verify = params_.verify,

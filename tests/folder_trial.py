@@ -203,7 +203,7 @@ class Trial:
         return self.expected[job]
 
     def clear(self):
-        for kind in "texts", "readings":
+        for kind in "prompt_cache", "readings":
             shutil.rmtree(self.cache / kind, ignore_errors=True)
 
     def run(self, number):
@@ -246,7 +246,7 @@ class Trial:
 
     def damage(self):
         """Damages one file or folder of the cache."""
-        kind = self.cache / self.chance.choice(["texts", "texts", "readings"])
+        kind = self.cache / self.chance.choice(["prompt_cache", "prompt_cache", "readings"])
         if not kind.is_dir():
             return
         kind.chmod(0o777 if self.chance.random() < 0.05 else 0o700)

@@ -111,7 +111,7 @@ step_vocabs() {  # every code point; llama.cpp's vocabularies and vectors
 # Runs the shapes, places and orders of threads that tests leave out by default.
 step_shapes() {
   local tests='^(kernels/(attention|kv|layer)/.*|offload/(kv|view)/.*'
-  tests+='|runtime/sequence/(saved_texts|tiers)_test|tests/hosted_test'
+  tests+='|runtime/sequence/(prompt_cache|tiers)_test|tests/hosted_test'
   tests+='|apps/cli_(rates|reading)_test)'
   TIERCEL_ALL_SHAPES=1 run_tests cpu -j "$(nproc)" -R "$tests"
 }
@@ -189,7 +189,7 @@ step_ranks() {  # several ranks: the same bytes, and each one's traffic
 
 step_triforce() {  # counts distributions; the real model gives the same text
   TIERCEL_ALL_SEEDS=1 run_tests cpu \
-    -R '^(drafts/verify|runtime/policy/triforce_law)_test'
+    -R '^(drafts/verify|runtime/policy/triforce_distribution)_test'
   python3 tests/triforce_matrix.py "$TIERCEL" all
 }
 

@@ -41,7 +41,7 @@ class HostedRanksTest : public testing::Test {
         .path = path,
         .machine = {.device = Device::kCuda, .threads = 2},
         .ranks = ranks};
-    if (nccl) options.machine.nccl = PlayedNccl::Functions();
+    if (nccl) options.machine.nccl = FakeNccl::Functions();
     return options;
   }
 
@@ -73,7 +73,7 @@ class HostedRanksTest : public testing::Test {
   }
 
   const NoHang no_hang_;
-  PlayedNccl played_;
+  FakeNccl fake_;
 };
 
 bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
@@ -90,7 +90,7 @@ TEST_F(HostedRanksTest, LogitsAreTheCpus) {
     const auto cpu = OneOnCpu(path);
     const Ids ids = RandomIds(24, cpu->config.vocab);
     for (const bool nccl : {false, true}) {
-      const int made = played_.calls("create_all");
+      const int made = fake_.calls("create_all");
       const auto model = OpenModel(Over(path, ranks, nccl));
       for (const size_t rows : {0, 7}) {
         const auto session = MakeSession(*model, {.context = 256});
@@ -105,9 +105,9 @@ TEST_F(HostedRanksTest, LogitsAreTheCpus) {
                     &model->machine_of((rank + 1) % ranks).memory());
         }
       }
-      EXPECT_EQ(played_.calls("create_all") - made, nccl ? 2 : 0);
+      EXPECT_EQ(fake_.calls("create_all") - made, nccl ? 2 : 0);
     }
-    EXPECT_EQ(played_.alive(), 0);
+    EXPECT_EQ(fake_.alive(), 0);
   }
 }
 
@@ -218,12 +218,11 @@ TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
       const auto session = MakeSession(*model, session_);
       std::atomic<int> left = at;
       if (loses) {
-        played_.loses = [&](int from, int) { return from == 1 && left-- == 0; };
+        fake_.loses = [&](int from, int) { return from == 1 && left-- == 0; };
       } else {
-        played_.fault = [&](std::string_view call, int rank) {
-          return call == "send" && rank == 1 && left-- == 0
-                     ? PlayedNccl::kRefused
-                     : 0;
+        fake_.fault = [&](std::string_view call, int rank) {
+          return call == "send" && rank == 1 && left-- == 0 ? FakeNccl::kRefused
+                                                            : 0;
         };
       }
       const absl::Status read =
@@ -245,8 +244,8 @@ TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
         EXPECT_EQ(session->tokens().size(), 0u);
         EXPECT_EQ(session->kv_length(), 0);
       }
-      played_.fault = nullptr;
-      played_.loses = nullptr;
+      fake_.fault = nullptr;
+      fake_.loses = nullptr;
       if (!read.ok()) {
         ASSERT_TRUE(
             Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
@@ -256,8 +255,8 @@ TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
       ASSERT_TRUE(next.ok()) << next.status();
       EXPECT_EQ(*next, expected) << at;
     }
-    played_.fault = nullptr;
-    played_.loses = nullptr;
+    fake_.fault = nullptr;
+    fake_.loses = nullptr;
     EXPECT_GT(prompts, 1);
     EXPECT_GT(texts, 1);
   }
@@ -282,19 +281,19 @@ TEST_F(HostedRanksTextTest, ALibraryThatDoesNotServeIsDoneWithout) {
     EXPECT_THAT(CodeOf(needed), AnyOf("no_library", "gather_failed"));
     EXPECT_THAT(std::string(needed.message()), HasSubstr(why));
   };
-  played_.version = 22001;
+  fake_.version = 22001;
   check("got version 2.20.1, need 2.27.5 or a later 2");
-  played_.version = 22809;
-  played_.fault = [](std::string_view call, int) {
-    return call == "create_all" ? PlayedNccl::kRefused : 0;
+  fake_.version = 22809;
+  fake_.fault = [](std::string_view call, int) {
+    return call == "create_all" ? FakeNccl::kRefused : 0;
   };
   check("CommInitAll ended with error 1, unhandled cuda error");
-  played_.fault = nullptr;
-  const int made = played_.calls("create_all");
+  fake_.fault = nullptr;
+  const int made = fake_.calls("create_all");
   setenv("TIERCEL_NCCL", "0", /*overwrite=*/1);
   EXPECT_THAT(MakeSession(*model, session_)->warnings(), IsEmpty());
   unsetenv("TIERCEL_NCCL");
-  EXPECT_EQ(played_.calls("create_all"), made);
+  EXPECT_EQ(fake_.calls("create_all"), made);
 }
 
 // The best count of ranks for a session of 1,000 tokens, among as many

@@ -90,9 +90,9 @@ TEST_P(HostedTest, LogitsAreTheCpus) {
 
 // Adds tokens and computes them, up to the logits after the last.
 void Read(Session& session, const int32_t* ids, size_t count,
-          Station station = Station::kPrefill) {
+          Phase phase = Phase::kPrefill) {
   EXPECT_TRUE(session.Append(ids, count).ok());
-  EXPECT_TRUE(session.CatchUp(station).ok());
+  EXPECT_TRUE(session.CatchUp(phase).ok());
 }
 
 // A session of a small checkpoint on a device, with its prompt read.
@@ -111,7 +111,7 @@ struct Reader {
 
 std::vector<int32_t> Continue(Session& session) {
   GenerateParams params;
-  params.law.temperature = 0.8f;
+  params.distribution.temperature = 0.8f;
   params.seed = 3;
   params.max_tokens = 12;
   params.ignore_eos = true;
@@ -220,7 +220,7 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
   const auto run = [&](Session& session, std::vector<float>* logits) {
     Read(session, ids.data(), 280);
     for (size_t i = 280; i < 400; i += 15) {
-      Read(session, ids.data() + i, 15, Station::kVerify);
+      Read(session, ids.data() + i, 15, Phase::kVerify);
       const std::vector<float> next = NextLogits(session);
       logits->insert(logits->end(), next.begin(), next.end());
     }
@@ -289,16 +289,16 @@ TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
     // The prompt stops in its third layer, while the fork uses the buffers.
     uint64_t asked = 0;
     EXPECT_FALSE(session
-                     .CatchUp(Station::kPrefill,
+                     .CatchUp(Phase::kPrefill,
                               [&](uint64_t, uint64_t) { return ++asked < 3; })
                      .ok());
     go_on(**fork);
-    EXPECT_TRUE(session.CatchUp(Station::kPrefill).ok());
+    EXPECT_TRUE(session.CatchUp(Phase::kPrefill).ok());
     go_on(session);
     go_on(**fork);
     session.Truncate(140);
     fork->reset();
-    EXPECT_TRUE(session.CatchUp(Station::kVerify).ok());
+    EXPECT_TRUE(session.CatchUp(Phase::kVerify).ok());
     go_on(session);
     return text;
   };
@@ -368,8 +368,7 @@ TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
     Reader reader(device, {.context = 256});
     const std::vector<int32_t> ids = {3, 1, 4, 1, 5};
     EXPECT_TRUE(reader.session->Append(ids.data(), ids.size()).ok());
-    EXPECT_TRUE(
-        reader.session->Forward(5, Station::kPrefill, kNoProgress).ok());
+    EXPECT_TRUE(reader.session->Forward(5, Phase::kPrefill, kNoProgress).ok());
     absl::StatusOr<std::unique_ptr<Session>> fork = reader.session->Fork();
     EXPECT_TRUE(fork.ok()) << fork.status();
     return Continue(**fork);
@@ -393,7 +392,7 @@ TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
     EXPECT_TRUE((*fork)->Append(other.data(), other.size()).ok());
     uint64_t asked = 0;
     EXPECT_FALSE((*fork)
-                     ->Forward(rows, Station::kPrefill,
+                     ->Forward(rows, Phase::kPrefill,
                                [&](uint64_t, uint64_t) { return ++asked < 2; })
                      .ok());
     if (rows > kMaxStepRows) (*fork)->Truncate(3);
@@ -416,7 +415,7 @@ std::map<std::string, int> CallsOfOneToken(const std::string& path) {
   const Ids ids = RandomIds(130, model->config.vocab);
   Read(*session, ids.data(), 129);
   const auto step = [&] {
-    Read(*session, ids.data() + 129, 1, Station::kVerify);
+    Read(*session, ids.data() + 129, 1, Phase::kVerify);
   };
   step();
   std::map<std::string, int> calls;
@@ -480,7 +479,7 @@ TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
 }
 
 // The GPU memory of another machine does not count on a simulated device.
-TEST(HostedSessionTest, APlayedDeviceCountsItsOwnWeights) {
+TEST(HostedSessionTest, ASimulatedDeviceCountsItsOwnWeights) {
   const auto first = Open(CheckpointPath("llama_gqa"), Device::kCuda);
   const int64_t weights = first->machine->memory().used();
   Model::Options options = first->options;

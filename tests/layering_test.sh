@@ -14,7 +14,7 @@ readonly LAYERS=(kernels offload models drafts runtime)
 readonly ROOMS=(
   'lib status'
   'kernels base number simd machine device layer kv attention token'
-  'offload tier disk move ranks kv texts view plan'
+  'offload tier disk move ranks kv prompt_cache view plan'
   'models format tokenizer chat decoder'
   'runtime pass machine model predict sequence drafting policy generate api'
   'apps cli terminal document reader commands'

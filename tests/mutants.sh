@@ -21,7 +21,7 @@ view_head|kernels/attention/attention.cc|p_.view\[item->kv_head\]|p_.view[0]|ker
 chunk_head|kernels/attention/mean_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/attention/mean_scores_test.cc
 chunk_tile|kernels/attention/mean_scores.cc|std::min(tile, p.num_chunks - chunk)|std::min(tile, p.num_chunks)|kernels/attention/chunk_scores_test.cc
 mean_norms|kernels/kv/chunk_means_ref.cc|NormOf(out, kv.head_dim)|NormOf(out, kv.head_dim / 2)|kernels/kv/chunk_means_test.cc
-evidence_stride|kernels/attention/evidence.cc|p.scores + i \* p.scores_stride|p.scores + i * p.candidates|kernels/attention/evidence_test.cc
+evidence_stride|kernels/attention/importance.cc|p.scores + i \* p.scores_stride|p.scores + i * p.candidates|kernels/attention/importance_test.cc
 coverage_newest|kernels/attention/coverage_cpu.cc|SumOf(scores + newest, positions - newest)|SumOf(scores, newest)|kernels/attention/coverage_test.cc
 coverage_group|kernels/attention/coverage.cc|p.kept\[h / group\]|p.kept[h / group * 0]|kernels/attention/coverage_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
@@ -84,7 +84,7 @@ wave_mask|kernels/attention/attention.cu|cell < end \&\&|cell + 1 < end \&\&|ker
 wave_hidden|kernels/attention/attention.cu|if (!kHidden .. !(weight\[c\] < 0.0f)) {|{|kernels/attention/attention_test.cc
 wave_recent|kernels/attention/attention.cu|\].recent + 1;|].recent;|kernels/attention/attention_view_test.cc
 wave_launch|kernels/attention/attention.cu|if (error != 0 .. w.folds) return error;|if (w.folds) return error;|kernels/attention/refused_launch_test.cc
-evidence_launch|kernels/attention/evidence.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
+evidence_launch|kernels/attention/importance.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 select_launch|kernels/attention/selector.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
 tile_wait|kernels/kv/kv_tile.h|CopyWait<0>();||kernels/kv/key_norms_test.cc
@@ -101,9 +101,9 @@ wave_looked|kernels/attention/attention.cu|(values.end - 1) / kAtOnce|values.end
 wave_slice|kernels/attention/attention.cu|PutQueries(t, of_queries, tile, part.d);|PutQueries(t, of_queries, tile, 0);|kernels/attention/attention_test.cc
 q8_place|kernels/kv/kv_element.h|(skew & 4) != 0|(skew \& 8) != 0|kernels/kv/key_norms_test.cc
 dots_barrier|kernels/attention/query_dots.h|Barrier();  // all are done with the elements before||kernels/attention/key_scores_test.cc
-block_lane|kernels/device/block_sums.h|t.index == 0) s.total|t.index == 1) s.total|kernels/attention/evidence_test.cc
+block_lane|kernels/device/block_sums.h|t.index == 0) s.total|t.index == 1) s.total|kernels/attention/importance_test.cc
 chunk_row|kernels/attention/mean_scores.cu|(head + h) \* p.out_stride|head * p.out_stride|kernels/attention/mean_scores_test.cc
-silent_query|kernels/attention/evidence.cu|w.length == 0.0f|w.length < 0.0f|kernels/attention/evidence_test.cc
+silent_query|kernels/attention/importance.cu|w.length == 0.0f|w.length < 0.0f|kernels/attention/importance_test.cc
 silent_head|kernels/attention/chunk_scores.cu|if (std::isnan(sum)) return;.*||kernels/attention/chunk_scores_test.cc
 selector_sums|kernels/attention/selector.cu|Barrier();  *// what is summed is there||kernels/attention/selector_test.cc
 greatest_equals|kernels/attention/greatest.h|before < equals|before <= equals|kernels/attention/selector_test.cc
@@ -161,7 +161,7 @@ block_lengths|bench/acceptance.py|held(view, 32, length, 0.6)|held(view, 32, 16,
 logits_gather|runtime/predict/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/predict/prediction_test.cc
 named_rank|runtime/predict/session_plan.cc|"rank ", rank, " of "|"rank ", 0, " of "|runtime/predict/session_plan_test.cc
 rank_fits|runtime/predict/plan.cc|= ranks.sites\[i\].Fits(context)|= ranks.Fit(context)|runtime/predict/plan_test.cc
-half_writing|runtime/sequence/saved_texts.cc|forget = \[this\] { writing_.reset(); };|forget = [] {};|runtime/api/out_of_memory_test.cc
+half_writing|runtime/sequence/prompt_cache.cc|forget = \[this\] { writing_.reset(); };|forget = [] {};|runtime/api/out_of_memory_test.cc
 lacks_memory|runtime/sequence/beside_call.cc|status_ = lacks_memory;|status_ = MemoryError("out_of_memory", "no");|runtime/api/out_of_memory_test.cc
 ranks_range|runtime/api/model_api.cc|p.tensor_parallel < 0 .. p.tensor_parallel > ModelSplit::kMostRanks|p.tensor_parallel < 0|runtime/api/ranks_api_test.cc
 shared_head|models/decoder/model_split.cc|(rank - first + 1) \* split.group_ / sharing|split.group_|models/decoder/model_split_test.cc
@@ -197,11 +197,11 @@ digest_rounding|kernels/kv/chunk_means_ref.cc|F16FromF32(sum\[i\] / count)|F16Fr
 key_causal|kernels/attention/key_scores.cc|b.seen = p.position + 1 - start|b.seen = p.position - start|kernels/attention/key_scores_test.cc
 key_row|kernels/attention/key_scores_cpu.cc|b.seen + row - first|b.seen - first|kernels/attention/key_scores_test.cc
 norm_root|kernels/kv/key_norms_cpu.cc|Sqrt(sum)|sum|kernels/kv/key_norms_test.cc
-evidence_mean|kernels/attention/evidence_cpu.cc|Set1(0.5f)) - Exp|Set1(1.0f)) - Exp|kernels/attention/evidence_test.cc
-evidence_decay|kernels/attention/evidence.cc|before\[j\] \* p.decay|before[j] * (1 - 0 * p.decay)|kernels/attention/evidence_test.cc
-evidence_before|kernels/attention/evidence.cc|const before = p.before|const before = p.evidence|kernels/attention/evidence_test.cc
-evidence_decay_gpu|kernels/attention/evidence.cu|p.before\[at\] \* p.decay|p.before[at]|kernels/attention/evidence_test.cc
-evidence_unseen|kernels/attention/evidence_cpu.cc| - Exp(Set1(-87.0f))||kernels/attention/evidence_test.cc
+evidence_mean|kernels/attention/importance_cpu.cc|Set1(0.5f)) - Exp|Set1(1.0f)) - Exp|kernels/attention/importance_test.cc
+evidence_decay|kernels/attention/importance.cc|before\[j\] \* p.decay|before[j] * (1 - 0 * p.decay)|kernels/attention/importance_test.cc
+evidence_before|kernels/attention/importance.cc|const before = p.before|const before = p.evidence|kernels/attention/importance_test.cc
+evidence_decay_gpu|kernels/attention/importance.cu|p.before\[at\] \* p.decay|p.before[at]|kernels/attention/importance_test.cc
+evidence_unseen|kernels/attention/importance_cpu.cc| - Exp(Set1(-87.0f))||kernels/attention/importance_test.cc
 prior_edge|kernels/attention/selector_body.h|kLeastShare = 1e-12f|kLeastShare = 1e-11f|kernels/attention/selector_test.cc
 prior_age|kernels/attention/selector_body.h|kAgePower = 1.8f|kAgePower = 1.7f|kernels/attention/selector_test.cc
 prior_most|kernels/attention/selector_cpu.cc|lambda < h.most_prior ? lambda : h.most_prior|h.most_prior|kernels/attention/selector_test.cc
@@ -223,35 +223,35 @@ lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!sta
 several_sinks|offload/view/retrieval.cc|std::min(CeilDiv(size.sink, size.chunk), chunks)|std::min(int64_t{1}, chunks)|offload/view/retrieval_test.cc
 run_offset|offload/kv/tiered_kv.cc|v.offset += layout_.VOffset(run.head, cell)|v.offset += layout_.VOffset(0, cell)|offload/kv/copy_runs_test.cc
 urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
-top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
-draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
+top_p_crossing|kernels/token/distribution_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/distribution_test.cc
+draw_bound|kernels/token/distribution.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/distribution_test.cc
 dry_breaker|kernels/token/dry.cc|std::min(match, most)|match|kernels/token/dry_test.cc
 dry_longest|kernels/token/dry.cc|length = std::max(length, repeated)|length = repeated|kernels/token/dry_test.cc
 dry_box|kernels/token/dry.cc|std::min(right - i, matches\[i - left\])|matches[i - left]|kernels/token/dry_test.cc
 dry_single|kernels/token/dry.cc|IsBreaker(id)) continue|IsBreaker(id) \&\& length > 2) continue|kernels/token/dry_test.cc
-dry_answer|kernels/token/law.cc|p.tokens + p.answer_begin|p.tokens|kernels/token/law_test.cc
-dry_row|kernels/token/law.cc|p.tokens + p.before + row);$|p.tokens + p.before + 0 * row);|kernels/token/law_test.cc
-law_cut_tie|kernels/token/law_cut.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
-law_greatest|kernels/token/law.cc|std::max_element(first, first + row_ranges_), p_.law|std::max_element(first, first + 1), p_.law|kernels/token/law_test.cc
-law_floor|kernels/token/law_cpu.cc|Exp(x) - Exp(Set1(-87.0f))|Exp(x)|kernels/token/law_test.cc
-law_last_sum|kernels/token/law_cpu.cc|lanes = lanes + LoadN(weights + i, last);||kernels/token/law_test.cc
-hidden_infinity|kernels/token/law_cpu.cc|return result + faults|return result|kernels/token/law_test.cc
-landing_reused|offload/view/landing.cc|if (arrivals_.empty()) used_ = 0|used_ = 0|offload/view/landing_test.cc
-landing_kept|offload/view/retrieval.cc|    landing_.Drop(layer);|    (void)layer;|offload/view/retrieval_test.cc
-landing_values|offload/view/landing.cc|{here.v, place.v, here.rows}|{here.k, place.v, here.rows}|offload/view/retrieval_test.cc
+dry_answer|kernels/token/distribution.cc|p.tokens + p.answer_begin|p.tokens|kernels/token/distribution_test.cc
+dry_row|kernels/token/distribution.cc|p.tokens + p.before + row);$|p.tokens + p.before + 0 * row);|kernels/token/distribution_test.cc
+distribution_cut_tie|kernels/token/distribution_cut.cc|: id < other.id|: id > other.id|kernels/token/distribution_test.cc
+distribution_greatest|kernels/token/distribution.cc|std::max_element(first, first + row_ranges_)|std::max_element(first, first + 1)|kernels/token/distribution_test.cc
+distribution_floor|kernels/token/distribution_cpu.cc|Exp(x) - Exp(Set1(-87.0f))|Exp(x)|kernels/token/distribution_test.cc
+distribution_last_sum|kernels/token/distribution_cpu.cc|lanes = lanes + LoadN(weights + i, last);||kernels/token/distribution_test.cc
+hidden_infinity|kernels/token/distribution_cpu.cc|return result + faults|return result|kernels/token/distribution_test.cc
+view_staging_reused|offload/view/view_staging.cc|if (arrivals_.empty()) used_ = 0|used_ = 0|offload/view/view_staging_test.cc
+view_staging_kept|offload/view/retrieval.cc|    staging_.Drop(layer);|    (void)layer;|offload/view/retrieval_test.cc
+view_staging_values|offload/view/view_staging.cc|{here.v, place.v, here.rows}|{here.k, place.v, here.rows}|offload/view/retrieval_test.cc
 convert_tail|kernels/kv/kv_convert_cpu.cc|out + BytesOf(to, begin)|out + BytesOf(to, 0)|kernels/kv/kv_convert_test.cc
 byte_columns|kernels/kv/kv_lanes.h|block + 2 + d % 32;|block + 2;|kernels/attention/attention_test.cc
 view_types|runtime/predict/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/predict/session_plan_test.cc
-noise_bits|kernels/number/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
+noise_bits|kernels/number/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/distribution_test.cc
 noise_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|runtime/sequence/session_test.cc
-trial_dry_row|kernels/token/law.cc|p.tokens + p.before + row);$|p.tokens + p.before + 0 * row);|tests/text_trial.py
+trial_dry_row|kernels/token/distribution.cc|p.tokens + p.before + row);$|p.tokens + p.before + 0 * row);|tests/text_trial.py
 trial_page_back|offload/kv/residency.cc|moves_.reopened_pages += page.layers;|transfers.pop_back();|tests/session_trial_test.cc
 trial_turns|offload/kv/tiered_kv.cc|if (!step_->in_place) status = pages_.BringBack|if (false) status = pages_.BringBack|tests/session_trial_test.cc
-held_layers|runtime/sequence/saved_texts.h|writing_ != nullptr .. (prompt_ != nullptr && prompt_->holds())|writing_ != nullptr|runtime/sequence/unfinished_prompt_test.cc
+held_layers|runtime/sequence/prompt_cache.h|writing_ != nullptr .. (prompt_ != nullptr && prompt_->holds())|writing_ != nullptr|runtime/sequence/unfinished_prompt_test.cc
 draft_rest|runtime/api/session_api.cc|^    session->policy->Rest();||runtime/api/memory_api_test.cc
 trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
-folder_trial_page|offload/texts/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|tests/folder_trial.py
-folder_trial_tokens|offload/texts/kv_folder.cc|CommonBeginning(info.ids, ids);|static_cast<int64_t>(std::min(info.ids.size(), ids.size()));|tests/folder_trial.py
+folder_trial_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|tests/folder_trial.py
+folder_trial_tokens|offload/prompt_cache/kv_folder.cc|CommonBeginning(info.ids, ids);|static_cast<int64_t>(std::min(info.ids.size(), ids.size()));|tests/folder_trial.py
 stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
 stop_at_length|runtime/generate/generate.cc|if (!more) return "stop";|if (!more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
@@ -291,37 +291,37 @@ sfi_gap|runtime/policy/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Ga
 sfi_unheeded|runtime/policy/policy.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
 sfi_closer|runtime/policy/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policy/sfi_schedule_test.cc
 sfi_cooldown|runtime/policy/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policy/sfi_schedule_test.cc
-sfi_evidence|runtime/sequence/session.cc|kv().length() - retrieval()->evidence()|kv().length() - 1|runtime/policy/sfi_test.cc
+sfi_evidence|runtime/sequence/session.cc|kv().length() - retrieval()->evidence_rows()|kv().length() - 1|runtime/policy/sfi_test.cc
 sfi_kept_row|runtime/sequence/session_rank.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policy/sfi_test.cc
-sfi_norms|offload/view/selector_chooser.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/view/selector_chooser_test.cc
-sfi_one_row|offload/view/selector_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/selector_chooser_test.cc
-sfi_decay|offload/view/selector_chooser.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/view/selector_chooser_test.cc
-sfi_newest|offload/view/selector_chooser.cc|Decays() ? seen : chunks|chunks + 0 * seen|offload/view/selector_chooser_test.cc
-sfi_drafted|offload/view/selector_chooser.cc|evidence = EvidenceWithDrafted()|evidence = EvidenceOf(layer)|offload/view/selector_chooser_test.cc
-sfi_drafted_first|offload/view/selector_chooser.cc|if (row == by.Certain() \&\& Decays())|if (row == by.Certain() + 1 \&\& Decays())|offload/view/selector_chooser_test.cc
+sfi_norms|offload/view/importance_selector.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/view/importance_selector_test.cc
+sfi_one_row|offload/view/importance_selector.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/importance_selector_test.cc
+sfi_decay|offload/view/importance_selector.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/view/importance_selector_test.cc
+sfi_newest|offload/view/importance_selector.cc|Decays() ? seen : chunks|chunks + 0 * seen|offload/view/importance_selector_test.cc
+sfi_drafted|offload/view/importance_selector.cc|importance = ImportanceWithDrafted()|importance = ImportanceOf(layer)|offload/view/importance_selector_test.cc
+sfi_drafted_first|offload/view/importance_selector.cc|if (row == by.Certain() \&\& Decays())|if (row == by.Certain() + 1 \&\& Decays())|offload/view/importance_selector_test.cc
 sfi_drafted_rows|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|std::min(choice.drafted, int64_t{0})|runtime/policy/sfi_test.cc
 sfi_drafted_all|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|choice.drafted > 0 ? step_rows_ - 1 : 0|runtime/policy/sfi_test.cc
 sfi_drafted_plain|runtime/policy/sfi_params.cc|size.selection->drafted = 0;|(void)plain;|runtime/policy/sfi_test.cc
-sfi_drafted_seen|offload/view/selector_chooser.cc|rows.q += (by.Certain() - 1)|rows.q += (by.rows - 1)|offload/view/selector_chooser_test.cc
-sfi_prompt_rows|offload/view/retrieval.cc|kept_ ? choice.queries : evidence()|choice.queries|runtime/policy/sfi_test.cc
-sfi_said_by|offload/view/selector_chooser.cc|Decays() ? by.Certain() : 0|Decays() ? 1 : 0|offload/view/selector_chooser_test.cc
-sfi_forgets|offload/view/selector_chooser.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/view/selector_chooser_test.cc
+sfi_drafted_seen|offload/view/importance_selector.cc|rows.q += (by.Certain() - 1)|rows.q += (by.rows - 1)|offload/view/importance_selector_test.cc
+sfi_prompt_rows|offload/view/retrieval.cc|kept_ ? choice.queries : evidence_rows()|choice.queries|runtime/policy/sfi_test.cc
+sfi_said_by|offload/view/importance_selector.cc|Decays() ? by.Certain() : 0|Decays() ? 1 : 0|offload/view/importance_selector_test.cc
+sfi_forgets|offload/view/importance_selector.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/view/importance_selector_test.cc
 sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policy/sfi_test.cc
 sfi_anew|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policy/sfi_test.cc
 bench_first|apps/commands/bench_table.cc|seconds -= times.front();|seconds -= 0;|apps/commands/bench_table_test.cc
 think_again|runtime/policy/think_schedule.cc|opens \&\& !thinking_|opens|runtime/policy/think_schedule_test.cc
 plan_elsewhere|runtime/predict/session_plan.cc|model.weights == nullptr \&\& machine.simulated()|machine.simulated()|runtime/predict/plan_test.cc
-sfi_reach|offload/view/selector_chooser.h|: 16 / chunk|: 16|offload/view/selector_chooser_test.cc
-sfi_beside|offload/view/selector_chooser.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/view/selector_chooser_test.cc
-sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/selector_chooser_test.cc
-sfi_coverage_row|offload/view/selector_chooser.cc|row == by.Certain() - 1|row == 0|offload/view/selector_chooser_test.cc
+sfi_reach|offload/view/importance_selector.h|: 16 / chunk|: 16|offload/view/importance_selector_test.cc
+sfi_beside|offload/view/importance_selector.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/view/importance_selector_test.cc
+sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/importance_selector_test.cc
+sfi_coverage_row|offload/view/importance_selector.cc|row == by.Certain() - 1|row == 0|offload/view/importance_selector_test.cc
 digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/view/digests_test.cc
 fill_seed|runtime/pass/fill.cc|: random_(seed)|: random_(seed * 0)|runtime/sequence/fill_test.cc
 fill_pending|runtime/generate/generate.cc|  if (session.pending() > 0) {|  if (session.pending() > 99) {|runtime/sequence/fill_test.cc
-view_abandoned|offload/view/retrieval.cc|  chooser_->Truncate(step_end_);||runtime/sequence/fill_test.cc
+view_abandoned|offload/view/retrieval.cc|  selector_->Truncate(step_end_);||runtime/sequence/fill_test.cc
 view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policy/sfi_test.cc
 fill_settled|runtime/sequence/forward.cc|if (settled) settled_|if (!settled) settled_|runtime/sequence/fill_test.cc
-sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/selector_chooser_test.cc
+sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/importance_selector_test.cc
 unnamed_sink|runtime/api/session_params.cc|std::min(view.sink, view.budget)|view.sink|runtime/api/policy_api_test.cc
 unnamed_sfi_sink|runtime/api/session_params.cc|std::min(sfi.sink, sfi.budget)|sfi.sink|runtime/api/policy_api_test.cc
 named_sink|runtime/api/session_params.cc|if (p.sink != 0 \&\& params|if (p.sink < 0 \&\& params|runtime/api/policy_api_test.cc
@@ -343,7 +343,7 @@ link_rate|offload/move/link.cc|static_cast<double>(moved.bytes) / rate_|static_c
 link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/copy_engine_test.cc
 link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy_engine_test.cc
 link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
-played_budget|offload/tier/bounded_memory.cc|AlignedBytes(size) <= free()|free() >= 64|offload/tier/bounded_memory_test.cc
+simulated_budget|offload/tier/bounded_memory.cc|AlignedBytes(size) <= free()|free() >= 64|offload/tier/bounded_memory_test.cc
 predicted_pages|runtime/predict/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/predict/prediction_test.cc
 predicted_up|runtime/predict/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/predict/prediction_test.cc
 schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policy/sfi_test.cc
@@ -365,7 +365,7 @@ summary_share|apps/commands/summary.cc|level.value("checked", int64_t{0})|level.
 rank_bytes|runtime/generate/report.cc|all.ranks\[i\] : RankTraffic()|all.ranks[0] : RankTraffic()|runtime/generate/report_test.cc
 ttft_prefill|runtime/generate/report.cc|prefill_s + token_seconds\[0\]|token_seconds[0]|runtime/generate/report_test.cc
 prefill_cached|runtime/generate/report.cc|static_cast<double>(prefill.computed_tokens())|static_cast<double>(prefill.prompt_tokens)|runtime/generate/report_test.cc
-station_seconds|runtime/generate/report.cc|station(Station::kDraft, rounds.draft)|station(Station::kDraft, rounds.verify)|runtime/generate/report_test.cc
+phase_seconds|runtime/generate/report.cc|phase(Phase::kDraft, rounds.draft)|phase(Phase::kDraft, rounds.verify)|runtime/generate/report_test.cc
 sweep_tokens|runtime/generate/report.cc|Ratio(gaps, static_cast<double>(sweeps))|Ratio(gaps + 1, static_cast<double>(sweeps))|runtime/generate/report_test.cc
 predicted_unit|runtime/generate/report.cc|1e3 \* predicted->tbt_s|predicted->tbt_s|runtime/generate/report_test.cc
 busy_share|runtime/generate/report.cc|Ratio(spent.link_seconds, spent.seconds)|Ratio(spent.seconds, spent.link_seconds)|runtime/generate/report_test.cc
@@ -401,7 +401,7 @@ bonus_place|drafts/verdict.h|chance.Draw(targets\[tokens.size()\]|chance.Draw(ta
 ratio_inverted|drafts/verdict.h|p < q ? p / q|q < p ? q / p|drafts/verdict_test.cc
 accept_if_likelier|drafts/verdict.h|p < q ? p / q|p < q ? NumberOf<L>(0)|drafts/verdict_test.cc
 accept_if_likeliest|drafts/verdict.h|return p < q ? p / q : NumberOf<L>(1)|(void)q; return NumberOf<L>(p == *std::max_element(target.probabilities.begin(), target.probabilities.end()))|drafts/verdict_test.cc
-draft_sharpened|drafts/verify.cc|return tiercel::Draw(law, draw_|Law sharp = law; for (float\& p : sharp.probabilities) p = p * p; return tiercel::Draw(sharp, draw_|drafts/verifying_drafter_test.cc
+draft_sharpened|drafts/verify.cc|return tiercel::Draw(distribution, draw_|Distribution sharp = distribution; for (float\& p : sharp.probabilities) p = p * p; return tiercel::Draw(sharp, draw_|drafts/verifying_drafter_test.cc
 draft_noise_accepts|drafts/verify.cc|accept_(key.SeedFor(Purpose::kAccept))|accept_(key.SeedFor(Purpose::kDraft))|drafts/verify_test.cc
 replaced_from_draft|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|drafts[i]|drafts/verdict_test.cc
 residual_sign|drafts/verdict.h|rest = rest - drafted->second|rest = rest + drafted->second|drafts/verdict_test.cc
@@ -414,10 +414,10 @@ answer_drafted|runtime/drafting/retrieval_target.cc|session_.answer_begin()|0|ru
 answer_goes_on|runtime/sequence/session.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/generate/speculation_test.cc
 answer_forked|runtime/sequence/session.cc|  copy->answer_begin_ = answer_begin_;||runtime/generate/speculation_test.cc
 breaker_rest|runtime/generate/breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/breakers_test.cc
-breakers_known|runtime/generate/breakers.cc|texts != texts_|texts.size() != texts_.size()|runtime/generate/breakers_test.cc
-draft_law|runtime/drafting/proposer.cc|\*params.draft_session, DraftLaw(law),|*params.draft_session, LawParams{.top_k = law.top_k},|runtime/drafting/small_target_test.cc
-nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policy/triforce_law_test.cc
-certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policy/triforce_law_test.cc
+breakers_known|runtime/generate/breakers.cc|texts != texts_|texts.size() != prompt_cache_.size()|runtime/generate/breakers_test.cc
+draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, DraftDistribution(distribution),|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/small_target_test.cc
+nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policy/triforce_distribution_test.cc
+certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policy/triforce_distribution_test.cc
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policy/triforce_test.cc
 draft_left|runtime/drafting/retrieval_target.cc|  session_.TruncateView(end_);|;|runtime/policy/triforce_test.cc
 stale_view|runtime/sequence/session.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policy/triforce_test.cc
@@ -437,40 +437,40 @@ drafted_over|runtime/sequence/forward.cc|DropInterrupted();  // its|(void)0;  //
 draft_stops|runtime/policy/policy.cc|drafts->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
 draft_on_device|runtime/policy/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
-text_page|offload/texts/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/texts/kv_folder_test.cc
-text_unfinished|offload/texts/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/texts/kv_folder_test.cc
-text_front|offload/texts/kv_format.cc|return Damaged("its front does not have its checksum");||offload/texts/kv_format_test.cc
-text_model|offload/texts/kv_folder.cc|if (info.fingerprint != fingerprint) continue;||offload/texts/kv_folder_test.cc
-text_beginning|offload/texts/kv_folder.cc|if (common < kLeastTokens) continue;||offload/texts/kv_folder_test.cc
-text_part|offload/texts/kv_folder.cc|disk_.Remove(folder.fd(), part.c_str());|(void)part;|offload/texts/kv_folder_test.cc
-text_stalest|offload/texts/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/texts/kv_folder_test.cc
-text_room|offload/texts/kv_folder.cc|RETURN_IF_ERROR(RemoveParts(folder, /\*surely=\*/true).status());|MakeRoom(folder, "", info);|offload/texts/kv_folder_test.cc
-text_grown|offload/texts/kv_folder.cc|BeginsWith(folder, info, file.name)) {|true) {|offload/texts/kv_folder_test.cc
-text_forked|offload/disk/process_files.cc|open) close(file);|open) (void)file;|offload/texts/prompt_file_test.cc
-text_interrupted|offload/disk/disk_calls.cc|kMostTries = 1000|kMostTries = 1|offload/texts/kv_folder_test.cc
-text_folder_sync|offload/disk/disk_calls.cc|return has_none ? 0 : synced|return synced|offload/texts/kv_folder_test.cc
-text_build|runtime/sequence/saved_texts.cc|  if (build_.empty()) {|  if (false) {|runtime/sequence/saved_texts_test.cc
-prompt_records|offload/texts/prompt_file.cc|record.back() !=|0 ==|offload/texts/prompt_file_test.cc
-prompt_states|offload/texts/prompt_file.cc|layer % kStates \*$|0 * layer *|offload/texts/prompt_file_test.cc
-prompt_page|offload/texts/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/texts/prompt_file_test.cc
-prompt_lock|offload/texts/kv_folder.cc|if (TryLock(file) == Holder::kAnother) return nullptr;|(void)TryLock(file);|offload/texts/prompt_file_test.cc
-prompt_evicted|offload/texts/kv_folder.cc|IsPrompt(file.name) \&\& HolderOf|IsPart(file.name) \&\& HolderOf|offload/texts/prompt_file_test.cc
-prompt_counted|offload/texts/kv_folder.cc|if (busy) held -= file.bytes;||offload/texts/prompt_file_test.cc
-prompt_served|offload/texts/prompt_file.h|return positions \* info.layers >= Saves();|return positions * info.layers >= 0;|offload/texts/prompt_file_test.cc
-prompt_left_over|offload/texts/kv_folder.cc|other.starts_with(prompts) \&\& Serves(folder, info, file.name)|other.empty()|offload/texts/prompt_file_test.cc
-prompt_head|offload/texts/prompt_file.cc|if (!looked.HasHead(head)) {|if (head.empty()) {|offload/texts/prompt_file_test.cc
-prompt_taken|offload/texts/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/texts/prompt_file_test.cc
-prompt_no_states|offload/texts/prompt_file.cc|== kNoStates) continue;|== ~kNoStates) continue;|offload/texts/prompt_file_test.cc
-prompt_even|offload/texts/prompt_file.cc|layers.size() % kStates == 0|layers.empty()|offload/texts/prompt_file_test.cc
+text_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/prompt_cache/kv_folder_test.cc
+text_unfinished|offload/prompt_cache/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/prompt_cache/kv_folder_test.cc
+text_front|offload/prompt_cache/kv_format.cc|return Damaged("its front does not have its checksum");||offload/prompt_cache/kv_format_test.cc
+text_model|offload/prompt_cache/kv_folder.cc|if (info.fingerprint != fingerprint) continue;||offload/prompt_cache/kv_folder_test.cc
+text_beginning|offload/prompt_cache/kv_folder.cc|if (common < kLeastTokens) continue;||offload/prompt_cache/kv_folder_test.cc
+text_part|offload/prompt_cache/kv_folder.cc|disk_.Remove(folder.fd(), part.c_str());|(void)part;|offload/prompt_cache/kv_folder_test.cc
+text_stalest|offload/prompt_cache/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/prompt_cache/kv_folder_test.cc
+text_room|offload/prompt_cache/kv_folder.cc|RETURN_IF_ERROR(RemoveParts(folder, /\*surely=\*/true).status());|MakeRoom(folder, "", info);|offload/prompt_cache/kv_folder_test.cc
+text_grown|offload/prompt_cache/kv_folder.cc|BeginsWith(folder, info, file.name)) {|true) {|offload/prompt_cache/kv_folder_test.cc
+text_forked|offload/disk/process_files.cc|open) close(file);|open) (void)file;|offload/prompt_cache/prompt_file_test.cc
+text_interrupted|offload/disk/disk_calls.cc|kMostTries = 1000|kMostTries = 1|offload/prompt_cache/kv_folder_test.cc
+text_folder_sync|offload/disk/disk_calls.cc|return has_none ? 0 : synced|return synced|offload/prompt_cache/kv_folder_test.cc
+text_build|runtime/sequence/prompt_cache.cc|  if (build_.empty()) {|  if (false) {|runtime/sequence/prompt_cache_test.cc
+prompt_records|offload/prompt_cache/prompt_file.cc|record.back() !=|0 ==|offload/prompt_cache/prompt_file_test.cc
+prompt_states|offload/prompt_cache/prompt_file.cc|layer % kStates \*$|0 * layer *|offload/prompt_cache/prompt_file_test.cc
+prompt_page|offload/prompt_cache/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/prompt_cache/prompt_file_test.cc
+prompt_lock|offload/prompt_cache/kv_folder.cc|if (TryLock(file) == Holder::kAnother) return nullptr;|(void)TryLock(file);|offload/prompt_cache/prompt_file_test.cc
+prompt_evicted|offload/prompt_cache/kv_folder.cc|IsPrompt(file.name) \&\& HolderOf|IsPart(file.name) \&\& HolderOf|offload/prompt_cache/prompt_file_test.cc
+prompt_counted|offload/prompt_cache/kv_folder.cc|if (busy) held -= file.bytes;||offload/prompt_cache/prompt_file_test.cc
+prompt_served|offload/prompt_cache/prompt_file.h|return positions \* info.layers >= Saves();|return positions * info.layers >= 0;|offload/prompt_cache/prompt_file_test.cc
+prompt_left_over|offload/prompt_cache/kv_folder.cc|other.starts_with(prompts) \&\& Serves(folder, info, file.name)|other.empty()|offload/prompt_cache/prompt_file_test.cc
+prompt_head|offload/prompt_cache/prompt_file.cc|if (!looked.HasHead(head)) {|if (head.empty()) {|offload/prompt_cache/prompt_file_test.cc
+prompt_taken|offload/prompt_cache/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/prompt_cache/prompt_file_test.cc
+prompt_no_states|offload/prompt_cache/prompt_file.cc|== kNoStates) continue;|== ~kNoStates) continue;|offload/prompt_cache/prompt_file_test.cc
+prompt_even|offload/prompt_cache/prompt_file.cc|layers.size() % kStates == 0|layers.empty()|offload/prompt_cache/prompt_file_test.cc
 prompt_together|runtime/sequence/prompt_writer.cc|return layer >= file_->layers();|return layer == file_->layers();|runtime/sequence/prompt_writer_test.cc
-prompt_alone|runtime/api/session_api.cc|if (status.ok()) session->session->DropKeptPrompt();||runtime/api/texts_api_test.cc
+prompt_alone|runtime/api/session_api.cc|if (status.ok()) session->session->DropKeptPrompt();||runtime/api/prompt_cache_api_test.cc
 held_later|offload/kv/tiered_kv.cc|std::any_of(step.sent.begin(), step.sent.end(), failed)|failed(step.sent.back())|offload/kv/layers_test.cc
-no_locks|offload/texts/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/texts/prompt_file_test.cc
-no_locks_part|offload/texts/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/texts/prompt_file_test.cc
-prompt_at_fault|runtime/sequence/session_texts.cc|RefusePrompt(layers.status(), at_fault);|RefusePrompt(layers.status(), at_fault = true);|runtime/sequence/disk_pages_test.cc
-text_at_fault|runtime/sequence/session_texts.cc|          taken = status.ok();|          taken = true;|runtime/sequence/ranks_test.cc
-prompt_or_text|runtime/sequence/session_texts.cc|if (!prompt.has_value() .. prompt->IsServedBy(end)) return std::nullopt;|if (end > 0) return std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
-memory_or_text|runtime/sequence/session_texts.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
+no_locks|offload/prompt_cache/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/prompt_cache/prompt_file_test.cc
+no_locks_part|offload/prompt_cache/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/prompt_cache/prompt_file_test.cc
+prompt_at_fault|runtime/sequence/session_prompt_cache.cc|RefusePrompt(layers.status(), at_fault);|RefusePrompt(layers.status(), at_fault = true);|runtime/sequence/disk_pages_test.cc
+text_at_fault|runtime/sequence/session_prompt_cache.cc|          taken = status.ok();|          taken = true;|runtime/sequence/ranks_test.cc
+prompt_or_text|runtime/sequence/session_prompt_cache.cc|if (!prompt.has_value() .. prompt->IsServedBy(end)) return std::nullopt;|if (end > 0) return std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
+memory_or_text|runtime/sequence/session_prompt_cache.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
 short_read|offload/disk/page_reader.cc|.offset = buffer.offset + buffer.done,|.offset = buffer.offset,|offload/disk/page_reader_test.cc
 damage_slot|offload/disk/page_file.cc|std::erase_if(damaged_, .*SlotOf(index) == slot; });|std::erase(damaged_, slot);|offload/disk/disk_kv_test.cc
 ranks_serve|runtime/predict/session_plan.cc|LargestContext(sites, std::min(context, lacks->config.context))|lacks->LargestContext(std::min(context, lacks->config.context))|runtime/predict/session_plan_test.cc
@@ -487,9 +487,9 @@ rests_after_calls|runtime/api/session_api.cc|    session->session->Rest();||runt
 rest_logits|runtime/sequence/session.cc|if (knows_next_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/memory_api_test.cc
 parked_states|runtime/sequence/session_rank.cc|hidden = std::exchange(parked_, {});|parked_ = {};|runtime/api/memory_api_test.cc
 tiles_stay|runtime/sequence/session_rank.cc|tiles != nullptr \&\& !tiles->IsSuspended()|tiles != nullptr|runtime/sequence/tiers_test.cc
-saving_makes_room|runtime/sequence/forward.cc|  texts_->GiveBack();||runtime/sequence/saved_texts_test.cc
-law_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kLaw|4 * kLaw|runtime/predict/block_laws_test.cc
-law_lengths|runtime/policy/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
+saving_makes_room|runtime/sequence/forward.cc|  prompt_cache_->GiveBack();||runtime/sequence/prompt_cache_test.cc
+distribution_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kDistribution|4 * kDistribution|runtime/predict/block_distributions_test.cc
+distribution_lengths|runtime/policy/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc
@@ -498,7 +498,7 @@ disk_part|offload/move/disk_link.cc|^                transfer.offset;|          
 disk_shared|offload/disk/page_file.cc|return open_ != nullptr .. slots_.IsShared(slot);|return open_ == nullptr \&\& slots_.IsShared(slot);|offload/disk/disk_kv_test.cc
 disk_once|offload/move/disk_link.cc|    if (lane.last != nullptr \&\& lane.last->IsOfPage(t)) continue;||offload/disk/disk_kv_test.cc
 disk_forgotten|runtime/sequence/forward.cc|^  ForgetDamaged();||runtime/sequence/disk_pages_test.cc
-disk_removed|runtime/sequence/session_texts.cc|text_pages_->AnyDamaged()|!text_pages_->AnyDamaged()|runtime/sequence/disk_pages_test.cc
+disk_removed|runtime/sequence/session_prompt_cache.cc|text_pages_->AnyDamaged()|!text_pages_->AnyDamaged()|runtime/sequence/disk_pages_test.cc
 disk_place|offload/tier/tier_shape.h|page < std::min(disk_pages, resident_pages)|page < disk_pages|offload/plan/tier_plan_test.cc
 read_unannounced|offload/disk/page_reader.cc|disk_.Announce(request.file, request.offset, request.bytes);|disk_.Announce(request.file, request.offset, 1);|offload/disk/page_reader_test.cc
 ring_drain|offload/disk/read_queue.cc|^    while (under_way_ > 0) {|    while (false) {|offload/disk/read_queue_test.cc
@@ -535,21 +535,21 @@ page_dashes|apps/reader/selection.cc|!dashes \&\& item|dashes \&\& item|apps/rea
 stdin_named|apps/cli/check_together.cc|named.st_ino == typed.st_ino|false|apps/cli_chat_test.py
 no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
 deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py
-part_request|apps/commands/tree.cc|if (!options_.session.texts_dir.empty()) {|if (false) {|apps/cli_saved_test.py
+part_request|apps/commands/tree.cc|if (!options_.session.prompt_cache_dir.empty()) {|if (false) {|apps/cli_saved_test.py
 interrupted_anew|apps/commands/generation.cc|session.KeptLayers() > 0 \&\& goes_on|session.KeptLayers() > 0|apps/cli_saved_test.py
 shorter_again|apps/commands/tree.cc|AnswerWith(static_cast<size_t>(tokens / 2));|AnswerWith(static_cast<size_t>(tokens / 3));|apps/cli_book_test.py
 talk_failed|apps/commands/follow_up.cc|    failed_.Update(status);||apps/cli_chat_test.py
 leaf_heading|apps/commands/book_summary.cc|headings\[end\] == headings\[begin\]|headings[end].empty()|apps/cli_book_test.py
 going_on_said|apps/commands/generation.cc|"going on at layer ", resumed + 1|"going on at layer ", resumed|apps/cli_saved_test.py
 prompt_again|runtime/sequence/forward.cc|if (own.layer > 0 \&\& own.row == 0) after(own.layer - 1);||runtime/sequence/unfinished_prompt_test.cc
-prompt_anew|runtime/sequence/saved_texts.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
-prompt_filled|runtime/sequence/session_texts.cc|\&\& filled_from_ >= kv().length();|;|runtime/sequence/unfinished_prompt_test.cc
-prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
+prompt_anew|runtime/sequence/prompt_cache.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
+prompt_filled|runtime/sequence/session_prompt_cache.cc|\&\& filled_from_ >= kv().length();|;|runtime/sequence/unfinished_prompt_test.cc
+prompt_left|runtime/sequence/prompt_cache.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
 prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
-text_filled|runtime/sequence/session_texts.cc|settled_ == length \&\& filled_from_ >= length|settled_ == length|runtime/sequence/saved_texts_test.cc
-text_shallow|runtime/predict/session_plan.h|prompt_view.IsFull() \&\& !EndsPrompts() \&\&|prompt_view.IsFull() \&\&|runtime/sequence/saved_texts_test.cc
-text_stopped|runtime/sequence/session_texts.cc|if (!texts_->Settle()) saved_ = 0;||runtime/sequence/saved_texts_test.cc
-text_checkpoint|runtime/sequence/saved_texts.cc|"checkpoint", checkpoint|"checkpoint", ""|runtime/sequence/saved_texts_test.cc
+text_filled|runtime/sequence/session_prompt_cache.cc|settled_ == length \&\& filled_from_ >= length|settled_ == length|runtime/sequence/prompt_cache_test.cc
+text_shallow|runtime/predict/session_plan.h|prompt_view.IsFull() \&\& !EndsPrompts() \&\&|prompt_view.IsFull() \&\&|runtime/sequence/prompt_cache_test.cc
+text_stopped|runtime/sequence/session_prompt_cache.cc|if (!prompt_cache_->Settle()) saved_ = 0;||runtime/sequence/prompt_cache_test.cc
+text_checkpoint|runtime/sequence/prompt_cache.cc|"checkpoint", checkpoint|"checkpoint", ""|runtime/sequence/prompt_cache_test.cc
 callers_modes|runtime/api/callers_thread.cc|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
 ended_thread|runtime/api/boundary.h|throw;  // by a callback.*|return TIERCEL_FAILED;|runtime/api/callbacks_test.cc
@@ -574,8 +574,8 @@ chat_sum|models/chat/list_filters.cc|terms.push_back(bound\[1\])|(void)bound|mod
 chat_loop|models/chat/attributes.cc|return length - index - 1|return length - index|models/chat/chat_template_test.cc
 yarn_attention|models/decoder/rope_frequencies.cc|std::log(scaling.factor) + 1|std::log(scaling.factor)|models/decoder/rope_frequencies_test.cc
 yarn_context|models/decoder/config.cc|std::max(config->context|std::min(config->context|models/decoder/config_test.cc
-penalty_window|kernels/token/law.h|kRepeatWindow = 256|kRepeatWindow = 63|kernels/token/law_test.cc
-min_p_equals|kernels/token/law_cut.cc|w < least) break|w <= least) break|kernels/token/law_test.cc
+penalty_window|kernels/token/distribution.h|kRepeatWindow = 256|kRepeatWindow = 63|kernels/token/distribution_test.cc
+min_p_equals|kernels/token/distribution_cut.cc|w < least) break|w <= least) break|kernels/token/distribution_test.cc
 planned_views|offload/plan/tier_plan.h|staging + views + resident|staging + resident|offload/plan/tier_plan_test.cc
 planned_in_place|offload/plan/tier_plan.h|(in_place ? HostBytes() : 0)|0|offload/plan/tier_plan_test.cc
 pipeline_ahead|offload/plan/pipeline.cc|l + 2 < layers|l + 1 < layers|offload/plan/pipeline_test.cc
@@ -585,7 +585,7 @@ gamma1|drafts/verifying_drafter.cc|static_cast<int64_t>(round.accepted)|static_c
 outer_length|runtime/drafting/rounds.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/policy/nested_drafting_test.cc
 end_of_text|runtime/generate/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/policy/nested_drafting_test.cc
 after_the_end|runtime/generate/generate.cc|session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size())|(void)prompt|runtime/policy/nested_drafting_test.cc
-view_law|runtime/policy/triforce.cc|.law = DraftLaw(law)|.law = {.temperature = law.temperature}|runtime/policy/nested_drafting_test.cc
+view_distribution|runtime/policy/triforce.cc|.distribution = DraftDistribution(distribution)|.distribution = {.temperature = distribution.temperature}|runtime/policy/nested_drafting_test.cc
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
@@ -595,7 +595,7 @@ measured_job|apps/commands/command.cc|measurement = measure(seconds)|measurement
 crowded_view|runtime/predict/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py
 sadas_thinks|runtime/policy/policy.cc|tags->open.size() == 1|tags->open.size() >= 1|apps/cli_policies_test.py
 sweep_of_drafts|runtime/policy/policy_times.cc|length + drafts + 1|length + 1|runtime/policy/policy_times_test.cc
-plain_law|apps/commands/sampling.cc|if (from.plain) return Promise::kNone;||apps/cli_policies_test.py
+plain_distribution|apps/commands/sampling.cc|if (from.plain) return Promise::kNone;||apps/cli_policies_test.py
 after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc
 seed_range|apps/cli/numbers.cc|\*first > \*last|*first >= *last|apps/cli/numbers_test.cc
 cut_unit|apps/document/encoding.cc|"UTF-16", 0) == 0) unit_ = 2|"UTF-16", 0) == 0) unit_ = 1|apps/document/encoding_test.cc

@@ -77,8 +77,8 @@ def everything(runs, text):
     n = 0  # runs so far
     for prompt in range(20):
         common = runs.prompt(text[prompt * len(text) // 20:], next(sizes), 256)
-        for i, law in enumerate(LAWS):
-            args = [*common, *law, "--seed", prompt]
+        for i, distribution in enumerate(LAWS):
+            args = [*common, *distribution, "--seed", prompt]
             plain = runs.document(*args)
             for policy in POLICIES:
                 # Every policy has each of its settings at each temperature.

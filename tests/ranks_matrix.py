@@ -317,7 +317,7 @@ def far(runs):
 
 def main():
     program = sys.argv[1]
-    parts = sys.argv[2:] or ["golden", "policies", "tiers", "texts", "far"]
+    parts = sys.argv[2:] or ["golden", "policies", "tiers", "prompt_cache", "far"]
     model = pathlib.Path(os.environ["TIERCEL_MODEL"])
     book = (pathlib.Path(os.environ["TIERCEL_BOOKS"]) / "policy.txt").read_text()
     with tempfile.TemporaryDirectory() as scratch:
@@ -344,7 +344,7 @@ def main():
                     tokens = runs.scratch / f"ids-{count}"
                     tokens.write_text(" ".join(ids[:count]))
                     tiers(runs, model, tokens, count + 40, 24, spare, link)
-            elif part == "texts":
+            elif part == "prompt_cache":
                 texts(runs, book[:9000], model)
             elif part == "far":
                 far(runs)

@@ -178,7 +178,8 @@ class Trial {
     auto params = Sized<tiercel_session_params>();
     params.context = context_;
     params.policy = &policy_;
-    params.texts_dir = texts_.empty() ? nullptr : texts_.c_str();
+    params.prompt_cache_dir =
+        prompt_cache_.empty() ? nullptr : prompt_cache_.c_str();
     return params;
   }
 
@@ -334,7 +335,7 @@ class Trial {
   bool lacks_ = false;  // one session has pages, its forks may lack them
   int ranks_ = 1;
   int64_t context_ = 0;
-  std::string texts_;  // a folder; empty: none
+  std::string prompt_cache_;  // a folder; empty: none
   tiercel_policy policy_ = {};
   bool is_plain_ = false;
   bool has_view_ = false;  // on a device
@@ -354,7 +355,7 @@ void Trial::Open() {
   }
   context_ = 700 + Below(300);
   if (OneIn(6)) {
-    texts_ = absl::StrCat(ScratchFolder(), "/texts", seed_);
+    prompt_cache_ = absl::StrCat(ScratchFolder(), "/texts", seed_);
     context_ = 1500;
   }
   Model::Options options = {
@@ -383,7 +384,7 @@ void Trial::Open() {
   Note(absl::StrCat(policy_.name, " ", policy_.draft, " ",
                     policy_.form != nullptr ? policy_.form : "", ", ", ranks_,
                     " ranks, context ", context_,
-                    texts_.empty() ? "" : ", texts"));
+                    prompt_cache_.empty() ? "" : ", texts"));
   model_ = OpenHandle(options);
   live_.push_back({Create(), {}});
 }
@@ -421,7 +422,7 @@ void Trial::Act() {
 void Trial::Prefill(Life& life) {
   const int64_t room = context_ - std::ssize(life.tokens);
   int64_t count = OneIn(3) ? 1 + Below(10) : 1 + Below(400);
-  if (!texts_.empty() && life.tokens.empty()) count = 1100 + Below(100);
+  if (!prompt_cache_.empty() && life.tokens.empty()) count = 1100 + Below(100);
   const Ids ids = MoreOf(life.tokens, std::min(room, count));
   int64_t left = OneIn(4) ? 1 + Below(40) : 0;
   Note(absl::StrCat(NameOf(life), "prefill ", ids.size(), ", stop ", left));

@@ -139,7 +139,7 @@ def check_small(document, plain, link):
     assert document["output"] == plain["output"], (
         document["output"], plain["output"])
     not_waited_for = check_bytes(document)
-    verify = document["ledger"]["stations"]["verify"]
+    verify = document["ledger"]["phases"]["verify"]
     seconds = document["tbt_ms"]["samples"] / document["decode_tok_s"]
     bound = (verify["h2d_bytes"] - not_waited_for) / rate_of(link)
     assert seconds >= bound, (seconds, bound)

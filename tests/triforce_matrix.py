@@ -136,8 +136,8 @@ class Runs:
 
 def small(runs, text):
     common = runs.prompt(text[20000:], 400, 32)
-    for turn, law in enumerate(LAWS[:2]):
-        args = [*common, *law, "--seed", 5]
+    for turn, distribution in enumerate(LAWS[:2]):
+        args = [*common, *distribution, "--seed", 5]
         plain = runs.document(*args)
         for i, draft in enumerate(DRAFTS):
             n = turn + i
@@ -151,8 +151,8 @@ def everything(runs, text):
     for prompt in range(20):
         start = prompt * len(text) // 20
         common = runs.prompt(text[start:], next(sizes), 256)
-        for turn, law in enumerate(LAWS):
-            args = [*common, *law, "--seed", prompt]
+        for turn, distribution in enumerate(LAWS):
+            args = [*common, *distribution, "--seed", prompt]
             plain = runs.document(*args)
             first = (prompt + turn) % 2
             for draft in DRAFTS[first::2]:

@@ -632,21 +632,21 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     const Options of_cache = Parse({"cache", action});
     EXPECT_EQ(of_cache.cache_action, action);
     EXPECT_EQ(of_cache.session.cache_dir, of_bench.session.cache_dir);
-    EXPECT_EQ(of_cache.session.texts_dir,
+    EXPECT_EQ(of_cache.session.prompt_cache_dir,
               of_cache.session.cache_dir + "/texts");
     EXPECT_EQ(of_cache.model.path, "");  // it needs none
   }
   EXPECT_EQ(of_bench.session.cache_dir, of_generate.session.cache_dir);
   EXPECT_EQ(Parse({"bench"}).session.cache_dir, of_bench.session.cache_dir);
   // `generate` and `bench` do not use the prompt cache: they read every prompt.
-  EXPECT_EQ(of_bench.session.texts_dir, "");
-  EXPECT_EQ(of_generate.session.texts_dir, "");
+  EXPECT_EQ(of_bench.session.prompt_cache_dir, "");
+  EXPECT_EQ(of_generate.session.prompt_cache_dir, "");
   for (const Args& args : {Args{"summarize", "x"}, Args{"ask", "x", "who?"}}) {
-    EXPECT_EQ(Parse(args).session.texts_dir,
+    EXPECT_EQ(Parse(args).session.prompt_cache_dir,
               of_bench.session.cache_dir + "/texts");
     Args without = args;
     without.push_back("--no-cache");
-    EXPECT_EQ(Parse(without).session.texts_dir, "");
+    EXPECT_EQ(Parse(without).session.prompt_cache_dir, "");
     EXPECT_EQ(Parse(without).session.cache_dir, of_bench.session.cache_dir);
   }
   // Without drafts no text is needed.

@@ -132,8 +132,8 @@ absl::Status CheckRope(const ModelOptions& model) {
 }
 
 // Tests without drafts draw no token: their tokens are known beforehand.
-absl::Status CheckLaw(const BenchOptions& bench,
-                      const SamplingOptions& sampling) {
+absl::Status CheckDistribution(const BenchOptions& bench,
+                               const SamplingOptions& sampling) {
   const bool generates =
       std::any_of(bench.generations.begin(), bench.generations.end(),
                   [](int64_t n) { return n > 0; });
@@ -194,7 +194,7 @@ int Sources(const Options& options) {
          input.tokens_file.has_value() + !options.tokens.ids.empty();
 }
 
-absl::Status CheckTexts(const Options& options) {
+absl::Status CheckPromptCache(const Options& options) {
   const std::string& command = options.command;
   const int sources = Sources(options);
   if (sources > 1) {
@@ -291,7 +291,7 @@ absl::Status CheckBench(Options* options) {
   if (bench.fill && options->sampling.policy == "speed") {
     return UsageError("--fill: not for --policy speed, in this version");
   }
-  RETURN_IF_ERROR(CheckLaw(bench, options->sampling));
+  RETURN_IF_ERROR(CheckDistribution(bench, options->sampling));
   if (!options->sampling.HasPolicy()) return absl::OkStatus();
   if (options->sampling.HasDrafts() && Sources(*options) == 0 && !bench.fill) {
     return UsageError(
@@ -326,7 +326,7 @@ absl::Status CheckTogether(Options* options) {
   WarnOfCuts(options);
   ReplaceDefaultPenalties(&options->sampling);
   RETURN_IF_ERROR(CheckPenalties(sampling));
-  RETURN_IF_ERROR(CheckTexts(*options));
+  RETURN_IF_ERROR(CheckPromptCache(*options));
   if (options->command == "bench") return CheckBench(options);
   RETURN_IF_ERROR(CheckBook(*options));
   if (options->command == "eval" && sampling.HasPolicy() &&

@@ -32,12 +32,12 @@ void AddDocument(FlagSet& flags, Options* options) {
                    "EPUB, PDF, HTML or a folder of it, or text; - is stdin",
                    FlagSet::Need::kRequired, &options->document);
   BookOptions* book = &options->book;
-  options->session.texts_dir = TextsFolder();
+  options->session.prompt_cache_dir = PromptCacheFolder();
   flags.Switch("--no-cache",
                "read the document even if it was read before, and keep "
                "nothing of it",
                [=] {
-                 options->session.texts_dir.clear();
+                 options->session.prompt_cache_dir.clear();
                  book->keeps = false;
                });
   flags.Group("The book");
@@ -170,9 +170,9 @@ void AddInspect(FlagSet& flags, Options* options) {
 void AddPlan(FlagSet& flags, Options* options) {
   flags.StrayArgumentsAre({.file = "-m", .number = "-c", .text = "-m"});
   options->session.cache_dir = CacheFolder();
-  options->session.texts_dir = TextsFolder();
+  options->session.prompt_cache_dir = PromptCacheFolder();
   flags.Switch("--no-cache", "of texts that are not kept: none is on disk",
-               [=] { options->session.texts_dir.clear(); });
+               [=] { options->session.prompt_cache_dir.clear(); });
   AddSessionFlags(flags, options);
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddDraftFlags(flags, &options->sampling);
@@ -182,7 +182,7 @@ void AddPlan(FlagSet& flags, Options* options) {
 
 void AddCache(FlagSet& flags, Options* options) {
   options->session.cache_dir = CacheFolder();
-  options->session.texts_dir = TextsFolder();
+  options->session.prompt_cache_dir = PromptCacheFolder();
   flags.Positional("list|clear", "say what is kept, or remove it",
                    FlagSet::Need::kRequired, &options->cache_action);
   AddJsonFlag(flags, options);
@@ -225,7 +225,7 @@ void AddBench(FlagSet& flags, Options* options) {
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddSpeculationFlags(flags, &options->sampling);
   AddVerifyAgainstFlag(flags, &options->sampling);
-  AddLawFlags(flags, &options->sampling);
+  AddDistributionFlags(flags, &options->sampling);
 }
 
 }  // namespace

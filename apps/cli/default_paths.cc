@@ -32,7 +32,7 @@ std::string StateFolder() {
   return XdgFolder("XDG_STATE_HOME", "/.local/state");
 }
 
-std::string TextsFolder() {
+std::string PromptCacheFolder() {
   const std::string cache = CacheFolder();
   return cache.empty() ? "" : cache + "/texts";
 }

@@ -12,7 +12,7 @@ namespace tiercel::cli {
 // environment names no home. Reads XDG_CACHE_HOME and HOME.
 std::string CacheFolder();
 // The folder of the prompt cache, inside CacheFolder.
-std::string TextsFolder();
+std::string PromptCacheFolder();
 
 // Chooses the default model if none was named: TIERCEL_MODEL, or else the one
 // that demo.sh installed. Errors: kUsage, "no_model" if there is none.

@@ -38,9 +38,11 @@ struct SessionOptions {
   int64_t context = 0;  // tokens; 0: the checkpoint's
   std::string kv_type_k = "f16";
   std::string kv_type_v = "f16";
-  std::string cache_dir;   // folder of measured rates; empty: no predictions
-  std::string texts_dir;   // folder of the prompt cache; empty: nothing is kept
-  std::string texts_name;  // name of the text, shown by `tiercel cache list`
+  std::string cache_dir;  // folder of measured rates; empty: no predictions
+  std::string
+      prompt_cache_dir;  // folder of the prompt cache; empty: nothing is kept
+  std::string
+      prompt_cache_name;  // name of the text, shown by `tiercel cache list`
   // The prompt cache keeps only prompts that are still being read or answered.
   bool keeps_prompts_alone = false;
   // The view that drafts read; 0: none, or the library's choice.

@@ -120,7 +120,7 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.LastCounts("-n");
   flags.NotBuilt({"--think", "--template-kwargs", "--json-schema", "--grammar",
                   "-sys", "--stop-id", "--best-of"});
-  AddLawFlags(flags, sampling);
+  AddDistributionFlags(flags, sampling);
   flags.RepeatableText(
       "--stop", "TEXT", "end the output before this text; repeatable",
       [=](const std::string& stop) {
@@ -191,7 +191,7 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
   AddSizeFlag(flags, "--host-memory",
               "the most memory for keys and values behind a link, or without "
               "one for all; with -c and kept texts the rest is on disk; of "
-              "`plan --simulate` what the machine has that is played",
+              "`plan --simulate` what the machine has that is simulated",
               &model->host_memory_bytes);
   flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US]",
              "play a device with memory of this size behind a link of this "
@@ -357,7 +357,7 @@ void AddVerifyAgainstFlag(FlagSet& flags, SamplingOptions* sampling) {
              });
 }
 
-void AddLawFlags(FlagSet& flags, SamplingOptions* sampling) {
+void AddDistributionFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.Group("The answer");
   flags.Text("-s,--seed", "N",
              "another seed, another text; the same seed, the same text "

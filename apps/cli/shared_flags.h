@@ -32,7 +32,7 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling);
 void AddVerifyAgainstFlag(FlagSet& flags, SamplingOptions* sampling);
 
 // These set the distribution of a token, and the seed of its draw.
-void AddLawFlags(FlagSet& flags, SamplingOptions* sampling);
+void AddDistributionFlags(FlagSet& flags, SamplingOptions* sampling);
 void AddSeedsFlag(FlagSet& flags, SamplingOptions* sampling);
 
 // These name the source of a text.

@@ -327,7 +327,7 @@ class Bencher {
     SamplingOptions sampling = options_.sampling;
     sampling.max_tokens = count;
     sampling.ignore_eos = true;
-    ApiTexts texts;
+    ApiPromptCache texts;
     return session_.Generate(
         ToApi(sampling, sampling.seed.value_or(0), &texts),
         [](int32_t, std::string_view) { return absl::OkStatus(); });

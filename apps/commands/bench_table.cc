@@ -78,8 +78,8 @@ std::string AgreementIn(const Json& baseline, Promise promise) {
   switch (promise) {
     case Promise::kText:
       return "no";
-    case Promise::kLaw:
-      return "same law";
+    case Promise::kDistribution:
+      return "same distribution";
     case Promise::kNone:
       break;
   }

@@ -239,9 +239,9 @@ TEST(BenchTableTest, MarkdownShowsTheBaseline) {
   row.baseline["first_difference"] = 5;
   context.promise = Promise::kText;
   EXPECT_TRUE(absl::EndsWith(MarkdownLine(row, context), "| 1.50 | no |\n"));
-  context.promise = Promise::kLaw;
-  EXPECT_TRUE(
-      absl::EndsWith(MarkdownLine(row, context), "| 1.50 | same law |\n"));
+  context.promise = Promise::kDistribution;
+  EXPECT_TRUE(absl::EndsWith(MarkdownLine(row, context),
+                             "| 1.50 | same distribution |\n"));
   context.promise = Promise::kNone;
   EXPECT_TRUE(absl::EndsWith(MarkdownLine(row, context),
                              "| 1.50 | differs at token 5 |\n"));

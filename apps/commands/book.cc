@@ -318,7 +318,7 @@ std::string NameOf(const Options& options, const Document& book) {
 
 Options Named(const Options& options, const Document& book) {
   Options named = options;
-  named.session.texts_name = NameOf(options, book);
+  named.session.prompt_cache_name = NameOf(options, book);
   return named;
 }
 

@@ -89,7 +89,7 @@ std::string NameIn(const Json& row) {
   return reader::OneLine(row.value("name", ""));
 }
 
-std::string TextsTable(const Json& texts) {
+std::string PromptCacheTable(const Json& texts) {
   std::vector<Row> rows = {
       {"texts read by", "last used", "tokens", "size", "text"}};
   for (const Json& text : texts) {
@@ -118,7 +118,7 @@ std::string ReadingsTable(const Json& readings) {
 
 double TotalBytes(const Json& list) {
   double total = 0;
-  for (const char* kind : {"files", "texts", "readings"}) {
+  for (const char* kind : {"files", "prompt_cache", "readings"}) {
     for (const Json& file : list.at(kind)) {
       total += file.at("bytes").get<double>();
     }
@@ -142,8 +142,10 @@ absl::Status Cache(const Options& options) {
   ASSIGN_OR_RETURN(Json list, ListCache(folder));
   // An unreadable prompt cache does not keep the rest from being listed or
   // cleared.
-  const absl::StatusOr<Json> texts = ListCache(options.session.texts_dir);
-  list.at("texts") = texts.ok() ? texts->at("texts") : Json::array();
+  const absl::StatusOr<Json> texts =
+      ListCache(options.session.prompt_cache_dir);
+  list.at("prompt_cache") =
+      texts.ok() ? texts->at("prompt_cache") : Json::array();
   list["readings"] = ListReadings(folder);
   Json document = {{"cache_dir", folder}};
   if (options.cache_action == "list") {
@@ -152,19 +154,20 @@ absl::Status Cache(const Options& options) {
       WriteWarnings({std::string(texts.status().message())});
     }
     const Json& rates = list.at("files");
-    const Json& kept = list.at("texts");
+    const Json& kept = list.at("prompt_cache");
     const Json& readings = list.at("readings");
     if (!options.json) {
       return WriteProse(absl::StrCat(
           folder, ": ", Files(rates.size() + kept.size() + readings.size()),
-          "\n", RatesTable(rates), TextsTable(kept), ReadingsTable(readings)));
+          "\n", RatesTable(rates), PromptCacheTable(kept),
+          ReadingsTable(readings)));
     }
     document.update(list);
     return WriteJson(document);
   }
   size_t removed = ClearReadings(folder);
   std::vector<std::string> folders = {folder};
-  if (texts.ok()) folders.push_back(options.session.texts_dir);
+  if (texts.ok()) folders.push_back(options.session.prompt_cache_dir);
   for (const std::string& each : folders) {
     ASSIGN_OR_RETURN(const size_t files, ClearCache(each));
     removed += files;

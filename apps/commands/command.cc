@@ -166,13 +166,15 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   session.kv_type_k = from.kv_type_k.c_str();
   session.kv_type_v = from.kv_type_v.c_str();
   session.cache_dir = from.cache_dir.empty() ? nullptr : from.cache_dir.c_str();
-  session.texts_dir = from.texts_dir.empty() ? nullptr : from.texts_dir.c_str();
-  if (session.texts_dir != nullptr) {
-    session.texts_flags =
-        (options.book.restart ? TIERCEL_TEXTS_BEGIN_ANEW : 0) |
-        (from.keeps_prompts_alone ? TIERCEL_TEXTS_UNFINISHED_ALONE : 0);
+  session.prompt_cache_dir =
+      from.prompt_cache_dir.empty() ? nullptr : from.prompt_cache_dir.c_str();
+  if (session.prompt_cache_dir != nullptr) {
+    session.prompt_cache_flags =
+        (options.book.restart ? TIERCEL_PROMPT_CACHE_BEGIN_ANEW : 0) |
+        (from.keeps_prompts_alone ? TIERCEL_PROMPT_CACHE_UNFINISHED_ALONE : 0);
   }
-  if (!from.texts_name.empty()) session.texts_name = from.texts_name.c_str();
+  if (!from.prompt_cache_name.empty())
+    session.prompt_cache_name = from.prompt_cache_name.c_str();
   session.policy = &policy;
   const SamplingOptions& sampling = options.sampling;
   policy.name = sampling.policy.c_str();

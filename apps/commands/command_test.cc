@@ -11,7 +11,7 @@ TEST(SessionParamsTest, EveryFlagIsHanded) {
   options.session.kv_type_k = "f32";
   options.session.kv_type_v = "q8_0";
   options.session.cache_dir = "/cache";
-  options.session.texts_dir = "/cache/texts";
+  options.session.prompt_cache_dir = "/cache/texts";
   options.session.budget = 256;
   options.session.sink = 40;
   options.session.window = 48;
@@ -28,7 +28,7 @@ TEST(SessionParamsTest, EveryFlagIsHanded) {
   EXPECT_STREQ(params.session.kv_type_k, "f32");
   EXPECT_STREQ(params.session.kv_type_v, "q8_0");
   EXPECT_STREQ(params.session.cache_dir, "/cache");
-  EXPECT_STREQ(params.session.texts_dir, "/cache/texts");
+  EXPECT_STREQ(params.session.prompt_cache_dir, "/cache/texts");
   const tiercel_policy& policy = *params.session.policy;
   EXPECT_STREQ(policy.name, "triforce");
   EXPECT_STREQ(policy.draft, "self");
@@ -48,7 +48,7 @@ TEST(SessionParamsTest, WhatIsNotAskedForIsTheLibrarysChoice) {
   const Options options;
   const SessionParams params(options, nullptr);
   EXPECT_EQ(params.session.cache_dir, nullptr);
-  EXPECT_EQ(params.session.texts_dir, nullptr);
+  EXPECT_EQ(params.session.prompt_cache_dir, nullptr);
   EXPECT_STREQ(params.policy.draft, "none");
   EXPECT_EQ(params.policy.verify, nullptr);
   EXPECT_EQ(params.policy.budget, 0);

@@ -97,9 +97,10 @@ std::string Table(const Json& result, double seconds) {
   return absl::StrCat(table, "seconds     ", Fixed(seconds, 2), "\n");
 }
 
-// Adds the divergence of the rows of `laws` from those of the full model.
+// Adds the divergence of the rows of `distributions` from those of the full
+// model.
 absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
-                     LogitsFile& laws, Json* result) {
+                     LogitsFile& distributions, Json* result) {
   Options full = BaselineOf(options, {{"context", options.session.context}});
   full.eval.rows_per_step = 0;
   Divergence divergence(model.info().vocab);
@@ -108,7 +109,7 @@ absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
   const absl::Status status = ScoreText(
       full, model, ids, "comparing",
       [&](size_t row, const float* logits) -> absl::Status {
-        ASSIGN_OR_RETURN(const float* other, laws.Next());
+        ASSIGN_OR_RETURN(const float* other, distributions.Next());
         divergence.Add(logits, other);
         if (row + 1 < ids.size()) {
           total +=
@@ -150,10 +151,10 @@ absl::Status Eval(const Options& options) {
         NpyWriter::Create(options.eval.logits_path, tokens - prefill, vocab));
     npy.emplace(std::move(created));
   }
-  std::optional<LogitsFile> laws;
+  std::optional<LogitsFile> distributions;
   if (options.sampling.verify_against_full) {
     ASSIGN_OR_RETURN(LogitsFile created, LogitsFile::Create(vocab));
-    laws.emplace(std::move(created));
+    distributions.emplace(std::move(created));
   }
 
   std::vector<std::string> warnings = options.warnings;
@@ -173,8 +174,8 @@ absl::Status Eval(const Options& options) {
               Exit::kFailed, "non_finite_logits",
               absl::StrCat("the logits after token ", row, " are not finite"));
         }
-        if (laws.has_value()) {
-          RETURN_IF_ERROR(laws->Add(logits));
+        if (distributions.has_value()) {
+          RETURN_IF_ERROR(distributions->Add(logits));
         }
         return npy.has_value() ? npy->WriteRow(logits) : absl::OkStatus();
       },
@@ -195,8 +196,8 @@ absl::Status Eval(const Options& options) {
   if (options.model.simulation.has_value()) result["simulated"] = true;
   if (prefill > 0) result["prefill"] = prefill;
   if (options.sampling.HasPolicy()) result["policy"] = options.sampling.policy;
-  if (laws.has_value()) {
-    RETURN_IF_ERROR(Compare(options, model, ids, *laws, &result));
+  if (distributions.has_value()) {
+    RETURN_IF_ERROR(Compare(options, model, ids, *distributions, &result));
   }
   return options.json ? WriteJson(result)
                       : WriteProse(Table(result, elapsed.count()));

@@ -146,7 +146,7 @@ absl::Status Generator::SayWarnings() {
 absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   text_.clear();
   RETURN_IF_ERROR(session_.Truncate(prompt_));
-  ApiTexts texts;
+  ApiPromptCache texts;
   const absl::Status generated =
       session_.Generate(ToApi(options_->sampling, seed, &texts),
                         [&](int32_t id, std::string_view text) {

@@ -216,8 +216,8 @@ Reading Reading::Open(const Options& options, std::string key) {
     kept = reader::Journal::Parse(BytesOf(path), key);
   }
   if (kept.has_value()) return Reading(path, *std::move(kept));
-  return Reading(path,
-                 reader::Journal(std::move(key), options.session.texts_name));
+  return Reading(
+      path, reader::Journal(std::move(key), options.session.prompt_cache_name));
 }
 
 absl::Status Reading::Add(int level, size_t index, uint64_t prompt,

@@ -32,15 +32,16 @@ Options BaselineOf(const Options& options, const Json& report) {
   full.sampling.draft = "none";
   full.sampling.draft_path.clear();
   full.sampling.draft_layers = 0;
-  full.session.cache_dir.clear();  // no predictions are needed
-  full.session.texts_dir.clear();  // it reads the prompt itself
+  full.session.cache_dir.clear();         // no predictions are needed
+  full.session.prompt_cache_dir.clear();  // it reads the prompt itself
   return full;
 }
 
 Promise PromiseOf(const SamplingOptions& from) {
   if (from.plain) return Promise::kNone;
-  return from.verify == "coupled" || from.temperature == 0 ? Promise::kText
-                                                           : Promise::kLaw;
+  return from.verify == "coupled" || from.temperature == 0
+             ? Promise::kText
+             : Promise::kDistribution;
 }
 
 Json Compared(const Json& report, double rate, const Json& baseline,
@@ -66,7 +67,7 @@ Json Compared(const Json& report, double rate, const Json& baseline,
 }
 
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       ApiTexts* texts) {
+                       ApiPromptCache* texts) {
   texts->stops = Pointers(from.stops);
   auto sampling = Defaults<tiercel_sampling>();
   sampling.max_tokens = std::max<int64_t>(from.max_tokens, 0);  // 0: no limit

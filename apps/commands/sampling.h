@@ -19,9 +19,9 @@ Options BaselineOf(const Options& options, const Json& report);
 
 // The promised relation of a run's text to its baseline's.
 enum class Promise {
-  kText,  // it is the same: verification is coupled, or greedy
-  kLaw,   // it is drawn from the same distribution, and may differ
-  kNone,  // none: a plain form is in effect another model
+  kText,          // it is the same: verification is coupled, or greedy
+  kDistribution,  // it is drawn from the same distribution, and may differ
+  kNone,          // none: a plain form is in effect another model
 };
 Promise PromiseOf(const SamplingOptions& from);
 
@@ -33,7 +33,7 @@ Json Compared(const Json& report, double rate, const Json& baseline,
               double baseline_rate);
 
 // Pointers to texts, as the C API takes them.
-struct ApiTexts {
+struct ApiPromptCache {
   std::vector<const char*> stops;
   std::vector<const char*> dry_breakers;
 };
@@ -41,7 +41,7 @@ struct ApiTexts {
 // Returns the sampling parameters of the C API. They point into `texts`, which
 // this fills, and which point into `from`.
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       ApiTexts* texts);
+                       ApiPromptCache* texts);
 
 }  // namespace tiercel::cli
 

@@ -24,7 +24,7 @@ TEST(ToApiTest, EveryFlagIsHanded) {
   from.dry_breakers = {":", "- "};
   from.stops = {"[end]", "\n"};
   from.ignore_eos = true;
-  ApiTexts texts;
+  ApiPromptCache texts;
   const tiercel_sampling to = ToApi(from, /*seed=*/5, &texts);
   EXPECT_EQ(to.max_tokens, 7);
   EXPECT_EQ(to.seed, 5u);
@@ -47,7 +47,7 @@ TEST(ToApiTest, EveryFlagIsHanded) {
 
 TEST(ToApiTest, BreakersAreTheUsualOnesOrNone) {
   SamplingOptions from;
-  ApiTexts texts;
+  ApiPromptCache texts;
   EXPECT_EQ(ToApi(from, 0, &texts).num_dry_breakers, 0u);
   EXPECT_EQ(ToApi(from, 0, &texts).dry_no_breakers, 0);
   from.dry_breakers.emplace();
@@ -57,7 +57,7 @@ TEST(ToApiTest, BreakersAreTheUsualOnesOrNone) {
 
 TEST(ToApiTest, WhatTheHeaderTakesForOff) {
   SamplingOptions from;
-  ApiTexts texts;
+  ApiPromptCache texts;
   EXPECT_EQ(ToApi(from, 0, &texts).max_tokens, 0);
   // These are above 0, but not as floats; they must not switch the cut off.
   from.top_p = 1e-60;
@@ -101,9 +101,9 @@ TEST(PromiseOfTest, OnlyWhatIsCoupledOrGreedyIsTheText) {
   from.policy = "triforce";
   EXPECT_EQ(PromiseOf(from), Promise::kText);  // greedy, with any policy
   from.temperature = 0.5;
-  EXPECT_EQ(PromiseOf(from), Promise::kLaw);
+  EXPECT_EQ(PromiseOf(from), Promise::kDistribution);
   from.verify = "residual";
-  EXPECT_EQ(PromiseOf(from), Promise::kLaw);
+  EXPECT_EQ(PromiseOf(from), Promise::kDistribution);
   from.verify = "coupled";
   EXPECT_EQ(PromiseOf(from), Promise::kText);
   from.plain = true;
@@ -121,7 +121,7 @@ TEST(BaselineOfTest, NobodyDrafts) {
   options.sampling.settings = "a=1";
   options.sampling.temperature = 0.5;
   options.sampling.plain = true;
-  options.session.texts_dir = "texts";
+  options.session.prompt_cache_dir = "prompt_cache";
   options.session.cache_dir = "rates";
   for (const char* policy : {"full", "triforce", "sfi", "sadas", "speed"}) {
     options.sampling.policy = policy;
@@ -136,7 +136,7 @@ TEST(BaselineOfTest, NobodyDrafts) {
     EXPECT_FALSE(full.sampling.plain);
     EXPECT_EQ(full.sampling.temperature, 0.5);
     EXPECT_EQ(full.session.context, 700);
-    EXPECT_EQ(full.session.texts_dir, "");
+    EXPECT_EQ(full.session.prompt_cache_dir, "");
     EXPECT_EQ(full.session.cache_dir, "");
   }
 }

@@ -47,8 +47,8 @@ Json SumsOf(const Json& report) {
   for (Json& level : speculation.at("levels")) level.erase("cost_ratio");
   Json ledger = report.at("ledger");
   ledger["formula"] = nullptr;  // holds for one generation alone
-  for (auto& [name, station] : ledger.at("stations").items()) {
-    station["link_busy_share"] = nullptr;
+  for (auto& [name, phase] : ledger.at("phases").items()) {
+    phase["link_busy_share"] = nullptr;
   }
   return {{"speculation", std::move(speculation)},
           {"ledger", std::move(ledger)}};
@@ -62,8 +62,8 @@ void Spent::Add(const Json& report, const std::vector<double>& token_seconds) {
   prompt_tokens_ += prompt;
   cached_tokens_ += cached;
   output_tokens_ += static_cast<int64_t>(token_seconds.size());
-  const Json& stations = report.at("ledger").at("stations");
-  prefill_s_ += stations.at("prefill").at("seconds").get<double>();
+  const Json& phases = report.at("ledger").at("phases");
+  prefill_s_ += phases.at("prefill").at("seconds").get<double>();
   if (report.at("ttft_s").is_number()) {
     ttft_s_ += report.at("ttft_s").get<double>();
   }
@@ -97,10 +97,9 @@ Json Spent::ToJson() const {
     speculation["tokens_per_sweep"] =
         Ratio(gaps, speculation.at("sweeps").get<double>());
     ledger = sums_.at("ledger");
-    for (auto& [name, station] : ledger.at("stations").items()) {
-      station["link_busy_share"] =
-          Ratio(station.at("link_busy_s").get<double>(),
-                station.at("seconds").get<double>());
+    for (auto& [name, phase] : ledger.at("phases").items()) {
+      phase["link_busy_share"] = Ratio(phase.at("link_busy_s").get<double>(),
+                                       phase.at("seconds").get<double>());
     }
   }
   return {

@@ -25,7 +25,7 @@ Json ReportOf(int prompt, int cached, double prefill_s, double ttft_s,
       {"ledger",
        {{"h2d_bytes", 1'000'000'000'000},
         {"formula", {{"page_bytes", 128}}},
-        {"stations",
+        {"phases",
          {{"prefill",
            {{"seconds", prefill_s},
             {"link_busy_s", 0.5},
@@ -60,9 +60,9 @@ TEST(SpentTest, SumsWhatCanBeSummed) {
   const Json& ledger = all["ledger"];
   EXPECT_EQ(ledger["h2d_bytes"], 2'000'000'000'000);
   EXPECT_EQ(ledger["formula"], nullptr);
-  EXPECT_EQ(ledger["stations"]["prefill"]["seconds"], 1.5);
-  EXPECT_DOUBLE_EQ(
-      ledger["stations"]["prefill"]["link_busy_share"].get<double>(), 1 / 1.5);
+  EXPECT_EQ(ledger["phases"]["prefill"]["seconds"], 1.5);
+  EXPECT_DOUBLE_EQ(ledger["phases"]["prefill"]["link_busy_share"].get<double>(),
+                   1 / 1.5);
   EXPECT_EQ(all["memory"], Json({{"host_bytes", 5}, {"device_bytes", 70}}));
   EXPECT_EQ(spent.predicted_memory(),
             Json({{"host_bytes", 6}, {"device_bytes", 70}}));

@@ -75,17 +75,17 @@ std::string DraftsOf(const Json& levels) {
 
 // The line of times by phase. The ledger counts the steps of plain decoding as
 // "verify".
-std::string StationsOf(const Json& ledger, bool drafted) {
+std::string PhasesOf(const Json& ledger, bool drafted) {
   constexpr double kGigabyte = 1e9;
   const double up = Number(ledger, "h2d_bytes");
   const double down = Number(ledger, "d2h_bytes");
   const bool linked = up + down > 0;
   if (!linked && !drafted) return "";
-  const Json stations = ledger.value("stations", Json::object());
+  const Json phases = ledger.value("phases", Json::object());
   std::string line;
   for (const char* name : {"prefill", "draft", "verify", "refresh"}) {
-    const Json station = stations.value(name, Json::object());
-    const double seconds = Number(station, "seconds");
+    const Json phase = phases.value(name, Json::object());
+    const double seconds = Number(phase, "seconds");
     if (!(seconds > 0)) continue;
     const bool first = line.empty();
     const bool decodes = !drafted && std::string_view(name) == "verify";
@@ -93,7 +93,7 @@ std::string StationsOf(const Json& ledger, bool drafted) {
                     " ", Fixed(seconds, 2), " s");
     if (linked) {
       absl::StrAppend(&line, first ? " (link busy " : " (",
-                      Percent(Number(station, "link_busy_share")), ")");
+                      Percent(Number(phase, "link_busy_share")), ")");
     }
   }
   if (linked) {
@@ -134,8 +134,8 @@ std::string AgreementOf(const Json& baseline, size_t tokens,
     case Promise::kText:
       line = agrees ? "agrees with full" : "differs from full" + where;
       break;
-    case Promise::kLaw:
-      line = agrees ? "agrees with full" : "same law as full";
+    case Promise::kDistribution:
+      line = agrees ? "agrees with full" : "same distribution as full";
       break;
     case Promise::kNone:
       line = agrees ? absl::StrCat("the same ", tokens,
@@ -168,7 +168,7 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   const Json levels = speculation.value("levels", Json::array());
   return absl::StrCat(
       text, DraftsOf(levels),
-      StationsOf(report.value("ledger", Json::object()), !levels.empty()),
+      PhasesOf(report.value("ledger", Json::object()), !levels.empty()),
       DevicesOf(report));
 }
 

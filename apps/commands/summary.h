@@ -26,8 +26,8 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
 // "baseline" and the promise (PromiseOf):
 //
 //   agrees with full, speed-up 2.31; differs from full at token 3; if only the
-//   distribution is promised, same law as full; for a plain form, the same 40
-//   tokens; first differs at token 3
+//   distribution is promised, same distribution as full; for a plain form, the
+//   same 40 tokens; first differs at token 3
 std::string AgreementOf(const Json& baseline, size_t tokens,
                         const SamplingOptions& sampling);
 

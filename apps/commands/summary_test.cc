@@ -50,7 +50,7 @@ TEST(SummaryTest, AgreementIsWhatWasPromised) {
     sampling.temperature = 0.6;
     EXPECT_EQ(AgreementOf(same, 40, sampling),
               "agrees with full, speed-up 1.50");
-    EXPECT_EQ(AgreementOf(other, 40, sampling), "same law as full");
+    EXPECT_EQ(AgreementOf(other, 40, sampling), "same distribution as full");
     sampling.verify = "coupled";
     EXPECT_EQ(AgreementOf(other, 40, sampling), "differs from full at token 3");
     sampling.verify = "";
@@ -80,7 +80,7 @@ TEST(SummaryTest, DraftsAndTheLinkHaveLinesOfTheirOwn) {
       {"ledger",
        {{"h2d_bytes", 0},
         {"d2h_bytes", 0},
-        {"stations",
+        {"phases",
          {{"prefill", {{"seconds", 3.66}, {"link_busy_share", 0.041}}},
           {"refresh", {{"seconds", 0.0}, {"link_busy_share", 0.0}}},
           {"draft", {{"seconds", 1.2}, {"link_busy_share", 0.05}}},
@@ -99,7 +99,7 @@ TEST(SummaryTest, DraftsAndTheLinkHaveLinesOfTheirOwn) {
                 "verify 2.00 s" +
                 link);
   report.erase("speculation");
-  report["ledger"]["stations"].erase("draft");
+  report["ledger"]["phases"].erase("draft");
   EXPECT_EQ(SummaryOf(report, {}),
             "prompt 12 tokens, seed 0\n"
             "time: prefill 3.66 s (link busy 4 %), decode 2.00 s" +
@@ -147,7 +147,7 @@ TEST(SummaryTest, BothDevices) {
       {"output", {{{"tokens", {1, 2, 3}}}}},
       {"memory", {{"device_bytes", 3 << 20}}},
       {"ledger",
-       {{"formula", {{"resident_pages", 2}}}, {"stations", Json::object()}}},
+       {{"formula", {{"resident_pages", 2}}}, {"phases", Json::object()}}},
       {"baseline",
        {{"agree", true},
         {"speedup", nullptr},

@@ -441,7 +441,7 @@ absl::Status Tree::ReadRequest(const TalkFn& talk, const Tokens& prompt) {
 }
 
 absl::Status Tree::Read(const TalkFn& talk, const Tokens& prompt) {
-  if (!options_.session.texts_dir.empty()) {
+  if (!options_.session.prompt_cache_dir.empty()) {
     RETURN_IF_ERROR(ReadRequest(talk, prompt));
   }
   return generator_->Read(prompt, [&](uint64_t done, uint64_t) {  //

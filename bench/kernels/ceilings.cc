@@ -12,9 +12,9 @@
 #include "bench/kernels/device_work.h"
 #include "bench/kernels/gpu_clock.h"
 #include "kernels/base/error.h"
-#include "kernels/machine/allowance.h"
 #include "kernels/machine/clock.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/resource_limits.h"
 #include "kernels/machine/thread_pool.h"
 #include "lib/status/status_macros.h"
 

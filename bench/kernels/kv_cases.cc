@@ -8,7 +8,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/attention/coverage.h"
-#include "kernels/attention/evidence.h"
+#include "kernels/attention/importance.h"
 #include "kernels/attention/key_scores.h"
 #include "kernels/attention/mean_scores.h"
 #include "kernels/attention/selector.h"
@@ -194,17 +194,17 @@ class KvBench {
   }
 
   OpCase AddUp(int64_t rows, int64_t positions) const {
-    OpCase one = Case("evidence", rows, positions);
+    OpCase one = Case("importance", rows, positions);
     one.type = "f32";
     // At least scores are read once, and importance is read and written.
     one.bytes = kFloat * Positions(positions) *
                 (Heads(rows) + 2 * static_cast<double>(m_.kv_heads));
     one.call = [*this, rows, positions](Stream& stream, int64_t turn) {
-      float* const evidence = inputs_.Out();
-      return AddEvidence(
+      float* const importance = inputs_.Out();
+      return AddImportance(
           stream, {inputs_.Floats(rows * m_.heads * positions, turn), positions,
                    rows, m_.heads, m_.kv_heads, positions, /*decay=*/0.5f,
-                   evidence, evidence, positions});
+                   importance, importance, positions});
     };
     return one;
   }
@@ -215,19 +215,19 @@ class KvBench {
     one.bytes = Positions(positions) * (kFloat + kHalf) *
                 static_cast<double>(m_.kv_heads);
     one.call = [*this, positions](Stream& stream, int64_t turn) {
-      return Select(stream,
-                    {.evidence = inputs_.Floats(m_.kv_heads * positions, turn),
-                     .evidence_stride = positions,
-                     .norms = inputs_.Halves(m_.kv_heads * positions, turn),
-                     .norms_stride = positions,
-                     .kv_heads = m_.kv_heads,
-                     .candidates = positions,
-                     .budget = 1024,
-                     .most_prior = 0.25f,
-                     .reach = 16,
-                     .suppression = 1.0f,
-                     .exclusivity = 0.85f,
-                     .out = reinterpret_cast<int32_t*>(inputs_.Out())});
+      return Select(
+          stream, {.importance = inputs_.Floats(m_.kv_heads * positions, turn),
+                   .importance_stride = positions,
+                   .norms = inputs_.Halves(m_.kv_heads * positions, turn),
+                   .norms_stride = positions,
+                   .kv_heads = m_.kv_heads,
+                   .candidates = positions,
+                   .budget = 1024,
+                   .most_prior = 0.25f,
+                   .reach = 16,
+                   .suppression = 1.0f,
+                   .exclusivity = 0.85f,
+                   .out = reinterpret_cast<int32_t*>(inputs_.Out())});
     };
     return one;
   }

@@ -198,12 +198,12 @@ class Call {
     item.rows = std::min(division_.tile_rows, rows - item.tile);
     item.begin = static_cast<int>(std::max(p_.begin - start, int64_t{0}));
     item.end = position + 1 - start;
-    Look(position, page, &item);
+    FindKeys(position, page, &item);
     return item;
   }
 
   // Sets the cells of the item's page that the view shows.
-  void Look(int64_t position, int64_t page, Item* item) const {
+  void FindKeys(int64_t position, int64_t page, Item* item) const {
     constexpr int64_t kEver = int64_t{1} << 60;
     item->recent = -kEver;
     item->fixed = {};

@@ -277,7 +277,7 @@ struct ComputePages {
             dots[c / kCells][c % kCells][i] * w.scale;
       }
     }
-    const bool all_seen = Weigh(t, shared, of_queries, tile);
+    const bool all_seen = Exponentiate(t, shared, of_queries, tile);
 
     float sums[kQueries][kElements] = {};
     ThroughStages<kStages>(
@@ -477,8 +477,8 @@ struct ComputePages {
   // a query sees a score that is not finite, all its weights are NaN, so that
   // no fault hides behind a weight of zero. Returns true if all queries see all
   // cells that AddValues reads.
-  TIERCEL_DEVICE bool Weigh(const Thread& t, Shared& shared, float* of_queries,
-                            const Tile& tile) const {
+  TIERCEL_DEVICE bool Exponentiate(const Thread& t, Shared& shared,
+                                   float* of_queries, const Tile& tile) const {
     constexpr float kInf = std::numeric_limits<float>::infinity();
     const int64_t start = tile.start;
     bool fixed[kOfLane];

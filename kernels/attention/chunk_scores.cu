@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/attention/chunk_scores_body.h"
-#include "kernels/attention/weigh_scores.h"
+#include "kernels/attention/exponentiate_scores.h"
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 
@@ -32,7 +32,7 @@ struct SumSoftmax {
 
   TIERCEL_DEVICE void AddHead(const Thread& t, Shared& shared, float* score,
                               float* out) const {
-    const float sum = WeighScores(t, score, w.chunks, shared.sums);
+    const float sum = ExponentiateScores(t, score, w.chunks, shared.sums);
     if (std::isnan(sum)) return;  // all threads know
     for (int64_t c = t.index; c < w.chunks; c += t.count) {
       out[c] += score[c] / sum;

@@ -13,9 +13,9 @@ namespace tiercel {
 namespace {
 
 // VNNI has no body of its own, as it has no instructions for floats.
-constexpr PerIsa<WeighPositionsFn*> kWeigh = {
-    portable::WeighPositions, avx2::WeighPositions, avx512::WeighPositions,
-    avx512::WeighPositions};
+constexpr PerIsa<ExponentiatePositionsFn*> kExponentiatePositions = {
+    portable::ExponentiatePositions, avx2::ExponentiatePositions,
+    avx512::ExponentiatePositions, avx512::ExponentiatePositions};
 
 absl::Status Validate(const CoverageParams& p) {
   if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
@@ -69,7 +69,8 @@ absl::Status Coverage(Stream& stream, const CoverageParams& p) {
   stream.pool().ParallelFor(p.heads, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t h = begin; h < end; ++h) {
       float* const scores = p.scores + h * p.scores_stride;
-      const HeadSums sums = kWeigh[stream.isa()](scores, p.positions, p.newest);
+      const HeadSums sums =
+          kExponentiatePositions[stream.isa()](scores, p.positions, p.newest);
       p.out[h] = CoverageOf(sums, scores, p.kept[h / group], p.num_kept);
     }
   });

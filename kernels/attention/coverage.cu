@@ -6,7 +6,7 @@
 
 #include "kernels/attention/coverage_body.h"
 #include "kernels/attention/coverage_params.h"
-#include "kernels/attention/weigh_scores.h"
+#include "kernels/attention/exponentiate_scores.h"
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 
@@ -27,7 +27,7 @@ struct CoverHeads {
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     float* const scores = p.scores + t.block * p.scores_stride;
     HeadSums sums;
-    sums.all = WeighScores(t, scores, p.positions, shared.sums);
+    sums.all = ExponentiateScores(t, scores, p.positions, shared.sums);
     if (std::isnan(sums.all)) {  // all threads know
       if (t.index == 0) p.out[t.block] = sums.all;
       return;

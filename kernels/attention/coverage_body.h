@@ -16,8 +16,8 @@ struct HeadSums {
   float newest;  // the sum from position `newest` on
 };
 // Turns the scores of one head into weights; positions >= 1.
-using WeighPositionsFn = HeadSums(float* scores, int64_t positions,
-                                  int64_t newest);
+using ExponentiatePositionsFn = HeadSums(float* scores, int64_t positions,
+                                         int64_t newest);
 
 // The coverage of one head: the share of its kept and its newest positions.
 constexpr float CoverageOf(const HeadSums& sums, const float* weights,
@@ -30,13 +30,13 @@ constexpr float CoverageOf(const HeadSums& sums, const float* weights,
 }
 
 namespace portable {
-WeighPositionsFn WeighPositions;
+ExponentiatePositionsFn ExponentiatePositions;
 }
 namespace avx2 {
-WeighPositionsFn WeighPositions;
+ExponentiatePositionsFn ExponentiatePositions;
 }
 namespace avx512 {
-WeighPositionsFn WeighPositions;
+ExponentiatePositionsFn ExponentiatePositions;
 }
 
 // Queues the work on a GPU's stream, with the reference's bits. `kept` is

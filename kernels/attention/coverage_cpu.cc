@@ -20,7 +20,8 @@ float SumOf(const float* x, int64_t n) {
 
 }  // namespace
 
-HeadSums WeighPositions(float* scores, int64_t positions, int64_t newest) {
+HeadSums ExponentiatePositions(float* scores, int64_t positions,
+                               int64_t newest) {
   F32x16 largest = Set1(scores[0]);
   F32x16 fault = Zero();  // zero, or NaN
   for (int64_t i = 0; i < positions; i += kLanes) {

@@ -15,7 +15,7 @@ float SumOf(std::span<const float> x) {
   return SumLanes(lane);
 }
 
-HeadSums Weigh(std::span<float> scores, size_t newest) {
+HeadSums Exponentiate(std::span<float> scores, size_t newest) {
   for (const float x : scores) {
     if (!std::isfinite(x)) return {NAN, NAN};
   }
@@ -30,8 +30,8 @@ void CoverageReference(const CoverageParams& p) {
   for (int h = 0; h < p.heads; ++h) {
     float* const scores = p.scores + h * p.scores_stride;
     p.out[h] =
-        CoverageOf(Weigh({scores, static_cast<size_t>(p.positions)},
-                         static_cast<size_t>(p.newest)),
+        CoverageOf(Exponentiate({scores, static_cast<size_t>(p.positions)},
+                                static_cast<size_t>(p.newest)),
                    scores, p.kept[h / (p.heads / p.kv_heads)], p.num_kept);
   }
 }

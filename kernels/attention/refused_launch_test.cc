@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "gtest/gtest.h"
 #include "kernels/attention/attention.h"
-#include "kernels/attention/evidence.h"
+#include "kernels/attention/importance.h"
 #include "kernels/attention/selector.h"
 #include "kernels/base/error.h"
 #include "kernels/device/hosted_stream.h"
@@ -70,37 +70,37 @@ TEST_F(RefusedLaunchTest, Attention) {
   EXPECT_EQ(out.Read(), std::vector<float>(16, 0.0f));
 }
 
-TEST_F(RefusedLaunchTest, AddEvidence) {
+TEST_F(RefusedLaunchTest, AddImportance) {
   OnDevice<float> scores(*stream_, std::vector<float>(32, 1.0f));
-  OnDevice<float> evidence(*stream_, std::vector<float>(16, kPoison));
+  OnDevice<float> importance(*stream_, std::vector<float>(16, kPoison));
   RefuseEach(2, [&] {
-    if (absl::Status s = stream_->Zero(evidence.data(), 16 * sizeof(float));
+    if (absl::Status s = stream_->Zero(importance.data(), 16 * sizeof(float));
         !s.ok()) {
       return s;
     }
-    return tiercel::AddEvidence(*stream_, {.scores = scores.data(),
-                                           .scores_stride = 16,
-                                           .rows = 1,
-                                           .heads = 2,
-                                           .kv_heads = 1,
-                                           .candidates = 16,
-                                           .decay = 1.0f,
-                                           .before = evidence.data(),
-                                           .evidence = evidence.data(),
-                                           .evidence_stride = 16});
+    return tiercel::AddImportance(*stream_, {.scores = scores.data(),
+                                             .scores_stride = 16,
+                                             .rows = 1,
+                                             .heads = 2,
+                                             .kv_heads = 1,
+                                             .candidates = 16,
+                                             .decay = 1.0f,
+                                             .before = importance.data(),
+                                             .importance = importance.data(),
+                                             .importance_stride = 16});
   });
-  EXPECT_EQ(evidence.Read(), std::vector<float>(16, 0.5f));
+  EXPECT_EQ(importance.Read(), std::vector<float>(16, 0.5f));
 }
 
 TEST_F(RefusedLaunchTest, Select) {
   std::vector<float> said(64, 0.5f);
   said[40] = 2.0f;
-  OnDevice<float> evidence(*stream_, said);
+  OnDevice<float> importance(*stream_, said);
   OnDevice<uint16_t> norms(*stream_, std::vector<uint16_t>(64, 0x3c00));
   OnDevice<int32_t> kept(*stream_, std::vector<int32_t>(1, -1));
   RefuseEach(2, [&] {
-    return tiercel::Select(*stream_, {.evidence = evidence.data(),
-                                      .evidence_stride = 64,
+    return tiercel::Select(*stream_, {.importance = importance.data(),
+                                      .importance_stride = 64,
                                       .norms = norms.data(),
                                       .norms_stride = 64,
                                       .kv_heads = 1,

@@ -27,13 +27,13 @@ constexpr int64_t kSelectorLanes = 16;
 absl::Status Validate(const SelectParams& p) {
   constexpr int64_t kMaxCandidates = int64_t{1} << 24;  // exact in float
   if (p.kv_heads <= 0 || p.candidates < 0 || p.candidates > kMaxCandidates ||
-      p.norms_stride < p.candidates || p.evidence_stride < p.candidates ||
+      p.norms_stride < p.candidates || p.importance_stride < p.candidates ||
       p.budget < 0 || p.reach < 0) {
     return UsageError(
         "invalid_shape",
         absl::StrCat("Select: kv_heads=", p.kv_heads, ", candidates=",
                      p.candidates, ", norms_stride=", p.norms_stride,
-                     ", evidence_stride=", p.evidence_stride,
+                     ", importance_stride=", p.importance_stride,
                      ", budget=", p.budget, ", reach=", p.reach,
                      "; need kv_heads positive, candidates in 0 to 2^24, "
                      "both strides >= candidates, budget and reach >= 0"));
@@ -95,7 +95,7 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
   stream.pool().ParallelFor(
       p.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
         for (int64_t head = begin; head < end; ++head) {
-          kHeadChoice[stream.isa()]({p.evidence + head * p.evidence_stride,
+          kHeadChoice[stream.isa()]({p.importance + head * p.importance_stride,
                                      p.norms + head * p.norms_stride, prior,
                                      p.candidates, p.most_prior, reach,
                                      p.suppression, t + head * stride,

@@ -39,19 +39,20 @@ struct MixHeads {
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& s) const {
     const int64_t n = p.candidates;
-    const float* evidence = p.evidence + t.block * p.evidence_stride;
+    const float* importance = p.importance + t.block * p.importance_stride;
     const uint16_t* norms = p.norms + t.block * p.norms_stride;
     float* f = shares + t.block * stride;
     float* r = priors + t.block * stride;
 
-    // 1. evidence^2 and prior, not yet divided by their sums
+    // 1. importance^2 and prior, not yet divided by their sums
     float max = 0.0f;
     for (int64_t j = t.index; j < n; j += t.count) {
-      max = Greater(max, EvidenceOf(evidence[j]));
+      max = Greater(max, ImportanceOf(importance[j]));
     }
     max = MaxOfBlock(t, max, s.of_warps);
     for (int64_t j = t.index; j < n; j += t.count) {
-      const float root = EvidenceOf(evidence[j]) / (max > 0.0f ? max : 1.0f);
+      const float root =
+          ImportanceOf(importance[j]) / (max > 0.0f ? max : 1.0f);
       f[j] = root * root;
       r[j] = PriorOf(norms[j], j);
     }
@@ -85,7 +86,7 @@ struct MixHeads {
     }
   }
 
-  static TIERCEL_DEVICE float EvidenceOf(float x) {
+  static TIERCEL_DEVICE float ImportanceOf(float x) {
     return std::isfinite(x) && x > 0.0f ? x : 0.0f;
   }
 

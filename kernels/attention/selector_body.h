@@ -38,10 +38,10 @@ using AgePriorFn = void(const AgePrior& a);
 
 // Computes t of one KV head from its importance and norms.
 struct HeadChoice {
-  const float* evidence;  // [candidates]
-  const uint16_t* norms;  // [candidates]
-  const float* prior;     // as AgePrior leaves it
-  int64_t candidates;     // at least 1
+  const float* importance;  // [candidates]
+  const uint16_t* norms;    // [candidates]
+  const float* prior;       // as AgePrior leaves it
+  int64_t candidates;       // at least 1
   float most_prior;
   int64_t reach;  // below `candidates`
   float suppression;

@@ -21,7 +21,7 @@ TIERCEL_INLINE F32x16 FirstLanes(F32x16 a, int n) {
   return LoadN(lane, n);
 }
 
-TIERCEL_INLINE F32x16 LoadEvidence(const float* p, int n) {
+TIERCEL_INLINE F32x16 LoadImportance(const float* p, int n) {
   const F32x16 x = LoadN(p, n);
   return Max(Fma(x, Zero(), x), Zero());  // Fma makes an infinity NaN
 }
@@ -59,27 +59,27 @@ TIERCEL_INLINE Sums SumCandidates(int64_t candidates, Body body) {
   return sums;
 }
 
-// Computes evidence^2 in `f` and the prior in `r`, and returns their sums. The
-// lanes after the last candidate become zero.
-Sums Weigh(const HeadChoice& h, float* f, float* r) {
+// Computes importance^2 in `f` and the prior in `r`, and returns their sums.
+// The lanes after the last candidate become zero.
+Sums Exponentiate(const HeadChoice& h, float* f, float* r) {
   F32x16 largest = Zero();
   for (int64_t i = 0; i < h.candidates; i += kLanes) {
-    largest =
-        Max(largest, LoadEvidence(h.evidence + i, LanesAt(i, h.candidates)));
+    largest = Max(largest,
+                  LoadImportance(h.importance + i, LanesAt(i, h.candidates)));
   }
   const float max = ReduceMax(largest);
   const F32x16 unit = Set1(max > 0.0f ? max : 1.0f);
   return SumCandidates(
       h.candidates, [&](int64_t i, int n, F32x16* sum_f, F32x16* sum_r) {
-        const F32x16 root = LoadEvidence(h.evidence + i, n) / unit;
-        const F32x16 evidence = root * root;
+        const F32x16 root = LoadImportance(h.importance + i, n) / unit;
+        const F32x16 importance = root * root;
         const F32x16 prior =
             FirstLanes(Exp(Fma(Set1(kNormPower), Log(LoadNorms(h.norms + i, n)),
                                Load(h.prior + i))),
                        n);
-        Store(evidence, f + i);
+        Store(importance, f + i);
         Store(prior, r + i);
-        *sum_f = *sum_f + evidence;
+        *sum_f = *sum_f + importance;
         *sum_r = *sum_r + prior;
       });
 }
@@ -137,7 +137,7 @@ void ComputeAgePrior(const AgePrior& a) {
 void ComputeHeadChoice(const HeadChoice& h) {
   float* const l = h.t;
   float* const inner = h.window + h.reach;  // element of candidate 0
-  Mix(h, Weigh(h, l, inner), l, inner);
+  Mix(h, Exponentiate(h, l, inner), l, inner);
 
   // The maxima of windows that begin `reach` before their candidates: first of
   // windows of one candidate, then of windows twice as wide each time, and last

@@ -10,7 +10,7 @@ namespace tiercel {
 // are m candidates in the order of positions, and each sum is over
 // j = 0..m - 1:
 //
-//   f_j = evidence_j^2 / sum evidence^2
+//   f_j = importance_j^2 / sum importance^2
 //   u_j = j / max(m - 1, 1)                     0 the oldest, 1 the newest
 //   r_j ~ norm_j^-0.5 e^(0.7 (-beta u_j^1.8 + 0.4 ln max(1 - u_j, 1e-12))),
 //         beta = -ln(0.6) / 0.9, sum r = 1
@@ -36,10 +36,10 @@ namespace tiercel {
 // Scratch: a float per candidate for each KV head, for each thread and once
 // more. Errors: invalid_shape, invalid_argument, out_of_memory.
 struct SelectParams {
-  // [kv_heads, evidence_stride], for each KV head [candidates], as AddEvidence
-  // leaves it
-  const float* evidence;
-  int64_t evidence_stride;  // elements from one KV head to the next
+  // [kv_heads, importance_stride], for each KV head [candidates], as
+  // AddImportance leaves it
+  const float* importance;
+  int64_t importance_stride;  // elements from one KV head to the next
   const uint16_t* norms;  // f16 [kv_heads, norms_stride]: norms of the keys or
                           // digests that were scored
   int64_t norms_stride;   // elements from one KV head to the next

@@ -31,12 +31,12 @@ double SumOf(size_t n, Add add) {
   return sum;
 }
 
-// f: evidence^2 divided by its sum.
-Floats Shares(const float* evidence, size_t n) {
+// f: importance^2 divided by its sum.
+Floats Shares(const float* importance, size_t n) {
   Floats f(n);
   float max = 0.0f;
   for (size_t j = 0; j < n; ++j) {
-    const float x = evidence[j];
+    const float x = importance[j];
     f[j] = std::isfinite(x) && x > 0.0f ? x : 0.0f;
     max = std::max(max, f[j]);
   }
@@ -126,7 +126,7 @@ void SelectReference(const SelectParams& p) {
   const auto n = static_cast<size_t>(p.candidates);
   std::vector<Floats> v;
   for (int64_t head = 0; head < p.kv_heads; ++head) {
-    const Floats f = Shares(p.evidence + head * p.evidence_stride, n);
+    const Floats f = Shares(p.importance + head * p.importance_stride, n);
     const Floats r = Priors(p.norms + head * p.norms_stride, n);
     v.push_back(AmongNeighbours(Mixed(f, r, p.most_prior),
                                 std::min(p.reach, p.candidates - 1),

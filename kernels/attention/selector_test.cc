@@ -28,10 +28,10 @@ using Doubles = std::vector<double>;
 struct Problem {
   Problem(int kv_heads, int64_t candidates, int64_t budget)
       : stride(candidates + 5),
-        evidence(static_cast<size_t>(kv_heads * (candidates + 3)), kPoison),
+        importance(static_cast<size_t>(kv_heads * (candidates + 3)), kPoison),
         norms(static_cast<size_t>(kv_heads * stride), kPoisonF16) {
-    p = {.evidence = nullptr,
-         .evidence_stride = candidates + 3,
+    p = {.importance = nullptr,
+         .importance_stride = candidates + 3,
          .norms = nullptr,
          .norms_stride = stride,
          .kv_heads = kv_heads,
@@ -46,14 +46,14 @@ struct Problem {
     std::normal_distribution<float> normal;
     for (int64_t g = 0; g < kv_heads; ++g) {
       for (int64_t j = 0; j < candidates; ++j) {
-        Evidence(g, j) = std::exp(1.5f * normal(random)) * 0.01f;
+        Importance(g, j) = std::exp(1.5f * normal(random)) * 0.01f;
         SetNorm(g, j, 10.0f * std::exp(0.5f * normal(random)));
       }
     }
   }
 
-  float& Evidence(int64_t head, int64_t j) {
-    return evidence[static_cast<size_t>(head * p.evidence_stride + j)];
+  float& Importance(int64_t head, int64_t j) {
+    return importance[static_cast<size_t>(head * p.importance_stride + j)];
   }
   float Norm(int64_t head, int64_t j) const {
     return F32FromF16(norms[static_cast<size_t>(head * stride + j)]);
@@ -78,7 +78,7 @@ struct Problem {
   // Returns [kv_heads, min(budget, candidates)]. There is one element more than
   // is used, so that a write past the end is noticed.
   std::vector<int32_t> Run(Stream& stream) const {
-    OnDevice<float> given(stream, evidence);
+    OnDevice<float> given(stream, importance);
     OnDevice<uint16_t> lengths(stream, norms);
     OnDevice<int32_t> chosen(
         stream,
@@ -87,7 +87,7 @@ struct Problem {
                 1,
             kUnwritten));
     SelectParams run = p;
-    run.evidence = given.data();
+    run.importance = given.data();
     run.norms = lengths.data();
     run.out = chosen.data();
     const absl::Status status = Select(stream, run);
@@ -99,7 +99,7 @@ struct Problem {
   }
 
   int64_t stride;
-  std::vector<float> evidence;
+  std::vector<float> importance;
   std::vector<uint16_t> norms;
   SelectParams p{};
 };
@@ -114,7 +114,7 @@ void Normalise(Doubles& x) {
 Doubles Shares(Problem& problem, int64_t head) {
   Doubles f;
   for (int64_t j = 0; j < problem.p.candidates; ++j) {
-    f.push_back(std::pow(problem.Evidence(head, j), 2));
+    f.push_back(std::pow(problem.Importance(head, j), 2));
   }
   Normalise(f);
   return f;
@@ -292,8 +292,8 @@ TEST_P(SelectorBackendTest, ThePriorAlone) {
     Problem problem(1, 60, 0);
     problem.Plain();
     problem.p.most_prior = most_prior;
-    std::fill(problem.evidence.begin(), problem.evidence.end(), 0.0f);
-    problem.Evidence(0, 17) = 0.5f;
+    std::fill(problem.importance.begin(), problem.importance.end(), 0.0f);
+    problem.Importance(0, 17) = 0.5f;
     EXPECT_GT(Lambda(Shares(problem, 0), Prior(problem, 0)), 0.5);
     CheckOrder(problem);
   }
@@ -305,8 +305,8 @@ TEST_P(SelectorBackendTest, TheNewestCandidate) {
   Problem problem(1, 40, 0);
   problem.Plain();
   problem.p.most_prior = 1.0f;
-  std::fill(problem.evidence.begin(), problem.evidence.end(), 0.0f);
-  problem.Evidence(0, 0) = 1.0f;
+  std::fill(problem.importance.begin(), problem.importance.end(), 0.0f);
+  problem.Importance(0, 0) = 1.0f;
   for (int64_t j = 0; j < 40; ++j) {
     problem.SetNorm(0, j, 0.05f + 0.03f * static_cast<float>(j * 7 % 40));
   }
@@ -320,11 +320,11 @@ TEST_P(SelectorBackendTest, TheNewestCandidate) {
 }
 
 // All candidates are about as important, so that lambda is between its bounds.
-TEST_P(SelectorBackendTest, NearlyUniformEvidence) {
+TEST_P(SelectorBackendTest, NearlyUniformImportance) {
   for (int64_t candidates : {50, 600}) {
     Problem problem(1, candidates, candidates / 3);
     for (int64_t j = 0; j < candidates; ++j) {
-      problem.Evidence(0, j) = 1.0f + 0.3f * std::sin(static_cast<float>(j));
+      problem.Importance(0, j) = 1.0f + 0.3f * std::sin(static_cast<float>(j));
       problem.SetNorm(0, j,
                       12.0f + 11.0f * std::cos(2.3f * static_cast<float>(j)));
     }
@@ -337,7 +337,7 @@ TEST_P(SelectorBackendTest, NearlyUniformEvidence) {
     Check(problem);
     // The prior has the same order, so that lambda would be negative.
     for (int64_t j = 0; j < candidates; ++j) {
-      problem.SetNorm(0, j, std::pow(problem.Evidence(0, j), -30.0f));
+      problem.SetNorm(0, j, std::pow(problem.Importance(0, j), -30.0f));
     }
     EXPECT_LT(Lambda(Shares(problem, 0), Prior(problem, 0)), 0);
     Check(problem);
@@ -349,7 +349,7 @@ TEST_P(SelectorBackendTest, MostPrior) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(1, 4, 2);
     problem.Plain();
-    problem.evidence = {0.9f, 0.3f, 0.1f, 0.0f};  // f is 0.89, 0.10, 0.01, 0
+    problem.importance = {0.9f, 0.3f, 0.1f, 0.0f};  // f is 0.89, 0.10, 0.01, 0
     for (int64_t j = 0; j < 4; ++j) problem.SetNorm(0, j, 100.0f);
     problem.SetNorm(0, 2, 2.4e-5f);  // almost all of r
     problem.p.most_prior = 0.05f;
@@ -360,7 +360,7 @@ TEST_P(SelectorBackendTest, MostPrior) {
   }
 }
 
-TEST_P(SelectorBackendTest, AloneItIsTheGreatestEvidence) {
+TEST_P(SelectorBackendTest, AloneItIsTheGreatestImportance) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(1, 200, 20);
     problem.Plain();
@@ -368,7 +368,7 @@ TEST_P(SelectorBackendTest, AloneItIsTheGreatestEvidence) {
     std::vector<int32_t> order(200);
     for (int32_t j = 0; j < 200; ++j) order[static_cast<size_t>(j)] = j;
     std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-      return problem.Evidence(0, a) > problem.Evidence(0, b);
+      return problem.Importance(0, a) > problem.Importance(0, b);
     });
     order.resize(20);
     std::sort(order.begin(), order.end());
@@ -381,9 +381,9 @@ TEST_P(SelectorBackendTest, OfEqualsTheEarliest) {
     Problem problem(2, 100, 30);
     problem.Plain();
     problem.p.most_prior = 0.0f;
-    std::fill(problem.evidence.begin(), problem.evidence.end(), 0.25f);
-    problem.Evidence(0, 70) = 1.0f;
-    problem.Evidence(1, 10) = 0.0f;
+    std::fill(problem.importance.begin(), problem.importance.end(), 0.25f);
+    problem.Importance(0, 70) = 1.0f;
+    problem.Importance(1, 10) = 0.0f;
     const std::vector<int32_t> out = problem.Run(*stream);
     for (int32_t i = 0; i < 30; ++i) {
       EXPECT_EQ(out[static_cast<size_t>(i)], i == 29 ? 70 : i);
@@ -400,12 +400,12 @@ TEST_P(SelectorBackendTest, TheWindowSuppressesNeighbours) {
     problem.Plain();
     problem.p.most_prior = 0.0f;
     problem.p.reach = 4;
-    std::fill(problem.evidence.begin(), problem.evidence.end(), 1e-6f);
-    problem.Evidence(0, 20) = 1.0f;
-    problem.Evidence(0, 24) = 0.5f;   // within reach
-    problem.Evidence(0, 25) = 0.3f;   // within reach of 24
-    problem.Evidence(0, 40) = 0.28f;  // alone
-    problem.Evidence(0, 50) = 0.26f;
+    std::fill(problem.importance.begin(), problem.importance.end(), 1e-6f);
+    problem.Importance(0, 20) = 1.0f;
+    problem.Importance(0, 24) = 0.5f;   // within reach
+    problem.Importance(0, 25) = 0.3f;   // within reach of 24
+    problem.Importance(0, 40) = 0.28f;  // alone
+    problem.Importance(0, 50) = 0.26f;
     EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{20, 24, 25}));
     problem.p.suppression = 1.0f;
     // 24 counts as 0.25, 25 as 0.18.
@@ -426,11 +426,11 @@ TEST_P(SelectorBackendTest, NeighboursComeAlong) {
     problem.p.exclusivity = 0.0f;
     problem.p.most_prior = 0.0f;
     problem.p.reach = 2;
-    std::fill(problem.evidence.begin(), problem.evidence.end(), 1e-6f);
-    problem.Evidence(0, 2) = 0.7f;
-    problem.Evidence(0, 3) = 1e-4f;
-    problem.Evidence(0, 30) = 1.0f;
-    problem.Evidence(0, 32) = 0.9f;  // beside a greater one, and so is 31
+    std::fill(problem.importance.begin(), problem.importance.end(), 1e-6f);
+    problem.Importance(0, 2) = 0.7f;
+    problem.Importance(0, 3) = 1e-4f;
+    problem.Importance(0, 30) = 1.0f;
+    problem.Importance(0, 32) = 0.9f;  // beside a greater one, and so is 31
     EXPECT_EQ(problem.Run(*stream),
               (std::vector<int32_t>{28, 29, 30, 31, 32, 33, 34}));
     problem.p.budget = 9;
@@ -456,10 +456,10 @@ TEST_P(SelectorBackendTest, TheHeadThatWantsACandidateMostGetsIt) {
     Problem problem(2, 32, 1);
     problem.p.most_prior = 0.0f;
     problem.p.reach = 0;
-    std::fill(problem.evidence.begin(), problem.evidence.end(), 1e-3f);
-    problem.Evidence(0, 5) = 1.0f;
-    problem.Evidence(1, 5) = 0.30f;
-    problem.Evidence(1, 9) = 0.29f;
+    std::fill(problem.importance.begin(), problem.importance.end(), 1e-3f);
+    problem.Importance(0, 5) = 1.0f;
+    problem.Importance(1, 5) = 0.30f;
+    problem.Importance(1, 9) = 0.29f;
     problem.p.exclusivity = 0.0f;
     EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{5, 5}));
     problem.p.exclusivity = 0.85f;
@@ -477,15 +477,15 @@ TEST_P(SelectorBackendTest, TheLeastShare) {
   const auto fraction = [](float x) { return x - std::floor(x); };
   for (int64_t j = 0; j < 40; ++j) {
     const auto x = static_cast<float>(j);
-    problem.Evidence(0, j) = std::exp(-27.5f - 5.5f * fraction(0.618f * x));
-    problem.Evidence(1, j) = std::exp(-15.0f * fraction(0.414f * x));
+    problem.Importance(0, j) = std::exp(-27.5f - 5.5f * fraction(0.618f * x));
+    problem.Importance(1, j) = std::exp(-15.0f * fraction(0.414f * x));
   }
-  problem.Evidence(0, 0) = 1.0f;
+  problem.Importance(0, 0) = 1.0f;
   CheckOrder(problem);
 }
 
 // Importance and norms may be invalid: NaN, infinite, negative or zero.
-TEST_P(SelectorBackendTest, FaultsAreNoEvidence) {
+TEST_P(SelectorBackendTest, FaultsAreNoImportance) {
   Problem problem(2, 80, 0);
   problem.Plain();
   problem.p.most_prior = 0.0f;
@@ -493,8 +493,8 @@ TEST_P(SelectorBackendTest, FaultsAreNoEvidence) {
   int64_t j = 0;
   for (float fault : {kPoison, kInf, -kInf, -1.0f, -3e38f}) {
     for (int64_t head = 0; head < 2; ++head) {
-      problem.Evidence(head, 7 * j + 3) = fault;
-      clean.Evidence(head, 7 * j + 3) = 0.0f;
+      problem.Importance(head, 7 * j + 3) = fault;
+      clean.Importance(head, 7 * j + 3) = 0.0f;
       problem.SetNorm(head, 5 * j, fault == -1.0f ? 0.0f : fault);
       const bool greatest = std::isnan(fault) || fault == kInf;
       clean.SetNorm(head, 5 * j, greatest ? 65504.0f : 0x1p-24f);
@@ -513,14 +513,14 @@ TEST_P(SelectorBackendTest, FaultsAreNoEvidence) {
 }
 
 // There is no importance at all, or its square is too great for a float.
-TEST_P(SelectorBackendTest, ExtremeEvidence) {
+TEST_P(SelectorBackendTest, ExtremeImportance) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(2, 80, 3);
     problem.Plain();
-    std::fill(problem.evidence.begin(), problem.evidence.end(), kPoison);
+    std::fill(problem.importance.begin(), problem.importance.end(), kPoison);
     EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{0, 1, 2, 0, 1, 2}));
-    std::fill(problem.evidence.begin(), problem.evidence.end(), 1e38f);
-    problem.Evidence(0, 50) = problem.Evidence(1, 60) = 3e38f;
+    std::fill(problem.importance.begin(), problem.importance.end(), 1e38f);
+    problem.Importance(0, 50) = problem.Importance(1, 60) = 3e38f;
     problem.p.most_prior = 0.0f;
     EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{0, 1, 50, 0, 1, 60}));
   }
@@ -532,7 +532,7 @@ TEST(SelectorTest, RefusesWhatMakesNoSense) {
   std::vector<int32_t> out(20, kUnwritten);
   const auto code_of = [&](auto change) {
     SelectParams p = problem.p;
-    p.evidence = problem.evidence.data();
+    p.importance = problem.importance.data();
     p.norms = problem.norms.data();
     p.out = out.data();
     change(p);
@@ -541,12 +541,13 @@ TEST(SelectorTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) {
-              p.candidates = p.norms_stride = p.evidence_stride =
+              p.candidates = p.norms_stride = p.importance_stride =
                   (int64_t{1} << 24) + 1;
             }),
             "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.norms_stride = 29; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.evidence_stride = 29; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.importance_stride = 29; }),
+            "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.budget = -1; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.reach = -1; }), "invalid_shape");
   for (float wrong : {-1.1f, 1.1e6f, kPoison, kInf}) {
@@ -562,8 +563,8 @@ TEST(SelectorTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(code_of([](auto& p) { p.most_prior = 1.01f; }), "invalid_argument");
   EXPECT_EQ(code_of([](auto& p) {
               p.kv_heads = 1 << 30;
-              p.candidates = p.norms_stride = p.evidence_stride = int64_t{1}
-                                                                  << 24;
+              p.candidates = p.norms_stride = p.importance_stride = int64_t{1}
+                                                                    << 24;
             }),
             "out_of_memory");
   for (int32_t j : out) EXPECT_EQ(j, kUnwritten);

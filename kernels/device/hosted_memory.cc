@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "kernels/machine/allowance.h"
 #include "kernels/machine/cuda_error.h"
+#include "kernels/machine/resource_limits.h"
 
 namespace tiercel {
 namespace {

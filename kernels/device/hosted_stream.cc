@@ -379,9 +379,9 @@ void RunHostedStream(CUstream_st* stream) {
   HostedStream::WithThat(stream, [](HostedStream& own) { own.RunToEnd(); });
 }
 
-bool CudaStream::IsPlayed() { return true; }
+bool CudaStream::IsSimulated() { return true; }
 
-GpuFacts CudaStream::Look(int gpu) {
+GpuFacts CudaStream::FindGpu(int gpu) {
   HostedFacts& own = HostedFacts::Get();
   const std::lock_guard lock(own.mutex);
   GpuFacts facts = own.facts;

@@ -30,7 +30,7 @@ float FloatOf(int type, uint16_t bits) {
 struct MultiplyRows {
   static constexpr int kMaxThreads = 32;
   struct Shared {};
-  PlayedBlas::Call call;
+  FakeBlas::Call call;
 
   void operator()(const Thread& t, Shared&) const {
     const auto* w = static_cast<const uint16_t*>(call.a);
@@ -54,11 +54,11 @@ struct MultiplyRows {
 class MatmulBlasTest : public testing::Test {
  protected:
   void SetUp() override {
-    played_.multiply = [](const PlayedBlas::Call& call) {
+    fake_.multiply = [](const FakeBlas::Call& call) {
       return Launch(call.stream, {.threads = MultiplyRows::kMaxThreads},
                     MultiplyRows{call});
     };
-    stream_->UseBlas(*BlasLt::Create(PlayedBlas::Functions()));
+    stream_->UseBlas(*BlasLt::Create(FakeBlas::Functions()));
   }
 
   // Weights [n, kK] with values around 1/8, for the op's stream.
@@ -142,7 +142,7 @@ class MatmulBlasTest : public testing::Test {
     return x;
   }
 
-  PlayedBlas played_;  // first, so that it outlives the streams
+  FakeBlas fake_;  // first, so that it outlives the streams
   const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kMixed);
   const std::unique_ptr<Stream> reference_ = MakeStream(Device::kRef);
 };
@@ -158,11 +158,11 @@ TEST_F(MatmulBlasTest, PromptsGoToTheLibrary) {
           turn % 2 == 0,
           turn / 2 % 2 == 0 ? StoreMode::kAssign : StoreMode::kAdd};
       ++turn;
-      played_.calls.clear();
+      fake_.calls.clear();
       EXPECT_TRUE(SameBits(Run(*stream_, outputs, x, rows),
                            Run(*reference_, outputs, Rounded(x, type), rows)))
           << rows;
-      EXPECT_EQ(played_.calls["multiply"], rows > 256 ? 4 : 2);
+      EXPECT_EQ(fake_.calls["multiply"], rows > 256 ? 4 : 2);
     }
   }
 }
@@ -235,13 +235,13 @@ TEST_F(MatmulBlasTest, TheRestIsMultipliedByKernels) {
                        Run(*reference_, {{DType::kF16}}, x, 63)));
   EXPECT_TRUE(SameBits(Run(*stream_, {{DType::kF32}}, x, 64),
                        Run(*reference_, {{DType::kF32}}, x, 64)));
-  EXPECT_EQ(played_.calls["multiply"], 0);
+  EXPECT_EQ(fake_.calls["multiply"], 0);
   // One call has outputs of both kinds.
   const std::vector<float> mixed =
       Run(*stream_, {{DType::kF32, DType::kF16}}, x, 64);
   const std::vector<float> alone = Run(*reference_, {{DType::kF32}}, x, 64);
   EXPECT_TRUE(std::equal(alone.begin(), alone.end(), mixed.begin()));
-  EXPECT_EQ(played_.calls["multiply"], 1);
+  EXPECT_EQ(fake_.calls["multiply"], 1);
 }
 
 TEST_F(MatmulBlasTest, WithoutALibraryBitsAreTheReferences) {
@@ -252,7 +252,7 @@ TEST_F(MatmulBlasTest, WithoutALibraryBitsAreTheReferences) {
 }
 
 TEST_F(MatmulBlasTest, WhatTheLibraryRefusesIsAnError) {
-  played_.refuses = "multiply";
+  fake_.refuses = "multiply";
   const PackedMatrix weights = Weights(DType::kF16, 33, *stream_);
   OnDevice<float> x(*stream_, RandomX(64));
   OnDevice<float> out(*stream_, std::vector<float>(64 * 33));
@@ -260,7 +260,7 @@ TEST_F(MatmulBlasTest, WhatTheLibraryRefusesIsAnError) {
   p.outputs[0] = {&weights, nullptr, out.data(), 33, StoreMode::kAssign};
   EXPECT_EQ(Matmul(*stream_, p).message(),
             "cuBLASLt: Matmul ended with its status 13");
-  played_.refuses.clear();
+  fake_.refuses.clear();
   EXPECT_TRUE(Matmul(*stream_, p).ok());
 }
 

@@ -17,7 +17,7 @@ namespace tiercel {
 
 // A simulated cuBLASLt. It records its calls, counts the handles that are
 // alive, and refuses the call that a test names. One may exist at a time.
-class PlayedBlas {
+class FakeBlas {
  public:
   struct Layout {
     int type;
@@ -41,8 +41,8 @@ class PlayedBlas {
     CUstream_st* stream;
   };
 
-  PlayedBlas() { own_ = this; }
-  ~PlayedBlas() { own_ = nullptr; }
+  FakeBlas() { own_ = this; }
+  ~FakeBlas() { own_ = nullptr; }
 
   size_t version = 130100;
   int found = 1;        // number of algorithms that it finds
@@ -159,7 +159,7 @@ class PlayedBlas {
     return 0;
   }
 
-  static inline PlayedBlas* own_ = nullptr;
+  static inline FakeBlas* own_ = nullptr;
 };
 
 }  // namespace tiercel

@@ -19,15 +19,15 @@ constexpr BlasLt::Product kProduct = {DType::kF16, 48,      64,
 
 absl::Status Multiply(const BlasLt::Product& p) {
   absl::StatusOr<std::unique_ptr<BlasLt>> blas =
-      BlasLt::Create(PlayedBlas::Functions());
+      BlasLt::Create(FakeBlas::Functions());
   if (!blas.ok()) return blas.status();
   return (*blas)->Multiply(nullptr, p);
 }
 
 TEST(BlasLtTest, AProductIsAskedForInColumns) {
-  PlayedBlas played;
+  FakeBlas fake;
   int calls = 0;
-  played.multiply = [&](const PlayedBlas::Call& call) {
+  fake.multiply = [&](const FakeBlas::Call& call) {
     ++calls;
     EXPECT_EQ(call.product.compute, 68);
     EXPECT_EQ(call.product.scale, 0);
@@ -44,25 +44,25 @@ TEST(BlasLtTest, AProductIsAskedForInColumns) {
     EXPECT_EQ(call.d_layout.rows, 48u);
     EXPECT_EQ(call.d_layout.columns, 256u);
     EXPECT_EQ(call.d_layout.stride, 48);
-    EXPECT_EQ(call.algorithm, PlayedBlas::kAlgorithm);
+    EXPECT_EQ(call.algorithm, FakeBlas::kAlgorithm);
     return 0;
   };
   {
-    const auto blas = *BlasLt::Create(PlayedBlas::Functions());
+    const auto blas = *BlasLt::Create(FakeBlas::Functions());
     BlasLt::Product p = kProduct;
     EXPECT_TRUE(blas->Multiply(nullptr, p).ok());
     EXPECT_TRUE(blas->Multiply(nullptr, p).ok());
     p.type = DType::kBF16;
     EXPECT_TRUE(blas->Multiply(nullptr, p).ok());
     EXPECT_EQ(calls, 3);
-    EXPECT_EQ(played.calls["choose"], 2);  // one algorithm for each shape
-    EXPECT_EQ(played.reductions, 0u);      // no sum is split
-    EXPECT_EQ(played.workspace, 0u);
-    EXPECT_THAT(played.alignments, testing::Each(16u));
-    EXPECT_EQ(played.alive, 1 + 2 * 4);
-    EXPECT_FALSE(played.signals_in_create);
+    EXPECT_EQ(fake.calls["choose"], 2);  // one algorithm for each shape
+    EXPECT_EQ(fake.reductions, 0u);      // no sum is split
+    EXPECT_EQ(fake.workspace, 0u);
+    EXPECT_THAT(fake.alignments, testing::Each(16u));
+    EXPECT_EQ(fake.alive, 1 + 2 * 4);
+    EXPECT_FALSE(fake.signals_in_create);
   }
-  EXPECT_EQ(played.alive, 0);
+  EXPECT_EQ(fake.alive, 0);
 }
 
 // Any call that fails returns its error, no handle is left, and the next call
@@ -71,32 +71,32 @@ TEST(BlasLtTest, WhatFailsIsTold) {
   for (const std::string call :
        {"create", "create_product", "set_product", "create_layout",
         "create_preference", "set_preference", "choose", "multiply"}) {
-    PlayedBlas played;
-    played.refuses = call;
+    FakeBlas fake;
+    fake.refuses = call;
     const absl::Status status = Multiply(kProduct);
     EXPECT_EQ(CodeOf(status), "device_failed") << call;
     EXPECT_NE(std::string(status.message()).find("its status 13"),
               std::string::npos)
         << status;
-    EXPECT_EQ(played.alive, 0) << call;
+    EXPECT_EQ(fake.alive, 0) << call;
   }
-  PlayedBlas played;
-  const auto blas = *BlasLt::Create(PlayedBlas::Functions());
-  played.found = 0;
+  FakeBlas fake;
+  const auto blas = *BlasLt::Create(FakeBlas::Functions());
+  fake.found = 0;
   EXPECT_EQ(blas->Multiply(nullptr, kProduct).message(),
             "cuBLASLt: it has no algorithm for a shape");
-  EXPECT_EQ(played.alive, 1);
-  played.found = 1;
+  EXPECT_EQ(fake.alive, 1);
+  fake.found = 1;
   EXPECT_TRUE(blas->Multiply(nullptr, kProduct).ok());
 }
 
 TEST(BlasLtTest, AnotherVersionIsRefused) {
-  PlayedBlas played;
-  played.version = 120805;
+  FakeBlas fake;
+  fake.version = 120805;
   const absl::Status status = Multiply(kProduct);
   EXPECT_EQ(CodeOf(status), "no_library");
   EXPECT_EQ(status.message(), "cuBLASLt: got version 12.8, need 13");
-  EXPECT_EQ(played.alive, 0);
+  EXPECT_EQ(fake.alive, 0);
 }
 
 TEST(BlasLtTest, ALibraryHasToBeThereAndHaveAllOfIt) {

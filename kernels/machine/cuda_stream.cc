@@ -10,13 +10,13 @@ namespace tiercel {
 
 int CudaStream::Gpus() {
   const NoSignals no_signals;
-  const GpuFacts facts = Look(0);
+  const GpuFacts facts = FindGpu(0);
   return facts.error == kCudaSuccess ? facts.gpus : 0;
 }
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int gpu) {
   const NoSignals no_signals;
-  GpuFacts facts = Look(gpu);
+  GpuFacts facts = FindGpu(gpu);
   RETURN_IF_ERROR(CheckGpu(facts));
   std::unique_ptr<CudaStream> stream;
   facts.error = Open(gpu, &stream);

@@ -31,7 +31,7 @@ class CudaStream {
   static int Gpus();
 
   // Returns true if Create gives a simulated GPU.
-  static bool IsPlayed();
+  static bool IsSimulated();
 
   virtual ~CudaStream() = default;
 
@@ -69,7 +69,7 @@ class CudaStream {
   virtual bool KernelsSee(std::byte* pinned) = 0;
 
  private:
-  static GpuFacts Look(int gpu);
+  static GpuFacts FindGpu(int gpu);
   // Returns a cudaError_t.
   static int Open(int gpu, std::unique_ptr<CudaStream>* stream);
 };

@@ -164,9 +164,9 @@ std::string CudaErrorText(int error) {
   return cudaGetErrorString(static_cast<cudaError_t>(error));
 }
 
-bool CudaStream::IsPlayed() { return false; }
+bool CudaStream::IsSimulated() { return false; }
 
-GpuFacts CudaStream::Look(int gpu) {
+GpuFacts CudaStream::FindGpu(int gpu) {
   GpuFacts facts = {.gpu = gpu, .runtime = CUDART_VERSION};
   facts.error = cudaDriverGetVersion(&facts.driver);
   if (facts.driver == 0) return facts;

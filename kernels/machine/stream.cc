@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/machine/allowance.h"
 #include "kernels/machine/blas_lt.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/resource_limits.h"
 #include "kernels/machine/send_ring.h"
 #include "lib/status/status_macros.h"
 
@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
   }
   absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
   // The library cannot use a simulated GPU.
-  if (options.device == Device::kCuda && !CudaStream::IsPlayed()) {
+  if (options.device == Device::kCuda && !CudaStream::IsSimulated()) {
     // handle() selects the stream's GPU, for which the library is created.
     (void)(cuda != nullptr ? *cuda : *options.cuda).handle();
     blas = BlasLt::FromEnvironment();

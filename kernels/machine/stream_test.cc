@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/machine/allowance.h"
+#include "kernels/machine/resource_limits.h"
 #include "kernels/machine/testing.h"
 
 namespace tiercel {

@@ -42,11 +42,11 @@ inline int64_t SamplesFor(double outcomes, double variation) {
 // statistic or the total variation exceeds a bound that chance exceeds once in
 // a million. Returns the total variation.
 template <typename Outcome>
-double ExpectCounts(const std::map<Outcome, double>& law,
+double ExpectCounts(const std::map<Outcome, double>& distribution,
                     const std::map<Outcome, int64_t>& counts) {
   double samples = 0;
   for (const auto& [outcome, count] : counts) {
-    EXPECT_TRUE(law.count(outcome)) << testing::PrintToString(outcome);
+    EXPECT_TRUE(distribution.count(outcome)) << testing::PrintToString(outcome);
     samples += static_cast<double>(count);
   }
   double variation = 0;
@@ -58,7 +58,7 @@ double ExpectCounts(const std::map<Outcome, double>& law,
   };
   double rare_found = 0;  // outcomes too rare for the approximation, pooled
   double rare_expected = 0;
-  for (const auto& [outcome, p] : law) {
+  for (const auto& [outcome, p] : distribution) {
     const auto at = counts.find(outcome);
     const double found =
         at == counts.end() ? 0 : static_cast<double>(at->second);
@@ -74,10 +74,11 @@ double ExpectCounts(const std::map<Outcome, double>& law,
   if (rare_expected > 0) add(rare_found, rare_expected);
   if (freedom > 0) {
     EXPECT_LT(ChiSquareDeviations(statistic, freedom), kOneInAMillion)
-        << law.size() << " outcomes, chi-square " << statistic;
+        << distribution.size() << " outcomes, chi-square " << statistic;
   }
-  EXPECT_LT(variation, VariationBound(static_cast<double>(law.size()), samples))
-      << law.size() << " outcomes";
+  EXPECT_LT(variation,
+            VariationBound(static_cast<double>(distribution.size()), samples))
+      << distribution.size() << " outcomes";
   return variation;
 }
 

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "offload/disk/faulty_disk_for_test.h"
 #include "offload/kv/kv_store_for_test.h"
-#include "offload/texts/kv_folder.h"
+#include "offload/prompt_cache/kv_folder.h"
 
 namespace tiercel::kv_store_test {
 namespace {
@@ -275,7 +275,7 @@ TEST_F(DiskKvTest, GatheredRowsShareThePageThatIsRead) {
   }
   const auto stream = Stream::Create({.threads = 1});
   ASSERT_TRUE(stream.ok());
-  const uint64_t copies = made.kv->CopyRuns(**stream, Station::kRefresh, runs);
+  const uint64_t copies = made.kv->CopyRuns(**stream, Phase::kRefresh, runs);
   ASSERT_TRUE(made.kv->AwaitCopies(copies, kGoOn).ok());
   EXPECT_EQ(made.kv->moves().disk_pages, pages + 2);
   EXPECT_EQ(made.ReadBytes() - before, 2 * kLayout.PageBytes());

@@ -121,7 +121,7 @@ class FolderForTest {
   }
 
  private:
-  std::string path_ = testing::TempDir() + "/texts_XXXXXX";
+  std::string path_ = testing::TempDir() + "/prompt_cache_XXXXXX";
 };
 
 // Returns pages of positions [0, end), whose bytes differ from page to page.

@@ -25,7 +25,7 @@ constexpr size_t kRuns = 100;
 
 // A simulated ring that finishes reads in another order than they were started,
 // and whose reads are short and fail as those of a real one may.
-class PlayedRing final : public ReadQueue {
+class FakeRing final : public ReadQueue {
  public:
   struct Manner {
     size_t at_once = kRun;  // most bytes of a read
@@ -35,8 +35,8 @@ class PlayedRing final : public ReadQueue {
     int waits = 1 << 30;    // calls of Wait before it fails
     int* under_way = nullptr;
   };
-  explicit PlayedRing(Manner manner) : manner_(manner) {}
-  ~PlayedRing() override {
+  explicit FakeRing(Manner manner) : manner_(manner) {}
+  ~FakeRing() override {
     if (manner_.under_way != nullptr) *manner_.under_way -= Count();
   }
 
@@ -70,15 +70,15 @@ class PlayedRing final : public ReadQueue {
   std::map<uint64_t, int> refused_;
 };
 
-class PlayedRingDisk : public FaultyDisk {
+class FakeRingDisk : public FaultyDisk {
  public:
-  explicit PlayedRingDisk(PlayedRing::Manner manner) : manner_(manner) {}
+  explicit FakeRingDisk(FakeRing::Manner manner) : manner_(manner) {}
   std::unique_ptr<ReadQueue> NewRing(int /*depth*/) override {
-    return std::make_unique<PlayedRing>(manner_);
+    return std::make_unique<FakeRing>(manner_);
   }
 
  private:
-  const PlayedRing::Manner manner_;
+  const FakeRing::Manner manner_;
 };
 
 // Records the reads that the system is told of in advance.
@@ -160,9 +160,9 @@ TEST_F(PageReaderTest, NeighboursAreReadTogether) {
   for (const bool ring : {true, false}) {
     FaultyDisk calls;
     calls.has_ring = false;
-    PlayedRingDisk played({.at_once = size_t{8} << 20});
+    FakeRingDisk fake({.at_once = size_t{8} << 20});
     DiskUse use;
-    DiskCalls& disk = ring ? static_cast<DiskCalls&>(played) : calls;
+    DiskCalls& disk = ring ? static_cast<DiskCalls&>(fake) : calls;
     EXPECT_TRUE(Read(disk, &use).ok());
     EXPECT_EQ(use.read_bytes, kRun * kRuns);
     if (!ring) {
@@ -185,9 +185,9 @@ TEST_F(PageReaderTest, RunsAreReadToTheirPlaces) {
     FaultyDisk calls;
     calls.has_ring = false;
     // Short reads are continued in the run's place, too.
-    PlayedRingDisk played({.at_once = 3 * kRun / 2});
+    FakeRingDisk fake({.at_once = 3 * kRun / 2});
     DiskUse use;
-    DiskCalls& disk = ring ? static_cast<DiskCalls&>(played) : calls;
+    DiskCalls& disk = ring ? static_cast<DiskCalls&>(fake) : calls;
     EXPECT_TRUE(Read(disk, &use).ok());
     EXPECT_EQ(use.read_bytes, kRun * kRuns);
     if (!ring) {
@@ -264,7 +264,7 @@ TEST_F(PageReaderTest, ShortReadsAreContinued) {
   for (const size_t at_once : {size_t{1}, kRun / 2, kRun - 1}) {
     FaultyDisk calls;
     calls.at_once = at_once;
-    PlayedRingDisk ring({.at_once = at_once});
+    FakeRingDisk ring({.at_once = at_once});
     for (DiskCalls* disk :
          {static_cast<DiskCalls*>(&calls), static_cast<DiskCalls*>(&ring)}) {
       DiskUse use;
@@ -283,7 +283,7 @@ TEST_F(PageReaderTest, InterruptionsAreSatOut) {
     calls.error = error;
     DiskUse use;
     EXPECT_TRUE(Read(calls, &use).ok());
-    PlayedRingDisk ring({.refusals = 100, .refusal = -error});
+    FakeRingDisk ring({.refusals = 100, .refusal = -error});
     use = {};
     EXPECT_TRUE(Read(ring, &use).ok());
     EXPECT_EQ(ring.calls(), 0);
@@ -295,7 +295,7 @@ TEST_F(PageReaderTest, InterruptionsAreSatOut) {
 
 TEST_F(PageReaderTest, WhatARingCannotIsDoneWithout) {
   int under_way = 0;
-  const PlayedRing::Manner manners[] = {
+  const FakeRing::Manner manners[] = {
       {.refusals = 1, .refusal = -EINVAL, .under_way = &under_way},
       {.refusals = 1, .refusal = -EOPNOTSUPP, .under_way = &under_way},
       {.refusals = 1, .refusal = -ECANCELED, .under_way = &under_way},
@@ -304,8 +304,8 @@ TEST_F(PageReaderTest, WhatARingCannotIsDoneWithout) {
       {.starts = 50, .under_way = &under_way},
       {.waits = 0, .under_way = &under_way},
       {.at_once = 100, .waits = 777, .under_way = &under_way}};
-  for (const PlayedRing::Manner& manner : manners) {
-    PlayedRingDisk disk(manner);
+  for (const FakeRing::Manner& manner : manners) {
+    FakeRingDisk disk(manner);
     DiskUse use;
     const absl::Status status = Read(disk, &use);
     EXPECT_TRUE(status.ok()) << status;

@@ -75,7 +75,7 @@ std::vector<std::byte> RowOf(int64_t bytes, int layer, int head, bool is_v,
 absl::Status TryStep(KvStore& kv, int64_t rows, uint32_t text) {
   const KvLayout& layout = kv.layout();
   absl::Status status =
-      kv.BeginStep(rows, Station::kPrefill, View::Full(), kGoOn);
+      kv.BeginStep(rows, Phase::kPrefill, View::Full(), kGoOn);
   for (int layer = 0; status.ok() && layer < kLayers; ++layer) {
     const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, kGoOn);
     status = pages.status();
@@ -200,7 +200,7 @@ TEST_P(CopyRunsTest, FromWhereverTheyLive) {
         if (made.tier == nullptr) below = 0;
         const int64_t before = kv.moves().gathered_bytes;
         const uint64_t copies =
-            kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
+            kv.CopyRuns(Host(), Phase::kRefresh, wanted.runs);
         ASSERT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
         ASSERT_TRUE(wanted.HasArrived());
         ASSERT_EQ(kv.moves().gathered_bytes - before, below);
@@ -216,7 +216,7 @@ TEST_P(CopyRunsTest, FromWhereverTheyLive) {
       if (HasFatalFailure()) return;
       if (made.tier == nullptr) continue;
       EXPECT_EQ(
-          made.tier->engine->ledger()[static_cast<size_t>(Station::kRefresh)]
+          made.tier->engine->ledger()[static_cast<size_t>(Phase::kRefresh)]
               .h2d_bytes,
           static_cast<uint64_t>(kv.moves().gathered_bytes));
     }
@@ -232,7 +232,7 @@ TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
   if (made.tier != nullptr) {
     // No copy begins before the next prompt's first pages are queued after it.
     const auto asked = [&engine = *made.tier->engine] {
-      return engine.ledger()[static_cast<size_t>(Station::kPrefill)].d2h_bytes;
+      return engine.ledger()[static_cast<size_t>(Phase::kPrefill)].d2h_bytes;
     };
     faults->copy = [asked, before = asked()](int64_t) {
       while (asked() == before) std::this_thread::yield();
@@ -242,13 +242,13 @@ TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
   std::unique_ptr<KvStore> fork = *kv.Fork();
   Wanted first(kv, 0, 1);
   Wanted second(kv, 0, 2);
-  const uint64_t one = kv.CopyRuns(Host(), Station::kRefresh, first.runs);
-  const uint64_t two = fork->CopyRuns(Host(), Station::kRefresh, second.runs);
+  const uint64_t one = kv.CopyRuns(Host(), Phase::kRefresh, first.runs);
+  const uint64_t two = fork->CopyRuns(Host(), Phase::kRefresh, second.runs);
   fork.reset();
   kv.Truncate(0);
   Step(kv, 600, /*text=*/1);
   Wanted third(kv, 1, 3);
-  const uint64_t three = kv.CopyRuns(Host(), Station::kRefresh, third.runs);
+  const uint64_t three = kv.CopyRuns(Host(), Phase::kRefresh, third.runs);
   EXPECT_TRUE(kv.AwaitCopies(three, kGoOn).ok());
   EXPECT_TRUE(kv.AwaitCopies(one, kGoOn).ok());
   EXPECT_TRUE(kv.AwaitCopies(two, kGoOn).ok());
@@ -256,7 +256,7 @@ TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
   EXPECT_TRUE(second.HasArrived());
   EXPECT_TRUE(third.HasArrived());
   EXPECT_TRUE(
-      kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, {}), kGoOn).ok());
+      kv.AwaitCopies(kv.CopyRuns(Host(), Phase::kRefresh, {}), kGoOn).ok());
 }
 
 // AwaitCopies returns the error of a copy on the device, once.
@@ -270,11 +270,11 @@ TEST_P(CopyRunsTest, WhatFailsOnTheDeviceIsToldToWhoWaits) {
   impossible.position = kv.end() - 1;  // in every store it is on the device
   impossible.rows = -1;
   runs.push_back(impossible);
-  EXPECT_EQ(CodeOf(kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, runs),
-                                  kGoOn)),
-            "invalid_shape");
+  EXPECT_EQ(
+      CodeOf(kv.AwaitCopies(kv.CopyRuns(Host(), Phase::kRefresh, runs), kGoOn)),
+      "invalid_shape");
   EXPECT_TRUE(
-      kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, wanted.runs), kGoOn)
+      kv.AwaitCopies(kv.CopyRuns(Host(), Phase::kRefresh, wanted.runs), kGoOn)
           .ok());
   EXPECT_TRUE(wanted.HasArrived());
 }
@@ -291,7 +291,7 @@ TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
     const int64_t length = kv.length();
     Wanted wanted(kv, 0, static_cast<unsigned>(n));
     left = n;
-    const uint64_t copies = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
+    const uint64_t copies = kv.CopyRuns(Host(), Phase::kRefresh, wanted.runs);
     const absl::Status status = kv.AwaitCopies(copies, kGoOn);
     const bool failed = left < 0;
     left = std::numeric_limits<int64_t>::max();
@@ -305,7 +305,7 @@ TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
     EXPECT_EQ(ClassOf(status), ErrorClass::kDevice);
     // The error is returned once, and the sequence is as before.
     EXPECT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
-    const uint64_t again = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
+    const uint64_t again = kv.CopyRuns(Host(), Phase::kRefresh, wanted.runs);
     ASSERT_TRUE(kv.AwaitCopies(again, kGoOn).ok());
     ASSERT_TRUE(wanted.HasArrived());
     if (n % 8 == 0) Step(kv, 1);
@@ -328,7 +328,7 @@ TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
   const Made made = Make(kWide, 0, 0, faults);
   KvStore& kv = *made.kv;
   Step(kv, 300);
-  ASSERT_TRUE(kv.BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
+  ASSERT_TRUE(kv.BeginStep(1, Phase::kVerify, View::Full(), kGoOn).ok());
   for (int layer = 0; layer < kLayers; ++layer) {
     ASSERT_TRUE(kv.BeginLayer(layer, kGoOn).ok());
     if (layer == kLayers - 2) {
@@ -342,7 +342,7 @@ TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
   }
   ASSERT_TRUE(kv.Commit(1, kGoOn).ok());
   const Wanted wanted(kv, 0, 1);
-  const uint64_t copies = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
+  const uint64_t copies = kv.CopyRuns(Host(), Phase::kRefresh, wanted.runs);
   shut = false;
   EXPECT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
   EXPECT_TRUE(wanted.HasArrived());
@@ -365,7 +365,7 @@ TEST(CopyRunsOfATierTest, CancelledTheyGoOn) {
   KvStore& kv = *made.kv;
   Step(kv, 700);
   Wanted wanted(kv, 0, 1);
-  const uint64_t copies = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
+  const uint64_t copies = kv.CopyRuns(Host(), Phase::kRefresh, wanted.runs);
   int asked = 0;
   const absl::Status status =
       kv.AwaitCopies(copies, [&] { return ++asked == 1; });

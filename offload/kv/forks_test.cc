@@ -163,7 +163,7 @@ TEST(ForksTest, AForksOwnPageIsNotBelow) {
   Oracle forked = oracle;
   EXPECT_EQ(fork->HostBytes(), kLayers * kLayout.PageBytes());
   CutTo(*fork, forked, 100);
-  ASSERT_TRUE(fork->BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
+  ASSERT_TRUE(fork->BeginStep(1, Phase::kVerify, View::Full(), kGoOn).ok());
   fork->Abandon();
   EXPECT_EQ(fork->HostBytes(), 0);
   EXPECT_EQ(made.kv->HostBytes(), kLayers * kLayout.PageBytes());
@@ -180,7 +180,7 @@ TEST(ForksTest, AnInterruptedPromptEndsApartFromForks) {
   Oracle forked = oracle;
   std::vector<std::byte> state(96);
   ASSERT_TRUE(
-      made.kv->BeginStep(100, Station::kPrefill, View::Full(), kGoOn).ok());
+      made.kv->BeginStep(100, Phase::kPrefill, View::Full(), kGoOn).ok());
   ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
   Step(*fork, forked, 1);  // its next step's pages are on their way
   made.kv.reset();
@@ -200,7 +200,7 @@ TEST(ForksTest, AResumedPromptTakesTheBuffers) {
   Step(*fork, forked, 500);  // the fork has other pages
   std::vector<std::byte> state(96);
   ASSERT_TRUE(
-      made.kv->BeginStep(66, Station::kPrefill, View::Full(), kGoOn).ok());
+      made.kv->BeginStep(66, Phase::kPrefill, View::Full(), kGoOn).ok());
   ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
   Step(*fork, forked, 1);
   ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
@@ -233,8 +233,7 @@ TEST(ForksTest, WhoFailedIsNotAtWork) {
     for (int turn = 0; turn < 2; ++turn) {
       again(*made.kv, oracle, 1, fork.get(), &forked);
       again(*fork, forked, 1, made.kv.get(), &oracle);
-      if (!made.kv->BeginStep(66, Station::kPrefill, View::Full(), kGoOn)
-               .ok() ||
+      if (!made.kv->BeginStep(66, Phase::kPrefill, View::Full(), kGoOn).ok() ||
           !made.kv->Suspend(0, 0, state.data(), 96).ok()) {
         made.kv->Abandon();
       } else {
@@ -466,7 +465,7 @@ class Family {
         .first_number = next_,
         .state = std::vector<std::byte>(96, std::byte(next_ % 251))};
     absl::Status status =
-        kv.BeginStep(rows, Station::kPrefill, View::Full(), kGoOn);
+        kv.BeginStep(rows, Phase::kPrefill, View::Full(), kGoOn);
     for (int layer = 0; status.ok() && layer <= stopped.layer; ++layer) {
       const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, kGoOn);
       status = pages.status();

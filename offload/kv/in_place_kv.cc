@@ -16,7 +16,7 @@ InPlaceKv::InPlaceKv(std::shared_ptr<PagePool> pool, int64_t begin)
 
 InPlaceKv::~InPlaceKv() { DropPages(0); }
 
-absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
+absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Phase /*phase*/,
                                      const View& view,
                                      Cancelled /*cancelled*/) {
   RETURN_IF_ERROR(BindView(view));
@@ -142,7 +142,7 @@ absl::StatusOr<int> InPlaceKv::TakeOwnLayers(GiveLayers give, std::byte* state,
       });
 }
 
-uint64_t InPlaceKv::CopyRuns(Stream& stream, Station /*station*/,
+uint64_t InPlaceKv::CopyRuns(Stream& stream, Phase /*phase*/,
                              const std::vector<KvRun>& runs) {
   copied_.Update(
       FillRuns(stream, layout_, layout_, runs, [this](const KvRun& run) {

@@ -21,7 +21,7 @@ class InPlaceKv final : public KvStore {
 
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int /*layer*/) override {}
-  uint64_t CopyRuns(Stream& stream, Station station,
+  uint64_t CopyRuns(Stream& stream, Phase phase,
                     const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
@@ -37,7 +37,7 @@ class InPlaceKv final : public KvStore {
   }
 
  private:
-  absl::Status BeginOwnStep(int64_t rows, Station station, const View& view,
+  absl::Status BeginOwnStep(int64_t rows, Phase phase, const View& view,
                             Cancelled cancelled) override;
   absl::Status CommitOwn(int64_t rows, Cancelled cancelled) override;
   void AbandonOwn() override { DropPages(PagesUpTo(end_)); }

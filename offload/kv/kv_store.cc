@@ -8,12 +8,12 @@
 
 namespace tiercel {
 
-absl::Status KvStore::BeginStep(int64_t rows, Station station, const View& view,
+absl::Status KvStore::BeginStep(int64_t rows, Phase phase, const View& view,
                                 Cancelled cancelled, bool certain) {
   seen_by_ = view.IsFull() ? observer_ : nullptr;
   step_rows_ = rows;
   RETURN_IF_ERROR(ShowStep(rows, certain, cancelled));
-  const absl::Status status = BeginOwnStep(rows, station, view, cancelled);
+  const absl::Status status = BeginOwnStep(rows, phase, view, cancelled);
   if (!status.ok()) HideStep();
   return status;
 }

@@ -44,7 +44,7 @@ class KvStore : public LayeredKv {
   // `certain`: all rows will be committed; otherwise Commit says how many.
   // Errors, with nothing changed: invalid_view, out_of_memory, copy_failed,
   // cancelled.
-  absl::Status BeginStep(int64_t rows, Station station, const View& view,
+  absl::Status BeginStep(int64_t rows, Phase phase, const View& view,
                          Cancelled cancelled, bool certain = true);
   // Commits the first `rows` rows of the step, which exist from now on; those
   // of a prompt are all committed. Errors: copy_failed, cancelled. After these,
@@ -117,7 +117,7 @@ class KvStore : public LayeredKv {
   // Copies runs of existing rows to device memory, from wherever they live, and
   // returns the number that AwaitCopies takes. The caller keeps the runs'
   // places until that has returned.
-  virtual uint64_t CopyRuns(Stream& stream, Station station,
+  virtual uint64_t CopyRuns(Stream& stream, Phase phase,
                             const std::vector<KvRun>& runs) = 0;
   // Waits for the copies of a CopyRuns. Errors: copy_failed; cancelled, while
   // the copies go on.
@@ -179,8 +179,8 @@ class KvStore : public LayeredKv {
 
  private:
   // The stores' own parts of the functions above.
-  virtual absl::Status BeginOwnStep(int64_t rows, Station station,
-                                    const View& view, Cancelled cancelled) = 0;
+  virtual absl::Status BeginOwnStep(int64_t rows, Phase phase, const View& view,
+                                    Cancelled cancelled) = 0;
   virtual absl::Status CommitOwn(int64_t rows, Cancelled cancelled) = 0;
   virtual void AbandonOwn() = 0;
   virtual absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,

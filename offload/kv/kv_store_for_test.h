@@ -180,7 +180,7 @@ inline absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
 inline absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows,
                             int64_t kept, const View& view = View::Full(),
                             KvStore::Cancelled cancelled = kGoOn) {
-  absl::Status status = kv.BeginStep(rows, Station::kVerify, view, cancelled);
+  absl::Status status = kv.BeginStep(rows, Phase::kVerify, view, cancelled);
   if (!status.ok()) return status;
   status = Layers(kv, oracle, rows, 0, 0, view, cancelled);
   if (status.ok()) status = kv.Commit(kept, cancelled);

@@ -41,7 +41,7 @@ TEST_P(KvStoreTest, WhatIsNotCommittedIsNothing) {
   Step(*made.kv, oracle, 250);
   for (int64_t rows : {1, 10, 64, 200, 900}) {
     ASSERT_TRUE(
-        made.kv->BeginStep(rows, Station::kDraft, View::Full(), kGoOn).ok());
+        made.kv->BeginStep(rows, Phase::kDraft, View::Full(), kGoOn).ok());
     ASSERT_TRUE(Layers(*made.kv, oracle, rows).ok());
     next_ += static_cast<int>(rows);
     made.kv->Abandon();
@@ -118,8 +118,7 @@ TEST_P(KvStoreTest, AnAbandonedStepLeavesAllLayers) {
   Step(*made.kv, oracle, 300, deep);
   const int64_t held = made.kv->HostBytes();
   for (const int64_t rows : {10, 100}) {
-    ASSERT_TRUE(
-        made.kv->BeginStep(rows, Station::kPrefill, shallow, kGoOn).ok());
+    ASSERT_TRUE(made.kv->BeginStep(rows, Phase::kPrefill, shallow, kGoOn).ok());
     made.kv->Abandon();
     EXPECT_EQ(made.kv->HostBytes(), held);
     const std::unique_ptr<KvStore> fork = *made.kv->Fork();
@@ -138,7 +137,7 @@ TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
     const int64_t rows = 700;
     std::vector<std::byte> state(96, std::byte{7});
     ASSERT_TRUE(
-        made.kv->BeginStep(rows, Station::kPrefill, View::Full(), kGoOn).ok());
+        made.kv->BeginStep(rows, Phase::kPrefill, View::Full(), kGoOn).ok());
     const KvPages zero = *made.kv->BeginLayer(0, kGoOn);
     for (int64_t i = 0; i < rows; ++i) {
       Write(zero, 0, oracle, i, next_ + static_cast<int>(i));
@@ -233,10 +232,10 @@ TEST_P(KvStoreTest, RefusesAViewOfAnotherModel) {
   Step(*made.kv, oracle, 300);
   View view = View::Window(4, 10);
   view.selected.resize(5);
-  EXPECT_EQ(CodeOf(made.kv->BeginStep(1, Station::kDraft, view, kGoOn)),
+  EXPECT_EQ(CodeOf(made.kv->BeginStep(1, Phase::kDraft, view, kGoOn)),
             "invalid_view");
   EXPECT_EQ(
-      CodeOf(made.kv->BeginStep(1, Station::kDraft, View::Window(4, 0), kGoOn)),
+      CodeOf(made.kv->BeginStep(1, Phase::kDraft, View::Window(4, 0), kGoOn)),
       "invalid_view");
   Step(*made.kv, oracle, 1);
 }
@@ -248,7 +247,7 @@ TEST(HostKvTest, RefusedMemoryLeavesTheSequenceAsItWas) {
   auto pool = std::make_shared<PagePool>(kHuge, 1, int64_t{1} << 11);
   InPlaceKv kv(pool, 0);
   const absl::Status status =
-      kv.BeginStep(1, Station::kVerify, View::Full(), kGoOn);
+      kv.BeginStep(1, Phase::kVerify, View::Full(), kGoOn);
   EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
   EXPECT_EQ(kv.length(), 0);
   EXPECT_EQ(pool->slots_in_use(), 0);

@@ -126,8 +126,7 @@ class LayersTest : public testing::TestWithParam<LayersCase> {
     Made made = Make(resident, 0);
     if (c.before > 0) Step(*made.kv, oracle, c.before);
     EXPECT_TRUE(
-        made.kv->BeginStep(c.rows, Station::kPrefill, View::Full(), kGoOn)
-            .ok());
+        made.kv->BeginStep(c.rows, Phase::kPrefill, View::Full(), kGoOn).ok());
     return made;
   }
 
@@ -191,7 +190,7 @@ class LayersTest : public testing::TestWithParam<LayersCase> {
         continue;
       }
       absl::Status status =
-          made.kv->BeginStep(c.rows, Station::kPrefill, View::Full(), kGoOn);
+          made.kv->BeginStep(c.rows, Phase::kPrefill, View::Full(), kGoOn);
       if (status.ok()) status = compute(made, oracle);
       if (status.ok()) status = made.kv->Commit(c.rows, kGoOn);
       if (status.ok()) {

@@ -99,7 +99,7 @@ absl::Status Residency::Reopen(int64_t index, int64_t slot,
   }
   moves_.reopened_pages += page.layers;
   const absl::Status status = engine().WaitOrDrop(
-      engine().Submit(station_, std::move(transfers)), cancelled);
+      engine().Submit(phase_, std::move(transfers)), cancelled);
   if (status.ok()) std::move(undo).Cancel();
   return status;
 }
@@ -209,7 +209,7 @@ Residency::Ticket Residency::Close(int64_t index, Residency& payer) {
   }
   payer.moves_.closed_pages += page.layers;
   if (page.place.file != nullptr) payer.moves_.spilled_pages += page.layers;
-  return engine().Submit(payer.station_, std::move(transfers));
+  return engine().Submit(payer.phase_, std::move(transfers));
 }
 
 void Residency::NoteBelow(int64_t first, int64_t end, Ticket down) {

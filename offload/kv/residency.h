@@ -80,7 +80,7 @@ class Residency {
   }
 
   // Charges copies to this phase from now on.
-  void ChargeTo(Station station) { station_ = station; }
+  void ChargeTo(Phase phase) { phase_ = phase; }
 
   // A step of this sequence begins or goes on: until Rest, none of its pages
   // leaves for another sequence. From now on, pages of the others leave first.
@@ -174,7 +174,7 @@ class Residency {
   KvTier& tier_;
   const int64_t first_page_;
   KvMoves& moves_;
-  Station station_ = Station::kVerify;
+  Phase phase_ = Phase::kVerify;
   std::vector<Page> pages_;
   bool at_work_ = false;
   int64_t lost_ = 0;

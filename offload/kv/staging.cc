@@ -58,9 +58,9 @@ absl::Status Staging::AwaitBuffers(Cancelled cancelled) {
 int Staging::Ahead() const { return lost_ == pages_.lost() ? ahead_ : 0; }
 
 absl::Status Staging::LayOut(PagesRead reads, int64_t end,
-                             int64_t first_written, Station station) {
+                             int64_t first_written, Phase phase) {
   step_ = {.reads = std::move(reads),
-           .station = station,
+           .phase = phase,
            .first_written = first_written};
   step_.place.assign(static_cast<size_t>(pages_.size()), -1);
   int64_t place = 0;
@@ -125,7 +125,7 @@ Staging::Ticket Staging::SendDown(const PageList& pages, int layer) {
             ? pages_.OnDevicePage(layer, page)
             : Place(layer, step_.place[static_cast<size_t>(page)])));
   }
-  return engine().Submit(step_.station, Joined(transfers, kDownBytes));
+  return engine().Submit(step_.phase, Joined(transfers, kDownBytes));
 }
 
 void Staging::Done(int layer, Ticket sent, bool ahead) {
@@ -166,7 +166,7 @@ void Staging::Fetch(int layer) {
     for (int64_t page : step_.parked) fetch(page);
     moves_.resumed_pages += std::ssize(step_.parked);
   }
-  BufferOf(layer).filled = engine().Submit(step_.station, Joined(transfers));
+  BufferOf(layer).filled = engine().Submit(step_.phase, Joined(transfers));
 }
 
 // A fetch of an earlier step may have failed: that is no failure of this step,
@@ -197,7 +197,7 @@ void Staging::AskAhead(int layer) {
   moves_.swept_pages += std::ssize(asked);
   moves_.ahead_pages += std::ssize(asked);
   BufferOf(later).filled =
-      engine().Submit(step_.station, Joined(transfers, kAheadBytes));
+      engine().Submit(step_.phase, Joined(transfers, kAheadBytes));
   ahead_ = layer + 1;
   lost_ = pages_.lost();
 }

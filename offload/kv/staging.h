@@ -59,7 +59,7 @@ class Staging {
   // prompt fills, from `first_written` on. The sequence ends at `end` before
   // the step. Errors: out_of_memory.
   absl::Status LayOut(PagesRead reads, int64_t end, int64_t first_written,
-                      Station station);
+                      Phase phase);
 
   // Waits until the pages that `layer` reads have arrived and those that it
   // writes over have left. The layer after it has been asked for. Errors:
@@ -99,7 +99,7 @@ class Staging {
   // The step whose pages are laid out.
   struct Step {
     PagesRead reads;
-    Station station = Station::kVerify;
+    Phase phase = Phase::kVerify;
     int64_t first_written = 0;
     PageList away = {};               // pages that exist below alone, in order
     std::vector<int64_t> place = {};  // [page] in a buffer; -1: none

@@ -59,7 +59,7 @@ class StepObserverTest : public testing::Test {
 
   absl::Status Begin(int64_t rows, const View& view = View::Full(),
                      bool certain = true) {
-    return kv_.BeginStep(rows, Station::kVerify, view, kGoOn, certain);
+    return kv_.BeginStep(rows, Phase::kVerify, view, kGoOn, certain);
   }
   void Layers() {
     for (int layer = 0; layer < kLayers; ++layer) {
@@ -123,7 +123,7 @@ TEST_F(StepObserverTest, SeesThatAStepNeverWas) {
 
 TEST_F(StepObserverTest, MayRefuseAStep) {
   const absl::Status status =
-      kv_.BeginStep(3, Station::kVerify, View::Full(), [] { return true; });
+      kv_.BeginStep(3, Phase::kVerify, View::Full(), [] { return true; });
   EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
   EXPECT_EQ(kv_.StepSeenBy(), nullptr);
   EXPECT_THAT(spy_.Seen(), IsEmpty());
@@ -167,8 +167,7 @@ TEST_F(StepObserverTest, DoesNotFollowAFork) {
   spy_.Seen();
   const absl::StatusOr<std::unique_ptr<KvStore>> fork = kv_.Fork();
   ASSERT_TRUE(fork.ok());
-  ASSERT_TRUE(
-      (*fork)->BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
+  ASSERT_TRUE((*fork)->BeginStep(1, Phase::kVerify, View::Full(), kGoOn).ok());
   (*fork)->Abandon();
   (*fork)->Truncate(1);
   EXPECT_THAT(spy_.Seen(), IsEmpty());

@@ -20,14 +20,14 @@ TieredKv::~TieredKv() { AbandonOwn(); }
 
 // ---- A step ----
 
-absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
-                                    const View& view, Cancelled cancelled) {
+absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
+                                    Cancelled cancelled) {
   RETURN_IF_ERROR(BindView(view));
   AbandonOwn();
   step_ = std::make_unique<Step>();
   absl::Cleanup undo = [this] { AbandonOwn(); };
   step_->sent.reserve(static_cast<size_t>(layers_));
-  step_->station = station;
+  step_->phase = phase;
   step_->rows = rows;
   step_->prompt = rows > kMaxStepRows;
   step_->first_written = end_ / kPageTokens - FirstPage();
@@ -38,12 +38,12 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
     RETURN_IF_ERROR(RetireClosedPages(cancelled));
     step_->in_place = false;
   }
-  pages_.ChargeTo(station);
+  pages_.ChargeTo(phase);
   absl::Status status = absl::OkStatus();
   if (!step_->in_place) status = pages_.BringBack(end_, cancelled);
   if (status.ok()) status = OpenPages(cancelled);
   if (status.ok() && !step_->in_place) {
-    status = staging_.LayOut(step_->reads, end_, step_->first_written, station);
+    status = staging_.LayOut(step_->reads, end_, step_->first_written, phase);
   }
   if (status.ok()) std::move(undo).Cancel();
   return status;
@@ -208,7 +208,7 @@ void TieredKv::AbandonOwn() {
 void TieredKv::EndStep() {
   engine().Forget(step_->state);
   step_.reset();
-  pages_.ChargeTo(Station::kVerify);
+  pages_.ChargeTo(Phase::kVerify);
   pages_.Rest();
 }
 
@@ -232,12 +232,12 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
   }
   const Ticket parked = staging_.Suspend(layer, std::move(written));
   const Ticket saved =
-      bytes == 0 ? 0
-                 : engine().Submit(step.station,
-                                   {{.direction = Direction::kDeviceToHost,
-                                     .host = &step.state,
-                                     .device = state,
-                                     .bytes = bytes}});
+      bytes == 0
+          ? 0
+          : engine().Submit(step.phase, {{.direction = Direction::kDeviceToHost,
+                                          .host = &step.state,
+                                          .device = state,
+                                          .bytes = bytes}});
   moves_.parked_bytes += bytes;
   absl::Status status = engine().Wait(parked);
   if (!status.ok()) engine().Drop(saved);
@@ -258,10 +258,10 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
   RETURN_IF_ERROR(staging_.Resume(cancelled));
   if (bytes > 0) {
     const Ticket back =
-        engine().Submit(step.station, {{.direction = Direction::kHostToDevice,
-                                        .host = &step.state,
-                                        .device = state,
-                                        .bytes = bytes}});
+        engine().Submit(step.phase, {{.direction = Direction::kHostToDevice,
+                                      .host = &step.state,
+                                      .device = state,
+                                      .bytes = bytes}});
     moves_.resumed_bytes += bytes;
     RETURN_IF_ERROR(engine().WaitOrDrop(back, cancelled));
   }
@@ -308,7 +308,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
     ++moves_.parked_pages;
   }
   const absl::Status parked = engine().WaitOrDrop(
-      engine().Submit(step.station, std::move(transfers)), cancelled);
+      engine().Submit(step.phase, std::move(transfers)), cancelled);
   engine().Forget(region);
   if (!parked.ok()) return parked;
   // If nothing was parked the layer's pages may still be on their way down.
@@ -359,7 +359,7 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
   }
   moves_.resumed_bytes += bytes;
   const absl::Status up = engine().WaitOrDrop(
-      engine().Submit(step.station, std::move(transfers)), cancelled);
+      engine().Submit(step.phase, std::move(transfers)), cancelled);
   engine().Forget(region);
   if (!up.ok()) return up;
   RETURN_IF_ERROR(staging_.SkipTo(*layers, cancelled));
@@ -368,7 +368,7 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
 
 // ---- Runs that are copied out ----
 
-uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
+uint64_t TieredKv::CopyRuns(Stream& stream, Phase phase,
                             const std::vector<KvRun>& runs) {
   std::vector<Transfer> transfers;
   std::vector<KvRun> at_hand;
@@ -412,7 +412,7 @@ uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
       }));
   // No queued copy writes these pages: a page that is not on the device is
   // below already. So the copies may go before all others.
-  return engine().Submit(station, Joined(transfers), CopyEngine::Turn::kUrgent);
+  return engine().Submit(phase, Joined(transfers), CopyEngine::Turn::kUrgent);
 }
 
 absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
@@ -447,10 +447,10 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
   const int64_t first = PagesUpTo(end_);
   const int64_t end = end_ + rows;
   pages_.TakeTurn();
-  pages_.ChargeTo(Station::kPrefill);
+  pages_.ChargeTo(Phase::kPrefill);
   const absl::Cleanup end_load = [&] {
     pages_.Rest();
-    pages_.ChargeTo(Station::kVerify);
+    pages_.ChargeTo(Phase::kVerify);
     pages_.Shrink(PagesUpTo(end_));  // drops the pages of a failed load
   };
   RETURN_IF_ERROR(pages_.Grow(PagesUpTo(end), text));

@@ -41,7 +41,7 @@ class TieredKv final : public KvStore {
 
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int layer) override;
-  uint64_t CopyRuns(Stream& stream, Station station,
+  uint64_t CopyRuns(Stream& stream, Phase phase,
                     const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
@@ -62,7 +62,7 @@ class TieredKv final : public KvStore {
 
   // The uncommitted step.
   struct Step {
-    Station station = Station::kVerify;
+    Phase phase = Phase::kVerify;
     int64_t rows = 0;
     bool prompt = false;
     bool in_place = true;       // it stages no pages
@@ -74,7 +74,7 @@ class TieredKv final : public KvStore {
 
   CopyEngine& engine() { return *tier_->engine; }
 
-  absl::Status BeginOwnStep(int64_t rows, Station station, const View& view,
+  absl::Status BeginOwnStep(int64_t rows, Phase phase, const View& view,
                             Cancelled cancelled) override;
   absl::Status CommitOwn(int64_t rows, Cancelled cancelled) override;
   void AbandonOwn() override;

@@ -75,7 +75,7 @@ absl::Status TryInTwoParts(KvStore& kv, Oracle& oracle, int64_t rows,
                            KvStore::Cancelled cancelled = kGoOn) {
   const auto run = [&]() -> absl::Status {
     if (absl::Status s =
-            kv.BeginStep(rows, Station::kPrefill, View::Full(), kGoOn);
+            kv.BeginStep(rows, Phase::kPrefill, View::Full(), kGoOn);
         !s.ok()) {
       return s;
     }
@@ -224,7 +224,7 @@ TEST(TieredKvTest, AStepThatWaitsForAPageMayBeCancelled) {
   Step(*made.kv, oracle, 40, window);
   CutTo(*made.kv, oracle, 100);
   const auto stop = [] { return true; };
-  EXPECT_EQ(ClassOf(made.kv->BeginStep(1, Station::kDraft, window, stop)),
+  EXPECT_EQ(ClassOf(made.kv->BeginStep(1, Phase::kDraft, window, stop)),
             ErrorClass::kCancelled);
   EXPECT_EQ(made.kv->length(), 100);
   Step(*made.kv, oracle, 1, window);
@@ -242,7 +242,7 @@ TEST(TieredKvTest, HostBytesAreOfWhatArrived) {
     Oracle oracle{{}, &next};
     const auto begin_and_abandon = [&] {
       ASSERT_TRUE(
-          made.kv->BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
+          made.kv->BeginStep(1, Phase::kVerify, View::Full(), kGoOn).ok());
       made.kv->Abandon();
     };
     Step(*made.kv, oracle, 100);
@@ -270,7 +270,7 @@ TEST(TieredKvTest, APromptMayStopBeforeItsFirstLayer) {
     Step(*made.kv, oracle, 1);
     const int64_t rows = 70;
     ASSERT_TRUE(
-        made.kv->BeginStep(rows, Station::kPrefill, View::Full(), kGoOn).ok());
+        made.kv->BeginStep(rows, Phase::kPrefill, View::Full(), kGoOn).ok());
     for (int done = 0; done < layer; ++done) {
       const absl::StatusOr<KvPages> pages = made.kv->BeginLayer(done, kGoOn);
       ASSERT_TRUE(pages.ok());
@@ -325,7 +325,7 @@ TEST(TieredKvTest, NothingMovesTwice) {
   Step(*made.kv, oracle, 23);  // the eighth page is full
   EXPECT_EQ(made.kv->moves().closed_pages, 8 * kLayers);
   const LinkUse used =
-      made.tier->engine->ledger()[static_cast<size_t>(Station::kVerify)];
+      made.tier->engine->ledger()[static_cast<size_t>(Phase::kVerify)];
   const KvMoves moves = made.kv->moves();
   EXPECT_EQ(used.h2d_bytes,
             static_cast<uint64_t>(moves.swept_pages * kLayout.PageBytes()));
@@ -348,7 +348,7 @@ TEST(TieredKvTest, AWindowOnTheDeviceMovesNothing) {
   for (int i = 0; i < 20; ++i) Step(*made.kv, oracle, 1, window);
   CutTo(*made.kv, oracle, 1003);
   ASSERT_TRUE(TryStep(*made.kv, oracle, 5, 0, window).ok());
-  ASSERT_TRUE(made.kv->BeginStep(5, Station::kDraft, window, kGoOn).ok());
+  ASSERT_TRUE(made.kv->BeginStep(5, Phase::kDraft, window, kGoOn).ok());
   made.kv->Abandon();
   EXPECT_EQ(made.kv->moves().swept_pages, after_sweep);
   EXPECT_EQ(made.kv->moves().ahead_pages, 6 * 2);
@@ -425,7 +425,7 @@ TEST(TieredKvTest, LayersFetchTheirOwnPages) {
   view.selected = {{},           {{130, 140}},           // layer 0: page 1
                    {{0, 8}},     {{0, 16}, {380, 390}},  // 0, 2, 3
                    {{640, 641}}, {}};                    // 5
-  ASSERT_TRUE(made.kv->BeginStep(2, Station::kDraft, view, kGoOn).ok());
+  ASSERT_TRUE(made.kv->BeginStep(2, Phase::kDraft, view, kGoOn).ok());
   const std::vector<std::vector<int64_t>> reads = {{1}, {0, 2, 3}, {5}};
   for (int layer = 0; layer < kLayers; ++layer) {
     const KvPages pages = *made.kv->BeginLayer(layer, kGoOn);

@@ -30,12 +30,11 @@ TiledStates::~TiledStates() { EndStep(); }
 
 // ---- A step ----
 
-absl::Status TiledStates::BeginStep(int64_t rows, float* device,
-                                    Station station) {
+absl::Status TiledStates::BeginStep(int64_t rows, float* device, Phase phase) {
   EndStep();
   rows_ = rows;
   device_ = device;
-  station_ = station;
+  phase_ = phase;
   ASSIGN_OR_RETURN(std::shared_ptr<HostRegion> region, NewRegion());
   found_ = left_ = std::move(region);
   return absl::OkStatus();
@@ -120,7 +119,7 @@ void TiledStates::Ask(const RowBlock& block) {
     const HostRegion& from = block.layer == layer_ ? *found_ : *left_;
     up_bytes_ += block.rows * RowBytes();
     filled = engine().Submit(
-        station_, {Between(Direction::kHostToDevice, block, from, *place)},
+        phase_, {Between(Direction::kHostToDevice, block, from, *place)},
         CopyEngine::Turn::kUrgent);
   }
   *place = {.block = block,
@@ -142,7 +141,7 @@ void TiledStates::SendDown(Tile& tile) {
   down_bytes_ += tile.block.rows * RowBytes();
   sent_.push_back(0);  // allocates before the copy begins
   sent_.back() = engine().Submit(
-      station_, {Between(Direction::kDeviceToHost, tile.block, *left_, tile)},
+      phase_, {Between(Direction::kDeviceToHost, tile.block, *left_, tile)},
       CopyEngine::Turn::kUrgent);
   tile.newer = false;
 }

@@ -43,7 +43,7 @@ class TiledStates final : public HiddenStates {
 
   // Begins a step of `rows` rows; its tiles are in `device`, [kTiles *
   // tile_rows, width], until EndStep. Errors: out_of_memory.
-  absl::Status BeginStep(int64_t rows, float* device, Station station);
+  absl::Status BeginStep(int64_t rows, float* device, Phase phase);
   // Ends the step: drops its states, and waits until no copy is under way.
   void EndStep();
   bool HasStep() const { return left_ != nullptr; }
@@ -117,7 +117,7 @@ class TiledStates final : public HiddenStates {
   int64_t rows_ = 0;
   float* device_ = nullptr;
   bool is_suspended_ = false;
-  Station station_ = Station::kPrefill;
+  Phase phase_ = Phase::kPrefill;
   std::array<Tile, kTiles> tiles_;
   uint64_t blocks_ended_ = 0;
   // Copies down that have not been waited for, in order; and the first error of

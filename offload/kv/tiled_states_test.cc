@@ -44,7 +44,7 @@ class Steps {
   absl::Status Begin(int64_t rows) {
     rows_ = rows;
     next_ = 0;
-    return states_.BeginStep(rows, device_.data(), Station::kPrefill);
+    return states_.BeginStep(rows, device_.data(), Phase::kPrefill);
   }
   int64_t BlocksOfLayer() const { return (rows_ + kTileRows - 1) / kTileRows; }
   int64_t Blocks() const { return kLayers * BlocksOfLayer(); }
@@ -95,7 +95,7 @@ class Steps {
   int64_t MovedUp() const { return kv_store_test::MovedUp(made_); }
   int64_t MovedDown() const {
     return static_cast<int64_t>(
-        made_.tier->engine->ledger()[static_cast<size_t>(Station::kPrefill)]
+        made_.tier->engine->ledger()[static_cast<size_t>(Phase::kPrefill)]
             .d2h_bytes);
   }
 
@@ -206,7 +206,7 @@ class GateLink final : public Link {
   // The ledger counts copies as soon as they are asked for.
   bool HasTile() const {
     const LinkUse use =
-        engine.load()->ledger()[static_cast<size_t>(Station::kPrefill)];
+        engine.load()->ledger()[static_cast<size_t>(Phase::kPrefill)];
     return static_cast<int64_t>(use.h2d_bytes + use.d2h_bytes) >
            kPages * kPage + tile_bytes_;
   }
@@ -231,11 +231,11 @@ TEST(TiledStatesTest, PagesDoNotHoldThemUp) {
   CopyEngine& engine = *steps.made_.tier->engine;
   gate->engine = &engine;
   const CopyEngine::Ticket pages =
-      engine.Submit(Station::kPrefill, {100,
-                                        {.direction = Direction::kDeviceToHost,
-                                         .host = &below,
-                                         .device = page.data(),
-                                         .bytes = GateLink::kPage}});
+      engine.Submit(Phase::kPrefill, {100,
+                                      {.direction = Direction::kDeviceToHost,
+                                       .host = &below,
+                                       .device = page.data(),
+                                       .bytes = GateLink::kPage}});
   ASSERT_TRUE(steps.Begin(70).ok());
   ASSERT_TRUE(steps.Pass().ok());
   EXPECT_FALSE(engine.Done(pages));

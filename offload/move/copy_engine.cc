@@ -51,17 +51,17 @@ CopyEngine::~CopyEngine() {
   if (thread_.joinable()) thread_.join();
 }
 
-CopyEngine::Ticket CopyEngine::Submit(Station station,
+CopyEngine::Ticket CopyEngine::Submit(Phase phase,
                                       std::vector<Transfer> transfers,
                                       Turn turn) {
   if (transfers.empty()) return 0;
   std::list<Submission> submission;
-  submission.emplace_back(station, link_->clock().Now(), link_->Mark(),
+  submission.emplace_back(phase, link_->clock().Now(), link_->Mark(),
                           std::move(transfers));
   Ticket ticket;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    LinkUse& use = ledger_[static_cast<size_t>(station)];
+    LinkUse& use = ledger_[static_cast<size_t>(phase)];
     for (const Transfer& t : submission.front().transfers) {
       BytesOf(t.direction, use) += static_cast<uint64_t>(t.bytes);
     }
@@ -169,7 +169,7 @@ void CopyEngine::Run() {
     lock.lock();
     submission.status.Update(moved.status());
     if (!finished.ok()) FailBegun(finished.status());
-    LinkUse& use = ledger_[static_cast<size_t>(submission.station)];
+    LinkUse& use = ledger_[static_cast<size_t>(submission.phase)];
     // The bytes were counted when asked for; those that did not move are taken
     // off.
     const Transfer& transfer = submission.transfers[next];

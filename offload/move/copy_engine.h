@@ -41,7 +41,7 @@ class CopyEngine {
   // kUrgent transfers go before all others that have not begun. None of those
   // may write what an urgent one reads, or touch what it writes.
   enum class Turn { kInOrder, kUrgent };
-  Ticket Submit(Station station, std::vector<Transfer> transfers,
+  Ticket Submit(Phase phase, std::vector<Transfer> transfers,
                 Turn turn = Turn::kInOrder);
 
   // Waits until the ticket is done. Returns its first error, which later calls
@@ -83,7 +83,7 @@ class CopyEngine {
  private:
   struct Submission {
     Ticket ticket = 0;
-    Station station;
+    Phase phase;
     Clock::Time since;
     uint64_t mark;  // the device must have computed all before it
     std::vector<Transfer> transfers;
@@ -91,9 +91,9 @@ class CopyEngine {
     std::atomic<bool> drop{false};
     absl::Status status;
 
-    Submission(Station s, Clock::Time asked, uint64_t given,
+    Submission(Phase s, Clock::Time asked, uint64_t given,
                std::vector<Transfer> t)
-        : station(s), since(asked), mark(given), transfers(std::move(t)) {}
+        : phase(s), since(asked), mark(given), transfers(std::move(t)) {}
   };
 
   explicit CopyEngine(std::unique_ptr<Link> link);

@@ -20,7 +20,7 @@ namespace {
 constexpr Direction kUp = Direction::kHostToDevice;
 constexpr Direction kDown = Direction::kDeviceToHost;
 
-size_t Index(Station station) { return static_cast<size_t>(station); }
+size_t Index(Phase phase) { return static_cast<size_t>(phase); }
 
 // A link whose copies wait until the test lets them go, or drops them.
 class GatedLink final : public Link {
@@ -87,21 +87,20 @@ TEST(CopyEngineTest, ItsThreadTakesNoSignals) {
   gate.Open(1);
   std::byte byte;
   ASSERT_TRUE(
-      engine
-          ->Wait(engine->Submit(Station::kDraft, {{kUp, nullptr, 0, &byte, 1}}))
+      engine->Wait(engine->Submit(Phase::kDraft, {{kUp, nullptr, 0, &byte, 1}}))
           .ok());
   EXPECT_FALSE(gate.take_signals);
 }
 
-TEST(CopyEngineTest, CopiesInOrderAndCountsByStation) {
+TEST(CopyEngineTest, CopiesInOrderAndCountsByPhase) {
   auto link = std::make_unique<GatedLink>();
   GatedLink* const gate = link.get();
   const auto engine = Over(std::move(link));
   const auto a = engine->Submit(
-      Station::kVerify,
+      Phase::kVerify,
       {{kUp, nullptr, 1, nullptr, 10}, {kDown, nullptr, 2, nullptr, 20}});
   const auto b =
-      engine->Submit(Station::kPrefill, {{kUp, nullptr, 3, nullptr, 300}});
+      engine->Submit(Phase::kPrefill, {{kUp, nullptr, 3, nullptr, 300}});
   EXPECT_LT(a, b);
   EXPECT_FALSE(engine->Done(a));
   gate->Open(2);
@@ -112,11 +111,11 @@ TEST(CopyEngineTest, CopiesInOrderAndCountsByStation) {
   EXPECT_TRUE(engine->Wait(b).ok());
   EXPECT_EQ(gate->order, (std::vector<int64_t>{1, 2, 3}));
   const LinkLedger ledger = engine->ledger();
-  EXPECT_EQ(ledger[Index(Station::kVerify)].h2d_bytes, 10u);
-  EXPECT_EQ(ledger[Index(Station::kVerify)].d2h_bytes, 20u);
-  EXPECT_EQ(ledger[Index(Station::kVerify)].busy_seconds, 1.0);
-  EXPECT_EQ(ledger[Index(Station::kPrefill)].h2d_bytes, 300u);
-  EXPECT_EQ(ledger[Index(Station::kDraft)].h2d_bytes, 0u);
+  EXPECT_EQ(ledger[Index(Phase::kVerify)].h2d_bytes, 10u);
+  EXPECT_EQ(ledger[Index(Phase::kVerify)].d2h_bytes, 20u);
+  EXPECT_EQ(ledger[Index(Phase::kVerify)].busy_seconds, 1.0);
+  EXPECT_EQ(ledger[Index(Phase::kPrefill)].h2d_bytes, 300u);
+  EXPECT_EQ(ledger[Index(Phase::kDraft)].h2d_bytes, 0u);
 }
 
 TEST(CopyEngineTest, WhatIsUrgentGoesBeforeWhatHasNotBegun) {
@@ -125,15 +124,15 @@ TEST(CopyEngineTest, WhatIsUrgentGoesBeforeWhatHasNotBegun) {
   gate->fail_offset = 7;
   const auto engine = Over(std::move(link));
   const auto a =
-      engine->Submit(Station::kVerify, {{kUp, nullptr, 1, nullptr, 1},
-                                        {kUp, nullptr, 2, nullptr, 1},
-                                        {kUp, nullptr, 3, nullptr, 1}});
+      engine->Submit(Phase::kVerify, {{kUp, nullptr, 1, nullptr, 1},
+                                      {kUp, nullptr, 2, nullptr, 1},
+                                      {kUp, nullptr, 3, nullptr, 1}});
   const auto b =
-      engine->Submit(Station::kVerify, {{kUp, nullptr, 4, nullptr, 1}});
+      engine->Submit(Phase::kVerify, {{kUp, nullptr, 4, nullptr, 1}});
   gate->Open(1);
   gate->AwaitBegun(2);
   const auto urgent = [&engine](std::vector<Transfer> transfers) {
-    return engine->Submit(Station::kRefresh, std::move(transfers),
+    return engine->Submit(Phase::kRefresh, std::move(transfers),
                           CopyEngine::Turn::kUrgent);
   };
   const auto c =
@@ -152,13 +151,13 @@ TEST(CopyEngineTest, WhatIsUrgentGoesBeforeWhatHasNotBegun) {
   EXPECT_TRUE(engine->Wait(b).ok());
   EXPECT_TRUE(engine->Done(a));
   EXPECT_EQ(gate->OrderOf(7), (std::vector<int64_t>{1, 2, 5, 6, 7, 3, 4}));
-  EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].h2d_bytes, 4u);
-  EXPECT_EQ(engine->ledger()[Index(Station::kRefresh)].h2d_bytes, 20u);
+  EXPECT_EQ(engine->ledger()[Index(Phase::kVerify)].h2d_bytes, 4u);
+  EXPECT_EQ(engine->ledger()[Index(Phase::kRefresh)].h2d_bytes, 20u);
 }
 
 TEST(CopyEngineTest, NothingIsDoneAtOnce) {
   const auto engine = Over(std::make_unique<GatedLink>());
-  EXPECT_EQ(engine->Submit(Station::kVerify, {}), 0u);
+  EXPECT_EQ(engine->Submit(Phase::kVerify, {}), 0u);
   EXPECT_TRUE(engine->Done(0));
   EXPECT_TRUE(engine->Wait(0).ok());
 }
@@ -169,12 +168,12 @@ TEST(CopyEngineTest, AnErrorIsOfItsTicketAlone) {
   gate->fail_offset = 2;
   const auto engine = Over(std::move(link));
   const auto good =
-      engine->Submit(Station::kVerify, {{kUp, nullptr, 1, nullptr, 1}});
+      engine->Submit(Phase::kVerify, {{kUp, nullptr, 1, nullptr, 1}});
   const auto bad = engine->Submit(
-      Station::kVerify,
+      Phase::kVerify,
       {{kUp, nullptr, 2, nullptr, 10}, {kUp, nullptr, 3, nullptr, 100}});
   const auto after =
-      engine->Submit(Station::kVerify, {{kUp, nullptr, 4, nullptr, 1000}});
+      engine->Submit(Phase::kVerify, {{kUp, nullptr, 4, nullptr, 1000}});
   gate->Open(3);
   EXPECT_TRUE(engine->Wait(after).ok());
   EXPECT_TRUE(engine->Wait(good).ok());
@@ -182,7 +181,7 @@ TEST(CopyEngineTest, AnErrorIsOfItsTicketAlone) {
   EXPECT_TRUE(engine->Wait(bad).ok());  // the error is returned once
   EXPECT_EQ(gate->order, (std::vector<int64_t>{1, 2, 4}));
   // Bytes that did not move are not counted.
-  EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].h2d_bytes, 1001u);
+  EXPECT_EQ(engine->ledger()[Index(Phase::kVerify)].h2d_bytes, 1001u);
 }
 
 // At the end of an urgent submission the copies of the interrupted one are
@@ -193,15 +192,15 @@ TEST(CopyEngineTest, AnErrorAtTheEndIsOfAllThatHasBegun) {
   gate->good_ends = 0;
   const auto engine = Over(std::move(link));
   const auto begun =
-      engine->Submit(Station::kVerify, {{kUp, nullptr, 1, nullptr, 1},
-                                        {kUp, nullptr, 2, nullptr, 1},
-                                        {kUp, nullptr, 3, nullptr, 1}});
+      engine->Submit(Phase::kVerify, {{kUp, nullptr, 1, nullptr, 1},
+                                      {kUp, nullptr, 2, nullptr, 1},
+                                      {kUp, nullptr, 3, nullptr, 1}});
   const auto after =
-      engine->Submit(Station::kVerify, {{kUp, nullptr, 4, nullptr, 1}});
+      engine->Submit(Phase::kVerify, {{kUp, nullptr, 4, nullptr, 1}});
   gate->Open(1);
   gate->AwaitBegun(2);
   const auto urgent =
-      engine->Submit(Station::kRefresh, {{kUp, nullptr, 5, nullptr, 1}},
+      engine->Submit(Phase::kRefresh, {{kUp, nullptr, 5, nullptr, 1}},
                      CopyEngine::Turn::kUrgent);
   gate->Open(3);
   EXPECT_EQ(CodeOf(engine->Wait(urgent)), "device_failed");
@@ -213,19 +212,19 @@ TEST(CopyEngineTest, AnErrorAtTheEndIsOfAllThatHasBegun) {
 TEST(CopyEngineTest, DroppedIsDoneSoonAndNotCounted) {
   const auto engine = Over(std::make_unique<GatedLink>());
   const auto first =
-      engine->Submit(Station::kDraft, {{kUp, nullptr, 1, nullptr, 10}});
+      engine->Submit(Phase::kDraft, {{kUp, nullptr, 1, nullptr, 10}});
   const auto second =
-      engine->Submit(Station::kDraft, {{kUp, nullptr, 2, nullptr, 20}});
+      engine->Submit(Phase::kDraft, {{kUp, nullptr, 2, nullptr, 20}});
   engine->Drop(second);
   engine->Drop(first);
   EXPECT_TRUE(engine->Wait(second).ok());
-  EXPECT_EQ(engine->ledger()[Index(Station::kDraft)].h2d_bytes, 0u);
+  EXPECT_EQ(engine->ledger()[Index(Phase::kDraft)].h2d_bytes, 0u);
 }
 
 TEST(CopyEngineTest, WaitingCanBeCancelled) {
   const auto engine = Over(std::make_unique<GatedLink>());
   const auto ticket =
-      engine->Submit(Station::kDraft, {{kUp, nullptr, 1, nullptr, 10}});
+      engine->Submit(Phase::kDraft, {{kUp, nullptr, 1, nullptr, 10}});
   int asked = 0;
   const absl::Status status =
       engine->Wait(ticket, [&asked] { return ++asked == 3; });
@@ -257,7 +256,7 @@ TEST(CopyEngineTest, OutlivesALackOfMemory) {
     const auto engine = Over(std::make_unique<StarvedLink>(copies));
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(CodeOf(engine->Wait(engine->Submit(
-                    Station::kDraft, {{kUp, nullptr, 1, nullptr, 10}}))),
+                    Phase::kDraft, {{kUp, nullptr, 1, nullptr, 10}}))),
                 "out_of_memory");
     }
   }
@@ -302,27 +301,27 @@ TEST(SimulatedLinkTest, CopiesBothWaysAtItsRate) {
   const auto engine = Over(std::make_unique<SimulatedLink>(
       kRate, /*latency=*/0.5, std::make_unique<HostLink>(), nullptr, clock));
   const Clock::Time start = clock.Now();
-  engine->Submit(Station::kPrefill, {{kDown, &region, 0, out.data(), kBytes}});
+  engine->Submit(Phase::kPrefill, {{kDown, &region, 0, out.data(), kBytes}});
   const auto up = engine->Submit(
-      Station::kVerify,
+      Phase::kVerify,
       {{kUp, &region, 0, in.data(), 1 << 18},
        {kUp, &region, 1 << 18, in.data() + (1 << 18), kBytes - (1 << 18)}});
   ASSERT_TRUE(engine->Wait(up).ok());
   EXPECT_EQ(in, out);
   // Each direction takes 3 s, each transfer half a second more, without a gap.
   EXPECT_EQ(SecondsBetween(start, clock.Now()), 2 * 3 + 3 * 0.5);
-  EXPECT_EQ(engine->ledger()[Index(Station::kPrefill)].busy_seconds, 3.5);
-  EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].busy_seconds, 4);
+  EXPECT_EQ(engine->ledger()[Index(Phase::kPrefill)].busy_seconds, 3.5);
+  EXPECT_EQ(engine->ledger()[Index(Phase::kVerify)].busy_seconds, 4);
 
   // Idle time is not counted as busy.
   clock.Pass(100);
   const Clock::Time later = clock.Now();
   ASSERT_TRUE(engine
                   ->Wait(engine->Submit(
-                      Station::kDraft, {{kUp, &region, 0, in.data(), 1 << 20}}))
+                      Phase::kDraft, {{kUp, &region, 0, in.data(), 1 << 20}}))
                   .ok());
   EXPECT_EQ(SecondsBetween(later, clock.Now()), 1.5);
-  EXPECT_EQ(engine->ledger()[Index(Station::kDraft)].busy_seconds, 1.5);
+  EXPECT_EQ(engine->ledger()[Index(Phase::kDraft)].busy_seconds, 1.5);
 }
 
 // The lower bound of the time is exact by construction. There is no upper
@@ -335,8 +334,8 @@ TEST(SimulatedLinkTest, IsNeverFasterThanItsRate) {
   const auto engine = Over(std::make_unique<SimulatedLink>(kRate, 0.001));
   const Clock::Time start = SteadyClock().Now();
   const auto ticket = engine->Submit(
-      Station::kPrefill, {{kDown, &region, 0, device.data(), kBytes},
-                          {kUp, &region, 0, device.data(), kBytes}});
+      Phase::kPrefill, {{kDown, &region, 0, device.data(), kBytes},
+                        {kUp, &region, 0, device.data(), kBytes}});
   ASSERT_TRUE(engine->Wait(ticket).ok());
   EXPECT_GE(SecondsBetween(start, SteadyClock().Now()),
             2 * (kBytes / kRate + 0.001));

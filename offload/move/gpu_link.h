@@ -48,7 +48,7 @@ class GpuLink final : public Link {
   absl::StatusOr<double> Finish() override;
   uint64_t Mark() override { return compute_.Mark(); }
   absl::Status Await(uint64_t mark) override { return compute_.Await(mark); }
-  bool HostHasAddresses() const override { return !CudaStream::IsPlayed(); }
+  bool HostHasAddresses() const override { return !CudaStream::IsSimulated(); }
   void Forget(const HostRegion& region) override;
 
  private:

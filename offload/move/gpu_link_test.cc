@@ -382,10 +382,10 @@ TEST_F(GpuLinkTest, WhatIsDroppedEndsSoon) {
 TEST_F(GpuLinkTest, CopiesFollowWhatWasToBeComputed) {
   const auto engine = *CopyEngine::Create(std::move(link_));
   ASSERT_TRUE(stream_->Zero(device_.data(), 64).ok());
-  const auto down = engine->Submit(Station::kPrefill,
+  const auto down = engine->Submit(Phase::kPrefill,
                                    {{kDown, &region_, 0, device_.data(), 64}});
   ASSERT_TRUE(stream_->Copy(other_.data() + 64, device_.data() + 64, 64).ok());
-  const auto up = engine->Submit(Station::kVerify,
+  const auto up = engine->Submit(Phase::kVerify,
                                  {{kUp, &region_, 0, device_.data() + 64, 64}});
   ASSERT_TRUE(engine->Wait(down).ok());
   ASSERT_TRUE(engine->Wait(up).ok());
@@ -409,11 +409,11 @@ TEST_F(GpuLinkTest, ASubmissionOfSmallCopiesIsOneLaunch) {
   }
   {
     const Door door;
-    ASSERT_TRUE(engine->Wait(engine->Submit(Station::kRefresh, chunks)).ok());
+    ASSERT_TRUE(engine->Wait(engine->Submit(Phase::kRefresh, chunks)).ok());
     EXPECT_EQ(door.launches, 1);
     EXPECT_EQ(door.copies, 0);
   }
-  EXPECT_EQ(engine->ledger()[static_cast<size_t>(Station::kRefresh)].h2d_bytes,
+  EXPECT_EQ(engine->ledger()[static_cast<size_t>(Phase::kRefresh)].h2d_bytes,
             64u * 136u);
   const std::vector<std::byte> arrived = Arrived();
   EXPECT_EQ(arrived[63135], values_[63135]);
@@ -431,13 +431,12 @@ TEST_F(GpuLinkTest, AFailedFinishIsToldToWhoWaits) {
     const Door door([&](std::string_view call, int) {
       return call == "wait" && ++waits == at;
     });
-    EXPECT_EQ(
-        CodeOf(engine->Wait(engine->Submit(
-            Station::kVerify, {{kDown, &region_, 0, device_.data(), 64}}))),
-        "device_failed")
+    EXPECT_EQ(CodeOf(engine->Wait(engine->Submit(
+                  Phase::kVerify, {{kDown, &region_, 0, device_.data(), 64}}))),
+              "device_failed")
         << at;
   }
-  EXPECT_EQ(engine->ledger()[static_cast<size_t>(Station::kVerify)].d2h_bytes,
+  EXPECT_EQ(engine->ledger()[static_cast<size_t>(Phase::kVerify)].d2h_bytes,
             64u);
   engine->Forget(region_);
   link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),

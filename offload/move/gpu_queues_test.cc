@@ -175,7 +175,7 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
       kLayers, std::vector<std::byte>(kContextPages * page_bytes));
   const std::unique_ptr<Stream> ref = MakeStream(Device::kRef);
   for (const int64_t rows : {300, 1, 17, 500, 1, 64, 200, 1}) {
-    ASSERT_TRUE(kv.BeginStep(rows, Station::kVerify, View::Full(), never).ok());
+    ASSERT_TRUE(kv.BeginStep(rows, Phase::kVerify, View::Full(), never).ok());
     for (int layer = 0; layer < kLayers; ++layer) {
       std::vector<float> values(static_cast<size_t>(rows * kRow));
       for (float& value : values) value = normal(random);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/machine/allowance.h"
+#include "kernels/machine/resource_limits.h"
 
 namespace tiercel {
 namespace {

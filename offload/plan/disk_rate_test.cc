@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "kernels/machine/clock_for_test.h"
 #include "offload/disk/faulty_disk_for_test.h"
-#include "offload/texts/kv_folder.h"
+#include "offload/prompt_cache/kv_folder.h"
 
 namespace tiercel {
 namespace {

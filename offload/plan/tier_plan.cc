@@ -35,7 +35,7 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   // The host has room for all rows: it holds a prompt's hidden states that the
   // device does not, and all of them while the prompt is stopped.
   plan.host_states = needs.kept_states + needs.context * needs.state_bytes;
-  plan.host_laws = needs.laws;
+  plan.host_distributions = needs.distributions;
   plan.views = needs.views;
   plan.staging = plan.shape.StagingBytes();
   plan.resident = plan.shape.SlotBytes();

@@ -29,10 +29,10 @@ struct TierPlan {
 
   // Host
   int64_t host_kv = 0;
-  int64_t host_states = 0;   // hidden states of a prompt, with a copy for the
-                             // layer that is on its way to disk
-  int64_t host_laws = 0;     // distributions that tokens are drawn from
-  int64_t disk_buffers = 0;  // buffers between pages on disk and the link
+  int64_t host_states = 0;  // hidden states of a prompt, with a copy for the
+                            // layer that is on its way to disk
+  int64_t host_distributions = 0;  // distributions that tokens are drawn from
+  int64_t disk_buffers = 0;        // buffers between pages on disk and the link
 
   // Disk
   int64_t disk_kv = 0;
@@ -41,7 +41,7 @@ struct TierPlan {
     return weights + draft + workspace + staging + views + resident;
   }
   int64_t HostBytes() const {
-    return host_kv + host_states + host_laws + disk_buffers;
+    return host_kv + host_states + host_distributions + disk_buffers;
   }
   bool fits() const {
     return DeviceBytes() + (in_place ? HostBytes() : 0) <= budget;
@@ -62,7 +62,7 @@ struct TierNeeds {
   int64_t tile_rows = 0;     // least rows of hidden states on the device
   int64_t views = 0;
   int64_t kept_states = 0;     // hidden states of a layer on its way to disk
-  int64_t laws = 0;            // distributions that tokens are drawn from
+  int64_t distributions = 0;   // distributions that tokens are drawn from
   int64_t resident_pages = 0;  // least resident pages
   int64_t newest_pages = 0;
   // Unless `shallow_layers` is 0, all but `deep_pages` pages exist in the first

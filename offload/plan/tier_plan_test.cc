@@ -124,7 +124,7 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
 TEST(TierPlanTest, WhatTokensAreDrawnFromIsOfTheHost) {
   TierNeeds needs = Needs(30, 8000);
   const TierPlan without = PlanInPlace(needs, 0);
-  needs.laws = 700;
+  needs.distributions = 700;
   TierPlan plan = PlanInPlace(needs, 0);
   EXPECT_EQ(plan.DeviceBytes(), without.DeviceBytes());
   EXPECT_EQ(plan.HostBytes(), without.HostBytes() + 700);
@@ -132,7 +132,7 @@ TEST(TierPlanTest, WhatTokensAreDrawnFromIsOfTheHost) {
   EXPECT_TRUE(plan.fits());
   --plan.budget;
   EXPECT_FALSE(plan.fits());
-  EXPECT_EQ(PlanTiers(needs, 0).host_laws, 700);
+  EXPECT_EQ(PlanTiers(needs, 0).host_distributions, 700);
 }
 
 // A workspace that is taken already is not planned once more.

@@ -27,13 +27,13 @@ namespace tiercel {
 // sender's queue comes to it. The receiving device waits until it has come or
 // the communicator is aborted; as with the real library, a thread that waits
 // for the device then waits too. There is one instance at a time.
-class PlayedNccl {
+class FakeNccl {
  public:
   static constexpr int kRefused = 1;     // ncclUnhandledCudaError
   static constexpr int kRemoteGone = 6;  // ncclRemoteError
 
-  PlayedNccl() { own_ = this; }
-  ~PlayedNccl() { own_ = nullptr; }
+  FakeNccl() { own_ = this; }
+  ~FakeNccl() { own_ = nullptr; }
 
   // ---- Set by tests, while no thread is in a call ----
 
@@ -266,7 +266,7 @@ class PlayedNccl {
   std::map<std::string, int> calls_;
 
   static inline thread_local std::vector<Operation> group_;
-  static inline PlayedNccl* own_ = nullptr;
+  static inline FakeNccl* own_ = nullptr;
 };
 
 }  // namespace tiercel

@@ -48,7 +48,7 @@ class NcclGatherTest : public ::testing::Test {
   ~NcclGatherTest() override { SetHostedFaults(nullptr); }
 
   absl::StatusOr<std::unique_ptr<NcclGather>> Make() {
-    return NcclGather::Create(*group_, PlayedNccl::Functions(), queues_);
+    return NcclGather::Create(*group_, FakeNccl::Functions(), queues_);
   }
 
   template <typename T>
@@ -148,7 +148,7 @@ class NcclGatherTest : public ::testing::Test {
                      std::this_thread::get_id()) != threads_.end();
   }
 
-  PlayedNccl played_;
+  FakeNccl fake_;
   std::vector<std::thread::id> threads_ =
       std::vector<std::thread::id>(kRanks);  // [rank]
   const std::unique_ptr<RankGroup> group_;
@@ -174,11 +174,11 @@ TEST_F(NcclGatherTest, EveryRankHasAll) {
     EXPECT_EQ(gather->received(2), rows_gathered * 16 * sizeof(float));
     EXPECT_TRUE(GatherAll<uint16_t>(*gather, 3, /*apart=*/true).ok());
     EXPECT_TRUE(GatherAll<uint8_t>(*gather, 2, /*apart=*/false).ok());
-    EXPECT_EQ(played_.calls("create_all"), 1);
-    EXPECT_EQ(played_.calls("abort"), 0);
-    EXPECT_EQ(played_.alive(), kRanks);
+    EXPECT_EQ(fake_.calls("create_all"), 1);
+    EXPECT_EQ(fake_.calls("abort"), 0);
+    EXPECT_EQ(fake_.alive(), kRanks);
   }
-  EXPECT_EQ(played_.alive(), 0);
+  EXPECT_EQ(fake_.alive(), 0);
 }
 
 // A rank makes one group of calls a gather, with a send to and a receive from
@@ -186,23 +186,23 @@ TEST_F(NcclGatherTest, EveryRankHasAll) {
 // each.
 TEST_F(NcclGatherTest, AGatherIsOneGroupOfEachRank) {
   const auto gather = *Make();
-  const int groups = played_.calls("group_end");
-  const int sends = played_.calls("send");
-  const int receipts = played_.calls("receive");
+  const int groups = fake_.calls("group_end");
+  const int sends = fake_.calls("send");
+  const int receipts = fake_.calls("receive");
   EXPECT_EQ(sends, kRanks * (kRanks - 1));  // they were introduced
   EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
-  EXPECT_EQ(played_.calls("group_end") - groups, kGathers * kRanks);
-  EXPECT_EQ(played_.calls("send") - sends, kGathers * 4);
-  EXPECT_EQ(played_.calls("receive") - receipts, kGathers * 4);
+  EXPECT_EQ(fake_.calls("group_end") - groups, kGathers * kRanks);
+  EXPECT_EQ(fake_.calls("send") - sends, kGathers * 4);
+  EXPECT_EQ(fake_.calls("receive") - receipts, kGathers * 4);
   // To gather no rows, nothing is called.
   EXPECT_TRUE(GatherAll(*gather, 0, /*apart=*/false).ok());
-  EXPECT_EQ(played_.calls("group_end") - groups, kGathers * kRanks);
+  EXPECT_EQ(fake_.calls("group_end") - groups, kGathers * kRanks);
 }
 
 TEST_F(NcclGatherTest, WhoIsLateIsAwaited) {
   const auto gather = *Make();
   for (const std::string_view call : {"send", "group_end"}) {
-    played_.fault = [call](std::string_view asked, int rank) {
+    fake_.fault = [call](std::string_view asked, int rank) {
       if (asked == call && rank == 2) {
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
       }
@@ -211,7 +211,7 @@ TEST_F(NcclGatherTest, WhoIsLateIsAwaited) {
     const absl::Status status = GatherAll(*gather, 2, /*apart=*/false);
     EXPECT_TRUE(status.ok()) << status;
   }
-  EXPECT_EQ(played_.calls("abort"), 0);
+  EXPECT_EQ(fake_.calls("abort"), 0);
 }
 
 // A failure of any call, of any rank, at any time is one error; no rank hangs,
@@ -223,12 +223,12 @@ TEST_F(NcclGatherTest, ACallThatFailsFailsOneRun) {
     for (int at = 0;; at = at + 1 + at / 2) {
       const auto gather = *Make();
       std::atomic<int> left = at;
-      played_.fault = [&, call](std::string_view asked, int) {
-        return asked == call && IsRank() && left-- == 0 ? PlayedNccl::kRefused
+      fake_.fault = [&, call](std::string_view asked, int) {
+        return asked == call && IsRank() && left-- == 0 ? FakeNccl::kRefused
                                                         : 0;
       };
       const absl::Status status = GatherAll(*gather, 3, /*apart=*/true);
-      played_.fault = nullptr;
+      fake_.fault = nullptr;
       if (left >= 0) {
         EXPECT_TRUE(status.ok()) << status;
         break;
@@ -237,10 +237,10 @@ TEST_F(NcclGatherTest, ACallThatFailsFailsOneRun) {
       EXPECT_EQ(CodeOf(status), "gather_failed") << call << " " << at;
       EXPECT_THAT(std::string(status.message()),
                   HasSubstr("ended with error 1, unhandled cuda error"));
-      EXPECT_EQ(played_.alive(), 0);
+      EXPECT_EQ(fake_.alive(), 0);
       const absl::Status next = GatherAll(*gather, 3, /*apart=*/true);
       EXPECT_TRUE(next.ok()) << next;
-      EXPECT_EQ(played_.alive(), kRanks);
+      EXPECT_EQ(fake_.alive(), kRanks);
     }
     EXPECT_GT(failed, 3) << call;
   }
@@ -252,11 +252,11 @@ TEST_F(NcclGatherTest, WhatIsLostOnTheWayIsAnError) {
   const auto gather = *Make();
   for (const int at : {0, 1, 5, 7}) {
     std::atomic<int> left = at;
-    played_.loses = [&](int from, int to) {
+    fake_.loses = [&](int from, int to) {
       return from == 2 && to == 0 && left-- == 0;
     };
     const absl::Status status = GatherAll(*gather, 2, /*apart=*/false);
-    played_.loses = nullptr;
+    fake_.loses = nullptr;
     EXPECT_EQ(status.ok(), at >= kGathers) << at << status;
     if (!status.ok()) {
       EXPECT_EQ(CodeOf(status), "gather_failed") << status;
@@ -273,7 +273,7 @@ TEST_F(NcclGatherTest, WhatIsLostOnTheWayIsAnError) {
 TEST_F(NcclGatherTest, WhoLooksIsDoneWhenTheRunIs) {
   const auto gather = *Make();
   std::atomic<bool> looks = false;
-  played_.fault = [&](std::string_view asked, int) {
+  fake_.fault = [&](std::string_view asked, int) {
     if (asked != "async_error" || IsRank()) return 0;
     looks = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -334,7 +334,7 @@ TEST_F(NcclGatherTest, WhoThrowsSetsTheOthersFree) {
       return gathered;
     });
     EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
-    EXPECT_EQ(played_.alive(), 0);
+    EXPECT_EQ(fake_.alive(), 0);
     EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
   }
 }
@@ -378,7 +378,7 @@ TEST_F(NcclGatherTest, WhoSendsTooLittleIsTold) {
   const auto gather = *Make();
   for (int rank = 0; rank < kRanks; ++rank) {
     for (const bool fewer_rows : {true, false}) {
-      const int groups = played_.calls("group_start");
+      const int groups = fake_.calls("group_start");
       std::vector<absl::Status> heard(kRanks);
       std::vector<Columns> less = columns_;
       --less.back().end;
@@ -403,7 +403,7 @@ TEST_F(NcclGatherTest, WhoSendsTooLittleIsTold) {
       for (const absl::Status& one : heard) {
         EXPECT_EQ(CodeOf(one), "gather_failed") << one;
       }
-      EXPECT_EQ(played_.calls("group_start"), groups);
+      EXPECT_EQ(fake_.calls("group_start"), groups);
       EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
     }
   }
@@ -432,19 +432,19 @@ TEST_F(NcclGatherTest, WhatIsCancelledBreaksNothing) {
       });
   EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
   EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
-  EXPECT_EQ(played_.calls("create_all"), 1);
-  EXPECT_EQ(played_.calls("abort"), 0);
+  EXPECT_EQ(fake_.calls("create_all"), 1);
+  EXPECT_EQ(fake_.calls("abort"), 0);
 }
 
 TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
   for (const std::string_view call :
        {"create_all", "group_start", "send", "receive", "group_end"}) {
-    played_.fault = [call](std::string_view asked, int) {
-      return asked == call ? PlayedNccl::kRefused : 0;
+    fake_.fault = [call](std::string_view asked, int) {
+      return asked == call ? FakeNccl::kRefused : 0;
     };
     EXPECT_EQ(CodeOf(Make().status()), "gather_failed") << call;
-    EXPECT_EQ(played_.alive(), 0) << call;
-    played_.fault = nullptr;
+    EXPECT_EQ(fake_.alive(), 0) << call;
+    fake_.fault = nullptr;
     // A run that must connect them anew fails too, and the next one succeeds.
     const auto gather = *Make();
     const auto dies = [](int rank, int) {
@@ -453,33 +453,33 @@ TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
     };
     EXPECT_EQ(CodeOf(GatherAll(*gather, 3, /*apart=*/false, dies)),
               "copy_failed");
-    played_.fault = [call](std::string_view asked, int) {
-      return asked == call ? PlayedNccl::kRefused : 0;
+    fake_.fault = [call](std::string_view asked, int) {
+      return asked == call ? FakeNccl::kRefused : 0;
     };
     EXPECT_EQ(CodeOf(GatherAll(*gather, 3, /*apart=*/false)), "gather_failed")
         << call;
-    played_.fault = nullptr;
+    fake_.fault = nullptr;
     EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok()) << call;
   }
   // A message that introduces ranks is lost, and the watch thread sees it.
-  played_.loses = [](int from, int) { return from == 1; };
+  fake_.loses = [](int from, int) { return from == 1; };
   EXPECT_EQ(CodeOf(Make().status()), "gather_failed");
-  EXPECT_EQ(played_.alive(), 0);
-  played_.loses = nullptr;
-  played_.version = 22000;
+  EXPECT_EQ(fake_.alive(), 0);
+  fake_.loses = nullptr;
+  fake_.version = 22000;
   EXPECT_EQ(CodeOf(Make().status()), "no_library");
 }
 
 TEST_F(NcclGatherTest, ThreadsOfTheLibraryTakeNoSignals) {
   bool take = true;
-  played_.fault = [&take](std::string_view asked, int) {
+  fake_.fault = [&take](std::string_view asked, int) {
     if (asked == "create_all") take = TakesSignals();
     return 0;
   };
   EXPECT_TRUE(Make().ok());
   EXPECT_FALSE(take);
   EXPECT_TRUE(TakesSignals());
-  played_.fault = nullptr;
+  fake_.fault = nullptr;
 }
 
 // Copies between the devices gather the same where there is no library.

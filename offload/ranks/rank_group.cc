@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "kernels/base/error.h"
-#include "kernels/machine/allowance.h"
+#include "kernels/machine/resource_limits.h"
 #include "kernels/machine/thread.h"
 
 namespace tiercel {

@@ -15,7 +15,7 @@ absl::StatusOr<std::unique_ptr<BoundedMemory>> BoundedMemory::Create(
   if (device != nullptr) {
     ASSIGN_OR_RETURN(
         const DeviceArray<std::byte> all,
-        DeviceArray<std::byte>::Create(*device, budget, "played device"));
+        DeviceArray<std::byte>::Create(*device, budget, "simulated device"));
   }
   return std::unique_ptr<BoundedMemory>(
       new BoundedMemory(budget, std::move(faults), device));

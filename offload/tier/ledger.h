@@ -10,8 +10,8 @@
 namespace tiercel {
 
 // The phase that a step belongs to. Every byte that moves is charged to one.
-enum class Station { kPrefill, kRefresh, kDraft, kFast, kVerify };
-inline constexpr int kNumStations = 5;
+enum class Phase { kPrefill, kRefresh, kDraft, kFast, kVerify };
+inline constexpr int kNumPhases = 5;
 
 // Counts of the traffic between host and device. They never decrease, so the
 // traffic of one generation is the difference of two readings.
@@ -20,7 +20,7 @@ struct LinkUse {
   uint64_t d2h_bytes = 0;
   double busy_seconds = 0;  // time for which the link was occupied
 };
-using LinkLedger = std::array<LinkUse, kNumStations>;
+using LinkLedger = std::array<LinkUse, kNumPhases>;
 
 // Traffic over the link by its reason. A page here is a page of one layer.
 // offload/KV_FORMAT.md says how these add up to the bytes of LinkUse.

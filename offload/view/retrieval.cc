@@ -9,7 +9,7 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_convert.h"
 #include "lib/status/status_macros.h"
-#include "offload/view/digest_chooser.h"
+#include "offload/view/digest_selector.h"
 #include "offload/view/key_scorer.h"
 #include "offload/view/mean_scorer.h"
 
@@ -25,15 +25,15 @@ int64_t QueryWidth(const Retrieval::Shape& shape) {
 
 // The number of positions whose queries are kept: those of a sweep, whose last
 // accepted row may choose, and with a selection as many before it.
-int64_t QueryRows(const Retrieval::Shape& shape) {
+int64_t HeldQueryRows(const Retrieval::Shape& shape) {
   return (shape.size.selection.has_value() ? 2 : 1) * kMaxStepRows;
 }
 
 // The most rows that choose at once.
-int64_t AskingRows(const Retrieval::Shape& shape) {
+int64_t MostQueryRows(const Retrieval::Shape& shape) {
   if (!shape.size.selection.has_value()) return 1;
   const Selection& choice = *shape.size.selection;
-  return std::max(choice.evidence, choice.queries + choice.drafted);
+  return std::max(choice.evidence_rows, choice.queries + choice.drafted);
 }
 
 Digests::Shape DigestsShape(const Retrieval::Shape& shape) {
@@ -55,7 +55,7 @@ bool ByKeys(const RetrievalSize& size) {
 int64_t WindowOf(const RetrievalSize& size) {
   if (!size.selection.has_value()) return size.window;
   return std::max(
-      {size.window, size.selection->evidence, size.selection->queries});
+      {size.window, size.selection->evidence_rows, size.selection->queries});
 }
 
 KeyScorer::Shape KeysShape(const Retrieval::Shape& shape) {
@@ -85,7 +85,7 @@ CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
               kPageTokens)};
 }
 
-SelectorChooser::Shape SelectorShape(const Retrieval::Shape& shape) {
+ImportanceSelector::Shape SelectorShape(const Retrieval::Shape& shape) {
   const CompactKv::Shape held = CompactShape(shape);
   return {.layers = shape.layers,
           .heads = shape.heads,
@@ -99,29 +99,29 @@ SelectorChooser::Shape SelectorShape(const Retrieval::Shape& shape) {
           .of_ranks = shape.of_ranks};
 }
 
-DigestChooser::Shape DigestChooserShape(const Retrieval::Shape& shape) {
+DigestSelector::Shape DigestSelectorShape(const Retrieval::Shape& shape) {
   const CompactKv::Shape held = CompactShape(shape);
   return {.digests = DigestsShape(shape),
           .sinks = held.sinks,
           .chunks = held.chunks};
 }
 
-absl::StatusOr<std::unique_ptr<Chooser>> MakeChooser(
+absl::StatusOr<std::unique_ptr<Selector>> MakeSelector(
     DeviceMemory& memory, const Retrieval::Shape& shape) {
   if (!shape.size.selection.has_value()) {
-    return DigestChooser::Create(memory, DigestChooserShape(shape));
+    return DigestSelector::Create(memory, DigestSelectorShape(shape));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Scorer> scorer,
                    ByKeys(shape.size)
                        ? KeyScorer::Create(memory, KeysShape(shape))
                        : MeanScorer::Create(memory, DigestsShape(shape)));
-  return SelectorChooser::Create(memory, SelectorShape(shape),
-                                 std::move(scorer));
+  return ImportanceSelector::Create(memory, SelectorShape(shape),
+                                    std::move(scorer));
 }
 
-int64_t ChooserBytes(const Retrieval::Shape& shape) {
+int64_t SelectorBytes(const Retrieval::Shape& shape) {
   if (!shape.size.selection.has_value()) {
-    return DigestChooserShape(shape).Bytes();
+    return DigestSelectorShape(shape).Bytes();
   }
   return SelectorShape(shape).Bytes() + (ByKeys(shape.size)
                                              ? KeysShape(shape).Bytes()
@@ -133,13 +133,13 @@ bool TypesDiffer(const Retrieval::Shape& shape) {
          shape.layout.type_v != shape.view_layout.type_v;
 }
 
-Landing::Shape LandingShape(const Retrieval::Shape& shape) {
+ViewStaging::Shape ViewStagingShape(const Retrieval::Shape& shape) {
   if (!TypesDiffer(shape)) return {};
   const int64_t chunk =
       shape.size.chunk * (shape.layout.KRowBytes() + shape.layout.VRowBytes());
   return {.from = shape.layout,
           .to = shape.view_layout,
-          .bytes = std::max(shape.landing_bytes, chunk)};
+          .bytes = std::max(shape.view_staging_bytes, chunk)};
 }
 
 }  // namespace
@@ -177,45 +177,46 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
     DeviceMemory& memory, const Shape& shape, KvStore& store) {
   ASSIGN_OR_RETURN(CompactKv compact,
                    CompactKv::Create(memory, CompactShape(shape), shape.begin));
-  ASSIGN_OR_RETURN(Landing landing,
-                   Landing::Create(memory, LandingShape(shape)));
-  ASSIGN_OR_RETURN(std::unique_ptr<Chooser> chooser,
-                   MakeChooser(memory, shape));
+  ASSIGN_OR_RETURN(ViewStaging staging,
+                   ViewStaging::Create(memory, ViewStagingShape(shape)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Selector> selector,
+                   MakeSelector(memory, shape));
   ASSIGN_OR_RETURN(
       DeviceArray<uint16_t> queries,
       DeviceArray<uint16_t>::Create(
-          memory, shape.layers * QueryRows(shape) * QueryWidth(shape),
+          memory, shape.layers * HeldQueryRows(shape) * QueryWidth(shape),
           "queries"));
-  ASSIGN_OR_RETURN(
-      DeviceArray<float> asking,
-      DeviceArray<float>::Create(memory, AskingRows(shape) * QueryWidth(shape),
-                                 "queries that choose"));
+  ASSIGN_OR_RETURN(DeviceArray<float> query_rows,
+                   DeviceArray<float>::Create(
+                       memory, MostQueryRows(shape) * QueryWidth(shape),
+                       "queries that choose"));
   return std::unique_ptr<Retrieval>(new Retrieval(
-      shape, memory, store, std::move(compact), std::move(landing),
-      std::move(chooser), std::move(queries), std::move(asking)));
+      shape, memory, store, std::move(compact), std::move(staging),
+      std::move(selector), std::move(queries), std::move(query_rows)));
 }
 
 int64_t Retrieval::Bytes(const Shape& shape) {
-  return CompactShape(shape).Bytes() + AlignedBytes(LandingShape(shape).bytes) +
-         ChooserBytes(shape) +
-         AlignedBytes(shape.layers * QueryRows(shape) * QueryWidth(shape) *
+  return CompactShape(shape).Bytes() +
+         AlignedBytes(ViewStagingShape(shape).bytes) + SelectorBytes(shape) +
+         AlignedBytes(shape.layers * HeldQueryRows(shape) * QueryWidth(shape) *
                       static_cast<int64_t>(sizeof(uint16_t))) +
-         AlignedBytes(AskingRows(shape) * QueryWidth(shape) *
+         AlignedBytes(MostQueryRows(shape) * QueryWidth(shape) *
                       static_cast<int64_t>(sizeof(float)));
 }
 
 Retrieval::Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
-                     CompactKv compact, Landing landing,
-                     std::unique_ptr<Chooser> chooser,
-                     DeviceArray<uint16_t> queries, DeviceArray<float> asking)
+                     CompactKv compact, ViewStaging staging,
+                     std::unique_ptr<Selector> selector,
+                     DeviceArray<uint16_t> queries,
+                     DeviceArray<float> query_rows)
     : shape_(shape),
       memory_(memory),
       store_(store),
       compact_(std::move(compact)),
-      landing_(std::move(landing)),
-      chooser_(std::move(chooser)),
+      staging_(std::move(staging)),
+      selector_(std::move(selector)),
       queries_(std::move(queries)),
-      asking_(std::move(asking)),
+      query_rows_(std::move(query_rows)),
       copies_(static_cast<size_t>(shape.layers), 0) {
   store_.Observe(this);
 }
@@ -232,8 +233,9 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Fork(
   absl::StatusOr<std::unique_ptr<Retrieval>> fork =
       Create(memory_, shape_, store);
   if (!fork.ok()) return fork;
-  ASSIGN_OR_RETURN(std::unique_ptr<Chooser> chooser, chooser_->Copy(memory_));
-  (*fork)->chooser_ = std::move(chooser);
+  ASSIGN_OR_RETURN(std::unique_ptr<Selector> selector,
+                   selector_->Copy(memory_));
+  (*fork)->selector_ = std::move(selector);
   return fork;
 }
 
@@ -249,7 +251,7 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
     }
   }
   for (int layer = 0; certain && layer < shape_.layers; ++layer) {
-    landing_.Drop(layer);
+    staging_.Drop(layer);
   }
   compact_.Truncate(std::min(end, compact_.end()));  // drops a draft's rows
   step_end_ = end;
@@ -300,13 +302,13 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
   if (over_view_) return absl::OkStatus();
   // Above the cut of a prompt (SPEED) there may be no keys, and none is needed.
   if (layer < compact_.above().layers) {
-    RETURN_IF_ERROR(chooser_->Update(stream, layer, kv, step_rows_));
+    RETURN_IF_ERROR(selector_->Update(stream, layer, kv, step_rows_));
   }
   runs_.clear();
   // A prompt that resumes where it was stopped chooses nothing: its first
   // layers were not observed.
   if (certain_ || (InSteps() && step_rows_ <= kMaxStepRows)) {
-    RETURN_IF_ERROR(Choose(stream, layer, AskingInStep(), &kv, &runs_));
+    RETURN_IF_ERROR(Choose(stream, layer, QueryRowsInStep(), &kv, &runs_));
     compact_.Recent(layer, kept_ ? step_end_ : compact_.recent_begin(),
                     step_end_ + step_rows_, &runs_);
   } else if (!InSteps() && HasRoom(step_rows_)) {
@@ -321,11 +323,12 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
 void Retrieval::Commit(int64_t end) {
   const bool known = !certain_ && step_rows_ <= kMaxStepRows && end > step_end_;
   last_position_ = known ? end - 1 : -1;
-  chooser_->Truncate(end);
+  selector_->Truncate(end);
   fresh_ = false;
   if (certain_) {
     ready_ = true;
-    fresh_ = !kept_ && step_rows_ >= std::min(evidence(), end - shape_.begin);
+    fresh_ =
+        !kept_ && step_rows_ >= std::min(evidence_rows(), end - shape_.begin);
   } else if (InSteps()) {
     ready_ = step_rows_ <= kMaxStepRows;  // false after a resumed prompt
     compact_.Extend(end - step_end_);
@@ -336,13 +339,13 @@ void Retrieval::Commit(int64_t end) {
 }
 
 void Retrieval::Abandon() {
-  chooser_->Truncate(step_end_);
+  selector_->Truncate(step_end_);
   last_position_ = -1;
   if (certain_) fresh_ = false;  // BeginStep has reset ready_
 }
 
 void Retrieval::Truncate(int64_t end) {
-  chooser_->Truncate(end);
+  selector_->Truncate(end);
   if (end >= compact_.end()) return;
   last_position_ = -1;
   fresh_ = false;
@@ -360,7 +363,7 @@ int64_t Retrieval::RecentBegin(int64_t end) const {
 
 uint16_t* Retrieval::Query(int layer, int64_t position) {
   return queries_.data() +
-         (layer * QueryRows(shape_) + position % QueryRows(shape_)) *
+         (layer * HeldQueryRows(shape_) + position % HeldQueryRows(shape_)) *
              QueryWidth(shape_);
 }
 
@@ -370,18 +373,18 @@ void Retrieval::BeginViewStep(int64_t end) {
   over_view_ = true;
 }
 
-Retrieval::Asking Retrieval::AskingInStep() const {
+Retrieval::QueryRows Retrieval::QueryRowsInStep() const {
   const int64_t last = certain_ ? step_end_ + step_rows_ - 1 : step_end_;
   if (!InSteps()) return {1, 0, last};
   const Selection& choice = *shape_.size.selection;
-  const int64_t wanted = kept_ ? choice.queries : evidence();
+  const int64_t wanted = kept_ ? choice.queries : evidence_rows();
   const int64_t rows = std::min(wanted, last + 1 - queries_begin_);
   const int64_t drafted =
       certain_ ? 0 : std::min(choice.drafted, step_rows_ - 1);
   return {rows + drafted, drafted, last + drafted};
 }
 
-absl::Status Retrieval::Choose(Stream& stream, int layer, const Asking& by,
+absl::Status Retrieval::Choose(Stream& stream, int layer, const QueryRows& by,
                                const KvPages* kv, std::vector<KvRun>* missing) {
   const int64_t chunk = shape_.size.chunk;
   const int64_t chunks = std::max<int64_t>(
@@ -414,7 +417,7 @@ void Retrieval::ChooseAnswer(int64_t chunks) {
 }
 
 absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
-                                       const Asking& by, const KvPages* kv,
+                                       const QueryRows& by, const KvPages* kv,
                                        int64_t chunks) {
   const int64_t width = QueryWidth(shape_);
   const int64_t first = by.last + 1 - by.rows;
@@ -422,7 +425,7 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
   for (int64_t row = 0; row < by.rows; ++row) {
     queries.push_back(
         {reinterpret_cast<const std::byte*>(Query(layer, first + row)),
-         reinterpret_cast<std::byte*>(asking_.data() + row * width), 1});
+         reinterpret_cast<std::byte*>(query_rows_.data() + row * width), 1});
   }
   RETURN_IF_ERROR(KvConvert(stream, {.from = DType::kF16,
                                      .to = DType::kF32,
@@ -430,7 +433,7 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
                                      .runs = queries.data(),
                                      .num_runs = by.rows}));
   std::vector<const int32_t*> kept;
-  Chooser::Seen seen = {
+  Selector::Seen seen = {
       .kept = nullptr, .num_kept = 0, .newest = seen_from_ - shape_.begin};
   const bool measures = kept_ && shape_.size.measures;
   for (int head = 0; measures && head < shape_.layout.kv_heads; ++head) {
@@ -439,16 +442,16 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
     seen.num_kept = std::ssize(places);
   }
   seen.kept = kept.data();
-  RETURN_IF_ERROR(chooser_->Choose(stream, layer,
-                                   {.q = asking_.data(),
-                                    .row_floats = width,
-                                    .rows = by.rows,
-                                    .position = first,
-                                    .drafted = by.drafted,
-                                    .seen = measures ? &seen : nullptr,
-                                    .goes_on = kept_},
-                                   kv, chunks, &chosen_));
-  if (const std::optional<double> share = chooser_->coverage()) {
+  RETURN_IF_ERROR(selector_->Choose(stream, layer,
+                                    {.q = query_rows_.data(),
+                                     .row_floats = width,
+                                     .rows = by.rows,
+                                     .position = first,
+                                     .drafted = by.drafted,
+                                     .seen = measures ? &seen : nullptr,
+                                     .goes_on = kept_},
+                                    kv, chunks, &chosen_));
+  if (const std::optional<double> share = selector_->coverage()) {
     coverage_.sum += *share;
     ++coverage_.layers;
   }
@@ -480,18 +483,18 @@ absl::Status Retrieval::Fetch(Stream& stream, int layer,
                               Cancelled cancelled) {
   uint64_t& copies = copies_[static_cast<size_t>(layer)];
   if (!TypesDiffer(shape_)) {
-    copies = store_.CopyRuns(stream, Station::kRefresh, missing);
+    copies = store_.CopyRuns(stream, Phase::kRefresh, missing);
     return absl::OkStatus();
   }
   auto run = missing.begin();
   while (run != missing.end()) {
     std::vector<KvRun> landed;
     for (; run != missing.end(); ++run) {
-      const std::optional<KvRun> here = landing_.Take(*run);
+      const std::optional<KvRun> here = staging_.Take(*run);
       if (!here.has_value()) break;
       landed.push_back(*here);
     }
-    copies = store_.CopyRuns(stream, Station::kRefresh, landed);
+    copies = store_.CopyRuns(stream, Phase::kRefresh, landed);
     // With no room left, the runs in the buffer settle first.
     for (int l = 0; run != missing.end() && l <= layer; ++l) {
       RETURN_IF_ERROR(Await(stream, l, cancelled));
@@ -513,10 +516,10 @@ absl::Status Retrieval::Await(Stream& stream, int layer, Cancelled cancelled) {
   absl::Status status = Arrive(layer, cancelled);
   if (ClassOf(status) == ErrorClass::kCancelled) return status;
   if (!status.ok()) {
-    landing_.Drop(layer);
+    staging_.Drop(layer);
     return status;
   }
-  status = landing_.Settle(stream, layer);
+  status = staging_.Settle(stream, layer);
   if (!status.ok()) ready_ = false;
   return status;
 }

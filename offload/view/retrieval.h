@@ -10,10 +10,10 @@
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/stream.h"
 #include "offload/kv/kv_store.h"
-#include "offload/view/chooser.h"
 #include "offload/view/compact_kv.h"
-#include "offload/view/landing.h"
-#include "offload/view/selector_chooser.h"
+#include "offload/view/importance_selector.h"
+#include "offload/view/selector.h"
+#include "offload/view/view_staging.h"
 
 namespace tiercel {
 
@@ -75,7 +75,7 @@ class Retrieval final : public StepObserver {
     HeadsOfRanks of_ranks = {};
     // The staging buffer where types differ; it has room for one chunk at
     // least.
-    int64_t landing_bytes = int64_t{1} << 20;
+    int64_t view_staging_bytes = int64_t{1} << 20;
   };
 
   // Creates a view of the sequence in `store`, which must outlive the view and
@@ -117,8 +117,8 @@ class Retrieval final : public StepObserver {
   // that are to choose.
   bool fresh() const { return fresh_; }
   // The number of a prompt's rows that choose.
-  int64_t evidence() const {
-    return InSteps() ? shape_.size.selection->evidence : 1;
+  int64_t evidence_rows() const {
+    return InSteps() ? shape_.size.selection->evidence_rows : 1;
   }
   // The next certain step goes on with the view instead of starting anew.
   void KeepPlaces() { keep_places_ = true; }
@@ -150,9 +150,9 @@ class Retrieval final : public StepObserver {
 
  private:
   Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
-            CompactKv compact, Landing landing,
-            std::unique_ptr<Chooser> chooser, DeviceArray<uint16_t> queries,
-            DeviceArray<float> asking);
+            CompactKv compact, ViewStaging staging,
+            std::unique_ptr<Selector> selector, DeviceArray<uint16_t> queries,
+            DeviceArray<float> query_rows);
 
   int64_t Recent() const { return compact_.end() - compact_.recent_begin(); }
   // The first of the newest positions if the sequence ends at `end`.
@@ -163,20 +163,20 @@ class Retrieval final : public StepObserver {
   // before `chunks`.
   void ChooseAnswer(int64_t chunks);
   // The rows that choose, whose queries are kept.
-  struct Asking {
+  struct QueryRows {
     int64_t rows;
     int64_t drafted;  // the last rows, which may be rejected
     int64_t last;     // the position of the last row
   };
   // Chooses the chunks of `layer` by these rows, and appends those that the
-  // view lacks to `missing`. `kv` is passed to the chooser.
-  absl::Status Choose(Stream& stream, int layer, const Asking& by,
+  // view lacks to `missing`. `kv` is passed to the selector.
+  absl::Status Choose(Stream& stream, int layer, const QueryRows& by,
                       const KvPages* kv, std::vector<KvRun>* missing);
-  // Has the chooser set chosen_ for `layer`.
-  absl::Status ChooseByScores(Stream& stream, int layer, const Asking& by,
+  // Has the selector set chosen_ for `layer`.
+  absl::Status ChooseByScores(Stream& stream, int layer, const QueryRows& by,
                               const KvPages* kv, int64_t chunks);
   // The rows that choose in the step that has begun.
-  Asking AskingInStep() const;
+  QueryRows QueryRowsInStep() const;
   uint16_t* Query(int layer, int64_t position);
   // Begins to copy the `missing` runs of the layer; Await waits for them.
   absl::Status Fetch(Stream& stream, int layer,
@@ -188,13 +188,13 @@ class Retrieval final : public StepObserver {
   DeviceMemory& memory_;
   KvStore& store_;
   CompactKv compact_;
-  Landing landing_;
-  std::unique_ptr<Chooser> chooser_;
+  ViewStaging staging_;
+  std::unique_ptr<Selector> selector_;
   // The queries of the newest positions: f16 [layer][position % rows that are
   // kept][heads * head_dim]
   DeviceArray<uint16_t> queries_;
-  int64_t queries_begin_ = 0;  // the first position whose queries are kept
-  DeviceArray<float> asking_;  // the queries of the rows that choose
+  int64_t queries_begin_ = 0;      // the first position whose queries are kept
+  DeviceArray<float> query_rows_;  // the queries of the rows that choose
   std::vector<std::vector<int32_t>> chosen_;  // [kv_head]
   std::vector<KvRun> runs_;
   std::vector<uint64_t> copies_;  // [layer]: copies under way

@@ -42,9 +42,9 @@ class LateKv final : public KvStore {
     end_ = kv_->end();
   }
 
-  absl::Status BeginOwnStep(int64_t rows, Station station, const View& view,
+  absl::Status BeginOwnStep(int64_t rows, Phase phase, const View& view,
                             Cancelled cancelled) override {
-    return kv_->BeginStep(rows, station, view, cancelled);
+    return kv_->BeginStep(rows, phase, view, cancelled);
   }
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
     return kv_->BeginLayer(layer, cancelled);
@@ -93,9 +93,9 @@ class LateKv final : public KvStore {
     return kv_->Hold(positions, cancelled);
   }
 
-  uint64_t CopyRuns(Stream& stream, Station station,
+  uint64_t CopyRuns(Stream& stream, Phase phase,
                     const std::vector<KvRun>& runs) override {
-    EXPECT_EQ(station, Station::kRefresh);
+    EXPECT_EQ(phase, Phase::kRefresh);
     asked.insert(asked.end(), runs.begin(), runs.end());
     if (runs.empty()) return 0;
     // The present contents are what will arrive.
@@ -108,7 +108,7 @@ class LateKv final : public KvStore {
       KvRun here = run;
       here.k = copy.k.data();
       here.v = copy.v.data();
-      kv_->CopyRuns(stream, station, {here});
+      kv_->CopyRuns(stream, phase, {here});
       late.push_back(std::move(copy));
     }
     return last_;
@@ -193,7 +193,7 @@ class Life {
   // `stop` layers if these are not all.
   void Step(int64_t rows, int64_t kept, bool certain, int stop = kLayers) {
     ASSERT_TRUE(
-        kv_->BeginStep(rows, Station::kVerify, View::Full(), kGoOn, certain)
+        kv_->BeginStep(rows, Phase::kVerify, View::Full(), kGoOn, certain)
             .ok());
     ASSERT_EQ(kv_->StepSeenBy(), view_.get());
     last_known_ = false;
@@ -296,7 +296,7 @@ class Life {
   void CertainStepCancelled() {
     if (!kv_->has_late_copies()) return;
     const absl::Status status =
-        kv_->BeginStep(1, Station::kVerify, View::Full(), [] { return true; });
+        kv_->BeginStep(1, Phase::kVerify, View::Full(), [] { return true; });
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
     ASSERT_EQ(kv_->StepSeenBy(), nullptr);
   }
@@ -633,8 +633,8 @@ TEST_F(RetrievalTest, GoesOnWithoutARest) {
 // The chunks that a layer lacks exceed the staging buffer.
 TEST_F(RetrievalTest, LandsInParts) {
   Retrieval::Shape shape = Holding(DType::kQ8_0, Shape({8, 96, 8, 16}, 3));
-  for (const int64_t landing_bytes : {0, 10'000}) {
-    shape.landing_bytes = landing_bytes;
+  for (const int64_t view_staging_bytes : {0, 10'000}) {
+    shape.view_staging_bytes = view_staging_bytes;
     Life life(memory_, *stream_, shape, 1);
     GoOn(life);
   }
@@ -695,7 +695,7 @@ TEST_F(RetrievalTest, TakesNoMoreThanThereWillBe) {
   // A view of q8_0 has rows of 34 bytes in place of 64 and 128, and a staging
   // buffer.
   Retrieval::Shape small = Holding(DType::kQ8_0, Shape({8, 64, 8, 16}));
-  small.landing_bytes = 5000;
+  small.view_staging_bytes = 5000;
   EXPECT_EQ(taken(small), AlignedBytes(pages * 68 / 192) + AlignedBytes(5000) +
                               AlignedBytes(digests) + AlignedBytes(queries) +
                               choice);

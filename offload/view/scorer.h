@@ -12,7 +12,7 @@
 namespace tiercel {
 
 // Scores the chunks of a layer for a query row, as attention scores single
-// keys, and keeps what it needs for that. Chunks are counted as by a Chooser.
+// keys, and keeps what it needs for that. Chunks are counted as by a Selector.
 class Scorer {
  public:
   // A query row, and the chunks first <= c < last that are to be scored.
@@ -30,7 +30,7 @@ class Scorer {
   };
   virtual ~Scorer() = default;
 
-  // The functions of Chooser with these names have the same meaning.
+  // The functions of Selector with these names have the same meaning.
   virtual absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                               int64_t rows) = 0;
   virtual void Truncate(int64_t end) = 0;

@@ -638,7 +638,7 @@ TEST_F(ApiTest, TimesOfTokensAreThoseOfTheReport) {
   EXPECT_EQ(report["tbt_ms"]["samples"], 8);
   EXPECT_DOUBLE_EQ(
       report["ttft_s"],
-      report["ledger"]["stations"]["prefill"]["seconds"].get<double>() +
+      report["ledger"]["phases"]["prefill"]["seconds"].get<double>() +
           seconds[0]);
 }
 

@@ -182,7 +182,7 @@ TEST_F(CallbacksTest, WhatIsKeptIsWhatWouldBeComputed) {
   }();
   const auto read = [&](const char* texts, tiercel_progress progress) {
     auto params = Sized<tiercel_session_params>();
-    params.texts_dir = texts;
+    params.prompt_cache_dir = texts;
     tiercel_session* session = nullptr;
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
               TIERCEL_OK)
@@ -265,7 +265,7 @@ TEST_F(CallbacksTest, AThreadThatIsCancelledEndsBehindTheCall) {
     status = tiercel_model_open(&model_params, &model, nullptr);
     if (status != TIERCEL_OK) return;
     auto params = Sized<tiercel_session_params>();
-    params.texts_dir = folder.c_str();
+    params.prompt_cache_dir = folder.c_str();
     tiercel_session* session = nullptr;
     status = tiercel_session_create(model, &params, &session, nullptr);
     if (status != TIERCEL_OK) return;

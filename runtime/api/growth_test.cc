@@ -122,7 +122,7 @@ TEST_F(GrowthTest, WhatAnOlderStructLacksIsItsDefault) {
   Older<tiercel_session_params> before_policies(
       offsetof(tiercel_session_params, policy));
   Older<tiercel_session_params> before_texts(
-      offsetof(tiercel_session_params, texts_dir));
+      offsetof(tiercel_session_params, prompt_cache_dir));
   before_texts->policy = policy.get();
   for (auto* const p :
        {params.get(), before_policies.get(), before_texts.get()}) {

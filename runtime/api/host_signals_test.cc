@@ -54,7 +54,7 @@ tiercel_session* Create(tiercel_model* model, const std::string& texts) {
   auto error = Sized<tiercel_error>();
   auto params = Sized<tiercel_session_params>();
   params.context = 2000;
-  if (!texts.empty()) params.texts_dir = texts.c_str();
+  if (!texts.empty()) params.prompt_cache_dir = texts.c_str();
   tiercel_session* session = nullptr;
   EXPECT_EQ(tiercel_session_create(model, &params, &session, &error),
             TIERCEL_OK)
@@ -228,7 +228,7 @@ void WriteEverywhere(const std::string& folder, tiercel_progress progress) {
     auto params = Sized<tiercel_session_params>();
     params.context = 2000;
     const std::string texts = folder + "/texts";
-    params.texts_dir = texts.c_str();
+    params.prompt_cache_dir = texts.c_str();
     tiercel_session* session = nullptr;
     const SmallFiles small;
     // The host tier of a simulated device is a file in memory.
@@ -257,7 +257,7 @@ void WritePages(const std::string& folder) {
   auto params = Sized<tiercel_session_params>();
   params.context = 8000;
   const std::string texts = folder + "/pages";
-  params.texts_dir = texts.c_str();
+  params.prompt_cache_dir = texts.c_str();
   params.cache_dir = texts.c_str();
   tiercel_session* session = nullptr;
   ASSERT_EQ(tiercel_session_create(model, &params, &session, &error),

@@ -29,11 +29,11 @@ class MemoryApiTest : public api_test::ApiTest {
  protected:
   // A model with a limit of so many bytes, in place; or on a device with room
   // to spare, where the limit is the host tier's.
-  tiercel_model* Bounded(uint64_t bytes, bool played) {
+  tiercel_model* Bounded(uint64_t bytes, bool simulated) {
     auto params = Sized<tiercel_model_params>();
     params.path = kModel;
     params.threads = 2;
-    if (played) {
+    if (simulated) {
       params.simulate_device_bytes = 256 << 20;
       params.simulate_link_bytes_per_s = 1e12;
       params.host_memory_bytes = bytes;
@@ -122,31 +122,31 @@ class MemoryApiTest : public api_test::ApiTest {
 // If there is room for four sessions, a fifth is refused until one is gone,
 // though none of them has written its memory yet.
 TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
-  for (const bool played : {false, true}) {
-    tiercel_model* model = Bounded(uint64_t{1} << 40, played);
+  for (const bool simulated : {false, true}) {
+    tiercel_model* model = Bounded(uint64_t{1} << 40, simulated);
     const auto [work, host] = Needs(model);
     tiercel_session* first = Create(model);
-    const int64_t weights = played ? 0 : OnDevice(first);
+    const int64_t weights = simulated ? 0 : OnDevice(first);
     const auto [more_work, host_too] = Needs(model);
     EXPECT_EQ(host_too, host);
     tiercel_session_free(first);
     tiercel_model_free(model);
 
     const int64_t four =
-        played ? 4 * host : weights + work + 3 * more_work + 4 * host;
-    model = Bounded(static_cast<uint64_t>(four), played);
+        simulated ? 4 * host : weights + work + 3 * more_work + 4 * host;
+    model = Bounded(static_cast<uint64_t>(four), simulated);
     std::vector<tiercel_session*> sessions;
     for (int i = 0; i < 4; ++i) {
       sessions.push_back(Create(model));
       ASSERT_NE(sessions.back(), nullptr) << error_.message;
     }
-    EXPECT_EQ(Create(model), nullptr) << played;
+    EXPECT_EQ(Create(model), nullptr) << simulated;
     EXPECT_STREQ(error_.code, "does_not_fit");
     EXPECT_THAT(std::string(error_.message),
                 HasSubstr(" of it may be taken by sessions that are there"));
     // The admitted sessions have room, in whatever order they take it.
     for (tiercel_session* session : sessions) Prefill(session, 1900);
-    int64_t written = played ? 0 : OnDevice(sessions.front());
+    int64_t written = simulated ? 0 : OnDevice(sessions.front());
     for (tiercel_session* session : sessions) {
       EXPECT_THAT(Generate(session, 100), SizeIs(100));
       written += Held(session)["host_bytes"].get<int64_t>();
@@ -164,7 +164,7 @@ TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
 // The pages that a session has written, in its host tier and on its device, are
 // no longer free memory of the system: they do not count as promised any more.
 TEST_F(MemoryApiTest, WhatIsWrittenCountsOnce) {
-  tiercel_model* model = Bounded(uint64_t{1} << 40, /*played=*/true);
+  tiercel_model* model = Bounded(uint64_t{1} << 40, /*simulated=*/true);
   const int64_t before = MemoryAccount::Unwritten();
   tiercel_session* session = Create(model);
   const int64_t promised = MemoryAccount::Unwritten() - before;
@@ -327,9 +327,9 @@ TEST_F(MemoryApiTest, AStoppedPromptOutlivesWhatOthersCompute) {
     progress->last = done;
     return --progress->left == 0;
   };
-  for (const bool played : {false, true}) {
-    SCOPED_TRACE(played);
-    tiercel_model* model = Bounded(uint64_t{1} << 40, played);
+  for (const bool simulated : {false, true}) {
+    SCOPED_TRACE(simulated);
+    tiercel_model* model = Bounded(uint64_t{1} << 40, simulated);
     tiercel_session* session = Create(model);
     tiercel_session* other = Create(model);
     std::vector<int32_t> ids;
@@ -356,15 +356,16 @@ TEST_F(MemoryApiTest, AStoppedPromptOutlivesWhatOthersCompute) {
 // If memory ends with one session, its fork has room for the pages that they
 // share. Both get an error for pages that they lack, and lose nothing.
 TEST_F(MemoryApiTest, AForkMayLackPages) {
-  for (const bool played : {false, true}) {
-    tiercel_model* model = Bounded(uint64_t{1} << 40, played);
+  for (const bool simulated : {false, true}) {
+    tiercel_model* model = Bounded(uint64_t{1} << 40, simulated);
     const auto [work, host] = Needs(model);
     tiercel_session* alone = Create(model);
     const int64_t weights = OnDevice(alone);
     tiercel_session_free(alone);
     tiercel_model_free(model);
-    model = Bounded(
-        static_cast<uint64_t>(played ? host : weights + work + host), played);
+    model =
+        Bounded(static_cast<uint64_t>(simulated ? host : weights + work + host),
+                simulated);
     tiercel_session* session = Create(model);
     ASSERT_NE(session, nullptr) << error_.message;
     Prefill(session, 1200);
@@ -373,7 +374,7 @@ TEST_F(MemoryApiTest, AForkMayLackPages) {
     const std::vector<int32_t> expected = Generate(fork);
     EXPECT_EQ(Generate(session), expected);
     // There are 16 pages; the two sessions have 11 of them already.
-    EXPECT_EQ(TryPrefill(fork, 770), TIERCEL_OUT_OF_MEMORY) << played;
+    EXPECT_EQ(TryPrefill(fork, 770), TIERCEL_OUT_OF_MEMORY) << simulated;
     EXPECT_STREQ(error_.code, "out_of_memory");
     EXPECT_THAT(std::string(error_.message), HasSubstr("need 16384 bytes"));
     EXPECT_EQ(tiercel_session_length(fork), 1220u);

@@ -397,7 +397,7 @@ TEST_P(OutOfMemoryTest, Copies) {
   Free();
 }
 
-class OutOfMemoryTextsTest : public OutOfMemoryTest {
+class OutOfMemoryPromptCacheTest : public OutOfMemoryTest {
  protected:
   // Creates a session that holds nothing but has put together the identity of
   // its texts (in JSON).
@@ -416,15 +416,15 @@ class OutOfMemoryTextsTest : public OutOfMemoryTest {
               TIERCEL_OK);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryTextsTest,
+INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryPromptCacheTest,
                          testing::Values(Place::kPlain, Place::kRanks), NameOf);
 
 // A text is read and saved, then opened. Without memory for a part, the call
 // reads it instead of opening it, or does not save it, or fails.
-TEST_P(OutOfMemoryTextsTest, TextsThatAreKeptAndOpened) {
-  std::string folder = testing::TempDir() + "/texts_XXXXXX";
+TEST_P(OutOfMemoryPromptCacheTest, TextsThatAreKeptAndOpened) {
+  std::string folder = testing::TempDir() + "/prompt_cache_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  session_params_.texts_dir = folder.c_str();
+  session_params_.prompt_cache_dir = folder.c_str();
   session_params_.context = 1200;
   for (int32_t i = 200; i < 1100; ++i) prompt_.push_back(5 + i * 7 % 200);
   Open();

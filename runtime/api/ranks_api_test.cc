@@ -23,15 +23,15 @@ constexpr char kGqa[] = "tests/golden/checkpoints/llama_gqa.gguf";
 
 class RanksApiTest : public ApiTest {
  protected:
-  // A model over so many ranks, behind links if it is `played`.
+  // A model over so many ranks, behind links if it is `simulated`.
   tiercel_model* OpenOver(int64_t ranks, const char* path = kModel,
-                          bool played = false,
+                          bool simulated = false,
                           tiercel_load load = TIERCEL_LOAD_ALL) {
     auto params = Sized<tiercel_model_params>();
     params.path = path;
     params.load = load;
     params.tensor_parallel = ranks;
-    if (played) {
+    if (simulated) {
       params.simulate_device_bytes = 64 << 20;
       params.simulate_link_bytes_per_s = 1e12;
     }
@@ -110,7 +110,7 @@ TEST_F(RanksApiTest, TheCountIsChosenForAHeader) {
   params.context = 1000;
   for (const int64_t ranks : {1, 3}) {
     tiercel_model* header =
-        OpenOver(ranks, kGqa, /*played=*/true, TIERCEL_LOAD_HEADER);
+        OpenOver(ranks, kGqa, /*simulated=*/true, TIERCEL_LOAD_HEADER);
     auto info = Sized<tiercel_model_info>();
     EXPECT_EQ(tiercel_model_get_info(header, &info, &error_), TIERCEL_OK);
     EXPECT_EQ(info.ranks, ranks);
@@ -161,8 +161,9 @@ TEST_F(RanksApiTest, TextsForksAndWhatComesAfterATruncation) {
   const std::vector<int32_t> prompt = Ids(300);
   std::vector<int32_t> expected;
   for (const int64_t ranks : {1, 3}) {
-    for (const bool played : {false, true}) {
-      tiercel_model* model = OpenOver(ranks, kGqa, played, TIERCEL_LOAD_HEADER);
+    for (const bool simulated : {false, true}) {
+      tiercel_model* model =
+          OpenOver(ranks, kGqa, simulated, TIERCEL_LOAD_HEADER);
       ASSERT_EQ(tiercel_model_load(model, nullptr, nullptr, &error_),
                 TIERCEL_OK)
           << error_.message;
@@ -175,12 +176,12 @@ TEST_F(RanksApiTest, TextsForksAndWhatComesAfterATruncation) {
           << error_.message;
       const std::vector<int32_t> text = Generate(session);
       if (expected.empty()) expected = text;
-      EXPECT_EQ(text, expected) << ranks << played;
-      EXPECT_EQ(Generate(copy), expected) << ranks << played;
+      EXPECT_EQ(text, expected) << ranks << simulated;
+      EXPECT_EQ(Generate(copy), expected) << ranks << simulated;
       tiercel_session_free(session);
       ASSERT_EQ(tiercel_session_truncate(copy, prompt.size(), &error_),
                 TIERCEL_OK);
-      EXPECT_EQ(Generate(copy), expected) << ranks << played;
+      EXPECT_EQ(Generate(copy), expected) << ranks << simulated;
       const nlohmann::json report = api_test::ReportOf(copy);
       ASSERT_THAT(report["ranks"], SizeIs(ranks));
       for (const auto& rank : report["ranks"]) {
@@ -203,8 +204,8 @@ TEST_F(RanksApiTest, ASmallModelBeside) {
   auto params = Sized<tiercel_session_params>();
   params.policy = &policy;
   params.context = 400;
-  for (const bool played : {false, true}) {
-    tiercel_model* model = OpenOver(2, kModel, played);
+  for (const bool simulated : {false, true}) {
+    tiercel_model* model = OpenOver(2, kModel, simulated);
     tiercel_model* draft = Open(kModel, TIERCEL_LOAD_ALL, model);
     ASSERT_NE(draft, nullptr);
     policy.draft_model = draft;
@@ -215,7 +216,7 @@ TEST_F(RanksApiTest, ASmallModelBeside) {
     ASSERT_EQ(tiercel_session_fork(session, &copy, &error_), TIERCEL_OK)
         << error_.message;
     for (tiercel_session* const each : {session, copy}) {
-      EXPECT_EQ(Generate(each), expected) << played;
+      EXPECT_EQ(Generate(each), expected) << simulated;
       const nlohmann::json report = api_test::ReportOf(each);
       EXPECT_EQ(report["speculation"]["levels"][0]["drafter"], "small");
       EXPECT_GT(report["speculation"]["levels"][0]["accepted"], 0);
@@ -232,7 +233,7 @@ TEST_F(RanksApiTest, ASavedTextIsOpenedByAnyCount) {
   const std::vector<int32_t> ids = Ids(1500);
   const std::string folder = TempFolder() + "/texts";
   auto params = Sized<tiercel_session_params>();
-  params.texts_dir = folder.c_str();
+  params.prompt_cache_dir = folder.c_str();
   Prefill(session_, ids);
   const std::vector<int32_t> expected = Generate(session_);
   for (const int64_t wrote : {1, 2}) {

@@ -278,8 +278,10 @@ tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
     RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
     ASSIGN_OR_RETURN(const nlohmann::json files,
                      tiercel::RatesCache(cache_dir).List());
-    ASSIGN_OR_RETURN(const nlohmann::json texts, tiercel::ListTexts(cache_dir));
-    return tiercel::FillJson({{"files", files}, {"texts", texts}}, json, size);
+    ASSIGN_OR_RETURN(const nlohmann::json texts,
+                     tiercel::ListPromptCache(cache_dir));
+    return tiercel::FillJson({{"files", files}, {"prompt_cache", texts}}, json,
+                             size);
   });
 }
 
@@ -289,7 +291,7 @@ tiercel_status tiercel_cache_clear(const char* cache_dir, size_t* removed,
     RETURN_IF_ERROR(tiercel::NeedArgument("cache_dir", cache_dir));
     ASSIGN_OR_RETURN(const int64_t files,
                      tiercel::RatesCache(cache_dir).Clear());
-    ASSIGN_OR_RETURN(const int64_t texts, tiercel::ClearTexts(cache_dir));
+    ASSIGN_OR_RETURN(const int64_t texts, tiercel::ClearPromptCache(cache_dir));
     if (removed != nullptr) *removed = static_cast<size_t>(files + texts);
     return absl::OkStatus();
   });

@@ -217,32 +217,34 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
   options.type_k = type_k;
   options.type_v = type_v;
   if (p.cache_dir != nullptr) request.rates_folder = p.cache_dir;
-  if (p.texts_dir != nullptr) {
-    if (*p.texts_dir == '\0') {
-      return UsageError("invalid_argument", "texts_dir: got \"\"");
+  if (p.prompt_cache_dir != nullptr) {
+    if (*p.prompt_cache_dir == '\0') {
+      return UsageError("invalid_argument", "prompt_cache_dir: got \"\"");
     }
-    TextsFolder& texts = options.texts.emplace();
-    texts.path = p.texts_dir;
+    PromptCacheFolder& texts = options.texts.emplace();
+    texts.path = p.prompt_cache_dir;
     texts.build = BuildIdentity();
-    if (p.texts_bytes != 0) texts.most_bytes = p.texts_bytes;
-    if (p.texts_name != nullptr) texts.name = p.texts_name;
-    texts.begins_anew = (p.texts_flags & TIERCEL_TEXTS_BEGIN_ANEW) != 0;
+    if (p.prompt_cache_bytes != 0) texts.most_bytes = p.prompt_cache_bytes;
+    if (p.prompt_cache_name != nullptr) texts.name = p.prompt_cache_name;
+    texts.begins_anew =
+        (p.prompt_cache_flags & TIERCEL_PROMPT_CACHE_BEGIN_ANEW) != 0;
     texts.unfinished_alone =
-        (p.texts_flags & TIERCEL_TEXTS_UNFINISHED_ALONE) != 0;
-  } else if (p.texts_bytes != 0 || p.texts_flags != 0) {
+        (p.prompt_cache_flags & TIERCEL_PROMPT_CACHE_UNFINISHED_ALONE) != 0;
+  } else if (p.prompt_cache_bytes != 0 || p.prompt_cache_flags != 0) {
     return UsageError(
         "invalid_argument",
-        absl::StrCat(p.texts_bytes != 0 ? "texts_bytes" : "texts_flags",
-                     ": it is set, and no texts_dir"));
+        absl::StrCat(p.prompt_cache_bytes != 0 ? "prompt_cache_bytes"
+                                               : "prompt_cache_flags",
+                     ": it is set, and no prompt_cache_dir"));
   }
   constexpr uint64_t kFlags =
-      TIERCEL_TEXTS_BEGIN_ANEW | TIERCEL_TEXTS_UNFINISHED_ALONE;
-  if ((p.texts_flags & ~kFlags) != 0) {
+      TIERCEL_PROMPT_CACHE_BEGIN_ANEW | TIERCEL_PROMPT_CACHE_UNFINISHED_ALONE;
+  if ((p.prompt_cache_flags & ~kFlags) != 0) {
     return UsageError(
         "invalid_argument",
-        absl::StrCat("texts_flags: got ", p.texts_flags,
-                     ", need TIERCEL_TEXTS_BEGIN_ANEW, 1, "
-                     "TIERCEL_TEXTS_UNFINISHED_ALONE, 2, both, or 0"));
+        absl::StrCat("prompt_cache_flags: got ", p.prompt_cache_flags,
+                     ", need TIERCEL_PROMPT_CACHE_BEGIN_ANEW, 1, "
+                     "TIERCEL_PROMPT_CACHE_UNFINISHED_ALONE, 2, both, or 0"));
   }
   if (p.policy != nullptr) {
     ASSIGN_OR_RETURN(request.policy,
@@ -260,13 +262,13 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
   GenerateParams params;
   params.max_tokens = s.max_tokens;
   params.seed = s.seed;
-  params.law = {
+  params.distribution = {
       .temperature = s.temperature,
       .top_k = s.top_k,
       .top_p = s.top_p == 0.0f ? 1.0f : s.top_p,
       .min_p = s.min_p,
       .repeat_penalty = s.repeat_penalty == 0.0f ? 1.0f : s.repeat_penalty};
-  DryParams& dry = params.law.dry;
+  DryParams& dry = params.distribution.dry;
   dry.multiplier = s.dry_multiplier;
   if (s.dry_base != 0.0f) dry.base = s.dry_base;
   if (s.dry_allowed_length != 0) dry.allowed_length = s.dry_allowed_length;

@@ -26,7 +26,7 @@ class EveryStep final : public StepTarget {
 
  private:
   absl::StatusOr<Speed> Step() override {
-    if (absl::Status s = session().CatchUp(Station::kFast); !s.ok()) return s;
+    if (absl::Status s = session().CatchUp(Phase::kFast); !s.ok()) return s;
     return Speed::kFast;
   }
   void Advance(int32_t /*id*/) override {}
@@ -34,37 +34,43 @@ class EveryStep final : public StepTarget {
 
 class AnswerTest : public RepeatedTextTest<3> {
  protected:
-  using LawsFn = std::function<absl::StatusOr<std::vector<Law>>(
-      Session&, const LawParams&, const Ids&)>;
+  using DistributionsFn =
+      std::function<absl::StatusOr<std::vector<Distribution>>(
+          Session&, const DistributionParams&, const Ids&)>;
 
   // The distributions of an answer that begins with `answer` and goes on with
   // `block`.
-  static std::vector<Law> Laws(const LawsFn& laws, const LawParams& law,
-                               const Ids& answer, const Ids& block) {
+  static std::vector<Distribution> Distributions(
+      const DistributionsFn& distributions,
+      const DistributionParams& distribution, const Ids& answer,
+      const Ids& block) {
     const auto session =
         Prefilled(*model_, *prompt_, {.retrieval = kSmallView});
-    EXPECT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
+    EXPECT_TRUE(session->CatchUpForDrafts(Phase::kVerify).ok());
     EXPECT_TRUE(session->Append(answer.data(), answer.size()).ok());
-    const auto made = laws(*session, law, block);
+    const auto made = distributions(*session, distribution, block);
     EXPECT_TRUE(made.ok()) << made.status();
-    return made.ok() ? *made : std::vector<Law>();
+    return made.ok() ? *made : std::vector<Distribution>();
   }
 
-  static void ExpectLooksAtTheAnswer(const LawsFn& laws, bool takes_blocks) {
-    const LawParams plain = {.temperature = 1};
-    LawParams dry = plain;
+  static void ExpectLooksAtTheAnswer(const DistributionsFn& distributions,
+                                     bool takes_blocks) {
+    const DistributionParams plain = {.temperature = 1};
+    DistributionParams dry = plain;
     dry.dry = {.multiplier = 3, .allowed_length = 1};
     // Both tokens are in the prompt, more than once, before other tokens.
     const int32_t x = (*prompt_)[10];
     const int32_t y = (*prompt_)[31];
     ASSERT_NE(x, y);
     ASSERT_NE((*prompt_)[11], y);
-    const auto same = [](const Law& a, const Law& b) {
+    const auto same = [](const Distribution& a, const Distribution& b) {
       return a.ids == b.ids && a.probabilities == b.probabilities;
     };
     const auto both = [&](const Ids& answer, const Ids& block) {
-      const std::vector<Law> with = Laws(laws, dry, answer, block);
-      const std::vector<Law> without = Laws(laws, plain, answer, block);
+      const std::vector<Distribution> with =
+          Distributions(distributions, dry, answer, block);
+      const std::vector<Distribution> without =
+          Distributions(distributions, plain, answer, block);
       std::vector<bool> equal;
       for (size_t i = 0; i < with.size(); ++i) {
         equal.push_back(same(with[i], without.at(i)));
@@ -79,34 +85,37 @@ class AnswerTest : public RepeatedTextTest<3> {
     EXPECT_THAT(both({x, y}, {5, x}), testing::ElementsAre(true, true, false));
   }
 
-  static absl::StatusOr<std::vector<Law>> Drafted(DraftTarget& target,
-                                                  const Ids& tokens,
-                                                  const Ids& block) {
+  static absl::StatusOr<std::vector<Distribution>> Drafted(DraftTarget& target,
+                                                           const Ids& tokens,
+                                                           const Ids& block) {
     if (absl::Status s = target.Begin(tokens); !s.ok()) return s;
-    return target.Laws(block);
+    return target.Distributions(block);
   }
 };
 
 TEST_F(AnswerTest, OfASweep) {
   ExpectLooksAtTheAnswer(
-      [](Session& session, const LawParams& law, const Ids& block) {
-        return SweepTarget(session, law).Laws(block);
+      [](Session& session, const DistributionParams& distribution,
+         const Ids& block) {
+        return SweepTarget(session, distribution).Distributions(block);
       },
       /*takes_blocks=*/true);
 }
 
 TEST_F(AnswerTest, OfAStep) {
   ExpectLooksAtTheAnswer(
-      [](Session& session, const LawParams& law, const Ids& block) {
-        return EveryStep(session, law).Laws(block);
+      [](Session& session, const DistributionParams& distribution,
+         const Ids& block) {
+        return EveryStep(session, distribution).Distributions(block);
       },
       /*takes_blocks=*/false);
 }
 
 TEST_F(AnswerTest, OfAView) {
   ExpectLooksAtTheAnswer(
-      [](Session& session, const LawParams& law, const Ids& block) {
-        RetrievalTarget target(session, {.law = law});
+      [](Session& session, const DistributionParams& distribution,
+         const Ids& block) {
+        RetrievalTarget target(session, {.distribution = distribution});
         return Drafted(target, session.tokens(), block);
       },
       /*takes_blocks=*/true);
@@ -114,8 +123,9 @@ TEST_F(AnswerTest, OfAView) {
 
 TEST_F(AnswerTest, OfAWindow) {
   ExpectLooksAtTheAnswer(
-      [](Session& session, const LawParams& law, const Ids& block) {
-        WindowTarget target(session, law, View::Window(4, 20));
+      [](Session& session, const DistributionParams& distribution,
+         const Ids& block) {
+        WindowTarget target(session, distribution, View::Window(4, 20));
         const Ids tokens = session.tokens();
         return Drafted(target, tokens, block);
       },
@@ -125,11 +135,13 @@ TEST_F(AnswerTest, OfAWindow) {
 TEST_F(AnswerTest, OfASmallModel) {
   for (const int64_t recent : {8, 512}) {
     ExpectLooksAtTheAnswer(
-        [recent](Session& session, const LawParams& law, const Ids& block) {
+        [recent](Session& session, const DistributionParams& distribution,
+                 const Ids& block) {
           const DraftWindow window = {.sink = 4, .recent = recent};
           const auto small =
               MakeSession(*model_, {.context = window.Context()});
-          SmallTarget target(*small, law, window, session.answer_begin());
+          SmallTarget target(*small, distribution, window,
+                             session.answer_begin());
           return Drafted(target, session.tokens(), block);
         },
         /*takes_blocks=*/true);

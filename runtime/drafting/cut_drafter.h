@@ -29,7 +29,7 @@ class CutDrafter final : public Drafter {
     if (!block.ok()) return block;
     const size_t length = length_(block->tokens);
     block->tokens.resize(length);
-    block->laws.resize(length);
+    block->distributions.resize(length);
     return block;
   }
   std::vector<DraftLevel> inner_levels() const override {

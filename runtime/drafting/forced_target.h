@@ -21,17 +21,18 @@ class ForcedTarget final : public Target {
   ForcedTarget(Target& target, const Schedule& schedule)
       : target_(target), schedule_(schedule) {}
 
-  absl::StatusOr<std::vector<Law>> Laws(
+  absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override {
-    absl::StatusOr<std::vector<Law>> laws = target_.Laws(block);
-    if (!laws.ok()) return laws;
+    absl::StatusOr<std::vector<Distribution>> distributions =
+        target_.Distributions(block);
+    if (!distributions.ok()) return distributions;
     Schedule ahead = schedule_;
-    for (size_t i = 0; i < laws->size(); ++i) {
+    for (size_t i = 0; i < distributions->size(); ++i) {
       if (i > 0) ahead.Advance(block[i - 1]);
       const std::optional<int32_t> forced = ahead.forced();
-      if (forced.has_value()) (*laws)[i] = {{*forced}, {1.0f}};
+      if (forced.has_value()) (*distributions)[i] = {{*forced}, {1.0f}};
     }
-    return laws;
+    return distributions;
   }
   absl::Status Keep(size_t count, int32_t next) override {
     return target_.Keep(count, next);

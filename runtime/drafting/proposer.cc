@@ -7,12 +7,13 @@
 
 namespace tiercel {
 
-LawParams DraftLaw(LawParams law) {
-  law.min_p = std::max(law.min_p, 1e-8f);
-  return law;
+DistributionParams DraftDistribution(DistributionParams distribution) {
+  distribution.min_p = std::max(distribution.min_p, 1e-8f);
+  return distribution;
 }
 
-InnermostDrafter::InnermostDrafter(Session& session, const LawParams& law,
+InnermostDrafter::InnermostDrafter(Session& session,
+                                   const DistributionParams& distribution,
                                    const ProposerParams& params) {
   const char* name = "";
   switch (params.kind) {
@@ -25,15 +26,15 @@ InnermostDrafter::InnermostDrafter(Session& session, const LawParams& law,
       name = "self";
       target_ = std::make_unique<RetrievalTarget>(
           session, RetrievalTarget::Options{
-                       .law = DraftLaw(law),
+                       .distribution = DraftDistribution(distribution),
                        .layers = params.draft_layers,
                        .window = session.retrieval()->size().window});
       break;
     case Proposer::kSmall:
       name = "small";
       target_ = std::make_unique<SmallTarget>(
-          *params.draft_session, DraftLaw(law), params.draft_window,
-          session.answer_begin());
+          *params.draft_session, DraftDistribution(distribution),
+          params.draft_window, session.answer_begin());
       break;
   }
   drafter_ = std::make_unique<VerifyingDrafter>(

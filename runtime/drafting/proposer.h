@@ -6,7 +6,7 @@
 #include "drafts/drafter.h"
 #include "drafts/verify.h"
 #include "drafts/verifying_drafter.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "runtime/drafting/small_target.h"
 #include "runtime/sequence/session.h"
 
@@ -29,16 +29,16 @@ struct ProposerParams {
   DraftWindow draft_window = {};     // the part of a text that kSmall sees
 };
 
-// The sampler of a draft, if `law` is the target's. It need not be the same: it
-// leaves out the tokens that are hardly ever drawn, so that most of a
+// The sampler of a draft, if `distribution` is the target's. It need not be the
+// same: it leaves out the tokens that are hardly ever drawn, so that most of a
 // vocabulary costs nothing to weigh, to draw from and to check against.
-LawParams DraftLaw(LawParams law);
+DistributionParams DraftDistribution(DistributionParams distribution);
 
 // The innermost drafter of one generation, and the model that it runs. The
 // arguments outlive it; for kSelf the session keeps a retrieval view.
 class InnermostDrafter {
  public:
-  InnermostDrafter(Session& session, const LawParams& law,
+  InnermostDrafter(Session& session, const DistributionParams& distribution,
                    const ProposerParams& params);
 
   Drafter* drafter() const { return drafter_.get(); }  // null for kNone

@@ -1,6 +1,6 @@
 #include "runtime/drafting/retrieval_target.h"
 
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
@@ -14,7 +14,7 @@ absl::Status RetrievalTarget::Begin(const std::vector<int32_t>& tokens) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Law>> RetrievalTarget::Laws(
+absl::StatusOr<std::vector<Distribution>> RetrievalTarget::Distributions(
     const std::vector<int32_t>& block) {
   session_.TruncateView(end_);
   before_ = tokens_.size();
@@ -33,13 +33,14 @@ absl::StatusOr<std::vector<Law>> RetrievalTarget::Laws(
   ASSIGN_OR_RETURN(const float* logits,
                    session_.RowLogits(static_cast<int64_t>(rows - wanted),
                                       static_cast<int64_t>(wanted)));
-  return MakeLaws(session_.stream(), {.logits = logits,
-                                      .rows = static_cast<int64_t>(wanted),
-                                      .vocab = vocab,
-                                      .tokens = tokens_.data(),
-                                      .before = static_cast<int64_t>(before_),
-                                      .law = options_.law,
-                                      .answer_begin = session_.answer_begin()});
+  return MakeDistributions(session_.stream(),
+                           {.logits = logits,
+                            .rows = static_cast<int64_t>(wanted),
+                            .vocab = vocab,
+                            .tokens = tokens_.data(),
+                            .before = static_cast<int64_t>(before_),
+                            .distribution = options_.distribution,
+                            .answer_begin = session_.answer_begin()});
 }
 
 absl::Status RetrievalTarget::Keep(size_t count, int32_t next) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drafts/verifying_drafter.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -18,7 +18,7 @@ namespace tiercel {
 class RetrievalTarget final : public DraftTarget {
  public:
   struct Options {
-    LawParams law;
+    DistributionParams distribution;
     int layers = 0;      // it runs the first so many; 0: all
     int64_t window = 0;  // newest positions to read, with the sinks; 0: all
   };
@@ -27,7 +27,7 @@ class RetrievalTarget final : public DraftTarget {
   RetrievalTarget(Session& session, const Options& options);
 
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
-  absl::StatusOr<std::vector<Law>> Laws(
+  absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;
 

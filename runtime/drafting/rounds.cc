@@ -17,12 +17,12 @@ RoundsReport& RoundsReport::operator+=(const RoundsReport& other) {
   return *this;
 }
 
-absl::StatusOr<std::vector<Law>> Rounds::TimedTarget::Laws(
+absl::StatusOr<std::vector<Distribution>> Rounds::TimedTarget::Distributions(
     const std::vector<int32_t>& block) {
   const absl::Cleanup count = [this, start = session_.Elapsed()] {
     spent_ += session_.Elapsed() - start;
   };
-  return target_.Laws(block);
+  return target_.Distributions(block);
 }
 
 absl::Status Rounds::TimedTarget::Keep(size_t count, int32_t next) {
@@ -43,7 +43,7 @@ Rounds::Rounds(Session& session, Target& target, const Options& options)
 }
 
 absl::Status Rounds::Begin() {
-  return options_.over_view ? session_.CatchUpForDrafts(Station::kVerify)
+  return options_.over_view ? session_.CatchUpForDrafts(Phase::kVerify)
                             : absl::OkStatus();
 }
 

@@ -62,7 +62,7 @@ class Rounds {
     TimedTarget(Session& session, Target& target)
         : session_(session), target_(target) {}
 
-    absl::StatusOr<std::vector<Law>> Laws(
+    absl::StatusOr<std::vector<Distribution>> Distributions(
         const std::vector<int32_t>& block) override;
     absl::Status Keep(size_t count, int32_t next) override;
     TimeSpent spent() const { return spent_; }

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "drafts/verifying_drafter.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "runtime/drafting/sweep_target.h"
 #include "runtime/sequence/session.h"
 
@@ -45,18 +45,18 @@ class SmallTarget final : public DraftTarget {
  public:
   // `session` has room for the window, whatever it holds. The answer begins
   // behind `answer_begin` tokens of the text.
-  SmallTarget(Session& session, const LawParams& law, const DraftWindow& window,
-              int64_t answer_begin)
+  SmallTarget(Session& session, const DistributionParams& distribution,
+              const DraftWindow& window, int64_t answer_begin)
       : session_(session),
         window_(window),
         answer_begin_(answer_begin),
-        sweep_(session_, law) {}
+        sweep_(session_, distribution) {}
 
   // Keeps the KV of the tokens that the session holds already.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
-  absl::StatusOr<std::vector<Law>> Laws(
+  absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override {
-    return sweep_.Laws(block);
+    return sweep_.Distributions(block);
   }
   absl::Status Keep(size_t count, int32_t next) override {
     return sweep_.Keep(count, next);

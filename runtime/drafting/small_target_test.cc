@@ -80,10 +80,10 @@ class SmallTargetTest : public testing::Test {
 
   // A target and its own session.
   struct Small {
-    Small(const Model& model, const LawParams& law, const DraftWindow& window,
-          int64_t answer_begin = 0)
+    Small(const Model& model, const DistributionParams& distribution,
+          const DraftWindow& window, int64_t answer_begin = 0)
         : session(MakeSession(model, {.context = window.Context()})),
-          target(std::make_unique<SmallTarget>(*session, law, window,
+          target(std::make_unique<SmallTarget>(*session, distribution, window,
                                                answer_begin)) {}
     SmallTarget* operator->() const { return target.get(); }
 
@@ -92,10 +92,11 @@ class SmallTargetTest : public testing::Test {
   };
   // The drafter over such a target, cancelled together with `whole`.
   struct SmallDraft {
-    SmallDraft(Session& whole, const LawParams& law, const PolicyParams& choice)
+    SmallDraft(Session& whole, const DistributionParams& distribution,
+               const PolicyParams& choice)
         : session(MakeSession(*choice.draft_model,
                               {.context = choice.draft_window.Context()})),
-          innermost(whole, law,
+          innermost(whole, distribution,
                     {.kind = Proposer::kSmall,
                      .verify = choice.verify,
                      .draft_session = session.get(),
@@ -166,11 +167,12 @@ Ids* SmallTargetTest::prompt_ = nullptr;
 // At every length, whatever it was asked before, it holds the window, and gives
 // the distribution of a fresh session.
 TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
-  const LawParams law = {.temperature = 0.8f, .repeat_penalty = 1.2f};
+  const DistributionParams distribution = {.temperature = 0.8f,
+                                           .repeat_penalty = 1.2f};
   const Ids text = Text(250);
   for (const DraftWindow& window :
        {kWindow, DraftWindow{0, 8}, DraftWindow{16, 64}}) {
-    const auto small = Small(*model_, law, window);
+    const auto small = Small(*model_, distribution, window);
     // The lengths go onwards, back over a slide, and to another text.
     for (int64_t length : {1,   2,   9,   36,  37,  38, 52, 53, 54, 52,  70,
                            250, 249, 100, 101, 250, 3,  84, 85, 85, 120, 36}) {
@@ -178,15 +180,17 @@ TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
       if (length == 101) tokens[60] = 5;
       ASSERT_TRUE(small->Begin(tokens).ok());
       ASSERT_EQ(small.session->tokens(), Seen(tokens, window)) << length;
-      const auto fresh = Small(*model_, law, window);
+      const auto fresh = Small(*model_, distribution, window);
       ASSERT_TRUE(fresh->Begin(tokens).ok());
       for (int32_t next : {7, 8, 9}) {
-        const auto laws = small->Laws({});
-        const auto expected = fresh->Laws({});
-        ASSERT_TRUE(laws.ok() && expected.ok()) << laws.status();
-        ASSERT_EQ(laws->size(), 1u);
-        ASSERT_EQ(laws->at(0).ids, expected->at(0).ids) << length;
-        ASSERT_EQ(laws->at(0).probabilities, expected->at(0).probabilities);
+        const auto distributions = small->Distributions({});
+        const auto expected = fresh->Distributions({});
+        ASSERT_TRUE(distributions.ok() && expected.ok())
+            << distributions.status();
+        ASSERT_EQ(distributions->size(), 1u);
+        ASSERT_EQ(distributions->at(0).ids, expected->at(0).ids) << length;
+        ASSERT_EQ(distributions->at(0).probabilities,
+                  expected->at(0).probabilities);
         ASSERT_TRUE(small->Keep(0, next).ok());
         ASSERT_TRUE(fresh->Keep(0, next).ok());
       }
@@ -228,14 +232,14 @@ TEST_F(SmallTargetTest, ChecksBlocksToo) {
   const auto small = Small(*model_, {.temperature = 1.0f}, kWindow);
   const auto single = Small(*model_, {.temperature = 1.0f}, kWindow);
   ASSERT_TRUE(small->Begin(text).ok() && single->Begin(text).ok());
-  const auto laws = small->Laws({3, 4, 5});
-  ASSERT_TRUE(laws.ok()) << laws.status();
-  ASSERT_EQ(laws->size(), 4u);
+  const auto distributions = small->Distributions({3, 4, 5});
+  ASSERT_TRUE(distributions.ok()) << distributions.status();
+  ASSERT_EQ(distributions->size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
-    const auto one = single->Laws({});
+    const auto one = single->Distributions({});
     ASSERT_TRUE(one.ok());
-    EXPECT_EQ(laws->at(i).ids, one->at(0).ids);
-    EXPECT_EQ(laws->at(i).probabilities, one->at(0).probabilities);
+    EXPECT_EQ(distributions->at(i).ids, one->at(0).ids);
+    EXPECT_EQ(distributions->at(i).probabilities, one->at(0).probabilities);
     ASSERT_TRUE(single->Keep(0, static_cast<int32_t>(3 + i)).ok());
   }
   ASSERT_TRUE(small->Keep(1, 9).ok());
@@ -280,7 +284,7 @@ TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
   for (int i = 0; i < 160; ++i) {
     ASSERT_TRUE(small->Begin(text).ok());
     rows += small.session->pending();
-    ASSERT_TRUE(small->Laws({}).ok());
+    ASSERT_TRUE(small->Distributions({}).ok());
     ASSERT_TRUE(small->Keep(0, 1).ok());  // does not hold
     text.push_back(2 + i % 300);
   }
@@ -297,8 +301,8 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
                               static_cast<const Model*>(deep.get())}) {
     for (float temperature : {0.0f, 0.7f}) {
       GenerateParams params = Params(temperature);
-      params.law.repeat_penalty = temperature > 0 ? 1.1f : 1.0f;
-      if (temperature > 0) params.law.dry = StrictDry();
+      params.distribution.repeat_penalty = temperature > 0 ? 1.1f : 1.0f;
+      if (temperature > 0) params.distribution.dry = StrictDry();
       const Ids expected = Plain(*target, params);
       for (int64_t recent : {8, 64}) {
         PolicyParams choice =
@@ -419,9 +423,9 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
   EXPECT_EQ(DraftedText(*Prefilled(*model_, other), params, choice), third);
 
   // One drafter over several texts drafts as if each had one of its own.
-  const SmallDraft drafter(*session, params.law, choice);
+  const SmallDraft drafter(*session, params.distribution, choice);
   for (const Ids& text : {all, other, *prompt_, other, all}) {
-    const SmallDraft fresh(*session, params.law, choice);
+    const SmallDraft fresh(*session, params.distribution, choice);
     const absl::StatusOr<DraftBlock> block = drafter.Draft(text);
     ASSERT_TRUE(block.ok()) << block.status();
     EXPECT_EQ(block->tokens, fresh.Draft(text)->tokens);
@@ -460,15 +464,16 @@ TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
 
     // The draft model is cancelled with the session while it drafts.
     session->Truncate(prompt_->size());
-    const SmallDraft drafter(*session, params.law, full);
+    const SmallDraft drafter(*session, params.distribution, full);
     session->Cancel();
     EXPECT_EQ(ClassOf(drafter.Draft(*prompt_).status()),
               ErrorClass::kCancelled);
     session->ClearCancel();
     const absl::StatusOr<DraftBlock> after = drafter.Draft(*prompt_);
     ASSERT_TRUE(after.ok()) << after.status();
-    EXPECT_EQ(after->tokens,
-              SmallDraft(*session, params.law, full).Draft(*prompt_)->tokens);
+    EXPECT_EQ(after->tokens, SmallDraft(*session, params.distribution, full)
+                                 .Draft(*prompt_)
+                                 ->tokens);
     EXPECT_EQ(DraftedText(*session, params, choice), expected);
   }
 }

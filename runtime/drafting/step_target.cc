@@ -8,7 +8,7 @@ namespace tiercel {
 absl::Status StepTarget::Begin() {
   session_.DropProvisional();
   return session_.tokens().empty() ? absl::OkStatus()
-                                   : session_.CatchUp(Station::kVerify);
+                                   : session_.CatchUp(Phase::kVerify);
 }
 
 absl::StatusOr<const float*> StepTarget::NextLogits() {
@@ -38,19 +38,20 @@ void StepTarget::AddTo(RoundsReport* report) const {
   report->schedule->taken = taken_;
 }
 
-absl::StatusOr<std::vector<Law>> StepTarget::Laws(
+absl::StatusOr<std::vector<Distribution>> StepTarget::Distributions(
     const std::vector<int32_t>& block) {
   if (!block.empty()) {
     return InternalError("internal", "a plain form checks no drafts");
   }
   ASSIGN_OR_RETURN(const float* logits, NextLogits());
-  return MakeLaws(session_.stream(), {.logits = logits,
-                                      .rows = 1,
-                                      .vocab = session_.model().config.vocab,
-                                      .tokens = session_.tokens().data(),
-                                      .before = std::ssize(session_.tokens()),
-                                      .law = law_,
-                                      .answer_begin = session_.answer_begin()});
+  return MakeDistributions(session_.stream(),
+                           {.logits = logits,
+                            .rows = 1,
+                            .vocab = session_.model().config.vocab,
+                            .tokens = session_.tokens().data(),
+                            .before = std::ssize(session_.tokens()),
+                            .distribution = distribution_,
+                            .answer_begin = session_.answer_begin()});
 }
 
 absl::Status StepTarget::Keep(size_t /*count*/, int32_t next) {

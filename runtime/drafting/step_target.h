@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "drafts/verify.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/schedule_report.h"
 #include "runtime/sequence/session.h"
@@ -19,9 +19,9 @@ namespace tiercel {
 // once the generation is over they are provisional (Session::DropProvisional).
 class StepTarget : public Target {
  public:
-  // Distributions are made with `law`. The session outlives it.
-  StepTarget(Session& session, const LawParams& law)
-      : session_(session), law_(law) {}
+  // Distributions are made with `distribution`. The session outlives it.
+  StepTarget(Session& session, const DistributionParams& distribution)
+      : session_(session), distribution_(distribution) {}
 
   // Computes the session's tokens as a prompt. Errors: those of CatchUp.
   absl::Status Begin();
@@ -32,7 +32,7 @@ class StepTarget : public Target {
   absl::Status Append(int32_t id);
 
   // The block must be empty: a plain form checks no drafts.
-  absl::StatusOr<std::vector<Law>> Laws(
+  absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;
 
@@ -53,7 +53,7 @@ class StepTarget : public Target {
   virtual void Advance(int32_t id) = 0;
 
   Session& session_;
-  const LawParams law_;
+  const DistributionParams distribution_;
   int64_t appended_ = 0;  // tokens
   std::vector<ScheduleReport::Taken> taken_;
   TimeSpent fast_spent_;

@@ -2,17 +2,17 @@
 
 #include <utility>
 
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
 
-absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
+absl::StatusOr<std::vector<Distribution>> SweepTarget::Distributions(
     const std::vector<int32_t>& block) {
   // After a prompt the first row's logits are known; otherwise the last token's
   // row is the first of the sweep.
   if (session_.pending() != 1) {
-    RETURN_IF_ERROR(session_.CatchUp(Station::kVerify));
+    RETURN_IF_ERROR(session_.CatchUp(Phase::kVerify));
   }
   before_ = session_.tokens().size();
   swept_ = false;
@@ -22,21 +22,21 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
   const auto rows = static_cast<size_t>(session_.pending());
   const int64_t vocab = session_.model().config.vocab;
   if (rows > 0) {
-    RETURN_IF_ERROR(session_.Sweep(Station::kVerify));
+    RETURN_IF_ERROR(session_.Sweep(Phase::kVerify));
     swept_ = true;
     ASSIGN_OR_RETURN(const float* swept,
                      session_.RowLogits(0, static_cast<int64_t>(rows)));
     // If the first row was known, the sweep's rows lie behind it.
     if (!next_known) logits = swept;
   }
-  return MakeLaws(session_.stream(),
-                  {.logits = logits,
-                   .rows = static_cast<int64_t>(block.size() + 1),
-                   .vocab = vocab,
-                   .tokens = session_.tokens().data(),
-                   .before = static_cast<int64_t>(before_),
-                   .law = law_,
-                   .answer_begin = session_.answer_begin()});
+  return MakeDistributions(session_.stream(),
+                           {.logits = logits,
+                            .rows = static_cast<int64_t>(block.size() + 1),
+                            .vocab = vocab,
+                            .tokens = session_.tokens().data(),
+                            .before = static_cast<int64_t>(before_),
+                            .distribution = distribution_,
+                            .answer_begin = session_.answer_begin()});
 }
 
 absl::Status SweepTarget::Keep(size_t count, int32_t next) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drafts/verify.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -15,16 +15,16 @@ namespace tiercel {
 // all of its KV, in one sweep for each block.
 class SweepTarget final : public Target {
  public:
-  SweepTarget(Session& session, const LawParams& law)
-      : session_(session), law_(law) {}
+  SweepTarget(Session& session, const DistributionParams& distribution)
+      : session_(session), distribution_(distribution) {}
 
-  absl::StatusOr<std::vector<Law>> Laws(
+  absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;
 
  private:
   Session& session_;
-  const LawParams law_;
+  const DistributionParams distribution_;
   size_t before_ = 0;   // number of tokens before the block
   bool swept_ = false;  // the rows of a sweep wait for Keep
 };

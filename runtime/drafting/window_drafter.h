@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "drafts/verifying_drafter.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "offload/kv/view.h"
 #include "runtime/sequence/session.h"
 
@@ -18,18 +18,21 @@ namespace tiercel {
 // that it writes are provisional.
 class WindowTarget final : public DraftTarget {
  public:
-  WindowTarget(Session& session, const LawParams& law, View view)
-      : session_(session), law_(law), view_(std::move(view)) {}
+  WindowTarget(Session& session, const DistributionParams& distribution,
+               View view)
+      : session_(session),
+        distribution_(distribution),
+        view_(std::move(view)) {}
 
   // `tokens` are the session's; only the last one's row is not computed yet.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
-  absl::StatusOr<std::vector<Law>> Laws(
+  absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;
 
  private:
   Session& session_;
-  const LawParams law_;
+  const DistributionParams distribution_;
   const View view_;
   size_t before_ = 0;  // number of tokens before the block
 };
@@ -38,10 +41,10 @@ class WindowTarget final : public DraftTarget {
 class WindowDrafter final : public Drafter {
  public:
   // The session and `options.inner` outlive it.
-  WindowDrafter(Session& session, const LawParams& law, View view,
-                const VerifyingDrafter::Options& options)
+  WindowDrafter(Session& session, const DistributionParams& distribution,
+                View view, const VerifyingDrafter::Options& options)
       : session_(session),
-        target_(session, law, std::move(view)),
+        target_(session, distribution, std::move(view)),
         drafter_(target_, options) {}
 
   const char* name() const override { return drafter_.name(); }

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMostStopBytes = 4096;
 
 absl::Status Validate(const GenerateParams& params) {
-  RETURN_IF_ERROR(ValidateLawParams(params.law));
+  RETURN_IF_ERROR(ValidateDistributionParams(params.distribution));
   if (params.max_tokens < 0) {
     return UsageError("invalid_sampling",
                       absl::StrCat("max_tokens: got ", params.max_tokens,
@@ -79,7 +79,7 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
                                    const GenerateParams& params,
                                    Transcript& transcript, Report* report) {
   TimeSpent last = session.Elapsed();
-  RETURN_IF_ERROR(policy.Begin(params.law, params.seed));
+  RETURN_IF_ERROR(policy.Begin(params.distribution, params.seed));
   int64_t left = params.max_tokens > 0
                      ? std::min(params.max_tokens, session.room())
                      : session.room();
@@ -124,7 +124,7 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
   RETURN_IF_ERROR(session.OpenText(progress));
   const int64_t rows = session.pending();
   if (count > 0) {
-    RETURN_IF_ERROR(session.CatchUp(Station::kPrefill, progress));
+    RETURN_IF_ERROR(session.CatchUp(Phase::kPrefill, progress));
     session.SaveText();
   }
   PrefillReport report = ReportOf(session, rows, traffic);
@@ -144,14 +144,14 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
   // Only these tokens are filled: KV that is missing of earlier ones is
   // computed.
   if (session.pending() > 0) {
-    RETURN_IF_ERROR(session.CatchUp(Station::kPrefill));
+    RETURN_IF_ERROR(session.CatchUp(Phase::kPrefill));
   }
   RETURN_IF_ERROR(session.Append(ids, count));
   RETURN_IF_ERROR(session.Fill(
       session.pending() - kMaxStepRows, seed,
       [&](uint64_t done, uint64_t /*rows*/) { return progress(done, count); }));
   if (count > 0) {
-    RETURN_IF_ERROR(session.CatchUp(Station::kPrefill));
+    RETURN_IF_ERROR(session.CatchUp(Phase::kPrefill));
   }
   if (!progress(count, count)) return CancelledError();
   PrefillReport report = ReportOf(session, /*computed=*/0, traffic);
@@ -235,13 +235,13 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
   absl::Cleanup forget = [&] { session.Truncate(before); };
   session.DropProvisional();
   if (before > 0) {
-    RETURN_IF_ERROR(session.CatchUp(Station::kPrefill));
+    RETURN_IF_ERROR(session.CatchUp(Phase::kPrefill));
   }
   RETURN_IF_ERROR(session.Append(ids, count));
   size_t index = 0;
   while (session.pending() > 0) {
     const int64_t rows = std::min(step, session.pending());
-    RETURN_IF_ERROR(session.Forward(rows, Station::kPrefill, kNoProgress));
+    RETURN_IF_ERROR(session.Forward(rows, Phase::kPrefill, kNoProgress));
     for (int64_t row = 0; row < rows; row += kLogitRows) {
       const int64_t some = std::min(kLogitRows, rows - row);
       ASSIGN_OR_RETURN(const float* logits, session.RowLogits(row, some));
@@ -263,7 +263,7 @@ absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
   if (session.cancelled()) return CancelledError();
   const size_t before = session.tokens().size();
   absl::Cleanup forget = [&] { session.Truncate(before); };
-  RETURN_IF_ERROR(policy.Begin(LawParams(), /*seed=*/0));
+  RETURN_IF_ERROR(policy.Begin(DistributionParams(), /*seed=*/0));
   StepTarget& steps = *policy.steps();
   for (size_t i = 0; i < count; ++i) {
     RETURN_IF_ERROR(steps.Append(ids[i]));

@@ -9,7 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "runtime/generate/report.h"
 #include "runtime/generate/transcript.h"
 #include "runtime/policy/policy.h"
@@ -20,7 +20,7 @@ namespace tiercel {
 struct GenerateParams {
   int64_t max_tokens = 0;  // 0: to the end of the context
   uint64_t seed = 0;
-  LawParams law;
+  DistributionParams distribution;
   bool ignore_eos = false;
   std::vector<std::string> stops;
   bool within_text = false;  // the text goes on from the tokens before

@@ -177,7 +177,7 @@ nlohmann::json Report::ToJson() const {
   all += traffic;
   // Bytes belong to the phase that asked for them; the link's time belongs to
   // the phase during which they moved.
-  const auto station = [&](Station name, const TimeSpent& spent) {
+  const auto phase = [&](Phase name, const TimeSpent& spent) {
     const LinkUse& use = all.link[static_cast<size_t>(name)];
     return nlohmann::json{
         {"seconds", spent.seconds},
@@ -233,12 +233,12 @@ nlohmann::json Report::ToJson() const {
         {"disk_written_bytes", all.disk.written_bytes},
         {"formula", ranks.size() > 1 ? nlohmann::json::object()
                                      : Formula(plan, all.moves, all.disk)},
-        {"stations",
-         {{"prefill", station(Station::kPrefill, prefill.spent)},
-          {"refresh", station(Station::kRefresh, rounds.refresh)},
-          {"draft", station(Station::kDraft, rounds.draft)},
-          {"fast", station(Station::kFast, rounds.fast)},
-          {"verify", station(Station::kVerify, rounds.verify)}}}}},
+        {"phases",
+         {{"prefill", phase(Phase::kPrefill, prefill.spent)},
+          {"refresh", phase(Phase::kRefresh, rounds.refresh)},
+          {"draft", phase(Phase::kDraft, rounds.draft)},
+          {"fast", phase(Phase::kFast, rounds.fast)},
+          {"verify", phase(Phase::kVerify, rounds.verify)}}}}},
       {"memory",
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
       {"ranks", RanksJson(ranks, all)},

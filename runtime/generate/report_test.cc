@@ -105,9 +105,9 @@ TEST(ReportTest, WhatHasNoMeaningIsNull) {
       json["tbt_ms"],
       Json::parse(R"({"p50": null, "p90": null, "p99": null, "samples": 0})"));
   EXPECT_TRUE(json["speculation"]["tokens_per_sweep"].is_null());
-  const Json& stations = json["ledger"]["stations"];
-  EXPECT_EQ(stations["prefill"]["link_busy_share"], 0);
-  EXPECT_TRUE(stations["draft"]["link_busy_share"].is_null());
+  const Json& phases = json["ledger"]["phases"];
+  EXPECT_EQ(phases["prefill"]["link_busy_share"], 0);
+  EXPECT_TRUE(phases["draft"]["link_busy_share"].is_null());
 }
 
 // In doubles 0.3 less 0.1 is less than 0.2.
@@ -120,14 +120,14 @@ TEST(TimeSpentTest, ARestIsNotNegative) {
   EXPECT_EQ((whole - before).link_seconds, 0.3 - 0.1);
 }
 
-TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
+TEST(ReportTest, APhaseHasItsOwnSecondsAndBytes) {
   Report report;
   report.prefill.spent = {1, 0.5};
   report.rounds.refresh = {2, 0.5};
   report.rounds.draft = {4, 3};
   report.rounds.fast = {16, 12};
   report.rounds.verify = {8, 7};
-  for (size_t i = 0; i < kNumStations; ++i) {
+  for (size_t i = 0; i < kNumPhases; ++i) {
     report.prefill.traffic.link[i] = {1u << i, 0x20u << i, 0.25};
     report.traffic.link[i] = {0x400u << i, 0x8000u << i, 0.25};
   }
@@ -135,10 +135,10 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   EXPECT_EQ(ledger["h2d_bytes"], 0x7c1f);
   EXPECT_EQ(ledger["d2h_bytes"], 0xf83e0);
   EXPECT_EQ(ledger["disk_read_bytes"], 0);  // see saved_texts_test.cc
-  const auto expect = [&](const char* name, Station station,
+  const auto expect = [&](const char* name, Phase phase,
                           const TimeSpent& spent) {
-    const Json& json = ledger["stations"][name];
-    const auto i = static_cast<size_t>(station);
+    const Json& json = ledger["phases"][name];
+    const auto i = static_cast<size_t>(phase);
     EXPECT_EQ(json["seconds"], spent.seconds) << name;
     EXPECT_EQ(json["h2d_bytes"], 0x401u << i) << name;
     EXPECT_EQ(json["d2h_bytes"], 0x8020u << i) << name;
@@ -146,11 +146,11 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
     EXPECT_EQ(json["link_busy_share"], spent.link_seconds / spent.seconds)
         << name;
   };
-  expect("prefill", Station::kPrefill, report.prefill.spent);
-  expect("refresh", Station::kRefresh, report.rounds.refresh);
-  expect("draft", Station::kDraft, report.rounds.draft);
-  expect("fast", Station::kFast, report.rounds.fast);
-  expect("verify", Station::kVerify, report.rounds.verify);
+  expect("prefill", Phase::kPrefill, report.prefill.spent);
+  expect("refresh", Phase::kRefresh, report.rounds.refresh);
+  expect("draft", Phase::kDraft, report.rounds.draft);
+  expect("fast", Phase::kFast, report.rounds.fast);
+  expect("verify", Phase::kVerify, report.rounds.verify);
 }
 
 // Each rank has its own bytes, of the prompt and of the answer; with one rank
@@ -467,7 +467,7 @@ class Gate {
 
 // The device holds no page for good: a page crosses in a second, and nothing
 // else takes time but the drafter, in seconds that it says.
-TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
+TEST_F(TimesTest, APhaseHasTheTimeThatItTook) {
   const auto like =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   const int64_t layers = like->config.layers;
@@ -527,7 +527,7 @@ TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   // No token comes faster than the link brings the KV that it reads.
   const Json json = report.ToJson();
   EXPECT_LE(json["decode_tok_s"].get<double>(), 4.0 / (42 * drafts) + kClose);
-  const Json& verify = json["ledger"]["stations"]["verify"];
+  const Json& verify = json["ledger"]["phases"]["verify"];
   EXPECT_NEAR(verify["link_busy_share"], 1, kClose);
   EXPECT_EQ(verify["h2d_bytes"], (42 * drafts + 14) * page);
 }
@@ -544,7 +544,7 @@ TEST_F(TimesTest, AReportIsOfTheLastPromptAlone) {
       Prefill(session, ids.data() + 1000, 128, kNoProgress);
   ASSERT_TRUE(last.ok()) << last.status();
   const Json prefill =
-      NewReport(session, *last).ToJson()["ledger"]["stations"]["prefill"];
+      NewReport(session, *last).ToJson()["ledger"]["phases"]["prefill"];
   // Six layers each read seven pages, and an eighth fills.
   const int64_t page = session.plan().shape.layout.PageBytes();
   EXPECT_EQ(prefill["h2d_bytes"], 6 * 7 * page);
@@ -574,9 +574,9 @@ TEST(TrafficReportTest, PromptsAndAnswersCountTheirOwn) {
   Traffic all;
   for (const Traffic& part : parts) all += part;
   const Traffic expected = session.traffic();
-  for (size_t station = 0; station < all.link.size(); ++station) {
-    EXPECT_EQ(all.link[station].h2d_bytes, expected.link[station].h2d_bytes);
-    EXPECT_EQ(all.link[station].d2h_bytes, expected.link[station].d2h_bytes);
+  for (size_t phase = 0; phase < all.link.size(); ++phase) {
+    EXPECT_EQ(all.link[phase].h2d_bytes, expected.link[phase].h2d_bytes);
+    EXPECT_EQ(all.link[phase].d2h_bytes, expected.link[phase].d2h_bytes);
   }
   EXPECT_EQ(all.moves.closed_pages, expected.moves.closed_pages);
   EXPECT_EQ(all.moves.swept_pages, expected.moves.swept_pages);

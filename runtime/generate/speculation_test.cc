@@ -43,8 +43,8 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
     for (bool penalised : {false, true}) {
       ScriptedParams params = Params(temperature);
       if (penalised) {
-        params.law.repeat_penalty = 1.3f;
-        params.law.dry = StrictDry();
+        params.distribution.repeat_penalty = 1.3f;
+        params.distribution.dry = StrictDry();
       }
       const auto plain = Prefilled(*model_, *prompt_);
       const Report expected = Generated(*plain, params);
@@ -75,7 +75,7 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
 // repetitions of the prompt.
 TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
   ScriptedParams params = Params(0.7f, 40);
-  params.law.dry = StrictDry();
+  params.distribution.dry = StrictDry();
   // The prompt includes a text that the model made by itself.
   Ids prompt = *prompt_;
   const Ids own = Continued(*Prefilled(*model_, prompt), Params(0.0f, 60));

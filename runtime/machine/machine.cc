@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "kernels/machine/allowance.h"
+#include "kernels/machine/resource_limits.h"
 #include "lib/status/status_macros.h"
 #include "offload/move/gpu_link.h"
 
@@ -50,19 +50,20 @@ absl::Status Machine::FindDevice() {
 absl::Status Machine::TakeMemory() {
   const std::lock_guard<std::mutex> lock(mutex_);
   RETURN_IF_ERROR(FindGpu());
-  if (!simulated() || played_ != nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(played_, BoundedMemory::Create(
-                                options_.simulation->device_bytes,
-                                options_.simulation->faults,
-                                gpu_ != nullptr ? &gpu_->memory() : nullptr));
+  if (!simulated() || simulated_ != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      simulated_,
+      BoundedMemory::Create(options_.simulation->device_bytes,
+                            options_.simulation->faults,
+                            gpu_ != nullptr ? &gpu_->memory() : nullptr));
   return absl::OkStatus();
 }
 
 DeviceMemory& Machine::memory() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return played_ != nullptr ? static_cast<DeviceMemory&>(*played_)
-         : gpu_ != nullptr  ? gpu_->memory()
-                            : heap_;
+  return simulated_ != nullptr ? static_cast<DeviceMemory&>(*simulated_)
+         : gpu_ != nullptr     ? gpu_->memory()
+                               : heap_;
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
@@ -114,10 +115,10 @@ absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
     link = std::make_unique<HostLink>(std::move(placement));
   }
   if (!simulated()) return link;
-  const Simulation& played = *options_.simulation;
-  return std::make_unique<SimulatedLink>(played.link_bytes_per_s,
-                                         played.latency_s, std::move(link),
-                                         played.faults, *options_.clock);
+  const Simulation& simulated = *options_.simulation;
+  return std::make_unique<SimulatedLink>(simulated.link_bytes_per_s,
+                                         simulated.latency_s, std::move(link),
+                                         simulated.faults, *options_.clock);
 }
 
 CudaStream* Machine::gpu() const {

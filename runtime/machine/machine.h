@@ -173,9 +173,9 @@ class Machine {
   mutable std::mutex mutex_;  // guards the members below
   // The queue of all that a GPU computes; null: no GPU, or not needed yet.
   std::unique_ptr<CudaStream> gpu_;
-  std::unique_ptr<BoundedMemory> played_;  // null: no simulated device
-  std::unique_ptr<ThreadPool> pool_;       // null: not needed yet
-  pid_t pool_process_ = 0;                 // the process that has them
+  std::unique_ptr<BoundedMemory> simulated_;  // null: no simulated device
+  std::unique_ptr<ThreadPool> pool_;          // null: not needed yet
+  pid_t pool_process_ = 0;                    // the process that has them
 };
 
 }  // namespace tiercel

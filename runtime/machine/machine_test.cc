@@ -11,13 +11,13 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/machine/allowance.h"
+#include "kernels/machine/resource_limits.h"
 #include "tests/golden.h"
 
 namespace tiercel {
 namespace {
 
-Machine::Options Played(int64_t bytes) {
+Machine::Options Simulated(int64_t bytes) {
   return {
       .threads = 2,
       .simulation = {
@@ -43,8 +43,8 @@ TEST(MachineTest, InPlaceIsTheMachineItself) {
 }
 
 // Both tiers of a simulated device lie in this machine's memory.
-TEST(MachineTest, AWishBoundsThePlayedDeviceAndItsHost) {
-  Machine::Options options = Played(1 << 20);
+TEST(MachineTest, AWishBoundsTheSimulatedDeviceAndItsHost) {
+  Machine::Options options = Simulated(1 << 20);
   options.device_memory_bytes = (1 << 20) + 1000;
   Machine machine(options);
   EXPECT_EQ(machine.DeviceBudget(), 1 << 20);
@@ -57,8 +57,8 @@ TEST(MachineTest, AWishBoundsThePlayedDeviceAndItsHost) {
 
 TEST(MachineTest, WhatIsTakenIsOfTheBudget) {
   // Most of the memory there is, which is taken but not written.
-  const int64_t most = Machine(Played(1)).MemoryBudget() / 4 * 3;
-  Machine machine(Played(most));
+  const int64_t most = Machine(Simulated(1)).MemoryBudget() / 4 * 3;
+  Machine machine(Simulated(most));
   const absl::Status status = machine.TakeMemory();
   ASSERT_TRUE(status.ok()) << status;
   const auto taken = DeviceArray<char>::Create(machine.memory(), most, "x");
@@ -79,16 +79,16 @@ TEST(MachineTest, WhatIsPromisedElsewhereIsNotFree) {
   promise.NoteWritten(all / 4 * 3);
   EXPECT_GT(other.MemoryBudget(), all / 2);
   // A bounded host tier limits the KV, but nothing else.
-  Machine::Options options = Played(1 << 20);
+  Machine::Options options = Simulated(1 << 20);
   options.host_memory_bytes = 1000;
-  Machine played(options);
-  const MemoryPromise kv(played.kv_account(), 900);
-  EXPECT_EQ(played.kv_account()->room(), 100);
-  EXPECT_GT(played.account()->room(), 1000);
+  Machine simulated(options);
+  const MemoryPromise kv(simulated.kv_account(), 900);
+  EXPECT_EQ(simulated.kv_account()->room(), 100);
+  EXPECT_GT(simulated.account()->room(), 1000);
 }
 
-TEST(MachineTest, APlayedDeviceIsAsLargeAsItSays) {
-  Machine machine(Played(1 << 20));
+TEST(MachineTest, ASimulatedDeviceIsAsLargeAsItSays) {
+  Machine machine(Simulated(1 << 20));
   EXPECT_FALSE(machine.in_place());
   EXPECT_TRUE(machine.simulated());
   EXPECT_EQ(machine.link()->bytes_per_s, 3e9);
@@ -145,8 +145,8 @@ TEST(MachineTest, AForkedProcessHasThreadsOfItsOwn) {
 }
 
 TEST(MachineTest, ModelsOpenedOnItShareItsBudget) {
-  const auto one = OpenModel(
-      {.path = CheckpointPath("llama_chat.gguf"), .machine = Played(64 << 20)});
+  const auto one = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
+                              .machine = Simulated(64 << 20)});
   const int64_t weights = one->machine->memory().used();
   EXPECT_GT(weights, 0);
   const auto other = OpenModel(

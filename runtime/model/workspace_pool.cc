@@ -13,7 +13,7 @@ int64_t Workspace::Bytes() const {
 WorkspacePool::WorkspacePool(
     std::vector<std::shared_ptr<MemoryAccount>> accounts,
     std::shared_ptr<MemoryAccount> host)
-    : promised_(accounts.size()), laws_(std::move(host), 0) {
+    : promised_(accounts.size()), distributions_(std::move(host), 0) {
   for (std::shared_ptr<MemoryAccount>& account : accounts) {
     promises_.emplace_back(std::move(account), 0);
   }
@@ -27,7 +27,7 @@ WorkspaceSize WorkspacePool::Promised(size_t rank) const {
 void WorkspacePool::Promise(size_t rank, const WorkspaceSize& size) {
   const std::lock_guard<std::mutex> lock(mutex_);
   promised_[rank] = promised_[rank].Or(size);
-  laws_.Resize(promised_.front().laws);
+  distributions_.Resize(promised_.front().distributions);
   NotePromises();
 }
 

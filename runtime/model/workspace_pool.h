@@ -44,7 +44,7 @@ struct WorkspaceSize {
   int64_t hidden = 0;
   int64_t logits = 0;
   // Bytes of the host's memory for temporary distributions.
-  int64_t laws = 0;
+  int64_t distributions = 0;
 
   int64_t DeviceBytes() const {
     return scratch + activations + angles + hidden + logits;
@@ -56,7 +56,7 @@ struct WorkspaceSize {
             .angles = std::max(angles, other.angles),
             .hidden = std::max(hidden, other.hidden),
             .logits = std::max(logits, other.logits),
-            .laws = std::max(laws, other.laws)};
+            .distributions = std::max(distributions, other.distributions)};
   }
 };
 
@@ -91,7 +91,7 @@ class WorkspacePool {
   std::vector<WorkspaceSize> promised_;  // [rank]
   // [rank]: the part of `promised_` that is not taken yet.
   std::vector<MemoryPromise> promises_;
-  MemoryPromise laws_;
+  MemoryPromise distributions_;
   std::unique_ptr<Workspace> idle_;  // null: none was made, or all are in use
   int in_use_ = 0;
 };

@@ -52,8 +52,8 @@ TEST_F(WorkspacePoolTest, OfSeveralTheLargestStays) {
 // The promise is the most that any session needs; memory that is taken is no
 // longer promised.
 TEST_F(WorkspacePoolTest, WhatIsNotTakenIsPromised) {
-  pool_.Promise(0, {.angles = 500, .logits = 4000, .laws = 70});
-  pool_.Promise(0, {.scratch = 100, .logits = 3000, .laws = 30});
+  pool_.Promise(0, {.angles = 500, .logits = 4000, .distributions = 70});
+  pool_.Promise(0, {.scratch = 100, .logits = 3000, .distributions = 30});
   pool_.Promise(1, {.logits = 4000});
   EXPECT_EQ(pool_.Promised(0).DeviceBytes(), 4600);
   EXPECT_EQ(device_->promised(), 4600);

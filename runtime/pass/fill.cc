@@ -91,7 +91,7 @@ absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
       ready = CancelledError();
     }
     if (ready.ok()) {
-      ready = kv.BeginStep(step, Station::kPrefill, alone, cancelled);
+      ready = kv.BeginStep(step, Phase::kPrefill, alone, cancelled);
     }
     RETURN_IF_ERROR(agree(ready));
     for (int layer = 0; layer < kv.layers(); ++layer) {

@@ -101,7 +101,7 @@ class PassTest : public testing::Test {
 
   void Begin() {
     ASSERT_TRUE(
-        kv_.BeginStep(kRows, Station::kPrefill, View::Full(), kGoOn).ok());
+        kv_.BeginStep(kRows, Phase::kPrefill, View::Full(), kGoOn).ok());
     ASSERT_TRUE(decoder_.BeginStep(*stream_, kRows, 0).ok());
   }
   // `weights`: bytes of weights per token, which limit the rows that pass at

@@ -1,10 +1,11 @@
 #include "runtime/policy/full.h"
 
 namespace tiercel {
-absl::Status FullPolicy::Begin(const LawParams& law, uint64_t seed) {
+absl::Status FullPolicy::Begin(const DistributionParams& distribution,
+                               uint64_t seed) {
   const PolicyParams& params = parts_.params;
-  proposer_.emplace(parts_.session, law, parts_.proposer);
-  target_.emplace(parts_.session, law);
+  proposer_.emplace(parts_.session, distribution, parts_.proposer);
+  target_.emplace(parts_.session, distribution);
   rounds_.emplace(parts_.session, *target_,
                   Rounds::Options{.seed = seed,
                                   .verify = params.verify,

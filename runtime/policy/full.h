@@ -19,7 +19,8 @@ class FullPolicy final : public Policy {
  public:
   explicit FullPolicy(PolicyParts parts) : parts_(std::move(parts)) {}
 
-  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::Status Begin(const DistributionParams& distribution,
+                     uint64_t seed) override;
   absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
   RoundsReport report() const override { return rounds_->report(); }
 

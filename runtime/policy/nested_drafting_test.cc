@@ -10,7 +10,7 @@
 #include "drafts/draw_key.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policy/policy.h"
 #include "tests/drafting.h"
@@ -88,35 +88,35 @@ TEST_F(NestedDraftingTest, AnEndOfTextInsideABlock) {
   EXPECT_TRUE(inside);  // more had been accepted than was given out
 }
 
-const std::vector<LawParams>& AllLaws() {
-  static const auto* const laws =
-      new std::vector<LawParams>{{.repeat_penalty = 1.3f},  // greedy
-                                 {.temperature = 0.9f, .repeat_penalty = 1.3f},
-                                 {.dry = StrictDry()},  // greedy
-                                 {.temperature = 0.9f, .dry = StrictDry()},
-                                 {.temperature = 1.5f, .top_k = 5},
-                                 {.temperature = 1.5f, .min_p = 0.2f},
-                                 {.temperature = 1.2f,
-                                  .top_k = 40,
-                                  .top_p = 0.8f,
-                                  .min_p = 0.02f,
-                                  .repeat_penalty = 1.2f,
-                                  .dry = StrictDry()}};
-  return *laws;
+const std::vector<DistributionParams>& AllDistributions() {
+  static const auto* const distributions = new std::vector<DistributionParams>{
+      {.repeat_penalty = 1.3f},  // greedy
+      {.temperature = 0.9f, .repeat_penalty = 1.3f},
+      {.dry = StrictDry()},  // greedy
+      {.temperature = 0.9f, .dry = StrictDry()},
+      {.temperature = 1.5f, .top_k = 5},
+      {.temperature = 1.5f, .min_p = 0.2f},
+      {.temperature = 1.2f,
+       .top_k = 40,
+       .top_p = 0.8f,
+       .min_p = 0.02f,
+       .repeat_penalty = 1.2f,
+       .dry = StrictDry()}};
+  return *distributions;
 }
 
-TEST_F(NestedDraftingTest, EveryLawGivesTheTextOfNoDrafter) {
+TEST_F(NestedDraftingTest, EveryDistributionGivesTheTextOfNoDrafter) {
   GenerateParams params = DraftedParams(0, 40);
   std::vector<Ids> texts;
-  for (const LawParams& law : AllLaws()) {
-    params.law = law;
+  for (const DistributionParams& distribution : AllDistributions()) {
+    params.distribution = distribution;
     const Ids expected = PlainText(*model_, *prompt_, params);
     EXPECT_THAT(texts, testing::Not(testing::Contains(expected)));
     texts.push_back(expected);
     for (const PolicyParams& choice : Choices(VerifyMode::kCoupled, {4, 16})) {
       const auto session = WithView(kSmallView);
       ASSERT_EQ(DraftedText(*session, params, choice), expected)
-          << NameOf(choice) << ", law " << texts.size();
+          << NameOf(choice) << ", distribution " << texts.size();
       ExpectNoTrace(*session, *model_);
     }
   }
@@ -125,10 +125,10 @@ TEST_F(NestedDraftingTest, EveryLawGivesTheTextOfNoDrafter) {
 // Every level makes its distributions as the target does: where it sees all
 // that the target sees, its tokens hold. Sums in another order differ in their
 // last bits, which a draw may show.
-TEST_F(NestedDraftingTest, EveryLevelHasTheTargetsLaw) {
+TEST_F(NestedDraftingTest, EveryLevelHasTheTargetsDistribution) {
   GenerateParams params = DraftedParams(0, 60);
-  for (const LawParams& law : AllLaws()) {
-    params.law = law;
+  for (const DistributionParams& distribution : AllDistributions()) {
+    params.distribution = distribution;
     for (const VerifyMode verify :
          {VerifyMode::kCoupled, VerifyMode::kResidual}) {
       for (const PolicyParams& choice : Choices(verify, kWholeWindow)) {
@@ -140,9 +140,10 @@ TEST_F(NestedDraftingTest, EveryLevelHasTheTargetsLaw) {
           if (name == "ngram" || name == "self") continue;
           EXPECT_GE(level.drafted, 40) << name;
           EXPECT_GE(level.accepted, level.checked - 2)
-              << name << ", temperature " << law.temperature << ", top_k "
-              << law.top_k << ", penalty " << law.repeat_penalty << ", dry "
-              << law.dry.multiplier << ", " << NameOf(choice);
+              << name << ", temperature " << distribution.temperature
+              << ", top_k " << distribution.top_k << ", penalty "
+              << distribution.repeat_penalty << ", dry "
+              << distribution.dry.multiplier << ", " << NameOf(choice);
         }
       }
     }
@@ -154,8 +155,8 @@ class RandomDrafter final : public Drafter {
  public:
   explicit RandomDrafter(int64_t vocab) {
     for (int32_t id = 0; id < vocab; ++id) {
-      law_.ids.push_back(id);
-      law_.probabilities.push_back(1 / static_cast<float>(vocab));
+      distribution_.ids.push_back(id);
+      distribution_.probabilities.push_back(1 / static_cast<float>(vocab));
     }
   }
   const char* name() const override { return "random"; }
@@ -164,16 +165,16 @@ class RandomDrafter final : public Drafter {
     asked.push_back(most);
     DraftBlock block;
     for (int64_t i = 0; i < most; ++i) {
-      block.laws.push_back(law_);
+      block.distributions.push_back(distribution_);
       block.tokens.push_back(
-          Draw(law_, key.SeedFor(Purpose::kDraft), key.start + i));
+          Draw(distribution_, key.SeedFor(Purpose::kDraft), key.start + i));
     }
     return block;
   }
   std::vector<int64_t> asked;
 
  private:
-  Law law_;
+  Distribution distribution_;
 };
 
 TEST_F(NestedDraftingTest, ARandomDraftHardlyEverHolds) {
@@ -214,7 +215,7 @@ class KnowingDrafter final : public Drafter {
          i < text_.size() && std::ssize(block.tokens) < most; ++i) {
       const int32_t id = text_[i] ^ off_;
       block.tokens.push_back(id);
-      block.laws.push_back({{id}, {1.0f}});
+      block.distributions.push_back({{id}, {1.0f}});
     }
     return block;
   }

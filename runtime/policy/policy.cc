@@ -150,7 +150,7 @@ FastSteps PolicyParams::PlannedSteps() const {
   return policy == PolicyName::kSfi ? sfi.PlannedSteps() : FastSteps();
 }
 
-BlockLaws PolicyParams::Laws() const {
+BlockDistributions PolicyParams::Distributions() const {
   const bool full = policy == PolicyName::kFull;
   if (form != PolicyForm::kVerified || (full && proposer == Proposer::kNone)) {
     return {};

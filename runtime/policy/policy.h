@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "drafts/verify.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "offload/view/retrieval.h"
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"
@@ -125,10 +125,10 @@ struct PolicyParams {
                : 0;
   }
   // The distributions that its blocks are drawn from.
-  BlockLaws Laws() const;
+  BlockDistributions Distributions() const;
   // `options` with the settings that its sessions need besides.
   SessionOptions OptionsFor(SessionOptions options) const {
-    options.laws = Laws();
+    options.distributions = Distributions();
     options.retrieval = RetrievalView();
     options.depth = Depth();
     options.prompt_view = PromptView();
@@ -181,8 +181,9 @@ class Policy {
   virtual ~Policy() = default;
 
   // Begins a generation whose tokens follow the session's and are drawn by
-  // `law` and `seed`. Errors: those of Session::CatchUpForDrafts.
-  virtual absl::Status Begin(const LawParams& law, uint64_t seed) = 0;
+  // `distribution` and `seed`. Errors: those of Session::CatchUpForDrafts.
+  virtual absl::Status Begin(const DistributionParams& distribution,
+                             uint64_t seed) = 0;
   // Returns the tokens that follow, at least one; the session then holds them.
   // Errors: those of the session, and of the draft model's.
   virtual absl::StatusOr<VerifiedBlock> NextBlock() = 0;

@@ -45,10 +45,11 @@ absl::StatusOr<VerifiedBlock> ThinkTrack::Next(Rounds& rounds) {
 
 // ---- Plain ----
 
-absl::Status SadasPlain::Begin(const LawParams& law, uint64_t seed) {
+absl::Status SadasPlain::Begin(const DistributionParams& distribution,
+                               uint64_t seed) {
   Session& session = parts_.session;
   track_.emplace(think_.options, session, think_.header);
-  steps_.emplace(*this, session, law, *track_);
+  steps_.emplace(*this, session, distribution, *track_);
   target_.emplace(*steps_, track_->schedule());
   rounds_.emplace(session, *target_, Rounds::Options{.seed = seed});
   return steps_->Begin();
@@ -58,7 +59,7 @@ absl::StatusOr<StepTarget::Speed> SadasPlain::Steps::Step() {
   const View view = ViewOf(policy_.parts_.params.sadas, track_, session());
   const bool fast = !view.IsFull();
   const absl::Status status =
-      session().Step(fast ? Station::kFast : Station::kVerify, view);
+      session().Step(fast ? Phase::kFast : Phase::kVerify, view);
   if (!status.ok()) return status;
   return fast ? Speed::kFast : Speed::kSlow;
 }
@@ -84,18 +85,19 @@ size_t SadasVerified::WithinMode(const std::vector<int32_t>& block) const {
   return within;
 }
 
-absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
+absl::Status SadasVerified::Begin(const DistributionParams& distribution,
+                                  uint64_t seed) {
   const PolicyParams& params = parts_.params;
   Session& session = parts_.session;
   track_.emplace(think_.options, session, think_.header);
-  sweeps_.emplace(session, law);
+  sweeps_.emplace(session, distribution);
   target_.emplace(*sweeps_, track_->schedule());
   Rounds::Options options = {.seed = seed, .verify = params.verify};
   if (params.form == PolicyForm::kBaseline) {
     think_rounds_.emplace(session, *target_, options);
     return think_rounds_->Begin();
   }
-  proposer_.emplace(session, law, parts_.proposer);
+  proposer_.emplace(session, distribution, parts_.proposer);
   const VerifyingDrafter::Options drafting = {
       .name = "window",
       .mode = params.verify,
@@ -108,7 +110,7 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
     return WithinMode(block);
   };
   window_.emplace(
-      session, DraftLaw(law),
+      session, DraftDistribution(distribution),
       WindowOf(params.sadas, session.first_position(), track_->prompt()),
       drafting);
   thinking_.emplace(*window_, within);
@@ -121,7 +123,9 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
   think_rounds_.emplace(session, *target_, options);
   if (!options.over_view) return think_rounds_->Begin();
 
-  middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
+  middle_.emplace(
+      session, RetrievalTarget::Options{.distribution =
+                                            DraftDistribution(distribution)});
   retrieval_.emplace(*middle_, parts_.ViewDrafts(proposer_->drafter()));
   answering_.emplace(*retrieval_, within);
   answer_rounds_.emplace(session, *target_,

@@ -60,7 +60,8 @@ class SadasPlain final : public Policy {
   SadasPlain(PolicyParts parts, ThinkParts think)
       : parts_(std::move(parts)), think_(std::move(think)) {}
 
-  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::Status Begin(const DistributionParams& distribution,
+                     uint64_t seed) override;
   absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
   RoundsReport report() const override;
   StepTarget* steps() override { return &*steps_; }
@@ -69,9 +70,9 @@ class SadasPlain final : public Policy {
   // Steps over the window or over everything, as the schedule says.
   class Steps final : public StepTarget {
    public:
-    Steps(const SadasPlain& policy, Session& session, const LawParams& law,
-          ThinkTrack& track)
-        : StepTarget(session, law), policy_(policy), track_(track) {}
+    Steps(const SadasPlain& policy, Session& session,
+          const DistributionParams& distribution, ThinkTrack& track)
+        : StepTarget(session, distribution), policy_(policy), track_(track) {}
 
    private:
     absl::StatusOr<Speed> Step() override;
@@ -98,7 +99,8 @@ class SadasVerified final : public Policy {
   SadasVerified(PolicyParts parts, ThinkParts think)
       : parts_(std::move(parts)), think_(std::move(think)) {}
 
-  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::Status Begin(const DistributionParams& distribution,
+                     uint64_t seed) override;
   absl::StatusOr<VerifiedBlock> NextBlock() override;
   RoundsReport report() const override;
 

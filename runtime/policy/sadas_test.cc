@@ -45,14 +45,14 @@ class SadasTest : public RepeatedTextTest<5> {
     const auto session = MakeSession(*model_);
     EXPECT_TRUE(session->Append(prompt_->data(), prompt_->size()).ok());
     EXPECT_TRUE(session
-                    ->Forward(std::ssize(*prompt_), Station::kPrefill,
+                    ->Forward(std::ssize(*prompt_), Phase::kPrefill,
                               kNoProgress, prompt)
                     .ok());
     std::vector<float> all(ids.size() * Vocab());
     for (size_t i = 0; i < ids.size(); ++i) {
       EXPECT_TRUE(session->Append(&ids[i], 1).ok());
       EXPECT_TRUE(
-          session->Forward(1, Station::kDraft, kNoProgress, view(i)).ok());
+          session->Forward(1, Phase::kDraft, kNoProgress, view(i)).ok());
       RowLogits(*session, 1, all.data() + i * Vocab());
     }
     return all;
@@ -138,7 +138,7 @@ TEST_F(SadasTest, VerifiedTextIsThatOfNoDrafter) {
   std::vector<DraftLevel> sums(4);
   for (const float temperature : {0.0f, 0.6f, 1.0f}) {
     GenerateParams params = DraftedParams(temperature, 80);
-    if (temperature == 0.6f) params.law.dry = StrictDry();
+    if (temperature == 0.6f) params.distribution.dry = StrictDry();
     const Ids expected = PlainText(*model_, *prompt_, params);
     for (const char* settings :
          {"think=on", "think=off", "gate=always", "think=on,pin=prompt"}) {
@@ -302,13 +302,13 @@ TEST_F(SadasTest, BehindALinkThinkingBringsNothingUp) {
           Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
       ASSERT_EQ(DraftedText(session, params, choice), expected);
       const LinkLedger link = session.traffic().link;
-      const auto up = [&](Station station) {
-        return link[static_cast<size_t>(station)].h2d_bytes;
+      const auto up = [&](Phase phase) {
+        return link[static_cast<size_t>(phase)].h2d_bytes;
       };
-      EXPECT_EQ(up(Station::kFast), 0u);
-      EXPECT_EQ(up(Station::kDraft), 0u);
+      EXPECT_EQ(up(Phase::kFast), 0u);
+      EXPECT_EQ(up(Phase::kDraft), 0u);
       if (budget == Budget::kLeast) {
-        EXPECT_GT(up(Station::kVerify), 0u);
+        EXPECT_GT(up(Phase::kVerify), 0u);
       }
       ExpectNoTrace(session, *deep);
     }

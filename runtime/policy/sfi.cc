@@ -11,14 +11,15 @@ namespace tiercel {
 
 // ---- Plain ----
 
-absl::Status SfiPlain::Begin(const LawParams& law, uint64_t seed) {
+absl::Status SfiPlain::Begin(const DistributionParams& distribution,
+                             uint64_t seed) {
   Session& session = parts_.session;
-  steps_.emplace(session, law,
+  steps_.emplace(session, distribution,
                  SfiSchedule(options_, std::ssize(session.tokens())));
   rounds_.emplace(session, *steps_, Rounds::Options{.seed = seed});
   session.DropProvisional();
   return session.tokens().empty() ? absl::OkStatus()
-                                  : session.CatchUpForDrafts(Station::kVerify);
+                                  : session.CatchUpForDrafts(Phase::kVerify);
 }
 
 absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
@@ -26,13 +27,13 @@ absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
   // everything and rebuilds it.
   const bool slow = schedule_.slow() || !session().ViewHasRoom(1);
   if (!slow) {
-    RETURN_IF_ERROR(session().ViewStep(Station::kFast));
+    RETURN_IF_ERROR(session().ViewStep(Phase::kFast));
     return Speed::kFast;
   }
   report_.slow_at.push_back(tokens_);
   report_.reason_at.emplace_back(NameOf(schedule_.reason()));
   session().KeepViewPlaces();
-  RETURN_IF_ERROR(session().Step(Station::kVerify, View::Full()));
+  RETURN_IF_ERROR(session().Step(Phase::kVerify, View::Full()));
   report_.coverage_at.push_back(session().ViewCoverage());
   return Speed::kSlow;
 }
@@ -53,14 +54,17 @@ RoundsReport SfiPlain::report() const {
 
 // ---- Verified ----
 
-absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
+absl::Status SfiVerified::Begin(const DistributionParams& distribution,
+                                uint64_t seed) {
   Session& session = parts_.session;
   schedule_.emplace(options_, std::ssize(session.tokens()));
   tokens_ = 0;
   report_ = {};
-  target_.emplace(session, law);
-  proposer_.emplace(session, law, parts_.proposer);
-  middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
+  target_.emplace(session, distribution);
+  proposer_.emplace(session, distribution, parts_.proposer);
+  middle_.emplace(
+      session, RetrievalTarget::Options{.distribution =
+                                            DraftDistribution(distribution)});
   retrieval_.emplace(*middle_, parts_.ViewDrafts(proposer_->drafter()));
   drafter_.emplace(*retrieval_, [this](const std::vector<int32_t>& block) {
     SfiSchedule ahead = *schedule_;

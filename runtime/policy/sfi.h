@@ -26,7 +26,8 @@ class SfiPlain final : public Policy {
   SfiPlain(PolicyParts parts, SfiSchedule::Options options)
       : parts_(std::move(parts)), options_(std::move(options)) {}
 
-  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::Status Begin(const DistributionParams& distribution,
+                     uint64_t seed) override;
   absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
   RoundsReport report() const override;
   StepTarget* steps() override { return &*steps_; }
@@ -34,8 +35,9 @@ class SfiPlain final : public Policy {
  private:
   class Steps final : public StepTarget {
    public:
-    Steps(Session& session, const LawParams& law, const SfiSchedule& schedule)
-        : StepTarget(session, law), schedule_(schedule) {}
+    Steps(Session& session, const DistributionParams& distribution,
+          const SfiSchedule& schedule)
+        : StepTarget(session, distribution), schedule_(schedule) {}
     const ScheduleReport& report() const { return report_; }
 
    private:
@@ -61,7 +63,8 @@ class SfiVerified final : public Policy {
   SfiVerified(PolicyParts parts, SfiSchedule::Options options)
       : parts_(std::move(parts)), options_(std::move(options)) {}
 
-  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::Status Begin(const DistributionParams& distribution,
+                     uint64_t seed) override;
   absl::StatusOr<VerifiedBlock> NextBlock() override;
   RoundsReport report() const override;
 

@@ -29,7 +29,7 @@ absl::Status SfiParams::Set(const std::string& settings) {
   read.TakeChoice<bool>("spacing", {{"gap", false}, {"half", true}}, &half_gap);
   plain_keys = read.Given({"interval", "gap", "trigger", "spacing"});
   verified_keys = read.Given({"drafted"});
-  read.TakeCount("evidence", 1, kMaxStepRows, &choice.evidence);
+  read.TakeCount("evidence", 1, kMaxStepRows, &choice.evidence_rows);
   read.TakeCount("queries", 1, kMaxStepRows, &choice.queries);
   read.TakeCount("drafted", 0, kMaxStepRows - 1, &choice.drafted);
   read.TakeShare("decay", &choice.decay);

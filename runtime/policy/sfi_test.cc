@@ -236,7 +236,7 @@ class SfiChoiceTest : public SfiTest {
                more.begin() + static_cast<std::ptrdiff_t>(length % 7) + 1);
       rows.resize(static_cast<size_t>(1 + after), 3);
       EXPECT_TRUE(session->Append(rows.data(), rows.size()).ok());
-      EXPECT_TRUE(session->Sweep(Station::kVerify).ok());
+      EXPECT_TRUE(session->Sweep(Phase::kVerify).ok());
       EXPECT_TRUE(session->Keep(++length).ok());
     }
     std::vector<Ids> all;
@@ -288,7 +288,7 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
   size_t n = 0;
   for (const float temperature : {0.0f, 0.6f, 1.0f}) {
     GenerateParams params = DraftedParams(temperature, 80);
-    if (temperature == 0.6f) params.law.dry = StrictDry();
+    if (temperature == 0.6f) params.distribution.dry = StrictDry();
     const Ids expected = PlainText(*model_, *prompt_, params);
     for (const char* settings :
          {"", "exclusive=0,nms=0,prior=0", "evidence=1,queries=8,fire=start",
@@ -394,9 +394,8 @@ TEST_P(SfiChunkTest, BehindALinkFastStepsBringNothingUp) {
           Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
       ASSERT_EQ(DraftedText(session, params, choice), expected);
       const LinkLedger link = session.traffic().link;
-      for (const Station station :
-           {Station::kFast, Station::kDraft, Station::kRefresh}) {
-        EXPECT_EQ(link[static_cast<size_t>(station)].h2d_bytes, 0u);
+      for (const Phase phase : {Phase::kFast, Phase::kDraft, Phase::kRefresh}) {
+        EXPECT_EQ(link[static_cast<size_t>(phase)].h2d_bytes, 0u);
       }
       ExpectNoTrace(session, *deep);
     }

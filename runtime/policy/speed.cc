@@ -4,14 +4,15 @@
 
 namespace tiercel {
 
-absl::Status SpeedPlain::Begin(const LawParams& law, uint64_t seed) {
-  steps_.emplace(parts_.session, law);
+absl::Status SpeedPlain::Begin(const DistributionParams& distribution,
+                               uint64_t seed) {
+  steps_.emplace(parts_.session, distribution);
   rounds_.emplace(parts_.session, *steps_, Rounds::Options{.seed = seed});
   return steps_->Begin();
 }
 
 absl::StatusOr<StepTarget::Speed> SpeedPlain::Steps::Step() {
-  RETURN_IF_ERROR(session().CatchUp(Station::kFast));
+  RETURN_IF_ERROR(session().CatchUp(Phase::kFast));
   return Speed::kFast;
 }
 

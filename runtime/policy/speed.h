@@ -23,7 +23,8 @@ class SpeedPlain final : public Policy {
  public:
   explicit SpeedPlain(PolicyParts parts) : parts_(std::move(parts)) {}
 
-  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::Status Begin(const DistributionParams& distribution,
+                     uint64_t seed) override;
   absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
   RoundsReport report() const override;
   StepTarget* steps() override { return &*steps_; }

@@ -53,14 +53,13 @@ std::vector<float> Expected(const Model& model, const Ids& prompt,
   std::vector<float> all((1 + ids.size()) * vocab);
   EXPECT_TRUE(session->Append(prompt.data(), prompt.size()).ok());
   const int64_t rows = std::ssize(prompt);
-  EXPECT_TRUE(
-      session->Forward(rows, Station::kPrefill, kNoProgress, view).ok());
+  EXPECT_TRUE(session->Forward(rows, Phase::kPrefill, kNoProgress, view).ok());
   const auto logits = session->RowLogits(rows - 1, 1);
   EXPECT_TRUE(logits.ok());
   std::copy_n(*logits, vocab, all.data());
   for (size_t i = 0; i < ids.size(); ++i) {
     EXPECT_TRUE(session->Append(&ids[i], 1).ok());
-    EXPECT_TRUE(session->Forward(1, Station::kDraft, kNoProgress, view).ok());
+    EXPECT_TRUE(session->Forward(1, Phase::kDraft, kNoProgress, view).ok());
     RowLogits(*session, 1, all.data() + (i + 1) * vocab);
   }
   return all;
@@ -69,7 +68,7 @@ std::vector<float> Expected(const Model& model, const Ids& prompt,
 // The same as Expected, made by the policy in a session that holds the prompt.
 std::vector<float> Scored(Session& session, const PolicyParams& params,
                           const Ids& ids) {
-  EXPECT_TRUE(session.CatchUp(Station::kPrefill).ok());
+  EXPECT_TRUE(session.CatchUp(Phase::kPrefill).ok());
   std::vector<float> all = NextLogits(session);
   const std::vector<float> after = ScoredSteps(session, params, ids);
   all.insert(all.end(), after.begin(), after.end());
@@ -272,10 +271,9 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
     View before = WholeRows(*deep_, params, *prompt_);
     ASSERT_TRUE(session->Append(text.data(), text.size()).ok());
     ASSERT_TRUE(
-        session->Forward(339, Station::kPrefill, kNoProgress, before).ok());
+        session->Forward(339, Phase::kPrefill, kNoProgress, before).ok());
     ASSERT_TRUE(
-        session
-            ->Forward(session->pending(), Station::kPrefill, kNoProgress, view)
+        session->Forward(session->pending(), Phase::kPrefill, kNoProgress, view)
             .ok());
     std::vector<float> expected(static_cast<size_t>(deep_->config.vocab));
     const auto logits = session->RowLogits(std::ssize(text) - 340, 1);
@@ -283,7 +281,7 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
     std::copy_n(*logits, expected.size(), expected.data());
     ASSERT_TRUE(tiered.session != nullptr);
     tiered.session->Truncate(text.size());
-    ASSERT_TRUE(tiered.session->CatchUp(Station::kVerify).ok());
+    ASSERT_TRUE(tiered.session->CatchUp(Phase::kVerify).ok());
     EXPECT_EQ(NextLogits(*tiered.session), expected);
   }
 }
@@ -419,7 +417,7 @@ TEST_F(SpeedTest, VerifiedTextIsThatOfNoDrafter) {
   std::vector<DraftLevel> sums(2);
   for (const float temperature : {0.0f, 0.6f, 1.0f}) {
     GenerateParams drawn = DraftedParams(temperature, 80);
-    if (temperature == 0.6f) drawn.law.dry = StrictDry();
+    if (temperature == 0.6f) drawn.distribution.dry = StrictDry();
     const Ids expected = PlainText(*deep_, *prompt_, drawn);
     for (const char* settings : {"", "cut=5", "cut=1", "cut=5,anchor=20"}) {
       for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
@@ -482,7 +480,7 @@ TEST_F(SpeedTest, ADraftOverTheWholeTextReadsTheMask) {
       const auto drafted = session->RowLogits(0, 1);
       ASSERT_TRUE(drafted.ok());
       ASSERT_TRUE(masked->Append(&id, 1).ok());
-      ASSERT_TRUE(masked->Forward(1, Station::kDraft, kNoProgress, mask).ok());
+      ASSERT_TRUE(masked->Forward(1, Phase::kDraft, kNoProgress, mask).ok());
       RowLogits(*masked, 1, expected.data());
       for (size_t j = 0; j < vocab; ++j) {
         greatest = std::max(greatest, std::abs((*drafted)[j] - expected[j]));
@@ -490,7 +488,7 @@ TEST_F(SpeedTest, ADraftOverTheWholeTextReadsTheMask) {
       masked->Truncate(masked->tokens().size() - 1);
       for (Session* const reads : {masked.get(), session.get()}) {
         ASSERT_TRUE(reads->Append(&id, 1).ok());
-        ASSERT_TRUE(reads->Sweep(Station::kVerify).ok());
+        ASSERT_TRUE(reads->Sweep(Phase::kVerify).ok());
         ASSERT_TRUE(reads->Keep(reads->tokens().size()).ok());
       }
       ASSERT_TRUE(session->RefreshView().ok());

@@ -22,7 +22,8 @@ class TriForcePolicy final : public Policy {
  public:
   explicit TriForcePolicy(PolicyParts parts) : parts_(std::move(parts)) {}
 
-  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::Status Begin(const DistributionParams& distribution,
+                     uint64_t seed) override;
   absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
   RoundsReport report() const override { return rounds_->report(); }
 

@@ -228,11 +228,11 @@ TEST_F(TriForceTest, BehindALinkTheTextIsTheSame) {
           Prefill(session, prompt_->data(), prompt_->size(), kNoProgress).ok());
       ASSERT_EQ(DraftedText(session, params, residual), expected);
       const Traffic traffic = session.traffic();
-      const auto station = [&](Station name) {
+      const auto phase = [&](Phase name) {
         return traffic.link[static_cast<size_t>(name)];
       };
-      EXPECT_EQ(station(Station::kDraft).h2d_bytes, 0u);
-      EXPECT_EQ(static_cast<int64_t>(station(Station::kRefresh).h2d_bytes),
+      EXPECT_EQ(phase(Phase::kDraft).h2d_bytes, 0u);
+      EXPECT_EQ(static_cast<int64_t>(phase(Phase::kRefresh).h2d_bytes),
                 traffic.moves.gathered_bytes);
       if (budget == Budget::kLeast) {
         EXPECT_GT(traffic.moves.gathered_bytes, 0);
@@ -290,7 +290,7 @@ TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
 TEST_F(TriForceTest, ADraftEndsAnInterruptedPrompt) {
   const auto plain = WithView(kSmallView);
   const auto session = WithView(kSmallView);
-  ASSERT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
+  ASSERT_TRUE(session->CatchUpForDrafts(Phase::kVerify).ok());
   const Ids more(prompt_->begin(), prompt_->begin() + 200);
   const absl::Status stopped =
       Prefill(*session, more.data(), more.size(),
@@ -335,7 +335,7 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
 // A draft's distribution leaves out tokens that would hardly ever be drawn.
 TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
   const auto session = WithView(kSmallView);
-  ASSERT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
+  ASSERT_TRUE(session->CatchUpForDrafts(Phase::kVerify).ok());
   const int32_t next = session->tokens().front();
   ASSERT_TRUE(session->Append(&next, 1).ok());
   const InnermostDrafter self(*session, {.temperature = 0.02f},
@@ -344,9 +344,9 @@ TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
       session->tokens(), 8,
       {.seed = 7, .start = std::ssize(session->tokens())});
   ASSERT_TRUE(block.ok()) << block.status();
-  ASSERT_EQ(block->laws.size(), 8u);
-  for (const Law& law : block->laws) {
-    EXPECT_LT(std::ssize(law.ids), model_->config.vocab / 2);
+  ASSERT_EQ(block->distributions.size(), 8u);
+  for (const Distribution& distribution : block->distributions) {
+    EXPECT_LT(std::ssize(distribution.ids), model_->config.vocab / 2);
   }
 }
 

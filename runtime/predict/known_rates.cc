@@ -56,7 +56,7 @@ absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
 
 absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
                                         const KvLayout& layout,
-                                        const TextsFolder* texts) {
+                                        const PromptCacheFolder* texts) {
   constexpr int kFormat = 5;  // version of what is measured, and how
   ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   const Machine& machine = *model.machine;
@@ -91,14 +91,14 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
 
 std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
                                     const std::string& folder,
-                                    const TextsFolder* texts) {
+                                    const PromptCacheFolder* texts) {
   const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout, texts);
   return key.ok() ? RatesCache(folder).Get(*key) : std::nullopt;
 }
 
 absl::StatusOr<KeptRates> MeasureKnownRates(
     const Model& model, const KvLayout& layout, const std::string& folder,
-    double again_s, RatesProgress progress, const TextsFolder* texts) {
+    double again_s, RatesProgress progress, const PromptCacheFolder* texts) {
   ASSIGN_OR_RETURN(const nlohmann::json key, RatesKey(model, layout, texts));
   const RatesCache cache(folder);
   const std::optional<KeptRates> kept = cache.Get(key);

@@ -18,14 +18,14 @@ namespace tiercel {
 // tell: models of one shape with weights of the same types share their rates.
 // `texts`, here and below: the folder whose disk has pages; null: no pages are
 // on disk. Errors: those of ChooseIsa.
-absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
-                                        const KvLayout& layout,
-                                        const TextsFolder* texts = nullptr);
+absl::StatusOr<nlohmann::json> RatesKey(
+    const Model& model, const KvLayout& layout,
+    const PromptCacheFolder* texts = nullptr);
 
 // This machine's rates, as saved in `folder`; absent: none are.
 std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
                                     const std::string& folder,
-                                    const TextsFolder* texts = nullptr);
+                                    const PromptCacheFolder* texts = nullptr);
 
 // This machine's rates, measured first if none are saved: with the model's
 // weights, or with a few layers that are read for it. A measurement that is not
@@ -34,7 +34,8 @@ std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
 // cannot_write; those of LoadWeights, MeasureRates and MeasureDiskRate.
 absl::StatusOr<KeptRates> MeasureKnownRates(
     const Model& model, const KvLayout& layout, const std::string& folder,
-    double again_s, RatesProgress progress, const TextsFolder* texts = nullptr);
+    double again_s, RatesProgress progress,
+    const PromptCacheFolder* texts = nullptr);
 
 }  // namespace tiercel
 

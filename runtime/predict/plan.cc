@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernels/base/error.h"
-#include "kernels/machine/allowance.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/resource_limits.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
@@ -52,8 +52,8 @@ nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
                             {"views", plan.views},
                             {"resident", plan.resident}}},
                           {"host", {{"kv", plan.host_kv}, {"weights", 0}}}};
-  if (plan.host_states + plan.host_laws > 0) {
-    tiers["host"]["workspace"] = plan.host_states + plan.host_laws;
+  if (plan.host_states + plan.host_distributions > 0) {
+    tiers["host"]["workspace"] = plan.host_states + plan.host_distributions;
   }
   if (plan.disk_kv > 0) {
     tiers["host"]["buffers"] = plan.disk_buffers;
@@ -134,7 +134,7 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                       .device_bytes = of_ranks.device_bytes,
                       .promised = of_ranks.promised,
                       .promised_kv = of_ranks.promised_kv,
-                      .law_bytes = of_ranks.law_bytes,
+                      .distribution_bytes = of_ranks.distribution_bytes,
                       .machine_bytes = of_ranks.machine_bytes,
                       .host_bytes = of_ranks.host_bytes,
                       .disk_bytes = of_ranks.disk_bytes};

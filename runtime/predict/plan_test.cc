@@ -169,7 +169,7 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
 
 // A plan without weights describes the simulated machine, if both of its tiers
 // have a given size; a session takes memory of this one.
-TEST(PlanTest, APlayedMachineMayHaveMoreThanThisOne) {
+TEST(PlanTest, ASimulatedMachineMayHaveMoreThanThisOne) {
   constexpr int64_t kDevice = 100'000'000;
   constexpr int64_t kHuge = int64_t{1} << 50;
   Model::Options options = DeviceOf(kDevice);
@@ -261,10 +261,10 @@ TEST(PlanTest, OneRankAloneIsPlannedAsIfThereWereOne) {
     seen.insert(fits);
   }
   for (const int64_t device : {1'000'000, 100'000'000}) {
-    Model::Options played = DeviceOf(device);
-    played.machine.device_memory_bytes = 3 * need;
-    const bool fits = plan(played, 1)["fits"];
-    EXPECT_EQ(plan(played, 2)["one_rank"]["fits"], fits) << device;
+    Model::Options simulated = DeviceOf(device);
+    simulated.machine.device_memory_bytes = 3 * need;
+    const bool fits = plan(simulated, 1)["fits"];
+    EXPECT_EQ(plan(simulated, 2)["one_rank"]["fits"], fits) << device;
     seen.insert(fits);
   }
   EXPECT_EQ(seen.size(), 2u);

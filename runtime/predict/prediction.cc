@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/machine/allowance.h"
+#include "kernels/machine/resource_limits.h"
 #include "offload/plan/pipeline.h"
 
 namespace tiercel {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/allowance.h"
+#include "kernels/machine/resource_limits.h"
 
 namespace tiercel {
 namespace {

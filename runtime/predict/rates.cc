@@ -15,7 +15,7 @@
 #include "kernels/base/error.h"
 #include "kernels/machine/clock.h"
 #include "kernels/machine/thread.h"
-#include "kernels/token/law.h"
+#include "kernels/token/distribution.h"
 #include "lib/status/status_macros.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/in_place_kv.h"
@@ -150,7 +150,7 @@ class Probe {
 };
 
 absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
-  RETURN_IF_ERROR(kv_.BeginStep(rows, Station::kPrefill, View::Full(), kNever));
+  RETURN_IF_ERROR(kv_.BeginStep(rows, Phase::kPrefill, View::Full(), kNever));
   const absl::Cleanup forget = [this] { kv_.Abandon(); };
   hidden_.assign(static_cast<size_t>(rows * config_.hidden), 0.5f);
   RETURN_IF_ERROR(decoder_.BeginStep(stream_, rows, kv_.end()));
@@ -172,13 +172,14 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
 absl::StatusOr<double> Probe::Logits() {
   const Clock::Time begin = Now();
   RETURN_IF_ERROR(decoder_.Logits(stream_, hidden_.data(), 1, logits_.data()));
-  ASSIGN_OR_RETURN(const auto laws, MakeLaws(stream_, {.logits = logits_.data(),
-                                                       .rows = 1,
-                                                       .vocab = config_.vocab,
-                                                       .tokens = nullptr,
-                                                       .before = 0,
-                                                       .law = {}}));
-  (void)Draw(laws.front(), /*seed=*/0, /*position=*/0);
+  ASSIGN_OR_RETURN(const auto distributions,
+                   MakeDistributions(stream_, {.logits = logits_.data(),
+                                               .rows = 1,
+                                               .vocab = config_.vocab,
+                                               .tokens = nullptr,
+                                               .before = 0,
+                                               .distribution = {}}));
+  (void)Draw(distributions.front(), /*seed=*/0, /*position=*/0);
   return SecondsSince(begin);
 }
 

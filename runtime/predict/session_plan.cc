@@ -99,10 +99,11 @@ int64_t LogitRows() { return 1 + kMaxStepRows; }
 // A row holds an id and a probability for each token, and, while it is made, a
 // logit from before the repeat penalty; the row that replaces a rejected token
 // takes four more floats.
-int64_t BlockLaws::Bytes(int64_t vocab) const {
-  constexpr int64_t kLaw = sizeof(int32_t) + sizeof(float);
-  constexpr int64_t kMaking = kLaw + sizeof(float);
-  return vocab * (std::max(rows, draft_rows) * kMaking + (drafted + 4) * kLaw);
+int64_t BlockDistributions::Bytes(int64_t vocab) const {
+  constexpr int64_t kDistribution = sizeof(int32_t) + sizeof(float);
+  constexpr int64_t kMaking = kDistribution + sizeof(float);
+  return vocab *
+         (std::max(rows, draft_rows) * kMaking + (drafted + 4) * kDistribution);
 }
 
 int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
@@ -158,7 +159,7 @@ WorkspaceSize SessionSite::WorkspaceOf(int64_t context) const {
                                            context),
           .logits = AlignedBytes(LogitRows() * config.vocab *
                                  static_cast<int64_t>(sizeof(float))),
-          .laws = law_bytes};
+          .distributions = distribution_bytes};
 }
 
 // The memory that a session takes on any device. `weights.bytes` is taken
@@ -178,7 +179,7 @@ TierNeeds SessionSite::Needs(int64_t context) const {
                      .states_there = there.hidden,
                      .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;
-  needs.laws = own.Or(there).laws - there.laws;
+  needs.distributions = own.Or(there).distributions - there.distributions;
   // The hidden states are copied, since one layer is written while the next
   // computes.
   if (keeps_layers && (split == nullptr || split->ranks() == 1)) {
@@ -217,14 +218,14 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
     // cannot go elsewhere.
     needs.tile_rows = context;
     TierPlan on_disk = PlanWithDisk(
-        needs, device_bytes - buffers - needs.kept_states - needs.laws,
+        needs, device_bytes - buffers - needs.kept_states - needs.distributions,
         /*pages_budget=*/0);
     on_disk.host_states = needs.kept_states;
     return on_disk;
   }
   const int64_t left = machine_bytes - promised -
                        (on_gpu ? 0 : plan.DeviceBytes()) - plan.host_states -
-                       plan.host_laws - buffers;
+                       plan.host_distributions - buffers;
   return PlanWithDisk(needs, device_bytes, std::min(HostRoom(), left));
 }
 
@@ -333,7 +334,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .retrieval = options.retrieval,
                       .depth = std::nullopt,
                       .threads = threads,
-                      .keeps_layers = options.KeepsTexts(),
+                      .keeps_layers = options.KeepsPrompts(),
                       .on_device = options.on_device,
                       .on_gpu = on_gpu,
                       .split = &*model.split,
@@ -341,11 +342,11 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   site.layout.kv_heads = static_cast<int>(model.split->kv_heads(rank).size());
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   if (rank == 0) {
-    site.law_bytes = options.laws.Bytes(model.config.vocab);
+    site.distribution_bytes = options.distributions.Bytes(model.config.vocab);
     // The host reads logits, too.
     if (on_gpu) {
-      site.law_bytes += LogitRows() * model.config.vocab *
-                        static_cast<int64_t>(sizeof(float));
+      site.distribution_bytes += LogitRows() * model.config.vocab *
+                                 static_cast<int64_t>(sizeof(float));
     }
   }
   site.promised = machine.Promised();
@@ -355,7 +356,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   site.host_bytes = machine.HostBudget();
   site.can_spill = !options.on_device && options.prompt_view.IsFull() &&
                    !options.EndsPrompts() && options.first_position == 0;
-  if (options.context > 0 && options.KeepsTexts() &&
+  if (options.context > 0 && options.KeepsPrompts() &&
       !options.texts->unfinished_alone && site.can_spill) {
     site.disk_bytes =
         static_cast<int64_t>(std::min<uint64_t>(
@@ -386,7 +387,7 @@ std::string UntrainedAt(const SessionSite& site, const Model& model,
 }
 
 bool GoesToDisk(const Model& model, const SessionOptions& options) {
-  if (options.context == 0 || !options.KeepsTexts()) return false;
+  if (options.context == 0 || !options.KeepsPrompts()) return false;
   const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
   if (!sizes.ok()) return false;
   WeightSizes weights = sizes->front();

@@ -19,7 +19,7 @@
 #include "offload/disk/disk_calls.h"
 #include "offload/kv/view.h"
 #include "offload/plan/tier_plan.h"
-#include "offload/texts/kv_folder.h"
+#include "offload/prompt_cache/kv_folder.h"
 #include "offload/view/attention_shares.h"
 #include "offload/view/retrieval.h"
 #include "runtime/model/model.h"
@@ -34,7 +34,7 @@ struct MemoryUse {
 
 // The prompt cache of a session: a folder where it saves the KV of its prompts,
 // and finds that of other sessions.
-struct TextsFolder {
+struct PromptCacheFolder {
   std::string path;
   uint64_t most_bytes = uint64_t{16} << 30;  // for all that is saved there
   // Identifies this build of the library, since other builds may compute other
@@ -57,7 +57,7 @@ struct TextsFolder {
 // The distributions that a block of tokens is drawn from: one for each row of
 // the target, and one for each token that a model drafts. Those of the rows
 // that it drafts at once are made besides.
-struct BlockLaws {
+struct BlockDistributions {
   int64_t rows = 1;
   int64_t drafted = 0;
   int64_t draft_rows = 0;
@@ -77,7 +77,7 @@ struct SessionOptions {
   // when it is made.
   bool on_device = false;
   View prompt_view = View::Full();  // positions that prompt rows read
-  BlockLaws laws = {};
+  BlockDistributions distributions = {};
   // The numbers of first and of newest positions that always stay on the
   // device.
   int64_t kept_first = 0;
@@ -92,10 +92,10 @@ struct SessionOptions {
   // read less than everything or end below the last layer, that does not begin
   // at position 0, or whose KV is on the device alone. With a cache and a given
   // context, pages for which memory has no room are on its disk.
-  std::optional<TextsFolder> texts = {};
+  std::optional<PromptCacheFolder> texts = {};
 
   // Returns true if these options allow the prompt cache.
-  bool KeepsTexts() const {
+  bool KeepsPrompts() const {
     return texts.has_value() && prompt_view.IsFull() && !EndsPrompts() &&
            first_position == 0;
   }
@@ -148,7 +148,7 @@ struct SessionSite {
   WorkspaceSize there = {};
   // Bytes of the distributions that tokens are drawn from, on the rank that
   // draws them.
-  int64_t law_bytes = 0;
+  int64_t distribution_bytes = 0;
   // Bytes of this machine's memory that both tiers may take, weights included;
   // with a GPU, the host tier.
   int64_t machine_bytes = std::numeric_limits<int64_t>::max();

@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
       }
       const int64_t left = static_cast<int64_t>(part_end) - kv().length();
       RETURN_IF_ERROR(
-          Forward(std::min(left, kMaxStepRows), Station::kVerify, kNoProgress));
+          Forward(std::min(left, kMaxStepRows), Phase::kVerify, kNoProgress));
     }
   }
   knows_next_ = known;

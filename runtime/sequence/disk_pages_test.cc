@@ -58,8 +58,8 @@ class DiskPagesTest : public testing::Test {
   }
 
   std::string path() const { return folder_.path() + "/texts"; }
-  Session::Options WithTexts(Session::Options options = {},
-                             DiskCalls& disk = GoodDisk()) const {
+  Session::Options WithPromptCache(Session::Options options = {},
+                                   DiskCalls& disk = GoodDisk()) const {
     options.context = kContext;
     options.texts = {.path = path(), .build = "a build", .disk = &disk};
     return options;
@@ -130,7 +130,7 @@ class DiskPagesTest : public testing::Test {
   }
   static absl::Status Add(Session& session, int32_t id) {
     if (absl::Status s = session.Append(&id, 1); !s.ok()) return s;
-    return session.CatchUp(Station::kVerify);
+    return session.CatchUp(Phase::kVerify);
   }
   // Waits until prefetched layers have arrived.
   static void Settle(const Session& session) {
@@ -167,7 +167,7 @@ TEST_F(DiskPagesTest, LogitsAreTheSameBytes) {
   for (const DType type : {DType::kF16, DType::kQ8_0}) {
     Session::Options types;
     types.type_k = types.type_v = type;
-    const Session::Options options = WithTexts(types);
+    const Session::Options options = WithPromptCache(types);
     const auto expected = InMemory(*model_, options);
     Read(*expected, *ids_);
     for (const Place place :
@@ -181,7 +181,7 @@ TEST_F(DiskPagesTest, LogitsAreTheSameBytes) {
         if (opened) std::filesystem::remove_all(path());
         EXPECT_EQ(session.traffic().moves.spilled_pages > 0, !opened);
         expected->Truncate(ids_->size());
-        ASSERT_TRUE(expected->CatchUp(Station::kPrefill).ok());
+        ASSERT_TRUE(expected->CatchUp(Phase::kPrefill).ok());
         EXPECT_TRUE(SameBits(NextLogits(session), NextLogits(*expected)));
         for (const size_t rows : {1, 64, 100}) {
           const std::vector<int32_t> more(ids_->begin(), ids_->begin() + 100);
@@ -213,7 +213,7 @@ TEST_F(DiskPagesTest, EveryPolicyGivesTheSameText) {
                                    sfi};
   for (const PolicyParams& params : policies) {
     SCOPED_TRACE(static_cast<int>(params.policy));
-    const Session::Options options = WithTexts(params.OptionsFor({}));
+    const Session::Options options = WithPromptCache(params.OptionsFor({}));
     const auto expected = InMemory(*model, options);
     Read(*expected, ids);
     const GenerateParams generate = DraftedParams(0.8f, 40);
@@ -232,7 +232,7 @@ TEST_F(DiskPagesTest, EveryPolicyGivesTheSameText) {
 }
 
 TEST_F(DiskPagesTest, ForksAndStoppedPromptsAreTheSame) {
-  const Session::Options options = WithTexts();
+  const Session::Options options = WithPromptCache();
   const auto expected = InMemory(*model_, options);
   Read(*expected, *ids_);
   const Tiered made = At(*model_, options, Place::kInPlace);
@@ -261,7 +261,7 @@ TEST_F(DiskPagesTest, ForksAndStoppedPromptsAreTheSame) {
 
 // A page that cannot be read is one error; the next call succeeds.
 TEST_F(DiskPagesTest, AnyReadMayFail) {
-  const Session::Options options = WithTexts();
+  const Session::Options options = WithPromptCache();
   { Read(*Keeper(options).session, *ids_); }
   const auto expected = InMemory(*model_, options);
   Read(*expected, *ids_);
@@ -270,7 +270,7 @@ TEST_F(DiskPagesTest, AnyReadMayFail) {
     SCOPED_TRACE(fail_at);
     FaultyDisk disk;
     disk.counts_writes = false;
-    const Tiered made = At(*model_, WithTexts({}, disk), Place::kNoHost);
+    const Tiered made = At(*model_, WithPromptCache({}, disk), Place::kNoHost);
     Session& session = *made.session;
     Read(session, *ids_);
     Settle(session);
@@ -281,7 +281,7 @@ TEST_F(DiskPagesTest, AnyReadMayFail) {
       if (!status.ok()) {
         ++failures;
         EXPECT_EQ(CodeOf(status), "io_error") << status;
-        status = session.CatchUp(Station::kVerify);
+        status = session.CatchUp(Phase::kVerify);
       }
       ASSERT_TRUE(status.ok()) << status;
     }
@@ -315,15 +315,15 @@ TEST_F(DiskPagesTest, AnUnfinishedPromptOutlivesADiskThatTakesNoPage) {
                                  });
     EXPECT_EQ(ClassOf(stopped.status()), ErrorClass::kCancelled);
   };
-  stop_behind(*Keeper(WithTexts()).session, 0.6);
+  stop_behind(*Keeper(WithPromptCache()).session, 0.6);
   {
-    const Tiered made = At(*model_, WithTexts({}, disk), Place::kNoHost);
+    const Tiered made = At(*model_, WithPromptCache({}, disk), Place::kNoHost);
     disk.full = true;
     stop_behind(*made.session, 0.1);
     EXPECT_TRUE(disk.refused);
     EXPECT_THAT(made.session->warnings(), Contains(HasSubstr("begins anew")));
   }
-  const Tiered keeper = Keeper(WithTexts());
+  const Tiered keeper = Keeper(WithPromptCache());
   const auto prefill =
       Prefill(*keeper.session, ids_->data(), ids_->size(), kNoProgress);
   ASSERT_TRUE(prefill.ok()) << prefill.status();
@@ -333,7 +333,7 @@ TEST_F(DiskPagesTest, AnUnfinishedPromptOutlivesADiskThatTakesNoPage) {
 // A change or cut of the file that a session reads is detected; the lost rows
 // are computed, and the file is removed.
 TEST_F(DiskPagesTest, ATextThatIsDamagedWhileItIsReadGoes) {
-  const Session::Options options = WithTexts();
+  const Session::Options options = WithPromptCache();
   const auto expected = InMemory(*model_, options);
   Read(*expected, *ids_);
   for (const int32_t id : {3, 4}) ASSERT_TRUE(Add(*expected, id).ok());
@@ -356,7 +356,7 @@ TEST_F(DiskPagesTest, ATextThatIsDamagedWhileItIsReadGoes) {
     absl::Status status = Add(session, 3);
     EXPECT_EQ(CodeOf(status), cut ? "io_error" : "page_damaged") << status;
     EXPECT_FALSE(std::filesystem::exists(file));
-    ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    ASSERT_TRUE(session.CatchUp(Phase::kVerify).ok());
     ASSERT_TRUE(Add(session, 4).ok());
     EXPECT_TRUE(SameBits(NextLogits(session), NextLogits(*expected)));
     EXPECT_THAT(session.warnings(), Contains(HasSubstr("cannot be read")));
@@ -364,7 +364,7 @@ TEST_F(DiskPagesTest, ATextThatIsDamagedWhileItIsReadGoes) {
 }
 
 TEST_F(DiskPagesTest, WithoutTextsItDoesNotFit) {
-  const Session::Options options = WithTexts();
+  const Session::Options options = WithPromptCache();
   for (const Place place : {Place::kInPlace, Place::kNoHost}) {
     Session::Options none = options;
     none.texts.reset();

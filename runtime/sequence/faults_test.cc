@@ -40,7 +40,7 @@ int64_t After(int64_t n) {
 GenerateParams Greedy(int64_t max_tokens) {
   return {.max_tokens = max_tokens,
           .seed = 0,
-          .law = {},
+          .distribution = {},
           .ignore_eos = true,
           .stops = {}};
 }
@@ -60,7 +60,7 @@ class FaultsTest : public testing::Test {
     prompt_logits_ = NextLogits(*session);
     EXPECT_TRUE(Generate(*session, Greedy(kOutput), nullptr).status.ok());
     expected_ = session->tokens();
-    EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
+    EXPECT_TRUE(session->CatchUp(Phase::kVerify).ok());
     logits_ = NextLogits(*session);
   }
 
@@ -110,7 +110,7 @@ class FaultsTest : public testing::Test {
                                  session.tokens().end(), expected_.begin()));
         });
     EXPECT_EQ(session.tokens(), expected_);
-    Until([&] { return session.CatchUp(Station::kVerify); }, failed);
+    Until([&] { return session.CatchUp(Phase::kVerify); }, failed);
     EXPECT_TRUE(SameBits(NextLogits(session), logits_));
   }
 
@@ -306,7 +306,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
   const Ids prompt(ids_.begin(), ids_.begin() + kPrompt);
   const auto in_place = Prefilled(*model_, prompt, options_);
   const Ids text = DraftedText(*in_place, params, choice);
-  ASSERT_TRUE(in_place->CatchUp(Station::kVerify).ok());
+  ASSERT_TRUE(in_place->CatchUp(Phase::kVerify).ok());
 
   const Tiered tiered = Make();
   Session& session = *tiered.session;
@@ -353,7 +353,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
           },
           failed);
       EXPECT_EQ(given, text);
-      Until([&] { return session.CatchUp(Station::kVerify); }, failed);
+      Until([&] { return session.CatchUp(Phase::kVerify); }, failed);
       EXPECT_TRUE(SameBits(NextLogits(session), NextLogits(*in_place)));
       // The fault may have come after all was done, or not yet.
       copy.Disarm();
@@ -374,7 +374,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
   EXPECT_LT(level.accepted, level.drafted);
   if (choice.policy != PolicyName::kTriForce) return;
   const Traffic traffic = session.traffic();
-  EXPECT_GT(traffic.link[static_cast<size_t>(Station::kRefresh)].h2d_bytes, 0u);
+  EXPECT_GT(traffic.link[static_cast<size_t>(Phase::kRefresh)].h2d_bytes, 0u);
 }
 
 TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
@@ -636,7 +636,7 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
       ASSERT_TRUE(Prefill(session, ids_.data(), 500 - keep, kNoProgress).ok());
       EXPECT_EQ(Generate(session, Greedy(0), nullptr).finish_reason, "length");
       EXPECT_EQ(session.room(), 0);
-      ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());  // the last row too
+      ASSERT_TRUE(session.CatchUp(Phase::kVerify).ok());  // the last row too
       EXPECT_EQ(CodeOf(Prefill(session, ids_.data(), 1, kNoProgress).status()),
                 "context_length_exceeded");
       session.Truncate(keep);
@@ -724,8 +724,8 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
           for (size_t i = below(30); i > 0; --i) append(1);
       }
       if (session->tokens().empty()) continue;
-      Until([&] { return session->CatchUp(Station::kVerify); }, failed);
-      ASSERT_TRUE(plain->CatchUp(Station::kVerify).ok());
+      Until([&] { return session->CatchUp(Phase::kVerify); }, failed);
+      ASSERT_TRUE(plain->CatchUp(Phase::kVerify).ok());
       EXPECT_TRUE(SameBits(NextLogits(*session), NextLogits(*plain)))
           << "turn " << turn;
     }

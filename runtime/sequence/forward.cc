@@ -11,17 +11,17 @@
 
 namespace tiercel {
 
-absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
+absl::Status Session::Forward(int64_t rows, Phase phase, Progress progress,
                               const View& view) {
   rows = std::min(rows, pending());
   if (rows <= 0) return absl::OkStatus();
   const int64_t before = kv().length();
-  const bool keeps = KeepsPrompt(rows, station, view);
+  const bool keeps = KeepsPrompt(rows, phase, view);
   // Runs however this ends, after an exception too.
   absl::Cleanup abandon = [&] { AbandonStep(before); };
   std::optional<PassPoint> point;
   absl::Status status =
-      Pass(rows, station, progress, view, /*certain=*/true, keeps, &point);
+      Pass(rows, phase, progress, view, /*certain=*/true, keeps, &point);
   if (status.ok()) status = Commit(rows);
   if (status.ok()) {
     std::move(abandon).Cancel();
@@ -65,12 +65,12 @@ absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
   });
 }
 
-absl::Status Session::Sweep(Station station) {
+absl::Status Session::Sweep(Phase phase) {
   const int64_t before = kv().length();
   absl::Cleanup abandon = [&] { AbandonStep(before); };
   std::optional<PassPoint> point;
   const absl::Status status =
-      Pass(pending(), station, kNoProgress, View::Full(), /*certain=*/false,
+      Pass(pending(), phase, kNoProgress, View::Full(), /*certain=*/false,
            /*keeps=*/false, &point);
   if (status.ok()) std::move(abandon).Cancel();
   return status;
@@ -117,23 +117,23 @@ void Session::AbandonStep(int64_t length) {
 absl::Status Session::WithPagesBeingSaved(
     absl::FunctionRef<absl::Status()> step) {
   const absl::Status status = step();
-  if (ClassOf(status) != ErrorClass::kMemory || texts_ == nullptr ||
-      !texts_->HoldsPages()) {
+  if (ClassOf(status) != ErrorClass::kMemory || prompt_cache_ == nullptr ||
+      !prompt_cache_->HoldsPages()) {
     return status;
   }
-  texts_->GiveBack();
+  prompt_cache_->GiveBack();
   return step();
 }
 
-absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
+absl::Status Session::Pass(int64_t rows, Phase phase, Progress progress,
                            const View& view, bool certain, bool keeps,
                            std::optional<PassPoint>* point) {
   return WithPagesBeingSaved([&] {
-    return TryPass(rows, station, progress, view, certain, keeps, point);
+    return TryPass(rows, phase, progress, view, certain, keeps, point);
   });
 }
 
-absl::Status Session::TryPass(int64_t rows, Station station, Progress progress,
+absl::Status Session::TryPass(int64_t rows, Phase phase, Progress progress,
                               const View& view, bool certain, bool keeps,
                               std::optional<PassPoint>* point) {
   // Taken out first, so that nothing, not even a callback that throws, lets the
@@ -163,14 +163,14 @@ absl::Status Session::TryPass(int64_t rows, Station station, Progress progress,
     };
     absl::Status begun =
         resumes ? rank.Resume(rows, [this] { return StopsAlone(); })
-                : rank.BeginForward(rows, station, view, certain, stop, go_on);
+                : rank.BeginForward(rows, phase, view, certain, stop, go_on);
     if (!begun.ok()) {
       if (resumes && rank.alone()) {
         stays = ClassOf(begun) == ErrorClass::kCancelled;
       }
       return begun;
     }
-    if (rank.site.rank == 0 && station == Station::kPrefill) {
+    if (rank.site.rank == 0 && phase == Phase::kPrefill) {
       resumed_layers_ = own.layer;
     }
     const auto after = [&](int layer) {
@@ -208,14 +208,14 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
   return absl::OkStatus();
 }
 
-absl::Status Session::ViewStep(Station station) {
+absl::Status Session::ViewStep(Phase phase) {
   DropInterrupted();  // its hidden states are overwritten
   const int64_t before = kv().length();
   const int32_t id = tokens_[static_cast<size_t>(before)];
   absl::Cleanup abandon = [&] { AbandonStep(before); };
   absl::Status status = WithPagesBeingSaved([&] {
     return EachRank([&](SessionRank& rank) {
-      return rank.ViewStep(id, station, [this] { return cancelled(); });
+      return rank.ViewStep(id, phase, [this] { return cancelled(); });
     });
   });
   if (status.ok()) status = Commit(1);

@@ -9,7 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "offload/kv/held_layer.h"
-#include "offload/texts/prompt_file.h"
+#include "offload/prompt_cache/prompt_file.h"
 #include "runtime/sequence/beside_call.h"
 
 namespace tiercel {

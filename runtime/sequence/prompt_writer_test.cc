@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
-#include "offload/texts/kv_folder.h"
+#include "offload/prompt_cache/kv_folder.h"
 
 namespace tiercel {
 namespace {

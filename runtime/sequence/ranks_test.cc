@@ -389,7 +389,7 @@ TEST(RanksTest, WhatNobodyComputedIsTheSame) {
 }
 
 // KV that is saved by any number of ranks is opened by any other.
-TEST(RanksTest, SavedTextsAreOfNoRank) {
+TEST(RanksTest, PromptCacheAreOfNoRank) {
   const std::string path = Deepened("llama_rope_linear");
   const Ids prompt = RandomIds(1300, 67);
   for (const int wrote : {1, 2}) {

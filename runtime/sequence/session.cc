@@ -68,8 +68,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   // A BLAS library computes other bits than our kernels, and a file does not
   // say which it has.
   const bool own_bits = session->stream().blas() == nullptr;
-  if (options.KeepsTexts() && own_bits && !plan.on_device) {
-    session->KeepTexts(*options.texts);
+  if (options.KeepsPrompts() && own_bits && !plan.on_device) {
+    session->KeepPrompts(*options.texts);
   }
   session->context_is_what_fits_ =
       options.context == 0 && plan.context < model.config.context;
@@ -231,10 +231,10 @@ std::vector<std::string> Session::warnings() const {
       }
     }
   }
-  if (texts_ != nullptr) {
-    texts_->Settle();
-    texts_->Settle();  // a second look, for later failures
-    const std::vector<std::string>& more = texts_->warnings();
+  if (prompt_cache_ != nullptr) {
+    prompt_cache_->Settle();
+    prompt_cache_->Settle();  // a second look, for later failures
+    const std::vector<std::string>& more = prompt_cache_->warnings();
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -294,11 +294,11 @@ absl::StatusOr<const float*> Session::RowLogits(int64_t first, int64_t count) {
   return HostLogits() + Vocab();
 }
 
-absl::Status Session::CatchUp(Station station) {
-  return CatchUp(station, kNoProgress);
+absl::Status Session::CatchUp(Phase phase) {
+  return CatchUp(phase, kNoProgress);
 }
 
-absl::Status Session::CatchUp(Station station, Progress progress) {
+absl::Status Session::CatchUp(Phase phase, Progress progress) {
   if (tokens_.empty()) {
     return UsageError("empty_prompt",
                       "the session holds no token to continue from");
@@ -328,7 +328,7 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
     }
   }
   const int64_t rows = pending();
-  RETURN_IF_ERROR(Forward(rows, station, progress, view));
+  RETURN_IF_ERROR(Forward(rows, phase, progress, view));
   spans_ = std::move(spans);
   prompt_begins_ = false;
   RETURN_IF_ERROR(LogitsInto(rows - 1, 1, /*row=*/0));
@@ -343,22 +343,23 @@ absl::StatusOr<std::optional<DeepSpans>> Session::NextSpans() const {
   return next;
 }
 
-absl::Status Session::Step(Station station, const View& view) {
-  RETURN_IF_ERROR(Forward(/*rows=*/1, station, kNoProgress, view));
+absl::Status Session::Step(Phase phase, const View& view) {
+  RETURN_IF_ERROR(Forward(/*rows=*/1, phase, kNoProgress, view));
   RETURN_IF_ERROR(LogitsInto(0, 1, /*row=*/0));
   knows_next_ = true;
   return absl::OkStatus();
 }
 
-absl::Status Session::CatchUpForDrafts(Station station) {
-  absl::Status status = CatchUp(station);
+absl::Status Session::CatchUpForDrafts(Phase phase) {
+  absl::Status status = CatchUp(phase);
   const auto fresh = [](const auto& rank) { return rank->retrieval->fresh(); };
   if (status.ok() && !std::all_of(ranks_.begin(), ranks_.end(), fresh)) {
     // CatchUp had fewer rows than choose a view, or went on with a prompt that
     // had been stopped, whose first half the view did not see.
-    TruncateKv(std::max<int64_t>(0, kv().length() - retrieval()->evidence()));
+    TruncateKv(
+        std::max<int64_t>(0, kv().length() - retrieval()->evidence_rows()));
     knows_next_ = false;
-    status = CatchUp(station);
+    status = CatchUp(phase);
   }
   return status;
 }
@@ -384,7 +385,7 @@ void Session::DropProvisional() {
 
 void Session::BeginPrompt() {
   resumed_layers_ = 0;
-  if (texts_ != nullptr) texts_->NoteKept(0);
+  if (prompt_cache_ != nullptr) prompt_cache_->NoteKept(0);
   DropProvisional();
   prompt_had_begun_ = std::exchange(prompt_begins_, true);
   tokens_before_ = tokens_.size();
@@ -461,7 +462,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->answer_begin_ = answer_begin_;
   copy->settled_ = settled_;
   copy->filled_from_ = filled_from_;
-  if (texts_folder_.has_value()) copy->KeepTexts(*texts_folder_);
+  if (prompt_cache_folder_.has_value())
+    copy->KeepPrompts(*prompt_cache_folder_);
   copy->saved_ = saved_;
   copy->text_file_ = text_file_;
   copy->text_pages_ = text_pages_;

@@ -20,7 +20,7 @@
 #include "runtime/predict/session_plan.h"
 #include "runtime/sequence/deep_spans.h"
 #include "runtime/sequence/interrupted_prompt.h"
-#include "runtime/sequence/saved_texts.h"
+#include "runtime/sequence/prompt_cache.h"
 #include "runtime/sequence/session_rank.h"
 #include "runtime/sequence/time_spent.h"
 
@@ -69,7 +69,7 @@ class Session {
   // prompt's their KV is provisional, and so is all that follows it: steps go
   // on over it, and DropProvisional removes it. Errors: invalid_view.
   using Progress = PassProgress;
-  absl::Status Forward(int64_t rows, Station station, Progress progress,
+  absl::Status Forward(int64_t rows, Phase phase, Progress progress,
                        const View& view = View::Full());
   // For measurements: gives the first `rows` of the tokens that the KV lacks
   // (at most all) random keys and values, normal ones drawn from `seed`, in
@@ -104,15 +104,15 @@ class Session {
   // Stops the writing soon; the next prompt begins it anew.
   void StopSaving();
   // The number of layers of the last prompt that other sessions find on disk
-  // (SavedTexts).
+  // (PromptCache).
   int kept_layers() const;
   // Removes the prompt's file once a generation after it has ended, if the
-  // cache saves unfinished prompts alone (TextsFolder).
+  // cache saves unfinished prompts alone (PromptCacheFolder).
   void DropKeptPrompt();
 
   // A Forward of all the tokens that the KV lacks, at most kMaxStepRows, of
   // which Keep decides how many stay.
-  absl::Status Sweep(Station station);
+  absl::Status Sweep(Phase phase);
   // Keeps the tokens of the last Sweep up to `length` in all, and removes the
   // others. Errors: copy_failed, cancelled.
   absl::Status Keep(size_t length);
@@ -132,10 +132,10 @@ class Session {
   // the last. The session must hold a token. Rows read what a prompt's do, and
   // go as deep. Errors: those of Forward; invalid_argument, for a prompt that
   // is shorter than its tail.
-  absl::Status CatchUp(Station station, Progress progress);
-  absl::Status CatchUp(Station station);
+  absl::Status CatchUp(Phase phase, Progress progress);
+  absl::Status CatchUp(Phase phase);
   // A CatchUp for the one token that the KV lacks, whose row reads `view`.
-  absl::Status Step(Station station, const View& view);
+  absl::Status Step(Phase phase, const View& view);
 
   // Drafts, in a session that keeps a retrieval view, are passes of the model,
   // or of its first `layers`, that read and write that view alone, beside the
@@ -150,14 +150,14 @@ class Session {
   void TruncateView(int64_t end);
   void SetViewWindow(int64_t positions);
   // A CatchUp after which the view depends on the tokens alone.
-  absl::Status CatchUpForDrafts(Station station);
+  absl::Status CatchUpForDrafts(Phase phase);
   // Passes `ids`, at most kMaxStepRows, which follow the positions in the view;
   // RowLogits gives their logits. Errors: copy_failed, cancelled.
   absl::Status DraftForward(const int32_t* ids, int64_t rows, int layers);
   // A CatchUp for the one token that the KV lacks, whose row reads that view,
   // which has the types of the store; its K and V go to both. Errors: also
   // those of KvStore::BeginStep.
-  absl::Status ViewStep(Station station);
+  absl::Status ViewStep(Phase phase);
   // Chooses the view's positions anew, by the last row of the last Sweep that
   // was kept. Errors: copy_failed, cancelled.
   absl::Status RefreshView();
@@ -259,11 +259,11 @@ class Session {
   // or goes on with a prompt that was stopped. `certain`: all rows will be
   // kept. `keeps`: a prompt whose layers go to the prompt cache, or come from
   // there. `*point`: the progress, if it is the same on all ranks.
-  absl::Status Pass(int64_t rows, Station station, Progress progress,
+  absl::Status Pass(int64_t rows, Phase phase, Progress progress,
                     const View& view, bool certain, bool keeps,
                     std::optional<PassPoint>* point);
   absl::Status WithPagesBeingSaved(absl::FunctionRef<absl::Status()> step);
-  absl::Status TryPass(int64_t rows, Station station, Progress progress,
+  absl::Status TryPass(int64_t rows, Phase phase, Progress progress,
                        const View& view, bool certain, bool keeps,
                        std::optional<PassPoint>* point);
   absl::Status Commit(int64_t rows);
@@ -273,7 +273,7 @@ class Session {
   // Notes that a step under `view` has added to a KV of `before` positions.
   void NoteAdded(int64_t before, const View& view);
   void TruncateKv(int64_t length);
-  void KeepTexts(const TextsFolder& folder);
+  void KeepPrompts(const PromptCacheFolder& folder);
   KvLayout WholeLayout() const;  // a page of all KV heads, as in files
   absl::Status LoadRanks(size_t rank, int64_t rows, KvStore::GivePages give,
                          const std::shared_ptr<PageFile>& text);
@@ -284,7 +284,7 @@ class Session {
   // first `end` positions would: the number of positions that must precede the
   // prompt; else absent.
   std::optional<int64_t> PromptSavesMoreThan(int64_t end);
-  bool KeepsPrompt(int64_t rows, Station station, const View& view) const;
+  bool KeepsPrompt(int64_t rows, Phase phase, const View& view) const;
   absl::Status GoOnFromDisk(int64_t rows, absl::FunctionRef<bool()> goes_on,
                             PassPoint* point);
   void KeepLayer(int layer, int64_t rows, absl::FunctionRef<bool()> goes_on);
@@ -330,8 +330,9 @@ class Session {
   bool knows_next_ = false;
   // Positions of the KV from here on were filled, not computed.
   int64_t filled_from_ = kAllPositions;
-  std::optional<TextsFolder> texts_folder_;  // absent: no prompt cache
-  int64_t saved_ = 0;  // leading tokens that are in a file
+  std::optional<PromptCacheFolder>
+      prompt_cache_folder_;  // absent: no prompt cache
+  int64_t saved_ = 0;        // leading tokens that are in a file
   // The cache file whose pages are read in place; null: none.
   std::shared_ptr<const KvFile> text_file_;
   std::shared_ptr<PageFile> text_pages_;
@@ -340,7 +341,7 @@ class Session {
   std::atomic<bool> cancelled_{false};
   const Session* whole_ = nullptr;  // null: none; forks do not inherit it
   // Null: no prompt cache. It is destroyed first, since it holds pages.
-  std::unique_ptr<SavedTexts> texts_;
+  std::unique_ptr<PromptCache> prompt_cache_;
 };
 
 }  // namespace tiercel

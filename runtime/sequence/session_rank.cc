@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
   absl::StatusOr<NcclFunctions> functions = NcclFunctions();
   if (model.machine->nccl().has_value()) {
     functions = *model.machine->nccl();
-  } else if (CudaStream::IsPlayed()) {
+  } else if (CudaStream::IsSimulated()) {
     return nullptr;  // NCCL knows no simulated GPU
   } else {
     functions = NcclFunctions::Load(kNcclLibrary);
@@ -87,7 +87,7 @@ SessionRank::SessionRank(const Model& model, const SessionSite& of,
 
 // ---- Memory ----
 
-absl::Status SessionRank::MakeKv(const TextsFolder* texts) {
+absl::Status SessionRank::MakeKv(const PromptCacheFolder* texts) {
   const int64_t first_position = site.first_position;
   DeviceMemory& memory = machine().memory();
   const std::shared_ptr<MemoryAccount>& account = machine().account();
@@ -284,16 +284,15 @@ View SessionRank::Own(const View& view) const {
 }
 
 absl::Status SessionRank::BeginForward(
-    int64_t rows, Station station, const View& view, bool certain,
+    int64_t rows, Phase phase, const View& view, bool certain,
     Cancelled cancelled, absl::FunctionRef<absl::Status()> go_on) {
   absl::Status status = ReserveHidden(rows);
   if (status.ok() && GoesInTiles(rows)) {
-    status = tiles->BeginStep(rows, hidden.data(), station);
+    status = tiles->BeginStep(rows, hidden.data(), phase);
   }
   if (!status.ok()) return status;
-  status = alone()
-               ? kv->BeginStep(rows, station, view, cancelled, certain)
-               : kv->BeginStep(rows, station, Own(view), cancelled, certain);
+  status = alone() ? kv->BeginStep(rows, phase, view, cancelled, certain)
+                   : kv->BeginStep(rows, phase, Own(view), cancelled, certain);
   if (status.ok()) status = go_on();
   if (!status.ok()) return status;
   return decoder_.BeginStep(*stream, rows, kv->end());
@@ -528,13 +527,13 @@ class KeptKv final : public LayeredKv {
 
 }  // namespace
 
-absl::Status SessionRank::ViewStep(int32_t id, Station station,
+absl::Status SessionRank::ViewStep(int32_t id, Phase phase,
                                    Cancelled cancelled) {
   const int64_t before = kv->length();
   const View row = View::Window(/*sinks=*/0, /*recent=*/1);
   CompactKv& view = retrieval->kv();
   RETURN_IF_ERROR(ReserveHidden(1));
-  RETURN_IF_ERROR(kv->BeginStep(1, station, row, cancelled));
+  RETURN_IF_ERROR(kv->BeginStep(1, phase, row, cancelled));
   RETURN_IF_ERROR(decoder_.BeginStep(*stream, 1, view.end()));
   retrieval->BeginViewStep(view.end());
   ArrivedKv arrived(*retrieval, *stream);

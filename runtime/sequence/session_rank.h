@@ -55,7 +55,7 @@ class SessionRank {
   // folder for pages that the plan has on disk; may be null if there are none.
   // Errors: out_of_memory; those of Machine::NewLink and
   // KvFolder::OpenNameless.
-  absl::Status MakeKv(const TextsFolder* texts);
+  absl::Status MakeKv(const PromptCacheFolder* texts);
   // The size of the workspace that its calls need.
   WorkspaceSize Needs() const;
   // Makes a copy with the same sequence on the same rank. Errors: those of
@@ -66,7 +66,7 @@ class SessionRank {
 
   // Begins a step: makes room, then calls `go_on`, which may load finished
   // layers (TakeLayers).
-  absl::Status BeginForward(int64_t rows, Station station, const View& view,
+  absl::Status BeginForward(int64_t rows, Phase phase, const View& view,
                             bool certain, Cancelled cancelled,
                             absl::FunctionRef<absl::Status()> go_on);
   // Goes on with a step that was stopped, instead of beginning one.
@@ -101,7 +101,7 @@ class SessionRank {
   absl::Status DraftForward(const int32_t* ids, int64_t rows, int layers,
                             Cancelled cancelled);
   // Passes the row of `id` over the view, and commits its K and V to the store.
-  absl::Status ViewStep(int32_t id, Station station, Cancelled cancelled);
+  absl::Status ViewStep(int32_t id, Phase phase, Cancelled cancelled);
 
   // FillKv for the rank's heads.
   absl::Status Fill(int64_t rows, uint64_t seed, PassProgress progress,

@@ -62,7 +62,7 @@ std::vector<int32_t>* SessionTest::ids_ = nullptr;
 
 const GenerateParams kSampled = {.max_tokens = 40,
                                  .seed = 11,
-                                 .law = {.temperature = 1.0f},
+                                 .distribution = {.temperature = 1.0f},
                                  .ignore_eos = true,
                                  .stops = {}};
 
@@ -96,17 +96,18 @@ TEST_F(SessionTest, EveryTokenIsDrawnAtItsPosition) {
   const std::vector<int32_t> tokens = Continue(*session, kSampled);
   const auto again = Prefilled();
   for (const int32_t token : tokens) {
-    ASSERT_TRUE(again->CatchUp(Station::kVerify).ok());
-    const auto laws =
-        MakeLaws(again->stream(), {.logits = again->NextLogits().data(),
-                                   .rows = 1,
-                                   .vocab = model_->config.vocab,
-                                   .tokens = nullptr,
-                                   .before = 0,
-                                   .law = kSampled.law});
-    ASSERT_TRUE(laws.ok());
+    ASSERT_TRUE(again->CatchUp(Phase::kVerify).ok());
+    const auto distributions = MakeDistributions(
+        again->stream(), {.logits = again->NextLogits().data(),
+                          .rows = 1,
+                          .vocab = model_->config.vocab,
+                          .tokens = nullptr,
+                          .before = 0,
+                          .distribution = kSampled.distribution});
+    ASSERT_TRUE(distributions.ok());
     const auto position = static_cast<int64_t>(again->tokens().size());
-    ASSERT_EQ(Draw(laws->front(), kSampled.seed, position), token) << position;
+    ASSERT_EQ(Draw(distributions->front(), kSampled.seed, position), token)
+        << position;
     ASSERT_TRUE(again->Append(&token, 1).ok());
   }
 }
@@ -171,7 +172,7 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
     }
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
     ASSERT_EQ(session->tokens().size(), 60u);
-    ASSERT_TRUE(session->CatchUp(Station::kVerify).ok());
+    ASSERT_TRUE(session->CatchUp(Phase::kVerify).ok());
     ASSERT_EQ(NextLogits(*session), logits);
   }
   EXPECT_EQ(NextLogits(*session), NextLogits(*whole));

@@ -22,8 +22,11 @@
 namespace tiercel::tiers_test {
 namespace {
 
-const GenerateParams kGreedy40 = {
-    .max_tokens = 40, .seed = 0, .law = {}, .ignore_eos = true, .stops = {}};
+const GenerateParams kGreedy40 = {.max_tokens = 40,
+                                  .seed = 0,
+                                  .distribution = {},
+                                  .ignore_eos = true,
+                                  .stops = {}};
 
 class TiersTest : public testing::Test {
  protected:
@@ -66,7 +69,7 @@ TEST_F(TiersTest, TextIsTheSameThroughFollowUpQuestions) {
   const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
   GenerateParams params = kGreedy40;
   params.max_tokens = 150;
-  params.law.temperature = 1.0f;
+  params.distribution.temperature = 1.0f;
   for (Session* session : {plain.get(), tiered.session.get()}) {
     ASSERT_TRUE(Prefill(*session, ids.data(), 700, kNoProgress).ok());
   }
@@ -78,7 +81,7 @@ TEST_F(TiersTest, TextIsTheSameThroughFollowUpQuestions) {
           Prefill(*session, ids.data() + 700, question, kNoProgress).ok());
       reports.push_back(Generate(*session, params, nullptr));
       ASSERT_TRUE(reports.back().status.ok());
-      ASSERT_TRUE(session->CatchUp(Station::kVerify).ok());
+      ASSERT_TRUE(session->CatchUp(Phase::kVerify).ok());
     }
     EXPECT_EQ(reports[0].tokens, reports[1].tokens) << question;
     EXPECT_EQ(NextLogits(*tiered.session), NextLogits(*plain));
@@ -122,14 +125,14 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   EXPECT_EQ(page, kPageTokens * 2 * 16 * 2);
   EXPECT_EQ(ledger["h2d_bytes"], swept * page);
   EXPECT_EQ(ledger["d2h_bytes"], layers * (1099 / kPageTokens) * page);
-  EXPECT_EQ(ledger["stations"]["prefill"]["h2d_bytes"], 0);
-  EXPECT_EQ(ledger["stations"]["prefill"]["d2h_bytes"],
+  EXPECT_EQ(ledger["phases"]["prefill"]["h2d_bytes"], 0);
+  EXPECT_EQ(ledger["phases"]["prefill"]["d2h_bytes"],
             layers * (1000 / kPageTokens) * page);
   EXPECT_EQ(report.ToJson()["simulated"], true);
 }
 
 // A sweep waits for its layers, but the first two may have been prefetched.
-TEST_F(TiersTest, TheLinksTimeIsOfTheStationInWhoseTimeItMoves) {
+TEST_F(TiersTest, TheLinksTimeIsOfThePhaseInWhoseTimeItMoves) {
   constexpr double kRate = 1e8;
   const auto model = Open("llama_chat");
   Session::Options options;
@@ -158,7 +161,7 @@ TEST_F(TiersTest, TheLinksTimeIsOfTheStationInWhoseTimeItMoves) {
   EXPECT_LE(
       report.prefill.spent.link_seconds + report.rounds.verify.link_seconds,
       (session.Elapsed() - start).link_seconds * (1 + 1e-6));
-  const nlohmann::json verify = report.ToJson()["ledger"]["stations"]["verify"];
+  const nlohmann::json verify = report.ToJson()["ledger"]["phases"]["verify"];
   EXPECT_EQ(verify["seconds"], report.rounds.verify.seconds);
   EXPECT_EQ(verify["link_busy_s"], report.rounds.verify.link_seconds);
   EXPECT_EQ(verify["link_busy_share"],
@@ -175,7 +178,7 @@ std::vector<float> LogitsUnder(const View& view, Session& session,
   const auto count = static_cast<int64_t>(ids.size());
   for (int64_t row = 0; row < count; row += rows) {
     const int64_t n = std::min(rows, count - row);
-    EXPECT_TRUE(session.Forward(n, Station::kDraft, kNoProgress, view).ok());
+    EXPECT_TRUE(session.Forward(n, Phase::kDraft, kNoProgress, view).ok());
     RowLogits(session, n, logits.data() + static_cast<size_t>(row) * vocab);
   }
   return logits;
@@ -219,7 +222,7 @@ TEST_F(TiersTest, ViewsGiveTheSameBytesInEveryTier) {
             SameBits(LogitsUnder(view, *tiered.session, ids, rows), expected))
             << "recent " << view.recent << " rows " << rows;
         const Traffic traffic = tiered.session->traffic();
-        EXPECT_EQ(traffic.link[static_cast<size_t>(Station::kDraft)].h2d_bytes,
+        EXPECT_EQ(traffic.link[static_cast<size_t>(Phase::kDraft)].h2d_bytes,
                   static_cast<uint64_t>(
                       traffic.moves.swept_pages *
                       tiered.session->plan().shape.layout.PageBytes()));
@@ -258,7 +261,7 @@ TEST_F(TiersTest, ADraftLeavesNoTrace) {
             SameBits(LogitsUnder(View::Full(), session, draft, 40), expected));
         session.Truncate(760);
       }
-      ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+      ASSERT_TRUE(session.CatchUp(Phase::kVerify).ok());
     }
   }
 }
@@ -276,12 +279,12 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnUnderItsOwnView) {
     int calls = 0;
     ASSERT_FALSE(session
                      ->Forward(
-                         300, Station::kDraft,
+                         300, Phase::kDraft,
                          [&](uint64_t, uint64_t) { return ++calls < 4; },
                          window)
                      .ok());
     std::vector<float> logits(expected.size(), kPoison);
-    ASSERT_TRUE(session->Forward(300, Station::kDraft, kNoProgress, view).ok());
+    ASSERT_TRUE(session->Forward(300, Phase::kDraft, kNoProgress, view).ok());
     RowLogits(*session, 300, logits.data());
     EXPECT_TRUE(SameBits(logits, expected));
   }
@@ -294,10 +297,10 @@ TEST_F(TiersTest, AViewOfAnotherModelIsRefused) {
   ASSERT_TRUE(session->Append(ids.data(), 3).ok());
   View view = View::Window(4, 50);
   view.selected.resize(3);
-  EXPECT_EQ(CodeOf(session->Forward(3, Station::kDraft, kNoProgress, view)),
+  EXPECT_EQ(CodeOf(session->Forward(3, Phase::kDraft, kNoProgress, view)),
             "invalid_view");
   EXPECT_EQ(session->pending(), 3);
-  EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
+  EXPECT_TRUE(session->CatchUp(Phase::kVerify).ok());
 }
 
 TEST_F(TiersTest, NothingMovesWhereAllMemoryIsOne) {
@@ -383,7 +386,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
         Prefill(session, ids.data() + 200, 1300, [](uint64_t done, uint64_t) {
           return done == 0;
         }).ok());
-    ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    ASSERT_TRUE(session.CatchUp(Phase::kVerify).ok());
     EXPECT_EQ(NextLogits(session), before);
     ASSERT_FALSE(
         Prefill(session, ids.data() + 200, 1300, [](uint64_t done, uint64_t) {
@@ -632,14 +635,14 @@ TEST_F(TiersTest, SmolLm2) {
   ASSERT_TRUE(Prefill(*plain, ids.data(), 1000, kNoProgress).ok());
   const Report expected = Generate(*plain, kGreedy40, nullptr);
   ASSERT_TRUE(expected.status.ok());
-  ASSERT_TRUE(plain->CatchUp(Station::kVerify).ok());
+  ASSERT_TRUE(plain->CatchUp(Phase::kVerify).ok());
   for (const Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
     const Tiered tiered = MakeTiered(*model, options, budget);
     Session& session = *tiered.session;
     ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
     const Report report = Generate(session, kGreedy40, nullptr);
     ASSERT_TRUE(report.status.ok());
-    ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    ASSERT_TRUE(session.CatchUp(Phase::kVerify).ok());
     EXPECT_EQ(report.tokens, expected.tokens);
     EXPECT_EQ(NextLogits(session), NextLogits(*plain));
     EXPECT_EQ(tiered.model->machine->memory().used(),

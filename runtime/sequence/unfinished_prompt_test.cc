@@ -77,8 +77,8 @@ class UnfinishedPromptTest : public testing::Test {
       count += name.rfind("prompt", 0) == 0;
     return count;
   }
-  Session::Options WithTexts(Session::Options options = {},
-                             DiskCalls& disk = GoodDisk()) const {
+  Session::Options WithPromptCache(Session::Options options = {},
+                                   DiskCalls& disk = GoodDisk()) const {
     if (options.context == 0) options.context = 1700;
     // The disk of a busy machine may be slow, so the prompt waits for it.
     options.texts = {.path = path(),
@@ -161,15 +161,15 @@ TEST_F(UnfinishedPromptTest, GoesOnWhereverItWasLeftAndIsTakenUp) {
                                      std::pair(3, 512), std::pair(5, 1100)}) {
         if (!Tries(turn++, to)) continue;
         fs::remove_all(path());
-        Stop(*At(from, WithTexts()).session, First(kPrompt), at, more);
+        Stop(*At(from, WithPromptCache()).session, First(kPrompt), at, more);
         EXPECT_EQ(Prompts(), 1u);
-        const PrefillReport prefill = GoOn(to, WithTexts());
+        const PrefillReport prefill = GoOn(to, WithPromptCache());
         EXPECT_EQ(prefill.resumed_layers, at);
         EXPECT_EQ(prefill.cached_tokens, 0);
         EXPECT_THAT(warnings_, IsEmpty());
         const DiskUse& disk = prefill.traffic.disk;
         EXPECT_EQ(disk.read_pages, 10 * at);
-        const Session::Options options = WithTexts();
+        const Session::Options options = WithPromptCache();
         EXPECT_EQ(disk.read_bytes,
                   10 * at * options.Layout(model_->config).PageBytes() +
                       disk.state_bytes);
@@ -187,7 +187,7 @@ TEST_F(UnfinishedPromptTest, GoesOnWhereverItWasLeftAndIsTakenUp) {
 TEST_F(UnfinishedPromptTest, TypesOfKvMakeNoDifference) {
   for (const auto& [k, v] : {std::pair(DType::kQ8_0, DType::kQ8_0),
                              std::pair(DType::kF32, DType::kBF16)}) {
-    Session::Options options = WithTexts();
+    Session::Options options = WithPromptCache();
     options.type_k = k;
     options.type_v = v;
     const Ids ids = First(kPrompt);
@@ -211,11 +211,11 @@ TEST_F(UnfinishedPromptTest, NoLayerIsMadeTwice) {
   for (const Place& place : kPlaces) {
     fs::remove_all(path());
     for (int at = 1; at < kLayers; ++at) {
-      const Tiered tiered = At(place, WithTexts());
+      const Tiered tiered = At(place, WithPromptCache());
       Stop(*tiered.session, First(kPrompt), at, 100);
       EXPECT_EQ(tiered.session->resumed_layers(), at - 1);
     }
-    EXPECT_EQ(GoOn(place, WithTexts()).resumed_layers, kLayers - 1);
+    EXPECT_EQ(GoOn(place, WithPromptCache()).resumed_layers, kLayers - 1);
   }
 }
 
@@ -226,13 +226,13 @@ TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
     for (const int64_t more : {-1, 512}) {  // between layers, or within one
       fs::remove_all(path());
       {
-        const Tiered tiered = At(place, WithTexts());
+        const Tiered tiered = At(place, WithPromptCache());
         Stop(*tiered.session, First(kPrompt), 2, more);
         Stop(*tiered.session, First(kPrompt), 4);
         EXPECT_EQ(tiered.session->resumed_layers(), 2);
         EXPECT_EQ(tiered.session->traffic().disk.read_bytes, 0u);
       }
-      EXPECT_EQ(GoOn(place, WithTexts()).resumed_layers, 4);
+      EXPECT_EQ(GoOn(place, WithPromptCache()).resumed_layers, 4);
     }
   }
 }
@@ -240,7 +240,7 @@ TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
 // The hidden states of a longer prompt are in the host tier anyway: they are
 // saved from there, and loaded there.
 TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
-  const Session::Options options = WithTexts({.context = 2000});
+  const Session::Options options = WithPromptCache({.context = 2000});
   for (const Place& from : kPlaces) {
     for (const Place& to : {Place(), Place(Budget::kLeast)}) {
       if (!from.has_value() && !to.has_value()) continue;
@@ -275,7 +275,7 @@ TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
 // If memory has room for one text, pages that are held to be saved make room
 // for another prompt.
 TEST_F(UnfinishedPromptTest, WhatIsKeptMakesRoomForAnother) {
-  const Session::Options options = WithTexts();
+  const Session::Options options = WithPromptCache();
   const auto model = WithRoomForOne(*model_, options);
   const auto session = MakeSession(*model, options);
   Stop(*session, First(kPrompt), 3);
@@ -289,7 +289,7 @@ TEST_F(UnfinishedPromptTest, WhatIsKeptMakesRoomForAnother) {
 
 // A session that reads something else meanwhile goes on from disk.
 TEST_F(UnfinishedPromptTest, AnotherPromptInBetweenLosesNothing) {
-  const auto session = MakeSession(*model_, WithTexts());
+  const auto session = MakeSession(*model_, WithPromptCache());
   Stop(*session, First(kPrompt), 3);
   LogitsOf(*session, Ids(1100, 5));
   session->Truncate(0);
@@ -312,11 +312,11 @@ TEST_F(UnfinishedPromptTest, GoesOnBehindTheSamePositionsAlone) {
       for (const size_t other : {held, held + 1}) {
         fs::remove_all(path());
         {
-          const Tiered tiered = At(place, WithTexts());
+          const Tiered tiered = At(place, WithPromptCache());
           LogitsOf(*tiered.session, First(held));
           Stop(*tiered.session, rest(held), 3, 20);
         }
-        const Tiered tiered = At(place, WithTexts());
+        const Tiered tiered = At(place, WithPromptCache());
         LogitsOf(*tiered.session, First(other));
         EXPECT_TRUE(SameBits(LogitsOf(*tiered.session, rest(other)), expected));
         EXPECT_EQ(tiered.session->resumed_layers(), other == held ? 3 : 0);
@@ -337,10 +337,10 @@ TEST_F(UnfinishedPromptTest, ATextOrWhatIsFinishedWhicheverSavesMore) {
   const std::vector<float> expected = LogitsOf(*plain, ids);
   for (const int layers : {3, 4}) {  // 1,030 of all 6 are 3.9 of 1,600
     fs::remove_all(path());
-    Stop(*MakeSession(*model_, WithTexts()), ids, layers);
-    LogitsOf(*MakeSession(*model_, WithTexts()), other);
+    Stop(*MakeSession(*model_, WithPromptCache()), ids, layers);
+    LogitsOf(*MakeSession(*model_, WithPromptCache()), other);
     EXPECT_EQ(Prompts(), layers == 3 ? 0u : 1u);
-    const auto session = MakeSession(*model_, WithTexts());
+    const auto session = MakeSession(*model_, WithPromptCache());
     const auto prefill = Prefill(*session, ids.data(), ids.size(), kNoProgress);
     EXPECT_EQ(prefill->resumed_layers, layers == 3 ? 0 : 4);
     EXPECT_EQ(prefill->cached_tokens, layers == 3 ? kCommon : 0);
@@ -349,9 +349,9 @@ TEST_F(UnfinishedPromptTest, ATextOrWhatIsFinishedWhicheverSavesMore) {
   // The same holds for a prompt that goes on in memory.
   for (const int layers : {3, 4}) {
     fs::remove_all(path());
-    const auto session = MakeSession(*model_, WithTexts());
+    const auto session = MakeSession(*model_, WithPromptCache());
     Stop(*session, ids, layers);
-    LogitsOf(*MakeSession(*model_, WithTexts()), other);
+    LogitsOf(*MakeSession(*model_, WithPromptCache()), other);
     const auto prefill = Prefill(*session, ids.data(), ids.size(), kNoProgress);
     EXPECT_EQ(prefill->resumed_layers, layers == 3 ? 0 : 4);
     EXPECT_EQ(prefill->cached_tokens, layers == 3 ? kCommon : 0);
@@ -370,7 +370,7 @@ TEST_F(UnfinishedPromptTest, ALongerTextOpensAsFarAsThePromptBegan) {
     text[static_cast<size_t>(common)] ^= 1;
     return text;
   };
-  const Session::Options options = WithTexts({.context = 2500});
+  const Session::Options options = WithPromptCache({.context = 2500});
   const std::vector<float> expected =
       LogitsOf(*MakeSession(*model, {.context = 2500}), ids);
   for (const Place& place : kPlaces) {
@@ -418,7 +418,7 @@ TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
                         .view = kSmallView};
   ASSERT_TRUE(speed.speed.Set("cut=1").ok());
   for (const PolicyParams& params : {triforce, sfi, speed}) {
-    const Session::Options options = WithTexts(params.OptionsFor({}));
+    const Session::Options options = WithPromptCache(params.OptionsFor({}));
     Session::Options without = options;
     without.texts.reset();
     const GenerateParams generate = DraftedParams(0.8f, 60);
@@ -466,48 +466,48 @@ TEST_F(UnfinishedPromptTest, OnlyTheSamePromptAndSettingsGoOn) {
   const auto resumed = [&](const Model& model, const Session::Options& options,
                            const Ids& ids) {
     fs::remove_all(path());
-    Stop(*MakeSession(*model_, WithTexts()), First(kPrompt), 3);
+    Stop(*MakeSession(*model_, WithPromptCache()), First(kPrompt), 3);
     const auto session = MakeSession(model, options);
     LogitsOf(*session, ids);
     return session->resumed_layers();
   };
-  EXPECT_EQ(resumed(*model_, WithTexts(), First(kPrompt)), 3);
-  EXPECT_EQ(resumed(*model_, WithTexts(), First(kPrompt + 1)), 0);
+  EXPECT_EQ(resumed(*model_, WithPromptCache(), First(kPrompt)), 3);
+  EXPECT_EQ(resumed(*model_, WithPromptCache(), First(kPrompt + 1)), 0);
   Ids other = First(kPrompt);
   other[700] ^= 1;
-  EXPECT_EQ(resumed(*model_, WithTexts(), other), 0);
-  Session::Options options = WithTexts();
+  EXPECT_EQ(resumed(*model_, WithPromptCache(), other), 0);
+  Session::Options options = WithPromptCache();
   options.type_v = DType::kF32;
   EXPECT_EQ(resumed(*model_, options, First(kPrompt)), 0);
-  options = WithTexts();
+  options = WithPromptCache();
   options.texts->build = "another build";
   EXPECT_EQ(resumed(*model_, options, First(kPrompt)), 0);
-  options = WithTexts();
+  options = WithPromptCache();
   options.texts->begins_anew = true;
   EXPECT_EQ(resumed(*model_, options, First(kPrompt)), 0);
   Model::Options like = model_->options;
   like.compute = Compute::kF32;
-  EXPECT_EQ(resumed(*OpenModel(like), WithTexts(), First(kPrompt)), 0);
+  EXPECT_EQ(resumed(*OpenModel(like), WithPromptCache(), First(kPrompt)), 0);
   like = model_->options;
   like.rope_freq_base = 12345;
-  EXPECT_EQ(resumed(*OpenModel(like), WithTexts(), First(kPrompt)), 0);
+  EXPECT_EQ(resumed(*OpenModel(like), WithPromptCache(), First(kPrompt)), 0);
   like = model_->options;
   like.machine.threads = 1;
-  EXPECT_EQ(resumed(*OpenModel(like), WithTexts(), First(kPrompt)), 3);
+  EXPECT_EQ(resumed(*OpenModel(like), WithPromptCache(), First(kPrompt)), 3);
   // A short prompt is not saved, nor one after filled KV.
   fs::remove_all(path());
-  Stop(*MakeSession(*model_, WithTexts()), First(1000), 3);
-  const auto filled = MakeSession(*model_, WithTexts());
+  Stop(*MakeSession(*model_, WithPromptCache()), First(1000), 3);
+  const auto filled = MakeSession(*model_, WithPromptCache());
   ASSERT_TRUE(FillPrompt(*filled, ids_->data(), 200, 7, kNoProgress).ok());
   Stop(*filled, First(kPrompt), 3);
   EXPECT_THAT(Names(), IsEmpty());
 }
 
 TEST_F(UnfinishedPromptTest, OneSessionAtATimeHasIt) {
-  const auto first = MakeSession(*model_, WithTexts());
+  const auto first = MakeSession(*model_, WithPromptCache());
   Stop(*first, First(kPrompt), 3);
   // Another session computes all of it, and disturbs nothing.
-  EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 0);
+  EXPECT_EQ(GoOn(std::nullopt, WithPromptCache()).resumed_layers, 0);
   EXPECT_THAT(warnings_, IsEmpty());
   EXPECT_TRUE(SameBits(LogitsOf(*first, First(kPrompt)), *computed_));
 }
@@ -543,7 +543,7 @@ TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
       fs::permissions(left.back().folder, fs::perms::owner_all);
     };
     {
-      const Tiered tiered = At(place, WithTexts({}, disk));
+      const Tiered tiered = At(place, WithPromptCache({}, disk));
       const Ids ids = First(kPrompt);
       EXPECT_TRUE(Prefill(*tiered.session, ids.data(), ids.size(),
                           [&](uint64_t done, uint64_t) {
@@ -558,7 +558,7 @@ TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
       const Left& killed = left[i];
       fs::remove_all(path());
       fs::rename(killed.folder, path());
-      const int resumed = GoOn(place, WithTexts()).resumed_layers;
+      const int resumed = GoOn(place, WithPromptCache()).resumed_layers;
       EXPECT_GE(resumed,
                 killed.finished - (killed.finished == kLayers ? 2 : 1));
       EXPECT_THAT(warnings_, IsEmpty());
@@ -571,15 +571,15 @@ TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
 TEST_F(UnfinishedPromptTest, ADamagedPageBeginsThePromptAnew) {
   for (const Place& place : kPlaces) {
     fs::remove_all(path());
-    Stop(*At(place, WithTexts()).session, First(kPrompt), 4);
+    Stop(*At(place, WithPromptCache()).session, First(kPrompt), 4);
     const std::string file = path() + "/" + Names().at(0);
-    const auto page =
-        static_cast<int64_t>(WithTexts().Layout(model_->config).PageBytes());
+    const auto page = static_cast<int64_t>(
+        WithPromptCache().Layout(model_->config).PageBytes());
     std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
     bytes.seekp(-5 * 10 * page + 3 * 10 * page + 100, std::ios::end);
     bytes.put('x').put('y');
     bytes.close();
-    EXPECT_EQ(GoOn(place, WithTexts()).resumed_layers, 0);
+    EXPECT_EQ(GoOn(place, WithPromptCache()).resumed_layers, 0);
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr("begins anew")));
     EXPECT_EQ(Prompts(), 0u);
   }
@@ -591,13 +591,13 @@ TEST_F(UnfinishedPromptTest, ReadsThatFailBeginItAnew) {
     for (const int64_t call : {0, 1, 2, 6, 7, 20}) {
       if (!Tries(turn++, place)) continue;
       fs::remove_all(path());
-      Stop(*At(place, WithTexts()).session, First(kPrompt), 4);
+      Stop(*At(place, WithPromptCache()).session, First(kPrompt), 4);
       FaultyDisk disk;
       disk.counts_writes = false;
-      disk.at_once =
-          static_cast<size_t>(WithTexts().Layout(model_->config).PageBytes());
+      disk.at_once = static_cast<size_t>(
+          WithPromptCache().Layout(model_->config).PageBytes());
       disk.fail_at = call;
-      const int resumed = GoOn(place, WithTexts({}, disk)).resumed_layers;
+      const int resumed = GoOn(place, WithPromptCache({}, disk)).resumed_layers;
       EXPECT_TRUE(disk.failed());
       EXPECT_EQ(resumed, 0) << call;
     }
@@ -617,19 +617,19 @@ TEST_F(UnfinishedPromptTest, ADiskThatIsFullIsAWarning) {
       disk.fail_at = call;
       disk.more = 1 << 30;
       disk.error = ENOSPC;
-      GoOn(place, WithTexts({}, disk));
+      GoOn(place, WithPromptCache({}, disk));
       EXPECT_TRUE(disk.failed());
       EXPECT_THAT(warnings_, ElementsAre(HasSubstr("not kept"))) << call;
       disk.fail_at = 1 << 30;
       // Layers that were written before are valid.
-      GoOn(place, WithTexts());
+      GoOn(place, WithPromptCache());
       EXPECT_THAT(warnings_, IsEmpty());
     }
   }
 }
 
 TEST_F(UnfinishedPromptTest, AFolderThatIsTooSmallKeepsNone) {
-  Session::Options options = WithTexts();
+  Session::Options options = WithPromptCache();
   const Ids ids = First(kPrompt);
   {
     const auto session = MakeSession(*model_, options);
@@ -655,7 +655,7 @@ TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
     }
   } disk;
   {
-    Session::Options options = WithTexts({}, disk);
+    Session::Options options = WithPromptCache({}, disk);
     options.texts->waits = std::chrono::milliseconds(100);
     const auto session = MakeSession(*model_, options);
     const Ids ids = First(kPrompt);
@@ -669,7 +669,7 @@ TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
     EXPECT_GT(asked, 5);
     disk.stuck = false;
   }
-  EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 1);
+  EXPECT_EQ(GoOn(std::nullopt, WithPromptCache()).resumed_layers, 1);
 }
 
 // A refusal to go on takes effect while layers come from disk and while the
@@ -678,16 +678,17 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
   const Ids ids = First(kPrompt);
   for (const Place& place : kPlaces) {
     fs::remove_all(path());
-    Stop(*At(place, WithTexts()).session, ids, 4);
+    Stop(*At(place, WithPromptCache()).session, ids, 4);
     int told = 0;
-    const auto stopped = Prefill(*At(place, WithTexts()).session, ids.data(),
-                                 ids.size(), [&](uint64_t done, uint64_t) {
-                                   EXPECT_EQ(done, 0u);
-                                   return ++told < 3;
-                                 });
+    const auto stopped =
+        Prefill(*At(place, WithPromptCache()).session, ids.data(), ids.size(),
+                [&](uint64_t done, uint64_t) {
+                  EXPECT_EQ(done, 0u);
+                  return ++told < 3;
+                });
     EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
     EXPECT_EQ(told, 3);
-    EXPECT_EQ(GoOn(place, WithTexts()).resumed_layers, 4);
+    EXPECT_EQ(GoOn(place, WithPromptCache()).resumed_layers, 4);
   }
   struct StuckDisk : FaultyDisk {
     std::atomic<bool> stuck{false};
@@ -698,7 +699,7 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
   } disk;
   fs::remove_all(path());
   {
-    const auto session = MakeSession(*model_, WithTexts({}, disk));
+    const auto session = MakeSession(*model_, WithPromptCache({}, disk));
     disk.stuck = true;
     bool refused = false;
     uint64_t last = 0;
@@ -717,7 +718,7 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
     EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
     disk.stuck = false;
   }
-  EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 1);
+  EXPECT_EQ(GoOn(std::nullopt, WithPromptCache()).resumed_layers, 1);
 }
 
 // A cancel does not wait for the disk; the layer that is being written is
@@ -731,7 +732,7 @@ TEST_F(UnfinishedPromptTest, ACancelWaitsForNoDisk) {
     }
   } disk;
   {
-    const auto session = MakeSession(*model_, WithTexts({}, disk));
+    const auto session = MakeSession(*model_, WithPromptCache({}, disk));
     Stop(*session, First(kPrompt), 2);
     disk.stuck = true;
     std::thread cancel([&] {
@@ -748,7 +749,7 @@ TEST_F(UnfinishedPromptTest, ACancelWaitsForNoDisk) {
     // The layer that could not be given then is given when it goes on.
     Stop(*session, First(kPrompt), 5);
   }
-  EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 5);
+  EXPECT_EQ(GoOn(std::nullopt, WithPromptCache()).resumed_layers, 5);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "offload/disk/page_sum.h"
-#include "offload/texts/kv_format.h"
+#include "offload/prompt_cache/kv_format.h"
 
 namespace tiercel {
 namespace {

@@ -50,19 +50,19 @@ class Run:
         self.out = out
         self.deadline = self.began + 60 * minutes
         self.records = record.Records(out, earlier)
-        self.is_played = (pack / "device").read_text().strip() == "far"
-        self.device = "far" if self.is_played else "cuda"
+        self.is_simulated = (pack / "device").read_text().strip() == "far"
+        self.device = "far" if self.is_simulated else "cuda"
         self.commit = (pack / "commit").read_text().strip()
         self.tiercel = pack / "bin" / "tiercel"
         # A pattern for GoogleTest's cases of the device; on the executor, where
         # ctest runs them all, it selects a few.
         self.pattern = "*/cuda"
-        if self.is_played:
+        if self.is_simulated:
             self.pattern = ":".join(
                 f"*{suite}*/hosted_*" for suite in
                 ("MatrixStep", "RmsNorm", "Embed", "GpuQueues"))
         # A case may take so long, or longer if its neighbours take less.
-        self.case_seconds = 5 if self.is_played else 60
+        self.case_seconds = 5 if self.is_simulated else 60
         self.workers = max(1, min(8, (os.cpu_count() or 2) // 2))
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="gpu_check."))
         self.env = self.environment()
@@ -195,7 +195,7 @@ def machine_of(run):
     except OSError:
         pass
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"gpu": ("the host executor" if run.is_played
+    return {"gpu": ("the host executor" if run.is_simulated
                     else gpu[0] if gpu else "a GPU; nvidia-smi says nothing"),
             "cpu": cpu, "cpus": os.cpu_count(), "host_bytes": memory,
             "kernel": os.uname().release, "commit": run.commit}

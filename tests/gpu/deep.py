@@ -76,12 +76,12 @@ def flags_of(run, one, model, depth, ids):
     flags += (["--fill", "-p", 0, "--tokens", ids] if depth > 0
               else ["-p", 2048])
     if one.card:
-        flags += ["--simulate", TOY_CARD if run.is_played else CARD]
+        flags += ["--simulate", TOY_CARD if run.is_simulated else CARD]
     return flags
 
 
 def work(run):
-    size = (1 << 20) if run.is_played else (14 << 30)
+    size = (1 << 20) if run.is_simulated else (14 << 30)
     folder = folder_with(run, size + (1 << 30))
     if folder is None:
         return NOT_RUN, f"no folder has {size >> 30} GiB"
@@ -89,20 +89,20 @@ def work(run):
     ids = run.scratch / "deep.ids"
     draw = random.Random(1)
     ids.write_text("\n".join(
-        str(draw.randrange(512 if run.is_played else VOCABULARY))
+        str(draw.randrange(512 if run.is_simulated else VOCABULARY))
         for _ in range(131072)))
     try:
         made = run.call(python_with_numpy(), run.pack / "bench" / "make_random.py",
-                        "--tile", *(TOY if run.is_played else SHAPE), model,
+                        "--tile", *(TOY if run.is_simulated else SHAPE), model,
                         seconds=80)
         if made.code != 0:
             return FAILED, f"make_random.py: {made.words}"
-        for one in TOYS if run.is_played else RUNS:
+        for one in TOYS if run.is_simulated else RUNS:
             where = "24 GiB, 25 GB/s" if one.card else "all there is"
             name = f"{one.name}, {where}"
             if run.known(name):
                 continue
-            if run.left() < (2 if run.is_played else 8):
+            if run.left() < (2 if run.is_simulated else 8):
                 break
             for depth in dict.fromkeys((one.depth, one.depth // 2,
                                         one.depth // 4)):

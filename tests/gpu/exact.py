@@ -46,10 +46,10 @@ def logits(run):
     """Compares logits of a prompt, and of rows one by one, with the CPU's."""
     # The executor takes long, and ctest's tests cover all models.
     jobs = [(model, compute, rows)
-            for model in models(run)[::6 if run.is_played else 1]
+            for model in models(run)[::6 if run.is_simulated else 1]
             for compute in ("q8", "f32")
             # Single rows take the executor long.
-            for rows in ((512,) if run.is_played else (1, 512))]
+            for rows in ((512,) if run.is_simulated else (1, 512))]
 
     def compare(job):
         model, compute, rows = job
@@ -61,7 +61,7 @@ def logits(run):
             outs[device] = run.scratch / (re.sub(r"\W", "_", name) + device)
             done = run.call(
                 run.tiercel, "eval", "-m", model, "--tokens",
-                ids_for(run, model, 8 if run.is_played else 150),
+                ids_for(run, model, 8 if run.is_simulated else 150),
                 "--no-progress", "--compute", compute, "-ub", rows,
                 "--deterministic", "--device", device, "-t", 2, "--logits",
                 outs[device])
@@ -134,11 +134,11 @@ def document(run, *flags):
 def texts(run):
     """Compares the tokens of every policy with the CPU's, with KV in the
     device's memory and behind its link."""
-    prompt, count = (150, 8) if run.is_played else (700, 40)
+    prompt, count = (150, 8) if run.is_simulated else (700, 40)
     jobs = [(run.pack / "checkpoints" / "deep.gguf", policy)
             # The executor takes seconds for each policy.
-            for policy in (POLICIES[::6] if run.is_played else POLICIES)]
-    if (run.pack / "model.gguf").exists() and not run.is_played:
+            for policy in (POLICIES[::6] if run.is_simulated else POLICIES)]
+    if (run.pack / "model.gguf").exists() and not run.is_simulated:
         jobs += [(run.pack / "model.gguf", policy) for policy in POLICIES]
 
     def compare(job):
@@ -174,7 +174,7 @@ def texts(run):
                 why = f"got {tokens[1]}, need {tokens[0]}"
             elif (memory == least and got["ledger"]["h2d_bytes"] == 0
                   # A short text fits the window and the pages beside it.
-                  and not (run.is_played and "sadas" in policy)):
+                  and not (run.is_simulated and "sadas" in policy)):
                 why = f"nothing came over the link in {least}"
             run.case(name, FAILED if why else PASSED, why)
 
@@ -189,16 +189,16 @@ def ranks(run):
     """Compares two GPUs' tokens with the CPU's, by copies and by NCCL."""
     model = run.pack / "checkpoints" / "deep.gguf"
     over = ["-m", model, "--device", run.device, "--tensor-parallel", 2]
-    ids = ids_for(run, model, 20 if run.is_played else 150)
+    ids = ids_for(run, model, 20 if run.is_simulated else 150)
     policies = ["--policy full", f"{TRIFORCE} --chunk 8 --verify coupled"]
-    for policy in policies[:1] if run.is_played else policies:
+    for policy in policies[:1] if run.is_simulated else policies:
         text = ["-c", 1024, *policy.split(), "--tokens", ids, "-n", 8,
                 "--ignore-eos", "--temp", 0.8, "--seed", 3]
         expected, why = document(run, "-m", model, "--device", "cpu", *text)
         if expected is None:
             run.case(policy, FAILED, f"cpu: {why}")
             continue
-        for way in ("0",) if run.is_played else ("0", "1"):
+        for way in ("0",) if run.is_simulated else ("0", "1"):
             name = f"{policy}, TIERCEL_NCCL={way}"
             done = run.call(run.tiercel, "generate", *over, *text, "--json",
                             "--no-progress", env={"TIERCEL_NCCL": way})

@@ -19,7 +19,7 @@ def json_lines(text):
 def kernels(run):
     """Measures every op at the shapes of models, and then PyTorch's."""
     program = run.pack / "bin" / "kernel_bench"
-    flags = (["--quick"] if run.is_played
+    flags = (["--quick"] if run.is_simulated
              else ["--seconds", max(run.left() - 30, 5)])
     done = run.call(program, *flags, seconds=run.left() - 5)
     count, end = 0, None
@@ -52,7 +52,7 @@ def kernels(run):
 def link(run):
     """Measures the copy engine over the link, beside kernel_bench's copies."""
     which, seconds = "gpu/", 0.1
-    if run.is_played:
+    if run.is_simulated:
         which, seconds = "gpu/.*/8192", 0.01
     done = run.call(run.pack / "bin" / "copy_bench",
                     f"--benchmark_filter={which}",
@@ -90,12 +90,12 @@ def bench_rows(run, label, *flags, seconds=60):
 def bench(run):
     """Measures a small model, with its KV on the device and behind its link."""
     model = run.pack / "model.gguf"
-    if run.is_played or not model.exists():
+    if run.is_simulated or not model.exists():
         model = run.pack / "checkpoints" / "deep.gguf"
     flags = ["-m", model, "--device", run.device]
     shape = ["-p", 512, "-n", 64, "-d", "0,2048", "-r", 2]
     context = 2624
-    if run.is_played:
+    if run.is_simulated:
         shape, context = ["-p", 8, "-n", 2, "-d", 0, "-r", 1], 64
     least = least_memory(run, *flags, "-c", context)
     for label, more in (("KV on the device", []),
@@ -119,10 +119,10 @@ def blas(run):
     for model in models(run):
         if model.name not in ("model.gguf", "f16.gguf", "bf16.gguf"):
             continue
-        if run.is_played and model.name != "f16.gguf":
+        if run.is_simulated and model.name != "f16.gguf":
             continue
         flags = ["-m", model, "--device", run.device, "--tokens",
-                 ids_for(run, model, 8 if run.is_played else 150)]
+                 ids_for(run, model, 8 if run.is_simulated else 150)]
         own, why = perplexity(512, "0")
         by_library, library_why = perplexity(512, "1")
         if by_library is None:
@@ -131,7 +131,7 @@ def blas(run):
         run.case(model.name, PASSED if near else FAILED,
                  "" if near else f"perplexity {by_library} by the library "
                  f"({library_why}), {own} without ({why})")
-        if run.is_played:
+        if run.is_simulated:
             continue
         for library in ("0", "1"):
             done = run.call(run.tiercel, "bench", "-m", model, "--device",

@@ -98,7 +98,7 @@ PROFILED = (("MultiplyPanelRow", "matmul/llama2-7b/gate_up/q4_K/1/0"),
 def ncu(run):
     found = 0
     for kernel, case in PROFILED:
-        only = [] if not run.is_played else ["--quick"]
+        only = [] if not run.is_simulated else ["--quick"]
         done = run.call(
             "ncu", "--clock-control", "none", "--csv", "--page", "details",
             "--kernel-name-base", "demangled",
@@ -134,7 +134,7 @@ STEPS = (
     Step("matrix", 20, matrix),
     Step("tests", 100, tests),
     Step("logits", 60, logits),
-    Step("texts", 60, texts),
+    Step("prompt_cache", 60, texts),
     Step("speed", 85, kernels),
     Step("link", 15, link),
     Step("deep", 130, deep.work),

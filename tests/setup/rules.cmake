@@ -208,7 +208,7 @@ set(TIERCEL_LONG_TESTS
     drafts/verdict_test.cc
     runtime/api/api_test.cc
     runtime/policy/triforce_test.cc
-    runtime/sequence/saved_texts_test.cc
+    runtime/sequence/prompt_cache_test.cc
     runtime/sequence/tiers_test.cc
     offload/kv/kv_store_test.cc
     offload/view/retrieval_test.cc)

@@ -1,0 +1,293 @@
+#include "kernels/token/distribution.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/number/philox.h"
+#include "kernels/token/distribution_body.h"
+#include "kernels/token/distribution_cut.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel {
+namespace {
+
+// VNNI multiplies bytes, which this op does not.
+constexpr PerIsa<GreatestLogitFn*> kGreatestLogit = {
+    portable::GreatestLogit, avx2::GreatestLogit, avx512::GreatestLogit,
+    avx512::GreatestLogit};
+constexpr PerIsa<ExponentiateLogitsFn*> kExponentiateLogits = {
+    portable::ExponentiateLogits, avx2::ExponentiateLogits,
+    avx512::ExponentiateLogits, avx512::ExponentiateLogits};
+
+absl::Status Invalid(const char* field, double got, const char* needed) {
+  return UsageError("invalid_sampling",
+                    absl::StrCat(field, ": got ", got, ", need ", needed));
+}
+
+bool Penalises(const DistributionParams& distribution) {
+  return distribution.repeat_penalty != 1.0f ||
+         distribution.dry.multiplier > 0.0f;
+}
+
+void PenaliseRepeats(const MakeDistributionsParams& p, int64_t row,
+                     float* logits) {
+  const int32_t* const end = p.tokens + p.before + row;
+  std::vector<int32_t> ids(end - std::min(kRepeatWindow, p.before + row), end);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  for (int32_t id : ids) {
+    if (id < 0 || id >= p.vocab) continue;
+    float& logit = logits[id];
+    logit = logit > 0 ? logit / p.distribution.repeat_penalty
+                      : logit * p.distribution.repeat_penalty;
+  }
+}
+
+void PenaliseRepetitions(const MakeDistributionsParams& p, int64_t row,
+                         float* logits) {
+  const std::span<const int32_t> answer(p.tokens + p.answer_begin,
+                                        p.tokens + p.before + row);
+  for (const auto& [id, penalty] : DryPenalties(p.distribution.dry, answer)) {
+    if (id < 0 || id >= p.vocab) continue;
+    // The logit stays finite, however great the penalty.
+    logits[id] =
+        std::max(logits[id] - penalty, std::numeric_limits<float>::lowest());
+  }
+}
+
+// Computes the distributions. Threads take ranges of the vocabulary of each
+// row. Sums are made within ranges first and then in their order, so that they
+// do not depend on the number of threads.
+class Distributions {
+ public:
+  Distributions(Stream& stream, const MakeDistributionsParams& p)
+      : stream_(stream),
+        p_(p),
+        logits_(p.logits),
+        row_ranges_((p.vocab + kRange - 1) / kRange),
+        distributions_(static_cast<size_t>(p.rows)) {
+    if (!Penalises(p.distribution)) return;
+    penalised_.assign(p.logits, p.logits + p.rows * p.vocab);
+    logits_ = penalised_.data();
+    for (int64_t row = 0; row < p.rows; ++row) {
+      float* const logits = penalised_.data() + row * p.vocab;
+      if (p.distribution.repeat_penalty != 1.0f)
+        PenaliseRepeats(p, row, logits);
+      if (p.distribution.dry.multiplier > 0.0f)
+        PenaliseRepetitions(p, row, logits);
+    }
+  }
+
+  // Finds the greatest logit of each row.
+  absl::Status FindMaxLogits() {
+    GreatestLogitFn* const greatest = stream_.device() == Device::kRef
+                                          ? GreatestLogitReference
+                                          : kGreatestLogit[stream_.isa()];
+    greatest_.resize(static_cast<size_t>(p_.rows * row_ranges_));
+    ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t range) {
+      greatest_[range] =
+          greatest(logits_ + row * p_.vocab + begin, end - begin);
+    });
+    const bool finite = std::all_of(greatest_.begin(), greatest_.end(),
+                                    [](float l) { return std::isfinite(l); });
+    return finite ? absl::OkStatus() : NotFinite();
+  }
+
+  std::vector<Distribution> Greedy() {
+    for (int64_t row = 0; row < p_.rows; ++row) {
+      const auto first = greatest_.begin() + row * row_ranges_;
+      const int64_t range =
+          std::max_element(first, first + row_ranges_) - first;
+      const float* const logits = logits_ + row * p_.vocab;
+      const float* const begin = logits + range * kRange;
+      const float* const end = logits + p_.vocab;
+      const float* const found = std::find(begin, end, first[range]);
+      distributions_[static_cast<size_t>(row)] = {
+          {static_cast<int32_t>(found - logits)}, {1.0f}};
+    }
+    return std::move(distributions_);
+  }
+
+  std::vector<Distribution> Sampled() {
+    Exponentiate();
+    const DistributionParams& distribution = p_.distribution;
+    if (distribution.top_k > 0 || distribution.top_p < 1.0f ||
+        distribution.min_p > 0.0f) {
+      for (int64_t row = 0; row < p_.rows; ++row) {
+        Distribution& made = distributions_[static_cast<size_t>(row)];
+        made = CutDistribution(distribution, logits_ + row * p_.vocab,
+                               made.probabilities, Total(row));
+      }
+      return std::move(distributions_);
+    }
+    for (Distribution& made : distributions_)
+      made.ids.resize(static_cast<size_t>(p_.vocab));
+    ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t) {
+      Distribution& made = distributions_[static_cast<size_t>(row)];
+      const double share = 1 / Total(row);
+      for (int64_t id = begin; id < end; ++id) {
+        const auto i = static_cast<size_t>(id);
+        made.ids[i] = static_cast<int32_t>(id);
+        made.probabilities[i] = static_cast<float>(
+            static_cast<double>(made.probabilities[i]) * share);
+      }
+    });
+    return std::move(distributions_);
+  }
+
+ private:
+  static constexpr int64_t kRange = 4096;
+
+  // Calls body(row, begin, end, number of the range).
+  template <typename Body>
+  void ForRanges(Body body) {
+    stream_.pool().ParallelFor(
+        p_.rows * row_ranges_, 1, [&](int64_t range, int64_t, int) {
+          const int64_t begin = range % row_ranges_ * kRange;
+          body(range / row_ranges_, begin, std::min(p_.vocab, begin + kRange),
+               static_cast<size_t>(range));
+        });
+  }
+
+  // Computes the probabilities, not yet divided by their sum. They are relative
+  // to the greatest, so that no exponent overflows however small the
+  // temperature.
+  void Exponentiate() {
+    ExponentiateLogitsFn* const exponentiate =
+        stream_.device() == Device::kRef ? ExponentiateLogitsReference
+                                         : kExponentiateLogits[stream_.isa()];
+    for (Distribution& distribution : distributions_) {
+      distribution.probabilities.resize(static_cast<size_t>(p_.vocab));
+    }
+    sums_.resize(greatest_.size());
+    ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t range) {
+      const auto first = greatest_.begin() + row * row_ranges_;
+      sums_[range] = exponentiate(
+          logits_ + row * p_.vocab + begin, end - begin,
+          *std::max_element(first, first + row_ranges_),
+          p_.distribution.temperature,
+          distributions_[static_cast<size_t>(row)].probabilities.data() +
+              begin);
+    });
+  }
+
+  double Total(int64_t row) const {
+    const auto first = sums_.begin() + row * row_ranges_;
+    return std::accumulate(first, first + row_ranges_, 0.0);
+  }
+
+  absl::Status NotFinite() const {
+    const float* const bad =
+        std::find_if(logits_, logits_ + p_.rows * p_.vocab,
+                     [](float l) { return !std::isfinite(l); });
+    return InternalError(
+        "non_finite",
+        absl::StrCat("logit ", *bad, " of token ", (bad - logits_) % p_.vocab,
+                     ": the model's weights or its input are broken, or a "
+                     "repeat penalty of ",
+                     p_.distribution.repeat_penalty, " is too small"));
+  }
+
+  Stream& stream_;
+  const MakeDistributionsParams& p_;
+  std::vector<float> penalised_;
+  const float* logits_;
+  const int64_t row_ranges_;     // ranges of one row
+  std::vector<float> greatest_;  // [rows, row_ranges_]
+  std::vector<double> sums_;     // [rows, row_ranges_]
+  std::vector<Distribution> distributions_;
+};
+
+}  // namespace
+
+absl::Status ValidateDistributionParams(const DistributionParams& params) {
+  // Conditions are written so that NaN fails them.
+  if (!(params.temperature >= 0.0f && params.temperature <= 100.0f)) {
+    return Invalid("temperature", params.temperature, "0 to 100");
+  }
+  if (params.top_k < 0) return Invalid("top_k", params.top_k, "0 or more");
+  if (!(params.top_p > 0.0f && params.top_p <= 1.0f)) {
+    return Invalid("top_p", params.top_p, "over 0, at most 1");
+  }
+  if (!(params.min_p >= 0.0f && params.min_p <= 1.0f)) {
+    return Invalid("min_p", params.min_p, "0 to 1");
+  }
+  if (!(params.repeat_penalty > 0.0f && params.repeat_penalty <= 100.0f)) {
+    return Invalid("repeat_penalty", params.repeat_penalty,
+                   "over 0, at most 100");
+  }
+  if (!(params.dry.multiplier >= 0.0f && params.dry.multiplier <= 100.0f)) {
+    return Invalid("dry_multiplier", params.dry.multiplier, "0 to 100");
+  }
+  if (!(params.dry.base >= 1.0f && params.dry.base <= 100.0f)) {
+    return Invalid("dry_base", params.dry.base, "1 to 100");
+  }
+  if (params.dry.allowed_length < 1) {
+    return Invalid("dry_allowed_length", params.dry.allowed_length,
+                   "1 or more");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Distribution>> MakeDistributions(
+    Stream& stream, const MakeDistributionsParams& p) {
+  RETURN_IF_ERROR(ValidateDistributionParams(p.distribution));
+  const bool tokens = p.tokens != nullptr || !Penalises(p.distribution);
+  if (p.logits == nullptr || p.rows < 1 || p.vocab < 1 || p.before < 0 ||
+      p.answer_begin < 0 || p.answer_begin > p.before || !tokens) {
+    return InternalError(
+        "invalid_argument",
+        absl::StrCat("MakeDistributions: rows=", p.rows, ", vocab=", p.vocab,
+                     ", before=", p.before, ", answer_begin=", p.answer_begin,
+                     "; need logits of at least one row and one token, for "
+                     "penalties the tokens before them, and an answer that "
+                     "begins within these"));
+  }
+  Distributions distributions(stream, p);
+  RETURN_IF_ERROR(distributions.FindMaxLogits());
+  return p.distribution.temperature == 0.0f ? distributions.Greedy()
+                                            : distributions.Sampled();
+}
+
+int32_t Draw(const Distribution& distribution, uint64_t seed,
+             int64_t position) {
+  // argmax log p + g with g = -log(-log u) is argmin of -log(u) / p.
+  double least = std::numeric_limits<double>::infinity();
+  int32_t drawn = distribution.ids[0];
+  const auto at = static_cast<uint64_t>(position);
+  uint32_t group = std::numeric_limits<uint32_t>::max();
+  std::array<uint32_t, 4> words{};
+  for (size_t i = 0; i < distribution.ids.size(); ++i) {
+    // -log(u) is greater than 1 - u, so a token that cannot win by 1 - u needs
+    // no logarithm, and one that cannot win with any u needs no noise. (The
+    // difference is at least 2^-34 of it, far more than rounding.)
+    const auto p = static_cast<double>(distribution.probabilities[i]);
+    const double to_win = least * p;
+    if (to_win <= 1 - kGreatestUniform) continue;
+    const auto id = static_cast<uint32_t>(distribution.ids[i]);
+    if (id / 4 != group) {
+      group = id / 4;
+      words = Philox({static_cast<uint32_t>(at),
+                      static_cast<uint32_t>(at >> 32), group, 0},
+                     seed);
+    }
+    const double u = OpenUniform(words[id % 4]);
+    if (to_win <= 1 - u) continue;
+    const double wait = -std::log(u) / p;
+    if (wait < least) {
+      least = wait;
+      drawn = distribution.ids[i];
+    }
+  }
+  return drawn;
+}
+
+}  // namespace tiercel
