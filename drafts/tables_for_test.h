@@ -12,8 +12,8 @@
 
 #include "drafts/drafter.h"
 #include "drafts/verifying_drafter.h"
-#include "kernels/base/error.h"
 #include "kernels/token/distribution.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

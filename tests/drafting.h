@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/sweep_target.h"
 #include "runtime/generate/generate.h"

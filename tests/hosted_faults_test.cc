@@ -9,8 +9,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/device/hosted_stream.h"
+#include "lib/status/error.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/device/hosted_stream.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"

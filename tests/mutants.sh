@@ -569,9 +569,9 @@ failed_encode|models/tokenizer/tokenizer.cc|ids->resize(before)|(void)before|mod
 longest_special|models/tokenizer/special_matcher.cc|if (++low == high) break;|break;|models/tokenizer/special_matcher_test.cc
 first_space|models/tokenizer/stream_decoder.cc|  first_ = false;|  (void)first_;|models/tokenizer/stream_decoder_test.cc
 equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) != score(normal\[i - 1\])|i > 0|models/tokenizer/tokenizer_test.cc
-chat_at_most|models/chat/tests.cc|IsEqual(rendering, value, args) .. IsBelow(rendering, value, args)|IsBelow(rendering, value, args)|models/chat/chat_template_test.cc
-chat_sum|models/chat/list_filters.cc|terms.push_back(bound\[1\])|(void)bound|models/chat/chat_template_test.cc
-chat_loop|models/chat/attributes.cc|return length - index - 1|return length - index|models/chat/chat_template_test.cc
+chat_at_most|lib/template/tests.cc|IsEqual(rendering, value, args) .. IsBelow(rendering, value, args)|IsBelow(rendering, value, args)|models/chat/chat_template_test.cc
+chat_sum|lib/template/list_filters.cc|terms.push_back(bound\[1\])|(void)bound|models/chat/chat_template_test.cc
+chat_loop|lib/template/attributes.cc|return length - index - 1|return length - index|models/chat/chat_template_test.cc
 yarn_attention|models/decoder/rope_frequencies.cc|std::log(scaling.factor) + 1|std::log(scaling.factor)|models/decoder/rope_frequencies_test.cc
 yarn_context|models/decoder/config.cc|std::max(config->context|std::min(config->context|models/decoder/config_test.cc
 penalty_window|kernels/token/distribution.h|kRepeatWindow = 256|kRepeatWindow = 63|kernels/token/distribution_test.cc
@@ -598,35 +598,35 @@ sweep_of_drafts|runtime/policy/policy_times.cc|length + drafts + 1|length + 1|ru
 plain_distribution|apps/commands/sampling.cc|if (from.plain) return Promise::kNone;||apps/cli_policies_test.py
 after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc
 seed_range|apps/cli/numbers.cc|\*first > \*last|*first >= *last|apps/cli/numbers_test.cc
-cut_unit|apps/document/encoding.cc|"UTF-16", 0) == 0) unit_ = 2|"UTF-16", 0) == 0) unit_ = 1|apps/document/encoding_test.cc
-few_bytes|apps/document/encoding.cc|kFewBytes = 4|kFewBytes = 400|apps/document/encoding_test.cc
-html_no_text|apps/document/html_element.cc|case GUMBO_TAG_CANVAS:|case GUMBO_TAG_RUBY:|apps/document/html_test.cc
-binary_share|apps/document/page.cc|bytes.size() / 100|bytes.size() / 10|apps/document/document_test.cc
-html_limit|apps/document/page.cc|html.size() > kMaxHtmlBytes|html.size() > kMaxFileBytes|apps/document/document_test.cc
-place_of_mark|apps/document/text_writer.cc|marks_\[num_placed_\] = text_.size()|marks_[num_placed_] = text_.size() + 1|apps/document/html_test.cc
-roman_form|apps/document/labels.cc|RomanOf(value) != text_.substr(begin, at_ - begin)|RomanOf(value).empty()|apps/document/labels_test.cc
-initials|apps/document/labels.cc|scanner.at() == 1 \&\& number > 10|number > 1000|apps/document/labels_test.cc
-section_level|apps/document/outline.cc|open.back() >= heading.level|open.back() > heading.level|apps/document/html_test.cc
-contents_lines|apps/document/numbered_headings.cc|if (i >= contents.first_line \&\& i < contents.end_line) continue;||apps/document/plain_text_test.cc
-listed_chapters|apps/document/numbered_headings.cc|const bool comes_again = last\[KeyOf(here)\] > i|const bool comes_again = false|apps/document/plain_text_test.cc
-frame_end|apps/document/gutenberg.cc|document->text.substr(begin, end - begin)|document->text.substr(begin)|apps/document/plain_text_test.cc
-zip_ratio|apps/document/zip_archive.cc|info.size > kMinZipBombBytes|info.size > kMaxUnpackedBytes|apps/document/epub_test.cc
-zip_names|apps/document/zip_archive.cc|name.substr(begin, end - begin) == ".."|name == ".."|apps/document/epub_test.cc
-bound_place|apps/document/book_binder.cc|heading.begin += begin;||apps/document/folder_test.cc
-epub_pictures|apps/document/epub.cc|; error.has_value()|; error.has_value() \&\& false|apps/document/epub_test.cc
-epub_twice|apps/document/epub.cc|a.level == b.level \&\& a.text == b.text|a.level == b.level \&\& a.text < b.text|apps/document/epub_test.cc
-fonts_alone|apps/document/epub_package.cc|if (LocalName(node) != "EncryptedData") continue;|continue;|apps/document/epub_test.cc
-outside_folder|apps/document/folder.cc|return ends.first == root_.end();|return ends.first != root_.begin();|apps/document/folder_test.cc
-child_memory|apps/document/child_process.cc|Limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);||apps/document/child_process_test.cc
-child_unseen|apps/document/child_process.cc|kind = ChildEnd::Kind::kUnseen|kind = ChildEnd::Kind::kTimedOut|apps/document/child_process_test.cc
-pdf_unseen|apps/document/pdf.cc|if (whole) return|if (int{whole} >= 0) return|apps/document/pdf_test.cc
-child_descriptors|apps/document/child_process.cc|close_range(STDERR_FILENO + 1, ~0U, 0) != 0|false|apps/document/child_process_test.cc
-label_above|apps/document/pdf_sections.cc|\&\& split.title.empty()) continue;|\&\& false) continue;|apps/document/pdf_test.cc
-running_heads|apps/document/pdf_margins.cc|return count >= kMinPages;|return count > 100;|apps/document/pdf_test.cc
-kept_hyphen|apps/document/pdf_text.cc|words_.count(first + "-" + second) > 0|words_.empty()|apps/document/pdf_test.cc
-meant_break|apps/document/pdf_text.cc|0.3F \* SizeOf(line) < right|0.3F * SizeOf(line) < right - 300|apps/document/pdf_test.cc
-page_label|apps/document/pdf_sections.cc|section.label.empty()) TakeLabelAbove|section.label == "x") TakeLabelAbove|apps/document/pdf_test.cc
-two_byte_leads|apps/document/encoding.cc|lead <= 0xDF|lead <= 0xDE|apps/document/encoding_test.cc
+cut_unit|lib/documents/encoding.cc|"UTF-16", 0) == 0) unit_ = 2|"UTF-16", 0) == 0) unit_ = 1|lib/documents/encoding_test.cc
+few_bytes|lib/documents/encoding.cc|kFewBytes = 4|kFewBytes = 400|lib/documents/encoding_test.cc
+html_no_text|lib/documents/html_element.cc|case GUMBO_TAG_CANVAS:|case GUMBO_TAG_RUBY:|lib/documents/html_test.cc
+binary_share|lib/documents/page.cc|bytes.size() / 100|bytes.size() / 10|lib/documents/document_test.cc
+html_limit|lib/documents/page.cc|html.size() > kMaxHtmlBytes|html.size() > kMaxFileBytes|lib/documents/document_test.cc
+place_of_mark|lib/documents/text_writer.cc|marks_\[num_placed_\] = text_.size()|marks_[num_placed_] = text_.size() + 1|lib/documents/html_test.cc
+roman_form|lib/documents/labels.cc|RomanOf(value) != text_.substr(begin, at_ - begin)|RomanOf(value).empty()|lib/documents/labels_test.cc
+initials|lib/documents/labels.cc|scanner.at() == 1 \&\& number > 10|number > 1000|lib/documents/labels_test.cc
+section_level|lib/documents/outline.cc|open.back() >= heading.level|open.back() > heading.level|lib/documents/html_test.cc
+contents_lines|lib/documents/numbered_headings.cc|if (i >= contents.first_line \&\& i < contents.end_line) continue;||lib/documents/plain_text_test.cc
+listed_chapters|lib/documents/numbered_headings.cc|const bool comes_again = last\[KeyOf(here)\] > i|const bool comes_again = false|lib/documents/plain_text_test.cc
+frame_end|lib/documents/gutenberg.cc|document->text.substr(begin, end - begin)|document->text.substr(begin)|lib/documents/plain_text_test.cc
+zip_ratio|lib/documents/zip_archive.cc|info.size > kMinZipBombBytes|info.size > kMaxUnpackedBytes|lib/documents/epub_test.cc
+zip_names|lib/documents/zip_archive.cc|name.substr(begin, end - begin) == ".."|name == ".."|lib/documents/epub_test.cc
+bound_place|lib/documents/book_binder.cc|heading.begin += begin;||lib/documents/folder_test.cc
+epub_pictures|lib/documents/epub.cc|; error.has_value()|; error.has_value() \&\& false|lib/documents/epub_test.cc
+epub_twice|lib/documents/epub.cc|a.level == b.level \&\& a.text == b.text|a.level == b.level \&\& a.text < b.text|lib/documents/epub_test.cc
+fonts_alone|lib/documents/epub_package.cc|if (LocalName(node) != "EncryptedData") continue;|continue;|lib/documents/epub_test.cc
+outside_folder|lib/documents/folder.cc|return ends.first == root_.end();|return ends.first != root_.begin();|lib/documents/folder_test.cc
+child_memory|lib/documents/child_process.cc|Limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);||lib/documents/child_process_test.cc
+child_unseen|lib/documents/child_process.cc|kind = ChildEnd::Kind::kUnseen|kind = ChildEnd::Kind::kTimedOut|lib/documents/child_process_test.cc
+pdf_unseen|lib/documents/pdf.cc|if (whole) return|if (int{whole} >= 0) return|lib/documents/pdf_test.cc
+child_descriptors|lib/documents/child_process.cc|close_range(STDERR_FILENO + 1, ~0U, 0) != 0|false|lib/documents/child_process_test.cc
+label_above|lib/documents/pdf_sections.cc|\&\& split.title.empty()) continue;|\&\& false) continue;|lib/documents/pdf_test.cc
+running_heads|lib/documents/pdf_margins.cc|return count >= kMinPages;|return count > 100;|lib/documents/pdf_test.cc
+kept_hyphen|lib/documents/pdf_text.cc|words_.count(first + "-" + second) > 0|words_.empty()|lib/documents/pdf_test.cc
+meant_break|lib/documents/pdf_text.cc|0.3F \* SizeOf(line) < right|0.3F * SizeOf(line) < right - 300|lib/documents/pdf_test.cc
+page_label|lib/documents/pdf_sections.cc|section.label.empty()) TakeLabelAbove|section.label == "x") TakeLabelAbove|lib/documents/pdf_test.cc
+two_byte_leads|lib/documents/encoding.cc|lead <= 0xDF|lead <= 0xDE|lib/documents/encoding_test.cc
 swapped_letters|apps/cli/suggestion.cc|a\[i - 2\] == b\[j - 1\]|a[i - 2] == b[j - 2]|apps/cli/suggestion_test.cc
 help_width|apps/cli/help.cc|word.size() > kColumns|word.size() > kColumns + 30|apps/cli/help_test.cc
 thousand_tokens|apps/cli/numbers.cc|kThousand = 1024|kThousand = 1000|apps/cli/numbers_test.cc

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
-#include "apps/document/document.h"
 #include "apps/reader/notes.h"
+#include "lib/documents/document.h"
 
 namespace tiercel::cli {
 

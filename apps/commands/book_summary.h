@@ -12,8 +12,8 @@
 #include "apps/cli/options.h"
 #include "apps/commands/forecast.h"
 #include "apps/commands/spent.h"
-#include "apps/document/document.h"
 #include "apps/reader/journal.h"
+#include "lib/documents/document.h"
 
 namespace tiercel::cli {
 

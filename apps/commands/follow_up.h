@@ -8,8 +8,8 @@
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
 #include "apps/commands/conversation.h"
-#include "apps/document/document.h"
 #include "apps/terminal/typed_lines.h"
+#include "lib/documents/document.h"
 
 namespace tiercel::cli {
 

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
-#include "apps/document/document.h"
-#include "apps/document/encoding.h"
 #include "apps/terminal/signals.h"
+#include "lib/documents/document.h"
+#include "lib/documents/encoding.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {

@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "apps/cli/error.h"
-#include "apps/document/document.h"
 #include "gtest/gtest.h"
+#include "lib/documents/document.h"
 
 namespace tiercel::cli {
 namespace {

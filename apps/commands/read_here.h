@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "apps/commands/api.h"
 #include "apps/commands/generation.h"
-#include "apps/document/document.h"
+#include "lib/documents/document.h"
 
 namespace tiercel::cli {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/document/document.h"
+#include "lib/documents/document.h"
 
 // A reader's view of a document's sections and pages: chapters, names, page
 // numbers. Offsets are bytes of the document's text.

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "apps/document/unicode.h"
 #include "apps/reader/text.h"
+#include "lib/documents/unicode.h"
 
 namespace tiercel::reader {
 namespace {

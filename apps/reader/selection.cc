@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "apps/document/encoding.h"
 #include "apps/reader/text.h"
+#include "lib/documents/encoding.h"
 
 namespace tiercel::reader {
 namespace {

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "bench/kernels/device_work.h"
 #include "bench/kernels/gpu_clock.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/clock.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/resource_limits.h"
 #include "kernels/machine/thread_pool.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

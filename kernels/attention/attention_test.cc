@@ -11,9 +11,9 @@
 #include "gtest/gtest.h"
 #include "kernels/attention/attention_gpu.h"
 #include "kernels/attention/testing.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/testing.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel::attention_view_test {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/coverage_body.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/kv_layout.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "lib/status/error.h"
 
 namespace tiercel::mean_scores_test {
 namespace {

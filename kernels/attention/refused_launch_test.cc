@@ -12,11 +12,11 @@
 #include "kernels/attention/attention.h"
 #include "kernels/attention/importance.h"
 #include "kernels/attention/selector.h"
-#include "kernels/base/error.h"
 #include "kernels/device/hosted_stream.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/machine/cuda_error.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
 
 namespace tiercel::refused_launch_test {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
 
 namespace tiercel::top_k_test {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/cuda_error.h"
 #include "kernels/machine/resource_limits.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -13,11 +13,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/device/hosted_memory.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/signals_for_test.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

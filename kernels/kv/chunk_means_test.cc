@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
 #include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
 
 namespace tiercel::kv_convert_test {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/number/block_bytes.h"
 #include "kernels/number/dequantize.h"
 #include "kernels/number/half.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

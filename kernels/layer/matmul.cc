@@ -5,11 +5,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/packed_layout.h"
 #include "kernels/machine/blas_lt.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

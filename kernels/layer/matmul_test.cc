@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/layer/packed_layout.h"
 #include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "lib/status/error.h"
 
 namespace tiercel::matmul_test {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/checked.h"
-#include "kernels/base/error.h"
 #include "kernels/layer/packed_layout.h"
 #include "kernels/number/block_bytes.h"
 #include "kernels/number/half.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

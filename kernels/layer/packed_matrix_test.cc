@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/testing.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/number/dequantize.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

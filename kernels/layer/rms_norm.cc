@@ -1,9 +1,9 @@
 #include "kernels/layer/rms_norm.h"
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/layer/rms_norm_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -1,9 +1,9 @@
 #include "kernels/layer/rope.h"
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/layer/rope_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

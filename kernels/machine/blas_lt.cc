@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/blas_lt_abi.h"
 #include "kernels/machine/dynamic_library.h"
 #include "kernels/machine/no_signals.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/blas_lt_for_test.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -1,7 +1,7 @@
 #include "kernels/machine/cuda_error.h"
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/layer/rms_norm.h"
 #include "kernels/machine/stream.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

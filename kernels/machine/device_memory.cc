@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/system_pages.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

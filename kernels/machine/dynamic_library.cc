@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/no_signals.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/cuda_error.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

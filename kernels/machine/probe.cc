@@ -6,8 +6,8 @@
 #include <new>
 #include <vector>
 
-#include "kernels/base/error.h"
 #include "kernels/machine/probe_isas.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

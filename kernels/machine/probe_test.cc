@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/clock_for_test.h"
 #include "kernels/machine/probe_isas.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

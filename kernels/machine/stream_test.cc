@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/resource_limits.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

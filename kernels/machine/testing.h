@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/device/hosted_stream.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/isa.h"
 #include "kernels/machine/stream.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
-#include "models/chat/interpreter.h"
-#include "models/chat/lexer.h"
-#include "models/chat/parser.h"
+#include "lib/template/interpreter.h"
+#include "lib/template/lexer.h"
+#include "lib/template/parser.h"
 
 namespace tiercel {
 namespace {

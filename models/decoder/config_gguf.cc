@@ -2,10 +2,10 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "lib/text/quote.h"
 #include "models/decoder/config_readers.h"
-#include "models/format/quote.h"
 
 namespace tiercel {
 namespace {

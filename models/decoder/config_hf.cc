@@ -2,11 +2,11 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "lib/text/quote.h"
 #include "models/decoder/config_readers.h"
 #include "models/format/json.h"
-#include "models/format/quote.h"
 
 namespace tiercel {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/layer/packed_matrix.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/format/files_for_test.h"
 #include "models/format/gguf.h"
 #include "models/format/gguf_writer_for_test.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/format/files_for_test.h"
 #include "models/format/gguf.h"
 #include "models/format/gguf_writer_for_test.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/checked.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
+#include "lib/text/quote.h"
 #include "models/format/gguf.h"
-#include "models/format/quote.h"
 #include "models/format/safetensors.h"
 
 namespace tiercel {

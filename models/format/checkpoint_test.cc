@@ -12,8 +12,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/no_privileges_for_test.h"
+#include "lib/status/error.h"
 #include "models/format/gguf_writer_for_test.h"
 
 // Tests that need real files. A30 ... are lines of the project's table of bad

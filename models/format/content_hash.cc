@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/format/json.h"
 
 namespace tiercel {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <deque>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/format/files_for_test.h"
 
 namespace tiercel {

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/format/file.h"
 
 namespace tiercel {

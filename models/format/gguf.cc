@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/checked.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "lib/text/quote.h"
 #include "models/format/gguf_cursor.h"
 #include "models/format/gguf_values.h"
-#include "models/format/quote.h"
 
 namespace tiercel {
 namespace {

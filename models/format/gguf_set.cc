@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "lib/text/quote.h"
 #include "models/format/gguf.h"
-#include "models/format/quote.h"
 
 namespace tiercel {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/format/files_for_test.h"
 #include "models/format/gguf.h"
 #include "models/format/gguf_writer_for_test.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/decoder/config.h"
 #include "models/format/files_for_test.h"
 #include "models/format/gguf_writer_for_test.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
-#include "models/format/quote.h"
+#include "lib/status/error.h"
+#include "lib/text/quote.h"
 
 namespace tiercel {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel::json_test {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
-#include "models/format/quote.h"
+#include "lib/text/quote.h"
 
 namespace tiercel {
 namespace {

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/checked.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
-#include "models/format/quote.h"
+#include "lib/text/quote.h"
 #include "models/format/safetensors_entries.h"
 
 namespace tiercel {

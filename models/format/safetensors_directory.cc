@@ -7,10 +7,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "lib/text/quote.h"
 #include "models/format/json.h"
-#include "models/format/quote.h"
 #include "models/format/safetensors.h"
 
 namespace tiercel {

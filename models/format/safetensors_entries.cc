@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
-#include "models/format/quote.h"
+#include "lib/status/error.h"
+#include "lib/text/quote.h"
 #include "models/format/safetensors.h"
 #include "nlohmann/json.hpp"
 

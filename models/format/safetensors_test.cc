@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/format/files_for_test.h"
 
 // The names B01 ... B11 are the lines of the project's table of bad inputs.

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "models/tokenizer/utf8.h"
+#include "lib/text/utf8.h"
 
 namespace tiercel {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "models/tokenizer/utf8.h"
+#include "lib/text/utf8.h"
 
 namespace tiercel {
 namespace {

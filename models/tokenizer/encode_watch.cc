@@ -1,7 +1,7 @@
 #include "models/tokenizer/encode_watch.h"
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/tokenizer/tokenizer.h"
 
 namespace tiercel {

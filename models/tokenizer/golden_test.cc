@@ -16,12 +16,12 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/error.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
+#include "lib/text/utf8.h"
 #include "models/format/json.h"
 #include "models/tokenizer/nfc.h"
 #include "models/tokenizer/tokenizer.h"
-#include "models/tokenizer/utf8.h"
 
 namespace tiercel {
 namespace {

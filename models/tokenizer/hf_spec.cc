@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
-#include "models/format/quote.h"
+#include "lib/text/quote.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
 namespace tiercel {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "models/tokenizer/tokenizer.h"
 
 namespace tiercel::hf_spec_test {

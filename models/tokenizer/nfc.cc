@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/tokenizer/utf8.h"
+#include "lib/text/utf8.h"
 
 namespace tiercel {
 namespace {

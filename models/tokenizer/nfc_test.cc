@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "models/tokenizer/utf8.h"
+#include "lib/text/utf8.h"
 
 namespace tiercel {
 namespace {

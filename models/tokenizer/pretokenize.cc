@@ -1,7 +1,7 @@
 #include "models/tokenizer/pretokenize.h"
 
+#include "lib/text/utf8.h"
 #include "models/tokenizer/unicode_classes.h"
-#include "models/tokenizer/utf8.h"
 
 namespace tiercel {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kernels/machine/testing.h"
+#include "lib/text/utf8.h"
 #include "models/tokenizer/regex_oracle.h"
 #include "models/tokenizer/unicode_classes.h"
-#include "models/tokenizer/utf8.h"
 
 namespace tiercel {
 namespace {

@@ -15,16 +15,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
-#include "models/format/quote.h"
+#include "lib/text/quote.h"
+#include "lib/text/utf8.h"
 #include "models/tokenizer/flat_map.h"
 #include "models/tokenizer/merge.h"
 #include "models/tokenizer/merge_table.h"
 #include "models/tokenizer/merge_windows.h"
 #include "models/tokenizer/pieces.h"
 #include "models/tokenizer/text_model.h"
-#include "models/tokenizer/utf8.h"
 
 namespace tiercel {
 namespace {

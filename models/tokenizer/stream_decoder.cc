@@ -1,6 +1,6 @@
 #include "lib/status/status_macros.h"
+#include "lib/text/utf8.h"
 #include "models/tokenizer/tokenizer.h"
-#include "models/tokenizer/utf8.h"
 
 namespace tiercel {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/text/utf8.h"
 #include "models/tokenizer/tokenizer.h"
-#include "models/tokenizer/utf8.h"
 
 namespace tiercel {
 namespace {

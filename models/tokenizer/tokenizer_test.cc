@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel::tokenizer_test {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier_for_test.h"

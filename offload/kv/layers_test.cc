@@ -13,7 +13,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "offload/kv/kv_store_for_test.h"
 
 namespace tiercel {

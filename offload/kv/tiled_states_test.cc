@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "offload/kv/kv_store_for_test.h"
 
 namespace tiercel::tiled_states_test {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/kv_layout.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

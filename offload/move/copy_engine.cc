@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/thread.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

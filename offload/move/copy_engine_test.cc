@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/clock_for_test.h"
 #include "kernels/machine/signals_for_test.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

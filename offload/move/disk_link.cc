@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

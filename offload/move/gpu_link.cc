@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/device/hosted_stream.h"
+#include "lib/status/error.h"
 #include "offload/move/copy_engine.h"
 
 namespace tiercel {

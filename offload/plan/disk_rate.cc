@@ -10,8 +10,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/base/error.h"
 #include "kernels/machine/clock.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "offload/disk/page_file.h"
 #include "offload/move/disk_link.h"

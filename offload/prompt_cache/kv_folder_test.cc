@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/no_privileges_for_test.h"
+#include "lib/status/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
 
 namespace tiercel {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

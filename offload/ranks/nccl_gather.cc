@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/copy_words_body.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/no_signals.h"
 #include "kernels/machine/thread.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

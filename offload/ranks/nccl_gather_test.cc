@@ -13,10 +13,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/device/hosted_stream.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/signals_for_test.h"
+#include "lib/status/error.h"
 #include "offload/ranks/nccl_for_test.h"
 #include "offload/ranks/no_hang_for_test.h"
 

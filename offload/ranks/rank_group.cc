@@ -3,9 +3,9 @@
 #include <new>
 #include <system_error>
 
-#include "kernels/base/error.h"
 #include "kernels/machine/resource_limits.h"
 #include "kernels/machine/thread.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

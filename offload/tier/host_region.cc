@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/system_pages.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "offload/tier/page_pool.h"
 
 namespace tiercel {

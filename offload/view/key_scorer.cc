@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "kernels/attention/key_scores.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/key_norms.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/kv_convert.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "offload/view/digest_selector.h"
 #include "offload/view/key_scorer.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "runtime/api/boundary.h"
 
 namespace tiercel {

@@ -1,6 +1,6 @@
 #include "runtime/drafting/step_target.h"
 
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -1,7 +1,7 @@
 #include "runtime/drafting/window_drafter.h"
 
 #include "absl/cleanup/cleanup.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

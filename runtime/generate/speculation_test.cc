@@ -8,7 +8,7 @@
 #include "drafts/ngram.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "runtime/generate/generate.h"
 #include "runtime/predict/session_plan.h"
 #include "tests/drafting.h"

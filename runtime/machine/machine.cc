@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/resource_limits.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "offload/move/gpu_link.h"
 

@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/resource_limits.h"
+#include "lib/status/error.h"
 #include "tests/golden.h"
 
 namespace tiercel {

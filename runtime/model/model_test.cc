@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "tests/golden.h"
 
 namespace tiercel::model_test {

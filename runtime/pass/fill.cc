@@ -8,10 +8,10 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/kv_write.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/device_memory.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

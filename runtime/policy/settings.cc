@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

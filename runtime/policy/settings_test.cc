@@ -3,7 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "runtime/policy/sadas_params.h"
 
 namespace tiercel::settings_test {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policy/policy.h"
 #include "runtime/sequence/deep_spans.h"

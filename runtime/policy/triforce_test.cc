@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policy/policy.h"
 #include "tests/drafting.h"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/base/error.h"
 #include "kernels/machine/probe.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/decoder/weights.h"
 #include "offload/plan/disk_rate.h"

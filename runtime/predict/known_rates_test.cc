@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "runtime/generate/generate.h"
 #include "runtime/predict/plan.h"
 #include "runtime/sequence/predicted.h"

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/resource_limits.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

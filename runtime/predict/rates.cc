@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/clock.h"
 #include "kernels/machine/thread.h"
 #include "kernels/token/distribution.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/in_place_kv.h"

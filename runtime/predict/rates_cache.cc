@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/format/json.h"
 

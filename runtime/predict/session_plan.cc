@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/attention_gpu.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/tiled_states.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policy/policy.h"
 #include "tests/drafting.h"

@@ -4,8 +4,8 @@
 #include <system_error>
 #include <utility>
 
-#include "kernels/base/error.h"
 #include "kernels/machine/thread.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 

@@ -18,7 +18,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
 #include "offload/move/disk_link.h"
 #include "runtime/generate/generate.h"

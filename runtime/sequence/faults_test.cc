@@ -16,8 +16,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/testing.h"
+#include "lib/status/error.h"
 #include "runtime/generate/generate.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"

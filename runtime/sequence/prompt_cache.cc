@@ -7,8 +7,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/isa.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/format/json.h"
 #include "nlohmann/json.hpp"

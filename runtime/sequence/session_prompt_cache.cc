@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "runtime/sequence/session.h"
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/nccl.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/tiered_kv.h"

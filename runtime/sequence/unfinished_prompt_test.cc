@@ -19,7 +19,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/error.h"
+#include "lib/status/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policy/policy.h"

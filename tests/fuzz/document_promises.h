@@ -5,8 +5,8 @@
 #include <string>
 #include <variant>
 
-#include "apps/document/document.h"
-#include "apps/document/encoding.h"
+#include "lib/documents/document.h"
+#include "lib/documents/encoding.h"
 
 namespace tiercel::document {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/document/epub.h"
-#include "apps/document/epub_package.h"
-#include "apps/document/html.h"
+#include "lib/documents/epub.h"
+#include "lib/documents/epub_package.h"
+#include "lib/documents/html.h"
 #include "tests/fuzz/document_promises.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "apps/document/outline.h"
-#include "apps/document/pdf_layout.h"
-#include "apps/document/pdf_margins.h"
-#include "apps/document/pdf_sections.h"
-#include "apps/document/pdf_text.h"
+#include "lib/documents/outline.h"
+#include "lib/documents/pdf_layout.h"
+#include "lib/documents/pdf_margins.h"
+#include "lib/documents/pdf_sections.h"
+#include "lib/documents/pdf_text.h"
 #include "tests/fuzz/document_promises.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "lib/text/utf8.h"
 #include "models/format/json.h"
 #include "models/tokenizer/tokenizer.h"
-#include "models/tokenizer/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using tiercel::Tokenizer;

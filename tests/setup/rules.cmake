@@ -267,7 +267,7 @@ function(tiercel_test source)
   # sanitizers, full.sh runs all. The hash of a checkpoint needs the library of
   # kernels, which takes longer to compile than all of these.
   if(relative MATCHES
-     "^(models/(format|tokenizer|chat)/|models/decoder/config|apps/document/)"
+     "^(models/(format|tokenizer|chat)/|models/decoder/config|lib/)"
      AND NOT relative MATCHES "/content_hash_test")
     set_tests_properties(${relative} PROPERTIES LABELS sanitized)
     add_dependencies(tiercel_sanitized_tests ${program})

@@ -1,0 +1,58 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_BOOK_BINDER_H_
+#define TIERCEL_LIB_DOCUMENTS_BOOK_BINDER_H_
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "lib/documents/document.h"
+#include "lib/documents/href.h"
+#include "lib/documents/html.h"
+
+namespace tiercel::document {
+
+// Joins the HTML pages of a book into one document, in the order in which they
+// are added, with a blank line between them.
+class BookBinder {
+ public:
+  // `path` is the page's file, from the book's root.
+  void Add(const std::string& path, HtmlPage page);
+
+  // The position in the text of a place in a page that was added: its
+  // fragment's if the page has that fragment, else the page's start. Nothing if
+  // the place lay in a frame that was left out.
+  std::optional<size_t> Locate(const Place& place) const;
+
+  // Returns true if a page that was added links to most of the others, as a
+  // table of contents does.
+  bool IsContents(const std::string& path) const;
+
+  // The size of the text so far, in bytes.
+  size_t num_bytes() const { return document_.text.size(); }
+  // The headings of all pages, in the order of the text; an anchor has its
+  // page's path.
+  const std::vector<Heading>& headings() const { return headings_; }
+
+  // Returns the text, the pages, and warnings of what was left out. The binder
+  // must not be used afterwards.
+  Document Take();
+
+ private:
+  struct Bound {
+    size_t begin;
+    std::unordered_map<std::string, size_t> anchors;  // within the page
+    std::vector<std::string> links;
+    bool had_frame;
+  };
+  Document document_;
+  std::vector<Heading> headings_;
+  std::unordered_map<std::string, Bound> bound_;
+  size_t num_controls_ = 0;
+  bool had_frame_ = false;
+};
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_BOOK_BINDER_H_

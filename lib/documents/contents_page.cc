@@ -1,0 +1,159 @@
+#include "lib/documents/contents_page.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/documents/labels.h"
+#include "lib/documents/unicode.h"
+
+namespace tiercel::document {
+namespace {
+
+// A table of contents begins within these lines, and has at most these entries.
+constexpr size_t kMaxLinesBefore = 2000;
+constexpr size_t kMaxEntries = 2000;
+constexpr int kMaxTitles = 4;  // lines that may be its title
+
+// Returns an entry without the page number at its end and the leader before it.
+std::string_view WithoutPageNumber(std::string_view entry) {
+  const size_t number = entry.find_last_of(" .\t") + 1;
+  if (number == 0 || number >= entry.size()) return entry;
+  const size_t words = entry.find_last_not_of(" .\t", number - 1);
+  if (words == std::string_view::npos || NumberOf(entry.substr(number)) == 0) {
+    return entry;
+  }
+  // "Act 5" has a number and no leader.
+  const bool is_led = number - words > 2;
+  return is_led ? entry.substr(0, words + 1) : entry;
+}
+
+// Returns true if prose begins at line i: a block of full lines.
+bool IsProse(const std::vector<TextLine>& lines, size_t i) {
+  if (ColumnsOf(lines[i].text) > kMaxHeadingColumns) return true;
+  if (!lines[i].is_first || lines[i].num_lines < 4) return false;
+  return ColumnsOf(lines[i].text) > 55 && ColumnsOf(lines[i + 1].text) > 55 &&
+         ColumnsOf(lines[i + 2].text) > 55;
+}
+
+// The keys by which an entry is matched to its heading: the whole text, or the
+// title alone where the two differ in their labels ("1." and "Chapter 1") or
+// one of them has none.
+struct EntryKeys {
+  std::string all;
+  std::string title;
+};
+
+EntryKeys KeysOf(std::string_view entry) {
+  return {HeadingKey(entry), HeadingKey(SplitLabel(entry).title)};
+}
+
+std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
+                                 size_t first, size_t* end) {
+  std::vector<EntryKeys> entries;
+  std::vector<size_t> entry_lines;
+  size_t i = first;
+  for (; i < lines.size() && entries.size() < kMaxEntries; ++i) {
+    if (IsProse(lines, i)) break;
+    EntryKeys keys = KeysOf(WithoutPageNumber(lines[i].text));
+    // The table ends where its first entry comes again: the first chapter
+    // itself.
+    if (!entries.empty() &&
+        (keys.all == entries.front().all ||
+         (!keys.title.empty() && keys.title == entries.front().title))) {
+      break;
+    }
+    if (keys.all.empty()) continue;
+    entries.push_back(std::move(keys));
+    entry_lines.push_back(i);
+  }
+  *end = i;
+  // If the first entry is no chapter, the table ends at a later one: a few of
+  // its last entries come again right before the prose.
+  for (size_t n = 0; n < kMaxHeadingLines && entries.size() > 1; ++n) {
+    const auto again = std::find_if(
+        entries.begin(), entries.end() - 1,
+        [&](const EntryKeys& keys) { return keys.all == entries.back().all; });
+    if (again == entries.end() - 1) break;
+    *end = entry_lines.back();
+    entries.pop_back();
+    entry_lines.pop_back();
+  }
+  return entries;
+}
+
+using LineIndex = std::unordered_map<std::string, std::vector<size_t>>;
+
+// The lines from `first` on at which a heading may be, by each key that it may
+// have in a table of contents.
+LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
+  LineIndex by_key;
+  const auto add = [&](std::string key, size_t line) {
+    if (key.empty()) return;
+    std::vector<size_t>& places = by_key[std::move(key)];
+    if (places.empty() || places.back() != line) places.push_back(line);
+  };
+  for (size_t i = first; i < lines.size(); ++i) {
+    if (!lines[i].is_first || ColumnsOf(lines[i].text) > kMaxHeadingColumns)
+      continue;
+    add(HeadingKey(lines[i].text), i);
+    if (lines[i].num_lines > kMaxHeadingLines) continue;
+    const std::string block = BlockAt(lines, i);
+    add(HeadingKey(block), i);
+    const Label label = SplitLabel(block);
+    add(HeadingKey(label.title), i);
+    // The title may be in a block of its own.
+    const size_t next = i + lines[i].num_lines;
+    if (!label.label.empty() && label.title.empty() && next < lines.size() &&
+        lines[next].num_lines <= kMaxHeadingLines) {
+      add(HeadingKey(block + BlockAt(lines, next)), i);
+    }
+  }
+  return by_key;
+}
+
+// Returns the first line with a key, at `after` or behind it.
+std::optional<size_t> NextLine(const LineIndex& by_key, const std::string& key,
+                               size_t after) {
+  const auto lines = by_key.find(key);
+  if (lines == by_key.end()) return std::nullopt;
+  const auto line =
+      std::lower_bound(lines->second.begin(), lines->second.end(), after);
+  if (line == lines->second.end()) return std::nullopt;
+  return *line;
+}
+
+}  // namespace
+
+ContentsPage FindContents(const std::vector<TextLine>& lines) {
+  ContentsPage contents;
+  const size_t most = std::min(lines.size(), kMaxLinesBefore);
+  int num_titles = 0;
+  LineIndex by_key;
+  for (size_t i = 0; i < most && num_titles < kMaxTitles; ++i) {
+    if (!lines[i].is_first || !IsContentsTitle(lines[i].text)) continue;
+    ++num_titles;
+    size_t end = 0;
+    const std::vector<EntryKeys> entries = EntriesAt(lines, i + 1, &end);
+    if (by_key.empty()) by_key = LinesByKey(lines, end);
+    std::vector<size_t> headings;
+    size_t after = end;
+    for (const EntryKeys& keys : entries) {
+      std::optional<size_t> line = NextLine(by_key, keys.all, after);
+      if (!line.has_value()) line = NextLine(by_key, keys.title, after);
+      if (!line.has_value()) continue;
+      headings.push_back(*line);
+      after = *line + 1;
+    }
+    if (headings.size() >= 3 && headings.size() * 5 >= entries.size() * 3) {
+      const bool is_complete = headings.size() * 10 >= entries.size() * 9;
+      contents = {i, end, std::move(headings), is_complete};
+      break;
+    }
+  }
+  return contents;
+}
+
+}  // namespace tiercel::document

@@ -1,0 +1,126 @@
+#include "lib/documents/document.h"
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "lib/documents/encoding.h"
+#include "lib/documents/epub.h"
+#include "lib/documents/error.h"
+#include "lib/documents/file.h"
+#include "lib/documents/folder.h"
+#include "lib/documents/html.h"
+#include "lib/documents/outline.h"
+#include "lib/documents/page.h"
+#include "lib/documents/pdf.h"
+#include "lib/documents/plain_text.h"
+
+namespace tiercel::document {
+namespace {
+
+enum class Format { kText, kHtml, kEpub, kPdf, kGzip };
+
+bool StartsLikeHtml(std::string_view bytes) {
+  const std::string start = Lowercase(bytes.substr(0, 1024));
+  const size_t first = start.find_first_not_of(" \t\r\n\f");
+  if (first == std::string::npos) return false;
+  const std::string_view rest = std::string_view(start).substr(first);
+  if (rest.substr(0, 14) == "<!doctype html" || rest.substr(0, 5) == "<html") {
+    return true;
+  }
+  return (rest.substr(0, 5) == "<?xml" || rest.substr(0, 4) == "<!--") &&
+         rest.find("<html") != std::string_view::npos;
+}
+
+// A PDF may have some bytes before its mark. A text may mention the mark, but
+// has no mark of the end.
+bool StartsLikePdf(std::string_view bytes) {
+  const size_t mark = bytes.substr(0, 1024).find("%PDF-");
+  if (mark == std::string_view::npos) return false;
+  return mark <= bytes.find_first_not_of(" \t\r\n\f") ||
+         bytes.substr(bytes.size() - std::min<size_t>(bytes.size(), 1024))
+                 .find("%%EOF") != std::string_view::npos;
+}
+
+Format FormatOf(const std::string& name, std::string_view bytes) {
+  const std::string_view body = bytes.substr(FindByteOrderMark(bytes).bytes);
+  if (StartsLikePdf(body) || HasExtension(name, {".pdf"})) {
+    return Format::kPdf;
+  }
+  if (bytes.substr(0, 4) == "PK\x03\x04" || HasExtension(name, {".epub"})) {
+    return Format::kEpub;
+  }
+  if (bytes.substr(0, 2) == "\x1F\x8B") return Format::kGzip;
+  return HasExtension(name, {".html", ".htm", ".xhtml"}) || StartsLikeHtml(body)
+             ? Format::kHtml
+             : Format::kText;
+}
+
+Result ReadText(const std::string& name, std::string_view bytes) {
+  if (const auto error = CheckText(name, bytes)) return *error;
+  Document document;
+  document.text = WithUnixLineEnds(DecodeText(bytes, &document.warnings));
+  const size_t num_controls = ReplaceControls(&document.text);
+  WarnOf(num_controls, /*had_frame=*/false, &document);
+  ReadPlainText(&document);
+  return document;
+}
+
+Result ReadPage(const std::string& name, std::string bytes) {
+  if (const auto error = CheckText(name, bytes)) return *error;
+  Document document;
+  std::variant<HtmlPage, Error> page =
+      ReadPageBytes(name, bytes, &document.warnings);
+  if (Error* error = std::get_if<Error>(&page)) return std::move(*error);
+  FillFrom(std::get<HtmlPage>(std::move(page)), &document);
+  return document;
+}
+
+}  // namespace
+
+Result ReadDocumentBytes(const std::string& name, std::string bytes) {
+  const Format format = FormatOf(name, bytes);
+  Result result;
+  switch (format) {
+    case Format::kText:
+      result = ReadText(name, bytes);
+      break;
+    case Format::kHtml:
+      result = ReadPage(name, std::move(bytes));
+      break;
+    case Format::kEpub:
+      result = ReadEpub(name, bytes);
+      break;
+    case Format::kPdf:
+      result = ReadPdf(name, bytes);
+      break;
+    case Format::kGzip:
+      result = InputError(name, "unsupported_document",
+                          "is a gzip file; unpack it first");
+      break;
+  }
+  if (Document* document = std::get_if<Document>(&result)) {
+    FinishOutline(document);
+    if (document->text.empty() && format != Format::kText) {
+      document->warnings.emplace_back("no readable text");
+    }
+  }
+  return result;
+}
+
+Result ReadDocument(const std::string& path) {
+  std::error_code unknown;  // then opening it says why
+  if (std::filesystem::is_directory(path, unknown)) {
+    Result result = ReadFolder(path);
+    if (Document* document = std::get_if<Document>(&result)) {
+      FinishOutline(document);
+    }
+    return result;
+  }
+  std::variant<std::string, Error> bytes = ReadFile(path);
+  if (Error* error = std::get_if<Error>(&bytes)) return std::move(*error);
+  return ReadDocumentBytes(path, std::get<std::string>(std::move(bytes)));
+}
+
+}  // namespace tiercel::document

@@ -1,0 +1,196 @@
+#include "lib/documents/document.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/documents/document_for_test.h"
+#include "lib/documents/encoding.h"
+
+namespace tiercel::document {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class DocumentTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "document_test.XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  Result Read(const std::string& name, const std::string& bytes) const {
+    std::ofstream(Path(name), std::ios::binary) << bytes;
+    return ReadDocument(Path(name));
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(DocumentTest, PlainTextIsReadAsItIs) {
+  const Document document = Good(Read("a.txt", "One\r\ntwo\n\n<b>é\n"));
+  EXPECT_EQ(document.text, "One\ntwo\n\n<b>é\n");
+  EXPECT_EQ(document.title, "");
+  EXPECT_THAT(document.warnings, IsEmpty());
+}
+
+TEST_F(DocumentTest, AnEmptyFileIsAnEmptyText) {
+  EXPECT_EQ(Good(Read("a.txt", "")).text, "");
+}
+
+TEST_F(DocumentTest, ByteOrderMarksAreHonouredAndDropped) {
+  EXPECT_EQ(Good(Read("a", "\xEF\xBB\xBFx")).text, "x");
+  EXPECT_EQ(Good(Read("b", std::string("\xFF\xFEh\0i\0", 6))).text, "hi");
+  EXPECT_EQ(Good(Read("c", std::string("\xFE\xFF\0h\0i", 6))).text, "hi");
+  EXPECT_EQ(Good(Read("d", std::string("\xFF\xFE\0\0h\0\0\0", 8))).text, "h");
+}
+
+TEST_F(DocumentTest, OtherBytesAreWindows1252WithAWarning) {
+  const Document document = Good(Read("a.txt", "caf\xE9"));
+  EXPECT_EQ(document.text, "café");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("WINDOWS-1252")));
+}
+
+TEST_F(DocumentTest, ControlCharactersBecomeSpacesWithAWarning) {
+  const Document document = Good(Read("a.txt",
+                                      "a\x01"
+                                      "b\x7F\x1B\tc\fd\n"));
+  EXPECT_EQ(document.text, "a b  \tc\fd\n");
+  EXPECT_THAT(document.warnings,
+              ElementsAre(HasSubstr("3 control characters")));
+  EXPECT_EQ(Good(Read("a.html", "<title>x&#27;[2J</title>a&#1;b")).text,
+            "a b\n");
+  EXPECT_EQ(Good(Read("a.html", "<title>x&#27;[2J</title>a")).title, "x [2J");
+}
+
+TEST_F(DocumentTest, NumbersThatAreNoCharactersStayOutOfTheText) {
+  const Document document =
+      Good(Read("a.html", "<title>&#13;t</title>a&#x8056eeeeeeee;b&#13;c"));
+  EXPECT_TRUE(IsUtf8(document.text)) << document.text;
+  EXPECT_EQ(document.text.find('\r'), std::string::npos);
+  EXPECT_EQ(document.title.find('\r'), std::string::npos);
+  EXPECT_EQ(document.text.front(), 'a');
+}
+
+TEST_F(DocumentTest, BinaryFilesAreRefused) {
+  EXPECT_EQ(CodeOf(Read("a.txt", std::string("ab\0c", 4))), "not_text");
+  std::string noise;
+  for (int i = 1; i < 256; ++i) noise.push_back(static_cast<char>(i));
+  EXPECT_EQ(CodeOf(Read("b.txt", noise)), "not_text");
+  // A text may have one odd byte in a hundred.
+  const std::string text = std::string(197, 'a') + "\xE9";
+  EXPECT_EQ(CodeOf(Read("c.txt", text + "\x01\x02")), "no error");
+  EXPECT_EQ(CodeOf(Read("c.txt", text + "\x01\x02\x03")), "not_text");
+}
+
+TEST_F(DocumentTest, FormatsAreToldByBytesAndByExtension) {
+  EXPECT_EQ(CodeOf(Read("a.pdf", "x")), "invalid_pdf");
+  EXPECT_EQ(CodeOf(Read("a.EPUB", "x")), "invalid_epub");
+  EXPECT_EQ(CodeOf(Read("a", "%PDF-1.7\n%\xE2\xE3")), "invalid_pdf");
+  for (const char* before :
+       {"\xEF\xBB\xBF", "HTTP/1.1 200 OK\r\n\r\n", "\x01", " \n"}) {
+    EXPECT_EQ(CodeOf(Read("a", before + std::string("%PDF-1.7\n%%EOF\n"))),
+              "invalid_pdf");
+  }
+  EXPECT_EQ(CodeOf(Read("a", " \n%PDF-1.7\n")), "invalid_pdf");
+  const std::string of_pdf = "Such files begin with %PDF-1.7.\n";
+  for (const std::string& text :
+       {of_pdf, std::string("Their mark:\n\n%PDF-1.4\n"),
+        std::string("“%PDF-1.7” is the mark.\n")}) {
+    EXPECT_EQ(Good(Read("a.txt", text)).text, text);
+  }
+  EXPECT_EQ(Good(Read("a.html", "<p>" + of_pdf)).text, of_pdf);
+  EXPECT_EQ(CodeOf(Read("b", "PK\x03\x04")), "invalid_epub");
+  EXPECT_EQ(CodeOf(Read("c.txt", "\x1F\x8B\x08....")), "unsupported_document");
+}
+
+TEST_F(DocumentTest, HtmlByExtensionOrByItsFirstBytes) {
+  EXPECT_EQ(Good(Read("a.html", "a <b>b</b>")).text, "a b\n");
+  EXPECT_EQ(Good(Read("a.HTM", "a <b>b</b>")).text, "a b\n");
+  EXPECT_EQ(Good(Read("a.xhtml", "a <b>b</b>")).text, "a b\n");
+  EXPECT_EQ(Good(Read("a", " \n<!DOCTYPE html><p>x")).text, "x\n");
+  EXPECT_EQ(Good(Read("b", "<?xml version='1.0'?>\n<html><p>x</html>")).text,
+            "x\n");
+  EXPECT_EQ(Good(Read("c", "<!-- saved --><HTML><p>x")).text, "x\n");
+  EXPECT_EQ(Good(Read("d", "<html lang=en><p>x")).text, "x\n");
+  for (const char* text : {"a <b>b</b>", "<!-- a <b>b</b> -->x", "<?xml?><a/>",
+                           "see <html>", "<htm>"}) {
+    EXPECT_EQ(Good(Read("a.txt", text)).text, text);
+  }
+}
+
+TEST_F(DocumentTest, HtmlInItsDeclaredCharset) {
+  const Document document =
+      Good(Read("a.html", "<meta charset=iso-8859-1><p>caf\xE9 \x96"));
+  EXPECT_EQ(document.text, "café –\n");
+  EXPECT_THAT(document.warnings, IsEmpty());
+  EXPECT_EQ(Good(Read("b.html", "<meta charset=koi8-r><p>\xC1")).text, "а\n");
+  // Bytes that are UTF-8 are read as UTF-8, whatever the page declares.
+  EXPECT_EQ(Good(Read("b.html", "<meta charset=koi8-r><p>é")).text, "é\n");
+  EXPECT_THAT(Good(Read("b.html", "<meta charset=no-such><p>\xE9")).warnings,
+              ElementsAre(HasSubstr("no-such"), HasSubstr("WINDOWS-1252")));
+}
+
+TEST_F(DocumentTest, APageWithoutTextWarns) {
+  const Document document = Good(Read("a.html", "<script>x</script>"));
+  EXPECT_EQ(document.text, "");
+  EXPECT_THAT(document.warnings, ElementsAre("no readable text"));
+}
+
+TEST_F(DocumentTest, ANameThatLooksLikeAnOptionIsAFile) {
+  std::ofstream(Path("-rf")) << "x";
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  EXPECT_EQ(Good(ReadDocument("-rf")).text, "x");
+  std::filesystem::current_path(before);
+}
+
+TEST_F(DocumentTest, WhatIsNoRegularFileIsRefusedWithoutBlocking) {
+  EXPECT_EQ(CodeOf(ReadDocument(folder_.string())), "not_a_regular_file");
+  ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(CodeOf(ReadDocument(Path("fifo"))), "not_a_regular_file");
+  EXPECT_EQ(CodeOf(ReadDocument("/dev/zero")), "not_a_regular_file");
+}
+
+TEST_F(DocumentTest, AMissingFileIsAnIoError) {
+  const Result result = ReadDocument(Path("none"));
+  EXPECT_EQ(CodeOf(result), "file_not_found");
+  EXPECT_EQ(std::get<Error>(result).kind, Error::Kind::kIo);
+  EXPECT_THAT(std::get<Error>(result).message, HasSubstr("none"));
+}
+
+TEST_F(DocumentTest, AFileBeyondTheLimitIsRefusedBeforeItIsRead) {
+  const int file = open(Path("big").c_str(), O_CREAT | O_WRONLY, 0600);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(kMaxFileBytes) + 1), 0);
+  close(file);
+  EXPECT_EQ(CodeOf(ReadDocument(Path("big"))), "document_too_large");
+}
+
+TEST_F(DocumentTest, AnHtmlPageHasALimitOfItsOwn) {
+  std::string page(kMaxHtmlBytes, ' ');
+  page.replace(0, 8, "<html>x ");
+  EXPECT_EQ(Good(ReadDocumentBytes("page", page)).text, "x\n");
+  EXPECT_EQ(CodeOf(ReadDocumentBytes("page", page + " ")),
+            "document_too_large");
+}
+
+TEST_F(DocumentTest, AnUnsizedFileIsReadToItsEnd) {
+  // Files in /proc report a size of 0.
+  EXPECT_THAT(Good(ReadDocument("/proc/self/status")).text, HasSubstr("Name:"));
+}
+
+}  // namespace
+}  // namespace tiercel::document

@@ -1,0 +1,339 @@
+#include "lib/documents/epub.h"
+
+#include <malloc.h>
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <string>
+#include <variant>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/documents/document.h"
+#include "lib/documents/document_for_test.h"
+#include "lib/documents/epub_for_test.h"
+#include "lib/documents/zip_archive.h"
+
+namespace tiercel::document {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Files = std::map<std::string, std::string>;
+
+const char kContainer[] =
+    "<container><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles>"
+    "</container>";
+
+std::string Opf(const std::string& metadata, const std::string& manifest,
+                const std::string& spine) {
+  return "<?xml version='1.0'?><opf:package xmlns:opf='x'><opf:metadata>" +
+         metadata + "</opf:metadata><opf:manifest>" + manifest +
+         "</opf:manifest><opf:spine toc='ncx'>" + spine +
+         "</opf:spine></opf:package>";
+}
+
+Files TwoChapters() {
+  return {
+      {"mimetype", "application/epub+zip"},
+      {"META-INF/container.xml", kContainer},
+      {"OPS/book.opf",
+       Opf("<dc:title>Das  Buch</dc:title><dc:creator>A</dc:creator>"
+           "<dc:creator>B</dc:creator><dc:language>de</dc:language>",
+           "<item id='n' href='nav.xhtml' properties='nav'/>"
+           "<item id='ncx' href='toc.ncx' "
+           "media-type='application/x-dtbncx+xml'/>"
+           "<item id='notes' href='notes.xhtml'/>"
+           "<item id='one' href='text/one%201.xhtml'/>"
+           "<item id='two' href='text/two.xhtml'/>",
+           "<itemref idref='notes' linear='no'/><itemref idref='one'/>"
+           "<itemref idref='two'/>")},
+      {"OPS/text/one 1.xhtml",
+       "<?xml version='1.0'?><html><head><title/></head><body><h1>1. Eins</h1>"
+       "<p>größer</p><h2 id='s'>Mehr</h2><a id='p2' "
+       "epub:type='pagebreak' title='2'/>text</body></html>"},
+      {"OPS/text/two.xhtml", "<h1>2. Zwei</h1><p>Ende</p>"},
+      {"OPS/notes.xhtml", "<p>Noten</p>"},
+      {"OPS/nav.xhtml",
+       "<html><body><nav epub:type='landmarks'><ol><li><a href='x'>no</a></li>"
+       "</ol></nav><nav epub:type='toc'><ol><li><a href='text/one%201.xhtml'>"
+       "Eins</a><ol><li><a href='text/one%201.xhtml#s'>Mehr</a></li></ol></li>"
+       "<li><span>Teil II</span><ol><li><a href='text/two.xhtml'>Zwei</a></li>"
+       "</ol></li></ol></nav></body></html>"},
+      {"OPS/toc.ncx",
+       "<ncx><navMap><navPoint><navLabel><text>One</text></navLabel>"
+       "<content src='text/one%201.xhtml'/><navPoint><navLabel><text>One"
+       "</text></navLabel><content src='text/one%201.xhtml'/></navPoint>"
+       "</navPoint><navPoint><navLabel><text>Two</text></navLabel>"
+       "<content src='text/two.xhtml'/></navPoint></navMap></ncx>"}};
+}
+
+Result Read(const Files& files) {
+  return ReadDocumentBytes("book", ZipOf(files));
+}
+
+std::string ToString(const Document& document) {
+  std::string lines;
+  for (const Section& s : document.sections) {
+    lines += std::to_string(s.level) + " " + s.label + "|" + s.title + "|" +
+             document.text.substr(s.begin,
+                                  document.text.find('\n', s.begin) - s.begin) +
+             "|" + s.anchor + "\n";
+  }
+  return lines;
+}
+
+TEST(EpubTest, TextSectionsAndPages) {
+  const Document document = Good(Read(TwoChapters()));
+  EXPECT_EQ(document.title, "Das Buch");
+  EXPECT_EQ(document.author, "A, B");
+  EXPECT_EQ(document.language, "de");
+  EXPECT_EQ(document.text,
+            "1. Eins\n\ngrößer\n\nMehr\n\ntext\n\n2. Zwei\n\nEnde\n\nNoten\n");
+  EXPECT_EQ(ToString(document),
+            "1 1|Eins|1. Eins|OPS/text/one 1.xhtml\n"
+            "2 |Mehr|Mehr|OPS/text/one 1.xhtml#s\n"
+            "1 Teil II||2. Zwei|OPS/text/two.xhtml\n"
+            "2 2|Zwei|2. Zwei|OPS/text/two.xhtml\n");
+  ASSERT_EQ(document.pages.size(), 1u);
+  EXPECT_EQ(document.pages[0].number, "2");
+  EXPECT_EQ(document.text.substr(document.pages[0].begin, 4), "text");
+  EXPECT_THAT(document.warnings, IsEmpty());
+}
+
+TEST(EpubTest, WithoutNavigationTheNcxThenTheHeadings) {
+  Files files = TwoChapters();
+  files.erase("OPS/nav.xhtml");
+  EXPECT_EQ(ToString(Good(Read(files))),
+            "1 |One|1. Eins|OPS/text/one 1.xhtml\n"
+            "1 |Two|2. Zwei|OPS/text/two.xhtml\n");
+  files.erase("OPS/toc.ncx");
+  EXPECT_EQ(ToString(Good(Read(files))),
+            "1 1|Eins|1. Eins|OPS/text/one 1.xhtml\n"
+            "2 |Mehr|Mehr|OPS/text/one 1.xhtml#s\n"
+            "1 2|Zwei|2. Zwei|OPS/text/two.xhtml\n");
+}
+
+TEST(EpubTest, NamesInUpperAndLowerCaseAreOne) {
+  Files files = TwoChapters();
+  files["OPS/TEXT/Two.xhtml"] = files["OPS/text/two.xhtml"];
+  files.erase("OPS/text/two.xhtml");
+  EXPECT_THAT(Good(Read(files)).text, HasSubstr("2. Zwei"));
+}
+
+TEST(EpubTest, WhatIsLostIsSaid) {
+  Files files = TwoChapters();
+  files.erase("OPS/text/two.xhtml");
+  EXPECT_THAT(Good(Read(files)).warnings,
+              ElementsAre(HasSubstr("1 pages"), HasSubstr("2 entries")));
+  files.erase("OPS/text/one 1.xhtml");
+  files.erase("OPS/notes.xhtml");
+  EXPECT_EQ(CodeOf(Read(files)), "invalid_epub");
+}
+
+TEST(EpubTest, PagesThatAreNotTextAreLeftOutAndSaid) {
+  Files files = TwoChapters();
+  const std::string picture("\x89PNG\0\0\0\rIHDR", 12);
+  files["OPS/notes.xhtml"] = picture;
+  const Document document = Good(Read(files));
+  EXPECT_EQ(document.text.substr(document.text.size() - 11), "Zwei\n\nEnde\n");
+  EXPECT_THAT(document.warnings,
+              ElementsAre(AllOf(HasSubstr("1 pages"), HasSubstr("notes"))));
+  // The encrypted text, not declared so, is less than half of the book.
+  files["OPS/text/two.xhtml"] = picture;
+  EXPECT_EQ(CodeOf(Read(files)), "not_text");
+}
+
+TEST(EpubTest, WhatIsListedTwiceIsOneSection) {
+  Files files = TwoChapters();
+  std::string& nav = files["OPS/nav.xhtml"];
+  nav.insert(nav.find("</ol></nav></body>"),
+             "<li><a href='text/one%201.xhtml'>Eins</a></li>");
+  const Document document = Good(Read(files));
+  ASSERT_EQ(document.sections.size(), 4u) << ToString(document);
+  EXPECT_EQ(document.sections[1].title, "Mehr");
+}
+
+TEST(EpubTest, GutenbergsFrameIsNoChapter) {
+  Files files = TwoChapters();
+  files["OPS/text/two.xhtml"] =
+      "<section id='pg-header'><h2 id='pg'>The Project</h2></section>"
+      "<h1>2. Zwei</h1>";
+  std::string& nav = files["OPS/nav.xhtml"];
+  nav.insert(nav.find("<li><span>Teil"),
+             "<li><a href='text/two.xhtml#pg'>The Project</a></li>");
+  const Document document = Good(Read(files));
+  EXPECT_EQ(document.sections.size(), 4u);
+  EXPECT_THAT(document.warnings,
+              ElementsAre(HasSubstr("Gutenberg"), HasSubstr("1 entries")));
+}
+
+TEST(EpubTest, ATableOfContentsIsNoChapter) {
+  Files files = TwoChapters();
+  std::string& opf = files["OPS/book.opf"];
+  opf.insert(opf.find("<item id='one'"), "<item id='c' href='c.xhtml'/>");
+  opf.insert(opf.find("<itemref idref='one'"), "<itemref idref='c'/>");
+  files["OPS/c.xhtml"] =
+      "<h1>What is in it</h1><a href='text/one%201.xhtml'>1</a>"
+      "<a href='text/two.xhtml#x'>2</a><a href='notes.xhtml'>notes</a>";
+  std::string& nav = files["OPS/nav.xhtml"];
+  nav.insert(nav.find("<li><a href='text/one"),
+             "<li><a href='c.xhtml'>What is in it</a></li>");
+  EXPECT_EQ(Good(Read(files)).sections[0].title, "Eins");
+}
+
+TEST(EpubTest, AnIndexAtTheEndIsLeftOutAndSaid) {
+  Files files = TwoChapters();
+  files["OPS/notes.xhtml"] = "<h1>Index</h1><h2>W</h2><p>whale, 7</p>";
+  const Document document = Good(Read(files));
+  EXPECT_EQ(document.text.substr(document.text.size() - 11), "Zwei\n\nEnde\n");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Index")));
+}
+
+TEST(EpubTest, DamagedBooks) {
+  EXPECT_EQ(CodeOf(Read({{"a", "b"}})), "unsupported_document");
+  for (const char* file : {"META-INF/container.xml", "OPS/book.opf"}) {
+    Files files = TwoChapters();
+    files[file] = "<";
+    EXPECT_EQ(CodeOf(Read(files)), "invalid_epub") << file;
+  }
+  std::string bytes = ZipOf(TwoChapters());
+  EXPECT_EQ(CodeOf(ReadDocumentBytes("b", bytes.substr(0, bytes.size() / 2))),
+            "invalid_epub");
+  // Changing a byte of packed text makes its checksum wrong.
+  const size_t page = bytes.find("OPS/text/two.xhtml");
+  bytes[page + 20] ^= 1;
+  EXPECT_EQ(CodeOf(ReadDocumentBytes("b", bytes)), "invalid_epub");
+}
+
+TEST(EpubTest, EncryptedBooks) {
+  EXPECT_EQ(CodeOf(ReadDocumentBytes("b", ZipOf(TwoChapters(), "secret"))),
+            "encrypted_document");
+  const std::string fonts =
+      "<encryption><enc:EncryptedData><enc:EncryptionMethod "
+      "Algorithm='http://www.idpf.org/2008/embedding'/></enc:EncryptedData>";
+  Files files = TwoChapters();
+  files["META-INF/encryption.xml"] = fonts + "</encryption>";
+  EXPECT_EQ(CodeOf(Read(files)), "no error");
+  files["META-INF/encryption.xml"] =
+      fonts +
+      "<EncryptedData><EncryptionMethod Algorithm='aes128-cbc'/>"
+      "</EncryptedData></encryption>";
+  EXPECT_EQ(CodeOf(Read(files)), "encrypted_document");
+}
+
+TEST(EpubTest, HostileNames) {
+  for (const char* name : {"../x", "/etc/x", "a/../../x", "a\\b", "c:x"}) {
+    Files files = TwoChapters();
+    files[name] = "x";
+    EXPECT_EQ(CodeOf(Read(files)), "hostile_name") << name;
+  }
+  Files files = TwoChapters();
+  std::string& opf = files["OPS/book.opf"];
+  opf.replace(opf.find("text/two.xhtml"), 14, "../../../../x");
+  EXPECT_EQ(CodeOf(Read(files)), "hostile_name");
+}
+
+TEST(EpubTest, BombsAreNotUnpacked) {
+  Files files = TwoChapters();
+  files["OPS/text/two.xhtml"] = std::string(kMinZipBombBytes + 1, 'x');
+  EXPECT_EQ(CodeOf(Read(files)), "zip_bomb");
+  files["OPS/text/two.xhtml"].pop_back();
+  EXPECT_EQ(CodeOf(Read(files)), "no error");
+  // A file that is no page is not checked.
+  files["OPS/picture.png"] = std::string(4 * kMinZipBombBytes, 'x');
+  EXPECT_EQ(CodeOf(Read(files)), "no error");
+}
+
+TEST(EpubTest, ArchivesOfManyFilesAreRefused) {
+  Files files = TwoChapters();
+  for (int i = 0; i <= kMaxZipFiles; ++i) files[std::to_string(i)] = "";
+  EXPECT_EQ(CodeOf(Read(files)), "too_many_files");
+}
+
+TEST(EpubTest, EntitiesAreNotExpanded) {
+  Files files = TwoChapters();
+  std::string& opf = files["OPS/book.opf"];
+  opf.insert(opf.find("<opf:package"),
+             "<!DOCTYPE p [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;'>"
+             "<!ENTITY f SYSTEM 'file:///etc/passwd'>]>");
+  opf.replace(opf.find("Das  Buch"), 9, "T&b;&f;");
+  EXPECT_EQ(Good(Read(files)).title, "T&b;&f;");
+}
+
+TEST(EpubTest, DeepFilesEnd) {
+  Files files = TwoChapters();
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "<li><ol>" + std::to_string(i);
+  files["OPS/nav.xhtml"] = "<nav epub:type='toc'><ol>" + deep;
+  files.erase("OPS/toc.ncx");
+  EXPECT_EQ(Good(Read(files)).sections.size(), 3u);  // from the headings
+}
+
+TEST(EpubTest, Epub2WithUtf16AndOldMetadata) {
+  Files files = TwoChapters();
+  files["OPS/book.opf"] =
+      "<package><metadata><dc-metadata><dc:Title>Old</dc:Title></dc-metadata>"
+      "</metadata><manifest><item id='a' href='a.html'/></manifest><spine>"
+      "<itemref idref='a'/></spine></package>";
+  files["OPS/a.html"] = std::string("\xFF\xFE<\0p\0>\0x\0", 10);
+  const Document document = Good(Read(files));
+  EXPECT_EQ(document.title, "Old");
+  EXPECT_EQ(document.text, "x\n");
+}
+
+// The peak memory of this process since it was last reset.
+size_t PeakBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) {
+      return std::stoul(line.substr(line.find_first_of("0123456789"))) * 1024;
+    }
+  }
+  return 0;
+}
+void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+TEST(EpubTest, ABookOf50MegabytesTakesLittleMoreThanItself) {
+  Files files = TwoChapters();
+  std::string manifest;
+  std::string spine;
+  std::string page = "<h1>x</h1>";
+  while (page.size() < 60'000) page += "<p>" + std::to_string(page.size());
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    manifest += "<item id='" + name + "' href='" + name + "'/>";
+    spine += "<itemref idref='" + name + "'/>";
+    files["OPS/" + name] = page;
+  }
+  std::string& opf = files["OPS/book.opf"];
+  opf.insert(opf.find("<item id='one'"), manifest);
+  opf.insert(opf.find("<itemref idref='one'"), spine);
+  // Noise, which does not compress, stands for a picture.
+  std::string& picture = files["OPS/picture.png"];
+  uint32_t state = 1;
+  while (picture.size() < 49'000'000) {
+    state = state * 1664525 + 1013904223;
+    picture.push_back(static_cast<char>(state >> 24));
+  }
+  std::string bytes = ZipOf(files);
+  files.clear();
+  ASSERT_GT(bytes.size(), 49'000'000u);
+  malloc_trim(0);
+  ForgetPeak();
+  const size_t before = PeakBytes();
+  const Document document = Good(ReadDocumentBytes("book", std::move(bytes)));
+  EXPECT_GT(document.text.size(), 9'000'000u);
+#ifndef TIERCEL_SANITIZED  // sanitizers keep freed memory
+  // The peak holds the text, twice as it grows, and the tree of one page.
+  EXPECT_LT(PeakBytes() - before, 3 * document.text.size() + (8u << 20));
+#else
+  EXPECT_GE(PeakBytes(), before);
+#endif
+}
+
+}  // namespace
+}  // namespace tiercel::document

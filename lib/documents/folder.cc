@@ -1,0 +1,175 @@
+#include "lib/documents/folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/documents/book_binder.h"
+#include "lib/documents/error.h"
+#include "lib/documents/file.h"
+#include "lib/documents/href.h"
+#include "lib/documents/html.h"
+#include "lib/documents/outline.h"
+#include "lib/documents/page.h"
+
+namespace tiercel::document {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kIndexNames[] = {
+    "index.html",   "index.htm", "index.xhtml", "contents.html",
+    "contents.htm", "toc.html",  "toc.htm"};
+constexpr size_t kMaxNamed = 5;  // names listed in a warning
+
+bool IsPage(const std::string& name) {
+  return HasExtension(name, {".html", ".htm", ".xhtml"});
+}
+
+class FolderReader {
+ public:
+  explicit FolderReader(const std::string& path) : path_(path) {}
+
+  Result Read() {
+    std::error_code failed;
+    root_ = fs::canonical(path_, failed);
+    const std::optional<std::string> index = failed ? std::nullopt : Index();
+    if (!index.has_value()) {
+      return InputError(path_, "not_a_regular_file",
+                        "is a directory without an index of HTML pages "
+                        "(index.html)");
+    }
+    std::vector<std::string> links;
+    if (!AddPage(*index, &links)) return *std::move(error_);
+    for (const std::string& link : links) {
+      const std::optional<Place> place = Resolve(*index, link);
+      if (!place.has_value() || !IsPage(place->path) ||
+          read_.count(place->path) > 0 || !IsWithin(place->path)) {
+        continue;
+      }
+      if (!AddPage(place->path, nullptr)) return *std::move(error_);
+    }
+    WarnOfUnread();
+    const std::vector<Section> sections = SectionsOf(binder_.headings());
+    Document document = binder_.Take();
+    document.title = title_;
+    document.author = author_;
+    document.language = language_;
+    document.sections = sections;
+    document.warnings.insert(document.warnings.begin(), warnings_.begin(),
+                             warnings_.end());
+    return document;
+  }
+
+ private:
+  std::optional<std::string> Index() const {
+    for (const char* name : kIndexNames) {
+      if (IsWithin(name)) return name;
+    }
+    // Folders that several languages share have "index.zh-cn.html" and its
+    // like.
+    std::set<std::string> names;
+    std::error_code failed;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(root_, failed)) {
+      std::string name = entry.path().filename().string();
+      if (name.rfind("index.", 0) == 0 && IsPage(name) && IsWithin(name)) {
+        names.insert(std::move(name));
+      }
+    }
+    return names.empty() ? std::nullopt : std::optional(*names.begin());
+  }
+
+  // Returns true if `page` is a regular file that lies within the folder, after
+  // all links are followed.
+  bool IsWithin(const std::string& page) const {
+    std::error_code failed;
+    const fs::path file = fs::canonical(root_ / page, failed);
+    if (failed || !fs::is_regular_file(file, failed)) return false;
+    const auto ends =
+        std::mismatch(root_.begin(), root_.end(), file.begin(), file.end());
+    return ends.first == root_.end();
+  }
+
+  // Returns false after an error. `links` receives those of the page's text.
+  bool AddPage(const std::string& page, std::vector<std::string>* links) {
+    read_.insert(page);
+    const std::string file = (root_ / page).string();
+    std::variant<std::string, Error> bytes = ReadFile(file);
+    if (Error* error = std::get_if<Error>(&bytes)) return Fail(error);
+    const std::string& html = std::get<std::string>(bytes);
+    num_bytes_ += html.size();
+    if (num_bytes_ > kMaxFileBytes) {
+      error_ = TooLarge(path_, "all its pages", num_bytes_, kMaxFileBytes);
+      return false;
+    }
+    if (auto error = CheckText(file, html); error.has_value()) {
+      return Fail(&*error);
+    }
+    std::vector<std::string> warnings;
+    std::variant<HtmlPage, Error> result = ReadPageBytes(file, html, &warnings);
+    if (Error* error = std::get_if<Error>(&result)) return Fail(error);
+    HtmlPage& read = std::get<HtmlPage>(result);
+    for (const std::string& warning : warnings) {
+      warnings_.push_back(page + ": " + warning);
+    }
+    if (links != nullptr) {
+      *links = std::move(read.links);
+      // A page's title often includes the name of the site.
+      title_ = read.headings.empty() ? read.title : read.headings[0].text;
+    }
+    if (author_.empty()) author_ = read.author;
+    if (language_.empty()) language_ = read.language;
+    binder_.Add(page, std::move(read));
+    return true;
+  }
+
+  bool Fail(Error* error) {
+    error_ = std::move(*error);
+    return false;
+  }
+
+  void WarnOfUnread() {
+    std::set<std::string> unread;
+    std::error_code failed;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(root_, failed)) {
+      std::string name = entry.path().filename().string();
+      if (IsPage(name) && read_.count(name) == 0) unread.insert(name);
+    }
+    if (unread.empty()) return;
+    std::string names;
+    size_t num_named = 0;
+    for (const std::string& name : unread) {
+      if (num_named++ == kMaxNamed) break;
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    if (unread.size() > kMaxNamed) names += ", ...";
+    warnings_.push_back(std::to_string(unread.size()) +
+                        " pages that the index does not link to were left "
+                        "out: " +
+                        names);
+  }
+
+  const std::string path_;
+  fs::path root_;
+  std::set<std::string> read_;
+  BookBinder binder_;
+  uint64_t num_bytes_ = 0;
+  std::string title_;
+  std::string author_;
+  std::string language_;
+  std::vector<std::string> warnings_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result ReadFolder(const std::string& path) { return FolderReader(path).Read(); }
+
+}  // namespace tiercel::document

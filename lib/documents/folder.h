@@ -1,0 +1,22 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_FOLDER_H_
+#define TIERCEL_LIB_DOCUMENTS_FOLDER_H_
+
+#include <string>
+
+#include "lib/documents/document.h"
+
+namespace tiercel::document {
+
+// Reads a folder of HTML pages as one book: its index (index.html, or a page of
+// contents) and the pages that the text of the index links to, in the order of
+// the links. Headings are sections. Pages that are not linked are left out,
+// with a warning, and so is what lies out of the folder, by links of the file
+// system too.
+//
+// Errors: not_a_regular_file (no index), document_too_large (all pages),
+// html_too_complex, not_text, io_error.
+Result ReadFolder(const std::string& path);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_FOLDER_H_

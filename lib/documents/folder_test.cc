@@ -1,0 +1,102 @@
+#include "lib/documents/folder.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/documents/document.h"
+#include "lib/documents/document_for_test.h"
+
+namespace tiercel::document {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FolderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "folder_test.XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = std::filesystem::path(name) / "book";
+    std::filesystem::create_directory(folder_);
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(folder_.parent_path());
+  }
+
+  void Write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
+  Result Read() const { return ReadDocument(folder_.string()); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(FolderTest, PagesComeInTheOrderOfTheIndex) {
+  Write("index.html",
+        "<html lang=en><title>Site</title><nav><a href=b.html>b</a></nav>"
+        "<h1>Book</h1><h2>Parts</h2><a href='c.html#x'>C</a>"
+        "<a href='b.html'>B</a><a href='c.html'>again</a>"
+        "<a href='http://x/d.html'>D</a><a href='gone.html'>gone</a>");
+  Write("b.html", "<h1>2. Second</h1>b<h2>2.1. In it</h2>c");
+  Write("c.html", "<h1>1. First</h1>a");
+  Write("search.html", "<h1>Search</h1>");
+  const Document document = Good(Read());
+  EXPECT_EQ(document.title, "Book");
+  EXPECT_EQ(document.language, "en");
+  ASSERT_EQ(document.sections.size(), 3u);
+  EXPECT_EQ(document.sections[0].title, "First");
+  EXPECT_EQ(document.sections[0].anchor, "c.html");
+  EXPECT_EQ(document.sections[1].label, "2");
+  EXPECT_EQ(document.sections[2].level, 2);
+  EXPECT_EQ(document.text.substr(document.sections[1].begin),
+            "2. Second\n\nb\n\n2.1. In it\n\nc\n");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("search.html")));
+}
+
+TEST_F(FolderTest, NothingIsReadFromElsewhere) {
+  std::ofstream(folder_.parent_path() / "secret.html") << "secret";
+  std::filesystem::create_symlink("../secret.html", folder_ / "link.html");
+  Write("index.html",
+        "x<a href='../secret.html'></a><a href='%2e%2e/secret.html'></a>"
+        "<a href='link.html'></a><a href='/etc/passwd'></a>"
+        "<a href='a/../../secret.html'></a>");
+  EXPECT_EQ(Good(Read()).text, "x\n");
+}
+
+TEST_F(FolderTest, AnIndexOfALanguage) {
+  Write("index.de.html", "<h1>Buch</h1>");
+  EXPECT_EQ(Good(Read()).title, "Buch");
+}
+
+TEST_F(FolderTest, WithoutAnIndexItIsAnError) {
+  Write("a.html", "x");
+  EXPECT_EQ(CodeOf(Read()), "not_a_regular_file");
+  // A pipe is no index, and opening it does not block.
+  ASSERT_EQ(mkfifo((folder_ / "index.html").c_str(), 0600), 0);
+  EXPECT_EQ(CodeOf(Read()), "not_a_regular_file");
+}
+
+TEST_F(FolderTest, AWrongPageIsAnError) {
+  Write("index.html", "<a href='a.html'>a</a>");
+  Write("a.html", std::string("a\0b", 3));
+  EXPECT_EQ(CodeOf(Read()), "not_text");
+}
+
+TEST_F(FolderTest, AllPagesTogetherHaveALimit) {
+  Write("index.html",
+        "<a href='a.html'></a><a href='b.html'></a>"
+        "<a href='c.html'></a>");
+  for (const char* name : {"a.html", "b.html", "c.html"}) {
+    Write(name, std::string(kMaxHtmlBytes, ' '));
+  }
+  EXPECT_EQ(CodeOf(Read()), "document_too_large");
+}
+
+}  // namespace
+}  // namespace tiercel::document

@@ -1,0 +1,98 @@
+#include "lib/documents/gutenberg.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lib/documents/encoding.h"
+#include "lib/documents/text_writer.h"
+
+namespace tiercel::document {
+namespace {
+
+// Frames are some kilobytes long.
+constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
+constexpr size_t kMaxFooterBytes = size_t{64} << 10;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20>
+    kLanguages = {
+        {{"english", "en"},   {"german", "de"},     {"french", "fr"},
+         {"spanish", "es"},   {"italian", "it"},    {"dutch", "nl"},
+         {"russian", "ru"},   {"chinese", "zh"},    {"japanese", "ja"},
+         {"latin", "la"},     {"finnish", "fi"},    {"swedish", "sv"},
+         {"danish", "da"},    {"norwegian", "no"},  {"greek", "el"},
+         {"polish", "pl"},    {"portuguese", "pt"}, {"czech", "cs"},
+         {"hungarian", "hu"}, {"esperanto", "eo"}}};
+
+bool Has(std::string_view line, std::string_view words) {
+  return line.find(words) != std::string_view::npos;
+}
+
+bool IsStart(std::string_view line) {
+  return line.substr(0, 3) == "***" && Has(line, "start of th") &&
+         Has(line, "project gutenberg");
+}
+
+bool IsEnd(std::string_view line) {
+  return (line.substr(0, 3) == "***" && Has(line, "end of th") &&
+          Has(line, "project gutenberg")) ||
+         line.substr(0, 24) == "end of project gutenberg" ||
+         line.substr(0, 28) == "end of the project gutenberg";
+}
+
+// Returns the value of a header field such as "Title:", with its continuation
+// lines, which are indented.
+std::string Field(std::string_view header, std::string_view name) {
+  const size_t at = header.find(name);  // `name` begins with a line feed
+  if (at == std::string_view::npos) return {};
+  size_t end = header.find('\n', at + 1);
+  while (end != std::string_view::npos && header.substr(end + 1, 2) == "  ") {
+    end = header.find('\n', end + 1);
+  }
+  const size_t begin = at + name.size();
+  return OneLine(header.substr(begin, end - begin));
+}
+
+}  // namespace
+
+void LeaveOutGutenbergFrame(Document* document) {
+  const std::string_view text = document->text;
+  size_t begin = 0;  // start of the book
+  size_t end = 0;
+  for (size_t line = 0; line < text.size() && end == 0;) {
+    const size_t line_end = std::min(text.find('\n', line), text.size());
+    const std::string lower =
+        Lowercase(text.substr(line, std::min(line_end - line, size_t{120})));
+    if (begin == 0) {
+      if (line > kMaxHeaderBytes) return;
+      if (IsStart(lower)) begin = std::min(line_end + 1, text.size());
+    } else if (IsEnd(lower)) {
+      end = line;
+    }
+    line = line_end + 1;
+  }
+  if (begin == 0 || end < begin) return;
+  // The end mark is not taken for a footer where too much follows it, or
+  // another book begins behind it.
+  if (text.size() - end > kMaxFooterBytes ||
+      Lowercase(text.substr(end)).find("*** start of th") !=
+          std::string::npos) {
+    return;
+  }
+  const std::string_view header = text.substr(0, begin);
+  document->title = Field(header, "\nTitle:");
+  document->author = Field(header, "\nAuthor:");
+  const std::string language = Lowercase(Field(header, "\nLanguage:"));
+  for (const auto& [name, tag] : kLanguages) {
+    if (language == name) document->language = tag;
+  }
+  document->warnings.push_back(
+      "Project Gutenberg's frame around the book was left out: " +
+      std::to_string(begin) + " bytes before it, " +
+      std::to_string(text.size() - end) + " behind");
+  document->text = document->text.substr(begin, end - begin);
+}
+
+}  // namespace tiercel::document

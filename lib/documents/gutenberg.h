@@ -1,0 +1,15 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_GUTENBERG_H_
+#define TIERCEL_LIB_DOCUMENTS_GUTENBERG_H_
+
+#include "lib/documents/document.h"
+
+namespace tiercel::document {
+
+// Removes the text that Project Gutenberg puts before and behind a book from a
+// plain text, with a warning, and takes title, author and language from it. A
+// text without both marks stays as it is.
+void LeaveOutGutenbergFrame(Document* document);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_GUTENBERG_H_

@@ -1,0 +1,249 @@
+#include "lib/documents/html.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::document {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+bool ReadHtml(std::string_view html, Document* document) {
+  std::optional<HtmlPage> page = ReadHtmlPage(html);
+  if (page.has_value()) FillFrom(*std::move(page), document);
+  return page.has_value();
+}
+
+std::string TextOf(std::string_view html) {
+  Document document;
+  EXPECT_TRUE(ReadHtml(html, &document));
+  return document.text;
+}
+
+std::string Repeated(std::string_view part, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += part;
+  return text;
+}
+
+TEST(HtmlTest, ParagraphsAndHeadingsAreApart) {
+  EXPECT_EQ(TextOf("<h1>Title</h1><p>One\n  two.</p><p>Three.<h2>Next</h2>x"),
+            "Title\n\nOne two.\n\nThree.\n\nNext\n\nx\n");
+}
+
+TEST(HtmlTest, WhiteSpaceCollapsesAcrossElements) {
+  EXPECT_EQ(TextOf("<p> a <b> b</b>\t<i>c </i> d<span>e</span>&nbsp;f </p>"),
+            "a b c de f\n");
+}
+
+TEST(HtmlTest, EntitiesAreDecoded) {
+  EXPECT_EQ(TextOf("<p>&lt;a&gt; &amp; &eacute; &#8212; &#x1F600; &nosuch;"),
+            "<a> & é — 😀 &nosuch;\n");
+}
+
+TEST(HtmlTest, SoftHyphensAreDropped) {
+  EXPECT_EQ(TextOf("<p>hy&shy;phen zero&#8203;width"), "hyphen zerowidth\n");
+}
+
+TEST(HtmlTest, ListsHaveMarkersAndNest) {
+  EXPECT_EQ(TextOf("a<ul><li>b<li>c<ul><li>d</ul><li><p>e</p><p>f</p></ul>g"),
+            "a\n\n- b\n- c\n  - d\n- e\n\n  f\n\ng\n");
+  EXPECT_EQ(TextOf("<ol><li>x<li>y</ol>"), "1. x\n2. y\n");
+}
+
+TEST(HtmlTest, EmptyItemsLeaveNoMarkers) {
+  EXPECT_EQ(TextOf("<ul><li></li><li>a</ul><p>b"), "- a\n\nb\n");
+}
+
+TEST(HtmlTest, DefinitionsAreIndented) {
+  EXPECT_EQ(TextOf("<dl><dt>t<dd><p>d</p><dt>u<dd>e</dl>f"),
+            "t\n    d\nu\n    e\n\nf\n");
+}
+
+TEST(HtmlTest, PreformattedTextStaysAsItIs) {
+  EXPECT_EQ(TextOf("<p>a</p><pre>\n  x  y\n\n\tz\n</pre><p>b</p>"),
+            "a\n\n  x  y\n\n\tz\n\nb\n");
+}
+
+TEST(HtmlTest, LineBreaksAndRows) {
+  EXPECT_EQ(TextOf("a<br>b<br><br>c"), "a\nb\n\nc\n");
+  EXPECT_EQ(TextOf("<table><tr><th>h<th>i<tr><td>1<td>2</table>"),
+            "h | i\n1 | 2\n");
+}
+
+TEST(HtmlTest, WhatIsNotTextIsLeftOut) {
+  EXPECT_EQ(TextOf("<head><title>t</title><style>p{}</style></head>"
+                   "<script>var x = '<p>no</p>';</script><nav>menu</nav>"
+                   "<div role=navigation>n</div><p hidden>h</p>"
+                   "<template><p>no</p></template><!-- c -->"
+                   "<h1>yes<a class=headerlink href=#>¶</a></h1>"),
+            "yes\n");
+}
+
+TEST(HtmlTest, EveryElementThatIsNoTextIsLeftOut) {
+  for (const std::string tag :
+       {"script", "style", "nav", "template", "noscript", "iframe", "object",
+        "svg", "button", "textarea", "audio", "video", "canvas", "rt", "rp"}) {
+    EXPECT_EQ(TextOf("<div>a<" + tag + ">no</" + tag + ">b"), "ab\n") << tag;
+  }
+  EXPECT_EQ(TextOf("<p>a<select><option>no</select>b"), "ab\n");
+  for (const std::string attribute :
+       {"hidden", "role=navigation", "role=search", "role=contentinfo",
+        "aria-hidden=true", "class=link-target"}) {
+    EXPECT_EQ(TextOf("<p>a<span " + attribute + ">no</span>b"), "ab\n")
+        << attribute;
+  }
+  for (const std::string attribute :
+       {"role=note", "aria-hidden=false", "class=headerlink"}) {
+    EXPECT_EQ(TextOf("<p>a<span " + attribute + ">yes</span>b"), "ayesb\n")
+        << attribute;
+  }
+}
+
+TEST(HtmlTest, WhatStandsApartAndWhatStartsALine) {
+  for (const std::string tag :
+       {"h1", "h2", "h3", "h4", "h5", "h6", "p", "blockquote", "figure",
+        "figcaption", "section", "article", "dl"}) {
+    EXPECT_EQ(TextOf("a<" + tag + ">b</" + tag + ">c"), "a\n\nb\n\nc\n") << tag;
+  }
+  EXPECT_EQ(TextOf("a<hr>b"), "a\n\nb\n");
+  EXPECT_EQ(TextOf("<table><caption>t</caption><tr><td>1</table>"), "t\n\n1\n");
+  for (const std::string tag : {"div", "address", "aside", "main", "header",
+                                "footer", "fieldset", "details", "summary"}) {
+    EXPECT_EQ(TextOf("a<" + tag + ">b</" + tag + ">c"), "a\nb\nc\n") << tag;
+  }
+  EXPECT_EQ(TextOf("a<form>b"), "a\nb\n");
+}
+
+TEST(HtmlTest, TheTitleIsRead) {
+  Document document;
+  ASSERT_TRUE(ReadHtml("<title> A\n &amp; B </title><p>x", &document));
+  EXPECT_EQ(document.title, "A & B");
+  ASSERT_TRUE(ReadHtml("<p>x", &document));
+  EXPECT_EQ(document.title, "");
+}
+
+TEST(HtmlTest, EmptyAndBrokenPages) {
+  EXPECT_EQ(TextOf(""), "");
+  EXPECT_EQ(TextOf("<"), "<\n");
+  EXPECT_EQ(TextOf("<p"), "");
+  EXPECT_EQ(TextOf("</p></div>x<b><p>y</b>z"), "x\n\nyz\n");
+}
+
+TEST(HtmlTest, DeepNestingEndsWithoutRecursion) {
+  Document document;
+  EXPECT_TRUE(ReadHtml(Repeated("<span>", 20'000) + "x", &document));
+  EXPECT_EQ(document.text, "x\n");
+  // Nesting that would take long: the page is read or refused, but soon.
+  ReadHtml(Repeated("<div>", 200'000), &document);
+}
+
+TEST(HtmlTest, MisnestedFormattingIsRefusedNotBuilt) {
+  // Every paragraph opens again what the one before it left open.
+  std::string html = "<p>";
+  for (int i = 0; i < 5000; ++i) html += "<b id=" + std::to_string(i) + ">";
+  html += Repeated("<p>x", 20'000);  // 1e8 nodes, were they built
+  Document document;
+  EXPECT_FALSE(ReadHtml(html, &document));
+}
+
+TEST(HtmlTest, ALargePageTakesNoMoreThanSoMuchMemory) {
+  // The tree takes 25 bytes per byte of HTML.
+  const std::string paragraph = "<p><i>falcon</i> and more words here";
+  Document document;
+  EXPECT_TRUE(ReadHtml(Repeated(paragraph, 30'000), &document));    // 26 MB
+  EXPECT_FALSE(ReadHtml(Repeated(paragraph, 350'000), &document));  // 318 MB
+}
+
+TEST(HtmlTest, ManyAttributesEnd) {
+  std::string html = "<p ";
+  for (int i = 0; i < 50'000; ++i) {
+    html.append("a").append(std::to_string(i)).append(" ");
+  }
+  Document document;
+  ReadHtml(html + ">x", &document);
+}
+
+std::string ToString(const std::vector<Section>& sections) {
+  std::string lines;
+  for (const Section& s : sections) {
+    lines += std::to_string(s.level) + " " + s.label + "|" + s.title + " at " +
+             std::to_string(s.begin) + " " + s.anchor + "\n";
+  }
+  return lines;
+}
+
+TEST(HtmlTest, HeadingsAreSections) {
+  Document document;
+  ASSERT_TRUE(
+      ReadHtml("<h1>Book</h1>a<h2 id=one>1. <i>One</i>\n and more</h2><p>b"
+               "<section id=x><span id=y></span><h4>1.1. Part</h4>c</section>"
+               "<h2>2. Two.</h2>d<h2> </h2>e",
+               &document));
+  EXPECT_EQ(document.text,
+            "Book\n\na\n\n1. One and more\n\nb\n\n1.1. Part\n\nc\n\n2. Two."
+            "\n\nd\n\ne\n");
+  EXPECT_EQ(ToString(document.sections),
+            "1 |Book at 0 \n"
+            "2 1|One and more at 9 one\n"
+            "3 1.1|Part at 29 y\n"
+            "2 2|Two at 43 \n");
+}
+
+TEST(HtmlTest, PlacesOfThePage) {
+  const auto page = ReadHtmlPage(
+      "<html lang=de><head><meta name=Author content=' A  B '></head><p id=a>é"
+      "<p>x <a href='b.html#c' id=l>y</a><ul><li id=i>z</ul>"
+      "<span role=doc-pagebreak aria-label=xii></span>w<p id=end>");
+  ASSERT_TRUE(page.has_value());
+  EXPECT_EQ(page->text, "é\n\nx y\n\n- z\n\nw\n");
+  EXPECT_EQ(page->language, "de");
+  EXPECT_EQ(page->author, "A B");
+  EXPECT_THAT(page->links, ElementsAre("b.html#c"));
+  EXPECT_THAT(page->anchors,
+              UnorderedElementsAre(Pair("a", 0), Pair("l", 6), Pair("i", 11),
+                                   Pair("end", 15)));
+  ASSERT_EQ(page->pages.size(), 1u);
+  EXPECT_EQ(page->pages[0].number, "xii");
+  EXPECT_EQ(page->pages[0].begin, 14u);
+}
+
+TEST(HtmlTest, NumbersOfNotesAreInBrackets) {
+  EXPECT_EQ(TextOf("a<a class='footnote-reference brackets'>1</a> "
+                   "b<a role=doc-noteref><sup>2</sup></a> "
+                   "c<a class=brackets>[3]</a> d<a>4</a>"),
+            "a[1] b[2] c[3] d4\n");
+}
+
+TEST(HtmlTest, ChineseAndJapanese) {
+  // There is no space at a line end and no reading; spaces that are meant stay.
+  EXPECT_EQ(
+      TextOf("<p>日本\n語と漢<ruby>字<rp>(</rp><rt>じ</rt><rp>)</rp></ruby> "
+             "は\nabc\nです"),
+      "日本語と漢字 は abc です\n");
+}
+
+TEST(HtmlTest, XhtmlHasEmptyElements) {
+  EXPECT_EQ(
+      XhtmlAsHtml("<a id=\"x\"/><br/><p class='/>'>b</p><!-- <i/> --><i />"
+                  "<script src='x'/> < 1/>"),
+      "<a id=\"x\"></a><br/><p class='/>'>b</p><!-- <i/> --><i ></i>"
+      "<script src='x'></script> < 1/>");
+  EXPECT_EQ(TextOf(XhtmlAsHtml("<title/><body>a<script/>b</body>")), "ab\n");
+}
+
+TEST(HtmlTest, GutenbergsFrameIsLeftOutAndSaid) {
+  Document document;
+  ASSERT_TRUE(
+      ReadHtml("<section id=pg-header><h2>The Project</h2></section>"
+               "<p>x<section id=pg-footer>end</section>",
+               &document));
+  EXPECT_EQ(document.text, "x\n");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Gutenberg")));
+}
+
+}  // namespace
+}  // namespace tiercel::document

@@ -1,0 +1,117 @@
+#include "lib/documents/labels.h"
+
+#include "gtest/gtest.h"
+
+namespace tiercel::document {
+namespace {
+
+struct LabelCase {
+  const char* heading;
+  const char* label;
+  const char* title;
+  Rank rank = Rank::kNone;
+  int number = 0;
+};
+
+class LabelsTest : public testing::TestWithParam<LabelCase> {};
+
+TEST_P(LabelsTest, IsSplitOff) {
+  const LabelCase& c = GetParam();
+  const Label label = SplitLabel(c.heading);
+  EXPECT_EQ(label.label, c.label);
+  EXPECT_EQ(label.title, c.title);
+  EXPECT_EQ(label.rank, c.rank);
+  EXPECT_EQ(label.number, c.number);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    English, LabelsTest,
+    testing::Values(
+        LabelCase{"CHAPTER 1. Loomings.", "CHAPTER 1", "Loomings",
+                  Rank::kChapter, 1},
+        LabelCase{"CHAPTER XIV: HOW", "CHAPTER XIV", "HOW", Rank::kChapter, 14},
+        LabelCase{"Chapter Twenty-One", "Chapter Twenty-One", "",
+                  Rank::kChapter, 21},
+        LabelCase{"CHAPTER TWENTYTHREE", "CHAPTER TWENTYTHREE", "",
+                  Rank::kChapter, 23},
+        LabelCase{"PART THE SECOND — Rome", "PART THE SECOND", "Rome",
+                  Rank::kPart, 2},
+        LabelCase{"Book I", "Book I", "", Rank::kBook, 1},
+        LabelCase{"The First Book", "The First Book", "", Rank::kBook, 1},
+        LabelCase{"Appendix B: Tables", "Appendix B", "Tables", Rank::kChapter,
+                  2},
+        LabelCase{"2.1. Packages", "2.1", "Packages", Rank::kNumber, 1},
+        LabelCase{"2.1.12 Packages", "2.1.12", "Packages", Rank::kNumber, 12},
+        LabelCase{"A.1 More", "A.1", "More", Rank::kNumber, 1},
+        LabelCase{"IV. Rain", "IV", "Rain", Rank::kNumber, 4},
+        LabelCase{"XII", "XII", "", Rank::kNumber, 12},
+        LabelCase{"3) Rain", "3", "Rain", Rank::kNumber, 3}));
+
+INSTANTIATE_TEST_SUITE_P(
+    OtherLanguages, LabelsTest,
+    testing::Values(
+        LabelCase{"Kapitel 3. Der Weg", "Kapitel 3", "Der Weg", Rank::kChapter,
+                  3},
+        LabelCase{"Erstes Kapitel", "Erstes Kapitel", "", Rank::kChapter, 1},
+        LabelCase{"3. Kapitel: Der Weg", "3. Kapitel", "Der Weg",
+                  Rank::kChapter, 3},
+        LabelCase{"§ 5 Fristen", "§ 5", "Fristen", Rank::kNumber, 5},
+        LabelCase{"Глава 5. Дорога", "Глава 5", "Дорога", Rank::kChapter, 5},
+        LabelCase{"ЧАСТЬ ПЕРВАЯ", "ЧАСТЬ ПЕРВАЯ", "", Rank::kPart, 1},
+        LabelCase{"Глава двадцать первая", "Глава двадцать первая", "",
+                  Rank::kChapter, 21},
+        LabelCase{"第三章 風の音", "第三章", "風の音", Rank::kChapter, 3},
+        LabelCase{"第二十一回　賈寶玉", "第二十一回", "賈寶玉", Rank::kChapter,
+                  21},
+        LabelCase{"第１２話「海」", "第１２話", "「海」", Rank::kChapter, 12},
+        LabelCase{"卷一", "卷一", "", Rank::kVolume, 1},
+        LabelCase{"附录 A. 表", "附录 A", "表", Rank::kChapter, 1},
+        LabelCase{"제3장 비", "제3장", "비", Rank::kChapter, 3},
+        LabelCase{"七、雨", "七", "雨", Rank::kNumber, 7},
+        LabelCase{"Première partie", "Première partie", "", Rank::kPart, 1},
+        LabelCase{"Capítulo IV", "Capítulo IV", "", Rank::kChapter, 4}));
+
+INSTANTIATE_TEST_SUITE_P(
+    NoLabel, LabelsTest,
+    testing::Values(LabelCase{"1984 and after", "", "1984 and after"},
+                    LabelCase{"7 Habits", "", "7 Habits"},
+                    LabelCase{"Part of it", "", "Part of it"},
+                    LabelCase{"Chapter and verse", "", "Chapter and verse"},
+                    LabelCase{"Mix", "", "Mix"},
+                    LabelCase{"M. Homais", "", "M. Homais"},
+                    LabelCase{"Civil war", "", "Civil war"},
+                    LabelCase{"第一回合", "", "第一回合"},
+                    LabelCase{"20.000 Meilen", "", "20.000 Meilen"},
+                    LabelCase{"And so on etc.", "", "And so on etc."},
+                    LabelCase{"Wait...", "", "Wait..."},
+                    LabelCase{"Epilogue.", "", "Epilogue"},
+                    LabelCase{"", "", ""}));
+
+TEST(LabelWordsTest, NumbersAreRead) {
+  EXPECT_EQ(NumberOf("XXXII."), 32);
+  EXPECT_EQ(NumberOf("seventeen"), 17);
+  EXPECT_EQ(NumberOf("百二十"), 120);
+  EXPECT_EQ(NumberOf("12a"), 0);
+  EXPECT_EQ(NumberOf("IIII"), 0);
+  EXPECT_EQ(NumberOf(""), 0);
+}
+
+TEST(LabelWordsTest, PartsWithoutNumbers) {
+  EXPECT_TRUE(IsUnnumberedPart("EPILOGUE."));
+  EXPECT_TRUE(IsUnnumberedPart("Предисловие"));
+  EXPECT_TRUE(IsUnnumberedPart(" あとがき"));
+  EXPECT_FALSE(IsUnnumberedPart("The epilogue"));
+  EXPECT_TRUE(IsContentsTitle("CONTENTS"));
+  EXPECT_TRUE(IsContentsTitle("目次"));
+  EXPECT_FALSE(IsContentsTitle("Content"));
+  EXPECT_TRUE(IsIndexTitle("Index"));
+}
+
+TEST(LabelWordsTest, KeysLeaveOutWhatPrintersChange) {
+  EXPECT_EQ(HeadingKey("The Lad’s  “Étude”, 2."),
+            HeadingKey("the lads étude 2"));
+  EXPECT_NE(HeadingKey("第一章"), HeadingKey("第二章"));
+}
+
+}  // namespace
+}  // namespace tiercel::document

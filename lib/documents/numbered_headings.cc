@@ -1,0 +1,271 @@
+#include "lib/documents/numbered_headings.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/documents/labels.h"
+#include "lib/documents/unicode.h"
+
+namespace tiercel::document {
+namespace {
+
+constexpr int kMaxTitleColumns = 75;  // if it stands apart from its label
+// A part of a text is longer than an entry of a table of contents, and a part
+// with only a number is longer than an item of a list.
+constexpr size_t kMinPartBytes = 80;
+constexpr size_t kMinCountedBytes = 400;
+constexpr size_t kMinListed = 5;
+
+struct Candidate {
+  size_t line;
+  size_t end_line;  // behind its last line
+  std::string text;
+  Label label;
+  bool is_list = false;  // an entry of a list: one of several in a block
+};
+
+bool EndsSentence(std::string_view text) {
+  for (const std::string_view end :
+       {".", "?", "!", ",", ";", "。", "！", "？", "”", "\"", "」", "’"}) {
+    if (text.size() >= end.size() &&
+        text.substr(text.size() - end.size()) == end) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool HasLowerCase(std::string_view text) {
+  const std::u32string all = ToUtf32(text);
+  return std::any_of(all.begin(), all.end(), IsLowerCase);
+}
+
+// Returns true if a sentence goes on behind the label: "Part 2 of it was".
+bool IsInSentence(const Label& label, std::string_view line) {
+  if (label.title.empty()) return false;
+  size_t next = 0;
+  const std::string_view rest =
+      line.substr(std::min(line.size(), label.label.size()));
+  const size_t title = rest.find_first_not_of(' ');
+  return title != std::string_view::npos &&
+         IsLowerCase(CharacterAt(rest, title, &next));
+}
+
+// Adds the title in the block behind a label that has none.
+void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
+  const size_t next = candidate->end_line;
+  if (next >= lines.size() || lines[next].num_lines > 2) return;
+  const std::string block = BlockAt(lines, next);
+  if (ColumnsOf(block) > kMaxTitleColumns ||
+      SplitLabel(block).rank != Rank::kNone ||
+      (HasLowerCase(block) && EndsSentence(block))) {
+    return;
+  }
+  // Text must follow the title; at the end of the book it is a line of a list.
+  if (next + lines[next].num_lines >= lines.size()) return;
+  candidate->text = candidate->label.label + ": " + block;
+  candidate->end_line = next + lines[next].num_lines;
+}
+
+Rank NamedRank(std::string_view line) {
+  const Rank rank = SplitLabel(line).rank;
+  return rank == Rank::kNumber ? Rank::kNone : rank;
+}
+
+// Returns true, and sets `candidate`, if a heading whose label is a word and a
+// number begins at line i. The heading before it ends at line `after`.
+bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
+             Candidate* candidate) {
+  const TextLine& line = lines[i];
+  if (ColumnsOf(line.text) > kMaxHeadingColumns) return false;
+  Label label = SplitLabel(line.text);
+  if (label.rank == Rank::kNone || label.rank == Rank::kNumber) return false;
+  size_t next = 0;
+  // Chinese and Japanese books often have no blank lines.
+  const bool is_ideographic =
+      IsIdeographic(CharacterAt(label.label, 0, &next)) &&
+      ColumnsOf(line.text) <= kMaxTitleColumns && !EndsSentence(line.text);
+  const bool begins = line.is_first || i == after ||
+                      (is_ideographic && EndsSentence(lines[i - 1].text));
+  if (!begins || IsInSentence(label, line.text)) return false;
+  bool is_block = !is_ideographic && line.num_lines <= kMaxHeadingLines;
+  if (is_block && line.num_lines > 1) {
+    const Rank below = NamedRank(lines[i + 1].text);
+    candidate->is_list = below == label.rank;
+    is_block = below == Rank::kNone;
+  }
+  candidate->line = i;
+  candidate->text = is_block ? BlockAt(lines, i) : std::string(line.text);
+  candidate->end_line = i + (is_block ? line.num_lines : 1);
+  const bool wants_title =
+      is_block && label.title.empty() && line.num_lines == 1;
+  candidate->label = std::move(label);
+  if (wants_title) AddTitle(lines, candidate);
+  return true;
+}
+
+size_t BytesBetween(const std::vector<TextLine>& lines, size_t begin,
+                    size_t end) {
+  size_t bytes = 0;
+  for (size_t i = begin; i < std::min(end, lines.size()); ++i) {
+    bytes += lines[i].text.size();
+  }
+  return bytes;
+}
+
+std::string KeyOf(const Candidate& candidate) {
+  const Label& label = candidate.label;
+  return label.rank == Rank::kNone
+             ? HeadingKey(candidate.text)
+             : std::to_string(static_cast<int>(label.rank)) + "." +
+                   std::to_string(label.number);
+}
+
+// Drops entries of a table of contents without a title: they stand close
+// together, and come again later.
+void DropListed(const std::vector<TextLine>& lines,
+                std::vector<Candidate>* candidates) {
+  const size_t n = candidates->size();
+  std::unordered_map<std::string, size_t> last;  // candidate with a key
+  for (size_t i = 0; i < n; ++i) last[KeyOf((*candidates)[i])] = i;
+  std::vector<bool> is_short(n);
+  std::vector<bool> is_listed(n);
+  for (size_t i = 0; i < n; ++i) {
+    const Candidate& here = (*candidates)[i];
+    const size_t end = i + 1 < n ? (*candidates)[i + 1].line : lines.size();
+    is_short[i] = BytesBetween(lines, here.end_line, end) < kMinPartBytes;
+    const bool comes_again = last[KeyOf(here)] > i;
+    const bool goes_on =
+        i > 0 && is_listed[i - 1] &&
+        (here.label.rank == Rank::kNone ||
+         here.label.number == (*candidates)[i - 1].label.number + 1);
+    is_listed[i] = here.is_list || (comes_again && (is_short[i] || goes_on));
+  }
+  // The other sign of a table: so many entries that no book has parts so short.
+  for (size_t begin = 0; begin < n;) {
+    size_t end = begin;
+    while (end < n && is_short[end]) ++end;
+    if (end - begin >= kMinListed) {
+      std::fill(is_listed.begin() + static_cast<std::ptrdiff_t>(begin),
+                is_listed.begin() + static_cast<std::ptrdiff_t>(end), true);
+    }
+    begin = end + 1;
+  }
+  std::vector<Candidate> kept;
+  for (size_t i = 0; i < n; ++i) {
+    if (!is_listed[i]) kept.push_back(std::move((*candidates)[i]));
+  }
+  *candidates = std::move(kept);
+}
+
+// Returns the level by rank. A heading without a label or with only a number is
+// a chapter; a named part ("Epilogue") has the highest level there is.
+int LevelOf(const Candidate& candidate, int highest) {
+  if (candidate.label.rank == Rank::kNumber) {
+    return static_cast<int>(Rank::kChapter) + candidate.label.num_parts - 1;
+  }
+  if (candidate.label.rank != Rank::kNone) {
+    return static_cast<int>(candidate.label.rank);
+  }
+  return IsUnnumberedPart(candidate.text) ? highest
+                                          : static_cast<int>(Rank::kChapter);
+}
+
+std::vector<Heading> HeadingsOf(const std::vector<TextLine>& lines,
+                                const std::vector<Candidate>& candidates) {
+  int highest = static_cast<int>(Rank::kChapter);
+  for (const Candidate& candidate : candidates) {
+    if (candidate.label.rank != Rank::kNone) {
+      highest = std::min(highest, static_cast<int>(candidate.label.rank));
+    }
+  }
+  std::vector<Heading> headings;
+  for (const Candidate& candidate : candidates) {
+    headings.push_back({LevelOf(candidate, highest), candidate.text,
+                        lines[candidate.line].begin, ""});
+  }
+  return headings;
+}
+
+}  // namespace
+
+std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
+                               const ContentsPage& contents) {
+  std::vector<Candidate> candidates;
+  bool has_named = false;
+  auto listed = contents.headings.begin();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i >= contents.first_line && i < contents.end_line) continue;
+    if (!candidates.empty() && i < candidates.back().end_line) continue;
+    while (listed != contents.headings.end() && *listed < i) ++listed;
+    const bool is_listed = listed != contents.headings.end() && *listed == i;
+    // A heading that a complete table of contents does not list is none.
+    if (contents.is_complete && !is_listed) continue;
+    Candidate candidate;
+    const size_t after = candidates.empty() ? 0 : candidates.back().end_line;
+    if (IsNamed(lines, i, after, &candidate)) {
+      has_named = true;
+    } else if (is_listed || (lines[i].is_first && lines[i].num_lines == 1 &&
+                             IsUnnumberedPart(lines[i].text))) {
+      const bool is_block = lines[i].num_lines <= kMaxHeadingLines;
+      candidate.line = i;
+      candidate.end_line = i + (is_block ? lines[i].num_lines : 1);
+      candidate.text =
+          is_block ? BlockAt(lines, i) : std::string(lines[i].text);
+      candidate.label = SplitLabel(candidate.text);
+      if (is_block && candidate.label.rank == Rank::kNumber &&
+          candidate.label.title.empty()) {
+        AddTitle(lines, &candidate);
+      }
+    } else {
+      continue;
+    }
+    candidates.push_back(std::move(candidate));
+  }
+  if (!has_named && contents.headings.empty()) return {};
+  DropListed(lines, &candidates);
+  return HeadingsOf(lines, candidates);
+}
+
+std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
+  constexpr int kMaxParts = 6;
+  std::vector<Heading> headings;
+  std::vector<size_t> heading_lines;
+  std::array<int, kMaxParts + 1> counts{};  // the last number of each level
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const TextLine& line = lines[i];
+    if (!line.is_first || line.num_lines > 2 ||
+        ColumnsOf(line.text) > kMaxTitleColumns ||
+        line.text.find("...") != std::string_view::npos ||
+        line.text.find(". .") != std::string_view::npos) {
+      continue;
+    }
+    const Label label = SplitLabel(line.text);
+    if (label.rank != Rank::kNumber || label.num_parts > kMaxParts) continue;
+    if (!label.title.empty() && EndsSentence(line.text)) continue;
+    const auto level = static_cast<size_t>(label.num_parts);
+    const bool has_parent = level == 1 || counts[level - 1] > 0;
+    const bool begins_again = level == 1 && label.number == 1 && counts[1] > 1;
+    if (!has_parent || (label.number != counts[level] + 1 && !begins_again)) {
+      continue;
+    }
+    counts[level] = label.number;
+    std::fill(counts.begin() + label.num_parts + 1, counts.end(), 0);
+    Candidate candidate = {i, i + line.num_lines, BlockAt(lines, i), label};
+    if (label.title.empty() && line.num_lines == 1) {
+      AddTitle(lines, &candidate);
+    }
+    headings.push_back({label.num_parts, candidate.text, line.begin, ""});
+    heading_lines.push_back(i);
+  }
+  if (headings.size() < 2) return {};
+  const size_t bytes = BytesBetween(lines, heading_lines.front(), lines.size());
+  if (bytes / headings.size() < kMinCountedBytes) return {};
+  return headings;
+}
+
+}  // namespace tiercel::document

@@ -1,0 +1,24 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_NUMBERED_HEADINGS_H_
+#define TIERCEL_LIB_DOCUMENTS_NUMBERED_HEADINGS_H_
+
+#include <vector>
+
+#include "lib/documents/contents_page.h"
+#include "lib/documents/outline.h"
+#include "lib/documents/text_lines.h"
+
+namespace tiercel::document {
+
+// Headings that begin with a word and a number, those that the table of
+// contents lists, and the names of parts without a number; not the lines of a
+// table of contents. A title may stand in the block behind its label.
+std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
+                               const ContentsPage& contents);
+
+// Headings that begin with a number alone, each one more than that before it,
+// in a text whose parts are longer than the items of a list.
+std::vector<Heading> FindCounted(const std::vector<TextLine>& lines);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_NUMBERED_HEADINGS_H_

@@ -1,0 +1,41 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_OUTLINE_H_
+#define TIERCEL_LIB_DOCUMENTS_OUTLINE_H_
+
+#include <string>
+#include <vector>
+
+#include "lib/documents/document.h"
+
+namespace tiercel::document {
+
+// A heading as a format declares it.
+struct Heading {
+  int level;         // any number: a lower one is above
+  std::string text;  // with its label, on one line
+  size_t begin;      // in bytes of the document's text
+  std::string anchor;
+};
+
+// Returns the sections that headings begin, in their order. Levels count from 1
+// and go down without a gap, and labels are split from titles. Headings without
+// a letter or a digit are dropped.
+std::vector<Section> SectionsOf(const std::vector<Heading>& headings);
+
+// Finishes the sections and pages of a whole document of any format:
+//
+//   1. a first section that is the book's title and no chapter is no section;
+//      where the document has no title it becomes that. It is a title if it
+//      repeats the document's, is the only one of its level, or, in a document
+//      without a title, has no label where the next of its level has one. What
+//      lies in it is lifted, or, where it is not alone, a part of the title
+//      page.
+//   2. a table of contents ("Contents") is no section.
+//   3. an index at the end (page numbers by keyword) is left out of the text,
+//      with a warning.
+//   4. sections and pages that begin beyond the text are dropped, and all
+//      sections, with a warning, where there are more than 100,000.
+void FinishOutline(Document* document);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_OUTLINE_H_

@@ -1,0 +1,26 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_PAGE_H_
+#define TIERCEL_LIB_DOCUMENTS_PAGE_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "lib/documents/document.h"
+#include "lib/documents/html.h"
+
+namespace tiercel::document {
+
+// Reads the page in the bytes of an HTML or XHTML file, in any charset. Errors,
+// which call it `name`: html_too_complex; document_too_large.
+std::variant<HtmlPage, Error> ReadPageBytes(const std::string& name,
+                                            std::string_view bytes,
+                                            std::vector<std::string>* warnings);
+
+// Returns not_text if the bytes are neither text nor a page.
+std::optional<Error> CheckText(const std::string& name, std::string_view bytes);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_PAGE_H_

@@ -1,0 +1,157 @@
+#include "lib/documents/pdf.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/documents/child_process.h"
+#include "lib/documents/encoding.h"
+#include "lib/documents/error.h"
+#include "lib/documents/outline.h"
+#include "lib/documents/pdf_layout.h"
+#include "lib/documents/pdf_margins.h"
+#include "lib/documents/pdf_sections.h"
+#include "lib/documents/pdf_text.h"
+#include "lib/documents/plain_text.h"
+#include "lib/documents/text_writer.h"
+
+namespace tiercel::document {
+namespace {
+
+constexpr ChildLimits kTextLimits = {uint64_t{2} << 30, 120, 180,
+                                     uint64_t{512} << 20};
+constexpr ChildLimits kOutlineLimits = {uint64_t{2} << 30, 30, 60,
+                                        uint64_t{32} << 20};
+// The path by which a child reads the file that RunChild puts on its stdin.
+constexpr char kInput[] = "/proc/self/fd/0";
+// pdftotext's exit status where a document may not be copied.
+constexpr int kNotPermitted = 3;
+
+Error ToolMissing(const std::string& name, const std::string& program) {
+  return InputError(name, "pdf_tools_missing",
+                    "is PDF; reading it needs the program " + program +
+                        " (Debian: poppler-utils), which is not in $PATH");
+}
+
+// Returns the error that a child's end stands for; nothing if it succeeded.
+// `whole` says that its output is complete.
+std::optional<Error> ErrorOf(const std::string& name, const ChildEnd& end,
+                             bool whole) {
+  switch (end.kind) {
+    case ChildEnd::Kind::kTimedOut:
+      return InputError(name, "pdf_too_complex", "takes too long to read");
+    case ChildEnd::Kind::kTooMuchOutput:
+      return InputError(name, "pdf_too_complex", "has too much text");
+    case ChildEnd::Kind::kNotStarted:
+      return Error{Error::Kind::kIo, "io_error",
+                   name + ": cannot start pdftotext"};
+    case ChildEnd::Kind::kKilled:
+      return InputError(
+          name, "pdf_too_complex",
+          "pdftotext ended by signal " + std::to_string(end.code));
+    case ChildEnd::Kind::kExited:
+      if (end.code == 0) return std::nullopt;
+      break;
+    case ChildEnd::Kind::kUnseen:
+      if (whole) return std::nullopt;
+      break;
+  }
+  if (end.code == kNotPermitted ||
+      end.errors.find("is not allowed") != std::string::npos ||
+      end.errors.find("Incorrect password") != std::string::npos) {
+    return InputError(name, "encrypted_document",
+                      "is encrypted; its text cannot be read");
+  }
+  if (end.errors.find("ut of memory") != std::string::npos ||
+      end.errors.find("bad_alloc") != std::string::npos) {
+    return InputError(name, "pdf_too_complex", "takes too much memory to read");
+  }
+  std::string reason = ValidUtf8(OneLine(end.errors));
+  return InputError(
+      name, "invalid_pdf",
+      "is no PDF, or a damaged one (" + reason.substr(0, 200) + ")");
+}
+
+// Returns the outline. Failures are ignored, since a document without an
+// outline can be read.
+std::vector<PdfOutlineItem> OutlineOf(const std::string& bytes,
+                                      Document* document) {
+  const std::optional<std::string> program = FindProgram("pdftohtml");
+  if (!program.has_value()) {
+    document->warnings.push_back(
+        "no outline: the program pdftohtml (Debian: poppler-utils) is not in "
+        "$PATH");
+    return {};
+  }
+  std::string xml;
+  // pdftohtml writes the whole outline with any page.
+  const ChildEnd end = RunChild(
+      {*program, "-xml", "-i", "-q", "-stdout", "-f", "1", "-l", "1", kInput},
+      bytes, kOutlineLimits, [&](std::string_view part) { xml += part; });
+  if (end.kind != ChildEnd::Kind::kExited &&
+      end.kind != ChildEnd::Kind::kUnseen) {
+    document->warnings.push_back("the outline could not be read");
+    return {};
+  }
+  return ReadPdfOutline(ValidUtf8(xml));
+}
+
+size_t NumEmpty(const std::vector<PdfPage>& pages) {
+  return static_cast<size_t>(
+      std::count_if(pages.begin(), pages.end(),
+                    [](const PdfPage& page) { return page.blocks.empty(); }));
+}
+
+}  // namespace
+
+Result ReadPdf(const std::string& name, const std::string& bytes) {
+  const std::optional<std::string> program = FindProgram("pdftotext");
+  if (!program.has_value()) return ToolMissing(name, "pdftotext");
+  PdfLayoutReader reader;
+  const ChildEnd end =
+      RunChild({*program, "-bbox-layout", "-enc", "UTF-8", kInput, "-"}, bytes,
+               kTextLimits, [&](std::string_view part) { reader.Add(part); });
+  if (auto error = ErrorOf(name, end, reader.whole()); error.has_value())
+    return *error;
+  std::vector<PdfPage> pages = reader.TakePages();
+  if (pages.empty()) {
+    return InputError(name, "invalid_pdf", "has no pages");
+  }
+  const size_t num_empty = NumEmpty(pages);
+  if (num_empty == pages.size()) {
+    return InputError(name, "scanned_document",
+                      "has " + std::to_string(pages.size()) +
+                          " pages and no text, as scans have; let a program "
+                          "for recognising text (OCR) add it");
+  }
+  Document document;
+  document.title = reader.title();
+  document.author = reader.author();
+  if (end.errors.find("language pack") != std::string::npos ||
+      end.errors.find("No font in show") != std::string::npos) {
+    document.warnings.push_back(
+        "parts of the text may be missing: pdftotext knows not all of its "
+        "fonts (Debian: poppler-data)");
+  }
+  if (num_empty * 5 > pages.size()) {
+    document.warnings.push_back(std::to_string(num_empty) + " of " +
+                                std::to_string(pages.size()) +
+                                " pages have no text");
+  }
+  const std::vector<PdfOutlineItem> outline = OutlineOf(bytes, &document);
+  std::set<size_t> chapters;
+  for (const PdfOutlineItem& item : outline) {
+    if (item.level == 1) chapters.insert(item.page);
+  }
+  const std::vector<std::string> numbers = DropMargins(&pages);
+  WritePdfText(pages, numbers, chapters, &document);
+  document.sections = outline.size() > 1
+                          ? LocateOutline(outline, document)
+                          : SectionsOf(FindHeadings(document.text));
+  return document;
+}
+
+}  // namespace tiercel::document

@@ -1,0 +1,146 @@
+#include "lib/documents/pdf_layout.h"
+
+#include <algorithm>
+#include <pugixml.hpp>
+#include <utility>
+
+#include "lib/documents/encoding.h"
+#include "lib/documents/text_writer.h"
+
+namespace tiercel::document {
+namespace {
+
+constexpr std::string_view kPageEnd = "</page>";
+// A page with more text than this makes no sense to a reader.
+constexpr size_t kMaxPageBytes = size_t{32} << 20;
+constexpr int kMaxOutlineDepth = 32;
+
+PdfBox BoxOf(const pugi::xml_node& node) {
+  return {node.attribute("xMin").as_float(), node.attribute("yMin").as_float(),
+          node.attribute("xMax").as_float(), node.attribute("yMax").as_float()};
+}
+
+// Replaces ligatures by their letters.
+std::string WithoutLigatures(std::string word) {
+  constexpr std::pair<std::string_view, std::string_view> kLigatures[] = {
+      {"\uFB00", "ff"},  {"\uFB01", "fi"},  {"\uFB02", "fl"},
+      {"\uFB03", "ffi"}, {"\uFB04", "ffl"}, {"\uFB06", "st"}};
+  for (const auto& [sign, letters] : kLigatures) {
+    for (size_t at = word.find(sign); at != std::string::npos;
+         at = word.find(sign, at)) {
+      word.replace(at, sign.size(), letters);
+    }
+  }
+  return word;
+}
+
+PdfBlock BlockOf(const pugi::xml_node& node) {
+  PdfBlock block = {BoxOf(node), 0, {}};
+  for (const pugi::xml_node& line_node : node.children("line")) {
+    PdfLine line = {BoxOf(line_node), {}};
+    for (const pugi::xml_node& word : line_node.children("word")) {
+      std::string text = WithoutLigatures(OneLine(word.child_value()));
+      if (!text.empty()) line.words.push_back({BoxOf(word), std::move(text)});
+    }
+    if (!line.words.empty()) block.lines.push_back(std::move(line));
+  }
+  return block;
+}
+
+void AddItems(const pugi::xml_node& outline, int level,
+              std::vector<PdfOutlineItem>* items) {
+  if (level > kMaxOutlineDepth) return;
+  for (const pugi::xml_node& child : outline.children()) {
+    const std::string_view name = child.name();
+    if (name == "item") {
+      const int page = child.attribute("page").as_int();
+      std::string text = OneLine(child.child_value());
+      if (page > 0 && !text.empty()) {
+        items->push_back(
+            {level, static_cast<size_t>(page) - 1, std::move(text)});
+      }
+    } else if (name == "outline") {
+      AddItems(child, level + 1, items);
+    }
+  }
+}
+
+}  // namespace
+
+void PdfLayoutReader::Add(std::string_view bytes) {
+  // The piece before may have ended within the mark.
+  size_t searched =
+      pending_.size() - std::min(pending_.size(), kPageEnd.size());
+  pending_ += bytes;
+  size_t begin = 0;
+  for (;;) {
+    const size_t end = pending_.find(kPageEnd, searched);
+    if (end == std::string::npos) break;
+    const size_t page = pending_.find("<page", begin);
+    const size_t next = end + kPageEnd.size();
+    if (page != std::string::npos && page < end) {
+      if (pages_.empty()) {
+        ReadHead(std::string_view(pending_).substr(begin, page - begin));
+      }
+      ReadPage(std::string_view(pending_).substr(page, next - page));
+    }
+    begin = searched = next;
+  }
+  pending_.erase(0, begin);
+  if (pending_.size() > kMaxPageBytes) pending_.clear();
+}
+
+void PdfLayoutReader::ReadHead(std::string_view xml) {
+  pugi::xml_document document;
+  document.load_buffer(xml.data(), xml.size(), pugi::parse_default);
+  const pugi::xml_node head = document.child("html").child("head");
+  title_ = OneLine(head.child_value("title"));
+  for (const pugi::xml_node& meta : head.children("meta")) {
+    if (Lowercase(meta.attribute("name").value()) == "author") {
+      author_ = OneLine(meta.attribute("content").value());
+    }
+  }
+}
+
+void PdfLayoutReader::ReadPage(std::string_view xml) {
+  pugi::xml_document document;
+  document.load_buffer(xml.data(), xml.size(), pugi::parse_default);
+  const pugi::xml_node node = document.child("page");
+  PdfPage page = {node.attribute("width").as_float(),
+                  node.attribute("height").as_float(),
+                  {}};
+  for (const pugi::xml_node& flow : node.children("flow")) {
+    const size_t first = page.blocks.size();
+    float right = 0;
+    for (const pugi::xml_node& block_node : flow.children("block")) {
+      PdfBlock block = BlockOf(block_node);
+      if (block.lines.empty()) continue;
+      right = std::max(right, block.box.right);
+      page.blocks.push_back(std::move(block));
+    }
+    for (size_t i = first; i < page.blocks.size(); ++i) {
+      page.blocks[i].column_right = right;
+    }
+  }
+  pages_.push_back(std::move(page));
+}
+
+std::vector<PdfOutlineItem> ReadPdfOutline(std::string_view xml) {
+  constexpr std::string_view kBegin = "<outline>";
+  constexpr std::string_view kEnd = "</outline>";
+  // The pages before the outline need not be well-formed.
+  const size_t begin = xml.find(kBegin);
+  const size_t end = xml.rfind(kEnd);
+  if (begin == std::string_view::npos || end == std::string_view::npos ||
+      end < begin) {
+    return {};
+  }
+  const std::string_view outline = xml.substr(begin, end + kEnd.size() - begin);
+  pugi::xml_document document;
+  document.load_buffer(outline.data(), outline.size(), pugi::parse_default);
+  std::vector<PdfOutlineItem> items;
+  AddItems(document.child("outline"), 1, &items);
+  return items;
+}
+
+}  // namespace tiercel::document

@@ -1,0 +1,75 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_PDF_LAYOUT_H_
+#define TIERCEL_LIB_DOCUMENTS_PDF_LAYOUT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tiercel::document {
+
+// The output of `pdftotext -bbox-layout`: the box of each word, in points from
+// the left and the top of its page, in the order of reading.
+struct PdfBox {
+  float left = 0;
+  float top = 0;
+  float right = 0;
+  float bottom = 0;
+  float height() const { return bottom - top; }
+};
+
+struct PdfWord {
+  PdfBox box;
+  std::string text;
+};
+
+struct PdfLine {
+  PdfBox box;
+  std::vector<PdfWord> words;
+};
+
+struct PdfBlock {
+  PdfBox box;
+  float column_right;  // right edge of its column
+  std::vector<PdfLine> lines;
+};
+
+struct PdfPage {
+  float width;
+  float height;
+  std::vector<PdfBlock> blocks;
+};
+
+// Parses that output as it arrives, a page at a time.
+class PdfLayoutReader {
+ public:
+  void Add(std::string_view bytes);
+
+  // Returns true once the end of the output has come.
+  bool whole() const { return pending_.find("</html>") != std::string::npos; }
+  std::vector<PdfPage> TakePages() { return std::move(pages_); }
+  const std::string& title() const { return title_; }
+  const std::string& author() const { return author_; }
+
+ private:
+  void ReadHead(std::string_view xml);
+  void ReadPage(std::string_view xml);
+
+  std::string pending_;
+  std::vector<PdfPage> pages_;
+  std::string title_;
+  std::string author_;
+};
+
+// An entry of a PDF's outline.
+struct PdfOutlineItem {
+  int level;    // from 1
+  size_t page;  // from 0
+  std::string text;
+};
+
+// The outline in what `pdftohtml -xml` writes; empty where there is none.
+std::vector<PdfOutlineItem> ReadPdfOutline(std::string_view xml);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_PDF_LAYOUT_H_

@@ -1,0 +1,343 @@
+#include "lib/documents/pdf_margins.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "lib/documents/labels.h"
+#include "lib/documents/text_writer.h"
+
+namespace tiercel::document {
+namespace {
+
+enum class Edge { kTop, kBottom };
+
+constexpr float kEdgeShare = 0.15F;  // share of a page's height
+constexpr float kSameHeight = 3.0F;  // points
+constexpr float kApart = 1.1F;       // share of a line's height
+constexpr size_t kMaxRowLines = 16;  // lines at one height of a margin
+constexpr size_t kMinPages = 3;
+constexpr size_t kNearPages = 4;  // on either side: heads may alternate
+
+struct LineRef {
+  size_t block;
+  size_t line;
+};
+
+// The lines at one height at an edge of a page.
+struct Row {
+  bool is_apart = false;  // from the text, by a gap
+  float top = 0;
+  std::vector<LineRef> lines;
+};
+
+const PdfLine& LineAt(const PdfPage& page, const LineRef& ref) {
+  return page.blocks[ref.block].lines[ref.line];
+}
+
+// Returns the outermost row at an edge; it has no lines if none is near the
+// edge.
+Row OutermostRow(const PdfPage& page, Edge edge) {
+  Row row;
+  std::optional<PdfBox> outermost;
+  const auto is_further = [&](const PdfBox& box) {
+    return edge == Edge::kTop ? box.top < outermost->top
+                              : box.bottom > outermost->bottom;
+  };
+  for (const PdfBlock& block : page.blocks) {
+    for (const PdfLine& line : block.lines) {
+      if (!outermost.has_value() || is_further(line.box)) outermost = line.box;
+    }
+  }
+  if (!outermost.has_value()) return row;
+  const bool is_near = edge == Edge::kTop
+                           ? outermost->top < page.height * kEdgeShare
+                           : outermost->bottom > page.height * (1 - kEdgeShare);
+  if (!is_near) return row;
+  float gap = std::numeric_limits<float>::max();  // to the next row
+  row.top = outermost->top;
+  for (size_t b = 0; b < page.blocks.size(); ++b) {
+    for (size_t l = 0; l < page.blocks[b].lines.size(); ++l) {
+      const PdfBox& box = page.blocks[b].lines[l].box;
+      const float overlap = std::min(box.bottom, outermost->bottom) -
+                            std::max(box.top, outermost->top);
+      if (overlap > outermost->height() / 2) {
+        row.lines.push_back({b, l});
+      } else {
+        gap = std::min(gap, -overlap);
+      }
+    }
+  }
+  if (row.lines.size() > kMaxRowLines) return {};
+  row.is_apart = gap >= kApart * outermost->height();
+  return row;
+}
+
+std::string Unpunctuated(std::string_view word) {
+  const size_t begin = word.find_first_not_of("-–—|[]()./ ");
+  if (begin == std::string_view::npos) return {};
+  return std::string(
+      word.substr(begin, word.find_last_not_of("-|[]()./ ") + 1 - begin));
+}
+
+// Returns true if a line is a label such as "Chapter 3", whose number is not
+// the page's.
+bool IsLabel(const PdfLine& line) {
+  std::string text;
+  for (const PdfWord& word : line.words) text += word.text + " ";
+  const Label label = SplitLabel(text);
+  return label.rank != Rank::kNone && label.rank != Rank::kNumber &&
+         label.title.empty();
+}
+
+// A page's number at either end of a row.
+struct NumberInRow {
+  std::string text;
+  int value;
+};
+std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row) {
+  std::vector<NumberInRow> numbers;
+  for (const LineRef& ref : row.lines) {
+    const PdfLine& line = LineAt(page, ref);
+    if (IsLabel(line)) continue;
+    for (const PdfWord* word : {&line.words.front(), &line.words.back()}) {
+      std::string text = Unpunctuated(word->text);
+      const int value = NumberOf(text);
+      const bool is_figure =
+          !text.empty() &&
+          text.find_first_not_of("0123456789") == std::string::npos;
+      const bool is_roman =
+          !text.empty() && text.find_first_not_of("ivxlc") == std::string::npos;
+      if (value > 0 && (is_figure || is_roman)) {
+        numbers.push_back({std::move(text), value});
+      }
+    }
+  }
+  return numbers;
+}
+
+// The offset of page numbers from page indices that most pages share. Front
+// matter has Roman numbers, with an offset of its own.
+struct Numbering {
+  bool is_roman;
+  int offset;
+};
+
+bool IsRoman(const std::string& number) { return number[0] > '9'; }
+
+class Margins {
+ public:
+  explicit Margins(std::vector<PdfPage>* pages)
+      : pages_(pages), numbers_(pages->size()) {}
+
+  std::vector<std::string> Drop() {
+    for (const Edge edge : {Edge::kTop, Edge::kBottom}) FindRows(edge);
+    FindNumberings();
+    for (size_t p = 0; p < pages_->size(); ++p) NumberPage(p);
+    // A head may have two lines. The second is dropped only for its own words.
+    DropRows(/*is_first=*/true);
+    for (const Edge edge : {Edge::kTop, Edge::kBottom}) FindRows(edge);
+    DropRows(/*is_first=*/false);
+    for (size_t p = 0; p < numbers_.size(); ++p) {
+      if (numbers_[p].empty()) numbers_[p] = NumberByPlace(p);
+    }
+    return std::move(numbers_);
+  }
+
+ private:
+  std::vector<Row>& RowsAt(Edge edge) {
+    return edge == Edge::kTop ? top_rows_ : bottom_rows_;
+  }
+
+  void FindRows(Edge edge) {
+    std::vector<Row>& rows = RowsAt(edge);
+    rows.clear();
+    for (const PdfPage& page : *pages_)
+      rows.push_back(OutermostRow(page, edge));
+  }
+
+  void FindNumberings() {
+    std::map<std::pair<bool, int>, size_t> counts;
+    for (size_t p = 0; p < pages_->size(); ++p) {
+      std::map<std::pair<bool, int>, bool> here;
+      for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
+        for (const NumberInRow& n : NumbersIn((*pages_)[p], RowsAt(edge)[p])) {
+          here[{IsRoman(n.text), n.value - static_cast<int>(p)}] = true;
+        }
+      }
+      for (const auto& [numbering, unused] : here) ++counts[numbering];
+    }
+    for (const bool is_roman : {false, true}) {
+      size_t most = kMinPages - 1;
+      std::optional<Numbering> best;
+      for (const auto& [numbering, count] : counts) {
+        if (numbering.first != is_roman || count <= most) continue;
+        most = count;
+        best = {is_roman, numbering.second};
+      }
+      if (best.has_value()) numberings_.push_back(*best);
+    }
+  }
+
+  bool IsPageNumber(size_t p, const std::string& text) const {
+    const int value = NumberOf(text);
+    return value > 0 &&
+           std::any_of(numberings_.begin(), numberings_.end(),
+                       [&](const Numbering& numbering) {
+                         return numbering.is_roman == IsRoman(text) &&
+                                numbering.offset + static_cast<int>(p) == value;
+                       });
+  }
+
+  void NumberPage(size_t p) {
+    for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
+      for (const NumberInRow& n : NumbersIn((*pages_)[p], RowsAt(edge)[p])) {
+        if (IsPageNumber(p, n.text)) numbers_[p] = n.text;
+      }
+    }
+  }
+
+  std::string NumberByPlace(size_t p) const {
+    for (const Numbering& numbering : numberings_) {
+      const int value = numbering.offset + static_cast<int>(p);
+      if (!numbering.is_roman && value > 0) return std::to_string(value);
+    }
+    return std::to_string(p + 1);
+  }
+
+  // Returns the words of a line as a key, without the page's number.
+  std::string KeyOf(size_t p, const PdfLine& line) const {
+    std::string key;
+    const bool is_label = IsLabel(line);
+    for (size_t w = 0; w < line.words.size(); ++w) {
+      const bool is_outer = !is_label && (w == 0 || w + 1 == line.words.size());
+      const std::string text = Unpunctuated(line.words[w].text);
+      if (is_outer && !text.empty() && IsPageNumber(p, text)) continue;
+      key += HeadingKey(line.words[w].text);
+    }
+    return key;
+  }
+
+  // Returns true if a line with this key stands at this height on at least two
+  // other pages close by.
+  bool StandsNearby(size_t p, Edge edge, const std::string& key, float top) {
+    const std::vector<Row>& rows = RowsAt(edge);
+    const size_t first = p - std::min(p, kNearPages);
+    const size_t last = std::min(p + kNearPages, pages_->size() - 1);
+    size_t count = 1;
+    for (size_t other = first; other <= last; ++other) {
+      if (other == p) continue;
+      count += static_cast<size_t>(
+          std::any_of(rows[other].lines.begin(), rows[other].lines.end(),
+                      [&](const LineRef& ref) {
+                        const PdfLine& line = LineAt((*pages_)[other], ref);
+                        return std::abs(line.box.top - top) < kSameHeight &&
+                               KeyOf(other, line) == key;
+                      }));
+    }
+    return count >= kMinPages;
+  }
+
+  bool IsMargin(size_t p, Edge edge, const LineRef& ref) {
+    const PdfLine& line = LineAt((*pages_)[p], ref);
+    const std::string key = KeyOf(p, line);
+    return key.empty() || (RowsAt(edge)[p].is_apart &&
+                           StandsNearby(p, edge, key, line.box.top));
+  }
+
+  // The height at which most pages have a line that was dropped. A head that
+  // stands there on one page alone is no text either.
+  std::optional<float> UsualHeight(Edge edge) {
+    const std::vector<Row>& rows = RowsAt(edge);
+    std::map<int, size_t> counts;  // by height in kSameHeight
+    for (size_t p = 0; p < rows.size(); ++p) {
+      if (std::any_of(
+              rows[p].lines.begin(), rows[p].lines.end(),
+              [&](const LineRef& ref) { return IsMargin(p, edge, ref); })) {
+        ++counts[static_cast<int>(rows[p].top / kSameHeight)];
+      }
+    }
+    for (const auto& [height, count] : counts) {
+      if (count >= kMinPages && count * 2 >= rows.size()) {
+        return (static_cast<float>(height) + 0.5F) * kSameHeight;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Returns the lines at a height and beyond it, towards the edge.
+  static std::vector<LineRef> LinesBeyond(const PdfPage& page, Edge edge,
+                                          float height) {
+    std::vector<LineRef> lines;
+    for (size_t b = 0; b < page.blocks.size(); ++b) {
+      for (size_t l = 0; l < page.blocks[b].lines.size(); ++l) {
+        const float top = page.blocks[b].lines[l].box.top;
+        if (edge == Edge::kTop ? top < height + kSameHeight
+                               : top > height - kSameHeight) {
+          lines.push_back({b, l});
+        }
+      }
+    }
+    return lines;
+  }
+
+  void DropRows(bool is_first) {
+    std::vector<std::vector<LineRef>> dropped(pages_->size());
+    for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
+      const std::optional<float> usual =
+          is_first ? UsualHeight(edge) : std::nullopt;
+      for (size_t p = 0; p < pages_->size(); ++p) {
+        const PdfPage& page = (*pages_)[p];
+        if (usual.has_value()) {
+          const std::vector<LineRef> beyond = LinesBeyond(page, edge, *usual);
+          dropped[p].insert(dropped[p].end(), beyond.begin(), beyond.end());
+        }
+        const Row& row = RowsAt(edge)[p];
+        for (const LineRef& ref : row.lines) {
+          if (IsMargin(p, edge, ref)) dropped[p].push_back(ref);
+        }
+      }
+    }
+    for (size_t p = 0; p < pages_->size(); ++p) {
+      Erase(std::move(dropped[p]), &(*pages_)[p]);
+    }
+  }
+
+  static void Erase(std::vector<LineRef> refs, PdfPage* page) {
+    std::sort(refs.begin(), refs.end(), [](const LineRef& a, const LineRef& b) {
+      return std::pair(a.block, a.line) > std::pair(b.block, b.line);
+    });
+    const LineRef* before = nullptr;
+    for (const LineRef& ref : refs) {
+      // The row of a page with one row is at both edges.
+      if (before != nullptr && before->block == ref.block &&
+          before->line == ref.line) {
+        continue;
+      }
+      before = &ref;
+      auto& lines = page->blocks[ref.block].lines;
+      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(ref.line));
+    }
+    page->blocks.erase(
+        std::remove_if(page->blocks.begin(), page->blocks.end(),
+                       [](const PdfBlock& b) { return b.lines.empty(); }),
+        page->blocks.end());
+  }
+
+  std::vector<PdfPage>* const pages_;
+  std::vector<std::string> numbers_;
+  std::vector<Numbering> numberings_;
+  std::vector<Row> top_rows_;
+  std::vector<Row> bottom_rows_;
+};
+
+}  // namespace
+
+std::vector<std::string> DropMargins(std::vector<PdfPage>* pages) {
+  return Margins(pages).Drop();
+}
+
+}  // namespace tiercel::document

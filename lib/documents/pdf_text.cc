@@ -1,0 +1,360 @@
+#include "lib/documents/pdf_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "lib/documents/labels.h"
+#include "lib/documents/text_writer.h"
+#include "lib/documents/unicode.h"
+
+namespace tiercel::document {
+namespace {
+
+// The constants below are shares of the height of a line or a word.
+constexpr float kSpace = 0.1F;    // the smallest gap between words
+constexpr float kSmall = 0.93F;   // share of the body's height: print of notes
+constexpr float kRaised = 0.85F;  // height of a note's raised number
+constexpr float kIndent = 0.8F;   // indent of a paragraph's first line
+constexpr size_t kMaxNoteDigits = 3;
+
+// The usual height of letters, by counts of letters.
+class Sizes {
+ public:
+  void Add(const PdfLine& line) {
+    for (const PdfWord& word : line.words) {
+      letters_[static_cast<int>(std::lround(word.box.height() * 10))] +=
+          word.text.size();
+    }
+  }
+  float Usual() const {
+    const auto most = std::max_element(
+        letters_.begin(), letters_.end(),
+        [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == letters_.end() ? 0 : static_cast<float>(most->first) / 10;
+  }
+
+ private:
+  std::map<int, size_t> letters_;  // by height in tenths of a point
+};
+
+float SizeOf(const PdfLine& line) {
+  Sizes sizes;
+  sizes.Add(line);
+  return sizes.Usual();
+}
+
+float BodySize(const std::vector<PdfPage>& pages) {
+  Sizes sizes;
+  for (const PdfPage& page : pages) {
+    for (const PdfBlock& block : page.blocks) {
+      for (const PdfLine& line : block.lines) sizes.Add(line);
+    }
+  }
+  return sizes.Usual();
+}
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxNoteDigits &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// `size` is that of the line.
+bool IsRaised(const PdfWord& word, const PdfLine& line, float size) {
+  return word.box.height() < kRaised * size &&
+         word.box.bottom < line.box.bottom - 0.05F * line.box.height();
+}
+
+bool BeginsNote(const PdfLine& line) {
+  return line.words.size() > 1 && IsNumber(line.words.front().text) &&
+         IsRaised(line.words.front(), line, SizeOf(line));
+}
+
+// Returns a word without the punctuation at its beginning and its end.
+std::string Bare(std::string_view word) {
+  const std::u32string all = ToUtf32(word);
+  size_t begin = 0;
+  size_t end = all.size();
+  const auto counts = [&](size_t i) {
+    return IsLetter(all[i]) || IsDigit(all[i]);
+  };
+  while (begin < end && !counts(begin)) ++begin;
+  while (end > begin && !counts(end - 1)) --end;
+  std::u32string bare = all.substr(begin, end - begin);
+  std::transform(bare.begin(), bare.end(), bare.begin(), LowerCase);
+  return FromUtf32(bare);
+}
+
+bool EndsSentence(std::string_view text) {
+  const size_t end = text.find_last_not_of("\"')]”’»");
+  if (end == std::string_view::npos) return false;
+  const char last = text[end];
+  return last == '.' || last == '!' || last == '?' || last == ':' ||
+         (end >= 2 &&
+          (text.substr(end - 2, 3) == "。" || text.substr(end - 2, 3) == "！" ||
+           text.substr(end - 2, 3) == "？"));
+}
+
+class PdfWriter {
+ public:
+  PdfWriter(const std::vector<PdfPage>& pages, const std::set<size_t>& chapters)
+      : pages_(pages), chapters_(chapters), body_(BodySize(pages)) {}
+
+  void Write(const std::vector<std::string>& numbers, Document* document) {
+    CollectWords();
+    std::vector<size_t> marks;
+    for (size_t p = 0; p < pages_.size(); ++p) {
+      if (chapters_.count(p) > 0) {
+        WriteNotes();
+        last_ = nullptr;
+      }
+      marks.push_back(writer_.Mark());
+      WritePage(pages_[p]);
+    }
+    WriteNotes();
+    document->text = writer_.Take();
+    const std::vector<size_t> places = writer_.Marks();
+    for (size_t p = 0; p < pages_.size(); ++p) {
+      document->pages.push_back({places[marks[p]], numbers[p]});
+    }
+  }
+
+ private:
+  // Collects the words of the document, which show how a broken word is
+  // spelled.
+  void CollectWords() {
+    for (const PdfPage& page : pages_) {
+      for (const PdfBlock& block : page.blocks) {
+        for (const PdfLine& line : block.lines) {
+          for (size_t w = 0; w < line.words.size(); ++w) {
+            const std::string& text = line.words[w].text;
+            if (w + 1 == line.words.size() && text.back() == '-') continue;
+            words_.insert(Bare(text));
+          }
+        }
+      }
+    }
+  }
+
+  void WritePage(const PdfPage& page) {
+    const size_t first_note = FirstNoteOf(page);
+    notes_here_.clear();
+    for (size_t b = first_note; b < page.blocks.size(); ++b) {
+      if (!IsNoteBlock(page.blocks[b])) continue;
+      for (const PdfLine& line : page.blocks[b].lines) {
+        if (BeginsNote(line)) notes_here_.insert(line.words.front().text);
+      }
+    }
+    for (size_t b = 0; b < page.blocks.size(); ++b) {
+      const PdfBlock& block = page.blocks[b];
+      if (b >= first_note && IsNoteBlock(block)) {
+        notes_.push_back(&block);
+      } else {
+        WriteBlock(block);
+      }
+    }
+    last_page_had_note_ = first_note < page.blocks.size();
+  }
+
+  bool IsNoteBlock(const PdfBlock& block) const {
+    return SizeOf(block.lines.front()) < kSmall * body_;
+  }
+
+  // Returns the first block of the notes at the foot of a page: small print,
+  // with no text of the body's size below it. It begins with a number, or
+  // continues a note of the page before.
+  size_t FirstNoteOf(const PdfPage& page) const {
+    size_t first = page.blocks.size();
+    for (size_t b = page.blocks.size(); b-- > 0;) {
+      const PdfBlock& block = page.blocks[b];
+      if (!IsNoteBlock(block)) break;
+      if (block.box.top < page.height / 3) break;
+      if (BeginsNote(block.lines.front())) first = b;
+    }
+    // The end of a note of the page before may stand above them.
+    while (first > 0 && last_page_had_note_ && !notes_.empty() &&
+           IsNoteBlock(page.blocks[first - 1]) &&
+           page.blocks[first - 1].box.top > page.height / 2 &&
+           !EndsSentence(notes_.back()->lines.back().words.back().text)) {
+      --first;
+      if (EndsSentence(page.blocks[first].lines.back().words.back().text)) {
+        break;
+      }
+    }
+    return first;
+  }
+
+  void WriteNotes() {
+    FinishHyphen();
+    writer_.Break(2);
+    for (const PdfBlock* block : notes_) {
+      for (size_t l = 0; l < block->lines.size(); ++l) {
+        const PdfLine& line = block->lines[l];
+        size_t first_word = 0;
+        if (BeginsNote(line)) {
+          FinishHyphen();
+          writer_.Break(2);
+          writer_.Words("[" + line.words.front().text + "] ");
+          first_word = 1;
+        } else if (l > 0) {
+          JoinLines(block->lines[l - 1], line);
+        } else {
+          writer_.Words(" ");
+        }
+        WriteLine(line, first_word);
+      }
+    }
+    FinishHyphen();
+    writer_.Break(2);
+    notes_.clear();
+  }
+
+  void WriteBlock(const PdfBlock& block) {
+    if (last_ != nullptr && GoesOn(block)) {
+      JoinLines(*last_, block.lines.front());
+    } else {
+      FinishHyphen();
+      writer_.Break(2);
+    }
+    for (size_t l = 0; l < block.lines.size(); ++l) {
+      const PdfLine& line = block.lines[l];
+      if (l > 0) {
+        const PdfLine& before = block.lines[l - 1];
+        const float indent = line.box.left - block.box.left;
+        const float indent_before = before.box.left - block.box.left;
+        const float size = SizeOf(line);
+        if (indent > kIndent * size && indent_before < kIndent * size &&
+            l > 1) {
+          FinishHyphen();
+          writer_.Break(2);
+        } else if (IsMeant(before, line, block.column_right)) {
+          FinishHyphen();
+          writer_.Break(1);
+        } else {
+          JoinLines(before, line);
+        }
+      }
+      WriteLine(line, 0);
+    }
+    last_ = &block.lines.back();
+    last_right_ = block.column_right;
+  }
+
+  // Returns true if a block continues the sentence that the last block broke
+  // off at the end of its column.
+  bool GoesOn(const PdfBlock& block) const {
+    const PdfLine& line = block.lines.front();
+    if (line.box.top > last_->box.top) return false;  // in the same column
+    if (std::abs(SizeOf(line) - SizeOf(*last_)) > 0.5F) return false;
+    const std::string& end = last_->words.back().text;
+    size_t next = 0;
+    const char32_t begin = CharacterAt(line.words.front().text, 0, &next);
+    if (EndsSentence(end) || IsMeant(*last_, line, last_right_)) return false;
+    return IsLowerCase(begin) || IsIdeographic(begin) || end.back() == '-';
+  }
+
+  // Returns true if the break after `line` is meant: the first word of the next
+  // line would have found room on it.
+  static bool IsMeant(const PdfLine& line, const PdfLine& next, float right) {
+    const PdfWord& word = next.words.front();
+    if (line.words.back().text.back() == '-') return false;
+    size_t unused = 0;
+    const char32_t first = CharacterAt(word.text, 0, &unused);
+    // A line may end between any two ideographs.
+    const float width =
+        IsIdeographic(first) ? SizeOf(next) : word.box.right - word.box.left;
+    return line.box.right + width + 0.3F * SizeOf(line) < right;
+  }
+
+  void WriteLine(const PdfLine& line, size_t first_word) {
+    const float size = SizeOf(line);
+    for (size_t w = first_word; w < line.words.size(); ++w) {
+      const PdfWord& word = line.words[w];
+      const bool is_note = w > 0 && IsNumber(word.text) &&
+                           IsRaised(word, line, size) &&
+                           notes_here_.count(word.text) > 0;
+      if (w > first_word) {
+        const PdfBox& before = line.words[w - 1].box;
+        if (is_note ||
+            word.box.left - before.right >
+                kSpace * std::min(word.box.height(), before.height())) {
+          writer_.Words(" ");
+        }
+      }
+      const bool is_last = w + 1 == line.words.size();
+      if (is_note) {
+        writer_.Words("[" + word.text + "]");
+        if (!is_last) writer_.Words(" ");
+      } else if (is_last && EndsInHyphen(word.text)) {
+        hyphened_ = word.text;
+        writer_.Words(word.text.substr(0, word.text.size() - 1));
+      } else {
+        writer_.Words(word.text);
+      }
+    }
+  }
+
+  // Returns true for a hyphen between letters and the end of a line.
+  static bool EndsInHyphen(std::string_view word) {
+    return word.size() > 2 && word.back() == '-' &&
+           IsLetter(CharacterBefore(word, word.size() - 1));
+  }
+
+  // Writes the hyphen that is owed, if no other line was joined to it.
+  void FinishHyphen() {
+    if (!hyphened_.empty()) writer_.Words("-");
+    hyphened_.clear();
+  }
+
+  void JoinLines(const PdfLine& before, const PdfLine& line) {
+    const std::string& next = line.words.front().text;
+    if (!hyphened_.empty()) {
+      if (KeepsHyphen(next)) writer_.Words("-");
+      hyphened_.clear();
+      return;
+    }
+    const std::string& last = before.words.back().text;
+    size_t unused = 0;
+    const bool is_ideographic =
+        IsIdeographic(CharacterBefore(last, last.size())) &&
+        IsIdeographic(CharacterAt(next, 0, &unused));
+    // Paths and addresses are broken behind a slash.
+    const bool is_path = last.size() > 2 && last.back() == '/' &&
+                         last.find('/') + 1 < last.size();
+    if (!is_ideographic && !is_path) writer_.Words(" ");
+  }
+
+  bool KeepsHyphen(const std::string& next) const {
+    const std::string first = Bare(hyphened_);
+    const std::string second = Bare(next);
+    if (words_.count(first + second) > 0) return false;
+    if (words_.count(first + "-" + second) > 0) return true;
+    size_t unused = 0;
+    return !IsLowerCase(CharacterAt(next, 0, &unused));
+  }
+
+  const std::vector<PdfPage>& pages_;
+  const std::set<size_t>& chapters_;
+  const float body_;
+  std::unordered_set<std::string> words_;
+  TextWriter writer_;
+  std::vector<const PdfBlock*> notes_;  // not written yet
+  std::set<std::string> notes_here_;    // the numbers on this page
+  bool last_page_had_note_ = false;
+  const PdfLine* last_ = nullptr;  // the last line of the body that was written
+  float last_right_ = 0;           // right edge of its column
+  std::string hyphened_;           // a word whose hyphen is owed
+};
+
+}  // namespace
+
+void WritePdfText(const std::vector<PdfPage>& pages,
+                  const std::vector<std::string>& numbers,
+                  const std::set<size_t>& chapters, Document* document) {
+  PdfWriter(pages, chapters).Write(numbers, document);
+}
+
+}  // namespace tiercel::document

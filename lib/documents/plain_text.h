@@ -1,0 +1,31 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_PLAIN_TEXT_H_
+#define TIERCEL_LIB_DOCUMENTS_PLAIN_TEXT_H_
+
+#include <string_view>
+#include <vector>
+
+#include "lib/documents/document.h"
+#include "lib/documents/outline.h"
+
+namespace tiercel::document {
+
+// Finds the structure of a plain text. Project Gutenberg's frame around it is
+// left out, with a warning, and gives title, author and language; headings
+// become sections.
+void ReadPlainText(Document* document);
+
+// Returns the headings of a text, in their order, by the first of these ways
+// that finds two or more:
+//
+//   1. underlined lines, and lines that begin with '#' (Markdown);
+//   2. lines that a table of contents lists; with them, and alone, lines that
+//      begin with a word and a number ("Chapter 3", "Часть первая", "第三章")
+//      or are the name of a part without one ("Epilogue");
+//   3. numbers that count from 1 ("IV", "2.1. Packages").
+//
+// The lines of the table of contents itself are none.
+std::vector<Heading> FindHeadings(std::string_view text);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_PLAIN_TEXT_H_

@@ -1,0 +1,215 @@
+#include "lib/documents/plain_text.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/documents/document.h"
+
+namespace tiercel::document {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A paragraph longer than any entry of a table of contents.
+std::string Prose(int lines = 8) {
+  std::string text = "\n";
+  for (int i = 0; i < lines; ++i) {
+    text += "It was the way of the wind there to turn at night, and to rest.\n";
+  }
+  return text + "\n";
+}
+
+Document ReadAsText(const std::string& text) {
+  Document document;
+  document.text = text;
+  ReadPlainText(&document);
+  FinishOutline(&document);
+  return document;
+}
+
+// Returns "level label|title" for each section, at its position in the text.
+std::string Tree(const std::string& text) {
+  const Document document = ReadAsText(text);
+  std::string lines;
+  for (const Section& s : document.sections) {
+    lines += std::to_string(s.level) + " " + s.label + "|" + s.title + "\n";
+    const std::string& begun = s.label.empty() ? s.title : s.label;
+    const std::string line = document.text.substr(
+        s.begin, document.text.find('\n', s.begin) - s.begin);
+    EXPECT_THAT(line, HasSubstr(begun.substr(0, 2))) << s.begin;
+    EXPECT_TRUE(s.begin == 0 || document.text[s.begin - 1] == '\n' ||
+                document.text[s.begin - 1] == ' ' ||
+                document.text.compare(s.begin - 3, 3, "\u3000") == 0);
+  }
+  return lines;
+}
+
+TEST(PlainTextTest, WordsAndNumbers) {
+  EXPECT_EQ(Tree("My book\n\nCHAPTER I. The Road\n" + Prose() +
+                 "CHAPTER II\n\nOF A LONG AND\nWINDING STAIR\n" + Prose() +
+                 "Chapter 3:\nRest\n" + Prose() + "Epilogue\n" + Prose()),
+            "1 CHAPTER I|The Road\n"
+            "1 CHAPTER II|OF A LONG AND WINDING STAIR\n"
+            "1 Chapter 3|Rest\n"
+            "1 |Epilogue\n");
+}
+
+TEST(PlainTextTest, PartsHaveChapters) {
+  EXPECT_EQ(Tree("Preface\n" + Prose() + "PART ONE\n\nChapter 1\n" + Prose() +
+                 "Chapter 2\n" + Prose() + "PART TWO\nChapter 1\n" + Prose() +
+                 "Chapter 2\n" + Prose()),
+            "1 |Preface\n1 PART ONE|\n2 Chapter 1|\n2 Chapter 2|\n"
+            "1 PART TWO|\n2 Chapter 1|\n2 Chapter 2|\n");
+}
+
+TEST(PlainTextTest, SentencesAreNoHeadings) {
+  EXPECT_EQ(
+      Tree("Chapter 1\n" + Prose() + "Chapter 2 of it was long.\n" + Prose() +
+           "Part of it remains.\n" + Prose() + "He read\nChapter 2 in bed.\n" +
+           Prose() + "Chapter 2\n\n" + "It rained.\n" + Prose()),
+      "1 Chapter 1|\n1 Chapter 2|\n");
+}
+
+TEST(PlainTextTest, TheContentsAreNoChapters) {
+  const std::string body = "THE SEA\n" + Prose() + "I. The Road\n" + Prose() +
+                           "II. The Stair\n" + Prose() + "III. Rest\n" +
+                           Prose();
+  const std::string tree =
+      "1 |THE SEA\n1 I|The Road\n1 II|The Stair\n"
+      "1 III|Rest\n";
+  EXPECT_EQ(Tree("Contents\n\nThe Sea\n\nI. The Road\n\nII. The Stair\n\n"
+                 "III. Rest\n\n\n" +
+                 body),
+            tree);
+  EXPECT_EQ(
+      Tree("Contents\n\n1. Rain\n   1.1. Snow\n2. Wind\n\nChapter 1. "
+           "Rain\n" +
+           Prose() + "1.1. Snow\n" + Prose() + "Chapter 2. Wind\n" + Prose()),
+      "1 Chapter 1|Rain\n2 1.1|Snow\n1 Chapter 2|Wind\n");
+  EXPECT_EQ(Tree("CONTENTS\n\n The Sea . . . . . 1\n The Road ........ 7\n"
+                 " The Stair      12\n Rest      xx\n\n\n" +
+                 body),
+            tree);
+}
+
+TEST(PlainTextTest, ContentsWithoutATitleAreNoChaptersEither) {
+  const std::string list = "Chapter 1. A\nChapter 2. B\n\nChapter 3. C\n\n";
+  const std::string body = "Chapter 1. A\n" + Prose() + "Chapter 2. B\n" +
+                           Prose() + "Chapter 3. C\n" + Prose();
+  EXPECT_EQ(Tree(list + "A note on the text\n" + Prose() + body),
+            "1 Chapter 1|A\n1 Chapter 2|B\n1 Chapter 3|C\n");
+}
+
+TEST(PlainTextTest, WhatOnlyTheContentsNameIsNoChapter) {
+  EXPECT_EQ(Tree("Contents\n\nPreface\n\nChapter 1\n\nChapter 2\n\nChapter 3"
+                 "\n\n\nChapter 1\n" +
+                 Prose() + "Chapter 2\n" + Prose() + "Chapter 3\n" + Prose()),
+            "1 Chapter 1|\n1 Chapter 2|\n1 Chapter 3|\n");
+}
+
+TEST(PlainTextTest, WhatAWholeTableOfContentsDoesNotListIsNone) {
+  const std::string list = "Contents\n\nChapter 1\nChapter 2\nChapter 3\n\n";
+  EXPECT_EQ(Tree(list + "Chapter 1\n" + Prose() + "Chapter 2\n" + Prose() +
+                 "Book I. Of Whales\n" + Prose() + "Chapter 3\n" + Prose()),
+            "1 Chapter 1|\n1 Chapter 2|\n1 Chapter 3|\n");
+}
+
+TEST(PlainTextTest, Underlines) {
+  EXPECT_EQ(Tree("Manual\n******\n\n* 1. One\n\n1. One\n******\n\nText\n\n"
+                 "1.1. \"debian/rules\" and ``x``\n=====================\n\na\n"
+                 "b\n---\n\n2. Two\n******\n\nx\n"),
+            "1 1|One\n2 1.1|debian/rules and x\n1 2|Two\n");
+  EXPECT_EQ(ReadAsText("Manual\n******\n\n1. One\n******\n").title, "Manual");
+}
+
+TEST(PlainTextTest, Markdown) {
+  EXPECT_EQ(Tree("# Book\n\n## One ##\n\n```\n# no\n```\n\n### *In* it\n\n"
+                 "Two\n---\n\nx\n"),
+            "1 |One\n2 |In it\n1 |Two\n");
+}
+
+TEST(PlainTextTest, MoreHeadingsThanABookHasAreNone) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "# a\n\n";
+  EXPECT_EQ(ReadAsText(text).sections.size(), 100'000u);
+  const Document document = ReadAsText(text + "# a\n");
+  EXPECT_THAT(document.sections, IsEmpty());
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("100001 headings")));
+}
+
+TEST(PlainTextTest, NumbersThatCount) {
+  EXPECT_EQ(
+      Tree("1. Scope\n" + Prose() + "1.1. Words\n" + Prose() + "7. A list\n" +
+           Prose() + "2. Terms\n" + Prose() + "3. Rest\n" + Prose()),
+      "1 1|Scope\n2 1.1|Words\n1 2|Terms\n1 3|Rest\n");
+  EXPECT_EQ(Tree("I\n" + Prose() + "II.\n\nRAIN\n" + Prose()),
+            "1 I|\n1 II|RAIN\n");
+  // A numbered list has no headings.
+  EXPECT_EQ(Tree(Prose() + "1. Milk\n\n2. Bread\n\n3. Salt\n\nand home."), "");
+}
+
+TEST(PlainTextTest, OtherLanguages) {
+  EXPECT_EQ(
+      Tree("Inhalt\n\nErstes Kapitel\nZweites Kapitel\nNachwort\n\n"
+           "Erstes Kapitel\n\nDer Weg\n" +
+           Prose() + "Zweites Kapitel\n" + Prose() + "Nachwort\n" + Prose()),
+      "1 Erstes Kapitel|Der Weg\n1 Zweites Kapitel|\n1 |Nachwort\n");
+  EXPECT_EQ(Tree("ЧАСТЬ ПЕРВАЯ\n\nГлава I\n" + Prose() + "Глава II\n" +
+                 Prose() + "ЭПИЛОГ\n" + Prose()),
+            "1 ЧАСТЬ ПЕРВАЯ|\n2 Глава I|\n2 Глава II|\n1 |ЭПИЛОГ\n");
+  // Prose without blank lines.
+  const std::string prose =
+      "　　那天夜里风很大，谁也没有睡着，第二天早上大家都起得很晚，说话也很少。"
+      "\n"
+      "　　第一回合他赢了，第二回合他输了，大家都说下一次要在\n"
+      "第三章 里再讲这件事\n这样就好了。\n";
+  EXPECT_EQ(Tree("第一章　风\n" + prose + "第二章　雨\n" + prose + prose),
+            "1 第一章|风\n1 第二章|雨\n");
+  EXPECT_EQ(Tree("　　　　一\n" + Prose() + "　　　　二\n" + Prose()),
+            "1 一|\n1 二|\n");
+}
+
+TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
+  const Document document = ReadAsText(
+      "The Project Gutenberg EBook of Rain\n\nTitle: Rain\n  or Snow\n\n"
+      "Author: A. B.\n\nLanguage: German\n\n"
+      "*** START OF THIS PROJECT GUTENBERG EBOOK RAIN ***\n\nIt rains.\n\n\n"
+      "End of Project Gutenberg's Rain\n\n"
+      "*** END OF THIS PROJECT GUTENBERG EBOOK RAIN ***\nLicence\n");
+  EXPECT_EQ(document.text, "\nIt rains.\n\n\n");
+  EXPECT_EQ(document.title, "Rain or Snow");
+  EXPECT_EQ(document.author, "A. B.");
+  EXPECT_EQ(document.language, "de");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("left out")));
+  // The text behind the end mark stays if it is no footer: another book, or too
+  // much of anything.
+  const std::string book =
+      "*** START OF THE PROJECT GUTENBERG EBOOK X ***\nIt rains.\n"
+      "*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence\n";
+  for (const std::string& text :
+       {book + book, book + std::string(70'000, 'x') + "\n"}) {
+    EXPECT_EQ(ReadAsText(text).text, text);
+  }
+  // Half a frame is no frame.
+  EXPECT_THAT(
+      ReadAsText("*** START OF THE PROJECT GUTENBERG EBOOK X ***\nx").warnings,
+      IsEmpty());
+}
+
+TEST(PlainTextTest, AnIndexAtTheEndIsLeftOutAndSaidAndContentsAreNone) {
+  const Document document = ReadAsText("# One\n\na\n\n# Index\n\nwhale, 7\n");
+  EXPECT_EQ(document.text, "# One\n\na\n");
+  EXPECT_EQ(document.sections.size(), 1u);
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Index")));
+  EXPECT_EQ(Tree("# Contents\n\nOne\n\n# One\n\na\n"), "1 |One\n");
+  // A chapter named "Index" that others follow is no index.
+  EXPECT_EQ(
+      ReadAsText("# One\n\na\n\n# Index\n\nx\n\n# Two\n\nb\n").sections.size(),
+      3u);
+}
+
+}  // namespace
+}  // namespace tiercel::document

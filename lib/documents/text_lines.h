@@ -1,0 +1,36 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_TEXT_LINES_H_
+#define TIERCEL_LIB_DOCUMENTS_TEXT_LINES_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tiercel::document {
+
+// A longer block is no heading.
+inline constexpr int kMaxHeadingColumns = 120;
+inline constexpr size_t kMaxHeadingLines = 3;
+
+// A line of a plain text.
+struct TextLine {
+  size_t begin;           // start of its words, in bytes of the text
+  std::string_view text;  // its words, without white space at either end
+  bool is_first;          // a blank line, or none, is before it
+  bool is_indented;       // white space is before its words
+  size_t num_lines;       // lines of its block from here on, up to a blank line
+};
+
+// Books have a tenth of this number of lines.
+inline constexpr size_t kMaxTextLines = 2'000'000;
+
+// Returns the lines of `text` that are not blank, up to kMaxTextLines. They
+// point into it.
+std::vector<TextLine> LinesOf(std::string_view text);
+
+// Returns the block that begins with `line`, joined to one line.
+std::string BlockAt(const std::vector<TextLine>& lines, size_t line);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_TEXT_LINES_H_

@@ -1,0 +1,101 @@
+#include "lib/documents/unicode.h"
+
+#include <utf8proc.h>
+
+namespace tiercel::document {
+namespace {
+
+constexpr char32_t kNoCharacter = 0xFFFD;
+
+utf8proc_category_t CategoryOf(char32_t character) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(character));
+}
+
+}  // namespace
+
+char32_t CharacterAt(std::string_view text, size_t at, size_t* next) {
+  *next = at;
+  if (at >= text.size()) return 0;
+  utf8proc_int32_t character = 0;
+  const utf8proc_ssize_t length = utf8proc_iterate(
+      reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
+      static_cast<utf8proc_ssize_t>(text.size() - at), &character);
+  if (length <= 0) {
+    *next = at + 1;
+    return kNoCharacter;
+  }
+  *next = at + static_cast<size_t>(length);
+  return static_cast<char32_t>(character);
+}
+
+char32_t CharacterBefore(std::string_view text, size_t at) {
+  if (at == 0) return 0;
+  size_t begin = at - 1;
+  while (begin > 0 && at - begin < 4 &&
+         (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) {
+    --begin;
+  }
+  size_t next = 0;
+  return CharacterAt(text, begin, &next);
+}
+
+std::u32string ToUtf32(std::string_view text) {
+  std::u32string characters;
+  for (size_t at = 0; at < text.size();) {
+    characters.push_back(CharacterAt(text, at, &at));
+  }
+  return characters;
+}
+
+std::string FromUtf32(std::u32string_view text) {
+  std::string bytes;
+  for (const char32_t character : text) {
+    utf8proc_uint8_t encoded[4];
+    const utf8proc_ssize_t length =
+        utf8proc_encode_char(static_cast<utf8proc_int32_t>(character), encoded);
+    bytes.append(reinterpret_cast<const char*>(encoded),
+                 static_cast<size_t>(length));
+  }
+  return bytes;
+}
+
+char32_t LowerCase(char32_t character) {
+  return static_cast<char32_t>(
+      utf8proc_tolower(static_cast<utf8proc_int32_t>(character)));
+}
+
+bool IsLetter(char32_t character) {
+  const utf8proc_category_t category = CategoryOf(character);
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+bool IsUpperCase(char32_t character) {
+  return CategoryOf(character) == UTF8PROC_CATEGORY_LU;
+}
+
+bool IsLowerCase(char32_t character) {
+  return CategoryOf(character) == UTF8PROC_CATEGORY_LL;
+}
+
+bool IsDigit(char32_t character) {
+  return CategoryOf(character) == UTF8PROC_CATEGORY_ND;
+}
+
+bool IsIdeographic(char32_t character) {
+  return (character >= 0x2E80 && character < 0xA4D0) ||  // to Yi
+         (character >= 0xF900 && character < 0xFB00) ||  // compatibility
+         (character >= 0xFE30 && character < 0xFE50) ||  // vertical forms
+         (character >= 0xFF00 && character < 0xFFEF) ||  // full width
+         (character >= 0x20000 && character < 0x40000);
+}
+
+int ColumnsOf(std::string_view text) {
+  int columns = 0;
+  for (size_t at = 0; at < text.size();) {
+    columns += utf8proc_charwidth(
+        static_cast<utf8proc_int32_t>(CharacterAt(text, at, &at)));
+  }
+  return columns;
+}
+
+}  // namespace tiercel::document

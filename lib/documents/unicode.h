@@ -1,0 +1,32 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_UNICODE_H_
+#define TIERCEL_LIB_DOCUMENTS_UNICODE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tiercel::document {
+
+// Returns the character of valid UTF-8 at `at`, and sets `next` to the start of
+// the next one. 0 at the end; U+FFFD for a byte that begins no character.
+char32_t CharacterAt(std::string_view text, size_t at, size_t* next);
+// Returns the character that ends before `at`; 0 at the beginning.
+char32_t CharacterBefore(std::string_view text, size_t at);
+
+std::u32string ToUtf32(std::string_view text);
+std::string FromUtf32(std::u32string_view text);
+
+char32_t LowerCase(char32_t character);
+bool IsLetter(char32_t character);
+bool IsUpperCase(char32_t character);
+bool IsLowerCase(char32_t character);
+bool IsDigit(char32_t character);
+// Returns true for Chinese and Japanese characters, between which words have no
+// spaces.
+bool IsIdeographic(char32_t character);
+// Returns the terminal columns that `text` takes: two for each wide character.
+int ColumnsOf(std::string_view text);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_UNICODE_H_

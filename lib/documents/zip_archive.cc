@@ -1,0 +1,152 @@
+#include "lib/documents/zip_archive.h"
+
+#include <zip.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "lib/documents/encoding.h"
+#include "lib/documents/error.h"
+
+namespace tiercel::document {
+namespace {
+
+// Returns true if a name leads out of the folder that the archive would be
+// unpacked in.
+bool IsHostile(std::string_view name) {
+  if (name.empty() || name.front() == '/' || name.substr(1, 1) == ":" ||
+      name.find('\\') != std::string_view::npos ||
+      std::any_of(name.begin(), name.end(), [](char c) {
+        return IsControl(c) || c == '\n' || c == '\r';
+      })) {
+    return true;
+  }
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    if (name.substr(begin, end - begin) == "..") return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+std::string Shown(std::string_view name) {
+  std::string shown = ValidUtf8(name.substr(0, 80));
+  ReplaceControls(&shown);
+  std::replace(shown.begin(), shown.end(), '\n', ' ');
+  return shown;
+}
+
+class ZipFile {
+ public:
+  explicit ZipFile(zip_file_t* file) : file_(file) {}
+  ~ZipFile() {
+    if (file_ != nullptr) zip_fclose(file_);
+  }
+  ZipFile(const ZipFile&) = delete;
+  ZipFile& operator=(const ZipFile&) = delete;
+  zip_file_t* get() const { return file_; }
+
+ private:
+  zip_file_t* const file_;
+};
+
+}  // namespace
+
+ZipArchive::Opened ZipArchive::Open(const std::string& name,
+                                    std::string_view bytes) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* const source =
+      zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
+  zip_t* const opened = source == nullptr
+                            ? nullptr
+                            : zip_open_from_source(source, ZIP_RDONLY, &error);
+  if (opened == nullptr) {
+    if (source != nullptr) zip_source_free(source);
+    const std::string reason = zip_error_strerror(&error);
+    zip_error_fini(&error);
+    return InputError(name, "invalid_archive",
+                      "is no ZIP archive, or a damaged one (" + reason + ")");
+  }
+  zip_error_fini(&error);
+  std::unique_ptr<ZipArchive> archive(new ZipArchive(name, opened));
+  const int64_t num_files = zip_get_num_entries(opened, 0);
+  if (num_files > kMaxZipFiles) {
+    return InputError(name, "too_many_files",
+                      "has " + std::to_string(num_files) +
+                          " files, reads archives of at most " +
+                          std::to_string(kMaxZipFiles));
+  }
+  for (int64_t i = 0; i < num_files; ++i) {
+    const char* const path =
+        zip_get_name(opened, static_cast<zip_uint64_t>(i), 0);
+    if (path == nullptr || IsHostile(path)) {
+      return InputError(name, "hostile_name",
+                        "has a file that would lie outside of it: '" +
+                            Shown(path == nullptr ? "" : path) + "'");
+    }
+    archive->places_.emplace(Lowercase(path), i);
+  }
+  return archive;
+}
+
+ZipArchive::~ZipArchive() { zip_discard(archive_); }
+
+int64_t ZipArchive::Find(const std::string& path) const {
+  const int64_t exact = zip_name_locate(archive_, path.c_str(), 0);
+  if (exact >= 0) return exact;
+  const auto place = places_.find(Lowercase(path));
+  return place == places_.end() ? -1 : place->second;
+}
+
+bool ZipArchive::Has(const std::string& path) const { return Find(path) >= 0; }
+
+std::variant<std::string, Error> ZipArchive::Read(const std::string& path,
+                                                  uint64_t most) {
+  const int64_t found = Find(path);
+  const auto index = static_cast<zip_uint64_t>(found);
+  zip_stat_t info;
+  if (found < 0 || zip_stat_index(archive_, index, 0, &info) != 0 ||
+      (info.valid & ZIP_STAT_SIZE) == 0) {
+    return InputError(name_, "invalid_archive",
+                      "has no file '" + Shown(path) + "'");
+  }
+  if ((info.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 &&
+      info.encryption_method != ZIP_EM_NONE) {
+    return InputError(name_, "encrypted_document",
+                      "is encrypted: '" + Shown(path) + "' needs a password");
+  }
+  const bool swells = (info.valid & ZIP_STAT_COMP_SIZE) != 0 &&
+                      info.size > kMinZipBombBytes &&
+                      info.size / kMaxZipRatio > info.comp_size;
+  if (swells || info.size > most ||
+      info.size > kMaxUnpackedBytes - unpacked_bytes_) {
+    return InputError(
+        name_, "zip_bomb",
+        "'" + Shown(path) + "' unpacks to " + std::to_string(info.size) +
+            " bytes, reads at most " + std::to_string(most) + " of a file, " +
+            std::to_string(kMaxUnpackedBytes) + " of an archive and " +
+            std::to_string(kMaxZipRatio) + " for each packed byte");
+  }
+  const ZipFile file(zip_fopen_index(archive_, index, 0));
+  // The size in the directory may be wrong; no more than that is read.
+  std::string bytes(info.size, '\0');
+  size_t filled = 0;
+  while (file.get() != nullptr && filled < bytes.size()) {
+    const zip_int64_t got =
+        zip_fread(file.get(), bytes.data() + filled, bytes.size() - filled);
+    if (got <= 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  char after = 0;
+  if (file.get() == nullptr || filled < bytes.size() ||
+      zip_fread(file.get(), &after, 1) != 0) {
+    return InputError(name_, "invalid_archive",
+                      "'" + Shown(path) + "' in it is damaged");
+  }
+  unpacked_bytes_ += bytes.size();
+  return bytes;
+}
+
+}  // namespace tiercel::document

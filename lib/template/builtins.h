@@ -1,0 +1,71 @@
+#ifndef TIERCEL_LIB_TEMPLATE_BUILTINS_H_
+#define TIERCEL_LIB_TEMPLATE_BUILTINS_H_
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "lib/template/value.h"
+
+namespace tiercel::jinja {
+
+// The filters, tests, methods and functions of the language. Each fails the
+// rendering on arguments that it does not take. Case is mapped for ASCII
+// letters only.
+
+using Filter = Value (*)(Rendering& rendering, const Value& input,
+                         const Args& args);
+struct FilterEntry {
+  std::string_view name;
+  Filter filter;
+};
+Filter FindFilter(std::string_view name);      // null where there is none
+Filter FindListFilter(std::string_view name);  // the filters of list_filters.cc
+
+using Test = bool (*)(Rendering& rendering, const Value& value,
+                      const Args& args);
+Test FindTest(std::string_view name);  // null where there is none
+
+// Returns value.name, methods included; undefined if there is none. `name` must
+// outlive the rendering.
+Value GetAttribute(Rendering& rendering, const Value& value,
+                   const std::string& name);
+// Returns value[key], which may be an attribute too.
+Value GetItem(Rendering& rendering, const Value& value, const Value& key);
+
+// Returns the method self.name of a string, bound to it; undefined if there is
+// none.
+Value GetStringMethod(Rendering& rendering, const Value& self,
+                      const std::string& name);
+
+// Adds the functions range, dict, raise_exception and strftime_now.
+void AddGlobals(Rendering& rendering, Scope* globals);
+
+// Fails the rendering with a message that `who` got `got` and needs `needed`.
+void FailKind(Rendering& rendering, std::string_view who, const Value& got,
+              std::string_view needed);
+
+// Returns the arguments in the order of `names`; undefined for those not given.
+std::vector<Value> Bind(Rendering& rendering, std::string_view who,
+                        const Args& args,
+                        std::initializer_list<std::string_view> names,
+                        size_t required = 0);
+
+// str.strip, str.lstrip and str.rstrip. `set` holds the characters to drop;
+// null means white space.
+enum class Side { kLeft, kRight, kBoth };
+Text Strip(const Text& text, const Text* set, Side side);
+// str.replace; count < 0 means all.
+Value Replace(Rendering& rendering, const Text& text, const Text& from,
+              const Text& to, int64_t count);
+// str.splitlines: returns the lines as strings.
+std::vector<Value> SplitLines(Rendering& rendering, const Text& text);
+Value Join(Rendering& rendering, const Value& items, const Text& separator);
+
+char Lower(char byte);
+char Upper(char byte);
+bool IsLetter(char byte);  // every byte beyond ASCII is a letter
+
+}  // namespace tiercel::jinja
+
+#endif  // TIERCEL_LIB_TEMPLATE_BUILTINS_H_

@@ -1,0 +1,294 @@
+// The filters of `value | filter` for strings, numbers and any value.
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "lib/template/builtins.h"
+#include "lib/template/format.h"
+
+namespace tiercel::jinja {
+namespace {
+
+// --- strings
+
+Value Mapped(Rendering& rendering, const Value& input, char (*map)(char)) {
+  return MakeString(rendering, Str(rendering, input).Mapped(map));
+}
+
+Value CallStringMethod(Rendering& rendering, const Value& input,
+                       const std::string& method, const Args& args) {
+  const Value string = MakeString(rendering, Str(rendering, input));
+  const Value function = GetAttribute(rendering, string, method);
+  return rendering.ok() ? function.IfRef<Function>()->call(args) : Undefined{};
+}
+
+Value TitleFilter(Rendering& rendering, const Value& input, const Args&) {
+  bool starts = true;
+  return MakeString(
+      rendering, Str(rendering, input).Mapped([&starts](char byte) {
+        const char mapped = starts ? Upper(byte) : Lower(byte);
+        starts = std::string_view("- \t\n\r\v\f({[<").find(byte) !=
+                 std::string_view::npos;
+        return mapped;
+      }));
+}
+
+Value ReplaceFilter(Rendering& rendering, const Value& input,
+                    const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "replace", args, {"old", "new", "count"}, 2);
+  return Replace(rendering, Str(rendering, input), Str(rendering, bound[0]),
+                 Str(rendering, bound[1]), bound[2].IfInteger().value_or(-1));
+}
+
+Value IndentFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "indent", args, {"width", "first", "blank"});
+  const Text* text = input.IfText();
+  if (text == nullptr) {
+    FailKind(rendering, "indent", input, "a string");
+    return Undefined{};
+  }
+  TextBuilder width(rendering);
+  if (const Text* given = bound[0].IfText()) {
+    width.Append(*given);
+  } else {
+    const int64_t spaces =
+        bound[0].IsUndefined() ? 4 : bound[0].IfInteger().value_or(0);
+    for (int64_t i = 0; i < spaces && rendering.Step(); ++i) width.Append(" ");
+  }
+  TextBuilder lines(rendering);
+  lines.Append(*text);
+  lines.Append("\n");
+  const std::vector<Value> split = SplitLines(rendering, lines.text());
+  TextBuilder out(rendering);
+  for (size_t i = 0; i < split.size() && rendering.ok(); ++i) {
+    const Text& line = *split[i].IfText();
+    if (i > 0) out.Append("\n");
+    const bool indents =
+        i == 0 ? Truth(bound[1]) : Truth(bound[2]) || !line.empty();
+    if (indents) out.Append(width.text());
+    out.Append(line);
+  }
+  return MakeString(rendering, out.TakeText());
+}
+
+Value EscapeFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Text text = Str(rendering, input);
+  TextBuilder out(rendering);
+  text.ForEachRun([&out](std::string_view part, Origin origin) {
+    for (size_t i = 0; i < part.size(); ++i) {
+      switch (part[i]) {
+        case '&':
+          out.Append("&amp;", origin);
+          break;
+        case '<':
+          out.Append("&lt;", origin);
+          break;
+        case '>':
+          out.Append("&gt;", origin);
+          break;
+        case '"':
+          out.Append("&#34;", origin);
+          break;
+        case '\'':
+          out.Append("&#39;", origin);
+          break;
+        default:
+          out.Append(part.substr(i, 1), origin);
+      }
+    }
+  });
+  return MakeString(rendering, out.TakeText());
+}
+
+Value ToJson(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "tojson", args,
+           {"ensure_ascii", "indent", "separators", "sort_keys"});
+  JsonStyle style;
+  style.ensure_ascii = Truth(bound[0]);
+  style.sort_keys = Truth(bound[3]);
+  if (const Text* indent = bound[1].IfText()) {
+    style.multiline = true;
+    style.indent = *indent;
+  } else if (const std::optional<int64_t> spaces = bound[1].IfInteger()) {
+    style.multiline = true;
+    if (*spaces > 64) rendering.Fail("tojson: the indent is more than 64");
+    style.indent = Text(
+        std::string(rendering.ok() ? std::max<int64_t>(*spaces, 0) : 0, ' '));
+  }
+  style.item_separator = Text(style.multiline ? "," : ", ");
+  style.key_separator = Text(": ");
+  if (const List* separators = bound[2].IfRef<List>()) {
+    if (separators->items.size() != 2) {
+      rendering.Fail("tojson: needs two separators");
+      return Undefined{};
+    }
+    style.item_separator = Str(rendering, separators->items[0]);
+    style.key_separator = Str(rendering, separators->items[1]);
+  }
+  TextBuilder out(rendering);
+  AppendJson(rendering, input, style, &out);
+  return MakeString(rendering, out.TakeText());
+}
+
+// --- numbers
+
+// Python's int(text), which allows white space and underscores.
+std::optional<int64_t> ParseInteger(const Text& text, int base) {
+  std::string digits(Strip(text, nullptr, Side::kBoth).bytes());
+  digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
+  const size_t sign = !digits.empty() && digits[0] == '+' ? 1 : 0;
+  int64_t value = 0;
+  const char* const last = digits.data() + digits.size();
+  const std::from_chars_result parsed =
+      std::from_chars(digits.data() + sign, last, value, base);
+  if (parsed.ec != std::errc() || parsed.ptr != last) return std::nullopt;
+  return value;
+}
+
+std::optional<double> ParseFloat(const Text& text) {
+  const Text stripped = Strip(text, nullptr, Side::kBoth);
+  std::string_view digits = stripped.bytes();
+  if (!digits.empty() && digits[0] == '+') digits.remove_prefix(1);
+  double value = 0;
+  const char* const last = digits.data() + digits.size();
+  const std::from_chars_result parsed =
+      std::from_chars(digits.data(), last, value);
+  if (parsed.ec != std::errc() || parsed.ptr != last) return std::nullopt;
+  return value;
+}
+
+std::optional<int64_t> Truncate(double value) {
+  if (!(std::fabs(value) < 9.2e18)) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
+Value IntFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "int", args, {"default", "base"});
+  std::optional<int64_t> value = input.IfInteger();
+  if (const double* real = input.If<double>()) value = Truncate(*real);
+  if (const Text* text = input.IfText()) {
+    const int64_t base = bound[1].IfInteger().value_or(10);
+    if (base < 2 || base > 36) {
+      rendering.Fail("int: the base is not from 2 to 36");
+      return Undefined{};
+    }
+    value = ParseInteger(*text, static_cast<int>(base));
+    if (!value.has_value()) {
+      const std::optional<double> real = ParseFloat(*text);
+      if (real.has_value()) value = Truncate(*real);
+    }
+  }
+  if (value.has_value()) return *value;
+  return bound[0].IsUndefined() ? Value(int64_t{0}) : bound[0];
+}
+
+Value FloatFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound = Bind(rendering, "float", args, {"default"});
+  std::optional<double> value = input.IfNumber();
+  if (const Text* text = input.IfText()) value = ParseFloat(*text);
+  if (value.has_value()) return *value;
+  return bound[0].IsUndefined() ? Value(0.0) : bound[0];
+}
+
+Value AbsFilter(Rendering& rendering, const Value& input, const Args&) {
+  if (const std::optional<int64_t> integer = input.IfInteger()) {
+    if (*integer == INT64_MIN) rendering.Fail("an integer is out of range");
+    return *integer < 0 && rendering.ok() ? -*integer : *integer;
+  }
+  if (const double* real = input.If<double>()) return std::fabs(*real);
+  FailKind(rendering, "abs", input, "a number");
+  return Undefined{};
+}
+
+Value RoundFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "round", args, {"precision", "method"});
+  const std::optional<double> value = input.IfNumber();
+  const int64_t precision = bound[0].IfInteger().value_or(0);
+  if (!value.has_value() || precision < 0 || precision > 15) {
+    rendering.Fail("round: needs a number and a precision from 0 to 15");
+    return Undefined{};
+  }
+  const double scale = std::pow(10.0, static_cast<double>(precision));
+  const Text method = Str(rendering, bound[1]);
+  if (method.bytes() == "ceil") return std::ceil(*value * scale) / scale;
+  if (method.bytes() == "floor") return std::floor(*value * scale) / scale;
+  // Rounds as Python does: to the decimal nearest to the exact binary value.
+  char digits[400];
+  const std::to_chars_result end =
+      std::to_chars(digits, digits + sizeof(digits), *value,
+                    std::chars_format::fixed, static_cast<int>(precision));
+  double rounded = *value;
+  std::from_chars(digits, end.ptr, rounded);
+  return rounded;
+}
+
+// --- the rest
+
+Value DefaultFilter(Rendering& rendering, const Value& input,
+                    const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "default", args, {"default_value", "boolean"});
+  const bool takes = input.IsUndefined() || (Truth(bound[1]) && !Truth(input));
+  if (!takes) return input;
+  const bool given = !args.positional.empty() || !args.named.empty();
+  return given && !bound[0].IsUndefined() ? bound[0]
+                                          : MakeString(rendering, "");
+}
+
+Value StringFilter(Rendering& rendering, const Value& input, const Args&) {
+  return MakeString(rendering, Str(rendering, input));
+}
+
+Value AttrFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound = Bind(rendering, "attr", args, {"name"}, 1);
+  return input.IfRef<Dict>() == nullptr ? GetItem(rendering, input, bound[0])
+                                        : Undefined{};
+}
+
+constexpr FilterEntry kFilters[] = {
+    {"abs", AbsFilter},
+    {"attr", AttrFilter},
+    {"capitalize",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return CallStringMethod(rendering, v, "capitalize", args);
+     }},
+    {"d", DefaultFilter},
+    {"default", DefaultFilter},
+    {"e", EscapeFilter},
+    {"escape", EscapeFilter},
+    {"float", FloatFilter},
+    {"indent", IndentFilter},
+    {"int", IntFilter},
+    {"lower", [](Rendering& rendering, const Value& v,
+                 const Args&) { return Mapped(rendering, v, Lower); }},
+    {"replace", ReplaceFilter},
+    {"round", RoundFilter},
+    {"safe", StringFilter},
+    {"string", StringFilter},
+    {"title", TitleFilter},
+    {"tojson", ToJson},
+    {"trim",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return CallStringMethod(rendering, v, "strip", args);
+     }},
+    {"upper", [](Rendering& rendering, const Value& v,
+                 const Args&) { return Mapped(rendering, v, Upper); }},
+};
+
+}  // namespace
+
+Filter FindFilter(std::string_view name) {
+  for (const FilterEntry& entry : kFilters) {
+    if (entry.name == name) return entry.filter;
+  }
+  return FindListFilter(name);
+}
+
+}  // namespace tiercel::jinja

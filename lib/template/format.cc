@@ -1,0 +1,301 @@
+#include "lib/template/format.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+
+namespace tiercel::jinja {
+namespace {
+
+std::string Hex(const char* prefix, int digits, uint32_t value) {
+  char text[16];
+  const int size =
+      std::snprintf(text, sizeof(text), "%s%0*x", prefix, digits, value);
+  return std::string(text, static_cast<size_t>(size));
+}
+
+// Appends `text` with each byte that `escape` maps replaced. A replacement has
+// the origin of its byte; an empty one leaves the byte as it is.
+template <typename Escape>
+void AppendEscaped(const Text& text, Escape escape, TextBuilder* out) {
+  text.ForEachRun([&](std::string_view rendering, Origin origin) {
+    size_t written = 0;
+    for (size_t i = 0; i < rendering.size(); ++i) {
+      const std::string replacement = escape(rendering[i]);
+      if (replacement.empty()) continue;
+      out->Append(rendering.substr(written, i - written), origin);
+      out->Append(replacement, origin);
+      written = i + 1;
+    }
+    out->Append(rendering.substr(written), origin);
+  });
+}
+
+bool IsControl(char byte) {
+  return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
+}
+
+void AppendStringRepr(const Text& text, TextBuilder* out) {
+  const bool has_single = text.bytes().find('\'') != std::string_view::npos;
+  const bool has_double = text.bytes().find('"') != std::string_view::npos;
+  const char quote = has_single && !has_double ? '"' : '\'';
+  const std::string_view mark(&quote, 1);
+  out->Append(mark);
+  AppendEscaped(
+      text,
+      [quote](char byte) -> std::string {
+        if (byte == '\n') return "\\n";
+        if (byte == '\r') return "\\r";
+        if (byte == '\t') return "\\t";
+        if (byte == '\\') return "\\\\";
+        if (byte == quote) return {'\\', quote};
+        if (IsControl(byte)) {
+          return Hex("\\x", 2, static_cast<unsigned char>(byte));
+        }
+        return {};
+      },
+      out);
+  out->Append(mark);
+}
+
+void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out);
+
+void AppendListRepr(Rendering& rendering, const List& list, TextBuilder* out) {
+  out->Append(list.tuple ? "(" : "[");
+  for (size_t i = 0; i < list.items.size() && rendering.ok(); ++i) {
+    if (i > 0) out->Append(", ");
+    AppendRepr(rendering, list.items[i], out);
+  }
+  if (list.tuple && list.items.size() == 1) out->Append(",");
+  out->Append(list.tuple ? ")" : "]");
+}
+
+void AppendDictRepr(Rendering& rendering, const Dict& dict, TextBuilder* out) {
+  out->Append("{");
+  for (size_t i = 0; i < dict.items.size() && rendering.ok(); ++i) {
+    if (i > 0) out->Append(", ");
+    AppendRepr(rendering, dict.items[i].first, out);
+    out->Append(": ");
+    AppendRepr(rendering, dict.items[i].second, out);
+  }
+  out->Append("}");
+}
+
+void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out) {
+  if (!rendering.Step()) return;
+  if (value.IsUndefined()) {
+    out->Append("Undefined");
+  } else if (value.Is<None>()) {
+    out->Append("None");
+  } else if (const bool* boolean = value.If<bool>()) {
+    out->Append(*boolean ? "True" : "False");
+  } else if (const int64_t* integer = value.If<int64_t>()) {
+    out->Append(std::to_string(*integer));
+  } else if (const double* real = value.If<double>()) {
+    out->Append(FloatRepr(*real));
+  } else if (const Text* text = value.IfText()) {
+    AppendStringRepr(*text, out);
+  } else if (const List* list = value.IfRef<List>()) {
+    AppendListRepr(rendering, *list, out);
+  } else if (const Dict* dict = value.IfRef<Dict>()) {
+    AppendDictRepr(rendering, *dict, out);
+  } else {
+    rendering.Fail(
+        absl::StrCat("a ", Abseil(KindOf(value)), " cannot be written"));
+  }
+}
+
+class JsonWriter {
+ public:
+  JsonWriter(Rendering& rendering, const JsonStyle& style, TextBuilder* out)
+      : rendering_(rendering), style_(style), out_(out) {}
+
+  void Write(const Value& value) {
+    if (!rendering_.Step()) return;
+    if (value.Is<None>()) {
+      out_->Append("null");
+    } else if (const bool* boolean = value.If<bool>()) {
+      out_->Append(*boolean ? "true" : "false");
+    } else if (const int64_t* integer = value.If<int64_t>()) {
+      out_->Append(std::to_string(*integer));
+    } else if (const double* real = value.If<double>()) {
+      out_->Append(JsonFloat(*real));
+    } else if (const Text* text = value.IfText()) {
+      WriteString(*text);
+    } else if (const List* list = value.IfRef<List>()) {
+      WriteItems('[', ']', list->items,
+                 [this](const Value& item) { Write(item); });
+    } else if (const Dict* dict = value.IfRef<Dict>()) {
+      WriteDict(*dict);
+    } else {
+      rendering_.Fail(absl::StrCat("a ", Abseil(KindOf(value)), " is no JSON"));
+    }
+  }
+
+ private:
+  static std::string JsonFloat(double value) {
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+    return FloatRepr(value);
+  }
+
+  template <typename Items, typename WriteItem>
+  void WriteItems(char open, char close, const Items& items,
+                  WriteItem write_item) {
+    out_->Append(std::string_view(&open, 1));
+    ++level_;
+    for (size_t i = 0; i < items.size() && rendering_.ok(); ++i) {
+      if (i > 0) out_->Append(style_.item_separator);
+      NewLine();
+      write_item(items[i]);
+    }
+    --level_;
+    if (!items.empty()) NewLine();
+    out_->Append(std::string_view(&close, 1));
+  }
+
+  void WriteDict(const Dict& dict) {
+    std::vector<const Dict::Item*> items;
+    for (const Dict::Item& item : dict.items) items.push_back(&item);
+    if (style_.sort_keys) {
+      std::stable_sort(items.begin(), items.end(),
+                       [](const Dict::Item* a, const Dict::Item* b) {
+                         return KeyOf(*a) < KeyOf(*b);
+                       });
+    }
+    WriteItems('{', '}', items, [this](const Dict::Item* item) {
+      WriteKey(item->first);
+      out_->Append(style_.key_separator);
+      Write(item->second);
+    });
+  }
+
+  static std::string_view KeyOf(const Dict::Item& item) {
+    const Text* text = item.first.IfText();
+    return text == nullptr ? std::string_view() : text->bytes();
+  }
+
+  void WriteKey(const Value& key) {
+    if (const Text* text = key.IfText()) {
+      WriteString(*text);
+    } else if (key.IfNumber().has_value() || key.Is<None>()) {
+      out_->Append("\"");
+      Write(key);
+      out_->Append("\"");
+    } else {
+      rendering_.Fail(
+          absl::StrCat("a ", Abseil(KindOf(key)), " is no JSON key"));
+    }
+  }
+
+  void WriteString(const Text& text) {
+    out_->Append("\"");
+    if (style_.ensure_ascii) {
+      WriteAscii(text);
+    } else {
+      AppendEscaped(text, EscapeByte, out_);
+    }
+    out_->Append("\"");
+  }
+
+  static std::string EscapeByte(char byte) {
+    constexpr std::string_view kBytes = "\"\\\n\r\t\b\f";
+    constexpr std::string_view kLetters = "\"\\nrtbf";
+    if (const size_t i = kBytes.find(byte); i != std::string_view::npos) {
+      return {'\\', kLetters[i]};
+    }
+    if (static_cast<unsigned char>(byte) < 0x20) {
+      return Hex("\\u", 4, static_cast<unsigned char>(byte));
+    }
+    return {};
+  }
+
+  void WriteAscii(const Text& text) {
+    for (size_t begin = 0; begin < text.size() && rendering_.ok();) {
+      const std::string_view bytes = text.bytes();
+      const Origin origin = text.OriginAt(begin);
+      const auto lead = static_cast<unsigned char>(bytes[begin]);
+      if (lead < 0x80) {
+        const std::string escape = EscapeByte(bytes[begin]);
+        out_->Append(escape.empty() ? bytes.substr(begin, 1) : escape, origin);
+        ++begin;
+        continue;
+      }
+      const size_t end = CharacterEnd(bytes, begin);
+      uint32_t code_point =
+          lead & (0xFFu >> std::min<size_t>(end - begin + 1, 7));
+      for (size_t i = begin + 1; i < end; ++i) {
+        code_point =
+            code_point << 6 | (static_cast<unsigned char>(bytes[i]) & 0x3F);
+      }
+      if (code_point >= 0x10000) {
+        const uint32_t rest = (code_point - 0x10000) & 0xFFFFF;
+        out_->Append(Hex("\\u", 4, 0xD800 | rest >> 10), origin);
+        out_->Append(Hex("\\u", 4, 0xDC00 | (rest & 0x3FF)), origin);
+      } else {
+        out_->Append(Hex("\\u", 4, code_point), origin);
+      }
+      begin = end;
+    }
+  }
+
+  void NewLine() {
+    if (!style_.multiline) return;
+    out_->Append("\n");
+    for (int i = 0; i < level_ && rendering_.ok(); ++i)
+      out_->Append(style_.indent);
+  }
+
+  Rendering& rendering_;
+  const JsonStyle& style_;
+  TextBuilder* const out_;
+  int level_ = 0;
+};
+
+}  // namespace
+
+std::string FloatRepr(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  char buffer[64];
+  const std::to_chars_result end = std::to_chars(
+      buffer, buffer + sizeof(buffer), value, std::chars_format::scientific);
+  const std::string_view scientific(buffer,
+                                    static_cast<size_t>(end.ptr - buffer));
+  const size_t mark = scientific.find('e');
+  int exponent = 0;
+  const size_t sign = scientific[mark + 1] == '+' ? 1 : 0;
+  std::from_chars(buffer + mark + 1 + sign, end.ptr, exponent);
+  if (exponent < -4 || exponent >= 16) return std::string(scientific);
+  const std::to_chars_result fixed = std::to_chars(
+      buffer, buffer + sizeof(buffer), value, std::chars_format::fixed);
+  std::string text(buffer, fixed.ptr);
+  if (text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
+
+void AppendStr(Rendering& rendering, const Value& value, TextBuilder* out) {
+  if (value.IsUndefined()) return;
+  if (const Text* text = value.IfText()) {
+    out->Append(*text);
+  } else {
+    AppendRepr(rendering, value, out);
+  }
+}
+
+Text Str(Rendering& rendering, const Value& value) {
+  if (const Text* text = value.IfText()) return *text;
+  TextBuilder out(rendering);
+  AppendStr(rendering, value, &out);
+  return out.TakeText();
+}
+
+void AppendJson(Rendering& rendering, const Value& value,
+                const JsonStyle& style, TextBuilder* out) {
+  JsonWriter(rendering, style, out).Write(value);
+}
+
+}  // namespace tiercel::jinja

@@ -1,0 +1,144 @@
+// The functions that every template can call.
+
+#include <time.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "lib/template/builtins.h"
+#include "lib/template/format.h"
+
+namespace tiercel::jinja {
+namespace {
+
+constexpr int64_t kMaxRange = 1'000'000;
+
+Value Range(Rendering& rendering, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "range", args, {"start", "stop", "step"}, 1);
+  int64_t numbers[3] = {0, 0, 1};
+  const size_t num_given = args.positional.size();
+  for (size_t i = 0; i < num_given && i < 3; ++i) {
+    const std::optional<int64_t> integer = bound[i].IfInteger();
+    if (!integer.has_value())
+      FailKind(rendering, "range", bound[i], "an integer");
+    numbers[num_given == 1 ? 1 : i] = integer.value_or(0);
+  }
+  const auto [start, stop, step] = numbers;
+  if (step == 0) rendering.Fail("range: the step is zero");
+  if (!rendering.ok()) return Undefined{};
+  std::vector<Value> items;
+  Charge charge(rendering);
+  for (int64_t i = start; step > 0 ? i < stop : i > stop;) {
+    if (static_cast<int64_t>(items.size()) == kMaxRange) {
+      rendering.Fail(absl::StrCat("range: more than ", kMaxRange, " items"));
+    }
+    if (items.size() % 1024 == 0) charge.Grow(1024 * sizeof(Value));
+    if (!rendering.ok()) return Undefined{};
+    items.push_back(i);
+    if (__builtin_add_overflow(i, step, &i)) break;
+  }
+  charge = Charge();
+  return MakeList(rendering, std::move(items));
+}
+
+Value MakeDictFromArgs(Rendering& rendering, const Args& args) {
+  std::vector<Dict::Item> items;
+  if (args.positional.size() > 1 ||
+      (args.positional.size() == 1 &&
+       args.positional[0].IfRef<Dict>() == nullptr)) {
+    rendering.Fail("dict: takes a dict and names");
+    return Undefined{};
+  }
+  if (args.positional.size() == 1) {
+    items = args.positional[0].IfRef<Dict>()->items;
+  }
+  for (const auto& [name, value] : args.named) {
+    const Value key = MakeString(rendering, name);
+    bool replaced = false;
+    for (auto& [other, old] : items) {
+      if (!replaced && Equal(rendering, key, other)) {
+        old = value;
+        replaced = true;
+      }
+    }
+    if (!replaced) items.emplace_back(key, value);
+  }
+  return MakeDict(rendering, std::move(items));
+}
+
+Value RaiseException(Rendering& rendering, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "raise_exception", args, {"message"});
+  const Text message = Str(rendering, bound[0]);
+  rendering.Fail(
+      absl::StrCat("the template refuses: ", Abseil(message.bytes())));
+  return Undefined{};
+}
+
+// strftime in English, whatever the program's locale. It converts one known
+// specifier at a time, since the format comes from the model file.
+Value StrftimeNow(Rendering& rendering, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "strftime_now", args, {"format"}, 1);
+  const Text* format = bound[0].IfText();
+  if (format == nullptr) {
+    FailKind(rendering, "strftime_now", bound[0], "a string");
+    return Undefined{};
+  }
+  const time_t now = time(nullptr);
+  struct tm local;
+  if (localtime_r(&now, &local) == nullptr) {
+    rendering.Fail("strftime_now: no local time");
+    return Undefined{};
+  }
+  static const locale_t kEnglish = newlocale(LC_ALL_MASK, "C", nullptr);
+  TextBuilder out(rendering);
+  const std::string_view bytes = format->bytes();
+  for (size_t i = 0; i < bytes.size() && rendering.ok();) {
+    if (bytes[i] != '%') {
+      const size_t end = std::min(bytes.find('%', i), bytes.size());
+      out.Append(*format, i, end);
+      i = end;
+      continue;
+    }
+    const size_t pad = i + 1 < bytes.size() && bytes[i + 1] == '-' ? 1 : 0;
+    const size_t end = i + 2 + pad;
+    if (end > bytes.size() ||
+        std::string_view("aAbBcdDeFHIjmMpSTuUwWxXyYzZ%").find(bytes[end - 1]) ==
+            std::string_view::npos) {
+      rendering.Fail("strftime_now: unknown conversion");
+      break;
+    }
+    char text[64];
+    const size_t size = strftime_l(
+        text, sizeof(text), std::string(bytes.substr(i, end - i)).c_str(),
+        &local, kEnglish);
+    out.Append(std::string_view(text, size));
+    i = end;
+  }
+  return MakeString(rendering, out.TakeText());
+}
+
+}  // namespace
+
+void AddGlobals(Rendering& rendering, Scope* globals) {
+  struct Global {
+    const char* name;
+    Value (*call)(Rendering&, const Args&);
+  };
+  static constexpr Global kGlobals[] = {{"range", Range},
+                                        {"dict", MakeDictFromArgs},
+                                        {"raise_exception", RaiseException},
+                                        {"strftime_now", StrftimeNow}};
+  for (const Global& global : kGlobals) {
+    globals->Set(
+        global.name,
+        MakeFunction(global.name, None{},
+                     [&rendering, call = global.call](const Args& args) {
+                       return call(rendering, args);
+                     }));
+  }
+}
+
+}  // namespace tiercel::jinja

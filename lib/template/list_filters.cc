@@ -1,0 +1,359 @@
+// The filters of `value | filter` for lists and other iterables.
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "lib/template/builtins.h"
+#include "lib/template/format.h"
+
+namespace tiercel::jinja {
+namespace {
+
+// The items on which a filter works; none after a failure.
+class Items {
+ public:
+  Items(Rendering& rendering, const Value& input)
+      : list_(Iterate(rendering, input)) {}
+
+  const Value* begin() const {
+    return list_ == nullptr ? nullptr : list_->items.data();
+  }
+  const Value* end() const { return begin() + size(); }
+  size_t size() const { return list_ == nullptr ? 0 : list_->items.size(); }
+  const Value& operator[](size_t i) const { return list_->items[i]; }
+
+ private:
+  const std::shared_ptr<const List> list_;
+};
+
+Value JoinFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "join", args, {"d", "attribute"});
+  const Text separator = Str(rendering, bound[0]);
+  if (bound[1].IsUndefined()) return Join(rendering, input, separator);
+  std::vector<Value> parts;
+  for (const Value& item : Items(rendering, input)) {
+    parts.push_back(GetItem(rendering, item, bound[1]));
+    if (!rendering.ok()) return Undefined{};
+  }
+  return Join(rendering, MakeList(rendering, std::move(parts)), separator);
+}
+
+Value SumFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "sum", args, {"attribute", "start"});
+  int64_t integers = 0;
+  double reals = 0;
+  bool has_real = false;
+  const Items items(rendering, input);
+  std::vector<Value> terms(items.begin(), items.end());
+  if (!bound[0].IsUndefined()) {
+    for (Value& term : terms) term = GetItem(rendering, term, bound[0]);
+  }
+  if (!bound[1].IsUndefined()) terms.push_back(bound[1]);
+  for (const Value& term : terms) {
+    const std::optional<int64_t> integer = term.IfInteger();
+    const std::optional<double> number = term.IfNumber();
+    if (!number.has_value()) {
+      FailKind(rendering, "sum", term, "numbers");
+      return Undefined{};
+    }
+    if (!integer.has_value()) {
+      has_real = true;
+      reals += *number;
+    } else if (__builtin_add_overflow(integers, *integer, &integers)) {
+      rendering.Fail("an integer is out of range");
+      return Undefined{};
+    }
+  }
+  if (has_real) return reals + static_cast<double>(integers);
+  return integers;
+}
+
+Value LengthFilter(Rendering& rendering, const Value& input, const Args&) {
+  if (const Text* text = input.IfText()) {
+    rendering.StepBytes(text->size());
+    return static_cast<int64_t>(CountCharacters(text->bytes()));
+  }
+  if (const List* list = input.IfRef<List>()) {
+    return static_cast<int64_t>(list->items.size());
+  }
+  if (const Dict* dict = input.IfRef<Dict>()) {
+    return static_cast<int64_t>(dict->items.size());
+  }
+  if (input.IsUndefined()) return int64_t{0};
+  FailKind(rendering, "length", input, "a string, a list or a dict");
+  return Undefined{};
+}
+
+Value FirstFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Items items(rendering, input);
+  return items.size() == 0 ? Undefined{} : items[0];
+}
+
+Value LastFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Items items(rendering, input);
+  return items.size() == 0 ? Undefined{} : items[items.size() - 1];
+}
+
+Value ListFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Items items(rendering, input);
+  return MakeList(rendering, std::vector<Value>(items.begin(), items.end()));
+}
+
+Value ReverseFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Items items(rendering, input);
+  std::vector<Value> backwards(items.begin(), items.end());
+  std::reverse(backwards.begin(), backwards.end());
+  const Value reversed = MakeList(rendering, std::move(backwards));
+  return input.IfText() == nullptr ? reversed
+                                   : Join(rendering, reversed, Text());
+}
+
+Value ItemsFilter(Rendering& rendering, const Value& input, const Args&) {
+  if (input.IsUndefined()) return MakeList(rendering, {});
+  const Dict* dict = input.IfRef<Dict>();
+  if (dict == nullptr) {
+    FailKind(rendering, "items", input, "a dict");
+    return Undefined{};
+  }
+  std::vector<Value> items;
+  for (const auto& [key, value] : dict->items) {
+    items.push_back(MakeList(rendering, {key, value}, /*tuple=*/true));
+    if (!rendering.ok()) return Undefined{};
+  }
+  return MakeList(rendering, std::move(items));
+}
+
+// Returns the key by which sorting compares a value: without case, unless case
+// matters.
+Value SortKey(Rendering& rendering, const Value& value, bool case_sensitive) {
+  const Text* text = value.IfText();
+  if (case_sensitive || text == nullptr) return value;
+  return MakeString(rendering, text->Mapped(Lower));
+}
+
+// Sorts `items` by key, stably. It has its own merge sort, since comparisons
+// after a failed rendering are inconsistent, which std::stable_sort must not
+// see.
+std::vector<Value> SortBy(Rendering& rendering, const Items& items,
+                          const std::vector<Value>& keys, bool reverse) {
+  std::vector<size_t> order(items.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::vector<size_t> merged(order.size());
+  for (size_t width = 1; width < order.size() && rendering.ok(); width *= 2) {
+    for (size_t begin = 0; begin < order.size(); begin += 2 * width) {
+      const size_t middle = std::min(begin + width, order.size());
+      const size_t end = std::min(begin + 2 * width, order.size());
+      size_t left = begin;
+      size_t right = middle;
+      for (size_t i = begin; i < end; ++i) {
+        const bool take_right =
+            left == middle ||
+            (right < end &&
+             (reverse
+                  ? Less(rendering, keys[order[left]], keys[order[right]])
+                  : Less(rendering, keys[order[right]], keys[order[left]])));
+        merged[i] = order[take_right ? right++ : left++];
+      }
+    }
+    order.swap(merged);
+  }
+  std::vector<Value> sorted;
+  sorted.reserve(order.size());
+  for (const size_t i : order) sorted.push_back(items[i]);
+  return sorted;
+}
+
+Value SortFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "sort", args, {"reverse", "case_sensitive", "attribute"});
+  const Items items(rendering, input);
+  std::vector<Value> keys;
+  for (const Value& item : items) {
+    const Value key =
+        bound[2].IsUndefined() ? item : GetItem(rendering, item, bound[2]);
+    keys.push_back(SortKey(rendering, key, Truth(bound[1])));
+    if (!rendering.ok()) return Undefined{};
+  }
+  return MakeList(rendering, SortBy(rendering, items, keys, Truth(bound[0])));
+}
+
+Value DictSortFilter(Rendering& rendering, const Value& input,
+                     const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "dictsort", args, {"case_sensitive", "by", "reverse"});
+  const Text* by = bound[1].IfText();
+  const size_t part = by != nullptr && by->bytes() == "value" ? 1 : 0;
+  const Items items(rendering, ItemsFilter(rendering, input, {}));
+  std::vector<Value> keys;
+  for (const Value& item : items) {
+    keys.push_back(
+        SortKey(rendering, item.IfRef<List>()->items[part], Truth(bound[0])));
+    if (!rendering.ok()) return Undefined{};
+  }
+  return MakeList(rendering, SortBy(rendering, items, keys, Truth(bound[2])));
+}
+
+Value UniqueFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "unique", args, {"case_sensitive"});
+  std::vector<Value> kept;
+  std::vector<Value> keys;
+  for (const Value& item : Items(rendering, input)) {
+    const Value key = SortKey(rendering, item, Truth(bound[0]));
+    const bool seen = std::any_of(
+        keys.begin(), keys.end(),
+        [&](const Value& other) { return Equal(rendering, key, other); });
+    if (!rendering.ok()) return Undefined{};
+    if (seen) continue;
+    keys.push_back(key);
+    kept.push_back(item);
+  }
+  return MakeList(rendering, std::move(kept));
+}
+
+Value Extreme(Rendering& rendering, const Value& input, bool least) {
+  const Items items(rendering, input);
+  if (items.size() == 0) return Undefined{};
+  size_t best = 0;
+  for (size_t i = 1; i < items.size() && rendering.ok(); ++i) {
+    const Value a = SortKey(rendering, items[i], /*case_sensitive=*/false);
+    const Value b = SortKey(rendering, items[best], /*case_sensitive=*/false);
+    if (least ? Less(rendering, a, b) : Less(rendering, b, a)) best = i;
+  }
+  return items[best];
+}
+
+// Returns the value of a dotted attribute path, as map and select take it.
+Value GetPath(Rendering& rendering, const Value& item, const Value& path) {
+  const Text* text = path.IfText();
+  if (text == nullptr) return GetItem(rendering, item, path);
+  Value value = item;
+  const std::string_view bytes = text->bytes();
+  for (size_t begin = 0; begin <= bytes.size() && rendering.Step();) {
+    const size_t end = std::min(bytes.find('.', begin), bytes.size());
+    value = GetItem(rendering, value,
+                    MakeString(rendering, bytes.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return value;
+}
+
+Value MapFilter(Rendering& rendering, const Value& input, const Args& args) {
+  if (!Truth(input))
+    return MakeList(rendering, {});  // none has no items either
+  std::vector<Value> mapped;
+  if (args.positional.empty()) {
+    const std::vector<Value> bound =
+        Bind(rendering, "map", args, {"attribute", "default"});
+    for (const Value& item : Items(rendering, input)) {
+      const Value value = GetPath(rendering, item, bound[0]);
+      mapped.push_back(value.IsUndefined() ? bound[1] : value);
+      if (!rendering.ok()) return Undefined{};
+    }
+    return MakeList(rendering, std::move(mapped));
+  }
+  const Text name = Str(rendering, args.positional[0]);
+  const Filter filter = FindFilter(name.bytes());
+  if (filter == nullptr) {
+    rendering.Fail(
+        absl::StrCat("no filter is named '", Abseil(name.bytes()), "'"));
+    return Undefined{};
+  }
+  const Args rest{{args.positional.begin() + 1, args.positional.end()},
+                  args.named};
+  for (const Value& item : Items(rendering, input)) {
+    mapped.push_back(filter(rendering, item, rest));
+    if (!rendering.ok()) return Undefined{};
+  }
+  return MakeList(rendering, std::move(mapped));
+}
+
+// select, reject and their attr forms: the items for which the test that the
+// next argument names (truth, if there is none) gives `wanted`.
+Value Choose(Rendering& rendering, const Value& input, const Args& args,
+             bool by_attribute, bool wanted) {
+  if (!Truth(input)) return MakeList(rendering, {});
+  const size_t skip = by_attribute ? 1 : 0;
+  if (args.positional.size() < skip) {
+    rendering.Fail("selectattr: needs an attribute");
+    return Undefined{};
+  }
+  Test test = nullptr;
+  Args rest;
+  if (args.positional.size() > skip) {
+    const Text name = Str(rendering, args.positional[skip]);
+    test = FindTest(name.bytes());
+    if (test == nullptr) {
+      rendering.Fail(
+          absl::StrCat("no test is named '", Abseil(name.bytes()), "'"));
+      return Undefined{};
+    }
+    rest.positional.assign(
+        args.positional.begin() + static_cast<std::ptrdiff_t>(skip) + 1,
+        args.positional.end());
+  }
+  std::vector<Value> chosen;
+  for (const Value& item : Items(rendering, input)) {
+    const Value value =
+        by_attribute ? GetPath(rendering, item, args.positional[0]) : item;
+    const bool holds =
+        test == nullptr ? Truth(value) : test(rendering, value, rest);
+    if (!rendering.Step()) return Undefined{};
+    if (holds == wanted) chosen.push_back(item);
+  }
+  return MakeList(rendering, std::move(chosen));
+}
+
+constexpr FilterEntry kListFilters[] = {
+    {"count", LengthFilter},
+    {"dictsort", DictSortFilter},
+    {"first", FirstFilter},
+    {"items", ItemsFilter},
+    {"join", JoinFilter},
+    {"last", LastFilter},
+    {"length", LengthFilter},
+    {"list", ListFilter},
+    {"map", MapFilter},
+    {"max", [](Rendering& rendering, const Value& v,
+               const Args&) { return Extreme(rendering, v, /*least=*/false); }},
+    {"min", [](Rendering& rendering, const Value& v,
+               const Args&) { return Extreme(rendering, v, /*least=*/true); }},
+    {"reject",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Choose(rendering, v, args, /*by_attribute=*/false,
+                     /*wanted=*/false);
+     }},
+    {"rejectattr",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Choose(rendering, v, args, /*by_attribute=*/true,
+                     /*wanted=*/false);
+     }},
+    {"reverse", ReverseFilter},
+    {"select",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Choose(rendering, v, args, /*by_attribute=*/false,
+                     /*wanted=*/true);
+     }},
+    {"selectattr",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Choose(rendering, v, args, /*by_attribute=*/true,
+                     /*wanted=*/true);
+     }},
+    {"sort", SortFilter},
+    {"sum", SumFilter},
+    {"unique", UniqueFilter},
+};
+
+}  // namespace
+
+Filter FindListFilter(std::string_view name) {
+  for (const FilterEntry& entry : kListFilters) {
+    if (entry.name == name) return entry.filter;
+  }
+  return nullptr;
+}
+
+}  // namespace tiercel::jinja

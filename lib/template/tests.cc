@@ -1,0 +1,136 @@
+// The tests of `value is test`.
+
+#include "lib/template/builtins.h"
+
+namespace tiercel::jinja {
+namespace {
+
+const Value& Operand(Rendering& rendering, const Args& args) {
+  static const Value kNone = Undefined{};
+  if (args.positional.size() == 1) return args.positional[0];
+  rendering.Fail("this test needs one argument");
+  return kNone;
+}
+
+int64_t IntegerOf(Rendering& rendering, const Value& value) {
+  const std::optional<int64_t> integer = value.IfInteger();
+  if (!integer.has_value()) FailKind(rendering, "a test", value, "an integer");
+  return integer.value_or(0);
+}
+
+bool IsIterable(Rendering&, const Value& value, const Args&) {
+  return value.IfText() != nullptr || value.IfRef<List>() != nullptr ||
+         value.IfRef<Dict>() != nullptr || value.IsUndefined();
+}
+
+bool IsEqual(Rendering& rendering, const Value& value, const Args& args) {
+  return Equal(rendering, value, Operand(rendering, args));
+}
+bool IsUnequal(Rendering& rendering, const Value& value, const Args& args) {
+  return !Equal(rendering, value, Operand(rendering, args));
+}
+bool IsBelow(Rendering& rendering, const Value& value, const Args& args) {
+  return Less(rendering, value, Operand(rendering, args));
+}
+bool IsAbove(Rendering& rendering, const Value& value, const Args& args) {
+  return Less(rendering, Operand(rendering, args), value);
+}
+bool IsAtMost(Rendering& rendering, const Value& value, const Args& args) {
+  return IsEqual(rendering, value, args) || IsBelow(rendering, value, args);
+}
+bool IsAtLeast(Rendering& rendering, const Value& value, const Args& args) {
+  return IsEqual(rendering, value, args) || IsAbove(rendering, value, args);
+}
+
+bool IsDivisible(Rendering& rendering, const Value& value, const Args& args) {
+  const int64_t divisor = IntegerOf(rendering, Operand(rendering, args));
+  if (divisor == 0) rendering.Fail("division by zero");
+  return rendering.ok() &&
+         (divisor == -1 || IntegerOf(rendering, value) % divisor == 0);
+}
+
+// str.islower and str.isupper: true if a letter has this case and none the
+// other.
+bool IsCased(const Value& value, char (*map)(char)) {
+  const Text* text = value.IfText();
+  if (text == nullptr) return false;
+  bool has_letter = false;
+  for (const char byte : text->bytes()) {
+    if (map(byte) != byte) return false;
+    has_letter = has_letter || Lower(byte) != Upper(byte);
+  }
+  return has_letter;
+}
+
+struct TestEntry {
+  std::string_view name;
+  Test test;
+};
+
+constexpr TestEntry kTests[] = {
+    {"!=", IsUnequal},
+    {"<", IsBelow},
+    {"<=", IsAtMost},
+    {"==", IsEqual},
+    {">", IsAbove},
+    {">=", IsAtLeast},
+    {"boolean",
+     [](Rendering&, const Value& v, const Args&) { return v.Is<bool>(); }},
+    {"callable", [](Rendering&, const Value& v,
+                    const Args&) { return v.IfRef<Function>() != nullptr; }},
+    {"defined",
+     [](Rendering&, const Value& v, const Args&) { return !v.IsUndefined(); }},
+    {"divisibleby", IsDivisible},
+    {"eq", IsEqual},
+    {"equalto", IsEqual},
+    {"even", [](Rendering& rendering, const Value& v,
+                const Args&) { return IntegerOf(rendering, v) % 2 == 0; }},
+    {"false", [](Rendering&, const Value& v,
+                 const Args&) { return v.Is<bool>() && !Truth(v); }},
+    {"float",
+     [](Rendering&, const Value& v, const Args&) { return v.Is<double>(); }},
+    {"ge", IsAtLeast},
+    {"greaterthan", IsAbove},
+    {"gt", IsAbove},
+    {"in",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Contains(rendering, Operand(rendering, args), v);
+     }},
+    {"integer",
+     [](Rendering&, const Value& v, const Args&) { return v.Is<int64_t>(); }},
+    {"iterable", IsIterable},
+    {"le", IsAtMost},
+    {"lessthan", IsBelow},
+    {"lower",
+     [](Rendering&, const Value& v, const Args&) { return IsCased(v, Lower); }},
+    {"lt", IsBelow},
+    {"mapping", [](Rendering&, const Value& v,
+                   const Args&) { return v.IfRef<Dict>() != nullptr; }},
+    {"ne", IsUnequal},
+    {"none",
+     [](Rendering&, const Value& v, const Args&) { return v.Is<None>(); }},
+    {"number", [](Rendering&, const Value& v,
+                  const Args&) { return v.IfNumber().has_value(); }},
+    {"odd", [](Rendering& rendering, const Value& v,
+               const Args&) { return IntegerOf(rendering, v) % 2 != 0; }},
+    {"sequence", IsIterable},
+    {"string", [](Rendering&, const Value& v,
+                  const Args&) { return v.IfText() != nullptr; }},
+    {"true", [](Rendering&, const Value& v,
+                const Args&) { return v.Is<bool>() && Truth(v); }},
+    {"undefined",
+     [](Rendering&, const Value& v, const Args&) { return v.IsUndefined(); }},
+    {"upper",
+     [](Rendering&, const Value& v, const Args&) { return IsCased(v, Upper); }},
+};
+
+}  // namespace
+
+Test FindTest(std::string_view name) {
+  for (const TestEntry& entry : kTests) {
+    if (entry.name == name) return entry.test;
+  }
+  return nullptr;
+}
+
+}  // namespace tiercel::jinja
