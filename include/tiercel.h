@@ -527,6 +527,13 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
                                            tiercel_measurement* measurement,
                                            tiercel_error* error);
 
+/* tiercel_policies lists what tiercel_policy.name may be, and what only one
+ * policy knows: [{"name", "plain": whether it has a plain form, "settings":
+ * [{"key", "default", "help": a sentence}]}]. A default of "N" depends on the
+ * model. It may be called from any thread. */
+TIERCEL_API tiercel_status tiercel_policies(char* json, size_t* size,
+                                            tiercel_error* error);
+
 /* tiercel_cache_list lists the files that tiercel_measure and sessions keep in
  * a cache_dir or prompt_cache_dir: {"files": [{"file", "bytes", "modified":
  * seconds since 1970, and its contents: "model", "key", "rates", "costs",

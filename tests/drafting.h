@@ -17,7 +17,7 @@
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/sweep_target.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
 #include "tests/golden.h"
 
 namespace tiercel {

@@ -189,7 +189,7 @@ step_ranks() {  # several ranks: the same bytes, and each one's traffic
 
 step_triforce() {  # counts distributions; the real model gives the same text
   TIERCEL_ALL_SEEDS=1 run_tests cpu \
-    -R '^(drafts/verify|runtime/policy/triforce_distribution)_test'
+    -R '^(drafts/verify|runtime/policies/triforce/triforce_distribution)_test'
   python3 tests/triforce_matrix.py "$TIERCEL" all
 }
 

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/sadas/sadas_params.h"
+#include "runtime/policies/speed/speed_params.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 
@@ -31,7 +33,7 @@ class GoldenMasksTest : public testing::TestWithParam<const char*> {
   void Expect(const PolicyParams& params, const std::string& golden,
               size_t first) {
     Session::Options options = {.type_k = DType::kF32, .type_v = DType::kF32};
-    options.depth = params.Depth();
+    options.depth = params.OptionsFor({}).depth;
     const auto session = MakeSession(*model_, options);
     ASSERT_TRUE(Prefill(*session, ids_.data(), kPrompt, kNoProgress).ok());
     std::vector<float> got = NextLogits(*session);
@@ -56,19 +58,19 @@ class GoldenMasksTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(GoldenMasksTest, SpeedIsTransformersUnderItsMask) {
-  PolicyParams params = {.policy = PolicyName::kSpeed,
+  PolicyParams params = {.policy = PolicyNamed("speed"),
                          .form = PolicyForm::kPlain};
-  ASSERT_TRUE(params.speed.Set("cut=1,anchor=2,tail=4").ok());
+  ASSERT_TRUE(params.Own<SpeedParams>().Set("cut=1,anchor=2,tail=4").ok());
   Expect(params, "speed.npy", kPrompt - 4);
 }
 
 TEST_P(GoldenMasksTest, SadasIsTransformersUnderItsMask) {
-  PolicyParams params = {.policy = PolicyName::kSadas,
+  PolicyParams params = {.policy = PolicyNamed("sadas"),
                          .form = PolicyForm::kPlain};
-  params.sadas.window = 24;
-  params.sadas.sink = 3;
+  params.Own<SadasParams>().window = 24;
+  params.Own<SadasParams>().sink = 3;
   // The row of the token that ends the thought reads everything.
-  ASSERT_TRUE(params.sadas.Set("think=on,most=41").ok());
+  ASSERT_TRUE(params.Own<SadasParams>().Set("think=on,most=41").ok());
   Expect(params, "sadas.npy", kPrompt - 1);
 }
 

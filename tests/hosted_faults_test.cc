@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "kernels/device/hosted_stream.h"
 #include "lib/status/error.h"
+#include "runtime/policies/policy.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -67,7 +68,7 @@ class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
   }
 
   static void SetUpTestSuite() {
-    params_.policy = PolicyName::kTriForce;
+    params_.policy = PolicyNamed("triforce");
     params_.verify = VerifyMode::kCoupled;
     params_.proposer = Proposer::kNgram;
     params_.view = kSmallView;

@@ -17,6 +17,7 @@
 #include "lib/status/error.h"
 #include "offload/ranks/nccl_for_test.h"
 #include "offload/ranks/no_hang_for_test.h"
+#include "runtime/policies/policy.h"
 #include "runtime/predict/plan.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
@@ -148,7 +149,7 @@ class HostedRanksTextTest : public HostedRanksTest {
 
 TEST_F(HostedRanksTextTest, TextIsTheCpusBehindLinks) {
   PolicyParams params;
-  params.policy = PolicyName::kTriForce;
+  params.policy = PolicyNamed("triforce");
   params.verify = VerifyMode::kCoupled;
   params.proposer = Proposer::kNgram;
   params.view = kSmallView;

@@ -13,6 +13,10 @@
 #include "kernels/device/hosted_stream.h"
 #include "kernels/machine/testing.h"
 #include "lib/status/error.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/sadas/sadas_params.h"
+#include "runtime/policies/sfi/sfi_params.h"
+#include "runtime/policies/speed/speed_params.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -157,34 +161,38 @@ struct PolicyCase {
 };
 
 std::vector<PolicyCase> Policies() {
-  const auto of = [](PolicyName policy, PolicyForm form) {
+  const auto of = [](const PolicyKind* policy, PolicyForm form) {
     PolicyParams params = {.policy = policy,
                            .form = form,
                            .verify = VerifyMode::kCoupled,
                            .view = kSmallView};
-    params.sfi.budget = 40;
-    params.sfi.sink = 2;
-    params.sfi.window = 20;
-    params.sadas.window = 40;
+    if (policy == PolicyNamed("sfi")) {
+      SfiParams& sfi = params.Own<SfiParams>();
+      sfi.budget = 40;
+      sfi.sink = 2;
+      sfi.window = 20;
+      EXPECT_TRUE(sfi.Set("trigger=fixed,interval=6,gap=1").ok());
+    } else if (policy == PolicyNamed("sadas")) {
+      SadasParams& sadas = params.Own<SadasParams>();
+      sadas.window = 40;
+      EXPECT_TRUE(sadas.Set("think=on,most=12").ok());
+    } else if (policy == PolicyNamed("speed")) {
+      EXPECT_TRUE(params.Own<SpeedParams>().Set("cut=1").ok());
+    }
     return params;
   };
   std::vector<PolicyCase> cases = {
-      {"triforce", of(PolicyName::kTriForce, PolicyForm::kVerified)},
-      {"sfi", of(PolicyName::kSfi, PolicyForm::kVerified)},
-      {"sfi_plain", of(PolicyName::kSfi, PolicyForm::kPlain)},
-      {"sfi_chunks", of(PolicyName::kSfi, PolicyForm::kPlain)},
-      {"sadas", of(PolicyName::kSadas, PolicyForm::kVerified)},
-      {"sadas_plain", of(PolicyName::kSadas, PolicyForm::kPlain)},
-      {"speed", of(PolicyName::kSpeed, PolicyForm::kVerified)},
-      {"speed_plain", of(PolicyName::kSpeed, PolicyForm::kPlain)},
+      {"triforce", of(PolicyNamed("triforce"), PolicyForm::kVerified)},
+      {"sfi", of(PolicyNamed("sfi"), PolicyForm::kVerified)},
+      {"sfi_plain", of(PolicyNamed("sfi"), PolicyForm::kPlain)},
+      {"sfi_chunks", of(PolicyNamed("sfi"), PolicyForm::kPlain)},
+      {"sadas", of(PolicyNamed("sadas"), PolicyForm::kVerified)},
+      {"sadas_plain", of(PolicyNamed("sadas"), PolicyForm::kPlain)},
+      {"speed", of(PolicyNamed("speed"), PolicyForm::kVerified)},
+      {"speed_plain", of(PolicyNamed("speed"), PolicyForm::kPlain)},
   };
   cases[0].params.proposer = Proposer::kNgram;
-  cases[3].params.sfi.chunk = 8;
-  for (PolicyCase& one : cases) {
-    EXPECT_TRUE(one.params.sfi.Set("trigger=fixed,interval=6,gap=1").ok());
-    EXPECT_TRUE(one.params.sadas.Set("think=on,most=12").ok());
-    EXPECT_TRUE(one.params.speed.Set("cut=1").ok());
-  }
+  cases[3].params.Own<SfiParams>().chunk = 8;
   return cases;
 }
 

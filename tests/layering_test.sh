@@ -16,7 +16,7 @@ readonly ROOMS=(
   'kernels base number simd machine device layer kv attention token'
   'offload tier disk move ranks kv prompt_cache view plan'
   'models format tokenizer chat decoder'
-  'runtime pass machine model predict sequence drafting policy generate api'
+  'runtime pass machine model predict sequence drafting policies generate api'
   'apps cli terminal reader commands'
 )
 failed=0

@@ -256,60 +256,60 @@ stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
 stop_at_length|runtime/generate/generate.cc|if (!more) return "stop";|if (!more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
 resumed_tokens|runtime/sequence/interrupted_prompt.h|tokens == asked_tokens|tokens.size() == asked_tokens.size()|runtime/sequence/tiers_test.cc
-think_latch|runtime/policy/think_schedule.h|thinking_ \&\& !(options_->latch|thinking_ \&\& (options_->latch|runtime/policy/think_schedule_test.cc
-think_border|runtime/policy/think_schedule.cc|    matched_ = pattern_->border\[matched_\];|    matched_ = 0;|runtime/policy/think_schedule_test.cc
-think_most|runtime/policy/think_schedule.cc|thought_ < options_->most|thought_ <= options_->most|runtime/policy/think_schedule_test.cc
-think_scored|runtime/policy/think_schedule.cc|id != \*must|id < 0|runtime/policy/think_schedule_test.cc
-think_literal|runtime/policy/think_schedule.cc|return !has_thought_|return thinking()|runtime/policy/sadas_test.cc
-kept_answer|runtime/policy/sadas_params.cc|closed_at() + 1 - params.window|closed_at() - params.window|runtime/policy/sadas_test.cc
-forced_place|runtime/drafting/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policy/sadas_test.cc
-plain_kept|runtime/sequence/forward.cc|view == prompt_view_|view == view|runtime/policy/sadas_test.cc
+think_latch|runtime/policies/sadas/think_schedule.h|thinking_ \&\& !(options_->latch|thinking_ \&\& (options_->latch|runtime/policies/sadas/think_schedule_test.cc
+think_border|runtime/policies/sadas/think_schedule.cc|    matched_ = pattern_->border\[matched_\];|    matched_ = 0;|runtime/policies/sadas/think_schedule_test.cc
+think_most|runtime/policies/sadas/think_schedule.cc|thought_ < options_->most|thought_ <= options_->most|runtime/policies/sadas/think_schedule_test.cc
+think_scored|runtime/policies/sadas/think_schedule.cc|id != \*must|id < 0|runtime/policies/sadas/think_schedule_test.cc
+think_literal|runtime/policies/sadas/think_schedule.cc|return !has_thought_|return thinking()|runtime/policies/sadas/sadas_test.cc
+kept_answer|runtime/policies/sadas/sadas_params.cc|closed_at() + 1 - params.window|closed_at() - params.window|runtime/policies/sadas/sadas_test.cc
+forced_place|runtime/drafting/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policies/sadas/sadas_test.cc
+plain_kept|runtime/sequence/forward.cc|view == prompt_view_|view == view|runtime/policies/sadas/sadas_test.cc
 speed_header|runtime/sequence/deep_spans.cc|ends_so ? std::ssize(header_) : 1|ends_so ? 1 : 1|runtime/sequence/deep_spans_test.cc
 speed_kept|runtime/sequence/deep_spans.cc|past_.push_back({answer_begin_, end})|past_.push_back({end, end})|runtime/sequence/deep_spans_test.cc
 speed_entries|runtime/sequence/deep_spans.cc|deep += anchor_end - begin_|deep += 0 * (anchor_end - begin_)|runtime/sequence/deep_spans_test.cc
-speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policy/speed_test.cc
-speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/policy/speed_test.cc
-speed_pages|offload/kv/tiered_kv.cc|layer < LayersOf(i)|layer < layers_|runtime/policy/speed_test.cc
-speed_host|offload/kv/residency.cc|page.below ? page.layers : 0|page.below ? tier_.shape.layers : 0|runtime/policy/speed_test.cc
-speed_planned|offload/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policy/speed_test.cc
-speed_answer|offload/view/retrieval.cc|layer >= compact_.above().layers|layer > compact_.above().layers|runtime/policy/speed_test.cc
-speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policy/speed_test.cc
-speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policy/speed_test.cc
-speed_stopped|runtime/sequence/session.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/policy/speed_test.cc
-speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv().length() > answer|kv().length() > answer|runtime/policy/speed_test.cc
-speed_room|runtime/policy/policy.cc|depth.anchor > params.view.budget|depth.anchor > params.view.budget + 1|runtime/policy/speed_test.cc
-speed_none|models/decoder/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policy/speed_test.cc
+speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policies/speed/speed_test.cc
+speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/policies/speed/speed_test.cc
+speed_pages|offload/kv/tiered_kv.cc|layer < LayersOf(i)|layer < layers_|runtime/policies/speed/speed_test.cc
+speed_host|offload/kv/residency.cc|page.below ? page.layers : 0|page.below ? tier_.shape.layers : 0|runtime/policies/speed/speed_test.cc
+speed_planned|offload/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policies/speed/speed_test.cc
+speed_answer|offload/view/retrieval.cc|layer >= compact_.above().layers|layer > compact_.above().layers|runtime/policies/speed/speed_test.cc
+speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policies/speed/speed_test.cc
+speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policies/speed/speed_test.cc
+speed_stopped|runtime/sequence/session.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/policies/speed/speed_test.cc
+speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv().length() > answer|kv().length() > answer|runtime/policies/speed/speed_test.cc
+speed_room|runtime/policies/policy.cc|depth.anchor > params.view.budget|depth.anchor > params.view.budget + 1|runtime/policies/speed/speed_test.cc
+speed_none|models/decoder/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policies/speed/speed_test.cc
 speed_whole|runtime/sequence/session.cc|spans_.has_value() \&\& !spans_->Reads().IsFull()|spans_.has_value()|apps/cli_policies_test.py
 speed_longest|runtime/predict/session_plan.cc|deep < longest|deep <= longest|apps/cli_policies_test.py
 speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor >= 0|models/decoder/prompt_depth_test.cc
 predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/predict/prediction_test.cc
 predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/predict/known_rates_test.cc
-newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policy/sadas_test.cc
+newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policies/sadas/sadas_test.cc
 newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|offload/kv/forks_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc
-sfi_gap|runtime/policy/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policy/sfi_schedule_test.cc
-sfi_unheeded|runtime/policy/policy.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
-sfi_closer|runtime/policy/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policy/sfi_schedule_test.cc
-sfi_cooldown|runtime/policy/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policy/sfi_schedule_test.cc
-sfi_evidence|runtime/sequence/session.cc|kv().length() - retrieval()->evidence_rows()|kv().length() - 1|runtime/policy/sfi_test.cc
-sfi_kept_row|runtime/sequence/session_rank.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policy/sfi_test.cc
+sfi_gap|runtime/policies/sfi/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policies/sfi/sfi_schedule_test.cc
+sfi_unheeded|runtime/policies/policy.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
+sfi_closer|runtime/policies/sfi/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policies/sfi/sfi_schedule_test.cc
+sfi_cooldown|runtime/policies/sfi/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policies/sfi/sfi_schedule_test.cc
+sfi_evidence|runtime/sequence/session.cc|kv().length() - retrieval()->evidence_rows()|kv().length() - 1|runtime/policies/sfi/sfi_test.cc
+sfi_kept_row|runtime/sequence/session_rank.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policies/sfi/sfi_test.cc
 sfi_norms|offload/view/importance_selector.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/view/importance_selector_test.cc
 sfi_one_row|offload/view/importance_selector.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/importance_selector_test.cc
 sfi_decay|offload/view/importance_selector.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/view/importance_selector_test.cc
 sfi_newest|offload/view/importance_selector.cc|Decays() ? seen : chunks|chunks + 0 * seen|offload/view/importance_selector_test.cc
 sfi_drafted|offload/view/importance_selector.cc|importance = ImportanceWithDrafted()|importance = ImportanceOf(layer)|offload/view/importance_selector_test.cc
 sfi_drafted_first|offload/view/importance_selector.cc|if (row == by.Certain() \&\& Decays())|if (row == by.Certain() + 1 \&\& Decays())|offload/view/importance_selector_test.cc
-sfi_drafted_rows|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|std::min(choice.drafted, int64_t{0})|runtime/policy/sfi_test.cc
-sfi_drafted_all|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|choice.drafted > 0 ? step_rows_ - 1 : 0|runtime/policy/sfi_test.cc
-sfi_drafted_plain|runtime/policy/sfi_params.cc|size.selection->drafted = 0;|(void)plain;|runtime/policy/sfi_test.cc
+sfi_drafted_rows|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|std::min(choice.drafted, int64_t{0})|runtime/policies/sfi/sfi_test.cc
+sfi_drafted_all|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|choice.drafted > 0 ? step_rows_ - 1 : 0|runtime/policies/sfi/sfi_test.cc
+sfi_drafted_plain|runtime/policies/sfi/sfi_params.cc|size.selection->drafted = 0;|(void)plain;|runtime/policies/sfi/sfi_test.cc
 sfi_drafted_seen|offload/view/importance_selector.cc|rows.q += (by.Certain() - 1)|rows.q += (by.rows - 1)|offload/view/importance_selector_test.cc
-sfi_prompt_rows|offload/view/retrieval.cc|kept_ ? choice.queries : evidence_rows()|choice.queries|runtime/policy/sfi_test.cc
+sfi_prompt_rows|offload/view/retrieval.cc|kept_ ? choice.queries : evidence_rows()|choice.queries|runtime/policies/sfi/sfi_test.cc
 sfi_said_by|offload/view/importance_selector.cc|Decays() ? by.Certain() : 0|Decays() ? 1 : 0|offload/view/importance_selector_test.cc
 sfi_forgets|offload/view/importance_selector.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/view/importance_selector_test.cc
-sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policy/sfi_test.cc
-sfi_anew|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policy/sfi_test.cc
+sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policies/sfi/sfi_test.cc
+sfi_anew|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policies/sfi/sfi_test.cc
 bench_first|apps/commands/bench_table.cc|seconds -= times.front();|seconds -= 0;|apps/commands/bench_table_test.cc
-think_again|runtime/policy/think_schedule.cc|opens \&\& !thinking_|opens|runtime/policy/think_schedule_test.cc
+think_again|runtime/policies/sadas/think_schedule.cc|opens \&\& !thinking_|opens|runtime/policies/sadas/think_schedule_test.cc
 plan_elsewhere|runtime/predict/session_plan.cc|model.weights == nullptr \&\& machine.simulated()|machine.simulated()|runtime/predict/plan_test.cc
 sfi_reach|offload/view/importance_selector.h|: 16 / chunk|: 16|offload/view/importance_selector_test.cc
 sfi_beside|offload/view/importance_selector.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/view/importance_selector_test.cc
@@ -319,14 +319,14 @@ digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv
 fill_seed|runtime/pass/fill.cc|: random_(seed)|: random_(seed * 0)|runtime/sequence/fill_test.cc
 fill_pending|runtime/generate/generate.cc|  if (session.pending() > 0) {|  if (session.pending() > 99) {|runtime/sequence/fill_test.cc
 view_abandoned|offload/view/retrieval.cc|  selector_->Truncate(step_end_);||runtime/sequence/fill_test.cc
-view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policy/sfi_test.cc
+view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policies/sfi/sfi_test.cc
 fill_settled|runtime/sequence/forward.cc|if (settled) settled_|if (!settled) settled_|runtime/sequence/fill_test.cc
 sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/importance_selector_test.cc
 unnamed_sink|runtime/api/session_params.cc|std::min(view.sink, view.budget)|view.sink|runtime/api/policy_api_test.cc
 unnamed_sfi_sink|runtime/api/session_params.cc|std::min(sfi.sink, sfi.budget)|sfi.sink|runtime/api/policy_api_test.cc
 named_sink|runtime/api/session_params.cc|if (p.sink != 0 \&\& params|if (p.sink < 0 \&\& params|runtime/api/policy_api_test.cc
 negative_budget|runtime/api/session_params.cc|view.sink = std::max<int64_t>(1, std::min(view.sink, view.budget))|view.sink = std::min(view.sink, view.budget)|runtime/api/policy_api_test.cc
-view_sink|offload/view/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policy/triforce_test.cc
+view_sink|offload/view/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policies/triforce/triforce_test.cc
 measurement_age|runtime/api/session_api.cc|tiercel::WriteStruct(out, measurement)|*measurement = out|runtime/api/growth_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
@@ -346,9 +346,9 @@ link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use
 simulated_budget|offload/tier/bounded_memory.cc|AlignedBytes(size) <= free()|free() >= 64|offload/tier/bounded_memory_test.cc
 predicted_pages|runtime/predict/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/predict/prediction_test.cc
 predicted_up|runtime/predict/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/predict/prediction_test.cc
-schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policy/sfi_test.cc
-schedule_swept|runtime/drafting/rounds.cc|session_.kv_length() > held|session_.kv_length() >= held|runtime/policy/sadas_test.cc
-schedule_reasons|runtime/drafting/schedule_report.h|reason_at.resize(std::min(reason_at.size(), slow_at.size()))|reason_at.resize(reason_at.size())|runtime/policy/sfi_test.cc
+schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policies/sfi/sfi_test.cc
+schedule_swept|runtime/drafting/rounds.cc|session_.kv_length() > held|session_.kv_length() >= held|runtime/policies/sadas/sadas_test.cc
+schedule_reasons|runtime/drafting/schedule_report.h|reason_at.resize(std::min(reason_at.size(), slow_at.size()))|reason_at.resize(reason_at.size())|runtime/policies/sfi/sfi_test.cc
 first_gap|runtime/generate/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/generate/report_test.cc
 percentile_swap|runtime/generate/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/generate/report_test.cc
 percentile_rank|runtime/generate/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/generate/report_test.cc
@@ -391,8 +391,8 @@ others_cleared|runtime/predict/rates_cache.cc|digits.size() != 16|digits.size() 
 costs_thawed|runtime/predict/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/drafting/draft_costs_test.cc
 costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.costs = rates->best.rates|runtime/api/rates_api_test.cc
 fork_rates|runtime/api/session_api.cc|session->rates, copy)|std::nullopt, copy)|runtime/api/rates_api_test.cc
-constant_ratio|runtime/policy/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
-block_length|runtime/policy/policy.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
+constant_ratio|runtime/policies/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
+block_length|runtime/policies/policy.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
 small_steps|runtime/drafting/draft_costs.cc|session_.model().BytesPerToken()) /|session_.model().BytesPerToken()) *|runtime/drafting/draft_costs_test.cc
 residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
 replaced_from_target|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|targets[i]|drafts/verify_test.cc
@@ -416,11 +416,11 @@ answer_forked|runtime/sequence/session.cc|  copy->answer_begin_ = answer_begin_;
 breaker_rest|runtime/generate/breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/breakers_test.cc
 breakers_known|runtime/generate/breakers.cc|texts != texts_|texts.size() != prompt_cache_.size()|runtime/generate/breakers_test.cc
 draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, DraftDistribution(distribution),|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/small_target_test.cc
-nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policy/triforce_distribution_test.cc
-certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policy/triforce_distribution_test.cc
-self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policy/triforce_test.cc
-draft_left|runtime/drafting/retrieval_target.cc|  session_.TruncateView(end_);|;|runtime/policy/triforce_test.cc
-stale_view|runtime/sequence/session.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policy/triforce_test.cc
+nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policies/triforce/triforce_distribution_test.cc
+certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policies/triforce/triforce_distribution_test.cc
+self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policies/triforce/triforce_test.cc
+draft_left|runtime/drafting/retrieval_target.cc|  session_.TruncateView(end_);|;|runtime/policies/triforce/triforce_test.cc
+stale_view|runtime/sequence/session.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc
 lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/forks_test.cc
 lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
 slot_order|offload/kv/residency.cc|int64_t i = other->size() - 1; i >= 0; --i|int64_t i = 0; i < other->size(); ++i|offload/kv/forks_test.cc
@@ -433,9 +433,9 @@ own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offloa
 cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
 resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/forks_test.cc
 rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/pass/pass_test.cc
-drafted_over|runtime/sequence/forward.cc|DropInterrupted();  // its|(void)0;  // its|runtime/policy/triforce_test.cc
-draft_stops|runtime/policy/policy.cc|drafts->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
-draft_on_device|runtime/policy/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
+drafted_over|runtime/sequence/forward.cc|DropInterrupted();  // its|(void)0;  // its|runtime/policies/triforce/triforce_test.cc
+draft_stops|runtime/policies/policy.cc|drafts->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
+draft_on_device|runtime/policies/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
 text_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/prompt_cache/kv_folder_test.cc
 text_unfinished|offload/prompt_cache/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/prompt_cache/kv_folder_test.cc
@@ -489,7 +489,7 @@ parked_states|runtime/sequence/session_rank.cc|hidden = std::exchange(parked_, {
 tiles_stay|runtime/sequence/session_rank.cc|tiles != nullptr \&\& !tiles->IsSuspended()|tiles != nullptr|runtime/sequence/tiers_test.cc
 saving_makes_room|runtime/sequence/forward.cc|  prompt_cache_->GiveBack();||runtime/sequence/prompt_cache_test.cc
 distribution_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kDistribution|4 * kDistribution|runtime/predict/block_distributions_test.cc
-distribution_lengths|runtime/policy/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
+distribution_lengths|runtime/policies/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc
@@ -522,7 +522,7 @@ tile_lost|offload/kv/tiled_states.cc|    lost_.Update(arrived);||offload/kv/tile
 tile_held|offload/kv/tiled_states.cc|  if (found_ == left_) {|  if (found_ == nullptr) {|offload/kv/tiled_states_test.cc
 tile_spare|offload/kv/tiled_states.cc|spare_.use_count() == 1|spare_.use_count() > 0|offload/kv/tiled_states_test.cc
 tile_turn|offload/kv/tiled_states.cc|CopyEngine::Turn::kUrgent|CopyEngine::Turn::kInOrder|offload/kv/tiled_states_test.cc
-tile_ahead|runtime/pass/pass.cc|next->end() > now.row)|next->end() > now.end())|runtime/policy/speed_test.cc
+tile_ahead|runtime/pass/pass.cc|next->end() > now.row)|next->end() > now.end())|runtime/policies/speed/speed_test.cc
 states_first|offload/plan/tier_plan.cc|  if (everything.fits()) return everything;||offload/plan/tier_plan_test.cc
 states_below|offload/plan/tier_plan.h|return host_kv + host_states|return host_kv|runtime/predict/session_plan_test.cc
 states_predicted|offload/plan/pipeline.cc|    link.Copy(now, layer.states_s);||offload/plan/pipeline_test.cc
@@ -582,10 +582,10 @@ pipeline_ahead|offload/plan/pipeline.cc|l + 2 < layers|l + 1 < layers|offload/pl
 length_memory|drafts/draft_length.cc|kMemory = 0.9|kMemory = 0.99|drafts/draft_length_test.cc
 ngram_latest|drafts/ngram.cc|length > best_length|length >= best_length|drafts/ngram_test.cc
 gamma1|drafts/verifying_drafter.cc|static_cast<int64_t>(round.accepted)|static_cast<int64_t>(round.drafted)|drafts/verifying_drafter_test.cc
-outer_length|runtime/drafting/rounds.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/policy/nested_drafting_test.cc
-end_of_text|runtime/generate/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/policy/nested_drafting_test.cc
-after_the_end|runtime/generate/generate.cc|session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size())|(void)prompt|runtime/policy/nested_drafting_test.cc
-view_distribution|runtime/policy/triforce.cc|.distribution = DraftDistribution(distribution)|.distribution = {.temperature = distribution.temperature}|runtime/policy/nested_drafting_test.cc
+outer_length|runtime/drafting/rounds.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/policies/nested_drafting_test.cc
+end_of_text|runtime/generate/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/policies/nested_drafting_test.cc
+after_the_end|runtime/generate/generate.cc|session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size())|(void)prompt|runtime/policies/nested_drafting_test.cc
+view_distribution|runtime/policies/triforce/triforce.cc|.distribution = DraftDistribution(distribution)|.distribution = {.temperature = distribution.temperature}|runtime/policies/nested_drafting_test.cc
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
@@ -593,8 +593,8 @@ space_over_calls|runtime/api/session_api.cc|session->text_begin < session->sessi
 measured_again|runtime/predict/rates.cc|next <= left; ++attempt|true; ++attempt|runtime/predict/rates_test.cc
 measured_job|apps/commands/command.cc|measurement = measure(seconds)|measurement = measure(60)|apps/cli_rates_test.py
 crowded_view|runtime/predict/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py
-sadas_thinks|runtime/policy/policy.cc|tags->open.size() == 1|tags->open.size() >= 1|apps/cli_policies_test.py
-sweep_of_drafts|runtime/policy/policy_times.cc|length + drafts + 1|length + 1|runtime/policy/policy_times_test.cc
+sadas_thinks|runtime/policies/policy.cc|tags->open.size() == 1|tags->open.size() >= 1|apps/cli_policies_test.py
+sweep_of_drafts|runtime/policies/policy_times.cc|length + drafts + 1|length + 1|runtime/policies/policy_times_test.cc
 plain_distribution|apps/commands/sampling.cc|if (from.plain) return Promise::kNone;||apps/cli_policies_test.py
 after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc
 seed_range|apps/cli/numbers.cc|\*first > \*last|*first >= *last|apps/cli/numbers_test.cc
@@ -632,7 +632,7 @@ help_width|apps/cli/help.cc|word.size() > kColumns|word.size() > kColumns + 30|a
 thousand_tokens|apps/cli/numbers.cc|kThousand = 1024|kThousand = 1000|apps/cli/numbers_test.cc
 lost_penalty|apps/commands/sampling.cc|static_cast<float>(from.repeat_penalty)|1.0f|apps/commands/sampling_test.cc
 values_type|apps/commands/command.cc|session.kv_type_v = from.kv_type_v|session.kv_type_v = from.kv_type_k|apps/commands/command_test.cc
-sinks_seen|runtime/policy/policy.h|policy == PolicyName::kFull) size|policy == PolicyName::kTriForce) size|runtime/policy/triforce_test.cc
+sinks_seen|runtime/policies/policy.h|policy == PolicyName::kFull) size|policy == PolicyName::kTriForce) size|runtime/policies/triforce/triforce_test.cc
 plain_checks|apps/cli/check_together.cc|return sampling.plain ?|return false ?|apps/cli/check_together_test.cc
 isa_ignored|apps/cli/args.cc|tiercel_check_environment(.error) == TIERCEL_OK|true|apps/cli/args_test.cc
 stray_file|apps/cli/flags.cc|? stray_.file|? stray_.text|apps/cli/args_test.cc

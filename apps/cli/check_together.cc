@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
+#include "apps/cli/policies.h"
 #include "include/tiercel.h"
 #include "lib/status/status_macros.h"
 
@@ -52,10 +53,9 @@ absl::Status CheckDrafts(const Options& options) {
   }
   const bool sadas = sampling.policy == "sadas";
   const bool sfi = sampling.policy == "sfi";
-  const bool own =  // has a plain form, and settings
-      sfi || sadas || sampling.policy == "speed";
-  const bool drafts_over_view =
-      sampling.policy == "triforce" || (own && !sampling.plain);
+  const PolicyInfo* const policy = PolicyNamed(sampling.policy);
+  const bool own = policy != nullptr && policy->has_plain;
+  const bool drafts_over_view = sampling.policy != "full" && !sampling.plain;
   const bool view = drafts_over_view || sfi;
   const bool drafter = std::string_view(sampling.Drafter()) != "none";
   const bool self = draft == "self";
@@ -63,8 +63,8 @@ absl::Status CheckDrafts(const Options& options) {
                       sampling.gamma2 == TIERCEL_ADAPTIVE;
   if (sampling.plain && !own) {
     return UsageError(absl::StrCat("--plain: --policy ", sampling.policy,
-                                   " has no plain form; need --policy sfi, "
-                                   "sadas or speed"));
+                                   " has no plain form; need --policy ",
+                                   PlainPolicies(" or ")));
   }
   if (sampling.plain && drafter) {
     return UsageError(
@@ -72,8 +72,8 @@ absl::Status CheckDrafts(const Options& options) {
   }
   if (!sampling.settings.empty() && !own) {
     return UsageError(absl::StrCat("--set: --policy ", sampling.policy,
-                                   " has no settings; need --policy sfi, "
-                                   "sadas or speed"));
+                                   " has no settings; need --policy ",
+                                   PlainPolicies(" or ")));
   }
   const bool chooses_single_tokens =
       session.chunk == 1 && sampling.policy == "triforce";
@@ -87,16 +87,16 @@ absl::Status CheckDrafts(const Options& options) {
     return UsageError("--sink: got 0, need 1 or more");
   }
   const bool drafts_are_named = options.command != "eval";  // has no --draft
-  const auto without = [&](const char* what, const char* or_draft = "") {
+  const auto without = [&](const std::string& what, const char* or_draft = "") {
     return sampling.plain ? "with --plain, which neither guesses nor checks"
                           : absl::StrCat("without ", what,
                                          drafts_are_named ? or_draft : "");
   };
-  const std::string a_view = without("--policy triforce, sfi, sadas or speed");
-  const std::string a_window =
-      without("--policy triforce, sfi, sadas or speed", ", or --draft self");
-  const std::string drafts = without("--policy triforce, sfi, sadas or speed",
-                                     ", or --draft ngram, self or small");
+  const std::string named = absl::StrCat("--policy ", PoliciesWithViews());
+  const std::string a_view = without(named);
+  const std::string a_window = without(named, ", or --draft self");
+  const std::string drafts =
+      without(named, ", or --draft ngram, self or small");
   const Heeded kFlags[] = {
       {"--budget", session.budget > 0, view, a_view},
       {"--chunk", session.chunk > 0, view || self, a_window},

@@ -22,8 +22,6 @@ std::string HelpText(const HelpSection& section);
 
 // The environment variables that every command reads.
 const HelpSection& EnvironmentHelp();
-// The settings that --set takes, each with its default.
-const HelpSection& SettingsHelp();
 
 }  // namespace tiercel::cli
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/cli/default_paths.h"
 #include "apps/cli/numbers.h"
+#include "apps/cli/policies.h"
 #include "include/tiercel.h"
 
 namespace tiercel::cli {
@@ -248,7 +249,7 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
   flags.Group(
       "Guessing ahead: several tokens are guessed, then checked at once");
   flags.Text(
-      "--policy", "full|triforce|sfi|sadas|speed",
+      "--policy", AllPolicies("|"),
       "what each step reads; full (default): the whole text; triforce: the "
       "model guesses from the parts of the text that matter now, and "
       "checks against all of it; sfi: so too, from single tokens, to the "
@@ -256,21 +257,20 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
       "tokens alone; speed: from those parts too, which the upper layers do "
       "not see",
       [=](const std::string& policy) {
-        if (policy != "full" && policy != "triforce" && policy != "sfi" &&
-            policy != "sadas" && policy != "speed") {
-          FlagSet::Reject("--policy", "full, triforce, sfi, sadas, speed",
-                          policy);
+        if (PolicyNamed(policy) == nullptr) {
+          FlagSet::Reject("--policy", AllPolicies(", "), policy);
         }
         sampling->policy = policy;
       });
   flags.Switch("--plain",
-               "sfi, sadas, speed: do not check: faster, and not the model's "
-               "own text",
+               absl::StrCat(PlainPolicies(", "),
+                            ": do not check: faster, and not the model's own "
+                            "text"),
                [=] { sampling->plain = true; });
   flags.Text(
       "--set", "KEY=VALUE,...",
-      "what only sfi, sadas or speed has, as interval=32,gap=8: see the list "
-      "below",
+      absl::StrCat("what only ", PlainPolicies(" or "),
+                   " has, as interval=32,gap=8: see the list below"),
       [=](const std::string& settings) { sampling->settings = settings; });
   flags.Tokens("--budget", "tokens of those parts (default 1024)", 1,
                kMaxTokens, [=](int64_t n) { session->budget = n; });

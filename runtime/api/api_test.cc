@@ -85,6 +85,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
                       &error_),  // no folder
       tiercel_cache_list(nullptr, nullptr, &size, &error_),
       tiercel_cache_list("x", nullptr, nullptr, &error_),
+      tiercel_policies(nullptr, nullptr, &error_),
       tiercel_cache_clear(nullptr, nullptr, &error_),
   };
   for (size_t i = 0; i < statuses.size(); ++i) {
@@ -119,6 +120,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   place(
       [&] { return tiercel_token_seconds(session_, nullptr, &size, &error_); });
   place([&] { return tiercel_cache_list("x", nullptr, &size, &error_); });
+  place([&] { return tiercel_policies(nullptr, &size, &error_); });
   place([&] {
     return tiercel_machine(0, nullptr, nullptr, nullptr, &size, &error_);
   });

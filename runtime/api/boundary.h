@@ -31,7 +31,7 @@
 #include "runtime/generate/breakers.h"
 #include "runtime/generate/report.h"
 #include "runtime/model/model.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
 #include "runtime/predict/rates_cache.h"
 #include "runtime/sequence/session.h"
 

@@ -88,6 +88,40 @@ TEST_F(PolicyApiTest, APlainFormScoresByItsOwnSteps) {
   tiercel_session_free(plain);
 }
 
+// A program that lists policies and settings for its user can offer all of
+// them: each is taken, with its default, in the forms that the list names.
+TEST_F(PolicyApiTest, ListedPoliciesAndSettingsAreTaken) {
+  const nlohmann::json list =
+      JsonFrom([&](char* json, size_t* size, tiercel_error* error) {
+        return tiercel_policies(json, size, error);
+      });
+  std::vector<std::string> names;
+  size_t settings = 0;
+  for (const nlohmann::json& one : list) {
+    names.push_back(one.at("name").get<std::string>());
+    auto policy = Sized<tiercel_policy>();
+    policy.name = names.back().c_str();
+    policy.form = "plain";
+    tiercel_session_free(Create(
+        policy, one.at("plain").get<bool>() ? TIERCEL_OK : TIERCEL_USAGE));
+    policy.form = "verified";
+    for (const nlohmann::json& setting : one.at("settings")) {
+      EXPECT_FALSE(setting.at("help").get<std::string>().empty());
+      if (setting.at("default") == "N") continue;  // it depends on the model
+      const std::string text = setting.at("key").get<std::string>() + "=" +
+                               setting.at("default").get<std::string>();
+      policy.settings = text.c_str();
+      tiercel_session_free(Create(policy, TIERCEL_OK));
+      ++settings;
+    }
+    policy.settings = "unknown=1";
+    EXPECT_EQ(Create(policy, TIERCEL_USAGE), nullptr);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"full", "triforce", "sfi", "sadas",
+                                             "speed"}));
+  EXPECT_GT(settings, 20u);
+}
+
 // 0 means that the caller has not named the sinks.
 TEST_F(PolicyApiTest, SinksThatNobodyNamesFitTheBudget) {
   for (const char* name : {"triforce", "sfi", "speed", "sadas"}) {

@@ -13,8 +13,9 @@
 #include "runtime/api/session_params.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/draft_model.h"
-#include "runtime/policy/policy.h"
-#include "runtime/policy/policy_times.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/policy_kind.h"
+#include "runtime/policies/policy_times.h"
 #include "runtime/predict/known_rates.h"
 #include "runtime/predict/plan.h"
 
@@ -268,6 +269,25 @@ tiercel_status tiercel_measure(const tiercel_model* model,
     out.spread = rates.best.spread;
     if (measurement != nullptr) tiercel::WriteStruct(out, measurement);
     return absl::OkStatus();
+  });
+}
+
+tiercel_status tiercel_policies(char* json, size_t* size,
+                                tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
+    auto policies = nlohmann::json::array();
+    for (const tiercel::PolicyKind* kind : tiercel::Policies()) {
+      auto settings = nlohmann::json::array();
+      for (const tiercel::PolicyKey& key : kind->keys()) {
+        settings.push_back(
+            {{"key", key.key}, {"default", key.value}, {"help", key.help}});
+      }
+      policies.push_back({{"name", std::string(kind->name())},
+                          {"plain", kind->has_plain()},
+                          {"settings", std::move(settings)}});
+    }
+    return tiercel::FillJson(policies, json, size);
   });
 }
 

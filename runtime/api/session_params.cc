@@ -5,15 +5,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_identity.h"
-#include "runtime/policy/settings.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/policy_kind.h"
 
 namespace tiercel {
 namespace {
@@ -55,84 +56,24 @@ absl::StatusOr<int64_t> ParseGamma(const char* what, int32_t tokens) {
 }
 
 // Reads the sizes of the views of sadas and sfi that are not 0.
-absl::Status ReadSizes(
-    std::initializer_list<std::tuple<const char*, int64_t, int64_t*>> sizes) {
-  constexpr int64_t kMost = int64_t{1} << 40;
-  for (const auto& [what, tokens, value] : sizes) {
-    if (tokens == 0) continue;
-    if (tokens < 1 || tokens > kMost) {
-      return UsageError(
-          "invalid_argument",
-          absl::StrCat(what, ": got ", tokens, ", need 1 to ", kMost));
-    }
-    *value = tokens;
-  }
-  return absl::OkStatus();
-}
-
-// Reads the fields that concern only the policy that `p` names.
-absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
-  const std::string settings = p.settings != nullptr ? p.settings : "";
-  RetrievalSize& view = params->view;
-  if (params->policy != PolicyName::kSfi) {
-    if (p.chunk != 0) view.chunk = p.chunk;
-    if (params->policy == PolicyName::kTriForce && view.chunk == 1) {
-      view.selection = kDraftSelection;
-    }
-    // The view of full is only its sinks, so the budget does not count.
-    if (p.budget != 0 && params->policy != PolicyName::kFull) {
-      view.budget = p.budget;
-    }
-  }
-  // For sadas these fields are the window's.
-  if (params->policy != PolicyName::kSfi &&
-      params->policy != PolicyName::kSadas) {
-    if (p.sink != 0) view.sink = p.sink;
-    if (p.window != 0) view.window = p.window;
-  }
-  switch (params->policy) {
-    case PolicyName::kFull:
-    case PolicyName::kTriForce:
-      return Settings(p.name != nullptr ? p.name : "full", settings).Finish();
-    case PolicyName::kSpeed:
-      return params->speed.Set(settings);
-    case PolicyName::kSadas:
-      RETURN_IF_ERROR(ReadSizes({{"window", p.window, &params->sadas.window},
-                                 {"sink", p.sink, &params->sadas.sink}}));
-      return params->sadas.Set(settings);
-    case PolicyName::kSfi: {
-      SfiParams& sfi = params->sfi;
-      if (p.chunk != 0) sfi.chunk = p.chunk;
-      RETURN_IF_ERROR(ReadSizes({{"window", p.window, &sfi.window},
-                                 {"sink", p.sink, &sfi.sink},
-                                 {"budget", p.budget, &sfi.budget}}));
-      return sfi.Set(settings);
-    }
-  }
-  return absl::OkStatus();
-}
-
-// If the caller names no sinks, a view has ours, but no more than its budget.
-void FitSinks(const tiercel_policy& p, PolicyParams* params) {
-  // For sadas this field is the window's.
-  if (p.sink != 0 && params->policy != PolicyName::kSadas) return;
-  RetrievalSize& view = params->view;
-  SfiParams& sfi = params->sfi;
-  view.sink = std::max<int64_t>(1, std::min(view.sink, view.budget));
-  sfi.sink = std::max<int64_t>(1, std::min(sfi.sink, sfi.budget));
+// The policy of that name; NULL: full.
+absl::StatusOr<const PolicyKind*> ParsePolicy(const char* name) {
+  const std::string_view wanted = name != nullptr ? name : "full";
+  if (const PolicyKind* kind = PolicyNamed(wanted)) return kind;
+  const auto names = [](std::string* out, const PolicyKind* kind) {
+    absl::StrAppend(out, std::string(kind->name()));
+  };
+  return UsageError(
+      "invalid_argument",
+      absl::StrCat("policy: got \"", std::string(wanted), "\", need ",
+                   absl::StrJoin(Policies(), ", ", names)));
 }
 
 absl::StatusOr<PolicyParams> ReadPolicy(
     const tiercel_policy* in, std::shared_ptr<const Model>* draft_model) {
   tiercel_policy p;
   RETURN_IF_ERROR(ReadStruct("policy", in, &p));
-  ASSIGN_OR_RETURN(const PolicyName policy,
-                   ParseName<PolicyName>("policy", p.name,
-                                         {{"full", PolicyName::kFull},
-                                          {"triforce", PolicyName::kTriForce},
-                                          {"sadas", PolicyName::kSadas},
-                                          {"sfi", PolicyName::kSfi},
-                                          {"speed", PolicyName::kSpeed}}));
+  ASSIGN_OR_RETURN(const PolicyKind* policy, ParsePolicy(p.name));
   ASSIGN_OR_RETURN(const Proposer proposer,
                    ParseName<Proposer>("draft", p.draft,
                                        {{"none", Proposer::kNone},
@@ -169,8 +110,13 @@ absl::StatusOr<PolicyParams> ReadPolicy(
                          .cost_ratio = p.cost_ratio,
                          .draft_model = draft_model->get(),
                          .draft_layers = p.draft_layers};
-  RETURN_IF_ERROR(ReadOwn(p, &params));
-  FitSinks(p, &params);
+  RETURN_IF_ERROR(
+      policy->Read({.budget = p.budget,
+                    .chunk = p.chunk,
+                    .sink = p.sink,
+                    .window = p.window,
+                    .settings = p.settings != nullptr ? p.settings : ""},
+                   &params));
   return params;
 }
 

@@ -13,7 +13,7 @@
 #include "models/tokenizer/tokenizer.h"
 #include "runtime/generate/breakers.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
 #include "runtime/predict/known_rates.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -98,16 +98,17 @@ class CostRatioTest : public testing::Test {
   int layers_ = 0;
 };
 
-constexpr PolicyName kPolicies[] = {PolicyName::kFull, PolicyName::kTriForce};
+const PolicyKind* const kPolicies[] = {PolicyNamed("full"),
+                                       PolicyNamed("triforce")};
 constexpr Proposer kProposers[] = {Proposer::kNgram, Proposer::kSelf,
                                    Proposer::kSmall};
 
 TEST_F(CostRatioTest, WithoutRatesItIsEight) {
-  for (const PolicyName policy : kPolicies) {
+  for (const PolicyKind* policy : kPolicies) {
     for (const Proposer proposer : kProposers) {
       const Ratios ratios = RatiosOf({.policy = policy, .proposer = proposer});
       EXPECT_EQ(ratios.outer, 8);
-      EXPECT_EQ(ratios.inner, policy == PolicyName::kTriForce ? 8 : 0);
+      EXPECT_EQ(ratios.inner, policy == PolicyNamed("triforce") ? 8 : 0);
     }
   }
 }
@@ -115,7 +116,7 @@ TEST_F(CostRatioTest, WithoutRatesItIsEight) {
 TEST_F(CostRatioTest, IsWhatTheUserSays) {
   Keep(kNoPositions, 0);
   for (const Proposer proposer : kProposers) {
-    EXPECT_EQ(RatiosOf({.policy = PolicyName::kTriForce,
+    EXPECT_EQ(RatiosOf({.policy = PolicyNamed("triforce"),
                         .proposer = proposer,
                         .cost_ratio = 2.5}),
               (Ratios{2.5, 2.5}));
@@ -127,9 +128,9 @@ TEST_F(CostRatioTest, OfTheTextItselfIsAPassInRows) {
   const PolicyParams ngram = {.proposer = Proposer::kNgram};
   EXPECT_EQ(RatiosOf(ngram), (Ratios{0, 16}));
   // A draft of the view is a whole pass if positions cost nothing.
-  EXPECT_EQ(
-      RatiosOf({.policy = PolicyName::kTriForce, .proposer = Proposer::kNgram}),
-      (Ratios{16, 1}));
+  EXPECT_EQ(RatiosOf({.policy = PolicyNamed("triforce"),
+                      .proposer = Proposer::kNgram}),
+            (Ratios{16, 1}));
 }
 
 TEST_F(CostRatioTest, OfFewerLayersIsMore) {
@@ -138,7 +139,7 @@ TEST_F(CostRatioTest, OfFewerLayersIsMore) {
   EXPECT_EQ(RatiosOf(self), (Ratios{0, 1}));
   self.draft_layers = 1;
   EXPECT_EQ(RatiosOf(self), (Ratios{0, static_cast<double>(layers_)}));
-  self.policy = PolicyName::kTriForce;
+  self.policy = PolicyNamed("triforce");
   EXPECT_EQ(RatiosOf(self), (Ratios{static_cast<double>(layers_), 1}));
 }
 
@@ -153,11 +154,11 @@ TEST_F(CostRatioTest, OfASmallerModelIsMore) {
   ASSERT_GE(ratio, 2);
   const PolicyParams small = {.proposer = Proposer::kSmall};
   EXPECT_EQ(RatiosOf(small, *deep), (Ratios{0, ratio}));
-  EXPECT_EQ(
-      RatiosOf({.policy = PolicyName::kTriForce, .proposer = Proposer::kSmall},
-               *deep)
-          .inner,
-      ratio);
+  EXPECT_EQ(RatiosOf({.policy = PolicyNamed("triforce"),
+                      .proposer = Proposer::kSmall},
+                     *deep)
+                .inner,
+            ratio);
 }
 
 TEST_F(CostRatioTest, OfALongTextIsMore) {
@@ -166,10 +167,10 @@ TEST_F(CostRatioTest, OfALongTextIsMore) {
   Keep(positions, 0);
   // 1,001 positions against the view's 128 give 8 after rounding; against the
   // 72 of its window and sinks, 16.
-  EXPECT_EQ(
-      RatiosOf({.policy = PolicyName::kTriForce, .proposer = Proposer::kNgram})
-          .outer,
-      8);
+  EXPECT_EQ(RatiosOf({.policy = PolicyNamed("triforce"),
+                      .proposer = Proposer::kNgram})
+                .outer,
+            8);
   EXPECT_EQ(RatiosOf({.proposer = Proposer::kSelf}).outer, 16);
   EXPECT_EQ(RatiosOf({.proposer = Proposer::kSmall}).outer, 512);  // to 2
 }
@@ -178,7 +179,7 @@ TEST_F(CostRatioTest, OfALongTextIsMore) {
 TEST_F(CostRatioTest, LengthsThatNobodyAskedForStayTheSame) {
   // The model itself proposes over a view, as many tokens as it is asked for.
   for (const auto& [name, tokens] :
-       {std::pair(PolicyName::kFull, 8), {PolicyName::kTriForce, 16}}) {
+       {std::pair(PolicyNamed("full"), 8), {PolicyNamed("triforce"), 16}}) {
     const auto session = Session::Create(*model_, {.retrieval = kView});
     ASSERT_TRUE(session.ok()) << session.status();
     const std::vector<int32_t> ids(20, 1);

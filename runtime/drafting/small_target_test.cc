@@ -13,7 +13,7 @@
 #include "lib/status/error.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/draft_model.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -153,7 +153,7 @@ class SmallTargetTest : public testing::Test {
             .draft_window = window};
   }
   static PolicyParams TriForce(PolicyParams choice) {
-    choice.policy = PolicyName::kTriForce;
+    choice.policy = PolicyNamed("triforce");
     return choice;
   }
 

@@ -12,7 +12,7 @@
 #include "kernels/token/distribution.h"
 #include "runtime/generate/report.h"
 #include "runtime/generate/transcript.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {

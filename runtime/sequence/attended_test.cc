@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "lib/status/error.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
 #include "tests/drafting.h"
 #include "tests/tiers.h"
 
@@ -59,7 +59,7 @@ TEST_F(AttendedTest, LeavesTheSessionAsItIs) {
 // It may be measured between two answers, of which the second drafts over a
 // view.
 TEST_F(AttendedTest, LeavesAViewThatDraftsAreGoodOver) {
-  const PolicyParams triforce = {.policy = PolicyName::kTriForce,
+  const PolicyParams triforce = {.policy = PolicyNamed("triforce"),
                                  .verify = VerifyMode::kCoupled,
                                  .view = kSmallView};
   const Session::Options options = triforce.OptionsFor({.context = 900});
@@ -79,7 +79,7 @@ TEST_F(AttendedTest, LeavesAViewThatDraftsAreGoodOver) {
 TEST_F(AttendedTest, IsTheSameBehindALinkAndUnderAPolicy) {
   const auto deep = OpenReference(
       {.path = Deepened("llama_chat"), .machine = {.threads = 2}});
-  const PolicyParams triforce = {.policy = PolicyName::kTriForce,
+  const PolicyParams triforce = {.policy = PolicyNamed("triforce"),
                                  .verify = VerifyMode::kCoupled,
                                  .view = kSmallView};
   std::vector<double> expected;

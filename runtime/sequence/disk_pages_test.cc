@@ -22,7 +22,9 @@
 #include "offload/disk/faulty_disk_for_test.h"
 #include "offload/move/disk_link.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/policy_kind.h"
+#include "runtime/policies/sfi/sfi_params.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -198,21 +200,21 @@ TEST_F(DiskPagesTest, EveryPolicyGivesTheSameText) {
   const auto model = OpenReference(
       {.path = CheckpointPath("llama_chat.gguf"), .machine = {.threads = 2}});
   const std::vector<int32_t> ids = RepeatedText(60, 20);
-  PolicyParams sfi = {.policy = PolicyName::kSfi,
+  PolicyParams sfi = {.policy = PolicyNamed("sfi"),
                       .form = PolicyForm::kPlain,
                       .verify = VerifyMode::kCoupled};
-  sfi.sfi.budget = 40;
-  sfi.sfi.sink = 2;
-  sfi.sfi.window = 20;
-  ASSERT_TRUE(sfi.sfi.Set("interval=8").ok());
-  const PolicyParams policies[] = {{.policy = PolicyName::kFull},
-                                   {.policy = PolicyName::kTriForce,
+  sfi.Own<SfiParams>().budget = 40;
+  sfi.Own<SfiParams>().sink = 2;
+  sfi.Own<SfiParams>().window = 20;
+  ASSERT_TRUE(sfi.Own<SfiParams>().Set("interval=8").ok());
+  const PolicyParams policies[] = {{.policy = PolicyNamed("full")},
+                                   {.policy = PolicyNamed("triforce"),
                                     .proposer = Proposer::kNgram,
                                     .verify = VerifyMode::kCoupled,
                                     .view = kSmallView},
                                    sfi};
   for (const PolicyParams& params : policies) {
-    SCOPED_TRACE(static_cast<int>(params.policy));
+    SCOPED_TRACE(params.policy->name());
     const Session::Options options = WithPromptCache(params.OptionsFor({}));
     const auto expected = InMemory(*model, options);
     Read(*expected, ids);

@@ -19,6 +19,11 @@
 #include "kernels/machine/testing.h"
 #include "lib/status/error.h"
 #include "runtime/generate/generate.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/policy_kind.h"
+#include "runtime/policies/sadas/sadas_params.h"
+#include "runtime/policies/sfi/sfi_params.h"
+#include "runtime/policies/speed/speed_params.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/nth.h"
@@ -221,7 +226,7 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
   options_.retrieval = kSmallView;
   generate_ = [](Session& session, int64_t max_tokens) {
     return GenerateDrafted(session, Greedy(max_tokens),
-                           {.policy = PolicyName::kTriForce,
+                           {.policy = PolicyNamed("triforce"),
                             .verify = VerifyMode::kCoupled})
         .status;
   };
@@ -372,7 +377,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
   const DraftLevel& level = levels.back();
   EXPECT_GT(level.accepted, 0);
   EXPECT_LT(level.accepted, level.drafted);
-  if (choice.policy != PolicyName::kTriForce) return;
+  if (choice.policy != PolicyNamed("triforce")) return;
   const Traffic traffic = session.traffic();
   EXPECT_GT(traffic.link[static_cast<size_t>(Phase::kRefresh)].h2d_bytes, 0u);
 }
@@ -381,13 +386,13 @@ TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
   Nth copy;
   faults_->copy = [&](int64_t) { return copy(); };
   DraftThroughFaults(copy,
-                     {.policy = PolicyName::kTriForce,
+                     {.policy = PolicyNamed("triforce"),
                       .verify = VerifyMode::kResidual,
                       .gamma2 = 5,
                       .view = kSmallView},
                      "copy_failed");
   DraftThroughFaults(copy,
-                     {.policy = PolicyName::kTriForce,
+                     {.policy = PolicyNamed("triforce"),
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kCoupled,
                       .gamma2 = 5,
@@ -404,17 +409,19 @@ std::vector<PolicyParams> OtherPolicies() {
                            .verify = VerifyMode::kCoupled,
                            .gamma2 = 5,
                            .view = kSmallView};
-    params.policy = PolicyName::kSadas;
-    params.sadas.window = 64;
-    EXPECT_TRUE(params.sadas.Set("think=on,most=8").ok());
+    params.policy = PolicyNamed("sadas");
+    params.Own<SadasParams>().window = 64;
+    EXPECT_TRUE(params.Own<SadasParams>().Set("think=on,most=8").ok());
     all.push_back(params);
-    params.policy = PolicyName::kSfi;
-    params.sfi.budget = 64;
-    params.sfi.window = 32;
-    EXPECT_TRUE(params.sfi.Set("trigger=fixed,interval=4,evidence=4").ok());
+    params.policy = PolicyNamed("sfi");
+    params.Own<SfiParams>().budget = 64;
+    params.Own<SfiParams>().window = 32;
+    EXPECT_TRUE(params.Own<SfiParams>()
+                    .Set("trigger=fixed,interval=4,evidence=4")
+                    .ok());
     all.push_back(params);
-    params.policy = PolicyName::kSpeed;
-    EXPECT_TRUE(params.speed.Set("cut=4,tail=3").ok());
+    params.policy = PolicyNamed("speed");
+    EXPECT_TRUE(params.Own<SpeedParams>().Set("cut=4,tail=3").ok());
     all.push_back(params);
   }
   return all;
@@ -424,7 +431,7 @@ TEST_F(FaultsTest, EveryCopyOfAnyPolicyMayFail) {
   Nth copy;
   faults_->copy = [&](int64_t) { return copy(); };
   for (const PolicyParams& choice : OtherPolicies()) {
-    SCOPED_TRACE(static_cast<int>(choice.policy));
+    SCOPED_TRACE(choice.policy->name());
     DraftThroughFaults(copy, choice, "copy_failed");
   }
 }
@@ -509,14 +516,14 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
     return false;
   };
   DraftThroughFaults(copy,
-                     {.policy = PolicyName::kTriForce,
+                     {.policy = PolicyNamed("triforce"),
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kResidual,
                       .gamma2 = 5,
                       .view = kSmallView},
                      "cancelled");
   for (const PolicyParams& choice : OtherPolicies()) {
-    SCOPED_TRACE(static_cast<int>(choice.policy));
+    SCOPED_TRACE(choice.policy->name());
     DraftThroughFaults(copy, choice, "cancelled");
   }
 }

@@ -8,7 +8,10 @@
 #include "gtest/gtest.h"
 #include "lib/status/error.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/policy_kind.h"
+#include "runtime/policies/sadas/sadas_params.h"
+#include "runtime/policies/sfi/sfi_params.h"
 #include "tests/drafting.h"
 #include "tests/tiers.h"
 
@@ -56,12 +59,12 @@ TEST_F(FillTest, IsAPromptToWhatFollows) {
 TEST_F(FillTest, LiesOnEitherSideOfALink) {
   const auto deep =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
-  PolicyParams sfi = {.policy = PolicyName::kSfi, .form = PolicyForm::kPlain};
-  sfi.sfi.budget = 64;
-  sfi.sfi.sink = 2;
-  sfi.sfi.window = 20;
-  ASSERT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8,gap=1").ok());
-  const PolicyParams triforce = {.policy = PolicyName::kTriForce,
+  PolicyParams sfi = {.policy = PolicyNamed("sfi"), .form = PolicyForm::kPlain};
+  sfi.Own<SfiParams>().budget = 64;
+  sfi.Own<SfiParams>().sink = 2;
+  sfi.Own<SfiParams>().window = 20;
+  ASSERT_TRUE(sfi.Own<SfiParams>().Set("trigger=fixed,interval=8,gap=1").ok());
+  const PolicyParams triforce = {.policy = PolicyNamed("triforce"),
                                  .verify = VerifyMode::kCoupled,
                                  .view = kSmallView};
   for (const PolicyParams& policy : {PolicyParams(), sfi, triforce}) {
@@ -78,8 +81,7 @@ TEST_F(FillTest, LiesOnEitherSideOfALink) {
     const Ids expected = text(*MakeSession(*deep, options));
     for (const Budget budget : {Budget::kLeast, Budget::kAll}) {
       const Tiered tiered = MakeTiered(*deep, options, budget);
-      EXPECT_EQ(text(*tiered.session), expected)
-          << static_cast<int>(policy.policy);
+      EXPECT_EQ(text(*tiered.session), expected) << policy.policy->name();
     }
   }
 }
@@ -113,10 +115,10 @@ TEST_F(FillTest, CancelledItWasNeverThere) {
 // Rows of an earlier answer that the KV lacks are computed, not filled, whether
 // the call ends or is stopped.
 TEST_F(FillTest, WhatWasThereIsComputed) {
-  PolicyParams sadas = {.policy = PolicyName::kSadas,
+  PolicyParams sadas = {.policy = PolicyNamed("sadas"),
                         .form = PolicyForm::kPlain};
-  sadas.sadas.window = 16;
-  ASSERT_TRUE(sadas.sadas.Set("gate=always").ok());
+  sadas.Own<SadasParams>().window = 16;
+  ASSERT_TRUE(sadas.Own<SadasParams>().Set("gate=always").ok());
   for (const PolicyParams& policy : {PolicyParams(), sadas}) {
     const auto session = Prefilled(*model_, Tail(), policy.OptionsFor({}));
     const Ids answer = DraftedText(*session, DraftedParams(0.8f, 30), policy);
@@ -145,13 +147,13 @@ TEST_F(FillTest, WhatWasThereIsComputed) {
 
 // Selectors forget the notes they took of a prompt that was stopped.
 TEST_F(FillTest, AStoppedPromptIsForgotten) {
-  PolicyParams sfi = {.policy = PolicyName::kSfi, .form = PolicyForm::kPlain};
-  sfi.sfi.budget = 32;
-  sfi.sfi.sink = 2;
-  sfi.sfi.window = 20;
-  ASSERT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8,gap=1").ok());
+  PolicyParams sfi = {.policy = PolicyNamed("sfi"), .form = PolicyForm::kPlain};
+  sfi.Own<SfiParams>().budget = 32;
+  sfi.Own<SfiParams>().sink = 2;
+  sfi.Own<SfiParams>().window = 20;
+  ASSERT_TRUE(sfi.Own<SfiParams>().Set("trigger=fixed,interval=8,gap=1").ok());
   for (const int chunk : {1, 8}) {
-    sfi.sfi.chunk = chunk;
+    sfi.Own<SfiParams>().chunk = chunk;
     const auto text = [&](bool stopped) {
       auto session = Prefilled(*model_, Tail(), sfi.OptionsFor({}));
       if (stopped) {

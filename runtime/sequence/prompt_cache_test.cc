@@ -22,7 +22,10 @@
 #include "lib/status/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/sadas/sadas_params.h"
+#include "runtime/policies/sfi/sfi_params.h"
+#include "runtime/policies/speed/speed_params.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -38,31 +41,32 @@ using ::testing::IsEmpty;
 constexpr int64_t kContext = 1700;
 
 PolicyParams Sfi(PolicyForm form) {
-  PolicyParams params = {
-      .policy = PolicyName::kSfi, .form = form, .verify = VerifyMode::kCoupled};
-  params.sfi.budget = 40;
-  params.sfi.sink = 2;
-  params.sfi.window = 20;
-  EXPECT_TRUE(params.sfi.Set("interval=8").ok());
+  PolicyParams params = {.policy = PolicyNamed("sfi"),
+                         .form = form,
+                         .verify = VerifyMode::kCoupled};
+  params.Own<SfiParams>().budget = 40;
+  params.Own<SfiParams>().sink = 2;
+  params.Own<SfiParams>().window = 20;
+  EXPECT_TRUE(params.Own<SfiParams>().Set("interval=8").ok());
   return params;
 }
 
 PolicyParams Sadas(PolicyForm form, const std::string& settings) {
-  PolicyParams params = {.policy = PolicyName::kSadas,
+  PolicyParams params = {.policy = PolicyNamed("sadas"),
                          .form = form,
                          .verify = VerifyMode::kCoupled,
                          .view = kSmallView};
-  params.sadas.window = 200;
-  EXPECT_TRUE(params.sadas.Set(settings).ok());
+  params.Own<SadasParams>().window = 200;
+  EXPECT_TRUE(params.Own<SadasParams>().Set(settings).ok());
   return params;
 }
 
 PolicyParams Speed(PolicyForm form) {
-  PolicyParams params = {.policy = PolicyName::kSpeed,
+  PolicyParams params = {.policy = PolicyNamed("speed"),
                          .form = form,
                          .verify = VerifyMode::kCoupled,
                          .view = kSmallView};
-  EXPECT_TRUE(params.speed.Set("cut=1").ok());
+  EXPECT_TRUE(params.Own<SpeedParams>().Set("cut=1").ok());
   return params;
 }
 
@@ -223,7 +227,7 @@ TEST_F(PromptCacheTest, EveryPolicyGoesOnAsIfItHadRead) {
   RetrievalSize single = kSmallView;
   single.chunk = 1;
   single.selection = kDraftSelection;
-  const auto view = [](PolicyName policy, Proposer proposer,
+  const auto view = [](const PolicyKind* policy, Proposer proposer,
                        const RetrievalSize& size) {
     return PolicyParams{.policy = policy,
                         .proposer = proposer,
@@ -231,11 +235,11 @@ TEST_F(PromptCacheTest, EveryPolicyGoesOnAsIfItHadRead) {
                         .view = size};
   };
   const PolicyParams policies[] = {
-      view(PolicyName::kFull, Proposer::kNone, kSmallView),
-      view(PolicyName::kFull, Proposer::kNgram, kSmallView),
-      view(PolicyName::kFull, Proposer::kSelf, kSmallView),
-      view(PolicyName::kTriForce, Proposer::kNgram, kSmallView),
-      view(PolicyName::kTriForce, Proposer::kNone, single),
+      view(PolicyNamed("full"), Proposer::kNone, kSmallView),
+      view(PolicyNamed("full"), Proposer::kNgram, kSmallView),
+      view(PolicyNamed("full"), Proposer::kSelf, kSmallView),
+      view(PolicyNamed("triforce"), Proposer::kNgram, kSmallView),
+      view(PolicyNamed("triforce"), Proposer::kNone, single),
       Sfi(PolicyForm::kVerified),
       Sfi(PolicyForm::kPlain),
       Sadas(PolicyForm::kVerified, "think=on,most=20"),

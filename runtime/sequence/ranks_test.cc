@@ -19,7 +19,10 @@
 #include "lib/status/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/sadas/sadas_params.h"
+#include "runtime/policies/sfi/sfi_params.h"
+#include "runtime/policies/speed/speed_params.h"
 #include "tests/drafting.h"
 #include "tests/nth.h"
 #include "tests/tiers.h"
@@ -179,32 +182,33 @@ std::vector<std::pair<std::string, PolicyParams>> Policies() {
   std::vector<std::pair<std::string, PolicyParams>> all;
   all.push_back({"full", {}});
   all.push_back({"triforce",
-                 {.policy = PolicyName::kTriForce,
+                 {.policy = PolicyNamed("triforce"),
                   .verify = VerifyMode::kCoupled,
                   .view = kSmallView}});
   for (const PolicyForm form : {PolicyForm::kVerified, PolicyForm::kPlain}) {
-    PolicyParams sfi = {.policy = PolicyName::kSfi,
+    PolicyParams sfi = {.policy = PolicyNamed("sfi"),
                         .form = form,
                         .verify = VerifyMode::kCoupled};
-    sfi.sfi.budget = 40;
-    sfi.sfi.sink = 2;
-    sfi.sfi.window = 20;
-    EXPECT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8").ok());
+    sfi.Own<SfiParams>().budget = 40;
+    sfi.Own<SfiParams>().sink = 2;
+    sfi.Own<SfiParams>().window = 20;
+    EXPECT_TRUE(sfi.Own<SfiParams>().Set("trigger=fixed,interval=8").ok());
     all.push_back({"sfi", sfi});
-    EXPECT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8,decay=0.5").ok());
+    EXPECT_TRUE(
+        sfi.Own<SfiParams>().Set("trigger=fixed,interval=8,decay=0.5").ok());
     all.push_back({"sfi that decays", sfi});
-    PolicyParams sadas = {.policy = PolicyName::kSadas,
+    PolicyParams sadas = {.policy = PolicyNamed("sadas"),
                           .form = form,
                           .verify = VerifyMode::kCoupled,
                           .view = kSmallView};
-    sadas.sadas.window = 200;
-    EXPECT_TRUE(sadas.sadas.Set("gate=always").ok());
+    sadas.Own<SadasParams>().window = 200;
+    EXPECT_TRUE(sadas.Own<SadasParams>().Set("gate=always").ok());
     all.push_back({"sadas", sadas});
-    PolicyParams speed = {.policy = PolicyName::kSpeed,
+    PolicyParams speed = {.policy = PolicyNamed("speed"),
                           .form = form,
                           .verify = VerifyMode::kCoupled,
                           .view = kSmallView};
-    EXPECT_TRUE(speed.speed.Set("cut=4").ok());
+    EXPECT_TRUE(speed.Own<SpeedParams>().Set("cut=4").ok());
     all.push_back({"speed", speed});
   }
   return all;
@@ -469,7 +473,7 @@ class RankFaultsTest : public ::testing::Test {
     faults->allocation = [this](int64_t) { return allocation_(); };
     faults->copy = [this](int64_t) { return copy_(); };
     faults->gather = [this](int64_t) { return gather_(); };
-    policy_ = {.policy = PolicyName::kTriForce,
+    policy_ = {.policy = PolicyNamed("triforce"),
                .verify = VerifyMode::kCoupled,
                .view = kSmallView};
     options_ = policy_.OptionsFor({.context = 500});

@@ -22,7 +22,9 @@
 #include "lib/status/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/policy.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/sfi/sfi_params.h"
+#include "runtime/policies/speed/speed_params.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -401,22 +403,22 @@ TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
   const auto model = OpenModel(
       {.path = CheckpointPath("llama_chat.gguf"), .machine = {.threads = 2}});
   const Ids ids = RepeatedText(60, 20);
-  PolicyParams triforce = {.policy = PolicyName::kTriForce,
+  PolicyParams triforce = {.policy = PolicyNamed("triforce"),
                            .proposer = Proposer::kNgram,
                            .verify = VerifyMode::kCoupled,
                            .view = kSmallView};
-  PolicyParams sfi = {.policy = PolicyName::kSfi,
+  PolicyParams sfi = {.policy = PolicyNamed("sfi"),
                       .form = PolicyForm::kPlain,
                       .verify = VerifyMode::kCoupled};
-  sfi.sfi.budget = 40;
-  sfi.sfi.sink = 2;
-  sfi.sfi.window = 20;
-  ASSERT_TRUE(sfi.sfi.Set("interval=8").ok());
-  PolicyParams speed = {.policy = PolicyName::kSpeed,
+  sfi.Own<SfiParams>().budget = 40;
+  sfi.Own<SfiParams>().sink = 2;
+  sfi.Own<SfiParams>().window = 20;
+  ASSERT_TRUE(sfi.Own<SfiParams>().Set("interval=8").ok());
+  PolicyParams speed = {.policy = PolicyNamed("speed"),
                         .form = PolicyForm::kVerified,
                         .verify = VerifyMode::kCoupled,
                         .view = kSmallView};
-  ASSERT_TRUE(speed.speed.Set("cut=1").ok());
+  ASSERT_TRUE(speed.Own<SpeedParams>().Set("cut=1").ok());
   for (const PolicyParams& params : {triforce, sfi, speed}) {
     const Session::Options options = WithPromptCache(params.OptionsFor({}));
     Session::Options without = options;

@@ -207,7 +207,7 @@ set(TIERCEL_LONG_TESTS
     kernels/attention/attention_view_test.cc
     drafts/verdict_test.cc
     runtime/api/api_test.cc
-    runtime/policy/triforce_test.cc
+    runtime/policies/triforce/triforce_test.cc
     runtime/sequence/prompt_cache_test.cc
     runtime/sequence/tiers_test.cc
     offload/kv/kv_store_test.cc

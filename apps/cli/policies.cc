@@ -1,0 +1,93 @@
+#include "apps/cli/policies.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "include/tiercel.h"
+
+namespace tiercel::cli {
+namespace {
+
+std::vector<PolicyInfo> ReadPolicies() {
+  size_t size = 0;
+  tiercel_policies(nullptr, &size, nullptr);
+  std::string text(size, '\0');
+  std::vector<PolicyInfo> policies;
+  if (tiercel_policies(text.data(), &size, nullptr) != TIERCEL_OK) {
+    return policies;
+  }
+  const auto list = nlohmann::json::parse(text.c_str(), nullptr,
+                                          /*allow_exceptions=*/false);
+  for (const auto& one : list) {
+    PolicyInfo& policy = policies.emplace_back();
+    policy.name = one.at("name").get<std::string>();
+    policy.has_plain = one.at("plain").get<bool>();
+    for (const auto& setting : one.at("settings")) {
+      policy.settings.push_back(
+          {absl::StrCat(policy.name, ": ", setting.at("key").get<std::string>(),
+                        "=", setting.at("default").get<std::string>()),
+           setting.at("help").get<std::string>()});
+    }
+  }
+  return policies;
+}
+
+// "a, b" + last + "c"
+std::string Joined(const std::vector<std::string>& names, const char* last) {
+  if (names.size() < 2) return absl::StrJoin(names, "");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.end() - 1, ", "), last,
+                      names.back());
+}
+
+}  // namespace
+
+const std::vector<PolicyInfo>& Policies() {
+  static const std::vector<PolicyInfo> kPolicies = ReadPolicies();
+  return kPolicies;
+}
+
+const PolicyInfo* PolicyNamed(std::string_view name) {
+  const auto& all = Policies();
+  const auto found = std::find_if(
+      all.begin(), all.end(),
+      [&](const PolicyInfo& policy) { return policy.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string AllPolicies(const char* separator) {
+  return absl::StrJoin(Policies(), separator,
+                       [](std::string* out, const PolicyInfo& policy) {
+                         absl::StrAppend(out, policy.name);
+                       });
+}
+
+std::string PoliciesWithViews() {
+  std::vector<std::string> names;
+  for (const PolicyInfo& policy : Policies()) names.push_back(policy.name);
+  if (!names.empty()) names.erase(names.begin());  // full has none
+  return Joined(names, " or ");
+}
+
+std::string PlainPolicies(const char* last) {
+  std::vector<std::string> names;
+  for (const PolicyInfo& policy : Policies()) {
+    if (policy.has_plain) names.push_back(policy.name);
+  }
+  return Joined(names, last);
+}
+
+const HelpSection& SettingsHelp() {
+  static const HelpSection kSection = [] {
+    HelpSection section = {"What --set knows, and the defaults", {}};
+    for (const PolicyInfo& policy : Policies()) {
+      section.rows.insert(section.rows.end(), policy.settings.begin(),
+                          policy.settings.end());
+    }
+    return section;
+  }();
+  return kSection;
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,34 @@
+#ifndef TIERCEL_APPS_CLI_POLICIES_H_
+#define TIERCEL_APPS_CLI_POLICIES_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/cli/help.h"
+
+namespace tiercel::cli {
+
+// A policy of the library, as tiercel_policies lists it.
+struct PolicyInfo {
+  std::string name;
+  bool has_plain = false;
+  std::vector<HelpSection::Row> settings;  // "sfi: interval=64", and its text
+};
+
+// All policies, in the library's order; the first is the default.
+const std::vector<PolicyInfo>& Policies();
+// Null: there is no policy of that name.
+const PolicyInfo* PolicyNamed(std::string_view name);
+
+// Names as a sentence or a usage line has them.
+std::string AllPolicies(const char* separator);  // "full|triforce|..."
+std::string PoliciesWithViews();              // "triforce, sfi, ... or speed"
+std::string PlainPolicies(const char* last);  // "sfi, sadas" last "speed"
+
+// The settings that --set takes, each with its default.
+const HelpSection& SettingsHelp();
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_CLI_POLICIES_H_

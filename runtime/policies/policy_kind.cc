@@ -1,0 +1,75 @@
+#include "runtime/policies/policy_kind.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "lib/status/error.h"
+#include "runtime/policies/settings.h"
+
+namespace tiercel {
+
+void ReadView(const PolicyRequest& request, RetrievalSize* view) {
+  if (request.chunk != 0) view->chunk = request.chunk;
+  if (request.budget != 0) view->budget = request.budget;
+  if (request.window != 0) view->window = request.window;
+  if (request.sink != 0) {
+    view->sink = request.sink;
+    return;
+  }
+  view->sink = std::max<int64_t>(1, std::min(view->sink, view->budget));
+}
+
+absl::Status ReadSizes(
+    std::initializer_list<std::tuple<const char*, int64_t, int64_t*>> sizes) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  for (const auto& [what, tokens, value] : sizes) {
+    if (tokens == 0) continue;
+    if (tokens < 1 || tokens > kMost) {
+      return UsageError(
+          "invalid_argument",
+          absl::StrCat(what, ": got ", tokens, ", need 1 to ", kMost));
+    }
+    *value = tokens;
+  }
+  return absl::OkStatus();
+}
+
+int64_t MostTokens(int64_t asked, int64_t ours) {
+  if (asked == PolicyParams::kAdaptive) return DraftLength::kMost;
+  return asked > 0 ? asked : ours;
+}
+
+int64_t DraftPositions(const PolicyParams& params, int64_t length) {
+  const RetrievalSize view = *params.RetrievalView();
+  const int64_t block =
+      params.gamma2 > 0 ? params.gamma2 : PolicyParams::kGamma2;
+  return std::min(length, view.budget + view.window + block);
+}
+
+absl::Status PolicyKind::Read(const PolicyRequest& request,
+                              PolicyParams* params) const {
+  ReadView(request, &params->view);
+  return Settings(name(), request.settings).Finish();
+}
+
+std::optional<RetrievalSize> PolicyKind::RetrievalView(
+    const PolicyParams& params) const {
+  if (params.form != PolicyForm::kVerified) return std::nullopt;
+  return params.view;
+}
+
+BlockDistributions PolicyKind::Distributions(const PolicyParams& params) const {
+  if (params.form != PolicyForm::kVerified) return {};
+  const int64_t block = MostTokens(params.gamma2, PolicyParams::kGamma2);
+  return {.rows = 1 + block,
+          .drafted = block,
+          .draft_rows = 1 + MostTokens(params.gamma1, PolicyParams::kGamma1)};
+}
+
+double PolicyKind::DraftSeconds(const PolicyParams& params,
+                                const SessionSite& site, const Rates& rates,
+                                int64_t length) const {
+  return rates.StepSeconds(site.config.layers, DraftPositions(params, length));
+}
+
+}  // namespace tiercel

@@ -1,0 +1,42 @@
+#ifndef TIERCEL_RUNTIME_POLICIES_POLICY_PARTS_H_
+#define TIERCEL_RUNTIME_POLICIES_POLICY_PARTS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "drafts/draft_length.h"
+#include "drafts/drafter.h"
+#include "drafts/verifying_drafter.h"
+#include "runtime/drafting/draft_costs.h"
+#include "runtime/drafting/proposer.h"
+#include "runtime/drafting/rounds.h"
+#include "runtime/policies/policy.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+// The parts of every policy: its session, its parameters and its proposer.
+struct PolicyParts {
+  Session& session;
+  const PolicyParams params;
+  std::unique_ptr<Session> draft_session;  // null: no draft model
+  const ProposerParams proposer;
+
+  // The number of tokens to draft before they are checked: `asked` if it is
+  // positive, else `ours`. If it is kAdaptive, the length follows the
+  // acceptance and the cost ratio, which `costs` gives unless `params` do.
+  DraftLength Length(int64_t asked, int64_t ours,
+                     absl::FunctionRef<double(const DraftCosts&)> costs) const;
+
+  // Options of the level that drafts over the retrieval view and checks the
+  // proposals of `inner`; null: it drafts token by token.
+  VerifyingDrafter::Options ViewDrafts(Drafter* inner) const;
+  // Options of rounds in which a sweep over the whole text checks the drafts of
+  // `drafter`, which drafts over that view.
+  Rounds::Options SweepsOfViewDrafts(uint64_t seed, Drafter* drafter) const;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICIES_POLICY_PARTS_H_
