@@ -58,7 +58,7 @@ int Finish(const absl::Status& status, bool json) {
   if (message.empty()) return exit_code;
   const Json document = {
       {"error", {{"code", CodeOf(status)}, {"message", message}}}};
-  // Where stdout is full, too.
+  // If stdout is full, stderr still says it.
   if (!json || !WriteJson(document).ok()) {
     WriteNote("tiercel: " + message + "\n");
   }

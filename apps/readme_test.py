@@ -1,4 +1,4 @@
-"""Pastes the commands of the README's quick start into a shell.
+"""Pastes the commands of the README and the guide into a shell.
 
     readme_test.py TIERCEL CHECKPOINTS    a tiny model in a home of its own
     readme_test.py --installed            what demo.sh built and installed
@@ -15,8 +15,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def blocks():
     """Yields a list of commands for each block that calls the program."""
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
-        text = file.read()
+    text = ""
+    for page in ("README.md", "doc/guide.md"):
+        with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+            text += file.read()
     for block in re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         lines = [line for line in block.splitlines() if line.strip()]
         if any(calls(line) for line in lines):
@@ -66,7 +68,7 @@ def paste(root, environment):
             assert done.returncode == 0, (line, done.stderr.decode())
             assert done.stdout.strip(), line
             count += 1
-    assert count >= 8, "the README has %d commands" % count
+    assert count >= 8, "the pages have %d commands" % count
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Writes results: pages under bench/results/, and tables in the README."""
+"""Writes results: pages under bench/results/, and the tables of doc/measured.md."""
 
 import datetime
 import os
@@ -90,14 +90,14 @@ def publish(title, about, body, save_as):
         print(save(lines, {}, save_as))
 
 
-def fill_readme(mark, text, root=ROOT):
-    """Replaces the lines of the README between the line `mark` and the next
+def fill_measured(mark, text, root=ROOT):
+    """Replaces the lines of doc/measured.md between the line `mark` and the next
     "end" comment by `text`. Returns its path."""
-    readme = root / "README.md"
-    before, found, rest = readme.read_text().partition(mark + "\n")
+    page = root / "doc" / "measured.md"
+    before, found, rest = page.read_text().partition(mark + "\n")
     end = "<!-- end of results -->"
     old, closed, after = rest.partition(end)
     if not found or not closed:
-        raise ValueError(f"{readme}: needs the lines {mark} and {end}")
-    readme.write_text(f"{before}{mark}\n{text}{end}{after}")
-    return readme
+        raise ValueError(f"{page}: needs the lines {mark} and {end}")
+    page.write_text(f"{before}{mark}\n{text}{end}{after}")
+    return page

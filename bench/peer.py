@@ -19,7 +19,7 @@ program's rate is the median over rounds, beside the least and the greatest;
 llama.cpp runs with and without flash attention, and the better median counts.
 Only ratios between two columns of one table mean something.
 
-Standard library only. README.md explains the columns.
+Standard library only. doc/measured.md explains the columns.
 """
 
 import argparse

@@ -123,8 +123,9 @@ RESULTS = "<!-- results: written by bench/peer.py --save -->"
 
 
 def save(about, lines, table, root=pages.ROOT):
-    """Writes bench/results/<date>-<cpu>.json and .md, and the README's table;
-    for an ISA below the machine's <date>-<cpu>-<isa>, without the README.
+    """Writes bench/results/<date>-<cpu>.json and .md, and the table of
+    doc/measured.md;
+    for an ISA below the machine's <date>-<cpu>-<isa>, without that table.
     Returns the paths."""
     below = about["isa"] != about["machine_isa"]
     suffixes = [about["isa"]] if below else []
@@ -134,5 +135,5 @@ def save(about, lines, table, root=pages.ROOT):
     written[0].write_text(document + "\n")
     written[1].write_text(table)
     if not below:
-        written.append(pages.fill_readme(RESULTS, table, root))
+        written.append(pages.fill_measured(RESULTS, table, root))
     return written

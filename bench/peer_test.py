@@ -231,21 +231,22 @@ class TableTest(unittest.TestCase):
             "| Q4_1 | tg32@d2048 | 80.0 (70.0 to 90.0) | off "
             "| 160.0 (100.0 to 170.0) | 2.00 | 100 | 40% | 80% |")
 
-    def test_the_readme_has_the_machine_s_own_isa(self):
+    def test_the_page_has_the_machine_s_own_isa(self):
         with tempfile.TemporaryDirectory() as directory:
             root = pathlib.Path(directory)
-            readme = root / "README.md"
+            page = root / "doc" / "measured.md"
+            page.parent.mkdir()
             text = (f"a\n{peer_table.RESULTS}\nold\n"
                     "<!-- end of results -->\nb\n")
-            readme.write_text(text)
+            page.write_text(text)
             written = peer_table.save(self.about, self.lines, "new\n", root)
             self.assertTrue(all("-avx2." in path.name for path in written))
-            self.assertEqual(readme.read_text(), text)
+            self.assertEqual(page.read_text(), text)
             self.about["isa"] = "avx512"
             written = peer_table.save(self.about, self.lines, "new\n", root)
             self.assertEqual(json.loads(written[0].read_text())["about"],
                              self.about)
-            self.assertEqual(readme.read_text(), text.replace("old", "new"))
+            self.assertEqual(page.read_text(), text.replace("old", "new"))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
   bench/triforce.py --quick      the defaults alone, half an hour
   bench/triforce.py --only 2048,24  one row: the view's size, tokens a block
   bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md,
-                                 and the defaults' rows into the README
+                                 and the defaults' rows into doc/measured.md
 
 The prompt is a piece of a book of $TIERCEL_BOOKS and the request to summarise
 it, 7,000 tokens in all, and 28,000, for which SmolLM2's context is scaled
@@ -47,7 +47,7 @@ import tempfile
 import pages
 from program import Program
 
-README = "<!-- TriForce: written by bench/triforce.py --save -->"
+MEASURED = "<!-- TriForce: written by bench/triforce.py --save -->"
 LAYERS = 30
 KV_BYTES = LAYERS * 3 * 64 * 2 * 2  # a token's: heads, width, K and V, f16
 PAGE = 128  # tokens
@@ -236,14 +236,14 @@ def line(name, row):
             f"| {each('{:.3f}', row['link_shares'])} | {row['idle']:.2f} |")
 
 
-README_HEADER = (
+MEASURED_HEADER = (
     "| prompt | view | sweep | link, MB/s | drafted tokens that held "
     "| tokens a sweep | speed-up | of tokens a sweep | at most |\n"
     "|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 
 
-def readme_line(prompt, view, ratio, rate, row):
-    """A row of the README's table, with the defaults at one length and
+def measured_line(prompt, view, ratio, rate, row):
+    """A row of the table of doc/measured.md, with the defaults at one length and
     ratio."""
     return (f"| {prompt:,} | {view:,} | {ratio:.0f} | {rate / 1e6:,.0f} "
             f"| {row['acceptance']:.0%} | {row['tokens_per_sweep']:.1f} "
@@ -253,7 +253,7 @@ def readme_line(prompt, view, ratio, rate, row):
 
 
 def speed_table(text, view, step, ratio, args, common, say):
-    """Prints the rows at one length and ratio; returns the README's line."""
+    """Prints the rows at one length and ratio; returns its line of the table."""
     rate = text.prompt * KV_BYTES / (ratio * step)
     link = f"link={rate / 1e6:.2f}MB/s"
     say()
@@ -275,7 +275,7 @@ def speed_table(text, view, step, ratio, args, common, say):
                         "--simulate", device)
         rows.append(compare(runs, base, ratio, rate))
         say(line(name, rows[-1]))
-    return readme_line(text.prompt, view, ratio, rate, rows[0])
+    return measured_line(text.prompt, view, ratio, rate, rows[0])
 
 
 def main():
@@ -313,7 +313,7 @@ def main():
         f"{args.tokens} tokens decoded for each of {args.seeds} seeds, "
         f"--verify {args.verify}.")
     program = Program(args.tiercel)
-    readme = README_HEADER
+    table = MEASURED_HEADER
     with tempfile.TemporaryDirectory() as scratch:
         def text(tokens):
             return Text(program, book(args.book)[args.skip:],
@@ -325,14 +325,14 @@ def main():
             step = draft_step(short, view, common)
             read = text(tokens)
             for ratio in map(float, args.ratios.split(",")):
-                readme += speed_table(read, view, step, ratio, args, common, say)
+                table += speed_table(read, view, step, ratio, args, common, say)
     if args.save:
         print(pages.save(say.said, {}, "triforce"))
         usual = all(getattr(args, name) == parser.get_default(name)
                     for name in ("book", "only", "lengths", "ratios",
                                  "tokens", "verify"))
         if usual:
-            print(pages.fill_readme(README, readme))
+            print(pages.fill_measured(MEASURED, table))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class RowTest(unittest.TestCase):
             "| 1024 | 32 | 16 | ngram | 0.6 | 0.800 | 5.0 | 3.00 | 0.60 | 2.2 "
             "| 182.1, 182.0 | 2.00 | 60%, 30%, 10% | 0.250, 0.267 | 0.96 |")
         self.assertEqual(
-            triforce.readme_line(7000, 1024, 20.0, 945e6, self.row),
+            triforce.measured_line(7000, 1024, 20.0, 945e6, self.row),
             "| 7,000 | 1,024 | 20 | 945 | 80% | 5.0 | 3.0 | 0.60 | 0.44 |\n")
         columns = triforce.HEADER.splitlines()[0].count("|")
         self.assertEqual(triforce.line("a | b | c | d | e",
@@ -113,7 +113,7 @@ class TableTest(unittest.TestCase):
         text, said = FakeText(), []
         args = argparse.Namespace(only=None, quick=True, brief=False,
                                   tokens=160, seeds=1)
-        readme = triforce.speed_table(text, 1024, 0.008, 20, args,
+        table = triforce.speed_table(text, 1024, 0.008, 20, args,
                                       ["--verify", "residual"],
                                       lambda words="": said.append(words))
         base, ours = text.asked
@@ -122,17 +122,17 @@ class TableTest(unittest.TestCase):
         self.assertEqual(base[2][-1], "device=1kB,link=1008.00MB/s")
         self.assertIn("--policy", ours[2])
         self.assertNotIn("--policy", base[2])
-        self.assertTrue(readme.startswith("| 7,000 | 1,024 | 20 | 1,008 | 80%"))
+        self.assertTrue(table.startswith("| 7,000 | 1,024 | 20 | 1,008 | 80%"))
         self.assertIn("| 3.00 | 0.60 |", said[-1])
         self.assertEqual([flags[-2] for _, _, flags in text.asked],
                          ["--simulate", "--simulate"])
 
-    def test_the_readme_has_the_defaults(self):
+    def test_the_page_has_the_defaults(self):
         args = argparse.Namespace(only=None, quick=False, brief=True,
                                   tokens=160, seeds=1)
-        readme = triforce.speed_table(FakeText(), 1024, 0.008, 20, args, [],
+        table = triforce.speed_table(FakeText(), 1024, 0.008, 20, args, [],
                                       lambda words="": None)
-        self.assertIn("| 3.0 | 0.60 |", readme)
+        self.assertIn("| 3.0 | 0.60 |", table)
 
     def test_a_step_is_that_of_the_drafts(self):
         self.assertAlmostEqual(triforce.draft_step(FakeText(), 1024, []),
@@ -140,23 +140,24 @@ class TableTest(unittest.TestCase):
 
 
 class PagesTest(unittest.TestCase):
-    def test_the_readme_s_tables_are_apart(self):
+    def test_the_page_s_tables_are_apart(self):
         with tempfile.TemporaryDirectory() as directory:
             root = pathlib.Path(directory)
             end = "<!-- end of results -->"
-            readme = root / "README.md"
-            readme.write_text(f"a\n<!-- one -->\n1\n{end}\nb\n{triforce.README}"
+            page = root / "doc" / "measured.md"
+            page.parent.mkdir()
+            page.write_text(f"a\n<!-- one -->\n1\n{end}\nb\n{triforce.MEASURED}"
                               f"\n2\n{end}\nc\n")
-            pages.fill_readme(triforce.README, "new\n", root)
+            pages.fill_measured(triforce.MEASURED, "new\n", root)
             self.assertEqual(
-                readme.read_text(), f"a\n<!-- one -->\n1\n{end}\nb\n"
-                f"{triforce.README}\nnew\n{end}\nc\n")
+                page.read_text(), f"a\n<!-- one -->\n1\n{end}\nb\n"
+                f"{triforce.MEASURED}\nnew\n{end}\nc\n")
             with self.assertRaises(ValueError):
-                pages.fill_readme("<!-- other -->", "new\n", root)
+                pages.fill_measured("<!-- other -->", "new\n", root)
 
-    def test_the_readme_has_the_mark(self):
-        self.assertIn(triforce.README + "\n",
-                      (pages.ROOT / "README.md").read_text())
+    def test_the_page_has_the_mark(self):
+        self.assertIn(triforce.MEASURED + "\n",
+                      (pages.ROOT / "doc" / "measured.md").read_text())
 
     def test_a_page_s_name(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -74,7 +74,7 @@ step_tsan() {  # TSan, on everything that has threads
   TIERCEL_ALL_CANCELS=1 run_tests tsan -j "$(nproc)" -R "$tests"
 }
 
-step_readme() {  # the README's commands, as a user pastes them after demo.sh
+step_readme() {  # the commands of the README and the guide, as a user pastes them after demo.sh
   python3 -B apps/readme_test.py --installed
 }
 
@@ -134,7 +134,7 @@ step_rows() {  # any rows a step and threads give the same bytes of logits
 }
 
 # Compares logits of the real model with transformers', by the bounds that
-# README claims: exactly, and with int8 activations and f16 KV. numpy is
+# doc/measured.md claims: exactly, and with int8 activations and f16 KV. numpy is
 # Debian's.
 step_exact() {
   "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt --compute f32 \

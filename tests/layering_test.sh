@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Includes never point right (README, "The tree"):
+# Includes never point right (doc/code.md, "The tree"):
 #   kernels < offload < models < drafts < runtime < bench, tests
 # apps see include/ and lib/ alone; lib/ sees itself, include/
 # nothing of ours. Inside a folder the rooms of its README are in order.

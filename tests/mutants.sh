@@ -277,7 +277,7 @@ speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk
 speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policies/speed/speed_test.cc
 speed_stopped|runtime/sequence/session.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/policies/speed/speed_test.cc
 speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv().length() > answer|kv().length() > answer|runtime/policies/speed/speed_test.cc
-speed_room|runtime/policies/policy.cc|depth.anchor > params.view.budget|depth.anchor > params.view.budget + 1|runtime/policies/speed/speed_test.cc
+speed_room|runtime/policies/speed/speed.cc|speed.depth.anchor > params.view.budget|speed.depth.anchor > params.view.budget + 1|runtime/policies/speed/speed_test.cc
 speed_none|models/decoder/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policies/speed/speed_test.cc
 speed_whole|runtime/sequence/session.cc|spans_.has_value() \&\& !spans_->Reads().IsFull()|spans_.has_value()|apps/cli_policies_test.py
 speed_longest|runtime/predict/session_plan.cc|deep < longest|deep <= longest|apps/cli_policies_test.py
@@ -288,7 +288,7 @@ newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|f
 newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|offload/kv/forks_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc
 sfi_gap|runtime/policies/sfi/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policies/sfi/sfi_schedule_test.cc
-sfi_unheeded|runtime/policies/policy.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
+sfi_unheeded|runtime/policies/sfi/sfi.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
 sfi_closer|runtime/policies/sfi/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_cooldown|runtime/policies/sfi/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_evidence|runtime/sequence/session.cc|kv().length() - retrieval()->evidence_rows()|kv().length() - 1|runtime/policies/sfi/sfi_test.cc
@@ -322,10 +322,10 @@ view_abandoned|offload/view/retrieval.cc|  selector_->Truncate(step_end_);||runt
 view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policies/sfi/sfi_test.cc
 fill_settled|runtime/sequence/forward.cc|if (settled) settled_|if (!settled) settled_|runtime/sequence/fill_test.cc
 sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/importance_selector_test.cc
-unnamed_sink|runtime/api/session_params.cc|std::min(view.sink, view.budget)|view.sink|runtime/api/policy_api_test.cc
-unnamed_sfi_sink|runtime/api/session_params.cc|std::min(sfi.sink, sfi.budget)|sfi.sink|runtime/api/policy_api_test.cc
-named_sink|runtime/api/session_params.cc|if (p.sink != 0 \&\& params|if (p.sink < 0 \&\& params|runtime/api/policy_api_test.cc
-negative_budget|runtime/api/session_params.cc|view.sink = std::max<int64_t>(1, std::min(view.sink, view.budget))|view.sink = std::min(view.sink, view.budget)|runtime/api/policy_api_test.cc
+unnamed_sink|runtime/policies/policy_kind.cc|std::min(view->sink, view->budget)|view->sink|runtime/api/policy_api_test.cc
+unnamed_sfi_sink|runtime/policies/sfi/sfi.cc|std::min(sfi.sink, sfi.budget)|sfi.sink|runtime/api/policy_api_test.cc
+named_sink|runtime/policies/policy_kind.cc|if (request.sink != 0) {|if (request.sink < 0) {|runtime/api/policy_api_test.cc
+negative_budget|runtime/policies/policy_kind.cc|std::max<int64_t>(1, std::min(view->sink, view->budget))|std::min(view->sink, view->budget)|runtime/api/policy_api_test.cc
 view_sink|offload/view/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policies/triforce/triforce_test.cc
 measurement_age|runtime/api/session_api.cc|tiercel::WriteStruct(out, measurement)|*measurement = out|runtime/api/growth_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
@@ -489,7 +489,7 @@ parked_states|runtime/sequence/session_rank.cc|hidden = std::exchange(parked_, {
 tiles_stay|runtime/sequence/session_rank.cc|tiles != nullptr \&\& !tiles->IsSuspended()|tiles != nullptr|runtime/sequence/tiers_test.cc
 saving_makes_room|runtime/sequence/forward.cc|  prompt_cache_->GiveBack();||runtime/sequence/prompt_cache_test.cc
 distribution_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kDistribution|4 * kDistribution|runtime/predict/block_distributions_test.cc
-distribution_lengths|runtime/policies/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
+distribution_lengths|runtime/policies/policy_kind.cc|return DraftLength::kMost;|return ours;|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc
@@ -593,7 +593,7 @@ space_over_calls|runtime/api/session_api.cc|session->text_begin < session->sessi
 measured_again|runtime/predict/rates.cc|next <= left; ++attempt|true; ++attempt|runtime/predict/rates_test.cc
 measured_job|apps/commands/command.cc|measurement = measure(seconds)|measurement = measure(60)|apps/cli_rates_test.py
 crowded_view|runtime/predict/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py
-sadas_thinks|runtime/policies/policy.cc|tags->open.size() == 1|tags->open.size() >= 1|apps/cli_policies_test.py
+sadas_thinks|runtime/policies/sadas/sadas.cc|tags->open.size() == 1|tags->open.size() >= 1|apps/cli_policies_test.py
 sweep_of_drafts|runtime/policies/policy_times.cc|length + drafts + 1|length + 1|runtime/policies/policy_times_test.cc
 plain_distribution|apps/commands/sampling.cc|if (from.plain) return Promise::kNone;||apps/cli_policies_test.py
 after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc
@@ -632,7 +632,7 @@ help_width|apps/cli/help.cc|word.size() > kColumns|word.size() > kColumns + 30|a
 thousand_tokens|apps/cli/numbers.cc|kThousand = 1024|kThousand = 1000|apps/cli/numbers_test.cc
 lost_penalty|apps/commands/sampling.cc|static_cast<float>(from.repeat_penalty)|1.0f|apps/commands/sampling_test.cc
 values_type|apps/commands/command.cc|session.kv_type_v = from.kv_type_v|session.kv_type_v = from.kv_type_k|apps/commands/command_test.cc
-sinks_seen|runtime/policies/policy.h|policy == PolicyName::kFull) size|policy == PolicyName::kTriForce) size|runtime/policies/triforce/triforce_test.cc
+sinks_seen|runtime/policies/full/full.cc|size.budget = size.sink;|size.budget = size.sink + 1;|runtime/policies/triforce/triforce_test.cc
 plain_checks|apps/cli/check_together.cc|return sampling.plain ?|return false ?|apps/cli/check_together_test.cc
 isa_ignored|apps/cli/args.cc|tiercel_check_environment(.error) == TIERCEL_OK|true|apps/cli/args_test.cc
 stray_file|apps/cli/flags.cc|? stray_.file|? stray_.text|apps/cli/args_test.cc

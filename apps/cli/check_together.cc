@@ -68,7 +68,7 @@ absl::Status CheckDrafts(const Options& options) {
   }
   if (sampling.plain && drafter) {
     return UsageError(
-        "--plain excludes --draft and -md,--model-draft: nobody checks");
+        "--plain excludes --draft and -md,--model-draft: it checks no draft");
   }
   if (!sampling.settings.empty() && !own) {
     return UsageError(absl::StrCat("--set: --policy ", sampling.policy,

@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
   if (filled_from_ < kv().length()) {
     return UsageError(
         "invalid_argument",
-        "keys that nobody computed say nothing of where an answer "
+        "keys that were filled, not computed, say nothing of where an answer "
         "looked");
   }
   for (const auto& rank : ranks_) {
