@@ -225,30 +225,6 @@ class PlanTest(Case):
         self.assertRegex(less.stdout,
                          rb"rank 1 .*KV heads 1 to 2: does not fit\n")
 
-    def test_the_count_of_ranks_is_chosen(self):
-        gqa = os.path.join(CHECKPOINTS, "llama_gqa.gguf")
-        auto = ["-m", gqa, "-c", "1000", "--tensor-parallel", "auto"]
-        # This build simulates four GPUs.
-        far = ["--device", "far"]
-        for flags, ranks in ((far, 1), ([], 1), (
-                far + ["--simulate", "device=1kB,link=2GB/s"], 4),
-                (["--simulate", "device=1kB,link=2GB/s"], 1)):
-            plan = json.loads(run("plan", *auto, *flags, "--json").stdout)
-            self.assertEqual(len(plan.get("ranks", [0])), ranks, flags)
-        least = max(rank["min_device_bytes"] for rank in json.loads(
-            run("plan", *auto, *far, "--simulate", "device=1kB,link=2GB/s",
-                "--json").stdout)["ranks"])
-        tokens = ["-n", "3", "--ignore-eos", "--tokens",
-                  self.path("ids", b"1 2 3 4 5 " * 40)]
-        many = self.document(
-            "generate", *auto, *far, "--simulate",
-            "device=%d,link=2GB/s" % least, *tokens)
-        self.assertEqual(len(many["ranks"]), 4)
-        one = self.document("generate", *auto, *tokens)
-        self.assertEqual(len(one["ranks"]), 1)
-        self.assertEqual(many["output"][0]["tokens"],
-                         one["output"][0]["tokens"])
-
     def test_it_reads_no_weights(self):
         args = ["-m", self.without_weights(), "--check-tensors"]
         self.refuse(3, "non_finite_weights", "generate", *args, "-p", "x")
@@ -595,6 +571,14 @@ class SurroundingsTest(Case):
                                TIERCEL, *self.ARGS], timeout=600,
                               env=environment(), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
+
+    def test_no_gpu_is_said(self):
+        for command in (["generate", "-p", "x"], ["plan"]):
+            done = run(*command, "--device", "cuda", "-m", CHAT,
+                       env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+            self.assertEqual(done.returncode, 5, done.stderr.decode())
+            self.assertIn("device cuda: ", done.stderr.decode())
+            self.assertEqual(done.stdout, b"")
 
     def test_closed_streams(self):
         closed = self.shell(">&-")

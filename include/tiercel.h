@@ -134,8 +134,7 @@ typedef struct tiercel_model_params {
   size_t struct_size;
   const char* path; /* a GGUF file, the first of a split, or a directory */
   tiercel_load load;
-  /* "auto" (default; as yet "cpu"), "cpu", "cuda", "ref"; "far": a GPU that the
-     CPU simulates, very slowly, for tests */
+  /* "auto" (default; as yet "cpu"), "cpu", "cuda", "ref" */
   const char* device;
   const char* compute;   /* "q8" (default), "f32": activations */
   int32_t threads;       /* 0: all CPUs that this process may use */

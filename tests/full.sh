@@ -163,7 +163,7 @@ step_hosted() {
   head -n 20 "$scratch/all.txt" >"$scratch/tokens.txt"
   local flags=(eval --tokens "$scratch/tokens.txt" --no-progress)
   "$TIERCEL" "${flags[@]}" --device cpu --logits "$scratch/cpu.npy"
-  build/cpu/apps/tiercel_hosted "${flags[@]}" --device far \
+  build/cpu/apps/tiercel_hosted "${flags[@]}" --device cuda \
     --logits "$scratch/hosted.npy"
   cmp "$scratch/cpu.npy" "$scratch/hosted.npy"
   sha256sum <"$scratch/hosted.npy"

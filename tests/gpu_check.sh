@@ -147,7 +147,7 @@ pack() {  # folder device
   cp bench/{make_random,gguf_file,torch_bench}.py "$packed/bench/"
   cp -r tests/gpu_check.sh tests/gpu "$packed/"
   rm -rf "$packed/gpu/__pycache__"
-  [[ $2 == sim ]] && echo far >"$packed/device" || echo cuda >"$packed/device"
+  [[ $2 == sim ]] && echo sim >"$packed/device" || echo cuda >"$packed/device"
   git describe --always --dirty --exclude '*' >"$packed/commit"
   tar -C "$packed" -cf - . | gzip "-$([[ $2 == sim ]] && echo 1 || echo 9)" \
     >"$scratch/gpu-pack.tar.gz"

@@ -304,20 +304,20 @@ def texts(runs, text, model):
     print(f"texts: {opened} were opened by another count of ranks or the same")
 
 
-def far(runs):
+def gpus(runs):
     path = CHECKPOINTS / "llama_gqa.gguf"
     config = heads_of(runs, path)
     tokens = runs.tokens(20, config["vocab"])
     common = ["-m", path, "--tokens", tokens]
     one = runs.logits(*common)
     for n in (1, 2):
-        assert runs.logits(*common, "--device", "far", *over(n)) == one, n
-    print("far: the CPU's bytes for 1 and 2 ranks")
+        assert runs.logits(*common, "--device", "cuda", *over(n)) == one, n
+    print("gpus: the CPU's bytes for 1 and 2 ranks")
 
 
 def main():
     program = sys.argv[1]
-    parts = sys.argv[2:] or ["golden", "policies", "tiers", "prompt_cache", "far"]
+    parts = sys.argv[2:] or ["golden", "policies", "tiers", "prompt_cache", "gpus"]
     model = pathlib.Path(os.environ["TIERCEL_MODEL"])
     book = (pathlib.Path(os.environ["TIERCEL_BOOKS"]) / "policy.txt").read_text()
     with tempfile.TemporaryDirectory() as scratch:
@@ -346,8 +346,8 @@ def main():
                     tiers(runs, model, tokens, count + 40, 24, spare, link)
             elif part == "prompt_cache":
                 texts(runs, book[:9000], model)
-            elif part == "far":
-                far(runs)
+            elif part == "gpus":
+                gpus(Runs(program + "_hosted", runs.scratch))
             else:
                 sys.exit(f"no part {part}")
         print(f"{runs.count} runs")

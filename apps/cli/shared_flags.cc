@@ -171,10 +171,9 @@ void AddSizeFlag(FlagSet& flags, const char* name, const char* what,
 }  // namespace
 
 void AddRunFlags(FlagSet& flags, ModelOptions* model) {
-  flags.Choice("--device", {"auto", "cpu", "cuda", "ref", "far"},
+  flags.Choice("--device", {"auto", "cpu", "cuda", "ref"},
                "where to compute; auto: the CPU; for tests, and slow: ref, "
-               "every operation in plain loops, and far, a GPU that the CPU "
-               "plays",
+               "every operation in plain loops",
                &model->device);
   flags.Choice("--compute", {"q8", "f32"},
                "numbers between the layers that meet compressed weights: 8 "

@@ -178,8 +178,8 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.build = tiercel_version();
   context.date = UtcNow();
   context.machine = *std::move(machine);
-  // The peaks are the CPU's, and say nothing of these backends.
-  if (context.backend == "cuda" || context.backend == "far") {
+  // The peaks are the CPU's, and say nothing of a GPU.
+  if (context.backend == "cuda") {
     context.machine.erase("read_bytes_per_s");
   }
   if (context.simulated) context.backend += " simulated";

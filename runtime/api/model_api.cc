@@ -20,16 +20,10 @@ absl::StatusOr<Device> ParseDevice(const char* name) {
   const std::string_view device = name == nullptr ? "auto" : name;
   if (device == "auto" || device == "cpu") return Device::kCpu;
   if (device == "ref") return Device::kRef;
-  if (device == "cuda" && CudaStream::IsSimulated()) {
-    return DeviceError("no_device", "device cuda: this build has no CUDA");
-  }
-  if (device == "far" && !CudaStream::IsSimulated()) {
-    return DeviceError("no_device", "device far: this build plays no GPU");
-  }
-  if (device == "cuda" || device == "far") return Device::kCuda;
+  if (device == "cuda") return Device::kCuda;
   return UsageError("invalid_device",
                     absl::StrCat("device: got \"", std::string(device),
-                                 "\", need auto, cpu, cuda, ref or far"));
+                                 "\", need auto, cpu, cuda or ref"));
 }
 
 absl::StatusOr<Compute> ParseCompute(const char* name) {

@@ -50,8 +50,8 @@ class Run:
         self.out = out
         self.deadline = self.began + 60 * minutes
         self.records = record.Records(out, earlier)
-        self.is_simulated = (pack / "device").read_text().strip() == "far"
-        self.device = "far" if self.is_simulated else "cuda"
+        self.is_simulated = (pack / "device").read_text().strip() == "sim"
+        self.device = "cuda"
         self.commit = (pack / "commit").read_text().strip()
         self.tiercel = pack / "bin" / "tiercel"
         # A pattern for GoogleTest's cases of the device; on the executor, where
