@@ -233,7 +233,6 @@ std::vector<std::string> Session::warnings() const {
   }
   if (prompt_cache_ != nullptr) {
     prompt_cache_->Settle();
-    prompt_cache_->Settle();  // a second look, for later failures
     const std::vector<std::string>& more = prompt_cache_->warnings();
     all.insert(all.end(), more.begin(), more.end());
   }

@@ -14,10 +14,9 @@ namespace tiercel {
 
 absl::Status SfiParams::Set(const std::string& settings) {
   constexpr int64_t kMost = int64_t{1} << 30;
-  constexpr int64_t kGap = 16;
   Settings read("sfi", settings);
   read.TakeCount("interval", 1, kMost, &interval);
-  int64_t given_gap = std::min(kGap, interval);
+  int64_t given_gap = Gap();
   read.TakeCount("gap", 1, kMost, &given_gap);
   read.TakeChoice<SfiTrigger>("trigger",
                               {{"sentence", SfiTrigger::kSentence},
@@ -75,7 +74,7 @@ RetrievalSize SfiParams::View(bool plain) const {
 }
 
 FastSteps SfiParams::PlannedSteps() const {
-  const int64_t least = gap.value_or(std::min<int64_t>(16, interval));
+  const int64_t least = Gap();
   const bool sentences = trigger == SfiTrigger::kSentence;
   const int64_t between = sentences ? (least + interval) / 2 : interval;
   // A step also reads the tokens since the last selection, on average half of
@@ -86,13 +85,12 @@ FastSteps SfiParams::PlannedSteps() const {
 
 absl::StatusOr<SfiSchedule::Options> SfiOptionsOf(const Model& model,
                                                   const SfiParams& params) {
-  SfiSchedule::Options options = {
-      .trigger = params.trigger,
-      .interval = params.interval,
-      .gap = params.gap.value_or(std::min<int64_t>(16, params.interval)),
-      .at_start = params.at_start,
-      .half_gap = params.half_gap,
-      .everything = params.budget + params.window};
+  SfiSchedule::Options options = {.trigger = params.trigger,
+                                  .interval = params.interval,
+                                  .gap = params.Gap(),
+                                  .at_start = params.at_start,
+                                  .half_gap = params.half_gap,
+                                  .everything = params.budget + params.window};
   if (model.tokenizer != nullptr) {
     options.kinds = std::make_shared<const std::vector<TokenKind>>(
         KindsOf(*model.tokenizer));

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_RUNTIME_POLICIES_SFI_SFI_PARAMS_H_
 #define TIERCEL_RUNTIME_POLICIES_SFI_SFI_PARAMS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ struct SfiParams {
   // verified form heeds.
   std::vector<std::string> plain_keys = {};
   std::vector<std::string> verified_keys = {};
+
+  // The fewest tokens between two slow steps.
+  int64_t Gap() const { return gap.value_or(std::min<int64_t>(16, interval)); }
 
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);
