@@ -199,7 +199,7 @@ key_row|kernels/attention/key_scores_cpu.cc|b.seen + row - first|b.seen - first|
 norm_root|kernels/kv/key_norms_cpu.cc|Sqrt(sum)|sum|kernels/kv/key_norms_test.cc
 evidence_mean|kernels/attention/importance_cpu.cc|Set1(0.5f)) - Exp|Set1(1.0f)) - Exp|kernels/attention/importance_test.cc
 evidence_decay|kernels/attention/importance.cc|before\[j\] \* p.decay|before[j] * (1 - 0 * p.decay)|kernels/attention/importance_test.cc
-evidence_before|kernels/attention/importance.cc|const before = p.before|const before = p.evidence|kernels/attention/importance_test.cc
+evidence_before|kernels/attention/importance.cc|const before = p.before|const before = p.importance|kernels/attention/importance_test.cc
 evidence_decay_gpu|kernels/attention/importance.cu|p.before\[at\] \* p.decay|p.before[at]|kernels/attention/importance_test.cc
 evidence_unseen|kernels/attention/importance_cpu.cc| - Exp(Set1(-87.0f))||kernels/attention/importance_test.cc
 prior_edge|kernels/attention/selector_body.h|kLeastShare = 1e-12f|kLeastShare = 1e-11f|kernels/attention/selector_test.cc

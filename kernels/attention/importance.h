@@ -1,5 +1,5 @@
-#ifndef TIERCEL_KERNELS_ATTENTION_EVIDENCE_H_
-#define TIERCEL_KERNELS_ATTENTION_EVIDENCE_H_
+#ifndef TIERCEL_KERNELS_ATTENTION_IMPORTANCE_H_
+#define TIERCEL_KERNELS_ATTENTION_IMPORTANCE_H_
 
 #include "absl/status/status.h"
 #include "kernels/attention/importance_params.h"
@@ -11,4 +11,4 @@ absl::Status AddImportance(Stream& stream, const ImportanceParams& p);
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_ATTENTION_EVIDENCE_H_
+#endif  // TIERCEL_KERNELS_ATTENTION_IMPORTANCE_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_KERNELS_ATTENTION_EVIDENCE_BODY_H_
-#define TIERCEL_KERNELS_ATTENTION_EVIDENCE_BODY_H_
+#ifndef TIERCEL_KERNELS_ATTENTION_IMPORTANCE_BODY_H_
+#define TIERCEL_KERNELS_ATTENTION_IMPORTANCE_BODY_H_
 
 #include <cstdint>
 
@@ -41,4 +41,4 @@ int AddImportanceCuda(CUstream_st* stream, const ImportanceParams& p,
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_ATTENTION_EVIDENCE_BODY_H_
+#endif  // TIERCEL_KERNELS_ATTENTION_IMPORTANCE_BODY_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_KERNELS_TOKEN_LAW_H_
-#define TIERCEL_KERNELS_TOKEN_LAW_H_
+#ifndef TIERCEL_KERNELS_TOKEN_DISTRIBUTION_H_
+#define TIERCEL_KERNELS_TOKEN_DISTRIBUTION_H_
 
 #include <cstdint>
 #include <vector>
@@ -60,4 +60,4 @@ int32_t Draw(const Distribution& distribution, uint64_t seed, int64_t position);
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_TOKEN_LAW_H_
+#endif  // TIERCEL_KERNELS_TOKEN_DISTRIBUTION_H_

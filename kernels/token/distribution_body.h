@@ -1,5 +1,5 @@
-#ifndef TIERCEL_KERNELS_TOKEN_LAW_BODY_H_
-#define TIERCEL_KERNELS_TOKEN_LAW_BODY_H_
+#ifndef TIERCEL_KERNELS_TOKEN_DISTRIBUTION_BODY_H_
+#define TIERCEL_KERNELS_TOKEN_DISTRIBUTION_BODY_H_
 
 #include <cstdint>
 
@@ -34,4 +34,4 @@ ExponentiateLogitsFn ExponentiateLogits;
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_TOKEN_LAW_BODY_H_
+#endif  // TIERCEL_KERNELS_TOKEN_DISTRIBUTION_BODY_H_

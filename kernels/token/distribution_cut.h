@@ -1,5 +1,5 @@
-#ifndef TIERCEL_KERNELS_TOKEN_LAW_CUT_H_
-#define TIERCEL_KERNELS_TOKEN_LAW_CUT_H_
+#ifndef TIERCEL_KERNELS_TOKEN_DISTRIBUTION_CUT_H_
+#define TIERCEL_KERNELS_TOKEN_DISTRIBUTION_CUT_H_
 
 #include <vector>
 
@@ -16,4 +16,4 @@ Distribution CutDistribution(const DistributionParams& params,
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_TOKEN_LAW_CUT_H_
+#endif  // TIERCEL_KERNELS_TOKEN_DISTRIBUTION_CUT_H_

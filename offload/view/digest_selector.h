@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_VIEW_DIGEST_CHOOSER_H_
-#define TIERCEL_OFFLOAD_VIEW_DIGEST_CHOOSER_H_
+#ifndef TIERCEL_OFFLOAD_VIEW_DIGEST_SELECTOR_H_
+#define TIERCEL_OFFLOAD_VIEW_DIGEST_SELECTOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -59,4 +59,4 @@ class DigestSelector final : public Selector {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_VIEW_DIGEST_CHOOSER_H_
+#endif  // TIERCEL_OFFLOAD_VIEW_DIGEST_SELECTOR_H_

@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<Selector>> ImportanceSelector::Copy(
   return Create(memory, shape_, std::move(scorer));
 }
 
-absl::StatusOr<const float*> ImportanceSelector::Weigh(
+absl::StatusOr<const float*> ImportanceSelector::UpdateImportance(
     Stream& stream, int layer, const QueryRows& by, const KvPages* kv,
     int64_t chunks, float decay) {
   float* importance = ImportanceOf(layer);
@@ -197,7 +197,7 @@ absl::Status ImportanceSelector::Choose(
                                 static_cast<float>(before)
                           : 0.0f;
   const absl::StatusOr<const float*> said =
-      Weigh(stream, layer, rows, kv, chunks, decay);
+      UpdateImportance(stream, layer, rows, kv, chunks, decay);
   if (!said.ok() || !chooses) return said.status();
   said_by_[at] = Decays() ? by.Certain() : 0;
 

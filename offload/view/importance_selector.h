@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_VIEW_SELECTOR_CHOOSER_H_
-#define TIERCEL_OFFLOAD_VIEW_SELECTOR_CHOOSER_H_
+#ifndef TIERCEL_OFFLOAD_VIEW_IMPORTANCE_SELECTOR_H_
+#define TIERCEL_OFFLOAD_VIEW_IMPORTANCE_SELECTOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -156,9 +156,10 @@ class ImportanceSelector final : public Selector {
   // Adds the importance by all query rows to `decay` times the layer's earlier
   // importance, and measures the coverage of the last row that was not drafted.
   // Returns the sum.
-  absl::StatusOr<const float*> Weigh(Stream& stream, int layer,
-                                     const QueryRows& by, const KvPages* kv,
-                                     int64_t chunks, float decay);
+  absl::StatusOr<const float*> UpdateImportance(Stream& stream, int layer,
+                                                const QueryRows& by,
+                                                const KvPages* kv,
+                                                int64_t chunks, float decay);
   // The input of Select for all heads of a layer, including those of other
   // ranks, which gather theirs at the same time.
   struct Told {
@@ -181,4 +182,4 @@ class ImportanceSelector final : public Selector {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_VIEW_SELECTOR_CHOOSER_H_
+#endif  // TIERCEL_OFFLOAD_VIEW_IMPORTANCE_SELECTOR_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_VIEW_CHOOSER_H_
-#define TIERCEL_OFFLOAD_VIEW_CHOOSER_H_
+#ifndef TIERCEL_OFFLOAD_VIEW_SELECTOR_H_
+#define TIERCEL_OFFLOAD_VIEW_SELECTOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -67,4 +67,4 @@ class Selector {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_VIEW_CHOOSER_H_
+#endif  // TIERCEL_OFFLOAD_VIEW_SELECTOR_H_
