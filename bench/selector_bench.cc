@@ -13,6 +13,7 @@
 #include "kernels/attention/key_scores.h"
 #include "kernels/attention/selector.h"
 #include "kernels/kv/key_norms.h"
+#include "kernels/machine/stream.h"
 #include "kernels/number/half.h"
 
 namespace tiercel {

@@ -1,8 +1,10 @@
 #include "kernels/attention/chunk_scores.h"
 
+#include "absl/status/status.h"
 #include "kernels/attention/chunk_scores_body.h"
 #include "kernels/attention/mean_scores.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/stream.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "kernels/attention/chunk_scores_params.h"
-#include "kernels/attention/mean_scores_params.h"
+#include "kernels/attention/chunk_scores.h"
+#include "kernels/attention/mean_scores.h"
 
 struct CUstream_st;
 

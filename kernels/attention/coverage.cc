@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/coverage_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

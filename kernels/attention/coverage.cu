@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "kernels/attention/coverage.h"
 #include "kernels/attention/coverage_body.h"
-#include "kernels/attention/coverage_params.h"
 #include "kernels/attention/exponentiate_scores.h"
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/importance_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

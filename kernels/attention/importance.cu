@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/attention/importance.h"
 #include "kernels/attention/importance_body.h"
-#include "kernels/attention/importance_params.h"
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/number/reference_math.h"

@@ -4,8 +4,8 @@
 
 #include <limits>
 
+#include "kernels/attention/key_scores.h"
 #include "kernels/attention/key_scores_body.h"
-#include "kernels/attention/key_scores_params.h"
 #include "kernels/attention/query_dots.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/kv/kv_tile.h"

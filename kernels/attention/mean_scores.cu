@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "kernels/attention/mean_scores.h"
 #include "kernels/attention/mean_scores_body.h"
-#include "kernels/attention/mean_scores_params.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/number/half.h"
 

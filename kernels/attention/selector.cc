@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/selector_body.h"
 #include "kernels/attention/top_k_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "kernels/attention/greatest.h"
+#include "kernels/attention/selector.h"
 #include "kernels/attention/selector_body.h"
-#include "kernels/attention/selector_params.h"
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/number/half.h"

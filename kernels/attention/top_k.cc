@@ -4,9 +4,11 @@
 #include <functional>
 #include <numeric>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/top_k_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

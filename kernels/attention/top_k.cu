@@ -3,8 +3,8 @@
 // Bound by: the launch and barriers, as one block has a row.
 
 #include "kernels/attention/greatest.h"
+#include "kernels/attention/top_k.h"
 #include "kernels/attention/top_k_body.h"
-#include "kernels/attention/top_k_params.h"
 #include "kernels/device/device_lang.h"
 
 namespace tiercel {

@@ -3,8 +3,8 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/attention/top_k.h"
 #include "kernels/attention/top_k_body.h"
-#include "kernels/attention/top_k_params.h"
 
 namespace tiercel {
 

@@ -1,12 +1,49 @@
 #ifndef TIERCEL_KERNELS_KV_CHUNK_MEANS_H_
 #define TIERCEL_KERNELS_KV_CHUNK_MEANS_H_
 
-#include "absl/status/status.h"
-#include "kernels/kv/chunk_means_params.h"
-#include "kernels/machine/stream.h"
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kv/kv_layout.h"
+#include "lib/status/status_forward.h"
 
 namespace tiercel {
 
+class Stream;
+
+// Digests of chunks: the mean of a chunk's keys as they are stored, i.e.
+// rotated (TriForce, arXiv 2404.11912, section 4.1). Chunk c covers those of
+// the positions [c * chunk, (c + 1) * chunk) that are not before `begin`:
+//
+//   out[g, c] = f16((k_first + ... + k_last) / count)
+//
+// in float until it is rounded: each element's sum is one chain of additions
+// in the order of positions, from zero on, then divided by the number of
+// positions. So a digest does not depend on other chunks, on threads or on the
+// place of pages. An element of a key that is not finite makes that element of
+// the digest not finite, and so does a mean beyond 65,504.
+//
+// V and positions before `begin` are not read. All other positions of the
+// chunks are read and must have been written. Errors: invalid_shape,
+// invalid_kv_type, invalid_position (also if a chunk is before `begin`),
+// invalid_page.
+struct ChunkMeansParams {
+  KvLayout layout;
+  const std::byte* const* pages;  // page i holds positions from i * kPageTokens
+  int64_t first_page;             // the page index of pages[0]
+  int64_t num_pages;
+  int64_t begin;        // the first position that exists
+  int chunk;            // positions per chunk; divides kPageTokens
+  int64_t first_chunk;  // absolute
+  int64_t num_chunks;   // 0 is allowed
+  // f16 [kv_heads, out_stride], for each KV head [num_chunks, head_dim]
+  uint16_t* out;
+  int64_t out_stride;  // elements from one KV head to the next
+  // The lengths of the digests, computed as KeyNorms does: f16 [kv_heads,
+  // norms_stride], for each KV head [num_chunks]. Null: they are not computed.
+  uint16_t* norms;
+  int64_t norms_stride;
+};
 absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p);
 
 }  // namespace tiercel

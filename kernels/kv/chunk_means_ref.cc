@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/kv/chunk_means.h"
 #include "kernels/kv/chunk_means_body.h"
-#include "kernels/kv/chunk_means_params.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/number/half.h"
 

@@ -1,12 +1,39 @@
 #ifndef TIERCEL_KERNELS_KV_KEY_NORMS_H_
 #define TIERCEL_KERNELS_KV_KEY_NORMS_H_
 
-#include "absl/status/status.h"
-#include "kernels/kv/key_norms_params.h"
-#include "kernels/machine/stream.h"
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kv/kv_layout.h"
+#include "lib/status/status_forward.h"
 
 namespace tiercel {
 
+class Stream;
+
+// The lengths of the keys of positions first <= j < last, as they are stored
+// (rotating a key does not change its length):
+//
+//   out[g, j - first] = f16(sqrt(dot(k_j, k_j)))
+//
+// in float until it is rounded; the sum is one chain of fma over head_dim. A
+// key that is not finite makes its norm not finite, and so does a norm beyond
+// 65,504.
+//
+// V and the keys of other positions are not read, and pages without a position
+// of first..last - 1 may be null. Errors: invalid_shape, invalid_kv_type,
+// invalid_position, invalid_page.
+struct KeyNormsParams {
+  KvLayout layout;                // head_dim a multiple of 8
+  const std::byte* const* pages;  // pages of this layer
+  int64_t first_page;             // the page index of pages[0]
+  int64_t num_pages;
+  int64_t first;  // first == last is allowed
+  int64_t last;
+  // f16 [kv_heads, out_stride], for each KV head [last - first]
+  uint16_t* out;
+  int64_t out_stride;  // elements from one KV head to the next
+};
 absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p);
 
 }  // namespace tiercel

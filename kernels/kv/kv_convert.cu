@@ -4,8 +4,8 @@
 // Bound by: memory.
 
 #include "kernels/device/device_lang.h"
+#include "kernels/kv/kv_convert.h"
 #include "kernels/kv/kv_convert_body.h"
-#include "kernels/kv/kv_convert_params.h"
 #include "kernels/kv/kv_element.h"
 
 namespace tiercel {

@@ -6,8 +6,8 @@
 
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
+#include "kernels/layer/rms_norm.h"
 #include "kernels/layer/rms_norm_body.h"
-#include "kernels/layer/rms_norm_params.h"
 
 namespace tiercel {
 namespace {

@@ -1,8 +1,10 @@
 #include "kernels/layer/rope.h"
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/layer/rope_body.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -3,8 +3,8 @@
 // Bound by: the launch for one row, memory for a prompt.
 
 #include "kernels/device/device_lang.h"
+#include "kernels/layer/rope.h"
 #include "kernels/layer/rope_body.h"
-#include "kernels/layer/rope_params.h"
 
 namespace tiercel {
 namespace {

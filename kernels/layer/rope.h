@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "absl/status/status.h"
-#include "kernels/layer/rope_params.h"
-#include "kernels/machine/stream.h"
+#include "lib/status/status_forward.h"
 
 namespace tiercel {
+
+class Stream;
 
 // Angles of rotary position embedding (Su et al. 2021):
 //
@@ -26,6 +26,27 @@ struct RopeAnglesParams {
 };
 absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p);
 
+// Rotates the pair (x[i], x[i + half]) of every head by angle i, in place, in q
+// alone or in q and k.
+struct RopeParams {
+  struct Heads {
+    float* x;  // [rows, stride], a row is [count, head_dim]
+    int64_t stride;
+    int count;
+  };
+
+  int num_tensors;  // 1 or 2
+  Heads tensors[2];
+  int64_t rows;      // 0 is allowed
+  int head_dim;      // elements from 2 * half on do not change
+  int half;          // 2 * half <= head_dim
+  const float* cos;  // [rows, half]
+  const float* sin;  // [rows, half]
+
+  constexpr int64_t AllHeads() const {
+    return tensors[0].count + (num_tensors > 1 ? tensors[1].count : 0);
+  }
+};
 absl::Status Rope(Stream& stream, const RopeParams& p);
 
 }  // namespace tiercel
