@@ -26,7 +26,7 @@ import tempfile
 
 import pages
 from program import Program, keep_caches_in
-from saved_texts import QUESTION, piece
+from prompt_cache import QUESTION, piece
 
 COLUMNS = ["memory for all, MB", "on disk, MB", "tokens", "read from disk, GB",
            "ms a token", "tokens/s", "predicted, ms", "of predicted"]

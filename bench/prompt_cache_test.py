@@ -1,6 +1,6 @@
 """Tests of prompt_cache.py, with a model that takes no time.
 
-    saved_texts_test.py TIERCEL CHECKPOINTS
+    prompt_cache_test.py TIERCEL CHECKPOINTS
 """
 
 import os

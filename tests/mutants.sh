@@ -533,8 +533,8 @@ states_on_card|offload/plan/tier_plan.cc|  plan.host_states = 0;||runtime/predic
 parts_between|apps/reader/selection.cc|(section.level >= level_ .. chapters_.contains(i))|section.level >= level_|apps/reader/selection_test.cc
 page_dashes|apps/reader/selection.cc|!dashes \&\& item|dashes \&\& item|apps/reader/selection_test.cc
 stdin_named|apps/cli/check_together.cc|named.st_ino == typed.st_ino|false|apps/cli_chat_test.py
-no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
-deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py
+no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/prompt_cache_test.py
+deaf_peer|bench/llama_server.py|            self.__exit__()||bench/prompt_cache_test.py
 part_request|apps/commands/tree.cc|if (!options_.session.prompt_cache_dir.empty()) {|if (false) {|apps/cli_saved_test.py
 interrupted_anew|apps/commands/generation.cc|session.KeptLayers() > 0 \&\& goes_on|session.KeptLayers() > 0|apps/cli_saved_test.py
 shorter_again|apps/commands/tree.cc|AnswerWith(static_cast<size_t>(tokens / 2));|AnswerWith(static_cast<size_t>(tokens / 3));|apps/cli_book_test.py

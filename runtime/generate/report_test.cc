@@ -134,7 +134,7 @@ TEST(ReportTest, APhaseHasItsOwnSecondsAndBytes) {
   const Json ledger = report.ToJson()["ledger"];
   EXPECT_EQ(ledger["h2d_bytes"], 0x7c1f);
   EXPECT_EQ(ledger["d2h_bytes"], 0xf83e0);
-  EXPECT_EQ(ledger["disk_read_bytes"], 0);  // see saved_texts_test.cc
+  EXPECT_EQ(ledger["disk_read_bytes"], 0);  // see prompt_cache_test.cc
   const auto expect = [&](const char* name, Phase phase,
                           const TimeSpent& spent) {
     const Json& json = ledger["phases"][name];

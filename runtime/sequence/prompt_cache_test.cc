@@ -30,7 +30,7 @@
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
-namespace tiercel::saved_texts_test {
+namespace tiercel::prompt_cache_test {
 namespace {
 
 using ::testing::Each;
@@ -682,4 +682,4 @@ TEST_F(PromptCacheTest, WritingThatIsStoppedIsMadeUpFor) {
 }
 
 }  // namespace
-}  // namespace tiercel::saved_texts_test
+}  // namespace tiercel::prompt_cache_test
