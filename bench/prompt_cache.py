@@ -202,7 +202,7 @@ def main():
                 ("Tiercel", program),
                 ("Tiercel, no io_uring", Program(args.tiercel, NO_RING))):
             rows.append(row_of(who, *measure(
-                running, cut, folder / "tiercel/texts", args.rounds,
+                running, cut, folder / "tiercel/prompt_cache", args.rounds,
                 args.openings, args.flags)))
         if args.peer:
             ids = program.document("tokenize", "-f", cut)["tokens"]

@@ -633,7 +633,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     EXPECT_EQ(of_cache.cache_action, action);
     EXPECT_EQ(of_cache.session.cache_dir, of_bench.session.cache_dir);
     EXPECT_EQ(of_cache.session.prompt_cache_dir,
-              of_cache.session.cache_dir + "/texts");
+              of_cache.session.cache_dir + "/prompt_cache");
     EXPECT_EQ(of_cache.model.path, "");  // it needs none
   }
   EXPECT_EQ(of_bench.session.cache_dir, of_generate.session.cache_dir);
@@ -643,7 +643,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
   EXPECT_EQ(of_generate.session.prompt_cache_dir, "");
   for (const Args& args : {Args{"summarize", "x"}, Args{"ask", "x", "who?"}}) {
     EXPECT_EQ(Parse(args).session.prompt_cache_dir,
-              of_bench.session.cache_dir + "/texts");
+              of_bench.session.cache_dir + "/prompt_cache");
     Args without = args;
     without.push_back("--no-cache");
     EXPECT_EQ(Parse(without).session.prompt_cache_dir, "");

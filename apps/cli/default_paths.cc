@@ -34,7 +34,7 @@ std::string StateFolder() {
 
 std::string PromptCacheFolder() {
   const std::string cache = CacheFolder();
-  return cache.empty() ? "" : cache + "/texts";
+  return cache.empty() ? "" : cache + "/prompt_cache";
 }
 
 absl::Status ChooseModel(ModelOptions* model) {
