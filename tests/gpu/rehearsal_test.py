@@ -11,6 +11,7 @@ missing, a disk that is full, and no GPU. Standard library only.
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -111,7 +112,7 @@ class RehearsalTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         outcomes = self.outcomes(second)
         self.assertEqual(outcomes["tests"], "passed")
-        for name in ("matrix", "logits", "prompt_cache", "deep"):
+        for name in ("matrix", "logits", "texts", "deep"):
             self.assertEqual(outcomes[name], "passed (before)")
         self.assertEqual((second / "failed.txt").read_text(), "")
         lines = [json.loads(line) for line in
@@ -135,6 +136,12 @@ class RehearsalTest(unittest.TestCase):
         device = self.pack / "device"
         self.addCleanup(device.write_text, device.read_text())
         device.write_text("cuda\n")
+        # The packed program simulates a GPU; the product finds none.
+        program = self.pack / "bin" / "tiercel"
+        packed = program.with_name("packed")
+        program.rename(packed)
+        self.addCleanup(packed.replace, program)
+        shutil.copy(SCRIPT.parent.parent / "build/cpu/apps/tiercel", program)
         done = run("run", self.pack, "--out", self.out("none"))
         self.assertEqual(done.returncode, 77, done.stdout)
         self.assertIn("nothing to check on", done.stdout)

@@ -134,7 +134,7 @@ STEPS = (
     Step("matrix", 20, matrix),
     Step("tests", 100, tests),
     Step("logits", 60, logits),
-    Step("prompt_cache", 60, texts),
+    Step("texts", 60, texts),
     Step("speed", 85, kernels),
     Step("link", 15, link),
     Step("deep", 130, deep.work),
