@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from cli_testing import (CHAT, TIERCEL, environment, lend_rates, run,
+from cli_testing import (CHAT, TIERCEL, environment, lend_rates, run, run_until,
                          without_rates_warnings, write_deeper, Case)
 
 TEXT = b"".join(b"Part %d of it. One two three, four five. Six!\n\n" % i
@@ -129,7 +129,7 @@ class TreeTest(BookCase):
         one = self.summary("--no-cache", "--words", "100")["parts"]
         self.assertEqual([part["begin"] for part in one
                           if part["level"] == one[-1]["level"]], [0])
-        # The same holds for a text that fits.
+        # Each flag changes the text of a short document, too.
         short = ["summarize", self.path("short.txt", TEXT[:500]), "-m", CHAT,
                  "-n", "24"]
         texts = {self.document(*short, *flags)["output"][0]["text"]
@@ -349,15 +349,9 @@ class GoingOnTest(BookCase):
                                os.path.join(scratch.name, "readings"))
 
     def try_to_stop(self, number, parts):
-        process = subprocess.Popen(
-            [TIERCEL, *self.command], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=self.env)
-        deadline = time.monotonic() + 300
-        while process.poll() is None and not (
-                os.path.isdir(self.readings) and self.kept() >= parts):
-            self.assertLess(time.monotonic(), deadline)
-        process.send_signal(number)
-        out, said = process.communicate(timeout=60)
+        process, out, said = run_until(
+            lambda: os.path.isdir(self.readings) and self.kept() >= parts,
+            number, *self.command, env=self.env)
         if process.returncode == 0:
             return False
         self.assertEqual(out, b"")

@@ -19,7 +19,7 @@ import time
 import unittest
 
 from cli_testing import (CHAT, TIERCEL, Case, Screen, Terminal, environment,
-                         lend_rates, run, write_deeper)
+                         lend_rates, run, run_until, write_deeper)
 
 ALL_FAULTS = "TIERCEL_ALL_FAULTS" in os.environ  # full.sh
 LAYERS = 24 if ALL_FAULTS else 12  # the model is stopped between them
@@ -252,15 +252,9 @@ class GoingOnTest(SavedCase):
                 return code, said
 
     def try_to_stop(self, number, layers, *args):
-        process = subprocess.Popen([TIERCEL, *self.command, *args],
-                                   env=self.env, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 300
-        while self.finished() < layers and process.poll() is None:
-            self.assertLess(time.monotonic(), deadline)
-        process.send_signal(number)
-        self.out, said = process.communicate(timeout=60)
+        process, self.out, said = run_until(
+            lambda: self.finished() >= layers, number, *self.command, *args,
+            env=self.env)
         return process.returncode, said.decode()
 
     def finished(self):

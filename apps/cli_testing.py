@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -39,6 +40,23 @@ def environment(**changes):
         if value is not None:
             env[name] = value
     return env
+
+
+def run_until(ready, number, *args, env, deadline_s=300):
+    """Runs the program and sends it signal `number` once `ready()`, at the
+    latest after `deadline_s`. Returns the process, which has ended, and its
+    stdout and stderr; it ended by itself if the exit code is 0."""
+    process = subprocess.Popen([TIERCEL, *args], env=env,
+                               stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + deadline_s
+    while process.poll() is None and not ready():
+        if time.monotonic() > deadline:
+            process.kill()
+            process.communicate()
+            raise AssertionError("the program was not ready in time")
+    process.send_signal(number)
+    return process, *process.communicate(timeout=60)
 
 
 def run(*args, env=None, **kwargs):
