@@ -18,7 +18,6 @@ bytes read from disk must be those of the formula.
 Standard library only.
 """
 
-import argparse
 import pathlib
 import statistics
 import sys
@@ -26,7 +25,7 @@ import tempfile
 
 import pages
 from program import Program, keep_caches_in
-from prompt_cache import QUESTION, piece
+from prompt_cache import QUESTION, book_parser, piece
 
 COLUMNS = ["memory for all, MB", "on disk, MB", "tokens", "read from disk, GB",
            "ms a token", "tokens/s", "predicted, ms", "of predicted"]
@@ -83,15 +82,8 @@ def check(documents, expected):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("book", type=pathlib.Path)
-    parser.add_argument("--tokens", type=int, default=7000)
+    parser = book_parser(__doc__)
     parser.add_argument("--generated", type=int, default=24)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tiercel", default=str(
-        pages.ROOT / "build/cpu/apps/tiercel"))
-    parser.add_argument("--save", action="store_true")
-    parser.add_argument("flags", nargs="*")
     args = parser.parse_args()
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")

@@ -177,17 +177,23 @@ def row_of(who, times, tokens, size):
             f"{100 * share:.0f} %", f"{100 * whole:.0f} %"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def book_parser(about):
+    """The arguments of a script that measures pieces of a book."""
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
     parser.add_argument("book", type=pathlib.Path)
     parser.add_argument("--tokens", type=int, default=7000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--openings", type=int, default=4, help="of each round")
     parser.add_argument("--tiercel", default=str(
         pages.ROOT / "build/cpu/apps/tiercel"))
-    parser.add_argument("--peer", metavar="PROGRAM", help="llama-server")
     parser.add_argument("--save", action="store_true")
     parser.add_argument("flags", nargs="*")
+    return parser
+
+
+def main():
+    parser = book_parser(__doc__)
+    parser.add_argument("--openings", type=int, default=4, help="of each round")
+    parser.add_argument("--peer", metavar="PROGRAM", help="llama-server")
     args = parser.parse_args()
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")
