@@ -158,10 +158,8 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
   Session::Options& options = request.options;
   options.context = p.context;
   options.first_position = p.first_position;
-  ASSIGN_OR_RETURN(const DType type_k, ParseKvType(p.kv_type_k));
-  ASSIGN_OR_RETURN(const DType type_v, ParseKvType(p.kv_type_v));
-  options.type_k = type_k;
-  options.type_v = type_v;
+  ASSIGN_OR_RETURN(options.type_k, ParseKvType(p.kv_type_k));
+  ASSIGN_OR_RETURN(options.type_v, ParseKvType(p.kv_type_v));
   if (p.cache_dir != nullptr) request.rates_folder = p.cache_dir;
   if (p.prompt_cache_dir != nullptr) {
     if (*p.prompt_cache_dir == '\0') {

@@ -39,11 +39,13 @@ int64_t MostTokens(int64_t asked, int64_t ours) {
   return asked > 0 ? asked : ours;
 }
 
+int64_t DraftBlockTokens(const PolicyParams& params) {
+  return params.gamma2 > 0 ? params.gamma2 : PolicyParams::kGamma2;
+}
+
 int64_t DraftPositions(const PolicyParams& params, int64_t length) {
   const RetrievalSize view = *params.RetrievalView();
-  const int64_t block =
-      params.gamma2 > 0 ? params.gamma2 : PolicyParams::kGamma2;
-  return std::min(length, view.budget + view.window + block);
+  return std::min(length, view.budget + view.window + DraftBlockTokens(params));
 }
 
 absl::Status PolicyKind::Read(const PolicyRequest& request,

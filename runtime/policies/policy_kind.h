@@ -109,6 +109,9 @@ absl::Status ReadSizes(
 // The most tokens in a block: `asked`, or `ours` if the request leaves it open.
 int64_t MostTokens(int64_t asked, int64_t ours);
 
+// The usual number of tokens that a view drafts at a time.
+int64_t DraftBlockTokens(const PolicyParams& params);
+
 // Positions of the retrieval view that a draft behind `length` tokens reads.
 int64_t DraftPositions(const PolicyParams& params, int64_t length);
 

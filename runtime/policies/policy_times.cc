@@ -10,11 +10,6 @@
 namespace tiercel {
 namespace {
 
-// Tokens that a view drafts at a time.
-int64_t BlockOf(const PolicyParams& params) {
-  return params.gamma2 > 0 ? params.gamma2 : PolicyParams::kGamma2;
-}
-
 // Expected tokens from a sweep that checks so many drafts, its own token
 // included.
 double TokensOfASweep(int64_t drafts) {
@@ -53,7 +48,7 @@ std::optional<PolicyTimes> TimesOf(const PolicyParams& params,
     times.policy_s = PredictRanks(sites, plans, link, rates, step).tbt_s;
     return times;
   }
-  const int64_t drafts = BlockOf(params);
+  const int64_t drafts = DraftBlockTokens(params);
   const double sweep_s =
       PredictRanks(sites, plans, link, rates,
                    {.cached = length, .prompt = length + drafts + 1})
