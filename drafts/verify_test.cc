@@ -171,8 +171,7 @@ TEST(VerifyTest, EveryDrawHasAKeyOfItsOwn) {
       for (int64_t start : {5, 6, 7}) {
         const DrawKey outer = {.seed = seed, .output = output, .start = start};
         add(outer);
-        // The same position within another block is another draw, at every
-        // depth.
+        // At every depth a position draws anew within each block.
         for (int64_t middle : {7, 8}) {
           add(outer.Within(middle));
           for (int64_t inner : {8, 9}) add(outer.Within(middle).Within(inner));

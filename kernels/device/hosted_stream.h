@@ -58,7 +58,7 @@ void RunHostedStream(CUstream_st* stream);
 // all calls to that device return it. A device that was lost before is usable
 // again.
 void SetHostedFaults(const std::function<int(std::string_view call)>& fault);
-// The same for the calls to one device.
+// Calls `fault` as SetHostedFaults does, but only before calls to device `gpu`.
 void SetHostedFaultsOf(int gpu,
                        std::function<int(std::string_view call)> fault);
 

@@ -360,8 +360,8 @@ constexpr int PartsOf(int) { return 1; }
 #endif
 
 // Sums `start` and the dot product of a block of codes (at most kMaxCode, one
-// part) with one row's int8 codes, quad by quad: Start, AddQuad for j = 0, 1,
-// ... (fully unrolled, a multiple of four), Total.
+// part) with one row's int8 codes, quad by quad. Call Start, then AddQuad for
+// each j from 0 on (fully unrolled, a multiple of four), then Total.
 template <int kMaxCode>
 struct DotSum {
   I32x16 wide;

@@ -38,8 +38,8 @@ struct View {
   }
 
   bool IsFull() const { return recent == kAllPositions; }
-  // The same view for a sequence of at most `context` positions: full if its
-  // window covers them all.
+  // Returns this view for a sequence of at most `context` positions: the full
+  // view if its window covers them all.
   View Within(int64_t context) const {
     return recent >= context ? Full() : *this;
   }

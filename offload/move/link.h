@@ -86,9 +86,10 @@ class Link {
   virtual absl::Status Await(uint64_t /*mark*/) { return absl::OkStatus(); }
 
   // Returns true if the host tier that it copies from and to has addresses.
-  // That of a simulated device has none, so that arithmetic cannot reach it by
-  // mistake. That of a GPU has: memory with an address comes in larger pages,
-  // which the system finds, and the driver pins, ten times as fast.
+  // The host tier of a simulated device has none, so that arithmetic cannot
+  // reach it by mistake. The host tier of a GPU has them: memory with an
+  // address comes in larger pages, which the system finds, and the driver pins,
+  // ten times as fast.
   virtual bool HostHasAddresses() const { return false; }
 
   // Called before `region` ends, when none of its copies is under way, so that

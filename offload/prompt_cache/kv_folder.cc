@@ -115,8 +115,9 @@ class KvFolder::Handle {
     }
     return std::optional<Handle>(Handle(path, folder));
   }
-  // The same for files that are to be used: only this user may be able to write
-  // to the folder. Errors: unsafe_folder, io_error.
+  // Opens the folder for files that are to be used, so only this user may be
+  // able to write to it; absent if there is none. Errors: unsafe_folder,
+  // io_error.
   static absl::StatusOr<std::optional<Handle>> ToRead(const std::string& path) {
     absl::StatusOr<std::optional<Handle>> handle = ToList(path);
     if (!handle.ok() || !handle->has_value()) return handle;
@@ -130,7 +131,8 @@ class KvFolder::Handle {
                                 ": others may write there; need a folder "
                                 "of this user alone"));
   }
-  // The same, but makes the folder if there is none. Errors: the same.
+  // Opens the folder for files that are to be used, and makes it if there is
+  // none. Errors: those of ToRead.
   static absl::StatusOr<Handle> ToWrite(const std::string& path) {
     std::error_code ignored;  // opening the folder reports errors
     std::filesystem::create_directories(

@@ -90,7 +90,7 @@ TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
   EXPECT_EQ(tiercel_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
             TIERCEL_OK);
 
-  // The same holds in a plain form.
+  // A plain form obeys a cancellation once, too.
   auto policy = Sized<tiercel_policy>();
   policy.name = "sfi";
   policy.form = "plain";

@@ -108,7 +108,7 @@ TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
   params.max_tokens = 40;
   EXPECT_EQ(Continued(*session, params), expected);
 
-  // The same tokens, as a prompt, are no answer.
+  // A prompt of these tokens is no answer.
   ASSERT_TRUE(Prefill(*session, expected.data(), 20, kNoProgress).ok());
   EXPECT_EQ(session->answer_begin(), std::ssize(session->tokens()));
   // The session is cut to before the answer's beginning.

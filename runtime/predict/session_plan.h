@@ -190,7 +190,7 @@ struct SessionSite {
   // The smallest device memory that serves `context`.
   int64_t LeastDeviceBytes(int64_t context) const;
 
-  // The same place for a session that reads everything and does not draft.
+  // This site for a session that reads everything and does not draft.
   SessionSite WithoutPolicy() const;
 
   // The shape of the retrieval view of a session that keeps one.

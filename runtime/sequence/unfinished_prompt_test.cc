@@ -348,7 +348,7 @@ TEST_F(UnfinishedPromptTest, ATextOrWhatIsFinishedWhicheverSavesMore) {
     EXPECT_EQ(prefill->cached_tokens, layers == 3 ? kCommon : 0);
     EXPECT_TRUE(SameBits(NextLogits(*session), expected));
   }
-  // The same holds for a prompt that goes on in memory.
+  // A prompt that goes on in memory is resumed likewise.
   for (const int layers : {3, 4}) {
     fs::remove_all(path());
     const auto session = MakeSession(*model_, WithPromptCache());

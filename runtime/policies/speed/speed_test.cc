@@ -67,7 +67,8 @@ std::vector<float> Expected(const Model& model, const Ids& prompt,
   return all;
 }
 
-// The same as Expected, made by the policy in a session that holds the prompt.
+// The logits of Expected, made by the policy in a session that holds the
+// prompt.
 std::vector<float> Scored(Session& session, const PolicyParams& params,
                           const Ids& ids) {
   EXPECT_TRUE(session.CatchUp(Phase::kPrefill).ok());
