@@ -74,7 +74,7 @@ step_tsan() {  # TSan, on everything that has threads
   TIERCEL_ALL_CANCELS=1 run_tests tsan -j "$(nproc)" -R "$tests"
 }
 
-step_readme() {  # the commands of the README and the guide, as a user pastes them after demo.sh
+step_readme() {  # commands of README and guide, as pasted after demo.sh
   python3 -B apps/readme_test.py --installed
 }
 
@@ -134,8 +134,8 @@ step_rows() {  # any rows a step and threads give the same bytes of logits
 }
 
 # Compares logits of the real model with transformers', by the bounds that
-# doc/measured.md claims: exactly, and with int8 activations and f16 KV. numpy is
-# Debian's.
+# doc/measured.md claims: exactly, and with int8 activations and f16 KV. It uses
+# Debian's numpy.
 step_exact() {
   "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt --compute f32 \
     -ctk f32 -ctv f32 --logits "$scratch/f32.npy" --no-progress
