@@ -430,7 +430,6 @@ typedef struct tiercel_session_params {
   int64_t context;       /* most tokens; 0: the checkpoint's, or as fit */
   const char* kv_type_k; /* "f16" (default), "bf16", "f32", "q8_0" */
   const char* kv_type_v;
-  int64_t first_position; /* the first token's, for tests; else 0 */
   /* The folder in which tiercel_measure keeps the rates of this machine. Times
    * are predicted if it holds some for the model. NULL: no times. */
   const char* cache_dir;
@@ -465,9 +464,8 @@ typedef struct tiercel_session_params {
    * longer text replaces those that it begins with. The files contain the
    * texts, so only this user can read them. In this version nothing is kept or
    * opened if the rows of a prompt do not read everything or end before the
-   * last layer ("sadas" with the gate literal, and "speed", both plain), with a
-   * first_position, on a GPU that has room for all of the KV, or if cuBLASLt
-   * computes.
+   * last layer ("sadas" with the gate literal, and "speed", both plain), on a
+   * GPU that has room for all of the KV, or if cuBLASLt computes.
    *
    * With a prompt cache and a `context` that memory cannot hold, pages of KV
    * are on disk: in the text's file if it was opened from there, else in a file
@@ -856,8 +854,8 @@ TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                                  double* seconds, size_t* size,
                                                  tiercel_error* error);
 
-/* The number of positions in a run: run i begins at i * TIERCEL_RUN_TOKENS. The
- * session's first token is at first_position, usually 0. */
+/* The number of positions in a run: run i begins at i * TIERCEL_RUN_TOKENS. A
+ * session's first token is at position 0. */
 enum { TIERCEL_RUN_TOKENS = 32 };
 
 /* Estimates, from the means of keys, which parts of a text an answer that the

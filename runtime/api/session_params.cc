@@ -157,7 +157,6 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
   SessionRequest request;
   Session::Options& options = request.options;
   options.context = p.context;
-  options.first_position = p.first_position;
   ASSIGN_OR_RETURN(options.type_k, ParseKvType(p.kv_type_k));
   ASSIGN_OR_RETURN(options.type_v, ParseKvType(p.kv_type_v));
   if (p.cache_dir != nullptr) request.rates_folder = p.cache_dir;

@@ -72,6 +72,8 @@ struct SessionOptions {
   int64_t context = 0;  // most tokens; 0: the checkpoint's, or what fits
   DType type_k = DType::kF16;
   DType type_v = DType::kF16;
+  // The position of the first token: 0, but for tests of positions that only
+  // long texts reach.
   int64_t first_position = 0;
   // The KV is on the device alone; all that the session will ever need is taken
   // when it is made.

@@ -283,6 +283,8 @@ TEST_F(SessionTest, WrongTokensAndOptionsAreErrors) {
            {.context = -1},
            {.context = model_->config.context + 1},
            {.first_position = -1},
+           {.first_position = std::numeric_limits<int64_t>::min()},
+           {.first_position = std::numeric_limits<int64_t>::max()},
        }) {
     EXPECT_FALSE(Session::Create(*model_, options).ok());
   }
