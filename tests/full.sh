@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The long tests, run before a piece of work is called finished: sanitizers over
-# the whole suite, every ISA, fuzzing, the matrices on the
+# the whole suite, every ISA, fuzzing, the same bytes everywhere on the
 # real model, and faults that the suite must notice. Takes three hours or
 # more on two cores; the result is one page under bench/results/.
 #
-#   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes rows
-#                               exact sass hosted far tiers ranks triforce
-#                               policies trials faults book readme mutants
+#   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
+#                               exact sass hosted far bytes seeds trials faults
+#                               book readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
 # of the page; another machine has a page of its own.
@@ -14,8 +14,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes rows exact sass hosted
-  far tiers ranks triforce policies trials faults book readme mutants)
+readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact sass hosted far
+  bytes seeds trials faults book readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -116,23 +116,6 @@ step_shapes() {
   TIERCEL_ALL_SHAPES=1 run_tests cpu -j "$(nproc)" -R "$tests"
 }
 
-step_rows() {  # any rows a step and threads give the same bytes of logits
-  local rows threads first=
-  tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
-  head -n 700 "$scratch/all.txt" >"$scratch/tokens.txt"
-  for threads in 1 2; do
-    for rows in 1 7 64 512; do
-      "$TIERCEL" eval --tokens "$scratch/tokens.txt" -ub "$rows" -t "$threads" \
-        --logits "$scratch/logits.npy" --no-progress >/dev/null
-      local sum
-      sum=$(sha256sum <"$scratch/logits.npy")
-      first=${first:-$sum}
-      echo "-ub $rows -t $threads: ${sum%% *}"
-      [[ $sum == "$first" ]]
-    done
-  done
-}
-
 # Compares logits of the real model with transformers', by the bounds that
 # doc/measured.md claims: exactly, and with int8 activations and f16 KV. It uses
 # Debian's numpy.
@@ -154,19 +137,10 @@ step_sass() {
   ((code == 0 || code == 77))
 }
 
-# Runs the steps of a GPU on its kernels, by the host executor, and compares
-# SmolLM2's logits with the CPU's.
+# Runs the steps of a GPU on its kernels, by the host executor.
 step_hosted() {
   tests/gpu_check.sh pack "$scratch/pack" sim
   OUT=$scratch tests/gpu_check.sh run "$scratch/pack" tests logits texts bench
-  tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
-  head -n 20 "$scratch/all.txt" >"$scratch/tokens.txt"
-  local flags=(eval --tokens "$scratch/tokens.txt" --no-progress)
-  "$TIERCEL" "${flags[@]}" --device cpu --logits "$scratch/cpu.npy"
-  build/cpu/apps/tiercel_hosted "${flags[@]}" --device cuda \
-    --logits "$scratch/hosted.npy"
-  cmp "$scratch/cpu.npy" "$scratch/hosted.npy"
-  sha256sum <"$scratch/hosted.npy"
 }
 
 # Runs the runtime's tests on the far device, where all copies and kernels run
@@ -179,22 +153,15 @@ step_far() {
     --timeout 36000
 }
 
-step_tiers() {  # small devices: the same bytes, and the link's traffic
-  /usr/bin/python3 tests/tiers_matrix.py "$TIERCEL"
+# Computes the same bytes on every device, over any number of ranks. It uses
+# Debian's numpy. `same_bytes.py TIERCEL PART...` runs some parts.
+step_bytes() {
+  /usr/bin/python3 -B tests/same_bytes.py "$TIERCEL"
 }
 
-step_ranks() {  # several ranks: the same bytes, and each one's traffic
-  python3 tests/ranks_matrix.py "$TIERCEL"
-}
-
-step_triforce() {  # counts distributions; the real model gives the same text
+step_seeds() {  # counts distributions, with more seeds
   TIERCEL_ALL_SEEDS=1 run_tests cpu \
     -R '^(drafts/verify|runtime/policies/triforce/triforce_distribution)_test'
-  python3 tests/triforce_matrix.py "$TIERCEL" all
-}
-
-step_policies() {  # the others: verified the same text, plain one text
-  python3 tests/policies_matrix.py "$TIERCEL" all
 }
 
 # Random texts, each with a known result; lives of sessions beside plain ones;

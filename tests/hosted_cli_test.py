@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the program on a GPU whose kernels the host executor runs with
-itself on the CPU.
+"""The program on a GPU whose kernels the host executor runs: what it plans,
+chooses and says. Its texts are compared by same_bytes.py.
 
     hosted_cli_test.py TIERCEL_HOSTED CHECKPOINTS
 
@@ -17,7 +17,6 @@ import unittest
 
 TIERCEL, CHECKPOINTS = sys.argv[1:3]
 CHAT = os.path.join(CHECKPOINTS, "llama_chat.gguf")
-TEXT = "The cat sat on the mat. " * 12
 
 
 def run(*args, device="cuda", env=None, model=CHAT):
@@ -35,70 +34,12 @@ class HostedCliTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return json.loads(done.stdout)
 
-    def both(self, *args):
-        return self.document(*args, device="cpu"), self.document(*args)
-
-    def test_text_is_the_cpus(self):
-        text = ["generate", "-p", TEXT, "-n", 12, "--ignore-eos", "-c", 512,
-                "--temp", 0.8, "--seed", 3]
-        small = ["--budget", 32, "--chunk", 8, "--sink", 4, "--window", 16]
-        for flags in ([],
-                      ["--simulate", "device=64MB,link=10GB/s"],
-                      ["--policy", "triforce", *small, "--verify", "coupled"]):
-            cpu, far = self.both(*text, *flags)
-            self.assertEqual(far["output"][0]["tokens"],
-                             cpu["output"][0]["tokens"], flags)
-            # A CPU's rates predict nothing here.
-            self.assertNotIn("predicted", far)
-            self.assertIn("no times are predicted", "".join(far["warnings"]))
-
-    def test_a_text_that_was_read_opens(self):
-        with tempfile.TemporaryDirectory() as folder:
-            book = pathlib.Path(folder) / "book.txt"
-            book.write_text("One cat sat on two mats. " * 80)
-            env = {**os.environ, "XDG_CACHE_HOME": folder}
-            linked = ["--simulate", "device=36MB,link=10GB/s"]
-            view = ["--policy", "triforce", "--budget", 256]
-
-            def ask(*flags, device="cuda"):
-                return self.document("ask", book, "who?", "-n", 8, "-c", 1600,
-                                     "--ignore-eos", *flags, device=device,
-                                     env=env)
-
-            # If the GPU has room for all of the KV no prompt is saved.
-            self.assertEqual(ask()["cached_tokens"], 0)
-            read = ask(*linked)
-            self.assertEqual(read["cached_tokens"], 0)
-            for flags in [], view:
-                opened = ask(*linked, *flags)
-                self.assertGreater(opened["cached_tokens"], 1100)
-                self.assertEqual(
-                    opened["ledger"]["disk_read_bytes"],
-                    opened["ledger"]["formula"]["opened_pages"]
-                    * opened["ledger"]["formula"]["page_bytes"])
-                again = ask(*linked, *flags, "--no-cache", device="cpu")
-                self.assertEqual(opened["output"][0]["tokens"],
-                                 again["output"][0]["tokens"])
-
-    def test_logits_are_the_cpus(self):
-        with tempfile.TemporaryDirectory() as folder:
-            tokens = pathlib.Path(folder) / "tokens.txt"
-            tokens.write_text(" ".join(str(7 * i % 90) for i in range(50)))
-            logits = []
-            for device in ("cpu", "cuda"):
-                path = pathlib.Path(folder) / device
-                done = run("eval", "--tokens", tokens, "--logits", path,
-                           "--deterministic", device=device)
-                self.assertEqual(done.returncode, 0, done.stderr.decode())
-                logits.append(path.read_bytes())
-            self.assertEqual(logits[0], logits[1])
-
-    def test_a_library_for_gpus_is_not_asked(self):
-        asked = {**os.environ, "TIERCEL_CUBLASLT": "1"}
-        prompt = ["generate", "-p", TEXT, "-n", 2, "--ignore-eos", "-c", 512]
-        self.assertEqual(
-            self.document(*prompt, env=asked)["output"][0]["tokens"],
-            self.document(*prompt, device="cpu")["output"][0]["tokens"])
+    def test_a_cpus_rates_predict_nothing(self):
+        for flags in [], ["--simulate", "device=64MB,link=10GB/s"]:
+            told = self.document("generate", "-p", "x", "-n", 2, "-c", 512,
+                                 *flags)
+            self.assertNotIn("predicted", told)
+            self.assertIn("no times are predicted", "".join(told["warnings"]))
 
     def test_bench_has_no_share_of_the_cpus_peak(self):
         rows = self.document("bench", "-p", 8, "-n", 2, "-r", 1)

@@ -26,7 +26,8 @@ import subprocess
 import sys
 import tempfile
 
-from triforce_matrix import book, measure_nothing
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "bytes"))
+from runs import book, measure_nothing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHECKPOINTS = ROOT / "tests/golden/checkpoints"
