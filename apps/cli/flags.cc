@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
+#include "apps/cli/policies.h"
 #include "apps/cli/suggestion.h"
 #include "lib/status/status_macros.h"
 
