@@ -148,7 +148,7 @@ inline std::vector<float> ScoredSteps(Session& session,
 // all of the text after.
 inline Ids StoppedAnywhere(Session& session, const GenerateParams& params,
                            const PolicyParams& policy_params) {
-  const size_t prompt = session.tokens().size();
+  const size_t prompt = session.sequence().tokens().size();
   Ids expected = DraftedText(session, params, policy_params);
   for (size_t stop = 1; stop < expected.size(); ++stop) {
     session.Truncate(prompt);
@@ -234,7 +234,7 @@ inline Report Generate(Session& session, const ScriptedParams& params,
 // there are 20 or more.
 inline void ExpectNoTrace(Session& session, const Model& model,
                           const Session::Options& options = {}) {
-  const Ids tokens = session.tokens();
+  const Ids tokens = session.sequence().tokens();
   ASSERT_GE(tokens.size(), 20u);
   const Ids more(tokens.begin(), tokens.begin() + 20);
   const std::vector<float> expected =

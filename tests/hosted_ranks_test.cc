@@ -242,8 +242,8 @@ TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
       } else {
         ++prompts;
         EXPECT_EQ(CodeOf(read), "gather_failed") << at << ": " << read;
-        EXPECT_EQ(session->tokens().size(), 0u);
-        EXPECT_EQ(session->kv_length(), 0);
+        EXPECT_EQ(session->sequence().tokens().size(), 0u);
+        EXPECT_EQ(session->sequence().kv_length(), 0);
       }
       fake_.fault = nullptr;
       fake_.loses = nullptr;

@@ -275,11 +275,11 @@ speed_planned|offload/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|
 speed_answer|offload/view/retrieval.cc|layer >= compact_.above().layers|layer > compact_.above().layers|runtime/policies/speed/speed_test.cc
 speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policies/speed/speed_test.cc
 speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policies/speed/speed_test.cc
-speed_stopped|runtime/sequence/session.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/policies/speed/speed_test.cc
-speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv().length() > answer|kv().length() > answer|runtime/policies/speed/speed_test.cc
+speed_stopped|runtime/sequence/sequence.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/sequence/sequence_test.cc
+speed_once|runtime/sequence/session.cc|sequence_.prompt_begins() \&\& sequence_.kv_length() > answer|sequence_.kv_length() > answer|runtime/policies/speed/speed_test.cc
 speed_room|runtime/policies/speed/speed.cc|speed.depth.anchor > params.view.budget|speed.depth.anchor > params.view.budget + 1|runtime/policies/speed/speed_test.cc
 speed_none|models/decoder/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policies/speed/speed_test.cc
-speed_whole|runtime/sequence/session.cc|spans_.has_value() \&\& !spans_->Reads().IsFull()|spans_.has_value()|apps/cli_policies_test.py
+speed_whole|runtime/sequence/session.cc|sequence_.spans().has_value() \&\& !sequence_.spans()->Reads().IsFull()|sequence_.spans().has_value()|apps/cli_policies_test.py
 speed_longest|runtime/predict/session_plan.cc|deep < longest|deep <= longest|apps/cli_policies_test.py
 speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor >= 0|models/decoder/prompt_depth_test.cc
 predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/predict/prediction_test.cc
@@ -291,7 +291,7 @@ sfi_gap|runtime/policies/sfi/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ 
 sfi_unheeded|runtime/policies/sfi/sfi.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
 sfi_closer|runtime/policies/sfi/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_cooldown|runtime/policies/sfi/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policies/sfi/sfi_schedule_test.cc
-sfi_evidence|runtime/sequence/session.cc|kv().length() - retrieval()->evidence_rows()|kv().length() - 1|runtime/policies/sfi/sfi_test.cc
+sfi_evidence|runtime/sequence/session.cc|sequence_.kv_length() - retrieval()->evidence_rows()|sequence_.kv_length() - 1|runtime/policies/sfi/sfi_test.cc
 sfi_kept_row|runtime/sequence/session_rank.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policies/sfi/sfi_test.cc
 sfi_norms|offload/view/importance_selector.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/view/importance_selector_test.cc
 sfi_one_row|offload/view/importance_selector.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/importance_selector_test.cc
@@ -317,10 +317,10 @@ sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_
 sfi_coverage_row|offload/view/importance_selector.cc|row == by.Certain() - 1|row == 0|offload/view/importance_selector_test.cc
 digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/view/digests_test.cc
 fill_seed|runtime/pass/fill.cc|: random_(seed)|: random_(seed * 0)|runtime/sequence/fill_test.cc
-fill_pending|runtime/generate/generate.cc|  if (session.pending() > 0) {|  if (session.pending() > 99) {|runtime/sequence/fill_test.cc
+fill_pending|runtime/generate/generate.cc|  if (session.sequence().pending() > 0) {|  if (session.sequence().pending() > 99) {|runtime/sequence/fill_test.cc
 view_abandoned|offload/view/retrieval.cc|  selector_->Truncate(step_end_);||runtime/sequence/fill_test.cc
 view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policies/sfi/sfi_test.cc
-fill_settled|runtime/sequence/forward.cc|if (settled) settled_|if (!settled) settled_|runtime/sequence/fill_test.cc
+fill_settled|runtime/sequence/sequence.cc|AddKv(rows, /\*as_prompt=\*/true)|AddKv(rows, /*as_prompt=*/false)|runtime/sequence/sequence_test.cc
 sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/importance_selector_test.cc
 unnamed_sink|runtime/policies/policy_kind.cc|std::min(view->sink, view->budget)|view->sink|runtime/api/policy_api_test.cc
 unnamed_sfi_sink|runtime/policies/sfi/sfi.cc|std::min(sfi.sink, sfi.budget)|sfi.sink|runtime/api/policy_api_test.cc
@@ -347,7 +347,7 @@ simulated_budget|offload/tier/bounded_memory.cc|AlignedBytes(size) <= free()|fre
 predicted_pages|runtime/predict/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/predict/prediction_test.cc
 predicted_up|runtime/predict/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/predict/prediction_test.cc
 schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policies/sfi/sfi_test.cc
-schedule_swept|runtime/drafting/rounds.cc|session_.kv_length() > held|session_.kv_length() >= held|runtime/policies/sadas/sadas_test.cc
+schedule_swept|runtime/drafting/rounds.cc|session_.sequence().kv_length() > held|session_.sequence().kv_length() >= held|runtime/policies/sadas/sadas_test.cc
 schedule_reasons|runtime/drafting/schedule_report.h|reason_at.resize(std::min(reason_at.size(), slow_at.size()))|reason_at.resize(reason_at.size())|runtime/policies/sfi/sfi_test.cc
 first_gap|runtime/generate/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/generate/report_test.cc
 percentile_swap|runtime/generate/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/generate/report_test.cc
@@ -410,9 +410,9 @@ kept_too_much|runtime/drafting/sweep_target.cc|Keep(before_ + count)|Keep(before
 window_blocks|runtime/drafting/small_target.cc|(beyond + recent - 1) / recent|beyond / recent|runtime/drafting/small_target_test.cc
 window_sinks|runtime/drafting/small_target.cc|(window_.sink, begin)|(0, begin)|runtime/drafting/small_target_test.cc
 answer_of_drafts|runtime/drafting/small_target.cc|left_out > 0 ? begin : 0|0|runtime/drafting/small_target_test.cc
-answer_drafted|runtime/drafting/retrieval_target.cc|session_.answer_begin()|0|runtime/drafting/answer_test.cc
-answer_goes_on|runtime/sequence/session.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/generate/speculation_test.cc
-answer_forked|runtime/sequence/session.cc|  copy->answer_begin_ = answer_begin_;||runtime/generate/speculation_test.cc
+answer_drafted|runtime/drafting/retrieval_target.cc|session_.sequence().answer_begin()|0|runtime/drafting/answer_test.cc
+answer_goes_on|runtime/sequence/sequence.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/sequence/sequence_test.cc
+answer_forked|runtime/sequence/session.cc|new Session(model_, prompt_view_, sequence_,|new Session(model_, prompt_view_, [this] { Sequence s = sequence_; s.BeginAnswer(0); return s; }(),|runtime/generate/speculation_test.cc
 breaker_rest|runtime/generate/breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/breakers_test.cc
 breakers_known|runtime/generate/breakers.cc|texts != texts_|texts.size() != prompt_cache_.size()|runtime/generate/breakers_test.cc
 draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, DraftDistribution(distribution),|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/small_target_test.cc
@@ -543,10 +543,10 @@ leaf_heading|apps/commands/book_summary.cc|headings\[end\] == headings\[begin\]|
 going_on_said|apps/commands/generation.cc|"going on at layer ", resumed + 1|"going on at layer ", resumed|apps/cli_saved_test.py
 prompt_again|runtime/sequence/forward.cc|if (own.layer > 0 \&\& own.row == 0) after(own.layer - 1);||runtime/sequence/unfinished_prompt_test.cc
 prompt_anew|runtime/sequence/prompt_cache.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
-prompt_filled|runtime/sequence/session_prompt_cache.cc|\&\& filled_from_ >= kv().length();|;|runtime/sequence/unfinished_prompt_test.cc
+prompt_filled|runtime/sequence/session_prompt_cache.cc|sequence_.IsSettled() \&\& sequence_.IsComputed();|sequence_.IsSettled();|runtime/sequence/unfinished_prompt_test.cc
 prompt_left|runtime/sequence/prompt_cache.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
 prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
-text_filled|runtime/sequence/session_prompt_cache.cc|settled_ == length \&\& filled_from_ >= length|settled_ == length|runtime/sequence/prompt_cache_test.cc
+text_filled|runtime/sequence/session_prompt_cache.cc|const bool computed = sequence_.IsSettled() \&\& sequence_.IsComputed()|const bool computed = sequence_.IsSettled()|runtime/sequence/prompt_cache_test.cc
 text_shallow|runtime/predict/session_plan.h|prompt_view.IsFull() \&\& !EndsPrompts() \&\&|prompt_view.IsFull() \&\&|runtime/sequence/prompt_cache_test.cc
 text_stopped|runtime/sequence/session_prompt_cache.cc|if (!prompt_cache_->Settle()) saved_ = 0;||runtime/sequence/prompt_cache_test.cc
 text_checkpoint|runtime/sequence/prompt_cache.cc|"checkpoint", checkpoint|"checkpoint", ""|runtime/sequence/prompt_cache_test.cc
@@ -588,8 +588,8 @@ after_the_end|runtime/generate/generate.cc|session.Truncate(static_cast<size_t>(
 view_distribution|runtime/policies/triforce/triforce.cc|.distribution = DraftDistribution(distribution)|.distribution = {.temperature = distribution.temperature}|runtime/policies/nested_drafting_test.cc
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
-bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
-space_over_calls|runtime/api/session_api.cc|session->text_begin < session->session->tokens().size();|false;|runtime/api/continued_text_api_test.cc
+bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.sequence().tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
+space_over_calls|runtime/api/session_api.cc|session->text_begin < session->session->sequence().tokens().size();|false;|runtime/api/continued_text_api_test.cc
 measured_again|runtime/predict/rates.cc|next <= left; ++attempt|true; ++attempt|runtime/predict/rates_test.cc
 measured_job|apps/commands/command.cc|measurement = measure(seconds)|measurement = measure(60)|apps/cli_rates_test.py
 crowded_view|runtime/predict/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py
@@ -688,7 +688,7 @@ shares_parts|offload/view/attention_shares.cc|first_row \* QueryWidth|0 * QueryW
 shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/view/attention_shares_test.cc
 attended_whole|runtime/sequence/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/sequence/attended_test.cc
 shares_before|offload/view/attention_shares.cc|kOfTheAnswer ? answer_ : before_|kOfTheAnswer ? answer_ : answer_|offload/view/attention_shares_test.cc
-attended_again|runtime/sequence/attended.cc|if (kv().length() > end) TruncateKv(end);||runtime/sequence/attended_test.cc
+attended_again|runtime/sequence/attended.cc|if (sequence_.kv_length() > end) TruncateKv(end);||runtime/sequence/attended_test.cc
 '
 
 for name in "$@"; do

@@ -103,7 +103,8 @@ void Keep(Report report, tiercel_session* session) {
 // Begins a new text if `added` tokens were added that were not generated.
 // Without any the text before goes on.
 void BeginText(size_t added, tiercel_session* session) {
-  if (added > 0) session->text_begin = session->session->tokens().size();
+  if (added > 0)
+    session->text_begin = session->session->sequence().tokens().size();
 }
 
 void TruncateTo(size_t length, tiercel_session* session) {
@@ -115,7 +116,7 @@ void TruncateTo(size_t length, tiercel_session* session) {
 absl::Status PrefillInto(CallersThread& thread, tiercel_session* session,
                          const int32_t* ids, size_t count,
                          tiercel_progress progress, void* user_data) {
-  const size_t before = session->session->tokens().size();
+  const size_t before = session->session->sequence().tokens().size();
   ASSIGN_OR_RETURN(const PrefillReport prefill,
                    Prefill(*session->session, ids, count,
                            [&](uint64_t done, uint64_t total) {
@@ -134,7 +135,7 @@ absl::Status PrefillInto(CallersThread& thread, tiercel_session* session,
 absl::Status FillInto(CallersThread& thread, tiercel_session* session,
                       const int32_t* ids, size_t count, uint64_t seed,
                       tiercel_progress progress, void* user_data) {
-  const size_t before = session->session->tokens().size();
+  const size_t before = session->session->sequence().tokens().size();
   ASSIGN_OR_RETURN(const PrefillReport filled,
                    FillPrompt(*session->session, ids, count, seed,
                               [&](uint64_t done, uint64_t total) {
@@ -428,7 +429,7 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
-    const std::vector<int32_t>& held = session->session->tokens();
+    const std::vector<int32_t>& held = session->session->sequence().tokens();
     const auto known = static_cast<size_t>(
         std::mismatch(held.begin(), held.end(), ids, ids + count).first -
         held.begin());
@@ -454,7 +455,7 @@ tiercel_status tiercel_session_ids(const tiercel_session* session, int32_t* ids,
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedPlace("ids", ids, size));
-    const std::vector<int32_t>& held = session->session->tokens();
+    const std::vector<int32_t>& held = session->session->sequence().tokens();
     return tiercel::Fill(held.data(), held.size(), ids, size);
   });
 }
@@ -475,7 +476,7 @@ tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
                                         tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
-    const size_t held = session->session->tokens().size();
+    const size_t held = session->session->sequence().tokens().size();
     if (length > held) {
       return tiercel::UsageError(
           "invalid_argument",
@@ -501,7 +502,7 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
         session->model, session->draft_model, session->turns, std::move(fork),
         session->policy_params, std::move(draft), session->rates, copy));
     (*copy)->text_begin = session->text_begin;
-    (*copy)->length = session->session->tokens().size();
+    (*copy)->length = session->session->sequence().tokens().size();
     return absl::OkStatus();
   });
 }
@@ -531,7 +532,7 @@ tiercel_status tiercel_generate(tiercel_session* session,
         tiercel::ReadSampling(sampling, session->model->tokenizer.get(),
                               &session->breakers));
     params.within_text =
-        session->text_begin < session->session->tokens().size();
+        session->text_begin < session->session->sequence().tokens().size();
     return tiercel::Stoppable(session, [&] {
       tiercel::Report report = tiercel::Generate(
           *session->session, *session->policy, session->report.prefill, params,

@@ -53,7 +53,7 @@ Turn::Turn(const tiercel_session& session)
 
 Turn::~Turn() {
   if (turns_ == nullptr) return;
-  session_->length = session_->session->tokens().size();
+  session_->length = session_->session->sequence().tokens().size();
   turns_->End();
 }
 

@@ -116,7 +116,7 @@ TEST_F(AnswerTest, OfAView) {
       [](Session& session, const DistributionParams& distribution,
          const Ids& block) {
         RetrievalTarget target(session, {.distribution = distribution});
-        return Drafted(target, session.tokens(), block);
+        return Drafted(target, session.sequence().tokens(), block);
       },
       /*takes_blocks=*/true);
 }
@@ -126,7 +126,7 @@ TEST_F(AnswerTest, OfAWindow) {
       [](Session& session, const DistributionParams& distribution,
          const Ids& block) {
         WindowTarget target(session, distribution, View::Window(4, 20));
-        const Ids tokens = session.tokens();
+        const Ids tokens = session.sequence().tokens();
         return Drafted(target, tokens, block);
       },
       /*takes_blocks=*/true);
@@ -141,8 +141,8 @@ TEST_F(AnswerTest, OfASmallModel) {
           const auto small =
               MakeSession(*model_, {.context = window.Context()});
           SmallTarget target(*small, distribution, window,
-                             session.answer_begin());
-          return Drafted(target, session.tokens(), block);
+                             session.sequence().answer_begin());
+          return Drafted(target, session.sequence().tokens(), block);
         },
         /*takes_blocks=*/true);
   }

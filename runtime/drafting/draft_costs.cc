@@ -88,6 +88,8 @@ double DraftCosts::SmallPassesOfAPass() const {
          static_cast<double>(small.BytesPerToken());
 }
 
-int64_t DraftCosts::Length() const { return std::ssize(session_.tokens()); }
+int64_t DraftCosts::Length() const {
+  return std::ssize(session_.sequence().tokens());
+}
 
 }  // namespace tiercel

@@ -34,7 +34,7 @@ InnermostDrafter::InnermostDrafter(Session& session,
       name = "small";
       target_ = std::make_unique<SmallTarget>(
           *params.draft_session, DraftDistribution(distribution),
-          params.draft_window, session.answer_begin());
+          params.draft_window, session.sequence().answer_begin());
       break;
   }
   drafter_ = std::make_unique<VerifyingDrafter>(

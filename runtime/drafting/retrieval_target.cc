@@ -19,7 +19,8 @@ absl::StatusOr<std::vector<Distribution>> RetrievalTarget::Distributions(
   session_.TruncateView(end_);
   before_ = tokens_.size();
   tokens_.insert(tokens_.end(), block.begin(), block.end());
-  const auto known = static_cast<size_t>(end_ - session_.first_position());
+  const auto known =
+      static_cast<size_t>(end_ - session_.sequence().first_position());
   const size_t rows = tokens_.size() - known;
   const int all = session_.model().config.layers;
   session_.SetViewWindow(options_.window);
@@ -33,19 +34,20 @@ absl::StatusOr<std::vector<Distribution>> RetrievalTarget::Distributions(
   ASSIGN_OR_RETURN(const float* logits,
                    session_.RowLogits(static_cast<int64_t>(rows - wanted),
                                       static_cast<int64_t>(wanted)));
-  return MakeDistributions(session_.stream(),
-                           {.logits = logits,
-                            .rows = static_cast<int64_t>(wanted),
-                            .vocab = vocab,
-                            .tokens = tokens_.data(),
-                            .before = static_cast<int64_t>(before_),
-                            .distribution = options_.distribution,
-                            .answer_begin = session_.answer_begin()});
+  return MakeDistributions(
+      session_.stream(), {.logits = logits,
+                          .rows = static_cast<int64_t>(wanted),
+                          .vocab = vocab,
+                          .tokens = tokens_.data(),
+                          .before = static_cast<int64_t>(before_),
+                          .distribution = options_.distribution,
+                          .answer_begin = session_.sequence().answer_begin()});
 }
 
 absl::Status RetrievalTarget::Keep(size_t count, int32_t next) {
   tokens_.resize(before_ + count);
-  end_ = session_.first_position() + static_cast<int64_t>(tokens_.size());
+  end_ = session_.sequence().first_position() +
+         static_cast<int64_t>(tokens_.size());
   session_.TruncateView(end_);
   tokens_.push_back(next);
   return absl::OkStatus();

@@ -51,7 +51,8 @@ absl::Status Rounds::Begin() {
 // on where that is.
 int64_t Rounds::MostToDraft() const {
   // The first token of a text needs no sweep.
-  if (options_.drafter == nullptr || session_.pending() != 1) return 0;
+  if (options_.drafter == nullptr || session_.sequence().pending() != 1)
+    return 0;
   const int64_t most =
       std::min({length_.Next(), session_.room() - 1, kMaxStepRows - 1});
   if (options_.over_view && !session_.ViewHasRoom(most + 1)) return 0;
@@ -61,9 +62,10 @@ int64_t Rounds::MostToDraft() const {
 absl::StatusOr<VerifiedBlock> Rounds::Next() {
   const TimeSpent start = session_.Elapsed();
   const TimeSpent swept = target_.spent();
-  const int64_t end = session_.first_position() + std::ssize(session_.tokens());
+  const int64_t end = session_.sequence().first_position() +
+                      std::ssize(session_.sequence().tokens());
   absl::StatusOr<VerifiedBlock> block = VerifyRound(
-      session_.tokens(), MostToDraft(),
+      session_.sequence().tokens(), MostToDraft(),
       options_.drafter != nullptr ? options_.verify : VerifyMode::kCoupled,
       {.seed = options_.seed, .start = end}, options_.drafter, target_);
   if (!block.ok()) return block;
@@ -85,11 +87,11 @@ absl::StatusOr<VerifiedBlock> Rounds::Next(int64_t at,
                                            ScheduleReport* schedule) {
   const TimeSpent drafts = draft_;
   const TimeSpent sweeps = verify_;
-  const int64_t held = session_.kv_length();
+  const int64_t held = session_.sequence().kv_length();
   absl::StatusOr<VerifiedBlock> block = Next();
   if (!block.ok()) return block;
   schedule->NoteBlock(at, static_cast<int64_t>(block->drafted),
-                      /*swept=*/session_.kv_length() > held,
+                      /*swept=*/session_.sequence().kv_length() > held,
                       (draft_ - drafts).seconds, (verify_ - sweeps).seconds);
   return block;
 }

@@ -35,7 +35,7 @@ absl::Status SmallTarget::Begin(const std::vector<int32_t>& tokens) {
       tokens.begin(),
       tokens.begin() + std::min<std::ptrdiff_t>(window_.sink, begin));
   seen.insert(seen.end(), tokens.begin() + begin, tokens.end());
-  const std::vector<int32_t>& held = session_.tokens();
+  const std::vector<int32_t>& held = session_.sequence().tokens();
   const auto kept = static_cast<size_t>(
       std::mismatch(seen.begin(), seen.end(), held.begin(), held.end()).first -
       seen.begin());

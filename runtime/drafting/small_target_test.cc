@@ -179,7 +179,8 @@ TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
       Ids tokens(text.begin(), text.begin() + length);
       if (length == 101) tokens[60] = 5;
       ASSERT_TRUE(small->Begin(tokens).ok());
-      ASSERT_EQ(small.session->tokens(), Seen(tokens, window)) << length;
+      ASSERT_EQ(small.session->sequence().tokens(), Seen(tokens, window))
+          << length;
       const auto fresh = Small(*model_, distribution, window);
       ASSERT_TRUE(fresh->Begin(tokens).ok());
       for (int32_t next : {7, 8, 9}) {
@@ -207,8 +208,9 @@ TEST_F(SmallTargetTest, KnowsWhereTheAnswerBegins) {
     const auto small = Small(*model_, {}, window, begin);
     const Ids tokens(text.begin(), text.begin() + length);
     EXPECT_TRUE(small->Begin(tokens).ok());
-    const Ids& held = small.session->tokens();
-    return Ids(held.begin() + small.session->answer_begin(), held.end());
+    const Ids& held = small.session->sequence().tokens();
+    return Ids(held.begin() + small.session->sequence().answer_begin(),
+               held.end());
   };
   const auto from = [&](int64_t begin, int64_t length) {
     return Ids(text.begin() + begin, text.begin() + length);
@@ -246,7 +248,7 @@ TEST_F(SmallTargetTest, ChecksBlocksToo) {
   Ids tokens = Seen(text, kWindow);
   tokens.push_back(3);
   tokens.push_back(9);
-  EXPECT_EQ(small.session->tokens(), tokens);
+  EXPECT_EQ(small.session->sequence().tokens(), tokens);
 }
 
 // A draft model's session is cancelled with the session that it drafts for, and
@@ -283,7 +285,7 @@ TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
   int64_t rows = 0;
   for (int i = 0; i < 160; ++i) {
     ASSERT_TRUE(small->Begin(text).ok());
-    rows += small.session->pending();
+    rows += small.session->sequence().pending();
     ASSERT_TRUE(small->Distributions({}).ok());
     ASSERT_TRUE(small->Keep(0, 1).ok());  // does not hold
     text.push_back(2 + i % 300);

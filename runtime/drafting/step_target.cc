@@ -7,12 +7,13 @@ namespace tiercel {
 
 absl::Status StepTarget::Begin() {
   session_.DropProvisional();
-  return session_.tokens().empty() ? absl::OkStatus()
-                                   : session_.CatchUp(Phase::kVerify);
+  return session_.sequence().tokens().empty()
+             ? absl::OkStatus()
+             : session_.CatchUp(Phase::kVerify);
 }
 
 absl::StatusOr<const float*> StepTarget::NextLogits() {
-  if (session_.pending() > 0) {
+  if (session_.sequence().pending() > 0) {
     const TimeSpent start = session_.Elapsed();
     ASSIGN_OR_RETURN(const Speed speed, Step());
     const bool slow = speed == Speed::kSlow;
@@ -44,14 +45,14 @@ absl::StatusOr<std::vector<Distribution>> StepTarget::Distributions(
     return InternalError("internal", "a plain form checks no drafts");
   }
   ASSIGN_OR_RETURN(const float* logits, NextLogits());
-  return MakeDistributions(session_.stream(),
-                           {.logits = logits,
-                            .rows = 1,
-                            .vocab = session_.model().config.vocab,
-                            .tokens = session_.tokens().data(),
-                            .before = std::ssize(session_.tokens()),
-                            .distribution = distribution_,
-                            .answer_begin = session_.answer_begin()});
+  return MakeDistributions(
+      session_.stream(), {.logits = logits,
+                          .rows = 1,
+                          .vocab = session_.model().config.vocab,
+                          .tokens = session_.sequence().tokens().data(),
+                          .before = std::ssize(session_.sequence().tokens()),
+                          .distribution = distribution_,
+                          .answer_begin = session_.sequence().answer_begin()});
 }
 
 absl::Status StepTarget::Keep(size_t /*count*/, int32_t next) {

@@ -13,21 +13,21 @@ absl::Status WindowTarget::Begin(const std::vector<int32_t>& tokens) {
 
 absl::StatusOr<std::vector<Distribution>> WindowTarget::Distributions(
     const std::vector<int32_t>& block) {
-  before_ = session_.tokens().size();
+  before_ = session_.sequence().tokens().size();
   RETURN_IF_ERROR(session_.Append(block.data(), block.size()));
-  const int64_t rows = session_.pending();
+  const int64_t rows = session_.sequence().pending();
   const auto wanted = static_cast<int64_t>(block.size() + 1);
   RETURN_IF_ERROR(session_.Forward(rows, Phase::kDraft, kNoProgress, view_));
   ASSIGN_OR_RETURN(const float* logits,
                    session_.RowLogits(rows - wanted, wanted));
-  return MakeDistributions(session_.stream(),
-                           {.logits = logits,
-                            .rows = wanted,
-                            .vocab = session_.model().config.vocab,
-                            .tokens = session_.tokens().data(),
-                            .before = static_cast<int64_t>(before_),
-                            .distribution = distribution_,
-                            .answer_begin = session_.answer_begin()});
+  return MakeDistributions(
+      session_.stream(), {.logits = logits,
+                          .rows = wanted,
+                          .vocab = session_.model().config.vocab,
+                          .tokens = session_.sequence().tokens().data(),
+                          .before = static_cast<int64_t>(before_),
+                          .distribution = distribution_,
+                          .answer_begin = session_.sequence().answer_begin()});
 }
 
 absl::Status WindowTarget::Keep(size_t count, int32_t next) {

@@ -101,7 +101,7 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
 PrefillReport ReportOf(const Session& session, int64_t computed,
                        const Traffic& before) {
   PrefillReport report;
-  report.prompt_tokens = std::ssize(session.tokens());
+  report.prompt_tokens = std::ssize(session.sequence().tokens());
   report.cached_tokens = report.prompt_tokens - computed;
   report.resumed_layers = session.resumed_layers();
   report.traffic = session.traffic();
@@ -122,14 +122,14 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   RETURN_IF_ERROR(session.Append(ids, count));
   RETURN_IF_ERROR(session.OpenText(progress));
-  const int64_t rows = session.pending();
+  const int64_t rows = session.sequence().pending();
   if (count > 0) {
     RETURN_IF_ERROR(session.CatchUp(Phase::kPrefill, progress));
     session.SaveText();
   }
   PrefillReport report = ReportOf(session, rows, traffic);
   report.spent = session.Elapsed() - start;
-  session.BeginAnswer(session.tokens().size());
+  session.BeginAnswer(session.sequence().tokens().size());
   std::move(forget).Cancel();
   return report;
 }
@@ -143,19 +143,19 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   // Only these tokens are filled: KV that is missing of earlier ones is
   // computed.
-  if (session.pending() > 0) {
+  if (session.sequence().pending() > 0) {
     RETURN_IF_ERROR(session.CatchUp(Phase::kPrefill));
   }
   RETURN_IF_ERROR(session.Append(ids, count));
   RETURN_IF_ERROR(session.Fill(
-      session.pending() - kMaxStepRows, seed,
+      session.sequence().pending() - kMaxStepRows, seed,
       [&](uint64_t done, uint64_t /*rows*/) { return progress(done, count); }));
   if (count > 0) {
     RETURN_IF_ERROR(session.CatchUp(Phase::kPrefill));
   }
   if (!progress(count, count)) return CancelledError();
   PrefillReport report = ReportOf(session, /*computed=*/0, traffic);
-  session.BeginAnswer(session.tokens().size());
+  session.BeginAnswer(session.sequence().tokens().size());
   std::move(forget).Cancel();
   return report;
 }
@@ -163,7 +163,7 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
 Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
                 const GenerateParams& params,
                 const Transcript::OnToken& on_token) {
-  const int64_t prompt = std::ssize(session.tokens());
+  const int64_t prompt = std::ssize(session.sequence().tokens());
   // Several generations from one prefill each report its time.
   Report report = NewReport(
       session,
@@ -180,7 +180,8 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   const Traffic traffic = session.traffic();
   Transcript transcript(session.model().tokenizer.get(), params.stops,
                         on_token);
-  report.status = transcript.GoOnBehind(session.tokens(), params.within_text);
+  report.status =
+      transcript.GoOnBehind(session.sequence().tokens(), params.within_text);
   if (!report.status.ok()) return report;
   absl::Cleanup forget = [&] {
     session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size());
@@ -230,7 +231,7 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
           ? kRowsPerStep
           : static_cast<int64_t>(std::min<size_t>(rows_per_step, 1u << 20));
   const int64_t vocab = session.model().config.vocab;
-  const size_t before = session.tokens().size();
+  const size_t before = session.sequence().tokens().size();
 
   absl::Cleanup forget = [&] { session.Truncate(before); };
   session.DropProvisional();
@@ -239,8 +240,8 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
   }
   RETURN_IF_ERROR(session.Append(ids, count));
   size_t index = 0;
-  while (session.pending() > 0) {
-    const int64_t rows = std::min(step, session.pending());
+  while (session.sequence().pending() > 0) {
+    const int64_t rows = std::min(step, session.sequence().pending());
     RETURN_IF_ERROR(session.Forward(rows, Phase::kPrefill, kNoProgress));
     for (int64_t row = 0; row < rows; row += kLogitRows) {
       const int64_t some = std::min(kLogitRows, rows - row);
@@ -252,7 +253,7 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
       }
     }
   }
-  session.BeginAnswer(session.tokens().size());
+  session.BeginAnswer(session.sequence().tokens().size());
   std::move(forget).Cancel();
   return absl::OkStatus();
 }
@@ -261,7 +262,7 @@ absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
                         size_t count,
                         absl::FunctionRef<bool(size_t, const float*)> on_row) {
   if (session.cancelled()) return CancelledError();
-  const size_t before = session.tokens().size();
+  const size_t before = session.sequence().tokens().size();
   absl::Cleanup forget = [&] { session.Truncate(before); };
   RETURN_IF_ERROR(policy.Begin(DistributionParams(), /*seed=*/0));
   StepTarget& steps = *policy.steps();
@@ -270,7 +271,7 @@ absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
     ASSIGN_OR_RETURN(const float* logits, steps.NextLogits());
     if (session.cancelled() || !on_row(i, logits)) return CancelledError();
   }
-  session.BeginAnswer(session.tokens().size());
+  session.BeginAnswer(session.sequence().tokens().size());
   std::move(forget).Cancel();
   return absl::OkStatus();
 }

@@ -424,7 +424,8 @@ TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
   int keeps = 0;
   ManualClock clock([&](ManualClock& now) {
     if (session == nullptr) return;
-    if (std::exchange(length, session->kv_length()) < session->kv_length()) {
+    if (std::exchange(length, session->sequence().kv_length()) <
+        session->sequence().kv_length()) {
       now.Pass(16);
       ++keeps;
     }
@@ -434,7 +435,7 @@ TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
   const auto model = OpenModel(options);
   const auto made = Prefilled(*model, prompt_);
   session = made.get();
-  length = session->kv_length();
+  length = session->sequence().kv_length();
   ScriptedDrafter some([](const Ids&, int64_t) { return Ids{1, 2, 3}; });
   ScriptedParams params = DraftedParams(0.0f, 6);
   params.drafter = &some;

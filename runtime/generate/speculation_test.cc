@@ -56,7 +56,7 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
         const Report report = Generated(*session, params);
         ASSERT_EQ(report.tokens, expected.tokens)
             << temperature << " " << penalised << " " << length;
-        ASSERT_EQ(session->tokens(), plain->tokens());
+        ASSERT_EQ(session->sequence().tokens(), plain->sequence().tokens());
         const std::vector<DraftLevel>& levels = report.rounds.levels;
         ASSERT_EQ(levels.size(), 1u);
         EXPECT_STREQ(levels[0].drafter, "ngram");
@@ -81,10 +81,10 @@ TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
   const Ids own = Continued(*Prefilled(*model_, prompt), Params(0.0f, 60));
   prompt.insert(prompt.end(), own.begin(), own.end());
   const auto whole = Prefilled(*model_, prompt);
-  EXPECT_EQ(whole->answer_begin(), std::ssize(prompt));
+  EXPECT_EQ(whole->sequence().answer_begin(), std::ssize(prompt));
   const Ids expected = Continued(*whole, params);
   EXPECT_NE(Continued(*Prefilled(*model_, prompt), Params(0.7f, 40)), expected);
-  EXPECT_EQ(whole->answer_begin(), std::ssize(prompt));
+  EXPECT_EQ(whole->sequence().answer_begin(), std::ssize(prompt));
 
   const auto session = Prefilled(*model_, prompt);
   Ids text;
@@ -110,10 +110,11 @@ TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
 
   // A prompt of these tokens is no answer.
   ASSERT_TRUE(Prefill(*session, expected.data(), 20, kNoProgress).ok());
-  EXPECT_EQ(session->answer_begin(), std::ssize(session->tokens()));
+  EXPECT_EQ(session->sequence().answer_begin(),
+            std::ssize(session->sequence().tokens()));
   // The session is cut to before the answer's beginning.
   session->Truncate(5);
-  EXPECT_EQ(session->answer_begin(), 5);
+  EXPECT_EQ(session->sequence().answer_begin(), 5);
 }
 
 TEST_F(SpeculationTest, GreedyTextIsTheSameHoweverItIsVerified) {
@@ -162,7 +163,8 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
                                 .spent = {.seconds = 1},
                                 .traffic = {}});
   ASSERT_TRUE(more.status.ok());
-  EXPECT_EQ(more.prefill.cached_tokens, std::ssize(session->tokens()) - 3);
+  EXPECT_EQ(more.prefill.cached_tokens,
+            std::ssize(session->sequence().tokens()) - 3);
   EXPECT_EQ(more.prefill.spent.seconds, 0);
 
   params.drafter = &wrong;
@@ -210,7 +212,7 @@ TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
       params.max_tokens = length;
       const Report report = Generated(*session, params);
       ASSERT_EQ(report.tokens, Ids(all.begin(), all.begin() + length));
-      ASSERT_EQ(session->tokens().size(),
+      ASSERT_EQ(session->sequence().tokens().size(),
                 prompt_->size() + static_cast<size_t>(length));
       ASSERT_EQ(report.token_seconds.size(), static_cast<size_t>(length));
     }
@@ -244,7 +246,7 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
     EXPECT_EQ(report.tokens,
               Ids(expected.begin(),
                   expected.begin() + static_cast<std::ptrdiff_t>(stop)));
-    EXPECT_EQ(session->tokens().size(), prompt_->size() + stop);
+    EXPECT_EQ(session->sequence().tokens().size(), prompt_->size() + stop);
     ExpectNoTrace(*session, *model_);
   }
 
@@ -264,7 +266,7 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
   EXPECT_EQ(report.tokens, cut.tokens);
   EXPECT_EQ(report.text, cut.text);
   EXPECT_EQ(report.finish_reason, "stop");
-  EXPECT_EQ(session->tokens(), stopped->tokens());
+  EXPECT_EQ(session->sequence().tokens(), stopped->sequence().tokens());
   ExpectNoTrace(*session, *model_);
 }
 
@@ -328,7 +330,7 @@ TEST_F(SpeculationTest, ADrafterThatFailsLosesNothing) {
   const Ids& some = report.tokens;
   EXPECT_GE(some.size(), 4u);
   EXPECT_TRUE(std::equal(some.begin(), some.end(), expected.begin()));
-  EXPECT_EQ(session->tokens().size(), prompt_->size() + some.size());
+  EXPECT_EQ(session->sequence().tokens().size(), prompt_->size() + some.size());
   ExpectNoTrace(*session, *model_);
 }
 

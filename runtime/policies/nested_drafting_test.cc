@@ -81,7 +81,8 @@ TEST_F(NestedDraftingTest, AnEndOfTextInsideABlock) {
       const Report report = GenerateDrafted(*session, params, choice);
       ASSERT_EQ(report.tokens, expected) << place;
       EXPECT_EQ(report.finish_reason, "stop");
-      EXPECT_EQ(session->tokens().size(), prompt_->size() + expected.size());
+      EXPECT_EQ(session->sequence().tokens().size(),
+                prompt_->size() + expected.size());
       EXPECT_EQ(report.token_seconds.size(), expected.size());
       inside |= report.rounds.levels.back().accepted > std::ssize(expected);
       ExpectNoTrace(*session, *ending);

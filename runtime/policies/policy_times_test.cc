@@ -8,7 +8,7 @@
 #include "runtime/policies/sadas/sadas_params.h"
 #include "runtime/policies/speed/speed_params.h"
 
-namespace tiercel {
+namespace tiercel::policy_times_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -158,4 +158,4 @@ TEST_F(PolicyTimesTest, ASentenceSaysByHowMuch) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::policy_times_test

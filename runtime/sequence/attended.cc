@@ -13,18 +13,21 @@ namespace tiercel {
 
 absl::StatusOr<PositionRange> Session::RunsOf(const Reading& reading) const {
   if (reading.begin > reading.end || reading.end >= reading.asked ||
-      reading.asked > reading.answer || reading.answer >= tokens_.size()) {
+      reading.asked > reading.answer ||
+      reading.answer >= sequence_.tokens().size()) {
     return UsageError(
         "invalid_argument",
         absl::StrCat("begin, end, asked, answer: got ", reading.begin, ", ",
                      reading.end, ", ", reading.asked, ", ", reading.answer,
                      ", need begin <= end < asked <= answer, and answer below "
                      "the ",
-                     tokens_.size(), " tokens held"));
+                     sequence_.tokens().size(), " tokens held"));
   }
   constexpr int64_t kRun = AttentionShares::kRun;
-  const int64_t from = kv().begin() + static_cast<int64_t>(reading.begin);
-  const int64_t to = kv().begin() + static_cast<int64_t>(reading.end);
+  const int64_t from =
+      sequence_.first_position() + static_cast<int64_t>(reading.begin);
+  const int64_t to =
+      sequence_.first_position() + static_cast<int64_t>(reading.end);
   const int64_t first = (from + kRun - 1) / kRun;
   return PositionRange{first, std::max(first, to / kRun)};
 }
@@ -33,7 +36,7 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
                                                       Progress progress) {
   ASSIGN_OR_RETURN(const PositionRange runs, RunsOf(reading));
   if (runs.begin == runs.end) return std::vector<double>();
-  if (filled_from_ < kv().length()) {
+  if (!sequence_.IsComputed()) {
     return UsageError(
         "invalid_argument",
         "keys that were filled, not computed, say nothing of where an answer "
@@ -48,25 +51,27 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
   knows_next_ = false;
   const int64_t saved = saved_;
   const auto end = static_cast<int64_t>(reading.end);
-  if (kv().length() > end) TruncateKv(end);
+  if (sequence_.kv_length() > end) TruncateKv(end);
   for (const auto& rank : ranks_) rank->kv->Observe(rank->shares.get());
   const absl::Cleanup observe = [this] {
     for (const auto& rank : ranks_) rank->kv->Observe(rank->retrieval.get());
   };
-  const auto total = static_cast<uint64_t>(pending());
+  const auto total = static_cast<uint64_t>(sequence_.pending());
   using Rows = AttentionShares::Rows;
   const std::pair<Rows, size_t> kParts[] = {
       {Rows::kOther, reading.end},
       {Rows::kBeforeTheQuestion, reading.asked},
       {Rows::kOther, reading.answer},
-      {Rows::kOfTheAnswer, tokens_.size()}};
+      {Rows::kOfTheAnswer, sequence_.tokens().size()}};
   for (const auto& [rows, part_end] : kParts) {
     for (const auto& rank : ranks_) rank->shares->Count(rows);
-    while (kv().length() < static_cast<int64_t>(part_end)) {
-      if (!progress(total - static_cast<uint64_t>(pending()), total)) {
+    while (sequence_.kv_length() < static_cast<int64_t>(part_end)) {
+      if (!progress(total - static_cast<uint64_t>(sequence_.pending()),
+                    total)) {
         return CancelledError();
       }
-      const int64_t left = static_cast<int64_t>(part_end) - kv().length();
+      const int64_t left =
+          static_cast<int64_t>(part_end) - sequence_.kv_length();
       RETURN_IF_ERROR(
           Forward(std::min(left, kMaxStepRows), Phase::kVerify, kNoProgress));
     }

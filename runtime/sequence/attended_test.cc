@@ -41,12 +41,12 @@ TEST_F(AttendedTest, SharesAreOneTogether) {
 
 TEST_F(AttendedTest, LeavesTheSessionAsItIs) {
   const auto session = Prefilled(*model_, *prompt_);
-  const Ids tokens = session->tokens();
+  const Ids tokens = session->sequence().tokens();
   const std::vector<float> logits(session->NextLogits().begin(),
                                   session->NextLogits().end());
   const Session::Reading reading = {0, 320, 330, prompt_->size() - 100};
   const std::vector<double> first = Attended(*session, reading);
-  EXPECT_EQ(session->tokens(), tokens);
+  EXPECT_EQ(session->sequence().tokens(), tokens);
   EXPECT_EQ(std::vector<float>(session->NextLogits().begin(),
                                session->NextLogits().end()),
             logits);

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "lib/status/error.h"
 
-namespace tiercel {
+namespace tiercel::deep_spans_test {
 namespace {
 
 using Ids = std::vector<int32_t>;
@@ -98,4 +98,4 @@ TEST(DeepSpansTest, ATailLongerThanThePromptIsRefused) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::deep_spans_test

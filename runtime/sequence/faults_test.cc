@@ -64,7 +64,7 @@ class FaultsTest : public testing::Test {
     EXPECT_TRUE(Prefill(*session, ids_.data(), kPrompt, kNoProgress).ok());
     prompt_logits_ = NextLogits(*session);
     EXPECT_TRUE(Generate(*session, Greedy(kOutput), nullptr).status.ok());
-    expected_ = session->tokens();
+    expected_ = session->sequence().tokens();
     EXPECT_TRUE(session->CatchUp(Phase::kVerify).ok());
     logits_ = NextLogits(*session);
   }
@@ -98,23 +98,24 @@ class FaultsTest : public testing::Test {
         },
         [&](const absl::Status& status) {
           failed(status);
-          EXPECT_TRUE(session.tokens().empty());
+          EXPECT_TRUE(session.sequence().tokens().empty());
         });
     Until(
         [&]() -> absl::Status {
-          const auto left =
-              static_cast<int64_t>(expected_.size() - session.tokens().size());
+          const auto left = static_cast<int64_t>(
+              expected_.size() - session.sequence().tokens().size());
           if (left == 0) return absl::OkStatus();  // the last was kept
           return generate_(session, left);
         },
         [&](const absl::Status& status) {
           failed(status);
           // Tokens that were returned are kept.
-          ASSERT_LE(session.tokens().size(), expected_.size());
-          EXPECT_TRUE(std::equal(session.tokens().begin(),
-                                 session.tokens().end(), expected_.begin()));
+          ASSERT_LE(session.sequence().tokens().size(), expected_.size());
+          EXPECT_TRUE(std::equal(session.sequence().tokens().begin(),
+                                 session.sequence().tokens().end(),
+                                 expected_.begin()));
         });
-    EXPECT_EQ(session.tokens(), expected_);
+    EXPECT_EQ(session.sequence().tokens(), expected_);
     Until([&] { return session.CatchUp(Phase::kVerify); }, failed);
     EXPECT_TRUE(SameBits(NextLogits(session), logits_));
   }
@@ -334,7 +335,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
         // Tokens that were returned are kept, and no others.
         Ids tokens = prompt;
         tokens.insert(tokens.end(), given.begin(), given.end());
-        EXPECT_EQ(session.tokens(), tokens);
+        EXPECT_EQ(session.sequence().tokens(), tokens);
       };
       Until(
           [&]() -> absl::Status {
@@ -460,7 +461,7 @@ TEST_F(FaultsTest, ARestoreMayFailHalfWay) {
         [&](const absl::Status& status) {
           failed = true;
           EXPECT_EQ(CodeOf(status), "copy_failed");
-          EXPECT_EQ(session.tokens(),
+          EXPECT_EQ(session.sequence().tokens(),
                     std::vector<int32_t>(ids_.begin(), ids_.begin() + 100));
         });
     failed = failed || copy.happened();
@@ -563,13 +564,13 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
             },
             [&](const absl::Status& status) {
               failed(status);
-              EXPECT_TRUE(session.tokens().empty());
+              EXPECT_TRUE(session.sequence().tokens().empty());
             });
         session.ClearCancel();
         Until(
             [&]() -> absl::Status {
-              const auto left = static_cast<int64_t>(expected_.size() -
-                                                     session.tokens().size());
+              const auto left = static_cast<int64_t>(
+                  expected_.size() - session.sequence().tokens().size());
               if (left == 0) return absl::OkStatus();
               return Generate(
                          session, Greedy(left),
@@ -578,7 +579,7 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
             },
             failed);
         session.ClearCancel();
-        EXPECT_EQ(session.tokens(), expected_) << n;
+        EXPECT_EQ(session.sequence().tokens(), expected_) << n;
         if (!look.happened()) break;
         ASSERT_LT(n, 1000);
       }
@@ -650,7 +651,7 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
       ASSERT_TRUE(
           Prefill(session, ids_.data() + 50 + keep, 300 - keep, kNoProgress)
               .ok());
-      EXPECT_EQ(session.tokens(),
+      EXPECT_EQ(session.sequence().tokens(),
                 std::vector<int32_t>(ids_.begin() + 50, ids_.begin() + 350));
       EXPECT_EQ(Generate(session, Greedy(20), nullptr).tokens, expected.tokens);
     }
@@ -677,7 +678,7 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
     std::unique_ptr<Session> plain = MakeSession(*model_, options_);
     const auto failed = [&](const absl::Status& status) {
       EXPECT_EQ(CodeOf(status), "copy_failed");
-      EXPECT_EQ(session->tokens(), plain->tokens());
+      EXPECT_EQ(session->sequence().tokens(), plain->sequence().tokens());
     };
     const auto append = [&](size_t count) {
       count = std::min(count, static_cast<size_t>(session->room()));
@@ -690,9 +691,9 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
               return calls-- > 0;
             }).status();
         if (status.ok()) {
-          session->Truncate(plain->tokens().size());
+          session->Truncate(plain->sequence().tokens().size());
         } else {
-          EXPECT_EQ(session->tokens(), plain->tokens());
+          EXPECT_EQ(session->sequence().tokens(), plain->sequence().tokens());
         }
         if (below(3) == 0) return;
       }
@@ -703,7 +704,7 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
     for (int turn = 0; turn < 25 && !HasFailure(); ++turn) {
       switch (below(8)) {
         case 0: {
-          const size_t length = below(session->tokens().size() + 1);
+          const size_t length = below(session->sequence().tokens().size() + 1);
           session->Truncate(length);
           plain->Truncate(length);
           break;
@@ -730,7 +731,7 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
         default:
           for (size_t i = below(30); i > 0; --i) append(1);
       }
-      if (session->tokens().empty()) continue;
+      if (session->sequence().tokens().empty()) continue;
       Until([&] { return session->CatchUp(Phase::kVerify); }, failed);
       ASSERT_TRUE(plain->CatchUp(Phase::kVerify).ok());
       EXPECT_TRUE(SameBits(NextLogits(*session), NextLogits(*plain)))

@@ -25,8 +25,8 @@ class FillTest : public RepeatedTextTest<14> {
     auto session = MakeSession(*model_, options);
     EXPECT_TRUE(
         FillPrompt(*session, prompt_->data(), length, seed, kNoProgress).ok());
-    EXPECT_EQ(session->pending(), 0);
-    EXPECT_EQ(session->tokens(),
+    EXPECT_EQ(session->sequence().pending(), 0);
+    EXPECT_EQ(session->sequence().tokens(),
               Ids(prompt_->begin(),
                   prompt_->begin() + static_cast<std::ptrdiff_t>(length)));
     return session;
@@ -52,7 +52,7 @@ TEST_F(FillTest, IsAPromptToWhatFollows) {
   const std::vector<float> after = AllLogits(*session, Tail(), 5);
   session->Truncate(600);
   session->DropProvisional();
-  EXPECT_EQ(session->kv_length(), 600);
+  EXPECT_EQ(session->sequence().kv_length(), 600);
   EXPECT_EQ(AllLogits(*session, Tail(), 5), after);
 }
 
@@ -100,7 +100,7 @@ TEST_F(FillTest, CancelledItWasNeverThere) {
                         .status()),
             ErrorClass::kCancelled);
   EXPECT_EQ(asked, 2);
-  EXPECT_EQ(session->tokens().size(), 300u);
+  EXPECT_EQ(session->sequence().tokens().size(), 300u);
   EXPECT_EQ(AllLogits(*session, Tail(), 5), expected);
 
   session->Truncate(300);
@@ -109,7 +109,7 @@ TEST_F(FillTest, CancelledItWasNeverThere) {
       ClassOf(FillPrompt(*session, more.data(), 1, 1, kNoProgress).status()),
       ErrorClass::kCancelled);
   session->ClearCancel();
-  EXPECT_EQ(session->tokens().size(), 300u);
+  EXPECT_EQ(session->sequence().tokens().size(), 300u);
 }
 
 // Rows of an earlier answer that the KV lacks are computed, not filled, whether
@@ -133,7 +133,7 @@ TEST_F(FillTest, WhatWasThereIsComputed) {
                            [](uint64_t done, uint64_t) { return done < 512; })
                     .status()),
         ErrorClass::kCancelled);
-    ASSERT_EQ(session->tokens(), text);
+    ASSERT_EQ(session->sequence().tokens(), text);
     const auto fork = session->Fork();
     ASSERT_TRUE(fork.ok());
     EXPECT_EQ(AllLogits(**fork, Tail(), 5), expected);
@@ -175,7 +175,7 @@ TEST_F(FillTest, IsRefusedWherePromptsAreShallow) {
   EXPECT_EQ(
       CodeOf(FillPrompt(*session, prompt_->data(), 9, 1, kNoProgress).status()),
       "invalid_argument");
-  EXPECT_TRUE(session->tokens().empty());
+  EXPECT_TRUE(session->sequence().tokens().empty());
 }
 
 }  // namespace

@@ -13,42 +13,38 @@ namespace tiercel {
 
 absl::Status Session::Forward(int64_t rows, Phase phase, Progress progress,
                               const View& view) {
-  rows = std::min(rows, pending());
+  rows = std::min(rows, sequence_.pending());
   if (rows <= 0) return absl::OkStatus();
-  const int64_t before = kv().length();
   const bool keeps = KeepsPrompt(rows, phase, view);
   // Runs however this ends, after an exception too.
-  absl::Cleanup abandon = [&] { AbandonStep(before); };
+  absl::Cleanup abandon = [&] { AbandonStep(); };
   std::optional<PassPoint> point;
   absl::Status status =
       Pass(rows, phase, progress, view, /*certain=*/true, keeps, &point);
   if (status.ok()) status = Commit(rows);
   if (status.ok()) {
     std::move(abandon).Cancel();
-    NoteAdded(before, view);
+    NoteAdded(rows, view);
   } else if (ClassOf(status) == ErrorClass::kCancelled && point.has_value() &&
              rows > kMaxStepRows) {
     const bool others = workspaces_.use_count() > 1;
     if (EachRank([&](SessionRank& rank) {
           return rank.Suspend(rows, *point, others);
         }).ok()) {
-      interrupted_ = {tokens_, rows, view, *point};
+      interrupted_ = {sequence_.tokens(), rows, view, *point};
     }
   }
   return status;
 }
 
 absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
-  if (spans_.has_value()) {
+  if (sequence_.spans().has_value()) {
     return UsageError(
         "invalid_argument",
         "sessions of the policy speed are not filled, in this version");
   }
   DropInterrupted();
   knows_next_ = false;
-  // Later calls take the rows for a prompt's.
-  const bool settled = settled_ == kv().length();
-  filled_from_ = std::min(filled_from_, kv().length());
   const absl::Cleanup note = [&] {
     // All ranks keep only the rows that every rank has.
     int64_t length = kv().length();
@@ -58,7 +54,7 @@ absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
     for (const auto& rank : ranks_) {
       if (rank->kv->length() > length) rank->kv->Truncate(length);
     }
-    if (settled) settled_ = length;
+    sequence_.FillKv(length - sequence_.kv_length());
   };
   return EachRank([&](SessionRank& rank) {
     return rank.Fill(rows, seed, progress, [this] { return cancelled(); });
@@ -66,24 +62,23 @@ absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
 }
 
 absl::Status Session::Sweep(Phase phase) {
-  const int64_t before = kv().length();
-  absl::Cleanup abandon = [&] { AbandonStep(before); };
+  absl::Cleanup abandon = [&] { AbandonStep(); };
   std::optional<PassPoint> point;
-  const absl::Status status =
-      Pass(pending(), phase, kNoProgress, View::Full(), /*certain=*/false,
-           /*keeps=*/false, &point);
+  const absl::Status status = Pass(sequence_.pending(), phase, kNoProgress,
+                                   View::Full(), /*certain=*/false,
+                                   /*keeps=*/false, &point);
   if (status.ok()) std::move(abandon).Cancel();
   return status;
 }
 
 absl::Status Session::Keep(size_t length) {
   knows_next_ = false;
-  const int64_t before = kv().length();
-  absl::Cleanup abandon = [&] { AbandonStep(before); };
-  RETURN_IF_ERROR(Commit(static_cast<int64_t>(length) - before));
+  const int64_t rows = static_cast<int64_t>(length) - sequence_.kv_length();
+  absl::Cleanup abandon = [&] { AbandonStep(); };
+  RETURN_IF_ERROR(Commit(rows));
   std::move(abandon).Cancel();
-  NoteAdded(before, View::Full());
-  tokens_.resize(length);
+  NoteAdded(rows, View::Full());
+  sequence_.Truncate(length);
   return absl::OkStatus();
 }
 
@@ -94,13 +89,13 @@ absl::Status Session::Commit(int64_t rows) {
   return absl::OkStatus();
 }
 
-void Session::NoteAdded(int64_t before, const View& view) {
+void Session::NoteAdded(int64_t rows, const View& view) {
   // With a depth, rows of prompts and answers are the same below the cut.
-  const bool same = view == prompt_view_ || site().depth.has_value();
-  if (settled_ == before && same) settled_ = kv().length();
+  sequence_.AddKv(rows, view == prompt_view_ || site().depth.has_value());
 }
 
-void Session::AbandonStep(int64_t length) {
+void Session::AbandonStep() {
+  const int64_t length = sequence_.kv_length();
   if (interrupted_.has_value()) return;
   DropInterrupted();
   DropViews();
@@ -140,8 +135,9 @@ absl::Status Session::TryPass(int64_t rows, Phase phase, Progress progress,
   // prompt be resumed twice.
   const std::optional<InterruptedPrompt> last =
       std::exchange(interrupted_, std::nullopt);
-  const bool resumes = last.has_value() && last->IsFor(tokens_, rows, view);
-  const int32_t* const ids = tokens_.data() + kv().length();
+  const bool resumes =
+      last.has_value() && last->IsFor(sequence_.tokens(), rows, view);
+  const int32_t* const ids = sequence_.tokens().data() + sequence_.kv_length();
   const auto stop = [this] { return cancelled(); };
   // After `progress` has refused to go on it is not called again. Between
   // layers it is told the last block's numbers: work for the disk does not
@@ -210,9 +206,9 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
 
 absl::Status Session::ViewStep(Phase phase) {
   DropInterrupted();  // its hidden states are overwritten
-  const int64_t before = kv().length();
-  const int32_t id = tokens_[static_cast<size_t>(before)];
-  absl::Cleanup abandon = [&] { AbandonStep(before); };
+  const int32_t id =
+      sequence_.tokens()[static_cast<size_t>(sequence_.kv_length())];
+  absl::Cleanup abandon = [&] { AbandonStep(); };
   absl::Status status = WithPagesBeingSaved([&] {
     return EachRank([&](SessionRank& rank) {
       return rank.ViewStep(id, phase, [this] { return cancelled(); });
@@ -222,7 +218,7 @@ absl::Status Session::ViewStep(Phase phase) {
   if (!status.ok()) return status;
   std::move(abandon).Cancel();
   for (const auto& rank : ranks_) rank->retrieval->kv().Extend(1);
-  NoteAdded(before, View::Window(/*sinks=*/0, /*recent=*/1));
+  NoteAdded(1, View::Window(/*sinks=*/0, /*recent=*/1));
   RETURN_IF_ERROR(LogitsInto(0, 1, /*row=*/0));
   knows_next_ = true;
   return absl::OkStatus();

@@ -140,7 +140,7 @@ class PromptCacheTest : public testing::Test {
   }
   // Checks that both give the same logits now, and after more tokens.
   static void ExpectSame(Session& opened, Session& computed) {
-    EXPECT_EQ(opened.tokens(), computed.tokens());
+    EXPECT_EQ(opened.sequence().tokens(), computed.sequence().tokens());
     ASSERT_FALSE(NextLogits(computed).empty());
     EXPECT_TRUE(SameBits(NextLogits(opened), NextLogits(computed)));
     for (const size_t rows : {1, 64, 300}) {
@@ -404,7 +404,7 @@ TEST_F(PromptCacheTest, AProgressMayReadInAnotherSession) {
   };
   EXPECT_TRUE(Prefill(*first, ids_->data(), ids_->size(), progress).ok());
   EXPECT_TRUE(asked);
-  EXPECT_EQ(first->kv_length(), second->kv_length());
+  EXPECT_EQ(first->sequence().kv_length(), second->sequence().kv_length());
 }
 
 // Steps of a plain form leave other KV than a prompt would.
@@ -420,7 +420,7 @@ TEST_F(PromptCacheTest, WhatIsProvisionalIsNotKept) {
     Read(*session, {ids.begin(), ids.begin() + 300});
     const Report report =
         GenerateDrafted(*session, DraftedParams(0, 50), params);
-    text = session->tokens();
+    text = session->sequence().tokens();
     ASSERT_EQ(text.size(), 350u);
     text.insert(text.end(), ids.begin(), ids.begin() + 1100);
     Read(*session, Ids(text.begin() + 350, text.end()));
@@ -642,7 +642,7 @@ TEST_F(PromptCacheTest, AnOpeningThatIsStoppedLeavesTheSessionAsItWas) {
           Prefill(session, ids.data() + 20, ids.size() - 20,
                   [&](uint64_t, uint64_t) { return asked++ != after; });
       EXPECT_EQ(CodeOf(stopped.status()), "cancelled") << after;
-      EXPECT_EQ(session.tokens(), First(20));
+      EXPECT_EQ(session.sequence().tokens(), First(20));
       EXPECT_EQ(Read(session, Ids(ids.begin() + 20, ids.end())).cached_tokens,
                 1199);
       ExpectSame(session, *computed);

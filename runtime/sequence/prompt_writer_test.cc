@@ -16,7 +16,7 @@
 #include "offload/disk/faulty_disk_for_test.h"
 #include "offload/prompt_cache/kv_folder.h"
 
-namespace tiercel {
+namespace tiercel::prompt_writer_test {
 namespace {
 
 // The writer waits for any disk of these tests.
@@ -180,4 +180,4 @@ TEST(PromptWriterTest, AWriteThatFailsIsToldWithTheNextLayer) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::prompt_writer_test

@@ -326,7 +326,7 @@ TEST(RanksTest, AStoppedPromptGoesOn) {
                                    });
       if (stopped.ok()) break;
       EXPECT_EQ(ClassOf(stopped.status()), ErrorClass::kCancelled);
-      EXPECT_THAT(session->tokens(), SizeIs(0));
+      EXPECT_THAT(session->sequence().tokens(), SizeIs(0));
       uint64_t from = std::numeric_limits<uint64_t>::max();
       ASSERT_TRUE(Prefill(*session, prompt.data(), prompt.size(),
                           [&](uint64_t done, uint64_t) {
@@ -352,7 +352,7 @@ TEST(RanksTest, WhatACallbackThrowsIsTheCallers) {
                                return true;
                              }),
                std::runtime_error);
-  EXPECT_THAT(session->tokens(), SizeIs(0));
+  EXPECT_THAT(session->sequence().tokens(), SizeIs(0));
   ASSERT_TRUE(
       Prefill(*session, prompt.data(), prompt.size(), kNoProgress).ok());
   EXPECT_TRUE(SameBits(
@@ -501,8 +501,8 @@ class RankFaultsTest : public ::testing::Test {
       if (!prefill.ok()) {
         ++prompts;
         EXPECT_EQ(CodeOf(prefill), code) << at << prefill;
-        EXPECT_THAT(session->tokens(), SizeIs(0));
-        EXPECT_EQ(session->kv_length(), 0);
+        EXPECT_THAT(session->sequence().tokens(), SizeIs(0));
+        EXPECT_EQ(session->sequence().kv_length(), 0);
         nth.Arm(-1);
         ASSERT_TRUE(
             Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)

@@ -49,8 +49,14 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   ASSIGN_OR_RETURN(const std::vector<TierPlan> plans,
                    PlanRanks(sites, options.context));
   const TierPlan& plan = plans.front();
+  std::optional<DeepSpans> spans;
+  if (options.depth.has_value()) {
+    spans.emplace(options.depth->Of(model.config), model.AssistantHeader(),
+                  options.first_position);
+  }
   std::unique_ptr<Session> session(
       new Session(model, options.prompt_view.Within(plan.context),
+                  Sequence(options.first_position, std::move(spans)),
                   std::move(together), workspaces));
   for (size_t i = 0; i < sites.size(); ++i) {
     session->ranks_.push_back(std::make_unique<SessionRank>(
@@ -61,10 +67,6 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
         rank.MakeKv(options.texts.has_value() ? &*options.texts : nullptr));
   }
   RETURN_IF_ERROR(session->PromiseWorkspace());
-  if (options.depth.has_value()) {
-    session->spans_.emplace(options.depth->Of(model.config),
-                            model.AssistantHeader(), options.first_position);
-  }
   // A BLAS library computes other bits than our kernels, and a file does not
   // say which it has.
   const bool own_bits = session->stream().blas() == nullptr;
@@ -79,11 +81,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   return session;
 }
 
-Session::Session(const Model& model, const View& prompt_view,
+Session::Session(const Model& model, const View& prompt_view, Sequence sequence,
                  std::shared_ptr<SessionRanks> together,
                  std::shared_ptr<WorkspacePool> workspaces)
     : model_(model),
       prompt_view_(prompt_view),
+      sequence_(std::move(sequence)),
       together_(std::move(together)),
       workspaces_(std::move(workspaces)),
       next_logits_(Vocab()) {}
@@ -217,7 +220,7 @@ int64_t Session::KvRowBytes() const {
 std::vector<std::string> Session::warnings() const {
   std::vector<std::string> all = model_.warnings;
   // A session that reads everything needs no training for its depth.
-  if (spans_.has_value() && !spans_->Reads().IsFull()) {
+  if (sequence_.spans().has_value() && !sequence_.spans()->Reads().IsFull()) {
     std::string untrained = UntrainedAt(site(), model_, plan().context);
     if (!untrained.empty()) all.push_back(std::move(untrained));
   }
@@ -242,8 +245,8 @@ std::vector<std::string> Session::warnings() const {
 absl::Status Session::Append(const int32_t* ids, size_t count) {
   if (static_cast<uint64_t>(room()) < count) {
     constexpr size_t kMost = size_t{1} << 62;  // beyond any sum
-    const auto length =
-        static_cast<int64_t>(tokens_.size() + std::min(count, kMost));
+    const auto length = static_cast<int64_t>(sequence_.tokens().size() +
+                                             std::min(count, kMost));
     const int64_t checkpoint = model_.config.context;
     if (context_is_what_fits_ && length <= checkpoint) {
       std::vector<SessionSite> sites;
@@ -263,7 +266,7 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
                        ", the vocabulary has 0 to ", model_.config.vocab - 1));
     }
   }
-  tokens_.insert(tokens_.end(), ids, ids + count);
+  sequence_.Append(ids, count);
   knows_next_ = false;
   return absl::OkStatus();
 }
@@ -298,24 +301,26 @@ absl::Status Session::CatchUp(Phase phase) {
 }
 
 absl::Status Session::CatchUp(Phase phase, Progress progress) {
-  if (tokens_.empty()) {
+  if (sequence_.tokens().empty()) {
     return UsageError("empty_prompt",
                       "the session holds no token to continue from");
   }
-  if (pending() == 0) {
+  if (sequence_.pending() == 0) {
     if (knows_next_) return TakeWorkspace();  // the logits are read there
     // The KV is complete, the logits are not known: the last row is computed
     // once more. Its bits do not depend on the rows that run with it.
-    TruncateKv(kv().length() - 1);
+    TruncateKv(sequence_.kv_length() - 1);
   }
-  ASSIGN_OR_RETURN(std::optional<DeepSpans> spans, NextSpans());
+  ASSIGN_OR_RETURN(std::optional<DeepSpans> spans, sequence_.NextSpans());
   View view = prompt_view_;
   if (spans.has_value()) {
     const DeepSpans& next = *spans;
-    const int64_t answer = next.answer_begin() - kv().begin();
+    const int64_t answer = next.answer_begin() - sequence_.first_position();
     // Rows of a new answer's tail that exist end below the cut: they are
     // computed again.
-    if (prompt_begins_ && kv().length() > answer) TruncateKv(answer);
+    if (sequence_.prompt_begins() && sequence_.kv_length() > answer) {
+      TruncateKv(answer);
+    }
     if (retrieval() == nullptr) {
       view = next.Reads();
     } else {
@@ -326,20 +331,12 @@ absl::Status Session::CatchUp(Phase phase, Progress progress) {
       }
     }
   }
-  const int64_t rows = pending();
+  const int64_t rows = sequence_.pending();
   RETURN_IF_ERROR(Forward(rows, phase, progress, view));
-  spans_ = std::move(spans);
-  prompt_begins_ = false;
+  sequence_.EndPrompt(std::move(spans));
   RETURN_IF_ERROR(LogitsInto(rows - 1, 1, /*row=*/0));
   knows_next_ = true;
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::optional<DeepSpans>> Session::NextSpans() const {
-  std::optional<DeepSpans> next = spans_;
-  if (!next.has_value() || !prompt_begins_) return next;
-  RETURN_IF_ERROR(next->BeginAnswer(tokens_, kv().end()));
-  return next;
 }
 
 absl::Status Session::Step(Phase phase, const View& view) {
@@ -355,8 +352,8 @@ absl::Status Session::CatchUpForDrafts(Phase phase) {
   if (status.ok() && !std::all_of(ranks_.begin(), ranks_.end(), fresh)) {
     // CatchUp had fewer rows than choose a view, or went on with a prompt that
     // had been stopped, whose first half the view did not see.
-    TruncateKv(
-        std::max<int64_t>(0, kv().length() - retrieval()->evidence_rows()));
+    TruncateKv(std::max<int64_t>(
+        0, sequence_.kv_length() - retrieval()->evidence_rows()));
     knows_next_ = false;
     status = CatchUp(phase);
   }
@@ -369,16 +366,19 @@ void Session::DropInterrupted() {
 }
 
 void Session::TruncateKv(int64_t length) {
+  sequence_.TruncateKv(length);
   DropInterrupted();
   for (const auto& rank : ranks_) rank->kv->Truncate(length);
-  settled_ = std::min(settled_, length);
   saved_ = std::min(saved_, length);
-  if (length <= filled_from_) filled_from_ = kAllPositions;
+}
+
+void Session::MatchKv() {
+  if (kv().length() > sequence_.kv_length()) TruncateKv(sequence_.kv_length());
 }
 
 void Session::DropProvisional() {
-  if (settled_ == kv().length()) return;
-  TruncateKv(settled_);
+  if (sequence_.IsSettled()) return;
+  TruncateKv(sequence_.settled());
   knows_next_ = false;
 }
 
@@ -386,33 +386,28 @@ void Session::BeginPrompt() {
   resumed_layers_ = 0;
   if (prompt_cache_ != nullptr) prompt_cache_->NoteKept(0);
   DropProvisional();
-  prompt_had_begun_ = std::exchange(prompt_begins_, true);
-  tokens_before_ = tokens_.size();
+  sequence_.BeginPrompt();
 }
 
 void Session::AbandonPrompt() {
-  Truncate(tokens_before_);
-  prompt_begins_ = prompt_had_begun_;
+  const size_t before = sequence_.tokens().size();
+  sequence_.AbandonPrompt();
+  if (sequence_.tokens().size() < before) knows_next_ = false;
+  MatchKv();
 }
 
 int64_t Session::KvEntries() const {
   const int layers = model_.config.layers;
-  return site().depth.has_value() ? spans_->Entries(layers, kv().end())
-                                  : layers * kv().length();
+  return site().depth.has_value()
+             ? sequence_.spans()->Entries(layers, kv().end())
+             : layers * sequence_.kv_length();
 }
 
 void Session::Truncate(size_t length) {
-  if (length >= tokens_.size()) return;
-  tokens_.resize(length);
-  answer_begin_ = std::min(answer_begin_, length);
-  if (kv().length() > static_cast<int64_t>(length)) {
-    TruncateKv(static_cast<int64_t>(length));
-  }
+  if (length >= sequence_.tokens().size()) return;
+  sequence_.Truncate(length);
   knows_next_ = false;
-  if (!spans_.has_value()) return;
-  const int64_t end = kv().begin() + static_cast<int64_t>(length);
-  spans_->Truncate(end);
-  if (!spans_->HasAnswer(end)) prompt_begins_ = true;
+  MatchKv();
 }
 
 bool Session::ViewHasRoom(int64_t rows) const {
@@ -450,24 +445,18 @@ void Session::SetViewWindow(int64_t positions) {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   std::unique_ptr<Session> copy(
-      new Session(model_, prompt_view_, together_, workspaces_));
+      new Session(model_, prompt_view_, sequence_, together_, workspaces_));
   for (const auto& rank : ranks_) {
     ASSIGN_OR_RETURN(std::unique_ptr<SessionRank> forked, rank->Fork());
     copy->ranks_.push_back(std::move(forked));
   }
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->crowded_ = crowded_;
-  copy->tokens_ = tokens_;
-  copy->answer_begin_ = answer_begin_;
-  copy->settled_ = settled_;
-  copy->filled_from_ = filled_from_;
   if (prompt_cache_folder_.has_value())
     copy->KeepPrompts(*prompt_cache_folder_);
   copy->saved_ = saved_;
   copy->text_file_ = text_file_;
   copy->text_pages_ = text_pages_;
-  copy->spans_ = spans_;
-  copy->prompt_begins_ = prompt_begins_;
   if (knows_next_) {
     std::copy_n(NextLogits().data(), Vocab(), copy->next_logits_.data());
     copy->knows_next_ = true;

@@ -18,9 +18,9 @@
 #include "runtime/model/model.h"
 #include "runtime/pass/pass.h"
 #include "runtime/predict/session_plan.h"
-#include "runtime/sequence/deep_spans.h"
 #include "runtime/sequence/interrupted_prompt.h"
 #include "runtime/sequence/prompt_cache.h"
+#include "runtime/sequence/sequence.h"
 #include "runtime/sequence/session_rank.h"
 #include "runtime/sequence/time_spent.h"
 
@@ -86,7 +86,7 @@ class Session {
   void AbandonPrompt();
   // Notes that the answer follows the first `length` tokens, which are held: a
   // prompt, or other tokens that the model did not write.
-  void BeginAnswer(size_t length) { answer_begin_ = length; }
+  void BeginAnswer(size_t length) { sequence_.BeginAnswer(length); }
 
   // Loads the KV of the beginning of an appended prompt from the prompt cache
   // (SessionOptions::texts), if another session has saved it and that saves
@@ -207,19 +207,12 @@ class Session {
   // The runs that lie entirely in the text. Errors: invalid_argument.
   absl::StatusOr<PositionRange> RunsOf(const Reading& reading) const;
 
-  const std::vector<int32_t>& tokens() const { return tokens_; }
-  // The number of tokens before the answer.
-  int64_t answer_begin() const { return static_cast<int64_t>(answer_begin_); }
-  int64_t kv_length() const { return kv().length(); }
+  const Sequence& sequence() const { return sequence_; }
   // The number of pairs of layer and position whose K and V exist.
   int64_t KvEntries() const;
-  int64_t pending() const {  // tokens the KV lacks
-    return static_cast<int64_t>(tokens_.size()) - kv().length();
-  }
   int64_t room() const {  // tokens that still fit
-    return plan().context - static_cast<int64_t>(tokens_.size());
+    return plan().context - static_cast<int64_t>(sequence_.tokens().size());
   }
-  int64_t first_position() const { return kv().begin(); }
   const Model& model() const { return model_; }
   Stream& stream() { return *first().stream; }  // rank 0's
 
@@ -235,7 +228,7 @@ class Session {
   void CancelWith(const Session& whole) { whole_ = &whole; }
 
  private:
-  Session(const Model& model, const View& prompt_view,
+  Session(const Model& model, const View& prompt_view, Sequence sequence,
           std::shared_ptr<SessionRanks> together,
           std::shared_ptr<WorkspacePool> workspaces);
 
@@ -253,8 +246,6 @@ class Session {
   // since they would differ.
   bool StopsAlone() const { return ranks_.size() == 1 && cancelled(); }
 
-  // The spans of the answer to which the KV's next rows belong.
-  absl::StatusOr<std::optional<DeepSpans>> NextSpans() const;
   // Passes the first `rows` of the tokens that the KV lacks through all layers,
   // or goes on with a prompt that was stopped. `certain`: all rows will be
   // kept. `keeps`: a prompt whose layers go to the prompt cache, or come from
@@ -267,12 +258,14 @@ class Session {
                        const View& view, bool certain, bool keeps,
                        std::optional<PassPoint>* point);
   absl::Status Commit(int64_t rows);
-  // Undoes a step, unless it was kept as an interrupted prompt; the KV then
-  // ends after `length` positions.
-  void AbandonStep(int64_t length);
-  // Notes that a step under `view` has added to a KV of `before` positions.
-  void NoteAdded(int64_t before, const View& view);
+  // Undoes a step, unless it was kept as an interrupted prompt; the KV then is
+  // the sequence's.
+  void AbandonStep();
+  // Notes that a step under `view` has added `rows` rows to the KV.
+  void NoteAdded(int64_t rows, const View& view);
   void TruncateKv(int64_t length);
+  // Drops the KV that the sequence no longer has.
+  void MatchKv();
   void KeepPrompts(const PromptCacheFolder& folder);
   KvLayout WholeLayout() const;  // a page of all KV heads, as in files
   absl::Status LoadRanks(size_t rank, int64_t rows, KvStore::GivePages give,
@@ -307,19 +300,12 @@ class Session {
 
   const Model& model_;
   const View prompt_view_;
+  Sequence sequence_;
   bool context_is_what_fits_ = false;  // less than the checkpoint's
   std::string crowded_;  // warning if the policy's memory limits it
   const std::shared_ptr<SessionRanks> together_;
   const std::shared_ptr<WorkspacePool> workspaces_;
   std::vector<std::unique_ptr<SessionRank>> ranks_;
-  std::vector<int32_t> tokens_;
-  size_t answer_begin_ = 0;
-  int64_t settled_ = 0;  // positions of the KV that are not provisional
-  std::optional<DeepSpans> spans_;  // absent: rows go through all layers
-  bool prompt_begins_ = true;       // the next rows are a prompt's
-  // prompt_begins_ and the number of tokens before the last BeginPrompt.
-  bool prompt_had_begun_ = true;
-  size_t tokens_before_ = 0;
   std::optional<InterruptedPrompt> interrupted_;
   // The workspace, whose parts the ranks have; null: the session rests.
   std::unique_ptr<Workspace> workspace_;
@@ -328,8 +314,6 @@ class Session {
   std::vector<float> host_logits_;
   std::vector<float> next_logits_;  // [vocab]: valid while it rests
   bool knows_next_ = false;
-  // Positions of the KV from here on were filled, not computed.
-  int64_t filled_from_ = kAllPositions;
   std::optional<PromptCacheFolder>
       prompt_cache_folder_;  // absent: no prompt cache
   int64_t saved_ = 0;        // leading tokens that are in a file

@@ -87,31 +87,33 @@ absl::Status Session::OpenText(Progress progress) {
   if (prompt_cache_ == nullptr) return absl::OkStatus();
   if (!prompt_cache_->Settle()) saved_ = 0;
   // No file can continue KV that was filled with random values.
-  if (filled_from_ < kv().length()) return absl::OkStatus();
+  if (!sequence_.IsComputed()) return absl::OkStatus();
   // The last row must be computed for its logits, and the last few rows choose
   // a view.
   const int64_t computed =
       retrieval() != nullptr ? retrieval()->evidence_rows() : 1;
-  const int64_t most = std::ssize(tokens_) - computed;
-  if (most - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
+  const int64_t most = std::ssize(sequence_.tokens()) - computed;
+  if (most - sequence_.kv_length() < KvFolder::kLeastTokens)
+    return absl::OkStatus();
   const auto stop = [&] {
-    return cancelled() || !progress(0, TokenLayers(pending()));
+    return cancelled() || !progress(0, TokenLayers(sequence_.pending()));
   };
   ASSIGN_OR_RETURN(std::optional<KvFolder::Found> found,
-                   prompt_cache_->Find(tokens_, stop));
+                   prompt_cache_->Find(sequence_.tokens(), stop));
   if (!found.has_value()) return absl::OkStatus();
   const std::shared_ptr<const KvFile> opened_file = std::move(found->file);
   const KvFile& file = *opened_file;
   int64_t end = std::min(found->common, most);
-  if (end - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
+  if (end - sequence_.kv_length() < KvFolder::kLeastTokens)
+    return absl::OkStatus();
   if (const std::optional<int64_t> begin = PromptSavesMoreThan(end)) {
-    if (*begin == kv().length()) return absl::OkStatus();
+    if (*begin == sequence_.kv_length()) return absl::OkStatus();
     end = *begin;
   }
-  const int64_t first = kv().length() / kPageTokens;
+  const int64_t first = sequence_.kv_length() / kPageTokens;
   TruncateKv(first * kPageTokens);
   const int64_t pages = (end + kPageTokens - 1) / kPageTokens;
-  const int64_t before = kv().length();
+  const int64_t before = sequence_.kv_length();
   // However this ends, after an exception too, all ranks have equal lengths.
   absl::Cleanup undo = [&] {
     if (ranks_.size() > 1) TruncateKv(before);
@@ -150,7 +152,7 @@ absl::Status Session::OpenText(Progress progress) {
   file.Touch();
   text_file_ = text != nullptr ? opened_file : nullptr;
   text_pages_ = std::move(text);
-  settled_ = kv().length();
+  sequence_.AddKv(end - before, /*as_prompt=*/true);
   saved_ = found->common;
   prompt_cache_->NoteKept(model_.config.layers);
   return absl::OkStatus();
@@ -159,11 +161,11 @@ absl::Status Session::OpenText(Progress progress) {
 // Cuts the KV before the first page that cannot be read, so that it is computed
 // again. A cache file that is at fault is removed.
 void Session::ForgetDamaged() {
-  int64_t intact = kv().length();
+  int64_t intact = sequence_.kv_length();
   for (const auto& rank : ranks_) {
     intact = std::min(intact, rank->kv->IntactLength());
   }
-  if (intact == kv().length()) return;
+  if (intact == sequence_.kv_length()) return;
   if (text_pages_ != nullptr && text_pages_->AnyDamaged() &&
       prompt_cache_ != nullptr) {
     prompt_cache_->Refuse(
@@ -178,17 +180,18 @@ void Session::ForgetDamaged() {
 }
 
 std::optional<int64_t> Session::PromptSavesMoreThan(int64_t end) {
-  const int64_t before = kv().length();
+  const int64_t before = sequence_.kv_length();
   const int64_t all_layers = model_.config.layers;
   if (interrupted_.has_value() &&
-      interrupted_->IsFor(tokens_, pending(), prompt_view_)) {
+      interrupted_->IsFor(sequence_.tokens(), sequence_.pending(),
+                          prompt_view_)) {
     const int64_t saves =
-        before * all_layers + pending() * interrupted_->point.layer;
+        before * all_layers + sequence_.pending() * interrupted_->point.layer;
     return saves > end * all_layers ? std::optional(before) : std::nullopt;
   }
   if (ranks_.size() > 1) return std::nullopt;
   const std::optional<PromptFile::Finished> prompt =
-      prompt_cache_->FindPrompt(tokens_);
+      prompt_cache_->FindPrompt(sequence_.tokens());
   if (!prompt.has_value() || prompt->IsServedBy(end)) return std::nullopt;
   const int64_t begin = prompt->info.begin;
   return before <= begin && begin <= end ? std::optional(begin) : std::nullopt;
@@ -212,8 +215,8 @@ absl::StatusOr<std::unique_ptr<HeldPages>> Session::HoldRanks(
 bool Session::KeepsPrompt(int64_t rows, Phase phase, const View& view) const {
   return prompt_cache_ != nullptr && ranks_.size() == 1 &&
          phase == Phase::kPrefill && view == prompt_view_ &&
-         rows == pending() && rows >= KvFolder::kLeastTokens &&
-         settled_ == kv().length() && filled_from_ >= kv().length();
+         rows == sequence_.pending() && rows >= KvFolder::kLeastTokens &&
+         sequence_.IsSettled() && sequence_.IsComputed();
 }
 
 absl::Status Session::GoOnFromDisk(int64_t rows,
@@ -222,8 +225,8 @@ absl::Status Session::GoOnFromDisk(int64_t rows,
   const auto stop = [&] { return cancelled() || !goes_on(); };
   const int64_t row_bytes =
       model_.config.hidden * static_cast<int64_t>(sizeof(float));
-  PromptFile* const file =
-      prompt_cache_->BeginPrompt(tokens_, kv().length(), row_bytes, stop);
+  PromptFile* const file = prompt_cache_->BeginPrompt(
+      sequence_.tokens(), sequence_.kv_length(), row_bytes, stop);
   if (file == nullptr || file->layers() == 0) return absl::OkStatus();
   bool at_fault = false;  // the file is, not the memory for its layers
   const TimeOfLife opening(model_.machine->clock(), disk_.opening_seconds);
@@ -273,7 +276,8 @@ void Session::KeepLayer(int layer, int64_t rows,
   };
   if (layer + 1 == model_.config.layers ||
       (layer + 1) % LayersTogether() != 0 ||
-      !prompt_cache_->TakesLayer(tokens_, kv().length(), layer, stop)) {
+      !prompt_cache_->TakesLayer(sequence_.tokens(), sequence_.kv_length(),
+                                 layer, stop)) {
     return;
   }
   const int begin = prompt_cache_->FirstLayer();
@@ -317,8 +321,8 @@ void Session::DropKeptPrompt() {
 void Session::SaveText() {
   if (prompt_cache_ == nullptr || prompt_cache_folder_->unfinished_alone)
     return;
-  const int64_t length = kv().length();
-  const bool computed = settled_ == length && filled_from_ >= length;
+  const int64_t length = sequence_.kv_length();
+  const bool computed = sequence_.IsSettled() && sequence_.IsComputed();
   if (!computed || length - saved_ < KvFolder::kLeastTokens) return;
   const auto stop = [this] { return cancelled(); };
   absl::StatusOr<std::unique_ptr<HeldPages>> pages = HoldRanks(length, stop);
@@ -330,7 +334,8 @@ void Session::SaveText() {
   }
   const int64_t held = (*pages)->positions();
   if (held < KvFolder::kLeastTokens) return;
-  if (prompt_cache_->Save(tokens_, *std::move(pages), stop)) saved_ = held;
+  if (prompt_cache_->Save(sequence_.tokens(), *std::move(pages), stop))
+    saved_ = held;
 }
 
 void Session::StopSaving() {

@@ -12,7 +12,7 @@
 #include "runtime/generate/generate.h"
 #include "tests/golden.h"
 
-namespace tiercel {
+namespace tiercel::session_test {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -105,7 +105,8 @@ TEST_F(SessionTest, EveryTokenIsDrawnAtItsPosition) {
                           .before = 0,
                           .distribution = kSampled.distribution});
     ASSERT_TRUE(distributions.ok());
-    const auto position = static_cast<int64_t>(again->tokens().size());
+    const auto position =
+        static_cast<int64_t>(again->sequence().tokens().size());
     ASSERT_EQ(Draw(distributions->front(), kSampled.seed, position), token)
         << position;
     ASSERT_TRUE(again->Append(&token, 1).ok());
@@ -171,7 +172,7 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
       break;
     }
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
-    ASSERT_EQ(session->tokens().size(), 60u);
+    ASSERT_EQ(session->sequence().tokens().size(), 60u);
     ASSERT_TRUE(session->CatchUp(Phase::kVerify).ok());
     ASSERT_EQ(NextLogits(*session), logits);
   }
@@ -186,7 +187,7 @@ TEST_F(SessionTest, CancelFromTheTokenCallbackKeepsTheToken) {
                [&](int32_t, std::string_view) { return ++count < 5; });
   EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
   EXPECT_EQ(report.tokens.size(), 5u);
-  EXPECT_EQ(session->tokens().size(), ids_->size() + 5);
+  EXPECT_EQ(session->sequence().tokens().size(), ids_->size() + 5);
   // A second call generates the rest.
   const auto whole = Prefilled();
   std::vector<int32_t> tokens = Continue(*whole, kSampled);
@@ -215,7 +216,8 @@ TEST_F(SessionTest, TextEndsBeforeTheStop) {
   EXPECT_EQ(report.text, text.substr(0, cut));
   EXPECT_EQ(streamed, text.substr(0, cut));
   EXPECT_EQ(report.finish_reason, "stop");
-  EXPECT_EQ(session->tokens().size(), ids_->size() + report.tokens.size());
+  EXPECT_EQ(session->sequence().tokens().size(),
+            ids_->size() + report.tokens.size());
 }
 
 TEST_F(SessionTest, AStopTextMayEndWithTheLastTokenThereMayBe) {
@@ -252,7 +254,7 @@ TEST_F(SessionTest, EndOfTextStopsUnlessIgnored) {
   const Report report = Generated(*session, greedy);
   EXPECT_TRUE(report.tokens.empty());
   EXPECT_EQ(report.finish_reason, "stop");
-  EXPECT_EQ(session->tokens().size(), ids_->size());
+  EXPECT_EQ(session->sequence().tokens().size(), ids_->size());
   model_->config.eos_ids = ends;
 }
 
@@ -263,7 +265,7 @@ TEST_F(SessionTest, ContextBoundsPromptAndOutput) {
   EXPECT_EQ(CodeOf(status), "context_length_exceeded");
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("101"));
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("100"));
-  EXPECT_TRUE(session->tokens().empty());
+  EXPECT_TRUE(session->sequence().tokens().empty());
   ASSERT_TRUE(Prefill(*session, ids_->data(), 95, kNoProgress).ok());
   const Report report = Generated(*session, kSampled);
   EXPECT_EQ(report.tokens.size(), 5u);
@@ -276,7 +278,7 @@ TEST_F(SessionTest, WrongTokensAndOptionsAreErrors) {
                       std::numeric_limits<int32_t>::max()}) {
     EXPECT_EQ(CodeOf(session->Append(&bad, 1)), "invalid_token");
   }
-  EXPECT_TRUE(session->tokens().empty());
+  EXPECT_TRUE(session->sequence().tokens().empty());
   EXPECT_EQ(CodeOf(Generate(*session, kSampled, nullptr).status),
             "empty_prompt");
   for (const Session::Options& options : std::vector<Session::Options>{
@@ -331,8 +333,9 @@ TEST_F(SessionTest, CancelFromAnotherThreadEndsTheCall) {
       });
   canceller.join();
   EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
-  EXPECT_EQ(session->tokens().size(), ids_->size() + report.tokens.size());
+  EXPECT_EQ(session->sequence().tokens().size(),
+            ids_->size() + report.tokens.size());
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::session_test

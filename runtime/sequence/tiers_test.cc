@@ -299,7 +299,7 @@ TEST_F(TiersTest, AViewOfAnotherModelIsRefused) {
   view.selected.resize(3);
   EXPECT_EQ(CodeOf(session->Forward(3, Phase::kDraft, kNoProgress, view)),
             "invalid_view");
-  EXPECT_EQ(session->pending(), 3);
+  EXPECT_EQ(session->sequence().pending(), 3);
   EXPECT_TRUE(session->CatchUp(Phase::kVerify).ok());
 }
 
@@ -367,7 +367,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
               .status();
       if (status.ok()) break;
       ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
-      ASSERT_EQ(session.tokens().size(), 200u);
+      ASSERT_EQ(session.sequence().tokens().size(), 200u);
       ASSERT_LT(++stops, 100);
       // A cancel while the parked part comes back does not lose it.
       if (!in_tiers || stops % 2 == 0) continue;
@@ -526,7 +526,7 @@ TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
         }).status();
     if (status.ok()) break;
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
-    ASSERT_TRUE(session.tokens().empty());
+    ASSERT_TRUE(session.sequence().tokens().empty());
     session.Rest();  // as at the end of a call
     ASSERT_LT(++stops, 100);
     if (stops % 2 == 0) continue;
@@ -565,7 +565,7 @@ TEST_F(TiersTest, EveryCopyOfATileMayFail) {
       break;
     }
     EXPECT_EQ(CodeOf(status), "copy_failed") << at;
-    EXPECT_TRUE(session.tokens().empty());
+    EXPECT_TRUE(session.sequence().tokens().empty());
   }
   EXPECT_EQ(NextLogits(session), NextLogits(*plain));
 }

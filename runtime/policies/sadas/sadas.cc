@@ -22,7 +22,7 @@ std::vector<int32_t> HeaderOf(const std::vector<int32_t>& tokens,
 
 View ViewOf(const SadasParams& params, const ThinkTrack& track,
             const Session& session) {
-  return ViewOf(params, track.schedule(), session.first_position(),
+  return ViewOf(params, track.schedule(), session.sequence().first_position(),
                 track.prompt(), session.plan().context);
 }
 
@@ -31,8 +31,9 @@ View ViewOf(const SadasParams& params, const ThinkTrack& track,
 ThinkTrack::ThinkTrack(const ThinkSchedule::Options& options,
                        const Session& session,
                        const std::vector<int32_t>& header)
-    : prompt_(std::ssize(session.tokens())),
-      schedule_(options, prompt_, HeaderOf(session.tokens(), header)) {}
+    : prompt_(std::ssize(session.sequence().tokens())),
+      schedule_(options, prompt_,
+                HeaderOf(session.sequence().tokens(), header)) {}
 
 void ThinkTrack::Advance(int32_t id) {
   schedule_.Advance(id);
@@ -114,10 +115,11 @@ absl::Status SadasVerified::Begin(const DistributionParams& distribution,
   const auto within = [this](const std::vector<int32_t>& block) {
     return WithinMode(block);
   };
-  window_.emplace(session, DraftDistribution(distribution),
-                  WindowOf(params.Own<SadasParams>(), session.first_position(),
-                           track_->prompt()),
-                  drafting);
+  window_.emplace(
+      session, DraftDistribution(distribution),
+      WindowOf(params.Own<SadasParams>(), session.sequence().first_position(),
+               track_->prompt()),
+      drafting);
   thinking_.emplace(*window_, within);
   options.drafter = &*thinking_;
   options.over_view = params.RetrievalView().has_value();

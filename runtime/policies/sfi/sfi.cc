@@ -15,12 +15,14 @@ namespace tiercel {
 absl::Status SfiPlain::Begin(const DistributionParams& distribution,
                              uint64_t seed) {
   Session& session = parts_.session;
-  steps_.emplace(session, distribution,
-                 SfiSchedule(options_, std::ssize(session.tokens())));
+  steps_.emplace(
+      session, distribution,
+      SfiSchedule(options_, std::ssize(session.sequence().tokens())));
   rounds_.emplace(session, *steps_, Rounds::Options{.seed = seed});
   session.DropProvisional();
-  return session.tokens().empty() ? absl::OkStatus()
-                                  : session.CatchUpForDrafts(Phase::kVerify);
+  return session.sequence().tokens().empty()
+             ? absl::OkStatus()
+             : session.CatchUpForDrafts(Phase::kVerify);
 }
 
 absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
@@ -58,7 +60,7 @@ RoundsReport SfiPlain::report() const {
 absl::Status SfiVerified::Begin(const DistributionParams& distribution,
                                 uint64_t seed) {
   Session& session = parts_.session;
-  schedule_.emplace(options_, std::ssize(session.tokens()));
+  schedule_.emplace(options_, std::ssize(session.sequence().tokens()));
   tokens_ = 0;
   report_ = {};
   target_.emplace(session, distribution);

@@ -275,9 +275,10 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
     ASSERT_TRUE(session->Append(text.data(), text.size()).ok());
     ASSERT_TRUE(
         session->Forward(339, Phase::kPrefill, kNoProgress, before).ok());
-    ASSERT_TRUE(
-        session->Forward(session->pending(), Phase::kPrefill, kNoProgress, view)
-            .ok());
+    ASSERT_TRUE(session
+                    ->Forward(session->sequence().pending(), Phase::kPrefill,
+                              kNoProgress, view)
+                    .ok());
     std::vector<float> expected(static_cast<size_t>(deep_->config.vocab));
     const auto logits = session->RowLogits(std::ssize(text) - 340, 1);
     ASSERT_TRUE(logits.ok());
@@ -349,8 +350,8 @@ TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
         DraftedText(*Prefilled(*reference_, text, options), drawn(20), params))
         << length;
     session->Truncate(std::min(length, prompt_->size()));
-    const Ids rest(prompt_->begin() +
-                       static_cast<std::ptrdiff_t>(session->tokens().size()),
+    const Ids rest(prompt_->begin() + static_cast<std::ptrdiff_t>(
+                                          session->sequence().tokens().size()),
                    prompt_->end());
     ASSERT_TRUE(Prefill(*session, rest.data(), rest.size(), kNoProgress).ok());
   }
@@ -442,7 +443,7 @@ TEST_F(SpeedTest, VerifiedTextIsThatOfNoDrafter) {
             sums[middle ? 0 : 1].drafted += level.drafted;
             sums[middle ? 0 : 1].accepted += level.accepted;
           }
-          EXPECT_EQ(session.KvEntries(), 6 * session.kv_length());
+          EXPECT_EQ(session.KvEntries(), 6 * session.sequence().kv_length());
           ExpectNoTrace(session, *deep_);
         }
       }
@@ -488,11 +489,11 @@ TEST_F(SpeedTest, ADraftOverTheWholeTextReadsTheMask) {
       for (size_t j = 0; j < vocab; ++j) {
         greatest = std::max(greatest, std::abs((*drafted)[j] - expected[j]));
       }
-      masked->Truncate(masked->tokens().size() - 1);
+      masked->Truncate(masked->sequence().tokens().size() - 1);
       for (Session* const reads : {masked.get(), session.get()}) {
         ASSERT_TRUE(reads->Append(&id, 1).ok());
         ASSERT_TRUE(reads->Sweep(Phase::kVerify).ok());
-        ASSERT_TRUE(reads->Keep(reads->tokens().size()).ok());
+        ASSERT_TRUE(reads->Keep(reads->sequence().tokens().size()).ok());
       }
       ASSERT_TRUE(session->RefreshView().ok());
     }
@@ -552,7 +553,7 @@ TEST_F(SpeedTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(ClassOf(prefill.status()), ErrorClass::kUsage);
   EXPECT_THAT(std::string(prefill.status().message()),
               HasSubstr("tail: got 301, need 1 to the prompt's 300"));
-  EXPECT_TRUE(session->tokens().empty());
+  EXPECT_TRUE(session->sequence().tokens().empty());
   const auto score = Score(*session, prompt_->data(), 10, 1,
                            [](size_t, const float*) { return true; });
   EXPECT_EQ(ClassOf(score), ErrorClass::kUsage);

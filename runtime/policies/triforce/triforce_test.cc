@@ -336,13 +336,13 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
 TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
   const auto session = WithView(kSmallView);
   ASSERT_TRUE(session->CatchUpForDrafts(Phase::kVerify).ok());
-  const int32_t next = session->tokens().front();
+  const int32_t next = session->sequence().tokens().front();
   ASSERT_TRUE(session->Append(&next, 1).ok());
   const InnermostDrafter self(*session, {.temperature = 0.02f},
                               {.kind = Proposer::kSelf});
   const auto block = self.drafter()->Draft(
-      session->tokens(), 8,
-      {.seed = 7, .start = std::ssize(session->tokens())});
+      session->sequence().tokens(), 8,
+      {.seed = 7, .start = std::ssize(session->sequence().tokens())});
   ASSERT_TRUE(block.ok()) << block.status();
   ASSERT_EQ(block->distributions.size(), 8u);
   for (const Distribution& distribution : block->distributions) {
