@@ -92,7 +92,8 @@ inline void RowLogits(Session& session, int64_t rows, float* out) {
   const int64_t vocab = session.model().config.vocab;
   for (int64_t row = 0; row < rows; row += kMaxStepRows) {
     const int64_t some = std::min(kMaxStepRows, rows - row);
-    const absl::StatusOr<const float*> logits = session.RowLogits(row, some);
+    const absl::StatusOr<const float*> logits =
+        session.runner().RowLogits(row, some);
     ASSERT_TRUE(logits.ok()) << logits.status();
     std::copy_n(*logits, some * vocab, out + row * vocab);
   }

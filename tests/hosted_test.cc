@@ -238,8 +238,8 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
   for (const Budget budget : {Budget::kLeast, Budget::kMiddle}) {
     const Tiered on_cpu = MakeTiered(*cpu, options, budget);
     const Tiered on_gpu = MakeTiered(*gpu, options, budget);
-    ASSERT_EQ(on_gpu.session->plan().shape.resident_pages,
-              on_cpu.session->plan().shape.resident_pages);
+    ASSERT_EQ(on_gpu.session->kv().plan().shape.resident_pages,
+              on_cpu.session->kv().plan().shape.resident_pages);
     std::vector<float> logits;
     run(*on_cpu.session, &logits);
     logits.clear();
@@ -266,7 +266,7 @@ TEST(HostedTiersTest, APromptInTilesIsTheCpus) {
   Read(*expected, ids.data(), ids.size());
   const Tiered tiered = MakeTiered(*gpu, options, Budget::kLeast);
   Session& session = *tiered.session;
-  ASSERT_LT(session.plan().state_rows, std::ssize(ids));
+  ASSERT_LT(session.kv().plan().state_rows, std::ssize(ids));
   Read(session, ids.data(), ids.size());
   EXPECT_TRUE(SameBytes(NextLogits(session), NextLogits(*expected)));
   // The last three of four blocks stay on the device behind the last layer.
@@ -325,7 +325,7 @@ TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
       DeviceArray<std::byte>::Create(model->machine->memory(), kForks, "x");
   ASSERT_TRUE(others.ok()) << others.status();
   const auto session = MakeSession(*model, options);
-  ASSERT_EQ(session->plan().shape.resident_pages, 0);
+  ASSERT_EQ(session->kv().plan().shape.resident_pages, 0);
   *others = {};
   EXPECT_EQ(run(*session), expected);
 }

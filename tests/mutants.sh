@@ -111,7 +111,7 @@ embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block
 norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
-logits_wait|runtime/sequence/session.cc|return stream().Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
+logits_wait|runtime/sequence/runner.cc|return stream().Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/hosted_stream_test.cc
 lost_device|kernels/device/hosted_stream.cc|error = device_.LostWith();||kernels/device/hosted_stream_test.cc
 lost_calls|kernels/machine/cuda_error.cc|    case kCudaLaunchTimeout:||kernels/machine/cuda_error_test.cc
@@ -136,7 +136,7 @@ nccl_broken|offload/ranks/nccl_gather.cc|status.Update(BrokenNow());||offload/ra
 nccl_looks|offload/ranks/nccl_gather.cc|return !looking_;|return true;|offload/ranks/nccl_gather_test.cc
 nccl_anew|offload/ranks/nccl_gather.cc|  connected_ = false;||offload/ranks/nccl_gather_test.cc
 nccl_scratch|runtime/predict/session_plan.cc|NcclGather::ScratchBytes(LogitRows(), config.vocab)|int64_t{0}|runtime/predict/session_plan_test.cc
-nccl_lost|runtime/sequence/session_rank.cc|RETURN_IF_ERROR(model.machine_of(rank).FindDevice());||tests/hosted_ranks_test.cc
+nccl_lost|runtime/sequence/runner_rank.cc|RETURN_IF_ERROR(model.machine_of(rank).FindDevice());||tests/hosted_ranks_test.cc
 rank_gpu|runtime/machine/machine.cc|(gpu_, CudaStream::Create(rank())|(gpu_, CudaStream::Create()|tests/hosted_ranks_test.cc
 rank_link|runtime/machine/machine.cc|^                     CudaStream::Create(rank())|                     CudaStream::Create()|tests/hosted_ranks_test.cc
 ranks_links|runtime/predict/prediction.cc|all.swept_bytes = std::max|all.swept_bytes = std::min|tests/hosted_ranks_test.cc
@@ -255,7 +255,7 @@ folder_trial_tokens|offload/prompt_cache/kv_folder.cc|CommonBeginning(info.ids, 
 stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
 stop_at_length|runtime/generate/generate.cc|if (!more) return "stop";|if (!more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
-resumed_tokens|runtime/sequence/interrupted_prompt.h|tokens == asked_tokens|tokens.size() == asked_tokens.size()|runtime/sequence/tiers_test.cc
+resumed_tokens|runtime/sequence/interrupted_prefill.h|stopped_->tokens == tokens|stopped_->tokens.size() == tokens.size()|runtime/sequence/tiers_test.cc
 think_latch|runtime/policies/sadas/think_schedule.h|thinking_ \&\& !(options_->latch|thinking_ \&\& (options_->latch|runtime/policies/sadas/think_schedule_test.cc
 think_border|runtime/policies/sadas/think_schedule.cc|    matched_ = pattern_->border\[matched_\];|    matched_ = 0;|runtime/policies/sadas/think_schedule_test.cc
 think_most|runtime/policies/sadas/think_schedule.cc|thought_ < options_->most|thought_ <= options_->most|runtime/policies/sadas/think_schedule_test.cc
@@ -276,7 +276,7 @@ speed_answer|offload/view/retrieval.cc|layer >= compact_.above().layers|layer > 
 speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policies/speed/speed_test.cc
 speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policies/speed/speed_test.cc
 speed_stopped|runtime/sequence/sequence.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/sequence/sequence_test.cc
-speed_once|runtime/sequence/session.cc|sequence_.prompt_begins() \&\& sequence_.kv_length() > answer|sequence_.kv_length() > answer|runtime/policies/speed/speed_test.cc
+speed_once|runtime/sequence/forward.cc|sequence_.prompt_begins() \&\& sequence_.kv_length() > answer|sequence_.kv_length() > answer|runtime/policies/speed/speed_test.cc
 speed_room|runtime/policies/speed/speed.cc|speed.depth.anchor > params.view.budget|speed.depth.anchor > params.view.budget + 1|runtime/policies/speed/speed_test.cc
 speed_none|models/decoder/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policies/speed/speed_test.cc
 speed_whole|runtime/sequence/session.cc|sequence_.spans().has_value() \&\& !sequence_.spans()->Reads().IsFull()|sequence_.spans().has_value()|apps/cli_policies_test.py
@@ -291,8 +291,8 @@ sfi_gap|runtime/policies/sfi/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ 
 sfi_unheeded|runtime/policies/sfi/sfi.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
 sfi_closer|runtime/policies/sfi/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_cooldown|runtime/policies/sfi/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policies/sfi/sfi_schedule_test.cc
-sfi_evidence|runtime/sequence/session.cc|sequence_.kv_length() - retrieval()->evidence_rows()|sequence_.kv_length() - 1|runtime/policies/sfi/sfi_test.cc
-sfi_kept_row|runtime/sequence/session_rank.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policies/sfi/sfi_test.cc
+sfi_evidence|runtime/sequence/draft_view.cc|sequence().kv_length() - first().evidence_rows()|sequence().kv_length() - 1|runtime/policies/sfi/sfi_test.cc
+sfi_kept_row|runtime/pass/pass.cc|to + layout.VOffset(head, written)|to + layout.VOffset(0, written)|runtime/policies/sfi/sfi_test.cc
 sfi_norms|offload/view/importance_selector.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/view/importance_selector_test.cc
 sfi_one_row|offload/view/importance_selector.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/importance_selector_test.cc
 sfi_decay|offload/view/importance_selector.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/view/importance_selector_test.cc
@@ -328,7 +328,7 @@ named_sink|runtime/policies/policy_kind.cc|if (request.sink != 0) {|if (request.
 negative_budget|runtime/policies/policy_kind.cc|std::max<int64_t>(1, std::min(view->sink, view->budget))|std::min(view->sink, view->budget)|runtime/api/policy_api_test.cc
 view_sink|offload/view/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policies/triforce/triforce_test.cc
 measurement_age|runtime/api/session_api.cc|tiercel::WriteStruct(out, measurement)|*measurement = out|runtime/api/growth_test.cc
-cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
+cancel_answered|runtime/api/session_api.cc|    session->session->cancellation().Clear();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 size_within_field|runtime/api/boundary.h| .. size % alignof(T) != 0||runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc
@@ -336,7 +336,7 @@ read_shared|runtime/api/session_api.cc|ids + known, count - known|ids, count|run
 resent_page|offload/kv/residency.cc|  ++lost_;|  (void)lost_;|offload/kv/tiered_kv_test.cc
 observer_view|offload/kv/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/kv/step_observer_test.cc
 observer_resumed|offload/kv/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/kv/step_observer_test.cc
-stopped_twice|runtime/sequence/forward.cc|interrupted_ = last;|(void)last;|runtime/sequence/tiers_test.cc
+stopped_twice|runtime/sequence/forward.cc|interrupted.Keep(\*std::move(last));|(void)last;|runtime/sequence/tiers_test.cc
 staging_turn|offload/kv/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/kv/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|transfer.bytes - (moved.ok()|0 * (moved.ok()|offload/move/copy_engine_test.cc
 link_rate|offload/move/link.cc|static_cast<double>(moved.bytes) / rate_|static_cast<double>(moved.bytes) / rate_ / 2|offload/move/copy_engine_test.cc
@@ -412,15 +412,15 @@ window_sinks|runtime/drafting/small_target.cc|(window_.sink, begin)|(0, begin)|r
 answer_of_drafts|runtime/drafting/small_target.cc|left_out > 0 ? begin : 0|0|runtime/drafting/small_target_test.cc
 answer_drafted|runtime/drafting/retrieval_target.cc|session_.sequence().answer_begin()|0|runtime/drafting/answer_test.cc
 answer_goes_on|runtime/sequence/sequence.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/sequence/sequence_test.cc
-answer_forked|runtime/sequence/session.cc|new Session(model_, prompt_view_, sequence_,|new Session(model_, prompt_view_, [this] { Sequence s = sequence_; s.BeginAnswer(0); return s; }(),|runtime/generate/speculation_test.cc
+answer_forked|runtime/sequence/session.cc|prompt_view_, sequence_, std::move(runner)|prompt_view_, [this] { Sequence s = sequence_; s.BeginAnswer(0); return s; }(), std::move(runner)|runtime/generate/speculation_test.cc
 breaker_rest|runtime/generate/breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/breakers_test.cc
 breakers_known|runtime/generate/breakers.cc|texts != texts_|texts.size() != prompt_cache_.size()|runtime/generate/breakers_test.cc
 draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, DraftDistribution(distribution),|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/small_target_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policies/triforce/triforce_distribution_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policies/triforce/triforce_distribution_test.cc
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policies/triforce/triforce_test.cc
-draft_left|runtime/drafting/retrieval_target.cc|  session_.TruncateView(end_);|;|runtime/policies/triforce/triforce_test.cc
-stale_view|runtime/sequence/session.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc
+draft_left|runtime/drafting/retrieval_target.cc|  session_.draft_view().Truncate(end_);|;|runtime/policies/triforce/triforce_test.cc
+stale_view|runtime/sequence/draft_view.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc
 lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/forks_test.cc
 lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
 slot_order|offload/kv/residency.cc|int64_t i = other->size() - 1; i >= 0; --i|int64_t i = 0; i < other->size(); ++i|offload/kv/forks_test.cc
@@ -433,8 +433,8 @@ own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offloa
 cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
 resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/forks_test.cc
 rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/pass/pass_test.cc
-drafted_over|runtime/sequence/forward.cc|DropInterrupted();  // its|(void)0;  // its|runtime/policies/triforce/triforce_test.cc
-draft_stops|runtime/policies/policy.cc|drafts->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
+drafted_over|runtime/sequence/draft_view.cc|session_.kv().DropInterrupted();|(void)0;|runtime/policies/triforce/triforce_test.cc
+draft_stops|runtime/policies/policy.cc|drafts->cancellation().Follow(session.cancellation());|(void)session;|runtime/drafting/small_target_test.cc
 draft_on_device|runtime/policies/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
 text_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/prompt_cache/kv_folder_test.cc
@@ -463,7 +463,7 @@ prompt_taken|offload/prompt_cache/kv_folder.cc|HolderOf(\*\*folder, name) == Hol
 prompt_no_states|offload/prompt_cache/prompt_file.cc|== kNoStates) continue;|== ~kNoStates) continue;|offload/prompt_cache/prompt_file_test.cc
 prompt_even|offload/prompt_cache/prompt_file.cc|layers.size() % kStates == 0|layers.empty()|offload/prompt_cache/prompt_file_test.cc
 prompt_together|runtime/sequence/prompt_writer.cc|return layer >= file_->layers();|return layer == file_->layers();|runtime/sequence/prompt_writer_test.cc
-prompt_alone|runtime/api/session_api.cc|if (status.ok()) session->session->DropKeptPrompt();||runtime/api/prompt_cache_api_test.cc
+prompt_alone|runtime/api/session_api.cc|if (status.ok() \&\& cache != nullptr) cache->DropPrompt();||runtime/api/prompt_cache_api_test.cc
 held_later|offload/kv/tiered_kv.cc|std::any_of(step.sent.begin(), step.sent.end(), failed)|failed(step.sent.back())|offload/kv/layers_test.cc
 no_locks|offload/prompt_cache/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/prompt_cache/prompt_file_test.cc
 no_locks_part|offload/prompt_cache/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/prompt_cache/prompt_file_test.cc
@@ -483,11 +483,11 @@ promised_kv|runtime/predict/session_plan.h|host_bytes - (in_place ? 0 : promised
 promised_slots|offload/tier/page_pool.cc|slots_in_use() >= promised_slots_|slots_in_use() > promised_slots_|offload/tier/memory_promise_test.cc
 promise_written|offload/tier/memory_promise.h|bytes_ > written_ ? bytes_ - written_ : 0|bytes_ - written_|offload/tier/memory_promise_test.cc
 pool_largest|runtime/model/workspace_pool.cc|idle_->Bytes() < workspace->Bytes()|idle_->Bytes() > workspace->Bytes()|runtime/model/workspace_pool_test.cc
-rests_after_calls|runtime/api/session_api.cc|    session->session->Rest();||runtime/api/memory_api_test.cc
-rest_logits|runtime/sequence/session.cc|if (knows_next_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/memory_api_test.cc
-parked_states|runtime/sequence/session_rank.cc|hidden = std::exchange(parked_, {});|parked_ = {};|runtime/api/memory_api_test.cc
-tiles_stay|runtime/sequence/session_rank.cc|tiles != nullptr \&\& !tiles->IsSuspended()|tiles != nullptr|runtime/sequence/tiers_test.cc
-saving_makes_room|runtime/sequence/forward.cc|  prompt_cache_->GiveBack();||runtime/sequence/prompt_cache_test.cc
+rests_after_calls|runtime/api/session_api.cc|    session->session->runner().Rest();||runtime/api/memory_api_test.cc
+rest_logits|runtime/sequence/runner.cc|if (keeps_row_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/memory_api_test.cc
+parked_states|runtime/sequence/runner_rank.cc|hidden_ = std::exchange(parked.states, {});|parked.states = {};|runtime/api/memory_api_test.cc
+tiles_stay|runtime/sequence/runner_rank.cc|tiles_ != nullptr \&\& !tiles_->IsSuspended()|tiles_ != nullptr|runtime/sequence/tiers_test.cc
+saving_makes_room|runtime/sequence/session_prompt_cache.cc|  cache_.GiveBack();||runtime/sequence/prompt_cache_test.cc
 distribution_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kDistribution|4 * kDistribution|runtime/predict/block_distributions_test.cc
 distribution_lengths|runtime/policies/policy_kind.cc|return DraftLength::kMost;|return ours;|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
@@ -498,7 +498,7 @@ disk_part|offload/move/disk_link.cc|^                transfer.offset;|          
 disk_shared|offload/disk/page_file.cc|return open_ != nullptr .. slots_.IsShared(slot);|return open_ == nullptr \&\& slots_.IsShared(slot);|offload/disk/disk_kv_test.cc
 disk_once|offload/move/disk_link.cc|    if (lane.last != nullptr \&\& lane.last->IsOfPage(t)) continue;||offload/disk/disk_kv_test.cc
 disk_forgotten|runtime/sequence/forward.cc|^  ForgetDamaged();||runtime/sequence/disk_pages_test.cc
-disk_removed|runtime/sequence/session_prompt_cache.cc|text_pages_->AnyDamaged()|!text_pages_->AnyDamaged()|runtime/sequence/disk_pages_test.cc
+disk_removed|runtime/sequence/session_prompt_cache.cc|!opened_pages_->AnyDamaged()|opened_pages_->AnyDamaged()|runtime/sequence/disk_pages_test.cc
 disk_place|offload/tier/tier_shape.h|page < std::min(disk_pages, resident_pages)|page < disk_pages|offload/plan/tier_plan_test.cc
 read_unannounced|offload/disk/page_reader.cc|disk_.Announce(request.file, request.offset, request.bytes);|disk_.Announce(request.file, request.offset, 1);|offload/disk/page_reader_test.cc
 ring_drain|offload/disk/read_queue.cc|^    while (under_way_ > 0) {|    while (false) {|offload/disk/read_queue_test.cc
@@ -541,14 +541,14 @@ shorter_again|apps/commands/tree.cc|AnswerWith(static_cast<size_t>(tokens / 2));
 talk_failed|apps/commands/follow_up.cc|    failed_.Update(status);||apps/cli_chat_test.py
 leaf_heading|apps/commands/book_summary.cc|headings\[end\] == headings\[begin\]|headings[end].empty()|apps/cli_book_test.py
 going_on_said|apps/commands/generation.cc|"going on at layer ", resumed + 1|"going on at layer ", resumed|apps/cli_saved_test.py
-prompt_again|runtime/sequence/forward.cc|if (own.layer > 0 \&\& own.row == 0) after(own.layer - 1);||runtime/sequence/unfinished_prompt_test.cc
+prompt_again|runtime/sequence/runner.cc|if (point.layer > 0 \&\& point.row == 0) {|if (false) {|runtime/sequence/unfinished_prompt_test.cc
 prompt_anew|runtime/sequence/prompt_cache.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
 prompt_filled|runtime/sequence/session_prompt_cache.cc|sequence_.IsSettled() \&\& sequence_.IsComputed();|sequence_.IsSettled();|runtime/sequence/unfinished_prompt_test.cc
 prompt_left|runtime/sequence/prompt_cache.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
 prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
 text_filled|runtime/sequence/session_prompt_cache.cc|const bool computed = sequence_.IsSettled() \&\& sequence_.IsComputed()|const bool computed = sequence_.IsSettled()|runtime/sequence/prompt_cache_test.cc
 text_shallow|runtime/predict/session_plan.h|prompt_view.IsFull() \&\& !EndsPrompts() \&\&|prompt_view.IsFull() \&\&|runtime/sequence/prompt_cache_test.cc
-text_stopped|runtime/sequence/session_prompt_cache.cc|if (!prompt_cache_->Settle()) saved_ = 0;||runtime/sequence/prompt_cache_test.cc
+text_stopped|runtime/sequence/session_prompt_cache.cc|if (!cache_.Settle()) saved_ = 0;||runtime/sequence/prompt_cache_test.cc
 text_checkpoint|runtime/sequence/prompt_cache.cc|"checkpoint", checkpoint|"checkpoint", ""|runtime/sequence/prompt_cache_test.cc
 callers_modes|runtime/api/callers_thread.cc|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
@@ -670,16 +670,16 @@ weights_before|runtime/model/model.cc|  if (bytes <= free) return|  if (bytes < 
 wish_bounds|runtime/machine/machine.cc|if (simulated()) return options_.simulation->device_bytes;||runtime/machine/machine_test.cc
 taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/machine/machine_test.cc
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
-sticky_cancel|runtime/generate/generate.cc|  if (session.cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
+sticky_cancel|runtime/generate/generate.cc|  if (session.cancellation().cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
 draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
-draft_reserved|runtime/sequence/session_rank.h|!plan.in_place .. plan.on_device|!plan.in_place|runtime/api/model_api_test.cc
+draft_reserved|runtime/sequence/runner_rank.cc|plan.in_place \&\& !plan.on_device) return|plan.in_place) return|runtime/api/model_api_test.cc
 logits_planned|runtime/predict/session_plan.cc|.logits = AlignedBytes(LogitRows()|.logits = AlignedBytes(0 * LogitRows()|runtime/predict/plan_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
 shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offload/view/attention_shares_test.cc
 lost_queue|kernels/device/hosted_stream.cc|stream.Forget();|(void)stream;|tests/hosted_faults_test.cc
 far_norm|kernels/far_bodies.cc|p.weight, p.eps|p.weight, 2 * p.eps|far/runtime/sequence/session_test.cc
-far_logits|runtime/sequence/session.cc|return stream().Synchronize();|return absl::OkStatus();|far/runtime/sequence/session_test.cc
+far_logits|runtime/sequence/runner.cc|return stream().Synchronize();|return absl::OkStatus();|far/runtime/sequence/session_test.cc
 far_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|far/runtime/sequence/disk_pages_test.cc
 far_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|far/runtime/sequence/disk_pages_test.cc
 far_finish|offload/move/gpu_link.cc|status.Update(copies_->Await(copies_->Mark()));||far/runtime/sequence/disk_pages_test.cc
@@ -688,7 +688,7 @@ shares_parts|offload/view/attention_shares.cc|first_row \* QueryWidth|0 * QueryW
 shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/view/attention_shares_test.cc
 attended_whole|runtime/sequence/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/sequence/attended_test.cc
 shares_before|offload/view/attention_shares.cc|kOfTheAnswer ? answer_ : before_|kOfTheAnswer ? answer_ : answer_|offload/view/attention_shares_test.cc
-attended_again|runtime/sequence/attended.cc|if (sequence_.kv_length() > end) TruncateKv(end);||runtime/sequence/attended_test.cc
+attended_again|runtime/sequence/attended.cc|if (sequence_.kv_length() > end) {|if (false) {|runtime/sequence/attended_test.cc
 '
 
 for name in "$@"; do

@@ -158,7 +158,7 @@ inline std::unique_ptr<Model> WithRoomForOne(const Model& like,
       {.device_bytes = BytesFor(like, options, Budget::kLeast),
        .link_bytes_per_s = kFast}};
   with.machine.host_memory_bytes =
-      MakeTiered(like, options, Budget::kLeast).session->plan().host_kv;
+      MakeTiered(like, options, Budget::kLeast).session->kv().plan().host_kv;
   return OpenModel(with);
 }
 

@@ -44,13 +44,15 @@ template <typename Call>
 absl::Status Stoppable(tiercel_session* session, Call call) {
   // The workspace is free for other sessions afterwards, however this ends.
   const absl::Cleanup rest = [&] {
-    session->session->Rest();
+    session->session->runner().Rest();
     session->policy->Rest();
   };
   const absl::Status status = call();
   if (ClassOf(status) == ErrorClass::kCancelled) {
-    session->session->ClearCancel();
-    session->session->StopSaving();
+    session->session->cancellation().Clear();
+    if (SessionPromptCache* const cache = session->session->prompt_cache()) {
+      cache->Stop();
+    }
   }
   return status;
 }
@@ -73,7 +75,7 @@ std::string SlowerHere(const tiercel_session& session, const Report& report) {
   }
   std::vector<SessionSite> sites;
   std::vector<TierPlan> plans;
-  for (const auto& rank : session.session->ranks()) {
+  for (const auto& rank : session.session->kv().ranks()) {
     sites.push_back(rank->site);
     plans.push_back(rank->plan);
   }
@@ -380,7 +382,7 @@ tiercel_status tiercel_session_create(tiercel_model* model,
                      tiercel::NewDraftSession(request.policy));
     ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> created,
                      tiercel::Session::Create(m, request.options));
-    const bool on_disk = created->plan().shape.disk_pages > 0;
+    const bool on_disk = created->kv().plan().shape.disk_pages > 0;
     return tiercel::Hand(model->model, request.draft_model,
                          std::make_shared<tiercel::Turns>(), std::move(created),
                          request.policy, std::move(draft),
@@ -465,11 +467,14 @@ size_t tiercel_session_length(const tiercel_session* session) {
 }
 
 int32_t tiercel_session_resumed(const tiercel_session* session) {
-  return session == nullptr ? 0 : session->session->resumed_layers();
+  return session == nullptr ? 0 : session->session->sequence().resumed_layers();
 }
 
 int32_t tiercel_session_kept(const tiercel_session* session) {
-  return session == nullptr ? 0 : session->session->kept_layers();
+  if (session == nullptr) return 0;
+  const tiercel::SessionPromptCache* const cache =
+      session->session->prompt_cache();
+  return cache != nullptr ? cache->kept_layers() : 0;
 }
 
 tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
@@ -541,7 +546,9 @@ tiercel_status tiercel_generate(tiercel_session* session,
             return thread.GoesOn(on_token, user_data, &token);
           });
       const absl::Status status = report.status;
-      if (status.ok()) session->session->DropKeptPrompt();
+      tiercel::SessionPromptCache* const cache =
+          session->session->prompt_cache();
+      if (status.ok() && cache != nullptr) cache->DropPrompt();
       // A call with wrong arguments did not begin.
       if (tiercel::ClassOf(status) != tiercel::ErrorClass::kUsage) {
         if (session->rates.has_value()) {
@@ -653,9 +660,9 @@ tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
           "invalid_argument",
           "a session under a policy's plain form does not say where it looked");
     }
-    const tiercel::Session::Reading reading = {begin, end, asked, answer};
+    const tiercel::Reading reading = {begin, end, asked, answer};
     ASSIGN_OR_RETURN(const tiercel::PositionRange runs,
-                     session->session->RunsOf(reading));
+                     tiercel::RunsOf(session->session->sequence(), reading));
     const auto count = static_cast<size_t>(runs.end - runs.begin);
     if (*size < count) {  // known before the work
       return tiercel::BufferTooSmall(std::exchange(*size, count), count);
@@ -673,11 +680,11 @@ tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
 }
 
 void tiercel_cancel(tiercel_session* session) {
-  if (session != nullptr) session->session->Cancel();
+  if (session != nullptr) session->session->cancellation().Cancel();
 }
 
 void tiercel_clear_cancel(tiercel_session* session) {
-  if (session != nullptr) session->session->ClearCancel();
+  if (session != nullptr) session->session->cancellation().Clear();
 }
 
 }  // extern "C"

@@ -33,7 +33,7 @@ void Turns::Free(tiercel_session* session) {
     const std::lock_guard<std::mutex> lock(mutex_);
     session->freed_next = std::exchange(freed_, session);
     if (taken_) {
-      session->session->Cancel();
+      session->session->cancellation().Cancel();
       return;
     }
     taken_ = true;

@@ -46,7 +46,7 @@ class AnswerTest : public RepeatedTextTest<3> {
       const Ids& block) {
     const auto session =
         Prefilled(*model_, *prompt_, {.retrieval = kSmallView});
-    EXPECT_TRUE(session->CatchUpForDrafts(Phase::kVerify).ok());
+    EXPECT_TRUE(session->draft_view().CatchUp(Phase::kVerify).ok());
     EXPECT_TRUE(session->Append(answer.data(), answer.size()).ok());
     const auto made = distributions(*session, distribution, block);
     EXPECT_TRUE(made.ok()) << made.status();

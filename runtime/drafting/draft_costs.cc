@@ -50,7 +50,7 @@ double DraftCosts::SweepInWindowPasses(int64_t window) const {
 }
 
 DraftCosts::ViewPass DraftCosts::WholeView() const {
-  const RetrievalSize& view = session_.retrieval()->size();
+  const RetrievalSize& view = session_.kv().first().retrieval->size();
   return {session_.model().config.layers,
           view.budget + view.window + view.chunk};
 }
@@ -60,7 +60,7 @@ DraftCosts::ViewPass DraftCosts::WholeWindow(int64_t window) const {
 }
 
 DraftCosts::ViewPass DraftCosts::WindowOfView() const {
-  const RetrievalSize& view = session_.retrieval()->size();
+  const RetrievalSize& view = session_.kv().first().retrieval->size();
   return {proposer_.draft_layers > 0 ? proposer_.draft_layers
                                      : session_.model().config.layers,
           view.sink + view.window + view.chunk};

@@ -83,7 +83,7 @@ class CostRatioTest : public testing::Test {
     choice.gamma1 = choice.gamma2 = PolicyParams::kAdaptive;
     choice.draft_model = model_.get();
     const std::optional<KeptRates> kept =
-        KnownRates(model, (*session)->site().layout, folder_);
+        KnownRates(model, (*session)->kv().site().layout, folder_);
     if (kept.has_value()) choice.costs = kept->costs;
     const auto policy = NewPolicy(**session, choice);
     EXPECT_TRUE(policy.ok()) << policy.status();

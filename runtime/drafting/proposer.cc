@@ -28,7 +28,7 @@ InnermostDrafter::InnermostDrafter(Session& session,
           session, RetrievalTarget::Options{
                        .distribution = DraftDistribution(distribution),
                        .layers = params.draft_layers,
-                       .window = session.retrieval()->size().window});
+                       .window = session.draft_view().size().window});
       break;
     case Proposer::kSmall:
       name = "small";

@@ -43,7 +43,7 @@ Rounds::Rounds(Session& session, Target& target, const Options& options)
 }
 
 absl::Status Rounds::Begin() {
-  return options_.over_view ? session_.CatchUpForDrafts(Phase::kVerify)
+  return options_.over_view ? session_.draft_view().CatchUp(Phase::kVerify)
                             : absl::OkStatus();
 }
 
@@ -53,9 +53,9 @@ int64_t Rounds::MostToDraft() const {
   // The first token of a text needs no sweep.
   if (options_.drafter == nullptr || session_.sequence().pending() != 1)
     return 0;
-  const int64_t most =
-      std::min({length_.Next(), session_.room() - 1, kMaxStepRows - 1});
-  if (options_.over_view && !session_.ViewHasRoom(most + 1)) return 0;
+  const int64_t most = std::min(
+      {length_.Next(), session_.sequence().room() - 1, kMaxStepRows - 1});
+  if (options_.over_view && !session_.draft_view().HasRoom(most + 1)) return 0;
   return most;
 }
 
@@ -77,7 +77,7 @@ absl::StatusOr<VerifiedBlock> Rounds::Next() {
   verify_ += sweep;
   if (options_.drafter != nullptr) draft_ += decided - start - sweep;
   if (options_.over_view) {
-    RETURN_IF_ERROR(session_.RefreshView());
+    RETURN_IF_ERROR(session_.draft_view().Refresh());
     refresh_ += session_.Elapsed() - decided;
   }
   return block;

@@ -101,7 +101,7 @@ class SmallTargetTest : public testing::Test {
                      .verify = choice.verify,
                      .draft_session = session.get(),
                      .draft_window = choice.draft_window}) {
-      session->CancelWith(whole);
+      session->cancellation().Follow(whole.cancellation());
     }
     absl::StatusOr<DraftBlock> Draft(const Ids& text) const {
       return innermost.drafter()->Draft(text, 6,
@@ -271,11 +271,11 @@ TEST_F(SmallTargetTest, ADraftSessionGoesWithItsSession) {
 
   const Ids text = Text(300);
   ASSERT_TRUE(Prefill(draft, text.data(), text.size(), kNoProgress).ok());
-  EXPECT_EQ(draft.memory().host, 0);
-  EXPECT_EQ(draft.plan().host_kv, 0);
-  EXPECT_FALSE(draft.cancelled());
-  target.session->Cancel();
-  EXPECT_TRUE(draft.cancelled());
+  EXPECT_EQ(draft.kv().memory().host, 0);
+  EXPECT_EQ(draft.kv().plan().host_kv, 0);
+  EXPECT_FALSE(draft.cancellation().cancelled());
+  target.session->cancellation().Cancel();
+  EXPECT_TRUE(draft.cancellation().cancelled());
 }
 
 // Most of the time only new tokens are computed.
@@ -467,10 +467,10 @@ TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
     // The draft model is cancelled with the session while it drafts.
     session->Truncate(prompt_->size());
     const SmallDraft drafter(*session, params.distribution, full);
-    session->Cancel();
+    session->cancellation().Cancel();
     EXPECT_EQ(ClassOf(drafter.Draft(*prompt_).status()),
               ErrorClass::kCancelled);
-    session->ClearCancel();
+    session->cancellation().Clear();
     const absl::StatusOr<DraftBlock> after = drafter.Draft(*prompt_);
     ASSERT_TRUE(after.ok()) << after.status();
     EXPECT_EQ(after->tokens, SmallDraft(*session, params.distribution, full)
@@ -510,7 +510,7 @@ TEST_F(SmallTargetTest, ShortPromptsAndFullContexts) {
         DraftedText(*session, params, Choice(*model_, VerifyMode::kCoupled)),
         expected.tokens)
         << length;
-    EXPECT_EQ(session->room(), 0);
+    EXPECT_EQ(session->sequence().room(), 0);
   }
 }
 

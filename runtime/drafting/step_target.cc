@@ -24,6 +24,11 @@ absl::StatusOr<const float*> StepTarget::NextLogits() {
   return session_.NextLogits().data();
 }
 
+absl::Status StepTarget::ReadOver(Phase phase, const View& view) {
+  RETURN_IF_ERROR(session_.Forward(/*rows=*/1, phase, kNoProgress, view));
+  return session_.runner().KeepRow(0);
+}
+
 absl::Status StepTarget::Append(int32_t id) {
   RETURN_IF_ERROR(session_.Append(&id, 1));
   ++appended_;
@@ -46,13 +51,14 @@ absl::StatusOr<std::vector<Distribution>> StepTarget::Distributions(
   }
   ASSIGN_OR_RETURN(const float* logits, NextLogits());
   return MakeDistributions(
-      session_.stream(), {.logits = logits,
-                          .rows = 1,
-                          .vocab = session_.model().config.vocab,
-                          .tokens = session_.sequence().tokens().data(),
-                          .before = std::ssize(session_.sequence().tokens()),
-                          .distribution = distribution_,
-                          .answer_begin = session_.sequence().answer_begin()});
+      session_.runner().stream(),
+      {.logits = logits,
+       .rows = 1,
+       .vocab = session_.model().config.vocab,
+       .tokens = session_.sequence().tokens().data(),
+       .before = std::ssize(session_.sequence().tokens()),
+       .distribution = distribution_,
+       .answer_begin = session_.sequence().answer_begin()});
 }
 
 absl::Status StepTarget::Keep(size_t /*count*/, int32_t next) {

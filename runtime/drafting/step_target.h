@@ -44,6 +44,9 @@ class StepTarget : public Target {
   enum class Speed { kFast, kSlow };  // over a view, over everything
 
   Session& session() { return session_; }
+  // Computes the row of the last token over `view`. Errors: those of
+  // Session::Forward.
+  absl::Status ReadOver(Phase phase, const View& view);
 
  private:
   // Computes the row of the last token, so that the session knows the logits of

@@ -24,19 +24,20 @@ absl::StatusOr<std::vector<Distribution>> SweepTarget::Distributions(
   if (rows > 0) {
     RETURN_IF_ERROR(session_.Sweep(Phase::kVerify));
     swept_ = true;
-    ASSIGN_OR_RETURN(const float* swept,
-                     session_.RowLogits(0, static_cast<int64_t>(rows)));
+    ASSIGN_OR_RETURN(const float* swept, session_.runner().RowLogits(
+                                             0, static_cast<int64_t>(rows)));
     // If the first row was known, the sweep's rows lie behind it.
     if (!next_known) logits = swept;
   }
   return MakeDistributions(
-      session_.stream(), {.logits = logits,
-                          .rows = static_cast<int64_t>(block.size() + 1),
-                          .vocab = vocab,
-                          .tokens = session_.sequence().tokens().data(),
-                          .before = static_cast<int64_t>(before_),
-                          .distribution = distribution_,
-                          .answer_begin = session_.sequence().answer_begin()});
+      session_.runner().stream(),
+      {.logits = logits,
+       .rows = static_cast<int64_t>(block.size() + 1),
+       .vocab = vocab,
+       .tokens = session_.sequence().tokens().data(),
+       .before = static_cast<int64_t>(before_),
+       .distribution = distribution_,
+       .answer_begin = session_.sequence().answer_begin()});
 }
 
 absl::Status SweepTarget::Keep(size_t count, int32_t next) {

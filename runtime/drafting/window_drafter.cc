@@ -19,15 +19,16 @@ absl::StatusOr<std::vector<Distribution>> WindowTarget::Distributions(
   const auto wanted = static_cast<int64_t>(block.size() + 1);
   RETURN_IF_ERROR(session_.Forward(rows, Phase::kDraft, kNoProgress, view_));
   ASSIGN_OR_RETURN(const float* logits,
-                   session_.RowLogits(rows - wanted, wanted));
+                   session_.runner().RowLogits(rows - wanted, wanted));
   return MakeDistributions(
-      session_.stream(), {.logits = logits,
-                          .rows = wanted,
-                          .vocab = session_.model().config.vocab,
-                          .tokens = session_.sequence().tokens().data(),
-                          .before = static_cast<int64_t>(before_),
-                          .distribution = distribution_,
-                          .answer_begin = session_.sequence().answer_begin()});
+      session_.runner().stream(),
+      {.logits = logits,
+       .rows = wanted,
+       .vocab = session_.model().config.vocab,
+       .tokens = session_.sequence().tokens().data(),
+       .before = static_cast<int64_t>(before_),
+       .distribution = distribution_,
+       .answer_begin = session_.sequence().answer_begin()});
 }
 
 absl::Status WindowTarget::Keep(size_t count, int32_t next) {

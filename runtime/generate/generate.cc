@@ -67,7 +67,8 @@ absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
     }
     ASSIGN_OR_RETURN(const bool more, transcript.Push(token));
     --left;
-    if (transcript.refused() || session.cancelled()) return CancelledError();
+    if (transcript.refused() || session.cancellation().cancelled())
+      return CancelledError();
     if (!more) return "stop";
     if (left == 0) return "length";
   }
@@ -81,8 +82,8 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
   TimeSpent last = session.Elapsed();
   RETURN_IF_ERROR(policy.Begin(params.distribution, params.seed));
   int64_t left = params.max_tokens > 0
-                     ? std::min(params.max_tokens, session.room())
-                     : session.room();
+                     ? std::min(params.max_tokens, session.sequence().room())
+                     : session.sequence().room();
   while (left > 0) {
     ASSIGN_OR_RETURN(const VerifiedBlock block, policy.NextBlock());
     const TimeSpent now = session.Elapsed();
@@ -103,7 +104,7 @@ PrefillReport ReportOf(const Session& session, int64_t computed,
   PrefillReport report;
   report.prompt_tokens = std::ssize(session.sequence().tokens());
   report.cached_tokens = report.prompt_tokens - computed;
-  report.resumed_layers = session.resumed_layers();
+  report.resumed_layers = session.sequence().resumed_layers();
   report.traffic = session.traffic();
   report.traffic -= before;
   return report;
@@ -114,18 +115,21 @@ PrefillReport ReportOf(const Session& session, int64_t computed,
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count,
                                       Session::Progress progress) {
-  if (session.cancelled()) return CancelledError();
+  if (session.cancellation().cancelled()) return CancelledError();
   session.BeginPrompt();
   const TimeSpent start = session.Elapsed();
   const Traffic traffic = session.traffic();
   // This runs however the function ends, by an exception of a callback too.
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   RETURN_IF_ERROR(session.Append(ids, count));
-  RETURN_IF_ERROR(session.OpenText(progress));
+  SessionPromptCache* const cache = session.prompt_cache();
+  if (cache != nullptr) {
+    RETURN_IF_ERROR(cache->Open(progress));
+  }
   const int64_t rows = session.sequence().pending();
   if (count > 0) {
     RETURN_IF_ERROR(session.CatchUp(Phase::kPrefill, progress));
-    session.SaveText();
+    if (cache != nullptr) cache->Save();
   }
   PrefillReport report = ReportOf(session, rows, traffic);
   report.spent = session.Elapsed() - start;
@@ -137,7 +141,7 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
 absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
                                          size_t count, uint64_t seed,
                                          Session::Progress progress) {
-  if (session.cancelled()) return CancelledError();
+  if (session.cancellation().cancelled()) return CancelledError();
   session.BeginPrompt();
   const Traffic traffic = session.traffic();
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
@@ -172,7 +176,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
           : PrefillReport{.prompt_tokens = prompt, .cached_tokens = prompt});
   report.status = Validate(params);
   if (!report.status.ok()) return report;
-  if (session.cancelled()) {
+  if (session.cancellation().cancelled()) {
     report.status = CancelledError();
     report.finish_reason = "cancelled";
     return report;
@@ -217,12 +221,12 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
 absl::Status Score(Session& session, const int32_t* ids, size_t count,
                    size_t rows_per_step,
                    absl::FunctionRef<bool(size_t, const float*)> on_row) {
-  if (session.site().depth.has_value()) {
+  if (session.kv().site().depth.has_value()) {
     return UsageError("invalid_argument",
                       "score: rows of this session's prompts end before the "
                       "last layer; need a session of another policy or form");
   }
-  if (session.cancelled()) return CancelledError();
+  if (session.cancellation().cancelled()) return CancelledError();
   // Logits are wide: many rows are computed at a time, few are read at a time.
   constexpr int64_t kRowsPerStep = 512;
   constexpr int64_t kLogitRows = 32;
@@ -245,9 +249,11 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
     RETURN_IF_ERROR(session.Forward(rows, Phase::kPrefill, kNoProgress));
     for (int64_t row = 0; row < rows; row += kLogitRows) {
       const int64_t some = std::min(kLogitRows, rows - row);
-      ASSIGN_OR_RETURN(const float* logits, session.RowLogits(row, some));
+      ASSIGN_OR_RETURN(const float* logits,
+                       session.runner().RowLogits(row, some));
       for (int64_t i = 0; i < some; ++i) {
-        if (session.cancelled() || !on_row(index++, logits + i * vocab)) {
+        if (session.cancellation().cancelled() ||
+            !on_row(index++, logits + i * vocab)) {
           return CancelledError();
         }
       }
@@ -261,7 +267,7 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
 absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
                         size_t count,
                         absl::FunctionRef<bool(size_t, const float*)> on_row) {
-  if (session.cancelled()) return CancelledError();
+  if (session.cancellation().cancelled()) return CancelledError();
   const size_t before = session.sequence().tokens().size();
   absl::Cleanup forget = [&] { session.Truncate(before); };
   RETURN_IF_ERROR(policy.Begin(DistributionParams(), /*seed=*/0));
@@ -269,7 +275,8 @@ absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
   for (size_t i = 0; i < count; ++i) {
     RETURN_IF_ERROR(steps.Append(ids[i]));
     ASSIGN_OR_RETURN(const float* logits, steps.NextLogits());
-    if (session.cancelled() || !on_row(i, logits)) return CancelledError();
+    if (session.cancellation().cancelled() || !on_row(i, logits))
+      return CancelledError();
   }
   session.BeginAnswer(session.sequence().tokens().size());
   std::move(forget).Cancel();

@@ -120,8 +120,8 @@ nlohmann::json ToJson(const ScheduleReport& schedule) {
 Report NewReport(const Session& session, const PrefillReport& prefill) {
   Report report;
   report.prefill = prefill;
-  report.plan = session.plan();
-  for (const auto& rank : session.ranks()) {
+  report.plan = session.kv().plan();
+  for (const auto& rank : session.kv().ranks()) {
     report.ranks.push_back({.plan = rank->plan});
   }
   report.NoteMemory(session);
@@ -132,15 +132,15 @@ Report NewReport(const Session& session, const PrefillReport& prefill) {
 }
 
 void Report::NoteMemory(const Session& session) {
-  memory = session.memory();
+  memory = session.kv().memory();
   for (size_t i = 0; i < ranks.size(); ++i) {
-    ranks[i].device_bytes = session.ranks()[i]->machine().memory().used();
+    ranks[i].device_bytes = session.kv().ranks()[i]->machine().memory().used();
   }
 }
 
 void Report::NoteKv(const Session& session) {
-  kv_entries = session.KvEntries();
-  kv_bytes = kv_entries * session.KvRowBytes();
+  kv_entries = KvEntries(session);
+  kv_bytes = kv_entries * session.kv().RowBytes();
 }
 
 namespace {

@@ -390,7 +390,7 @@ TEST_F(TimesTest, ChoosingAViewIsNoDrafting) {
   int64_t refreshes = 0;
   ManualClock clock([&](ManualClock& now) {
     if (session == nullptr) return;
-    const int64_t count = session->retrieval()->refreshes();
+    const int64_t count = session->draft_view().first().refreshes();
     now.Pass(16 * static_cast<double>(count - std::exchange(refreshes, count)));
   });
   Model::Options options = model_->options;
@@ -547,7 +547,7 @@ TEST_F(TimesTest, AReportIsOfTheLastPromptAlone) {
   const Json prefill =
       NewReport(session, *last).ToJson()["ledger"]["phases"]["prefill"];
   // Six layers each read seven pages, and an eighth fills.
-  const int64_t page = session.plan().shape.layout.PageBytes();
+  const int64_t page = session.kv().plan().shape.layout.PageBytes();
   EXPECT_EQ(prefill["h2d_bytes"], 6 * 7 * page);
   EXPECT_EQ(prefill["d2h_bytes"], 6 * page);
 }

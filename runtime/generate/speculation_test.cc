@@ -284,7 +284,7 @@ TEST_F(SpeculationTest, AContextIsFilledToItsLastToken) {
   const Report report = Generated(*session, params);
   EXPECT_EQ(report.tokens, expected);
   EXPECT_EQ(report.finish_reason, "length");
-  EXPECT_EQ(session->room(), 0);
+  EXPECT_EQ(session->sequence().room(), 0);
 }
 
 TEST_F(SpeculationTest, TwoPromptsInOneSession) {

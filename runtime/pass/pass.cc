@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -93,6 +94,62 @@ void AskAhead(const PassRows& rows, const RowBlock& now, HiddenStates& hidden) {
   }
 }
 
+// The KV of a pass, and the one that gets the rows too.
+class PassKv {
+ public:
+  PassKv(const Pass& pass, Stream& stream) : pass_(pass), stream_(stream) {}
+
+  absl::StatusOr<KvPages> BeginLayer(int layer,
+                                     LayeredKv::Cancelled cancelled) {
+    if (pass_.copied_to != nullptr) {
+      ASSIGN_OR_RETURN(copies_, pass_.copied_to->BeginLayer(layer, cancelled));
+    }
+    RETURN_IF_ERROR(pass_.before_layer(layer));
+    ASSIGN_OR_RETURN(pages_, pass_.kv.BeginLayer(layer, cancelled));
+    return pages_;
+  }
+
+  absl::Status EndLayer(int layer) {
+    if (pass_.copied_to != nullptr) {
+      for (int64_t row = 0; row < pass_.rows; ++row) {
+        RETURN_IF_ERROR(CopyRow(row));
+      }
+    }
+    pass_.kv.EndLayer(layer);
+    if (pass_.copied_to != nullptr) pass_.copied_to->EndLayer(layer);
+    pass_.after_layer(layer);
+    return absl::OkStatus();
+  }
+
+ private:
+  // The page of a row, and its slot there.
+  static std::pair<std::byte*, int> PlaceOf(const KvPages& kv, int64_t row) {
+    const int64_t position = kv.end + row;
+    return {kv.pages[position / kPageTokens - kv.first_page],
+            static_cast<int>(position % kPageTokens)};
+  }
+
+  absl::Status CopyRow(int64_t row) {
+    const auto [from, read] = PlaceOf(pages_, row);
+    const auto [to, written] = PlaceOf(copies_, row);
+    const KvLayout& layout = copies_.layout;
+    for (int head = 0; head < layout.kv_heads; ++head) {
+      RETURN_IF_ERROR(stream_.Copy(to + layout.KOffset(head, written),
+                                   from + layout.KOffset(head, read),
+                                   static_cast<size_t>(layout.KRowBytes())));
+      RETURN_IF_ERROR(stream_.Copy(to + layout.VOffset(head, written),
+                                   from + layout.VOffset(head, read),
+                                   static_cast<size_t>(layout.VRowBytes())));
+    }
+    return absl::OkStatus();
+  }
+
+  const Pass& pass_;
+  Stream& stream_;
+  KvPages pages_ = {};   // those of the layer that has begun
+  KvPages copies_ = {};  // ... and of the other KV
+};
+
 }  // namespace
 
 absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
@@ -107,9 +164,10 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
     return pass.rank != nullptr ? pass.rank->group.Meet(pass.rank->rank, mine)
                                 : mine;
   };
+  PassKv kv(pass, stream);
   for (;;) {
     const absl::StatusOr<KvPages> pages =
-        pass.kv.BeginLayer(point->layer, cancelled);
+        kv.BeginLayer(point->layer, cancelled);
     bool agreed = false;
     while (const std::optional<RowBlock> block =
                rows_of.Block(point->layer, point->row)) {
@@ -148,7 +206,7 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
     if (pass.seen_by != nullptr) {
       RETURN_IF_ERROR(pass.seen_by->AfterLayer(stream, point->layer, *pages));
     }
-    pass.kv.EndLayer(point->layer);
+    RETURN_IF_ERROR(kv.EndLayer(point->layer));
     if (point->layer + 1 == pass.layers) break;
     *point = {point->layer + 1, 0};
   }

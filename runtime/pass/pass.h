@@ -25,6 +25,13 @@ struct PassRank {
   int threads;  // each rank's
 };
 
+// Called when a layer is about to begin. Errors are the pass's.
+using BeforeLayer = absl::FunctionRef<absl::Status(int layer)>;
+inline constexpr auto kNothingBefore = [](int) { return absl::OkStatus(); };
+// Called when a layer has ended.
+using AfterLayer = absl::FunctionRef<void(int layer)>;
+inline constexpr auto kNothingAfter = [](int) {};
+
 // Rows on their way through the layers of a model: of a prompt, a sweep or a
 // draft. The KV has room for them, and the decoder has begun their step.
 struct Pass {
@@ -44,6 +51,11 @@ struct Pass {
   // already holds the rows.
   const int32_t* ids = nullptr;
   StepObserver* seen_by = nullptr;  // null: none
+  // Another KV, of the same layout and with room for them, that gets the rows'
+  // K and V too; null: none.
+  LayeredKv* copied_to = nullptr;
+  BeforeLayer before_layer = kNothingBefore;
+  AfterLayer after_layer = kNothingAfter;
   // The rank that computes this part of the pass; null: there is one rank.
   const PassRank* rank = nullptr;
 };
@@ -59,6 +71,8 @@ struct PassPoint {
 // Reports `done` of `total` token-layers: one for each layer of a row. Returns
 // false to end the pass.
 using PassProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
+// Goes on without a report.
+inline constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 
 // Goes on at `point`, and stores its progress there. Layer-major: every row
 // passes through a layer before any enters the next, so that a layer's weights

@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
   Session* const drafts = draft_session.get();
   if (drafts != nullptr) {
     ASSIGN_OR_RETURN(const DraftWindow window, DraftWindowOf(params));
-    drafts->CancelWith(session);
+    drafts->cancellation().Follow(session.cancellation());
     proposer.draft_session = drafts;
     proposer.draft_window = window;
   }

@@ -141,7 +141,7 @@ class Policy {
   virtual RoundsReport report() const = 0;
   // Frees the workspace of the draft model for other sessions of that model.
   void Rest() {
-    if (draft_session_ != nullptr) draft_session_->Rest();
+    if (draft_session_ != nullptr) draft_session_->runner().Rest();
   }
   // The steps of the generation that began last, which score known texts. Null
   // except in a plain form: only there do rows differ from the model's own.

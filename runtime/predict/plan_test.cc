@@ -55,7 +55,7 @@ TEST(PlanTest, TheHeaderTellsWhatASessionTakes) {
     device += bytes.get<int64_t>();
   }
   EXPECT_EQ(device, model->machine->memory().used());
-  EXPECT_EQ(plan["tiers"]["host"]["kv"], (*session)->plan().host_kv);
+  EXPECT_EQ(plan["tiers"]["host"]["kv"], (*session)->kv().plan().host_kv);
 }
 
 TEST(PlanTest, EveryPartIsItsOwn) {
@@ -65,7 +65,7 @@ TEST(PlanTest, EveryPartIsItsOwn) {
   const nlohmann::json device = Describe(*model, options)["tiers"]["device"];
   const auto session = Session::Create(*model, options);
   ASSERT_TRUE(session.ok()) << session.status();
-  const TierPlan& taken = (*session)->plan();
+  const TierPlan& taken = (*session)->kv().plan();
   EXPECT_EQ(device["weights"], taken.weights);
   EXPECT_EQ(device["staging"], taken.staging);
   EXPECT_EQ(device["workspace"], taken.workspace);
@@ -107,7 +107,7 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   const auto whole = Open({});
   const auto unlimited = Session::Create(*whole, {});
   ASSERT_TRUE(unlimited.ok()) << unlimited.status();
-  EXPECT_EQ((*unlimited)->plan().context, checkpoint);
+  EXPECT_EQ((*unlimited)->kv().plan().context, checkpoint);
 
   // The bytes for a context of 1,000, from the header; all tiers are one
   // memory.
@@ -128,8 +128,8 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
                             options.machine.device_memory_bytes}});
   auto session = Session::Create(*model, {});
   ASSERT_TRUE(session.ok()) << session.status();
-  EXPECT_EQ((*session)->plan().context, most);
-  EXPECT_EQ((*session)->room(), most);
+  EXPECT_EQ((*session)->kv().plan().context, most);
+  EXPECT_EQ((*session)->sequence().room(), most);
   // A prompt that is too long for the memory, but not for the checkpoint.
   const std::vector<int32_t> ids(static_cast<size_t>(most) + 1, 1);
   const absl::Status status = (*session)->Append(ids.data(), ids.size());
@@ -227,7 +227,8 @@ TEST(PlanTest, WhatOthersHoldCounts) {
 TEST(PlanTest, AWishBoundsBothTiers) {
   const TierPlan plan = (*Session::Create(*Open(DeviceOf(int64_t{1} << 30)),
                                           {.context = kContext}))
-                            ->plan();
+                            ->kv()
+                            .plan();
   const int64_t both = plan.DeviceBytes() + plan.HostBytes();
   for (const int64_t wish : {both, both - 1}) {
     Model::Options options = DeviceOf(int64_t{1} << 30);

@@ -1,4 +1,4 @@
-// Session::Attended: the parts of a text that an answer attends to.
+#include "runtime/sequence/attended.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,30 +11,31 @@
 
 namespace tiercel {
 
-absl::StatusOr<PositionRange> Session::RunsOf(const Reading& reading) const {
+absl::StatusOr<PositionRange> RunsOf(const Sequence& sequence,
+                                     const Reading& reading) {
   if (reading.begin > reading.end || reading.end >= reading.asked ||
       reading.asked > reading.answer ||
-      reading.answer >= sequence_.tokens().size()) {
+      reading.answer >= sequence.tokens().size()) {
     return UsageError(
         "invalid_argument",
         absl::StrCat("begin, end, asked, answer: got ", reading.begin, ", ",
                      reading.end, ", ", reading.asked, ", ", reading.answer,
                      ", need begin <= end < asked <= answer, and answer below "
                      "the ",
-                     sequence_.tokens().size(), " tokens held"));
+                     sequence.tokens().size(), " tokens held"));
   }
   constexpr int64_t kRun = AttentionShares::kRun;
   const int64_t from =
-      sequence_.first_position() + static_cast<int64_t>(reading.begin);
+      sequence.first_position() + static_cast<int64_t>(reading.begin);
   const int64_t to =
-      sequence_.first_position() + static_cast<int64_t>(reading.end);
+      sequence.first_position() + static_cast<int64_t>(reading.end);
   const int64_t first = (from + kRun - 1) / kRun;
   return PositionRange{first, std::max(first, to / kRun)};
 }
 
 absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
                                                       Progress progress) {
-  ASSIGN_OR_RETURN(const PositionRange runs, RunsOf(reading));
+  ASSIGN_OR_RETURN(const PositionRange runs, RunsOf(sequence_, reading));
   if (runs.begin == runs.end) return std::vector<double>();
   if (!sequence_.IsComputed()) {
     return UsageError(
@@ -42,19 +43,24 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
         "keys that were filled, not computed, say nothing of where an answer "
         "looked");
   }
-  for (const auto& rank : ranks_) {
+  for (const auto& rank : kv_->ranks()) {
     RETURN_IF_ERROR(rank->ReserveShares());
     rank->shares->Begin(runs.begin, runs.end);
   }
-  // The rows are computed again with the same bits (row invariance).
-  const bool known = knows_next_;
-  knows_next_ = false;
-  const int64_t saved = saved_;
+  // The rows are computed again with the same bits (row invariance), so that
+  // what was saved of them, and the logits after the last, stay true.
   const auto end = static_cast<int64_t>(reading.end);
-  if (sequence_.kv_length() > end) TruncateKv(end);
-  for (const auto& rank : ranks_) rank->kv->Observe(rank->shares.get());
+  if (sequence_.kv_length() > end) {
+    sequence_.TruncateKv(end);
+    kv_->Truncate(end);
+  }
+  for (const auto& rank : kv_->ranks()) {
+    rank->store->Observe(rank->shares.get());
+  }
   const absl::Cleanup observe = [this] {
-    for (const auto& rank : ranks_) rank->kv->Observe(rank->retrieval.get());
+    for (const auto& rank : kv_->ranks()) {
+      rank->store->Observe(rank->retrieval.get());
+    }
   };
   const auto total = static_cast<uint64_t>(sequence_.pending());
   using Rows = AttentionShares::Rows;
@@ -64,7 +70,7 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
       {Rows::kOther, reading.answer},
       {Rows::kOfTheAnswer, sequence_.tokens().size()}};
   for (const auto& [rows, part_end] : kParts) {
-    for (const auto& rank : ranks_) rank->shares->Count(rows);
+    for (const auto& rank : kv_->ranks()) rank->shares->Count(rows);
     while (sequence_.kv_length() < static_cast<int64_t>(part_end)) {
       if (!progress(total - static_cast<uint64_t>(sequence_.pending()),
                     total)) {
@@ -76,11 +82,9 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
           Forward(std::min(left, kMaxStepRows), Phase::kVerify, kNoProgress));
     }
   }
-  knows_next_ = known;
-  saved_ = saved;  // the file has the same rows
   std::vector<const AttentionShares*> parts;
-  for (const auto& rank : ranks_) {
-    if (!model_.split->IsFirstOfHeads(rank->site.rank)) continue;
+  for (const auto& rank : kv_->ranks()) {
+    if (!rank->IsFirstOfHeads()) continue;
     parts.push_back(rank->shares.get());
   }
   return AttentionShares::SharesOf(parts);

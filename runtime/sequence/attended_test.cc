@@ -18,7 +18,7 @@ namespace {
 class AttendedTest : public RepeatedTextTest<14> {
  protected:
   static std::vector<double> Attended(Session& session,
-                                      const Session::Reading& reading) {
+                                      const Reading& reading) {
     auto shares = session.Attended(reading, kNoProgress);
     EXPECT_TRUE(shares.ok()) << shares.status();
     return *std::move(shares);
@@ -44,7 +44,7 @@ TEST_F(AttendedTest, LeavesTheSessionAsItIs) {
   const Ids tokens = session->sequence().tokens();
   const std::vector<float> logits(session->NextLogits().begin(),
                                   session->NextLogits().end());
-  const Session::Reading reading = {0, 320, 330, prompt_->size() - 100};
+  const Reading reading = {0, 320, 330, prompt_->size() - 100};
   const std::vector<double> first = Attended(*session, reading);
   EXPECT_EQ(session->sequence().tokens(), tokens);
   EXPECT_EQ(std::vector<float>(session->NextLogits().begin(),
@@ -54,6 +54,19 @@ TEST_F(AttendedTest, LeavesTheSessionAsItIs) {
   const auto untouched = Prefilled(*model_, *prompt_);
   EXPECT_EQ(DraftedText(*session, DraftedParams(0.8f, 30), {}),
             DraftedText(*untouched, DraftedParams(0.8f, 30), {}));
+}
+
+// The logits after the last token outlast a call of another session, which
+// computes in the same workspace.
+TEST_F(AttendedTest, LeavesTheLogitsOfASessionThatRested) {
+  const auto session = Prefilled(*model_, *prompt_);
+  const std::vector<float> logits = NextLogits(*session);
+  session->runner().Rest();
+  const auto other = Prefilled(*model_, {3, 1, 4, 1, 5});
+  other->runner().Rest();
+  Attended(*session, {0, 320, 330, prompt_->size() - 100});
+  session->runner().Rest();
+  EXPECT_EQ(NextLogits(*session), logits);
 }
 
 // It may be measured between two answers, of which the second drafts over a
@@ -104,20 +117,20 @@ TEST_F(AttendedTest, IsTheSameBehindALinkAndUnderAPolicy) {
 TEST_F(AttendedTest, WhatCannotBeAskedIsRefused) {
   const auto session = Prefilled(*model_, *prompt_);
   const size_t length = prompt_->size();
-  const auto code = [&](const Session::Reading& reading) {
-    return CodeOf(session->RunsOf(reading).status());
+  const auto code = [&](const Reading& reading) {
+    return CodeOf(RunsOf(session->sequence(), reading).status());
   };
-  for (const Session::Reading& reading : std::vector<Session::Reading>{
+  for (const Reading& reading : std::vector<Reading>{
            {2, 1, 5, 10}, {0, 5, 5, 10}, {0, 1, 11, 10}, {0, 1, 2, length}}) {
     EXPECT_EQ(code(reading), "invalid_argument") << reading.asked;
   }
-  EXPECT_TRUE(session->RunsOf({0, 1, 2, length - 1}).ok());
+  EXPECT_TRUE(RunsOf(session->sequence(), {0, 1, 2, length - 1}).ok());
 }
 
 TEST_F(AttendedTest, CanBeStopped) {
   const auto session = Prefilled(*model_, *prompt_);
   const size_t length = prompt_->size();
-  const Session::Reading reading = {0, 128, length - 200, length - 130};
+  const Reading reading = {0, 128, length - 200, length - 130};
   std::vector<uint64_t> calls;
   const auto stop = [&](uint64_t done, uint64_t total) {
     EXPECT_EQ(total, length - 128);
@@ -127,10 +140,10 @@ TEST_F(AttendedTest, CanBeStopped) {
   EXPECT_EQ(ClassOf(session->Attended(reading, stop).status()),
             ErrorClass::kCancelled);
   EXPECT_EQ(calls.back(), length - 200 - 128 + 64);
-  session->Cancel();
+  session->cancellation().Cancel();
   EXPECT_EQ(ClassOf(session->Attended(reading, kNoProgress).status()),
             ErrorClass::kCancelled);
-  session->ClearCancel();
+  session->cancellation().Clear();
   // Rows that are missing now are computed.
   session->Truncate(60);
   ASSERT_TRUE(session->Append(prompt_->data() + 60, prompt_->size() - 60).ok());

@@ -112,7 +112,7 @@ class DiskPagesTest : public testing::Test {
     Tiered made;
     made.model = OpenAt(like, options, place);
     made.session = MakeSession(*made.model, options);
-    EXPECT_GT(made.session->plan().shape.disk_pages, 0);
+    EXPECT_GT(made.session->kv().plan().shape.disk_pages, 0);
     return made;
   }
   // A session whose pages fit in memory, which saves KV for others. A device
@@ -136,7 +136,7 @@ class DiskPagesTest : public testing::Test {
   }
   // Waits until prefetched layers have arrived.
   static void Settle(const Session& session) {
-    KvTier& tier = *session.ranks()[0]->tier;
+    KvTier& tier = *session.kv().ranks()[0]->tier;
     for (const KvTier::Buffer& buffer : tier.buffers) {
       while (!tier.engine->Done(buffer.filled)) std::this_thread::yield();
     }
@@ -144,7 +144,7 @@ class DiskPagesTest : public testing::Test {
   static void ExpectCounted(const Session& session) {
     Settle(session);
     const Traffic traffic = session.traffic();
-    const int64_t page = session.site().layout.PageBytes();
+    const int64_t page = session.kv().site().layout.PageBytes();
     EXPECT_EQ(traffic.disk.read_bytes,
               page * (traffic.moves.disk_pages + traffic.disk.read_pages));
     EXPECT_EQ(traffic.disk.written_bytes, page * traffic.moves.spilled_pages);
@@ -347,7 +347,7 @@ TEST_F(DiskPagesTest, ATextThatIsDamagedWhileItIsReadGoes) {
     Session& session = *made.session;
     Read(session, *ids_);
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file));
-    const int64_t at = bytes - 3 * session.site().layout.PageBytes();
+    const int64_t at = bytes - 3 * session.kv().site().layout.PageBytes();
     if (cut) {
       std::filesystem::resize_file(file, static_cast<uint64_t>(at));
     } else {
@@ -385,8 +385,8 @@ TEST_F(DiskPagesTest, WithoutTextsItDoesNotFit) {
   Session::Options any = options;
   any.context = 0;
   const auto session = MakeSession(*model, any);
-  EXPECT_EQ(session->plan().shape.disk_pages, 0);
-  EXPECT_LT(session->plan().context, kContext);
+  EXPECT_EQ(session->kv().plan().shape.disk_pages, 0);
+  EXPECT_LT(session->kv().plan().context, kContext);
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
       EXPECT_EQ(model->machine->memory().used(),
                 taken);  // the session had it all
       // A fork computes in the same workspace.
-      session->Rest();
+      session->runner().Rest();
       std::unique_ptr<Session> fork = *session->Fork();
       fork->Truncate(0);
       Answer(*fork, failed);
@@ -204,7 +204,7 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
       session->Truncate(0);
       Answer(*session, failed);
       fork.reset();
-      session->Rest();
+      session->runner().Rest();
       EXPECT_EQ(model->machine->memory().used(), taken);
       session.reset();
       EXPECT_EQ(model->machine->memory().used(), weights);
@@ -262,7 +262,7 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
       taken = model->machine->memory().used();
       Answer(*session, failed);
       EXPECT_EQ(model->machine->memory().used(), taken);
-      session->Rest();
+      session->runner().Rest();
       auto fork = make([&] { return session->Fork(); });
       EXPECT_GT(model->machine->memory().used(), taken);
       fork->Truncate(0);
@@ -331,7 +331,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
         // A cancellation may come after its work is done.
         EXPECT_TRUE(copy.happened() || code == "cancelled");
         copy.Disarm();
-        session.ClearCancel();
+        session.cancellation().Clear();
         // Tokens that were returned are kept, and no others.
         Ids tokens = prompt;
         tokens.insert(tokens.end(), given.begin(), given.end());
@@ -363,7 +363,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       EXPECT_TRUE(SameBits(NextLogits(session), NextLogits(*in_place)));
       // The fault may have come after all was done, or not yet.
       copy.Disarm();
-      session.ClearCancel();
+      session.cancellation().Clear();
       if (HasFailure()) {
         ADD_FAILURE() << "copy " << n << (from_then_on ? " and all after" : "");
         return;
@@ -478,7 +478,7 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
   Session* session = nullptr;
   faults_->copy = [&](int64_t) {
     if (copy()) {
-      session->Cancel();
+      session->cancellation().Cancel();
       // The thread that waits for this copy should see the cancel while it
       // waits.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -492,11 +492,11 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
     copy.Arm(n);
     Answer(*session, [&](const absl::Status& status) {
       EXPECT_EQ(CodeOf(status), "cancelled") << status;
-      session->ClearCancel();
+      session->cancellation().Clear();
       ++cancelled;
     });
     // The fault may have come after all was done, or not yet.
-    session->ClearCancel();
+    session->cancellation().Clear();
     if (HasFailure()) {
       ADD_FAILURE() << "copy " << n;
       return;
@@ -511,7 +511,7 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
   Nth copy;
   faults_->copy = [&](int64_t) {
     if (copy()) {
-      session_->Cancel();
+      session_->cancellation().Cancel();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return false;
@@ -549,11 +549,11 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
         look.Arm(n);
         const auto failed = [&](const absl::Status& status) {
           EXPECT_EQ(CodeOf(status), "cancelled") << status;
-          session.ClearCancel();
+          session.cancellation().Clear();
         };
         const auto go_on = [&] {
           if (!look()) return true;
-          if (by_call) session.Cancel();
+          if (by_call) session.cancellation().Cancel();
           return by_call;
         };
         Until(
@@ -566,7 +566,7 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
               failed(status);
               EXPECT_TRUE(session.sequence().tokens().empty());
             });
-        session.ClearCancel();
+        session.cancellation().Clear();
         Until(
             [&]() -> absl::Status {
               const auto left = static_cast<int64_t>(
@@ -578,7 +578,7 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
                   .status;
             },
             failed);
-        session.ClearCancel();
+        session.cancellation().Clear();
         EXPECT_EQ(session.sequence().tokens(), expected_) << n;
         if (!look.happened()) break;
         ASSERT_LT(n, 1000);
@@ -643,7 +643,7 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
       ASSERT_TRUE(Prefill(session, ids_.data() + 50, keep, kNoProgress).ok());
       ASSERT_TRUE(Prefill(session, ids_.data(), 500 - keep, kNoProgress).ok());
       EXPECT_EQ(Generate(session, Greedy(0), nullptr).finish_reason, "length");
-      EXPECT_EQ(session.room(), 0);
+      EXPECT_EQ(session.sequence().room(), 0);
       ASSERT_TRUE(session.CatchUp(Phase::kVerify).ok());  // the last row too
       EXPECT_EQ(CodeOf(Prefill(session, ids_.data(), 1, kNoProgress).status()),
                 "context_length_exceeded");
@@ -681,7 +681,7 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
       EXPECT_EQ(session->sequence().tokens(), plain->sequence().tokens());
     };
     const auto append = [&](size_t count) {
-      count = std::min(count, static_cast<size_t>(session->room()));
+      count = std::min(count, static_cast<size_t>(session->sequence().room()));
       if (count == 0) return;
       const int32_t* const ids = text.data() + below(text.size() - count);
       if (below(3) == 0) {  // stopped, and perhaps not resumed
@@ -720,7 +720,7 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
           break;
         case 4: {  // a fork beside it may not fit on the device
           const std::unique_ptr<Session> fork = *session->Fork();
-          if (fork->room() == 0) break;
+          if (fork->sequence().room() == 0) break;
           const absl::Status status =
               Prefill(*fork, text.data(), 1, kNoProgress).status();
           if (!status.ok() && CodeOf(status) != "copy_failed") {

@@ -104,11 +104,11 @@ TEST_F(FillTest, CancelledItWasNeverThere) {
   EXPECT_EQ(AllLogits(*session, Tail(), 5), expected);
 
   session->Truncate(300);
-  session->Cancel();
+  session->cancellation().Cancel();
   EXPECT_EQ(
       ClassOf(FillPrompt(*session, more.data(), 1, 1, kNoProgress).status()),
       ErrorClass::kCancelled);
-  session->ClearCancel();
+  session->cancellation().Clear();
   EXPECT_EQ(session->sequence().tokens().size(), 300u);
 }
 

@@ -14,7 +14,7 @@ inline Prediction PredictedBy(const Session& session, const Rates& rates,
                               const Work& work) {
   std::vector<SessionSite> sites;
   std::vector<TierPlan> plans;
-  for (const auto& rank : session.ranks()) {
+  for (const auto& rank : session.kv().ranks()) {
     sites.push_back(rank->site);
     plans.push_back(rank->plan);
   }

@@ -146,7 +146,7 @@ class PromptCacheTest : public testing::Test {
     for (const size_t rows : {1, 64, 300}) {
       const Ids more = {ids_->begin(),
                         ids_->begin() + static_cast<std::ptrdiff_t>(rows)};
-      if (opened.room() < std::ssize(more)) break;
+      if (opened.sequence().room() < std::ssize(more)) break;
       EXPECT_TRUE(SameBits(AllLogits(opened, more, rows),
                            AllLogits(computed, more, rows)))
           << rows;
@@ -468,7 +468,7 @@ TEST_F(PromptCacheTest, ATextThatIsWrittenMakesRoom) {
   const Session::Options options = WithPromptCache({}, disk);
   const auto model = WithRoomForOne(*model_, options);
   const auto session = MakeSession(*model, options);
-  ASSERT_EQ(session->plan().shape.disk_pages, 0);
+  ASSERT_EQ(session->kv().plan().shape.disk_pages, 0);
   Read(*session, First(1500));
   session->Truncate(100);
   const Ids more(900, 3);
@@ -670,7 +670,7 @@ TEST_F(PromptCacheTest, WritingThatIsStoppedIsMadeUpFor) {
     const auto session = MakeSession(*model_, WithPromptCache({}, disk));
     Read(*session, First(1100));
     while (!disk.reached) std::this_thread::yield();
-    std::thread stop([&] { session->StopSaving(); });
+    std::thread stop([&] { session->prompt_cache()->Stop(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     disk.stuck = false;
     stop.join();

@@ -138,7 +138,7 @@ TEST(RanksTest, PromptsInTilesAreThoseOfOneRank) {
   ASSERT_TRUE(Prefill(*alone, ids.data(), ids.size(), kNoProgress).ok());
   const auto tiered = OpenTiered(path, 2, options);
   const auto session = MakeSession(*tiered, options);
-  for (const auto& rank : session->ranks()) {
+  for (const auto& rank : session->kv().ranks()) {
     ASSERT_EQ(rank->plan.state_rows, 1536);
   }
   // Stopped in the middle of a layer, both go on there.
@@ -257,7 +257,7 @@ TEST(RanksTest, EachRankMovesItsShare) {
   const int64_t steps = 19;
   for (int rank = 0; rank < 2; ++rank) {
     const RankTraffic& own = all.ranks[static_cast<size_t>(rank)];
-    const SessionRank& of = *session->ranks()[static_cast<size_t>(rank)];
+    const RankKv& of = *session->kv().ranks()[static_cast<size_t>(rank)];
     const int64_t page = of.plan.shape.layout.PageBytes();
     EXPECT_EQ(of.site.layout.kv_heads, 1 + rank);
     // Three pages are full: in each of six layers a step reads those that do
@@ -444,7 +444,7 @@ TEST(RanksTest, PagesMayBeOnDisk) {
   };
   for (const bool opened : {false, true}) {
     const auto session = Prefilled(*model, prompt, options);
-    EXPECT_GT(session->plan().shape.disk_pages, 0);
+    EXPECT_GT(session->kv().plan().shape.disk_pages, 0);
     EXPECT_EQ(session->traffic().disk.read_pages > 0, opened);
     EXPECT_GT(session->traffic().moves.spilled_pages, 0);
     EXPECT_TRUE(SameBits(NextLogits(*session), NextLogits(*expected)));
@@ -572,11 +572,11 @@ TEST_F(RankFaultsTest, ACancelledText) {
     const Report report =
         GenerateDrafted(*session, DraftedParams(0.8f, 6), policy_,
                         [&](int32_t, std::string_view) {
-                          if (++count == stop) session->Cancel();
+                          if (++count == stop) session->cancellation().Cancel();
                           return true;
                         });
     EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
-    session->ClearCancel();
+    session->cancellation().Clear();
     session->Truncate(prompt_.size());
     EXPECT_EQ(Text(*session), expected_) << stop;
     session->Truncate(prompt_.size());

@@ -20,6 +20,7 @@ void Sequence::Truncate(size_t length) {
 void Sequence::BeginPrompt() {
   prompt_had_begun_ = std::exchange(prompt_begins_, true);
   tokens_before_ = tokens_.size();
+  resumed_layers_ = 0;
 }
 
 void Sequence::AbandonPrompt() {

@@ -23,18 +23,24 @@ namespace tiercel {
 //   2. answer_begin() <= tokens().size().
 class Sequence {
  public:
-  // The first token has position `begin`. `spans`: the positions that rows read
-  // above a cut; absent: rows go through all layers and read everything.
-  explicit Sequence(int64_t begin, std::optional<DeepSpans> spans = {})
-      : begin_(begin), spans_(std::move(spans)) {}
+  // At most `context` tokens, of which the first has position `begin`. `spans`:
+  // the positions that rows read above a cut; absent: rows go through all
+  // layers and read everything.
+  Sequence(int64_t begin, int64_t context, std::optional<DeepSpans> spans = {})
+      : begin_(begin), context_(context), spans_(std::move(spans)) {}
 
   // ---- Tokens ----
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t first_position() const { return begin_; }
+  // The number of tokens that still fit.
+  int64_t room() const {
+    return context_ - static_cast<int64_t>(tokens_.size());
+  }
   // The number of tokens before the answer.
   int64_t answer_begin() const { return static_cast<int64_t>(answer_begin_); }
 
+  // There is room for them.
   void Append(const int32_t* ids, size_t count) {
     tokens_.insert(tokens_.end(), ids, ids + count);
   }
@@ -45,6 +51,10 @@ class Sequence {
   // the answer goes on.
   void BeginPrompt();
   void AbandonPrompt();
+  // The number of layers of the last prompt that were finished before its rows
+  // entered: in this session, or in another that has saved them.
+  int resumed_layers() const { return resumed_layers_; }
+  void NoteResumed(int layers) { resumed_layers_ = layers; }
   // Notes that the prompt's rows exist. `spans`: NextSpans before they did.
   void EndPrompt(std::optional<DeepSpans> spans);
   // Notes that the answer follows the first `length` tokens, which are held.
@@ -84,6 +94,7 @@ class Sequence {
 
  private:
   int64_t begin_;
+  int64_t context_;
   std::vector<int32_t> tokens_;
   size_t answer_begin_ = 0;
   int64_t kv_length_ = 0;
@@ -94,6 +105,7 @@ class Sequence {
   // prompt_begins_ and the number of tokens before the last BeginPrompt.
   bool prompt_had_begun_ = true;
   size_t tokens_before_ = 0;
+  int resumed_layers_ = 0;
 };
 
 }  // namespace tiercel

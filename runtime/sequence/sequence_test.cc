@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 
 // A sequence of the tokens 0 to `count` - 1.
 Sequence Counting(size_t count, std::optional<DeepSpans> spans = {}) {
-  Sequence sequence(/*begin=*/0, std::move(spans));
+  Sequence sequence(/*begin=*/0, /*context=*/100, std::move(spans));
   std::vector<int32_t> ids(count);
   std::iota(ids.begin(), ids.end(), 0);
   sequence.Append(ids.data(), ids.size());
@@ -32,6 +32,7 @@ TEST(SequenceTest, KvLagsBehindTokens) {
   EXPECT_THAT(sequence.tokens(), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_EQ(sequence.kv_length(), 0);
   EXPECT_EQ(sequence.pending(), 5);
+  EXPECT_EQ(sequence.room(), 95);
   sequence.AddKv(3, /*as_prompt=*/true);
   EXPECT_EQ(sequence.kv_length(), 3);
   EXPECT_EQ(sequence.pending(), 2);
@@ -107,6 +108,7 @@ TEST(SequenceTest, AbandonedPromptLeavesTheAnswerBeforeIt) {
   EXPECT_FALSE(sequence.prompt_begins());
   sequence.BeginPrompt();
   EXPECT_TRUE(sequence.prompt_begins());
+  sequence.NoteResumed(3);
   const std::vector<int32_t> more = {7, 8, 9};
   sequence.Append(more.data(), more.size());
   sequence.AddKv(2, /*as_prompt=*/true);
@@ -114,6 +116,9 @@ TEST(SequenceTest, AbandonedPromptLeavesTheAnswerBeforeIt) {
   EXPECT_EQ(sequence.tokens().size(), 6u);
   EXPECT_EQ(sequence.kv_length(), 6);
   EXPECT_FALSE(sequence.prompt_begins());
+  EXPECT_EQ(sequence.resumed_layers(), 3);
+  sequence.BeginPrompt();
+  EXPECT_EQ(sequence.resumed_layers(), 0);
 }
 
 TEST(SequenceTest, NextRowsBelongToTheAnswerOrToANewPrompt) {

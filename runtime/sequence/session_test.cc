@@ -98,12 +98,12 @@ TEST_F(SessionTest, EveryTokenIsDrawnAtItsPosition) {
   for (const int32_t token : tokens) {
     ASSERT_TRUE(again->CatchUp(Phase::kVerify).ok());
     const auto distributions = MakeDistributions(
-        again->stream(), {.logits = again->NextLogits().data(),
-                          .rows = 1,
-                          .vocab = model_->config.vocab,
-                          .tokens = nullptr,
-                          .before = 0,
-                          .distribution = kSampled.distribution});
+        again->runner().stream(), {.logits = again->NextLogits().data(),
+                                   .rows = 1,
+                                   .vocab = model_->config.vocab,
+                                   .tokens = nullptr,
+                                   .before = 0,
+                                   .distribution = kSampled.distribution});
     ASSERT_TRUE(distributions.ok());
     const auto position =
         static_cast<int64_t>(again->sequence().tokens().size());
@@ -323,9 +323,9 @@ TEST_F(SessionTest, CancelFromAnotherThreadEndsTheCall) {
   std::atomic<bool> begun = false;
   std::thread canceller([&] {
     while (!begun) std::this_thread::yield();
-    session->Cancel();
+    session->cancellation().Cancel();
   });
-  session->ClearCancel();
+  session->cancellation().Clear();
   const Report report =
       Generate(*session, forever, [&](int32_t, std::string_view) {
         begun = true;

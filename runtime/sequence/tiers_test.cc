@@ -96,7 +96,7 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
   const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
   Session& session = *tiered.session;
-  ASSERT_EQ(session.plan().shape.resident_pages, 0);
+  ASSERT_EQ(session.kv().plan().shape.resident_pages, 0);
   const int64_t layers = model->config.layers;
   const auto prefill = Prefill(session, ids.data(), 1000, kNoProgress);
   ASSERT_TRUE(prefill.ok());
@@ -147,7 +147,7 @@ TEST_F(TiersTest, TheLinksTimeIsOfThePhaseInWhoseTimeItMoves) {
   params.max_tokens = 20;
   const Report report = Generate(session, params, nullptr, *prefill);
   ASSERT_TRUE(report.status.ok());
-  const int64_t page = tiered.session->plan().shape.layout.PageBytes();
+  const int64_t page = tiered.session->kv().plan().shape.layout.PageBytes();
   const auto seconds = [&](int64_t pages) {
     return static_cast<double>(pages * page) / kRate * (1 - 1e-6);
   };
@@ -225,7 +225,7 @@ TEST_F(TiersTest, ViewsGiveTheSameBytesInEveryTier) {
         EXPECT_EQ(traffic.link[static_cast<size_t>(Phase::kDraft)].h2d_bytes,
                   static_cast<uint64_t>(
                       traffic.moves.swept_pages *
-                      tiered.session->plan().shape.layout.PageBytes()));
+                      tiered.session->kv().plan().shape.layout.PageBytes()));
         if (budget == Budget::kAll) {
           EXPECT_EQ(traffic.moves.swept_pages, 0);
         }
@@ -315,8 +315,8 @@ TEST_F(TiersTest, NothingMovesWhereAllMemoryIsOne) {
   EXPECT_EQ(report["ledger"]["d2h_bytes"], 0);
   EXPECT_EQ(report["simulated"], false);
   // 340 positions begin three pages.
-  const TierShape& shape = session->plan().shape;
-  EXPECT_EQ(session->memory().host,
+  const TierShape& shape = session->kv().plan().shape;
+  EXPECT_EQ(session->kv().memory().host,
             3 * shape.layers * shape.layout.PageBytes());
 }
 
@@ -343,7 +343,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
     Session& session = in_tiers ? *tiered.session : *plain;
     faults->copy = [&](int64_t) {
       if (!cancels.exchange(false)) return false;
-      session.Cancel();
+      session.cancellation().Cancel();
       // The thread that waits for this copy should see the cancel while it
       // waits.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -376,7 +376,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
           ClassOf(
               Prefill(session, ids.data() + 200, 1300, kNoProgress).status()),
           ErrorClass::kCancelled);
-      session.ClearCancel();
+      session.cancellation().Clear();
     }
     EXPECT_GT(stops, 3);
     EXPECT_EQ(NextLogits(session), NextLogits(*uninterrupted));
@@ -417,12 +417,12 @@ TEST_F(TiersTest, APromptInTilesIsTheSameBytes) {
   for (const Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
     const Tiered tiered = MakeTiered(*model, LongOptions(), budget);
     Session& session = *tiered.session;
-    const bool in_tiles = session.plan().state_rows < std::ssize(ids);
+    const bool in_tiles = session.kv().plan().state_rows < std::ssize(ids);
     EXPECT_EQ(in_tiles, budget != Budget::kAll);
     EXPECT_TRUE(SameBits(AllLogits(session, ids, kLong), expected));
     EXPECT_EQ(session.traffic().moves.states_up_bytes > 0, in_tiles);
     EXPECT_EQ(tiered.model->machine->memory().used(),
-              session.plan().DeviceBytes());
+              session.kv().plan().DeviceBytes());
     // Shorter prompts afterwards give the same bytes as in a fork.
     session.Truncate(100);
     plain->Truncate(100);
@@ -450,7 +450,7 @@ TEST_F(TiersTest, AForkHasTilesOfItsOwn) {
   ASSERT_TRUE(others.ok()) << others.status();
   const auto session = MakeSession(*small, LongOptions());
   *others = {};
-  ASSERT_LT(session->plan().state_rows, std::ssize(ids));
+  ASSERT_LT(session->kv().plan().state_rows, std::ssize(ids));
   ASSERT_FALSE(
       Prefill(*session, ids.data(), kLong, [](uint64_t done, uint64_t total) {
         return done < total / 2;
@@ -508,7 +508,7 @@ TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
   Session& session = *tiered.session;
   faults->copy = [&](int64_t) {
     if (!cancels.exchange(false)) return false;
-    session.Cancel();
+    session.cancellation().Cancel();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return false;
   };
@@ -527,14 +527,14 @@ TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
     if (status.ok()) break;
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
     ASSERT_TRUE(session.sequence().tokens().empty());
-    session.Rest();  // as at the end of a call
+    session.runner().Rest();  // as at the end of a call
     ASSERT_LT(++stops, 100);
     if (stops % 2 == 0) continue;
     cancels = true;  // while the parked part comes back
     ASSERT_EQ(
         ClassOf(Prefill(session, ids.data(), kLong, kNoProgress).status()),
         ErrorClass::kCancelled);
-    session.ClearCancel();
+    session.cancellation().Clear();
     stopped_at.reset();
   }
   EXPECT_GT(stops, 10);
@@ -606,16 +606,16 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
   options.type_k = options.type_v = DType::kQ8_0;
   const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
   const int64_t taken = tiered.model->machine->memory().used();
-  EXPECT_EQ(taken, tiered.session->plan().DeviceBytes());
+  EXPECT_EQ(taken, tiered.session->kv().plan().DeviceBytes());
   AllLogits(*tiered.session, RandomIds(900, model->config.vocab), 450);
   ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).status.ok());
   // The device never had more to give.
   EXPECT_EQ(tiered.model->machine->DeviceBudget(), taken);
   EXPECT_EQ(tiered.model->machine->memory().used(), taken);
-  EXPECT_EQ(tiered.session->memory().device, taken);
+  EXPECT_EQ(tiered.session->kv().memory().device, taken);
   // The open page has not gone to the host tier.
-  const TierShape& shape = tiered.session->plan().shape;
-  EXPECT_EQ(tiered.session->memory().host,
+  const TierShape& shape = tiered.session->kv().plan().shape;
+  EXPECT_EQ(tiered.session->kv().memory().host,
             940 / kPageTokens * shape.layers * shape.layout.PageBytes());
 }
 
@@ -646,8 +646,8 @@ TEST_F(TiersTest, SmolLm2) {
     EXPECT_EQ(report.tokens, expected.tokens);
     EXPECT_EQ(NextLogits(session), NextLogits(*plain));
     EXPECT_EQ(tiered.model->machine->memory().used(),
-              session.plan().DeviceBytes());
-    const int64_t resident = session.plan().shape.resident_pages;
+              session.kv().plan().DeviceBytes());
+    const int64_t resident = session.kv().plan().shape.resident_pages;
     if (budget == Budget::kMiddle) {
       EXPECT_GT(resident, 0);
       EXPECT_LT(resident, 9);

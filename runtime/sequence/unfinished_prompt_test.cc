@@ -215,7 +215,7 @@ TEST_F(UnfinishedPromptTest, NoLayerIsMadeTwice) {
     for (int at = 1; at < kLayers; ++at) {
       const Tiered tiered = At(place, WithPromptCache());
       Stop(*tiered.session, First(kPrompt), at, 100);
-      EXPECT_EQ(tiered.session->resumed_layers(), at - 1);
+      EXPECT_EQ(tiered.session->sequence().resumed_layers(), at - 1);
     }
     EXPECT_EQ(GoOn(place, WithPromptCache()).resumed_layers, kLayers - 1);
   }
@@ -231,7 +231,7 @@ TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
         const Tiered tiered = At(place, WithPromptCache());
         Stop(*tiered.session, First(kPrompt), 2, more);
         Stop(*tiered.session, First(kPrompt), 4);
-        EXPECT_EQ(tiered.session->resumed_layers(), 2);
+        EXPECT_EQ(tiered.session->sequence().resumed_layers(), 2);
         EXPECT_EQ(tiered.session->traffic().disk.read_bytes, 0u);
       }
       EXPECT_EQ(GoOn(place, WithPromptCache()).resumed_layers, 4);
@@ -262,11 +262,11 @@ TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
       const Tiered tiered = At(to, options);
       Session& session = *tiered.session;
       EXPECT_TRUE(SameBits(LogitsOf(session, ids), expected));
-      EXPECT_EQ(session.resumed_layers(), 5);
+      EXPECT_EQ(session.sequence().resumed_layers(), 5);
       const KvMoves moves = session.traffic().moves;
       EXPECT_EQ(moves.resumed_bytes, 0);
       if (to.has_value()) {
-        EXPECT_EQ(session.plan().state_rows, 1536);
+        EXPECT_EQ(session.kv().plan().state_rows, 1536);
         EXPECT_EQ(moves.states_up_bytes, 1800 * model_->config.hidden * 4);
       }
       EXPECT_THAT(session.warnings(), IsEmpty());
@@ -296,8 +296,8 @@ TEST_F(UnfinishedPromptTest, AnotherPromptInBetweenLosesNothing) {
   LogitsOf(*session, Ids(1100, 5));
   session->Truncate(0);
   EXPECT_TRUE(SameBits(LogitsOf(*session, First(kPrompt)), *computed_));
-  EXPECT_EQ(session->resumed_layers(), 3);
-  session->StopSaving();
+  EXPECT_EQ(session->sequence().resumed_layers(), 3);
+  session->prompt_cache()->Stop();
 }
 
 // A prompt begins after positions of the session, or of opened KV: its finished
@@ -321,7 +321,8 @@ TEST_F(UnfinishedPromptTest, GoesOnBehindTheSamePositionsAlone) {
         const Tiered tiered = At(place, WithPromptCache());
         LogitsOf(*tiered.session, First(other));
         EXPECT_TRUE(SameBits(LogitsOf(*tiered.session, rest(other)), expected));
-        EXPECT_EQ(tiered.session->resumed_layers(), other == held ? 3 : 0);
+        EXPECT_EQ(tiered.session->sequence().resumed_layers(),
+                  other == held ? 3 : 0);
         EXPECT_THAT(tiered.session->warnings(), IsEmpty());
       }
     }
@@ -448,7 +449,7 @@ TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
           tiered = at();
         }
         LogitsOf(*tiered.session, ids);
-        EXPECT_EQ(tiered.session->resumed_layers(), 1);
+        EXPECT_EQ(tiered.session->sequence().resumed_layers(), 1);
         const Report report =
             GenerateDrafted(*tiered.session, generate, params);
         ASSERT_TRUE(report.status.ok()) << report.status;
@@ -471,7 +472,7 @@ TEST_F(UnfinishedPromptTest, OnlyTheSamePromptAndSettingsGoOn) {
     Stop(*MakeSession(*model_, WithPromptCache()), First(kPrompt), 3);
     const auto session = MakeSession(model, options);
     LogitsOf(*session, ids);
-    return session->resumed_layers();
+    return session->sequence().resumed_layers();
   };
   EXPECT_EQ(resumed(*model_, WithPromptCache(), First(kPrompt)), 3);
   EXPECT_EQ(resumed(*model_, WithPromptCache(), First(kPrompt + 1)), 0);
@@ -739,14 +740,14 @@ TEST_F(UnfinishedPromptTest, ACancelWaitsForNoDisk) {
     disk.stuck = true;
     std::thread cancel([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      session->Cancel();
+      session->cancellation().Cancel();
     });
     const Ids ids = First(kPrompt);
     EXPECT_EQ(
         CodeOf(Prefill(*session, ids.data(), ids.size(), kNoProgress).status()),
         "cancelled");
     cancel.join();
-    session->ClearCancel();
+    session->cancellation().Clear();
     disk.stuck = false;
     // The layer that could not be given then is given when it goes on.
     Stop(*session, First(kPrompt), 5);

@@ -23,7 +23,7 @@ std::vector<int32_t> HeaderOf(const std::vector<int32_t>& tokens,
 View ViewOf(const SadasParams& params, const ThinkTrack& track,
             const Session& session) {
   return ViewOf(params, track.schedule(), session.sequence().first_position(),
-                track.prompt(), session.plan().context);
+                track.prompt(), session.kv().plan().context);
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ absl::StatusOr<StepTarget::Speed> SadasPlain::Steps::Step() {
       ViewOf(policy_.parts_.params.Own<SadasParams>(), track_, session());
   const bool fast = !view.IsFull();
   const absl::Status status =
-      session().Step(fast ? Phase::kFast : Phase::kVerify, view);
+      ReadOver(fast ? Phase::kFast : Phase::kVerify, view);
   if (!status.ok()) return status;
   return fast ? Speed::kFast : Speed::kSlow;
 }

@@ -22,22 +22,22 @@ absl::Status SfiPlain::Begin(const DistributionParams& distribution,
   session.DropProvisional();
   return session.sequence().tokens().empty()
              ? absl::OkStatus()
-             : session.CatchUpForDrafts(Phase::kVerify);
+             : session.draft_view().CatchUp(Phase::kVerify);
 }
 
 absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
   // If the view is not ready, or has no room for one more row, the step reads
   // everything and rebuilds it.
-  const bool slow = schedule_.slow() || !session().ViewHasRoom(1);
+  const bool slow = schedule_.slow() || !session().draft_view().HasRoom(1);
   if (!slow) {
-    RETURN_IF_ERROR(session().ViewStep(Phase::kFast));
+    RETURN_IF_ERROR(session().draft_view().Step(Phase::kFast));
     return Speed::kFast;
   }
   report_.slow_at.push_back(tokens_);
   report_.reason_at.emplace_back(NameOf(schedule_.reason()));
-  session().KeepViewPlaces();
-  RETURN_IF_ERROR(session().Step(Phase::kVerify, View::Full()));
-  report_.coverage_at.push_back(session().ViewCoverage());
+  session().draft_view().KeepPlaces();
+  RETURN_IF_ERROR(ReadOver(Phase::kVerify, View::Full()));
+  report_.coverage_at.push_back(session().draft_view().coverage());
   return Speed::kSlow;
 }
 
@@ -89,7 +89,7 @@ absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
   for (const int32_t id : block->tokens) schedule_->Advance(id);
   if (report_.swept()) {
     report_.slow_at.push_back(tokens_);
-    report_.coverage_at.push_back(parts_.session.ViewCoverage());
+    report_.coverage_at.push_back(parts_.session.draft_view().coverage());
   }
   tokens_ += std::ssize(block->tokens);
   return block;

@@ -244,7 +244,8 @@ class SfiChoiceTest : public SfiTest {
     std::vector<Ids> all;
     for (int layer = 0; layer < model_->config.layers; ++layer) {
       for (int head = 0; head < model_->config.kv_heads; ++head) {
-        const auto places = session->retrieval()->kv().Chosen(layer, head);
+        const auto places =
+            session->draft_view().first().kv().Chosen(layer, head);
         Ids& one = all.emplace_back(places.begin(), places.end());
         std::sort(one.begin(), one.end());
       }

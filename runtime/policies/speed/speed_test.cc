@@ -56,7 +56,7 @@ std::vector<float> Expected(const Model& model, const Ids& prompt,
   EXPECT_TRUE(session->Append(prompt.data(), prompt.size()).ok());
   const int64_t rows = std::ssize(prompt);
   EXPECT_TRUE(session->Forward(rows, Phase::kPrefill, kNoProgress, view).ok());
-  const auto logits = session->RowLogits(rows - 1, 1);
+  const auto logits = session->runner().RowLogits(rows - 1, 1);
   EXPECT_TRUE(logits.ok());
   std::copy_n(*logits, vocab, all.data());
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -141,16 +141,16 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   const Session::Options options = params.OptionsFor({.context = 1500});
   const GenerateParams greedy = DraftedParams(0, 30);
   const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
-  ASSERT_EQ(tiered.session->plan().shape.resident_pages, 0);
+  ASSERT_EQ(tiered.session->kv().plan().shape.resident_pages, 0);
   const auto in_place = Prefilled(*deep_, prompt, options);
   ASSERT_TRUE(
       Prefill(*tiered.session, prompt.data(), prompt.size(), kNoProgress).ok());
-  const int64_t page = in_place->plan().shape.layout.PageBytes();
+  const int64_t page = in_place->kv().plan().shape.layout.PageBytes();
   // Below the cut all pages exist in four layers; above it the first page and
   // the prompt's last exist in two more. On a GPU no KV in place is the host's.
-  EXPECT_EQ(in_place->memory().host,
+  EXPECT_EQ(in_place->kv().memory().host,
             kTestedDevice == Device::kCpu ? page * (10 * 4 + 2 * 2) : 0);
-  EXPECT_EQ(tiered.session->memory().host, page * (9 * 4 + 1 * 2));
+  EXPECT_EQ(tiered.session->kv().memory().host, page * (9 * 4 + 1 * 2));
   for (Session* session : {in_place.get(), tiered.session.get()}) {
     const Report report = GenerateDrafted(*session, greedy, params);
     ASSERT_TRUE(report.status.ok()) << report.status;
@@ -172,12 +172,12 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   EXPECT_EQ(ledger["h2d_bytes"], page * (29 * (9 * 4 + 1 * 2) + 2 * 9));
   // Above the cut it plans ten of twelve pages: the first, and those of an
   // answer of 1,024 positions.
-  EXPECT_EQ(tiered.session->plan().host_kv, page * (12 * 4 + 10 * 2));
+  EXPECT_EQ(tiered.session->kv().plan().host_kv, page * (12 * 4 + 10 * 2));
   Session::Options longer = options;
   longer.context = 100 * kPageTokens;
   longer.depth->tail = 0;
   const Tiered large = MakeTiered(*deep_, longer, Budget::kLeast);
-  EXPECT_EQ(large.session->plan().host_kv,
+  EXPECT_EQ(large.session->kv().plan().host_kv,
             page * (100 * 4 + (1 + 1024 / kPageTokens + 1) * 2));
 }
 
@@ -261,7 +261,7 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
       const bool dropped = settings[11] == 'd';
       EXPECT_EQ(second == DraftedText(*fresh, drawn, params), dropped)
           << settings;
-      EXPECT_EQ(session->KvEntries() - fresh->KvEntries(), dropped ? 0 : 2 * 40)
+      EXPECT_EQ(KvEntries(*session) - KvEntries(*fresh), dropped ? 0 : 2 * 40)
           << settings;
     }
     if (settings[11] == 'd') continue;
@@ -280,7 +280,7 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
                               kNoProgress, view)
                     .ok());
     std::vector<float> expected(static_cast<size_t>(deep_->config.vocab));
-    const auto logits = session->RowLogits(std::ssize(text) - 340, 1);
+    const auto logits = session->runner().RowLogits(std::ssize(text) - 340, 1);
     ASSERT_TRUE(logits.ok());
     std::copy_n(*logits, expected.size(), expected.data());
     ASSERT_TRUE(tiered.session != nullptr);
@@ -299,7 +299,7 @@ TEST_F(SpeedTest, LongPromptsMayBeInTiles) {
     const Session::Options options = params.OptionsFor({.context = 2000});
     const auto plain = MakeSession(*reference_, options);
     const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
-    ASSERT_LT(tiered.session->plan().state_rows, std::ssize(prompt));
+    ASSERT_LT(tiered.session->kv().plan().state_rows, std::ssize(prompt));
     std::vector<std::vector<float>> logits;
     for (Session* session : {plain.get(), tiered.session.get()}) {
       ASSERT_TRUE(
@@ -443,7 +443,7 @@ TEST_F(SpeedTest, VerifiedTextIsThatOfNoDrafter) {
             sums[middle ? 0 : 1].drafted += level.drafted;
             sums[middle ? 0 : 1].accepted += level.accepted;
           }
-          EXPECT_EQ(session.KvEntries(), 6 * session.sequence().kv_length());
+          EXPECT_EQ(KvEntries(session), 6 * session.sequence().kv_length());
           ExpectNoTrace(session, *deep_);
         }
       }
@@ -480,8 +480,8 @@ TEST_F(SpeedTest, ADraftOverTheWholeTextReadsTheMask) {
     float greatest = 0;
     std::vector<float> expected(vocab);
     for (const int32_t id : ids) {
-      ASSERT_TRUE(session->DraftForward(&id, 1, 6).ok());
-      const auto drafted = session->RowLogits(0, 1);
+      ASSERT_TRUE(session->draft_view().Forward(&id, 1, 6).ok());
+      const auto drafted = session->runner().RowLogits(0, 1);
       ASSERT_TRUE(drafted.ok());
       ASSERT_TRUE(masked->Append(&id, 1).ok());
       ASSERT_TRUE(masked->Forward(1, Phase::kDraft, kNoProgress, mask).ok());
@@ -495,7 +495,7 @@ TEST_F(SpeedTest, ADraftOverTheWholeTextReadsTheMask) {
         ASSERT_TRUE(reads->Sweep(Phase::kVerify).ok());
         ASSERT_TRUE(reads->Keep(reads->sequence().tokens().size()).ok());
       }
-      ASSERT_TRUE(session->RefreshView().ok());
+      ASSERT_TRUE(session->draft_view().Refresh().ok());
     }
     EXPECT_LT(greatest, 1e-4f) << settings;
   }

@@ -162,7 +162,7 @@ TEST_F(TriForceTest, ShortPromptsAndFullContexts) {
       ASSERT_TRUE(Prefill(*session, prompt.data(), length, kNoProgress).ok());
       EXPECT_EQ(DraftedText(*session, params, choice), expected.tokens)
           << length;
-      EXPECT_EQ(session->room(), 0);
+      EXPECT_EQ(session->sequence().room(), 0);
     }
   }
 }
@@ -290,17 +290,18 @@ TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
 TEST_F(TriForceTest, ADraftEndsAnInterruptedPrompt) {
   const auto plain = WithView(kSmallView);
   const auto session = WithView(kSmallView);
-  ASSERT_TRUE(session->CatchUpForDrafts(Phase::kVerify).ok());
+  ASSERT_TRUE(session->draft_view().CatchUp(Phase::kVerify).ok());
   const Ids more(prompt_->begin(), prompt_->begin() + 200);
   const absl::Status stopped =
       Prefill(*session, more.data(), more.size(),
               [](uint64_t done, uint64_t total) { return 2 * done < total; })
           .status();
   ASSERT_EQ(ClassOf(stopped), ErrorClass::kCancelled);
-  const int64_t end = session->retrieval()->kv().end();
-  ASSERT_TRUE(
-      session->DraftForward(more.data(), 3, model_->config.layers).ok());
-  session->retrieval()->kv().Truncate(end);
+  const int64_t end = session->draft_view().first().kv().end();
+  ASSERT_TRUE(session->draft_view()
+                  .Forward(more.data(), 3, model_->config.layers)
+                  .ok());
+  session->draft_view().first().kv().Truncate(end);
   for (Session* const one : {plain.get(), session.get()}) {
     ASSERT_TRUE(Prefill(*one, more.data(), more.size(), kNoProgress).ok());
   }
@@ -335,7 +336,7 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
 // A draft's distribution leaves out tokens that would hardly ever be drawn.
 TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
   const auto session = WithView(kSmallView);
-  ASSERT_TRUE(session->CatchUpForDrafts(Phase::kVerify).ok());
+  ASSERT_TRUE(session->draft_view().CatchUp(Phase::kVerify).ok());
   const int32_t next = session->sequence().tokens().front();
   ASSERT_TRUE(session->Append(&next, 1).ok());
   const InnermostDrafter self(*session, {.temperature = 0.02f},
