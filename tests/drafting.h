@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "lib/status/error.h"
 #include "runtime/drafting/rounds.h"
-#include "runtime/drafting/sweep_target.h"
+#include "runtime/drafting/session_kv.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
 #include "tests/golden.h"
@@ -203,7 +203,8 @@ class ScriptedPolicy final : public Policy {
 
   absl::Status Begin(const DistributionParams& distribution,
                      uint64_t seed) override {
-    target_.emplace(session_, distribution);
+    target_.emplace(session_, distribution,
+                    std::make_unique<SessionKv>(session_));
     rounds_.emplace(session_, *target_,
                     Rounds::Options{.seed = seed,
                                     .verify = params_.verify,
@@ -218,7 +219,7 @@ class ScriptedPolicy final : public Policy {
  private:
   Session& session_;
   const ScriptedParams params_;
-  std::optional<SweepTarget> target_;
+  std::optional<ModelTarget> target_;
   std::optional<Rounds> rounds_;
 };
 

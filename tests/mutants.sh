@@ -406,20 +406,20 @@ draft_noise_accepts|drafts/verify.cc|accept_(key.SeedFor(Purpose::kAccept))|acce
 replaced_from_draft|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|drafts[i]|drafts/verdict_test.cc
 residual_sign|drafts/verdict.h|rest = rest - drafted->second|rest = rest + drafted->second|drafts/verdict_test.cc
 shared_noise|drafts/verify.cc|SeedFor(Purpose::kReplace)|SeedFor(Purpose::kAccept)|drafts/verify_test.cc
-kept_too_much|runtime/drafting/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/generate/speculation_test.cc
-window_blocks|runtime/drafting/small_target.cc|(beyond + recent - 1) / recent|beyond / recent|runtime/drafting/small_target_test.cc
-window_sinks|runtime/drafting/small_target.cc|(window_.sink, begin)|(0, begin)|runtime/drafting/small_target_test.cc
-answer_of_drafts|runtime/drafting/small_target.cc|left_out > 0 ? begin : 0|0|runtime/drafting/small_target_test.cc
-answer_drafted|runtime/drafting/retrieval_target.cc|session_.sequence().answer_begin()|0|runtime/drafting/answer_test.cc
+kept_too_much|runtime/drafting/model_target.h|Keep(before_ + count, next)|Keep(before_ + count + 1, next)|runtime/generate/speculation_test.cc
+window_blocks|runtime/drafting/draft_window.cc|(beyond + recent - 1) / recent|beyond / recent|runtime/drafting/draft_window_test.cc
+window_sinks|runtime/drafting/draft_window.cc|(window_.sink, begin)|(0, begin)|runtime/drafting/draft_window_test.cc
+answer_of_drafts|runtime/drafting/draft_window.cc|left_out > 0 ? begin : 0|0|runtime/drafting/draft_window_test.cc
+answer_drafted|runtime/drafting/model_target.cc|session.sequence().answer_begin()|0|runtime/drafting/answer_test.cc
 answer_goes_on|runtime/sequence/sequence.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/sequence/sequence_test.cc
 answer_forked|runtime/sequence/session.cc|prompt_view_, sequence_, std::move(runner)|prompt_view_, [this] { Sequence s = sequence_; s.BeginAnswer(0); return s; }(), std::move(runner)|runtime/generate/speculation_test.cc
 breaker_rest|runtime/generate/breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/breakers_test.cc
 breakers_known|runtime/generate/breakers.cc|texts != texts_|texts.size() != prompt_cache_.size()|runtime/generate/breakers_test.cc
-draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, DraftDistribution(distribution),|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/small_target_test.cc
+draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, drafts,|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/draft_window_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policies/triforce/triforce_distribution_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policies/triforce/triforce_distribution_test.cc
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policies/triforce/triforce_test.cc
-draft_left|runtime/drafting/retrieval_target.cc|  session_.draft_view().Truncate(end_);|;|runtime/policies/triforce/triforce_test.cc
+draft_left|runtime/drafting/retrieval_kv.cc|  view.Truncate(end_);|;|runtime/policies/triforce/triforce_test.cc
 stale_view|runtime/sequence/draft_view.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc
 lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/forks_test.cc
 lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
@@ -434,8 +434,8 @@ cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCance
 resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/forks_test.cc
 rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/pass/pass_test.cc
 drafted_over|runtime/sequence/draft_view.cc|session_.kv().DropInterrupted();|(void)0;|runtime/policies/triforce/triforce_test.cc
-draft_stops|runtime/policies/policy.cc|drafts->cancellation().Follow(session.cancellation());|(void)session;|runtime/drafting/small_target_test.cc
-draft_on_device|runtime/policies/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
+draft_stops|runtime/policies/policy.cc|drafts->cancellation().Follow(session.cancellation());|(void)session;|runtime/drafting/draft_window_test.cc
+draft_on_device|runtime/policies/policy.cc|.on_device = true|.on_device = false|runtime/drafting/draft_window_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
 text_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/prompt_cache/kv_folder_test.cc
 text_unfinished|offload/prompt_cache/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/prompt_cache/kv_folder_test.cc
@@ -585,7 +585,7 @@ gamma1|drafts/verifying_drafter.cc|static_cast<int64_t>(round.accepted)|static_c
 outer_length|runtime/drafting/rounds.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/policies/nested_drafting_test.cc
 end_of_text|runtime/generate/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/policies/nested_drafting_test.cc
 after_the_end|runtime/generate/generate.cc|session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size())|(void)prompt|runtime/policies/nested_drafting_test.cc
-view_distribution|runtime/policies/triforce/triforce.cc|.distribution = DraftDistribution(distribution)|.distribution = {.temperature = distribution.temperature}|runtime/policies/nested_drafting_test.cc
+view_distribution|runtime/policies/policy_parts.cc|return {session, DraftDistribution(distribution),|return {session, DistributionParams{.temperature = distribution.temperature},|runtime/policies/nested_drafting_test.cc
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.sequence().tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc

@@ -8,10 +8,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/drafting/retrieval_target.h"
-#include "runtime/drafting/small_target.h"
+#include "runtime/drafting/draft_window.h"
+#include "runtime/drafting/model_target.h"
+#include "runtime/drafting/retrieval_kv.h"
+#include "runtime/drafting/session_kv.h"
 #include "runtime/drafting/step_target.h"
-#include "runtime/drafting/sweep_target.h"
 #include "runtime/drafting/window_drafter.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
@@ -97,7 +98,9 @@ TEST_F(AnswerTest, OfASweep) {
   ExpectLooksAtTheAnswer(
       [](Session& session, const DistributionParams& distribution,
          const Ids& block) {
-        return SweepTarget(session, distribution).Distributions(block);
+        return ModelTarget(session, distribution,
+                           std::make_unique<SessionKv>(session))
+            .Distributions(block);
       },
       /*takes_blocks=*/true);
 }
@@ -115,7 +118,9 @@ TEST_F(AnswerTest, OfAView) {
   ExpectLooksAtTheAnswer(
       [](Session& session, const DistributionParams& distribution,
          const Ids& block) {
-        RetrievalTarget target(session, {.distribution = distribution});
+        ModelTarget target(
+            session, distribution,
+            std::make_unique<RetrievalKv>(session, RetrievalKv::Options{}));
         return Drafted(target, session.sequence().tokens(), block);
       },
       /*takes_blocks=*/true);
@@ -125,7 +130,9 @@ TEST_F(AnswerTest, OfAWindow) {
   ExpectLooksAtTheAnswer(
       [](Session& session, const DistributionParams& distribution,
          const Ids& block) {
-        WindowTarget target(session, distribution, View::Window(4, 20));
+        ModelTarget target(
+            session, distribution,
+            std::make_unique<WindowKv>(session, View::Window(4, 20)));
         const Ids tokens = session.sequence().tokens();
         return Drafted(target, tokens, block);
       },
@@ -140,8 +147,10 @@ TEST_F(AnswerTest, OfASmallModel) {
           const DraftWindow window = {.sink = 4, .recent = recent};
           const auto small =
               MakeSession(*model_, {.context = window.Context()});
-          SmallTarget target(*small, distribution, window,
-                             session.sequence().answer_begin());
+          ModelTarget target(
+              *small, distribution,
+              std::make_unique<DraftWindowKv>(
+                  *small, window, session.sequence().answer_begin()));
           return Drafted(target, session.sequence().tokens(), block);
         },
         /*takes_blocks=*/true);

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "drafts/ngram.h"
-#include "runtime/drafting/retrieval_target.h"
+#include "runtime/drafting/model_target.h"
+#include "runtime/drafting/retrieval_kv.h"
 
 namespace tiercel {
 
@@ -15,6 +16,7 @@ DistributionParams DraftDistribution(DistributionParams distribution) {
 InnermostDrafter::InnermostDrafter(Session& session,
                                    const DistributionParams& distribution,
                                    const ProposerParams& params) {
+  const DistributionParams drafts = DraftDistribution(distribution);
   const char* name = "";
   switch (params.kind) {
     case Proposer::kNone:
@@ -24,17 +26,20 @@ InnermostDrafter::InnermostDrafter(Session& session,
       return;
     case Proposer::kSelf:
       name = "self";
-      target_ = std::make_unique<RetrievalTarget>(
-          session, RetrievalTarget::Options{
-                       .distribution = DraftDistribution(distribution),
-                       .layers = params.draft_layers,
-                       .window = session.draft_view().size().window});
+      target_ = std::make_unique<ModelTarget>(
+          session, drafts,
+          std::make_unique<RetrievalKv>(
+              session, RetrievalKv::Options{
+                           .layers = params.draft_layers,
+                           .window = session.draft_view().size().window}));
       break;
     case Proposer::kSmall:
       name = "small";
-      target_ = std::make_unique<SmallTarget>(
-          *params.draft_session, DraftDistribution(distribution),
-          params.draft_window, session.sequence().answer_begin());
+      target_ = std::make_unique<ModelTarget>(
+          *params.draft_session, drafts,
+          std::make_unique<DraftWindowKv>(*params.draft_session,
+                                          params.draft_window,
+                                          session.sequence().answer_begin()));
       break;
   }
   drafter_ = std::make_unique<VerifyingDrafter>(

@@ -7,7 +7,7 @@
 #include "drafts/verify.h"
 #include "drafts/verifying_drafter.h"
 #include "kernels/token/distribution.h"
-#include "runtime/drafting/small_target.h"
+#include "runtime/drafting/draft_window.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {

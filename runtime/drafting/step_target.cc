@@ -2,6 +2,7 @@
 
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "runtime/drafting/model_target.h"
 
 namespace tiercel {
 
@@ -50,15 +51,9 @@ absl::StatusOr<std::vector<Distribution>> StepTarget::Distributions(
     return InternalError("internal", "a plain form checks no drafts");
   }
   ASSIGN_OR_RETURN(const float* logits, NextLogits());
-  return MakeDistributions(
-      session_.runner().stream(),
-      {.logits = logits,
-       .rows = 1,
-       .vocab = session_.model().config.vocab,
-       .tokens = session_.sequence().tokens().data(),
-       .before = std::ssize(session_.sequence().tokens()),
-       .distribution = distribution_,
-       .answer_begin = session_.sequence().answer_begin()});
+  const std::vector<int32_t>& tokens = session_.sequence().tokens();
+  return DistributionsOf(session_, logits, tokens, tokens.size(),
+                         distribution_);
 }
 
 absl::Status StepTarget::Keep(size_t /*count*/, int32_t next) {

@@ -1,38 +1,25 @@
 #include "runtime/drafting/window_drafter.h"
 
 #include "absl/cleanup/cleanup.h"
-#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
 
-absl::Status WindowTarget::Begin(const std::vector<int32_t>& tokens) {
+absl::Status WindowKv::Begin(const std::vector<int32_t>& tokens) {
   session_.Truncate(tokens.size());
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Distribution>> WindowTarget::Distributions(
-    const std::vector<int32_t>& block) {
-  before_ = session_.sequence().tokens().size();
+absl::StatusOr<const float*> WindowKv::Pass(const std::vector<int32_t>& block) {
   RETURN_IF_ERROR(session_.Append(block.data(), block.size()));
   const int64_t rows = session_.sequence().pending();
-  const auto wanted = static_cast<int64_t>(block.size() + 1);
+  const int64_t wanted = std::ssize(block) + 1;
   RETURN_IF_ERROR(session_.Forward(rows, Phase::kDraft, kNoProgress, view_));
-  ASSIGN_OR_RETURN(const float* logits,
-                   session_.runner().RowLogits(rows - wanted, wanted));
-  return MakeDistributions(
-      session_.runner().stream(),
-      {.logits = logits,
-       .rows = wanted,
-       .vocab = session_.model().config.vocab,
-       .tokens = session_.sequence().tokens().data(),
-       .before = static_cast<int64_t>(before_),
-       .distribution = distribution_,
-       .answer_begin = session_.sequence().answer_begin()});
+  return session_.runner().RowLogits(rows - wanted, wanted);
 }
 
-absl::Status WindowTarget::Keep(size_t count, int32_t next) {
-  session_.Truncate(before_ + count);
+absl::Status WindowKv::Keep(size_t length, int32_t next) {
+  session_.Truncate(length);
   return session_.Append(&next, 1);
 }
 

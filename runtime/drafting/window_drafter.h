@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,41 +11,43 @@
 #include "drafts/verifying_drafter.h"
 #include "kernels/token/distribution.h"
 #include "offload/kv/view.h"
+#include "runtime/drafting/model_target.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
 
-// The session's own model over a view of its KV store, read in place. The rows
-// that it writes are provisional.
-class WindowTarget final : public DraftTarget {
+// A session's own tokens and KV under a view, read in place. The rows are
+// provisional.
+class WindowKv final : public TargetKv {
  public:
-  WindowTarget(Session& session, const DistributionParams& distribution,
-               View view)
-      : session_(session),
-        distribution_(distribution),
-        view_(std::move(view)) {}
+  // The session outlives it.
+  WindowKv(Session& session, View view)
+      : session_(session), view_(std::move(view)) {}
 
-  // `tokens` are the session's; only the last one's row is not computed yet.
+  // `tokens` are the session's, which may hold more; of them only the last
+  // one's row is not computed yet.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
-  absl::StatusOr<std::vector<Distribution>> Distributions(
-      const std::vector<int32_t>& block) override;
-  absl::Status Keep(size_t count, int32_t next) override;
+  const std::vector<int32_t>& tokens() const override {
+    return session_.sequence().tokens();
+  }
+  absl::StatusOr<const float*> Pass(const std::vector<int32_t>& block) override;
+  absl::Status Keep(size_t length, int32_t next) override;
 
  private:
   Session& session_;
-  const DistributionParams distribution_;
   const View view_;
-  size_t before_ = 0;  // number of tokens before the block
 };
 
-// Drafts with a WindowTarget, and leaves the session as it found it.
+// Drafts with the session's own model over a view of its KV, read in place, and
+// leaves the session as it found it.
 class WindowDrafter final : public Drafter {
  public:
   // The session and `options.inner` outlive it.
   WindowDrafter(Session& session, const DistributionParams& distribution,
                 View view, const VerifyingDrafter::Options& options)
       : session_(session),
-        target_(session, distribution, std::move(view)),
+        target_(session, distribution,
+                std::make_unique<WindowKv>(session, std::move(view))),
         drafter_(target_, options) {}
 
   const char* name() const override { return drafter_.name(); }
@@ -56,7 +59,7 @@ class WindowDrafter final : public Drafter {
 
  private:
   Session& session_;
-  WindowTarget target_;
+  ModelTarget target_;
   VerifyingDrafter drafter_;
 };
 

@@ -1,7 +1,11 @@
 #include "runtime/policies/policy_parts.h"
 
 #include <cmath>
+#include <memory>
 #include <optional>
+
+#include "runtime/drafting/retrieval_kv.h"
+#include "runtime/drafting/session_kv.h"
 
 namespace tiercel {
 namespace {
@@ -24,6 +28,16 @@ DraftLength PolicyParts::Length(
   if (!params.costs.has_value()) return DraftLength::Adaptive(kCostRatio);
   return DraftLength::Adaptive(
       Rounded(costs(DraftCosts(session, proposer, *params.costs))));
+}
+
+ModelTarget PolicyParts::OverAll(const DistributionParams& distribution) const {
+  return {session, distribution, std::make_unique<SessionKv>(session)};
+}
+
+ModelTarget PolicyParts::OverView(
+    const DistributionParams& distribution) const {
+  return {session, DraftDistribution(distribution),
+          std::make_unique<RetrievalKv>(session, RetrievalKv::Options{})};
 }
 
 VerifyingDrafter::Options PolicyParts::ViewDrafts(Drafter* inner) const {

@@ -8,7 +8,9 @@
 #include "drafts/draft_length.h"
 #include "drafts/drafter.h"
 #include "drafts/verifying_drafter.h"
+#include "kernels/token/distribution.h"
 #include "runtime/drafting/draft_costs.h"
+#include "runtime/drafting/model_target.h"
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/policies/policy.h"
@@ -28,6 +30,11 @@ struct PolicyParts {
   // acceptance and the cost ratio, which `costs` gives unless `params` do.
   DraftLength Length(int64_t asked, int64_t ours,
                      absl::FunctionRef<double(const DraftCosts&)> costs) const;
+
+  // The target over all of the session's KV, whose `distribution` is the one
+  // promised to the user; and the one over its retrieval view, which drafts.
+  ModelTarget OverAll(const DistributionParams& distribution) const;
+  ModelTarget OverView(const DistributionParams& distribution) const;
 
   // Options of the level that drafts over the retrieval view and checks the
   // proposals of `inner`; null: it drafts token by token.

@@ -112,9 +112,9 @@ class Runner {
 
   // ---- Logits, in the host's memory ----
 
-  // Returns the logits of `count` rows of the last step, from row `first` on, at
-  // most kMaxStepRows: [count, vocab], valid until the next call. They lie right
-  // after the kept row. Errors: out_of_memory, device_failed.
+  // Returns the logits of `count` rows of the last step, from row `first` on,
+  // at most kMaxStepRows: [count, vocab], valid until the next call. They lie
+  // right after the kept row. Errors: out_of_memory, device_failed.
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count);
   // Keeps the logits of one row, until another is kept or DropKeptRow.
   absl::Status KeepRow(int64_t row);

@@ -5,7 +5,7 @@ absl::Status FullPolicy::Begin(const DistributionParams& distribution,
                                uint64_t seed) {
   const PolicyParams& params = parts_.params;
   proposer_.emplace(parts_.session, distribution, parts_.proposer);
-  target_.emplace(parts_.session, distribution);
+  target_.emplace(parts_.OverAll(distribution));
   rounds_.emplace(
       parts_.session, *target_,
       Rounds::Options{

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/drafting/model_target.h"
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"
-#include "runtime/drafting/sweep_target.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_kind.h"
 #include "runtime/policies/policy_parts.h"
@@ -28,7 +28,7 @@ class FullPolicy final : public Policy {
  private:
   const PolicyParts parts_;
   std::optional<InnermostDrafter> proposer_;
-  std::optional<SweepTarget> target_;
+  std::optional<ModelTarget> target_;
   std::optional<Rounds> rounds_;
 };
 

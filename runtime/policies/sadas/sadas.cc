@@ -95,7 +95,7 @@ absl::Status SadasVerified::Begin(const DistributionParams& distribution,
   const PolicyParams& params = parts_.params;
   Session& session = parts_.session;
   track_.emplace(think_.options, session, think_.header);
-  sweeps_.emplace(session, distribution);
+  sweeps_.emplace(parts_.OverAll(distribution));
   target_.emplace(*sweeps_, track_->schedule());
   Rounds::Options options = {.seed = seed, .verify = params.verify};
   if (params.form == PolicyForm::kBaseline) {
@@ -130,9 +130,7 @@ absl::Status SadasVerified::Begin(const DistributionParams& distribution,
   think_rounds_.emplace(session, *target_, options);
   if (!options.over_view) return think_rounds_->Begin();
 
-  middle_.emplace(
-      session, RetrievalTarget::Options{.distribution =
-                                            DraftDistribution(distribution)});
+  middle_.emplace(parts_.OverView(distribution));
   retrieval_.emplace(*middle_, parts_.ViewDrafts(proposer_->drafter()));
   answering_.emplace(*retrieval_, within);
   answer_rounds_.emplace(session, *target_,

@@ -10,11 +10,10 @@
 #include "drafts/verifying_drafter.h"
 #include "runtime/drafting/cut_drafter.h"
 #include "runtime/drafting/forced_target.h"
+#include "runtime/drafting/model_target.h"
 #include "runtime/drafting/proposer.h"
-#include "runtime/drafting/retrieval_target.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/step_target.h"
-#include "runtime/drafting/sweep_target.h"
 #include "runtime/drafting/window_drafter.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_kind.h"
@@ -114,7 +113,7 @@ class SadasVerified final : public Policy {
   const PolicyParts parts_;
   const ThinkParts think_;
   std::optional<ThinkTrack> track_;
-  std::optional<SweepTarget> sweeps_;
+  std::optional<ModelTarget> sweeps_;
   std::optional<ForcedTarget<ThinkSchedule>> target_;
   std::optional<InnermostDrafter> proposer_;
   // These draft while the text thinks.
@@ -122,7 +121,7 @@ class SadasVerified final : public Policy {
   std::optional<CutDrafter> thinking_;
   std::optional<Rounds> think_rounds_;
   // These draft while the text answers.
-  std::optional<RetrievalTarget> middle_;
+  std::optional<ModelTarget> middle_;
   std::optional<VerifyingDrafter> retrieval_;
   std::optional<CutDrafter> answering_;
   std::optional<Rounds> answer_rounds_;

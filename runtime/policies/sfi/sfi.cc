@@ -63,11 +63,9 @@ absl::Status SfiVerified::Begin(const DistributionParams& distribution,
   schedule_.emplace(options_, std::ssize(session.sequence().tokens()));
   tokens_ = 0;
   report_ = {};
-  target_.emplace(session, distribution);
+  target_.emplace(parts_.OverAll(distribution));
   proposer_.emplace(session, distribution, parts_.proposer);
-  middle_.emplace(
-      session, RetrievalTarget::Options{.distribution =
-                                            DraftDistribution(distribution)});
+  middle_.emplace(parts_.OverView(distribution));
   retrieval_.emplace(*middle_, parts_.ViewDrafts(proposer_->drafter()));
   drafter_.emplace(*retrieval_, [this](const std::vector<int32_t>& block) {
     SfiSchedule ahead = *schedule_;

@@ -7,11 +7,10 @@
 
 #include "drafts/verifying_drafter.h"
 #include "runtime/drafting/cut_drafter.h"
+#include "runtime/drafting/model_target.h"
 #include "runtime/drafting/proposer.h"
-#include "runtime/drafting/retrieval_target.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/step_target.h"
-#include "runtime/drafting/sweep_target.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_kind.h"
 #include "runtime/policies/policy_parts.h"
@@ -76,9 +75,9 @@ class SfiVerified final : public Policy {
   std::optional<SfiSchedule> schedule_;  // has seen the session's tokens
   int64_t tokens_ = 0;                   // tokens of the text so far
   ScheduleReport report_;
-  std::optional<SweepTarget> target_;
+  std::optional<ModelTarget> target_;
   std::optional<InnermostDrafter> proposer_;
-  std::optional<RetrievalTarget> middle_;
+  std::optional<ModelTarget> middle_;
   std::optional<VerifyingDrafter> retrieval_;
   std::optional<CutDrafter> drafter_;
   std::optional<Rounds> rounds_;

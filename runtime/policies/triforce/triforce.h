@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "drafts/verifying_drafter.h"
+#include "runtime/drafting/model_target.h"
 #include "runtime/drafting/proposer.h"
-#include "runtime/drafting/retrieval_target.h"
 #include "runtime/drafting/rounds.h"
-#include "runtime/drafting/sweep_target.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_kind.h"
 #include "runtime/policies/policy_parts.h"
@@ -31,9 +30,9 @@ class TriForcePolicy final : public Policy {
  private:
   const PolicyParts parts_;
   std::optional<InnermostDrafter> proposer_;
-  std::optional<RetrievalTarget> middle_;
+  std::optional<ModelTarget> middle_;
   std::optional<VerifyingDrafter> drafter_;
-  std::optional<SweepTarget> target_;
+  std::optional<ModelTarget> target_;
   std::optional<Rounds> rounds_;
 };
 

@@ -1,13 +1,11 @@
-#ifndef TIERCEL_RUNTIME_DRAFTING_SMALL_TARGET_H_
-#define TIERCEL_RUNTIME_DRAFTING_SMALL_TARGET_H_
+#ifndef TIERCEL_RUNTIME_DRAFTING_DRAFT_WINDOW_H_
+#define TIERCEL_RUNTIME_DRAFTING_DRAFT_WINDOW_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "drafts/verifying_drafter.h"
-#include "kernels/token/distribution.h"
-#include "runtime/drafting/sweep_target.h"
+#include "runtime/drafting/session_kv.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -32,43 +30,32 @@ struct DraftWindow {
   absl::StatusOr<DraftWindow> Within(int64_t context) const;
 };
 
-// A smaller model that drafts, in a session of its own that holds only the
-// window, at positions from 0 on. So positions stay within those that the model
-// was trained for, however long the text is. The session's tokens, and so every
-// distribution, follow from the tokens of Begin and those drafted since.
+// The KV of a smaller model that drafts, in a session of its own that holds
+// only the window, at positions from 0 on. So positions stay within those that
+// the model was trained for, however long the text is. The session's tokens,
+// and so every distribution, follow from the tokens of Begin and those drafted
+// since.
 //
 // Penalties look at the session's own tokens. The repeat penalty sees the
 // text's last 256 if `recent` is 256 or more; DRY sees the part of the answer
 // that is in the window. If the window is smaller, the penalty, and so the
 // draft, is worse; the target's output is not.
-class SmallTarget final : public DraftTarget {
+class DraftWindowKv final : public SessionKv {
  public:
   // `session` has room for the window, whatever it holds. The answer begins
   // behind `answer_begin` tokens of the text.
-  SmallTarget(Session& session, const DistributionParams& distribution,
-              const DraftWindow& window, int64_t answer_begin)
-      : session_(session),
-        window_(window),
-        answer_begin_(answer_begin),
-        sweep_(session_, distribution) {}
+  DraftWindowKv(Session& session, const DraftWindow& window,
+                int64_t answer_begin)
+      : SessionKv(session), window_(window), answer_begin_(answer_begin) {}
 
   // Keeps the KV of the tokens that the session holds already.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
-  absl::StatusOr<std::vector<Distribution>> Distributions(
-      const std::vector<int32_t>& block) override {
-    return sweep_.Distributions(block);
-  }
-  absl::Status Keep(size_t count, int32_t next) override {
-    return sweep_.Keep(count, next);
-  }
 
  private:
-  Session& session_;
   const DraftWindow window_;
   const int64_t answer_begin_;
-  SweepTarget sweep_;
 };
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_RUNTIME_DRAFTING_SMALL_TARGET_H_
+#endif  // TIERCEL_RUNTIME_DRAFTING_DRAFT_WINDOW_H_

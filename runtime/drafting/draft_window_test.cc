@@ -1,7 +1,7 @@
 // A small model drafts: the tokens that it holds of the text, the target's use
 // of its drafts, and the models that are accepted.
 
-#include "runtime/drafting/small_target.h"
+#include "runtime/drafting/draft_window.h"
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
-namespace tiercel::small_target_test {
+namespace tiercel::draft_window_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -65,7 +65,7 @@ TEST(DraftWindowTest, AsMuchAsTheDraftModelHasRoomFor) {
   EXPECT_THAT(none.message(), HasSubstr("82"));
 }
 
-class SmallTargetTest : public testing::Test {
+class DraftWindowKvTest : public testing::Test {
  protected:
   static constexpr DraftWindow kWindow = {.sink = 4, .recent = 16};
 
@@ -83,12 +83,14 @@ class SmallTargetTest : public testing::Test {
     Small(const Model& model, const DistributionParams& distribution,
           const DraftWindow& window, int64_t answer_begin = 0)
         : session(MakeSession(model, {.context = window.Context()})),
-          target(std::make_unique<SmallTarget>(*session, distribution, window,
-                                               answer_begin)) {}
-    SmallTarget* operator->() const { return target.get(); }
+          target(std::make_unique<ModelTarget>(
+              *session, distribution,
+              std::make_unique<DraftWindowKv>(*session, window,
+                                              answer_begin))) {}
+    ModelTarget* operator->() const { return target.get(); }
 
     const std::unique_ptr<Session> session;
-    const std::unique_ptr<SmallTarget> target;
+    const std::unique_ptr<ModelTarget> target;
   };
   // The drafter over such a target, cancelled together with `whole`.
   struct SmallDraft {
@@ -161,12 +163,12 @@ class SmallTargetTest : public testing::Test {
   static Ids* prompt_;
 };
 
-Model* SmallTargetTest::model_ = nullptr;
-Ids* SmallTargetTest::prompt_ = nullptr;
+Model* DraftWindowKvTest::model_ = nullptr;
+Ids* DraftWindowKvTest::prompt_ = nullptr;
 
 // At every length, whatever it was asked before, it holds the window, and gives
 // the distribution of a fresh session.
-TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
+TEST_F(DraftWindowKvTest, HoldsTheWindowOfTheText) {
   const DistributionParams distribution = {.temperature = 0.8f,
                                            .repeat_penalty = 1.2f};
   const Ids text = Text(250);
@@ -201,7 +203,7 @@ TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
 
 // The answer is all of its tokens, or those that the window shows behind its
 // gap.
-TEST_F(SmallTargetTest, KnowsWhereTheAnswerBegins) {
+TEST_F(DraftWindowKvTest, KnowsWhereTheAnswerBegins) {
   const Ids text = Text(250);
   const auto answer = [&](const DraftWindow& window, int64_t begin,
                           int64_t length) {
@@ -229,7 +231,7 @@ TEST_F(SmallTargetTest, KnowsWhereTheAnswerBegins) {
 }
 
 // The target checks a block of proposals in one pass.
-TEST_F(SmallTargetTest, ChecksBlocksToo) {
+TEST_F(DraftWindowKvTest, ChecksBlocksToo) {
   const Ids text = Text(90);
   const auto small = Small(*model_, {.temperature = 1.0f}, kWindow);
   const auto single = Small(*model_, {.temperature = 1.0f}, kWindow);
@@ -253,7 +255,7 @@ TEST_F(SmallTargetTest, ChecksBlocksToo) {
 
 // A draft model's session is cancelled with the session that it drafts for, and
 // its KV stays on the device.
-TEST_F(SmallTargetTest, ADraftSessionGoesWithItsSession) {
+TEST_F(DraftWindowKvTest, ADraftSessionGoesWithItsSession) {
   const auto target = MakeTiered(*model_, {.context = 500}, Budget::kMiddle);
   const auto small =
       OpenModel({.path = CheckpointPath("llama_chat.gguf"),
@@ -279,7 +281,7 @@ TEST_F(SmallTargetTest, ADraftSessionGoesWithItsSession) {
 }
 
 // Most of the time only new tokens are computed.
-TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
+TEST_F(DraftWindowKvTest, ComputesOnlyWhatIsNew) {
   const auto small = Small(*model_, {}, kWindow);
   Ids text = Text(100);
   int64_t rows = 0;
@@ -296,7 +298,7 @@ TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
   EXPECT_GE(rows, 160);
 }
 
-TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
+TEST_F(DraftWindowKvTest, CoupledTextIsThatOfNoDrafter) {
   const auto deep =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   for (const Model* target : {static_cast<const Model*>(model_),
@@ -337,7 +339,7 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
 }
 
 // The target's own model drafts over a window that holds the whole text.
-TEST_F(SmallTargetTest, TheSameModelIsNearlyAlwaysRight) {
+TEST_F(DraftWindowKvTest, TheSameModelIsNearlyAlwaysRight) {
   for (VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kResidual}) {
     const PolicyParams choice = Choice(*model_, verify, {16, 512});
     const auto session = Prefilled(*model_, *prompt_);
@@ -352,7 +354,7 @@ TEST_F(SmallTargetTest, TheSameModelIsNearlyAlwaysRight) {
 
 // The models have nothing in common but their vocabulary: most drafts are
 // rejected, and leave no trace.
-TEST_F(SmallTargetTest, WhatIsRejectedLeavesNothing) {
+TEST_F(DraftWindowKvTest, WhatIsRejectedLeavesNothing) {
   const auto target = OpenGolden("qwen3.gguf");
   const auto draft = OpenGolden("llama_gqa.gguf");
   const Ids prompt = RandomIds(300, target->config.vocab);
@@ -377,7 +379,7 @@ TEST_F(SmallTargetTest, WhatIsRejectedLeavesNothing) {
 
 // Residual texts differ from the plain one, but are the same every time,
 // whatever the length asked for.
-TEST_F(SmallTargetTest, ResidualTextsReplay) {
+TEST_F(DraftWindowKvTest, ResidualTextsReplay) {
   const auto deep =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   for (int64_t recent : {8, 64}) {
@@ -405,7 +407,7 @@ TEST_F(SmallTargetTest, ResidualTextsReplay) {
 
 // One process and one draft model take a prompt, its continuation, and another
 // prompt.
-TEST_F(SmallTargetTest, PromptAfterPrompt) {
+TEST_F(DraftWindowKvTest, PromptAfterPrompt) {
   const GenerateParams params = Params(0.8f, 60);
   const PolicyParams choice = Choice(*model_, VerifyMode::kResidual);
   const Ids other = Text(170);
@@ -445,7 +447,7 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
   }
 }
 
-TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
+TEST_F(DraftWindowKvTest, CancelledAnywhereItIsAsItWas) {
   const GenerateParams params = Params(0.9f, 24);
   const PolicyParams full = Choice(*model_, VerifyMode::kResidual, {4, 8});
   for (const PolicyParams& choice : {full, TriForce(full)}) {
@@ -480,7 +482,7 @@ TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
   }
 }
 
-TEST_F(SmallTargetTest, BehindALinkTheTextIsTheSame) {
+TEST_F(DraftWindowKvTest, BehindALinkTheTextIsTheSame) {
   const auto deep =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   const Session::Options options = {.context = 520};
@@ -496,7 +498,7 @@ TEST_F(SmallTargetTest, BehindALinkTheTextIsTheSame) {
 }
 
 // A draft may fill the context.
-TEST_F(SmallTargetTest, ShortPromptsAndFullContexts) {
+TEST_F(DraftWindowKvTest, ShortPromptsAndFullContexts) {
   for (size_t length : {1, 3, 4, 5, 35, 37}) {
     const Ids prompt = Text(length);
     const Session::Options options = {.context =
@@ -514,7 +516,7 @@ TEST_F(SmallTargetTest, ShortPromptsAndFullContexts) {
   }
 }
 
-class DraftModelTest : public SmallTargetTest {
+class DraftModelTest : public DraftWindowKvTest {
  protected:
   // The model llama_chat with one token changed.
   template <typename Change>
@@ -593,4 +595,4 @@ TEST_F(DraftModelTest, NeedsAModelWithWeightsAndContext) {
 }
 
 }  // namespace
-}  // namespace tiercel::small_target_test
+}  // namespace tiercel::draft_window_test

@@ -1,4 +1,4 @@
-#include "runtime/drafting/small_target.h"
+#include "runtime/drafting/draft_window.h"
 
 #include <algorithm>
 #include <iterator>
@@ -28,25 +28,25 @@ absl::StatusOr<DraftWindow> DraftWindow::Within(int64_t context) const {
   return DraftWindow{.sink = sink, .recent = std::min(recent, room)};
 }
 
-absl::Status SmallTarget::Begin(const std::vector<int32_t>& tokens) {
+absl::Status DraftWindowKv::Begin(const std::vector<int32_t>& tokens) {
   const auto begin =
       static_cast<std::ptrdiff_t>(window_.RecentBegin(std::ssize(tokens)));
   std::vector<int32_t> seen(
       tokens.begin(),
       tokens.begin() + std::min<std::ptrdiff_t>(window_.sink, begin));
   seen.insert(seen.end(), tokens.begin() + begin, tokens.end());
-  const std::vector<int32_t>& held = session_.sequence().tokens();
+  const std::vector<int32_t>& held = session().sequence().tokens();
   const auto kept = static_cast<size_t>(
       std::mismatch(seen.begin(), seen.end(), held.begin(), held.end()).first -
       seen.begin());
-  session_.Truncate(kept);
-  RETURN_IF_ERROR(session_.Append(seen.data() + kept, seen.size() - kept));
+  session().Truncate(kept);
+  RETURN_IF_ERROR(session().Append(seen.data() + kept, seen.size() - kept));
   // If tokens between the sinks and the newest are left out, the answer begins
   // behind them at the earliest.
   const auto left_out = static_cast<int64_t>(tokens.size() - seen.size());
   const int64_t answer = std::clamp<int64_t>(
       answer_begin_, left_out > 0 ? begin : 0, std::ssize(tokens));
-  session_.BeginAnswer(static_cast<size_t>(answer - left_out));
+  session().BeginAnswer(static_cast<size_t>(answer - left_out));
   return absl::OkStatus();
 }
 

@@ -1,0 +1,70 @@
+#ifndef TIERCEL_RUNTIME_DRAFTING_MODEL_TARGET_H_
+#define TIERCEL_RUNTIME_DRAFTING_MODEL_TARGET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "drafts/verifying_drafter.h"
+#include "kernels/token/distribution.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+// The KV that a target's rows read and write, with the tokens that it belongs
+// to.
+class TargetKv {
+ public:
+  virtual ~TargetKv() = default;
+
+  // As DraftTarget::Begin.
+  virtual absl::Status Begin(const std::vector<int32_t>& tokens) = 0;
+  virtual const std::vector<int32_t>& tokens() const = 0;
+  // Appends `block`, and passes the rows that the KV lacks. Returns the logits
+  // of the token after the last one before the block, and after each of the
+  // block's: [block size + 1, vocab], in the host's memory until the next call.
+  // Errors: those of the session.
+  virtual absl::StatusOr<const float*> Pass(
+      const std::vector<int32_t>& block) = 0;
+  // Keeps the first `length` tokens with their rows, and appends `next`.
+  virtual absl::Status Keep(size_t length, int32_t next) = 0;
+};
+
+// A session's model as a target, over the KV that it is given. Over all of the
+// session's KV (SessionKv) its distribution is the one promised to the user.
+class ModelTarget final : public DraftTarget {
+ public:
+  // The session outlives it.
+  ModelTarget(Session& session, const DistributionParams& distribution,
+              std::unique_ptr<TargetKv> kv)
+      : session_(session), distribution_(distribution), kv_(std::move(kv)) {}
+
+  absl::Status Begin(const std::vector<int32_t>& tokens) override {
+    return kv_->Begin(tokens);
+  }
+  absl::StatusOr<std::vector<Distribution>> Distributions(
+      const std::vector<int32_t>& block) override;
+  absl::Status Keep(size_t count, int32_t next) override {
+    return kv_->Keep(before_ + count, next);
+  }
+
+ private:
+  Session& session_;
+  const DistributionParams distribution_;
+  std::unique_ptr<TargetKv> kv_;
+  size_t before_ = 0;  // number of tokens before the block
+};
+
+// The distributions [rows] of the tokens after the first `before` of `tokens`
+// and after each that follows, by their logits [rows, vocab] from the session's
+// model. Errors: those of MakeDistributions.
+absl::StatusOr<std::vector<Distribution>> DistributionsOf(
+    Session& session, const float* logits, const std::vector<int32_t>& tokens,
+    size_t before, const DistributionParams& distribution);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_DRAFTING_MODEL_TARGET_H_
