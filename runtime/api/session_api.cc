@@ -73,17 +73,12 @@ std::string SlowerHere(const tiercel_session& session, const Report& report) {
   if (!session.rates.has_value() || report.prefill.prompt_tokens == 0) {
     return "";
   }
-  std::vector<SessionSite> sites;
-  std::vector<TierPlan> plans;
-  for (const auto& rank : session.session->kv().ranks()) {
-    sites.push_back(rank->site);
-    plans.push_back(rank->plan);
-  }
   const PolicyParams& params = session.policy_params;
+  const SequenceKv& kv = session.session->kv();
   return SlowerThanFull(
-      params,
-      TimesOf(params, sites, plans, session.session->model().machine->link(),
-              session.rates->best.rates, report.prefill.prompt_tokens));
+      params, TimesOf(params, kv.sites(), kv.plans(),
+                      session.session->model().machine->link(),
+                      session.rates->best.rates, report.prefill.prompt_tokens));
 }
 
 // Keeps the report of the session's last work.

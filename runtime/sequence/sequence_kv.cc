@@ -28,6 +28,18 @@ absl::StatusOr<std::unique_ptr<SequenceKv>> SequenceKv::Fork() const {
   return copy;
 }
 
+std::vector<SessionSite> SequenceKv::sites() const {
+  std::vector<SessionSite> sites;
+  for (const auto& rank : ranks_) sites.push_back(rank->site);
+  return sites;
+}
+
+std::vector<TierPlan> SequenceKv::plans() const {
+  std::vector<TierPlan> plans;
+  for (const auto& rank : ranks_) plans.push_back(rank->plan);
+  return plans;
+}
+
 // ---- After a step ----
 
 absl::Status SequenceKv::Commit(int64_t rows, Cancelled cancelled) {

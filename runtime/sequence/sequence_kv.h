@@ -44,6 +44,8 @@ class SequenceKv {
   KvStore& store() const { return *first().store; }
   const SessionSite& site() const { return first().site; }
   const TierPlan& plan() const { return first().plan; }
+  std::vector<SessionSite> sites() const;  // [rank]
+  std::vector<TierPlan> plans() const;     // [rank]
 
   // Returns true if there is one rank, so that a step may stop half-way: with
   // several none may, since they would differ.

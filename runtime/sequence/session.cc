@@ -94,9 +94,7 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
                                              std::min(count, kMost));
     const int64_t checkpoint = config.context;
     if (context_is_what_fits_ && length <= checkpoint) {
-      std::vector<SessionSite> sites;
-      for (const auto& rank : kv_->ranks()) sites.push_back(rank->site);
-      RETURN_IF_ERROR(CheckRanksFit(sites, length));
+      RETURN_IF_ERROR(CheckRanksFit(kv_->sites(), length));
     }
     return InputError(
         "context_length_exceeded",
