@@ -84,12 +84,15 @@ void KvStore::Truncate(int64_t length) {
   if (observer_ != nullptr) observer_->Truncate(end_);
 }
 
-std::vector<PositionRange> KvStore::StepDeepRows() const {
-  std::vector<PositionRange> rows = reads_.Deep(end_, end_ + step_rows_);
-  for (PositionRange& range : rows) {
+KvStore::StepRows KvStore::Step() const {
+  StepRows step = {
+      .deep = reads_.Deep(end_, end_ + step_rows_),
+      .shallow_layers = reads_.shallow() ? reads_.full_layers() : layers_,
+      .seen_by = seen_by_};
+  for (PositionRange& range : step.deep) {
     range = {range.begin - end_, range.end - end_};
   }
-  return rows;
+  return step;
 }
 
 int KvStore::LayersOf(int64_t page) const {

@@ -133,14 +133,15 @@ class KvStore : public LayeredKv {
   // null ends that. The observer outlives the store or the next call of this.
   // Forks have none.
   void Observe(StepObserver* observer) { observer_ = observer; }
-  // The rows that go through all layers, in order and counted from the step's
-  // first row; and the number of layers after which the other rows end.
-  std::vector<PositionRange> StepDeepRows() const;
-  int StepShallowLayers() const {
-    return reads_.shallow() ? reads_.full_layers() : layers_;
-  }
-  // The observer that sees this step; null: none.
-  StepObserver* StepSeenBy() const { return seen_by_; }
+  // A step as a pass takes it through the layers.
+  struct StepRows {
+    // The rows that go through all layers, in order and counted from the step's
+    // first row.
+    std::vector<PositionRange> deep;
+    int shallow_layers;     // the layers after which the other rows end
+    StepObserver* seen_by;  // null: none
+  };
+  StepRows Step() const;
 
   virtual KvMoves moves() const { return {}; }
   // The bytes that the sequence holds in the host tier.

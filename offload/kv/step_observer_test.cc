@@ -84,12 +84,12 @@ class StepObserverTest : public testing::Test {
 
 TEST_F(StepObserverTest, SeesAStepFromItsBeginningToItsEnd) {
   ASSERT_TRUE(Begin(5).ok());
-  EXPECT_EQ(kv_.StepSeenBy(), &spy_);
+  EXPECT_EQ(kv_.Step().seen_by, &spy_);
   Layers();
   EXPECT_THAT(spy_.Seen(), ElementsAre("begin 5 from 100 certain"));
   ASSERT_TRUE(kv_.Commit(5, kGoOn).ok());
   EXPECT_THAT(spy_.Seen(), ElementsAre("commit 105"));
-  EXPECT_EQ(kv_.StepSeenBy(), nullptr);
+  EXPECT_EQ(kv_.Step().seen_by, nullptr);
   ASSERT_TRUE(Begin(4, View::Full(), /*certain=*/false).ok());
   Layers();
   ASSERT_TRUE(kv_.Commit(3, kGoOn).ok());
@@ -100,7 +100,7 @@ TEST_F(StepObserverTest, SeesNoStepUnderAnotherView) {
   Step(2);
   spy_.Seen();
   ASSERT_TRUE(Begin(1, Window()).ok());
-  EXPECT_EQ(kv_.StepSeenBy(), nullptr);
+  EXPECT_EQ(kv_.Step().seen_by, nullptr);
   kv_.Abandon();
   Step(1, Window());
   EXPECT_THAT(spy_.Seen(), IsEmpty());
@@ -111,21 +111,21 @@ TEST_F(StepObserverTest, SeesNoStepUnderAnotherView) {
 TEST_F(StepObserverTest, SeesThatAStepNeverWas) {
   ASSERT_TRUE(Begin(3).ok());
   kv_.Abandon();
-  EXPECT_EQ(kv_.StepSeenBy(), nullptr);
+  EXPECT_EQ(kv_.Step().seen_by, nullptr);
   kv_.Abandon();  // there is no step, so no call
   EXPECT_THAT(spy_.Seen(), ElementsAre("begin 3 from 100 certain", "abandon"));
   // A step that the store refuses is abandoned too.
   View wrong;
   wrong.selected.resize(kLayers + 1);
   EXPECT_FALSE(Begin(3, wrong).ok());
-  EXPECT_EQ(kv_.StepSeenBy(), nullptr);
+  EXPECT_EQ(kv_.Step().seen_by, nullptr);
 }
 
 TEST_F(StepObserverTest, MayRefuseAStep) {
   const absl::Status status =
       kv_.BeginStep(3, Phase::kVerify, View::Full(), [] { return true; });
   EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
-  EXPECT_EQ(kv_.StepSeenBy(), nullptr);
+  EXPECT_EQ(kv_.Step().seen_by, nullptr);
   EXPECT_THAT(spy_.Seen(), IsEmpty());
   Step(3);
   EXPECT_EQ(kv_.end(), 103);
@@ -140,10 +140,10 @@ TEST_F(StepObserverTest, SeesTheRestOfAnInterruptedPromptAsOpen) {
   kv_.EndLayer(0);
   const auto size = static_cast<int64_t>(state.size());
   ASSERT_TRUE(kv_.Suspend(1, 0, state.data(), size).ok());
-  EXPECT_EQ(kv_.StepSeenBy(), nullptr);
+  EXPECT_EQ(kv_.Step().seen_by, nullptr);
   EXPECT_THAT(spy_.Seen(), ElementsAre("begin 70 from 100 certain", "abandon"));
   ASSERT_TRUE(kv_.Resume(state.data(), kGoOn).ok());
-  EXPECT_EQ(kv_.StepSeenBy(), &spy_);
+  EXPECT_EQ(kv_.Step().seen_by, &spy_);
   ASSERT_TRUE(kv_.BeginLayer(1, kGoOn).ok());
   kv_.EndLayer(1);
   ASSERT_TRUE(kv_.Commit(70, kGoOn).ok());
@@ -156,7 +156,7 @@ TEST_F(StepObserverTest, SeesNothingOfAPromptUnderAnotherView) {
   ASSERT_TRUE(Begin(70, Window()).ok());
   ASSERT_TRUE(kv_.Suspend(0, 0, state.data(), size).ok());
   ASSERT_TRUE(kv_.Resume(state.data(), kGoOn).ok());
-  EXPECT_EQ(kv_.StepSeenBy(), nullptr);
+  EXPECT_EQ(kv_.Step().seen_by, nullptr);
   Layers();
   ASSERT_TRUE(kv_.Commit(70, kGoOn).ok());
   EXPECT_THAT(spy_.Seen(), IsEmpty());

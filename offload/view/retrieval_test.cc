@@ -195,7 +195,7 @@ class Life {
     ASSERT_TRUE(
         kv_->BeginStep(rows, Phase::kVerify, View::Full(), kGoOn, certain)
             .ok());
-    ASSERT_EQ(kv_->StepSeenBy(), view_.get());
+    ASSERT_EQ(kv_->Step().seen_by, view_.get());
     last_known_ = false;
     if (certain) ready_ = false;
     const bool had_room = ready_ && Room() >= rows;
@@ -298,7 +298,7 @@ class Life {
     const absl::Status status =
         kv_->BeginStep(1, Phase::kVerify, View::Full(), [] { return true; });
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
-    ASSERT_EQ(kv_->StepSeenBy(), nullptr);
+    ASSERT_EQ(kv_->Step().seen_by, nullptr);
   }
 
   // Refreshes on a stream that has no scratch memory.

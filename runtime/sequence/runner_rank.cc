@@ -235,9 +235,10 @@ absl::Status RunnerRank::RunLayers(const RankRows& rows, PassProgress progress,
                                    PassPoint* point) {
   KvStore& store = *rows.kv.store;
   Pass pass = PassOf(rows, store, store.length(), kNothingBefore, after);
-  pass.deep = store.StepDeepRows();
-  pass.shallow_layers = store.StepShallowLayers();
-  pass.seen_by = store.StepSeenBy();
+  KvStore::StepRows step = store.Step();
+  pass.deep = std::move(step.deep);
+  pass.shallow_layers = step.shallow_layers;
+  pass.seen_by = step.seen_by;
   return RunPass(pass, decoder_, *stream, progress, cancelled, point);
 }
 
