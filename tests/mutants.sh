@@ -2,10 +2,18 @@
 # Tests the tests: applies one-line faults to a copy of the tree, one at a time,
 # and expects the suite to turn red for each. A fault that survives is a hole in
 # the suite, and so is one that only a time limit ends: a test must say what is
-# wrong. As many faults are tried at once as there are processors, each in a
-# copy of its own; the faults of one test stay together.
+# wrong.
 #
-#   mutants.sh [NAME...]     all of them, or those named
+#   mutants.sh [NAME|FOLDER/...]   all of them, or those named and those of the
+#                                  files in these folders
+#
+# A fault costs the objects of the files that see it, the link of one program
+# and one test. Libraries are compiled file by file, so that a fault in one file
+# compiles no other; tests do not change and are compiled together. The faults
+# of one folder's tests are tried one after the other, in the order of their
+# files, in one copy of the tree; as many folders at once as there are
+# processors. The copies stay in build/mutants, so a later run builds only what
+# has changed since.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -250,6 +258,10 @@ trial_turns|offload/kv/tiered_kv.cc|if (!step_->in_place) status = pages_.BringB
 held_layers|runtime/sequence/prompt_cache.h|writing_ != nullptr .. (prompt_ != nullptr && prompt_->holds())|writing_ != nullptr|runtime/sequence/unfinished_prompt_test.cc
 draft_rest|runtime/api/session_api.cc|^    session->policy->Rest();||runtime/api/memory_api_test.cc
 trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
+bytes_page|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|tests/same_bytes.py
+bytes_plan|runtime/predict/plan.cc|\["min_device_bytes"\] = least|["min_device_bytes"] = least + 1|tests/same_bytes.py
+bytes_unchecked|drafts/verdict.h|drawn != tokens\[i\]) return|(i > 0 \&\& drawn != tokens[i])) return|tests/same_bytes.py
+bytes_read|offload/disk/page_reader.cc|\*read_bytes += static_cast<uint64_t>(done.result);|*read_bytes += 1;|tests/same_bytes.py
 folder_trial_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|tests/folder_trial.py
 folder_trial_tokens|offload/prompt_cache/kv_folder.cc|CommonBeginning(info.ids, ids);|static_cast<int64_t>(std::min(info.ids.size(), ids.size()));|tests/folder_trial.py
 stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
@@ -691,95 +703,147 @@ shares_before|offload/view/attention_shares.cc|kOfTheAnswer ? answer_ : before_|
 attended_again|runtime/sequence/attended.cc|if (sequence_.kv_length() > end) {|if (false) {|runtime/sequence/attended_test.cc
 '
 
-for name in "$@"; do
-  if [[ $MUTANTS != *$'\n'"$name|"* ]]; then
-    echo "mutants: there is no $name" >&2
-    exit 2
-  fi
-done
+declare -A heeded=()
+is_chosen() {  # name file argument...
+  local name=$1 file=$2 argument chosen=1
+  shift 2
+  (($# > 0)) || return 0
+  for argument; do
+    if [[ $argument == "$name" || $argument == */ && $file == "$argument"* ]]
+    then
+      heeded[$argument]=1
+      chosen=0
+    fi
+  done
+  return "$chosen"
+}
 
 # Names all faults that no longer apply to their file, before any is tried.
+faults=()
 stale=0
-while IFS='|' read -r name file from to _; do
+while IFS='|' read -r name file from to test; do
   [[ -n $name ]] || continue
   if [[ ! -e $file ]] || sed "s|$from|$to|" "$file" | cmp -s - "$file"; then
     echo "mutants: $name no longer applies to $file" >&2
     stale=1
   fi
+  ! is_chosen "$name" "$file" "$@" || faults+=("$name|$file|$from|$to|$test")
 done <<<"$MUTANTS"
 ((stale == 0)) || exit 2
+for argument; do
+  if [[ ! -v heeded[$argument] ]]; then
+    echo "mutants: there is no $argument" >&2
+    exit 2
+  fi
+done
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/tree"
+mkdir -p build/mutants "$scratch/tree"
+exec 8>build/mutants/lock
+if ! flock -n 8; then
+  echo "mutants: another run uses build/mutants" >&2
+  exit 2
+fi
 git ls-files -z --cached --others --exclude-standard |
   xargs -0 cp --parents -t "$scratch/tree"
+readonly TREE=$scratch/tree
+
+# Makes the files of a copy those of the tree. What is the same is not touched,
+# so that it is not built anew.
+update() {  # copy
+  local copy=$1 file
+  mkdir -p "$copy"
+  while IFS= read -r file; do
+    [[ -e $TREE/$file ]] || rm "$copy/$file"
+  done < <(cd "$copy" && find . -path ./build -prune -o -type f -print)
+  while IFS= read -r file; do
+    cmp -s "$TREE/$file" "$copy/$file" ||
+      (cd "$TREE" && cp --parents "$file" "$copy")
+  done < <(cd "$TREE" && find . -type f)
+}
+
+build() {  # copy test...
+  local copy=$1 test
+  local targets=()
+  for test in "${@:2}"; do
+    case $test in
+      # A script's test needs the program, and some the one that has a GPU.
+      tests/*.py) targets+=(tiercel_cli tiercel_hosted_cli) ;;
+      *.py) targets+=(tiercel_cli) ;;
+      *) test=${test//[\/.]/_} && targets+=("${test%_cc}") ;;
+    esac
+  done
+  cmake --build "$copy/build/cpu" --target "${targets[@]}" \
+    >"$copy/build/cpu/build.log" 2>&1
+}
 
 outcome_of() {  # copy test: passed, failed, "timed out" or "did not build"
   local copy=$1 test=$2
-  local target=${test//[\/.]/_}
-  # A script's test needs only the program.
-  [[ $test != *.py ]] || target=tiercel_cli
-  if ! cmake --build "$copy/build/cpu" --target "${target%_cc}" \
-    >"$copy/build.log" 2>&1; then
+  if ! build "$copy" "$test"; then
     echo "did not build"
   # The first failure is enough: the cases after it may take forever.
   elif GTEST_THROW_ON_FAILURE=1 ctest --test-dir "$copy/build/cpu" \
     -C far -R "^$test\$" --no-tests=error --timeout 300 \
-    >"$copy/test.log" 2>&1; then
+    >"$copy/build/cpu/test.log" 2>&1; then
     echo passed
-  elif grep -qF '***Timeout' "$copy/test.log"; then
+  elif grep -qF '***Timeout' "$copy/build/cpu/test.log"; then
     echo "timed out"
   else
     echo failed
   fi
 }
 
-# Tries the faults of descriptor 3, one after the other in one copy of the tree;
-# writes the names of the survivors to a file.
-try_faults() {  # copy, file of survivors
-  local copy=$1 survivors=$2
-  local name file from to test outcome
-  local -A green=()
-  # Configures as the preset does, so that ccache knows all but the faults.
-  cmake -S "$copy" --preset cpu >/dev/null
-  while IFS='|' read -ru 3 name file from to test; do
-    # A red test means something only if it was green before.
-    if [[ ! -v green[$test] && $(outcome_of "$copy" "$test") != passed ]]; then
+# Tries the faults of one group, in the order of their files; writes the names
+# of the survivors to a file.
+try_group() {  # copy group
+  local copy=$1 group=$2
+  local name file from to test outcome began
+  local tests=()
+  mapfile -t tests < <(sed 's/.*|//' "$group" | sort -u)
+  # A red test means something only if it was green before.
+  build "$copy" "${tests[@]}" || :
+  for test in "${tests[@]}"; do
+    if [[ $(outcome_of "$copy" "$test") != passed ]]; then
       echo "mutants: $test does not pass without a fault" >&2
       return 1
     fi
-    green[$test]=1
-    sed "s|$from|$to|" "$scratch/tree/$file" >"$copy/$file"
+  done
+  while IFS='|' read -ru 3 name file from to test; do
+    began=$SECONDS
+    sed "s|$from|$to|" "$TREE/$file" >"$copy/$file"
     outcome=$(outcome_of "$copy" "$test")
     case $outcome in
       failed) outcome=killed ;;
       passed) outcome=survived ;;
     esac
-    printf '%-20s %-14s %s\n' "$name" "$outcome" "$test"
-    [[ $outcome == killed ]] || echo "$name" >>"$survivors"
-    cp "$scratch/tree/$file" "$copy/$file"
+    printf '%-20s %-14s %4d s  %s\n' "$name" "$outcome" $((SECONDS - began)) \
+      "$test"
+    [[ $outcome == killed ]] || echo "$name" >>"$scratch/survivors"
+    cp "$TREE/$file" "$copy/$file"
+  done 3< <(sort -st '|' -k 2,2 "$group")
+}
+
+try_groups() {  # copy: those that no other worker has taken
+  local copy=$1 group
+  update "$copy"
+  cmake -S "$copy" --preset cpu -DTIERCEL_UNITY=TESTS >/dev/null
+  for group in "${groups[@]}"; do
+    ! mkdir "$group.taken" 2>/dev/null || try_group "$copy" "$group"
   done
 }
 
-# Deals out the faults: those of one test go to the same worker.
-workers=$(nproc)
-declare -A worker_of=()
-tried=0
-while IFS='|' read -r name rest; do
-  [[ -n $name ]] || continue
-  if (($# > 0)) && [[ " $* " != *" $name "* ]]; then continue; fi
-  test=${rest##*|}
-  [[ -v worker_of[$test] ]] ||
-    worker_of[$test]=$((${#worker_of[@]} % workers))
-  echo "$name|$rest" >>"$scratch/faults${worker_of[$test]}"
-  tried=$((tried + 1))
-done <<<"$MUTANTS"
+# The faults of one folder's tests are a group; the largest are tried first.
+for fault in "${faults[@]}"; do
+  folder=$(dirname "${fault##*|}")
+  echo "$fault" >>"$scratch/group-${folder//\//-}"
+done
+mapfile -t groups < <(wc -l "$scratch"/group-* | sort -rn |
+  sed -n 's/.* \(\/.*\)/\1/p')
 
 running=()
-for faults in "$scratch"/faults*; do
-  cp -r "$scratch/tree" "$faults.tree"
-  try_faults "$faults.tree" "$scratch/survivors" 3<"$faults" &
+for ((worker = 0; worker < $(nproc) && worker < ${#groups[@]}; ++worker)); do
+  try_groups "$PWD/build/mutants/$worker" &
   running+=($!)
 done
 failed=0
@@ -790,6 +854,6 @@ done
 
 survivors=()
 [[ ! -e $scratch/survivors ]] || mapfile -t survivors <"$scratch/survivors"
-echo "$((tried - ${#survivors[@]})) killed," \
+echo "$((${#faults[@]} - ${#survivors[@]})) killed," \
   "${#survivors[@]} not: ${survivors[*]:-none}"
 ((${#survivors[@]} == 0))

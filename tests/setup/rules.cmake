@@ -65,9 +65,15 @@ if(TIERCEL_FUZZ)
   target_link_options(tiercel_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
-# With TIERCEL_UNITY, compiles the files of `target` as a few large ones.
+# With TIERCEL_UNITY, compiles the files of `target` as a few large ones: of any
+# target, or of TESTS.
 function(tiercel_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY}
+  set(together ${TIERCEL_UNITY})
+  if(TIERCEL_UNITY STREQUAL "TESTS")
+    get_target_property(type ${target} TYPE)
+    string(COMPARE EQUAL "${type}" EXECUTABLE together)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${together}
                                              UNITY_BUILD_BATCH_SIZE 14)
 endfunction()
 
