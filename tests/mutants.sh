@@ -802,7 +802,6 @@ try_group() {  # copy group
   local tests=()
   mapfile -t tests < <(sed 's/.*|//' "$group" | sort -u)
   # A red test means something only if it was green before.
-  build "$copy" "${tests[@]}" || :
   for test in "${tests[@]}"; do
     if [[ $(outcome_of "$copy" "$test") != passed ]]; then
       echo "mutants: $test does not pass without a fault" >&2
@@ -826,8 +825,6 @@ try_group() {  # copy group
 
 try_groups() {  # copy: those that no other worker has taken
   local copy=$1 group
-  update "$copy"
-  cmake -S "$copy" --preset cpu -DTIERCEL_UNITY=TESTS >/dev/null
   for group in "${groups[@]}"; do
     ! mkdir "$group.taken" 2>/dev/null || try_group "$copy" "$group"
   done
@@ -841,9 +838,21 @@ done
 mapfile -t groups < <(wc -l "$scratch"/group-* | sort -rn |
   sed -n 's/.* \(\/.*\)/\1/p')
 
-running=()
+# Builds the copies one after the other: ccache has for the second what the
+# first has compiled.
+mapfile -t tests < <(printf '%s\n' "${faults[@]##*|}" | sort -u)
+copies=()
 for ((worker = 0; worker < $(nproc) && worker < ${#groups[@]}; ++worker)); do
-  try_groups "$PWD/build/mutants/$worker" &
+  copy=$PWD/build/mutants/$worker
+  update "$copy"
+  cmake -S "$copy" --preset cpu -DTIERCEL_UNITY=TESTS >/dev/null
+  build "$copy" "${tests[@]}" || :  # each test is built again below
+  copies+=("$copy")
+done
+
+running=()
+for copy in "${copies[@]}"; do
+  try_groups "$copy" &
   running+=($!)
 done
 failed=0
