@@ -83,13 +83,13 @@ void RunSimulated(benchmark::State& state, Direction direction, double rate,
 // Copies on the GPU, where the first `refused` calls that pin memory fail.
 void RunOnGpu(benchmark::State& state, Direction direction, int refused,
               int64_t transfer_bytes) {
-  const auto gpu = OrExit(CudaStream::Create());
+  const auto gpu = OrExit(OpenGpu());
   auto device = OrExit(
       DeviceArray<std::byte>::Create(gpu->memory(), kBytes, "copy_bench"));
   auto faults = std::make_shared<Faults>();
   faults->pinning = [refused](int64_t) mutable { return refused-- > 0; };
   auto link = std::make_unique<GpuLink>(
-      *gpu, OrExit(CudaStream::Create()),
+      *gpu, OrExit(OpenGpu()),
       std::make_shared<Placement>(std::move(faults), gpu.get()));
   Run(state, std::move(link), device.data(), direction, transfer_bytes);
 }
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
           ->Unit(benchmark::kMillisecond);
     }
   };
-  const bool has_gpu = tiercel::CudaStream::Create().ok();
+  const bool has_gpu = tiercel::OpenGpu().ok();
   // The host's memory is pinned in this many blocks. If so many pins fail, only
   // the buffers are pinned.
   constexpr int kBlocks = tiercel::kBytes / tiercel::GpuLink::kGroupBytes;

@@ -11,9 +11,11 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/device/sim_queue.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/model.h"
 #include "runtime/sequence/session.h"
@@ -50,14 +52,19 @@ inline std::vector<float> ReadNpy(const std::string& path, size_t count) {
   return values;
 }
 
-// The device of a test's model if its options name none: the CPU; in the
-// program tests_far_tests, which runs tests of the runtime once more, a GPU
-// that the CPU simulates.
-#ifdef TIERCEL_TESTED_ON_FAR
-inline constexpr Device kTestedDevice = Device::kCuda;
-#else
-inline constexpr Device kTestedDevice = Device::kCpu;
-#endif
+// The device of a test's model if its options name none: the CPU, or, when
+// tests of the runtime run once more (TIERCEL_TEST_DEVICE=sim), a simulated
+// device. TIERCEL_SIM_DELAYS is the seed of that one's delays.
+inline Device TestedDevice() {
+  static const Device device = [] {
+    const char* const name = std::getenv("TIERCEL_TEST_DEVICE");
+    const char* const seed = std::getenv("TIERCEL_SIM_DELAYS");
+    if (seed != nullptr) SetSimDelays(std::strtoull(seed, nullptr, 10));
+    return name != nullptr && std::string_view(name) == "sim" ? Device::kSim
+                                                              : Device::kCpu;
+  }();
+  return device;
+}
 
 // Opens a model that gives the expected results: on the device of its options,
 // by default the CPU.
@@ -69,7 +76,7 @@ inline std::unique_ptr<Model> OpenReference(const Model::Options& options) {
 }
 inline std::unique_ptr<Model> OpenModel(Model::Options options) {
   if (options.machine.device == Device::kCpu) {
-    options.machine.device = kTestedDevice;
+    options.machine.device = TestedDevice();
   }
   return OpenReference(options);
 }

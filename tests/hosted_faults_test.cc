@@ -25,7 +25,7 @@ using testing::AnyOf;
 class FaultAt {
  public:
   FaultAt(std::string_view call, int at, int error, int times = 1) {
-    SetHostedFaults([this, call, at, error, times](std::string_view asked) {
+    SetSimFaults([this, call, at, error, times](std::string_view asked) {
       if (asked != call) return 0;
       const int number = calls_++;
       const bool fails = number >= at && number < at + times;
@@ -33,7 +33,7 @@ class FaultAt {
       return fails ? error : 0;
     });
   }
-  ~FaultAt() { SetHostedFaults(nullptr); }
+  ~FaultAt() { SetSimFaults(nullptr); }
   bool met() const { return met_; }
 
  private:
@@ -89,7 +89,7 @@ class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
   // The bytes of the device, and those pinned for it.
   static int64_t Used() {
     return MakeHostedStream(Order::kAscending)->memory().used() +
-           HostedPinnedBytes();
+           SimPinnedBytes();
   }
 
   static inline Ids prompt_;

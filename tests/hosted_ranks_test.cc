@@ -33,7 +33,7 @@ using testing::IsEmpty;
 class HostedRanksTest : public testing::Test {
  protected:
   ~HostedRanksTest() override {
-    SetHostedFaults(nullptr);
+    SetSimFaults(nullptr);
     SetHostedGpu(kHostedGpu);
   }
 
@@ -183,12 +183,12 @@ TEST_F(HostedRanksTextTest, OneDevicesFaultIsOneStatus) {
         ASSERT_NE(model, nullptr);
         std::atomic<int> calls = 0;
         const std::string_view name = call;
-        SetHostedFaultsOf(gpu, [&](std::string_view asked) {
+        SetSimFaultsOf(gpu, [&](std::string_view asked) {
           return asked == name && calls++ == at ? error : 0;
         });
         const absl::StatusOr<Ids> text = Run(*model);
         const bool met = calls > at;
-        SetHostedFaults(nullptr);
+        SetSimFaults(nullptr);
         if (!text.ok()) {
           any = true;
           EXPECT_EQ(ClassOf(text.status()), ErrorClass::kDevice)
@@ -390,7 +390,7 @@ TEST_F(HostedRanksChoiceTest, OfGpusAlone) {
   EXPECT_EQ(*ChooseRanks(*cpu, session_, /*draft=*/std::nullopt, {}), 1);
   // A GPU is lost meanwhile.
   const auto header = Header(path_, 1, kPlenty);
-  SetHostedFaultsOf(0, [](std::string_view) { return kCudaIllegalAddress; });
+  SetSimFaultsOf(0, [](std::string_view) { return kCudaIllegalAddress; });
   EXPECT_EQ(
       ClassOf(
           ChooseRanks(*header, session_, /*draft=*/std::nullopt, {}).status()),
@@ -409,13 +409,13 @@ TEST_F(HostedRanksTest, ARanksLinkIsItsOwnGpus) {
     ASSERT_TRUE(machine.FindDevice().ok());
     std::array<int, 3> made = {};
     for (int gpu = 0; gpu < 3; ++gpu) {
-      SetHostedFaultsOf(gpu, [&made, gpu](std::string_view call) {
+      SetSimFaultsOf(gpu, [&made, gpu](std::string_view call) {
         made[static_cast<size_t>(gpu)] += call == "create" ? 1 : 0;
         return 0;
       });
     }
     EXPECT_TRUE(machine.NewLink(machine.NewPlacement()).ok());
-    SetHostedFaults(nullptr);
+    SetSimFaults(nullptr);
     for (int gpu = 0; gpu < 3; ++gpu) {
       EXPECT_EQ(made[static_cast<size_t>(gpu)], gpu == rank ? 1 : 0) << rank;
     }

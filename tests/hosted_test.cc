@@ -427,12 +427,12 @@ std::map<std::string, int> CallsOfOneToken(const std::string& path) {
   };
   step();
   std::map<std::string, int> calls;
-  SetHostedFaults([&](std::string_view call) {
+  SetSimFaults([&](std::string_view call) {
     ++calls[std::string(call)];
     return 0;
   });
   step();
-  SetHostedFaults(nullptr);
+  SetSimFaults(nullptr);
   return calls;
 }
 
@@ -476,7 +476,7 @@ TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {
 // A part of the memory stays free for the driver.
 TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
   const auto model = Open(CheckpointPath("llama_gqa"), Device::kCuda);
-  const absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();
+  const absl::StatusOr<std::unique_ptr<DeviceQueue>> gpu = OpenGpu();
   ASSERT_TRUE(gpu.ok());
   // Other tests take and give back memory meanwhile, but not all of that part.
   const int64_t before = (*gpu)->FreeBytes();

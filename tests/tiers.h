@@ -103,7 +103,7 @@ enum class Budget { kLeast, kMiddle, kAll };
 // The bytes of a device for one session.
 inline int64_t BytesFor(const Model& model, const Session::Options& options,
                         Budget budget) {
-  if (kTestedDevice != Device::kCpu &&
+  if (TestedDevice() != Device::kCpu &&
       model.machine->device() == Device::kCpu) {
     return BytesFor(*Tested(model), options, budget);
   }

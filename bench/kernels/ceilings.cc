@@ -59,7 +59,7 @@ class HostPiece {
                      });
     return SecondsBetween(begin, SteadyClock().Now());
   }
-  absl::Status Pin(CudaStream& stream) {
+  absl::Status Pin(DeviceQueue& stream) {
     const absl::Status status = stream.Pin(data_, bytes_);
     if (status.ok()) pinned_by_ = &stream;
     return status;
@@ -69,7 +69,7 @@ class HostPiece {
  private:
   const size_t bytes_;
   std::byte* data_ = nullptr;
-  CudaStream* pinned_by_ = nullptr;  // null: pageable
+  DeviceQueue* pinned_by_ = nullptr;  // null: pageable
 };
 
 class Ceilings {
@@ -90,7 +90,7 @@ class Ceilings {
     auto* const sums = reinterpret_cast<uint32_t*>(inputs_.Out());
     Rate("device read", 2 * half, [&] {
       return CudaStatus("read",
-                        ReadPackets(stream_.cuda().handle(),
+                        ReadPackets(stream_.queue().handle(),
                                     reinterpret_cast<const uint32_t*>(data),
                                     2 * half / 16, sums));
     });
@@ -110,7 +110,7 @@ class Ceilings {
       Tell(absl::StrCat("host memory found", what),
            static_cast<double>(bytes) / piece.Populate(threads) * 1e-9, "GB/s");
       const Clock::Time begin = SteadyClock().Now();
-      if (const absl::Status s = piece.Pin(stream_.cuda()); !s.ok()) {
+      if (const absl::Status s = piece.Pin(stream_.queue()); !s.ok()) {
         return refused_("pin", s);
       }
       Tell(absl::StrCat("pin, found before", what),
@@ -121,7 +121,7 @@ class Ceilings {
   }
 
   void OfLink(int64_t large_bytes) {
-    const auto other = CudaStream::Create();
+    const auto other = OpenGpu();
     if (!other.ok()) return refused_("a second queue", other.status());
     for (const int64_t bytes : {kPiece, large_bytes}) {
       if (2 * bytes > inputs_.halves()) continue;
@@ -145,7 +145,7 @@ class Ceilings {
       if (bytes == kPiece)
         Rate("up, pageable, " + size, times * bytes, copy_up);
       for (HostPiece* piece : {&up, &down}) {
-        if (const absl::Status s = piece->Pin(stream_.cuda()); !s.ok()) {
+        if (const absl::Status s = piece->Pin(stream_.queue()); !s.ok()) {
           return refused_("pinned copies", s);
         }
       }
@@ -173,11 +173,11 @@ class Ceilings {
       } else {
         refused_("up and down at once", both);
       }
-      if (bytes != kPiece || !stream_.cuda().KernelsSee(up.data())) continue;
+      if (bytes != kPiece || !stream_.queue().KernelsSee(up.data())) continue;
       auto* const sums = reinterpret_cast<uint32_t*>(inputs_.Out());
       Rate("a kernel reads pinned memory, " + size, bytes, [&] {
         return CudaStatus("read",
-                          ReadPackets(stream_.cuda().handle(),
+                          ReadPackets(stream_.queue().handle(),
                                       reinterpret_cast<uint32_t*>(up.data()),
                                       bytes / 16, sums));
       });
@@ -186,7 +186,7 @@ class Ceilings {
 
   void OfLaunches() {
     constexpr int kLaunches = 500;
-    CUstream_st* const handle = stream_.cuda().handle();
+    CUstream_st* const handle = stream_.queue().handle();
     const auto took = Best([&] {
       int error = 0;
       for (int i = 0; error == 0 && i < kLaunches; ++i) {
@@ -200,7 +200,7 @@ class Ceilings {
     } else {
       refused_("launches", took.status());
     }
-    const auto graph = TimeOfGraph(stream_.cuda(), kLaunches,
+    const auto graph = TimeOfGraph(stream_.queue(), kLaunches,
                                    [&] { return DoNothing(handle); });
     if (graph.ok() && graph->has_value()) {
       Tell("a launch, of 500 in a graph", (*graph)->device_s / kLaunches * 1e6,
@@ -214,14 +214,14 @@ class Ceilings {
   void OfAllocation() {
     for (const int64_t bytes :
          {int64_t{1}, int64_t{1}, int64_t{1} << 20, int64_t{3} << 20}) {
-      const int64_t before = stream_.cuda().FreeBytes();
+      const int64_t before = stream_.queue().FreeBytes();
       const auto some = DeviceArray<std::byte>::Create(
-          stream_.cuda().memory(), bytes, "bench: one block");
+          stream_.queue().memory(), bytes, "bench: one block");
       if (!some.ok()) return refused_("allocation", some.status());
       kept_.push_back(*std::move(
           const_cast<absl::StatusOr<DeviceArray<std::byte>>&>(some)));
       Tell(absl::StrCat("taken for ", bytes, " bytes"),
-           static_cast<double>(before - stream_.cuda().FreeBytes()), "bytes");
+           static_cast<double>(before - stream_.queue().FreeBytes()), "bytes");
     }
   }
 
@@ -233,7 +233,7 @@ class Ceilings {
   absl::StatusOr<Took> Best(absl::FunctionRef<absl::Status()> queue) {
     Took best = {1e9, 1e9};
     for (int i = 0; i < 4; ++i) {  // the first warms up
-      ASSIGN_OR_RETURN(const Took took, TimeOf(stream_.cuda(), queue));
+      ASSIGN_OR_RETURN(const Took took, TimeOf(stream_.queue(), queue));
       if (i > 0 && took.device_s < best.device_s) best = took;
     }
     return best;
@@ -265,7 +265,7 @@ absl::Status MeasureCeilings(
   ceilings.OfAllocation();
   ceilings.OfPinning();
   ceilings.OfLink(large_bytes);
-  return stream.cuda().Check();
+  return stream.queue().Check();
 }
 
 }  // namespace tiercel

@@ -17,13 +17,13 @@ struct Took {
   double device_s;  // seconds from the beginning of the work to its end
   double host_s;    // seconds of the calls that queue it
 };
-absl::StatusOr<Took> TimeOf(CudaStream& stream,
+absl::StatusOr<Took> TimeOf(DeviceQueue& stream,
                             absl::FunctionRef<absl::Status()> queue);
 
 // Queues `launch` this many times, as one graph that was captured before.
 // Returns the median of a few replays; absent if the device is simulated.
 absl::StatusOr<std::optional<Took>> TimeOfGraph(
-    CudaStream& stream, int launches, absl::FunctionRef<int()> launch);
+    DeviceQueue& stream, int launches, absl::FunctionRef<int()> launch);
 
 }  // namespace tiercel
 

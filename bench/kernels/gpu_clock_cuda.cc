@@ -25,7 +25,7 @@ class Event {
 
 }  // namespace
 
-absl::StatusOr<Took> TimeOf(CudaStream& stream,
+absl::StatusOr<Took> TimeOf(DeviceQueue& stream,
                             absl::FunctionRef<absl::Status()> queue) {
   CUstream_st* const handle = stream.handle();
   const Event begin;
@@ -43,7 +43,7 @@ absl::StatusOr<Took> TimeOf(CudaStream& stream,
 }
 
 absl::StatusOr<std::optional<Took>> TimeOfGraph(
-    CudaStream& stream, int launches, absl::FunctionRef<int()> launch) {
+    DeviceQueue& stream, int launches, absl::FunctionRef<int()> launch) {
   CUstream_st* const handle = stream.handle();
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t ready = nullptr;

@@ -4,7 +4,7 @@
 
 namespace tiercel {
 
-absl::StatusOr<Took> TimeOf(CudaStream& stream,
+absl::StatusOr<Took> TimeOf(DeviceQueue& stream,
                             absl::FunctionRef<absl::Status()> queue) {
   const Clock::Time start = SteadyClock().Now();
   RETURN_IF_ERROR(queue());
@@ -13,7 +13,7 @@ absl::StatusOr<Took> TimeOf(CudaStream& stream,
   return Took{SecondsBetween(start, SteadyClock().Now()), host_s};
 }
 
-absl::StatusOr<std::optional<Took>> TimeOfGraph(CudaStream& /*stream*/,
+absl::StatusOr<std::optional<Took>> TimeOfGraph(DeviceQueue& /*stream*/,
                                                 int /*launches*/,
                                                 absl::FunctionRef<int()>) {
   return std::nullopt;

@@ -19,7 +19,7 @@ absl::StatusOr<Inputs> Inputs::Create(Stream& stream, int64_t halves,
     ASSIGN_OR_RETURN(*array, DeviceArray<float>::Create(stream.memory(), floats,
                                                         "bench: activations"));
   }
-  CUstream_st* const handle = stream.cuda().handle();
+  CUstream_st* const handle = stream.queue().handle();
   int error =
       FillHalves(handle, reinterpret_cast<uint32_t*>(inputs.halves_.data()),
                  halves / 4, /*seed=*/1);

@@ -95,7 +95,7 @@ std::string NameOf(const OpCase& one) {
 absl::Status Measure(Stream& stream, const OpCase& one, const Sizes& sizes) {
   int64_t turn = 0;
   const auto calls = [&](int64_t count) {
-    return TimeOf(stream.cuda(), [&] {
+    return TimeOf(stream.queue(), [&] {
       absl::Status status;
       for (int64_t i = 0; status.ok() && i < count; ++i) {
         status = one.call(stream, turn++);
@@ -191,7 +191,7 @@ int Run(const Options& options) {
       fail(absl::Status(
           status.code(),
           absl::StrCat(NameOf(one), ": ", std::string(status.message()))));
-      if (absl::Status s = (*stream)->cuda().Check(); !s.ok()) return fail(s);
+      if (absl::Status s = (*stream)->queue().Check(); !s.ok()) return fail(s);
     }
   }
   PrintLine(absl::StrCat("\"kind\":\"end\",\"seconds\":", spent(),

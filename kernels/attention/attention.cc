@@ -7,6 +7,7 @@
 #include "kernels/attention/attention_gpu.h"
 #include "kernels/attention/attention_isas.h"
 #include "kernels/attention/attention_pages.h"
+#include "kernels/device/op.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/machine/cuda_stream.h"
 #include "lib/status/error.h"
@@ -332,18 +333,14 @@ class Call {
   const Buffers& buffers_;
 };
 
-}  // namespace
+absl::Status OnReference(Stream& stream, const AttentionParams& p) {
+  ASSIGN_OR_RETURN(std::byte * list, stream.Scratch(PageListBytes(p)));
+  RETURN_IF_ERROR(CheckPages(p, SeenPages(p, 0, p.rows, list)));
+  AttentionReference(p);
+  return absl::OkStatus();
+}
 
-absl::Status Attention(Stream& stream, const AttentionParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (p.rows == 0) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) return AttendOnGpu(stream, p);
-  if (stream.device() == Device::kRef) {
-    ASSIGN_OR_RETURN(std::byte * list, stream.Scratch(PageListBytes(p)));
-    RETURN_IF_ERROR(CheckPages(p, SeenPages(p, 0, p.rows, list)));
-    AttentionReference(p);
-    return absl::OkStatus();
-  }
+absl::Status OnCpu(Stream& stream, const AttentionParams& p) {
   const Division division = Divide(p);
   Buffers buffers;
   RETURN_IF_ERROR(Allocate(stream, p, division, &buffers));
@@ -356,6 +353,33 @@ absl::Status Attention(Stream& stream, const AttentionParams& p) {
     call.Rows(row, rows, pages);
   }
   return absl::OkStatus();
+}
+
+void Keep(AttentionParams& p, HostLists& lists) {
+  p.pages = lists.Keep(p.pages, p.num_pages);
+  if (p.view == nullptr) return;
+  HeadView* const view = lists.Keep(p.view, p.layout.kv_heads);
+  for (int head = 0; head < p.layout.kv_heads; ++head) {
+    const std::span<const PositionRange> fixed = view[head].fixed;
+    view[head].fixed = {lists.Keep(fixed.data(), std::ssize(fixed)),
+                        fixed.size()};
+  }
+  p.view = view;
+}
+
+constexpr OpBodies<AttentionParams> kAttention = {
+    .reference = OnReference,
+    .cpu = OnCpu,
+    .gpu = [](Stream& stream,
+              const AttentionParams& p) { return AttendOnGpu(stream, p); },
+    .keep = Keep};
+
+}  // namespace
+
+absl::Status Attention(Stream& stream, const AttentionParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  if (p.rows == 0) return absl::OkStatus();
+  return Run(kAttention, stream, p);
 }
 
 }  // namespace tiercel

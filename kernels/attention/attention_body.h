@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/kv/kv_layout.h"
 
 struct CUstream_st;
@@ -141,7 +142,8 @@ struct AttentionWave {
 
 // Queues the wave on a GPU's stream. The results have the reference's bits.
 // Returns a cudaError_t.
-int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& wave);
+TIERCEL_KERNEL int AttentionWaveCuda(CUstream_st* stream,
+                                     const AttentionWave& wave);
 
 }  // namespace tiercel
 

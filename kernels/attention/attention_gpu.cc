@@ -166,7 +166,7 @@ class GpuCall {
         .result = p_.out + row * p_.heads * p_.layout.head_dim,
         .folds = folds_};
     return CudaStatus("Attention",
-                      AttentionWaveCuda(stream_.cuda().handle(), wave));
+                      AttentionWaveCuda(stream_.queue().handle(), wave));
   }
 
   Stream& stream_;

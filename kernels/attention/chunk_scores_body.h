@@ -5,6 +5,7 @@
 
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/attention/mean_scores.h"
+#include "kernels/device/kernel_entry.h"
 
 struct CUstream_st;
 
@@ -49,7 +50,8 @@ ChunkWeightsFn ComputeChunkWeights;
 
 // Queues the work for all KV heads on a GPU's stream, with the reference's
 // bits; `w` is that of the first. Returns a cudaError_t.
-int ChunkWeightsCuda(CUstream_st* stream, const ChunkWeights& w, int kv_heads);
+TIERCEL_KERNEL int ChunkWeightsCuda(CUstream_st* stream, const ChunkWeights& w,
+                                    int kv_heads);
 
 }  // namespace tiercel
 

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/coverage_body.h"
+#include "kernels/device/op.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/stream.h"
 #include "lib/status/error.h"
@@ -48,25 +49,17 @@ absl::Status Validate(const CoverageParams& p) {
                    "before it"));
 }
 
-absl::Status CoverOnGpu(Stream& stream, const CoverageParams& p) {
+absl::Status OnGpu(Stream& stream, const CoverageParams& p) {
   std::vector<int32_t> kept;
   for (int g = 0; g < p.kv_heads; ++g) {
     kept.insert(kept.end(), p.kept[g], p.kept[g] + p.num_kept);
   }
   ASSIGN_OR_RETURN(const int32_t* sent,
                    SendToScratch(stream, kept.data(), std::ssize(kept)));
-  return CudaStatus("Coverage", CoverageCuda(stream.cuda().handle(), p, sent));
+  return CudaStatus("Coverage", CoverageCuda(stream.queue().handle(), p, sent));
 }
 
-}  // namespace
-
-absl::Status Coverage(Stream& stream, const CoverageParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (stream.device() == Device::kCuda) return CoverOnGpu(stream, p);
-  if (stream.device() == Device::kRef) {
-    CoverageReference(p);
-    return absl::OkStatus();
-  }
+absl::Status OnCpu(Stream& stream, const CoverageParams& p) {
   const int group = p.heads / p.kv_heads;
   stream.pool().ParallelFor(p.heads, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t h = begin; h < end; ++h) {
@@ -77,6 +70,27 @@ absl::Status Coverage(Stream& stream, const CoverageParams& p) {
     }
   });
   return absl::OkStatus();
+}
+
+void Keep(CoverageParams& p, HostLists& lists) {
+  const int32_t** const kept = lists.Keep(p.kept, p.kv_heads);
+  for (int g = 0; g < p.kv_heads; ++g) {
+    kept[g] = lists.Keep(kept[g], p.num_kept);
+  }
+  p.kept = kept;
+}
+
+constexpr OpBodies<CoverageParams> kCoverage = {
+    .reference = PlainBody<CoverageReference>,
+    .cpu = OnCpu,
+    .gpu = OnGpu,
+    .keep = Keep};
+
+}  // namespace
+
+absl::Status Coverage(Stream& stream, const CoverageParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  return Run(kCoverage, stream, p);
 }
 
 }  // namespace tiercel

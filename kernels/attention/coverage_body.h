@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -42,8 +44,8 @@ ExponentiatePositionsFn ExponentiatePositions;
 // Queues the work on a GPU's stream, with the reference's bits. `kept` is
 // [kv_heads, num_kept] in the GPU's memory and replaces that of `p`. Returns a
 // cudaError_t.
-int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
-                 const int32_t* kept);
+TIERCEL_KERNEL int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
+                                const int32_t* kept);
 
 }  // namespace tiercel
 

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/importance_body.h"
+#include "kernels/device/op.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/stream.h"
 #include "lib/status/error.h"
@@ -57,24 +58,24 @@ absl::Status Validate(const ImportanceParams& p) {
   return absl::OkStatus();
 }
 
-}  // namespace
+// Scratch memory for the weights of all queries.
+absl::StatusOr<RootWeights*> Weights(Stream& stream,
+                                     const ImportanceParams& p) {
+  ASSIGN_OR_RETURN(std::byte * scratch,
+                   stream.Scratch(static_cast<size_t>(p.rows * p.heads) *
+                                  sizeof(RootWeights)));
+  return reinterpret_cast<RootWeights*>(scratch);
+}
 
-absl::Status AddImportance(Stream& stream, const ImportanceParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (p.candidates == 0) return absl::OkStatus();
-  if (stream.device() == Device::kRef) {
-    AddImportanceReference(p);
-    return absl::OkStatus();
-  }
+absl::Status OnGpu(Stream& stream, const ImportanceParams& p) {
+  ASSIGN_OR_RETURN(RootWeights * weights, Weights(stream, p));
+  return CudaStatus("AddImportance",
+                    AddImportanceCuda(stream.queue().handle(), p, weights));
+}
+
+absl::Status OnCpu(Stream& stream, const ImportanceParams& p) {
+  ASSIGN_OR_RETURN(RootWeights * weights, Weights(stream, p));
   const int64_t queries = p.rows * p.heads;
-  ASSIGN_OR_RETURN(
-      std::byte * scratch,
-      stream.Scratch(static_cast<size_t>(queries) * sizeof(RootWeights)));
-  auto* const weights = reinterpret_cast<RootWeights*>(scratch);
-  if (stream.device() == Device::kCuda) {
-    return CudaStatus("AddImportance",
-                      AddImportanceCuda(stream.cuda().handle(), p, weights));
-  }
   stream.pool().ParallelFor(queries, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
       weights[i] = kWeighRoots[stream.isa()](p.scores + i * p.scores_stride,
@@ -106,6 +107,17 @@ absl::Status AddImportance(Stream& stream, const ImportanceParams& p) {
         }
       });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<ImportanceParams> kAddImportance = {
+    .reference = PlainBody<AddImportanceReference>, .cpu = OnCpu, .gpu = OnGpu};
+
+}  // namespace
+
+absl::Status AddImportance(Stream& stream, const ImportanceParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  if (p.candidates == 0) return absl::OkStatus();
+  return Run(kAddImportance, stream, p);
 }
 
 }  // namespace tiercel

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -36,8 +38,9 @@ AddRootsFn AddRoots;
 
 // Queues the work on a GPU's stream, with the reference's bits; `weights` is
 // scratch of [rows, heads]. Returns a cudaError_t.
-int AddImportanceCuda(CUstream_st* stream, const ImportanceParams& p,
-                      RootWeights* weights);
+TIERCEL_KERNEL int AddImportanceCuda(CUstream_st* stream,
+                                     const ImportanceParams& p,
+                                     RootWeights* weights);
 
 }  // namespace tiercel
 

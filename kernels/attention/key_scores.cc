@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/key_scores_body.h"
+#include "kernels/device/op.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
 #include "kernels/machine/cuda_stream.h"
@@ -85,22 +86,15 @@ KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
   return b;
 }
 
-}  // namespace
+absl::Status OnGpu(Stream& stream, const KeyScoresParams& p) {
+  ASSIGN_OR_RETURN(const auto on_gpu,
+                   WithPagesOnGpu(stream, p, p.first / kPageTokens,
+                                  (p.last - 1) / kPageTokens));
+  return CudaStatus("KeyScores",
+                    KeyScoresCuda(stream.queue().handle(), on_gpu));
+}
 
-absl::Status KeyScores(Stream& stream, const KeyScoresParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (p.rows == 0 || p.first == p.last) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) {
-    ASSIGN_OR_RETURN(const auto on_gpu,
-                     WithPagesOnGpu(stream, p, p.first / kPageTokens,
-                                    (p.last - 1) / kPageTokens));
-    return CudaStatus("KeyScores",
-                      KeyScoresCuda(stream.cuda().handle(), on_gpu));
-  }
-  if (stream.device() == Device::kRef) {
-    KeyScoresReference(p);
-    return absl::OkStatus();
-  }
+absl::Status OnCpu(Stream& stream, const KeyScoresParams& p) {
   // Items are in the order of memory: a page's keys are contiguous.
   const int64_t kv_heads = p.layout.kv_heads;
   const int64_t first = p.first / kPageTokens;
@@ -115,6 +109,22 @@ absl::Status KeyScores(Stream& stream, const KeyScoresParams& p) {
         }
       });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<KeyScoresParams> kKeyScores = {
+    .reference = PlainBody<KeyScoresReference>,
+    .cpu = OnCpu,
+    .gpu = OnGpu,
+    .keep = [](KeyScoresParams& p, HostLists& lists) {
+      p.pages = lists.Keep(p.pages, p.num_pages);
+    }};
+
+}  // namespace
+
+absl::Status KeyScores(Stream& stream, const KeyScoresParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  if (p.rows == 0 || p.first == p.last) return absl::OkStatus();
+  return Run(kKeyScores, stream, p);
 }
 
 }  // namespace tiercel

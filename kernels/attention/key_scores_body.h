@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
 
 struct CUstream_st;
@@ -48,7 +49,7 @@ KeyBlockFn ComputeKeyBlock;
 
 // Queues the work on a GPU's stream, with the reference's bits. The array of
 // pages is in the GPU's memory too. Returns a cudaError_t.
-int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p);
+TIERCEL_KERNEL int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p);
 
 }  // namespace tiercel
 

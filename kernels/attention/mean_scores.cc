@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/mean_scores_body.h"
+#include "kernels/device/op.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/stream.h"
 #include "lib/status/error.h"
@@ -61,17 +62,9 @@ absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p) {
   return absl::OkStatus();
 }
 
-absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
-  RETURN_IF_ERROR(CheckMeans("MeanScores", p));
-  RETURN_IF_ERROR(CheckOut(p));
-  if (p.num_chunks == 0) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) {
-    return CudaStatus("MeanScores", MeanScoresCuda(stream.cuda().handle(), p));
-  }
-  if (stream.device() == Device::kRef) {
-    MeanScoresReference(p);
-    return absl::OkStatus();
-  }
+namespace {
+
+absl::Status OnCpu(Stream& stream, const MeanScoresParams& p) {
   const int group = p.heads / p.kv_heads;
   // An item has about 32K elements, which take some microseconds.
   const int64_t tile =
@@ -94,6 +87,23 @@ absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
         }
       });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<MeanScoresParams> kMeanScores = {
+    .reference = PlainBody<MeanScoresReference>,
+    .cpu = OnCpu,
+    .gpu = [](Stream& stream, const MeanScoresParams& p) {
+      return CudaStatus("MeanScores",
+                        MeanScoresCuda(stream.queue().handle(), p));
+    }};
+
+}  // namespace
+
+absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
+  RETURN_IF_ERROR(CheckMeans("MeanScores", p));
+  RETURN_IF_ERROR(CheckOut(p));
+  if (p.num_chunks == 0) return absl::OkStatus();
+  return Run(kMeanScores, stream, p);
 }
 
 }  // namespace tiercel

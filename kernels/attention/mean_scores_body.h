@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -37,7 +39,8 @@ MeanDotsFn ComputeMeanDots;
 
 // Queues the work on a GPU's stream, with the reference's bits. Returns a
 // cudaError_t.
-int MeanScoresCuda(CUstream_st* stream, const MeanScoresParams& p);
+TIERCEL_KERNEL int MeanScoresCuda(CUstream_st* stream,
+                                  const MeanScoresParams& p);
 
 }  // namespace tiercel
 

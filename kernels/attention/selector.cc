@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/selector_body.h"
 #include "kernels/attention/top_k_body.h"
+#include "kernels/device/op.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/stream.h"
 #include "lib/status/error.h"
@@ -54,30 +55,25 @@ absl::Status Validate(const SelectParams& p) {
   return absl::OkStatus();
 }
 
-absl::Status SelectOnGpu(Stream& stream, const SelectParams& p,
-                         int64_t stride) {
-  ASSIGN_OR_RETURN(std::byte * scratch,
-                   stream.Scratch(static_cast<size_t>(2 * p.kv_heads * stride) *
-                                  sizeof(float)));
-  return CudaStatus("Select", SelectCuda(stream.cuda().handle(), p, stride,
+int64_t Kept(const SelectParams& p) { return std::min(p.budget, p.candidates); }
+
+// The candidates of a KV head with those that fill the last lanes.
+int64_t Stride(const SelectParams& p) {
+  return (p.candidates + kSelectorLanes - 1) / kSelectorLanes * kSelectorLanes;
+}
+
+absl::Status OnGpu(Stream& stream, const SelectParams& p) {
+  ASSIGN_OR_RETURN(
+      std::byte * scratch,
+      stream.Scratch(static_cast<size_t>(2 * p.kv_heads * Stride(p)) *
+                     sizeof(float)));
+  return CudaStatus("Select", SelectCuda(stream.queue().handle(), p, Stride(p),
                                          reinterpret_cast<float*>(scratch)));
 }
 
-}  // namespace
-
-absl::Status Select(Stream& stream, const SelectParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  const int64_t kept = std::min(p.budget, p.candidates);
-  if (kept == 0) return absl::OkStatus();
-  if (stream.device() == Device::kRef) {
-    SelectReference(p);
-    return absl::OkStatus();
-  }
-  const int64_t stride =
-      (p.candidates + kSelectorLanes - 1) / kSelectorLanes * kSelectorLanes;
-  if (stream.device() == Device::kCuda) {
-    return SelectOnGpu(stream, p, stride);
-  }
+absl::Status OnCpu(Stream& stream, const SelectParams& p) {
+  const int64_t kept = Kept(p);
+  const int64_t stride = Stride(p);
   const int64_t reach = std::min(p.reach, p.candidates - 1);
   const int64_t window = p.candidates + 4 * reach + 48;
   ASSIGN_OR_RETURN(
@@ -117,6 +113,17 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
         }
       });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<SelectParams> kSelect = {
+    .reference = PlainBody<SelectReference>, .cpu = OnCpu, .gpu = OnGpu};
+
+}  // namespace
+
+absl::Status Select(Stream& stream, const SelectParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  if (Kept(p) == 0) return absl::OkStatus();
+  return Run(kSelect, stream, p);
 }
 
 }  // namespace tiercel

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -82,8 +84,8 @@ HeadRivalsFn ComputeHeadRivals;
 
 // Queues the work on a GPU's stream, with the reference's bits. At least one
 // candidate is kept. `scratch` is [2, kv_heads, stride]. Returns a cudaError_t.
-int SelectCuda(CUstream_st* stream, const SelectParams& p, int64_t stride,
-               float* scratch);
+TIERCEL_KERNEL int SelectCuda(CUstream_st* stream, const SelectParams& p,
+                              int64_t stride, float* scratch);
 
 }  // namespace tiercel
 

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/top_k_body.h"
+#include "kernels/device/op.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/stream.h"
 #include "lib/status/error.h"
@@ -28,6 +29,34 @@ absl::Status Validate(const TopKParams& p) {
   }
   return absl::OkStatus();
 }
+
+absl::Status OnCpu(Stream& stream, const TopKParams& p) {
+  const int64_t kept = std::min(p.k, p.n);
+  ASSIGN_OR_RETURN(
+      std::byte * scratch,
+      stream.Scratch(static_cast<size_t>(stream.pool().num_threads() * p.n) *
+                     sizeof(float)));
+  auto* const room = reinterpret_cast<float*>(scratch);
+  const int64_t always = std::min(p.always, kept);
+  stream.pool().ParallelFor(
+      p.rows, 1, [&](int64_t begin, int64_t end, int thread) {
+        for (int64_t row = begin; row < end; ++row) {
+          int32_t* const out = p.out + row * kept;
+          std::iota(out, out + always, 0);
+          KeepGreatest(p.values + row * p.stride + always, p.n - always,
+                       kept - always, static_cast<int32_t>(always),
+                       room + thread * p.n, out + always);
+        }
+      });
+  return absl::OkStatus();
+}
+
+constexpr OpBodies<TopKParams> kTopK = {
+    .reference = PlainBody<TopKReference>,
+    .cpu = OnCpu,
+    .gpu = [](Stream& stream, const TopKParams& p) {
+      return CudaStatus("TopK", TopKCuda(stream.queue().handle(), p));
+    }};
 
 }  // namespace
 
@@ -52,32 +81,8 @@ void KeepGreatest(const float* values, int64_t n, int64_t k, int32_t first,
 
 absl::Status TopK(Stream& stream, const TopKParams& p) {
   RETURN_IF_ERROR(Validate(p));
-  const int64_t kept = std::min(p.k, p.n);
-  if (p.rows == 0 || kept == 0) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) {
-    return CudaStatus("TopK", TopKCuda(stream.cuda().handle(), p));
-  }
-  if (stream.device() == Device::kRef) {
-    TopKReference(p);
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(
-      std::byte * scratch,
-      stream.Scratch(static_cast<size_t>(stream.pool().num_threads() * p.n) *
-                     sizeof(float)));
-  auto* const room = reinterpret_cast<float*>(scratch);
-  const int64_t always = std::min(p.always, kept);
-  stream.pool().ParallelFor(
-      p.rows, 1, [&](int64_t begin, int64_t end, int thread) {
-        for (int64_t row = begin; row < end; ++row) {
-          int32_t* const out = p.out + row * kept;
-          std::iota(out, out + always, 0);
-          KeepGreatest(p.values + row * p.stride + always, p.n - always,
-                       kept - always, static_cast<int32_t>(always),
-                       room + thread * p.n, out + always);
-        }
-      });
-  return absl::OkStatus();
+  if (p.rows == 0 || std::min(p.k, p.n) == 0) return absl::OkStatus();
+  return Run(kTopK, stream, p);
 }
 
 }  // namespace tiercel

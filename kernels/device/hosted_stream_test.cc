@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/device/device_lang.h"
-#include "kernels/device/hosted_memory.h"
+#include "kernels/device/sim_memory.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/signals_for_test.h"
 #include "lib/status/error.h"
@@ -68,7 +68,7 @@ TEST_F(HostedStreamTest, IsCounted) {
 TEST_F(HostedStreamTest, KernelsFaultBehindAnArrayAndSoDoesTheHostInIt) {
   volatile float* const x = array_.data();
   const auto body = [x] { x[48] = x[47]; };
-  EXPECT_EQ(Launch(stream_->cuda().handle(), {}, Call<decltype(body)>{&body}),
+  EXPECT_EQ(Launch(stream_->queue().handle(), {}, Call<decltype(body)>{&body}),
             0);
   EXPECT_EQ(stream_->Synchronize().message(),
             "device cuda: CUDA error 719, block 0, thread 0: touched an "
@@ -85,7 +85,7 @@ TEST_F(HostedStreamTest, NothingIsDoneBeforeSomebodyWaits) {
   const auto body = [&calls] { ++calls; };
   EXPECT_TRUE(stream_->Copy(array_.data(), &sent, sizeof(sent)).ok());
   sent = 4;
-  EXPECT_EQ(Launch(stream_->cuda().handle(), {.blocks = 2},
+  EXPECT_EQ(Launch(stream_->queue().handle(), {.blocks = 2},
                    Call<decltype(body)>{&body}),
             0);
   EXPECT_TRUE(stream_->Copy(&got, array_.data(), sizeof(got)).ok());
@@ -99,7 +99,7 @@ TEST_F(HostedStreamTest, NothingIsDoneBeforeSomebodyWaits) {
 TEST_F(HostedStreamTest, FreeingWaits) {
   int calls = 0;
   const auto body = [&calls] { ++calls; };
-  EXPECT_EQ(Launch(stream_->cuda().handle(), {}, Call<decltype(body)>{&body}),
+  EXPECT_EQ(Launch(stream_->queue().handle(), {}, Call<decltype(body)>{&body}),
             0);
   array_ = {};
   EXPECT_EQ(calls, 1);
@@ -107,7 +107,7 @@ TEST_F(HostedStreamTest, FreeingWaits) {
 
 // Another thread waits for a part of the queued work.
 TEST_F(HostedStreamTest, AMarkIsWhatWasQueuedBefore) {
-  CudaStream& cuda = stream_->cuda();
+  DeviceQueue& cuda = stream_->queue();
   EXPECT_TRUE(cuda.Await(cuda.Mark()).ok());
   int calls = 0;
   const auto body = [&calls] { ++calls; };
@@ -128,7 +128,7 @@ TEST_F(HostedStreamTest, AMarkIsWhatWasQueuedBefore) {
 
 // Pinned memory is read when the copy is done, with the bytes it has then.
 TEST_F(HostedStreamTest, PinnedMemoryIsTheDevicesToRead) {
-  CudaStream& cuda = stream_->cuda();
+  DeviceQueue& cuda = stream_->queue();
   std::vector<std::byte> memory(sizeof(float));
   auto* const sent = reinterpret_cast<float*>(memory.data());
   *sent = 3;
@@ -140,11 +140,11 @@ TEST_F(HostedStreamTest, PinnedMemoryIsTheDevicesToRead) {
   EXPECT_EQ(*sent, 4);  // it has not arrived
   EXPECT_TRUE(stream_->Synchronize().ok());
   EXPECT_TRUE(std::isnan(*sent));
-  EXPECT_EQ(HostedPinnedBytes(), 4);
+  EXPECT_EQ(SimPinnedBytes(), 4);
   EXPECT_FALSE(cuda.Pin(memory.data() + 3, 10).ok());
   EXPECT_FALSE(cuda.Pin(memory.data() - 3, 4).ok());
   cuda.Unpin(memory.data());
-  EXPECT_EQ(HostedPinnedBytes(), 0);
+  EXPECT_EQ(SimPinnedBytes(), 0);
 }
 
 // Sends more lists than the ring holds, each with different values. A wait that
@@ -156,7 +156,7 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
     auto all = *DeviceArray<float>::Create(
         stream_->memory(), static_cast<int64_t>(kList * kLists), "lists");
     bool refuses = refused;
-    SetHostedFaults([&](std::string_view call) {
+    SetSimFaults([&](std::string_view call) {
       return call == "wait" && std::exchange(refuses, false) ? kCudaInvalidValue
                                                              : kCudaSuccess;
     });
@@ -170,7 +170,7 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
       ++failed;
       EXPECT_TRUE(stream_->Send(to, list.data(), bytes).ok());
     }
-    SetHostedFaults(nullptr);
+    SetSimFaults(nullptr);
     EXPECT_EQ(failed, refused ? 1 : 0);
     std::vector<float> arrived;
     ASSERT_TRUE(ReadBack(*stream_, all, &arrived).ok());
@@ -184,7 +184,7 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
 // used, and lists are sent by copies.
 TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
   std::map<std::string, int> calls;
-  SetHostedFaults([&](std::string_view call) {
+  SetSimFaults([&](std::string_view call) {
     ++calls[std::string(call)];
     return call == "see" ? kCudaInvalidValue : kCudaSuccess;
   });
@@ -194,9 +194,9 @@ TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
   }
   EXPECT_EQ(calls,
             (std::map<std::string, int>{{"pin", 1}, {"see", 1}, {"copy", 2}}));
-  EXPECT_EQ(HostedPinnedBytes(), 0);
+  EXPECT_EQ(SimPinnedBytes(), 0);
   EXPECT_EQ(Read(1), 4);
-  SetHostedFaults(nullptr);
+  SetSimFaults(nullptr);
 }
 
 // ---- Faults ----
@@ -205,7 +205,7 @@ TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
 // the device.
 TEST_F(HostedStreamTest, ALaunchThatNoGpuTakesIsRefusedAtOnce) {
   const auto body = [] {};
-  EXPECT_EQ(Launch(stream_->cuda().handle(), {.threads = 2},
+  EXPECT_EQ(Launch(stream_->queue().handle(), {.threads = 2},
                    Call<decltype(body)>{&body}),
             kCudaInvalidConfiguration);
   EXPECT_EQ(CodeOf(CudaStatus("Op", kCudaInvalidConfiguration)),
@@ -214,10 +214,10 @@ TEST_F(HostedStreamTest, ALaunchThatNoGpuTakesIsRefusedAtOnce) {
 }
 
 TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
-  CudaStream& cuda = stream_->cuda();
+  DeviceQueue& cuda = stream_->queue();
   const auto body = [] {};
   const auto status_of = [&](std::string_view call) -> absl::Status {
-    if (call == "create") return CudaStream::Create().status();
+    if (call == "create") return OpenGpu().status();
     if (call == "allocate") return cuda.memory().Allocate(1, "x").status();
     if (call == "pin") return cuda.Pin(nullptr, 0);
     if (call == "copy") return cuda.Zero(array_.data(), 4);
@@ -228,29 +228,29 @@ TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
   };
   for (const std::string_view call :
        {"create", "allocate", "pin", "copy", "launch", "wait", "check"}) {
-    SetHostedFaults([&](std::string_view asked) {
+    SetSimFaults([&](std::string_view asked) {
       return asked == call ? kCudaInvalidValue : kCudaSuccess;
     });
     EXPECT_FALSE(status_of(call).ok()) << call;
-    SetHostedFaults(nullptr);
+    SetSimFaults(nullptr);
   }
   // If the mark is refused, the wait is for all that is queued.
   int calls = 0;
   const auto count = [&calls] { ++calls; };
-  SetHostedFaults([](std::string_view asked) {
+  SetSimFaults([](std::string_view asked) {
     return asked == "mark" ? kCudaInvalidValue : kCudaSuccess;
   });
   const uint64_t mark = cuda.Mark();
   EXPECT_EQ(Launch(cuda.handle(), {}, Call<decltype(count)>{&count}), 0);
   EXPECT_TRUE(cuda.Await(mark).ok());
   EXPECT_EQ(calls, 1);
-  SetHostedFaults(nullptr);
+  SetSimFaults(nullptr);
 }
 
 // Makes every call to the device, one after the other, and returns their
 // statuses.
 std::vector<absl::Status> EveryCall(Stream& stream, float* array) {
-  CudaStream& cuda = stream.cuda();
+  DeviceQueue& cuda = stream.queue();
   const auto body = [] {};
   std::byte host[8];
   return {
@@ -263,20 +263,20 @@ std::vector<absl::Status> EveryCall(Stream& stream, float* array) {
       cuda.Pin(host, sizeof(host)),
       cuda.memory().Allocate(1, "x").status(),
       cuda.memory().Copy(host, host, 1),
-      CudaStream::Create().status()};
+      OpenGpu().status()};
 }
 
 // H07: after a kernel's fault every call, on every stream, returns that fault,
 // and queued work is not done.
 TEST_F(HostedStreamTest, AKernelsFaultLosesTheDevice) {
-  const auto other = *CudaStream::Create();
+  const auto other = *OpenGpu();
   int calls = 0;
   const auto count = [&calls] { ++calls; };
   const auto fails = [] { CheckIndex(9, 8); };
   EXPECT_EQ(Launch(other->handle(), {}, Call<decltype(count)>{&count}), 0);
-  EXPECT_EQ(Launch(stream_->cuda().handle(), {}, Call<decltype(fails)>{&fails}),
-            0);
-  EXPECT_TRUE(stream_->cuda().Check().ok());  // it has not run yet
+  EXPECT_EQ(
+      Launch(stream_->queue().handle(), {}, Call<decltype(fails)>{&fails}), 0);
+  EXPECT_TRUE(stream_->queue().Check().ok());  // it has not run yet
   EXPECT_FALSE(stream_->Synchronize().ok());
   EXPECT_FALSE(other->Synchronize().ok());
   EXPECT_EQ(calls, 0);
@@ -286,7 +286,7 @@ TEST_F(HostedStreamTest, AKernelsFaultLosesTheDevice) {
                 testing::HasSubstr("CUDA error 719, block 0, thread 0: element "
                                    "9 of an array of 8;"));
   }
-  EXPECT_EQ(HostedPinnedBytes(), 0);
+  EXPECT_EQ(SimPinnedBytes(), 0);
   // A new stream finds the device usable, as another process would.
   EXPECT_TRUE(MakeHostedStream(Order::kAscending)->Synchronize().ok());
 }
@@ -295,7 +295,7 @@ TEST_F(HostedStreamTest, AKernelsFaultLosesTheDevice) {
 TEST_F(HostedStreamTest, ALostDeviceIsLostToAll) {
   for (const int error : {kCudaLaunchTimeout, kCudaEccUncorrectable,
                           kCudaIllegalAddress, kCudaUnknown}) {
-    SetHostedFaults([error](std::string_view call) {
+    SetSimFaults([error](std::string_view call) {
       return call == "wait" ? error : kCudaSuccess;
     });
     EXPECT_TRUE(stream_->Zero(array_.data(), 4).ok());
@@ -303,16 +303,16 @@ TEST_F(HostedStreamTest, ALostDeviceIsLostToAll) {
     for (const absl::Status& status : EveryCall(*stream_, array_.data())) {
       EXPECT_EQ(CodeOf(status), "device_lost") << status;
     }
-    SetHostedFaults(nullptr);
+    SetSimFaults(nullptr);
     EXPECT_TRUE(stream_->Synchronize().ok());
   }
 }
 
 // H04: memory that another process holds for a moment.
 TEST_F(HostedStreamTest, MemoryIsAskedForTwice) {
-  GpuMemory& memory = HostedMemory::Get();
+  GpuMemory& memory = SimMemory::Get();
   int left = 1;
-  SetHostedFaults([&left](std::string_view call) {
+  SetSimFaults([&left](std::string_view call) {
     return call == "allocate" && left-- > 0 ? kCudaOutOfMemory : kCudaSuccess;
   });
   const int64_t used = memory.used();
@@ -330,20 +330,20 @@ TEST_F(HostedStreamTest, MemoryIsAskedForTwice) {
   // After another error than out of memory there is no second attempt.
   left = 0;
   int asked = 0;
-  SetHostedFaults([&asked](std::string_view) {
+  SetSimFaults([&asked](std::string_view) {
     ++asked;
     return kCudaInvalidValue;
   });
   EXPECT_EQ(CodeOf(memory.Allocate(100, "view").status()), "device_failed");
   EXPECT_EQ(asked, 1);
-  SetHostedFaults(nullptr);
+  SetSimFaults(nullptr);
 }
 
 // H01, H02: a GPU is checked before it is used, and may still fail after the
 // check.
 TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
   const auto message = [] {
-    const absl::Status status = CudaStream::Create().status();
+    const absl::Status status = OpenGpu().status();
     EXPECT_EQ(CodeOf(status), "no_device") << status;
     return std::string(status.message());
   };
@@ -352,7 +352,7 @@ TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
   facts.driver = 12080;
   facts.error = kCudaInsufficientDriver;
   SetHostedGpu(facts);
-  SetHostedFaults([&calls](std::string_view) {
+  SetSimFaults([&calls](std::string_view) {
     ++calls;
     return 0;
   });
@@ -361,7 +361,7 @@ TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
   EXPECT_EQ(calls, 0);
   SetHostedGpu(kHostedGpu);
   const auto refuse = [](std::string_view refused, int error) {
-    SetHostedFaults([refused, error](std::string_view call) {
+    SetSimFaults([refused, error](std::string_view call) {
       return call == refused ? error : kCudaSuccess;
     });
   };
@@ -376,18 +376,18 @@ TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
   EXPECT_EQ(message(),
             "device cuda: this build has no kernels for the GPU, which has "
             "compute capability 9.0 (refused by a test)");
-  SetHostedFaults(nullptr);
-  EXPECT_TRUE(CudaStream::Create().ok());
+  SetSimFaults(nullptr);
+  EXPECT_TRUE(OpenGpu().ok());
 }
 
 TEST_F(HostedStreamTest, ThreadsOfTheDriverTakeNoSignals) {
   bool take = true;
-  SetHostedFaults([&take](std::string_view call) {
+  SetSimFaults([&take](std::string_view call) {
     if (call == "create") take = TakesSignals();
     return kCudaSuccess;
   });
-  EXPECT_TRUE(CudaStream::Create().ok());
-  SetHostedFaults(nullptr);
+  EXPECT_TRUE(OpenGpu().ok());
+  SetSimFaults(nullptr);
   EXPECT_FALSE(take);
   EXPECT_TRUE(TakesSignals());
 }
@@ -408,7 +408,8 @@ TEST_F(HostedStreamTest, ADeviceTouchesNoOthersMemory) {
 
   const float* const x = array_.data();
   const auto body = [x] { (void)*static_cast<const volatile float*>(x); };
-  EXPECT_EQ(Launch(other->cuda().handle(), {}, Call<decltype(body)>{&body}), 0);
+  EXPECT_EQ(Launch(other->queue().handle(), {}, Call<decltype(body)>{&body}),
+            0);
   EXPECT_EQ(CodeOf(other->Synchronize()), "device_lost");
   EXPECT_TRUE(stream_->Synchronize().ok());  // it is another device
   const auto again = MakeHostedStream(Order::kAscending, /*gpu=*/1);
@@ -418,13 +419,13 @@ TEST_F(HostedStreamTest, ADeviceTouchesNoOthersMemory) {
 // A fault of one device does not affect another.
 TEST_F(HostedStreamTest, FaultsAreOfOneDevice) {
   const auto other = MakeHostedStream(Order::kAscending, /*gpu=*/1);
-  SetHostedFaultsOf(1, [](std::string_view call) {
+  SetSimFaultsOf(1, [](std::string_view call) {
     return call == "wait" ? kCudaIllegalAddress : kCudaSuccess;
   });
   EXPECT_EQ(CodeOf(other->Synchronize()), "device_lost");
-  EXPECT_EQ(CodeOf(other->cuda().Check()), "device_lost");
+  EXPECT_EQ(CodeOf(other->queue().Check()), "device_lost");
   EXPECT_TRUE(stream_->Synchronize().ok());
-  SetHostedFaults(nullptr);
+  SetSimFaults(nullptr);
   EXPECT_TRUE(other->Synchronize().ok());
 }
 
@@ -433,13 +434,13 @@ TEST_F(HostedStreamTest, DevicesAreCounted) {
   GpuFacts facts = kHostedGpu;
   facts.gpus = 2;
   SetHostedGpu(facts);
-  EXPECT_EQ(CudaStream::Gpus(), 2);
-  EXPECT_TRUE(CudaStream::Create(1).ok());
-  EXPECT_EQ(CudaStream::Create(2).status().message(),
+  EXPECT_EQ(CountGpus(), 2);
+  EXPECT_TRUE(OpenGpu(1).ok());
+  EXPECT_EQ(OpenGpu(2).status().message(),
             "device cuda: the NVIDIA driver shows this process 2 GPUs, need 3");
   facts.error = kCudaInsufficientDriver;
   SetHostedGpu(facts);
-  EXPECT_EQ(CudaStream::Gpus(), 0);
+  EXPECT_EQ(CountGpus(), 0);
   SetHostedGpu(kHostedGpu);
 }
 

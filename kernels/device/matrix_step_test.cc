@@ -100,7 +100,7 @@ TEST_P(MatrixStepTest, IsTheProductAsLaidOut) {
   }
   OnDevice<MatrixStepLane> on_device(*stream, lanes);
   ASSERT_EQ(
-      MatrixSteps(stream->cuda().handle(), on_device.data(), std::ssize(all)),
+      MatrixSteps(stream->queue().handle(), on_device.data(), std::ssize(all)),
       0);
   const std::vector<MatrixStepLane> got = on_device.Read();
   for (size_t i = 0; i < all.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/kv/chunk_means_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
@@ -67,20 +68,17 @@ absl::Status Validate(const ChunkMeansParams& p) {
                         (p.first_chunk + p.num_chunks - 1) / in_page);
 }
 
-}  // namespace
+absl::Status OnGpu(Stream& stream, const ChunkMeansParams& p) {
+  const int64_t in_page = kPageTokens / p.chunk;
+  ASSIGN_OR_RETURN(
+      const auto on_gpu,
+      WithPagesOnGpu(stream, p, p.first_chunk / in_page,
+                     (p.first_chunk + p.num_chunks - 1) / in_page));
+  return CudaStatus("ChunkMeans",
+                    ChunkMeansCuda(stream.queue().handle(), on_gpu));
+}
 
-absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (p.num_chunks == 0) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) {
-    const int64_t in_page = kPageTokens / p.chunk;
-    ASSIGN_OR_RETURN(
-        const auto on_gpu,
-        WithPagesOnGpu(stream, p, p.first_chunk / in_page,
-                       (p.first_chunk + p.num_chunks - 1) / in_page));
-    return CudaStatus("ChunkMeans",
-                      ChunkMeansCuda(stream.cuda().handle(), on_gpu));
-  }
+absl::Status OnCpu(Stream& stream, const ChunkMeansParams& p) {
   // An item has about 16K elements, which take some microseconds.
   const int64_t grain =
       1 + (int64_t{1} << 14) / (int64_t{p.chunk} * p.layout.head_dim);
@@ -89,6 +87,22 @@ absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p) {
                               ChunkMeansReference(p, begin, end);
                             });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<ChunkMeansParams> kChunkMeans = {
+    .reference = OnCpu,
+    .cpu = OnCpu,
+    .gpu = OnGpu,
+    .keep = [](ChunkMeansParams& p, HostLists& lists) {
+      p.pages = lists.Keep(p.pages, p.num_pages);
+    }};
+
+}  // namespace
+
+absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  if (p.num_chunks == 0) return absl::OkStatus();
+  return Run(kChunkMeans, stream, p);
 }
 
 }  // namespace tiercel

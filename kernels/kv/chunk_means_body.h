@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -15,7 +17,8 @@ void ChunkMeansReference(const ChunkMeansParams& p, int64_t begin, int64_t end);
 
 // Queues the work on a GPU's stream, with the same bits. The array of pages is
 // in the GPU's memory too. Returns a cudaError_t.
-int ChunkMeansCuda(CUstream_st* stream, const ChunkMeansParams& p);
+TIERCEL_KERNEL int ChunkMeansCuda(CUstream_st* stream,
+                                  const ChunkMeansParams& p);
 
 }  // namespace tiercel
 

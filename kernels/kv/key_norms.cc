@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/kv/key_norms_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
@@ -47,21 +48,14 @@ absl::Status Validate(const KeyNormsParams& p) {
                         p.first / kPageTokens, (p.last - 1) / kPageTokens);
 }
 
-}  // namespace
+absl::Status OnGpu(Stream& stream, const KeyNormsParams& p) {
+  ASSIGN_OR_RETURN(const auto on_gpu,
+                   WithPagesOnGpu(stream, p, p.first / kPageTokens,
+                                  (p.last - 1) / kPageTokens));
+  return CudaStatus("KeyNorms", KeyNormsCuda(stream.queue().handle(), on_gpu));
+}
 
-absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (p.first == p.last) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) {
-    ASSIGN_OR_RETURN(const auto on_gpu,
-                     WithPagesOnGpu(stream, p, p.first / kPageTokens,
-                                    (p.last - 1) / kPageTokens));
-    return CudaStatus("KeyNorms", KeyNormsCuda(stream.cuda().handle(), on_gpu));
-  }
-  if (stream.device() == Device::kRef) {
-    KeyNormsReference(p);
-    return absl::OkStatus();
-  }
+absl::Status OnCpu(Stream& stream, const KeyNormsParams& p) {
   // An item is one KV head of one page, which takes some microseconds.
   const KvLayout& kv = p.layout;
   const int64_t first_page = p.first / kPageTokens;
@@ -83,6 +77,22 @@ absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p) {
         }
       });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<KeyNormsParams> kKeyNorms = {
+    .reference = PlainBody<KeyNormsReference>,
+    .cpu = OnCpu,
+    .gpu = OnGpu,
+    .keep = [](KeyNormsParams& p, HostLists& lists) {
+      p.pages = lists.Keep(p.pages, p.num_pages);
+    }};
+
+}  // namespace
+
+absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  if (p.first == p.last) return absl::OkStatus();
+  return Run(kKeyNorms, stream, p);
 }
 
 }  // namespace tiercel

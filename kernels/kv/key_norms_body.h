@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
 
 struct CUstream_st;
@@ -36,7 +37,7 @@ NormRowsFn ComputeNorms;
 
 // Queues the work on a GPU's stream, with the reference's bits. The array of
 // pages is in the GPU's memory too. Returns a cudaError_t.
-int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p);
+TIERCEL_KERNEL int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p);
 
 }  // namespace tiercel
 

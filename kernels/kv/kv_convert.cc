@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/kv/kv_convert_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/machine/cuda_stream.h"
@@ -37,13 +38,6 @@ absl::Status Validate(const KvConvertParams& p) {
   return absl::OkStatus();
 }
 
-absl::Status ConvertOnGpu(Stream& stream, KvConvertParams p) {
-  ASSIGN_OR_RETURN(p.runs, SendToScratch(stream, p.runs, p.num_runs));
-  return CudaStatus("KvConvert", KvConvertCuda(stream.cuda().handle(), p));
-}
-
-}  // namespace
-
 void ConvertRun(const KvConvertParams& p, int64_t i, KvRowConvertFn* convert) {
   const KvConvertParams::Run& run = p.runs[i];
   if (run.rows == 0) return;  // its addresses may be null
@@ -59,13 +53,8 @@ void ConvertRun(const KvConvertParams& p, int64_t i, KvRowConvertFn* convert) {
   }
 }
 
-absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (p.num_runs == 0) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) return ConvertOnGpu(stream, p);
-  KvRowConvertFn* const convert = stream.device() == Device::kRef
-                                      ? KvRowConvertReference
-                                      : kRowConvert[stream.isa()];
+absl::Status OnCpu(Stream& stream, const KvConvertParams& p,
+                   KvRowConvertFn* convert) {
   constexpr int64_t kGrain = 4;  // some microseconds
   stream.pool().ParallelFor(p.num_runs, kGrain,
                             [&](int64_t begin, int64_t end, int) {
@@ -74,6 +63,33 @@ absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
                               }
                             });
   return absl::OkStatus();
+}
+
+absl::Status OnGpu(Stream& stream, KvConvertParams p) {
+  ASSIGN_OR_RETURN(p.runs, SendToScratch(stream, p.runs, p.num_runs));
+  return CudaStatus("KvConvert", KvConvertCuda(stream.queue().handle(), p));
+}
+
+constexpr OpBodies<KvConvertParams> kKvConvert = {
+    .reference =
+        [](Stream& stream, const KvConvertParams& p) {
+          return OnCpu(stream, p, KvRowConvertReference);
+        },
+    .cpu =
+        [](Stream& stream, const KvConvertParams& p) {
+          return OnCpu(stream, p, kRowConvert[stream.isa()]);
+        },
+    .gpu = [](Stream& stream,
+              const KvConvertParams& p) { return OnGpu(stream, p); },
+    .keep = [](KvConvertParams& p,
+               HostLists& lists) { p.runs = lists.Keep(p.runs, p.num_runs); }};
+
+}  // namespace
+
+absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  if (p.num_runs == 0) return absl::OkStatus();
+  return Run(kKvConvert, stream, p);
 }
 
 }  // namespace tiercel

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
 
 struct CUstream_st;
@@ -18,8 +19,6 @@ using KvRowConvertFn = void(DType from, const std::byte* row, DType to,
                             int head_dim, std::byte* out);
 
 KvRowConvertFn KvRowConvertReference;
-// Converts run `i` of p.runs, by `convert` if the types differ.
-void ConvertRun(const KvConvertParams& p, int64_t i, KvRowConvertFn* convert);
 namespace portable {
 KvRowConvertFn KvRowConvert;
 }
@@ -32,7 +31,7 @@ KvRowConvertFn KvRowConvert;
 
 // Queues the work on a GPU's stream, with the reference's bits. The array of
 // runs is in the GPU's memory too. Returns a cudaError_t.
-int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p);
+TIERCEL_KERNEL int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p);
 
 }  // namespace tiercel
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/kv_write_body.h"
 #include "kernels/kv/page_range.h"
@@ -61,7 +62,8 @@ void WriteRow(const KvWriteParams& p, int64_t r, KvRowWriteFn* write) {
 
 // Launches a kernel for each page, as the array of their addresses is in the
 // host's memory.
-absl::Status WriteOnGpu(CUstream_st* stream, const KvWriteParams& p) {
+absl::Status OnGpu(Stream& stream, const KvWriteParams& p) {
+  CUstream_st* const queue = stream.queue().handle();
   const KvLayout& kv = p.layout;
   for (int64_t r = 0; r < p.rows;) {
     const int64_t position = p.position + r;
@@ -77,23 +79,13 @@ absl::Status WriteOnGpu(CUstream_st* stream, const KvWriteParams& p) {
                              rows,
                              kv.kv_heads,
                              kv.head_dim};
-    RETURN_IF_ERROR(CudaStatus("KvWrite", KvWriteCuda(stream, part)));
+    RETURN_IF_ERROR(CudaStatus("KvWrite", KvWriteCuda(queue, part)));
     r += rows;
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (stream.device() == Device::kCuda) {
-    return WriteOnGpu(stream.cuda().handle(), p);
-  }
-  if (stream.device() == Device::kRef) {
-    KvWriteReference(p);
-    return absl::OkStatus();
-  }
+absl::Status OnCpu(Stream& stream, const KvWriteParams& p) {
   // An item has about 16K elements, which take some microseconds.
   const int64_t grain =
       1 + (int64_t{1} << 13) / (int64_t{p.layout.kv_heads} * p.layout.head_dim);
@@ -104,6 +96,21 @@ absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
                               }
                             });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<KvWriteParams> kKvWrite = {
+    .reference = PlainBody<KvWriteReference>,
+    .cpu = OnCpu,
+    .gpu = OnGpu,
+    .keep = [](KvWriteParams& p, HostLists& lists) {
+      p.pages = lists.Keep(p.pages, p.num_pages);
+    }};
+
+}  // namespace
+
+absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  return Run(kKvWrite, stream, p);
 }
 
 }  // namespace tiercel

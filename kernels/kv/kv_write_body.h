@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
 
 struct CUstream_st;
@@ -50,7 +51,7 @@ struct KvPageRows {
 
 // Queues the work on a GPU's stream, with the reference's bits. Returns a
 // cudaError_t.
-int KvWriteCuda(CUstream_st* stream, const KvPageRows& p);
+TIERCEL_KERNEL int KvWriteCuda(CUstream_st* stream, const KvPageRows& p);
 
 }  // namespace tiercel
 

@@ -29,7 +29,7 @@ class OnDevicePages {
   OnDevicePages(Stream& stream, const std::vector<const std::byte*>& pages,
                 int64_t bytes)
       : pages_(pages) {
-    if (stream.device() != Device::kCuda) return;
+    if (stream.on_host()) return;
     std::vector<std::byte> all;
     for (const std::byte* page : pages) {
       if (page != nullptr) all.insert(all.end(), page, page + bytes);

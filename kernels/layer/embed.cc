@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/layer/embed_body.h"
 #include "kernels/machine/cuda_stream.h"
 #include "lib/status/error.h"
@@ -12,7 +13,7 @@ namespace tiercel {
 namespace {
 
 // The least number of rows for which another thread is worth it.
-constexpr int64_t kGrain = 16;
+constexpr int64_t kLeastRows = 16;
 
 absl::Status Validate(const EmbedParams& p, PanelOrder order) {
   if (p.rows < 0) {
@@ -42,7 +43,7 @@ absl::Status Validate(const EmbedParams& p, PanelOrder order) {
   return absl::OkStatus();
 }
 
-absl::Status EmbedOnGpu(Stream& stream, const EmbedParams& p) {
+absl::Status OnGpu(Stream& stream, const EmbedParams& p) {
   ASSIGN_OR_RETURN(const int32_t* ids, SendToScratch(stream, p.ids, p.rows));
   const EmbedRows rows = {reinterpret_cast<const uint8_t*>(p.table->data()),
                           p.table->panel_bytes(),
@@ -51,8 +52,23 @@ absl::Status EmbedOnGpu(Stream& stream, const EmbedParams& p) {
                           p.rows,
                           p.out};
   return CudaStatus("Embed",
-                    EmbedCuda(stream.cuda().handle(), p.table->type(), rows));
+                    EmbedCuda(stream.queue().handle(), p.table->type(), rows));
 }
+
+absl::Status OnCpu(Stream& stream, const EmbedParams& p) {
+  stream.pool().ParallelFor(
+      p.rows, kLeastRows,
+      [&](int64_t begin, int64_t end, int) { EmbedReference(p, begin, end); });
+  return absl::OkStatus();
+}
+
+constexpr OpBodies<EmbedParams> kEmbed = {
+    .reference = OnCpu,
+    .cpu = OnCpu,
+    .gpu = OnGpu,
+    .keep = [](EmbedParams& p, HostLists& lists) {
+      p.ids = lists.Keep(p.ids, p.rows);
+    }};
 
 }  // namespace
 
@@ -60,11 +76,7 @@ absl::Status Embed(Stream& stream, const EmbedParams& p) {
   const PanelOrder order = PackedMatrix::OrderFor(stream);
   RETURN_IF_ERROR(Validate(p, order));
   if (p.rows == 0) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) return EmbedOnGpu(stream, p);
-  stream.pool().ParallelFor(
-      p.rows, kGrain,
-      [&](int64_t begin, int64_t end, int) { EmbedReference(p, begin, end); });
-  return absl::OkStatus();
+  return Run(kEmbed, stream, p);
 }
 
 }  // namespace tiercel

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
 
 struct CUstream_st;
@@ -26,7 +27,8 @@ struct EmbedRows {
 
 // Queues the work on a GPU's stream, with the reference's bits. Returns a
 // cudaError_t.
-int EmbedCuda(CUstream_st* stream, DType type, const EmbedRows& p);
+TIERCEL_KERNEL int EmbedCuda(CUstream_st* stream, DType type,
+                             const EmbedRows& p);
 
 }  // namespace tiercel
 

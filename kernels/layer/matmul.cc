@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/packed_layout.h"
 #include "kernels/machine/blas_lt.h"
@@ -111,7 +112,7 @@ class GpuMatmul {
  public:
   GpuMatmul(Stream& stream, const MatmulParams& p)
       : stream_(stream),
-        queue_(stream.cuda().handle()),
+        queue_(stream.queue().handle()),
         p_(p),
         k_(p.outputs[0].weights->cols()) {}
 
@@ -380,24 +381,33 @@ class CpuMatmul {
   int64_t rows_ = 0;           // rows of the group
 };
 
+absl::Status OnReference(Stream& stream, const MatmulParams& p) {
+  for (int i = 0; i < p.num_outputs; ++i) {
+    const int64_t n = p.outputs[i].weights->rows();
+    stream.pool().ParallelFor(n, CeilDiv(n, 4 * stream.pool().num_threads()),
+                              [&](int64_t begin, int64_t end, int) {
+                                MatmulReference(p, p.outputs[i], begin, end);
+                              });
+  }
+  return absl::OkStatus();
+}
+
+constexpr OpBodies<MatmulParams> kMatmul = {
+    .reference = OnReference,
+    .cpu =
+        [](Stream& stream, const MatmulParams& p) {
+          return CpuMatmul(stream, p).Run(stream);
+        },
+    .gpu = [](Stream& stream,
+              const MatmulParams& p) { return GpuMatmul(stream, p).Run(); }};
+
 }  // namespace
 
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {
   const PanelOrder order = PackedMatrix::OrderFor(stream);
   RETURN_IF_ERROR(Validate(p, order));
   if (p.rows == 0) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) return GpuMatmul(stream, p).Run();
-  if (stream.device() == Device::kRef) {
-    for (int i = 0; i < p.num_outputs; ++i) {
-      const int64_t n = p.outputs[i].weights->rows();
-      stream.pool().ParallelFor(n, CeilDiv(n, 4 * stream.pool().num_threads()),
-                                [&](int64_t begin, int64_t end, int) {
-                                  MatmulReference(p, p.outputs[i], begin, end);
-                                });
-    }
-    return absl::OkStatus();
-  }
-  return CpuMatmul(stream, p).Run(stream);
+  return Run(kMatmul, stream, p);
 }
 
 }  // namespace tiercel

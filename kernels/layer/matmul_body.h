@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
 
 struct CUstream_st;
@@ -134,34 +135,41 @@ constexpr int64_t NumQ8Fragments(int64_t rows, int64_t k) {
 //
 // Quantises x. All NumQ8Fragments are written, with zeros beyond the rows and
 // the blocks.
-int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
-                 int64_t rows, int64_t k, Q8Fragments* out);
+TIERCEL_KERNEL int QuantiseCuda(CUstream_st* stream, const float* x,
+                                int64_t x_stride, int64_t rows, int64_t k,
+                                Q8Fragments* out);
 // Multiplies by quantised weights.
-int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                   const Q8Fragments* x, int64_t rows);
+TIERCEL_KERNEL int MultiplyQ8Cuda(CUstream_st* stream,
+                                  const MatmulTargets& targets,
+                                  const Q8Fragments* x, int64_t rows);
 // Multiplies one row by quantised weights. k is a multiple of kRowUnit.
 constexpr int64_t kRowUnit = 256;
-int MultiplyRowQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                      const Q8Fragments* x);
+TIERCEL_KERNEL int MultiplyRowQ8Cuda(CUstream_st* stream,
+                                     const MatmulTargets& targets,
+                                     const Q8Fragments* x);
 // Multiplies one row by weights that are not quantised. Rows of weights and x
 // are whole packets of 16 bytes.
-int MultiplyRowF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                       const float* x);
+TIERCEL_KERNEL int MultiplyRowF32Cuda(CUstream_st* stream,
+                                      const MatmulTargets& targets,
+                                      const float* x);
 // Multiplies by any weights.
-int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                    const float* x, int64_t x_stride, int64_t rows);
+TIERCEL_KERNEL int MultiplyF32Cuda(CUstream_st* stream,
+                                   const MatmulTargets& targets, const float* x,
+                                   int64_t x_stride, int64_t rows);
 
 // The next two are used with products of a library (BlasLt). This one rounds
 // rows of x to F16 or BF16, [all_rows, k], with zeros beyond the first `rows`.
 // A row that exceeds the type's range is scaled down by a power of two, and the
 // factor back[row] undoes it.
-int RoundRowsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
-                  int64_t rows, int64_t all_rows, int64_t k, DType type,
-                  uint16_t* out, float* back);
+TIERCEL_KERNEL int RoundRowsCuda(CUstream_st* stream, const float* x,
+                                 int64_t x_stride, int64_t rows,
+                                 int64_t all_rows, int64_t k, DType type,
+                                 uint16_t* out, float* back);
 // Writes the products [rows, target.n], each times its row's `back`, to the
 // target, and adds the bias and, if `add`, the old value.
-int StoreRowsCuda(CUstream_st* stream, const float* products, const float* back,
-                  int64_t rows, const MatmulTarget& target);
+TIERCEL_KERNEL int StoreRowsCuda(CUstream_st* stream, const float* products,
+                                 const float* back, int64_t rows,
+                                 const MatmulTarget& target);
 
 }  // namespace tiercel
 

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/layer/rms_norm_body.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/stream.h"
@@ -34,16 +35,8 @@ absl::Status Validate(const RmsNormParams& p) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status RmsNorm(Stream& stream, const RmsNormParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (stream.device() == Device::kCuda) {
-    return CudaStatus("RmsNorm", RmsNormCuda(stream.cuda().handle(), p));
-  }
-  RmsNormGroupFn* const group = stream.device() == Device::kRef
-                                    ? RmsNormGroupReference
-                                    : kGroup[stream.isa()];
+absl::Status OnCpu(Stream& stream, const RmsNormParams& p,
+                   RmsNormGroupFn* group) {
   // An item has about 16K elements, which take some microseconds.
   const int64_t grain = 1 + (int64_t{1} << 14) / (int64_t{p.groups} * p.dim);
   stream.pool().ParallelFor(
@@ -56,6 +49,27 @@ absl::Status RmsNorm(Stream& stream, const RmsNormParams& p) {
         }
       });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<RmsNormParams> kRmsNorm = {
+    .reference =
+        [](Stream& stream, const RmsNormParams& p) {
+          return OnCpu(stream, p, RmsNormGroupReference);
+        },
+    .cpu =
+        [](Stream& stream, const RmsNormParams& p) {
+          return OnCpu(stream, p, kGroup[stream.isa()]);
+        },
+    .gpu =
+        [](Stream& stream, const RmsNormParams& p) {
+          return CudaStatus("RmsNorm", RmsNormCuda(stream.queue().handle(), p));
+        }};
+
+}  // namespace
+
+absl::Status RmsNorm(Stream& stream, const RmsNormParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  return Run(kRmsNorm, stream, p);
 }
 
 }  // namespace tiercel

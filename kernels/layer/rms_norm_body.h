@@ -1,6 +1,8 @@
 #ifndef TIERCEL_KERNELS_LAYER_RMS_NORM_BODY_H_
 #define TIERCEL_KERNELS_LAYER_RMS_NORM_BODY_H_
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -29,7 +31,7 @@ RmsNormGroupFn RmsNormGroup;
 
 // Queues all groups on a GPU's stream, with the same bits. Returns a
 // cudaError_t.
-int RmsNormCuda(CUstream_st* stream, const RmsNormParams& p);
+TIERCEL_KERNEL int RmsNormCuda(CUstream_st* stream, const RmsNormParams& p);
 
 }  // namespace tiercel
 

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/layer/rope_body.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/stream.h"
@@ -56,6 +57,20 @@ absl::Status Validate(const RopeParams& p) {
   return absl::OkStatus();
 }
 
+absl::Status OnCpu(Stream& stream, const RopeParams& p) {
+  stream.pool().ParallelFor(
+      p.rows, Grain(p.AllHeads() * p.head_dim),
+      [&](int64_t begin, int64_t end, int) { RopeReference(p, begin, end); });
+  return absl::OkStatus();
+}
+
+constexpr OpBodies<RopeParams> kRope = {
+    .reference = OnCpu,
+    .cpu = OnCpu,
+    .gpu = [](Stream& stream, const RopeParams& p) {
+      return CudaStatus("Rope", RopeCuda(stream.queue().handle(), p));
+    }};
+
 }  // namespace
 
 absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
@@ -70,13 +85,7 @@ absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
 
 absl::Status Rope(Stream& stream, const RopeParams& p) {
   RETURN_IF_ERROR(Validate(p));
-  if (stream.device() == Device::kCuda) {
-    return CudaStatus("Rope", RopeCuda(stream.cuda().handle(), p));
-  }
-  stream.pool().ParallelFor(
-      p.rows, Grain(p.AllHeads() * p.head_dim),
-      [&](int64_t begin, int64_t end, int) { RopeReference(p, begin, end); });
-  return absl::OkStatus();
+  return Run(kRope, stream, p);
 }
 
 }  // namespace tiercel

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -17,7 +19,7 @@ void RopeReference(const RopeParams& p, int64_t begin, int64_t end);
 
 // Queues all rows on a GPU's stream, with the same bits. Returns a cudaError_t.
 // Angles are computed on the host, in double.
-int RopeCuda(CUstream_st* stream, const RopeParams& p);
+TIERCEL_KERNEL int RopeCuda(CUstream_st* stream, const RopeParams& p);
 
 }  // namespace tiercel
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/op.h"
 #include "kernels/layer/swiglu_body.h"
 #include "kernels/machine/cuda_stream.h"
 #include "lib/status/error.h"
@@ -25,23 +26,37 @@ absl::Status Validate(const SwigluParams& p) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status Swiglu(Stream& stream, const SwigluParams& p) {
-  RETURN_IF_ERROR(Validate(p));
-  if (stream.device() == Device::kCuda) {
-    return CudaStatus("Swiglu", SwigluCuda(stream.cuda().handle(), p.gate, p.up,
-                                           p.rows * p.dim, p.out));
-  }
-  SwigluRangeFn* const range = stream.device() == Device::kRef
-                                   ? SwigluRangeReference
-                                   : kRange[stream.isa()];
+absl::Status OnCpu(Stream& stream, const SwigluParams& p,
+                   SwigluRangeFn* range) {
   constexpr int64_t kGrain = 4096;  // some microseconds
   stream.pool().ParallelFor(
       p.rows * p.dim, kGrain, [&](int64_t begin, int64_t end, int) {
         range(p.gate + begin, p.up + begin, end - begin, p.out + begin);
       });
   return absl::OkStatus();
+}
+
+constexpr OpBodies<SwigluParams> kSwiglu = {
+    .reference =
+        [](Stream& stream, const SwigluParams& p) {
+          return OnCpu(stream, p, SwigluRangeReference);
+        },
+    .cpu =
+        [](Stream& stream, const SwigluParams& p) {
+          return OnCpu(stream, p, kRange[stream.isa()]);
+        },
+    .gpu =
+        [](Stream& stream, const SwigluParams& p) {
+          return CudaStatus("Swiglu",
+                            SwigluCuda(stream.queue().handle(), p.gate, p.up,
+                                       p.rows * p.dim, p.out));
+        }};
+
+}  // namespace
+
+absl::Status Swiglu(Stream& stream, const SwigluParams& p) {
+  RETURN_IF_ERROR(Validate(p));
+  return Run(kSwiglu, stream, p);
 }
 
 }  // namespace tiercel

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -27,8 +29,8 @@ SwigluRangeFn SwigluRange;
 }
 
 // Queues the work on a GPU's stream, with the same bits. Returns a cudaError_t.
-int SwigluCuda(CUstream_st* stream, const float* gate, const float* up,
-               int64_t n, float* out);
+TIERCEL_KERNEL int SwigluCuda(CUstream_st* stream, const float* gate,
+                              const float* up, int64_t n, float* out);
 
 }  // namespace tiercel
 

@@ -4,14 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
+
 struct CUstream_st;
 
 namespace tiercel {
 
 // Copies words from pinned memory of the host to the GPU's, by a kernel.
 // Returns a cudaError_t.
-int CopyWordsCuda(CUstream_st* stream, const uint32_t* from, int64_t words,
-                  uint32_t* to);
+TIERCEL_KERNEL int CopyWordsCuda(CUstream_st* stream, const uint32_t* from,
+                                 int64_t words, uint32_t* to);
 
 // A run of bytes that was packed with others, and its place on the GPU. Both
 // ends have the same address modulo 16.
@@ -24,8 +26,8 @@ struct PackedRun {
 // Copies `count` runs (at least one) from pinned memory of the host to their
 // places, by one kernel. The list is in pinned memory too. Returns a
 // cudaError_t.
-int UnpackCuda(CUstream_st* stream, const std::byte* packed,
-               const PackedRun* runs, int64_t count);
+TIERCEL_KERNEL int UnpackCuda(CUstream_st* stream, const std::byte* packed,
+                              const PackedRun* runs, int64_t count);
 
 // A copy of columns of a matrix from one place of the GPU to another: `bytes`
 // bytes of each of `rows` rows. A stride is the bytes from one row to the next.
@@ -39,7 +41,7 @@ struct ColumnsCopy {
 };
 
 // Returns a cudaError_t.
-int CopyColumnsCuda(CUstream_st* stream, const ColumnsCopy& p);
+TIERCEL_KERNEL int CopyColumnsCuda(CUstream_st* stream, const ColumnsCopy& p);
 
 }  // namespace tiercel
 

@@ -102,8 +102,14 @@ bool LosesDevice(int error) {
 
 absl::Status CudaStatus(std::string_view who, int error) {
   if (error == kCudaSuccess) return absl::OkStatus();
-  const std::string what = absl::StrCat(std::string(who), ": CUDA error ",
-                                        error, ", ", CudaErrorText(error));
+  return CudaStatus(who, error, CudaErrorText(error));
+}
+
+absl::Status CudaStatus(std::string_view who, int error,
+                        const std::string& text) {
+  if (error == kCudaSuccess) return absl::OkStatus();
+  const std::string what =
+      absl::StrCat(std::string(who), ": CUDA error ", error, ", ", text);
   if (!LosesDevice(error)) return DeviceError("device_failed", what);
   return DeviceError(
       "device_lost",

@@ -53,9 +53,12 @@ bool LosesDevice(int error);
 // last error is cleared, unless the device is lost, so that no later call
 // returns it.
 absl::Status CudaStatus(std::string_view who, int error);
+// The same, with `text` for the runtime's.
+absl::Status CudaStatus(std::string_view who, int error,
+                        const std::string& text);
 
 // The runtime's text for an error, which is cleared as above. Defined by the
-// implementation of CudaStream that is linked (cuda_stream.h).
+// implementation of CudaDriver that is linked (cuda_stream.h).
 std::string CudaErrorText(int error);
 
 // The runtime's facts about the GPU that is to be used.

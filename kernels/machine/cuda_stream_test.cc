@@ -18,7 +18,7 @@ namespace tiercel {
 namespace {
 
 // A GPU that fails.
-class FakeCuda final : public CudaStream {
+class FakeCuda final : public DeviceQueue {
  public:
   CUstream_st* handle() override { return nullptr; }
   DeviceMemory& memory() override { return SystemMemory(); }
@@ -32,6 +32,12 @@ class FakeCuda final : public CudaStream {
   }
   absl::Status Synchronize() override {
     return DeviceError("device_failed", "fake wait");
+  }
+  absl::Status Unpack(const std::byte*, const PackedRun*, int64_t) override {
+    return DeviceError("device_failed", "fake unpack");
+  }
+  absl::Status CopyColumns(const ColumnsCopy&) override {
+    return DeviceError("device_failed", "fake columns");
   }
   uint64_t Mark() override { return 1; }
   absl::Status Await(uint64_t) override { return Synchronize(); }
@@ -50,7 +56,7 @@ std::unique_ptr<Stream> FakeStream() {
   return std::move(stream).value();
 }
 
-TEST(CudaStreamTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
+TEST(DeviceQueueTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
   const absl::StatusOr<std::unique_ptr<Stream>> stream =
       Stream::Create({Device::kCuda});
   if (stream.ok()) return;  // there is a GPU
@@ -67,7 +73,7 @@ TEST(CudaStreamTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
   }
 }
 
-TEST(CudaStreamTest, IsWhatAStreamOnCudaUses) {
+TEST(DeviceQueueTest, IsWhatAStreamOnCudaUses) {
   const std::unique_ptr<Stream> stream = FakeStream();
   EXPECT_EQ(stream->device(), Device::kCuda);
   EXPECT_EQ(stream->pool().num_threads(), 1);
@@ -81,7 +87,7 @@ TEST(CudaStreamTest, IsWhatAStreamOnCudaUses) {
 }
 
 // This needs a kernel to launch.
-TEST(CudaStreamTest, ALaunchThatFailsIsAnErrorThatNamesTheOp) {
+TEST(DeviceQueueTest, ALaunchThatFailsIsAnErrorThatNamesTheOp) {
   if constexpr (kHasKernels) {
     const float x = 1.0f;
     float out = 2.0f;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/machine/copy_words_body.h"
 #include "kernels/machine/cuda_error.h"
 #include "kernels/machine/cuda_memory.h"
 #include "kernels/machine/cuda_stream.h"
@@ -16,7 +17,7 @@
 namespace tiercel {
 namespace {
 
-class GpuStream final : public CudaStream {
+class GpuStream final : public DeviceQueue {
  public:
   GpuStream(int gpu, cudaStream_t handle)
       : gpu_(gpu), memory_(CudaMemory(gpu)), handle_(handle) {}
@@ -61,6 +62,13 @@ class GpuStream final : public CudaStream {
   }
   absl::Status Synchronize() override {
     return CudaStatus("device cuda", cudaStreamSynchronize(handle_));
+  }
+  absl::Status Unpack(const std::byte* packed, const PackedRun* runs,
+                      int64_t count) override {
+    return CudaStatus("Unpack", UnpackCuda(handle(), packed, runs, count));
+  }
+  absl::Status CopyColumns(const ColumnsCopy& p) override {
+    return CudaStatus("Gather", CopyColumnsCuda(handle(), p));
   }
 
   uint64_t Mark() override {
@@ -164,9 +172,9 @@ std::string CudaErrorText(int error) {
   return cudaGetErrorString(static_cast<cudaError_t>(error));
 }
 
-bool CudaStream::IsSimulated() { return false; }
+bool CudaDriver::IsExecutor() { return false; }
 
-GpuFacts CudaStream::FindGpu(int gpu) {
+GpuFacts CudaDriver::FindGpu(int gpu) {
   GpuFacts facts = {.gpu = gpu, .runtime = CUDART_VERSION};
   facts.error = cudaDriverGetVersion(&facts.driver);
   if (facts.driver == 0) return facts;
@@ -185,7 +193,7 @@ GpuFacts CudaStream::FindGpu(int gpu) {
   return facts;
 }
 
-int CudaStream::Open(int gpu, std::unique_ptr<CudaStream>* stream) {
+int CudaDriver::Open(int gpu, std::unique_ptr<DeviceQueue>* stream) {
   cudaStream_t handle = nullptr;
   UseGpu(gpu);
   // This creates the context, which an exclusive or a full GPU refuses.

@@ -18,7 +18,7 @@ class SendRing {
   // Larger lists are sent by a copy.
   static constexpr size_t kMostBytes = size_t{256} << 10;
 
-  explicit SendRing(CudaStream& cuda) : cuda_(cuda) {}
+  explicit SendRing(DeviceQueue& cuda) : cuda_(cuda) {}
   ~SendRing();
   SendRing(const SendRing&) = delete;
   SendRing& operator=(const SendRing&) = delete;
@@ -31,7 +31,7 @@ class SendRing {
 
   void Pin();
 
-  CudaStream& cuda_;
+  DeviceQueue& cuda_;
   State state_ = State::kNew;
   std::byte* memory_ = nullptr;        // two halves of kMostBytes
   size_t half_ = 0;                    // the half that is being filled

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/device/sim_queue.h"
 #include "kernels/machine/blas_lt.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/resource_limits.h"
@@ -14,51 +15,60 @@ namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
   ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
-  std::unique_ptr<CudaStream> cuda;
-  if (options.device == Device::kCuda && options.cuda == nullptr) {
-    ASSIGN_OR_RETURN(cuda, CudaStream::Create());
+  std::unique_ptr<DeviceQueue> queue;
+  if (options.queue == nullptr) {
+    if (options.device == Device::kCuda) {
+      ASSIGN_OR_RETURN(queue, OpenGpu());
+    } else if (options.device == Device::kSim) {
+      ASSIGN_OR_RETURN(queue, SimQueue::Create(/*device=*/0));
+    }
   }
   absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
-  // The library cannot use a simulated GPU.
-  if (options.device == Device::kCuda && !CudaStream::IsSimulated()) {
+  // The library cannot use the host executor's GPU.
+  if (options.device == Device::kCuda && !CudaDriver::IsExecutor()) {
     // handle() selects the stream's GPU, for which the library is created.
-    (void)(cuda != nullptr ? *cuda : *options.cuda).handle();
+    (void)(queue != nullptr ? *queue : *options.queue).handle();
     blas = BlasLt::FromEnvironment();
   }
   if (!blas.ok()) return blas.status();
-  std::unique_ptr<Stream> stream(new Stream(options, isa, std::move(cuda)));
+  std::unique_ptr<Stream> stream(new Stream(options, isa, std::move(queue)));
   stream->UseBlas(*std::move(blas));
   return stream;
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Over(
-    std::unique_ptr<CudaStream> cuda) {
+    std::unique_ptr<DeviceQueue> queue) {
   ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   return std::unique_ptr<Stream>(
-      new Stream({.device = Device::kCuda}, isa, std::move(cuda)));
+      new Stream({.device = Device::kCuda}, isa, std::move(queue)));
 }
 
 Stream::Stream(const Options& options, Isa isa,
-               std::unique_ptr<CudaStream> cuda)
+               std::unique_ptr<DeviceQueue> queue)
     : device_(options.device),
       isa_(isa),
-      own_cuda_(std::move(cuda)),
-      cuda_(own_cuda_ != nullptr ? own_cuda_.get() : options.cuda),
-      ring_(cuda_ != nullptr ? std::make_unique<SendRing>(*cuda_) : nullptr),
+      own_queue_(std::move(queue)),
+      queue_(own_queue_ != nullptr ? own_queue_.get() : options.queue),
+      ring_(device_ == Device::kCuda ? std::make_unique<SendRing>(*queue_)
+                                     : nullptr),
       own_pool_(options.pool != nullptr
                     ? nullptr
-                    : std::make_unique<ThreadPool>(cuda_ != nullptr ? 1
+                    : std::make_unique<ThreadPool>(device_ == Device::kCuda ? 1
                                                    : options.threads > 0
                                                        ? options.threads
                                                        : AllowedCpus())),
       pool_(own_pool_ != nullptr ? *own_pool_ : *options.pool),
       memory_(options.memory != nullptr ? *options.memory
-              : cuda_ != nullptr        ? cuda_->memory()
-                                        : SystemMemory()) {}
+              : queue_ != nullptr       ? queue_->memory()
+                                        : SystemMemory()),
+      cpu_(device_ == Device::kSim
+               ? new Stream({.device = Device::kCpu, .pool = &pool_}, isa,
+                            /*queue=*/nullptr)
+               : nullptr) {}
 
 Stream::~Stream() {
-  // Products of the library may still be queued.
-  if (blas_ != nullptr) Synchronize().IgnoreError();
+  // Work that uses the library or the CPU's stream may still be queued.
+  if (blas_ != nullptr || cpu_ != nullptr) Synchronize().IgnoreError();
 }
 
 void Stream::UseBlas(std::unique_ptr<BlasLt> blas) { blas_ = std::move(blas); }
@@ -76,7 +86,7 @@ absl::StatusOr<std::byte*> Stream::Scratch(size_t bytes) {
 
 absl::Status Stream::Copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();  // there may be no memory at all
-  if (cuda_ != nullptr) return cuda_->Copy(to, from, bytes);
+  if (queue_ != nullptr) return queue_->Copy(to, from, bytes);
   std::memcpy(to, from, bytes);
   return absl::OkStatus();
 }
@@ -88,13 +98,18 @@ absl::Status Stream::Send(void* to, const void* from, size_t bytes) {
 
 absl::Status Stream::Zero(void* to, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
-  if (cuda_ != nullptr) return cuda_->Zero(to, bytes);
+  if (queue_ != nullptr) return queue_->Zero(to, bytes);
   std::memset(to, 0, bytes);
   return absl::OkStatus();
 }
 
 absl::Status Stream::Synchronize() {
-  return cuda_ != nullptr ? cuda_->Synchronize() : absl::OkStatus();
+  return queue_ != nullptr ? queue_->Synchronize() : absl::OkStatus();
+}
+
+absl::Status Stream::RunLater(std::function<absl::Status(Stream& cpu)> body) {
+  return static_cast<SimQueue*>(queue_)->PushOp(
+      [body = std::move(body), cpu = cpu_.get()] { return body(*cpu); });
 }
 
 }  // namespace tiercel

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -16,13 +17,15 @@
 namespace tiercel {
 
 class BlasLt;
-class CudaStream;
+class DeviceQueue;
 class SendRing;
+class SimQueue;
 
 enum class Device {
   kCpu,   // fast bodies; the reference if an op has none
   kRef,   // every op by its plain reference
   kCuda,  // a GPU; the parameters of ops point into its memory
+  kSim,   // the CPU's bodies, done later, in memory that the host cannot touch
 };
 
 // The device on which ops run, with its instruction set, threads and scratch
@@ -35,17 +38,18 @@ class Stream {
     int threads = 0;  // threads of the CPU; 0: as many as the process may use
     DeviceMemory* memory = nullptr;  // for scratch; null: the device's own
     ThreadPool* pool = nullptr;      // must outlive it; null: one of `threads`
-    // The queue to share on kCuda, which must outlive this stream; null: a
-    // queue of its own.
-    CudaStream* cuda = nullptr;
+    // The device's queue to share, which must outlive this stream; null: a
+    // queue of its own, if the device has one.
+    DeviceQueue* queue = nullptr;
   };
 
   // Errors: TIERCEL_ISA names an ISA that is not supported; no_device; on
-  // kCuda, unless the GPU is simulated, those of BlasLt::FromEnvironment.
+  // kCuda, unless the host executor runs kernels, those of
+  // BlasLt::FromEnvironment.
   static absl::StatusOr<std::unique_ptr<Stream>> Create(const Options& options);
-  // Creates a stream on kCuda over `cuda`, for tests that bring their own.
+  // Creates a stream on kCuda over `queue`, for tests that bring their own.
   static absl::StatusOr<std::unique_ptr<Stream>> Over(
-      std::unique_ptr<CudaStream> cuda);
+      std::unique_ptr<DeviceQueue> queue);
 
   ~Stream();
   Stream(const Stream&) = delete;
@@ -54,10 +58,10 @@ class Stream {
   Device device() const { return device_; }
   // If true, the memory of the device is the host's, and an op is done when it
   // returns.
-  bool on_host() const { return cuda_ == nullptr; }
+  bool on_host() const { return queue_ == nullptr; }
   Isa isa() const { return isa_; }
   ThreadPool& pool() { return pool_; }
-  CudaStream& cuda() { return *cuda_; }  // on kCuda only
+  DeviceQueue& queue() { return *queue_; }  // only if not on_host()
   DeviceMemory& memory() { return memory_; }
   // The library that multiplies prompts by F16 and BF16 weights on kCuda, which
   // may be faster but has other bits; null: kernels do.
@@ -85,24 +89,29 @@ class Stream {
   // has been read when it returns. Lists of up to SendRing::kMostBytes do not
   // wait for copies of other queues.
   absl::Status Send(void* to, const void* from, size_t bytes);
+  // Queues `body` on a simulated device, which calls it with a stream of the
+  // CPU. Scratch memory of that stream is the host's.
+  absl::Status RunLater(std::function<absl::Status(Stream& cpu)> body);
   // Queues setting `bytes` of device memory to zero.
   absl::Status Zero(void* to, size_t bytes);
   // Returns when all queued work is done, or has failed (device_failed).
   absl::Status Synchronize();
 
  private:
-  Stream(const Options& options, Isa isa, std::unique_ptr<CudaStream> cuda);
+  Stream(const Options& options, Isa isa, std::unique_ptr<DeviceQueue> queue);
 
   const Device device_;
   const Isa isa_;
-  const std::unique_ptr<CudaStream> own_cuda_;  // null: another's is used
-  CudaStream* const cuda_;                      // null: this is on the host
-  const std::unique_ptr<SendRing> ring_;        // null: this is on the host
+  const std::unique_ptr<DeviceQueue> own_queue_;  // null: another's is used
+  DeviceQueue* const queue_;                      // null: this is on the host
+  const std::unique_ptr<SendRing> ring_;          // null: not a GPU
   std::unique_ptr<BlasLt> blas_;
   const std::unique_ptr<ThreadPool> own_pool_;  // null: another's is used
   ThreadPool& pool_;
   DeviceMemory& memory_;
   DeviceArray<std::byte> scratch_;
+  // Runs the ops of a simulated device; null: this is none.
+  const std::unique_ptr<Stream> cpu_;
 };
 
 // Sends a copy of `count` elements of the host to scratch memory, for a kernel.

@@ -99,13 +99,15 @@ struct Backend {
   Order order = Order::kAscending;  // order of the host executor
 };
 
-// The bodies that are compared with the reference: every ISA of the CPU, and
-// for ops with a kernel CUDA or the host executor, whichever this build has. In
+// The bodies that are compared with the reference: every ISA of the CPU, the
+// highest as a simulated device runs it, and for ops with a kernel CUDA or the
+// host executor, whichever this build has. In
 // the mixed order of the host executor each of two threads is first somewhere,
 // so the other orders are left to tests that may take minutes.
 inline std::vector<Backend> FastBackends() {
   std::vector<Backend> backends;
   for (Isa isa : SupportedIsas()) backends.push_back({Device::kCpu, isa});
+  backends.push_back({Device::kSim, SupportedIsas().back()});
   if (!kHasKernels) return backends;
   for (Order order : {Order::kAscending, Order::kDescending, Order::kMixed}) {
     if (kIsHosted ? order != Order::kMixed && !TriesAll()
@@ -143,6 +145,8 @@ inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
              : info.param.order == Order::kAscending  ? "hosted_ascending"
              : info.param.order == Order::kDescending ? "hosted_descending"
                                                       : "hosted_mixed";
+    case Device::kSim:
+      return "sim";
     case Device::kCpu:
       break;
   }
@@ -169,7 +173,8 @@ class BackendTest : public testing::TestWithParam<Backend> {
   // Returns true if its multiply-adds round once, so that it has the
   // reference's bits.
   static bool HasFma() {
-    return GetParam().device != Device::kCpu ||
+    return GetParam().device == Device::kRef ||
+           GetParam().device == Device::kCuda ||
            GetParam().isa != Isa::kPortable;
   }
 
@@ -211,7 +216,7 @@ class OnDevice {
  public:
   OnDevice(Stream& stream, std::vector<T> values)
       : stream_(stream), host_(std::move(values)) {
-    if (stream.device() != Device::kCuda) return;
+    if (stream.on_host()) return;
     absl::StatusOr<DeviceArray<T>> array = DeviceArray<T>::Create(
         stream.memory(), static_cast<int64_t>(host_.size()), "test array");
     EXPECT_TRUE(array.ok()) << array.status();

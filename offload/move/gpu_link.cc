@@ -19,7 +19,7 @@ static_assert(GpuLink::kPackBytes +
 
 }  // namespace
 
-GpuLink::GpuLink(CudaStream& compute, std::unique_ptr<CudaStream> copies,
+GpuLink::GpuLink(DeviceQueue& compute, std::unique_ptr<DeviceQueue> copies,
                  std::shared_ptr<Placement> placement, Clock& clock)
     : Link(clock),
       compute_(compute),
@@ -179,11 +179,11 @@ absl::Status GpuLink::Unpack() {
   RETURN_IF_ERROR(MakeRoom(bytes));
   std::byte* const list = buffer.region.data() + kPackBytes;
   std::memcpy(list, runs.data(), runs.size() * sizeof(PackedRun));
-  const int error =
-      UnpackCuda(copies_->handle(), buffer.region.data(),
-                 reinterpret_cast<const PackedRun*>(list), std::ssize(runs));
+  const absl::Status status = copies_->Unpack(
+      buffer.region.data(), reinterpret_cast<const PackedRun*>(list),
+      std::ssize(runs));
   buffer.sent = copies_->Mark();
-  return CudaStatus("Unpack", error);
+  return status;
 }
 
 absl::Status GpuLink::SendThroughBuffer(Direction direction, std::byte* host,

@@ -39,7 +39,7 @@ class GpuLink final : public Link {
   static constexpr int64_t kPackBytes = int64_t{4} << 20;
 
   // `compute` outlives it; `copies` is another queue of the same GPU.
-  GpuLink(CudaStream& compute, std::unique_ptr<CudaStream> copies,
+  GpuLink(DeviceQueue& compute, std::unique_ptr<DeviceQueue> copies,
           std::shared_ptr<Placement> placement, Clock& clock = SteadyClock());
   ~GpuLink() override;
 
@@ -48,7 +48,7 @@ class GpuLink final : public Link {
   absl::StatusOr<double> Finish() override;
   uint64_t Mark() override { return compute_.Mark(); }
   absl::Status Await(uint64_t mark) override { return compute_.Await(mark); }
-  bool HostHasAddresses() const override { return !CudaStream::IsSimulated(); }
+  bool HostHasAddresses() const override { return !CudaDriver::IsExecutor(); }
   void Forget(const HostRegion& region) override;
 
  private:
@@ -77,8 +77,8 @@ class GpuLink final : public Link {
   absl::Status SendThroughBuffer(Direction direction, std::byte* host,
                                  std::byte* device, int64_t bytes);
 
-  CudaStream& compute_;
-  const std::unique_ptr<CudaStream> copies_;
+  DeviceQueue& compute_;
+  const std::unique_ptr<DeviceQueue> copies_;
   const std::shared_ptr<Placement> placement_;
   HostMappings mappings_;
   PinnedBlocks pinned_;

@@ -27,18 +27,17 @@ constexpr int64_t kBlock = GpuLink::kGroupBytes;
 // Counts the calls to the GPU, and refuses those that a test names.
 struct Door {
   explicit Door(std::function<bool(std::string_view, int)> refuses = nullptr) {
-    SetHostedFaults(
-        [this, refuses = std::move(refuses)](std::string_view call) {
-          int& count = call == "pin"      ? pins
-                       : call == "copy"   ? copies
-                       : call == "launch" ? launches
-                                          : waits;
-          ++count;
-          const bool refused = refuses != nullptr && refuses(call, count);
-          return refused ? kCudaInvalidValue : kCudaSuccess;
-        });
+    SetSimFaults([this, refuses = std::move(refuses)](std::string_view call) {
+      int& count = call == "pin"      ? pins
+                   : call == "copy"   ? copies
+                   : call == "launch" ? launches
+                                      : waits;
+      ++count;
+      const bool refused = refuses != nullptr && refuses(call, count);
+      return refused ? kCudaInvalidValue : kCudaSuccess;
+    });
   }
-  ~Door() { SetHostedFaults(nullptr); }
+  ~Door() { SetSimFaults(nullptr); }
   int pins = 0;
   int copies = 0;
   int launches = 0;
@@ -58,14 +57,13 @@ class GpuLinkTest : public testing::Test {
     }
     ASSERT_TRUE(
         stream_->Copy(device_.data(), values_.data(), values_.size()).ok());
-    link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
-                                      placement_);
+    link_ = std::make_unique<GpuLink>(stream_->queue(), *OpenGpu(), placement_);
   }
   void TearDown() override {
     link_->Finish().IgnoreError();
     link_->Forget(region_);
     link_ = nullptr;
-    EXPECT_EQ(HostedPinnedBytes(), 0);
+    EXPECT_EQ(SimPinnedBytes(), 0);
   }
 
   absl::Status Move(Direction direction, int64_t offset, int64_t bytes) {
@@ -93,7 +91,7 @@ class GpuLinkTest : public testing::Test {
 
   const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kAscending);
   const std::shared_ptr<Placement> placement_ =
-      std::make_shared<Placement>(nullptr, &stream_->cuda());
+      std::make_shared<Placement>(nullptr, &stream_->queue());
   const std::atomic<bool> go_on_ = false;
   std::vector<std::byte> values_ = std::vector<std::byte>(kBytes);
   HostRegion region_;
@@ -159,12 +157,12 @@ TEST_F(GpuLinkTest, NothingHasArrivedBeforeFinish) {
 TEST_F(GpuLinkTest, WhoWaitsForTheEndWaitsForAMark) {
   ASSERT_TRUE(Move(kDown, 0, 64).ok());
   std::vector<std::string> calls;
-  SetHostedFaults([&calls](std::string_view call) {
+  SetSimFaults([&calls](std::string_view call) {
     calls.emplace_back(call);
     return kCudaSuccess;
   });
   EXPECT_TRUE(link_->Finish().ok());
-  SetHostedFaults(nullptr);
+  SetSimFaults(nullptr);
   EXPECT_EQ(calls, (std::vector<std::string>{"mark", "wait"}));
 }
 
@@ -186,8 +184,7 @@ TEST_F(GpuLinkTest, RefusedPinsTakeAnotherWay) {
                                        "refused by a test)"});
     link_->Forget(region_);
     ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
-    link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
-                                      placement_);
+    link_ = std::make_unique<GpuLink>(stream_->queue(), *OpenGpu(), placement_);
   }
 }
 
@@ -393,8 +390,7 @@ TEST_F(GpuLinkTest, CopiesFollowWhatWasToBeComputed) {
   ASSERT_TRUE(stream_->Copy(other_.data(), device_.data() + 64, 64).ok());
   EXPECT_EQ(Arrived()[0], std::byte{0});
   engine->Forget(region_);
-  link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
-                                    placement_);
+  link_ = std::make_unique<GpuLink>(stream_->queue(), *OpenGpu(), placement_);
 }
 
 // The chunks of a layer are one submission: one launch, and every byte counted.
@@ -419,8 +415,7 @@ TEST_F(GpuLinkTest, ASubmissionOfSmallCopiesIsOneLaunch) {
   EXPECT_EQ(arrived[63135], values_[63135]);
   EXPECT_EQ(arrived[63136], std::byte{0});
   engine->Forget(region_);
-  link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
-                                    placement_);
+  link_ = std::make_unique<GpuLink>(stream_->queue(), *OpenGpu(), placement_);
 }
 
 // An error of Finish, after all copies were made, is returned by Wait.
@@ -439,8 +434,7 @@ TEST_F(GpuLinkTest, AFailedFinishIsToldToWhoWaits) {
   EXPECT_EQ(engine->ledger()[static_cast<size_t>(Phase::kVerify)].d2h_bytes,
             64u);
   engine->Forget(region_);
-  link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
-                                    placement_);
+  link_ = std::make_unique<GpuLink>(stream_->queue(), *OpenGpu(), placement_);
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ class GpuQueuesTest : public BackendTest {
   std::unique_ptr<GpuLink> NewLink(
       std::shared_ptr<const Faults> faults = nullptr) {
     return std::make_unique<GpuLink>(
-        stream_->cuda(), *CudaStream::Create(),
-        std::make_shared<Placement>(std::move(faults), &stream_->cuda()));
+        stream_->queue(), *OpenGpu(),
+        std::make_shared<Placement>(std::move(faults), &stream_->queue()));
   }
 
   std::unique_ptr<Stream> stream_;

@@ -17,7 +17,7 @@ constexpr int64_t kFew = PinnedBlocks::kLargeRegion;
 class PinnedBlocksTest : public testing::Test {
  protected:
   void SetUp() override {
-    SetHostedFaults([this](std::string_view call) {
+    SetSimFaults([this](std::string_view call) {
       if (call != "pin") return kCudaSuccess;
       ++pins_;
       return refused_ ? kCudaInvalidValue : kCudaSuccess;
@@ -25,8 +25,8 @@ class PinnedBlocksTest : public testing::Test {
   }
   void TearDown() override {
     blocks_.Forget(region_);
-    EXPECT_EQ(HostedPinnedBytes(), 0);
-    SetHostedFaults(nullptr);
+    EXPECT_EQ(SimPinnedBytes(), 0);
+    SetSimFaults(nullptr);
   }
   bool Ask(int64_t block) {
     return blocks_.IsPinned(region_, region_.data(), block);
@@ -36,7 +36,7 @@ class PinnedBlocksTest : public testing::Test {
   const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kAscending);
   std::atomic<int> pins_ = 0;
   std::atomic<bool> refused_ = false;
-  PinnedBlocks blocks_{std::make_shared<Placement>(nullptr, &stream_->cuda())};
+  PinnedBlocks blocks_{std::make_shared<Placement>(nullptr, &stream_->queue())};
 };
 
 TEST_F(PinnedBlocksTest, ASmallRegionHasWhatWasAskedFor) {
@@ -45,7 +45,7 @@ TEST_F(PinnedBlocksTest, ASmallRegionHasWhatWasAskedFor) {
     EXPECT_TRUE(Ask(block));
     EXPECT_EQ(pins_, block + 1);
   }
-  EXPECT_EQ(HostedPinnedBytes(), kFew * kBlock);
+  EXPECT_EQ(SimPinnedBytes(), kFew * kBlock);
 }
 
 TEST_F(PinnedBlocksTest, ALargeOneHasAsManyAheadAsItHas) {
@@ -61,7 +61,7 @@ TEST_F(PinnedBlocksTest, ALargeOneHasAsManyAheadAsItHas) {
   EXPECT_EQ(pins_, 19);
   EXPECT_TRUE(Ask(19));
   EXPECT_EQ(pins_, 19);
-  EXPECT_EQ(HostedPinnedBytes(), 18 * kBlock + 4096);
+  EXPECT_EQ(SimPinnedBytes(), 18 * kBlock + 4096);
 }
 
 TEST_F(PinnedBlocksTest, WhatIsRefusedIsNotAskedForAgain) {
@@ -75,7 +75,7 @@ TEST_F(PinnedBlocksTest, WhatIsRefusedIsNotAskedForAgain) {
   EXPECT_TRUE(Ask(2 * kFew));
   // A region that was forgotten is as a new one.
   blocks_.Forget(region_);
-  EXPECT_EQ(HostedPinnedBytes(), 0);
+  EXPECT_EQ(SimPinnedBytes(), 0);
   pins_ = 0;
   EXPECT_TRUE(Ask(kFew));
   EXPECT_EQ(pins_, 1);

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/device/hosted_memory.h"
 #include "kernels/device/hosted_stream.h"
+#include "kernels/device/sim_memory.h"
 #include "kernels/machine/nccl.h"
 
 namespace tiercel {
@@ -229,7 +229,7 @@ class FakeNccl {
 
   void Send(const Operation& one) {
     Message message(one.count);
-    HostedMemory::Holder(one.from)->WhileOpen(
+    SimMemory::Holder(one.from)->WhileOpen(
         [&] { std::memcpy(message.data(), one.from, one.count); });
     World& world = *one.of->world;
     {
@@ -257,7 +257,7 @@ class FakeNccl {
     const Message message = std::move(box.front());
     box.pop_front();
     lock.unlock();
-    HostedMemory::Holder(one.to)->WhileOpen(
+    SimMemory::Holder(one.to)->WhileOpen(
         [&] { std::memcpy(one.to, message.data(), message.size()); });
   }
 

@@ -29,7 +29,7 @@ int64_t WholeUnits(int64_t bytes) {
 }
 
 absl::Status CopyOnGpu(Stream& stream, const ColumnsCopy& copy) {
-  return CudaStatus("Gather", CopyColumnsCuda(stream.cuda().handle(), copy));
+  return stream.queue().CopyColumns(copy);
 }
 
 }  // namespace
@@ -152,7 +152,8 @@ absl::Status NcclGather::Transfer(Stream& stream, int rank,
     RETURN_IF_ERROR(CopyOnGpu(stream, {own.at, own.stride, own.packed,
                                        own.bytes, p.rows, own.bytes}));
   }
-  RETURN_IF_ERROR(SendAndReceive(stream.cuda().handle(), rank, p.rows, places));
+  RETURN_IF_ERROR(
+      SendAndReceive(stream.queue().handle(), rank, p.rows, places));
   for (size_t i = 0; i < places.size(); ++i) {
     const Place& place = places[i];
     if (i == self || place.packed == place.at) continue;
@@ -237,7 +238,7 @@ absl::Status NcclGather::Introduce() {
   if (!status.ok()) return status;
   for (size_t rank = 0; rank < seats_.size(); ++rank) {
     Seat& seat = seats_[rank];
-    CUstream_st* const queue = seat.stream->cuda().handle();
+    CUstream_st* const queue = seat.stream->queue().handle();
     for (size_t peer = 0; peer < seats_.size(); ++peer) {
       if (peer == rank) continue;
       status.Update(call_.StatusOf(

@@ -45,7 +45,7 @@ class NcclGatherTest : public ::testing::Test {
                     })
                     .ok());
   }
-  ~NcclGatherTest() override { SetHostedFaults(nullptr); }
+  ~NcclGatherTest() override { SetSimFaults(nullptr); }
 
   absl::StatusOr<std::unique_ptr<NcclGather>> Make() {
     return NcclGather::Create(*group_, FakeNccl::Functions(), queues_);
@@ -304,11 +304,11 @@ TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
     }
     for (int at = 0; at < 2 * kGathers; ++at) {
       std::atomic<int> left = at;
-      SetHostedFaultsOf(dies, [&](std::string_view call) {
+      SetSimFaultsOf(dies, [&](std::string_view call) {
         return call == "wait" && left-- == 0 ? kCudaIllegalAddress : 0;
       });
       const absl::Status status = GatherAll(*gather, 3, /*apart=*/false);
-      SetHostedFaults(nullptr);
+      SetSimFaults(nullptr);
       EXPECT_EQ(status.ok(), left >= 0) << at;
       if (!status.ok()) {
         EXPECT_EQ(CodeOf(status), "device_lost") << status;
@@ -349,7 +349,7 @@ TEST_F(NcclGatherTest, APartEndsWithItsDevice) {
       all.push_back(
           *DeviceArray<float>::Create(queue->memory(), kStride, "all"));
     }
-    SetHostedFaultsOf(dies, [](std::string_view call) {
+    SetSimFaultsOf(dies, [](std::string_view call) {
       return call == "wait" ? kCudaIllegalAddress : 0;
     });
     const absl::Status status = gather->Run([&](int rank) -> absl::Status {
@@ -367,7 +367,7 @@ TEST_F(NcclGatherTest, APartEndsWithItsDevice) {
       }
       return gather->Finish(*queues_[at], rank);
     });
-    SetHostedFaults(nullptr);
+    SetSimFaults(nullptr);
     EXPECT_EQ(CodeOf(status), "device_lost") << status;
   }
 }
@@ -491,11 +491,11 @@ TEST_F(NcclGatherTest, CopiesGatherTheSame) {
   }
   for (int dies = 0; dies < kRanks; ++dies) {
     std::atomic<int> left = 1;
-    SetHostedFaultsOf(dies, [&](std::string_view call) {
+    SetSimFaultsOf(dies, [&](std::string_view call) {
       return call == "wait" && left-- == 0 ? kCudaIllegalAddress : 0;
     });
     const absl::Status status = GatherAll(gather, 3, /*apart=*/false);
-    SetHostedFaults(nullptr);
+    SetSimFaults(nullptr);
     EXPECT_EQ(CodeOf(status), "device_lost") << status;
     EXPECT_TRUE(GatherAll(gather, 3, /*apart=*/false).ok());
   }

@@ -47,7 +47,7 @@ bool FindNearest(hwloc_topology_t topology, const std::string& bus,
 
 }  // namespace
 
-Placement::Placement(std::shared_ptr<const Faults> faults, CudaStream* gpu)
+Placement::Placement(std::shared_ptr<const Faults> faults, DeviceQueue* gpu)
     : faults_(std::move(faults)), gpu_(gpu) {
   const NoSignals no_signals;  // hwloc loads drivers, which start threads
   auto topology = std::make_unique<Topology>();

@@ -21,7 +21,7 @@ class Placement {
   // Places memory near `gpu`, which outlives this; if that is null, near the
   // CPUs that this process may run on.
   explicit Placement(std::shared_ptr<const Faults> faults = nullptr,
-                     CudaStream* gpu = nullptr);
+                     DeviceQueue* gpu = nullptr);
   ~Placement();
   Placement(const Placement&) = delete;
   Placement& operator=(const Placement&) = delete;
@@ -46,7 +46,7 @@ class Placement {
   bool IsRefused(size_t bytes);
 
   const std::shared_ptr<const Faults> faults_;
-  CudaStream* const gpu_;
+  DeviceQueue* const gpu_;
   std::unique_ptr<Topology> topology_;  // null: it is not known
   mutable std::mutex mutex_;
   std::set<std::string> warnings_;

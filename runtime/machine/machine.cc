@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/sim_queue.h"
 #include "kernels/machine/resource_limits.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -22,6 +23,8 @@ const char* NameOf(Device device) {
       return "ref";
     case Device::kCuda:
       return "cuda";
+    case Device::kSim:
+      return "sim";
   }
   return "";
 }
@@ -29,16 +32,20 @@ const char* NameOf(Device device) {
 Machine::~Machine() { ForgetPoolOfParent(); }
 
 absl::Status Machine::FindGpu() {
-  if (!on_gpu()) return absl::OkStatus();
+  if (!has_queue()) return absl::OkStatus();
   if (gpu_ != nullptr) return gpu_->Check();
-  const int gpus = CudaStream::Gpus();
+  if (device() == Device::kSim) {
+    ASSIGN_OR_RETURN(gpu_, SimQueue::Create(rank()));
+    return absl::OkStatus();
+  }
+  const int gpus = CountGpus();
   if (gpus > 0 && gpus < ranks()) {
     return MemoryError(
         "cannot_split",
         absl::StrCat("tensor parallel: ", ranks(),
                      " ranks need a GPU each, this process sees ", gpus));
   }
-  ASSIGN_OR_RETURN(gpu_, CudaStream::Create(rank()));
+  ASSIGN_OR_RETURN(gpu_, OpenGpu(rank()));
   return absl::OkStatus();
 }
 
@@ -78,7 +85,7 @@ absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
   return Stream::Create({.device = options_.device,
                          .memory = &scratch,
                          .pool = pool_.get(),
-                         .cuda = gpu_.get()});
+                         .queue = gpu_.get()});
 }
 
 // A fork of the process has its memory but not its threads: the pool has no
@@ -106,9 +113,13 @@ std::shared_ptr<Placement> Machine::NewPlacement() const {
 absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
     std::shared_ptr<Placement> placement) const {
   std::unique_ptr<Link> link;
-  if (on_gpu()) {
-    ASSIGN_OR_RETURN(std::unique_ptr<CudaStream> copies,
-                     CudaStream::Create(rank()));
+  if (has_queue()) {
+    std::unique_ptr<DeviceQueue> copies;
+    if (device() == Device::kSim) {
+      ASSIGN_OR_RETURN(copies, SimQueue::Create(rank()));
+    } else {
+      ASSIGN_OR_RETURN(copies, OpenGpu(rank()));
+    }
     link = std::make_unique<GpuLink>(*gpu(), std::move(copies),
                                      std::move(placement), *options_.clock);
   } else {
@@ -121,13 +132,13 @@ absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
                                          simulated.faults, *options_.clock);
 }
 
-CudaStream* Machine::gpu() const {
+DeviceQueue* Machine::gpu() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return gpu_.get();
 }
 
 int64_t Machine::Committed() const {
-  return Promised() + (on_gpu() ? 0 : memory().used());
+  return Promised() + (has_queue() ? 0 : memory().used());
 }
 
 // Memory that is free for this rank, less what sessions of this process may
@@ -150,8 +161,8 @@ int64_t Machine::Budget(int64_t free, int64_t taken) const {
 }
 
 int64_t Machine::MemoryBudget() const {
-  return on_gpu() ? FreeMemory() + Committed()
-                  : Budget(FreeMemory(), Committed());
+  return has_queue() ? FreeMemory() + Committed()
+                     : Budget(FreeMemory(), Committed());
 }
 
 int64_t Machine::HostBudget() const {
@@ -161,7 +172,7 @@ int64_t Machine::HostBudget() const {
 
 int64_t Machine::DeviceBudget() const {
   if (simulated()) return options_.simulation->device_bytes;
-  CudaStream* const device = gpu();
+  DeviceQueue* const device = gpu();
   if (device == nullptr) return MemoryBudget();
   return Budget(std::max<int64_t>(0, device->FreeBytes() - kGpuReserve),
                 memory().used());

@@ -105,7 +105,11 @@ class Machine {
 
   // Returns true if the device computes in the host tier's memory, so that
   // nothing crosses a link.
-  bool in_place() const { return !simulated() && !on_gpu(); }
+  bool in_place() const { return !simulated() && !has_queue(); }
+  // Returns true if the device's work is done later, in memory of its own.
+  bool has_queue() const {
+    return device() == Device::kCuda || device() == Device::kSim;
+  }
   bool simulated() const { return options_.simulation.has_value(); }
   // Absent if the rate is not known: in place there is no link, and the rate of
   // a GPU's link is found out by use.
@@ -157,12 +161,11 @@ class Machine {
 
  private:
   void ForgetPoolOfParent();
-  bool on_gpu() const { return device() == Device::kCuda; }
   absl::Status FindGpu();
   int64_t Budget(int64_t free, int64_t taken) const;
   int64_t FreeMemory() const;
   int64_t Room() const { return MemoryBudget() - Committed(); }
-  CudaStream* gpu() const;  // null: none; it stays as long as the machine
+  DeviceQueue* gpu() const;  // null: none; it stays as long as the machine
 
   const Options options_;
   const int rank_;
@@ -172,7 +175,7 @@ class Machine {
   mutable HeapMemory heap_;
   mutable std::mutex mutex_;  // guards the members below
   // The queue of all that a GPU computes; null: no GPU, or not needed yet.
-  std::unique_ptr<CudaStream> gpu_;
+  std::unique_ptr<DeviceQueue> gpu_;
   std::unique_ptr<BoundedMemory> simulated_;  // null: no simulated device
   std::unique_ptr<ThreadPool> pool_;          // null: not needed yet
   pid_t pool_process_ = 0;                    // the process that has them

@@ -32,7 +32,7 @@ class RandomRows {
     if (stream.on_host()) return rows;
     ASSIGN_OR_RETURN(
         rows.on_device_,
-        DeviceArray<float>::Create(stream.cuda().memory(),
+        DeviceArray<float>::Create(stream.queue().memory(),
                                    std::ssize(rows.pool_), "random rows"));
     RETURN_IF_ERROR(stream.Copy(rows.on_device_.data(), rows.pool_.data(),
                                 rows.pool_.size() * sizeof(float)));

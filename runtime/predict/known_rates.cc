@@ -19,7 +19,7 @@ absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
                                                    const KvLayout& layout,
                                                    const MeasuringAgain& again,
                                                    RatesProgress progress) {
-  if (model.machine->device() == Device::kCuda) {
+  if (model.machine->has_queue()) {
     return UsageError("unsupported_device",
                       "rates of device cuda are not measured, in this version");
   }

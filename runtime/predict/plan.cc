@@ -282,7 +282,7 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
   RETURN_IF_ERROR(CheckSessionOptions(model.config, options));
   if (model.machine->device() != Device::kCuda) return 1;
   const int64_t context = ContextOf(model, options);
-  const int gpus = std::min(CudaStream::Gpus(), ModelSplit::kMostRanks);
+  const int gpus = std::min(CountGpus(), ModelSplit::kMostRanks);
   int best = 1;
   std::optional<double> least;  // bytes; absent: nothing fits yet
   for (int count = 1; count <= gpus && least != 0.0; ++count) {

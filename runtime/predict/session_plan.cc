@@ -324,7 +324,7 @@ absl::Status SessionSite::DoesNotFit(int64_t context, int64_t most) const {
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads, int rank) {
   const Machine& machine = model.machine_of(rank);
-  const bool on_gpu = machine.device() == Device::kCuda;
+  const bool on_gpu = machine.has_queue();
   SessionSite site = {.config = model.config,
                       .weights = weights,
                       .layout = options.Layout(model.config),

@@ -119,7 +119,7 @@ class DiskPagesTest : public testing::Test {
   // opens KV that a session on such a device has saved, and a GPU saves none if
   // its own memory holds all.
   static Tiered Keeper(const Session::Options& options) {
-    if (kTestedDevice != Device::kCpu) {
+    if (TestedDevice() != Device::kCpu) {
       return MakeTiered(*model_, options, Budget::kMiddle);
     }
     Tiered made;

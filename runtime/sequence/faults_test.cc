@@ -136,7 +136,7 @@ class FaultsTest : public testing::Test {
   // Options of a device on which all fits, unless `faults_` refuses it.
   Model::Options OnALargeDevice() const {
     Model::Options with = model_->options;
-    with.machine.device = kTestedDevice;
+    with.machine.device = TestedDevice();
     with.machine.simulation = {
         {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
          .link_bytes_per_s = kFast,

@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
   absl::StatusOr<NcclFunctions> functions = NcclFunctions();
   if (model.machine->nccl().has_value()) {
     functions = *model.machine->nccl();
-  } else if (CudaStream::IsSimulated()) {
+  } else if (CudaDriver::IsExecutor()) {
     return nullptr;  // NCCL knows no simulated GPU
   } else {
     functions = NcclFunctions::Load(kNcclLibrary);
@@ -42,7 +42,7 @@ absl::StatusOr<std::shared_ptr<RunnerRanks>> RunnerRanks::Create(
                    RankGroup::Create(model.ranks()));
   auto ranks = std::make_shared<RunnerRanks>();
   ranks->group = std::move(group);
-  if (model.ranks() > 1 && !streams.front()->on_host()) {
+  if (model.ranks() > 1 && streams.front()->device() == Device::kCuda) {
     ASSIGN_OR_RETURN(const NcclUse use, NcclFromEnvironment());
     absl::StatusOr<std::unique_ptr<Gather>> gather = nullptr;
     if (use != NcclUse::kNever) {

@@ -621,7 +621,7 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
 
 // The real model has thirty layers, and some resident pages.
 TEST_F(TiersTest, SmolLm2) {
-  if (TriesLess() || kTestedDevice != Device::kCpu) {
+  if (TriesLess() || TestedDevice() != Device::kCpu) {
     GTEST_SKIP() << "the small models have what shows there";
   }
   const char* const path = getenv("TIERCEL_MODEL");
