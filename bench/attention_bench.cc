@@ -135,7 +135,7 @@ int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   const char* threads = std::getenv("TIERCEL_THREADS");
   absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create(
-      {Device::kCpu, threads == nullptr ? 0 : std::atoi(threads)});
+      {DeviceKind::kCpu, threads == nullptr ? 0 : std::atoi(threads)});
   if (!stream.ok()) {
     std::cerr << stream.status() << "\n";
     return 1;

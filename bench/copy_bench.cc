@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "offload/move/copy_engine.h"
 #include "offload/move/gpu_link.h"
 

@@ -12,8 +12,8 @@
 #include "kernels/attention/importance.h"
 #include "kernels/attention/key_scores.h"
 #include "kernels/attention/selector.h"
+#include "kernels/device/stream.h"
 #include "kernels/kv/key_norms.h"
-#include "kernels/machine/stream.h"
 #include "kernels/number/half.h"
 
 namespace tiercel {

@@ -181,9 +181,14 @@ typedef struct tiercel_model_params {
    * Pages that do not fit are on disk, if there is a prompt cache
    * (prompt_cache_dir) and a context is requested. 0: the memory that is free.
    * Must be 0 with `beside`. With TIERCEL_LOAD_HEADER and a simulated device it
-   * is the host memory of the simulated machine. */
+   * is the host memory of the simulated machine.
+   *
+   * simulate_strict_seed: for tests, with device "cpu", with and without
+   * simulate_device_bytes. If not 0, the device is one whose memory the host
+   * cannot touch, and that does its work late, after delays of this seed. */
   int64_t tensor_parallel;
   uint64_t host_memory_bytes;
+  uint64_t simulate_strict_seed;
 } tiercel_model_params;
 
 /* Opens a checkpoint, and reads its weights unless params->load is

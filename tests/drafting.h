@@ -100,7 +100,7 @@ inline Report GenerateDrafted(Session& session, const GenerateParams& params,
 // the same one on the CPU.
 template <typename Use>
 auto WithReference(const Model& model, const Use& use) {
-  if (!model.machine->has_queue()) return use(model);
+  if (!model.machine->device().apart()) return use(model);
   Model::Options options = model.options;
   options.machine = {.threads = options.machine.threads};
   const auto on_cpu = OpenReference(options);

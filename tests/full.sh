@@ -5,7 +5,7 @@
 # more on two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
-#                               exact sass hosted far bytes seeds trials faults
+#                               exact sass hosted sim bytes seeds trials faults
 #                               book readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact sass hosted far
+readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact sass hosted sim
   bytes seeds trials faults book readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
@@ -143,13 +143,13 @@ step_hosted() {
   OUT=$scratch tests/gpu_check.sh run "$scratch/pack" tests logits texts bench
 }
 
-# Runs the runtime's tests on the far device, where all copies and kernels run
-# as late as possible, then after delays, then under TSan.
-step_far() {
-  build cpu tests_far_tests
-  run_tests cpu -C far -L far -j "$(nproc)" --timeout 36000
-  build tsan tests_far_tests
-  TIERCEL_FAR_DELAYS=1 run_tests tsan -C far -L far -j "$(nproc)" \
+# Runs the runtime's tests on a simulated device, whose work is done as late as
+# possible, then after delays, then under TSan.
+step_sim() {
+  build cpu runtime_tests
+  run_tests cpu -C sim -L sim -j "$(nproc)" --timeout 36000
+  build tsan runtime_tests
+  TIERCEL_SIM_DELAYS=1 run_tests tsan -C sim -L sim -j "$(nproc)" \
     --timeout 36000
 }
 

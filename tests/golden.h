@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/device/sim_queue.h"
+#include "kernels/device/sim/sim_queue.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/model.h"
 #include "runtime/sequence/session.h"
@@ -55,13 +55,14 @@ inline std::vector<float> ReadNpy(const std::string& path, size_t count) {
 // The device of a test's model if its options name none: the CPU, or, when
 // tests of the runtime run once more (TIERCEL_TEST_DEVICE=sim), a simulated
 // device. TIERCEL_SIM_DELAYS is the seed of that one's delays.
-inline Device TestedDevice() {
-  static const Device device = [] {
+inline DeviceKind TestedDevice() {
+  static const DeviceKind device = [] {
     const char* const name = std::getenv("TIERCEL_TEST_DEVICE");
     const char* const seed = std::getenv("TIERCEL_SIM_DELAYS");
     if (seed != nullptr) SetSimDelays(std::strtoull(seed, nullptr, 10));
-    return name != nullptr && std::string_view(name) == "sim" ? Device::kSim
-                                                              : Device::kCpu;
+    return name != nullptr && std::string_view(name) == "sim"
+               ? DeviceKind::kSim
+               : DeviceKind::kCpu;
   }();
   return device;
 }
@@ -75,7 +76,7 @@ inline std::unique_ptr<Model> OpenReference(const Model::Options& options) {
   return model.ok() ? *std::move(model) : nullptr;
 }
 inline std::unique_ptr<Model> OpenModel(Model::Options options) {
-  if (options.machine.device == Device::kCpu) {
+  if (options.machine.device == DeviceKind::kCpu) {
     options.machine.device = TestedDevice();
   }
   return OpenReference(options);

@@ -71,7 +71,7 @@ class GoldenLogitsTest : public testing::TestWithParam<Golden> {
   }
 
   // Computes in exact arithmetic, with every op's body for `device`.
-  void ExpectGolden(Device device, const Session::Options& options) {
+  void ExpectGolden(DeviceKind device, const Session::Options& options) {
     const auto model = OpenModel({.path = GetParam().checkpoint,
                                   .machine = {.device = device, .threads = 2},
                                   .compute = Compute::kF32});
@@ -86,18 +86,18 @@ class GoldenLogitsTest : public testing::TestWithParam<Golden> {
 };
 
 TEST_P(GoldenLogitsTest, ExactArithmeticIsTransformers) {
-  ExpectGolden(Device::kCpu, kF32Kv);
+  ExpectGolden(DeviceKind::kCpu, kF32Kv);
 }
 
 TEST_P(GoldenLogitsTest, ReferenceOpsAreTransformers) {
-  ExpectGolden(Device::kRef, kF32Kv);
+  ExpectGolden(DeviceKind::kRef, kF32Kv);
 }
 
 // RoPE is relative; angles in float would be off by 0.01 rad out there.
 TEST_P(GoldenLogitsTest, Position120000IsPosition0) {
   Session::Options options = kF32Kv;
   options.first_position = 120000;
-  ExpectGolden(Device::kCpu, options);
+  ExpectGolden(DeviceKind::kCpu, options);
 }
 
 // Row invariance is equality of bytes, not a tolerance, with quantised
@@ -106,10 +106,10 @@ TEST_P(GoldenLogitsTest, RowsAndThreadsChangeNoBit) {
   for (Compute compute : {Compute::kQ8, Compute::kF32}) {
     std::vector<float> first;
     for (int threads : {1, 2, 3}) {
-      const auto model =
-          OpenModel({.path = GetParam().checkpoint,
-                     .machine = {.device = Device::kCpu, .threads = threads},
-                     .compute = compute});
+      const auto model = OpenModel(
+          {.path = GetParam().checkpoint,
+           .machine = {.device = DeviceKind::kCpu, .threads = threads},
+           .compute = compute});
       ASSERT_NE(model, nullptr);
       for (size_t rows : {1, 7, 64, 512}) {
         const auto session = MakeSession(*model);

@@ -9,7 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/device/hosted_stream.h"
+#include "kernels/device/executor/hosted_stream.h"
 #include "lib/status/error.h"
 #include "runtime/policies/policy.h"
 #include "tests/drafting.h"
@@ -74,11 +74,10 @@ class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
     params_.view = kSmallView;
     session_ = params_.OptionsFor({.context = 300});
     options_ = {.path = Deepened("llama_chat"),
-                .machine = {.device = Device::kCuda, .threads = 2}};
+                .machine = {.device = DeviceKind::kCuda, .threads = 2}};
     const auto like = OpenModel(options_);
     const int64_t bytes = BytesFor(*like, session_, Budget::kLeast);
-    options_.machine.simulation = {
-        {.device_bytes = bytes, .link_bytes_per_s = kFast, .latency_s = 0}};
+    options_.machine.simulation = {{.bytes = bytes, .link = {kFast, 0}}};
     prompt_ = RepeatedText(36, 4);  // more than a page
     std::unique_ptr<Model> model;
     const absl::StatusOr<Ids> text = Run(model);
@@ -168,7 +167,7 @@ TEST_P(HostedFaultsTest, OfALostDeviceEverybodyIsTold) {
 TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
   const auto text = [] {
     const auto model = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                                  .machine = {.device = Device::kCuda}});
+                                  .machine = {.device = DeviceKind::kCuda}});
     const auto session =
         Prefilled(*model, RepeatedText(60, 4), {.context = 512});
     return DraftedText(*session, DraftedParams(0.7f, 6), {});
@@ -184,7 +183,7 @@ TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
 // A lost device has no free memory, but the error must not say so.
 TEST(HostedGpuTest, ALostDeviceIsNotTakenForAFullOne) {
   const Model::Options options = {.path = CheckpointPath("llama_chat.gguf"),
-                                  .machine = {.device = Device::kCuda}};
+                                  .machine = {.device = DeviceKind::kCuda}};
   const auto model = OpenModel(options);
   const FaultAt fault("wait", 0, kCudaIllegalAddress);
   const auto session = MakeSession(*model, {.context = 256});
@@ -203,7 +202,7 @@ TEST(HostedGpuTest, ALostDeviceIsNotTakenForAFullOne) {
 TEST(HostedGpuTest, NoGpuIsSaidBeforeAnythingIsRead) {
   const auto open = [] {
     return Model::Open(
-               {.path = "/nowhere", .machine = {.device = Device::kCuda}},
+               {.path = "/nowhere", .machine = {.device = DeviceKind::kCuda}},
                [](uint64_t, uint64_t) { return true; })
         .status();
   };

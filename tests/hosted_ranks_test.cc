@@ -13,7 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/device/hosted_stream.h"
+#include "kernels/device/executor/hosted_stream.h"
 #include "lib/status/error.h"
 #include "offload/ranks/nccl_for_test.h"
 #include "offload/ranks/no_hang_for_test.h"
@@ -40,7 +40,7 @@ class HostedRanksTest : public testing::Test {
   static Model::Options Over(const std::string& path, int ranks, bool nccl) {
     Model::Options options = {
         .path = path,
-        .machine = {.device = Device::kCuda, .threads = 2},
+        .machine = {.device = DeviceKind::kCuda, .threads = 2},
         .ranks = ranks};
     if (nccl) options.machine.nccl = FakeNccl::Functions();
     return options;
@@ -50,9 +50,8 @@ class HostedRanksTest : public testing::Test {
   static Model::Options Tiered(const std::string& path, int ranks, bool nccl,
                                const Session::Options& session) {
     Model::Options options = Over(path, ranks, nccl);
-    options.machine.simulation = {{.device_bytes = int64_t{1} << 40,
-                                   .link_bytes_per_s = kFast,
-                                   .latency_s = 0}};
+    options.machine.simulation = {
+        {.bytes = int64_t{1} << 40, .link = {kFast, 0}}};
     Model::Options header = options;
     header.weights = false;
     const auto model = OpenModel(header);
@@ -65,7 +64,7 @@ class HostedRanksTest : public testing::Test {
                                  session, model->machine->threads(), rank)
                               .LeastDeviceBytes(session.context));
     }
-    options.machine.simulation->device_bytes = bytes;
+    options.machine.simulation->bytes = bytes;
     return options;
   }
 
@@ -305,8 +304,7 @@ class HostedRanksChoiceTest : public HostedRanksTest {
                                 int64_t bytes) const {
     Model::Options options = Over(path, ranks, /*nccl=*/false);
     options.weights = false;
-    options.machine.simulation = {
-        {.device_bytes = bytes, .link_bytes_per_s = kFast, .latency_s = 0}};
+    options.machine.simulation = {{.bytes = bytes, .link = {kFast, 0}}};
     return OpenModel(options);
   }
   int Chosen(int64_t bytes, int gpus = 4, const FastSteps& fast = {}) const {

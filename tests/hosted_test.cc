@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/device/hosted_stream.h"
+#include "kernels/device/executor/hosted_stream.h"
 #include "kernels/machine/testing.h"
 #include "lib/status/error.h"
 #include "runtime/policies/policy.h"
@@ -48,7 +48,7 @@ std::vector<Checkpoint> Checkpoints() {
   return all;
 }
 
-std::unique_ptr<Model> Open(const std::string& path, Device device,
+std::unique_ptr<Model> Open(const std::string& path, DeviceKind device,
                             Compute compute = Compute::kQ8) {
   return OpenModel({.path = path,
                     .machine = {.device = device, .threads = 2},
@@ -77,8 +77,8 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, HostedTest,
 
 TEST_P(HostedTest, LogitsAreTheCpus) {
   for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
-    const auto cpu = Open(GetParam().path, Device::kCpu, compute);
-    const auto gpu = Open(GetParam().path, Device::kCuda, compute);
+    const auto cpu = Open(GetParam().path, DeviceKind::kCpu, compute);
+    const auto gpu = Open(GetParam().path, DeviceKind::kCuda, compute);
     ASSERT_TRUE(cpu != nullptr && gpu != nullptr);
     for (const size_t rows : {0, 7}) {
       if (!TriesAll() && (rows == 0) != (compute == Compute::kQ8)) continue;
@@ -101,7 +101,7 @@ void Read(Session& session, const int32_t* ids, size_t count,
 
 // A session of a small checkpoint on a device, with its prompt read.
 struct Reader {
-  Reader(Device device, const Session::Options& options, size_t prompt = 30)
+  Reader(DeviceKind device, const Session::Options& options, size_t prompt = 30)
       : model(Open(CheckpointPath("llama_gqa"), device)),
         session(MakeSession(*model, options)) {
     std::vector<int32_t> ids =
@@ -132,8 +132,8 @@ TEST(HostedSessionTest, TextIsTheCpus) {
                                         .type_k = type,
                                         .type_v = type,
                                         .first_position = first};
-      Reader cpu(Device::kCpu, options);
-      Reader gpu(Device::kCuda, options);
+      Reader cpu(DeviceKind::kCpu, options);
+      Reader gpu(DeviceKind::kCuda, options);
       EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session));
       // A second answer follows, after tokens were taken back.
       cpu.session->Truncate(33);
@@ -145,8 +145,8 @@ TEST(HostedSessionTest, TextIsTheCpus) {
 
 TEST(HostedSessionTest, AForkSharesPagesUntilItWrites) {
   const Session::Options options = {.context = 256};
-  Reader cpu(Device::kCpu, options);
-  Reader gpu(Device::kCuda, options);
+  Reader cpu(DeviceKind::kCpu, options);
+  Reader gpu(DeviceKind::kCuda, options);
   const std::vector<int32_t> expected = Continue(*cpu.session);
   absl::StatusOr<std::unique_ptr<Session>> fork = gpu.session->Fork();
   ASSERT_TRUE(fork.ok()) << fork.status();
@@ -203,15 +203,15 @@ INSTANTIATE_TEST_SUITE_P(Policies, HostedPolicyTest,
 
 TEST_P(HostedPolicyTest, TextIsTheCpus) {
   const Ids prompt = RepeatedText(36, 4);
-  const auto text = [&](Device device) {
+  const auto text = [&](DeviceKind device) {
     const auto model = Open(CheckpointPath("llama_chat.gguf"), device);
     const auto session = Prefilled(
         *model, prompt, GetParam().params.OptionsFor({.context = 512}));
     return DraftedText(*session, DraftedParams(0.7f, 24), GetParam().params);
   };
-  const Ids expected = text(Device::kCpu);
+  const Ids expected = text(DeviceKind::kCpu);
   EXPECT_EQ(expected.size(), 24u);
-  EXPECT_EQ(text(Device::kCuda), expected);
+  EXPECT_EQ(text(DeviceKind::kCuda), expected);
 }
 
 // ---- Behind a link ----
@@ -221,8 +221,8 @@ TEST_P(HostedPolicyTest, TextIsTheCpus) {
 // bytes as on the CPU.
 TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
   const std::string path = Deepened("llama_chat");
-  const auto cpu = Open(path, Device::kCpu);
-  const auto gpu = Open(path, Device::kCuda);
+  const auto cpu = Open(path, DeviceKind::kCpu);
+  const auto gpu = Open(path, DeviceKind::kCuda);
   const Ids ids = RandomIds(400, cpu->config.vocab);
   const Session::Options options = {.context = 640};
   const auto run = [&](Session& session, std::vector<float>* logits) {
@@ -258,8 +258,8 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
 // use them are queued.
 TEST(HostedTiersTest, APromptInTilesIsTheCpus) {
   const std::string path = CheckpointPath("llama_chat");
-  const auto cpu = Open(path, Device::kCpu);
-  const auto gpu = Open(path, Device::kCuda);
+  const auto cpu = Open(path, DeviceKind::kCpu);
+  const auto gpu = Open(path, DeviceKind::kCuda);
   const Ids ids = RandomIds(1600, cpu->config.vocab);
   const Session::Options options = {.context = 1700};
   const auto expected = MakeSession(*cpu, options);
@@ -279,8 +279,8 @@ TEST(HostedTiersTest, APromptInTilesIsTheCpus) {
 // prompt that was stopped in a layer goes on there.
 TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
   const std::string path = Deepened("llama_chat");
-  const auto cpu = Open(path, Device::kCpu);
-  const auto gpu = Open(path, Device::kCuda);
+  const auto cpu = Open(path, DeviceKind::kCpu);
+  const auto gpu = Open(path, DeviceKind::kCuda);
   const Ids ids = RandomIds(420, cpu->config.vocab);
   const Session::Options options = {.context = 512};
   const auto run = [&](Session& session) {
@@ -317,9 +317,8 @@ TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
   constexpr int64_t kForks = int64_t{40} << 20;
   Model::Options with = gpu->options;
   with.machine.simulation = {
-      {.device_bytes = BytesFor(*gpu, options, Budget::kLeast) + kForks,
-       .link_bytes_per_s = kFast,
-       .latency_s = 0}};
+      {.bytes = BytesFor(*gpu, options, Budget::kLeast) + kForks,
+       .link = {kFast, 0}}};
   const auto model = OpenModel(with);
   auto others =
       DeviceArray<std::byte>::Create(model->machine->memory(), kForks, "x");
@@ -340,10 +339,10 @@ TEST_P(HostedPolicyTest, TextIsTheCpusBehindALink) {
         Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
     return DraftedText(session, DraftedParams(0.7f, 24), GetParam().params);
   };
-  const auto cpu = Open(path, Device::kCpu);
+  const auto cpu = Open(path, DeviceKind::kCpu);
   const Ids expected = text(*MakeSession(*cpu, options));
   EXPECT_EQ(expected.size(), 24u);
-  const auto gpu = Open(path, Device::kCuda);
+  const auto gpu = Open(path, DeviceKind::kCuda);
   const Tiered tiered = MakeTiered(*gpu, options, Budget::kLeast);
   EXPECT_EQ(text(*tiered.session), expected);
 }
@@ -352,8 +351,8 @@ TEST_P(HostedPolicyTest, TextIsTheCpusBehindALink) {
 // where pages leave before the last row is there.
 TEST(HostedTiersTest, AFilledTextIsTheCpus) {
   const std::string path = Deepened("llama_chat");
-  const auto cpu = Open(path, Device::kCpu);
-  const auto gpu = Open(path, Device::kCuda);
+  const auto cpu = Open(path, DeviceKind::kCpu);
+  const auto gpu = Open(path, DeviceKind::kCuda);
   const Ids ids = RandomIds(700, cpu->config.vocab);
   const Session::Options options = {.context = 800};
   const auto text = [&](Session& session) {
@@ -372,7 +371,7 @@ TEST(HostedTiersTest, AFilledTextIsTheCpus) {
 
 // The rows may still be on their way when the session is forked.
 TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
-  const auto text = [](Device device) {
+  const auto text = [](DeviceKind device) {
     Reader reader(device, {.context = 256});
     const std::vector<int32_t> ids = {3, 1, 4, 1, 5};
     EXPECT_TRUE(reader.session->Append(ids.data(), ids.size()).ok());
@@ -381,7 +380,7 @@ TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
     EXPECT_TRUE(fork.ok()) << fork.status();
     return Continue(**fork);
   };
-  EXPECT_EQ(text(Device::kCuda), text(Device::kCpu));
+  EXPECT_EQ(text(DeviceKind::kCuda), text(DeviceKind::kCpu));
 }
 
 // A cancelled step finishes its writes before its pages go to another sequence:
@@ -389,8 +388,8 @@ TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
 TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
   const Session::Options options = {.context = 512};
   for (const int64_t rows : {60, 200}) {
-    Reader cpu(Device::kCpu, options, /*prompt=*/120);
-    Reader gpu(Device::kCuda, options, /*prompt=*/120);
+    Reader cpu(DeviceKind::kCpu, options, /*prompt=*/120);
+    Reader gpu(DeviceKind::kCuda, options, /*prompt=*/120);
     absl::StatusOr<std::unique_ptr<Session>> fork = gpu.session->Fork();
     ASSERT_TRUE(fork.ok()) << fork.status();
     const std::vector<int32_t> other(200, 7);
@@ -418,7 +417,7 @@ TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
 
 // The device calls for one decoded token.
 std::map<std::string, int> CallsOfOneToken(const std::string& path) {
-  const auto model = Open(path, Device::kCuda);
+  const auto model = Open(path, DeviceKind::kCuda);
   const auto session = MakeSession(*model, {.context = 256});
   const Ids ids = RandomIds(130, model->config.vocab);
   Read(*session, ids.data(), 129);
@@ -463,7 +462,7 @@ TEST(HostedCallsTest, ATokenIsReadOnceAndWaitedForOnce) {
 // The plan knows what a session takes before it takes it. There is room for the
 // weights of both models.
 TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {
-  const auto model = Open(CheckpointPath("llama_gqa"), Device::kCuda);
+  const auto model = Open(CheckpointPath("llama_gqa"), DeviceKind::kCuda);
   const int64_t weights = model->machine->memory().used();
   Model::Options options = model->options;
   options.machine.device_memory_bytes = 2 * weights + 1000;
@@ -475,7 +474,7 @@ TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {
 
 // A part of the memory stays free for the driver.
 TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
-  const auto model = Open(CheckpointPath("llama_gqa"), Device::kCuda);
+  const auto model = Open(CheckpointPath("llama_gqa"), DeviceKind::kCuda);
   const absl::StatusOr<std::unique_ptr<DeviceQueue>> gpu = OpenGpu();
   ASSERT_TRUE(gpu.ok());
   // Other tests take and give back memory meanwhile, but not all of that part.
@@ -483,17 +482,16 @@ TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
   const int64_t budget = model->machine->DeviceBudget();
   const int64_t free = std::max(before, (*gpu)->FreeBytes());
   EXPECT_LE(budget - model->machine->memory().used(),
-            free - Machine::kGpuReserve / 2);
+            free - Device::kReserve / 2);
 }
 
 // The GPU memory of another machine does not count on a simulated device.
 TEST(HostedSessionTest, ASimulatedDeviceCountsItsOwnWeights) {
-  const auto first = Open(CheckpointPath("llama_gqa"), Device::kCuda);
+  const auto first = Open(CheckpointPath("llama_gqa"), DeviceKind::kCuda);
   const int64_t weights = first->machine->memory().used();
   Model::Options options = first->options;
-  options.machine.simulation = {{.device_bytes = weights + weights / 2,
-                                 .link_bytes_per_s = kFast,
-                                 .latency_s = 0}};
+  options.machine.simulation = {
+      {.bytes = weights + weights / 2, .link = {kFast, 0}}};
   EXPECT_NE(OpenModel(options), nullptr);
 }
 

@@ -47,15 +47,15 @@ blas_range|kernels/layer/prompt_rows.cu|over <= 0|over <= 200|kernels/layer/matm
 blas_edge|kernels/layer/prompt_rows.cu|kF16 ? 14|kF16 ? 15|kernels/layer/matmul_blas_test.cc
 blas_back|kernels/layer/prompt_rows.cu|products\[i\] \* back\[row\]|products[i]|kernels/layer/matmul_blas_test.cc
 blas_block|kernels/layer/matmul.cc|target.out += row|target.out += 0 * row|kernels/layer/matmul_blas_test.cc
-blas_version|kernels/machine/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/machine/blas_lt_test.cc
-blas_alignment|kernels/machine/blas_lt.cc|prefer(alignment, kAlignment);|prefer(5, kAlignment);|kernels/machine/blas_lt_test.cc
-blas_choice|kernels/machine/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/machine/blas_lt_test.cc
+blas_version|kernels/device/cuda/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/device/cuda/blas_lt_test.cc
+blas_alignment|kernels/device/cuda/blas_lt.cc|prefer(alignment, kAlignment);|prefer(5, kAlignment);|kernels/device/cuda/blas_lt_test.cc
+blas_choice|kernels/device/cuda/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/device/cuda/blas_lt_test.cc
 pack_order|offload/move/gpu_link.cc|transfer.bytes > kSmallBytes .. ComesDown(transfer)|transfer.bytes > kSmallBytes|offload/move/gpu_link_test.cc
 pack_turn|offload/move/gpu_link.cc|^  RETURN_IF_ERROR(Unpack());||offload/move/gpu_link_test.cc
 pack_room|offload/move/gpu_link.cc|at + transfer.bytes > kPackBytes|packed_bytes_ + kPacket + transfer.bytes > kPackBytes|offload/move/gpu_link_test.cc
 pack_skew|offload/move/gpu_link.cc|kPacket \* kPacket + skew|kPacket * kPacket + skew / 16|offload/move/gpu_link_test.cc
 pack_sent|offload/move/gpu_link.cc|  buffer.sent = copies_->Mark();$||offload/move/gpu_link_test.cc
-pack_tail|kernels/device/copy_words.cu|t.index < bytes - tail|t.index < bytes - tail - 1|offload/move/gpu_link_test.cc
+pack_tail|kernels/device/cuda/copy_words.cu|t.index < bytes - tail|t.index < bytes - tail - 1|offload/move/gpu_link_test.cc
 narrow_place|apps/reader/places.cc|sections.size() == 1|sections.size() == 7|apps/reader/places_test.cc
 supported_gain|apps/commands/supported.cc|sentence.gain < kLeastGain|sentence.gain < 0|apps/commands/supported_test.cc
 roofline_tiles|bench/roofline.py|return whole(queries, most)|return queries|bench/roofline_test.py
@@ -80,10 +80,10 @@ fold_warp|kernels/attention/fold_wave.h|if (warp == t.warp()) carried|if (warp =
 fold_unseen|kernels/attention/fold_wave.h|= !(new_weights\[j\] < 0.0f);|= new_weights[j] < 2.0f;|kernels/attention/attention_test.cc
 fold_tile|kernels/attention/attention.cu|folded.sum == 0.0f ? kUnseen : old_weight|old_weight|kernels/attention/attention_test.cc
 fold_page|kernels/attention/attention.cu|Barrier();  // all are done with the page before||kernels/attention/attention_test.cc
-ring_queue|kernels/machine/send_ring.cc|RETURN_IF_ERROR(cuda_.Await(left_.1 - half_.));||offload/move/gpu_queues_test.cc
+ring_queue|kernels/device/cuda/send_ring.cc|RETURN_IF_ERROR(cuda_.Await(left_.1 - half_.));||offload/move/gpu_queues_test.cc
 pinned_twice|offload/move/pinned_blocks.cc|count < most && first.count. == State::kUnknown|count < most|offload/move/pinned_blocks_test.cc
 pinned_early|offload/move/pinned_blocks.h|kLargeRegion = 8|kLargeRegion = 2|offload/move/pinned_blocks_test.cc
-gpu_reserve|runtime/machine/machine.cc| - kGpuReserve||tests/hosted_test.cc
+gpu_reserve|kernels/device/device.cc| - reserve||tests/hosted_test.cc
 fill_head|runtime/pass/fill.cc|keys + own|keys|runtime/sequence/ranks_test.cc
 gpu_last_case|tests/gpu/programs.py|ended.add(begun)|pass|tests/gpu/check_test.py
 gpu_lost|tests/gpu/programs.py|if LOST in why|if not why|tests/gpu/check_test.py
@@ -120,20 +120,20 @@ norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kerne
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 logits_wait|runtime/sequence/runner.cc|return stream().Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
-launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/hosted_stream_test.cc
-lost_device|kernels/device/hosted_stream.cc|error = device_.LostWith();||kernels/device/hosted_stream_test.cc
-lost_calls|kernels/machine/cuda_error.cc|    case kCudaLaunchTimeout:||kernels/machine/cuda_error_test.cc
-lost_between|runtime/machine/machine.cc|return gpu_->Check();|return absl::OkStatus();|tests/hosted_faults_test.cc
-old_gpu|kernels/machine/cuda_error.cc|facts.capability < kOldestCapability|facts.capability <= kOldestCapability|kernels/machine/cuda_error_test.cc
-no_image|kernels/machine/cuda_stream.cc|facts.error = CopyWordsCuda(.*|;|kernels/device/hosted_stream_test.cc
-short_moment|kernels/machine/gpu_memory.cc|    error = Take(bytes, \&data);||kernels/device/hosted_stream_test.cc
-ring_address|kernels/machine/send_ring.cc|cuda_.KernelsSee(memory_)|true|kernels/device/hosted_stream_test.cc
+launched_at_once|kernels/device/executor/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/executor/hosted_stream_test.cc
+lost_device|kernels/device/sim/sim_queue.cc|error = StateOf(device_).LostWith();||kernels/device/executor/hosted_stream_test.cc
+lost_calls|kernels/device/cuda/cuda_error.cc|    case kCudaLaunchTimeout:||kernels/device/cuda/cuda_error_test.cc
+lost_between|kernels/device/cuda/cuda_device.h|return queue_->Check();|return absl::OkStatus();|tests/hosted_faults_test.cc
+old_gpu|kernels/device/cuda/cuda_error.cc|facts.capability < kOldestCapability|facts.capability <= kOldestCapability|kernels/device/cuda/cuda_error_test.cc
+no_image|kernels/device/cuda/cuda_driver.cc|facts.error = CopyWordsCuda(.*|;|kernels/device/executor/hosted_stream_test.cc
+short_moment|kernels/device/cuda/gpu_memory.cc|    error = Take(bytes, \&data);||kernels/device/executor/hosted_stream_test.cc
+ring_address|kernels/device/cuda/send_ring.cc|cuda_.KernelsSee(memory_)|true|kernels/device/executor/hosted_stream_test.cc
 gather_barrier|offload/ranks/gather.cc|group_.Meet(rank, mine)|mine|offload/ranks/gather_test.cc
 gather_neighbour|offload/ranks/gather.cc|const Columns\& columns = p.columns\[other\];|const Columns\& columns = p.columns[(other + 1) % p.columns.size()];|offload/ranks/gather_test.cc
 gather_stale|offload/ranks/gather.cc|OfferOf(other, turn)|OfferOf(other, 1 - turn)|offload/ranks/gather_test.cc
 gather_split|offload/ranks/gather.cc|offer.split == split|true|offload/ranks/nccl_gather_test.cc
 gather_finish|offload/ranks/gather.cc|^  RETURN_IF_ERROR(stream.Synchronize());|  stream.Synchronize().IgnoreError();|offload/ranks/nccl_gather_test.cc
-nccl_version|kernels/machine/nccl.cc|number >= kLeastVersion|number > 0|kernels/machine/nccl_test.cc
+nccl_version|kernels/device/cuda/nccl.cc|number >= kLeastVersion|number > 0|kernels/device/cuda/nccl_test.cc
 nccl_packed|offload/ranks/nccl_gather.cc|^ *own.bytes, p.rows, own.bytes|own.stride, p.rows, own.bytes|offload/ranks/nccl_gather_test.cc
 nccl_apart|offload/ranks/nccl_gather.cc|own.at == in_all|own.at != nullptr|offload/ranks/nccl_gather_test.cc
 nccl_free|offload/ranks/gather.cc|bool threw = true;|bool threw = false;|offload/ranks/nccl_gather_test.cc
@@ -145,14 +145,14 @@ nccl_looks|offload/ranks/nccl_gather.cc|return !looking_;|return true;|offload/r
 nccl_anew|offload/ranks/nccl_gather.cc|  connected_ = false;||offload/ranks/nccl_gather_test.cc
 nccl_scratch|runtime/predict/session_plan.cc|NcclGather::ScratchBytes(LogitRows(), config.vocab)|int64_t{0}|runtime/predict/session_plan_test.cc
 nccl_lost|runtime/sequence/runner_rank.cc|RETURN_IF_ERROR(model.machine_of(rank).FindDevice());||tests/hosted_ranks_test.cc
-rank_gpu|runtime/machine/machine.cc|(gpu_, CudaStream::Create(rank())|(gpu_, CudaStream::Create()|tests/hosted_ranks_test.cc
-rank_link|runtime/machine/machine.cc|^                     CudaStream::Create(rank())|                     CudaStream::Create()|tests/hosted_ranks_test.cc
+rank_gpu|kernels/device/cuda/cuda_device.h|ASSIGN_OR_RETURN(queue_, OpenGpu(number_));|ASSIGN_OR_RETURN(queue_, OpenGpu());|tests/hosted_ranks_test.cc
+rank_link|kernels/device/cuda/cuda_device.h|return OpenGpu(number_);|return OpenGpu();|tests/hosted_ranks_test.cc
 ranks_links|runtime/predict/prediction.cc|all.swept_bytes = std::max|all.swept_bytes = std::min|tests/hosted_ranks_test.cc
 ranks_fit|runtime/predict/plan.cc|if (!ranks.Fit(context)) {$|if (false) {|tests/hosted_ranks_test.cc
 ranks_weights|runtime/api/session_api.cc|m.weights != nullptr) {|false) {|runtime/api/ranks_api_test.cc
 ranks_opened|apps/commands/command.cc|ranks = best;|ranks = 1;|apps/cli_test.py
 rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/hosted_ranks_test.cc
-other_gpu|kernels/device/hosted_stream.cc|is_others(source) .. is_others(target)|is_others(source) \&\& is_others(target)|kernels/device/hosted_stream_test.cc
+other_gpu|kernels/device/sim/sim_queue.cc|is_others(source) .. is_others(target)|is_others(source) \&\& is_others(target)|kernels/device/executor/hosted_stream_test.cc
 predicted_gathers|bench/ranks_predicted.py|(ranks - 1) / ranks \* floats|1 / ranks * floats|bench/ranks_predicted_test.py
 predicted_swept|bench/ranks_predicted.py|for card in cards) / 2 \* layers|for card in cards) * layers|bench/ranks_predicted_test.py
 page_parts|bench/pages.py|if wanted != usual|if wanted|bench/pages_test.py
@@ -178,24 +178,24 @@ copies_told|offload/kv/tiered_kv.cc|  status.Update(std::exchange(copied_, absl:
 copies_in_place|offload/kv/in_place_kv.cc|return std::exchange(copied_, absl::OkStatus());|return absl::OkStatus();|offload/kv/copy_runs_test.cc
 card_tiers|runtime/predict/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/predict/session_plan_test.cc
 card_memory|runtime/predict/session_plan.h|on_gpu ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/predict/session_plan_test.cc
-one_queue|runtime/machine/machine.cc|.cuda = gpu_.get()|.cuda = nullptr|tests/hosted_test.cc
+one_queue|runtime/machine/machine.cc|.queue = device_->queue()|.queue = nullptr|tests/hosted_test.cc
 mark_awaited|offload/move/copy_engine.cc|if (next == 0) {|if (next == 1) {|offload/move/gpu_link_test.cc
 link_finish|offload/move/gpu_link.cc|RETURN_IF_ERROR(copies_->Await(copies_->Mark()));||offload/move/gpu_link_test.cc
 link_buffer|offload/move/gpu_link.cc|buffer.sent = copies_->Mark();||offload/move/gpu_link_test.cc
 link_group|offload/move/gpu_link.cc|return copies_->Await(std::exchange(last_group_, copies_->Mark()));|return absl::OkStatus();|offload/move/gpu_link_test.cc
 link_groups|offload/move/gpu_link.cc|std::exchange(last_group_, copies_->Mark())|copies_->Mark()|offload/move/gpu_link_test.cc
 unpinned|offload/tier/placement.cc|gpu_->Unpin(address);|(void)address;|offload/move/gpu_link_test.cc
-ring_wait|kernels/machine/send_ring.cc|RETURN_IF_ERROR(cuda_.Await(left_\[1 - half_\]));||kernels/device/hosted_stream_test.cc
-ring_half|kernels/machine/send_ring.cc|left_\[1 - half_\]|left_[half_]|kernels/device/hosted_stream_test.cc
+ring_wait|kernels/device/cuda/send_ring.cc|RETURN_IF_ERROR(cuda_.Await(left_\[1 - half_\]));||kernels/device/executor/hosted_stream_test.cc
+ring_half|kernels/device/cuda/send_ring.cc|left_\[1 - half_\]|left_[half_]|kernels/device/executor/hosted_stream_test.cc
 device_first|runtime/model/model.cc|RETURN_IF_ERROR(machine_of(rank).FindDevice());||tests/hosted_faults_test.cc
 own_weights|runtime/model/model.cc|RETURN_IF_ERROR(own.TakeMemory());|RETURN_IF_ERROR(own.FindDevice());|tests/hosted_test.cc
 link_block|offload/move/gpu_link.cc|kGroupBytes - offset % kGroupBytes|kGroupBytes|offload/move/gpu_link_test.cc
 link_error|offload/move/copy_engine.cc|if (!finished.ok()) FailBegun(finished.status());||offload/move/gpu_link_test.cc
 link_interrupted|offload/move/copy_engine.cc|queue.front().next > 0|\&queue == \&queues_[1]|offload/move/copy_engine_test.cc
 link_earlier|offload/move/gpu_link.cc|failed_.Update(moved.status());||offload/move/gpu_link_test.cc
-choice_wait|kernels/machine/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
-lanes_mask|kernels/device/host_executor.cc|state == State::kWaits \&\& meeting == where|state == State::kWaits \&\& meeting.line == where.line|kernels/device/host_executor_test.cc
-early_copy|kernels/device/host_executor.cc|running->copies.push_back({to, from, running->groups});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
+choice_wait|kernels/device/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
+lanes_mask|kernels/device/executor/host_executor.cc|state == State::kWaits \&\& meeting == where|state == State::kWaits \&\& meeting.line == where.line|kernels/device/executor/host_executor_test.cc
+early_copy|kernels/device/executor/host_executor.cc|running->copies.push_back({to, from, running->groups});|std::memcpy(to, from, 16);|kernels/device/executor/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|StoreMode::kAdd}}}|StoreMode::kAssign}}}|tests/golden_logits_test.cc
@@ -322,7 +322,7 @@ sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/
 sfi_anew|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policies/sfi/sfi_test.cc
 bench_first|apps/commands/bench_table.cc|seconds -= times.front();|seconds -= 0;|apps/commands/bench_table_test.cc
 think_again|runtime/policies/sadas/think_schedule.cc|opens \&\& !thinking_|opens|runtime/policies/sadas/think_schedule_test.cc
-plan_elsewhere|runtime/predict/session_plan.cc|model.weights == nullptr \&\& machine.simulated()|machine.simulated()|runtime/predict/plan_test.cc
+plan_elsewhere|runtime/predict/session_plan.cc|elsewhere = model.weights == nullptr \&\&|elsewhere =|runtime/predict/plan_test.cc
 sfi_reach|offload/view/importance_selector.h|: 16 / chunk|: 16|offload/view/importance_selector_test.cc
 sfi_beside|offload/view/importance_selector.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/view/importance_selector_test.cc
 sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/importance_selector_test.cc
@@ -355,7 +355,7 @@ link_rate|offload/move/link.cc|static_cast<double>(moved.bytes) / rate_|static_c
 link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/copy_engine_test.cc
 link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy_engine_test.cc
 link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
-simulated_budget|offload/tier/bounded_memory.cc|AlignedBytes(size) <= free()|free() >= 64|offload/tier/bounded_memory_test.cc
+simulated_budget|kernels/device/sim/bounded_memory.cc|AlignedBytes(size) <= free()|free() >= 64|kernels/device/sim/bounded_memory_test.cc
 predicted_pages|runtime/predict/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/predict/prediction_test.cc
 predicted_up|runtime/predict/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/predict/prediction_test.cc
 schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policies/sfi/sfi_test.cc
@@ -488,7 +488,7 @@ damage_slot|offload/disk/page_file.cc|std::erase_if(damaged_, .*SlotOf(index) ==
 ranks_serve|runtime/predict/session_plan.cc|LargestContext(sites, std::min(context, lacks->config.context))|lacks->LargestContext(std::min(context, lacks->config.context))|runtime/predict/session_plan_test.cc
 disk_rate_first|offload/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rates.begin());||offload/plan/disk_rate_test.cc
 huge_page|kernels/machine/system_pages.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
-large_blocks|kernels/machine/device_memory.cc|int64_t{64} << 10|int64_t{64} << 20|kernels/machine/device_memory_test.cc
+large_blocks|kernels/device/device_memory.cc|int64_t{64} << 10|int64_t{64} << 20|kernels/device/device_memory_test.cc
 promised_free|runtime/machine/machine.cc|FreeHostMemory() - MemoryAccount::Unwritten()|FreeHostMemory()|runtime/machine/machine_test.cc
 promised_in_place|runtime/predict/session_plan.cc|weights.bytes + (in_place ? promised : 0)|weights.bytes|runtime/api/memory_api_test.cc
 promised_kv|runtime/predict/session_plan.h|host_bytes - (in_place ? 0 : promised_kv)|host_bytes|runtime/api/memory_api_test.cc
@@ -679,7 +679,7 @@ forked_pool|runtime/machine/machine.cc|if (pool_ == nullptr .*) return;|return;|
 draft_planned|runtime/predict/plan.cc|site.draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
 others_planned|runtime/predict/plan.cc|  weights.bytes += others;|  (void)others;|runtime/predict/plan_test.cc
 weights_before|runtime/model/model.cc|  if (bytes <= free) return|  if (bytes < 2 * free) return|runtime/model/model_test.cc
-wish_bounds|runtime/machine/machine.cc|if (simulated()) return options_.simulation->device_bytes;||runtime/machine/machine_test.cc
+wish_bounds|kernels/device/device.cc|if (limited()) return limits_->bytes;||runtime/machine/machine_test.cc
 taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/machine/machine_test.cc
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
 sticky_cancel|runtime/generate/generate.cc|  if (session.cancellation().cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
@@ -689,13 +689,13 @@ logits_planned|runtime/predict/session_plan.cc|.logits = AlignedBytes(LogitRows(
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
 shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offload/view/attention_shares_test.cc
-lost_queue|kernels/device/hosted_stream.cc|stream.Forget();|(void)stream;|tests/hosted_faults_test.cc
-far_norm|kernels/far_bodies.cc|p.weight, p.eps|p.weight, 2 * p.eps|far/runtime/sequence/session_test.cc
-far_logits|runtime/sequence/runner.cc|return stream().Synchronize();|return absl::OkStatus();|far/runtime/sequence/session_test.cc
-far_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|far/runtime/sequence/disk_pages_test.cc
-far_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|far/runtime/sequence/disk_pages_test.cc
-far_finish|offload/move/gpu_link.cc|status.Update(copies_->Await(copies_->Mark()));||far/runtime/sequence/disk_pages_test.cc
-shares_device|offload/view/attention_shares.cc|Divide({read_.data()|Divide({scores_.data()|far/runtime/sequence/attended_test.cc
+lost_queue|kernels/device/sim/sim_queue.cc|queue.Forget();|(void)queue;|tests/hosted_faults_test.cc
+sim_pages|kernels/attention/attention.cc|  p.pages = lists.Keep(p.pages, p.num_pages);||sim/runtime/sequence/session_test.cc
+sim_logits|runtime/sequence/runner.cc|return stream().Synchronize();|return absl::OkStatus();|sim/runtime/sequence/session_test.cc
+sim_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|sim/runtime/sequence/disk_pages_test.cc
+sim_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|sim/runtime/sequence/disk_pages_test.cc
+sim_finish|offload/move/gpu_link.cc|status.Update(copies_->Await(copies_->Mark()));||sim/runtime/sequence/disk_pages_test.cc
+shares_device|offload/view/attention_shares.cc|Divide({read_.data()|Divide({scores_.data()|sim/runtime/sequence/attended_test.cc
 shares_parts|offload/view/attention_shares.cc|first_row \* QueryWidth|0 * QueryWidth|offload/view/attention_shares_test.cc
 shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/view/attention_shares_test.cc
 attended_whole|runtime/sequence/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/sequence/attended_test.cc
@@ -784,7 +784,7 @@ outcome_of() {  # copy test: passed, failed, "timed out" or "did not build"
     echo "did not build"
   # The first failure is enough: the cases after it may take forever.
   elif GTEST_THROW_ON_FAILURE=1 ctest --test-dir "$copy/build/cpu" \
-    -C far -R "^$test\$" --no-tests=error --timeout 300 \
+    -C sim -R "^$test\$" --no-tests=error --timeout 300 \
     >"$copy/build/cpu/test.log" 2>&1; then
     echo passed
   elif grep -qF '***Timeout' "$copy/build/cpu/test.log"; then

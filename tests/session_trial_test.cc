@@ -186,7 +186,7 @@ class Trial {
   // {"tiers", "min_device_bytes"} of a session on a device of so many bytes.
   nlohmann::json Planned(Model::Options options, int64_t device_bytes) {
     options.weights = false;
-    options.machine.simulation->device_bytes = device_bytes;
+    options.machine.simulation->bytes = device_bytes;
     const ModelHandle header = OpenHandle(options);
     return api_test::PlanOf(header.get(), Params());
   }
@@ -367,8 +367,7 @@ void Trial::Open() {
     faults->allocation = [this](int64_t) { return faults_.allocation(); };
     faults->copy = [this](int64_t) { return faults_.copy(); };
     faults->gather = [this](int64_t) { return faults_.gather(); };
-    options.machine.simulation = {.link_bytes_per_s = kFast,
-                                  .faults = std::move(faults)};
+    options.machine.simulation = {.link = {kFast}, .faults = std::move(faults)};
     const int64_t least = Planned(options, 64)["min_device_bytes"];
     // The rank's device has room for some pages of a text, or for all of them.
     constexpr int64_t kPageBytes = 6 * 2 * 128 * 16 * 2;  // in all layers
@@ -376,7 +375,7 @@ void Trial::Open() {
     const nlohmann::json plan = Planned(options, least + more);
     has_view_ = plan["tiers"]["device"]["views"] > 0;
     lacks_ = OneIn(4);
-    options.machine.simulation->device_bytes = least + more;
+    options.machine.simulation->bytes = least + more;
     if (lacks_) options.machine.host_memory_bytes = plan["tiers"]["host"]["kv"];
     Note(absl::StrCat("device of ", least, " + ", more, " bytes",
                       lacks_ ? ", a host tier for one session" : ""));

@@ -103,8 +103,8 @@ enum class Budget { kLeast, kMiddle, kAll };
 // The bytes of a device for one session.
 inline int64_t BytesFor(const Model& model, const Session::Options& options,
                         Budget budget) {
-  if (TestedDevice() != Device::kCpu &&
-      model.machine->device() == Device::kCpu) {
+  if (TestedDevice() != DeviceKind::kCpu &&
+      model.machine->device().kind() == DeviceKind::kCpu) {
     return BytesFor(*Tested(model), options, budget);
   }
   const absl::StatusOr<WeightSizes> weights =
@@ -139,9 +139,8 @@ inline Tiered MakeTiered(const Model& like, const Session::Options& options,
   Model::Options with = like.options;
   with.machine.threads = threads;
   with.machine.clock = &clock;
-  with.machine.simulation = {{.device_bytes = BytesFor(like, options, budget),
-                              .link_bytes_per_s = link,
-                              .latency_s = 0,
+  with.machine.simulation = {{.bytes = BytesFor(like, options, budget),
+                              .link = {link, 0},
                               .faults = std::move(faults)}};
   Tiered made;
   made.model = OpenModel(with);
@@ -155,8 +154,7 @@ inline std::unique_ptr<Model> WithRoomForOne(const Model& like,
                                              const Session::Options& options) {
   Model::Options with = like.options;
   with.machine.simulation = {
-      {.device_bytes = BytesFor(like, options, Budget::kLeast),
-       .link_bytes_per_s = kFast}};
+      {.bytes = BytesFor(like, options, Budget::kLeast), .link = {kFast}}};
   with.machine.host_memory_bytes =
       MakeTiered(like, options, Budget::kLeast).session->kv().plan().host_kv;
   return OpenModel(with);

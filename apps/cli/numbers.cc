@@ -101,6 +101,7 @@ std::optional<double> ParseSize(std::string_view text) {
 
 std::optional<Simulation> ParseSimulation(std::string_view text) {
   std::optional<double> device, link, latency;
+  std::optional<uint64_t> strict;
   for (;;) {
     const size_t comma = text.find(',');
     const std::string_view item = text.substr(0, comma);
@@ -109,6 +110,16 @@ std::optional<Simulation> ParseSimulation(std::string_view text) {
     const std::string_view key = item.substr(0, equals);
     std::string_view value = item.substr(equals + 1);
     std::optional<double>* target = nullptr;
+    if (key == "strict") {
+      const std::optional<int64_t> seed = ParseInt(value);
+      if (strict.has_value() || !seed.has_value() || *seed < 0) {
+        return std::nullopt;
+      }
+      strict = static_cast<uint64_t>(*seed);
+      if (comma == std::string_view::npos) break;
+      text.remove_prefix(comma + 1);
+      continue;
+    }
     if (key == "device") {
       target = &device;
     } else if (key == "link") {
@@ -126,10 +137,15 @@ std::optional<Simulation> ParseSimulation(std::string_view text) {
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
+  if (!device.has_value() && !link.has_value() && !latency.has_value() &&
+      strict.has_value()) {
+    return Simulation{.strict_seed = strict};
+  }
   if (!device.has_value() || !link.has_value() || latency.value_or(0) < 0) {
     return std::nullopt;
   }
-  return Simulation{static_cast<uint64_t>(*device), *link, latency.value_or(0)};
+  return Simulation{static_cast<uint64_t>(*device), *link, latency.value_or(0),
+                    strict};
 }
 
 std::string Grouped(int64_t number) {

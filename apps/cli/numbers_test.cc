@@ -102,8 +102,18 @@ TEST(ParseSimulationTest, DeviceLinkAndLatency) {
   ASSERT_TRUE(two.has_value());
   EXPECT_EQ(two->device_bytes, 100'000'000u);
   EXPECT_EQ(two->latency_us, 0);
+  EXPECT_FALSE(two->strict_seed.has_value());
+  const auto strict = ParseSimulation("device=1GB,strict=7,link=1GB/s");
+  ASSERT_TRUE(strict.has_value());
+  EXPECT_EQ(strict->device_bytes, 1'000'000'000u);
+  EXPECT_EQ(strict->strict_seed, 7u);
+  const auto alone = ParseSimulation("strict=0");
+  ASSERT_TRUE(alone.has_value());
+  EXPECT_EQ(alone->device_bytes, 0u);
+  EXPECT_EQ(alone->strict_seed, 0u);
   for (const char* text :
-       {"", "device=1GB", "link=1GB/s", "device=1GB,link=1GB",
+       {"", "strict=", "strict=-1", "strict=1.5", "strict=1,strict=2",
+        "strict=1,device=1GB", "strict=1,latency=3", "device=1GB", "link=1GB/s", "device=1GB,link=1GB",
         "device=1GB,link=1GB/s,latency=-1", "device=1GB,link=1GB/s,speed=1",
         "device=1GB,device=1GB,link=1GB/s", "device=1GB,,link=1GB/s",
         "device=,link=1GB/s", "1GB,1GB/s", "device=1GB,link=/s"}) {

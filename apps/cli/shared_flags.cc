@@ -193,9 +193,11 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
               "one for all; with -c and kept texts the rest is on disk; of "
               "`plan --simulate` what the machine has that is simulated",
               &model->host_memory_bytes);
-  flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US]",
-             "play a device with memory of this size behind a link of this "
-             "rate, as device=24GiB,link=25GB/s",
+  flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US][,strict=SEED]",
+             "simulate a device with memory of this size behind a link of this "
+             "rate, as device=24GiB,link=25GB/s; strict, which may stand alone: "
+             "for tests, its memory is closed to the host and its work is late, "
+             "by delays of the seed",
              [=](const std::string& text) {
                model->simulation = ParseSimulation(text);
                if (model->simulation.has_value()) return;
@@ -203,7 +205,9 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                  FlagSet::RejectNotBuilt("--simulate host=RATE");
                }
                FlagSet::Reject("--simulate",
-                               "device=SIZE,link=SIZE/s[,latency=US]", text);
+                               "device=SIZE,link=SIZE/s[,latency=US]"
+                               "[,strict=SEED], or strict=SEED",
+                               text);
              });
   flags.Text("--tensor-parallel", "N|auto",
              "compute with so many devices, each a part of the model, and with "

@@ -60,6 +60,11 @@ absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
     params.simulate_device_bytes = from.simulation->device_bytes;
     params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
     params.simulate_link_latency_us = from.simulation->latency_us;
+    if (from.simulation->strict_seed.has_value()) {
+      // The library takes 0 for none, so the seed 0 is another here.
+      const uint64_t seed = *from.simulation->strict_seed;
+      params.simulate_strict_seed = seed != 0 ? seed : UINT64_MAX;
+    }
   }
   return Read(params, show_progress);
 }

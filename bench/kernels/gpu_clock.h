@@ -7,7 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/cuda/cuda_driver.h"
 
 namespace tiercel {
 

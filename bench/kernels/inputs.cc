@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bench/kernels/device_work.h"
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

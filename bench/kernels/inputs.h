@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/stream.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/layer/packed_matrix.h"
-#include "kernels/machine/device_memory.h"
-#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

@@ -28,8 +28,8 @@
 #include "bench/kernels/gpu_clock.h"
 #include "bench/kernels/inputs.h"
 #include "bench/kernels/op_cases.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/machine/clock.h"
-#include "kernels/machine/cuda_stream.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
@@ -147,7 +147,7 @@ int Run(const Options& options) {
                            Quoted(std::string(status.message()))));
     return 1;
   };
-  const auto stream = Stream::Create({.device = Device::kCuda});
+  const auto stream = Stream::Create({.device = DeviceKind::kCuda});
   if (!stream.ok()) return fail(stream.status());
   const Sizes sizes = SizesFor(options);
   absl::StatusOr<Inputs> inputs =

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "bench/kernels/inputs.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 
 namespace tiercel {
 

@@ -7,9 +7,9 @@
 #include "kernels/attention/attention_gpu.h"
 #include "kernels/attention/attention_isas.h"
 #include "kernels/attention/attention_pages.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/kv/kv_row.h"
-#include "kernels/machine/cuda_stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

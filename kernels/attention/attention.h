@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "kernels/attention/head_view.h"
+#include "kernels/device/stream.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

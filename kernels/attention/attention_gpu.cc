@@ -5,8 +5,8 @@
 
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/attention_pages.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/device_types.h"
-#include "kernels/machine/cuda_stream.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "kernels/attention/attention.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 
 namespace tiercel {
 

@@ -89,7 +89,7 @@ std::vector<std::pair<DType, DType>> KvTypePairs(int head_dim, bool few) {
 // head_dim is 8, so that the numbers can be checked by hand. Scores are
 // 2 * (1, 2) * 0.5 = 1 and 2, and weights e^-1 and 1.
 TEST(AttentionTest, HandWorked) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Case c;
     c.position = 1;
     Problem problem(c);
@@ -113,7 +113,7 @@ TEST(AttentionTest, HandWorked) {
 }
 
 TEST(AttentionTest, ReferenceIsSoftmaxAttention) {
-  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1);
+  const std::unique_ptr<Stream> ref = MakeStream(DeviceKind::kRef, 1);
   for (Case c : Shapes(TriesLess())) {
     for (Place place : Places()) {
       c.begin = place.begin;
@@ -126,7 +126,7 @@ TEST(AttentionTest, ReferenceIsSoftmaxAttention) {
 }
 
 TEST(AttentionTest, ReferenceReadsEveryKvType) {
-  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1);
+  const std::unique_ptr<Stream> ref = MakeStream(DeviceKind::kRef, 1);
   for (auto [type_k, type_v] : KvTypePairs(64, TriesLess())) {
     Problem problem({4, 2, 64, type_k, type_v, 3, kPageTokens + 9, 3});
     ExpectNearSoftmax(problem, problem.Run(*ref));
@@ -144,7 +144,7 @@ class AttentionBackendTest : public BackendTest {
     }
   }
 
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1);
+  std::unique_ptr<Stream> ref_ = MakeStream(DeviceKind::kRef, 1);
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, AttentionBackendTest,
@@ -246,7 +246,7 @@ TEST_P(AttentionBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
 // There are enough rows and pages for several blocks of rows and several waves
 // of pages.
 TEST_P(AttentionBackendTest, WavesDoNotShow) {
-  if (GetParam().device != Device::kCpu) return;  // has waves of its own
+  if (GetParam().device != DeviceKind::kCpu) return;  // has waves of its own
   if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   const std::unique_ptr<Stream> fast = NewStream(2);
   const Case c = {64, 1, 128, DType::kF16, DType::kF16, 0, 1300, 40};
@@ -265,7 +265,7 @@ TEST_P(AttentionBackendTest, WavesDoNotShow) {
 // A GPU's waves hold more than a test has, so they are made small here: several
 // rows over some pages, with fewer in the last wave, and one row over one page.
 TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
-  if (GetParam().device != Device::kCuda) return;
+  if (GetParam().device != DeviceKind::kCuda) return;
   const std::unique_ptr<Stream> gpu = NewStream();
   Case c = {4, 2, 40, DType::kF16, DType::kF32, 5, 2600, 7};
   for (const int64_t waves : {1, 5000}) {
@@ -285,7 +285,7 @@ TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
 // If there are many rows, a GPU computes no waves: each tile of rows goes over
 // all pages that they see, and folds them.
 TEST_P(AttentionBackendTest, FoldingTilesOfAGpuDoNotShow) {
-  if (GetParam().device != Device::kCuda) return;
+  if (GetParam().device != DeviceKind::kCuda) return;
   const std::unique_ptr<Stream> gpu = NewStream();
   const auto folding = [](Stream& stream, const AttentionParams& p) {
     return AttendOnGpu(stream, p, kGpuWaveFloats, /*folding_tiles=*/1);
@@ -366,7 +366,7 @@ TEST_P(AttentionBackendTest, LargeScoresDoNotOverflow) {
 }
 
 TEST(AttentionTest, NoRowsWriteNothing) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Case c;
     c.rows = 0;
     Problem problem(c);
@@ -375,7 +375,7 @@ TEST(AttentionTest, NoRowsWriteNothing) {
 }
 
 TEST(AttentionTest, RefusesWhatItCannotRead) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu, 1);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu, 1);
   Problem problem({4, 2, 40, DType::kF16, DType::kF16, 5, 200, 3});
   std::vector<float> out(3 * 160, kPoison);
   const auto code_of = [&](auto change) {

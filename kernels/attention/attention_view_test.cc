@@ -94,7 +94,7 @@ constexpr Place kPlaces[] = {
 };
 
 TEST(AttentionViewTest, ReferenceIsSoftmaxAttentionOverTheView) {
-  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1);
+  const std::unique_ptr<Stream> ref = MakeStream(DeviceKind::kRef, 1);
   for (const Place place : kPlaces) {
     Case c{6, 3, 8, DType::kF32, DType::kF16, place.begin, place.position, 5};
     for (auto& views :
@@ -121,7 +121,7 @@ class AttentionViewBackendTest : public BackendTest {
     }
   }
 
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1);
+  std::unique_ptr<Stream> ref_ = MakeStream(DeviceKind::kRef, 1);
   std::unique_ptr<Stream> fast_;
 };
 
@@ -213,7 +213,7 @@ TEST_P(AttentionViewBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
 // There are several blocks of rows and several waves of pages, some of them
 // hidden.
 TEST_P(AttentionViewBackendTest, WavesDoNotShow) {
-  if (GetParam().device != Device::kCpu) return;  // has waves of its own
+  if (GetParam().device != DeviceKind::kCpu) return;  // has waves of its own
   if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   Case c{64, 1, 128, DType::kF16, DType::kF16, 0, 1300, 34};
   for (const ViewCase& view :
@@ -265,7 +265,7 @@ TEST_P(AttentionViewBackendTest, FaultsReachOnlyRowsThatSeeThem) {
 }
 
 TEST(AttentionViewTest, RefusesWhatItCannotRead) {
-  for (const Device device : {Device::kRef, Device::kCpu}) {
+  for (const DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     const std::unique_ptr<Stream> stream = MakeStream(device, 1);
     Case c{4, 2, 40, DType::kF16, DType::kF16, 5, 300, 3};
     c.views = {{{}, 2}, {{{130, 140}}, 1}};

@@ -3,9 +3,9 @@
 #include "absl/status/status.h"
 #include "kernels/attention/chunk_scores_body.h"
 #include "kernels/attention/mean_scores.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
-#include "kernels/machine/cuda_stream.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -145,7 +145,7 @@ void ExpectNear(Problem& problem, const std::vector<float>& out) {
 }
 
 TEST(ChunkScoresTest, HandWorked) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Problem problem(4, 2, 8, 2);
     std::fill(problem.q.begin(), problem.q.end(), 0.0f);
     std::fill(problem.means.begin(), problem.means.end(), uint16_t{0});
@@ -182,7 +182,7 @@ class ChunkScoresBackendTest : public BackendTest {
     EXPECT_TRUE(SameBits(out, expected)) << problem.Name();
   }
 
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
+  std::unique_ptr<Stream> ref_ = MakeStream(DeviceKind::kRef);
   std::unique_ptr<Stream> fast_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, ChunkScoresBackendTest,
@@ -293,7 +293,7 @@ TEST_P(ChunkScoresBackendTest, ADigestThatIsNotFiniteSilencesItsHeads) {
 }
 
 TEST(ChunkScoresTest, RefusesWrongShapes) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   const Problem problem(4, 2, 16, 3);
   std::vector<float> out(6, kPoison);
   const auto code_of = [&](auto change) {

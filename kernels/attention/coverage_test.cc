@@ -111,7 +111,7 @@ struct Problem {
 };
 
 TEST(CoverageTest, HandWorked) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Problem problem(2, 1, 4, 3, 1);
     const float ln3 = 1.0986123f;
     problem.kept = {{1}};
@@ -131,7 +131,7 @@ class CoverageBackendTest : public BackendTest {
     if (!IsSkipped()) fast_ = NewStream(2);
   }
 
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
+  std::unique_ptr<Stream> ref_ = MakeStream(DeviceKind::kRef);
   std::unique_ptr<Stream> fast_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, CoverageBackendTest,
@@ -171,7 +171,7 @@ TEST_P(CoverageBackendTest, AHeadThatIsNotFiniteShows) {
 }
 
 TEST(CoverageTest, RefusesWhatCannotBe) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   Problem problem(4, 2, 20, 10, 3);
   std::vector<const int32_t*> rows = {problem.kept[0].data(),
                                       problem.kept[1].data()};

@@ -134,7 +134,7 @@ struct Problem {
 };
 
 TEST(ImportanceTest, HandWorked) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Problem problem(2, 2, 1, 3);
     std::fill(problem.before.begin(), problem.before.end(), 1.0f);
     const float ln3 = 1.0986123f;
@@ -256,7 +256,7 @@ TEST_P(ImportanceBackendTest, ARowThatIsNotFiniteAddsNothing) {
 }
 
 TEST(ImportanceTest, RefusesWrongShapes) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   const Problem problem(2, 4, 2, 3);
   std::vector<float> out(6, kPoison);
   const auto code_of = [&](auto change) {

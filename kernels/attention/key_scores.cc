@@ -5,11 +5,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/key_scores_body.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
+#include "kernels/device/stream.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
-#include "kernels/machine/cuda_stream.h"
-#include "kernels/machine/stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

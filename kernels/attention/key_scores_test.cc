@@ -120,7 +120,7 @@ class Keys {
 };
 
 TEST(KeyScoresTest, HandWorked) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Case c{.heads = 2, .kv_heads = 1, .head_dim = 8, .position = 1, .rows = 2};
     Keys keys(c, 0, 3);
     for (int64_t j = 0; j < 3; ++j) {
@@ -282,7 +282,7 @@ TEST_P(KeyScoresBackendTest, AFaultShowsInItsScores) {
 }
 
 TEST(KeyScoresTest, RefusesWhatItCannotRead) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   Case c{.heads = 4,
          .kv_heads = 2,
          .head_dim = 16,

@@ -106,7 +106,7 @@ struct Problem {
 };
 
 TEST(MeanScoresTest, HandWorked) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Problem problem(4, 2, 8, 2);
     problem.p.scale = 0.5f;
     std::fill(problem.q.begin(), problem.q.end(), 0.0f);
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, MeanScoresBackendTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);
 
 TEST_P(MeanScoresBackendTest, EqualsReferenceAndFormula) {
-  const auto ref = MakeStream(Device::kRef);
+  const auto ref = MakeStream(DeviceKind::kRef);
   const auto fast = NewStream(2);
   for (auto [heads, kv_heads] : {std::pair(1, 1), {4, 4}, {9, 3}, {17, 1}}) {
     for (int64_t head_dim : Some({8, 16, 40, 128})) {
@@ -150,7 +150,7 @@ TEST_P(MeanScoresBackendTest, EqualsReferenceAndFormula) {
 }
 
 TEST(MeanScoresTest, RefusesWrongShapes) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   const Problem problem(4, 2, 16, 3);
   std::vector<float> out(128, kPoison);
   const auto code_of = [&](auto change) {

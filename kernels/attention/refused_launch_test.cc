@@ -12,9 +12,9 @@
 #include "kernels/attention/attention.h"
 #include "kernels/attention/importance.h"
 #include "kernels/attention/selector.h"
-#include "kernels/device/hosted_stream.h"
+#include "kernels/device/cuda/cuda_error.h"
+#include "kernels/device/executor/hosted_stream.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/cuda_error.h"
 #include "kernels/machine/testing.h"
 #include "lib/status/error.h"
 

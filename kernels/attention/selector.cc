@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/selector_body.h"
 #include "kernels/attention/top_k_body.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
-#include "kernels/machine/cuda_stream.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -527,7 +527,7 @@ TEST_P(SelectorBackendTest, ExtremeImportance) {
 }
 
 TEST(SelectorTest, RefusesWhatMakesNoSense) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   const Problem problem(2, 30, 10);
   std::vector<int32_t> out(20, kUnwritten);
   const auto code_of = [&](auto change) {

@@ -30,7 +30,8 @@ inline std::vector<Isa> AttentionIsas() {
 inline std::vector<Backend> AttentionBackends() {
   std::vector<Backend> backends = FastBackends();
   std::erase_if(backends, [](const Backend& backend) {
-    return backend.device == Device::kCpu && backend.isa == Isa::kAvx512Vnni;
+    return backend.device == DeviceKind::kCpu &&
+           backend.isa == Isa::kAvx512Vnni;
   });
   return backends;
 }

@@ -120,7 +120,7 @@ TEST_P(TopKTest, NumbersOfEveryKind) {
 }
 
 TEST(TopKShapeTest, RefusesWhatCannotBe) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   const float values[4] = {};
   int32_t out[4] = {kUnwritten, kUnwritten, kUnwritten, kUnwritten};
   const auto code_of = [&](auto change) {

@@ -52,9 +52,9 @@
 //                             after their wait and a barrier
 
 #ifdef __CUDACC__
-#include "kernels/device/device_cuda.h"
+#include "kernels/device/cuda/device_cuda.h"
 #else
-#include "kernels/device/host_executor.h"
+#include "kernels/device/executor/host_executor.h"
 #endif
 
 namespace tiercel {

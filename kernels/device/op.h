@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 
 namespace tiercel {
 
@@ -46,13 +46,13 @@ struct OpBodies {
 template <typename Params>
 absl::Status Run(const OpBodies<Params>& op, Stream& stream, const Params& p) {
   switch (stream.device()) {
-    case Device::kRef:
+    case DeviceKind::kRef:
       return op.reference(stream, p);
-    case Device::kCpu:
+    case DeviceKind::kCpu:
       return op.cpu(stream, p);
-    case Device::kCuda:
+    case DeviceKind::kCuda:
       return op.gpu(stream, p);
-    case Device::kSim:
+    case DeviceKind::kSim:
       break;
   }
   HostLists lists;

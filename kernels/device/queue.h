@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "kernels/machine/device_memory.h"
+#include "kernels/device/device_memory.h"
 
 struct CUstream_st;  // a cudaStream_t points to it
 

@@ -207,7 +207,7 @@ class Problem {
 };
 
 TEST(ChunkMeansTest, HandWorked) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Case c;
     c.chunk = 4;
     c.begin = 1;
@@ -304,7 +304,7 @@ TEST_P(ChunkMeansBackendTest, BeginInsideTheFirstChunk) {
 }
 
 TEST(ChunkMeansTest, ADigestDoesNotDependOnOtherChunks) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu, 2);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu, 2);
   Case c;
   c.type = DType::kBF16;
   c.kv_heads = 2;
@@ -332,7 +332,7 @@ TEST(ChunkMeansTest, ADigestDoesNotDependOnOtherChunks) {
 }
 
 TEST(ChunkMeansTest, AFaultStaysInItsChunk) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   for (float fault : {kPoison, std::numeric_limits<float>::infinity(), 1e6f}) {
     Case c;
     c.kv_heads = 2;
@@ -352,7 +352,7 @@ TEST(ChunkMeansTest, AFaultStaysInItsChunk) {
 }
 
 TEST(ChunkMeansTest, RefusesWhatItCannotRead) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   Case c;
   c.type = DType::kF16;
   c.kv_heads = 2;

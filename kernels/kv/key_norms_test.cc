@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, KeyNormsBackendTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);
 
 TEST(KeyNormsTest, HandWorked) {
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     Problem problem({DType::kF32, DType::kF32, 2, 8}, 5, 6);
     problem.SetKey(5, 0, {3, 0, 0, 0, 0, 0, 0, -4});
     problem.SetKey(5, 1, {1, 1, 1, 1, -2, 2, 2, 3});
@@ -185,7 +185,7 @@ TEST_P(KeyNormsBackendTest, AFaultShowsInItsNorm) {
 }
 
 TEST(KeyNormsTest, RefusesWhatItCannotRead) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   const Problem problem({DType::kF16, DType::kF16, 2, 16}, 130, 300);
   std::vector<uint16_t> out(static_cast<size_t>(2 * problem.stride()),
                             kPoisonF16);

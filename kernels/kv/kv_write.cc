@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/kv_write_body.h"
 #include "kernels/kv/page_range.h"
-#include "kernels/machine/cuda_stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

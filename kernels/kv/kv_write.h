@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "kernels/device/stream.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

@@ -89,7 +89,7 @@ class Problem {
 
 class KvWriteTest : public BackendTest {
  protected:
-  const std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
+  const std::unique_ptr<Stream> ref_ = MakeStream(DeviceKind::kRef);
 };
 INSTANTIATE_TEST_SUITE_P(Backends, KvWriteTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);
@@ -120,7 +120,7 @@ TEST_P(KvWriteTest, EqualsReferenceAndTouchesNothingElse) {
 // The reference's values are at the offsets of the layout, and near the given
 // values.
 TEST(KvWriteReferenceTest, ReadsBack) {
-  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef);
+  const std::unique_ptr<Stream> ref = MakeStream(DeviceKind::kRef);
   for (DType type : KvTypes(32)) {
     const KvLayout layout = {type, type, 2, 32};
     Problem problem({layout, kPageTokens - 2, 5});
@@ -202,7 +202,7 @@ TEST_P(KvWriteTest, FaultsAndTinyBlocks) {
 }
 
 TEST(KvWriteReferenceTest, RefusesWhatItCannotWrite) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   Problem problem({{DType::kF16, DType::kF16, 2, 40}, 126, 4});
   const auto code_of = [&](auto change) {
     KvWriteParams p = problem.Params();

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/device_memory.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/device_memory.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

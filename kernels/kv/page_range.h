@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

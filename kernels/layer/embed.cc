@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/layer/embed_body.h"
-#include "kernels/machine/cuda_stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

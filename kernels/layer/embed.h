@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "kernels/device/stream.h"
 #include "kernels/layer/packed_matrix.h"
-#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

@@ -83,7 +83,7 @@ TEST_P(EmbedBackendTest, RowsAreTheTablesRows) {
 
 TEST(EmbedTest, RefusesIdsOutsideTheTableAndWritesNothing) {
   const Table table(DType::kF32);
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   for (const int32_t bad : {-1, static_cast<int32_t>(kVocab), INT32_MIN}) {
     const int32_t ids[] = {0, bad};
     std::vector<float> out(2 * kHidden, 7.0f);
@@ -98,7 +98,7 @@ TEST(EmbedTest, RefusesIdsOutsideTheTableAndWritesNothing) {
 TEST(EmbedTest, RefusesWhatIsMissing) {
   const Table table(DType::kF32);
   const PackedMatrix empty;
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   const int32_t id = 0;
   std::vector<float> out(kHidden);
   for (const EmbedParams& p :

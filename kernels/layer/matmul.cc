@@ -5,11 +5,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/cuda/blas_lt.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/packed_layout.h"
-#include "kernels/machine/blas_lt.h"
-#include "kernels/machine/cuda_stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/device/cuda/blas_lt.h"
+#include "kernels/device/cuda/blas_lt_for_test.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul.h"
-#include "kernels/machine/blas_lt.h"
-#include "kernels/machine/blas_lt_for_test.h"
 #include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
 
@@ -144,7 +144,7 @@ class MatmulBlasTest : public testing::Test {
 
   FakeBlas fake_;  // first, so that it outlives the streams
   const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kMixed);
-  const std::unique_ptr<Stream> reference_ = MakeStream(Device::kRef);
+  const std::unique_ptr<Stream> reference_ = MakeStream(DeviceKind::kRef);
 };
 
 TEST_F(MatmulBlasTest, PromptsGoToTheLibrary) {

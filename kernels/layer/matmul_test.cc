@@ -167,7 +167,7 @@ class MatmulTest : public BackendTest {
 
  private:
   std::map<int, std::unique_ptr<Stream>> fast_;
-  std::unique_ptr<Stream> reference_ = MakeStream(Device::kRef);
+  std::unique_ptr<Stream> reference_ = MakeStream(DeviceKind::kRef);
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, MatmulTest,
@@ -396,7 +396,7 @@ TEST(MatmulReferenceTest, ScaleThatRoundsBest) {
   float out = kPoison;
   MatmulParams p = {x.data(), 32, 1, Compute::kQ8, 1, {}};
   p.outputs[0] = {&weights, nullptr, &out, 1, StoreMode::kAssign};
-  ASSERT_TRUE(Matmul(*MakeStream(Device::kRef), p).ok());
+  ASSERT_TRUE(Matmul(*MakeStream(DeviceKind::kRef), p).ok());
   // 124 * 1 + 2 * 3 = 130
   EXPECT_EQ(out, 130 * (254.0f / 124));
 }
@@ -424,7 +424,7 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
   const float bias[2] = {0.25f, 0.5f};
   MatmulParams p = {x.data(), 64, 1, Compute::kQ8, 1, {}};
   p.outputs[0] = {&weights, bias, out, 2, StoreMode::kAssign};
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kRef);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kRef);
   ASSERT_TRUE(Matmul(*stream, p).ok());
   EXPECT_EQ(out[0], 0.25f);
   // dot = 10 * 127 - 3 * 2 = 1264, sum = 127 + 2 - 2 = 127.
@@ -444,7 +444,7 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
 // Compares with double: the error is at most k roundings of the running sum
 // and, with kQ8, half a code for every activation.
 TEST(MatmulReferenceTest, IsNearTheExactProduct) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kRef);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kRef);
   for (const DType type : kTypes) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
       const int64_t k = 768, n = 20, rows = 3;
@@ -490,7 +490,7 @@ TEST(MatmulEntryTest, NoRowsIsNothing) {
   float out = 7.0f;
   MatmulParams p = {nullptr, 8, 0, Compute::kQ8, 1, {}};
   p.outputs[0] = {&weights, nullptr, &out, 4, StoreMode::kAssign};
-  for (const Device device : {Device::kCpu, Device::kRef}) {
+  for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kRef}) {
     EXPECT_TRUE(Matmul(*MakeStream(device), p).ok());
   }
   EXPECT_EQ(out, 7.0f);
@@ -506,7 +506,7 @@ TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
   MatmulParams good = {x.data(), 8, 1, Compute::kQ8, 2, {}};
   good.outputs[0] = {&weights, nullptr, out.data(), 4, StoreMode::kAssign};
   good.outputs[1] = {&weights, nullptr, out.data() + 4, 4, StoreMode::kAssign};
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   ASSERT_TRUE(Matmul(*stream, good).ok());
 
   const auto expect = [&](const char* code, const char* message, auto change) {

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/stream.h"
 #include "kernels/layer/packed_layout.h"
-#include "kernels/machine/device_memory.h"
-#include "kernels/machine/stream.h"
 #include "kernels/number/dtype.h"
 
 namespace tiercel {
@@ -39,8 +39,8 @@ class PackedMatrix {
       PanelOrder order = PanelOrder::kLanes);
   // The order that the ops of `stream` read.
   static PanelOrder OrderFor(const Stream& stream) {
-    return stream.device() == Device::kCuda ? PanelOrder::kFragments
-                                            : PanelOrder::kLanes;
+    return stream.device() == DeviceKind::kCuda ? PanelOrder::kFragments
+                                                : PanelOrder::kLanes;
   }
   // The bytes of such a matrix, in either order. Errors: invalid_shape,
   // out_of_memory if no memory is that large.

@@ -2,10 +2,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
+#include "kernels/device/stream.h"
 #include "kernels/layer/rms_norm_body.h"
-#include "kernels/machine/cuda_stream.h"
-#include "kernels/machine/stream.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -90,7 +90,8 @@ class RmsNormTest : public BackendTest {
     const std::vector<float> out = problem.Run(stream);
     ExpectNear(problem, out);
     if (!HasFma()) return;
-    const std::vector<float> expected = problem.Run(*MakeStream(Device::kRef));
+    const std::vector<float> expected =
+        problem.Run(*MakeStream(DeviceKind::kRef));
     EXPECT_TRUE(SameBits(out, expected))
         << "dim " << problem.p.dim << ", groups " << problem.p.groups
         << ", rows " << problem.p.rows;
@@ -163,7 +164,7 @@ TEST_P(RmsNormTest, AFaultStaysInItsGroup) {
 }
 
 TEST(RmsNormEntryTest, RefusesWrongShapes) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   Problem problem(2, 2, 8);
   std::vector<float> out(problem.x.size(), kPoison);
   const auto code_of = [&](auto change) {

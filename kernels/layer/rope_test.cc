@@ -37,7 +37,7 @@ Angles MakeAngles(Stream& stream, const std::vector<double>& inv_freq,
 }
 
 TEST(RopeAnglesTest, HandWorked) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu, 2);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu, 2);
   const Angles angles =
       MakeAngles(*stream, {M_PI / 2, M_PI / 3}, 1, 2, /*scale=*/2.0);
   const std::vector<float> cos = {0.0f, 1.0f, -2.0f, -1.0f};
@@ -52,7 +52,7 @@ TEST(RopeAnglesTest, HandWorked) {
 // errors of the product in double (1e-10) and of the rounding to float remain.
 TEST(RopeAnglesTest, FarPositionsAreAccurate) {
   const std::vector<double> inv_freq = InvFreq(32, 10000.0);
-  for (Device device : {Device::kRef, Device::kCpu}) {
+  for (DeviceKind device : {DeviceKind::kRef, DeviceKind::kCpu}) {
     const std::unique_ptr<Stream> stream = MakeStream(device, 3);
     for (int64_t position : {0, 1, 4095, 131071, 1000000}) {
       const Angles angles = MakeAngles(*stream, inv_freq, position, 5);
@@ -70,8 +70,8 @@ TEST(RopeAnglesTest, FarPositionsAreAccurate) {
 }
 
 TEST(RopeAnglesTest, RowsDoNotDependOnOtherRowsOrThreads) {
-  const std::unique_ptr<Stream> one = MakeStream(Device::kCpu, 1);
-  const std::unique_ptr<Stream> three = MakeStream(Device::kCpu, 3);
+  const std::unique_ptr<Stream> one = MakeStream(DeviceKind::kCpu, 1);
+  const std::unique_ptr<Stream> three = MakeStream(DeviceKind::kCpu, 3);
   const std::vector<double> inv_freq = InvFreq(17, 500000.0);
   const Angles all = MakeAngles(*three, inv_freq, 1000, 301);
   for (size_t r = 0; r < 301; ++r) {
@@ -113,7 +113,7 @@ TEST_P(RopeTest, HandWorked) {
 }
 
 TEST_P(RopeTest, RotatesEveryHeadAndNothingElse) {
-  const std::unique_ptr<Stream> host = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> host = MakeStream(DeviceKind::kCpu);
   for (int threads : {1, 2, 3}) {
     const std::unique_ptr<Stream> stream = NewStream(threads);
     for (int half : {1, 4, 20, 32}) {
@@ -162,7 +162,7 @@ TEST_P(RopeTest, RotatesEveryHeadAndNothingElse) {
 
 TEST_P(RopeTest, TwoTensorsAreAsEachAlone) {
   const std::unique_ptr<Stream> stream = NewStream(2);
-  const std::unique_ptr<Stream> host = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> host = MakeStream(DeviceKind::kCpu);
   constexpr int kHalf = 3;
   constexpr int kDim = 7;
   for (int64_t rows : {0, 1, 40}) {
@@ -198,7 +198,7 @@ TEST_P(RopeTest, TwoTensorsAreAsEachAlone) {
 }
 
 TEST(RopeEntryTest, RefusesWrongShapes) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   float x[8] = {};
   const RopeParams good = {2, {{x, 8, 2}, {x, 8, 2}}, 1, 4, 2, x, x};
   const auto code_of = [&](auto change) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 
 namespace tiercel {
 

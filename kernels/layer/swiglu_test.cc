@@ -57,7 +57,7 @@ class SwigluTest : public BackendTest {
     if (!IsSkipped()) fast_ = NewStream(2);
   }
 
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
+  std::unique_ptr<Stream> ref_ = MakeStream(DeviceKind::kRef);
   std::unique_ptr<Stream> fast_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, SwigluTest,

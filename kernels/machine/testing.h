@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/device/hosted_stream.h"
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/device/executor/hosted_stream.h"
+#include "kernels/device/stream.h"
 #include "kernels/machine/isa.h"
-#include "kernels/machine/stream.h"
 #include "lib/status/error.h"
 
 namespace tiercel {
@@ -38,7 +38,7 @@ inline constexpr bool kHasKernels = false;
 // noticed.
 inline constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
 
-inline std::unique_ptr<Stream> MakeStream(Device device, int threads = 1,
+inline std::unique_ptr<Stream> MakeStream(DeviceKind device, int threads = 1,
                                           Isa isa = SupportedIsas().back()) {
   const char* forced = getenv("TIERCEL_ISA");
   const std::string before = forced == nullptr ? "" : forced;
@@ -94,7 +94,7 @@ inline std::string NameOfIsa(const testing::TestParamInfo<Isa>& isa) {
 
 // A device and ISA on which the cases of an op run.
 struct Backend {
-  Device device;
+  DeviceKind device;
   Isa isa;
   Order order = Order::kAscending;  // order of the host executor
 };
@@ -106,15 +106,15 @@ struct Backend {
 // so the other orders are left to tests that may take minutes.
 inline std::vector<Backend> FastBackends() {
   std::vector<Backend> backends;
-  for (Isa isa : SupportedIsas()) backends.push_back({Device::kCpu, isa});
-  backends.push_back({Device::kSim, SupportedIsas().back()});
+  for (Isa isa : SupportedIsas()) backends.push_back({DeviceKind::kCpu, isa});
+  backends.push_back({DeviceKind::kSim, SupportedIsas().back()});
   if (!kHasKernels) return backends;
   for (Order order : {Order::kAscending, Order::kDescending, Order::kMixed}) {
     if (kIsHosted ? order != Order::kMixed && !TriesAll()
                   : order != Order::kAscending) {
       continue;
     }
-    backends.push_back({Device::kCuda, SupportedIsas().back(), order});
+    backends.push_back({DeviceKind::kCuda, SupportedIsas().back(), order});
   }
   return backends;
 }
@@ -122,7 +122,7 @@ inline std::vector<Backend> FastBackends() {
 // The fast bodies of FastBackends, and the reference.
 inline std::vector<Backend> Backends() {
   std::vector<Backend> backends = FastBackends();
-  backends.insert(backends.begin(), {Device::kRef, Isa::kPortable});
+  backends.insert(backends.begin(), {DeviceKind::kRef, Isa::kPortable});
   return backends;
 }
 
@@ -130,7 +130,7 @@ inline std::vector<Backend> Backends() {
 inline std::vector<Backend> Gpus() {
   std::vector<Backend> backends = FastBackends();
   std::erase_if(backends, [](const Backend& backend) {
-    return backend.device != Device::kCuda;
+    return backend.device != DeviceKind::kCuda;
   });
   return backends;
 }
@@ -138,16 +138,16 @@ inline std::vector<Backend> Gpus() {
 // For INSTANTIATE_TEST_SUITE_P over Backends().
 inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
   switch (info.param.device) {
-    case Device::kRef:
+    case DeviceKind::kRef:
       return "ref";
-    case Device::kCuda:
+    case DeviceKind::kCuda:
       return !kIsHosted                               ? "cuda"
              : info.param.order == Order::kAscending  ? "hosted_ascending"
              : info.param.order == Order::kDescending ? "hosted_descending"
                                                       : "hosted_mixed";
-    case Device::kSim:
+    case DeviceKind::kSim:
       return "sim";
-    case Device::kCpu:
+    case DeviceKind::kCpu:
       break;
   }
   return std::string(NameOf(info.param.isa));
@@ -158,7 +158,7 @@ class BackendTest : public testing::TestWithParam<Backend> {
  protected:
   // Returns true if cases take so long here that only some are tried.
   static bool TriesFew() {
-    return TriesLess() || (kIsHosted && GetParam().device == Device::kCuda);
+    return TriesLess() || (kIsHosted && GetParam().device == DeviceKind::kCuda);
   }
   static std::vector<int64_t> Fewer(std::vector<int64_t> all,
                                     std::vector<int64_t> few) {
@@ -173,20 +173,20 @@ class BackendTest : public testing::TestWithParam<Backend> {
   // Returns true if its multiply-adds round once, so that it has the
   // reference's bits.
   static bool HasFma() {
-    return GetParam().device == Device::kRef ||
-           GetParam().device == Device::kCuda ||
+    return GetParam().device == DeviceKind::kRef ||
+           GetParam().device == DeviceKind::kCuda ||
            GetParam().isa != Isa::kPortable;
   }
 
   void SetUp() override {
-    if (GetParam().device != Device::kCuda) return;
-    const absl::Status status = Stream::Create({Device::kCuda}).status();
+    if (GetParam().device != DeviceKind::kCuda) return;
+    const absl::Status status = Stream::Create({DeviceKind::kCuda}).status();
     if (CodeOf(status) == "no_device") GTEST_SKIP() << status.message();
   }
 
   static std::unique_ptr<Stream> NewStream(int threads = 1) {
     if constexpr (kIsHosted) {
-      if (GetParam().device == Device::kCuda) {
+      if (GetParam().device == DeviceKind::kCuda) {
         return MakeHostedStream(GetParam().order);
       }
     }
@@ -205,7 +205,7 @@ class ThreeStreamsTest : public BackendTest {
     three_ = NewStream(3);
   }
 
-  const std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
+  const std::unique_ptr<Stream> ref_ = MakeStream(DeviceKind::kRef);
   std::unique_ptr<Stream> one_;
   std::unique_ptr<Stream> three_;
 };

@@ -88,7 +88,7 @@ class Distributions {
 
   // Finds the greatest logit of each row.
   absl::Status FindMaxLogits() {
-    GreatestLogitFn* const greatest = stream_.device() == Device::kRef
+    GreatestLogitFn* const greatest = stream_.device() == DeviceKind::kRef
                                           ? GreatestLogitReference
                                           : kGreatestLogit[stream_.isa()];
     greatest_.resize(static_cast<size_t>(p_.rows * row_ranges_));
@@ -162,8 +162,9 @@ class Distributions {
   // temperature.
   void Exponentiate() {
     ExponentiateLogitsFn* const exponentiate =
-        stream_.device() == Device::kRef ? ExponentiateLogitsReference
-                                         : kExponentiateLogits[stream_.isa()];
+        stream_.device() == DeviceKind::kRef
+            ? ExponentiateLogitsReference
+            : kExponentiateLogits[stream_.isa()];
     for (Distribution& distribution : distributions_) {
       distribution.probabilities.resize(static_cast<size_t>(p_.vocab));
     }

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 #include "kernels/token/dry.h"
 
 namespace tiercel {

@@ -123,8 +123,8 @@ std::vector<float> ProbabilitiesOn(Stream& stream,
 
 class DistributionIsaTest : public testing::TestWithParam<Isa> {
  protected:
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
-  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
+  std::unique_ptr<Stream> ref_ = MakeStream(DeviceKind::kRef, 1, GetParam());
+  std::unique_ptr<Stream> cpu_ = MakeStream(DeviceKind::kCpu, 2, GetParam());
 };
 INSTANTIATE_TEST_SUITE_P(Isas, DistributionIsaTest,
                          testing::ValuesIn(SupportedIsas()), NameOfIsa);

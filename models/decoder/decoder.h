@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/stream.h"
 #include "kernels/layer/matmul.h"
-#include "kernels/machine/device_memory.h"
-#include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/model_split.h"
 #include "models/decoder/weights.h"

@@ -9,9 +9,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/stream.h"
 #include "kernels/layer/packed_matrix.h"
-#include "kernels/machine/device_memory.h"
-#include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/model_split.h"
 #include "models/format/checkpoint.h"

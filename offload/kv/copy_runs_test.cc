@@ -13,13 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "kernels/device/sim/bounded_memory.h"
 #include "kernels/machine/testing.h"
 #include "lib/status/error.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier_for_test.h"
 #include "offload/kv/tiered_kv.h"
-#include "offload/tier/bounded_memory.h"
 
 namespace tiercel::copy_runs_test {
 namespace {

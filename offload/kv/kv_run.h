@@ -8,9 +8,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "kernels/device/stream.h"
 #include "kernels/kv/kv_convert.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/device/sim/bounded_memory.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier_for_test.h"
 #include "offload/kv/tiered_kv.h"
-#include "offload/tier/bounded_memory.h"
 
 namespace tiercel::kv_store_test {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/machine/device_memory.h"
+#include "kernels/device/device_memory.h"
 #include "offload/disk/page_file.h"
 #include "offload/move/copy_engine.h"
 #include "offload/move/disk_link.h"

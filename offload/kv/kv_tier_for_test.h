@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/device/sim/bounded_memory.h"
 #include "kernels/kv/kv_layout.h"
 #include "offload/kv/kv_tier.h"
-#include "offload/tier/bounded_memory.h"
 
 namespace tiercel {
 

@@ -7,8 +7,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/attention/head_view.h"
+#include "kernels/device/stream.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

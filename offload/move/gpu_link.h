@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/machine/copy_words_body.h"
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/copies.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "offload/move/link.h"
 #include "offload/move/pinned_blocks.h"
 #include "offload/tier/placement.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/device/hosted_stream.h"
+#include "kernels/device/executor/hosted_stream.h"
 #include "lib/status/error.h"
 #include "offload/move/copy_engine.h"
 

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/device/cuda/send_ring.h"
+#include "kernels/device/sim/bounded_memory.h"
 #include "kernels/kv/kv_write.h"
-#include "kernels/machine/send_ring.h"
 #include "kernels/machine/testing.h"
 #include "offload/kv/kv_tier.h"
 #include "offload/kv/tiered_kv.h"
 #include "offload/move/gpu_link.h"
-#include "offload/tier/bounded_memory.h"
 
 namespace tiercel::gpu_queues_test {
 namespace {
@@ -173,7 +173,7 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
   const auto page_bytes = static_cast<size_t>(kLayout.PageBytes());
   std::vector<std::vector<std::byte>> mirror(
       kLayers, std::vector<std::byte>(kContextPages * page_bytes));
-  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef);
+  const std::unique_ptr<Stream> ref = MakeStream(DeviceKind::kRef);
   for (const int64_t rows : {300, 1, 17, 500, 1, 64, 200, 1}) {
     ASSERT_TRUE(kv.BeginStep(rows, Phase::kVerify, View::Full(), never).ok());
     for (int layer = 0; layer < kLayers; ++layer) {

@@ -11,10 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/faults.h"
 #include "kernels/machine/clock.h"
 #include "offload/disk/page_file.h"
 #include "offload/move/host_mappings.h"
-#include "offload/tier/faults.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/placement.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "gtest/gtest.h"
-#include "kernels/device/hosted_stream.h"
+#include "kernels/device/executor/hosted_stream.h"
 
 namespace tiercel {
 namespace {

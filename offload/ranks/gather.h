@@ -10,9 +10,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/faults.h"
+#include "kernels/device/stream.h"
 #include "offload/ranks/rank_group.h"
-#include "offload/tier/faults.h"
 
 namespace tiercel {
 

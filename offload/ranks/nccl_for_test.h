@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/device/hosted_stream.h"
-#include "kernels/device/sim_memory.h"
-#include "kernels/machine/nccl.h"
+#include "kernels/device/cuda/nccl.h"
+#include "kernels/device/executor/hosted_stream.h"
+#include "kernels/device/sim/sim_memory.h"
 
 namespace tiercel {
 

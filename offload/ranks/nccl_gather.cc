@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/machine/copy_words_body.h"
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/copies.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/machine/no_signals.h"
 #include "kernels/machine/thread.h"
 #include "lib/status/error.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/machine/nccl.h"
+#include "kernels/device/cuda/nccl.h"
 #include "offload/ranks/gather.h"
 
 namespace tiercel {

@@ -13,8 +13,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/device/hosted_stream.h"
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/device/executor/hosted_stream.h"
 #include "kernels/machine/signals_for_test.h"
 #include "lib/status/error.h"
 #include "offload/ranks/nccl_for_test.h"

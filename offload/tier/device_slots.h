@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/device_memory.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/device_memory.h"
 #include "offload/tier/slot_counter.h"
 
 namespace tiercel {

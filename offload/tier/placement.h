@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/machine/cuda_stream.h"
-#include "offload/tier/faults.h"
+#include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/device/faults.h"
 
 namespace tiercel {
 

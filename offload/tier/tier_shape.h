@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/device/device_memory.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/device_memory.h"
 
 namespace tiercel {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/machine/device_memory.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/stream.h"
 #include "offload/kv/layered_kv.h"
 #include "offload/view/digests.h"
 

@@ -121,7 +121,7 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
       {0, 64, 5, 260, {3, 9}, /*context=*/40000},  // means of 32
   };
   using Rows = AttentionShares::Rows;
-  for (const Device device : {Device::kCpu, Device::kRef}) {
+  for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kRef}) {
     for (const Case& c : cases) {
       PoisonedMemory memory;
       const std::unique_ptr<Stream> stream = MakeStream(device, 2);
@@ -200,7 +200,7 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
 TEST_F(AttentionSharesTest, KeysThatAreNoNumbersCountForNothing) {
   const Case c = {0, 0, 4, 200, {1}};
   PoisonedMemory memory;
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   auto shares = AttentionShares::Create(
       memory,
       {.layout = layout_, .layers = 1, .heads = kHeads, .context = 200});

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/machine/device_memory.h"
+#include "kernels/device/device_memory.h"
 #include "offload/view/digests.h"
 #include "offload/view/selector.h"
 

@@ -146,7 +146,7 @@ void Check(const Digests& digests, Keys& keys, const Case& c, int64_t end) {
 // truncations, prompts and copies.
 TEST(DigestsTest, AreThoseOfTheSequenceAsItIs) {
   PoisonedMemory memory;
-  const auto stream = MakeStream(Device::kCpu);
+  const auto stream = MakeStream(DeviceKind::kCpu);
   unsigned seed = 0;
   for (const DType type :
        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
@@ -217,7 +217,7 @@ TEST(DigestsTest, AreThoseOfTheSequenceAsItIs) {
 // A copy goes on from a position from which the original was truncated.
 TEST(DigestsTest, ACopyGoesItsOwnWay) {
   PoisonedMemory memory;
-  const auto stream = MakeStream(Device::kCpu);
+  const auto stream = MakeStream(DeviceKind::kCpu);
   std::mt19937 random(1);
   const Case c = {.chunk = 16};
   Keys keys(c);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/machine/device_memory.h"
+#include "kernels/device/device_memory.h"
 #include "offload/ranks/gather.h"
 #include "offload/view/scorer.h"
 #include "offload/view/selector.h"

@@ -265,7 +265,7 @@ class ImportanceSelectorTest : public testing::Test {
     for (float& x : q) x = normal(random);
     return q;
   }
-  std::unique_ptr<Stream> stream_ = MakeStream(Device::kCpu, 2);
+  std::unique_ptr<Stream> stream_ = MakeStream(DeviceKind::kCpu, 2);
   PoisonedMemory memory_;
 };
 

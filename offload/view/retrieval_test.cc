@@ -305,7 +305,7 @@ class Life {
   void RefreshWithoutMemory() {
     if (!ready_ || fresh_ || !last_known_ || kv_->fails) return;
     NoMemory none;
-    const auto stream = Stream::Create({Device::kCpu, 1, &none});
+    const auto stream = Stream::Create({DeviceKind::kCpu, 1, &none});
     ASSERT_TRUE(stream.ok());
     const absl::Status status = view_->Refresh(**stream, kGoOn);
     if (status.ok()) {  // it had nothing to choose from
@@ -548,7 +548,7 @@ class RetrievalTest : public testing::Test {
   }
 
   PoisonedMemory memory_;
-  std::unique_ptr<Stream> stream_ = MakeStream(Device::kCpu);
+  std::unique_ptr<Stream> stream_ = MakeStream(DeviceKind::kCpu);
 };
 
 TEST_F(RetrievalTest, AnyLifeShowsWhatItShould) {

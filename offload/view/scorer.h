@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "kernels/machine/device_memory.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/stream.h"
 #include "offload/kv/layered_kv.h"
 
 namespace tiercel {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/stream.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/device_memory.h"
-#include "kernels/machine/stream.h"
 #include "offload/kv/kv_run.h"
 
 namespace tiercel {

@@ -60,7 +60,7 @@ struct Guest {
 // The place of one layer's rows is not reused while another layer waits.
 TEST(ViewStagingTest, ARoomIsFreeWhenAllHaveLeft) {
   PoisonedMemory memory;
-  const auto stream = MakeStream(Device::kCpu);
+  const auto stream = MakeStream(DeviceKind::kCpu);
   auto staging = ViewStaging::Create(memory, {kFrom, kTo, 10 * kRowBytes});
   ASSERT_TRUE(staging.ok()) << staging.status();
 
@@ -92,7 +92,7 @@ TEST(ViewStagingTest, WithoutBytesItTakesNobody) {
   auto staging = ViewStaging::Create(memory, {});
   ASSERT_TRUE(staging.ok()) << staging.status();
   EXPECT_EQ(memory.used(), 0);
-  const auto stream = MakeStream(Device::kCpu);
+  const auto stream = MakeStream(DeviceKind::kCpu);
   EXPECT_TRUE(staging->Settle(*stream, 0).ok());
 }
 

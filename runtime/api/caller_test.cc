@@ -386,6 +386,12 @@ TEST_F(NumbersTest, OfModels) {
       "invalid_simulation");
   RefusesModel([](P* p) { p->simulate_link_latency_us = 1; },
                "invalid_simulation");
+  RefusesModel(
+      [](P* p) {
+        p->device = "ref";
+        p->simulate_strict_seed = 1;
+      },
+      "invalid_simulation");
 }
 
 TEST_F(NumbersTest, OfSessions) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "lib/status/status_macros.h"
 #include "models/chat/chat_tokens.h"
 #include "runtime/api/boundary.h"
@@ -16,11 +16,11 @@
 namespace tiercel {
 namespace {
 
-absl::StatusOr<Device> ParseDevice(const char* name) {
+absl::StatusOr<DeviceKind> ParseDevice(const char* name) {
   const std::string_view device = name == nullptr ? "auto" : name;
-  if (device == "auto" || device == "cpu") return Device::kCpu;
-  if (device == "ref") return Device::kRef;
-  if (device == "cuda") return Device::kCuda;
+  if (device == "auto" || device == "cpu") return DeviceKind::kCpu;
+  if (device == "ref") return DeviceKind::kRef;
+  if (device == "cuda") return DeviceKind::kCuda;
   return UsageError("invalid_device",
                     absl::StrCat("device: got \"", std::string(device),
                                  "\", need auto, cpu, cuda or ref"));
@@ -52,7 +52,7 @@ std::optional<T> UnlessZero(T value) {
   return value == T{} ? std::nullopt : std::optional<T>(value);
 }
 
-absl::StatusOr<std::optional<Machine::Simulation>> ReadSimulation(
+absl::StatusOr<std::optional<DeviceLimits>> ReadSimulation(
     const tiercel_model_params& p) {
   const double rate = p.simulate_link_bytes_per_s;
   const double latency = p.simulate_link_latency_us;
@@ -74,13 +74,8 @@ absl::StatusOr<std::optional<Machine::Simulation>> ReadSimulation(
         absl::StrCat("simulated link: got ", rate, " bytes/s and ", latency,
                      " us, need 1e3 to 1e15 and 0 to 1e6"));
   }
-  // Rounds down to whole blocks.
-  const auto bytes = static_cast<int64_t>(p.simulate_device_bytes) /
-                     static_cast<int64_t>(kDeviceAlignment) *
-                     static_cast<int64_t>(kDeviceAlignment);
-  return Machine::Simulation{.device_bytes = bytes,
-                             .link_bytes_per_s = rate,
-                             .latency_s = latency * 1e-6};
+  return DeviceLimits{.bytes = static_cast<int64_t>(p.simulate_device_bytes),
+                      .link = {rate, latency * 1e-6}};
 }
 
 absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
@@ -104,7 +99,7 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
     if (p.device != nullptr || p.threads != 0 || p.device_memory_bytes != 0 ||
         p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
         p.simulate_link_latency_us != 0 || p.tensor_parallel != 0 ||
-        p.host_memory_bytes != 0) {
+        p.host_memory_bytes != 0 || p.simulate_strict_seed != 0) {
       return UsageError("invalid_argument",
                         "beside: device, threads, device_memory_bytes, "
                         "host_memory_bytes, simulate_* and tensor_parallel are "
@@ -131,6 +126,16 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   options.rope_freq_base = UnlessZero(p.rope_freq_base);
   options.yarn_orig_ctx = UnlessZero(p.yarn_orig_ctx);
   ASSIGN_OR_RETURN(options.machine.simulation, ReadSimulation(p));
+  if (p.simulate_strict_seed != 0) {
+    if (options.machine.device != DeviceKind::kCpu) {
+      return UsageError("invalid_simulation",
+                        absl::StrCat("simulation: got a strict one on device ",
+                                     NameOf(options.machine.device),
+                                     ", need cpu"));
+    }
+    options.machine.device = DeviceKind::kSim;
+    options.machine.sim_seed = p.simulate_strict_seed;
+  }
   for (const auto& [name, bytes, to] :
        {std::tuple("device_memory_bytes", p.device_memory_bytes,
                    &options.machine.device_memory_bytes),

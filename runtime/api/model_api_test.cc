@@ -338,6 +338,7 @@ TEST_F(ModelApiTest, BesideIsOnOneMachine) {
   refused(&tiercel_model_params::simulate_device_bytes, uint64_t{1} << 30);
   refused(&tiercel_model_params::simulate_link_bytes_per_s, 1e9);
   refused(&tiercel_model_params::simulate_link_latency_us, 1.0);
+  refused(&tiercel_model_params::simulate_strict_seed, uint64_t{1});
 }
 
 TEST_F(ModelApiTest, HeaderModelsTokenizeAndDescribeOnly) {

@@ -77,7 +77,7 @@ std::string SlowerHere(const tiercel_session& session, const Report& report) {
   const SequenceKv& kv = session.session->kv();
   return SlowerThanFull(
       params, TimesOf(params, kv.sites(), kv.plans(),
-                      session.session->model().machine->link(),
+                      session.session->model().machine->device().link(),
                       session.rates->best.rates, report.prefill.prompt_tokens));
 }
 
@@ -197,9 +197,9 @@ absl::StatusOr<nlohmann::json> PlanDocument(const Model& model,
                    PlanOfRanks(model, request.options, draft));
   const auto context = plan->at("context").get<int64_t>();
   const std::string slower = SlowerThanFull(
-      request.policy,
-      TimesOf(request.policy, ranks.sites, ranks.plans, model.machine->link(),
-              rates->best.rates, std::max<int64_t>(1, context - 1)));
+      request.policy, TimesOf(request.policy, ranks.sites, ranks.plans,
+                              model.machine->device().link(), rates->best.rates,
+                              std::max<int64_t>(1, context - 1)));
   if (!slower.empty()) plan->at("warnings").push_back(slower);
   return plan;
 }

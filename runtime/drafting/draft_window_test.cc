@@ -257,12 +257,11 @@ TEST_F(DraftWindowKvTest, ChecksBlocksToo) {
 // its KV stays on the device.
 TEST_F(DraftWindowKvTest, ADraftSessionGoesWithItsSession) {
   const auto target = MakeTiered(*model_, {.context = 500}, Budget::kMiddle);
-  const auto small =
-      OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                 .machine = {.threads = 2,
-                             .simulation = {{.device_bytes = int64_t{1} << 30,
-                                             .link_bytes_per_s = kFast,
-                                             .latency_s = 0}}}});
+  const auto small = OpenModel(
+      {.path = CheckpointPath("llama_chat.gguf"),
+       .machine = {
+           .threads = 2,
+           .simulation = {{.bytes = int64_t{1} << 30, .link = {kFast, 0}}}}});
   const PolicyParams params = {.proposer = Proposer::kSmall,
                                .draft_model = small.get()};
   auto made = NewDraftSession(params);

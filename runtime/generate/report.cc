@@ -125,7 +125,7 @@ Report NewReport(const Session& session, const PrefillReport& prefill) {
     report.ranks.push_back({.plan = rank->plan});
   }
   report.NoteMemory(session);
-  report.simulated = session.model().machine->simulated();
+  report.simulated = session.model().machine->device().simulated();
   report.warnings = session.warnings();
   report.NoteKv(session);
   return report;

@@ -342,9 +342,7 @@ TEST_F(SpeculationTest, BehindALinkTheTextIsTheSame) {
     const auto plain = Prefilled(*model_, *prompt_, options);
     const Ids expected = Continued(*plain, Params(0.8f));
     Model::Options with = model_->options;
-    with.machine.simulation = {{.device_bytes = 100'000'000,
-                                .link_bytes_per_s = 1e12,
-                                .latency_s = 0}};
+    with.machine.simulation = {{.bytes = 100'000'000, .link = {1e12, 0}}};
     const auto tiered = OpenModel(with);
     const auto session = Prefilled(*tiered, *prompt_, options);
     ScriptedParams params = Params(0.8f);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/device/sim_queue.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/machine/resource_limits.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -15,68 +15,44 @@
 
 namespace tiercel {
 
-const char* NameOf(Device device) {
-  switch (device) {
-    case Device::kCpu:
-      return "cpu";
-    case Device::kRef:
-      return "ref";
-    case Device::kCuda:
-      return "cuda";
-    case Device::kSim:
-      return "sim";
-  }
-  return "";
-}
-
 Machine::~Machine() { ForgetPoolOfParent(); }
 
-absl::Status Machine::FindGpu() {
-  if (!has_queue()) return absl::OkStatus();
-  if (gpu_ != nullptr) return gpu_->Check();
-  if (device() == Device::kSim) {
-    ASSIGN_OR_RETURN(gpu_, SimQueue::Create(rank()));
-    return absl::OkStatus();
-  }
-  const int gpus = CountGpus();
-  if (gpus > 0 && gpus < ranks()) {
+absl::Status Machine::FindLocked() {
+  const int gpus = device_->kind() == DeviceKind::kCuda ? CountGpus() : 0;
+  if (device_->queue() == nullptr && gpus > 0 && gpus < ranks()) {
     return MemoryError(
         "cannot_split",
         absl::StrCat("tensor parallel: ", ranks(),
                      " ranks need a GPU each, this process sees ", gpus));
   }
-  ASSIGN_OR_RETURN(gpu_, OpenGpu(rank()));
-  return absl::OkStatus();
+  return device_->Find();
 }
 
 absl::Status Machine::FindDevice() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return FindGpu();
+  return FindLocked();
 }
 
 absl::Status Machine::TakeMemory() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  RETURN_IF_ERROR(FindGpu());
-  if (!simulated() || simulated_ != nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(
-      simulated_,
-      BoundedMemory::Create(options_.simulation->device_bytes,
-                            options_.simulation->faults,
-                            gpu_ != nullptr ? &gpu_->memory() : nullptr));
-  return absl::OkStatus();
+  RETURN_IF_ERROR(FindLocked());
+  return device_->TakeMemory();
 }
 
 DeviceMemory& Machine::memory() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return simulated_ != nullptr ? static_cast<DeviceMemory&>(*simulated_)
-         : gpu_ != nullptr     ? gpu_->memory()
-                               : heap_;
+  return device_->memory();
+}
+
+DeviceQueue* Machine::queue() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return device_->queue();
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
     DeviceMemory& scratch) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  RETURN_IF_ERROR(FindGpu());
+  RETURN_IF_ERROR(FindLocked());
   ForgetPoolOfParent();
   if (pool_ == nullptr) {
     pool_ = std::make_unique<ThreadPool>(threads());
@@ -85,7 +61,7 @@ absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
   return Stream::Create({.device = options_.device,
                          .memory = &scratch,
                          .pool = pool_.get(),
-                         .queue = gpu_.get()});
+                         .queue = device_->queue()});
 }
 
 // A fork of the process has its memory but not its threads: the pool has no
@@ -100,45 +76,29 @@ int Machine::threads() const {
   return std::max(1, all / ranks());
 }
 
-std::optional<LinkRate> Machine::link() const {
-  if (!simulated()) return std::nullopt;
-  return LinkRate{options_.simulation->link_bytes_per_s,
-                  options_.simulation->latency_s};
-}
-
 std::shared_ptr<Placement> Machine::NewPlacement() const {
-  return std::make_shared<Placement>(faults(), gpu());
+  return std::make_shared<Placement>(device_->faults(), queue());
 }
 
 absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
     std::shared_ptr<Placement> placement) const {
   std::unique_ptr<Link> link;
-  if (has_queue()) {
-    std::unique_ptr<DeviceQueue> copies;
-    if (device() == Device::kSim) {
-      ASSIGN_OR_RETURN(copies, SimQueue::Create(rank()));
-    } else {
-      ASSIGN_OR_RETURN(copies, OpenGpu(rank()));
-    }
-    link = std::make_unique<GpuLink>(*gpu(), std::move(copies),
+  if (device_->apart()) {
+    ASSIGN_OR_RETURN(std::unique_ptr<DeviceQueue> copies, device_->NewQueue());
+    link = std::make_unique<GpuLink>(*queue(), std::move(copies),
                                      std::move(placement), *options_.clock);
   } else {
     link = std::make_unique<HostLink>(std::move(placement));
   }
-  if (!simulated()) return link;
-  const Simulation& simulated = *options_.simulation;
-  return std::make_unique<SimulatedLink>(simulated.link_bytes_per_s,
-                                         simulated.latency_s, std::move(link),
-                                         simulated.faults, *options_.clock);
-}
-
-DeviceQueue* Machine::gpu() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return gpu_.get();
+  const std::optional<LinkRate> rate = device_->link();
+  if (!rate.has_value()) return link;
+  return std::make_unique<SimulatedLink>(rate->bytes_per_s, rate->latency_s,
+                                         std::move(link), device_->faults(),
+                                         *options_.clock);
 }
 
 int64_t Machine::Committed() const {
-  return Promised() + (has_queue() ? 0 : memory().used());
+  return Promised() + (device_->apart() ? 0 : memory().used());
 }
 
 // Memory that is free for this rank, less what sessions of this process may
@@ -154,15 +114,15 @@ int64_t Machine::Budget(int64_t free, int64_t taken) const {
   int64_t most = options_.device_memory_bytes > 0
                      ? options_.device_memory_bytes / ranks()
                      : std::numeric_limits<int64_t>::max();
-  if (in_place() && options_.host_memory_bytes > 0) {
+  if (device_->in_place() && options_.host_memory_bytes > 0) {
     most = std::min(most, options_.host_memory_bytes / ranks());
   }
   return free > most - taken ? most : free + taken;
 }
 
 int64_t Machine::MemoryBudget() const {
-  return has_queue() ? FreeMemory() + Committed()
-                     : Budget(FreeMemory(), Committed());
+  return device_->apart() ? FreeMemory() + Committed()
+                          : Budget(FreeMemory(), Committed());
 }
 
 int64_t Machine::HostBudget() const {
@@ -171,11 +131,16 @@ int64_t Machine::HostBudget() const {
 }
 
 int64_t Machine::DeviceBudget() const {
-  if (simulated()) return options_.simulation->device_bytes;
-  DeviceQueue* const device = gpu();
-  if (device == nullptr) return MemoryBudget();
-  return Budget(std::max<int64_t>(0, device->FreeBytes() - kGpuReserve),
-                memory().used());
+  std::optional<int64_t> bytes;
+  int64_t used = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    bytes = device_->Bytes();
+    used = device_->memory().used();
+  }
+  if (!bytes.has_value()) return MemoryBudget();
+  // The limits of a simulated device are the user's own.
+  return options_.simulation.has_value() ? *bytes : Budget(*bytes - used, used);
 }
 
 }  // namespace tiercel

@@ -11,27 +11,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/cuda/nccl.h"
+#include "kernels/device/device.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/faults.h"
+#include "kernels/device/stream.h"
 #include "kernels/machine/clock.h"
-#include "kernels/machine/cuda_stream.h"
-#include "kernels/machine/device_memory.h"
-#include "kernels/machine/nccl.h"
-#include "kernels/machine/stream.h"
 #include "kernels/machine/thread_pool.h"
 #include "offload/move/link.h"
-#include "offload/tier/bounded_memory.h"
-#include "offload/tier/faults.h"
 #include "offload/tier/memory_promise.h"
 #include "offload/tier/placement.h"
 
 namespace tiercel {
-
-const char* NameOf(Device device);
-
-// The speed of the link between host and device.
-struct LinkRate {
-  double bytes_per_s = 0;
-  double latency_s = 0;  // per transfer
-};
 
 // The hardware that computes models: a device with its memory and its threads,
 // the host tier beside it, and the link between the two. Models that are opened
@@ -39,19 +30,12 @@ struct LinkRate {
 // sessions. Thread-safe.
 class Machine {
  public:
-  // A small device behind a slow link, simulated on this machine, or on a GPU
-  // that has more: memory and copies obey the numbers, arithmetic is its own.
-  struct Simulation {
-    int64_t device_bytes = 0;
-    double link_bytes_per_s = 0;
-    double latency_s = 0;  // per transfer
-    std::shared_ptr<const Faults> faults = nullptr;
-  };
-
   struct Options {
-    Device device = Device::kCpu;
+    DeviceKind device = DeviceKind::kCpu;
     int threads = 0;  // 0: as many as the process may use
-    std::optional<Simulation> simulation = {};
+    // A small device behind a slow link, which this one simulates.
+    std::optional<DeviceLimits> simulation = {};
+    uint64_t sim_seed = 0;  // seeds the delays of a kSim device; 0: none
     // The most memory to take: of a GPU's, or of this machine's for both tiers
     // together; 0: no limit.
     int64_t device_memory_bytes = 0;
@@ -70,9 +54,11 @@ class Machine {
       : options_(options),
         rank_(rank),
         ranks_(ranks),
+        device_(Device::Make(options.device, rank, options.simulation,
+                             options.sim_seed)),
         account_(std::make_shared<MemoryAccount>([this] { return Room(); })),
         kv_account_(std::make_shared<MemoryAccount>([this] {
-          return in_place()
+          return device_->in_place()
                      ? Room()
                      : std::min(Room(), HostBudget() - kv_account_->promised());
         })) {}
@@ -80,9 +66,10 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Finds the GPU, if the device is one, or checks that it is still there.
-  // Errors: no_device; device_lost; cannot_split, if there are fewer GPUs than
-  // ranks.
+  // The questions about it may be asked at any time.
+  const Device& device() const { return *device_; }
+  // Finds the device, or checks that it is still there. Errors: no_device;
+  // device_lost; cannot_split, if there are fewer GPUs than ranks.
   absl::Status FindDevice();
   // Calls FindDevice, and takes the memory of a simulated device, once. Errors:
   // also out_of_memory.
@@ -98,37 +85,15 @@ class Machine {
   absl::StatusOr<std::unique_ptr<Stream>> NewStream() {
     return NewStream(memory());
   }
-  Device device() const { return options_.device; }
   // The number of threads that a stream asks for, at least one; the system may
   // refuse some.
   int threads() const;
 
-  // Returns true if the device computes in the host tier's memory, so that
-  // nothing crosses a link.
-  bool in_place() const { return !simulated() && !has_queue(); }
-  // Returns true if the device's work is done later, in memory of its own.
-  bool has_queue() const {
-    return device() == Device::kCuda || device() == Device::kSim;
-  }
-  bool simulated() const { return options_.simulation.has_value(); }
-  // Absent if the rate is not known: in place there is no link, and the rate of
-  // a GPU's link is found out by use.
-  std::optional<LinkRate> link() const;
-  // The faults that a simulated device injects; null: none.
-  std::shared_ptr<const Faults> faults() const {
-    return simulated() ? options_.simulation->faults : nullptr;
-  }
   // These make, for one host tier behind a link, the placement of its memory
   // and the link that copies. Errors: no_device.
   std::shared_ptr<Placement> NewPlacement() const;
   absl::StatusOr<std::unique_ptr<Link>> NewLink(
       std::shared_ptr<Placement> placement) const;
-
-  // This much of a GPU's memory stays free: its driver gives out whole blocks
-  // of 2 MiB, of which a session's arrays waste up to one each, and loads a
-  // kernel where it is first launched; libraries take some, and so may the
-  // desktop.
-  static constexpr int64_t kGpuReserve = int64_t{512} << 20;
 
   // The memory of this machine that was promised to sessions: for KV in the
   // host tier, and for all else.
@@ -161,24 +126,22 @@ class Machine {
 
  private:
   void ForgetPoolOfParent();
-  absl::Status FindGpu();
+  absl::Status FindLocked();
   int64_t Budget(int64_t free, int64_t taken) const;
   int64_t FreeMemory() const;
   int64_t Room() const { return MemoryBudget() - Committed(); }
-  DeviceQueue* gpu() const;  // null: none; it stays as long as the machine
+  // Null: the device has none; it stays as long as the machine.
+  DeviceQueue* queue() const;
 
   const Options options_;
   const int rank_;
   const int ranks_;
+  const std::unique_ptr<Device> device_;
   const std::shared_ptr<MemoryAccount> account_;
   const std::shared_ptr<MemoryAccount> kv_account_;
-  mutable HeapMemory heap_;
-  mutable std::mutex mutex_;  // guards the members below
-  // The queue of all that a GPU computes; null: no GPU, or not needed yet.
-  std::unique_ptr<DeviceQueue> gpu_;
-  std::unique_ptr<BoundedMemory> simulated_;  // null: no simulated device
-  std::unique_ptr<ThreadPool> pool_;          // null: not needed yet
-  pid_t pool_process_ = 0;                    // the process that has them
+  mutable std::mutex mutex_;          // guards the device and the members below
+  std::unique_ptr<ThreadPool> pool_;  // null: not needed yet
+  pid_t pool_process_ = 0;            // the process that has them
 };
 
 }  // namespace tiercel

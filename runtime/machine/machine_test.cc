@@ -18,17 +18,14 @@ namespace tiercel {
 namespace {
 
 Machine::Options Simulated(int64_t bytes) {
-  return {
-      .threads = 2,
-      .simulation = {
-          {.device_bytes = bytes, .link_bytes_per_s = 3e9, .latency_s = 1e-5}}};
+  return {.threads = 2, .simulation = {{.bytes = bytes, .link = {3e9, 1e-5}}}};
 }
 
 TEST(MachineTest, InPlaceIsTheMachineItself) {
   Machine machine({.threads = 3, .device_memory_bytes = 1'000'000});
-  EXPECT_TRUE(machine.in_place());
-  EXPECT_FALSE(machine.simulated());
-  EXPECT_FALSE(machine.link().has_value());
+  EXPECT_TRUE(machine.device().in_place());
+  EXPECT_FALSE(machine.device().simulated());
+  EXPECT_FALSE(machine.device().link().has_value());
   EXPECT_EQ(machine.threads(), 3);
   EXPECT_EQ(Machine({}).threads(), AllowedCpus());
   EXPECT_EQ(machine.DeviceBudget(), 1'000'000);
@@ -89,10 +86,10 @@ TEST(MachineTest, WhatIsPromisedElsewhereIsNotFree) {
 
 TEST(MachineTest, ASimulatedDeviceIsAsLargeAsItSays) {
   Machine machine(Simulated(1 << 20));
-  EXPECT_FALSE(machine.in_place());
-  EXPECT_TRUE(machine.simulated());
-  EXPECT_EQ(machine.link()->bytes_per_s, 3e9);
-  EXPECT_EQ(machine.link()->latency_s, 1e-5);
+  EXPECT_FALSE(machine.device().in_place());
+  EXPECT_TRUE(machine.device().simulated());
+  EXPECT_EQ(machine.device().link()->bytes_per_s, 3e9);
+  EXPECT_EQ(machine.device().link()->latency_s, 1e-5);
   EXPECT_EQ(machine.DeviceBudget(), 1 << 20);
   EXPECT_GT(machine.MemoryBudget(), 1 << 20);
   ASSERT_TRUE(machine.TakeMemory().ok());

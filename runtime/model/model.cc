@@ -115,9 +115,10 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
 // Checks that `machine` has room for weights of `bytes`.
 absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
   int64_t budget = machine.DeviceBudget();
-  int64_t free = budget - (machine.in_place() ? machine.Committed()
-                                              : machine.memory().used());
-  if (!machine.has_queue()) {
+  int64_t free =
+      budget - (machine.device().in_place() ? machine.Committed()
+                                            : machine.memory().used());
+  if (!machine.device().apart()) {
     const int64_t of_all = machine.MemoryBudget();
     if (of_all - machine.Committed() < free) {
       budget = of_all;
@@ -296,8 +297,9 @@ std::shared_ptr<WorkspacePool> Model::Workspaces() const {
   std::vector<std::shared_ptr<MemoryAccount>> accounts;
   for (int rank = 0; rank < ranks(); ++rank) {
     // A GPU's memory is no part of this machine's.
-    accounts.push_back(
-        machine_of(rank).has_queue() ? nullptr : machine_of(rank).account());
+    accounts.push_back(machine_of(rank).device().apart()
+                           ? nullptr
+                           : machine_of(rank).account());
   }
   pool =
       std::make_shared<WorkspacePool>(std::move(accounts), machine->account());

@@ -113,8 +113,7 @@ TEST(WeightsTest, MoreThanTheBudgetAreNotRead) {
 
   // A limit that is less than the size of the simulated device.
   options.weights = true;
-  options.machine.simulation = {
-      {.device_bytes = 2 * bytes, .link_bytes_per_s = 1e9, .latency_s = 0}};
+  options.machine.simulation = {{.bytes = 2 * bytes, .link = {1e9, 0}}};
   refused(options, nullptr);
 
   options.machine.device_memory_bytes = bytes;

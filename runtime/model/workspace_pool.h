@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "kernels/machine/device_memory.h"
+#include "kernels/device/device_memory.h"
 #include "models/decoder/decoder.h"
 #include "offload/tier/memory_promise.h"
 

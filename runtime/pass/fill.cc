@@ -8,9 +8,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/device/device_memory.h"
 #include "kernels/kv/kv_write.h"
-#include "kernels/machine/cuda_stream.h"
-#include "kernels/machine/device_memory.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

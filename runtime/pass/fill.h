@@ -5,7 +5,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 #include "offload/kv/kv_store.h"
 #include "runtime/pass/pass.h"
 

@@ -8,7 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "kernels/attention/head_view.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/hidden_states.h"

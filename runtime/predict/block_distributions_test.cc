@@ -13,7 +13,7 @@
 #include "drafts/verify.h"
 #include "drafts/verifying_drafter.h"
 #include "gtest/gtest.h"
-#include "kernels/machine/stream.h"
+#include "kernels/device/stream.h"
 #include "kernels/token/distribution.h"
 #include "runtime/predict/session_plan.h"
 

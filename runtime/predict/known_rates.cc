@@ -19,7 +19,7 @@ absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
                                                    const KvLayout& layout,
                                                    const MeasuringAgain& again,
                                                    RatesProgress progress) {
-  if (model.machine->has_queue()) {
+  if (model.machine->device().apart()) {
     return UsageError("unsupported_device",
                       "rates of device cuda are not measured, in this version");
   }
@@ -71,7 +71,7 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
       {"format", kFormat},
       {"cpu", CpuName()},
       {"isa", std::string(NameOf(isa))},
-      {"device", NameOf(machine.device())},
+      {"device", NameOf(machine.device().kind())},
       {"threads", machine.threads()},
       {"compute", model.options.compute == Compute::kQ8 ? "q8" : "f32"},
       {"architecture", config.architecture},

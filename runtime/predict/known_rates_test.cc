@@ -132,7 +132,7 @@ TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
   for (const auto& [other, options] :
        {std::pair(Open({.compute = Compute::kF32}), Session::Options()),
         std::pair(Open({.machine = {.threads = 1}}), Session::Options()),
-        std::pair(Open({.machine = {.device = Device::kRef}}),
+        std::pair(Open({.machine = {.device = DeviceKind::kRef}}),
                   Session::Options()),
         std::pair(Open({}), Session::Options{.type_k = DType::kF32}),
         std::pair(Open({}), Session::Options{.type_v = DType::kBF16})}) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/machine/resource_limits.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -220,7 +220,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
   const int64_t all_others =
       std::accumulate(ranks.others.begin(), ranks.others.end(), int64_t{0});
   const SessionSite& site = ranks.sites.front();
-  const std::optional<LinkRate> link = machine.link();
+  const std::optional<LinkRate> link = machine.device().link();
   nlohmann::json document = {{"context", context},
                              {"tiers", SumOf(ranks)},
                              {"ttft_s", nullptr},
@@ -229,7 +229,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
                              {"fits", ranks.Fit(context)},
                              {"device_bytes", site.device_bytes},
                              {"machine_bytes", site.machine_bytes},
-                             {"simulated", machine.simulated()}};
+                             {"simulated", machine.device().simulated()}};
   nlohmann::json& device = document["tiers"]["device"];
   if (all_others > 0) device["others"] = all_others;
   if (!draft.has_value()) device.erase("draft");
@@ -280,7 +280,7 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
                                 const std::optional<DraftPart>& draft,
                                 const FastSteps& fast) {
   RETURN_IF_ERROR(CheckSessionOptions(model.config, options));
-  if (model.machine->device() != Device::kCuda) return 1;
+  if (model.machine->device().kind() != DeviceKind::kCuda) return 1;
   const int64_t context = ContextOf(model, options);
   const int gpus = std::min(CountGpus(), ModelSplit::kMostRanks);
   int best = 1;

@@ -25,9 +25,7 @@ std::unique_ptr<Model> Open(Model::Options options) {
 }
 
 Model::Options DeviceOf(int64_t bytes) {
-  return {.machine = {.simulation = {{.device_bytes = bytes,
-                                      .link_bytes_per_s = 2e9,
-                                      .latency_s = 0}}}};
+  return {.machine = {.simulation = {{.bytes = bytes, .link = {2e9, 0}}}}};
 }
 
 nlohmann::json Describe(const Model& model, const Session::Options& options) {

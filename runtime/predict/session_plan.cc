@@ -324,7 +324,7 @@ absl::Status SessionSite::DoesNotFit(int64_t context, int64_t most) const {
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads, int rank) {
   const Machine& machine = model.machine_of(rank);
-  const bool on_gpu = machine.has_queue();
+  const bool on_gpu = machine.device().apart();
   SessionSite site = {.config = model.config,
                       .weights = weights,
                       .layout = options.Layout(model.config),
@@ -363,14 +363,15 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
             options.texts->most_bytes, std::numeric_limits<int64_t>::max())) /
         model.ranks();
   }
-  site.in_place = machine.in_place();
-  site.prefers_device = on_gpu && !machine.simulated();
+  site.in_place = machine.device().in_place();
+  site.prefers_device = on_gpu && !machine.device().limited();
   // Free memory is read only once, since others may take some at any time.
   site.device_bytes =
       site.in_place ? site.machine_bytes : machine.DeviceBudget();
   // A plan without weights, for a simulated device beside a host tier of a
   // given size, is for another machine than this.
-  const bool elsewhere = model.weights == nullptr && machine.simulated() &&
+  const bool elsewhere = model.weights == nullptr &&
+                         machine.device().limited() &&
                          machine.host_is_bounded();
   if (elsewhere) site.machine_bytes = site.device_bytes + site.host_bytes;
   return site;

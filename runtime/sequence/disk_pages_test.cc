@@ -91,8 +91,7 @@ class DiskPagesTest : public testing::Test {
       return with;
     }
     with.machine.simulation = {
-        {.device_bytes = BytesFor(like, in_memory, Budget::kMiddle),
-         .link_bytes_per_s = kFast}};
+        {.bytes = BytesFor(like, in_memory, Budget::kMiddle), .link = {kFast}}};
     const int64_t pages = (options.context + kPageTokens - 1) / kPageTokens;
     with.machine.host_memory_bytes = place == Place::kNoHost
                                          ? 1
@@ -119,7 +118,7 @@ class DiskPagesTest : public testing::Test {
   // opens KV that a session on such a device has saved, and a GPU saves none if
   // its own memory holds all.
   static Tiered Keeper(const Session::Options& options) {
-    if (TestedDevice() != Device::kCpu) {
+    if (TestedDevice() != DeviceKind::kCpu) {
       return MakeTiered(*model_, options, Budget::kMiddle);
     }
     Tiered made;

@@ -138,9 +138,8 @@ class FaultsTest : public testing::Test {
     Model::Options with = model_->options;
     with.machine.device = TestedDevice();
     with.machine.simulation = {
-        {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
-         .link_bytes_per_s = kFast,
-         .latency_s = 0,
+        {.bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
+         .link = {kFast, 0},
          .faults = faults_}};
     return with;
   }

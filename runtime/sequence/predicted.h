@@ -11,7 +11,7 @@ namespace tiercel {
 inline Prediction PredictedBy(const Session& session, const Rates& rates,
                               const Work& work) {
   return PredictRanks(session.kv().sites(), session.kv().plans(),
-                      session.model().machine->link(), rates, work);
+                      session.model().machine->device().link(), rates, work);
 }
 
 }  // namespace tiercel

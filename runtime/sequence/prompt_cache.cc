@@ -104,7 +104,7 @@ absl::StatusOr<std::string> PromptCache::Fingerprint(Cancelled cancelled) {
   fingerprint_ = WriteJson(
       {{"build", build_},
        {"isa", std::string(NameOf(isa))},
-       {"device", NameOf(machine.device())},
+       {"device", NameOf(machine.device().kind())},
        {"compute", model_.options.compute == Compute::kQ8 ? "q8" : "f32"},
        {"checkpoint", checkpoint},
        {"rope", RopeJson(model_.config)},

@@ -507,7 +507,7 @@ TEST_F(PromptCacheTest, OnlyTheSameModelAndSettingsOpenIt) {
   other.rope_scale = 2;
   EXPECT_EQ(cached(other, WithPromptCache()), 0);
   other = same;
-  other.machine.device = Device::kRef;
+  other.machine.device = DeviceKind::kRef;
   EXPECT_EQ(cached(other, WithPromptCache()), 0);
   Session::Options types = WithPromptCache();
   types.type_v = DType::kF32;

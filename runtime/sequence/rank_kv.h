@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "kernels/machine/device_memory.h"
+#include "kernels/device/device_memory.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier.h"
 #include "offload/kv/tiled_states.h"

@@ -57,8 +57,7 @@ std::unique_ptr<Model> OpenTiered(const std::string& path, int ranks,
                        .rope_scale = rope_scale};
   int64_t bytes = 0;
   {
-    of.machine.simulation = {
-        {.device_bytes = int64_t{1} << 40, .link_bytes_per_s = kFast}};
+    of.machine.simulation = {{.bytes = int64_t{1} << 40, .link = {kFast}}};
     Model::Options header = of;
     header.weights = false;
     const auto model = OpenModel(header);
@@ -71,10 +70,8 @@ std::unique_ptr<Model> OpenTiered(const std::string& path, int ranks,
       bytes = std::max(bytes, site.LeastDeviceBytes(options.context));
     }
   }
-  of.machine.simulation = {{.device_bytes = bytes,
-                            .link_bytes_per_s = kFast,
-                            .latency_s = 0,
-                            .faults = std::move(faults)}};
+  of.machine.simulation = {
+      {.bytes = bytes, .link = {kFast, 0}, .faults = std::move(faults)}};
   return OpenModel(of);
 }
 
@@ -287,8 +284,7 @@ TEST(RanksTest, ForksAndTruncationsLeaveNoTrace) {
     Model::Options of = {.path = path, .machine = {.threads = 2}, .ranks = 2};
     // The device has room for a fork's activations.
     if (in_tiers) {
-      of.machine.simulation = {
-          {.device_bytes = int64_t{64} << 20, .link_bytes_per_s = kFast}};
+      of.machine.simulation = {{.bytes = int64_t{64} << 20, .link = {kFast}}};
     }
     const auto model = OpenModel(of);
     const Ids prompt = RandomIds(300, model->config.vocab);

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/machine/cuda_stream.h"
-#include "kernels/machine/nccl.h"
+#include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/device/cuda/nccl.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "offload/ranks/nccl_gather.h"
@@ -31,7 +31,8 @@ absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
   if (!functions.ok()) return functions.status();
   std::vector<Stream*> queues;
   for (const auto& stream : streams) queues.push_back(stream.get());
-  return NcclGather::Create(group, *functions, queues, model.machine->faults());
+  return NcclGather::Create(group, *functions, queues,
+                            model.machine->device().faults());
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ absl::StatusOr<std::shared_ptr<RunnerRanks>> RunnerRanks::Create(
                    RankGroup::Create(model.ranks()));
   auto ranks = std::make_shared<RunnerRanks>();
   ranks->group = std::move(group);
-  if (model.ranks() > 1 && streams.front()->device() == Device::kCuda) {
+  if (model.ranks() > 1 && streams.front()->device() == DeviceKind::kCuda) {
     ASSIGN_OR_RETURN(const NcclUse use, NcclFromEnvironment());
     absl::StatusOr<std::unique_ptr<Gather>> gather = nullptr;
     if (use != NcclUse::kNever) {
@@ -63,8 +64,8 @@ absl::StatusOr<std::shared_ptr<RunnerRanks>> RunnerRanks::Create(
     }
   }
   if (ranks->gather == nullptr) {
-    ranks->gather = std::make_unique<InProcessGather>(*ranks->group,
-                                                      model.machine->faults());
+    ranks->gather = std::make_unique<InProcessGather>(
+        *ranks->group, model.machine->device().faults());
   }
   return ranks;
 }
@@ -248,7 +249,7 @@ absl::Status RunnerRank::Suspend(RankKv& kv, int64_t rows,
     RETURN_IF_ERROR(tiles_->Suspend());
   }
   const int64_t bytes = StateBytes(rows);
-  const bool stays = machine().in_place();
+  const bool stays = machine().device().in_place();
   RETURN_IF_ERROR(
       kv.store->Suspend(point.layer, point.row, States(), stays ? 0 : bytes));
   if (!stays && kv.tier != nullptr) return absl::OkStatus();

@@ -8,7 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "kernels/machine/device_memory.h"
+#include "kernels/device/device_memory.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/tiled_states.h"

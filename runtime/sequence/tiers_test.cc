@@ -441,9 +441,8 @@ TEST_F(TiersTest, AForkHasTilesOfItsOwn) {
   constexpr int64_t kForks = int64_t{40} << 20;
   Model::Options with = model->options;
   with.machine.simulation = {
-      {.device_bytes = BytesFor(*model, LongOptions(), Budget::kLeast) + kForks,
-       .link_bytes_per_s = kFast,
-       .latency_s = 0}};
+      {.bytes = BytesFor(*model, LongOptions(), Budget::kLeast) + kForks,
+       .link = {kFast, 0}}};
   const auto small = OpenModel(with);
   auto others =
       DeviceArray<std::byte>::Create(small->machine->memory(), kForks, "x");
@@ -576,8 +575,7 @@ TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
   options.context = 1500;
   const int64_t least = BytesFor(*model, options, Budget::kLeast);
   Model::Options with = model->options;
-  with.machine.simulation = {
-      {.device_bytes = least - 64, .link_bytes_per_s = kFast, .latency_s = 0}};
+  with.machine.simulation = {{.bytes = least - 64, .link = {kFast, 0}}};
   const auto small = OpenModel(with);
   const absl::Status status = Session::Create(*small, options).status();
   EXPECT_EQ(CodeOf(status), "does_not_fit");
@@ -594,7 +592,7 @@ TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
   EXPECT_FALSE(Session::Create(*small, options).ok());
   // The device cannot hold the weights.
   with = small->options;
-  with.machine.simulation->device_bytes = 4096;
+  with.machine.simulation->bytes = 4096;
   EXPECT_EQ(CodeOf(Model::Open(with, kNoProgress).status()), "out_of_memory");
 }
 
@@ -621,7 +619,7 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
 
 // The real model has thirty layers, and some resident pages.
 TEST_F(TiersTest, SmolLm2) {
-  if (TriesLess() || TestedDevice() != Device::kCpu) {
+  if (TriesLess() || TestedDevice() != DeviceKind::kCpu) {
     GTEST_SKIP() << "the small models have what shows there";
   }
   const char* const path = getenv("TIERCEL_MODEL");

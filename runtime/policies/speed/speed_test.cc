@@ -149,7 +149,7 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   // Below the cut all pages exist in four layers; above it the first page and
   // the prompt's last exist in two more. On a GPU no KV in place is the host's.
   EXPECT_EQ(in_place->kv().memory().host,
-            TestedDevice() == Device::kCpu ? page * (10 * 4 + 2 * 2) : 0);
+            TestedDevice() == DeviceKind::kCpu ? page * (10 * 4 + 2 * 2) : 0);
   EXPECT_EQ(tiered.session->kv().memory().host, page * (9 * 4 + 1 * 2));
   for (Session* session : {in_place.get(), tiered.session.get()}) {
     const Report report = GenerateDrafted(*session, greedy, params);

@@ -1,0 +1,33 @@
+#ifndef TIERCEL_KERNELS_DEVICE_CPU_CPU_DEVICE_H_
+#define TIERCEL_KERNELS_DEVICE_CPU_CPU_DEVICE_H_
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "kernels/device/device.h"
+#include "lib/status/error.h"
+
+namespace tiercel {
+
+// The CPU, which computes in the machine's memory. With limits it is a
+// simulated device whose ops are done when they return.
+class CpuDevice final : public Device {
+ public:
+  CpuDevice(DeviceKind kind, std::optional<DeviceLimits> limits)
+      : Device(kind, /*apart=*/false, std::move(limits)) {}
+
+  absl::Status Find() override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() override {
+    return InternalError("internal", "device cpu has no queue");
+  }
+
+ private:
+  DeviceMemory& AllMemory() override { return memory_; }
+
+  HeapMemory memory_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_CPU_CPU_DEVICE_H_

@@ -1,0 +1,38 @@
+#include "kernels/device/cuda/gpu_memory.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/device/cuda/cuda_error.h"
+#include "lib/status/error.h"
+
+namespace tiercel {
+namespace {
+
+// About the time in which a process ends.
+constexpr auto kMoment = std::chrono::milliseconds(100);
+
+}  // namespace
+
+absl::StatusOr<std::byte*> GpuMemory::Allocate(size_t bytes,
+                                               std::string_view what) {
+  std::byte* data = nullptr;
+  int error = Take(bytes, &data);
+  if (error == kCudaOutOfMemory) {
+    std::this_thread::sleep_for(kMoment);
+    error = Take(bytes, &data);
+  }
+  if (error == kCudaOutOfMemory) {
+    return MemoryError(
+        "out_of_memory",
+        absl::StrCat(std::string(what), ": need ", bytes,
+                     " bytes, the GPU has ", FreeBytes(), " free"));
+  }
+  if (error != kCudaSuccess) return CudaStatus(what, error);
+  Count(AlignedBytes(static_cast<int64_t>(bytes)));
+  return data;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,71 @@
+#include "kernels/device/device.h"
+
+#include <algorithm>
+
+#include "kernels/device/cpu/cpu_device.h"
+#include "kernels/device/cuda/cuda_device.h"
+#include "kernels/device/sim/bounded_memory.h"
+#include "kernels/device/sim/sim_device.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel {
+
+const char* NameOf(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kRef:
+      return "ref";
+    case DeviceKind::kCuda:
+      return "cuda";
+    case DeviceKind::kSim:
+      return "sim";
+  }
+  return "";
+}
+
+std::unique_ptr<Device> Device::Make(DeviceKind kind, int number,
+                                     std::optional<DeviceLimits> limits,
+                                     uint64_t sim_seed) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+    case DeviceKind::kRef:
+      break;
+    case DeviceKind::kCuda:
+      return std::make_unique<CudaDevice>(number, std::move(limits));
+    case DeviceKind::kSim:
+      return std::make_unique<SimDevice>(number, std::move(limits), sim_seed);
+  }
+  return std::make_unique<CpuDevice>(kind, std::move(limits));
+}
+
+std::optional<LinkRate> Device::link() const {
+  if (!limited()) return std::nullopt;
+  return limits_->link;
+}
+
+std::shared_ptr<const Faults> Device::faults() const {
+  return limited() ? limits_->faults : nullptr;
+}
+
+absl::Status Device::TakeMemory() {
+  RETURN_IF_ERROR(Find());
+  if (!limited() || limited_ != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(limited_,
+                   BoundedMemory::Create(limits_->bytes, limits_->faults,
+                                         apart_ ? &AllMemory() : nullptr));
+  return absl::OkStatus();
+}
+
+DeviceMemory& Device::memory() {
+  return limited_ != nullptr ? *limited_ : AllMemory();
+}
+
+std::optional<int64_t> Device::Bytes() {
+  if (limited()) return limits_->bytes;
+  if (queue() == nullptr) return std::nullopt;
+  const int64_t reserve = simulated() ? 0 : kReserve;
+  return std::max<int64_t>(0, queue()->FreeBytes() - reserve) + memory().used();
+}
+
+}  // namespace tiercel

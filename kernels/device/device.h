@@ -1,0 +1,106 @@
+#ifndef TIERCEL_KERNELS_DEVICE_DEVICE_H_
+#define TIERCEL_KERNELS_DEVICE_DEVICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "kernels/device/device_kind.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/faults.h"
+#include "kernels/device/queue.h"
+
+namespace tiercel {
+
+// The speed of the link between host and device.
+struct LinkRate {
+  double bytes_per_s = 0;
+  double latency_s = 0;  // per transfer
+};
+
+// The size and the link of a smaller device, which a larger one obeys in order
+// to simulate it.
+struct DeviceLimits {
+  int64_t bytes = 0;
+  LinkRate link;
+  std::shared_ptr<const Faults> faults = nullptr;
+};
+
+// A device that computes: its memory, the queue of its work, its link, and what
+// it can do. Not thread-safe, but for the questions about it.
+class Device {
+ public:
+  // This much of a device's memory stays free: a driver gives out whole blocks
+  // of 2 MiB, of which a session's arrays waste up to one each, and loads a
+  // kernel where it is first launched; libraries take some, and so may the
+  // desktop. All of a simulated device's may be used.
+  static constexpr int64_t kReserve = int64_t{512} << 20;
+
+  // Makes device `number` of a kind, which Find looks for. Absent limits: all
+  // that it has may be used. `sim_seed`: the seed of the delays of a kSim
+  // device; 0: its work is done as late as it may be.
+  static std::unique_ptr<Device> Make(DeviceKind kind, int number = 0,
+                                      std::optional<DeviceLimits> limits = {},
+                                      uint64_t sim_seed = 0);
+
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  DeviceKind kind() const { return kind_; }
+
+  // ---- What it can do ----
+
+  // It computes in the host tier's memory, so that nothing crosses a link.
+  bool in_place() const { return !apart_ && !limited(); }
+  // Its work is done later, in memory of its own that the host cannot touch and
+  // that is no part of the machine's.
+  bool apart() const { return apart_; }
+  // Its size and its link are stated.
+  bool limited() const { return limits_.has_value(); }
+  // Its times are not a real device's.
+  bool simulated() const { return limited() || kind_ == DeviceKind::kSim; }
+  // The stated rate of the link. Absent: there is no link, or its rate is found
+  // out by use.
+  std::optional<LinkRate> link() const;
+  // The faults that it injects; null: none.
+  std::shared_ptr<const Faults> faults() const;
+
+  // ---- Its memory and its work ----
+
+  // Finds the device, or checks that it is still there. Errors: no_device;
+  // device_lost.
+  virtual absl::Status Find() = 0;
+  // Finds it, and takes the memory of a simulated device, once. Errors: also
+  // out_of_memory.
+  absl::Status TakeMemory();
+  // The memory that ops compute in; what is not taken yet is empty.
+  DeviceMemory& memory();
+  // The bytes of its memory that may be used, those that are taken included.
+  // Absent: its memory is the machine's.
+  std::optional<int64_t> Bytes();
+
+  // The queue of all that it computes. Null: it is not apart, or not found.
+  virtual DeviceQueue* queue() { return nullptr; }
+  // Makes another queue of a device that is apart. Errors: those of Find.
+  virtual absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() = 0;
+
+ protected:
+  Device(DeviceKind kind, bool apart, std::optional<DeviceLimits> limits)
+      : kind_(kind), apart_(apart), limits_(std::move(limits)) {}
+
+ private:
+  // The memory without limits.
+  virtual DeviceMemory& AllMemory() = 0;
+
+  const DeviceKind kind_;
+  const bool apart_;
+  const std::optional<DeviceLimits> limits_;
+  std::unique_ptr<DeviceMemory> limited_;  // null: no limits, or not taken
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_DEVICE_H_

@@ -1,0 +1,115 @@
+#include "kernels/device/stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/device/cuda/blas_lt.h"
+#include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/device/cuda/send_ring.h"
+#include "kernels/device/sim/sim_queue.h"
+#include "kernels/machine/resource_limits.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel {
+
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
+  ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
+  std::unique_ptr<DeviceQueue> queue;
+  if (options.queue == nullptr) {
+    if (options.device == DeviceKind::kCuda) {
+      ASSIGN_OR_RETURN(queue, OpenGpu());
+    } else if (options.device == DeviceKind::kSim) {
+      ASSIGN_OR_RETURN(queue, SimQueue::Create(/*device=*/0));
+    }
+  }
+  absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
+  // The library cannot use the host executor's GPU.
+  if (options.device == DeviceKind::kCuda && !CudaDriver::IsExecutor()) {
+    // handle() selects the stream's GPU, for which the library is created.
+    (void)(queue != nullptr ? *queue : *options.queue).handle();
+    blas = BlasLt::FromEnvironment();
+  }
+  if (!blas.ok()) return blas.status();
+  std::unique_ptr<Stream> stream(new Stream(options, isa, std::move(queue)));
+  stream->UseBlas(*std::move(blas));
+  return stream;
+}
+
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Over(
+    std::unique_ptr<DeviceQueue> queue) {
+  ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
+  return std::unique_ptr<Stream>(
+      new Stream({.device = DeviceKind::kCuda}, isa, std::move(queue)));
+}
+
+Stream::Stream(const Options& options, Isa isa,
+               std::unique_ptr<DeviceQueue> queue)
+    : device_(options.device),
+      isa_(isa),
+      own_queue_(std::move(queue)),
+      queue_(own_queue_ != nullptr ? own_queue_.get() : options.queue),
+      ring_(device_ == DeviceKind::kCuda ? std::make_unique<SendRing>(*queue_)
+                                         : nullptr),
+      own_pool_(options.pool != nullptr
+                    ? nullptr
+                    : std::make_unique<ThreadPool>(
+                          device_ == DeviceKind::kCuda ? 1
+                          : options.threads > 0        ? options.threads
+                                                       : AllowedCpus())),
+      pool_(own_pool_ != nullptr ? *own_pool_ : *options.pool),
+      memory_(options.memory != nullptr ? *options.memory
+              : queue_ != nullptr       ? queue_->memory()
+                                        : SystemMemory()),
+      cpu_(device_ == DeviceKind::kSim
+               ? new Stream({.device = DeviceKind::kCpu, .pool = &pool_}, isa,
+                            /*queue=*/nullptr)
+               : nullptr) {}
+
+Stream::~Stream() {
+  // Work that uses the library or the CPU's stream may still be queued.
+  if (blas_ != nullptr || cpu_ != nullptr) Synchronize().IgnoreError();
+}
+
+void Stream::UseBlas(std::unique_ptr<BlasLt> blas) { blas_ = std::move(blas); }
+
+absl::StatusOr<std::byte*> Stream::Scratch(size_t bytes) {
+  if (bytes <= scratch_.size()) return scratch_.data();
+  // It grows by at least half, so that a slowly rising need allocates rarely.
+  const size_t wanted = std::max(bytes, scratch_.size() + scratch_.size() / 2);
+  scratch_ = {};  // freed first, so that both need not fit at once
+  ASSIGN_OR_RETURN(scratch_,
+                   DeviceArray<std::byte>::Create(
+                       memory_, static_cast<int64_t>(wanted), "scratch"));
+  return scratch_.data();
+}
+
+absl::Status Stream::Copy(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();  // there may be no memory at all
+  if (queue_ != nullptr) return queue_->Copy(to, from, bytes);
+  std::memcpy(to, from, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Stream::Send(void* to, const void* from, size_t bytes) {
+  if (bytes == 0 || ring_ == nullptr) return Copy(to, from, bytes);
+  return ring_->Send(to, from, bytes);
+}
+
+absl::Status Stream::Zero(void* to, size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  if (queue_ != nullptr) return queue_->Zero(to, bytes);
+  std::memset(to, 0, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Stream::Synchronize() {
+  return queue_ != nullptr ? queue_->Synchronize() : absl::OkStatus();
+}
+
+absl::Status Stream::RunLater(std::function<absl::Status(Stream& cpu)> body) {
+  return static_cast<SimQueue*>(queue_)->PushOp(
+      [body = std::move(body), cpu = cpu_.get()] { return body(*cpu); });
+}
+
+}  // namespace tiercel
