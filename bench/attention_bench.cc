@@ -18,8 +18,8 @@
 
 #include "benchmark/benchmark.h"
 #include "kernels/attention/attention.h"
+#include "kernels/device/cpu/probe.h"
 #include "kernels/kv/kv_write.h"
-#include "kernels/machine/probe.h"
 
 namespace tiercel {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "kernels/device/cpu/probe.h"
 #include "kernels/layer/matmul.h"
 #include "kernels/layer/packed_layout.h"
-#include "kernels/machine/probe.h"
 #include "kernels/number/half.h"
 
 namespace tiercel {

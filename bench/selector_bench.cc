@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "kernels/attention/importance.h"
-#include "kernels/attention/key_scores.h"
-#include "kernels/attention/selector.h"
 #include "kernels/device/stream.h"
 #include "kernels/kv/key_norms.h"
 #include "kernels/number/half.h"
+#include "kernels/select/importance.h"
+#include "kernels/select/key_scores.h"
+#include "kernels/select/selector.h"
 
 namespace tiercel {
 namespace {

@@ -65,7 +65,7 @@ step_ubsan() {  # UBSan with its checks of every pointer, which asan leaves out
 
 step_tsan() {  # TSan, on everything that has threads
   local tests='^(kernels/machine/thread_pool|kernels/layer/|kernels/kv/'
-  tests+='|kernels/attention/|offload/|runtime/)'
+  tests+='|kernels/attention/|kernels/select/|offload/|runtime/)'
   local targets
   cmake --preset tsan >/dev/null
   mapfile -t targets < <(ctest --test-dir build/tsan -N -R "$tests" |

@@ -13,7 +13,7 @@ readonly LAYERS=(kernels offload models drafts runtime)
 # The rooms of a folder, in order: each may include those before it.
 readonly ROOMS=(
   'lib status text template documents'
-  'kernels base number simd machine device layer kv attention token'
+  'kernels base number simd machine device layer kv attention select token'
   'offload tier disk move ranks kv prompt_cache view plan'
   'models format tokenizer chat decoder'
   'runtime pass machine model predict sequence drafting policies generate api'

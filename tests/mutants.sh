@@ -26,12 +26,12 @@ attention_mask|kernels/attention/attention.cc|item.end = position + 1 - start|it
 attention_begin|kernels/attention/attention.cc|std::max(p_.begin - start, int64_t{0})|std::max(p_.begin - start + 1, int64_t{0})|kernels/attention/attention_test.cc
 view_window|kernels/attention/attention.cc|position + 1 - page \* kPageTokens|position - page * kPageTokens|kernels/attention/attention_view_test.cc
 view_head|kernels/attention/attention.cc|p_.view\[item->kv_head\]|p_.view[0]|kernels/attention/attention_view_test.cc
-chunk_head|kernels/attention/mean_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/attention/mean_scores_test.cc
-chunk_tile|kernels/attention/mean_scores.cc|std::min(tile, p.num_chunks - chunk)|std::min(tile, p.num_chunks)|kernels/attention/chunk_scores_test.cc
+chunk_head|kernels/select/mean_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/select/mean_scores_test.cc
+chunk_tile|kernels/select/mean_scores.cc|std::min(tile, p.num_chunks - chunk)|std::min(tile, p.num_chunks)|kernels/select/chunk_scores_test.cc
 mean_norms|kernels/kv/chunk_means_ref.cc|NormOf(out, kv.head_dim)|NormOf(out, kv.head_dim / 2)|kernels/kv/chunk_means_test.cc
-evidence_stride|kernels/attention/importance.cc|p.scores + i \* p.scores_stride|p.scores + i * p.candidates|kernels/attention/importance_test.cc
-coverage_newest|kernels/attention/coverage_cpu.cc|SumOf(scores + newest, positions - newest)|SumOf(scores, newest)|kernels/attention/coverage_test.cc
-coverage_group|kernels/attention/coverage.cc|p.kept\[h / group\]|p.kept[h / group * 0]|kernels/attention/coverage_test.cc
+evidence_stride|kernels/select/importance.cc|p.scores + i \* p.scores_stride|p.scores + i * p.candidates|kernels/select/importance_test.cc
+coverage_newest|kernels/select/coverage_cpu.cc|SumOf(scores + newest, positions - newest)|SumOf(scores, newest)|kernels/select/coverage_test.cc
+coverage_group|kernels/select/coverage.cc|p.kept\[h / group\]|p.kept[h / group * 0]|kernels/select/coverage_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
 norm_barrier|kernels/device/block_sums.h|Barrier();  // all are done with the tile before||kernels/layer/rms_norm_test.cc
@@ -92,8 +92,8 @@ wave_mask|kernels/attention/attention.cu|cell < end \&\&|cell + 1 < end \&\&|ker
 wave_hidden|kernels/attention/attention.cu|if (!kHidden .. !(weight\[c\] < 0.0f)) {|{|kernels/attention/attention_test.cc
 wave_recent|kernels/attention/attention.cu|\].recent + 1;|].recent;|kernels/attention/attention_view_test.cc
 wave_launch|kernels/attention/attention.cu|if (error != 0 .. w.folds) return error;|if (w.folds) return error;|kernels/attention/refused_launch_test.cc
-evidence_launch|kernels/attention/importance.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
-select_launch|kernels/attention/selector.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
+evidence_launch|kernels/select/importance.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
+select_launch|kernels/select/selector.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
 tile_wait|kernels/kv/kv_tile.h|CopyWait<0>();||kernels/kv/key_norms_test.cc
 tile_part|kernels/kv/kv_tile.h|Barrier();  // this part is there.*||kernels/kv/key_norms_test.cc
@@ -108,13 +108,13 @@ q8_halves|kernels/kv/kv_element.h|? 0x3210u : 0x5432u|? 0x3210u : 0x3210u|kernel
 wave_looked|kernels/attention/attention.cu|(values.end - 1) / kAtOnce|values.end / kAtOnce - 1|kernels/attention/attention_test.cc
 wave_slice|kernels/attention/attention.cu|PutQueries(t, of_queries, tile, part.d);|PutQueries(t, of_queries, tile, 0);|kernels/attention/attention_test.cc
 q8_place|kernels/kv/kv_element.h|(skew & 4) != 0|(skew \& 8) != 0|kernels/kv/key_norms_test.cc
-dots_barrier|kernels/attention/query_dots.h|Barrier();  // all are done with the elements before||kernels/attention/key_scores_test.cc
-block_lane|kernels/device/block_sums.h|t.index == 0) s.total|t.index == 1) s.total|kernels/attention/importance_test.cc
-chunk_row|kernels/attention/mean_scores.cu|(head + h) \* p.out_stride|head * p.out_stride|kernels/attention/mean_scores_test.cc
-silent_query|kernels/attention/importance.cu|w.length == 0.0f|w.length < 0.0f|kernels/attention/importance_test.cc
-silent_head|kernels/attention/chunk_scores.cu|if (std::isnan(sum)) return;.*||kernels/attention/chunk_scores_test.cc
-selector_sums|kernels/attention/selector.cu|Barrier();  *// what is summed is there||kernels/attention/selector_test.cc
-greatest_equals|kernels/attention/greatest.h|before < equals|before <= equals|kernels/attention/selector_test.cc
+dots_barrier|kernels/select/query_dots.h|Barrier();  // all are done with the elements before||kernels/select/key_scores_test.cc
+block_lane|kernels/device/block_sums.h|t.index == 0) s.total|t.index == 1) s.total|kernels/select/importance_test.cc
+chunk_row|kernels/select/mean_scores.cu|(head + h) \* p.out_stride|head * p.out_stride|kernels/select/mean_scores_test.cc
+silent_query|kernels/select/importance.cu|w.length == 0.0f|w.length < 0.0f|kernels/select/importance_test.cc
+silent_head|kernels/select/chunk_scores.cu|if (std::isnan(sum)) return;.*||kernels/select/chunk_scores_test.cc
+selector_sums|kernels/select/selector.cu|Barrier();  *// what is summed is there||kernels/select/selector_test.cc
+greatest_equals|kernels/select/greatest.h|before < equals|before <= equals|kernels/select/selector_test.cc
 embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block|kernels/layer/embed_test.cc
 norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
@@ -202,25 +202,25 @@ residual|models/decoder/decoder.cc|StoreMode::kAdd}}}|StoreMode::kAssign}}}|test
 kv_cell|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + cell) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (cell \& 63)) * KRowBytes|tests/golden_logits_test.cc
 digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(rows)|static_cast<float>((rows + 3) / 4 * 4)|kernels/kv/chunk_means_test.cc
 digest_rounding|kernels/kv/chunk_means_ref.cc|F16FromF32(sum\[i\] / count)|F16FromF32(sum[i] / count) \& 0xfffe|kernels/kv/chunk_means_test.cc
-key_causal|kernels/attention/key_scores.cc|b.seen = p.position + 1 - start|b.seen = p.position - start|kernels/attention/key_scores_test.cc
-key_row|kernels/attention/key_scores_cpu.cc|b.seen + row - first|b.seen - first|kernels/attention/key_scores_test.cc
+key_causal|kernels/select/key_scores.cc|b.seen = p.position + 1 - start|b.seen = p.position - start|kernels/select/key_scores_test.cc
+key_row|kernels/select/key_scores_cpu.cc|b.seen + row - first|b.seen - first|kernels/select/key_scores_test.cc
 norm_root|kernels/kv/key_norms_cpu.cc|Sqrt(sum)|sum|kernels/kv/key_norms_test.cc
-evidence_mean|kernels/attention/importance_cpu.cc|Set1(0.5f)) - Exp|Set1(1.0f)) - Exp|kernels/attention/importance_test.cc
-evidence_decay|kernels/attention/importance.cc|before\[j\] \* p.decay|before[j] * (1 - 0 * p.decay)|kernels/attention/importance_test.cc
-evidence_before|kernels/attention/importance.cc|const before = p.before|const before = p.importance|kernels/attention/importance_test.cc
-evidence_decay_gpu|kernels/attention/importance.cu|p.before\[at\] \* p.decay|p.before[at]|kernels/attention/importance_test.cc
-evidence_unseen|kernels/attention/importance_cpu.cc| - Exp(Set1(-87.0f))||kernels/attention/importance_test.cc
-prior_edge|kernels/attention/selector_body.h|kLeastShare = 1e-12f|kLeastShare = 1e-11f|kernels/attention/selector_test.cc
-prior_age|kernels/attention/selector_body.h|kAgePower = 1.8f|kAgePower = 1.7f|kernels/attention/selector_test.cc
-prior_most|kernels/attention/selector_cpu.cc|lambda < h.most_prior ? lambda : h.most_prior|h.most_prior|kernels/attention/selector_test.cc
-window_width|kernels/attention/selector_cpu.cc|width = 2 \* h.reach + 1|width = 2 * h.reach|kernels/attention/selector_test.cc
-selector_least|kernels/attention/selector.cc|p.suppression >= -1.0f|p.suppression >= 0.0f|kernels/attention/selector_test.cc
-rival_share|kernels/attention/selector_body.h|kLnLeastShare = -27.6310211f|kLnLeastShare = -25.3f|kernels/attention/selector_test.cc
-rival_warmth|kernels/attention/selector_body.h|kTemperature = 2.0f|kTemperature = 2.2f|kernels/attention/selector_test.cc
-selector_tie|kernels/attention/selector_ref.cc|order.begin(), order.end(), 0|order.rbegin(), order.rend(), 0|kernels/attention/selector_test.cc
+evidence_mean|kernels/select/importance_cpu.cc|Set1(0.5f)) - Exp|Set1(1.0f)) - Exp|kernels/select/importance_test.cc
+evidence_decay|kernels/select/importance.cc|before\[j\] \* p.decay|before[j] * (1 - 0 * p.decay)|kernels/select/importance_test.cc
+evidence_before|kernels/select/importance.cc|const before = p.before|const before = p.importance|kernels/select/importance_test.cc
+evidence_decay_gpu|kernels/select/importance.cu|p.before\[at\] \* p.decay|p.before[at]|kernels/select/importance_test.cc
+evidence_unseen|kernels/select/importance_cpu.cc| - Exp(Set1(-87.0f))||kernels/select/importance_test.cc
+prior_edge|kernels/select/selector_body.h|kLeastShare = 1e-12f|kLeastShare = 1e-11f|kernels/select/selector_test.cc
+prior_age|kernels/select/selector_body.h|kAgePower = 1.8f|kAgePower = 1.7f|kernels/select/selector_test.cc
+prior_most|kernels/select/selector_cpu.cc|lambda < h.most_prior ? lambda : h.most_prior|h.most_prior|kernels/select/selector_test.cc
+window_width|kernels/select/selector_cpu.cc|width = 2 \* h.reach + 1|width = 2 * h.reach|kernels/select/selector_test.cc
+selector_least|kernels/select/selector.cc|p.suppression >= -1.0f|p.suppression >= 0.0f|kernels/select/selector_test.cc
+rival_share|kernels/select/selector_body.h|kLnLeastShare = -27.6310211f|kLnLeastShare = -25.3f|kernels/select/selector_test.cc
+rival_warmth|kernels/select/selector_body.h|kTemperature = 2.0f|kTemperature = 2.2f|kernels/select/selector_test.cc
+selector_tie|kernels/select/selector_ref.cc|order.begin(), order.end(), 0|order.rbegin(), order.rend(), 0|kernels/select/selector_test.cc
 fork_reference|offload/kv/in_place_kv.cc|pool_->AddReference(slot)|(void)slot|offload/kv/kv_store_test.cc
-top_k_tie|kernels/attention/top_k.cc|equals-- > 0|equals-- > 1|kernels/attention/top_k_test.cc
-top_k_always|kernels/attention/top_k.cu|out\[i\] = static_cast<int32_t>(i)|out[i] = static_cast<int32_t>(always)|kernels/attention/top_k_test.cc
+top_k_tie|kernels/select/top_k.cc|equals-- > 0|equals-- > 1|kernels/select/top_k_test.cc
+top_k_always|kernels/select/top_k.cu|out\[i\] = static_cast<int32_t>(i)|out[i] = static_cast<int32_t>(always)|kernels/select/top_k_test.cc
 digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + rows - 1) / shape_.chunk|offload/view/digests_test.cc
 view_ring|offload/view/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/view/compact_kv_test.cc
 evicted_bytes|offload/view/compact_kv.cc|!wanted(\*place)) \*place = kNone|!wanted(*place)) (void)kNone|offload/view/compact_kv_test.cc
@@ -371,7 +371,7 @@ bench_positions|apps/commands/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) /
 bench_warned|apps/commands/bench.cc|said_.insert(warning).second|(said_.insert(warning), true)|apps/cli_bench_test.py
 bench_warnings|apps/commands/bench_table.cc|warnings.end(), row.warnings.begin()|warnings.end(), row.warnings.end()|apps/commands/bench_table_test.cc
 bench_unsteady|apps/commands/bench_table.cc|machine.at("steady").get<bool>()|true|apps/commands/bench_table_test.cc
-read_spread|kernels/machine/probe.cc|sorted\[sorted.size() / 2\] -|sorted.back() -|kernels/machine/probe_test.cc
+read_spread|kernels/device/cpu/probe.cc|sorted\[sorted.size() / 2\] -|sorted.back() -|kernels/device/cpu/probe_test.cc
 bench_share|apps/commands/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/commands/bench_table_test.cc
 summary_share|apps/commands/summary.cc|level.value("checked", int64_t{0})|level.value("drafted", int64_t{0})|apps/commands/summary_test.cc
 rank_bytes|runtime/generate/report.cc|all.ranks\[i\] : RankTraffic()|all.ranks[0] : RankTraffic()|runtime/generate/report_test.cc
@@ -390,8 +390,8 @@ stop_times|runtime/generate/generate.cc|report.token_seconds.resize(report.token
 sweep_untimed|runtime/drafting/rounds.cc|const absl::Cleanup spent = \[this, start = session_.Elapsed()\] {|const absl::Cleanup spent = [this, start = session_.Elapsed()] { return;|runtime/generate/report_test.cc
 first_block_time|runtime/generate/generate.cc|times.push_back(seconds);|times.push_back(0);|runtime/generate/report_test.cc
 draft_checked|drafts/drafter.h|checked += CheckedOf(all, held)|checked += all|drafts/verifying_drafter_test.cc
-peak_best|kernels/machine/probe.cc|std::min_element(seconds|std::max_element(seconds|kernels/machine/probe_test.cc
-peak_ops|kernels/machine/probe.cc|steps \* 16 \* 2|steps * 16|kernels/machine/probe_test.cc
+peak_best|kernels/device/cpu/probe.cc|std::min_element(seconds|std::max_element(seconds|kernels/device/cpu/probe_test.cc
+peak_ops|kernels/device/cpu/probe.cc|steps \* 16 \* 2|steps * 16|kernels/device/cpu/probe_test.cc
 machine_ops|runtime/machine/machine_json.cc|"int8_ops_per_s", peaks.int8|"int8_ops_per_s", peaks.f32|runtime/machine/machine_json_test.cc
 prompt_traffic|runtime/generate/generate.cc|report.traffic -= before;|(void)before;|runtime/generate/report_test.cc
 answer_traffic|runtime/generate/generate.cc|report.traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc

@@ -6,17 +6,17 @@
 
 #include "bench/kernels/op_cases.h"
 #include "kernels/attention/attention.h"
-#include "kernels/attention/chunk_scores.h"
-#include "kernels/attention/coverage.h"
-#include "kernels/attention/importance.h"
-#include "kernels/attention/key_scores.h"
-#include "kernels/attention/mean_scores.h"
-#include "kernels/attention/selector.h"
-#include "kernels/attention/top_k.h"
 #include "kernels/kv/chunk_means.h"
 #include "kernels/kv/key_norms.h"
 #include "kernels/kv/kv_convert.h"
 #include "kernels/kv/kv_write.h"
+#include "kernels/select/chunk_scores.h"
+#include "kernels/select/coverage.h"
+#include "kernels/select/importance.h"
+#include "kernels/select/key_scores.h"
+#include "kernels/select/mean_scores.h"
+#include "kernels/select/selector.h"
+#include "kernels/select/top_k.h"
 
 namespace tiercel {
 namespace {

@@ -10,12 +10,12 @@
 #include "absl/functional/function_ref.h"
 #include "gtest/gtest.h"
 #include "kernels/attention/attention.h"
-#include "kernels/attention/importance.h"
-#include "kernels/attention/selector.h"
 #include "kernels/device/cuda/cuda_error.h"
 #include "kernels/device/executor/hosted_stream.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/machine/testing.h"
+#include "kernels/select/importance.h"
+#include "kernels/select/selector.h"
 #include "lib/status/error.h"
 
 namespace tiercel::refused_launch_test {

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "kernels/attention/mean_scores.h"
 #include "kernels/kv/kv_convert.h"
+#include "kernels/select/mean_scores.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

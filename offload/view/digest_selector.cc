@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/attention/chunk_scores.h"
-#include "kernels/attention/top_k.h"
+#include "kernels/select/chunk_scores.h"
+#include "kernels/select/top_k.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

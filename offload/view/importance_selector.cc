@@ -5,9 +5,9 @@
 #include <numeric>
 #include <utility>
 
-#include "kernels/attention/coverage.h"
-#include "kernels/attention/importance.h"
-#include "kernels/attention/selector.h"
+#include "kernels/select/coverage.h"
+#include "kernels/select/importance.h"
+#include "kernels/select/selector.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -24,7 +24,7 @@ struct HeadsOfRanks {
 };
 
 // The parameters of SFI's Selector (Slow-Fast Inference, arXiv 2603.12038);
-// kernels/attention/selector.h has the formulas.
+// kernels/select/selector.h has the formulas.
 struct Selection {
   int64_t evidence_rows = 16;  // the last rows of a prompt, which choose
   int64_t queries = 1;  // rows that choose in a later step, its own the last

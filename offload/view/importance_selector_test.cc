@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/attention/importance.h"
-#include "kernels/attention/selector.h"
 #include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "kernels/select/importance.h"
+#include "kernels/select/selector.h"
 #include "offload/view/key_scorer.h"
 #include "offload/view/mean_scorer.h"
 #include "offload/view/testing.h"

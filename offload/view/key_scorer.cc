@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include "kernels/attention/key_scores.h"
 #include "kernels/kv/key_norms.h"
+#include "kernels/select/key_scores.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

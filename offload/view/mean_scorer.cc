@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/attention/mean_scores.h"
+#include "kernels/select/mean_scores.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/attention/chunk_scores.h"
 #include "kernels/kv/chunk_means.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "kernels/select/chunk_scores.h"
 #include "lib/status/error.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/view/testing.h"

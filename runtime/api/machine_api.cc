@@ -1,7 +1,7 @@
 // Describes the machine and the build, for a place beside every measured
 // number.
 
-#include "kernels/machine/probe.h"
+#include "kernels/device/cpu/probe.h"
 #include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_info.h"

@@ -1,8 +1,8 @@
 #ifndef TIERCEL_RUNTIME_MACHINE_MACHINE_JSON_H_
 #define TIERCEL_RUNTIME_MACHINE_MACHINE_JSON_H_
 
+#include "kernels/device/cpu/probe.h"
 #include "kernels/machine/isa.h"
-#include "kernels/machine/probe.h"
 #include "nlohmann/json.hpp"
 
 namespace tiercel {

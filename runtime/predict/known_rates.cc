@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/machine/probe.h"
+#include "kernels/device/cpu/probe.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/decoder/weights.h"

@@ -7,10 +7,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/cpu/probe.h"
 #include "kernels/device/stream.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/layer/matmul.h"
-#include "kernels/machine/probe.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
 

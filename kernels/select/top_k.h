@@ -1,0 +1,32 @@
+#ifndef TIERCEL_KERNELS_SELECT_TOP_K_H_
+#define TIERCEL_KERNELS_SELECT_TOP_K_H_
+
+#include <cstdint>
+
+#include "lib/status/status_forward.h"
+
+namespace tiercel {
+
+class Stream;
+
+// The indices of the k greatest values of each row in ascending order (all if
+// there are no more than k). The first `always` are kept whatever their value,
+// and of equal values the earlier. This is how TriForce selects a KV head's
+// chunks (arXiv 2404.11912, section 4.1), of which the first are sinks.
+//
+// Scratch: a float per value for each thread. Errors: invalid_shape,
+// out_of_memory.
+struct TopKParams {
+  const float* values;  // [rows, stride], for each row [n]; none is NaN
+  int64_t stride;       // elements from one row to the next
+  int64_t rows;         // 0 is allowed
+  int64_t n;            // 0 is allowed; at most 2^28
+  int64_t always;       // at least 0
+  int64_t k;            // at least 0
+  int32_t* out;         // [rows, min(k, n)]
+};
+absl::Status TopK(Stream& stream, const TopKParams& p);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_SELECT_TOP_K_H_
