@@ -113,10 +113,11 @@ TEST(ParseSimulationTest, DeviceLinkAndLatency) {
   EXPECT_EQ(alone->strict_seed, 0u);
   for (const char* text :
        {"", "strict=", "strict=-1", "strict=1.5", "strict=1,strict=2",
-        "strict=1,device=1GB", "strict=1,latency=3", "device=1GB", "link=1GB/s", "device=1GB,link=1GB",
-        "device=1GB,link=1GB/s,latency=-1", "device=1GB,link=1GB/s,speed=1",
-        "device=1GB,device=1GB,link=1GB/s", "device=1GB,,link=1GB/s",
-        "device=,link=1GB/s", "1GB,1GB/s", "device=1GB,link=/s"}) {
+        "strict=1,device=1GB", "strict=1,latency=3", "device=1GB", "link=1GB/s",
+        "device=1GB,link=1GB", "device=1GB,link=1GB/s,latency=-1",
+        "device=1GB,link=1GB/s,speed=1", "device=1GB,device=1GB,link=1GB/s",
+        "device=1GB,,link=1GB/s", "device=,link=1GB/s", "1GB,1GB/s",
+        "device=1GB,link=/s"}) {
     EXPECT_FALSE(ParseSimulation(text).has_value()) << text;
   }
 }

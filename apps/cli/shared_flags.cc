@@ -193,22 +193,23 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
               "one for all; with -c and kept texts the rest is on disk; of "
               "`plan --simulate` what the machine has that is simulated",
               &model->host_memory_bytes);
-  flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US][,strict=SEED]",
-             "simulate a device with memory of this size behind a link of this "
-             "rate, as device=24GiB,link=25GB/s; strict, which may stand alone: "
-             "for tests, its memory is closed to the host and its work is late, "
-             "by delays of the seed",
-             [=](const std::string& text) {
-               model->simulation = ParseSimulation(text);
-               if (model->simulation.has_value()) return;
-               if (text.find("host=") != std::string::npos) {
-                 FlagSet::RejectNotBuilt("--simulate host=RATE");
-               }
-               FlagSet::Reject("--simulate",
-                               "device=SIZE,link=SIZE/s[,latency=US]"
-                               "[,strict=SEED], or strict=SEED",
-                               text);
-             });
+  flags.Text(
+      "--simulate", "device=SIZE,link=RATE[,latency=US][,strict=SEED]",
+      "simulate a device with memory of this size behind a link of this "
+      "rate, as device=24GiB,link=25GB/s; strict, which may stand alone: "
+      "for tests, its memory is closed to the host and its work is late, "
+      "by delays of the seed",
+      [=](const std::string& text) {
+        model->simulation = ParseSimulation(text);
+        if (model->simulation.has_value()) return;
+        if (text.find("host=") != std::string::npos) {
+          FlagSet::RejectNotBuilt("--simulate host=RATE");
+        }
+        FlagSet::Reject("--simulate",
+                        "device=SIZE,link=SIZE/s[,latency=US]"
+                        "[,strict=SEED], or strict=SEED",
+                        text);
+      });
   flags.Text("--tensor-parallel", "N|auto",
              "compute with so many devices, each a part of the model, and with "
              "the same results (default 1): those that --simulate plays, "

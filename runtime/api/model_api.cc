@@ -128,10 +128,10 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   ASSIGN_OR_RETURN(options.machine.simulation, ReadSimulation(p));
   if (p.simulate_strict_seed != 0) {
     if (options.machine.device != DeviceKind::kCpu) {
-      return UsageError("invalid_simulation",
-                        absl::StrCat("simulation: got a strict one on device ",
-                                     NameOf(options.machine.device),
-                                     ", need cpu"));
+      return UsageError(
+          "invalid_simulation",
+          absl::StrCat("simulation: got a strict one on device ",
+                       NameOf(options.machine.device), ", need cpu"));
     }
     options.machine.device = DeviceKind::kSim;
     options.machine.sim_seed = p.simulate_strict_seed;
