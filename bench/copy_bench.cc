@@ -38,7 +38,7 @@ T OrExit(absl::StatusOr<T> made) {
 // Returns the rate, in bytes per second.
 double Run(benchmark::State& state, std::unique_ptr<Link> link,
            std::byte* device, Direction direction, int64_t transfer_bytes) {
-  const HostRegion host = OrExit(HostRegion::ReserveUnmapped(kBytes));
+  const HostRegion host = OrExit(HostRegion::Reserve(kBytes));
   const auto engine = OrExit(CopyEngine::Create(std::move(link)));
   std::vector<Transfer> transfers;
   for (int64_t at = 0; at < kBytes; at += transfer_bytes) {

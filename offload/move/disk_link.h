@@ -35,7 +35,6 @@ class DiskLink final : public Link {
   absl::StatusOr<double> Finish() override;
   uint64_t Mark() override { return copies_->Mark(); }
   absl::Status Await(uint64_t mark) override { return copies_->Await(mark); }
-  bool HostHasAddresses() const override { return copies_->HostHasAddresses(); }
   void Forget(const HostRegion& region) override { copies_->Forget(region); }
 
   // The bytes read from disk so far. Callable from any thread.

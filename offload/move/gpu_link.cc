@@ -25,7 +25,7 @@ GpuLink::GpuLink(DeviceQueue& compute, std::unique_ptr<DeviceQueue> copies,
       compute_(compute),
       copies_(std::move(copies)),
       placement_(std::move(placement)),
-      mappings_(placement_),
+      placed_(placement_),
       pinned_(placement_) {}
 
 GpuLink::~GpuLink() {
@@ -46,7 +46,8 @@ absl::StatusOr<Link::Moved> GpuLink::Copy(const Transfer& transfer,
 
 absl::StatusOr<Link::Moved> GpuLink::CopyNow(const Transfer& transfer,
                                              const std::atomic<bool>& drop) {
-  ASSIGN_OR_RETURN(std::byte * base, mappings_.AddressOf(*transfer.host));
+  placed_.Place(*transfer.host);
+  std::byte* const base = transfer.host->data();
   const Clock::Time begin = clock().Now();
   if (drop.load()) return Moved{0, 0};
   ASSIGN_OR_RETURN(const bool packed, Pack(transfer, base + transfer.offset));
@@ -110,7 +111,7 @@ void GpuLink::Forget(const HostRegion& region) {
   // A Finish that failed may have left copies under way.
   copies_->Synchronize().IgnoreError();
   pinned_.Forget(region);
-  mappings_.Forget(region);
+  placed_.Forget(region);
 }
 
 // ---- Copies through small buffers ----

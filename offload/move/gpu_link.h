@@ -48,7 +48,6 @@ class GpuLink final : public Link {
   absl::StatusOr<double> Finish() override;
   uint64_t Mark() override { return compute_.Mark(); }
   absl::Status Await(uint64_t mark) override { return compute_.Await(mark); }
-  bool HostHasAddresses() const override { return !CudaDriver::IsExecutor(); }
   void Forget(const HostRegion& region) override;
 
  private:
@@ -80,7 +79,7 @@ class GpuLink final : public Link {
   DeviceQueue& compute_;
   const std::unique_ptr<DeviceQueue> copies_;
   const std::shared_ptr<Placement> placement_;
-  HostMappings mappings_;
+  PlacedRegions placed_;
   PinnedBlocks pinned_;
 
   int64_t group_bytes_ = 0;  // bytes of the group that is being filled

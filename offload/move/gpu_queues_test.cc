@@ -105,7 +105,7 @@ TEST_P(GpuQueuesTest, OtherListsKeepTheirTurn) {
 }
 
 // Bytes go down and up again in pieces of all sizes, some small, in several
-// blocks, of memory with an address and without, pinned and not.
+// blocks, of memory that is pinned and not.
 TEST_P(GpuQueuesTest, WhatGoesDownComesUp) {
   const int64_t bytes =
       Count(5 * GpuLink::kGroupBytes, GpuLink::kGroupBytes) + 4096;
@@ -114,9 +114,7 @@ TEST_P(GpuQueuesTest, WhatGoesDownComesUp) {
     const auto faults = std::make_shared<Faults>();
     if (!pinned) faults->pinning = [](int64_t) { return true; };
     const std::unique_ptr<GpuLink> link = NewLink(faults);
-    const HostRegion region =
-        pinned ? *HostRegion::Reserve(static_cast<size_t>(bytes))
-               : *HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
+    const HostRegion region = *HostRegion::Reserve(static_cast<size_t>(bytes));
     std::vector<std::byte> values(static_cast<size_t>(bytes));
     std::mt19937 random(2);
     for (std::byte& value : values) value = static_cast<std::byte>(random());

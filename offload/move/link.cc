@@ -39,9 +39,9 @@ absl::StatusOr<Link::Moved> HostLink::Copy(const Transfer& transfer,
                                            Clock::Time /*since*/,
                                            const std::atomic<bool>& drop) {
   if (drop.load()) return Moved{0, 0};
-  ASSIGN_OR_RETURN(std::byte * base, mappings_.AddressOf(*transfer.host));
+  placed_.Place(*transfer.host);
   const Clock::Time begin = clock().Now();
-  std::byte* const host = base + transfer.offset;
+  std::byte* const host = transfer.host->data() + transfer.offset;
   const bool up = transfer.direction == Direction::kHostToDevice;
   std::memcpy(up ? transfer.device : host, up ? host : transfer.device,
               static_cast<size_t>(transfer.bytes));

@@ -14,7 +14,6 @@
 #include "kernels/device/faults.h"
 #include "kernels/machine/clock.h"
 #include "offload/disk/page_file.h"
-#include "offload/move/host_mappings.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/placement.h"
 
@@ -23,8 +22,8 @@ namespace tiercel {
 enum class Direction { kHostToDevice, kDeviceToHost };
 
 // One run of bytes to move between the tiers. The host side is a region and an
-// offset, not an address, which only a link may know. Or it is a page on disk:
-// the whole page on its way down, the whole or a part of it on its way up.
+// offset. Or it is a page on disk: the whole page on its way down, the whole or
+// a part of it on its way up.
 struct Transfer {
   Direction direction = Direction::kHostToDevice;
   const HostRegion* host = nullptr;
@@ -85,13 +84,6 @@ class Link {
   // Errors: device_failed.
   virtual absl::Status Await(uint64_t /*mark*/) { return absl::OkStatus(); }
 
-  // Returns true if the host tier that it copies from and to has addresses.
-  // The host tier of a simulated device has none, so that arithmetic cannot
-  // reach it by mistake. The host tier of a GPU has them: memory with an
-  // address comes in larger pages, which the system finds, and the driver pins,
-  // ten times as fast.
-  virtual bool HostHasAddresses() const { return false; }
-
   // Called before `region` ends, when none of its copies is under way, so that
   // nothing noted of it is taken for another region's.
   virtual void Forget(const HostRegion& region) = 0;
@@ -105,14 +97,14 @@ class Link {
 class HostLink final : public Link {
  public:
   explicit HostLink(std::shared_ptr<Placement> placement = nullptr)
-      : mappings_(std::move(placement)) {}
+      : placed_(std::move(placement)) {}
 
   absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
                              const std::atomic<bool>& drop) override;
-  void Forget(const HostRegion& region) override { mappings_.Forget(region); }
+  void Forget(const HostRegion& region) override { placed_.Forget(region); }
 
  private:
-  HostMappings mappings_;
+  PlacedRegions placed_;
 };
 
 // A simulated link of a given rate and latency, in front of one that copies:
@@ -131,7 +123,6 @@ class SimulatedLink final : public Link {
   absl::StatusOr<double> Finish() override { return copies_->Finish(); }
   uint64_t Mark() override { return copies_->Mark(); }
   absl::Status Await(uint64_t mark) override { return copies_->Await(mark); }
-  bool HostHasAddresses() const override { return copies_->HostHasAddresses(); }
   void Forget(const HostRegion& region) override { copies_->Forget(region); }
 
  private:

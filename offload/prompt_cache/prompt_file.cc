@@ -368,8 +368,7 @@ absl::Status PromptFile::WriteState(const HeldLayer& layer,
   RunningSum sum;
   for (size_t done = 0; done < all;) {
     const size_t count = std::min(FileWriter::kAtOnce, all - done);
-    RETURN_IF_ERROR(
-        layer.ReadState(static_cast<int64_t>(done), buffer.data(), count));
+    layer.ReadState(static_cast<int64_t>(done), buffer.data(), count);
     sum.Add(buffer.data(), count);
     RETURN_IF_ERROR(
         writer.Write(buffer.data(), count, StateAt(info_, index) + done));

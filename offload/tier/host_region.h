@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/status/statusor.h"
 
@@ -15,27 +16,25 @@ class HostRegion {
  public:
   // Errors: out_of_memory with the bytes asked for.
   static absl::StatusOr<HostRegion> Reserve(size_t bytes);
-  // Reserves bytes without an address: data() is null, and a reader maps fd().
-  // Errors: out_of_memory.
-  static absl::StatusOr<HostRegion> ReserveUnmapped(size_t bytes);
 
   HostRegion() = default;
   ~HostRegion();
   HostRegion(HostRegion&& other) noexcept;
   HostRegion& operator=(HostRegion&& other) noexcept;
 
-  // Copies bytes into and out of the region, whether it has an address or not.
-  // Thread-safe. Errors: out_of_memory.
-  absl::Status Write(int64_t offset, const std::byte* from, size_t bytes) const;
-  absl::Status Read(int64_t offset, std::byte* to, size_t bytes) const;
+  // Copies bytes into and out of the region.
+  void Write(int64_t offset, const std::byte* from, size_t bytes) const {
+    std::memcpy(data_ + offset, from, bytes);
+  }
+  void Read(int64_t offset, std::byte* to, size_t bytes) const {
+    std::memcpy(to, data_ + offset, bytes);
+  }
 
   std::byte* data() const { return data_; }
-  int fd() const { return fd_; }  // -1 where the region is mapped
   size_t bytes() const { return bytes_; }
 
  private:
   std::byte* data_ = nullptr;
-  int fd_ = -1;
   size_t bytes_ = 0;
 };
 

@@ -11,11 +11,10 @@
 namespace tiercel {
 
 PagePool::PagePool(const KvLayout& layout, int layers,
-                   int64_t slots_per_segment, Access access)
+                   int64_t slots_per_segment)
     : layout_(layout),
       layers_(layers),
-      slots_per_segment_(std::max<int64_t>(1, slots_per_segment)),
-      access_(access) {}
+      slots_per_segment_(std::max<int64_t>(1, slots_per_segment)) {}
 
 absl::StatusOr<PagePool> PagePool::OnDevice(const KvLayout& layout, int layers,
                                             int64_t slots,
@@ -58,10 +57,7 @@ absl::StatusOr<int64_t> PagePool::Take() {
   for (int layer = 0; layer < layers_; ++layer) {
     const auto bytes =
         static_cast<size_t>(slots_per_segment_ * layout_.PageBytes());
-    ASSIGN_OR_RETURN(HostRegion region,
-                     access_ == Access::kMapped
-                         ? HostRegion::Reserve(bytes)
-                         : HostRegion::ReserveUnmapped(bytes));
+    ASSIGN_OR_RETURN(HostRegion region, HostRegion::Reserve(bytes));
     segment.push_back(std::move(region));
   }
   segments_.reserve(segments_.size() + 1);

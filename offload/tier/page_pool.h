@@ -22,16 +22,13 @@ namespace tiercel {
 //
 //   segment s, layer l:  [slots_per_segment][layout.PageBytes()]
 //
-// An unmapped pool has no addresses: its pages are reached by copying. A pool
-// on the device is one segment, which it takes when it is made.
+// A pool on the device is one segment, which it takes when it is made.
 //
 // Slots are counted by references: a fork shares them until it writes.
 // Not thread-safe: used by sessions that take turns.
 class PagePool {
  public:
-  enum class Access { kMapped, kUnmapped };
-  PagePool(const KvLayout& layout, int layers, int64_t slots_per_segment,
-           Access access = Access::kMapped);
+  PagePool(const KvLayout& layout, int layers, int64_t slots_per_segment);
   // Errors: out_of_memory.
   static absl::StatusOr<PagePool> OnDevice(const KvLayout& layout, int layers,
                                            int64_t slots, DeviceMemory& memory);
@@ -50,7 +47,7 @@ class PagePool {
   bool IsShared(int64_t slot) const { return slots_.IsShared(slot); }
 
   bool on_device() const { return !device_.empty(); }
-  // The address of a page. The pool is mapped or on the device.
+  // The address of a page.
   std::byte* Page(int layer, int64_t slot);
   // Copies a page of such a pool to another slot; no queued work may use
   // either. Errors: device_failed.
@@ -70,7 +67,6 @@ class PagePool {
   const KvLayout layout_;
   const int layers_;
   const int64_t slots_per_segment_;
-  const Access access_;
   std::vector<std::vector<HostRegion>> segments_;  // [segment][layer]
   DeviceArray<std::byte> device_;                  // [layer][slot], or empty
   DeviceMemory* memory_ = nullptr;                 // holds device_

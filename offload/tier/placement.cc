@@ -126,4 +126,15 @@ void Placement::Warn(std::string text) {
   warnings_.insert(std::move(text));
 }
 
+void PlacedRegions::Place(const HostRegion& region) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!placed_.insert(&region).second || placement_ == nullptr) return;
+  placement_->Apply(region.data(), region.bytes());
+}
+
+void PlacedRegions::Forget(const HostRegion& region) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  placed_.erase(&region);
+}
+
 }  // namespace tiercel

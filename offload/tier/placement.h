@@ -6,10 +6,12 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/faults.h"
+#include "offload/tier/host_region.h"
 
 namespace tiercel {
 
@@ -50,6 +52,25 @@ class Placement {
   std::unique_ptr<Topology> topology_;  // null: it is not known
   mutable std::mutex mutex_;
   std::set<std::string> warnings_;
+};
+
+// The regions of the host tier that a link has placed, each when it first
+// copies there. Thread-safe.
+class PlacedRegions {
+ public:
+  // `placement` places the memory of every region; null: none does.
+  explicit PlacedRegions(std::shared_ptr<Placement> placement)
+      : placement_(std::move(placement)) {}
+
+  // Places the region, once.
+  void Place(const HostRegion& region);
+  // Called before `region` ends.
+  void Forget(const HostRegion& region);
+
+ private:
+  const std::shared_ptr<Placement> placement_;
+  std::mutex mutex_;  // guards placed_
+  std::set<const HostRegion*> placed_;
 };
 
 }  // namespace tiercel
