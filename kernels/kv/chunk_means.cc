@@ -5,7 +5,6 @@
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/device/stream.h"
-#include "kernels/kv/chunk_means_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
 #include "lib/status/error.h"

@@ -6,7 +6,6 @@
 
 #include "kernels/device/device_lang.h"
 #include "kernels/kv/chunk_means.h"
-#include "kernels/kv/chunk_means_body.h"
 #include "kernels/kv/kv_tile.h"
 
 namespace tiercel {

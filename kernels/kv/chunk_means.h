@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/kv/kv_layout.h"
 #include "lib/status/status_forward.h"
+
+struct CUstream_st;
 
 namespace tiercel {
 
@@ -45,6 +48,17 @@ struct ChunkMeansParams {
   int64_t norms_stride;
 };
 absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p);
+
+// ---- Its bodies ----
+
+// Computes items begin..end - 1 of [kv_heads, num_chunks]. The plain loops are
+// the CPU's body too, as each key is summed only once.
+void ChunkMeansReference(const ChunkMeansParams& p, int64_t begin, int64_t end);
+
+// Queues the work on a GPU's stream, with the same bits. The array of pages is
+// in the GPU's memory too. Returns a cudaError_t.
+TIERCEL_KERNEL int ChunkMeansCuda(CUstream_st* stream,
+                                  const ChunkMeansParams& p);
 
 }  // namespace tiercel
 

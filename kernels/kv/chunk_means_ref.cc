@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "kernels/kv/chunk_means.h"
-#include "kernels/kv/chunk_means_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/number/half.h"
 

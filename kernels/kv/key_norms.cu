@@ -6,7 +6,6 @@
 
 #include "kernels/device/device_lang.h"
 #include "kernels/kv/key_norms.h"
-#include "kernels/kv/key_norms_body.h"
 #include "kernels/kv/kv_tile.h"
 
 namespace tiercel {

@@ -4,8 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "kernels/kv/kv_layout.h"
+#include "kernels/number/dtype.h"
 #include "lib/status/status_forward.h"
+
+struct CUstream_st;
 
 namespace tiercel {
 
@@ -35,6 +39,35 @@ struct KeyNormsParams {
   int64_t out_stride;  // elements from one KV head to the next
 };
 absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p);
+
+// ---- Its bodies ----
+
+void KeyNormsReference(const KeyNormsParams& p);
+
+// The norms of `rows` consecutive rows of one KV head; rows >= 1.
+struct NormRows {
+  DType type;
+  const std::byte* row;
+  int64_t row_bytes;
+  int head_dim;
+  int rows;
+  uint16_t* out;  // [rows]
+};
+using NormRowsFn = void(const NormRows& n);
+
+namespace portable {
+NormRowsFn ComputeNorms;
+}
+namespace avx2 {
+NormRowsFn ComputeNorms;
+}
+namespace avx512 {
+NormRowsFn ComputeNorms;
+}
+
+// Queues the work on a GPU's stream, with the reference's bits. The array of
+// pages is in the GPU's memory too. Returns a cudaError_t.
+TIERCEL_KERNEL int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p);
 
 }  // namespace tiercel
 

@@ -1,7 +1,7 @@
 // Lanes are positions: 16 keys are transposed, so that no sum goes across
 // lanes.
 
-#include "kernels/kv/key_norms_body.h"
+#include "kernels/kv/key_norms.h"
 #include "kernels/kv/kv_lanes.h"
 
 namespace tiercel::TIERCEL_ISA_NS {

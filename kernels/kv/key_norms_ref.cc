@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "kernels/kv/key_norms.h"
-#include "kernels/kv/key_norms_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/number/half.h"
 

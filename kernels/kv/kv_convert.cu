@@ -5,7 +5,6 @@
 
 #include "kernels/device/device_lang.h"
 #include "kernels/kv/kv_convert.h"
-#include "kernels/kv/kv_convert_body.h"
 #include "kernels/kv/kv_element.h"
 
 namespace tiercel {

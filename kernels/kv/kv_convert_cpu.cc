@@ -1,6 +1,6 @@
-#include "kernels/kv/kv_convert_body.h"
+#include "kernels/kv/kv_convert.h"
 #include "kernels/kv/kv_lanes.h"
-#include "kernels/kv/kv_write_body.h"
+#include "kernels/kv/kv_write.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "kernels/kv/kv_convert_body.h"
+#include "kernels/kv/kv_convert.h"
 #include "kernels/kv/kv_row.h"
 
 namespace tiercel {

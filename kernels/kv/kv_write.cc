@@ -6,7 +6,6 @@
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/kv/kv_row.h"
-#include "kernels/kv/kv_write_body.h"
 #include "kernels/kv/page_range.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"

@@ -4,7 +4,7 @@
 
 #include "kernels/device/device_lang.h"
 #include "kernels/kv/kv_element.h"
-#include "kernels/kv/kv_write_body.h"
+#include "kernels/kv/kv_write.h"
 
 namespace tiercel {
 namespace {

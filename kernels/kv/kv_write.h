@@ -4,11 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/status/status.h"
-#include "kernels/device/stream.h"
+#include "kernels/device/kernel_entry.h"
 #include "kernels/kv/kv_layout.h"
+#include "kernels/number/dtype.h"
+#include "lib/status/status_forward.h"
+
+struct CUstream_st;
 
 namespace tiercel {
+
+class Stream;
 
 // Writes the keys and values of consecutive positions into their pages,
 // rounding to the page's types (nearest, ties to even; q8_0: d = max|x| / 127
@@ -27,6 +32,49 @@ struct KvWriteParams {
   int64_t position;  // absolute position of row 0; all rows within the pages
 };
 absl::Status KvWrite(Stream& stream, const KvWriteParams& p);
+
+// ---- Its bodies ----
+
+void KvWriteReference(const KvWriteParams& p);
+
+// Writes one head's row of K or V, rounded to the page's type, with the bits of
+// the reference, KvRowFromF32 of kernels/kv/kv_row.h.
+using KvRowWriteFn = void(DType type, const float* x, int head_dim,
+                          std::byte* row);
+
+namespace portable {
+KvRowWriteFn KvRowWrite;
+}
+namespace avx2 {
+KvRowWriteFn KvRowWrite;
+}
+namespace avx512 {
+KvRowWriteFn KvRowWrite;
+}
+namespace avx512vnni {
+KvRowWriteFn KvRowWrite;
+}
+
+// Rows of K or of V, and their destination in one page.
+struct KvHalf {
+  DType type;
+  const float* x;      // [rows, stride], a row is [kv_heads, head_dim]
+  int64_t stride;      // floats from one row to the next
+  std::byte* cells;    // cell of head 0 and row 0; those of next rows follow
+  int64_t row_bytes;   // bytes of a cell's row
+  int64_t head_bytes;  // bytes from one head's cells to the next's
+};
+struct KvPageRows {
+  KvHalf k;
+  KvHalf v;
+  int64_t rows;  // at least one
+  int kv_heads;
+  int head_dim;
+};
+
+// Queues the work on a GPU's stream, with the reference's bits. Returns a
+// cudaError_t.
+TIERCEL_KERNEL int KvWriteCuda(CUstream_st* stream, const KvPageRows& p);
 
 }  // namespace tiercel
 

@@ -1,4 +1,4 @@
-#include "kernels/kv/kv_write_body.h"
+#include "kernels/kv/kv_write.h"
 #include "kernels/simd/simd.h"
 #include "kernels/simd/simd_int.h"
 

@@ -1,6 +1,5 @@
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/kv_write.h"
-#include "kernels/kv/kv_write_body.h"
 
 namespace tiercel {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
-#include "kernels/layer/embed_body.h"
+#include "kernels/layer/packed_matrix.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -3,7 +3,7 @@
 // Bound by: the launch for one row, memory for a prompt.
 
 #include "kernels/device/device_lang.h"
-#include "kernels/layer/embed_body.h"
+#include "kernels/layer/embed.h"
 #include "kernels/layer/packed_device.h"
 
 namespace tiercel {

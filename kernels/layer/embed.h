@@ -3,11 +3,16 @@
 
 #include <cstdint>
 
-#include "absl/status/status.h"
-#include "kernels/device/stream.h"
-#include "kernels/layer/packed_matrix.h"
+#include "kernels/device/kernel_entry.h"
+#include "kernels/number/dtype.h"
+#include "lib/status/status_forward.h"
+
+struct CUstream_st;
 
 namespace tiercel {
+
+class PackedMatrix;
+class Stream;
 
 // out[r] = table[ids[r]].  Errors: an id outside the table (invalid_token).
 struct EmbedParams {
@@ -17,6 +22,26 @@ struct EmbedParams {
   float* out;                 // [rows, hidden]
 };
 absl::Status Embed(Stream& stream, const EmbedParams& p);
+
+// ---- Its bodies ----
+
+// Computes rows [begin, end); rows are independent of each other.
+void EmbedReference(const EmbedParams& p, int64_t begin, int64_t end);
+
+// The parameters of the kernel. All pointers are into the memory of its GPU.
+struct EmbedRows {
+  const uint8_t* panels;  // the table, laid out as in packed_layout.h
+  int64_t panel_bytes;
+  int64_t cols;
+  const int32_t* ids;  // [rows]
+  int64_t rows;        // at least one
+  float* out;          // [rows, cols]
+};
+
+// Queues the work on a GPU's stream, with the reference's bits. Returns a
+// cudaError_t.
+TIERCEL_KERNEL int EmbedCuda(CUstream_st* stream, DType type,
+                             const EmbedRows& p);
 
 }  // namespace tiercel
 

@@ -1,5 +1,5 @@
 #include "kernels/layer/embed.h"
-#include "kernels/layer/embed_body.h"
+#include "kernels/layer/packed_matrix.h"
 
 namespace tiercel {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/layer/packed_matrix.h"
 #include "kernels/machine/testing.h"
 #include "kernels/number/dequantize.h"
 #include "lib/status/error.h"

@@ -7,7 +7,6 @@
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/rms_norm.h"
-#include "kernels/layer/rms_norm_body.h"
 
 namespace tiercel {
 namespace {

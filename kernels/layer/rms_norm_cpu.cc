@@ -1,4 +1,4 @@
-#include "kernels/layer/rms_norm_body.h"
+#include "kernels/layer/rms_norm.h"
 #include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "kernels/layer/rms_norm_body.h"
+#include "kernels/layer/rms_norm.h"
 #include "kernels/number/reference_math.h"
 
 namespace tiercel {

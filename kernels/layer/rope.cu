@@ -4,7 +4,6 @@
 
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/rope.h"
-#include "kernels/layer/rope_body.h"
 
 namespace tiercel {
 namespace {

@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "kernels/layer/rope.h"
-#include "kernels/layer/rope_body.h"
 
 namespace tiercel {
 

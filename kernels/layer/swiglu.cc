@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
-#include "kernels/layer/swiglu_body.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

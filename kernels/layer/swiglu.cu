@@ -3,7 +3,7 @@
 // Bound by: the launch for one row, memory for a prompt.
 
 #include "kernels/device/device_lang.h"
-#include "kernels/layer/swiglu_body.h"
+#include "kernels/layer/swiglu.h"
 #include "kernels/number/reference_math.h"
 
 namespace tiercel {

@@ -1,4 +1,4 @@
-#include "kernels/layer/swiglu_body.h"
+#include "kernels/layer/swiglu.h"
 #include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {

@@ -1,4 +1,4 @@
-#include "kernels/layer/swiglu_body.h"
+#include "kernels/layer/swiglu.h"
 #include "kernels/number/reference_math.h"
 
 namespace tiercel {

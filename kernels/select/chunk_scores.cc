@@ -4,7 +4,6 @@
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/device/stream.h"
-#include "kernels/select/chunk_scores_body.h"
 #include "kernels/select/mean_scores.h"
 #include "lib/status/status_macros.h"
 

@@ -6,7 +6,7 @@
 
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
-#include "kernels/select/chunk_scores_body.h"
+#include "kernels/select/chunk_scores.h"
 #include "kernels/select/exponentiate_scores.h"
 
 namespace tiercel {

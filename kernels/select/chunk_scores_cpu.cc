@@ -1,4 +1,4 @@
-#include "kernels/select/chunk_scores_body.h"
+#include "kernels/select/chunk_scores.h"
 #include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {

@@ -6,9 +6,7 @@
 
 #include "kernels/number/reference_math.h"
 #include "kernels/select/chunk_scores.h"
-#include "kernels/select/chunk_scores_body.h"
 #include "kernels/select/mean_scores.h"
-#include "kernels/select/mean_scores_body.h"
 
 namespace tiercel {
 namespace {

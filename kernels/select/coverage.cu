@@ -7,7 +7,6 @@
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/select/coverage.h"
-#include "kernels/select/coverage_body.h"
 #include "kernels/select/exponentiate_scores.h"
 
 namespace tiercel {

@@ -1,4 +1,4 @@
-#include "kernels/select/coverage_body.h"
+#include "kernels/select/coverage.h"
 #include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {

@@ -4,7 +4,6 @@
 
 #include "kernels/number/reference_math.h"
 #include "kernels/select/coverage.h"
-#include "kernels/select/coverage_body.h"
 
 namespace tiercel {
 namespace {

@@ -7,7 +7,6 @@
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/device/stream.h"
-#include "kernels/select/importance_body.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -9,7 +9,6 @@
 #include "kernels/device/device_lang.h"
 #include "kernels/number/reference_math.h"
 #include "kernels/select/importance.h"
-#include "kernels/select/importance_body.h"
 
 namespace tiercel {
 namespace {

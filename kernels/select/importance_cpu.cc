@@ -1,4 +1,4 @@
-#include "kernels/select/importance_body.h"
+#include "kernels/select/importance.h"
 #include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {

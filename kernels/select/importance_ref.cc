@@ -5,7 +5,6 @@
 
 #include "kernels/number/reference_math.h"
 #include "kernels/select/importance.h"
-#include "kernels/select/importance_body.h"
 
 namespace tiercel {
 namespace {

@@ -9,7 +9,6 @@
 #include "kernels/device/stream.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
-#include "kernels/select/key_scores_body.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -7,7 +7,6 @@
 #include "kernels/device/device_lang.h"
 #include "kernels/kv/kv_tile.h"
 #include "kernels/select/key_scores.h"
-#include "kernels/select/key_scores_body.h"
 #include "kernels/select/query_dots.h"
 
 namespace tiercel {

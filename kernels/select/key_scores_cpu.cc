@@ -2,7 +2,7 @@
 // of queries, and again, from the cache, for the next tile.
 
 #include "kernels/attention/attention_cpu_rows.h"
-#include "kernels/select/key_scores_body.h"
+#include "kernels/select/key_scores.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "kernels/kv/kv_row.h"
 #include "kernels/select/key_scores.h"
-#include "kernels/select/key_scores_body.h"
 
 namespace tiercel {
 

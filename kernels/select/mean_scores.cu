@@ -8,7 +8,6 @@
 #include "kernels/device/device_lang.h"
 #include "kernels/number/half.h"
 #include "kernels/select/mean_scores.h"
-#include "kernels/select/mean_scores_body.h"
 
 namespace tiercel {
 namespace {

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
+
+struct CUstream_st;
 
 namespace tiercel {
 
@@ -37,6 +40,40 @@ absl::Status MeanScores(Stream& stream, const MeanScoresParams& p);
 
 // Checks all parameters but `out`; errors name `op`. Errors: invalid_shape.
 absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p);
+
+// ---- Its bodies ----
+
+void MeanScoresReference(const MeanScoresParams& p);
+
+// The scores of consecutive chunks of one KV head, for all of its query heads.
+struct MeanDots {
+  const float* q;  // [group, head_dim]
+  int group;       // query heads of this KV head
+  int head_dim;
+  float scale;
+  const uint16_t* means;  // f16 [chunks, head_dim]
+  int64_t chunks;         // at least 1
+  // [group, stride]; stride is a multiple of 16. The last score is repeated up
+  // to the next multiple of 16 chunks.
+  float* score;
+  int64_t stride;
+};
+using MeanDotsFn = void(const MeanDots& d);
+
+namespace portable {
+MeanDotsFn ComputeMeanDots;
+}
+namespace avx2 {
+MeanDotsFn ComputeMeanDots;
+}
+namespace avx512 {
+MeanDotsFn ComputeMeanDots;
+}
+
+// Queues the work on a GPU's stream, with the reference's bits. Returns a
+// cudaError_t.
+TIERCEL_KERNEL int MeanScoresCuda(CUstream_st* stream,
+                                  const MeanScoresParams& p);
 
 }  // namespace tiercel
 

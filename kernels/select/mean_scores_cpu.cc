@@ -1,7 +1,7 @@
 // Lanes are chunks: their digests are transposed in groups of 16, once for a
 // few query heads, so that no sum goes across lanes.
 
-#include "kernels/select/mean_scores_body.h"
+#include "kernels/select/mean_scores.h"
 #include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {

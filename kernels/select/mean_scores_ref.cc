@@ -2,7 +2,6 @@
 
 #include "kernels/number/half.h"
 #include "kernels/select/mean_scores.h"
-#include "kernels/select/mean_scores_body.h"
 
 namespace tiercel {
 

@@ -8,7 +8,7 @@
 #include "kernels/device/op.h"
 #include "kernels/device/stream.h"
 #include "kernels/select/selector_body.h"
-#include "kernels/select/top_k_body.h"
+#include "kernels/select/top_k.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

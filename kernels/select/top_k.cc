@@ -9,7 +9,6 @@
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/device/stream.h"
-#include "kernels/select/top_k_body.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -5,7 +5,6 @@
 #include "kernels/device/device_lang.h"
 #include "kernels/select/greatest.h"
 #include "kernels/select/top_k.h"
-#include "kernels/select/top_k_body.h"
 
 namespace tiercel {
 namespace {

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 
+#include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
+
+struct CUstream_st;
 
 namespace tiercel {
 
@@ -26,6 +29,20 @@ struct TopKParams {
   int32_t* out;         // [rows, min(k, n)]
 };
 absl::Status TopK(Stream& stream, const TopKParams& p);
+
+// ---- Its bodies ----
+
+void TopKReference(const TopKParams& p);
+
+// Writes the indices of the k greatest of n values in ascending order, each
+// with `first` added. Of equal values the earlier are taken. `room` is scratch
+// of [n].
+void KeepGreatest(const float* values, int64_t n, int64_t k, int32_t first,
+                  float* room, int32_t* out);
+
+// Queues the work on a GPU's stream. At least one value is kept. Returns a
+// cudaError_t.
+TIERCEL_KERNEL int TopKCuda(CUstream_st* stream, const TopKParams& p);
 
 }  // namespace tiercel
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "kernels/select/top_k.h"
-#include "kernels/select/top_k_body.h"
 
 namespace tiercel {
 
