@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,14 @@
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
+
+void KvRowConvertReference(DType from, const std::byte* row, DType to,
+                           int head_dim, std::byte* out) {
+  std::vector<float> values(static_cast<size_t>(head_dim));
+  KvRowToF32(from, row, head_dim, values.data());
+  KvRowFromF32(to, values.data(), head_dim, out);
+}
+
 namespace {
 
 // VNNI multiplies bytes, which this op does not.

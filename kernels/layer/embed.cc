@@ -10,6 +10,13 @@
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
+
+void EmbedReference(const EmbedParams& p, int64_t begin, int64_t end) {
+  for (int64_t r = begin; r < end; ++r) {
+    p.table->UnpackRow(p.ids[r], p.out + r * p.table->cols());
+  }
+}
+
 namespace {
 
 // The least number of rows for which another thread is worth it.

@@ -1,14 +1,29 @@
 #include "kernels/layer/rms_norm.h"
 
+#include <cmath>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/device/stream.h"
+#include "kernels/number/reference_math.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
+
+void RmsNormGroupReference(const float* x, const float* weight, float eps,
+                           int dim, float* out) {
+  float lane[16] = {};
+  for (int i = 0; i < dim; ++i) {
+    lane[i % 16] = std::fma(x[i], x[i], lane[i % 16]);
+  }
+  const float mean = SumLanes(lane) / static_cast<float>(dim);
+  const float inverse = 1.0f / std::sqrt(mean + eps);
+  for (int i = 0; i < dim; ++i) out[i] = x[i] * inverse * weight[i];
+}
+
 namespace {
 
 constexpr PerIsa<RmsNormGroupFn*> kGroup = {

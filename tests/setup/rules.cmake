@@ -127,16 +127,20 @@ if(TIERCEL_FUZZ)
 endif()
 
 # Adds the op `folder/name` to tiercel_kernels: name.h (contract), name.cc (the
-# one entry), name_ref.cc (plain loops); with CPU, name_cpu.cc per ISA (all of
-# them, or ISAS); with CUDA, name.cu, which without CUDA is only for tests.
+# one entry, and plain loops, unless these are in name_ref.cc); with CPU,
+# name_cpu.cc per ISA (all of them, or ISAS); with CUDA, name.cu, which without
+# CUDA is only for tests.
 function(tiercel_op path)
   cmake_parse_arguments(ARG "CPU;CUDA" "" "ISAS" ${ARGN})
-  foreach(suffix .h .cc _ref.cc _test.cc)
+  foreach(suffix .h .cc _test.cc)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${path}${suffix})
       message(FATAL_ERROR "op ${path} has no ${path}${suffix}")
     endif()
   endforeach()
-  target_sources(tiercel_kernels PRIVATE ${path}.cc ${path}_ref.cc)
+  target_sources(tiercel_kernels PRIVATE ${path}.cc)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${path}_ref.cc)
+    target_sources(tiercel_kernels PRIVATE ${path}_ref.cc)
+  endif()
   if(ARG_CPU)
     tiercel_isa_bodies(${path} ISAS ${ARG_ISAS})
   endif()
