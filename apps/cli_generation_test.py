@@ -472,6 +472,13 @@ class GenerateTest(Case):
                 f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +
                 f["parked_bytes"] + f["states_down_bytes"])
             self.assertEqual(f["closed_pages"], f["layers"] * (619 // 128))
+        for strict in ("strict=7", "device=16MiB,link=10GB/s,strict=0"):
+            closed = self.document(*common, "--simulate", strict)
+            self.assertTrue(closed["simulated"])
+            self.assertEqual(closed["output"], plain["output"])
+        self.refuse(2, "usage", *common, "--simulate", "strict=x")
+        self.refuse(2, "invalid_simulation", *common, "--simulate", "strict=7",
+                    "--device", "ref")
         # Four pages of each of two layers go down, each in its own transfer.
         slow = self.document(*common, "--simulate",
                              "device=16MiB,link=10GB/s,latency=20000")

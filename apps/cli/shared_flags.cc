@@ -212,7 +212,7 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
       });
   flags.Text("--tensor-parallel", "N|auto",
              "compute with so many devices, each a part of the model, and with "
-             "the same results (default 1): those that --simulate plays, "
+             "the same results (default 1): those that --simulate names, "
              "GPUs, or parts of the CPU; auto: with as many GPUs as leave one "
              "link the fewest bytes to bring in a step, by the plan",
              [=](const std::string& text) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/device/cpu/probe.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -20,8 +21,10 @@ absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
                                                    const MeasuringAgain& again,
                                                    RatesProgress progress) {
   if (model.machine->device().apart()) {
-    return UsageError("unsupported_device",
-                      "rates of device cuda are not measured, in this version");
+    return UsageError(
+        "unsupported_device",
+        absl::StrCat("rates of device ", NameOf(model.machine->device().kind()),
+                     " are not measured, in this version"));
   }
   ASSIGN_OR_RETURN(const WeightSizes sizes,
                    MeasureWeights(*model.checkpoint, model.config));

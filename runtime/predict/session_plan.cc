@@ -141,8 +141,9 @@ int64_t SessionSite::RowsAtOnce(int64_t before) const {
 }
 
 int64_t SessionSite::Scratch(int64_t context) const {
-  const int64_t of_ops = ScratchBytes(config, context, threads, on_gpu);
-  if (!on_gpu || split == nullptr || split->ranks() == 1) return of_ops;
+  const bool kernels = on_gpu && !cpu_bodies;
+  const int64_t of_ops = ScratchBytes(config, context, threads, kernels);
+  if (!kernels || split == nullptr || split->ranks() == 1) return of_ops;
   const int64_t widest = std::max({int64_t{config.hidden}, int64_t{config.ffn},
                                    int64_t{config.heads} * config.head_dim});
   return std::max({of_ops, NcclGather::ScratchBytes(RowsAtOnce(), widest),
@@ -325,20 +326,22 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads, int rank) {
   const Machine& machine = model.machine_of(rank);
   const bool on_gpu = machine.device().apart();
-  SessionSite site = {.config = model.config,
-                      .weights = weights,
-                      .layout = options.Layout(model.config),
-                      .first_position = options.first_position,
-                      .kept_first = options.kept_first,
-                      .kept_newest = options.kept_newest,
-                      .retrieval = options.retrieval,
-                      .depth = std::nullopt,
-                      .threads = threads,
-                      .keeps_layers = options.KeepsPrompts(),
-                      .on_device = options.on_device,
-                      .on_gpu = on_gpu,
-                      .split = &*model.split,
-                      .rank = rank};
+  SessionSite site = {
+      .config = model.config,
+      .weights = weights,
+      .layout = options.Layout(model.config),
+      .first_position = options.first_position,
+      .kept_first = options.kept_first,
+      .kept_newest = options.kept_newest,
+      .retrieval = options.retrieval,
+      .depth = std::nullopt,
+      .threads = threads,
+      .keeps_layers = options.KeepsPrompts(),
+      .on_device = options.on_device,
+      .on_gpu = on_gpu,
+      .cpu_bodies = machine.device().kind() != DeviceKind::kCuda,
+      .split = &*model.split,
+      .rank = rank};
   site.layout.kv_heads = static_cast<int>(model.split->kv_heads(rank).size());
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   if (rank == 0) {

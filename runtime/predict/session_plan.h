@@ -139,7 +139,8 @@ struct SessionSite {
   bool keeps_layers = false;    // saves prompts by layers, if there is one rank
   bool on_device = false;       // the KV is there alone
   bool prefers_device = false;  // ... if it fits
-  bool on_gpu = false;          // the device is a GPU
+  bool on_gpu = false;          // the device is a GPU, or pretends to be one
+  bool cpu_bodies = false;      // ... whose ops are the CPU's
   bool in_place = false;        // the device computes in the host tier
   int64_t device_bytes = 0;     // weights included; in place: for both tiers
   // Bytes that other sessions of the machine may still take, in place from both

@@ -23,9 +23,8 @@ namespace tiercel {
 // A queue of a simulated device, whose work a thread of the CPU does as late as
 // a GPU may: when a thread waits, or frees memory. Until then the host reads
 // 0xff in the target of a copy. The device's memory (SimMemory) faults when the
-// host touches it. An array in it starts as NaN and ends at a page that faults
-// for the work too; Synchronize reports writes between its end and that page
-// (sizes are rounded up to kDeviceAlignment).
+// host touches it. An array in it starts as NaN; Synchronize reports writes
+// after its end, unless they fault (SimBlocks).
 //
 // With a seed a worker thread of the queue does the work too, after delays that
 // follow from it. With -fsanitize=thread memory is open then, and TSan reports
