@@ -62,8 +62,7 @@ absl::Status Run(const OpBodies<Params>& op, Stream& stream, const Params& p) {
       [body = op.cpu, own, lists](Stream& cpu) { return body(cpu, own); });
 }
 
-// These make bodies: of a reference that needs no stream, and of a kernel. A
-// kernel's entry returns a cudaError_t.
+// Makes a body of a reference that needs no stream.
 template <auto* kReference, typename Params>
 absl::Status PlainBody(Stream& /*stream*/, const Params& p) {
   kReference(p);
