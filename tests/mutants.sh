@@ -691,6 +691,7 @@ history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.en
 shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offload/view/attention_shares_test.cc
 lost_queue|kernels/device/sim/sim_queue.cc|queue.Forget();|(void)queue;|tests/hosted_faults_test.cc
 sim_lists|kernels/device/op.h|if (op.keep != nullptr) op.keep(own, lists);||kernels/device/sim/sim_queue_test.cc
+sim_pages|kernels/attention/attention.cc|  p.pages = lists.Keep(p.pages, p.num_pages);||kernels/attention/attention_test.cc
 sim_logits|runtime/sequence/runner.cc|return stream().Synchronize();|return absl::OkStatus();|sim/runtime/sequence/session_test.cc
 sim_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|sim/runtime/sequence/disk_pages_test.cc
 sim_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|sim/runtime/sequence/disk_pages_test.cc

@@ -170,7 +170,7 @@ class Problem {
                          Op op) const {
     AttentionParams p = Params();
     OnDevice<float> q(stream, q_);
-    const OnDevicePages pages(stream, pages_, layout_.PageBytes());
+    OnDevicePages pages(stream, pages_, layout_.PageBytes());
     OnDevice<float> out(
         stream,
         std::vector<float>(
@@ -181,6 +181,7 @@ class Problem {
     p.rows = rows;
     p.out = out.data();
     const absl::Status status = op(stream, p);
+    pages.Forget();
     EXPECT_TRUE(status.ok()) << status;
     return out.Read();
   }

@@ -106,7 +106,7 @@ class Problem {
                                 kPoisonF16));
     };
     ChunkMeansParams p = Params();
-    const OnDevicePages pages(stream, pages_, layout_.PageBytes());
+    OnDevicePages pages(stream, pages_, layout_.PageBytes());
     p.pages = pages.data();
     OnDevice<uint16_t> out = poisoned(stride_);
     p.out = out.data();
@@ -122,6 +122,7 @@ class Problem {
     OnDevice<uint16_t> alone = poisoned(stride_);
     p.out = alone.data();
     EXPECT_TRUE(ChunkMeans(stream, p).ok());
+    pages.Forget();
     EXPECT_EQ(alone.Read(), out.Read());
     return means;
   }

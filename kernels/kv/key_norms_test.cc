@@ -66,7 +66,7 @@ class Problem {
   // Returns [kv_heads, stride()], converted from f16.
   std::vector<float> Run(Stream& stream) const {
     KeyNormsParams p = Params();
-    const OnDevicePages pages(stream, pages_, layout_.PageBytes());
+    OnDevicePages pages(stream, pages_, layout_.PageBytes());
     OnDevice<uint16_t> out(
         stream,
         std::vector<uint16_t>(static_cast<size_t>(layout_.kv_heads * stride()),
@@ -74,6 +74,7 @@ class Problem {
     p.pages = pages.data();
     p.out = out.data();
     const absl::Status status = KeyNorms(stream, p);
+    pages.Forget();
     EXPECT_TRUE(status.ok()) << status;
     std::vector<float> norms;
     for (const uint16_t half : out.Read()) norms.push_back(F32FromF16(half));

@@ -3,6 +3,7 @@
 
 // Helpers for tests of ops only.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,8 @@ class OnDevicePages {
   }
 
   const std::byte* const* data() const { return pages_.data(); }
+  // Clears the list, as its owner may once an op has returned.
+  void Forget() { std::fill(pages_.begin(), pages_.end(), nullptr); }
 
  private:
   std::unique_ptr<OnDevice<std::byte>>

@@ -53,7 +53,7 @@ class Keys {
   // Returns [rows, heads, last - first]. Elements between two heads must not
   // change.
   std::vector<float> Run(Stream& stream, KeyScoresParams p) const {
-    const OnDevicePages pages(stream, pages_, p.layout.PageBytes());
+    OnDevicePages pages(stream, pages_, p.layout.PageBytes());
     OnDevice<float> q(stream, problem_.q());
     OnDevice<float> given(
         stream,
@@ -63,6 +63,7 @@ class Keys {
     p.q = q.data();
     p.out = given.data();
     const absl::Status status = KeyScores(stream, p);
+    pages.Forget();
     EXPECT_TRUE(status.ok()) << status;
     const std::vector<float> out = given.Read();
     std::vector<float> scores;
