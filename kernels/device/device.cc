@@ -48,6 +48,18 @@ std::shared_ptr<const Faults> Device::faults() const {
   return limited() ? limits_->faults : nullptr;
 }
 
+absl::Status Device::Find() {
+  if (!apart_) return absl::OkStatus();
+  if (queue_ != nullptr) return queue_->Check();
+  ASSIGN_OR_RETURN(queue_, NewQueue());
+  return absl::OkStatus();
+}
+
+DeviceMemory& Device::AllMemory() {
+  if (queue_ == nullptr) return heap_;
+  return queue_->memory();
+}
+
 absl::Status Device::TakeMemory() {
   RETURN_IF_ERROR(Find());
   if (!limited() || limited_ != nullptr) return absl::OkStatus();
@@ -63,9 +75,9 @@ DeviceMemory& Device::memory() {
 
 std::optional<int64_t> Device::Bytes() {
   if (limited()) return limits_->bytes;
-  if (queue() == nullptr) return std::nullopt;
+  if (queue_ == nullptr) return std::nullopt;
   const int64_t reserve = simulated() ? 0 : kReserve;
-  return std::max<int64_t>(0, queue()->FreeBytes() - reserve) + memory().used();
+  return std::max<int64_t>(0, queue_->FreeBytes() - reserve) + memory().used();
 }
 
 }  // namespace tiercel

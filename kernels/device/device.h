@@ -72,7 +72,7 @@ class Device {
 
   // Finds the device, or checks that it is still there. Errors: no_device;
   // device_lost.
-  virtual absl::Status Find() = 0;
+  absl::Status Find();
   // Finds it, and takes the memory of a simulated device, once. Errors: also
   // out_of_memory.
   absl::Status TakeMemory();
@@ -83,7 +83,7 @@ class Device {
   std::optional<int64_t> Bytes();
 
   // The queue of all that it computes. Null: it is not apart, or not found.
-  virtual DeviceQueue* queue() { return nullptr; }
+  DeviceQueue* queue() { return queue_.get(); }
   // Makes another queue of a device that is apart. Errors: those of Find.
   virtual absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() = 0;
 
@@ -93,11 +93,13 @@ class Device {
 
  private:
   // The memory without limits.
-  virtual DeviceMemory& AllMemory() = 0;
+  DeviceMemory& AllMemory();
 
   const DeviceKind kind_;
   const bool apart_;
   const std::optional<DeviceLimits> limits_;
+  HeapMemory heap_;  // the machine's; of a device that is apart nothing
+  std::unique_ptr<DeviceQueue> queue_;     // null: not apart, or not found
   std::unique_ptr<DeviceMemory> limited_;  // null: no limits, or not taken
 };
 

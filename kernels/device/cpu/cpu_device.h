@@ -17,15 +17,9 @@ class CpuDevice final : public Device {
   CpuDevice(DeviceKind kind, std::optional<DeviceLimits> limits)
       : Device(kind, /*apart=*/false, std::move(limits)) {}
 
-  absl::Status Find() override { return absl::OkStatus(); }
   absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() override {
     return InternalError("internal", "device cpu has no queue");
   }
-
- private:
-  DeviceMemory& AllMemory() override { return memory_; }
-
-  HeapMemory memory_;
 };
 
 }  // namespace tiercel

@@ -7,7 +7,6 @@
 
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/device.h"
-#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -18,24 +17,12 @@ class CudaDevice final : public Device {
       : Device(DeviceKind::kCuda, /*apart=*/true, std::move(limits)),
         number_(number) {}
 
-  absl::Status Find() override {
-    if (queue_ != nullptr) return queue_->Check();
-    ASSIGN_OR_RETURN(queue_, OpenGpu(number_));
-    return absl::OkStatus();
-  }
-  DeviceQueue* queue() override { return queue_.get(); }
   absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() override {
     return OpenGpu(number_);
   }
 
  private:
-  DeviceMemory& AllMemory() override {
-    return queue_ != nullptr ? queue_->memory() : none_;
-  }
-
   const int number_;
-  std::unique_ptr<DeviceQueue> queue_;  // null: not found yet
-  HeapMemory none_;                     // empty: before the GPU is found
 };
 
 }  // namespace tiercel

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "kernels/device/device.h"
-#include "kernels/device/sim/sim_memory.h"
 #include "kernels/device/sim/sim_queue.h"
-#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -21,22 +19,13 @@ class SimDevice final : public Device {
         number_(number),
         seed_(seed) {}
 
-  absl::Status Find() override {
-    if (queue_ != nullptr) return queue_->Check();
-    ASSIGN_OR_RETURN(queue_, SimQueue::Create(number_, seed_));
-    return absl::OkStatus();
-  }
-  DeviceQueue* queue() override { return queue_.get(); }
   absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() override {
     return SimQueue::Create(number_, seed_);
   }
 
  private:
-  DeviceMemory& AllMemory() override { return SimQueue::MemoryOf(number_); }
-
   const int number_;
   const uint64_t seed_;
-  std::unique_ptr<SimQueue> queue_;  // null: not found yet
 };
 
 }  // namespace tiercel

@@ -40,11 +40,6 @@ class SimQueue : public DeviceQueue {
   static absl::StatusOr<std::unique_ptr<SimQueue>> Create(int device,
                                                           uint64_t seed = 0);
 
-  // The memory of device number `device`.
-  static DeviceMemory& MemoryOf(int device) {
-    return SimMemory::Get(SimMemory::kFirstDense + device);
-  }
-
   // `seed` is that of delays; 0: that of SetSimDelays.
   explicit SimQueue(int device, uint64_t seed = 0);
   ~SimQueue() override;
