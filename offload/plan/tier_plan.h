@@ -43,6 +43,8 @@ struct TierPlan {
   int64_t HostBytes() const {
     return host_kv + host_states + host_distributions + disk_buffers;
   }
+  // Returns true if all memory is taken before it is needed.
+  bool TakesAllAtFirst() const { return !in_place || on_device; }
   bool fits() const {
     return DeviceBytes() + (in_place ? HostBytes() : 0) <= budget;
   }

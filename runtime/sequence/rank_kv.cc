@@ -20,7 +20,7 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
   const std::shared_ptr<MemoryAccount>& account = machine().account();
   promise_ = std::make_shared<MemoryPromise>(account, 0);
   NotePromise();
-  if (!IsPlanned()) {
+  if (!plan.TakesAllAtFirst()) {
     auto pool = std::make_shared<PagePool>(plan.shape.layout, plan.shape.layers,
                                            plan.context / kPageTokens + 2);
     pool->Promise(MemoryPromise(machine().kv_account(), plan.host_kv),
@@ -100,7 +100,7 @@ absl::Status RankKv::ReserveShares() {
 
 void RankKv::NotePromise() {
   int64_t bytes = plan.host_states + plan.disk_buffers;
-  if (!IsPlanned() && shares == nullptr) {
+  if (!plan.TakesAllAtFirst() && shares == nullptr) {
     bytes += site.SharesShape(plan.context).Bytes();
   }
   promise_->Resize(bytes);

@@ -48,8 +48,6 @@ class RankKv {
   bool IsFirstOfHeads() const {
     return model_.split->IsFirstOfHeads(site.rank);
   }
-  // Returns true if all memory is taken before it is needed.
-  bool IsPlanned() const { return !plan.in_place || plan.on_device; }
 
   const SessionSite site;
   const TierPlan plan;

@@ -106,7 +106,7 @@ void RunnerRank::Use(Workspace::Rank workspace) {
 }
 
 absl::Status RunnerRank::ReserveAll() {
-  if (plan.in_place && !plan.on_device) return absl::OkStatus();
+  if (!plan.TakesAllAtFirst()) return absl::OkStatus();
   RETURN_IF_ERROR(decoder_.Reserve(site.RowsAtOnce(), plan.context));
   RETURN_IF_ERROR(FitHidden(plan.state_rows));
   RETURN_IF_ERROR(ReserveLogits());
