@@ -92,9 +92,7 @@ constexpr OpBodies<ChunkMeansParams> kChunkMeans = {
     .reference = OnCpu,
     .cpu = OnCpu,
     .gpu = OnGpu,
-    .keep = [](ChunkMeansParams& p, HostLists& lists) {
-      p.pages = lists.Keep(p.pages, p.num_pages);
-    }};
+    .keep = KeepPages<ChunkMeansParams>};
 
 }  // namespace
 

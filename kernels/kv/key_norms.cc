@@ -102,9 +102,7 @@ constexpr OpBodies<KeyNormsParams> kKeyNorms = {
     .reference = PlainBody<KeyNormsReference>,
     .cpu = OnCpu,
     .gpu = OnGpu,
-    .keep = [](KeyNormsParams& p, HostLists& lists) {
-      p.pages = lists.Keep(p.pages, p.num_pages);
-    }};
+    .keep = KeepPages<KeyNormsParams>};
 
 }  // namespace
 

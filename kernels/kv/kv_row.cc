@@ -62,6 +62,28 @@ absl::Status CheckKvType(std::string_view op, DType type, int head_dim) {
                    "a multiple of 32"));
 }
 
+absl::Status CheckQueryRows(std::string_view op, int64_t rows, int heads,
+                            int64_t q_stride, const KvLayout& kv) {
+  if (rows < 0 || heads <= 0 || kv.kv_heads <= 0 || heads % kv.kv_heads != 0) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat(std::string(op), ": rows=", rows, ", heads=", heads,
+                     ", kv_heads=", kv.kv_heads,
+                     "; need rows >= 0 and heads a positive multiple of "
+                     "kv_heads"));
+  }
+  if (kv.head_dim <= 0 || kv.head_dim % 8 != 0 ||
+      q_stride < int64_t{heads} * kv.head_dim) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat(std::string(op), ": head_dim=", kv.head_dim,
+                     ", q_stride=", q_stride,
+                     "; need head_dim a positive multiple of 8 and q_stride >= "
+                     "heads * head_dim"));
+  }
+  return absl::OkStatus();
+}
+
 void KvRowToF32(DType type, const std::byte* row, int head_dim, float* out) {
   Dequantize(type, row, head_dim, out);
 }

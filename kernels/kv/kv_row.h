@@ -2,9 +2,11 @@
 #define TIERCEL_KERNELS_KV_KV_ROW_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "kernels/kv/kv_layout.h"
 #include "kernels/number/dtype.h"
 
 namespace tiercel {
@@ -15,6 +17,11 @@ bool IsKvType(DType type, int head_dim);
 
 // Checks the type for `op`. Errors: invalid_kv_type if not IsKvType.
 absl::Status CheckKvType(std::string_view op, DType type, int head_dim);
+
+// Checks the shape of the query rows that `op` compares with KV of this layout,
+// `q_stride` floats apart. Errors: invalid_shape.
+absl::Status CheckQueryRows(std::string_view op, int64_t rows, int heads,
+                            int64_t q_stride, const KvLayout& kv);
 
 // Converts one row of K or V (kernels/kv/kv_layout.h) to floats, exactly.
 void KvRowToF32(DType type, const std::byte* row, int head_dim, float* out);

@@ -118,9 +118,7 @@ constexpr OpBodies<KvWriteParams> kKvWrite = {
     .reference = PlainBody<KvWriteReference>,
     .cpu = OnCpu,
     .gpu = OnGpu,
-    .keep = [](KvWriteParams& p, HostLists& lists) {
-      p.pages = lists.Keep(p.pages, p.num_pages);
-    }};
+    .keep = KeepPages<KvWriteParams>};
 
 }  // namespace
 

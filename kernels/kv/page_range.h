@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/op.h"
 #include "kernels/device/stream.h"
 #include "lib/status/status_macros.h"
 
@@ -23,6 +24,12 @@ absl::Status CheckPageStart(std::string_view op, const std::byte* start,
 absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
                             int64_t first_page, int64_t num_pages,
                             int64_t first, int64_t last);
+
+// Keeps the list of pages of an op that is done later (OpBodies::keep).
+template <typename Params>
+void KeepPages(Params& p, HostLists& lists) {
+  p.pages = lists.Keep(p.pages, p.num_pages);
+}
 
 // The params of an op that reads pages first..last, with a copy of the array of
 // pages in the GPU's memory. Errors: out_of_memory, device_failed.

@@ -22,22 +22,7 @@ constexpr PerIsa<KeyBlockFn*> kComputeKeyBlock = {
 
 absl::Status Validate(const KeyScoresParams& p) {
   const KvLayout& kv = p.layout;
-  if (p.rows < 0 || p.heads <= 0 || kv.kv_heads <= 0 ||
-      p.heads % kv.kv_heads != 0) {
-    return UsageError("invalid_shape",
-                      absl::StrCat("KeyScores: rows=", p.rows, ", heads=",
-                                   p.heads, ", kv_heads=", kv.kv_heads,
-                                   "; need rows >= 0 and heads a positive "
-                                   "multiple of kv_heads"));
-  }
-  if (kv.head_dim <= 0 || kv.head_dim % 8 != 0 ||
-      p.q_stride < int64_t{p.heads} * kv.head_dim) {
-    return UsageError("invalid_shape",
-                      absl::StrCat("KeyScores: head_dim=", kv.head_dim,
-                                   ", q_stride=", p.q_stride,
-                                   "; need head_dim a positive multiple of 8 "
-                                   "and q_stride >= heads * head_dim"));
-  }
+  RETURN_IF_ERROR(CheckQueryRows("KeyScores", p.rows, p.heads, p.q_stride, kv));
   RETURN_IF_ERROR(CheckKvType("KeyScores", kv.type_k, kv.head_dim));
   constexpr int64_t kMaxPosition = int64_t{1} << 48;
   if (p.position < 0 || p.position > kMaxPosition || p.rows > kMaxPosition ||
@@ -114,9 +99,7 @@ constexpr OpBodies<KeyScoresParams> kKeyScores = {
     .reference = PlainBody<KeyScoresReference>,
     .cpu = OnCpu,
     .gpu = OnGpu,
-    .keep = [](KeyScoresParams& p, HostLists& lists) {
-      p.pages = lists.Keep(p.pages, p.num_pages);
-    }};
+    .keep = KeepPages<KeyScoresParams>};
 
 }  // namespace
 
