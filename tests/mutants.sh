@@ -123,7 +123,7 @@ logits_wait|runtime/sequence/runner.cc|return stream().Synchronize();|return abs
 launched_at_once|kernels/device/executor/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/executor/hosted_stream_test.cc
 lost_device|kernels/device/sim/sim_queue.cc|error = StateOf(device_).LostWith();||kernels/device/executor/hosted_stream_test.cc
 lost_calls|kernels/device/cuda/cuda_error.cc|    case kCudaLaunchTimeout:||kernels/device/cuda/cuda_error_test.cc
-lost_between|kernels/device/cuda/cuda_device.h|return queue_->Check();|return absl::OkStatus();|tests/hosted_faults_test.cc
+lost_between|kernels/device/device.cc|return queue_->Check();|return absl::OkStatus();|tests/hosted_faults_test.cc
 old_gpu|kernels/device/cuda/cuda_error.cc|facts.capability < kOldestCapability|facts.capability <= kOldestCapability|kernels/device/cuda/cuda_error_test.cc
 no_image|kernels/device/cuda/cuda_driver.cc|facts.error = CopyWordsCuda(.*|;|kernels/device/executor/hosted_stream_test.cc
 short_moment|kernels/device/cuda/gpu_memory.cc|    error = Take(bytes, \&data);||kernels/device/executor/hosted_stream_test.cc
@@ -145,7 +145,6 @@ nccl_looks|offload/ranks/nccl_gather.cc|return !looking_;|return true;|offload/r
 nccl_anew|offload/ranks/nccl_gather.cc|  connected_ = false;||offload/ranks/nccl_gather_test.cc
 nccl_scratch|runtime/predict/session_plan.cc|NcclGather::ScratchBytes(LogitRows(), config.vocab)|int64_t{0}|runtime/predict/session_plan_test.cc
 nccl_lost|runtime/sequence/runner_rank.cc|RETURN_IF_ERROR(model.machine_of(rank).FindDevice());||tests/hosted_ranks_test.cc
-rank_gpu|kernels/device/cuda/cuda_device.h|ASSIGN_OR_RETURN(queue_, OpenGpu(number_));|ASSIGN_OR_RETURN(queue_, OpenGpu());|tests/hosted_ranks_test.cc
 rank_link|kernels/device/cuda/cuda_device.h|return OpenGpu(number_);|return OpenGpu();|tests/hosted_ranks_test.cc
 ranks_links|runtime/predict/prediction.cc|all.swept_bytes = std::max|all.swept_bytes = std::min|tests/hosted_ranks_test.cc
 ranks_fit|runtime/predict/plan.cc|if (!ranks.Fit(context)) {$|if (false) {|tests/hosted_ranks_test.cc
@@ -684,7 +683,7 @@ taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
 sticky_cancel|runtime/generate/generate.cc|  if (session.cancellation().cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
 draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
-draft_reserved|runtime/sequence/runner_rank.cc|plan.in_place \&\& !plan.on_device) return|plan.in_place) return|runtime/api/model_api_test.cc
+draft_reserved|offload/plan/tier_plan.h|return !in_place .. on_device;|return !in_place;|runtime/api/model_api_test.cc
 logits_planned|runtime/predict/session_plan.cc|.logits = AlignedBytes(LogitRows()|.logits = AlignedBytes(0 * LogitRows()|runtime/predict/plan_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc

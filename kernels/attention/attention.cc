@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/attention_gpu.h"
-#include "kernels/attention/attention_isas.h"
 #include "kernels/attention/attention_pages.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
@@ -15,6 +14,13 @@
 
 namespace tiercel {
 namespace {
+
+// VNNI has no instructions for floats.
+constexpr PerIsa<ComputeBlockFn*> kComputeBlock = {
+    portable::ComputeBlock, avx2::ComputeBlock, avx512::ComputeBlock,
+    avx512::ComputeBlock};
+constexpr PerIsa<FoldPagesFn*> kFoldPages = {
+    portable::FoldPages, avx2::FoldPages, avx512::FoldPages, avx512::FoldPages};
 
 // The number of queries that share one expansion of a page's K and V to floats.
 // More queries make the expansion cheaper (it costs about as much as three
@@ -43,22 +49,7 @@ int64_t BlockScratchFloats(int64_t padded_dim) {
 
 absl::Status Validate(const AttentionParams& p) {
   const KvLayout& kv = p.layout;
-  if (p.rows < 0 || p.heads <= 0 || kv.kv_heads <= 0 ||
-      p.heads % kv.kv_heads != 0) {
-    return UsageError("invalid_shape",
-                      absl::StrCat("Attention: rows=", p.rows, ", heads=",
-                                   p.heads, ", kv_heads=", kv.kv_heads,
-                                   "; need rows >= 0 and heads a positive "
-                                   "multiple of kv_heads"));
-  }
-  if (kv.head_dim <= 0 || kv.head_dim % 8 != 0 ||
-      p.q_stride < int64_t{p.heads} * kv.head_dim) {
-    return UsageError("invalid_shape",
-                      absl::StrCat("Attention: head_dim=", kv.head_dim,
-                                   ", q_stride=", p.q_stride,
-                                   "; need head_dim a positive multiple of 8 "
-                                   "and q_stride >= heads * head_dim"));
-  }
+  RETURN_IF_ERROR(CheckQueryRows("Attention", p.rows, p.heads, p.q_stride, kv));
   for (DType type : {kv.type_k, kv.type_v}) {
     RETURN_IF_ERROR(CheckKvType("Attention", type, kv.head_dim));
   }

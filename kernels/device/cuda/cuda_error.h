@@ -53,7 +53,7 @@ bool LosesDevice(int error);
 // last error is cleared, unless the device is lost, so that no later call
 // returns it.
 absl::Status CudaStatus(std::string_view who, int error);
-// The same, with `text` for the runtime's.
+// Returns that status with `text` in the place of the runtime's text.
 absl::Status CudaStatus(std::string_view who, int error,
                         const std::string& text);
 
