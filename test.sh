@@ -50,7 +50,7 @@ fi
 passed=$(grep -cE 'Test +#[0-9]+.* Passed' build/cpu/ctest.log)
 step "all tests passed"
 echo "$passed passed, 0 failed"
-missing=$(build/cpu/kernels/kernels_machine_tests kernels/machine/isa_test.cc |
+missing=$(build/cpu/kernels/kernels_system_tests kernels/system/isa_test.cc |
   sed -nE 's/^\[  SKIPPED \] .*\/([a-z0-9]+) \(.*/\1/p' | paste -sd, |
   sed 's/,/, /g')
 [[ -z $missing ]] || echo "not run here, for want of the CPU: $missing"

@@ -64,7 +64,7 @@ step_ubsan() {  # UBSan with its checks of every pointer, which asan leaves out
 }
 
 step_tsan() {  # TSan, on everything that has threads
-  local tests='^(kernels/machine/thread_pool|kernels/layer/|kernels/kv/'
+  local tests='^(kernels/system/thread_pool|kernels/layer/|kernels/kv/'
   tests+='|kernels/attention/|kernels/select/|offload/|runtime/)'
   local targets
   cmake --preset tsan >/dev/null
@@ -111,7 +111,7 @@ step_vocabs() {  # every code point; llama.cpp's vocabularies and vectors
 # Runs the shapes, places and orders of threads that tests leave out by default.
 step_shapes() {
   local tests='^(kernels/(attention|kv|layer)/.*|offload/(kv|view)/.*'
-  tests+='|runtime/sequence/(prompt_cache|tiers)_test|tests/hosted_test'
+  tests+='|runtime/session/(prompt_cache|tiers)_test|tests/hosted_test'
   tests+='|apps/cli_(rates|reading)_test)'
   TIERCEL_ALL_SHAPES=1 run_tests cpu -j "$(nproc)" -R "$tests"
 }

@@ -18,7 +18,7 @@
 #include "kernels/device/sim/sim_queue.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/model.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

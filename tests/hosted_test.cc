@@ -11,7 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/device/executor/hosted_stream.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/sadas/sadas_params.h"

@@ -13,10 +13,10 @@ readonly LAYERS=(kernels offload models drafts runtime)
 # The rooms of a folder, in order: each may include those before it.
 readonly ROOMS=(
   'lib status text template documents'
-  'kernels base number simd machine device layer kv attention select token'
-  'offload tier disk move ranks kv prompt_cache view plan'
+  'kernels base number simd system device layer kv attention select token'
+  'offload tier disk move ranks kv prompt_cache retrieval'
   'models format tokenizer chat decoder'
-  'runtime pass machine model predict sequence drafting policies generate api'
+  'runtime pass machine model plan session drafting policies generate api'
   'apps cli terminal reader commands'
 )
 failed=0
@@ -73,9 +73,9 @@ done
 # All threads of the library begin in one file, which blocks their signals.
 threads=$(grep -rnE 'std::j?thread[({]|std::async|pthread_create' \
   "${LAYERS[@]}" --include='*.h' --include='*.cc' --include='*.cu' |
-  grep -vE '(_test\.cc|_for_test\.h|kernels/machine/thread\.h):' || :)
+  grep -vE '(_test\.cc|_for_test\.h|kernels/system/thread\.h):' || :)
 if [[ -n $threads ]]; then
-  echo "layering: threads begin by StartThread (kernels/machine/thread.h):"
+  echo "layering: threads begin by StartThread (kernels/system/thread.h):"
   echo "$threads"
   failed=1
 fi
@@ -100,7 +100,7 @@ if [[ -z ${LAYERING_SELF_TEST:-} ]]; then
     echo "layering: the check refuses folders without a file"
     failed=1
   }
-  for wrong in 'models/wrong.h runtime/sequence/session.h' \
+  for wrong in 'models/wrong.h runtime/session/session.h' \
     'lib/status/wrong.h kernels/base/checked.h' \
     'runtime/pass/wrong.cc runtime/api/boundary.h'; do
     echo "#include \"${wrong#* }\"" >"$scratch/${wrong% *}"

@@ -84,7 +84,7 @@ ring_queue|kernels/device/cuda/send_ring.cc|RETURN_IF_ERROR(cuda_.Await(left_.1 
 pinned_twice|offload/move/pinned_blocks.cc|count < most && first.count. == State::kUnknown|count < most|offload/move/pinned_blocks_test.cc
 pinned_early|offload/move/pinned_blocks.h|kLargeRegion = 8|kLargeRegion = 2|offload/move/pinned_blocks_test.cc
 gpu_reserve|kernels/device/device.cc| - reserve||tests/hosted_test.cc
-fill_head|runtime/pass/fill.cc|keys + own|keys|runtime/sequence/ranks_test.cc
+fill_head|runtime/pass/fill.cc|keys + own|keys|runtime/session/ranks_test.cc
 gpu_last_case|tests/gpu/programs.py|ended.add(begun)|pass|tests/gpu/check_test.py
 gpu_lost|tests/gpu/programs.py|if LOST in why|if not why|tests/gpu/check_test.py
 gpu_known|tests/gpu/record.py|== PASSED:|!= OUT_OF_TIME:|tests/gpu/check_test.py
@@ -114,12 +114,12 @@ chunk_row|kernels/select/mean_scores.cu|(head + h) \* p.out_stride|head * p.out_
 silent_query|kernels/select/importance.cu|w.length == 0.0f|w.length < 0.0f|kernels/select/importance_test.cc
 silent_head|kernels/select/chunk_scores.cu|if (std::isnan(sum)) return;.*||kernels/select/chunk_scores_test.cc
 selector_sums|kernels/select/selector.cu|Barrier();  *// what is summed is there||kernels/select/selector_test.cc
-greatest_equals|kernels/select/greatest.h|before < equals|before <= equals|kernels/select/selector_test.cc
+greatest_equals|kernels/select/block_top_k.h|before < equals|before <= equals|kernels/select/selector_test.cc
 embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block|kernels/layer/embed_test.cc
 norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
-logits_wait|runtime/sequence/runner.cc|return stream().Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
+logits_wait|runtime/session/runner.cc|return stream().Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 launched_at_once|kernels/device/executor/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/executor/hosted_stream_test.cc
 lost_device|kernels/device/sim/sim_queue.cc|error = StateOf(device_).LostWith();||kernels/device/executor/hosted_stream_test.cc
 lost_calls|kernels/device/cuda/cuda_error.cc|    case kCudaLaunchTimeout:||kernels/device/cuda/cuda_error_test.cc
@@ -143,11 +143,11 @@ nccl_dies|offload/ranks/nccl_gather.cc|!= ErrorClass::kCancelled) Break(why)|== 
 nccl_broken|offload/ranks/nccl_gather.cc|status.Update(BrokenNow());||offload/ranks/nccl_gather_test.cc
 nccl_looks|offload/ranks/nccl_gather.cc|return !looking_;|return true;|offload/ranks/nccl_gather_test.cc
 nccl_anew|offload/ranks/nccl_gather.cc|  connected_ = false;||offload/ranks/nccl_gather_test.cc
-nccl_scratch|runtime/predict/session_plan.cc|NcclGather::ScratchBytes(LogitRows(), config.vocab)|int64_t{0}|runtime/predict/session_plan_test.cc
-nccl_lost|runtime/sequence/runner_rank.cc|RETURN_IF_ERROR(model.machine_of(rank).FindDevice());||tests/hosted_ranks_test.cc
+nccl_scratch|runtime/plan/session_plan.cc|NcclGather::ScratchBytes(LogitRows(), config.vocab)|int64_t{0}|runtime/plan/session_plan_test.cc
+nccl_lost|runtime/session/runner_rank.cc|RETURN_IF_ERROR(model.machine_of(rank).FindDevice());||tests/hosted_ranks_test.cc
 rank_link|kernels/device/cuda/cuda_device.h|return OpenGpu(number_);|return OpenGpu();|tests/hosted_ranks_test.cc
-ranks_links|runtime/predict/prediction.cc|all.swept_bytes = std::max|all.swept_bytes = std::min|tests/hosted_ranks_test.cc
-ranks_fit|runtime/predict/plan.cc|if (!ranks.Fit(context)) {$|if (false) {|tests/hosted_ranks_test.cc
+ranks_links|runtime/plan/prediction.cc|all.swept_bytes = std::max|all.swept_bytes = std::min|tests/hosted_ranks_test.cc
+ranks_fit|runtime/plan/plan.cc|if (!ranks.Fit(context)) {$|if (false) {|tests/hosted_ranks_test.cc
 ranks_weights|runtime/api/session_api.cc|m.weights != nullptr) {|false) {|runtime/api/ranks_api_test.cc
 ranks_opened|apps/commands/command.cc|ranks = best;|ranks = 1;|apps/cli_test.py
 rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/hosted_ranks_test.cc
@@ -165,18 +165,18 @@ speed_share|bench/speed_tables.py|value / take(full)|take(full) / value|bench/sp
 speed_literal|bench/speed_tables.py|DRAFT_PROMPT + 136|DRAFT_PROMPT|bench/speed_tables_test.py
 papers_flag|bench/policies.py|part.replace("-", "_")|part|bench/policies_test.py
 block_lengths|bench/acceptance.py|held(view, 32, length, 0.6)|held(view, 32, 16, 0.6)|bench/acceptance_test.py
-logits_gather|runtime/predict/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/predict/prediction_test.cc
-named_rank|runtime/predict/session_plan.cc|"rank ", rank, " of "|"rank ", 0, " of "|runtime/predict/session_plan_test.cc
-rank_fits|runtime/predict/plan.cc|= ranks.sites\[i\].Fits(context)|= ranks.Fit(context)|runtime/predict/plan_test.cc
-half_writing|runtime/sequence/prompt_cache.cc|forget = \[this\] { writing_.reset(); };|forget = [] {};|runtime/api/out_of_memory_test.cc
-lacks_memory|runtime/sequence/beside_call.cc|status_ = lacks_memory;|status_ = MemoryError("out_of_memory", "no");|runtime/api/out_of_memory_test.cc
+logits_gather|runtime/plan/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/plan/prediction_test.cc
+named_rank|runtime/plan/session_plan.cc|"rank ", rank, " of "|"rank ", 0, " of "|runtime/plan/session_plan_test.cc
+rank_fits|runtime/plan/plan.cc|= ranks.sites\[i\].Fits(context)|= ranks.Fit(context)|runtime/plan/plan_test.cc
+half_writing|runtime/session/prompt_cache.cc|forget = \[this\] { writing_.reset(); };|forget = [] {};|runtime/api/out_of_memory_test.cc
+lacks_memory|runtime/session/background_call.cc|status_ = lacks_memory;|status_ = MemoryError("out_of_memory", "no");|runtime/api/out_of_memory_test.cc
 ranks_range|runtime/api/model_api.cc|p.tensor_parallel < 0 .. p.tensor_parallel > ModelSplit::kMostRanks|p.tensor_parallel < 0|runtime/api/ranks_api_test.cc
 shared_head|models/decoder/model_split.cc|(rank - first + 1) \* split.group_ / sharing|split.group_|models/decoder/model_split_test.cc
 share_rows|models/decoder/weights.cc|(row - begin) \* row_bytes|(row - part.begin) * row_bytes|models/decoder/weights_test.cc
 copies_told|offload/kv/tiered_kv.cc|  status.Update(std::exchange(copied_, absl::OkStatus()));||offload/kv/copy_runs_test.cc
 copies_in_place|offload/kv/in_place_kv.cc|return std::exchange(copied_, absl::OkStatus());|return absl::OkStatus();|offload/kv/copy_runs_test.cc
-card_tiers|runtime/predict/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/predict/session_plan_test.cc
-card_memory|runtime/predict/session_plan.h|on_gpu ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/predict/session_plan_test.cc
+card_tiers|runtime/plan/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/plan/session_plan_test.cc
+card_memory|runtime/plan/session_plan.h|on_gpu ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/plan/session_plan_test.cc
 one_queue|runtime/machine/machine.cc|.queue = device_->queue()|.queue = nullptr|tests/hosted_test.cc
 mark_awaited|offload/move/copy_engine.cc|if (next == 0) {|if (next == 1) {|offload/move/gpu_link_test.cc
 link_finish|offload/move/gpu_link.cc|RETURN_IF_ERROR(copies_->Await(copies_->Mark()));||offload/move/gpu_link_test.cc
@@ -220,14 +220,14 @@ selector_tie|kernels/select/selector_ref.cc|order.begin(), order.end(), 0|order.
 fork_reference|offload/kv/in_place_kv.cc|pool_->AddReference(slot)|(void)slot|offload/kv/kv_store_test.cc
 top_k_tie|kernels/select/top_k.cc|equals-- > 0|equals-- > 1|kernels/select/top_k_test.cc
 top_k_always|kernels/select/top_k.cu|out\[i\] = static_cast<int32_t>(i)|out[i] = static_cast<int32_t>(always)|kernels/select/top_k_test.cc
-digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + rows - 1) / shape_.chunk|offload/view/digests_test.cc
-view_ring|offload/view/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/view/compact_kv_test.cc
-evicted_bytes|offload/view/compact_kv.cc|!wanted(\*place)) \*place = kNone|!wanted(*place)) (void)kNone|offload/view/compact_kv_test.cc
-view_shrunk|offload/view/retrieval.cc|RecentBegin(end) >= compact_.recent_begin()|end > compact_.recent_begin()|offload/view/retrieval_test.cc
-view_room|offload/view/retrieval.cc|          kPageTokens - 1 +|          kPageTokens - 2 +|offload/view/retrieval_test.cc
-late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
-lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/sequence/faults_test.cc
-several_sinks|offload/view/retrieval.cc|std::min(CeilDiv(size.sink, size.chunk), chunks)|std::min(int64_t{1}, chunks)|offload/view/retrieval_test.cc
+digest_range|offload/retrieval/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + rows - 1) / shape_.chunk|offload/retrieval/digests_test.cc
+view_ring|offload/retrieval/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/retrieval/compact_kv_test.cc
+evicted_bytes|offload/retrieval/compact_kv.cc|!wanted(\*place)) \*place = kNone|!wanted(*place)) (void)kNone|offload/retrieval/compact_kv_test.cc
+view_shrunk|offload/retrieval/retrieval.cc|RecentBegin(end) >= compact_.recent_begin()|end > compact_.recent_begin()|offload/retrieval/retrieval_test.cc
+view_room|offload/retrieval/retrieval.cc|          kPageTokens - 1 +|          kPageTokens - 2 +|offload/retrieval/retrieval_test.cc
+late_copies|offload/retrieval/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/retrieval/retrieval_test.cc
+lost_chunks|offload/retrieval/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/session/faults_test.cc
+several_sinks|offload/retrieval/retrieval.cc|std::min(CeilDiv(size.sink, size.chunk), chunks)|std::min(int64_t{1}, chunks)|offload/retrieval/retrieval_test.cc
 run_offset|offload/kv/tiered_kv.cc|v.offset += layout_.VOffset(run.head, cell)|v.offset += layout_.VOffset(0, cell)|offload/kv/copy_runs_test.cc
 urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
 top_p_crossing|kernels/token/distribution_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/distribution_test.cc
@@ -243,58 +243,58 @@ distribution_greatest|kernels/token/distribution.cc|std::max_element(first, firs
 distribution_floor|kernels/token/distribution_cpu.cc|Exp(x) - Exp(Set1(-87.0f))|Exp(x)|kernels/token/distribution_test.cc
 distribution_last_sum|kernels/token/distribution_cpu.cc|lanes = lanes + LoadN(weights + i, last);||kernels/token/distribution_test.cc
 hidden_infinity|kernels/token/distribution_cpu.cc|return result + faults|return result|kernels/token/distribution_test.cc
-view_staging_reused|offload/view/view_staging.cc|if (arrivals_.empty()) used_ = 0|used_ = 0|offload/view/view_staging_test.cc
-view_staging_kept|offload/view/retrieval.cc|    staging_.Drop(layer);|    (void)layer;|offload/view/retrieval_test.cc
-view_staging_values|offload/view/view_staging.cc|{here.v, place.v, here.rows}|{here.k, place.v, here.rows}|offload/view/retrieval_test.cc
+view_staging_reused|offload/retrieval/view_staging.cc|if (arrivals_.empty()) used_ = 0|used_ = 0|offload/retrieval/view_staging_test.cc
+view_staging_kept|offload/retrieval/retrieval.cc|    staging_.Drop(layer);|    (void)layer;|offload/retrieval/retrieval_test.cc
+view_staging_values|offload/retrieval/view_staging.cc|{here.v, place.v, here.rows}|{here.k, place.v, here.rows}|offload/retrieval/retrieval_test.cc
 convert_tail|kernels/kv/kv_convert_cpu.cc|out + BytesOf(to, begin)|out + BytesOf(to, 0)|kernels/kv/kv_convert_test.cc
 byte_columns|kernels/kv/kv_lanes.h|block + 2 + d % 32;|block + 2;|kernels/attention/attention_test.cc
-view_types|runtime/predict/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/predict/session_plan_test.cc
+view_types|runtime/plan/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/plan/session_plan_test.cc
 noise_bits|kernels/number/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/distribution_test.cc
-noise_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|runtime/sequence/session_test.cc
+noise_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|runtime/session/session_test.cc
 trial_dry_row|kernels/token/distribution.cc|p.tokens + p.before + row);$|p.tokens + p.before + 0 * row);|tests/text_trial.py
 trial_page_back|offload/kv/residency.cc|moves_.reopened_pages += page.layers;|transfers.pop_back();|tests/session_trial_test.cc
 trial_turns|offload/kv/tiered_kv.cc|if (!step_->in_place) status = pages_.BringBack|if (false) status = pages_.BringBack|tests/session_trial_test.cc
-held_layers|runtime/sequence/prompt_cache.h|writing_ != nullptr .. (prompt_ != nullptr && prompt_->holds())|writing_ != nullptr|runtime/sequence/unfinished_prompt_test.cc
+held_layers|runtime/session/prompt_cache.h|writing_ != nullptr .. (prompt_ != nullptr && prompt_->holds())|writing_ != nullptr|runtime/session/unfinished_prompt_test.cc
 draft_rest|runtime/api/session_api.cc|^    session->policy->Rest();||runtime/api/memory_api_test.cc
 trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
 bytes_page|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|tests/same_bytes.py
-bytes_plan|runtime/predict/plan.cc|\["min_device_bytes"\] = least|["min_device_bytes"] = least + 1|tests/same_bytes.py
+bytes_plan|runtime/plan/plan.cc|\["min_device_bytes"\] = least|["min_device_bytes"] = least + 1|tests/same_bytes.py
 bytes_unchecked|drafts/verdict.h|drawn != tokens\[i\]) return|(i > 0 \&\& drawn != tokens[i])) return|tests/same_bytes.py
 bytes_read|offload/disk/page_reader.cc|\*read_bytes += static_cast<uint64_t>(done.result);|*read_bytes += 1;|tests/same_bytes.py
 folder_trial_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|tests/folder_trial.py
 folder_trial_tokens|offload/prompt_cache/kv_folder.cc|CommonBeginning(info.ids, ids);|static_cast<int64_t>(std::min(info.ids.size(), ids.size()));|tests/folder_trial.py
 stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
-stop_at_length|runtime/generate/generate.cc|if (!more) return "stop";|if (!more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
-resumed_tokens|runtime/sequence/interrupted_prefill.h|stopped_->tokens == tokens|stopped_->tokens.size() == tokens.size()|runtime/sequence/tiers_test.cc
+stop_at_length|runtime/generate/generate.cc|if (!more) return "stop";|if (!more \&\& left > 0) return "stop";|runtime/session/session_test.cc
+resumed_tokens|runtime/session/interrupted_prefill.h|stopped_->tokens == tokens|stopped_->tokens.size() == tokens.size()|runtime/session/tiers_test.cc
 think_latch|runtime/policies/sadas/think_schedule.h|thinking_ \&\& !(options_->latch|thinking_ \&\& (options_->latch|runtime/policies/sadas/think_schedule_test.cc
 think_border|runtime/policies/sadas/think_schedule.cc|    matched_ = pattern_->border\[matched_\];|    matched_ = 0;|runtime/policies/sadas/think_schedule_test.cc
 think_most|runtime/policies/sadas/think_schedule.cc|thought_ < options_->most|thought_ <= options_->most|runtime/policies/sadas/think_schedule_test.cc
 think_scored|runtime/policies/sadas/think_schedule.cc|id != \*must|id < 0|runtime/policies/sadas/think_schedule_test.cc
 think_literal|runtime/policies/sadas/think_schedule.cc|return !has_thought_|return thinking()|runtime/policies/sadas/sadas_test.cc
 kept_answer|runtime/policies/sadas/sadas_params.cc|closed_at() + 1 - params.window|closed_at() - params.window|runtime/policies/sadas/sadas_test.cc
-forced_place|runtime/drafting/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policies/sadas/sadas_test.cc
-plain_kept|runtime/sequence/forward.cc|view == prompt_view_|view == view|runtime/policies/sadas/sadas_test.cc
-speed_header|runtime/sequence/deep_spans.cc|ends_so ? std::ssize(header_) : 1|ends_so ? 1 : 1|runtime/sequence/deep_spans_test.cc
-speed_kept|runtime/sequence/deep_spans.cc|past_.push_back({answer_begin_, end})|past_.push_back({end, end})|runtime/sequence/deep_spans_test.cc
-speed_entries|runtime/sequence/deep_spans.cc|deep += anchor_end - begin_|deep += 0 * (anchor_end - begin_)|runtime/sequence/deep_spans_test.cc
+forced_place|drafts/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policies/sadas/sadas_test.cc
+plain_kept|runtime/session/forward.cc|view == prompt_view_|view == view|runtime/policies/sadas/sadas_test.cc
+speed_header|runtime/session/deep_spans.cc|ends_so ? std::ssize(header_) : 1|ends_so ? 1 : 1|runtime/session/deep_spans_test.cc
+speed_kept|runtime/session/deep_spans.cc|past_.push_back({answer_begin_, end})|past_.push_back({end, end})|runtime/session/deep_spans_test.cc
+speed_entries|runtime/session/deep_spans.cc|deep += anchor_end - begin_|deep += 0 * (anchor_end - begin_)|runtime/session/deep_spans_test.cc
 speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policies/speed/speed_test.cc
 speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/policies/speed/speed_test.cc
 speed_pages|offload/kv/tiered_kv.cc|layer < LayersOf(i)|layer < layers_|runtime/policies/speed/speed_test.cc
 speed_host|offload/kv/residency.cc|page.below ? page.layers : 0|page.below ? tier_.shape.layers : 0|runtime/policies/speed/speed_test.cc
-speed_planned|offload/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policies/speed/speed_test.cc
-speed_answer|offload/view/retrieval.cc|layer >= compact_.above().layers|layer > compact_.above().layers|runtime/policies/speed/speed_test.cc
-speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policies/speed/speed_test.cc
-speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policies/speed/speed_test.cc
-speed_stopped|runtime/sequence/sequence.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/sequence/sequence_test.cc
-speed_once|runtime/sequence/forward.cc|sequence_.prompt_begins() \&\& sequence_.kv_length() > answer|sequence_.kv_length() > answer|runtime/policies/speed/speed_test.cc
+speed_planned|runtime/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policies/speed/speed_test.cc
+speed_answer|offload/retrieval/retrieval.cc|layer >= compact_.above().layers|layer > compact_.above().layers|runtime/policies/speed/speed_test.cc
+speed_clip|offload/retrieval/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policies/speed/speed_test.cc
+speed_anchor|offload/retrieval/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policies/speed/speed_test.cc
+speed_stopped|runtime/session/sequence.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/session/sequence_test.cc
+speed_once|runtime/session/forward.cc|sequence_.prompt_begins() \&\& sequence_.kv_length() > answer|sequence_.kv_length() > answer|runtime/policies/speed/speed_test.cc
 speed_room|runtime/policies/speed/speed.cc|speed.depth.anchor > params.view.budget|speed.depth.anchor > params.view.budget + 1|runtime/policies/speed/speed_test.cc
 speed_none|models/decoder/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policies/speed/speed_test.cc
-speed_whole|runtime/sequence/session.cc|sequence_.spans().has_value() \&\& !sequence_.spans()->Reads().IsFull()|sequence_.spans().has_value()|apps/cli_policies_test.py
-speed_longest|runtime/predict/session_plan.cc|deep < longest|deep <= longest|apps/cli_policies_test.py
+speed_whole|runtime/session/session.cc|sequence_.spans().has_value() \&\& !sequence_.spans()->Reads().IsFull()|sequence_.spans().has_value()|apps/cli_policies_test.py
+speed_longest|runtime/plan/session_plan.cc|deep < longest|deep <= longest|apps/cli_policies_test.py
 speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor >= 0|models/decoder/prompt_depth_test.cc
-predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/predict/prediction_test.cc
-predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/predict/known_rates_test.cc
+predicted_fast|runtime/plan/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/plan/prediction_test.cc
+predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/plan/known_rates_test.cc
 newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policies/sadas/sadas_test.cc
 newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|offload/kv/forks_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc
@@ -302,42 +302,42 @@ sfi_gap|runtime/policies/sfi/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ 
 sfi_unheeded|runtime/policies/sfi/sfi.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
 sfi_closer|runtime/policies/sfi/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_cooldown|runtime/policies/sfi/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policies/sfi/sfi_schedule_test.cc
-sfi_evidence|runtime/sequence/draft_view.cc|sequence().kv_length() - first().evidence_rows()|sequence().kv_length() - 1|runtime/policies/sfi/sfi_test.cc
+sfi_evidence|runtime/session/draft_view.cc|sequence().kv_length() - first().evidence_rows()|sequence().kv_length() - 1|runtime/policies/sfi/sfi_test.cc
 sfi_kept_row|runtime/pass/pass.cc|to + layout.VOffset(head, written)|to + layout.VOffset(0, written)|runtime/policies/sfi/sfi_test.cc
-sfi_norms|offload/view/importance_selector.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/view/importance_selector_test.cc
-sfi_one_row|offload/view/importance_selector.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/importance_selector_test.cc
-sfi_decay|offload/view/importance_selector.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/view/importance_selector_test.cc
-sfi_newest|offload/view/importance_selector.cc|Decays() ? seen : chunks|chunks + 0 * seen|offload/view/importance_selector_test.cc
-sfi_drafted|offload/view/importance_selector.cc|importance = ImportanceWithDrafted()|importance = ImportanceOf(layer)|offload/view/importance_selector_test.cc
-sfi_drafted_first|offload/view/importance_selector.cc|if (row == by.Certain() \&\& Decays())|if (row == by.Certain() + 1 \&\& Decays())|offload/view/importance_selector_test.cc
-sfi_drafted_rows|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|std::min(choice.drafted, int64_t{0})|runtime/policies/sfi/sfi_test.cc
-sfi_drafted_all|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|choice.drafted > 0 ? step_rows_ - 1 : 0|runtime/policies/sfi/sfi_test.cc
+sfi_norms|offload/retrieval/importance_selector.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/retrieval/importance_selector_test.cc
+sfi_one_row|offload/retrieval/importance_selector.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/retrieval/importance_selector_test.cc
+sfi_decay|offload/retrieval/importance_selector.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/retrieval/importance_selector_test.cc
+sfi_newest|offload/retrieval/importance_selector.cc|Decays() ? seen : chunks|chunks + 0 * seen|offload/retrieval/importance_selector_test.cc
+sfi_drafted|offload/retrieval/importance_selector.cc|importance = ImportanceWithDrafted()|importance = ImportanceOf(layer)|offload/retrieval/importance_selector_test.cc
+sfi_drafted_first|offload/retrieval/importance_selector.cc|if (row == by.Certain() \&\& Decays())|if (row == by.Certain() + 1 \&\& Decays())|offload/retrieval/importance_selector_test.cc
+sfi_drafted_rows|offload/retrieval/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|std::min(choice.drafted, int64_t{0})|runtime/policies/sfi/sfi_test.cc
+sfi_drafted_all|offload/retrieval/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|choice.drafted > 0 ? step_rows_ - 1 : 0|runtime/policies/sfi/sfi_test.cc
 sfi_drafted_plain|runtime/policies/sfi/sfi_params.cc|size.selection->drafted = 0;|(void)plain;|runtime/policies/sfi/sfi_test.cc
-sfi_drafted_seen|offload/view/importance_selector.cc|rows.q += (by.Certain() - 1)|rows.q += (by.rows - 1)|offload/view/importance_selector_test.cc
-sfi_prompt_rows|offload/view/retrieval.cc|kept_ ? choice.queries : evidence_rows()|choice.queries|runtime/policies/sfi/sfi_test.cc
-sfi_said_by|offload/view/importance_selector.cc|Decays() ? by.Certain() : 0|Decays() ? 1 : 0|offload/view/importance_selector_test.cc
-sfi_forgets|offload/view/importance_selector.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/view/importance_selector_test.cc
-sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policies/sfi/sfi_test.cc
-sfi_anew|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policies/sfi/sfi_test.cc
+sfi_drafted_seen|offload/retrieval/importance_selector.cc|rows.q += (by.Certain() - 1)|rows.q += (by.rows - 1)|offload/retrieval/importance_selector_test.cc
+sfi_prompt_rows|offload/retrieval/retrieval.cc|kept_ ? choice.queries : evidence_rows()|choice.queries|runtime/policies/sfi/sfi_test.cc
+sfi_said_by|offload/retrieval/importance_selector.cc|Decays() ? by.Certain() : 0|Decays() ? 1 : 0|offload/retrieval/importance_selector_test.cc
+sfi_forgets|offload/retrieval/importance_selector.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/retrieval/importance_selector_test.cc
+sfi_goes_on|offload/retrieval/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policies/sfi/sfi_test.cc
+sfi_anew|offload/retrieval/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policies/sfi/sfi_test.cc
 bench_first|apps/commands/bench_table.cc|seconds -= times.front();|seconds -= 0;|apps/commands/bench_table_test.cc
 think_again|runtime/policies/sadas/think_schedule.cc|opens \&\& !thinking_|opens|runtime/policies/sadas/think_schedule_test.cc
-plan_elsewhere|runtime/predict/session_plan.cc|elsewhere = model.weights == nullptr \&\&|elsewhere =|runtime/predict/plan_test.cc
-sfi_reach|offload/view/importance_selector.h|: 16 / chunk|: 16|offload/view/importance_selector_test.cc
-sfi_beside|offload/view/importance_selector.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/view/importance_selector_test.cc
-sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/importance_selector_test.cc
-sfi_coverage_row|offload/view/importance_selector.cc|row == by.Certain() - 1|row == 0|offload/view/importance_selector_test.cc
-digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/view/digests_test.cc
-fill_seed|runtime/pass/fill.cc|: random_(seed)|: random_(seed * 0)|runtime/sequence/fill_test.cc
-fill_pending|runtime/generate/generate.cc|  if (session.sequence().pending() > 0) {|  if (session.sequence().pending() > 99) {|runtime/sequence/fill_test.cc
-view_abandoned|offload/view/retrieval.cc|  selector_->Truncate(step_end_);||runtime/sequence/fill_test.cc
-view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policies/sfi/sfi_test.cc
-fill_settled|runtime/sequence/sequence.cc|AddKv(rows, /\*as_prompt=\*/true)|AddKv(rows, /*as_prompt=*/false)|runtime/sequence/sequence_test.cc
-sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/importance_selector_test.cc
+plan_elsewhere|runtime/plan/session_plan.cc|elsewhere = model.weights == nullptr \&\&|elsewhere =|runtime/plan/plan_test.cc
+sfi_reach|offload/retrieval/importance_selector.h|: 16 / chunk|: 16|offload/retrieval/importance_selector_test.cc
+sfi_beside|offload/retrieval/importance_selector.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/retrieval/importance_selector_test.cc
+sfi_mean_sinks|offload/retrieval/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/retrieval/importance_selector_test.cc
+sfi_coverage_row|offload/retrieval/importance_selector.cc|row == by.Certain() - 1|row == 0|offload/retrieval/importance_selector_test.cc
+digest_unshown|offload/retrieval/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/retrieval/digests_test.cc
+fill_seed|runtime/pass/fill.cc|: random_(seed)|: random_(seed * 0)|runtime/session/fill_test.cc
+fill_pending|runtime/generate/generate.cc|  if (session.sequence().pending() > 0) {|  if (session.sequence().pending() > 99) {|runtime/session/fill_test.cc
+view_abandoned|offload/retrieval/retrieval.cc|  selector_->Truncate(step_end_);||runtime/session/fill_test.cc
+view_queries|offload/retrieval/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policies/sfi/sfi_test.cc
+fill_settled|runtime/session/sequence.cc|AddKv(rows, /\*as_prompt=\*/true)|AddKv(rows, /*as_prompt=*/false)|runtime/session/sequence_test.cc
+sfi_forgotten|offload/retrieval/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/retrieval/importance_selector_test.cc
 unnamed_sink|runtime/policies/policy_kind.cc|std::min(view->sink, view->budget)|view->sink|runtime/api/policy_api_test.cc
 unnamed_sfi_sink|runtime/policies/sfi/sfi.cc|std::min(sfi.sink, sfi.budget)|sfi.sink|runtime/api/policy_api_test.cc
 named_sink|runtime/policies/policy_kind.cc|if (request.sink != 0) {|if (request.sink < 0) {|runtime/api/policy_api_test.cc
 negative_budget|runtime/policies/policy_kind.cc|std::max<int64_t>(1, std::min(view->sink, view->budget))|std::min(view->sink, view->budget)|runtime/api/policy_api_test.cc
-view_sink|offload/view/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policies/triforce/triforce_test.cc
+view_sink|offload/retrieval/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policies/triforce/triforce_test.cc
 measurement_age|runtime/api/session_api.cc|tiercel::WriteStruct(out, measurement)|*measurement = out|runtime/api/growth_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->cancellation().Clear();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
@@ -347,7 +347,7 @@ read_shared|runtime/api/session_api.cc|ids + known, count - known|ids, count|run
 resent_page|offload/kv/residency.cc|  ++lost_;|  (void)lost_;|offload/kv/tiered_kv_test.cc
 observer_view|offload/kv/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/kv/step_observer_test.cc
 observer_resumed|offload/kv/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/kv/step_observer_test.cc
-stopped_twice|runtime/sequence/forward.cc|interrupted.Keep(\*std::move(last));|(void)last;|runtime/sequence/tiers_test.cc
+stopped_twice|runtime/session/forward.cc|interrupted.Keep(\*std::move(last));|(void)last;|runtime/session/tiers_test.cc
 staging_turn|offload/kv/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/kv/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|transfer.bytes - (moved.ok()|0 * (moved.ok()|offload/move/copy_engine_test.cc
 link_rate|offload/move/link.cc|static_cast<double>(moved.bytes) / rate_|static_cast<double>(moved.bytes) / rate_ / 2|offload/move/copy_engine_test.cc
@@ -355,8 +355,8 @@ link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/
 link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy_engine_test.cc
 link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
 simulated_budget|kernels/device/sim/bounded_memory.cc|AlignedBytes(size) <= free()|free() >= 64|kernels/device/sim/bounded_memory_test.cc
-predicted_pages|runtime/predict/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/predict/prediction_test.cc
-predicted_up|runtime/predict/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/predict/prediction_test.cc
+predicted_pages|runtime/plan/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/plan/prediction_test.cc
+predicted_up|runtime/plan/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/plan/prediction_test.cc
 schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policies/sfi/sfi_test.cc
 schedule_swept|runtime/drafting/rounds.cc|session_.sequence().kv_length() > held|session_.sequence().kv_length() >= held|runtime/policies/sadas/sadas_test.cc
 schedule_reasons|runtime/drafting/schedule_report.h|reason_at.resize(std::min(reason_at.size(), slow_at.size()))|reason_at.resize(reason_at.size())|runtime/policies/sfi/sfi_test.cc
@@ -382,7 +382,7 @@ predicted_unit|runtime/generate/report.cc|1e3 \* predicted->tbt_s|predicted->tbt
 busy_share|runtime/generate/report.cc|Ratio(spent.link_seconds, spent.seconds)|Ratio(spent.seconds, spent.link_seconds)|runtime/generate/report_test.cc
 sweeps_as_drafts|runtime/drafting/rounds.cc|decided - start - sweep|decided - start|runtime/generate/report_test.cc
 first_sweep|runtime/generate/generate.cc|!first .. block.drafted > 0|!(first \&\& block.drafted < 99)|runtime/generate/speculation_test.cc
-predicted_cached|runtime/generate/report.cc|{.cached = report->prefill.cached_tokens|{.cached = 0 * report->prefill.cached_tokens|runtime/predict/known_rates_test.cc
+predicted_cached|runtime/generate/report.cc|{.cached = report->prefill.cached_tokens|{.cached = 0 * report->prefill.cached_tokens|runtime/plan/known_rates_test.cc
 refresh_since|runtime/drafting/rounds.cc|session_.Elapsed() - decided;|session_.Elapsed() - start;|runtime/generate/report_test.cc
 undelivered|runtime/generate/generate.cc|static_cast<size_t>(before - left)|block->tokens.size() + 0 * static_cast<size_t>(before)|runtime/generate/report_test.cc
 stop_times|runtime/generate/generate.cc|report.token_seconds.resize(report.tokens.size());|;|runtime/generate/report_test.cc
@@ -394,12 +394,12 @@ peak_ops|kernels/device/cpu/probe.cc|steps \* 16 \* 2|steps * 16|kernels/device/
 machine_ops|runtime/machine/machine_json.cc|"int8_ops_per_s", peaks.int8|"int8_ops_per_s", peaks.f32|runtime/machine/machine_json_test.cc
 prompt_traffic|runtime/generate/generate.cc|report.traffic -= before;|(void)before;|runtime/generate/report_test.cc
 answer_traffic|runtime/generate/generate.cc|report.traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc
-plan_parts|runtime/predict/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/predict/plan_test.cc
-largest_context|runtime/predict/session_plan.cc|too_large = most + 1|too_large = most|runtime/predict/plan_test.cc
-unsteady_settles|runtime/predict/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/predict/rates_cache_test.cc
-noisier_kept|runtime/predict/rates_cache.cc|before->best.spread <= measured.spread|before->best.spread > measured.spread|runtime/predict/rates_cache_test.cc
-others_cleared|runtime/predict/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/predict/rates_cache_test.cc
-costs_thawed|runtime/predict/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/drafting/draft_costs_test.cc
+plan_parts|runtime/plan/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/plan/plan_test.cc
+largest_context|runtime/plan/session_plan.cc|too_large = most + 1|too_large = most|runtime/plan/plan_test.cc
+unsteady_settles|runtime/plan/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/plan/rates_cache_test.cc
+noisier_kept|runtime/plan/rates_cache.cc|before->best.spread <= measured.spread|before->best.spread > measured.spread|runtime/plan/rates_cache_test.cc
+others_cleared|runtime/plan/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/plan/rates_cache_test.cc
+costs_thawed|runtime/plan/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/drafting/draft_costs_test.cc
 costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.costs = rates->best.rates|runtime/api/rates_api_test.cc
 fork_rates|runtime/api/session_api.cc|session->rates, copy)|std::nullopt, copy)|runtime/api/rates_api_test.cc
 constant_ratio|runtime/policies/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
@@ -422,16 +422,16 @@ window_blocks|runtime/drafting/draft_window.cc|(beyond + recent - 1) / recent|be
 window_sinks|runtime/drafting/draft_window.cc|(window_.sink, begin)|(0, begin)|runtime/drafting/draft_window_test.cc
 answer_of_drafts|runtime/drafting/draft_window.cc|left_out > 0 ? begin : 0|0|runtime/drafting/draft_window_test.cc
 answer_drafted|runtime/drafting/model_target.cc|session.sequence().answer_begin()|0|runtime/drafting/answer_test.cc
-answer_goes_on|runtime/sequence/sequence.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/sequence/sequence_test.cc
-answer_forked|runtime/sequence/session.cc|prompt_view_, sequence_, std::move(runner)|prompt_view_, [this] { Sequence s = sequence_; s.BeginAnswer(0); return s; }(), std::move(runner)|runtime/generate/speculation_test.cc
-breaker_rest|runtime/generate/breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/breakers_test.cc
-breakers_known|runtime/generate/breakers.cc|texts != texts_|texts.size() != prompt_cache_.size()|runtime/generate/breakers_test.cc
+answer_goes_on|runtime/session/sequence.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/session/sequence_test.cc
+answer_forked|runtime/session/session.cc|prompt_view_, sequence_, std::move(runner)|prompt_view_, [this] { Sequence s = sequence_; s.BeginAnswer(0); return s; }(), std::move(runner)|runtime/generate/speculation_test.cc
+breaker_rest|runtime/generate/dry_breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/dry_breakers_test.cc
+breakers_known|runtime/generate/dry_breakers.cc|texts != texts_|texts.size() != prompt_cache_.size()|runtime/generate/dry_breakers_test.cc
 draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, drafts,|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/draft_window_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policies/triforce/triforce_distribution_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policies/triforce/triforce_distribution_test.cc
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policies/triforce/triforce_test.cc
 draft_left|runtime/drafting/retrieval_kv.cc|  view.Truncate(end_);|;|runtime/policies/triforce/triforce_test.cc
-stale_view|runtime/sequence/draft_view.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc
+stale_view|runtime/session/draft_view.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc
 lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/forks_test.cc
 lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
 slot_order|offload/kv/residency.cc|int64_t i = other->size() - 1; i >= 0; --i|int64_t i = 0; i < other->size(); ++i|offload/kv/forks_test.cc
@@ -444,7 +444,7 @@ own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offloa
 cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
 resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/forks_test.cc
 rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/pass/pass_test.cc
-drafted_over|runtime/sequence/draft_view.cc|session_.kv().DropInterrupted();|(void)0;|runtime/policies/triforce/triforce_test.cc
+drafted_over|runtime/session/draft_view.cc|session_.kv().DropInterrupted();|(void)0;|runtime/policies/triforce/triforce_test.cc
 draft_stops|runtime/policies/policy.cc|drafts->cancellation().Follow(session.cancellation());|(void)session;|runtime/drafting/draft_window_test.cc
 draft_on_device|runtime/policies/policy.cc|.on_device = true|.on_device = false|runtime/drafting/draft_window_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
@@ -460,7 +460,7 @@ text_grown|offload/prompt_cache/kv_folder.cc|BeginsWith(folder, info, file.name)
 text_forked|offload/disk/process_files.cc|open) close(file);|open) (void)file;|offload/prompt_cache/prompt_file_test.cc
 text_interrupted|offload/disk/disk_calls.cc|kMostTries = 1000|kMostTries = 1|offload/prompt_cache/kv_folder_test.cc
 text_folder_sync|offload/disk/disk_calls.cc|return has_none ? 0 : synced|return synced|offload/prompt_cache/kv_folder_test.cc
-text_build|runtime/sequence/prompt_cache.cc|  if (build_.empty()) {|  if (false) {|runtime/sequence/prompt_cache_test.cc
+text_build|runtime/session/prompt_cache.cc|  if (build_.empty()) {|  if (false) {|runtime/session/prompt_cache_test.cc
 prompt_records|offload/prompt_cache/prompt_file.cc|record.back() !=|0 ==|offload/prompt_cache/prompt_file_test.cc
 prompt_states|offload/prompt_cache/prompt_file.cc|layer % kStates \*$|0 * layer *|offload/prompt_cache/prompt_file_test.cc
 prompt_page|offload/prompt_cache/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/prompt_cache/prompt_file_test.cc
@@ -473,33 +473,33 @@ prompt_head|offload/prompt_cache/prompt_file.cc|if (!looked.HasHead(head)) {|if 
 prompt_taken|offload/prompt_cache/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/prompt_cache/prompt_file_test.cc
 prompt_no_states|offload/prompt_cache/prompt_file.cc|== kNoStates) continue;|== ~kNoStates) continue;|offload/prompt_cache/prompt_file_test.cc
 prompt_even|offload/prompt_cache/prompt_file.cc|layers.size() % kStates == 0|layers.empty()|offload/prompt_cache/prompt_file_test.cc
-prompt_together|runtime/sequence/prompt_writer.cc|return layer >= file_->layers();|return layer == file_->layers();|runtime/sequence/prompt_writer_test.cc
+prompt_together|runtime/session/prompt_writer.cc|return layer >= file_->layers();|return layer == file_->layers();|runtime/session/prompt_writer_test.cc
 prompt_alone|runtime/api/session_api.cc|if (status.ok() \&\& cache != nullptr) cache->DropPrompt();||runtime/api/prompt_cache_api_test.cc
 held_later|offload/kv/tiered_kv.cc|std::any_of(step.sent.begin(), step.sent.end(), failed)|failed(step.sent.back())|offload/kv/layers_test.cc
 no_locks|offload/prompt_cache/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/prompt_cache/prompt_file_test.cc
 no_locks_part|offload/prompt_cache/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/prompt_cache/prompt_file_test.cc
-prompt_at_fault|runtime/sequence/session_prompt_cache.cc|RefusePrompt(layers.status(), at_fault);|RefusePrompt(layers.status(), at_fault = true);|runtime/sequence/disk_pages_test.cc
-text_at_fault|runtime/sequence/session_prompt_cache.cc|          taken = status.ok();|          taken = true;|runtime/sequence/ranks_test.cc
-prompt_or_text|runtime/sequence/session_prompt_cache.cc|if (!prompt.has_value() .. prompt->IsServedBy(end)) return std::nullopt;|if (end > 0) return std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
-memory_or_text|runtime/sequence/session_prompt_cache.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
+prompt_at_fault|runtime/session/session_prompt_cache.cc|RefusePrompt(layers.status(), at_fault);|RefusePrompt(layers.status(), at_fault = true);|runtime/session/disk_pages_test.cc
+text_at_fault|runtime/session/session_prompt_cache.cc|          taken = status.ok();|          taken = true;|runtime/session/ranks_test.cc
+prompt_or_text|runtime/session/session_prompt_cache.cc|if (!prompt.has_value() .. prompt->IsServedBy(end)) return std::nullopt;|if (end > 0) return std::nullopt;|runtime/session/unfinished_prompt_test.cc
+memory_or_text|runtime/session/session_prompt_cache.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/session/unfinished_prompt_test.cc
 short_read|offload/disk/page_reader.cc|.offset = buffer.offset + buffer.done,|.offset = buffer.offset,|offload/disk/page_reader_test.cc
 damage_slot|offload/disk/page_file.cc|std::erase_if(damaged_, .*SlotOf(index) == slot; });|std::erase(damaged_, slot);|offload/disk/disk_kv_test.cc
-ranks_serve|runtime/predict/session_plan.cc|LargestContext(sites, std::min(context, lacks->config.context))|lacks->LargestContext(std::min(context, lacks->config.context))|runtime/predict/session_plan_test.cc
-disk_rate_first|offload/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rates.begin());||offload/plan/disk_rate_test.cc
-huge_page|kernels/machine/system_pages.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
+ranks_serve|runtime/plan/session_plan.cc|LargestContext(sites, std::min(context, lacks->config.context))|lacks->LargestContext(std::min(context, lacks->config.context))|runtime/plan/session_plan_test.cc
+disk_rate_first|runtime/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rates.begin());||runtime/plan/disk_rate_test.cc
+huge_page|kernels/system/system_pages.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
 large_blocks|kernels/device/device_memory.cc|int64_t{64} << 10|int64_t{64} << 20|kernels/device/device_memory_test.cc
 promised_free|runtime/machine/machine.cc|FreeHostMemory() - MemoryAccount::Unwritten()|FreeHostMemory()|runtime/machine/machine_test.cc
-promised_in_place|runtime/predict/session_plan.cc|weights.bytes + (in_place ? promised : 0)|weights.bytes|runtime/api/memory_api_test.cc
-promised_kv|runtime/predict/session_plan.h|host_bytes - (in_place ? 0 : promised_kv)|host_bytes|runtime/api/memory_api_test.cc
+promised_in_place|runtime/plan/session_plan.cc|weights.bytes + (in_place ? promised : 0)|weights.bytes|runtime/api/memory_api_test.cc
+promised_kv|runtime/plan/session_plan.h|host_bytes - (in_place ? 0 : promised_kv)|host_bytes|runtime/api/memory_api_test.cc
 promised_slots|offload/tier/page_pool.cc|slots_in_use() >= promised_slots_|slots_in_use() > promised_slots_|offload/tier/memory_promise_test.cc
 promise_written|offload/tier/memory_promise.h|bytes_ > written_ ? bytes_ - written_ : 0|bytes_ - written_|offload/tier/memory_promise_test.cc
 pool_largest|runtime/model/workspace_pool.cc|idle_->Bytes() < workspace->Bytes()|idle_->Bytes() > workspace->Bytes()|runtime/model/workspace_pool_test.cc
 rests_after_calls|runtime/api/session_api.cc|    session->session->runner().Rest();||runtime/api/memory_api_test.cc
-rest_logits|runtime/sequence/runner.cc|if (keeps_row_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/memory_api_test.cc
-parked_states|runtime/sequence/runner_rank.cc|hidden_ = std::exchange(parked.states, {});|parked.states = {};|runtime/api/memory_api_test.cc
-tiles_stay|runtime/sequence/runner_rank.cc|tiles_ != nullptr \&\& !tiles_->IsSuspended()|tiles_ != nullptr|runtime/sequence/tiers_test.cc
-saving_makes_room|runtime/sequence/session_prompt_cache.cc|  cache_.GiveBack();||runtime/sequence/prompt_cache_test.cc
-distribution_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kDistribution|4 * kDistribution|runtime/predict/block_distributions_test.cc
+rest_logits|runtime/session/runner.cc|if (keeps_row_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/memory_api_test.cc
+parked_states|runtime/session/runner_rank.cc|hidden_ = std::exchange(parked.states, {});|parked.states = {};|runtime/api/memory_api_test.cc
+tiles_stay|runtime/session/runner_rank.cc|tiles_ != nullptr \&\& !tiles_->IsSuspended()|tiles_ != nullptr|runtime/session/tiers_test.cc
+saving_makes_room|runtime/session/session_prompt_cache.cc|  cache_.GiveBack();||runtime/session/prompt_cache_test.cc
+distribution_drafted|runtime/plan/session_plan.cc|(drafted + 4) \* kDistribution|4 * kDistribution|runtime/plan/block_distributions_test.cc
 distribution_lengths|runtime/policies/policy_kind.cc|return DraftLength::kMost;|return ours;|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
@@ -508,9 +508,9 @@ disk_early|offload/move/disk_link.cc|  while (!held.whole.has_value()) AwaitOne(
 disk_part|offload/move/disk_link.cc|^                transfer.offset;|                0 * transfer.offset;|offload/disk/disk_kv_test.cc
 disk_shared|offload/disk/page_file.cc|return open_ != nullptr .. slots_.IsShared(slot);|return open_ == nullptr \&\& slots_.IsShared(slot);|offload/disk/disk_kv_test.cc
 disk_once|offload/move/disk_link.cc|    if (lane.last != nullptr \&\& lane.last->IsOfPage(t)) continue;||offload/disk/disk_kv_test.cc
-disk_forgotten|runtime/sequence/forward.cc|^  ForgetDamaged();||runtime/sequence/disk_pages_test.cc
-disk_removed|runtime/sequence/session_prompt_cache.cc|!opened_pages_->AnyDamaged()|opened_pages_->AnyDamaged()|runtime/sequence/disk_pages_test.cc
-disk_place|offload/tier/tier_shape.h|page < std::min(disk_pages, resident_pages)|page < disk_pages|offload/plan/tier_plan_test.cc
+disk_forgotten|runtime/session/forward.cc|^  ForgetDamaged();||runtime/session/disk_pages_test.cc
+disk_removed|runtime/session/session_prompt_cache.cc|!opened_pages_->AnyDamaged()|opened_pages_->AnyDamaged()|runtime/session/disk_pages_test.cc
+disk_place|offload/tier/tier_shape.h|page < std::min(disk_pages, resident_pages)|page < disk_pages|runtime/plan/tier_plan_test.cc
 read_unannounced|offload/disk/page_reader.cc|disk_.Announce(request.file, request.offset, request.bytes);|disk_.Announce(request.file, request.offset, 1);|offload/disk/page_reader_test.cc
 ring_drain|offload/disk/read_queue.cc|^    while (under_way_ > 0) {|    while (false) {|offload/disk/read_queue_test.cc
 ring_left|offload/disk/page_reader.cc|if (buffers_\[i\].busy) Start(i);|if (i > 0) Start(i);|offload/disk/page_reader_test.cc
@@ -534,13 +534,13 @@ tile_held|offload/kv/tiled_states.cc|  if (found_ == left_) {|  if (found_ == nu
 tile_spare|offload/kv/tiled_states.cc|spare_.use_count() == 1|spare_.use_count() > 0|offload/kv/tiled_states_test.cc
 tile_turn|offload/kv/tiled_states.cc|CopyEngine::Turn::kUrgent|CopyEngine::Turn::kInOrder|offload/kv/tiled_states_test.cc
 tile_ahead|runtime/pass/pass.cc|next->end() > now.row)|next->end() > now.end())|runtime/policies/speed/speed_test.cc
-states_first|offload/plan/tier_plan.cc|  if (everything.fits()) return everything;||offload/plan/tier_plan_test.cc
-states_below|offload/plan/tier_plan.h|return host_kv + host_states|return host_kv|runtime/predict/session_plan_test.cc
-states_predicted|offload/plan/pipeline.cc|    link.Copy(now, layer.states_s);||offload/plan/pipeline_test.cc
+states_first|runtime/plan/tier_plan.cc|  if (everything.fits()) return everything;||runtime/plan/tier_plan_test.cc
+states_below|runtime/plan/tier_plan.h|return host_kv + host_states|return host_kv|runtime/plan/session_plan_test.cc
+states_predicted|runtime/plan/pipeline.cc|    link.Copy(now, layer.states_s);||runtime/plan/pipeline_test.cc
 layers_skipped|offload/kv/staging.cc|step_.asked = layer;|step_.asked = layer * 0;|offload/kv/layers_test.cc
-prompt_refused|runtime/sequence/forward.cc|refused = refused .. !progress(done, total);|refused = !progress(done, total);|runtime/sequence/unfinished_prompt_test.cc
-kept_states|offload/plan/tier_plan.cc|plan.host_states = needs.kept_states;||runtime/predict/session_plan_test.cc
-states_on_card|offload/plan/tier_plan.cc|  plan.host_states = 0;||runtime/predict/session_plan_test.cc
+prompt_refused|runtime/session/forward.cc|refused = refused .. !progress(done, total);|refused = !progress(done, total);|runtime/session/unfinished_prompt_test.cc
+kept_states|runtime/plan/tier_plan.cc|plan.host_states = needs.kept_states;||runtime/plan/session_plan_test.cc
+states_on_card|runtime/plan/tier_plan.cc|  plan.host_states = 0;||runtime/plan/session_plan_test.cc
 parts_between|apps/reader/selection.cc|(section.level >= level_ .. chapters_.contains(i))|section.level >= level_|apps/reader/selection_test.cc
 page_dashes|apps/reader/selection.cc|!dashes \&\& item|dashes \&\& item|apps/reader/selection_test.cc
 stdin_named|apps/cli/check_together.cc|named.st_ino == typed.st_ino|false|apps/cli_chat_test.py
@@ -552,15 +552,15 @@ shorter_again|apps/commands/tree.cc|AnswerWith(static_cast<size_t>(tokens / 2));
 talk_failed|apps/commands/follow_up.cc|    failed_.Update(status);||apps/cli_chat_test.py
 leaf_heading|apps/commands/book_summary.cc|headings\[end\] == headings\[begin\]|headings[end].empty()|apps/cli_book_test.py
 going_on_said|apps/commands/generation.cc|"going on at layer ", resumed + 1|"going on at layer ", resumed|apps/cli_saved_test.py
-prompt_again|runtime/sequence/runner.cc|if (point.layer > 0 \&\& point.row == 0) {|if (false) {|runtime/sequence/unfinished_prompt_test.cc
-prompt_anew|runtime/sequence/prompt_cache.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
-prompt_filled|runtime/sequence/session_prompt_cache.cc|sequence_.IsSettled() \&\& sequence_.IsComputed();|sequence_.IsSettled();|runtime/sequence/unfinished_prompt_test.cc
-prompt_left|runtime/sequence/prompt_cache.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
-prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
-text_filled|runtime/sequence/session_prompt_cache.cc|const bool computed = sequence_.IsSettled() \&\& sequence_.IsComputed()|const bool computed = sequence_.IsSettled()|runtime/sequence/prompt_cache_test.cc
-text_shallow|runtime/predict/session_plan.h|prompt_view.IsFull() \&\& !EndsPrompts() \&\&|prompt_view.IsFull() \&\&|runtime/sequence/prompt_cache_test.cc
-text_stopped|runtime/sequence/session_prompt_cache.cc|if (!cache_.Settle()) saved_ = 0;||runtime/sequence/prompt_cache_test.cc
-text_checkpoint|runtime/sequence/prompt_cache.cc|"checkpoint", checkpoint|"checkpoint", ""|runtime/sequence/prompt_cache_test.cc
+prompt_again|runtime/session/runner.cc|if (point.layer > 0 \&\& point.row == 0) {|if (false) {|runtime/session/unfinished_prompt_test.cc
+prompt_anew|runtime/session/prompt_cache.cc|begins_anew_);|false);|runtime/session/unfinished_prompt_test.cc
+prompt_filled|runtime/session/session_prompt_cache.cc|sequence_.IsSettled() \&\& sequence_.IsComputed();|sequence_.IsSettled();|runtime/session/unfinished_prompt_test.cc
+prompt_left|runtime/session/prompt_cache.cc|writing.prompt_name = writing.prompt->file().name();||runtime/session/unfinished_prompt_test.cc
+prompt_unseen|offload/retrieval/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/session/unfinished_prompt_test.cc
+text_filled|runtime/session/session_prompt_cache.cc|const bool computed = sequence_.IsSettled() \&\& sequence_.IsComputed()|const bool computed = sequence_.IsSettled()|runtime/session/prompt_cache_test.cc
+text_shallow|runtime/plan/session_plan.h|prompt_view.IsFull() \&\& !EndsPrompts() \&\&|prompt_view.IsFull() \&\&|runtime/session/prompt_cache_test.cc
+text_stopped|runtime/session/session_prompt_cache.cc|if (!cache_.Settle()) saved_ = 0;||runtime/session/prompt_cache_test.cc
+text_checkpoint|runtime/session/prompt_cache.cc|"checkpoint", checkpoint|"checkpoint", ""|runtime/session/prompt_cache_test.cc
 callers_modes|runtime/api/callers_thread.cc|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
 ended_thread|runtime/api/boundary.h|throw;  // by a callback.*|return TIERCEL_FAILED;|runtime/api/callbacks_test.cc
@@ -587,9 +587,9 @@ yarn_attention|models/decoder/rope_frequencies.cc|std::log(scaling.factor) + 1|s
 yarn_context|models/decoder/config.cc|std::max(config->context|std::min(config->context|models/decoder/config_test.cc
 penalty_window|kernels/token/distribution.h|kRepeatWindow = 256|kRepeatWindow = 63|kernels/token/distribution_test.cc
 min_p_equals|kernels/token/distribution_cut.cc|w < least) break|w <= least) break|kernels/token/distribution_test.cc
-planned_views|offload/plan/tier_plan.h|staging + views + resident|staging + resident|offload/plan/tier_plan_test.cc
-planned_in_place|offload/plan/tier_plan.h|(in_place ? HostBytes() : 0)|0|offload/plan/tier_plan_test.cc
-pipeline_ahead|offload/plan/pipeline.cc|l + 2 < layers|l + 1 < layers|offload/plan/pipeline_test.cc
+planned_views|runtime/plan/tier_plan.h|staging + views + resident|staging + resident|runtime/plan/tier_plan_test.cc
+planned_in_place|runtime/plan/tier_plan.h|(in_place ? HostBytes() : 0)|0|runtime/plan/tier_plan_test.cc
+pipeline_ahead|runtime/plan/pipeline.cc|l + 2 < layers|l + 1 < layers|runtime/plan/pipeline_test.cc
 length_memory|drafts/draft_length.cc|kMemory = 0.9|kMemory = 0.99|drafts/draft_length_test.cc
 ngram_latest|drafts/ngram.cc|length > best_length|length >= best_length|drafts/ngram_test.cc
 gamma1|drafts/verifying_drafter.cc|static_cast<int64_t>(round.accepted)|static_cast<int64_t>(round.drafted)|drafts/verifying_drafter_test.cc
@@ -601,9 +601,9 @@ stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end =
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.sequence().tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
 space_over_calls|runtime/api/session_api.cc|session->text_begin < session->session->sequence().tokens().size();|false;|runtime/api/continued_text_api_test.cc
-measured_again|runtime/predict/rates.cc|next <= left; ++attempt|true; ++attempt|runtime/predict/rates_test.cc
+measured_again|runtime/plan/rates.cc|next <= left; ++attempt|true; ++attempt|runtime/plan/rates_test.cc
 measured_job|apps/commands/command.cc|measurement = measure(seconds)|measurement = measure(60)|apps/cli_rates_test.py
-crowded_view|runtime/predict/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py
+crowded_view|runtime/plan/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py
 sadas_thinks|runtime/policies/sadas/sadas.cc|tags->open.size() == 1|tags->open.size() >= 1|apps/cli_policies_test.py
 sweep_of_drafts|runtime/policies/policy_times.cc|length + drafts + 1|length + 1|runtime/policies/policy_times_test.cc
 plain_distribution|apps/commands/sampling.cc|if (from.plain) return Promise::kNone;||apps/cli_policies_test.py
@@ -663,8 +663,8 @@ long_line|apps/terminal/typed_lines.cc|in_long_line_ = end == std::string::npos;
 blank_lines|apps/terminal/typed_lines.cc|absl::StripAsciiWhitespace(read_).empty()|read_.empty()|apps/terminal/typed_lines_test.cc
 excerpt_number|apps/reader/selection.cc|chapter->second|std::nullopt|apps/reader/selection_test.cc
 page_dash|apps/reader/selection.cc|dash = item.find(.-., dash + 1)) {|dash = std::string::npos) {|apps/reader/selection_test.cc
-spent_gap|apps/commands/spent.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|apps/commands/spent_test.cc
-spent_sums|apps/commands/spent.cc|AddNumbers(sums, .sums_);|sums_ = sums;|apps/commands/spent_test.cc
+spent_gap|apps/commands/total_cost.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|apps/commands/total_cost_test.cc
+spent_sums|apps/commands/total_cost.cc|AddNumbers(sums, .sums_);|sums_ = sums;|apps/commands/total_cost_test.cc
 quoted_half|apps/reader/quotations.cc|IsInWord(text, at + wanted.size())|false|apps/reader/quotations_test.cc
 quoted_capital|apps/reader/quotations.cc|lower != wanted|false|apps/reader/quotations_test.cc
 quoted_place|apps/reader/quotations.cc|if (index == last)|if (index == last + 1)|apps/reader/quotations_test.cc
@@ -673,34 +673,34 @@ notes_markup|apps/reader/notes.cc|`\*_\[\]<>|`*_[]>|apps/reader/notes_test.cc
 window_agrees|models/tokenizer/merge_windows.cc|merger->first() == shared|merger->first().begin == shared.begin|models/tokenizer/merge_windows_test.cc
 window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_last ? size : shared.begin + shared.bytes|models/tokenizer/merge_windows_test.cc
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
-pool_turns|kernels/machine/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/machine/thread_pool_test.cc
+pool_turns|kernels/system/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/system/thread_pool_test.cc
 forked_pool|runtime/machine/machine.cc|if (pool_ == nullptr .*) return;|return;|runtime/machine/machine_test.cc
-draft_planned|runtime/predict/plan.cc|site.draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
-others_planned|runtime/predict/plan.cc|  weights.bytes += others;|  (void)others;|runtime/predict/plan_test.cc
+draft_planned|runtime/plan/plan.cc|site.draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
+others_planned|runtime/plan/plan.cc|  weights.bytes += others;|  (void)others;|runtime/plan/plan_test.cc
 weights_before|runtime/model/model.cc|  if (bytes <= free) return|  if (bytes < 2 * free) return|runtime/model/model_test.cc
 wish_bounds|kernels/device/device.cc|if (limited()) return limits_->bytes;||runtime/machine/machine_test.cc
 taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/machine/machine_test.cc
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
 sticky_cancel|runtime/generate/generate.cc|  if (session.cancellation().cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
-draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
-draft_reserved|offload/plan/tier_plan.h|return !in_place .. on_device;|return !in_place;|runtime/api/model_api_test.cc
-logits_planned|runtime/predict/session_plan.cc|.logits = AlignedBytes(LogitRows()|.logits = AlignedBytes(0 * LogitRows()|runtime/predict/plan_test.cc
+draft_weights_once|runtime/plan/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
+draft_reserved|runtime/plan/tier_plan.h|return !in_place .. on_device;|return !in_place;|runtime/api/model_api_test.cc
+logits_planned|runtime/plan/session_plan.cc|.logits = AlignedBytes(LogitRows()|.logits = AlignedBytes(0 * LogitRows()|runtime/plan/plan_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
-shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offload/view/attention_shares_test.cc
+shares_stale|offload/retrieval/attention_shares.cc|digests_.Truncate(begin);.*||offload/retrieval/attention_shares_test.cc
 lost_queue|kernels/device/sim/sim_queue.cc|queue.Forget();|(void)queue;|tests/hosted_faults_test.cc
 sim_lists|kernels/device/op.h|if (op.keep != nullptr) op.keep(own, lists);||kernels/device/sim/sim_queue_test.cc
 sim_pages|kernels/attention/attention.cc|  p.pages = lists.Keep(p.pages, p.num_pages);||kernels/attention/attention_test.cc
-sim_logits|runtime/sequence/runner.cc|return stream().Synchronize();|return absl::OkStatus();|sim/runtime/sequence/session_test.cc
-sim_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|sim/runtime/sequence/disk_pages_test.cc
-sim_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|sim/runtime/sequence/disk_pages_test.cc
-sim_finish|offload/move/gpu_link.cc|status.Update(copies_->Await(copies_->Mark()));||sim/runtime/sequence/disk_pages_test.cc
-shares_device|offload/view/attention_shares.cc|Divide({read_.data()|Divide({scores_.data()|sim/runtime/sequence/attended_test.cc
-shares_parts|offload/view/attention_shares.cc|first_row \* QueryWidth|0 * QueryWidth|offload/view/attention_shares_test.cc
-shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/view/attention_shares_test.cc
-attended_whole|runtime/sequence/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/sequence/attended_test.cc
-shares_before|offload/view/attention_shares.cc|kOfTheAnswer ? answer_ : before_|kOfTheAnswer ? answer_ : answer_|offload/view/attention_shares_test.cc
-attended_again|runtime/sequence/attended.cc|if (sequence_.kv_length() > end) {|if (false) {|runtime/sequence/attended_test.cc
+sim_logits|runtime/session/runner.cc|return stream().Synchronize();|return absl::OkStatus();|sim/runtime/session/session_test.cc
+sim_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|sim/runtime/session/disk_pages_test.cc
+sim_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|sim/runtime/session/disk_pages_test.cc
+sim_finish|offload/move/gpu_link.cc|status.Update(copies_->Await(copies_->Mark()));||sim/runtime/session/disk_pages_test.cc
+shares_device|offload/retrieval/attention_shares.cc|Divide({read_.data()|Divide({scores_.data()|sim/runtime/session/attended_test.cc
+shares_parts|offload/retrieval/attention_shares.cc|first_row \* QueryWidth|0 * QueryWidth|offload/retrieval/attention_shares_test.cc
+shares_begin|offload/retrieval/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/retrieval/attention_shares_test.cc
+attended_whole|runtime/session/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/session/attended_test.cc
+shares_before|offload/retrieval/attention_shares.cc|kOfTheAnswer ? answer_ : before_|kOfTheAnswer ? answer_ : answer_|offload/retrieval/attention_shares_test.cc
+attended_again|runtime/session/attended.cc|if (sequence_.kv_length() > end) {|if (false) {|runtime/session/attended_test.cc
 '
 
 declare -A heeded=()

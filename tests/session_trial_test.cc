@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/api_fixture_for_test.h"
 #include "runtime/api/boundary.h"

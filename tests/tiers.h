@@ -19,7 +19,7 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "runtime/predict/session_plan.h"
+#include "runtime/plan/session_plan.h"
 #include "tests/golden.h"
 
 namespace tiercel {

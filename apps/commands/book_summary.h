@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/forecast.h"
-#include "apps/commands/spent.h"
+#include "apps/commands/total_cost.h"
 #include "apps/reader/journal.h"
 #include "lib/documents/document.h"
 
@@ -40,7 +40,7 @@ struct BookSummary {
   size_t resumed = 0;      // texts made before it
   size_t cut = 0;          // texts, of both kinds, that were cut at `answer`
   int resumed_layers = 0;  // layers of prompts that earlier runs had finished
-  Spent spent;
+  TotalCost spent;
   double seconds = 0;
   // The time that all texts were expected to take at most; absent: not known.
   std::optional<Forecast::Times> predicted;

@@ -12,9 +12,9 @@
 #include "bench/kernels/device_work.h"
 #include "bench/kernels/gpu_clock.h"
 #include "kernels/device/cuda/cuda_driver.h"
-#include "kernels/machine/clock.h"
-#include "kernels/machine/resource_limits.h"
-#include "kernels/machine/thread_pool.h"
+#include "kernels/system/clock.h"
+#include "kernels/system/resource_limits.h"
+#include "kernels/system/thread_pool.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "bench/kernels/gpu_clock.h"
-#include "kernels/machine/clock.h"
+#include "kernels/system/clock.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

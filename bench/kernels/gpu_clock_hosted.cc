@@ -1,5 +1,5 @@
 #include "bench/kernels/gpu_clock.h"
-#include "kernels/machine/clock.h"
+#include "kernels/system/clock.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

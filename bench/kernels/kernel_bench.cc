@@ -29,7 +29,7 @@
 #include "bench/kernels/inputs.h"
 #include "bench/kernels/op_cases.h"
 #include "kernels/device/cuda/cuda_driver.h"
-#include "kernels/machine/clock.h"
+#include "kernels/system/clock.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

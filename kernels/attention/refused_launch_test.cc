@@ -13,9 +13,9 @@
 #include "kernels/device/cuda/cuda_error.h"
 #include "kernels/device/executor/hosted_stream.h"
 #include "kernels/kv/kv_layout.h"
-#include "kernels/machine/testing.h"
 #include "kernels/select/importance.h"
 #include "kernels/select/selector.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel::refused_launch_test {

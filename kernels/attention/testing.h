@@ -16,7 +16,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 
 namespace tiercel {
 

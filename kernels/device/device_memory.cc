@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/machine/system_pages.h"
+#include "kernels/system/system_pages.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/device/matrix_step_for_test.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 
 namespace tiercel::matrix_step_test {
 namespace {

@@ -8,7 +8,7 @@
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/cuda/send_ring.h"
 #include "kernels/device/sim/sim_queue.h"
-#include "kernels/machine/resource_limits.h"
+#include "kernels/system/resource_limits.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

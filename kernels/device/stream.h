@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "kernels/device/device_kind.h"
 #include "kernels/device/device_memory.h"
-#include "kernels/machine/isa.h"
-#include "kernels/machine/thread_pool.h"
+#include "kernels/system/isa.h"
+#include "kernels/system/thread_pool.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel::kv_convert_test {

@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel::kv_write_test {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/kv/kv_row.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 
 namespace tiercel {
 

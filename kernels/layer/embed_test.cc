@@ -8,8 +8,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/layer/packed_matrix.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/dequantize.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

@@ -14,8 +14,8 @@
 #include "kernels/device/cuda/blas_lt_for_test.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "kernels/system/testing.h"
 
 namespace tiercel::matmul_blas_test {
 namespace {

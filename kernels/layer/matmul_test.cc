@@ -12,8 +12,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/layer/packed_layout.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel::matmul_test {

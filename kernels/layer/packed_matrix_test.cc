@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/testing.h"
-#include "kernels/machine/thread_pool.h"
 #include "kernels/number/dequantize.h"
+#include "kernels/system/testing.h"
+#include "kernels/system/thread_pool.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

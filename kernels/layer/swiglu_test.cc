@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel::swiglu_test {

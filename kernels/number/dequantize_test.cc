@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
+#include "kernels/system/testing.h"
 
 namespace tiercel {
 namespace {

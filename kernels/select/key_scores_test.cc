@@ -12,8 +12,8 @@
 #include "gtest/gtest.h"
 #include "kernels/attention/testing.h"
 #include "kernels/kv/testing.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/reference_math.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel::key_scores_test {

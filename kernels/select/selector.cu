@@ -8,7 +8,7 @@
 #include "kernels/device/device_lang.h"
 #include "kernels/number/half.h"
 #include "kernels/number/reference_math.h"
-#include "kernels/select/greatest.h"
+#include "kernels/select/block_top_k.h"
 #include "kernels/select/selector.h"
 #include "kernels/select/selector_body.h"
 
@@ -202,8 +202,8 @@ struct CompeteHeads {
 
 // A block selects the greatest values of one KV head.
 struct KeepHeads {
-  static constexpr int kMaxThreads = Greatest::kThreads;
-  using Shared = Greatest::Shared;
+  static constexpr int kMaxThreads = BlockTopK::kThreads;
+  using Shared = BlockTopK::Shared;
   const float* values;  // [kv_heads, stride]
   int64_t stride;
   int64_t candidates;
@@ -211,8 +211,8 @@ struct KeepHeads {
   int32_t* out;  // [kv_heads, kept]
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& s) const {
-    Greatest::Keep(t, s, values + t.block * stride, candidates, kept,
-                   /*offset=*/0, out + t.block * kept);
+    BlockTopK::Keep(t, s, values + t.block * stride, candidates, kept,
+                    /*offset=*/0, out + t.block * kept);
   }
 };
 

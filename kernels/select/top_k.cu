@@ -3,7 +3,7 @@
 // Bound by: the launch and barriers, as one block has a row.
 
 #include "kernels/device/device_lang.h"
-#include "kernels/select/greatest.h"
+#include "kernels/select/block_top_k.h"
 #include "kernels/select/top_k.h"
 
 namespace tiercel {
@@ -11,8 +11,8 @@ namespace {
 
 // A block selects from one row at a time.
 struct KeepRows {
-  static constexpr int kMaxThreads = Greatest::kThreads;
-  using Shared = Greatest::Shared;
+  static constexpr int kMaxThreads = BlockTopK::kThreads;
+  using Shared = BlockTopK::Shared;
   TopKParams p;
   int64_t kept;
   int64_t always;
@@ -24,8 +24,9 @@ struct KeepRows {
         out[i] = static_cast<int32_t>(i);
       }
       if (kept == always) continue;
-      Greatest::Keep(t, s, p.values + row * p.stride + always, p.n - always,
-                     kept - always, static_cast<int32_t>(always), out + always);
+      BlockTopK::Keep(t, s, p.values + row * p.stride + always, p.n - always,
+                      kept - always, static_cast<int32_t>(always),
+                      out + always);
     }
   }
 };

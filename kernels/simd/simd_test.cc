@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
 #include "kernels/number/reference_math.h"
 #include "kernels/simd/simd_test_body.h"
+#include "kernels/system/testing.h"
 
 namespace tiercel::simd_test {
 namespace {

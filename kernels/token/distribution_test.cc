@@ -8,9 +8,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/machine/testing.h"
 #include "kernels/number/philox.h"
 #include "kernels/number/reference_math.h"
+#include "kernels/system/testing.h"
 #include "kernels/token/counts_for_test.h"
 #include "lib/status/error.h"
 

@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/machine/no_privileges_for_test.h"
+#include "kernels/system/no_privileges_for_test.h"
 #include "lib/status/error.h"
 #include "models/format/gguf_writer_for_test.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "kernels/machine/thread_pool.h"
+#include "kernels/system/thread_pool.h"
 #include "models/format/checkpoint.h"
 
 namespace tiercel {

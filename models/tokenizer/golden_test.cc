@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 #include "lib/text/utf8.h"
 #include "models/format/json.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "models/tokenizer/merge_rules_for_test.h"
 
 namespace tiercel {

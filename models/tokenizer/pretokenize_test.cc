@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "lib/text/utf8.h"
 #include "models/tokenizer/regex_oracle.h"
 #include "models/tokenizer/unicode_classes.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "kernels/device/sim/bounded_memory.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/kv_store.h"

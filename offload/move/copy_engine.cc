@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "kernels/machine/thread.h"
+#include "kernels/system/thread.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

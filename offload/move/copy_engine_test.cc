@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/clock_for_test.h"
-#include "kernels/machine/signals_for_test.h"
+#include "kernels/system/clock_for_test.h"
+#include "kernels/system/signals_for_test.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

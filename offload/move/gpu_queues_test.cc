@@ -15,7 +15,7 @@
 #include "kernels/device/cuda/send_ring.h"
 #include "kernels/device/sim/bounded_memory.h"
 #include "kernels/kv/kv_write.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "offload/kv/kv_tier.h"
 #include "offload/kv/tiered_kv.h"
 #include "offload/move/gpu_link.h"

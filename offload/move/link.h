@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/device/faults.h"
-#include "kernels/machine/clock.h"
+#include "kernels/system/clock.h"
 #include "offload/disk/page_file.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/placement.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/machine/resource_limits.h"
+#include "kernels/system/resource_limits.h"
 
 namespace tiercel {
 namespace {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "kernels/machine/thread_pool.h"
+#include "kernels/system/thread_pool.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/placement.h"
 

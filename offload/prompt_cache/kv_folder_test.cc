@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/no_privileges_for_test.h"
+#include "kernels/system/no_privileges_for_test.h"
 #include "lib/status/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
 

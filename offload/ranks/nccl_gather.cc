@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/device/copies.h"
 #include "kernels/device/cuda/cuda_driver.h"
-#include "kernels/machine/no_signals.h"
-#include "kernels/machine/thread.h"
+#include "kernels/system/no_signals.h"
+#include "kernels/system/thread.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

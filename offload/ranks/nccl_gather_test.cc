@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/executor/hosted_stream.h"
-#include "kernels/machine/signals_for_test.h"
+#include "kernels/system/signals_for_test.h"
 #include "lib/status/error.h"
 #include "offload/ranks/nccl_for_test.h"
 #include "offload/ranks/no_hang_for_test.h"

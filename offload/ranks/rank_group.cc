@@ -3,8 +3,8 @@
 #include <new>
 #include <system_error>
 
-#include "kernels/machine/resource_limits.h"
-#include "kernels/machine/thread.h"
+#include "kernels/system/resource_limits.h"
+#include "kernels/system/thread.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/machine/system_pages.h"
+#include "kernels/system/system_pages.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/machine/no_signals.h"
+#include "kernels/system/no_signals.h"
 
 namespace tiercel {
 

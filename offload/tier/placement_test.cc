@@ -27,8 +27,8 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/machine/no_privileges_for_test.h"
-#include "kernels/machine/signals_for_test.h"
+#include "kernels/system/no_privileges_for_test.h"
+#include "kernels/system/signals_for_test.h"
 
 namespace {
 

@@ -28,12 +28,12 @@
 #include "nlohmann/json.hpp"
 #include "runtime/api/callers_thread.h"
 #include "runtime/api/turns.h"
-#include "runtime/generate/breakers.h"
+#include "runtime/generate/dry_breakers.h"
 #include "runtime/generate/report.h"
 #include "runtime/model/model.h"
+#include "runtime/plan/rates_cache.h"
 #include "runtime/policies/policy.h"
-#include "runtime/predict/rates_cache.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 struct tiercel_model {
   std::shared_ptr<tiercel::Model> model;  // its sessions share it

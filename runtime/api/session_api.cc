@@ -13,11 +13,11 @@
 #include "runtime/api/session_params.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/draft_model.h"
+#include "runtime/plan/known_rates.h"
+#include "runtime/plan/plan.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_kind.h"
 #include "runtime/policies/policy_times.h"
-#include "runtime/predict/known_rates.h"
-#include "runtime/predict/plan.h"
 
 namespace tiercel {
 namespace {

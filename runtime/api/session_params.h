@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "include/tiercel.h"
 #include "models/tokenizer/tokenizer.h"
-#include "runtime/generate/breakers.h"
+#include "runtime/generate/dry_breakers.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "runtime/sequence/predicted.h"
+#include "runtime/session/predicted.h"
 
 namespace tiercel {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "runtime/drafting/proposer.h"
-#include "runtime/predict/rates.h"
-#include "runtime/sequence/session.h"
+#include "runtime/plan/rates.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

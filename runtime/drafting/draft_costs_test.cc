@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/plan/known_rates.h"
 #include "runtime/policies/policy.h"
-#include "runtime/predict/known_rates.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
 

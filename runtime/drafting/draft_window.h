@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/drafting/session_kv.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "drafts/verifying_drafter.h"
 #include "kernels/token/distribution.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -8,7 +8,7 @@
 #include "drafts/verifying_drafter.h"
 #include "kernels/token/distribution.h"
 #include "runtime/drafting/draft_window.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

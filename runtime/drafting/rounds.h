@@ -10,7 +10,7 @@
 #include "drafts/drafter.h"
 #include "drafts/verify.h"
 #include "runtime/drafting/schedule_report.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/drafting/model_target.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -9,8 +9,8 @@
 #include "kernels/token/distribution.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/schedule_report.h"
-#include "runtime/sequence/session.h"
-#include "runtime/sequence/time_spent.h"
+#include "runtime/session/session.h"
+#include "runtime/session/time_spent.h"
 
 namespace tiercel {
 

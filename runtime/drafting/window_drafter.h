@@ -12,7 +12,7 @@
 #include "kernels/token/distribution.h"
 #include "offload/kv/view.h"
 #include "runtime/drafting/model_target.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -13,7 +13,7 @@
 #include "runtime/generate/report.h"
 #include "runtime/generate/transcript.h"
 #include "runtime/policies/policy.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/sequence/predicted.h"
+#include "runtime/session/predicted.h"
 
 namespace tiercel {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
-#include "offload/plan/tier_plan.h"
 #include "offload/tier/ledger.h"
 #include "runtime/drafting/rounds.h"
-#include "runtime/predict/prediction.h"
-#include "runtime/sequence/session.h"
-#include "runtime/sequence/time_spent.h"
+#include "runtime/plan/prediction.h"
+#include "runtime/plan/tier_plan.h"
+#include "runtime/session/session.h"
+#include "runtime/session/time_spent.h"
 
 namespace tiercel {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/clock_for_test.h"
+#include "kernels/system/clock_for_test.h"
 #include "runtime/generate/generate.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "lib/status/error.h"
 #include "runtime/generate/generate.h"
-#include "runtime/predict/session_plan.h"
+#include "runtime/plan/session_plan.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 

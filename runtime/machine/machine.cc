@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/device/cuda/cuda_driver.h"
-#include "kernels/machine/resource_limits.h"
+#include "kernels/system/resource_limits.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "offload/move/gpu_link.h"

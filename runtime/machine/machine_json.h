@@ -2,7 +2,7 @@
 #define TIERCEL_RUNTIME_MACHINE_MACHINE_JSON_H_
 
 #include "kernels/device/cpu/probe.h"
-#include "kernels/machine/isa.h"
+#include "kernels/system/isa.h"
 #include "nlohmann/json.hpp"
 
 namespace tiercel {

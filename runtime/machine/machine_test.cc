@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/resource_limits.h"
+#include "kernels/system/resource_limits.h"
 #include "lib/status/error.h"
 #include "tests/golden.h"
 

@@ -13,15 +13,15 @@
 #include "absl/status/statusor.h"
 #include "drafts/verify.h"
 #include "kernels/token/distribution.h"
-#include "offload/view/retrieval.h"
+#include "offload/retrieval/retrieval.h"
 #include "runtime/drafting/draft_window.h"
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/step_target.h"
 #include "runtime/model/model.h"
-#include "runtime/predict/prediction.h"
-#include "runtime/predict/rates.h"
-#include "runtime/sequence/session.h"
+#include "runtime/plan/prediction.h"
+#include "runtime/plan/rates.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -13,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "offload/kv/view.h"
-#include "offload/view/retrieval.h"
+#include "offload/retrieval/retrieval.h"
+#include "runtime/plan/session_plan.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_parts.h"
-#include "runtime/predict/session_plan.h"
 
 namespace tiercel {
 

@@ -14,7 +14,7 @@
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/policies/policy.h"
-#include "runtime/sequence/session.h"
+#include "runtime/session/session.h"
 
 namespace tiercel {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "runtime/plan/prediction.h"
 #include "runtime/policies/policy_kind.h"
-#include "runtime/predict/prediction.h"
 
 namespace tiercel {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "offload/plan/tier_plan.h"
 #include "runtime/machine/machine.h"
+#include "runtime/plan/rates.h"
+#include "runtime/plan/session_plan.h"
+#include "runtime/plan/tier_plan.h"
 #include "runtime/policies/policy.h"
-#include "runtime/predict/rates.h"
-#include "runtime/predict/session_plan.h"
 
 namespace tiercel {
 

@@ -104,7 +104,7 @@ function(tiercel_library name)
 endfunction()
 
 # Each ISA has one namespace and one set of flags; op_cpu.cc is compiled once
-# per ISA and kernels/machine/isa.h picks one at run time.
+# per ISA and kernels/system/isa.h picks one at run time.
 set(TIERCEL_ISAS portable avx2 avx512 avx512vnni)
 set(TIERCEL_BYTE_ISAS ${TIERCEL_ISAS} avxvnni) # where bytes are multiplied
 set(TIERCEL_FLAGS_portable "")
@@ -204,24 +204,24 @@ target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
 # The longest tests run first, so that no core waits for one at the end. ctest
 # learns their times by itself, but not before its second run.
 set(TIERCEL_LONG_TESTS
-    runtime/sequence/ranks_test.cc
+    runtime/session/ranks_test.cc
     tests/hosted_ranks_test.cc
     tests/hosted_faults_test.cc
     tests/hosted_test.cc
     runtime/api/out_of_memory_test.cc
     models/tokenizer/golden_test.cc
-    runtime/sequence/unfinished_prompt_test.cc
+    runtime/session/unfinished_prompt_test.cc
     kernels/layer/matmul_test.cc
-    runtime/sequence/faults_test.cc
+    runtime/session/faults_test.cc
     kernels/attention/attention_test.cc
     kernels/attention/attention_view_test.cc
     drafts/verdict_test.cc
     runtime/api/api_test.cc
     runtime/policies/triforce/triforce_test.cc
-    runtime/sequence/prompt_cache_test.cc
-    runtime/sequence/tiers_test.cc
+    runtime/session/prompt_cache_test.cc
+    runtime/session/tiers_test.cc
     offload/kv/kv_store_test.cc
-    offload/view/retrieval_test.cc)
+    offload/retrieval/retrieval_test.cc)
 
 # The files of one folder are one program. ALONE makes a file a program of its
 # own, if it replaces malloc, say, or links less of Tiercel. Each file is a test

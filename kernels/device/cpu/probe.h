@@ -8,7 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/device/stream.h"
-#include "kernels/machine/clock.h"
+#include "kernels/system/clock.h"
 
 namespace tiercel {
 

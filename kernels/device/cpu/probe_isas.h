@@ -2,7 +2,7 @@
 #define TIERCEL_KERNELS_DEVICE_CPU_PROBE_ISAS_H_
 
 #include "kernels/device/cpu/probe_body.h"
-#include "kernels/machine/isa.h"
+#include "kernels/system/isa.h"
 
 namespace tiercel {
 

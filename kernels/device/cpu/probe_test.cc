@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/device/cpu/probe_isas.h"
-#include "kernels/machine/clock_for_test.h"
+#include "kernels/system/clock_for_test.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

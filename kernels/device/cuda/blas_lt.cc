@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/device/cuda/blas_lt_abi.h"
 #include "kernels/device/cuda/dynamic_library.h"
-#include "kernels/machine/no_signals.h"
+#include "kernels/system/no_signals.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 

@@ -11,7 +11,7 @@
 
 #include "kernels/device/cuda/blas_lt.h"
 #include "kernels/device/cuda/blas_lt_abi.h"
-#include "kernels/machine/signals_for_test.h"
+#include "kernels/system/signals_for_test.h"
 
 namespace tiercel {
 

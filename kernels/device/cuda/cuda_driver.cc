@@ -3,7 +3,7 @@
 #include <string>
 
 #include "kernels/device/copies.h"
-#include "kernels/machine/no_signals.h"
+#include "kernels/system/no_signals.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

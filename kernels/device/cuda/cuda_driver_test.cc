@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "kernels/device/stream.h"
 #include "kernels/layer/rms_norm.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/machine/no_signals.h"
+#include "kernels/system/no_signals.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "gtest/gtest.h"
-#include "kernels/machine/signals_for_test.h"
+#include "kernels/system/signals_for_test.h"
 
 namespace tiercel {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "kernels/machine/signals_for_test.h"
+#include "kernels/system/signals_for_test.h"
 
 __attribute__((constructor)) static void Say() {
   setenv("TIERCEL_LIBRARY_FOR_TEST", tiercel::TakesSignals() ? "takes" : "none",

@@ -16,7 +16,7 @@
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/device/sim/sim_memory.h"
-#include "kernels/machine/signals_for_test.h"
+#include "kernels/system/signals_for_test.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

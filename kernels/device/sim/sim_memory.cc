@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/device/cuda/cuda_error.h"
 #include "kernels/device/sim/sim_queue.h"
-#include "kernels/machine/resource_limits.h"
+#include "kernels/system/resource_limits.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

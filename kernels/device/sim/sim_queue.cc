@@ -12,7 +12,7 @@
 
 #include "kernels/device/copies.h"
 #include "kernels/device/cuda/cuda_error.h"
-#include "kernels/machine/thread.h"
+#include "kernels/system/thread.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {

@@ -14,7 +14,7 @@
 #include "kernels/device/op.h"
 #include "kernels/device/stream.h"
 #include "kernels/layer/swiglu.h"
-#include "kernels/machine/testing.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 
 namespace tiercel {

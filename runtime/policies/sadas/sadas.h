@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "drafts/cut_drafter.h"
+#include "drafts/forced_target.h"
 #include "drafts/verifying_drafter.h"
-#include "runtime/drafting/cut_drafter.h"
-#include "runtime/drafting/forced_target.h"
 #include "runtime/drafting/model_target.h"
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"

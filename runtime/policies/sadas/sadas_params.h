@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "offload/kv/view.h"
 #include "runtime/model/model.h"
+#include "runtime/plan/prediction.h"
 #include "runtime/policies/sadas/think_schedule.h"
-#include "runtime/predict/prediction.h"
 
 namespace tiercel {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "drafts/cut_drafter.h"
 #include "drafts/verifying_drafter.h"
-#include "runtime/drafting/cut_drafter.h"
 #include "runtime/drafting/model_target.h"
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"

@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "offload/view/retrieval.h"
+#include "offload/retrieval/retrieval.h"
 #include "runtime/model/model.h"
+#include "runtime/plan/prediction.h"
 #include "runtime/policies/sfi/sfi_schedule.h"
-#include "runtime/predict/prediction.h"
 
 namespace tiercel {
 

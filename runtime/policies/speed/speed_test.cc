@@ -16,7 +16,7 @@
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/speed/speed_params.h"
-#include "runtime/sequence/deep_spans.h"
+#include "runtime/session/deep_spans.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"

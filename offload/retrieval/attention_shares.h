@@ -1,0 +1,101 @@
+#ifndef TIERCEL_OFFLOAD_RETRIEVAL_ATTENTION_SHARES_H_
+#define TIERCEL_OFFLOAD_RETRIEVAL_ATTENTION_SHARES_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/device/device_memory.h"
+#include "kernels/device/stream.h"
+#include "offload/kv/layered_kv.h"
+#include "offload/retrieval/digests.h"
+
+namespace tiercel {
+
+// It observes steps, and finds the parts of a text to which the rows of an
+// answer attend more than rows before the question did. Each row of each query
+// head gives the chunks of the text weights that sum to 1: the softmax of its
+// scores of the means of the chunks' keys. With a the most that a row of the
+// answer gave a run of chunks, and b the most that a row before the question
+// gave it, the run has the weight
+//
+//   the sum over layers and heads of a * log((a + 0.001) / (b + 0.001))
+//
+// or 0 where that is negative; its share is its weight over the sum of all.
+// Most heads attend to the newest tokens, or to the first, whatever the
+// question is: the logarithm leaves these out.
+//
+// Steps have at most kMaxStepRows rows, and come after the text.
+class AttentionShares final : public StepObserver {
+ public:
+  static constexpr int kRun = 32;  // positions
+  struct Shape {
+    KvLayout layout = {};
+    int layers = 0;
+    int heads = 0;        // query heads
+    int64_t begin = 0;    // the sequence's first position
+    int64_t context = 0;  // positions
+
+    // Means of few keys tell more, but those of very long texts would take more
+    // memory than there is to spare.
+    int Chunk() const { return context <= 32768 ? 8 : kRun; }
+    int64_t Bytes() const;  // device memory that Create takes
+  };
+  // Errors: out_of_memory.
+  static absl::StatusOr<std::unique_ptr<AttentionShares>> Create(
+      DeviceMemory& memory, const Shape& shape);
+
+  // Starts anew on a text of the runs [first, last), all whole: run i has the
+  // positions from i * kRun on. Takes two floats of host memory for each run of
+  // each query head of each layer.
+  void Begin(int64_t first, int64_t last);
+
+  // Says what the rows of the following steps are.
+  enum class Rows { kBeforeTheQuestion, kOfTheAnswer, kOther };
+  void Count(Rows rows) { counted_ = rows; }
+
+  absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
+                         Cancelled cancelled) override;
+  absl::Status KeepQueries(Stream& stream, int layer, int64_t first_row,
+                           int64_t rows, const float* q) override;
+  absl::Status AfterLayer(Stream& stream, int layer,
+                          const KvPages& kv) override;
+  void Commit(int64_t /*end*/) override {}
+  void Abandon() override {}
+  void Truncate(int64_t /*end*/) override {}
+
+  // The share of each run of the text; they sum to 1, or each is 0.
+  std::vector<double> Shares() const;
+  // The shares over the heads of all `parts`, each of which observed the same
+  // rows for its own heads of every layer, in the order of the heads.
+  static std::vector<double> SharesOf(
+      std::span<const AttentionShares* const> parts);
+
+ private:
+  AttentionShares(const Shape& shape, Digests digests,
+                  DeviceArray<float> queries, DeviceArray<float> scores);
+  // Computes the share of each run by `scores`, one of each chunk, and keeps it
+  // in `peaks` where it is more than that of earlier rows.
+  void Divide(std::span<const float> scores, float* peaks);
+
+  const Shape shape_;
+  Digests digests_;             // the current layer's
+  DeviceArray<float> queries_;  // [kMaxStepRows, heads * head_dim]
+  DeviceArray<float> scores_;   // [heads, stride]
+  std::vector<float> read_;     // scores_ on the host
+
+  int64_t first_ = 0;  // the text's first run
+  int64_t runs_ = 0;
+  std::vector<double> weights_;  // [chunks]: e^score for the current row
+  // [layers, heads, runs]: the most that a row gave
+  std::vector<float> before_;
+  std::vector<float> answer_;
+  Rows counted_ = Rows::kOther;
+  int64_t step_rows_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_RETRIEVAL_ATTENTION_SHARES_H_

@@ -1,0 +1,117 @@
+#include "runtime/session/rank_kv.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "lib/status/status_macros.h"
+#include "offload/kv/in_place_kv.h"
+#include "offload/kv/tiered_kv.h"
+
+namespace tiercel {
+
+RankKv::RankKv(const Model& model, const SessionSite& of,
+               const TierPlan& planned)
+    : site(of), plan(planned), model_(model) {}
+
+absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
+  const int64_t first_position = site.first_position;
+  DeviceMemory& memory = machine().memory();
+  const std::shared_ptr<MemoryAccount>& account = machine().account();
+  promise_ = std::make_shared<MemoryPromise>(account, 0);
+  NotePromise();
+  if (!plan.TakesAllAtFirst()) {
+    auto pool = std::make_shared<PagePool>(plan.shape.layout, plan.shape.layers,
+                                           plan.context / kPageTokens + 2);
+    pool->Promise(MemoryPromise(machine().kv_account(), plan.host_kv),
+                  plan.shape.context_pages);
+    store = std::make_unique<InPlaceKv>(std::move(pool), first_position);
+  } else {
+    RETURN_IF_ERROR(ReserveShares());
+    if (plan.on_device) {
+      ASSIGN_OR_RETURN(PagePool pool,
+                       PagePool::OnDevice(plan.shape.layout, plan.shape.layers,
+                                          plan.shape.context_pages, memory));
+      if (!site.on_gpu) {
+        pool.Promise(
+            MemoryPromise(account, plan.resident, MemoryPromise::Kind::kTaken),
+            plan.shape.context_pages);
+      }
+      store = std::make_unique<InPlaceKv>(
+          std::make_shared<PagePool>(std::move(pool)), first_position);
+    } else {
+      placement = machine().NewPlacement();
+      ASSIGN_OR_RETURN(std::unique_ptr<Link> link,
+                       machine().NewLink(placement));
+      std::shared_ptr<PageFile> spill;
+      if (plan.shape.disk_pages > 0) {
+        ASSIGN_OR_RETURN(const int file, texts->Folder().OpenNameless());
+        spill = std::make_shared<PageFile>(
+            texts->Disk(), file, texts->path + ": pages of a session",
+            plan.shape.layout, plan.shape.layers, plan.shape.context_pages + 2);
+      }
+      ASSIGN_OR_RETURN(
+          tier,
+          KvTier::Create(plan.shape, memory, std::move(link), std::move(spill),
+                         MemoryPromise(machine().kv_account(), plan.host_kv)));
+      if (!site.on_gpu) {
+        tier->on_device = MemoryPromise(account, plan.resident + plan.staging,
+                                        MemoryPromise::Kind::kTaken);
+      }
+      MakeTiles();
+      store = std::make_unique<TieredKv>(tier, first_position);
+    }
+  }
+  if (!site.retrieval.has_value()) return absl::OkStatus();
+  Retrieval::Shape shape = site.RetrievalShape(plan.context);
+  shape.of_ranks.gather = &gather;
+  ASSIGN_OR_RETURN(retrieval, Retrieval::Create(memory, shape, *store));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<RankKv>> RankKv::Fork() const {
+  auto copy = std::make_unique<RankKv>(model_, site, plan);
+  ASSIGN_OR_RETURN(copy->store, store->Fork());
+  if (retrieval != nullptr) {
+    ASSIGN_OR_RETURN(copy->retrieval, retrieval->Fork(*copy->store));
+  }
+  copy->placement = placement;
+  copy->tier = tier;
+  copy->shares = shares;
+  copy->promise_ = promise_;
+  copy->MakeTiles();
+  return copy;
+}
+
+void RankKv::MakeTiles() {
+  if (tier == nullptr || plan.state_rows == plan.context) return;
+  tiles = std::make_shared<TiledStates>(tier, model_.config.hidden,
+                                        plan.state_rows / TiledStates::kTiles);
+}
+
+absl::Status RankKv::ReserveShares() {
+  if (shares != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(shares,
+                   AttentionShares::Create(machine().memory(),
+                                           site.SharesShape(plan.context)));
+  NotePromise();
+  return absl::OkStatus();
+}
+
+void RankKv::NotePromise() {
+  int64_t bytes = plan.host_states + plan.disk_buffers;
+  if (!plan.TakesAllAtFirst() && shares == nullptr) {
+    bytes += site.SharesShape(plan.context).Bytes();
+  }
+  promise_->Resize(bytes);
+}
+
+KvMoves RankKv::moves() const {
+  KvMoves moves = store->moves();
+  if (tiles == nullptr) return moves;
+  moves.states_up_bytes = tiles->up_bytes();
+  moves.states_down_bytes = tiles->down_bytes();
+  return moves;
+}
+
+}  // namespace tiercel

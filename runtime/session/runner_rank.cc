@@ -1,0 +1,357 @@
+#include "runtime/session/runner_rank.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/device/cuda/nccl.h"
+#include "lib/status/error.h"
+#include "lib/status/status_macros.h"
+#include "offload/ranks/nccl_gather.h"
+#include "runtime/pass/fill.h"
+
+namespace tiercel {
+namespace {
+
+// Returns null if GPUs are to gather without NCCL. Errors: those of
+// NcclGather::Create and NcclFunctions::Load.
+absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
+    const Model& model, RankGroup& group,
+    const std::vector<std::unique_ptr<Stream>>& streams) {
+  absl::StatusOr<NcclFunctions> functions = NcclFunctions();
+  if (model.machine->nccl().has_value()) {
+    functions = *model.machine->nccl();
+  } else if (CudaDriver::IsExecutor()) {
+    return nullptr;  // NCCL knows no simulated GPU
+  } else {
+    functions = NcclFunctions::Load(kNcclLibrary);
+  }
+  if (!functions.ok()) return functions.status();
+  std::vector<Stream*> queues;
+  for (const auto& stream : streams) queues.push_back(stream.get());
+  return NcclGather::Create(group, *functions, queues,
+                            model.machine->device().faults());
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<RunnerRanks>> RunnerRanks::Create(
+    const Model& model, const std::vector<std::unique_ptr<Stream>>& streams) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RankGroup> group,
+                   RankGroup::Create(model.ranks()));
+  auto ranks = std::make_shared<RunnerRanks>();
+  ranks->group = std::move(group);
+  if (model.ranks() > 1 && streams.front()->device() == DeviceKind::kCuda) {
+    ASSIGN_OR_RETURN(const NcclUse use, NcclFromEnvironment());
+    absl::StatusOr<std::unique_ptr<Gather>> gather = nullptr;
+    if (use != NcclUse::kNever) {
+      gather = GatherByNccl(model, *ranks->group, streams);
+    }
+    if (gather.ok()) {
+      ranks->gather = *std::move(gather);
+    } else if (use == NcclUse::kAlways) {
+      return Annotate(gather.status(), "TIERCEL_NCCL=1");
+    } else {
+      // A lost GPU is an error, not a reason to do without NCCL.
+      for (int rank = 0; rank < model.ranks(); ++rank) {
+        RETURN_IF_ERROR(model.machine_of(rank).FindDevice());
+      }
+      ranks->warning = absl::StrCat(
+          "ranks gather by copies from GPU to GPU, which is slower: ",
+          gather.status().message());
+    }
+  }
+  if (ranks->gather == nullptr) {
+    ranks->gather = std::make_unique<InProcessGather>(
+        *ranks->group, model.machine->device().faults());
+  }
+  return ranks;
+}
+
+RunnerRank::RunnerRank(const Model& model, const SessionSite& of,
+                       const TierPlan& planned, std::unique_ptr<Stream> queue,
+                       std::shared_ptr<RunnerRanks> ranks, int threads)
+    : site(of),
+      plan(planned),
+      stream(std::move(queue)),
+      model_(model),
+      ranks_(std::move(ranks)),
+      pass_rank_{*ranks_->group, of.rank, threads},
+      decoder_(model.config, model.weights_of(of.rank), model.options.compute,
+               model.machine_of(of.rank).memory(),
+               {*model.split, of.rank, *ranks_->gather}),
+      whole_(nullptr, model.config.hidden) {}
+
+absl::StatusOr<std::unique_ptr<RunnerRank>> RunnerRank::Fork() const {
+  ASSIGN_OR_RETURN(std::unique_ptr<Stream> queue, machine().NewStream());
+  return std::make_unique<RunnerRank>(model_, site, plan, std::move(queue),
+                                      ranks_, pass_rank_.threads);
+}
+
+// ---- Memory ----
+
+WorkspaceSize RunnerRank::Needs() const {
+  WorkspaceSize size = site.WorkspaceOf(plan.context);
+  size.hidden = AlignedBytes(plan.state_rows * site.StateBytes());
+  return size;
+}
+
+void RunnerRank::Use(Workspace::Rank workspace) {
+  stream->UseScratch(std::move(workspace.scratch));
+  decoder_.Use(std::move(workspace.decoder));
+  hidden_ = std::move(workspace.hidden);
+  logits = std::move(workspace.logits);
+}
+
+absl::Status RunnerRank::ReserveAll() {
+  if (!plan.TakesAllAtFirst()) return absl::OkStatus();
+  RETURN_IF_ERROR(decoder_.Reserve(site.RowsAtOnce(), plan.context));
+  RETURN_IF_ERROR(FitHidden(plan.state_rows));
+  RETURN_IF_ERROR(ReserveLogits());
+  return stream->Scratch(static_cast<size_t>(site.Scratch(plan.context)))
+      .status();
+}
+
+Workspace::Rank RunnerRank::Release() {
+  if (tiles_ != nullptr && !tiles_->IsSuspended()) tiles_->EndStep();
+  tiles_ = nullptr;
+  return {.scratch = stream->ReleaseScratch(),
+          .decoder = decoder_.Release(),
+          .hidden = std::exchange(hidden_, {}),
+          .logits = std::exchange(logits, {})};
+}
+
+// The rows of the last step are dropped when a new one begins.
+absl::Status RunnerRank::ReserveHidden(RankKv& kv, int64_t rows) {
+  if (kv.tiles != nullptr) kv.tiles->EndStep();
+  kv.DropParked();
+  const bool in_tiles = kv.tiles != nullptr && rows > plan.state_rows;
+  tiles_ = in_tiles ? kv.tiles : nullptr;
+  return FitHidden(in_tiles ? plan.state_rows : rows);
+}
+
+absl::Status RunnerRank::FitHidden(int64_t rows) {
+  const int64_t size = rows * model_.config.hidden;
+  if (static_cast<int64_t>(hidden_.size()) >= size) return absl::OkStatus();
+  hidden_ = DeviceArray<float>();
+  ASSIGN_OR_RETURN(hidden_, DeviceArray<float>::Create(machine().memory(), size,
+                                                       "hidden states"));
+  return absl::OkStatus();
+}
+
+absl::Status RunnerRank::ReserveLogits() {
+  if (!logits.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(logits, DeviceArray<float>::Create(
+                               machine().memory(),
+                               LogitRows() * model_.config.vocab, "logits"));
+  return absl::OkStatus();
+}
+
+// ---- Steps ----
+
+absl::Status RunnerRank::Fill(RankKv& kv, int64_t rows, uint64_t seed,
+                              PassProgress progress, Cancelled cancelled) {
+  const FillPart part = {.rank = pass_rank_,
+                         .kv_heads = model_.config.kv_heads,
+                         .first_head = kv.first_head()};
+  return FillKv(*kv.store, rows, seed, *stream, progress, cancelled,
+                alone() ? nullptr : &part);
+}
+
+// Restricts a view with positions for each KV head to this rank's heads.
+View RunnerRank::Own(const View& view) const {
+  View own = view;
+  if (view.selected.empty()) return own;
+  const auto all = static_cast<size_t>(model_.config.kv_heads);
+  const auto some = static_cast<size_t>(site.layout.kv_heads);
+  const auto first_head =
+      static_cast<size_t>(site.split->kv_heads(site.rank).begin);
+  own.selected.clear();
+  // Some of a list of the wrong size stays, and is refused later.
+  for (size_t head = first_head; head + some <= view.selected.size();
+       head += all) {
+    const auto first = view.selected.begin() + static_cast<ptrdiff_t>(head);
+    own.selected.insert(own.selected.end(), first,
+                        first + static_cast<ptrdiff_t>(some));
+  }
+  return own;
+}
+
+absl::Status RunnerRank::Begin(const RankRows& rows, Phase phase,
+                               const View& view, bool certain,
+                               Cancelled cancelled,
+                               absl::FunctionRef<absl::Status()> go_on) {
+  RETURN_IF_ERROR(ReserveHidden(rows.kv, rows.count));
+  if (tiles_ != nullptr) {
+    RETURN_IF_ERROR(tiles_->BeginStep(rows.count, hidden_.data(), phase));
+  }
+  KvStore& store = *rows.kv.store;
+  RETURN_IF_ERROR(
+      alone()
+          ? store.BeginStep(rows.count, phase, view, cancelled, certain)
+          : store.BeginStep(rows.count, phase, Own(view), cancelled, certain));
+  RETURN_IF_ERROR(go_on());
+  return decoder_.BeginStep(*stream, rows.count, store.end());
+}
+
+absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
+  RankKv::Parked& parked = rows.kv.parked;
+  tiles_ = rows.kv.tiles;
+  if (parked.states.empty()) {
+    RETURN_IF_ERROR(FitHidden(IsTiled() ? plan.state_rows : rows.count));
+    RETURN_IF_ERROR(
+        stream->Copy(States(), parked.copy.data(), parked.copy.bytes()));
+  }
+  std::byte* const states =
+      parked.states.empty()
+          ? States()
+          : reinterpret_cast<std::byte*>(parked.states.data());
+  RETURN_IF_ERROR(rows.kv.store->Resume(states, cancelled));
+  if (!parked.states.empty()) hidden_ = std::exchange(parked.states, {});
+  if (IsTiled()) tiles_->Resume(hidden_.data());
+  rows.kv.DropParked();
+  return decoder_.BeginStep(*stream, rows.count, rows.kv.store->end());
+}
+
+Pass RunnerRank::PassOf(const RankRows& rows, LayeredKv& layers_of,
+                        int64_t before, BeforeLayer before_layer,
+                        AfterLayer after_layer) {
+  whole_ = WholeStates(hidden_.data(), model_.config.hidden);
+  return {.kv = layers_of,
+          .rows = rows.count,
+          .before = before,
+          .layers = model_.config.layers,
+          .weight_bytes_per_token = site.weights.MostPerToken(),
+          .hidden = IsTiled() ? static_cast<HiddenStates&>(*tiles_) : whole_,
+          .ids = rows.ids,
+          .before_layer = before_layer,
+          .after_layer = after_layer,
+          .rank = alone() ? nullptr : &pass_rank_};
+}
+
+absl::Status RunnerRank::RunLayers(const RankRows& rows, PassProgress progress,
+                                   Cancelled cancelled, AfterLayer after,
+                                   PassPoint* point) {
+  KvStore& store = *rows.kv.store;
+  Pass pass = PassOf(rows, store, store.length(), kNothingBefore, after);
+  KvStore::StepRows step = store.Step();
+  pass.deep = std::move(step.deep);
+  pass.shallow_layers = step.shallow_layers;
+  pass.seen_by = step.seen_by;
+  return RunPass(pass, decoder_, *stream, progress, cancelled, point);
+}
+
+absl::Status RunnerRank::Suspend(RankKv& kv, int64_t rows,
+                                 const PassPoint& point, bool others) {
+  if (IsTiled()) {
+    RETURN_IF_ERROR(tiles_->Suspend());
+  }
+  const int64_t bytes = StateBytes(rows);
+  const bool stays = machine().device().in_place();
+  RETURN_IF_ERROR(
+      kv.store->Suspend(point.layer, point.row, States(), stays ? 0 : bytes));
+  if (!stays && kv.tier != nullptr) return absl::OkStatus();
+  MemoryPromise promise(machine().account(), 0);
+  if (!stays || others) {
+    RETURN_IF_ERROR(promise.Grow(bytes, "a prompt that is stopped"));
+  }
+  if (stays) {
+    kv.parked.states = std::exchange(hidden_, {});
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(HostRegion copy,
+                   HostRegion::Reserve(static_cast<size_t>(bytes)));
+  absl::Status status =
+      stream->Copy(copy.data(), States(), static_cast<size_t>(bytes));
+  if (status.ok()) status = stream->Synchronize();
+  if (!status.ok()) return status;
+  promise.NoteWritten(bytes);
+  kv.parked.copy = std::move(copy);
+  kv.parked.promise = std::move(promise);
+  return absl::OkStatus();
+}
+
+// Bytes of a step's hidden states that the store keeps: none if they are in
+// tiles.
+int64_t RunnerRank::StateBytes(int64_t rows) const {
+  return IsTiled() ? 0 : rows * site.StateBytes();
+}
+
+absl::StatusOr<std::unique_ptr<HeldLayer>> RunnerRank::HoldLayer(
+    RankKv& kv, int64_t rows, int layer, Cancelled cancelled) {
+  std::shared_ptr<const HostRegion> states;
+  if (IsTiled()) {
+    ASSIGN_OR_RETURN(states, tiles_->Hold(layer, cancelled));
+  }
+  auto held = kv.store->HoldLayer(layer, States(), StateBytes(rows), cancelled);
+  if (held.ok() && IsTiled()) {
+    (*held)->SetState(std::move(states), tiles_->StepBytes());
+  }
+  return held;
+}
+
+absl::StatusOr<int> RunnerRank::TakeLayers(RankKv& kv, int64_t rows,
+                                           KvStore::GiveLayers give,
+                                           Cancelled cancelled) {
+  const auto in_tiles = [&](KvStore::PutPage put, KvStore::PutState) {
+    return give(put,
+                [this](int64_t offset, const std::byte* from, size_t bytes) {
+                  return tiles_->Put(offset, from, bytes);
+                });
+  };
+  return IsTiled() ? kv.store->TakeLayers(in_tiles, States(), 0, cancelled)
+                   : kv.store->TakeLayers(give, States(), StateBytes(rows),
+                                          cancelled);
+}
+
+absl::Status RunnerRank::LogitsInto(int64_t first, int64_t count, size_t row) {
+  RETURN_IF_ERROR(ReserveLogits());
+  const float* rows = hidden_.data() + first * model_.config.hidden;
+  if (IsTiled()) {
+    ASSIGN_OR_RETURN(rows, tiles_->Rows(first, count));
+  }
+  return decoder_.Logits(
+      *stream, rows, count,
+      logits.data() + row * static_cast<size_t>(model_.config.vocab));
+}
+
+absl::Status RunnerRank::PassOverView(const RankRows& rows, int layers,
+                                      Cancelled cancelled) {
+  RETURN_IF_ERROR(ReserveHidden(rows.kv, rows.count));
+  Retrieval& retrieval = *rows.kv.retrieval;
+  CompactKv& view = retrieval.kv();
+  RETURN_IF_ERROR(decoder_.BeginStep(*stream, rows.count, view.end()));
+  const auto await = [&](int layer) {
+    return retrieval.Await(*stream, layer, cancelled);
+  };
+  Pass pass = PassOf(rows, view, view.end() - rows.kv.store->begin(), await,
+                     kNothingAfter);
+  pass.layers = layers;
+  PassPoint point;
+  return RunPass(pass, decoder_, *stream, kNoProgress, cancelled, &point);
+}
+
+absl::Status RunnerRank::StepOverView(const RankRows& rows, Phase phase,
+                                      Cancelled cancelled) {
+  KvStore& store = *rows.kv.store;
+  Retrieval& retrieval = *rows.kv.retrieval;
+  const int64_t before = store.length();
+  const View row = View::Window(/*sinks=*/0, /*recent=*/1);
+  CompactKv& view = retrieval.kv();
+  RETURN_IF_ERROR(ReserveHidden(rows.kv, 1));
+  RETURN_IF_ERROR(store.BeginStep(1, phase, row, cancelled));
+  RETURN_IF_ERROR(decoder_.BeginStep(*stream, 1, view.end()));
+  retrieval.BeginViewStep(view.end());
+  const auto await = [&](int layer) {
+    return retrieval.Await(*stream, layer, cancelled);
+  };
+  Pass pass = PassOf(rows, view, before, await, kNothingAfter);
+  pass.copied_to = &store;
+  pass.seen_by = &retrieval;
+  PassPoint point;
+  return RunPass(pass, decoder_, *stream, kNoProgress, cancelled, &point);
+}
+
+}  // namespace tiercel

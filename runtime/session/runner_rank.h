@@ -1,0 +1,158 @@
+#ifndef TIERCEL_RUNTIME_SESSION_RUNNER_RANK_H_
+#define TIERCEL_RUNTIME_SESSION_RUNNER_RANK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "kernels/device/device_memory.h"
+#include "models/decoder/decoder.h"
+#include "offload/kv/kv_store.h"
+#include "offload/kv/tiled_states.h"
+#include "offload/ranks/gather.h"
+#include "runtime/model/model.h"
+#include "runtime/pass/pass.h"
+#include "runtime/plan/session_plan.h"
+#include "runtime/plan/tier_plan.h"
+#include "runtime/session/rank_kv.h"
+
+namespace tiercel {
+
+// The means by which the ranks of a runner and its forks work together.
+struct RunnerRanks {
+  // GPUs gather by NCCL; if it is not available they copy, with a warning.
+  // `streams`: one of each rank's, used in this call alone. Errors: no_thread;
+  // invalid_environment; device_lost; if TIERCEL_NCCL=1 asks for NCCL, its
+  // errors.
+  static absl::StatusOr<std::shared_ptr<RunnerRanks>> Create(
+      const Model& model, const std::vector<std::unique_ptr<Stream>>& streams);
+
+  std::unique_ptr<RankGroup> group;
+  std::unique_ptr<Gather> gather;
+  std::string warning;  // empty: none
+};
+
+// Rows of one sequence as one rank passes them: they follow what `kv` holds.
+struct RankRows {
+  RankKv& kv;
+  const int32_t* ids;  // [count]
+  int64_t count;
+};
+
+// A runner's part on one rank: it passes rows through that rank's part of the
+// model. The runner calls all of its ranks, each in its part of a
+// RankGroup::Run.
+class RunnerRank {
+ public:
+  using Cancelled = KvStore::Cancelled;
+
+  // `threads`: one rank's.
+  RunnerRank(const Model& model, const SessionSite& site, const TierPlan& plan,
+             std::unique_ptr<Stream> stream, std::shared_ptr<RunnerRanks> ranks,
+             int threads);
+  // Makes another on the same rank, with a stream of its own. Errors: those of
+  // Machine::NewStream.
+  absl::StatusOr<std::unique_ptr<RunnerRank>> Fork() const;
+
+  // ---- Parts of a step ----
+
+  // Begins a step over `view`: makes room, then calls `go_on`, which may load
+  // finished layers (TakeLayers). `certain`: all rows will be kept.
+  absl::Status Begin(const RankRows& rows, Phase phase, const View& view,
+                     bool certain, Cancelled cancelled,
+                     absl::FunctionRef<absl::Status()> go_on);
+  // Goes on with a step that was stopped, instead of beginning one.
+  absl::Status Resume(const RankRows& rows, Cancelled cancelled);
+  // Passes the rows through all layers, from `point` on; `after` is called
+  // after each layer.
+  absl::Status RunLayers(const RankRows& rows, PassProgress progress,
+                         Cancelled cancelled, AfterLayer after,
+                         PassPoint* point);
+  // Parks the finished part of a step outside the workspace, with `kv`.
+  // `others`: other sessions may compute in the workspace meanwhile. Errors:
+  // also out_of_memory.
+  absl::Status Suspend(RankKv& kv, int64_t rows, const PassPoint& point,
+                       bool others);
+  // KvStore::HoldLayer, with the hidden states of the step's `rows` rows, or
+  // without; and KvStore::TakeLayers, for a step that has begun.
+  absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(RankKv& kv, int64_t rows,
+                                                       int layer,
+                                                       Cancelled cancelled);
+  absl::StatusOr<std::unique_ptr<HeldLayer>> HoldPages(RankKv& kv, int layer,
+                                                       Cancelled cancelled) {
+    return kv.store->HoldLayer(layer, States(), /*bytes=*/0, cancelled);
+  }
+  absl::StatusOr<int> TakeLayers(RankKv& kv, int64_t rows,
+                                 KvStore::GiveLayers give, Cancelled cancelled);
+
+  // Writes the logits of `count` rows of the last step, from row `first` on,
+  // into row `row` of `logits` and those after it. Errors: out_of_memory, and
+  // those of the ops.
+  absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
+
+  // Passes the rows through the first `layers` layers over the retrieval view,
+  // whose positions they follow.
+  absl::Status PassOverView(const RankRows& rows, int layers,
+                            Cancelled cancelled);
+  // Passes one row over the view; its K and V go to the store too.
+  absl::Status StepOverView(const RankRows& rows, Phase phase,
+                            Cancelled cancelled);
+
+  // FillKv for the rank's heads.
+  absl::Status Fill(RankKv& kv, int64_t rows, uint64_t seed,
+                    PassProgress progress, Cancelled cancelled);
+
+  // ---- Memory ----
+
+  // The size of the workspace that its calls need.
+  WorkspaceSize Needs() const;
+  // Computes in `workspace` until Release, and allocates what it lacks there.
+  void Use(Workspace::Rank workspace);
+  Workspace::Rank Release();
+  // Allocates all that a call needs, if memory is planned. Errors:
+  // out_of_memory.
+  absl::Status ReserveAll();
+  absl::Status ReserveLogits();
+
+  Machine& machine() const { return model_.machine_of(site.rank); }
+  // Returns true if there is no other rank, so that a call may stop half-way.
+  bool alone() const { return model_.ranks() == 1; }
+
+  const SessionSite site;
+  const TierPlan plan;
+  const std::unique_ptr<Stream> stream;
+  // Part of the workspace: [1 + kMaxStepRows, vocab], the logits of the token
+  // after the last, if known, then those of some rows. Empty: not needed yet.
+  DeviceArray<float> logits;
+
+ private:
+  View Own(const View& view) const;
+  const Weights& weights() const { return model_.weights_of(site.rank); }
+  Pass PassOf(const RankRows& rows, LayeredKv& layers_of, int64_t before,
+              BeforeLayer before_layer, AfterLayer after_layer);
+  // Makes room for a step, whose hidden states are in tiles if the plan does
+  // not have all of them on the device.
+  absl::Status ReserveHidden(RankKv& kv, int64_t rows);
+  absl::Status FitHidden(int64_t rows);
+  // Returns true if the last step's rows are in tiles.
+  bool IsTiled() const { return tiles_ != nullptr && tiles_->HasStep(); }
+  int64_t StateBytes(int64_t rows) const;
+  std::byte* States() { return reinterpret_cast<std::byte*>(hidden_.data()); }
+
+  const Model& model_;
+  const std::shared_ptr<RunnerRanks> ranks_;
+  const PassRank pass_rank_;
+  Decoder decoder_;
+  // Part of the workspace: [rows of the last step, hidden], or the tiles of a
+  // prompt's states.
+  DeviceArray<float> hidden_;
+  WholeStates whole_;                   // the last step's, if not in tiles
+  std::shared_ptr<TiledStates> tiles_;  // ... and if so
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SESSION_RUNNER_RANK_H_

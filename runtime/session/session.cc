@@ -1,0 +1,240 @@
+#include "runtime/session/session.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "lib/status/error.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel {
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(
+    const Model& model, const Options& options) {
+  if (model.weights == nullptr) {
+    return UsageError("no_weights",
+                      "session: the model was opened without its weights");
+  }
+  RETURN_IF_ERROR(CheckSessionOptions(model.config, options));
+  // Held until the memory is promised: a session that another thread makes
+  // meanwhile would count the same room.
+  const std::lock_guard<std::mutex> admission(MemoryAccount::Admission());
+  ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner,
+                   Runner::Create(model, options));
+  std::vector<SessionSite> sites;
+  std::vector<TierPlan> plans;
+  for (const auto& rank : runner->ranks()) {
+    sites.push_back(rank->site);
+    plans.push_back(rank->plan);
+  }
+  const PromptCacheFolder* const folder =
+      options.texts.has_value() ? &*options.texts : nullptr;
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<SequenceKv> kv,
+      SequenceKv::Create(model, sites, plans, runner->gather(), folder));
+  RETURN_IF_ERROR(runner->PromiseWorkspace());
+  std::optional<DeepSpans> spans;
+  if (options.depth.has_value()) {
+    spans.emplace(options.depth->Of(model.config), model.AssistantHeader(),
+                  options.first_position);
+  }
+  const TierPlan& plan = plans.front();
+  std::unique_ptr<Session> session(new Session(
+      options.prompt_view.Within(plan.context),
+      Sequence(options.first_position, plan.context, std::move(spans)),
+      std::move(runner), std::move(kv)));
+  // A BLAS library computes other bits than our kernels, and a file does not
+  // say which it has.
+  const bool own_bits = session->runner().stream().blas() == nullptr;
+  if (options.KeepsPrompts() && own_bits && !plan.on_device) {
+    session->prompt_cache_ = std::make_unique<SessionPromptCache>(
+        *folder, session->PromptCacheParts());
+  }
+  session->context_is_what_fits_ =
+      options.context == 0 && plan.context < model.config.context;
+  if (session->context_is_what_fits_) {
+    session->crowded_ = CrowdedBy(sites, model.config.context);
+  }
+  return session;
+}
+
+Session::Session(const View& prompt_view, Sequence sequence,
+                 std::unique_ptr<Runner> runner, std::unique_ptr<SequenceKv> kv)
+    : prompt_view_(prompt_view),
+      sequence_(std::move(sequence)),
+      runner_(std::move(runner)),
+      kv_(std::move(kv)),
+      draft_view_(*this) {}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
+  ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, runner_->Fork());
+  ASSIGN_OR_RETURN(std::unique_ptr<SequenceKv> kv, kv_->Fork());
+  std::unique_ptr<Session> copy(
+      new Session(prompt_view_, sequence_, std::move(runner), std::move(kv)));
+  copy->context_is_what_fits_ = context_is_what_fits_;
+  copy->crowded_ = crowded_;
+  if (prompt_cache_ != nullptr) {
+    copy->prompt_cache_ = prompt_cache_->Fork(copy->PromptCacheParts());
+  }
+  return copy;
+}
+
+SessionPromptCache::Parts Session::PromptCacheParts() {
+  return {prompt_view_, cancellation_, sequence_, *runner_, *kv_};
+}
+
+// ---- Tokens ----
+
+absl::Status Session::Append(const int32_t* ids, size_t count) {
+  const ModelConfig& config = model().config;
+  if (static_cast<uint64_t>(sequence_.room()) < count) {
+    constexpr size_t kMost = size_t{1} << 62;  // beyond any sum
+    const auto length = static_cast<int64_t>(sequence_.tokens().size() +
+                                             std::min(count, kMost));
+    const int64_t checkpoint = config.context;
+    if (context_is_what_fits_ && length <= checkpoint) {
+      RETURN_IF_ERROR(CheckRanksFit(kv_->sites(), length));
+    }
+    return InputError(
+        "context_length_exceeded",
+        absl::StrCat("the text has ", length, " tokens, the context holds ",
+                     kv_->plan().context));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (ids[i] < 0 || ids[i] >= config.vocab) {
+      return UsageError(
+          "invalid_token",
+          absl::StrCat("token ", i, ": got id ", ids[i],
+                       ", the vocabulary has 0 to ", config.vocab - 1));
+    }
+  }
+  sequence_.Append(ids, count);
+  runner_->DropKeptRow();
+  return absl::OkStatus();
+}
+
+void Session::Truncate(size_t length) {
+  if (length >= sequence_.tokens().size()) return;
+  sequence_.Truncate(length);
+  runner_->DropKeptRow();
+  MatchKv();
+}
+
+void Session::BeginPrompt() {
+  if (prompt_cache_ != nullptr) prompt_cache_->BeginPrompt();
+  DropProvisional();
+  sequence_.BeginPrompt();
+}
+
+void Session::AbandonPrompt() {
+  const size_t before = sequence_.tokens().size();
+  sequence_.AbandonPrompt();
+  if (sequence_.tokens().size() == before) return;
+  runner_->DropKeptRow();
+  MatchKv();
+}
+
+// ---- The KV ----
+
+void Session::DropProvisional() {
+  if (sequence_.IsSettled()) return;
+  TruncateKv(sequence_.settled());
+  runner_->DropKeptRow();
+}
+
+void Session::TruncateKv(int64_t length) {
+  sequence_.TruncateKv(length);
+  kv_->Truncate(length);
+  if (prompt_cache_ != nullptr) prompt_cache_->Truncate(length);
+}
+
+void Session::MatchKv() {
+  if (prompt_cache_ != nullptr) {
+    prompt_cache_->Truncate(std::ssize(sequence_.tokens()));
+  }
+  if (kv_->store().length() > sequence_.kv_length()) {
+    kv_->Truncate(sequence_.kv_length());
+  }
+}
+
+void Session::ForgetDamaged() {
+  const int64_t intact = kv_->IntactLength();
+  if (intact == sequence_.kv_length()) return;
+  if (prompt_cache_ != nullptr) prompt_cache_->RefuseDamaged();
+  TruncateKv(intact);
+  runner_->DropKeptRow();
+}
+
+// ---- Its use ----
+
+Traffic Session::traffic() const {
+  Traffic traffic;
+  for (const auto& rank : kv_->ranks()) {
+    Traffic own;
+    RankTraffic part = {
+        .gathered_bytes = runner_->gather().received(rank->site.rank),
+        .moves = rank->moves()};
+    if (rank->tier != nullptr) {
+      own.link = rank->tier->engine->ledger();
+      for (const LinkUse& use : own.link) {
+        part.h2d_bytes += use.h2d_bytes;
+        part.d2h_bytes += use.d2h_bytes;
+      }
+    }
+    if (rank->tier != nullptr && rank->tier->spill != nullptr) {
+      own.disk.read_bytes = rank->tier->disk->read_bytes();
+      own.disk.written_bytes = rank->tier->spill->written_bytes();
+    }
+    own.moves = part.moves;
+    traffic += own;
+    traffic.ranks.push_back(part);
+  }
+  if (prompt_cache_ != nullptr) {
+    traffic += Traffic{.disk = prompt_cache_->disk()};
+  }
+  return traffic;
+}
+
+TimeSpent Session::Elapsed() const {
+  return {.seconds = SecondsBetween({}, model().machine->clock().Now()),
+          .link_seconds = kv_->LinkSeconds()};
+}
+
+std::vector<std::string> Session::warnings() const {
+  std::vector<std::string> all = model().warnings;
+  // A session that reads everything needs no training for its depth.
+  if (sequence_.spans().has_value() && !sequence_.spans()->Reads().IsFull()) {
+    std::string untrained =
+        UntrainedAt(kv_->site(), model(), kv_->plan().context);
+    if (!untrained.empty()) all.push_back(std::move(untrained));
+  }
+  if (!crowded_.empty()) all.push_back(crowded_);
+  if (!runner_->warning().empty()) all.push_back(runner_->warning());
+  for (const auto& rank : kv_->ranks()) {
+    if (rank->placement == nullptr) continue;
+    for (const std::string& warning : rank->placement->warnings()) {
+      if (std::find(all.begin(), all.end(), warning) == all.end()) {
+        all.push_back(warning);
+      }
+    }
+  }
+  if (prompt_cache_ != nullptr) {
+    for (const std::string& warning : prompt_cache_->warnings()) {
+      all.push_back(warning);
+    }
+  }
+  return all;
+}
+
+int64_t KvEntries(const Session& session) {
+  const Sequence& sequence = session.sequence();
+  const int layers = session.model().config.layers;
+  // With a view that drafts read, rows go through all layers.
+  return session.kv().site().depth.has_value()
+             ? sequence.spans()->Entries(
+                   layers, sequence.first_position() + sequence.kv_length())
+             : layers * sequence.kv_length();
+}
+
+}  // namespace tiercel
