@@ -176,7 +176,7 @@ step_trials() {
 # Refuses every allocation, runs hundreds of random lives, and sends each signal
 # at each place.
 step_faults() {
-  local tests='^(runtime/(sequence/(faults|unfinished_prompt)|api/out_of_memory)'
+  local tests='^(runtime/(session/(faults|unfinished_prompt)|api/out_of_memory)'
   tests+='|tests/hosted_faults|apps/cli(_saved)?)_test'
   TIERCEL_ALL_FAULTS=1 run_tests cpu -R "$tests"
 }
