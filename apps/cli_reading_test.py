@@ -144,6 +144,7 @@ class ReadingTest(Case):
         notes = self.path("talk.txt")
         terminal.type(b"/save " + notes.encode() + b"\r")
         terminal.until(rb"written")
+        terminal.prompt()  # a Ctrl-D before it would be lost
         terminal.type(b"\x04")
         self.assertEqual(terminal.end(), 0)
         with open(notes, "rb") as file:
