@@ -33,7 +33,7 @@ class GoldenMasksTest : public testing::TestWithParam<const char*> {
   void Expect(const PolicyParams& params, const std::string& golden,
               size_t first) {
     Session::Options options = {.type_k = DType::kF32, .type_v = DType::kF32};
-    options.depth = params.OptionsFor({}).depth;
+    options.extent = params.OptionsFor(*model_, {}).extent;
     const auto session = MakeSession(*model_, options);
     ASSERT_TRUE(Prefill(*session, ids_.data(), kPrompt, kNoProgress).ok());
     std::vector<float> got = NextLogits(*session);

@@ -72,10 +72,10 @@ class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
     params_.verify = VerifyMode::kCoupled;
     params_.proposer = Proposer::kNgram;
     params_.view = kSmallView;
-    session_ = params_.OptionsFor({.context = 300});
     options_ = {.path = Deepened("llama_chat"),
                 .machine = {.device = DeviceKind::kCuda, .threads = 2}};
     const auto like = OpenModel(options_);
+    session_ = params_.OptionsFor(*like, {.context = 300});
     const int64_t bytes = BytesFor(*like, session_, Budget::kLeast);
     options_.machine.simulation = {{.bytes = bytes, .link = {kFast, 0}}};
     prompt_ = RepeatedText(36, 4);  // more than a page

@@ -152,11 +152,11 @@ TEST_F(HostedRanksTextTest, TextIsTheCpusBehindLinks) {
   params.verify = VerifyMode::kCoupled;
   params.proposer = Proposer::kNgram;
   params.view = kSmallView;
-  const Session::Options session = params.OptionsFor({.context = 300});
   const std::string path = Deepened("llama_gqa");
+  const auto cpu = OneOnCpu(path);
+  const Session::Options session = params.OptionsFor(*cpu, {.context = 300});
   const Ids prompt = RandomIds(150, 67);
-  const absl::StatusOr<Ids> expected =
-      Run(*OneOnCpu(path), prompt, session, params);
+  const absl::StatusOr<Ids> expected = Run(*cpu, prompt, session, params);
   ASSERT_TRUE(expected.ok()) << expected.status();
   for (const bool nccl : {false, true}) {
     const auto model = OpenModel(Tiered(path, kRanks, nccl, session));

@@ -206,7 +206,7 @@ TEST_P(HostedPolicyTest, TextIsTheCpus) {
   const auto text = [&](DeviceKind device) {
     const auto model = Open(CheckpointPath("llama_chat.gguf"), device);
     const auto session = Prefilled(
-        *model, prompt, GetParam().params.OptionsFor({.context = 512}));
+        *model, prompt, GetParam().params.OptionsFor(*model, {.context = 512}));
     return DraftedText(*session, DraftedParams(0.7f, 24), GetParam().params);
   };
   const Ids expected = text(DeviceKind::kCpu);
@@ -332,14 +332,14 @@ TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
 TEST_P(HostedPolicyTest, TextIsTheCpusBehindALink) {
   const Ids prompt = RepeatedText(36, 4);
   const std::string path = Deepened("llama_chat");
-  const Session::Options options =
-      GetParam().params.OptionsFor({.context = 512});
   const auto text = [&](Session& session) {
     EXPECT_TRUE(
         Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
     return DraftedText(session, DraftedParams(0.7f, 24), GetParam().params);
   };
   const auto cpu = Open(path, DeviceKind::kCpu);
+  const Session::Options options =
+      GetParam().params.OptionsFor(*cpu, {.context = 512});
   const Ids expected = text(*MakeSession(*cpu, options));
   EXPECT_EQ(expected.size(), 24u);
   const auto gpu = Open(path, DeviceKind::kCuda);

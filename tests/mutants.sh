@@ -275,9 +275,9 @@ think_literal|runtime/policies/sadas/think_schedule.cc|return !has_thought_|retu
 kept_answer|runtime/policies/sadas/sadas_params.cc|closed_at() + 1 - params.window|closed_at() - params.window|runtime/policies/sadas/sadas_test.cc
 forced_place|drafts/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policies/sadas/sadas_test.cc
 plain_kept|runtime/session/forward.cc|view == prompt_view_|view == view|runtime/policies/sadas/sadas_test.cc
-speed_header|runtime/session/deep_spans.cc|ends_so ? std::ssize(header_) : 1|ends_so ? 1 : 1|runtime/session/deep_spans_test.cc
-speed_kept|runtime/session/deep_spans.cc|past_.push_back({answer_begin_, end})|past_.push_back({end, end})|runtime/session/deep_spans_test.cc
-speed_entries|runtime/session/deep_spans.cc|deep += anchor_end - begin_|deep += 0 * (anchor_end - begin_)|runtime/session/deep_spans_test.cc
+speed_header|runtime/session/sequence_extent.cc|ends_so ? std::ssize(header_) : 1|ends_so ? 1 : 1|runtime/session/sequence_extent_test.cc
+speed_kept|runtime/session/sequence_extent.cc|past_.push_back({answer_begin_, end})|past_.push_back({end, end})|runtime/session/sequence_extent_test.cc
+speed_entries|runtime/session/sequence_extent.cc|deep += sinks_end - begin_|deep += 0 * (sinks_end - begin_)|runtime/session/sequence_extent_test.cc
 speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policies/speed/speed_test.cc
 speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/policies/speed/speed_test.cc
 speed_pages|offload/kv/tiered_kv.cc|layer < LayersOf(i)|layer < layers_|runtime/policies/speed/speed_test.cc
@@ -285,14 +285,14 @@ speed_host|offload/kv/residency.cc|page.below ? page.layers : 0|page.below ? tie
 speed_planned|runtime/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policies/speed/speed_test.cc
 speed_answer|offload/retrieval/retrieval.cc|layer >= compact_.above().layers|layer > compact_.above().layers|runtime/policies/speed/speed_test.cc
 speed_clip|offload/retrieval/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policies/speed/speed_test.cc
-speed_anchor|offload/retrieval/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policies/speed/speed_test.cc
+speed_anchor|offload/retrieval/compact_kv.cc|std::min(sinks, first + above_.sinks)|sinks|runtime/policies/speed/speed_test.cc
 speed_stopped|runtime/session/sequence.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/session/sequence_test.cc
 speed_once|runtime/session/forward.cc|sequence_.prompt_begins() \&\& sequence_.kv_length() > answer|sequence_.kv_length() > answer|runtime/policies/speed/speed_test.cc
 speed_room|runtime/policies/speed/speed.cc|speed.depth.anchor > params.view.budget|speed.depth.anchor > params.view.budget + 1|runtime/policies/speed/speed_test.cc
-speed_none|models/decoder/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policies/speed/speed_test.cc
-speed_whole|runtime/session/session.cc|sequence_.spans().has_value() \&\& !sequence_.spans()->Reads().IsFull()|sequence_.spans().has_value()|apps/cli_policies_test.py
-speed_longest|runtime/plan/session_plan.cc|deep < longest|deep <= longest|apps/cli_policies_test.py
-speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor >= 0|models/decoder/prompt_depth_test.cc
+speed_none|runtime/policies/speed/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policies/speed/speed_test.cc
+speed_whole|runtime/session/session.cc|sequence_.extent().has_value() \&\& !sequence_.extent()->Reads().IsFull()|sequence_.extent().has_value()|apps/cli_policies_test.py
+speed_longest|runtime/plan/session_plan.cc|PositionsAbove() < longest|PositionsAbove() <= longest|apps/cli_policies_test.py
+speed_declared|runtime/policies/speed/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor >= 0|runtime/policies/speed/prompt_depth_test.cc
 predicted_fast|runtime/plan/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/plan/prediction_test.cc
 predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/plan/known_rates_test.cc
 newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policies/sadas/sadas_test.cc

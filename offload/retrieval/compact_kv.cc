@@ -153,7 +153,7 @@ HeadView CompactKv::SeenBelow(int64_t chunks,
   return {.fixed = ranges.first(num), .recent = std::max<int64_t>(newest, 1)};
 }
 
-// The view of a layer from above_.layers on: the anchor and the answer alone,
+// The view of a layer from above_.layers on: the sinks and the answer alone,
 // both of which may begin or end within a chunk.
 HeadView CompactKv::SeenAbove(const std::vector<int32_t>& places,
                               int64_t chunks,
@@ -162,28 +162,29 @@ HeadView CompactKv::SeenAbove(const std::vector<int32_t>& places,
   const auto add = [&](int64_t begin, int64_t end) {
     if (begin < end) ranges[num++] = {begin, end};
   };
-  const int64_t anchor_end = begin_ + above_.anchor;
+  const int64_t sinks_end = begin_ + above_.sinks;
   const int64_t first = begin_ % shape_.chunk;
   const int64_t sinks = std::min(shape_.sinks, chunks) * shape_.chunk;
-  add(first, std::min(sinks, first + above_.anchor));
+  add(first, std::min(sinks, first + above_.sinks));
   if (window_ == 0) {
     const int64_t first_chunk = begin_ / shape_.chunk;
-    add(std::max(first + above_.anchor,
+    add(std::max(first + above_.sinks,
                  above_.answer_begin - first_chunk * shape_.chunk),
         sinks);
-    const int64_t cut_chunk = above_.answer_begin / shape_.chunk - first_chunk;
-    const auto cut =
+    const int64_t answer_chunk =
+        above_.answer_begin / shape_.chunk - first_chunk;
+    const auto found =
         std::find(places.begin() + std::min(shape_.sinks, chunks),
-                  places.begin() + chunks, static_cast<int32_t>(cut_chunk));
-    const int64_t place = (cut - places.begin()) * shape_.chunk;
+                  places.begin() + chunks, static_cast<int32_t>(answer_chunk));
+    const int64_t place = (found - places.begin()) * shape_.chunk;
     add(sinks, place);
     if (place < chunks * shape_.chunk) {
       add(place + above_.answer_begin % shape_.chunk, chunks * shape_.chunk);
     }
   }
-  add(CellOf(recent_begin_), CellOf(std::max(recent_begin_, anchor_end)));
+  add(CellOf(recent_begin_), CellOf(std::max(recent_begin_, sinks_end)));
   const int64_t answer =
-      std::max({above_.answer_begin, recent_begin_, anchor_end});
+      std::max({above_.answer_begin, recent_begin_, sinks_end});
   if (window_ == 0) {
     add(CellOf(answer), kAllPositions);
     return {.fixed = ranges.first(num), .recent = 1};

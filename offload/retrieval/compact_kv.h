@@ -47,11 +47,11 @@ class CompactKv final : public LayeredKv {
     }
   };
 
-  // Above the first `layers` drafts see only the first `anchor` positions of
+  // Above the first `layers` drafts see only the first `sinks` positions of
   // the sequence, and those from `answer_begin` on.
   struct Above {
     int layers = std::numeric_limits<int>::max();
-    int64_t anchor = 0;
+    int64_t sinks = 0;
     int64_t answer_begin = 0;
   };
 

@@ -300,7 +300,7 @@ absl::Status Retrieval::KeepQueries(Stream& stream, int layer,
 absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
                                    const KvPages& kv) {
   if (over_view_) return absl::OkStatus();
-  // Above the cut of a prompt (SPEED) there may be no keys, and none is needed.
+  // In the layers above nothing is chosen by scores.
   if (layer < compact_.above().layers) {
     RETURN_IF_ERROR(selector_->Update(stream, layer, kv, step_rows_));
   }

@@ -122,9 +122,9 @@ class Retrieval final : public StepObserver {
   }
   // The next certain step goes on with the view instead of starting anew.
   void KeepPlaces() { keep_places_ = true; }
-  // From the next certain step on, above some layers drafts see the anchor and
-  // the answer alone (SPEED, arXiv 2605.06105): there the newest chunks of the
-  // answer take the place of chosen chunks.
+  // From the next certain step on, above some layers drafts see the sinks and
+  // the answer alone: there the newest chunks of the answer take the place of
+  // chosen chunks.
   void ShowAbove(const CompactKv::Above& above) { compact_.ShowAbove(above); }
   // Begins a step over the view at `end`, which is the view's own. The step
   // calls KeepQueries, and AfterLayer to no effect.

@@ -241,7 +241,7 @@ tiercel_status tiercel_measure(const tiercel_model* model,
       RETURN_IF_ERROR(tiercel::ReadStruct("measurement", measurement, &out));
     }
     ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
-                     tiercel::ReadSessionParams(params));
+                     tiercel::ReadSessionParams(*model->model, params));
     const tiercel::Session::Options& options = request.options;
     if (!request.rates_folder.has_value()) {
       return tiercel::UsageError("null_argument", "cache_dir: got NULL");
@@ -322,7 +322,7 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
     RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
     ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
-                     tiercel::ReadSessionParams(params));
+                     tiercel::ReadSessionParams(*model->model, params));
     const tiercel::Model& m = *model->model;
     RETURN_IF_ERROR(tiercel::CheckRequest(m, request));
     ASSIGN_OR_RETURN(const nlohmann::json plan,
@@ -338,7 +338,7 @@ tiercel_status tiercel_choose_ranks(const tiercel_model* model,
     RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
     RETURN_IF_ERROR(tiercel::NeedArgument("ranks", ranks));
     ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
-                     tiercel::ReadSessionParams(params));
+                     tiercel::ReadSessionParams(*model->model, params));
     const tiercel::Model& m = *model->model;
     if (m.weights != nullptr) {
       return tiercel::UsageError(
@@ -370,7 +370,7 @@ tiercel_status tiercel_session_create(tiercel_model* model,
     RETURN_IF_ERROR(tiercel::NeedArgument("session", session));
     *session = nullptr;
     ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
-                     tiercel::ReadSessionParams(params));
+                     tiercel::ReadSessionParams(*model->model, params));
     const tiercel::Model& m = *model->model;
     RETURN_IF_ERROR(tiercel::CheckRequest(m, request));
     ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> draft,

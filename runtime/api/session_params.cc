@@ -151,7 +151,7 @@ absl::StatusOr<std::vector<std::string>> ReadBreakers(
 }  // namespace
 
 absl::StatusOr<SessionRequest> ReadSessionParams(
-    const tiercel_session_params* params) {
+    const Model& model, const tiercel_session_params* params) {
   tiercel_session_params p;
   RETURN_IF_ERROR(ReadStruct("params", params, &p));
   SessionRequest request;
@@ -193,7 +193,7 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     ASSIGN_OR_RETURN(request.policy,
                      ReadPolicy(p.policy, &request.draft_model));
   }
-  options = request.policy.OptionsFor(options);
+  options = request.policy.OptionsFor(model, options);
   return request;
 }
 

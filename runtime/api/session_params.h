@@ -25,10 +25,10 @@ struct SessionRequest {
   std::optional<std::string> rates_folder;
 };
 
-// Errors: null_argument, invalid_struct_size, invalid_kv_type,
-// invalid_argument.
+// Reads the request of a session of `model`. Errors: null_argument,
+// invalid_struct_size, invalid_kv_type, invalid_argument.
 absl::StatusOr<SessionRequest> ReadSessionParams(
-    const tiercel_session_params* params);
+    const Model& model, const tiercel_session_params* params);
 
 // `tokenizer`, which may be null, is the model's; `breakers` know its tokens.
 // Errors: null_argument, invalid_struct_size, invalid_stop, invalid_sampling

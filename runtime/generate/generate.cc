@@ -221,7 +221,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
 absl::Status Score(Session& session, const int32_t* ids, size_t count,
                    size_t rows_per_step,
                    absl::FunctionRef<bool(size_t, const float*)> on_row) {
-  if (session.kv().site().depth.has_value()) {
+  if (session.kv().site().extent.has_value()) {
     return UsageError("invalid_argument",
                       "score: rows of this session's prompts end before the "
                       "last layer; need a session of another policy or form");

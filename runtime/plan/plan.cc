@@ -123,7 +123,7 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                       .kept_first = of_ranks.kept_first,
                       .kept_newest = of_ranks.kept_newest,
                       .retrieval = of_ranks.retrieval,
-                      .depth = of_ranks.depth,
+                      .extent = of_ranks.extent,
                       .draft_bytes = of_ranks.draft_bytes,
                       .threads = of_ranks.threads,
                       .keeps_layers = of_ranks.keeps_layers,
@@ -249,7 +249,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     document["shared_kv_bytes"] = SharedKvBytes(ranks);
   }
   document["warnings"] = nlohmann::json::array();
-  if (const std::string warning = UntrainedAt(site, model, context);
+  if (const std::string warning = ExtentWarning(site, context);
       !warning.empty()) {
     document["warnings"].push_back(warning);
   }

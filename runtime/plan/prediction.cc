@@ -16,11 +16,11 @@ class Predictor {
   Predictor(const SessionSite& site, const Rates& rates, const TierPlan& plan,
             const std::optional<LinkRate>& link)
       : site_(site),
-        depth_(site.depth),
+        extent_(site.extent),
         rates_(rates),
         plan_(plan),
         link_(link) {
-    layers_ = depth_.has_value() ? depth_->cut : site.config.layers;
+    layers_ = extent_.has_value() ? extent_->full_layers : site.config.layers;
     layers_above_ = site.config.layers - layers_;
   }
 
@@ -32,7 +32,7 @@ class Predictor {
     LayerTimes layer;
     layer.compute_s = std::max(rates_.step_s, n * rates_.prompt_row_s) +
                       positions * rates_.prompt_position_s;
-    // Only the prompt's tail goes through the layers above the cut.
+    // Only the prompt's tail goes through the layers above.
     const double after =
         layers_above_ * std::max(rates_.step_s, static_cast<double>(Tail()) *
                                                     rates_.prompt_row_s) +
@@ -54,9 +54,8 @@ class Predictor {
     LayerTimes layer;
     layer.compute_s = rates_.step_s +
                       static_cast<double>(before + 1) * rates_.step_position_s;
-    // Layers above the cut read the anchor and the answer, whose pages are on
-    // the device, or nearly all.
-    const double after = rates_.StepSeconds(layers_above_, Deep(answered) + 1);
+    // The pages that the layers above read are on the device, or nearly all.
+    const double after = rates_.StepSeconds(layers_above_, Above(answered) + 1);
     if (!Moves()) return layers_ * layer.compute_s + after;
     const int64_t pages = SweptPages(before);
     layer.up_s = Up(before);
@@ -85,19 +84,17 @@ class Predictor {
   // Counts the pages of single layers that make up `pages` pages of a sequence,
   // each of which exists in the first layers or in all.
   int64_t PageLayers(int64_t pages, int64_t prompt) const {
-    if (!depth_.has_value()) return pages * layers_;
-    const int64_t anchor = FullPages(depth_->anchor + kPageTokens - 1);
+    if (!extent_.has_value()) return pages * layers_;
+    const int64_t sinks = FullPages(extent_->sinks + kPageTokens - 1);
     const int64_t answer = pages - FullPages(prompt - Tail());
-    return pages * layers_ + std::min(pages, anchor + answer) * layers_above_;
+    return pages * layers_ + std::min(pages, sinks + answer) * layers_above_;
   }
 
  private:
-  int64_t Tail() const {
-    return depth_.has_value() ? std::max<int64_t>(1, depth_->tail) : 0;
-  }
-  // Positions that exist above the cut.
-  int64_t Deep(int64_t answered) const {
-    return depth_.has_value() ? depth_->anchor + Tail() + answered : 0;
+  int64_t Tail() const { return extent_.has_value() ? extent_->TailRows() : 0; }
+  // Positions that exist in the layers above.
+  int64_t Above(int64_t answered) const {
+    return extent_.has_value() ? extent_->PositionsAbove() + answered : 0;
   }
   // The number of a layer's pages that a step reads and the device does not
   // hold.
@@ -159,9 +156,9 @@ class Predictor {
   }
 
   const SessionSite& site_;
-  const std::optional<PromptDepth>& depth_;
-  int layers_;        // layers that all rows go through
-  int layers_above_;  // further layers that only deep rows go through
+  const std::optional<KvExtent>& extent_;
+  int layers_;        // layers in which every position exists
+  int layers_above_;  // further layers, in which some do
   const Rates& rates_;
   const TierPlan& plan_;
   const std::optional<LinkRate>& link_;

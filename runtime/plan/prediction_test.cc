@@ -99,9 +99,9 @@ TEST_F(PredictionTest, FastStepsTakeWhatTheyRead) {
 
 // Seven of ten layers have the whole prompt; the other three have its last two
 // rows, its first position and the answer.
-TEST_F(PredictionTest, AShallowPromptTakesTheLayersBelowTheCut) {
+TEST_F(PredictionTest, AShallowPromptTakesTheFullLayers) {
   SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
-  site.depth = PromptDepth{.cut = 7, .anchor = 1, .tail = 2};
+  site.extent = KvExtent{.full_layers = 7, .sinks = 1, .tail = 2};
   const Work work = {.cached = 0, .prompt = 1000, .generated = 100};
   const Prediction p =
       Predict(site, site.PlanFor(4096), std::nullopt, kRates, work);
@@ -110,14 +110,14 @@ TEST_F(PredictionTest, AShallowPromptTakesTheLayersBelowTheCut) {
               kClose);
   EXPECT_NEAR(p.tbt_s, 7 * (1e-3 + 1051 * 1e-7) + 3 * (1e-3 + 54 * 1e-7) + 5e-3,
               kClose);
-  // Nine pages; above the cut the first page, and the two with positions 998 to
-  // 1,099.
+  // Nine pages; in the three layers above the first page, and the two with
+  // positions 998 to 1,099.
   EXPECT_EQ(p.memory.host, (9 * 7 + 3 * 3) * kPageBytes);
 
   const LinkRate link = {.bytes_per_s = 1e7, .latency_s = 0};
   const auto behind = [&](bool shallow) {
     SessionSite tiered = Site(/*in_place=*/false, 8'000'000);
-    if (shallow) tiered.depth = site.depth;
+    if (shallow) tiered.extent = site.extent;
     const TierPlan plan = tiered.PlanFor(4096);
     EXPECT_EQ(plan.shape.resident_pages, 0);
     return Predict(tiered, plan, link, kRates, work);

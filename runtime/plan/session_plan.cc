@@ -72,8 +72,14 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
        {std::pair("K", options.type_k), std::pair("V", options.type_v)}) {
     RETURN_IF_ERROR(CheckKvType(which, type, config.head_dim));
   }
-  if (options.depth.has_value()) {
-    RETURN_IF_ERROR(CheckPromptDepth(config, *options.depth));
+  if (options.extent.has_value() &&
+      (options.extent->full_layers < 1 ||
+       options.extent->full_layers > config.layers)) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("extent: got ", options.extent->full_layers,
+                                   " layers with all positions, need 1 to the "
+                                   "model's ",
+                                   config.layers));
   }
   if (!options.retrieval.has_value()) return absl::OkStatus();
   const RetrievalSize& view = *options.retrieval;
@@ -197,10 +203,10 @@ TierNeeds SessionSite::Needs(int64_t context) const {
   if (retrieval.has_value()) {
     needs.views = Retrieval::Bytes(RetrievalShape(context));
   }
-  if (depth.has_value()) {
-    needs.shallow_layers = depth->cut;
-    needs.deep_pages = pages(first_position % kPageTokens + depth->anchor) +
-                       pages(std::max(depth->tail, kPlannedAnswer)) + 1;
+  if (extent.has_value()) {
+    needs.shallow_layers = extent->full_layers;
+    needs.deep_pages = pages(first_position % kPageTokens + extent->sinks) +
+                       pages(std::max(extent->tail, kPlannedAnswer)) + 1;
   }
   return needs;
 }
@@ -334,7 +340,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
       .kept_first = options.kept_first,
       .kept_newest = options.kept_newest,
       .retrieval = options.retrieval,
-      .depth = std::nullopt,
+      .extent = options.EndsPrompts() ? options.extent : std::nullopt,
       .threads = threads,
       .keeps_layers = options.KeepsPrompts(),
       .on_device = options.on_device,
@@ -343,7 +349,6 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
       .split = &*model.split,
       .rank = rank};
   site.layout.kv_heads = static_cast<int>(model.split->kv_heads(rank).size());
-  if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   if (rank == 0) {
     site.distribution_bytes = options.distributions.Bytes(model.config.vocab);
     // The host reads logits, too.
@@ -380,14 +385,11 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   return site;
 }
 
-std::string UntrainedAt(const SessionSite& site, const Model& model,
-                        int64_t longest) {
-  if (!site.depth.has_value() || site.depth->cut >= model.config.layers) {
-    return "";
-  }
-  const int64_t deep =
-      site.depth->anchor + std::max<int64_t>(site.depth->tail, 1);
-  return deep < longest ? UntrainedFor(*model.checkpoint, *site.depth) : "";
+std::string ExtentWarning(const SessionSite& site, int64_t longest) {
+  const bool misses_some = site.extent.has_value() &&
+                           site.extent->full_layers < site.config.layers &&
+                           site.extent->PositionsAbove() < longest;
+  return misses_some ? site.extent->warning : "";
 }
 
 bool GoesToDisk(const Model& model, const SessionOptions& options) {
@@ -412,7 +414,7 @@ SessionSite SessionSite::WithoutPolicy() const {
   site.kept_first = 0;
   site.kept_newest = 0;
   site.retrieval.reset();
-  site.depth.reset();
+  site.extent.reset();
   site.draft_bytes = 0;
   return site;
 }

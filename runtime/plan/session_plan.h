@@ -14,9 +14,9 @@
 #include "kernels/number/dtype.h"
 #include "models/decoder/config.h"
 #include "models/decoder/model_split.h"
-#include "models/decoder/prompt_depth.h"
 #include "models/decoder/weights.h"
 #include "offload/disk/disk_calls.h"
+#include "offload/kv/kv_extent.h"
 #include "offload/kv/view.h"
 #include "offload/prompt_cache/kv_folder.h"
 #include "offload/retrieval/attention_shares.h"
@@ -86,10 +86,10 @@ struct SessionOptions {
   int64_t kept_newest = 0;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
-  // Rows of prompts end below its cut; absent: they go through all layers. With
-  // a retrieval view prompts go through all layers too, and the depth limits
-  // what drafts see above the cut.
-  std::optional<PromptDepth> depth = {};
+  // The extent of the KV by layer; absent: every position exists in all layers.
+  // With a retrieval view that is so too, and the extent limits what drafts
+  // see.
+  std::optional<KvExtent> extent = {};
   // The prompt cache; absent: none. It is not used by a session whose prompts
   // read less than everything or end below the last layer, that does not begin
   // at position 0, or whose KV is on the device alone. With a cache and a given
@@ -102,7 +102,7 @@ struct SessionOptions {
            first_position == 0;
   }
   bool EndsPrompts() const {
-    return depth.has_value() && !retrieval.has_value();
+    return extent.has_value() && !retrieval.has_value();
   }
   KvLayout Layout(const ModelConfig& config) const {
     return {type_k, type_v, config.kv_heads, config.head_dim};
@@ -133,8 +133,8 @@ struct SessionSite {
   int64_t kept_first = 0;  // SessionOptions'
   int64_t kept_newest = 0;
   std::optional<RetrievalSize> retrieval = {};  // the view for drafts
-  std::optional<PromptDepth> depth = {};        // SessionOptions'
-  int64_t draft_bytes = 0;  // for a draft model's whole session
+  std::optional<KvExtent> extent = {};  // SessionOptions', if it ends prompts
+  int64_t draft_bytes = 0;              // for a draft model's whole session
   int threads = 1;
   bool keeps_layers = false;    // saves prompts by layers, if there is one rank
   bool on_device = false;       // the KV is there alone
@@ -215,10 +215,9 @@ struct SessionSite {
 // result.
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads, int rank = 0);
-// A warning if prompts of up to `longest` tokens may end below the last layer
-// in a model that was not trained for it; "": none.
-std::string UntrainedAt(const SessionSite& site, const Model& model,
-                        int64_t longest);
+// The warning of the site's extent if a part of a text of `longest` tokens is
+// missing in some layer; "": none.
+std::string ExtentWarning(const SessionSite& site, int64_t longest);
 // Returns true if a session with `options` that is made now would have pages on
 // disk.
 bool GoesToDisk(const Model& model, const SessionOptions& options);

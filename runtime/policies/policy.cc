@@ -63,11 +63,12 @@ FastSteps PolicyParams::PlannedSteps() const {
   return form == PolicyForm::kPlain ? policy->PlannedSteps(*this) : FastSteps();
 }
 
-SessionOptions PolicyParams::OptionsFor(SessionOptions options) const {
+SessionOptions PolicyParams::OptionsFor(const Model& target,
+                                        SessionOptions options) const {
   options.retrieval = RetrievalView();
   if (form == PolicyForm::kBaseline) return options;
   options.distributions = policy->Distributions(*this);
-  policy->AddNeeds(*this, &options);
+  policy->AddNeeds(target, *this, &options);
   return options;
 }
 

@@ -91,8 +91,8 @@ struct PolicyParams {
   // The fast steps that a plan expects of a plain form. Other forms have none:
   // their plan says how long steps take without drafts.
   FastSteps PlannedSteps() const;
-  // `options` with the settings that its sessions need besides.
-  SessionOptions OptionsFor(SessionOptions options) const;
+  // `options` with the settings that its sessions of `target` need besides.
+  SessionOptions OptionsFor(const Model& target, SessionOptions options) const;
 };
 
 // Checks that sessions of `target` can use `params`. Errors: invalid_argument,

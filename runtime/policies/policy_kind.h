@@ -74,8 +74,8 @@ class PolicyKind {
   virtual std::optional<RetrievalSize> RetrievalView(
       const PolicyParams& params) const;
   virtual BlockDistributions Distributions(const PolicyParams& params) const;
-  // Adds the needs that the policy alone has.
-  virtual void AddNeeds(const PolicyParams& /*params*/,
+  // Adds the needs that the policy alone has, in sessions of `target`.
+  virtual void AddNeeds(const Model& /*target*/, const PolicyParams& /*params*/,
                         SessionOptions* /*options*/) const {}
 
   // The fast steps of the plain form.

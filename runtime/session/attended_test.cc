@@ -75,7 +75,8 @@ TEST_F(AttendedTest, LeavesAViewThatDraftsAreGoodOver) {
   const PolicyParams triforce = {.policy = PolicyNamed("triforce"),
                                  .verify = VerifyMode::kCoupled,
                                  .view = kSmallView};
-  const Session::Options options = triforce.OptionsFor({.context = 900});
+  const Session::Options options =
+      triforce.OptionsFor(*model_, {.context = 900});
   const auto talk = [&](bool asks) {
     const auto session = MakeSession(*model_, options);
     EXPECT_TRUE(
@@ -97,7 +98,8 @@ TEST_F(AttendedTest, IsTheSameBehindALinkAndUnderAPolicy) {
                                  .view = kSmallView};
   std::vector<double> expected;
   for (const PolicyParams& policy : {PolicyParams(), triforce}) {
-    const Session::Options options = policy.OptionsFor({.context = 900});
+    const Session::Options options =
+        policy.OptionsFor(*model_, {.context = 900});
     const auto shares = [&](Session& session) {
       EXPECT_TRUE(
           Prefill(session, prompt_->data(), prompt_->size(), kNoProgress).ok());

@@ -214,7 +214,8 @@ TEST_F(DiskPagesTest, EveryPolicyGivesTheSameText) {
                                    sfi};
   for (const PolicyParams& params : policies) {
     SCOPED_TRACE(params.policy->name());
-    const Session::Options options = WithPromptCache(params.OptionsFor({}));
+    const Session::Options options =
+        WithPromptCache(params.OptionsFor(*model, {}));
     const auto expected = InMemory(*model, options);
     Read(*expected, ids);
     const GenerateParams generate = DraftedParams(0.8f, 40);

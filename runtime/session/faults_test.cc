@@ -306,7 +306,7 @@ TEST_F(FaultsTest, EveryCopyMayFail) {
 
 void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
                                     std::string_view code) {
-  options_ = choice.OptionsFor(options_);
+  options_ = choice.OptionsFor(*model_, options_);
   const GenerateParams params = DraftedParams(0.8f, 16);
   const Ids prompt(ids_.begin(), ids_.begin() + kPrompt);
   const auto in_place = Prefilled(*model_, prompt, options_);

@@ -68,7 +68,8 @@ TEST_F(FillTest, LiesOnEitherSideOfALink) {
                                  .verify = VerifyMode::kCoupled,
                                  .view = kSmallView};
   for (const PolicyParams& policy : {PolicyParams(), sfi, triforce}) {
-    const Session::Options options = policy.OptionsFor({.context = 900});
+    const Session::Options options =
+        policy.OptionsFor(*model_, {.context = 900});
     // The first begins within a page; the second has fewer rows than a prompt.
     const auto text = [&](Session& session) {
       EXPECT_TRUE(Prefill(session, prompt_->data(), 50, kNoProgress).ok());
@@ -120,12 +121,13 @@ TEST_F(FillTest, WhatWasThereIsComputed) {
   sadas.Own<SadasParams>().window = 16;
   ASSERT_TRUE(sadas.Own<SadasParams>().Set("gate=always").ok());
   for (const PolicyParams& policy : {PolicyParams(), sadas}) {
-    const auto session = Prefilled(*model_, Tail(), policy.OptionsFor({}));
+    const auto session =
+        Prefilled(*model_, Tail(), policy.OptionsFor(*model_, {}));
     const Ids answer = DraftedText(*session, DraftedParams(0.8f, 30), policy);
     Ids text = Tail();
     text.insert(text.end(), answer.begin(), answer.end());
-    const std::vector<float> expected =
-        AllLogits(*Prefilled(*model_, text, policy.OptionsFor({})), Tail(), 5);
+    const std::vector<float> expected = AllLogits(
+        *Prefilled(*model_, text, policy.OptionsFor(*model_, {})), Tail(), 5);
 
     const Ids more(900, 5);
     EXPECT_EQ(
@@ -155,7 +157,7 @@ TEST_F(FillTest, AStoppedPromptIsForgotten) {
   for (const int chunk : {1, 8}) {
     sfi.Own<SfiParams>().chunk = chunk;
     const auto text = [&](bool stopped) {
-      auto session = Prefilled(*model_, Tail(), sfi.OptionsFor({}));
+      auto session = Prefilled(*model_, Tail(), sfi.OptionsFor(*model_, {}));
       if (stopped) {
         const absl::StatusOr<PrefillReport> prefill = Prefill(
             *session, prompt_->data() + 40, 300,
@@ -171,7 +173,8 @@ TEST_F(FillTest, AStoppedPromptIsForgotten) {
 }
 
 TEST_F(FillTest, IsRefusedWherePromptsAreShallow) {
-  const auto session = MakeSession(*model_, {.depth = PromptDepth{.cut = 1}});
+  const auto session =
+      MakeSession(*model_, {.extent = KvExtent{.full_layers = 1}});
   EXPECT_EQ(
       CodeOf(FillPrompt(*session, prompt_->data(), 9, 1, kNoProgress).status()),
       "invalid_argument");

@@ -44,13 +44,14 @@ absl::Status Session::CatchUp(Phase phase, Progress progress) {
     // once more. Its bits do not depend on the rows that run with it.
     TruncateKv(sequence_.kv_length() - 1);
   }
-  ASSIGN_OR_RETURN(std::optional<DeepSpans> spans, sequence_.NextSpans());
+  ASSIGN_OR_RETURN(std::optional<SequenceExtent> extent,
+                   sequence_.NextExtent());
   View view = prompt_view_;
-  if (spans.has_value()) {
-    const DeepSpans& next = *spans;
+  if (extent.has_value()) {
+    const SequenceExtent& next = *extent;
     const int64_t answer = next.answer_begin() - sequence_.first_position();
-    // Rows of a new answer's tail that exist end below the cut: they are
-    // computed again.
+    // Rows of a new answer's tail that exist may do so in some layers alone:
+    // they are computed again.
     if (sequence_.prompt_begins() && sequence_.kv_length() > answer) {
       TruncateKv(answer);
     }
@@ -58,15 +59,15 @@ absl::Status Session::CatchUp(Phase phase, Progress progress) {
       view = next.Reads();
     } else {
       for (const auto& rank : kv_->ranks()) {
-        rank->retrieval->ShowAbove({.layers = next.depth().cut,
-                                    .anchor = next.depth().anchor,
+        rank->retrieval->ShowAbove({.layers = next.by_layer().full_layers,
+                                    .sinks = next.by_layer().sinks,
                                     .answer_begin = next.answer_begin()});
       }
     }
   }
   const int64_t rows = sequence_.pending();
   RETURN_IF_ERROR(Forward(rows, phase, progress, view));
-  sequence_.EndPrompt(std::move(spans));
+  sequence_.EndPrompt(std::move(extent));
   return runner_->KeepRow(rows - 1);
 }
 
@@ -90,10 +91,11 @@ absl::Status Session::Keep(size_t length) {
 }
 
 absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
-  if (sequence_.spans().has_value()) {
+  if (sequence_.extent().has_value()) {
     return UsageError(
         "invalid_argument",
-        "sessions of the policy speed are not filled, in this version");
+        "sessions whose prompts end below the last layer are not filled, in "
+        "this version");
   }
   kv_->DropInterrupted();
   runner_->DropKeptRow();
@@ -107,8 +109,8 @@ absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
 absl::Status Session::Commit(int64_t rows, const View& view) {
   RETURN_IF_ERROR(
       kv_->Commit(rows, [this] { return cancellation_.cancelled(); }));
-  // With a depth, rows of prompts and answers are the same below the cut.
-  sequence_.AddKv(rows, view == prompt_view_ || kv_->site().depth.has_value());
+  // Rows of prompts and answers are the same as far as they exist.
+  sequence_.AddKv(rows, view == prompt_view_ || kv_->site().extent.has_value());
   return absl::OkStatus();
 }
 

@@ -249,7 +249,8 @@ TEST_F(PromptCacheTest, EveryPolicyGoesOnAsIfItHadRead) {
   int number = 0;
   for (const PolicyParams& params : policies) {
     SCOPED_TRACE(number++);
-    const Session::Options options = WithPromptCache(params.OptionsFor({}));
+    const Session::Options options =
+        WithPromptCache(params.OptionsFor(*model, {}));
     std::filesystem::remove_all(path());
     Read(*MakeSession(*model, options), ids);
     ASSERT_EQ(Names().size(), 1u);
@@ -285,7 +286,7 @@ TEST_F(PromptCacheTest, PromptsThatReadLessKeepAndOpenNothing) {
   for (const PolicyParams& params :
        {Sadas(PolicyForm::kPlain, "gate=literal"), Speed(PolicyForm::kPlain)}) {
     const auto session =
-        MakeSession(*model_, WithPromptCache(params.OptionsFor({})));
+        MakeSession(*model_, WithPromptCache(params.OptionsFor(*model_, {})));
     EXPECT_EQ(Read(*session, ids).cached_tokens, 0);
   }
   Session::Options later = WithPromptCache();
@@ -417,7 +418,7 @@ TEST_F(PromptCacheTest, WhatIsProvisionalIsNotKept) {
   Ids text;
   {
     const auto session =
-        MakeSession(*model, WithPromptCache(params.OptionsFor({})));
+        MakeSession(*model, WithPromptCache(params.OptionsFor(*model, {})));
     Read(*session, {ids.begin(), ids.begin() + 300});
     const Report report =
         GenerateDrafted(*session, DraftedParams(0, 50), params);

@@ -219,7 +219,7 @@ TEST(RanksTest, EveryPolicysTextIsThatOfOneRank) {
   const Ids prompt = RandomIds(300, one->config.vocab);
   const GenerateParams params = DraftedParams(0.8f, 12);
   for (const auto& [name, policy] : Policies()) {
-    const Session::Options options = policy.OptionsFor({.context = 400});
+    const Session::Options options = policy.OptionsFor(*one, {.context = 400});
     const auto text = [&](const Model& model) {
       const auto session = Prefilled(model, prompt, options);
       Ids ids = DraftedText(*session, params, policy);
@@ -472,11 +472,12 @@ class RankFaultsTest : public ::testing::Test {
     policy_ = {.policy = PolicyNamed("triforce"),
                .verify = VerifyMode::kCoupled,
                .view = kSmallView};
-    options_ = policy_.OptionsFor({.context = 500});
     const std::string path = Deepened("llama_gqa");
+    const auto one = OpenOver(path, 1);
+    options_ = policy_.OptionsFor(*one, {.context = 500});
     model_ = OpenTiered(path, kRanks, options_, faults);
     prompt_ = RandomIds(200, model_->config.vocab);
-    expected_ = Text(*Prefilled(*OpenOver(path, 1), prompt_, options_));
+    expected_ = Text(*Prefilled(*one, prompt_, options_));
   }
 
   Ids Text(Session& session) const {

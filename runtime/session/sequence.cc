@@ -11,10 +11,10 @@ void Sequence::Truncate(size_t length) {
   tokens_.resize(length);
   answer_begin_ = std::min(answer_begin_, length);
   TruncateKv(static_cast<int64_t>(length));
-  if (!spans_.has_value()) return;
+  if (!extent_.has_value()) return;
   const int64_t end = begin_ + static_cast<int64_t>(length);
-  spans_->Truncate(end);
-  if (!spans_->HasAnswer(end)) prompt_begins_ = true;
+  extent_->Truncate(end);
+  if (!extent_->HasAnswer(end)) prompt_begins_ = true;
 }
 
 void Sequence::BeginPrompt() {
@@ -28,8 +28,8 @@ void Sequence::AbandonPrompt() {
   prompt_begins_ = prompt_had_begun_;
 }
 
-void Sequence::EndPrompt(std::optional<DeepSpans> spans) {
-  spans_ = std::move(spans);
+void Sequence::EndPrompt(std::optional<SequenceExtent> extent) {
+  extent_ = std::move(extent);
   prompt_begins_ = false;
 }
 
@@ -51,8 +51,8 @@ void Sequence::TruncateKv(int64_t length) {
   if (kv_length_ <= filled_from_) filled_from_ = kAllPositions;
 }
 
-absl::StatusOr<std::optional<DeepSpans>> Sequence::NextSpans() const {
-  std::optional<DeepSpans> next = spans_;
+absl::StatusOr<std::optional<SequenceExtent>> Sequence::NextExtent() const {
+  std::optional<SequenceExtent> next = extent_;
   if (!next.has_value() || !prompt_begins_) return next;
   RETURN_IF_ERROR(next->BeginAnswer(tokens_, begin_ + kv_length_));
   return next;

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "offload/kv/view.h"
-#include "runtime/session/deep_spans.h"
+#include "runtime/session/sequence_extent.h"
 
 namespace tiercel {
 
@@ -23,11 +23,11 @@ namespace tiercel {
 //   2. answer_begin() <= tokens().size().
 class Sequence {
  public:
-  // At most `context` tokens, of which the first has position `begin`. `spans`:
-  // the positions that rows read above a cut; absent: rows go through all
-  // layers and read everything.
-  Sequence(int64_t begin, int64_t context, std::optional<DeepSpans> spans = {})
-      : begin_(begin), context_(context), spans_(std::move(spans)) {}
+  // At most `context` tokens, of which the first has position `begin`. `extent`
+  // of its KV; absent: rows go through all layers and read everything.
+  Sequence(int64_t begin, int64_t context,
+           std::optional<SequenceExtent> extent = {})
+      : begin_(begin), context_(context), extent_(std::move(extent)) {}
 
   // ---- Tokens ----
 
@@ -55,8 +55,8 @@ class Sequence {
   // entered: in this session, or in another that has saved them.
   int resumed_layers() const { return resumed_layers_; }
   void NoteResumed(int layers) { resumed_layers_ = layers; }
-  // Notes that the prompt's rows exist. `spans`: NextSpans before they did.
-  void EndPrompt(std::optional<DeepSpans> spans);
+  // Notes that the prompt's rows exist. `extent`: NextExtent before they did.
+  void EndPrompt(std::optional<SequenceExtent> extent);
   // Notes that the answer follows the first `length` tokens, which are held.
   void BeginAnswer(size_t length) { answer_begin_ = length; }
 
@@ -87,10 +87,10 @@ class Sequence {
 
   // Returns true if the next rows are a prompt's.
   bool prompt_begins() const { return prompt_begins_; }
-  const std::optional<DeepSpans>& spans() const { return spans_; }
-  // The spans of the answer to which the next rows belong. Errors: those of
-  // DeepSpans::BeginAnswer.
-  absl::StatusOr<std::optional<DeepSpans>> NextSpans() const;
+  const std::optional<SequenceExtent>& extent() const { return extent_; }
+  // The extent with the answer to which the next rows belong. Errors: those of
+  // SequenceExtent::BeginAnswer.
+  absl::StatusOr<std::optional<SequenceExtent>> NextExtent() const;
 
  private:
   int64_t begin_;
@@ -100,7 +100,7 @@ class Sequence {
   int64_t kv_length_ = 0;
   int64_t settled_ = 0;
   int64_t filled_from_ = kAllPositions;  // the KV from here on was drawn
-  std::optional<DeepSpans> spans_;
+  std::optional<SequenceExtent> extent_;
   bool prompt_begins_ = true;
   // prompt_begins_ and the number of tokens before the last BeginPrompt.
   bool prompt_had_begun_ = true;

@@ -19,8 +19,8 @@ namespace {
 using ::testing::ElementsAre;
 
 // A sequence of the tokens 0 to `count` - 1.
-Sequence Counting(size_t count, std::optional<DeepSpans> spans = {}) {
-  Sequence sequence(/*begin=*/0, /*context=*/100, std::move(spans));
+Sequence Counting(size_t count, std::optional<SequenceExtent> extent = {}) {
+  Sequence sequence(/*begin=*/0, /*context=*/100, std::move(extent));
   std::vector<int32_t> ids(count);
   std::iota(ids.begin(), ids.end(), 0);
   sequence.Append(ids.data(), ids.size());
@@ -122,26 +122,27 @@ TEST(SequenceTest, AbandonedPromptLeavesTheAnswerBeforeIt) {
 }
 
 TEST(SequenceTest, NextRowsBelongToTheAnswerOrToANewPrompt) {
-  Sequence sequence = Counting(
-      10, DeepSpans({.cut = 2, .anchor = 1, .tail = 3}, /*header=*/{}, 0));
-  absl::StatusOr<std::optional<DeepSpans>> next = sequence.NextSpans();
+  Sequence sequence =
+      Counting(10, SequenceExtent({.full_layers = 2, .sinks = 1, .tail = 3},
+                                  /*header=*/{}, 0));
+  absl::StatusOr<std::optional<SequenceExtent>> next = sequence.NextExtent();
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ((*next)->answer_begin(), 7);
-  EXPECT_EQ(sequence.spans()->answer_begin(), 0);  // nothing has changed yet
+  EXPECT_EQ(sequence.extent()->answer_begin(), 0);  // nothing has changed yet
   sequence.AddKv(10, /*as_prompt=*/true);
   sequence.EndPrompt(*next);
   const int32_t more[] = {10, 11};
   sequence.Append(more, 2);
-  EXPECT_EQ((*sequence.NextSpans())->answer_begin(), 7);
+  EXPECT_EQ((*sequence.NextExtent())->answer_begin(), 7);
   sequence.BeginPrompt();
-  EXPECT_EQ((*sequence.NextSpans())->answer_begin(), 9);
+  EXPECT_EQ((*sequence.NextExtent())->answer_begin(), 9);
   sequence.AbandonPrompt();
-  EXPECT_EQ((*sequence.NextSpans())->answer_begin(), 7);
+  EXPECT_EQ((*sequence.NextExtent())->answer_begin(), 7);
   // Without its tail the prompt has not ended.
   sequence.Truncate(7);
   EXPECT_TRUE(sequence.prompt_begins());
   sequence.Truncate(2);
-  EXPECT_EQ(CodeOf(sequence.NextSpans().status()), "invalid_argument");
+  EXPECT_EQ(CodeOf(sequence.NextExtent().status()), "invalid_argument");
 }
 
 TEST(SequenceTest, CopiesAreIndependent) {

@@ -34,15 +34,15 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
       std::unique_ptr<SequenceKv> kv,
       SequenceKv::Create(model, sites, plans, runner->gather(), folder));
   RETURN_IF_ERROR(runner->PromiseWorkspace());
-  std::optional<DeepSpans> spans;
-  if (options.depth.has_value()) {
-    spans.emplace(options.depth->Of(model.config), model.AssistantHeader(),
-                  options.first_position);
+  std::optional<SequenceExtent> extent;
+  if (options.extent.has_value()) {
+    extent.emplace(*options.extent, model.AssistantHeader(),
+                   options.first_position);
   }
   const TierPlan& plan = plans.front();
   std::unique_ptr<Session> session(new Session(
       options.prompt_view.Within(plan.context),
-      Sequence(options.first_position, plan.context, std::move(spans)),
+      Sequence(options.first_position, plan.context, std::move(extent)),
       std::move(runner), std::move(kv)));
   // A BLAS library computes other bits than our kernels, and a file does not
   // say which it has.
@@ -203,11 +203,10 @@ TimeSpent Session::Elapsed() const {
 
 std::vector<std::string> Session::warnings() const {
   std::vector<std::string> all = model().warnings;
-  // A session that reads everything needs no training for its depth.
-  if (sequence_.spans().has_value() && !sequence_.spans()->Reads().IsFull()) {
-    std::string untrained =
-        UntrainedAt(kv_->site(), model(), kv_->plan().context);
-    if (!untrained.empty()) all.push_back(std::move(untrained));
+  // A session whose KV is whole is the model as it is.
+  if (sequence_.extent().has_value() && !sequence_.extent()->Reads().IsFull()) {
+    std::string partial = ExtentWarning(kv_->site(), kv_->plan().context);
+    if (!partial.empty()) all.push_back(std::move(partial));
   }
   if (!crowded_.empty()) all.push_back(crowded_);
   if (!runner_->warning().empty()) all.push_back(runner_->warning());
@@ -231,8 +230,8 @@ int64_t KvEntries(const Session& session) {
   const Sequence& sequence = session.sequence();
   const int layers = session.model().config.layers;
   // With a view that drafts read, rows go through all layers.
-  return session.kv().site().depth.has_value()
-             ? sequence.spans()->Entries(
+  return session.kv().site().extent.has_value()
+             ? sequence.extent()->Entries(
                    layers, sequence.first_position() + sequence.kv_length())
              : layers * sequence.kv_length();
 }

@@ -421,7 +421,8 @@ TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
                         .view = kSmallView};
   ASSERT_TRUE(speed.Own<SpeedParams>().Set("cut=1").ok());
   for (const PolicyParams& params : {triforce, sfi, speed}) {
-    const Session::Options options = WithPromptCache(params.OptionsFor({}));
+    const Session::Options options =
+        WithPromptCache(params.OptionsFor(*model, {}));
     Session::Options without = options;
     without.texts.reset();
     const GenerateParams generate = DraftedParams(0.8f, 60);

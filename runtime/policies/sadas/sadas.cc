@@ -218,7 +218,7 @@ std::optional<RetrievalSize> SadasKind::RetrievalView(
   return PolicyKind::RetrievalView(params);
 }
 
-void SadasKind::AddNeeds(const PolicyParams& params,
+void SadasKind::AddNeeds(const Model& /*target*/, const PolicyParams& params,
                          SessionOptions* options) const {
   const SadasParams& sadas = params.Own<SadasParams>();
   options->kept_first = sadas.sink;

@@ -143,7 +143,7 @@ class SadasKind final : public PolicyKind {
                       const PolicyParams& params) const override;
   std::optional<RetrievalSize> RetrievalView(
       const PolicyParams& params) const override;
-  void AddNeeds(const PolicyParams& params,
+  void AddNeeds(const Model& target, const PolicyParams& params,
                 SessionOptions* options) const override;
   FastSteps PlannedSteps(const PolicyParams& params) const override {
     return params.Own<SadasParams>().PlannedSteps();

@@ -36,7 +36,7 @@ PolicyParams Sadas(PolicyForm form, const std::string& settings,
 class SadasTest : public RepeatedTextTest<5> {
  protected:
   static std::unique_ptr<Session> SessionFor(const PolicyParams& params) {
-    return Prefilled(*model_, *prompt_, params.OptionsFor({}));
+    return Prefilled(*model_, *prompt_, params.OptionsFor(*model_, {}));
   }
 
   // The logits where row i reads view(i), computed directly.
@@ -264,7 +264,7 @@ TEST_F(SadasTest, PlainTextsFollowFromTheTokens) {
   // text.
   Ids text = *prompt_;
   text.insert(text.end(), all.begin(), all.end());
-  const auto fresh = Prefilled(*model_, text, choice.OptionsFor({}));
+  const auto fresh = Prefilled(*model_, text, choice.OptionsFor(*model_, {}));
   const absl::StatusOr<std::unique_ptr<Session>> fork = session->Fork();
   ASSERT_TRUE(fork.ok());
   const Ids second = DraftedText(*fresh, params(30), choice);
@@ -272,7 +272,7 @@ TEST_F(SadasTest, PlainTextsFollowFromTheTokens) {
 
   const Ids question(prompt_->begin() + 3, prompt_->begin() + 90);
   text.insert(text.end(), question.begin(), question.end());
-  const auto asked = Prefilled(*model_, text, choice.OptionsFor({}));
+  const auto asked = Prefilled(*model_, text, choice.OptionsFor(*model_, {}));
   const absl::StatusOr<PrefillReport> prefill =
       Prefill(*session, question.data(), question.size(), kNoProgress);
   ASSERT_TRUE(prefill.ok());
@@ -292,7 +292,7 @@ TEST_F(SadasTest, BehindALinkThinkingBringsNothingUp) {
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     PolicyParams choice = Sadas(form, "think=on,most=70", /*window=*/200);
     choice.Own<SadasParams>().sink = 2;
-    const Session::Options options = choice.OptionsFor({.context = 900});
+    const Session::Options options = choice.OptionsFor(*deep, {.context = 900});
     const auto in_place = Prefilled(*deep, prompt, options);
     const Ids expected = DraftedText(*in_place, params, choice);
     for (const Budget budget :

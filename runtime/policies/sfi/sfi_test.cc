@@ -37,7 +37,7 @@ class SfiTest : public RepeatedTextTest<5> {
  protected:
   static std::unique_ptr<Session> SessionFor(const PolicyParams& params,
                                              Session::Options options = {}) {
-    return Prefilled(*model_, *prompt_, params.OptionsFor(options));
+    return Prefilled(*model_, *prompt_, params.OptionsFor(*model_, options));
   }
   static Ids Text() { return {prompt_->begin() + 7, prompt_->begin() + 97}; }
   // The greatest distance between the logits after some of `ids`, each a step
@@ -86,7 +86,8 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
     PolicyParams params = Sfi(PolicyForm::kPlain, "trigger=never,evidence=1",
                               /*budget=*/288, chunk);
     params.Own<SfiParams>().window = 1;
-    const auto session = Prefilled(*model, *prompt_, params.OptionsFor(types));
+    const auto session =
+        Prefilled(*model, *prompt_, params.OptionsFor(*model, types));
     const auto policy = NewPolicy(*session, params);
     ASSERT_TRUE(policy.ok()) << policy.status();
     const float farthest = Farthest(*session, **policy, ids, full);
@@ -125,7 +126,8 @@ TEST_F(SfiTest, ASlowStepReadsWhatFastStepsKept) {
   PolicyParams params =
       Sfi(PolicyForm::kPlain, "trigger=fixed,interval=3,gap=1,evidence=1", 400);
   params.Own<SfiParams>().window = 1;
-  const auto session = Prefilled(*model, prompt, params.OptionsFor(types));
+  const auto session =
+      Prefilled(*model, prompt, params.OptionsFor(*model, types));
   const auto policy = NewPolicy(*session, params);
   ASSERT_TRUE(policy.ok()) << policy.status();
   const std::vector<float> full =
@@ -351,9 +353,10 @@ TEST_P(SfiChunkTest, PlainTextsFollowFromTheTokens) {
   Model::Options one = model_->options;
   one.machine.threads = 1;
   const auto alone = OpenModel(one);
-  EXPECT_EQ(DraftedText(*Prefilled(*alone, *prompt_, choice.OptionsFor({})),
-                        params(40), choice),
-            all);
+  EXPECT_EQ(
+      DraftedText(*Prefilled(*alone, *prompt_, choice.OptionsFor(*alone, {})),
+                  params(40), choice),
+      all);
 
   Ids text = *prompt_;
   text.insert(text.end(), all.begin(), all.end());
@@ -366,9 +369,10 @@ TEST_P(SfiChunkTest, PlainTextsFollowFromTheTokens) {
     ASSERT_EQ(DraftedText(*session, params(40), choice), all);
     ASSERT_TRUE(
         Prefill(*session, question.data(), question.size(), kNoProgress).ok());
-    EXPECT_EQ(DraftedText(*session, params(30), choice),
-              DraftedText(*Prefilled(*model_, whole, choice.OptionsFor({})),
-                          params(30), choice))
+    EXPECT_EQ(
+        DraftedText(*session, params(30), choice),
+        DraftedText(*Prefilled(*model_, whole, choice.OptionsFor(*model_, {})),
+                    params(30), choice))
         << asked;
   }
   const absl::StatusOr<std::unique_ptr<Session>> fork = session->Fork();
@@ -386,7 +390,7 @@ TEST_P(SfiChunkTest, BehindALinkFastStepsBringNothingUp) {
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     const PolicyParams choice =
         Sfi(form, "trigger=fixed,interval=20,gap=1", 64, GetParam());
-    const Session::Options options = choice.OptionsFor({.context = 900});
+    const Session::Options options = choice.OptionsFor(*deep, {.context = 900});
     const Ids expected =
         DraftedText(*Prefilled(*deep, prompt, options), params, choice);
     for (const Budget budget :
@@ -425,7 +429,8 @@ TEST_F(SfiTest, ShortTextsAreReadWhole) {
   for (const size_t length : {1, 9, 58, 60, 61, 129}) {
     const Ids prompt(prompt_->begin(),
                      prompt_->begin() + static_cast<std::ptrdiff_t>(length));
-    const auto session = Prefilled(*model_, prompt, choice.OptionsFor({}));
+    const auto session =
+        Prefilled(*model_, prompt, choice.OptionsFor(*model_, {}));
     const Report report =
         GenerateDrafted(*session, DraftedParams(0.7f, 20), choice);
     ASSERT_TRUE(report.status.ok()) << report.status;

@@ -78,6 +78,13 @@ std::optional<RetrievalSize> SpeedKind::RetrievalView(
   return size;
 }
 
+void SpeedKind::AddNeeds(const Model& target, const PolicyParams& params,
+                         SessionOptions* options) const {
+  options->extent = params.Own<SpeedParams>()
+                        .depth.Of(target.config)
+                        .ExtentIn(*target.checkpoint);
+}
+
 double SpeedKind::DraftSeconds(const PolicyParams& params,
                                const SessionSite& site, const Rates& rates,
                                int64_t length) const {

@@ -59,10 +59,8 @@ class SpeedKind final : public PolicyKind {
       const Model& target, const PolicyParams& params) const override;
   std::optional<RetrievalSize> RetrievalView(
       const PolicyParams& params) const override;
-  void AddNeeds(const PolicyParams& params,
-                SessionOptions* options) const override {
-    options->depth = params.Own<SpeedParams>().depth;
-  }
+  void AddNeeds(const Model& target, const PolicyParams& params,
+                SessionOptions* options) const override;
   double DraftSeconds(const PolicyParams& params, const SessionSite& site,
                       const Rates& rates, int64_t length) const override;
   absl::StatusOr<std::unique_ptr<Policy>> Make(

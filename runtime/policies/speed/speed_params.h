@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "models/decoder/prompt_depth.h"
+#include "runtime/policies/speed/prompt_depth.h"
 
 namespace tiercel {
 

@@ -16,7 +16,7 @@
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/speed/speed_params.h"
-#include "runtime/session/deep_spans.h"
+#include "runtime/session/sequence_extent.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -38,11 +38,10 @@ PolicyParams Speed(PolicyForm form, const std::string& settings) {
 // The view of rows of a text whose prompt is `prompt`, at full depth.
 View WholeRows(const Model& model, const PolicyParams& params,
                const Ids& prompt) {
-  DeepSpans spans(params.Own<SpeedParams>().depth.Of(model.config),
-                  /*header=*/{},
-                  /*begin=*/0);
-  EXPECT_TRUE(spans.BeginAnswer(prompt, 0).ok());
-  View view = spans.Reads();
+  SequenceExtent extent(*params.OptionsFor(model, {}).extent, /*header=*/{},
+                        /*begin=*/0);
+  EXPECT_TRUE(extent.BeginAnswer(prompt, 0).ok());
+  View view = extent.Reads();
   view.shallow = false;
   return view;
 }
@@ -113,7 +112,8 @@ TEST_F(SpeedTest, RowsAreThoseOfWholePromptsUnderTheSameMask) {
     const PolicyParams params = Speed(PolicyForm::kPlain, settings);
     const std::vector<float> expected = Expected(
         *reference_, *prompt_, ids, WholeRows(*deep_, params, *prompt_));
-    const auto session = Prefilled(*deep_, *prompt_, params.OptionsFor({}));
+    const auto session =
+        Prefilled(*deep_, *prompt_, params.OptionsFor(*deep_, {}));
     ASSERT_EQ(Scored(*session, params, ids), expected) << settings;
   }
 }
@@ -124,13 +124,14 @@ TEST_F(SpeedTest, EverythingDeepIsTheModel) {
       Expected(*reference_, *prompt_, ids, View::Full());
   for (const char* settings : {"cut=6", "tail=300", "cut=1,anchor=300"}) {
     const PolicyParams params = Speed(PolicyForm::kPlain, settings);
-    const auto session = Prefilled(*deep_, *prompt_, params.OptionsFor({}));
+    const auto session =
+        Prefilled(*deep_, *prompt_, params.OptionsFor(*deep_, {}));
     ASSERT_EQ(Scored(*session, params, ids), expected) << settings;
   }
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=5");
-  EXPECT_NE(
-      Scored(*Prefilled(*deep_, *prompt_, params.OptionsFor({})), params, ids),
-      expected);
+  EXPECT_NE(Scored(*Prefilled(*deep_, *prompt_, params.OptionsFor(*deep_, {})),
+                   params, ids),
+            expected);
 }
 
 // The report and the plan give the same numbers for either tier: K n + (L - K)
@@ -138,7 +139,7 @@ TEST_F(SpeedTest, EverythingDeepIsTheModel) {
 TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   const Ids prompt = RepeatedText(60, 20);  // nine pages and a half
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4,tail=2");
-  const Session::Options options = params.OptionsFor({.context = 1500});
+  const Session::Options options = params.OptionsFor(*deep_, {.context = 1500});
   const GenerateParams greedy = DraftedParams(0, 30);
   const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
   ASSERT_EQ(tiered.session->kv().plan().shape.resident_pages, 0);
@@ -175,7 +176,7 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   EXPECT_EQ(tiered.session->kv().plan().host_kv, page * (12 * 4 + 10 * 2));
   Session::Options longer = options;
   longer.context = 100 * kPageTokens;
-  longer.depth->tail = 0;
+  longer.extent->tail = 0;
   const Tiered large = MakeTiered(*deep_, longer, Budget::kLeast);
   EXPECT_EQ(large.session->kv().plan().host_kv,
             page * (100 * 4 + (1 + 1024 / kPageTokens + 1) * 2));
@@ -185,7 +186,7 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
 TEST_F(SpeedTest, AStepComputesOneRow) {
   const Ids prompt = RepeatedText(60, 20);
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4,tail=2");
-  const Session::Options options = params.OptionsFor({.context = 1500});
+  const Session::Options options = params.OptionsFor(*deep_, {.context = 1500});
   const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
   Session& session = *tiered.session;
   ASSERT_TRUE(Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
@@ -213,7 +214,8 @@ TEST_F(SpeedTest, TextIsTheSameInEveryTier) {
   const Ids prompt = RepeatedText(60, 12);
   for (const char* settings : {"cut=3", "cut=5,tail=200,anchor=140"}) {
     const PolicyParams params = Speed(PolicyForm::kPlain, settings);
-    const Session::Options options = params.OptionsFor({.context = 1100});
+    const Session::Options options =
+        params.OptionsFor(*deep_, {.context = 1100});
     const GenerateParams drawn = DraftedParams(0.8f, 150);
     const Ids expected =
         DraftedText(*Prefilled(*reference_, prompt, options), drawn, params);
@@ -239,7 +241,8 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
   const Ids question = Question();
   for (const char* settings : {"cut=4,past=drop", "cut=4,past=keep"}) {
     const PolicyParams params = Speed(PolicyForm::kPlain, settings);
-    const Session::Options options = params.OptionsFor({.context = 1100});
+    const Session::Options options =
+        params.OptionsFor(*deep_, {.context = 1100});
     const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
     Ids text = *prompt_;
     for (Session* session :
@@ -296,7 +299,8 @@ TEST_F(SpeedTest, LongPromptsMayBeInTiles) {
   const Ids prompt = RandomIds(1900, deep_->config.vocab);
   for (const char* settings : {"cut=4,tail=700", "cut=2,anchor=5,tail=3"}) {
     const PolicyParams params = Speed(PolicyForm::kPlain, settings);
-    const Session::Options options = params.OptionsFor({.context = 2000});
+    const Session::Options options =
+        params.OptionsFor(*deep_, {.context = 2000});
     const auto plain = MakeSession(*reference_, options);
     const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
     ASSERT_LT(tiered.session->kv().plan().state_rows, std::ssize(prompt));
@@ -316,7 +320,7 @@ TEST_F(SpeedTest, LongPromptsMayBeInTiles) {
 // the text is.
 TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4");
-  const Session::Options options = params.OptionsFor({});
+  const Session::Options options = params.OptionsFor(*deep_, {});
   const auto drawn = [](int64_t length) { return DraftedParams(0.9f, length); };
   const auto session = Prefilled(*deep_, *prompt_, options);
   const Ids all = DraftedText(*session, drawn(40), params);
@@ -361,9 +365,11 @@ TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
 TEST_F(SpeedTest, AnAnswerGoesOnAfterAPromptThatWasStopped) {
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4");
   const auto drawn = [](int64_t length) { return DraftedParams(0.9f, length); };
-  const auto whole = Prefilled(*reference_, *prompt_, params.OptionsFor({}));
+  const auto whole =
+      Prefilled(*reference_, *prompt_, params.OptionsFor(*reference_, {}));
   const Ids all = DraftedText(*whole, drawn(40), params);
-  const auto session = Prefilled(*deep_, *prompt_, params.OptionsFor({}));
+  const auto session =
+      Prefilled(*deep_, *prompt_, params.OptionsFor(*deep_, {}));
   Ids text = DraftedText(*session, drawn(15), params);
   const Ids question = Question();
   ASSERT_FALSE(Prefill(*session, question.data(), question.size(),
@@ -378,7 +384,7 @@ TEST_F(SpeedTest, AStoppedPromptGoesOn) {
   const Ids prompt = RepeatedText(60, 12);
   const PolicyParams params =
       Speed(PolicyForm::kPlain, "cut=3,tail=70,anchor=130");
-  const Session::Options options = params.OptionsFor({.context = 1100});
+  const Session::Options options = params.OptionsFor(*deep_, {.context = 1100});
   const auto whole = Prefilled(*reference_, prompt, options);
   uint64_t asks = 0;
   uint64_t last = 0;
@@ -428,7 +434,8 @@ TEST_F(SpeedTest, VerifiedTextIsThatOfNoDrafter) {
         PolicyParams params = Speed(PolicyForm::kVerified, settings);
         params.proposer = proposer;
         params.gamma2 = 6;
-        const Session::Options options = params.OptionsFor({.context = 600});
+        const Session::Options options =
+            params.OptionsFor(*deep_, {.context = 600});
         for (const bool behind_a_link : {false, true}) {
           const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
           const auto in_place = MakeSession(*deep_, options);
@@ -467,12 +474,12 @@ TEST_F(SpeedTest, ADraftOverTheWholeTextReadsTheMask) {
   for (const char* settings : {"cut=4", "cut=3,anchor=17,tail=37"}) {
     PolicyParams params = Speed(PolicyForm::kVerified, settings);
     params.view.budget = 1100;
-    Session::Options options = params.OptionsFor({.context = 1100});
+    Session::Options options = params.OptionsFor(*deep_, {.context = 1100});
     options.type_k = options.type_v = DType::kF32;
     const View mask = WholeRows(*exact, params, prompt);
     Session::Options whole = options;
     whole.retrieval.reset();
-    whole.depth.reset();
+    whole.extent.reset();
     const auto masked = Prefilled(*exact, prompt, whole);
     options.retrieval->keeps_types = true;
     const auto session = Prefilled(*exact, prompt, options);
@@ -505,7 +512,8 @@ TEST_F(SpeedTest, CancelledAnywhereItIsAsItWas) {
   const GenerateParams drawn = DraftedParams(0.9f, 30);
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     const PolicyParams params = Speed(form, "cut=4");
-    const auto session = Prefilled(*deep_, *prompt_, params.OptionsFor({}));
+    const auto session =
+        Prefilled(*deep_, *prompt_, params.OptionsFor(*deep_, {}));
     const Ids expected = StoppedAnywhere(*session, drawn, params);
     session->Truncate(prompt_->size());
     EXPECT_EQ(DraftedText(*session, drawn, params), expected);
@@ -547,7 +555,7 @@ TEST_F(SpeedTest, WhatCannotBeIsRefused) {
   // A tail longer than the prompt is refused when the prompt comes, and the
   // session is as it was.
   const PolicyParams params = Speed(PolicyForm::kPlain, "tail=301");
-  const auto session = MakeSession(*deep_, params.OptionsFor({}));
+  const auto session = MakeSession(*deep_, params.OptionsFor(*deep_, {}));
   const auto prefill =
       Prefill(*session, prompt_->data(), prompt_->size(), kNoProgress);
   EXPECT_EQ(ClassOf(prefill.status()), ErrorClass::kUsage);

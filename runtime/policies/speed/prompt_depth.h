@@ -1,5 +1,5 @@
-#ifndef TIERCEL_MODELS_DECODER_PROMPT_DEPTH_H_
-#define TIERCEL_MODELS_DECODER_PROMPT_DEPTH_H_
+#ifndef TIERCEL_RUNTIME_POLICIES_SPEED_PROMPT_DEPTH_H_
+#define TIERCEL_RUNTIME_POLICIES_SPEED_PROMPT_DEPTH_H_
 
 #include <cstdint>
 #include <string>
@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "models/decoder/config.h"
 #include "models/format/checkpoint.h"
+#include "offload/kv/kv_extent.h"
 
 namespace tiercel {
 
@@ -23,6 +24,9 @@ struct PromptDepth {
 
   // Returns a copy whose cut is set for `config`.
   PromptDepth Of(const ModelConfig& config) const;
+  // The extent of the KV of sequences with this depth, which has a cut.
+  // `checkpoint` may not be trained for it.
+  KvExtent ExtentIn(const Checkpoint& checkpoint) const;
 };
 
 // Checks a requested cut. Errors: invalid_argument.
@@ -39,4 +43,4 @@ std::string UntrainedFor(const Checkpoint& checkpoint,
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_MODELS_DECODER_PROMPT_DEPTH_H_
+#endif  // TIERCEL_RUNTIME_POLICIES_SPEED_PROMPT_DEPTH_H_

@@ -1,6 +1,6 @@
 // Tests of the warning for prompts that end below a checkpoint's last layer.
 
-#include "models/decoder/prompt_depth.h"
+#include "runtime/policies/speed/prompt_depth.h"
 
 #include <memory>
 #include <string>

@@ -1,30 +1,30 @@
-#ifndef TIERCEL_RUNTIME_SESSION_DEEP_SPANS_H_
-#define TIERCEL_RUNTIME_SESSION_DEEP_SPANS_H_
+#ifndef TIERCEL_RUNTIME_SESSION_SEQUENCE_EXTENT_H_
+#define TIERCEL_RUNTIME_SESSION_SEQUENCE_EXTENT_H_
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "models/decoder/prompt_depth.h"
+#include "offload/kv/kv_extent.h"
 #include "offload/kv/view.h"
 
 namespace tiercel {
 
-// The positions of a sequence, in absolute numbers, that are visible above the
-// cut: the layer below which the rows of a prompt end (PromptDepth).
-class DeepSpans {
+// The extent of one sequence's KV by layer (KvExtent) as prompts and answers
+// follow each other: the positions, in absolute numbers, that exist in all
+// layers. The other rows of prompts end below.
+class SequenceExtent {
  public:
   // `header`: the ids that the chat template ends a prompt with; may be empty.
   // The sequence begins at `begin`.
-  DeepSpans(const PromptDepth& depth, std::vector<int32_t> header,
-            int64_t begin)
-      : depth_(depth),
+  SequenceExtent(KvExtent extent, std::vector<int32_t> header, int64_t begin)
+      : extent_(std::move(extent)),
         header_(std::move(header)),
         begin_(begin),
         answer_begin_(begin) {}
 
-  const PromptDepth& depth() const { return depth_; }
+  const KvExtent& by_layer() const { return extent_; }
   int64_t answer_begin() const { return answer_begin_; }
   // Returns true if a sequence that ends at `end` has an answer, or the tail
   // before one.
@@ -37,14 +37,14 @@ class DeepSpans {
   // Cuts the sequence at `end`.
   void Truncate(int64_t end);
 
-  // The positions that rows read, and the depth to which they go.
+  // The positions that rows read, and the layers that they go through.
   View Reads() const;
   // The number of pairs of layer and position that exist in a sequence that
   // ends at `end`.
   int64_t Entries(int layers, int64_t end) const;
 
  private:
-  PromptDepth depth_;
+  KvExtent extent_;
   std::vector<int32_t> header_;
   int64_t begin_;
   std::vector<PositionRange> past_;  // earlier answers that stay visible
@@ -53,4 +53,4 @@ class DeepSpans {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_RUNTIME_SESSION_DEEP_SPANS_H_
+#endif  // TIERCEL_RUNTIME_SESSION_SEQUENCE_EXTENT_H_

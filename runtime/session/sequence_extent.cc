@@ -1,4 +1,4 @@
-#include "runtime/session/deep_spans.h"
+#include "runtime/session/sequence_extent.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,10 +8,10 @@
 
 namespace tiercel {
 
-absl::Status DeepSpans::BeginAnswer(const std::vector<int32_t>& tokens,
-                                    int64_t end) {
+absl::Status SequenceExtent::BeginAnswer(const std::vector<int32_t>& tokens,
+                                         int64_t end) {
   const auto count = static_cast<int64_t>(tokens.size());
-  int64_t tail = depth_.tail;
+  int64_t tail = extent_.tail;
   if (tail == 0) {
     const bool ends_so =
         !header_.empty() && std::ssize(header_) <= count &&
@@ -21,12 +21,12 @@ absl::Status DeepSpans::BeginAnswer(const std::vector<int32_t>& tokens,
   if (tail > count) {
     return UsageError(
         "invalid_argument",
-        absl::StrCat("settings of speed: tail: got ", tail,
-                     ", need 1 to the prompt's ", count, " tokens"));
+        absl::StrCat("tail: got ", tail, ", need 1 to the prompt's ", count,
+                     " tokens"));
   }
   const int64_t next = begin_ + count - tail;
   end = std::min(end, next);
-  if (!depth_.keeps_past) {
+  if (!extent_.keeps_answers) {
     past_.clear();
   } else if (HasAnswer(end)) {
     past_.push_back({answer_begin_, end});
@@ -35,7 +35,7 @@ absl::Status DeepSpans::BeginAnswer(const std::vector<int32_t>& tokens,
   return absl::OkStatus();
 }
 
-void DeepSpans::Truncate(int64_t end) {
+void SequenceExtent::Truncate(int64_t end) {
   answer_begin_ = std::min(answer_begin_, end);
   for (PositionRange& range : past_) range.end = std::min(range.end, end);
   std::erase_if(past_, [](const PositionRange& range) {
@@ -43,27 +43,28 @@ void DeepSpans::Truncate(int64_t end) {
   });
 }
 
-View DeepSpans::Reads() const {
-  if (answer_begin_ - begin_ <= depth_.anchor) return View::Full();
-  View view = View::Window(depth_.anchor, /*recent=*/1);
-  view.full_layers = depth_.cut;
+View SequenceExtent::Reads() const {
+  if (answer_begin_ - begin_ <= extent_.sinks) return View::Full();
+  View view = View::Window(extent_.sinks, /*recent=*/1);
+  view.full_layers = extent_.full_layers;
   view.shallow = true;
   view.pinned = past_;
   view.pinned.push_back({answer_begin_, kAllPositions});
   return view;
 }
 
-int64_t DeepSpans::Entries(int layers, int64_t end) const {
+int64_t SequenceExtent::Entries(int layers, int64_t end) const {
   int64_t deep = std::max<int64_t>(0, end - answer_begin_);
-  // Before the answer lie the anchor, and earlier answers outside it.
-  const int64_t anchor_end =
-      std::min({begin_ + depth_.anchor, answer_begin_, end});
-  deep += anchor_end - begin_;
+  // Before the answer lie the sinks, and earlier answers outside them.
+  const int64_t sinks_end =
+      std::min({begin_ + extent_.sinks, answer_begin_, end});
+  deep += sinks_end - begin_;
   for (const PositionRange& range : past_) {
     deep += std::max<int64_t>(
-        0, std::min(range.end, end) - std::max(range.begin, anchor_end));
+        0, std::min(range.end, end) - std::max(range.begin, sinks_end));
   }
-  return depth_.cut * (end - begin_) + (layers - depth_.cut) * deep;
+  return extent_.full_layers * (end - begin_) +
+         (layers - extent_.full_layers) * deep;
 }
 
 }  // namespace tiercel

@@ -1,4 +1,4 @@
-#include "models/decoder/prompt_depth.h"
+#include "runtime/policies/speed/prompt_depth.h"
 
 #include <algorithm>
 #include <optional>
@@ -73,6 +73,14 @@ Declared DeclaredBy(const Checkpoint& checkpoint) {
 }
 
 }  // namespace
+
+KvExtent PromptDepth::ExtentIn(const Checkpoint& checkpoint) const {
+  return {.full_layers = cut,
+          .sinks = anchor,
+          .tail = tail,
+          .keeps_answers = keeps_past,
+          .warning = UntrainedFor(checkpoint, *this)};
+}
 
 std::string UntrainedFor(const Checkpoint& checkpoint,
                          const PromptDepth& depth) {
