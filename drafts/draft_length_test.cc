@@ -64,6 +64,24 @@ TEST(DraftLengthTest, AFewBlocksChangeIt) {
   EXPECT_GT(length.Next(), 16);
 }
 
+// The ratio that was given stays; without one there is ours until one is
+// measured.
+TEST(DraftLengthTest, AnAdaptiveOneMayTakeItsRatioLater) {
+  EXPECT_FALSE(DraftLength::Fixed(4).wants_ratio());
+  EXPECT_FALSE(DraftLength::Adaptive(3).wants_ratio());
+  DraftLength length = DraftLength::Adaptive();
+  EXPECT_TRUE(length.wants_ratio());
+  EXPECT_EQ(length.cost_ratio(), 8);
+  length.TakeRatio(100);
+  EXPECT_EQ(length.Next(), DraftLength::Adaptive(100).Next());
+  EXPECT_NE(length.Next(), DraftLength::Adaptive().Next());
+}
+
+TEST(DraftLengthTest, MostIsTheLongestThatItMayReach) {
+  EXPECT_EQ(DraftLength::Fixed(4).Most(), 4);
+  EXPECT_EQ(DraftLength::Adaptive(3).Most(), DraftLength::kMost);
+}
+
 TEST(DraftLengthTest, NothingDraftedTellsNothing) {
   DraftLength length = DraftLength::Adaptive(10);
   const int64_t before = length.Next();

@@ -402,7 +402,7 @@ others_cleared|runtime/plan/rates_cache.cc|digits.size() != 16|digits.size() > 1
 costs_thawed|runtime/plan/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/drafting/draft_costs_test.cc
 costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.costs = rates->best.rates|runtime/api/rates_api_test.cc
 fork_rates|runtime/api/session_api.cc|session->rates, copy)|std::nullopt, copy)|runtime/api/rates_api_test.cc
-constant_ratio|runtime/policies/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
+constant_ratio|drafts/draft_length.h|kUsualRatio = 8|kUsualRatio = 10|drafts/draft_length_test.cc
 block_length|runtime/policies/policy.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
 small_steps|runtime/drafting/draft_costs.cc|session_.model().BytesPerToken()) /|session_.model().BytesPerToken()) *|runtime/drafting/draft_costs_test.cc
 residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
@@ -500,7 +500,7 @@ parked_states|runtime/session/runner_rank.cc|hidden_ = std::exchange(parked.stat
 tiles_stay|runtime/session/runner_rank.cc|tiles_ != nullptr \&\& !tiles_->IsSuspended()|tiles_ != nullptr|runtime/session/tiers_test.cc
 saving_makes_room|runtime/session/session_prompt_cache.cc|  cache_.GiveBack();||runtime/session/prompt_cache_test.cc
 distribution_drafted|runtime/plan/session_plan.cc|(drafted + 4) \* kDistribution|4 * kDistribution|runtime/plan/block_distributions_test.cc
-distribution_lengths|runtime/policies/policy_kind.cc|return DraftLength::kMost;|return ours;|runtime/api/memory_api_test.cc
+distribution_lengths|runtime/policies/policy_kind.cc|asked.has_value() ? asked->Most() : ours|ours|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc

@@ -47,15 +47,24 @@ absl::StatusOr<T> ParseName(
                     absl::StrCat(what, ": got \"", name, "\", need ", known));
 }
 
-absl::StatusOr<int64_t> ParseGamma(const char* what, int32_t tokens) {
-  if (tokens == TIERCEL_ADAPTIVE) return PolicyParams::kAdaptive;
-  if (tokens >= 0 && tokens <= DraftLength::kMost) return tokens;
+// Parses the number of tokens that are drafted at a time; 0: absent.
+// `cost_ratio` is that of an adaptive one; 0: none is given.
+absl::StatusOr<std::optional<DraftLength>> ParseLength(const char* what,
+                                                       int32_t tokens,
+                                                       double cost_ratio) {
+  if (tokens == 0) return std::nullopt;
+  if (tokens == TIERCEL_ADAPTIVE) {
+    return cost_ratio > 0 ? DraftLength::Adaptive(cost_ratio)
+                          : DraftLength::Adaptive();
+  }
+  if (tokens >= 1 && tokens <= DraftLength::kMost) {
+    return DraftLength::Fixed(tokens);
+  }
   return UsageError("invalid_argument",
                     absl::StrCat(what, ": got ", tokens, ", need 0 to ",
                                  DraftLength::kMost, ", or TIERCEL_ADAPTIVE"));
 }
 
-// Reads the sizes of the views of sadas and sfi that are not 0.
 // The policy of that name; NULL: full.
 absl::StatusOr<const PolicyKind*> ParsePolicy(const char* name) {
   const std::string_view wanted = name != nullptr ? name : "full";
@@ -88,13 +97,15 @@ absl::StatusOr<PolicyParams> ReadPolicy(
                    ParseName<VerifyMode>("verify", p.verify,
                                          {{"residual", VerifyMode::kResidual},
                                           {"coupled", VerifyMode::kCoupled}}));
-  ASSIGN_OR_RETURN(const int64_t gamma1, ParseGamma("gamma1", p.gamma1));
-  ASSIGN_OR_RETURN(const int64_t gamma2, ParseGamma("gamma2", p.gamma2));
   if (!(p.cost_ratio >= 0) || p.cost_ratio > 1e6) {
     return UsageError(
         "invalid_argument",
         absl::StrCat("cost_ratio: got ", p.cost_ratio, ", need 0 to 1000000"));
   }
+  ASSIGN_OR_RETURN(const std::optional<DraftLength> gamma1,
+                   ParseLength("gamma1", p.gamma1, p.cost_ratio));
+  ASSIGN_OR_RETURN(const std::optional<DraftLength> gamma2,
+                   ParseLength("gamma2", p.gamma2, p.cost_ratio));
   ASSIGN_OR_RETURN(
       const PolicyForm form,
       ParseName<PolicyForm>("form", p.form,
@@ -107,7 +118,6 @@ absl::StatusOr<PolicyParams> ReadPolicy(
                          .verify = verify,
                          .gamma1 = gamma1,
                          .gamma2 = gamma2,
-                         .cost_ratio = p.cost_ratio,
                          .draft_model = draft_model->get(),
                          .draft_layers = p.draft_layers};
   RETURN_IF_ERROR(

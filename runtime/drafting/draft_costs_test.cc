@@ -80,7 +80,8 @@ class CostRatioTest : public testing::Test {
     EXPECT_TRUE(session.ok()) << session.status();
     std::vector<int32_t> ids(kLength, 1);
     EXPECT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
-    choice.gamma1 = choice.gamma2 = PolicyParams::kAdaptive;
+    if (!choice.gamma1.has_value()) choice.gamma1 = DraftLength::Adaptive();
+    choice.gamma2 = choice.gamma1;
     choice.draft_model = model_.get();
     const std::optional<KeptRates> kept =
         KnownRates(model, (*session)->kv().site().layout, folder_);
@@ -118,7 +119,7 @@ TEST_F(CostRatioTest, IsWhatTheUserSays) {
   for (const Proposer proposer : kProposers) {
     EXPECT_EQ(RatiosOf({.policy = PolicyNamed("triforce"),
                         .proposer = proposer,
-                        .cost_ratio = 2.5}),
+                        .gamma1 = DraftLength::Adaptive(2.5)}),
               (Ratios{2.5, 2.5}));
   }
 }

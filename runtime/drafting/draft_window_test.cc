@@ -311,7 +311,8 @@ TEST_F(DraftWindowKvTest, CoupledTextIsThatOfNoDrafter) {
         PolicyParams choice =
             Choice(*model_, VerifyMode::kCoupled, {4, recent});
         for (int64_t length : {0, 1, 63}) {
-          choice.gamma1 = length;
+          choice.gamma1.reset();
+          if (length > 0) choice.gamma1 = DraftLength::Fixed(length);
           const auto session = Prefilled(*target, *prompt_);
           const Report report = GenerateDrafted(*session, params, choice);
           ASSERT_EQ(report.tokens, expected)
@@ -320,8 +321,8 @@ TEST_F(DraftWindowKvTest, CoupledTextIsThatOfNoDrafter) {
           EXPECT_STREQ(report.rounds.levels[0].drafter, "small");
         }
         for (int64_t length : {1, 6}) {
-          choice.gamma1 = length;
-          choice.gamma2 = length == 1 ? 2 : 11;
+          choice.gamma1 = DraftLength::Fixed(length);
+          choice.gamma2 = DraftLength::Fixed(length == 1 ? 2 : 11);
           const auto session = WithView(*target);
           const Report report =
               GenerateDrafted(*session, params, TriForce(choice));

@@ -44,8 +44,8 @@ class NestedDraftingTest : public RepeatedTextTest<3> {
         choices.push_back({.policy = policy,
                            .proposer = proposer,
                            .verify = verify,
-                           .gamma1 = 5,
-                           .gamma2 = 12,
+                           .gamma1 = DraftLength::Fixed(5),
+                           .gamma2 = DraftLength::Fixed(12),
                            .draft_model = model_,
                            .draft_window = window});
       }
@@ -262,13 +262,12 @@ TEST_F(NestedDraftingTest, LengthsGrowWhileAllHoldsAndShrinkWhileNothingDoes) {
 // Lengths adapt on each level: with a view of everything both grow.
 TEST_F(NestedDraftingTest, LengthsOfAChainAdapt) {
   const GenerateParams params = DraftedParams(0.7f, 300);
-  const auto sweeps = [&](int64_t outer, const RetrievalSize& view) {
+  const auto sweeps = [&](const DraftLength& outer, const RetrievalSize& view) {
     const PolicyParams choice = {.policy = PolicyNamed("triforce"),
                                  .proposer = Proposer::kSmall,
                                  .verify = VerifyMode::kCoupled,
-                                 .gamma1 = PolicyParams::kAdaptive,
+                                 .gamma1 = DraftLength::Adaptive(20),
                                  .gamma2 = outer,
-                                 .cost_ratio = 20,
                                  .draft_model = model_,
                                  .draft_window = kWholeWindow};
     const auto session = WithView(view);
@@ -281,8 +280,8 @@ TEST_F(NestedDraftingTest, LengthsOfAChainAdapt) {
     return report.sweeps;
   };
   // 300 tokens at 64 a sweep, except in the first few blocks.
-  EXPECT_LE(sweeps(PolicyParams::kAdaptive, kWholeView), 12);
-  EXPECT_GE(sweeps(8, kWholeView), 300 / 9);
+  EXPECT_LE(sweeps(DraftLength::Adaptive(20), kWholeView), 12);
+  EXPECT_GE(sweeps(DraftLength::Fixed(8), kWholeView), 300 / 9);
 }
 
 }  // namespace

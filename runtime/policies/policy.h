@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "drafts/draft_length.h"
 #include "drafts/verify.h"
 #include "kernels/token/distribution.h"
 #include "offload/retrieval/retrieval.h"
@@ -48,11 +49,9 @@ struct PolicyParams {
   Proposer proposer = Proposer::kNone;
   VerifyMode verify = VerifyMode::kResidual;
   // Tokens drafted at a time (arXiv 2404.11912, section 4): gamma1 by the
-  // proposer, gamma2 by the retrieval view. 0 takes the default below;
-  // kAdaptive follows the acceptance.
-  static constexpr int64_t kAdaptive = -1;
-  int64_t gamma1 = 0;
-  int64_t gamma2 = 0;
+  // proposer, gamma2 by the retrieval view; absent: the defaults below.
+  std::optional<DraftLength> gamma1 = {};
+  std::optional<DraftLength> gamma2 = {};
   // Our defaults: kProposals for proposals that the target itself checks, each
   // of which costs a sweep one more row, whether it holds or not; kGamma1 for
   // those that a view checks, where a row is expensive beside a draft's short
@@ -60,10 +59,9 @@ struct PolicyParams {
   static constexpr int64_t kProposals = 8;
   static constexpr int64_t kGamma1 = 4;
   static constexpr int64_t kGamma2 = 16;
-  // The cost of a check in drafted tokens, for adaptive lengths. 0 takes it
-  // from `costs`, or 8 without them.
-  double cost_ratio = 0;
-  std::optional<Rates> costs = {};     // KeptRates::costs: they stay the same
+  // The rates from which adaptive lengths take a ratio that they want
+  // (KeptRates::costs): they stay the same.
+  std::optional<Rates> costs = {};
   const Model* draft_model = nullptr;  // for Proposer::kSmall, which needs it
   // The part of a text that the draft model sees, as far as its context goes.
   DraftWindow draft_window = {};

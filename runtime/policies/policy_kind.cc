@@ -34,13 +34,13 @@ absl::Status ReadSizes(
   return absl::OkStatus();
 }
 
-int64_t MostTokens(int64_t asked, int64_t ours) {
-  if (asked == PolicyParams::kAdaptive) return DraftLength::kMost;
-  return asked > 0 ? asked : ours;
+int64_t MostTokens(const std::optional<DraftLength>& asked, int64_t ours) {
+  return asked.has_value() ? asked->Most() : ours;
 }
 
 int64_t DraftBlockTokens(const PolicyParams& params) {
-  return params.gamma2 > 0 ? params.gamma2 : PolicyParams::kGamma2;
+  const bool fixed = params.gamma2.has_value() && !params.gamma2->adaptive();
+  return fixed ? params.gamma2->Next() : PolicyParams::kGamma2;
 }
 
 int64_t DraftPositions(const PolicyParams& params, int64_t length) {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "drafts/draft_length.h"
 #include "offload/kv/view.h"
 #include "offload/retrieval/retrieval.h"
 #include "runtime/plan/session_plan.h"
@@ -107,7 +108,7 @@ absl::Status ReadSizes(
     std::initializer_list<std::tuple<const char*, int64_t, int64_t*>> sizes);
 
 // The most tokens in a block: `asked`, or `ours` if the request leaves it open.
-int64_t MostTokens(int64_t asked, int64_t ours);
+int64_t MostTokens(const std::optional<DraftLength>& asked, int64_t ours);
 
 // The usual number of tokens that a view drafts at a time.
 int64_t DraftBlockTokens(const PolicyParams& params);

@@ -10,9 +10,6 @@
 namespace tiercel {
 namespace {
 
-// The cost ratio of adaptive lengths where nothing has been measured.
-constexpr double kCostRatio = 8;
-
 // Rounds to a power of two: the rates of two machines of one kind differ so
 // little that they hardly ever change a length, and with it a text.
 double Rounded(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
@@ -20,14 +17,14 @@ double Rounded(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
 }  // namespace
 
 DraftLength PolicyParts::Length(
-    int64_t asked, int64_t ours,
+    const std::optional<DraftLength>& asked, int64_t ours,
     absl::FunctionRef<double(const DraftCosts&)> costs) const {
-  if (asked > 0) return DraftLength::Fixed(asked);
-  if (asked != PolicyParams::kAdaptive) return DraftLength::Fixed(ours);
-  if (params.cost_ratio > 0) return DraftLength::Adaptive(params.cost_ratio);
-  if (!params.costs.has_value()) return DraftLength::Adaptive(kCostRatio);
-  return DraftLength::Adaptive(
-      Rounded(costs(DraftCosts(session, proposer, *params.costs))));
+  DraftLength length = asked.value_or(DraftLength::Fixed(ours));
+  if (length.wants_ratio() && params.costs.has_value()) {
+    length.TakeRatio(
+        Rounded(costs(DraftCosts(session, proposer, *params.costs))));
+  }
+  return length;
 }
 
 ModelTarget PolicyParts::OverAll(const DistributionParams& distribution) const {

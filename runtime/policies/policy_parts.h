@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "drafts/draft_length.h"
@@ -25,10 +26,9 @@ struct PolicyParts {
   std::unique_ptr<Session> draft_session;  // null: no draft model
   const ProposerParams proposer;
 
-  // The number of tokens to draft before they are checked: `asked` if it is
-  // positive, else `ours`. If it is kAdaptive, the length follows the
-  // acceptance and the cost ratio, which `costs` gives unless `params` do.
-  DraftLength Length(int64_t asked, int64_t ours,
+  // The number of tokens to draft before they are checked: `asked`, which takes
+  // the ratio of `costs` if it wants one; else `ours`.
+  DraftLength Length(const std::optional<DraftLength>& asked, int64_t ours,
                      absl::FunctionRef<double(const DraftCosts&)> costs) const;
 
   // The target over all of the session's KV, whose `distribution` is the one

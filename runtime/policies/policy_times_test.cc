@@ -82,9 +82,9 @@ TEST_F(PolicyTimesTest, DraftsAndTheirSweepByHand) {
   // The times depend on the most tokens of a sweep.
   PolicyParams params = Params(PolicyNamed("triforce"));
   const double usual = Times(params, 100).policy_s;
-  params.gamma2 = 16;
+  params.gamma2 = DraftLength::Fixed(16);
   EXPECT_EQ(Times(params, 100).policy_s, usual);
-  params.gamma2 = 4;
+  params.gamma2 = DraftLength::Fixed(4);
   EXPECT_NE(Times(params, 100).policy_s, usual);
 }
 

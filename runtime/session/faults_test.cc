@@ -388,14 +388,14 @@ TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
   DraftThroughFaults(copy,
                      {.policy = PolicyNamed("triforce"),
                       .verify = VerifyMode::kResidual,
-                      .gamma2 = 5,
+                      .gamma2 = DraftLength::Fixed(5),
                       .view = kSmallView},
                      "copy_failed");
   DraftThroughFaults(copy,
                      {.policy = PolicyNamed("triforce"),
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kCoupled,
-                      .gamma2 = 5,
+                      .gamma2 = DraftLength::Fixed(5),
                       .view = kSmallView},
                      "copy_failed");
 }
@@ -407,7 +407,7 @@ std::vector<PolicyParams> OtherPolicies() {
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     PolicyParams params = {.form = form,
                            .verify = VerifyMode::kCoupled,
-                           .gamma2 = 5,
+                           .gamma2 = DraftLength::Fixed(5),
                            .view = kSmallView};
     params.policy = PolicyNamed("sadas");
     params.Own<SadasParams>().window = 64;
@@ -519,7 +519,7 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
                      {.policy = PolicyNamed("triforce"),
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kResidual,
-                      .gamma2 = 5,
+                      .gamma2 = DraftLength::Fixed(5),
                       .view = kSmallView},
                      "cancelled");
   for (const PolicyParams& choice : OtherPolicies()) {

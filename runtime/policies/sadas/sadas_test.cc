@@ -147,7 +147,7 @@ TEST_F(SadasTest, VerifiedTextIsThatOfNoDrafter) {
            {Proposer::kNone, Proposer::kNgram, Proposer::kSelf}) {
         PolicyParams choice = Sadas(PolicyForm::kVerified, settings);
         choice.proposer = proposer;
-        choice.gamma2 = 6;
+        choice.gamma2 = DraftLength::Fixed(6);
         const auto session = SessionFor(choice);
         const Report report = GenerateDrafted(*session, params, choice);
         ASSERT_EQ(report.tokens, expected) << settings << temperature;

@@ -433,7 +433,7 @@ TEST_F(SpeedTest, VerifiedTextIsThatOfNoDrafter) {
       for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
         PolicyParams params = Speed(PolicyForm::kVerified, settings);
         params.proposer = proposer;
-        params.gamma2 = 6;
+        params.gamma2 = DraftLength::Fixed(6);
         const Session::Options options =
             params.OptionsFor(*deep_, {.context = 600});
         for (const bool behind_a_link : {false, true}) {

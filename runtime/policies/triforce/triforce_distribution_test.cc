@@ -111,7 +111,8 @@ TEST_F(TriForceDistributionTest, OutputsHaveTheDistributionOfPlainSampling) {
   uint64_t first = 2'000'000;
   for (const Proposer proposer :
        {Proposer::kNone, Proposer::kNgram, Proposer::kSelf}) {
-    for (const int64_t length : {int64_t{3}, PolicyParams::kAdaptive}) {
+    for (const DraftLength& length :
+         {DraftLength::Fixed(3), DraftLength::Adaptive(3)}) {
       for (const PolicyKind* policy :
            {PolicyNamed("full"), PolicyNamed("triforce")}) {
         if (policy == PolicyNamed("full") && proposer == Proposer::kNone)
@@ -120,12 +121,11 @@ TEST_F(TriForceDistributionTest, OutputsHaveTheDistributionOfPlainSampling) {
                                      .proposer = proposer,
                                      .verify = VerifyMode::kResidual,
                                      .gamma1 = length,
-                                     .gamma2 = length,
-                                     .cost_ratio = 3};
+                                     .gamma2 = length};
         held_ = refused_ = 0;
         EXPECT_LT(Deviations(plain, Sampled(first, &choice)), kOneInAMillion)
-            << "proposer " << static_cast<int>(proposer) << ", length "
-            << length << ", policy " << policy->name();
+            << "proposer " << static_cast<int>(proposer) << ", cost ratio "
+            << length.cost_ratio() << ", policy " << policy->name();
         EXPECT_GT(held_, 0);
         EXPECT_GT(refused_, 0);
         first += 1'000'000;

@@ -39,21 +39,25 @@ class TriForceTest : public RepeatedTextTest<5> {
 
   static std::vector<PolicyParams> Choices(VerifyMode verify) {
     return {
-        {.policy = PolicyNamed("triforce"), .verify = verify, .gamma2 = 5},
+        {.policy = PolicyNamed("triforce"),
+         .verify = verify,
+         .gamma2 = DraftLength::Fixed(5)},
         {.policy = PolicyNamed("triforce"),
          .proposer = Proposer::kNgram,
          .verify = verify,
-         .gamma1 = 3,
-         .gamma2 = 9},
+         .gamma1 = DraftLength::Fixed(3),
+         .gamma2 = DraftLength::Fixed(9)},
         {.policy = PolicyNamed("triforce"),
          .proposer = Proposer::kSelf,
          .verify = verify,
-         .gamma1 = 2,
-         .gamma2 = 63},
-        {.proposer = Proposer::kSelf, .verify = verify, .gamma1 = 4},
+         .gamma1 = DraftLength::Fixed(2),
+         .gamma2 = DraftLength::Fixed(63)},
         {.proposer = Proposer::kSelf,
          .verify = verify,
-         .gamma1 = 6,
+         .gamma1 = DraftLength::Fixed(4)},
+        {.proposer = Proposer::kSelf,
+         .verify = verify,
+         .gamma1 = DraftLength::Fixed(6),
          .draft_layers = 1},
     };
   }
