@@ -253,7 +253,7 @@ noise_bits|kernels/number/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) 
 noise_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|runtime/session/session_test.cc
 trial_dry_row|kernels/token/distribution.cc|p.tokens + p.before + row);$|p.tokens + p.before + 0 * row);|tests/text_trial.py
 trial_page_back|offload/kv/residency.cc|moves_.reopened_pages += page.layers;|transfers.pop_back();|tests/session_trial_test.cc
-trial_turns|offload/kv/tiered_kv.cc|if (!step_->in_place) status = pages_.BringBack|if (false) status = pages_.BringBack|tests/session_trial_test.cc
+trial_turns|offload/kv/tiered_kv.cc|if (!step_->in_place) status = residency_.BringBack|if (false) status = residency_.BringBack|tests/session_trial_test.cc
 held_layers|runtime/session/prompt_cache.h|writing_ != nullptr .. (prompt_ != nullptr && prompt_->holds())|writing_ != nullptr|runtime/session/unfinished_prompt_test.cc
 draft_rest|runtime/api/session_api.cc|^    session->policy->Rest();||runtime/api/memory_api_test.cc
 trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
@@ -281,7 +281,7 @@ speed_entries|runtime/session/sequence_extent.cc|deep += sinks_end - begin_|deep
 speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policies/speed/speed_test.cc
 speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/policies/speed/speed_test.cc
 speed_pages|offload/kv/tiered_kv.cc|layer < LayersOf(i)|layer < layers_|runtime/policies/speed/speed_test.cc
-speed_host|offload/kv/residency.cc|page.below ? page.layers : 0|page.below ? tier_.shape.layers : 0|runtime/policies/speed/speed_test.cc
+speed_host|offload/kv/page_table.cc|page.below ? page.layers : 0|page.below ? tier_.shape.layers : 0|runtime/policies/speed/speed_test.cc
 speed_planned|runtime/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policies/speed/speed_test.cc
 speed_answer|offload/retrieval/retrieval.cc|layer >= compact_.above().layers|layer > compact_.above().layers|runtime/policies/speed/speed_test.cc
 speed_clip|offload/retrieval/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policies/speed/speed_test.cc
@@ -434,10 +434,10 @@ draft_left|runtime/drafting/retrieval_kv.cc|  view.Truncate(end_);|;|runtime/pol
 stale_view|runtime/session/draft_view.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc
 lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/forks_test.cc
 lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
-slot_order|offload/kv/residency.cc|int64_t i = other->size() - 1; i >= 0; --i|int64_t i = 0; i < other->size(); ++i|offload/kv/forks_test.cc
+slot_order|offload/kv/residency.cc|int64_t i = other->pages_.size() - 1; i >= 0; --i|int64_t i = 0; i < other->pages_.size(); ++i|offload/kv/forks_test.cc
 slot_sharers|offload/kv/residency.cc|if (!sequence->HasSlot(i, slot)) continue;|if (sequence != other) continue;|offload/kv/forks_test.cc
-slots_back|offload/kv/tiered_kv.cc|if (!step_->in_place) status = pages_.BringBack|if (false) status = pages_.BringBack|offload/kv/forks_test.cc
-stopped_written|offload/kv/residency.h|{ At(page).below = false; }|{ (void)page; }|offload/kv/forks_test.cc
+slots_back|offload/kv/tiered_kv.cc|if (!step_->in_place) status = residency_.BringBack|if (false) status = residency_.BringBack|offload/kv/forks_test.cc
+stopped_written|offload/kv/page_table.h|{ At(page).below = false; }|{ (void)page; }|offload/kv/forks_test.cc
 step_layers|offload/kv/tiered_kv.cc|exists ? std::max(layers, written) : written|written|offload/kv/kv_store_test.cc
 fork_page_kept|offload/kv/in_place_kv.cc|undo = \[this\] { AbandonOwn(); }|undo = [] {}|offload/kv/forks_test.cc
 own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offload/kv/forks_test.cc
@@ -447,7 +447,7 @@ rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/p
 drafted_over|runtime/session/draft_view.cc|session_.kv().DropInterrupted();|(void)0;|runtime/policies/triforce/triforce_test.cc
 draft_stops|runtime/policies/policy.cc|drafts->cancellation().Follow(session.cancellation());|(void)session;|runtime/drafting/draft_window_test.cc
 draft_on_device|runtime/policies/policy.cc|.on_device = true|.on_device = false|runtime/drafting/draft_window_test.cc
-reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
+reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(index); }|undo = [] {}|offload/kv/tiered_kv_test.cc
 text_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/prompt_cache/kv_folder_test.cc
 text_unfinished|offload/prompt_cache/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/prompt_cache/kv_folder_test.cc
 text_front|offload/prompt_cache/kv_format.cc|return Damaged("its front does not have its checksum");||offload/prompt_cache/kv_format_test.cc

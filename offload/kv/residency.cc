@@ -18,25 +18,27 @@ Residency::~Residency() {
 
 absl::Status Residency::Grow(int64_t count,
                              const std::shared_ptr<PageFile>& text) {
-  pages_.reserve(static_cast<size_t>(count));
-  while (size() < count) {
-    if (text != nullptr && tier_.shape.IsOnDisk(size())) {
-      pages_.push_back({.place = {size(), text}});
+  pages_.Reserve(count);
+  while (pages_.size() < count) {
+    const int64_t next = pages_.size();
+    if (text != nullptr && tier_.shape.IsOnDisk(next)) {
+      pages_.Add({.place = {next, text}});
       continue;
     }
-    ASSIGN_OR_RETURN(PageSlot place, tier_.TakeBelow(size()));
-    pages_.push_back({.place = std::move(place)});
+    ASSIGN_OR_RETURN(PageSlot place, tier_.TakeBelow(next));
+    pages_.Add({.place = std::move(place)});
   }
   return absl::OkStatus();
 }
 
 void Residency::Shrink(int64_t keep) {
-  while (size() > keep) {
-    Page& page = pages_.back();
+  while (pages_.size() > keep) {
+    const int64_t last = pages_.size() - 1;
+    PageTable::Page& page = pages_.At(last);
     (void)engine().Wait(page.down);
-    if (page.device >= 0) Release(page);
+    if (page.device >= 0) Release(last);
     page.place.Release(tier_.pool);
-    pages_.pop_back();
+    pages_.DropLast();
   }
 }
 
@@ -44,7 +46,7 @@ void Residency::Shrink(int64_t keep) {
 
 absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
                              Cancelled cancelled) {
-  Page& page = At(index);
+  PageTable::Page& page = pages_.At(index);
   if (page.device < 0) {
     if (exists) {
       RETURN_IF_ERROR(Bring(index, end, cancelled));
@@ -58,7 +60,7 @@ absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
   if (ClassOf(sent) == ErrorClass::kCancelled) return sent;
   page.down = 0;
   page.below = page.below && sent.ok();
-  return Own(page, end, cancelled);
+  return Own(index, end, cancelled);
 }
 
 absl::Status Residency::Bring(int64_t index, int64_t end, Cancelled cancelled) {
@@ -67,10 +69,10 @@ absl::Status Residency::Bring(int64_t index, int64_t end, Cancelled cancelled) {
 }
 
 absl::Status Residency::BringBack(int64_t end, Cancelled cancelled) {
-  const auto stale = [&](int64_t page) { return IsStale(page, end); };
-  for (int64_t i = 0; i < size(); ++i) {
-    const bool stays = IsResident(i) || IsNewest(i, end);
-    if (!stays || OnDevice(i) || !IsFull(i, end)) continue;
+  const auto stale = [&](int64_t page) { return pages_.IsStale(page, end); };
+  for (int64_t i = 0; i < pages_.size(); ++i) {
+    const bool stays = pages_.IsResident(i) || pages_.IsNewest(i, end);
+    if (!stays || pages_.OnDevice(i) || !pages_.IsFull(i, end)) continue;
     ASSIGN_OR_RETURN(const bool room, MakeRoom(1, stale, cancelled));
     if (!room) return NoRoom();
     RETURN_IF_ERROR(Reopen(i, tier_.slots.Take(), cancelled));
@@ -88,14 +90,14 @@ absl::Status Residency::BringAgain(int64_t index, Cancelled cancelled) {
 // On return no copy is under way, even after an error: the slot may be freed.
 absl::Status Residency::Reopen(int64_t index, int64_t slot,
                                Cancelled cancelled) {
-  Page& page = At(index);
+  PageTable::Page& page = pages_.At(index);
   page.device = slot;
-  absl::Cleanup undo = [&] { Release(page); };
+  absl::Cleanup undo = [&] { Release(index); };
   std::vector<Transfer> transfers;
   transfers.reserve(static_cast<size_t>(page.layers));
   for (int layer = 0; layer < page.layers; ++layer) {
     transfers.push_back(Between(Direction::kHostToDevice, index, layer,
-                                OnDevicePage(layer, index)));
+                                pages_.OnDevicePage(layer, index)));
   }
   moves_.reopened_pages += page.layers;
   const absl::Status status = engine().WaitOrDrop(
@@ -104,7 +106,8 @@ absl::Status Residency::Reopen(int64_t index, int64_t slot,
   return status;
 }
 
-absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
+absl::Status Residency::Own(int64_t index, int64_t end, Cancelled cancelled) {
+  PageTable::Page& page = pages_.At(index);
   if (tier_.slots.IsShared(page.device)) {
     ASSIGN_OR_RETURN(const int64_t own, TakeDeviceSlot(end, cancelled));
     for (int layer = 0; layer < page.layers; ++layer) {
@@ -117,7 +120,7 @@ absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
     tier_.slots.Release(std::exchange(page.device, own));
   }
   if (page.place.IsShared(tier_.pool)) {
-    ASSIGN_OR_RETURN(PageSlot own, tier_.TakeBelow(&page - pages_.data()));
+    ASSIGN_OR_RETURN(PageSlot own, tier_.TakeBelow(index));
     std::exchange(page.place, std::move(own)).Release(tier_.pool);
     page.below = false;
   }
@@ -126,8 +129,8 @@ absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
 
 absl::StatusOr<int64_t> Residency::TakeDeviceSlot(int64_t end,
                                                   Cancelled cancelled) {
-  const auto stale = [&](int64_t page) { return IsStale(page, end); };
-  const auto closed = [&](int64_t page) { return IsClosed(page, end); };
+  const auto stale = [&](int64_t page) { return pages_.IsStale(page, end); };
+  const auto closed = [&](int64_t page) { return pages_.IsClosed(page, end); };
   for (const MayLeave may_leave : {MayLeave(stale), MayLeave(closed)}) {
     ASSIGN_OR_RETURN(const bool room, MakeRoom(1, may_leave, cancelled));
     if (room) return tier_.slots.Take();
@@ -153,8 +156,8 @@ void Residency::TakeTurn() {
 absl::StatusOr<bool> Residency::MakeRoom(int64_t count, MayLeave may_leave,
                                          Cancelled cancelled) {
   // Steps in place may have left closed pages; the first is the stalest.
-  for (int64_t i = 0; i < size() && tier_.slots.free() < count; ++i) {
-    if (!OnDevice(i) || !may_leave(i)) continue;
+  for (int64_t i = 0; i < pages_.size() && tier_.slots.free() < count; ++i) {
+    if (!pages_.OnDevice(i) || !may_leave(i)) continue;
     RETURN_IF_ERROR(Leave(i, cancelled));
   }
   for (const bool below : {true, false}) {
@@ -175,21 +178,21 @@ absl::StatusOr<bool> Residency::MakeRoom(int64_t count, MayLeave may_leave,
 absl::StatusOr<bool> Residency::TakeFromOthers(bool below,
                                                Cancelled cancelled) {
   for (const Residency* other : tier_.sequences) {
-    for (int64_t i = other->size() - 1; i >= 0; --i) {
-      const int64_t slot = other->At(i).device;
+    for (int64_t i = other->pages_.size() - 1; i >= 0; --i) {
+      const int64_t slot = other->pages_.At(i).device;
       if (slot < 0) continue;
       std::vector<Residency*> sharers;
       bool stays = false;
       for (Residency* sequence : tier_.sequences) {
         if (!sequence->HasSlot(i, slot)) continue;
         stays = stays || sequence->at_work_;
-        stays = stays || (below && !sequence->At(i).below);
+        stays = stays || (below && !sequence->pages_.At(i).below);
         sharers.push_back(sequence);
       }
       if (stays) continue;
       for (Residency* sharer : sharers) {
         RETURN_IF_ERROR(sharer->Settle(i, *this, cancelled));
-        sharer->Release(sharer->At(i));
+        sharer->Release(i);
       }
       return true;
     }
@@ -200,34 +203,27 @@ absl::StatusOr<bool> Residency::TakeFromOthers(bool below,
 // ---- A page that is full ----
 
 Residency::Ticket Residency::Close(int64_t index, Residency& payer) {
-  const Page& page = At(index);
+  const PageTable::Page& page = pages_.At(index);
   std::vector<Transfer> transfers;
   transfers.reserve(static_cast<size_t>(page.layers));
   for (int layer = 0; layer < page.layers; ++layer) {
-    transfers.push_back(PlaceOf(Direction::kDeviceToHost, index, layer,
-                                OnDevicePage(layer, index)));
+    transfers.push_back(pages_.CopyOf(Direction::kDeviceToHost, index, layer,
+                                      pages_.OnDevicePage(layer, index)));
   }
   payer.moves_.closed_pages += page.layers;
   if (page.place.file != nullptr) payer.moves_.spilled_pages += page.layers;
   return engine().Submit(payer.phase_, std::move(transfers));
 }
 
-void Residency::NoteBelow(int64_t first, int64_t end, Ticket down) {
-  for (int64_t i = first; i < size(); ++i) {
-    At(i).below = IsFull(i, end);
-    At(i).down = i == first ? down : 0;
-  }
-}
-
 absl::Status Residency::Leave(int64_t index, Cancelled cancelled) {
   RETURN_IF_ERROR(Settle(index, cancelled));
-  Release(At(index));
+  Release(index);
   return absl::OkStatus();
 }
 
 absl::Status Residency::PutBelow(int64_t index, int layer,
                                  const std::byte* bytes) {
-  const PageSlot& at = At(index).place;
+  const PageSlot& at = pages_.At(index).place;
   if (at.file != nullptr) {
     ++moves_.spilled_pages;
     return at.file->Write(layer, at.slot, bytes);
@@ -240,7 +236,7 @@ absl::Status Residency::PutBelow(int64_t index, int layer,
 
 absl::Status Residency::Settle(int64_t index, Residency& payer,
                                Cancelled cancelled) {
-  Page& page = At(index);
+  PageTable::Page& page = pages_.At(index);
   if (page.below) {
     const absl::Status status = engine().Wait(page.down, cancelled);
     if (status.ok() || ClassOf(status) == ErrorClass::kCancelled) return status;
@@ -253,69 +249,32 @@ absl::Status Residency::Settle(int64_t index, Residency& payer,
   return absl::OkStatus();
 }
 
-void Residency::Release(Page& page) {
-  tier_.slots.Release(std::exchange(page.device, -1));
+void Residency::Release(int64_t page) {
+  tier_.slots.Release(std::exchange(pages_.At(page).device, -1));
 }
 
 // ---- The sequence ----
 
 void Residency::ShareWith(Residency& fork, int64_t count) {
-  fork.pages_.reserve(static_cast<size_t>(count));
+  fork.pages_.Reserve(count);
   for (int64_t i = 0; i < count; ++i) {
-    Page& page = At(i);
+    PageTable::Page& page = pages_.At(i);
     // Wait returns an error once, and both sequences must know of it.
     page.below = engine().Wait(page.down).ok() && page.below;
     page.down = 0;
     page.place.AddReference(tier_.pool);
     if (page.device >= 0) tier_.slots.AddReference(page.device);
-    fork.pages_.push_back(page);
+    fork.pages_.Add(page);
   }
-}
-
-int64_t Residency::HostBytes() const {
-  int64_t below = 0;
-  for (const Page& page : pages_) {
-    if (page.place.file != nullptr) continue;
-    below += page.below ? page.layers : 0;
-  }
-  return below * tier_.shape.layout.PageBytes();
-}
-
-int64_t Residency::FirstDamaged() const {
-  const auto damaged =
-      std::find_if(pages_.begin(), pages_.end(), [](const Page& page) {
-        const PageSlot& at = page.place;
-        return at.file != nullptr && at.file->IsDamaged(at.slot);
-      });
-  return damaged - pages_.begin();
 }
 
 Transfer Residency::Between(Direction direction, int64_t page, int layer,
                             std::byte* device) {
   const bool up = direction == Direction::kHostToDevice;
-  if (At(page).place.file != nullptr) {
+  if (pages_.At(page).place.file != nullptr) {
     ++(up ? moves_.disk_pages : moves_.spilled_pages);
   }
-  return PlaceOf(direction, page, layer, device);
-}
-
-Transfer Residency::PlaceOf(Direction direction, int64_t page, int layer,
-                            std::byte* device) const {
-  const PageSlot& at = At(page).place;
-  if (at.file != nullptr) {
-    return {.direction = direction,
-            .device = device,
-            .bytes = tier_.shape.layout.PageBytes(),
-            .file = at.file,
-            .layer = layer,
-            .slot = at.slot};
-  }
-  const PagePool::Location location = tier_.pool.LocationOf(layer, at.slot);
-  return {.direction = direction,
-          .host = location.region,
-          .offset = location.offset,
-          .device = device,
-          .bytes = tier_.shape.layout.PageBytes()};
+  return pages_.CopyOf(direction, page, layer, device);
 }
 
 }  // namespace tiercel

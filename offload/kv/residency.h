@@ -4,27 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "kernels/kv/kv_layout.h"
 #include "offload/kv/kv_tier.h"
+#include "offload/kv/page_table.h"
 #include "offload/tier/ledger.h"
 
 namespace tiercel {
 
-// Keeps the place of each page of one sequence: its slot below (in the host
-// tier or on disk), its slot on the device if it has one, and whether its
-// contents are below.
-//
-//   open      being written: on the device, in all layers where it exists
-//   closed    full; on its way down, or there; on the device until its slot is
-//             wanted
-//   resident  one of the first TierShape::resident_pages: on the device for
-//             good, and below like all others
-//   newest    one of the last TierShape::newest_pages before the open one: on
-//             the device until the sequence has grown beyond it
+// Moves the pages of one sequence (PageTable) between the device and below.
 //
 // The device has slots for one sequence, which its forks share: a step takes
 // the slots that it needs from the other sequences, and their pages, open ones
@@ -38,46 +27,14 @@ class Residency {
   using Cancelled = CopyEngine::Cancelled;
   using MayLeave = absl::FunctionRef<bool(int64_t page)>;
 
-  struct Page {
-    PageSlot place = {};  // its slot below
-    int64_t device = -1;  // -1: no slot; a step may have it in a buffer
-    int layers = 0;       // the number of layers, from the first, that have it
-    bool below = false;   // its contents are below once `down` is done
-    Ticket down = 0;
-  };
-
-  // The sequence begins in page `first_page`. Copies are counted in `moves`,
-  // which outlives this.
-  Residency(KvTier& tier, int64_t first_page, KvMoves& moves)
-      : tier_(tier), first_page_(first_page), moves_(moves) {
+  // Copies are counted in `moves`. All arguments outlive this.
+  Residency(KvTier& tier, PageTable& pages, KvMoves& moves)
+      : tier_(tier), pages_(pages), moves_(moves) {
     tier_.sequences.push_back(this);
   }
   ~Residency();
   Residency(const Residency&) = delete;
   Residency& operator=(const Residency&) = delete;
-
-  int64_t size() const { return static_cast<int64_t>(pages_.size()); }
-  Page& At(int64_t page) { return pages_[static_cast<size_t>(page)]; }
-  const Page& At(int64_t page) const {
-    return pages_[static_cast<size_t>(page)];
-  }
-  bool OnDevice(int64_t page) const { return At(page).device >= 0; }
-  bool IsResident(int64_t page) const {
-    return page < tier_.shape.resident_pages;
-  }
-  // These say what the page would be if the sequence ended at `end`.
-  bool IsNewest(int64_t page, int64_t end) const {
-    return page >= end / kPageTokens - first_page_ - tier_.shape.newest_pages;
-  }
-  bool IsFull(int64_t page, int64_t end) const {
-    return (first_page_ + page + 1) * kPageTokens <= end;
-  }
-  bool IsClosed(int64_t page, int64_t end) const {
-    return OnDevice(page) && !IsResident(page) && IsFull(page, end);
-  }
-  bool IsStale(int64_t page, int64_t end) const {
-    return IsClosed(page, end) && !IsNewest(page, end);
-  }
 
   // Charges copies to this phase from now on.
   void ChargeTo(Phase phase) { phase_ = phase; }
@@ -128,11 +85,6 @@ class Residency {
   absl::Status PutBelow(int64_t page, int layer, const std::byte* bytes);
   // Sends down a page that has become full.
   Ticket Close(int64_t page) { return Close(page, *this); }
-  // Notes that a step that stops has written to a page on the device.
-  void NoteWritten(int64_t page) { At(page).below = false; }
-  // After a step that wrote pages from `first` on and ends at `end`, notes that
-  // the full ones are below, the first of them once `down` is done.
-  void NoteBelow(int64_t first, int64_t end, Ticket down);
 
   // Shares the first `count` pages with `fork`, which is empty.
   void ShareWith(Residency& fork, int64_t count);
@@ -140,20 +92,10 @@ class Residency {
   // The number of times that a page was found not to be below as had been
   // assumed: copies fetched since then may hold other bytes.
   int64_t lost() const { return lost_; }
-  int64_t HostBytes() const;  // bytes of pages in the host tier
-  // The first page that is on disk and cannot be read there; size() if none.
-  int64_t FirstDamaged() const;
 
-  // Returns the copy of one layer of a page between below and `device`, and
-  // counts it if that is on disk.
+  // Returns PageTable::CopyOf, and counts the copy if that is on disk.
   Transfer Between(Direction direction, int64_t page, int layer,
                    std::byte* device);
-  // Returns the same copy uncounted: the caller may make parts of it.
-  Transfer PlaceOf(Direction direction, int64_t page, int layer,
-                   std::byte* device) const;
-  std::byte* OnDevicePage(int layer, int64_t page) {
-    return tier_.slots.Page(layer, At(page).device);
-  }
 
  private:
   // Pages that go down are charged to `payer`, whose step needs that.
@@ -161,21 +103,20 @@ class Residency {
   absl::Status Settle(int64_t page, Residency& payer, Cancelled cancelled);
   absl::StatusOr<bool> TakeFromOthers(bool below, Cancelled cancelled);
   bool HasSlot(int64_t page, int64_t slot) const {
-    return page < size() && At(page).device == slot;
+    return page < pages_.size() && pages_.At(page).device == slot;
   }
   absl::StatusOr<int64_t> TakeDeviceSlot(int64_t end, Cancelled cancelled);
   absl::Status NoRoom() const;
   absl::Status Reopen(int64_t page, int64_t slot, Cancelled cancelled);
-  absl::Status Own(Page& page, int64_t end, Cancelled cancelled);
-  void Release(Page& page);
+  absl::Status Own(int64_t page, int64_t end, Cancelled cancelled);
+  void Release(int64_t page);
 
   CopyEngine& engine() { return *tier_.engine; }
 
   KvTier& tier_;
-  const int64_t first_page_;
+  PageTable& pages_;
   KvMoves& moves_;
   Phase phase_ = Phase::kVerify;
-  std::vector<Page> pages_;
   bool at_work_ = false;
   int64_t lost_ = 0;
 };

@@ -55,7 +55,7 @@ absl::Status Staging::AwaitBuffers(Cancelled cancelled) {
   return absl::OkStatus();
 }
 
-int Staging::Ahead() const { return lost_ == pages_.lost() ? ahead_ : 0; }
+int Staging::Ahead() const { return lost_ == residency_.lost() ? ahead_ : 0; }
 
 absl::Status Staging::LayOut(PagesRead reads, int64_t end,
                              int64_t first_written, Phase phase) {
@@ -119,7 +119,7 @@ std::byte* Staging::PageOf(int layer, int64_t page) const {
 Staging::Ticket Staging::SendDown(const PageList& pages, int layer) {
   std::vector<Transfer> transfers;
   for (int64_t page : pages) {
-    transfers.push_back(pages_.Between(
+    transfers.push_back(residency_.Between(
         Direction::kDeviceToHost, page, layer,
         pages_.OnDevice(page)
             ? pages_.OnDevicePage(layer, page)
@@ -154,9 +154,9 @@ void Staging::Ask(int layer) {
 void Staging::Fetch(int layer) {
   std::vector<Transfer> transfers;
   const auto fetch = [&](int64_t page) {
-    transfers.push_back(
-        pages_.Between(Direction::kHostToDevice, page, layer,
-                       Place(layer, step_.place[static_cast<size_t>(page)])));
+    transfers.push_back(residency_.Between(
+        Direction::kHostToDevice, page, layer,
+        Place(layer, step_.place[static_cast<size_t>(page)])));
   };
   for (int64_t page : step_.away) {
     if (step_.reads.In(layer, page)) fetch(page);
@@ -191,15 +191,15 @@ void Staging::AskAhead(int layer) {
     if (!step_.reads.In(layer, next_[place])) continue;
     asked.push_back(next_[place]);
     transfers.push_back(
-        pages_.Between(Direction::kHostToDevice, next_[place], layer,
-                       Place(later, static_cast<int64_t>(place))));
+        residency_.Between(Direction::kHostToDevice, next_[place], layer,
+                           Place(later, static_cast<int64_t>(place))));
   }
   moves_.swept_pages += std::ssize(asked);
   moves_.ahead_pages += std::ssize(asked);
   BufferOf(later).filled =
       engine().Submit(step_.phase, Joined(transfers, kAheadBytes));
   ahead_ = layer + 1;
-  lost_ = pages_.lost();
+  lost_ = residency_.lost();
 }
 
 std::byte* Staging::Place(int64_t layer, int64_t place) const {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "offload/kv/kv_tier.h"
+#include "offload/kv/page_table.h"
 #include "offload/kv/residency.h"
 #include "offload/tier/ledger.h"
 
@@ -43,8 +44,8 @@ class Staging {
   using Cancelled = CopyEngine::Cancelled;
 
   // Copies are counted in `moves`. All arguments outlive this.
-  Staging(KvTier& tier, Residency& pages, KvMoves& moves)
-      : tier_(tier), pages_(pages), moves_(moves) {}
+  Staging(KvTier& tier, PageTable& pages, Residency& residency, KvMoves& moves)
+      : tier_(tier), pages_(pages), residency_(residency), moves_(moves) {}
 
   // Takes the buffers for this sequence, before a step lays out its pages.
   // Errors: cancelled.
@@ -122,12 +123,13 @@ class Staging {
   absl::Status AwaitFetched(int layer, Cancelled cancelled);
 
   KvTier& tier_;
-  Residency& pages_;
+  PageTable& pages_;
+  Residency& residency_;
   KvMoves& moves_;
   Step step_;
   // The pages that the next step will stage, the number of its layers that have
-  // been asked for, the pages asked for in each, and pages_.lost() at that
-  // time.
+  // been asked for, the pages asked for in each, and Residency::lost()
+  // at that time.
   PageList next_;
   int ahead_ = 0;
   std::array<PageList, 2> asked_ahead_;  // [layer]

@@ -13,8 +13,9 @@ namespace tiercel {
 TieredKv::TieredKv(std::shared_ptr<KvTier> tier, int64_t begin)
     : KvStore(tier->shape.layout, tier->shape.layers, begin),
       tier_(std::move(tier)),
-      pages_(*tier_, FirstPage(), moves_),
-      staging_(*tier_, pages_, moves_) {}
+      pages_(*tier_, FirstPage()),
+      residency_(*tier_, pages_, moves_),
+      staging_(*tier_, pages_, residency_, moves_) {}
 
 TieredKv::~TieredKv() { AbandonOwn(); }
 
@@ -31,16 +32,16 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
   step_->rows = rows;
   step_->prompt = rows > kMaxStepRows;
   step_->first_written = end_ / kPageTokens - FirstPage();
-  pages_.TakeTurn();
+  residency_.TakeTurn();
   ASSIGN_OR_RETURN(const bool in_place, FitsInPlace(cancelled));
   if (!in_place) {
     RETURN_IF_ERROR(staging_.Claim(cancelled));
     RETURN_IF_ERROR(RetireClosedPages(cancelled));
     step_->in_place = false;
   }
-  pages_.ChargeTo(phase);
+  residency_.ChargeTo(phase);
   absl::Status status = absl::OkStatus();
-  if (!step_->in_place) status = pages_.BringBack(end_, cancelled);
+  if (!step_->in_place) status = residency_.BringBack(end_, cancelled);
   if (status.ok()) status = OpenPages(cancelled);
   if (status.ok() && !step_->in_place) {
     status = staging_.LayOut(step_->reads, end_, step_->first_written, phase);
@@ -73,7 +74,7 @@ absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
   if (step.first_written < pages_.size()) {  // the open page
     if (tier_->slots.IsShared(pages_.At(step.first_written).device)) ++needed;
   }
-  return pages_.MakeRoom(
+  return residency_.MakeRoom(
       needed,
       [&](int64_t page) { return pages_.IsClosed(page, end_) && !reads(page); },
       cancelled);
@@ -95,7 +96,7 @@ absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
   }
   for (int64_t page : closed) {
     if (!pages_.OnDevice(page)) continue;
-    RETURN_IF_ERROR(pages_.Leave(page, cancelled));
+    RETURN_IF_ERROR(residency_.Leave(page, cancelled));
   }
   return absl::OkStatus();
 }
@@ -105,7 +106,7 @@ absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
 absl::Status TieredKv::OpenPages(Cancelled cancelled) {
   const int64_t first = step_->first_written;
   const int64_t count = PagesUpTo(end_ + step_->rows);
-  RETURN_IF_ERROR(pages_.Grow(count));
+  RETURN_IF_ERROR(residency_.Grow(count));
   const auto exists_already = [&](int64_t page) {
     return page < first ||
            (page == first && end_ % kPageTokens != 0 && end_ > begin_);
@@ -119,7 +120,7 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
                        pages_.IsNewest(page, end_ + step_->rows) ||
                        page == count - 1 || exists;
     if (stays) {
-      RETURN_IF_ERROR(pages_.Open(page, exists, end_, cancelled));
+      RETURN_IF_ERROR(residency_.Open(page, exists, end_, cancelled));
     }
     layers = exists ? std::max(layers, written) : written;
   }
@@ -182,11 +183,11 @@ absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
   }
   const Ticket down =
       !step.prompt && rows > 0 && pages_.IsFull(first, end_ + rows)
-          ? pages_.Close(first)
+          ? residency_.Close(first)
           : 0;
   end_ += rows;
   tier_->NoteWritten();
-  pages_.Shrink(PagesUpTo(end_));
+  residency_.Shrink(PagesUpTo(end_));
   pages_.NoteBelow(first, end_, down);
   if (!step.in_place) staging_.Commit();
   EndStep();
@@ -202,14 +203,14 @@ void TieredKv::AbandonOwn() {
     for (Ticket ticket : step_->sent) (void)engine().Wait(ticket);
   }
   EndStep();
-  pages_.Shrink(PagesUpTo(end_));
+  residency_.Shrink(PagesUpTo(end_));
 }
 
 void TieredKv::EndStep() {
   engine().Forget(step_->state);
   step_.reset();
-  pages_.ChargeTo(Phase::kVerify);
-  pages_.Rest();
+  residency_.ChargeTo(Phase::kVerify);
+  residency_.Rest();
 }
 
 // ---- An interrupted step ----
@@ -242,18 +243,18 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
   absl::Status status = engine().Wait(parked);
   if (!status.ok()) engine().Drop(saved);
   status.Update(engine().Wait(saved));
-  pages_.Rest();
+  residency_.Rest();
   return status;
 }
 
 absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
   const Step& step = *step_;
   const auto bytes = static_cast<int64_t>(step.state.bytes());
-  pages_.TakeTurn();
-  absl::Cleanup undo = [this] { pages_.Rest(); };
+  residency_.TakeTurn();
+  absl::Cleanup undo = [this] { residency_.Rest(); };
   for (int64_t page = 0; page < pages_.size(); ++page) {
     if (pages_.OnDevice(page) || staging_.HasPlace(page)) continue;
-    RETURN_IF_ERROR(pages_.BringAgain(page, cancelled));
+    RETURN_IF_ERROR(residency_.BringAgain(page, cancelled));
   }
   RETURN_IF_ERROR(staging_.Resume(cancelled));
   if (bytes > 0) {
@@ -336,7 +337,7 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
                    HostRegion::Reserve(static_cast<size_t>(bytes)));
   const absl::StatusOr<int> layers = give(
       [this](int layer, int64_t page, const std::byte* from) {
-        return pages_.PutBelow(page, layer, from);
+        return residency_.PutBelow(page, layer, from);
       },
       [&](int64_t offset, const std::byte* from, size_t count) {
         region.Write(offset, from, count);
@@ -347,8 +348,9 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
   for (int64_t page = step.first_written; page < pages_.size(); ++page) {
     if (!pages_.OnDevice(page)) continue;
     for (int layer = 0; layer < *layers; ++layer) {
-      transfers.push_back(pages_.Between(Direction::kHostToDevice, page, layer,
-                                         pages_.OnDevicePage(layer, page)));
+      transfers.push_back(residency_.Between(Direction::kHostToDevice, page,
+                                             layer,
+                                             pages_.OnDevicePage(layer, page)));
     }
     moves_.reopened_pages += *layers;
   }
@@ -393,14 +395,14 @@ uint64_t TieredKv::CopyRuns(Stream& stream, Phase phase,
     const int64_t page = page_of(run);
     const auto cell = static_cast<int>(run.position % kPageTokens);
     Transfer k =
-        pages_.PlaceOf(Direction::kHostToDevice, page, run.layer, run.k);
+        pages_.CopyOf(Direction::kHostToDevice, page, run.layer, run.k);
     if (k.ReadsDisk() && (transfers.empty() || !transfers.back().IsOfPage(k))) {
       ++moves_.disk_pages;
     }
     k.offset += layout_.KOffset(run.head, cell);
     k.bytes = run.rows * layout_.KRowBytes();
     Transfer v =
-        pages_.PlaceOf(Direction::kHostToDevice, page, run.layer, run.v);
+        pages_.CopyOf(Direction::kHostToDevice, page, run.layer, run.v);
     v.offset += layout_.VOffset(run.head, cell);
     v.bytes = run.rows * layout_.VRowBytes();
     moves_.gathered_bytes += k.bytes + v.bytes;
@@ -429,7 +431,7 @@ absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
 void TieredKv::TruncateOwn(int64_t length) {
   AbandonOwn();
   end_ = begin_ + length;
-  pages_.Shrink(PagesUpTo(end_));
+  residency_.Shrink(PagesUpTo(end_));
   staging_.Truncate(end_);
 }
 
@@ -447,17 +449,17 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
                                Cancelled cancelled) {
   const int64_t first = PagesUpTo(end_);
   const int64_t end = end_ + rows;
-  pages_.TakeTurn();
-  pages_.ChargeTo(Phase::kPrefill);
+  residency_.TakeTurn();
+  residency_.ChargeTo(Phase::kPrefill);
   const absl::Cleanup end_load = [&] {
-    pages_.Rest();
-    pages_.ChargeTo(Phase::kVerify);
-    pages_.Shrink(PagesUpTo(end_));  // drops the pages of a failed load
+    residency_.Rest();
+    residency_.ChargeTo(Phase::kVerify);
+    residency_.Shrink(PagesUpTo(end_));  // drops the pages of a failed load
   };
-  RETURN_IF_ERROR(pages_.Grow(PagesUpTo(end), text));
+  RETURN_IF_ERROR(residency_.Grow(PagesUpTo(end), text));
   const absl::Status given = give(
       [this](int layer, int64_t page, const std::byte* bytes) {
-        return pages_.PutBelow(page, layer, bytes);
+        return residency_.PutBelow(page, layer, bytes);
       },
       Nowhere);
   if (!given.ok()) return given;
@@ -467,8 +469,8 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
     if (!stays) continue;
     const absl::Status up =
         pages_.IsFull(page, end)
-            ? pages_.Bring(page, end_, cancelled)
-            : pages_.Open(page, /*exists=*/true, end_, cancelled);
+            ? residency_.Bring(page, end_, cancelled)
+            : residency_.Open(page, /*exists=*/true, end_, cancelled);
     if (!up.ok()) return up;
   }
   end_ = end;
@@ -482,7 +484,7 @@ absl::StatusOr<std::unique_ptr<HeldPages>> TieredKv::Hold(int64_t positions,
   const int64_t end = (begin_ + positions) / kPageTokens * kPageTokens;
   std::vector<PageSlot> slots;
   for (int64_t page = 0; page < PagesUpTo(end); ++page) {
-    RETURN_IF_ERROR(pages_.Settle(page, cancelled));
+    RETURN_IF_ERROR(residency_.Settle(page, cancelled));
     slots.push_back(pages_.At(page).place);
   }
   return std::make_unique<PoolPages>(
@@ -491,7 +493,7 @@ absl::StatusOr<std::unique_ptr<HeldPages>> TieredKv::Hold(int64_t positions,
 
 absl::StatusOr<std::unique_ptr<KvStore>> TieredKv::Fork() {
   auto fork = std::make_unique<TieredKv>(tier_, begin_);
-  pages_.ShareWith(fork->pages_, PagesUpTo(end_));
+  residency_.ShareWith(fork->residency_, PagesUpTo(end_));
   fork->end_ = end_;
   return fork;
 }

@@ -7,6 +7,7 @@
 
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier.h"
+#include "offload/kv/page_table.h"
 #include "offload/kv/residency.h"
 #include "offload/kv/staging.h"
 
@@ -14,9 +15,9 @@ namespace tiercel {
 
 // The KV of a device that is too small for it: every full page is below, in the
 // host tier or, if that is too small, on disk, and a step brings each layer's
-// pages to one of two buffers while the layer before it computes. Residency
-// knows the place of each page, Staging the contents of the buffers; this class
-// decides what a step needs of both.
+// pages to one of two buffers while the layer before it computes. PageTable
+// knows the place of each page, Residency moves it there, Staging knows the
+// contents of the buffers; this class decides what a step needs of them.
 //
 //   on the device   pages being written; the first `resident_pages`, for good;
 //                   the last `newest_pages` before those; the layer that
@@ -96,7 +97,8 @@ class TieredKv final : public KvStore {
 
   const std::shared_ptr<KvTier> tier_;
   KvMoves moves_;
-  Residency pages_;
+  PageTable pages_;
+  Residency residency_;
   Staging staging_;
   std::unique_ptr<Step> step_;     // null: none
   std::vector<std::byte*> table_;  // pages of the current layer
