@@ -85,6 +85,8 @@ pinned_twice|offload/move/pinned_blocks.cc|count < most && first.count. == State
 pinned_early|offload/move/pinned_blocks.h|kLargeRegion = 8|kLargeRegion = 2|offload/move/pinned_blocks_test.cc
 gpu_reserve|kernels/device/device.cc| - reserve||tests/hosted_test.cc
 fill_head|runtime/pass/fill.cc|keys + own|keys|runtime/session/ranks_test.cc
+kept_row_back|runtime/session/runner.cc|std::copy_n(kept_row_.data(), Vocab(), HostLogits());||runtime/session/runner_test.cc
+several_sequences|runtime/session/runner.cc|rows.size() == 1) return|!rows.empty()) return|runtime/session/runner_test.cc
 gpu_last_case|tests/gpu/programs.py|ended.add(begun)|pass|tests/gpu/check_test.py
 gpu_lost|tests/gpu/programs.py|if LOST in why|if not why|tests/gpu/check_test.py
 gpu_known|tests/gpu/record.py|== PASSED:|!= OUT_OF_TIME:|tests/gpu/check_test.py

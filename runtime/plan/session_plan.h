@@ -210,6 +210,13 @@ struct SessionSite {
   bool Fits(const TierPlan& plan) const;
 };
 
+// The place of one rank of a session, and the plan of its memory there. The
+// runner and the KV of a session share it with those of its forks.
+struct RankPlan {
+  const SessionSite site;
+  const TierPlan plan;
+};
+
 // The place of sessions with `options`; `weights.bytes` of the machine's memory
 // are taken, or will be. `threads` are one rank's. The model outlives the
 // result.

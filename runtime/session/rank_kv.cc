@@ -10,9 +10,11 @@
 
 namespace tiercel {
 
-RankKv::RankKv(const Model& model, const SessionSite& of,
-               const TierPlan& planned)
-    : site(of), plan(planned), model_(model) {}
+RankKv::RankKv(const Model& model, std::shared_ptr<const RankPlan> of)
+    : planned(std::move(of)),
+      site(planned->site),
+      plan(planned->plan),
+      model_(model) {}
 
 absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
   const int64_t first_position = site.first_position;
@@ -70,7 +72,7 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
 }
 
 absl::StatusOr<std::unique_ptr<RankKv>> RankKv::Fork() const {
-  auto copy = std::make_unique<RankKv>(model_, site, plan);
+  auto copy = std::make_unique<RankKv>(model_, planned);
   ASSIGN_OR_RETURN(copy->store, store->Fork());
   if (retrieval != nullptr) {
     ASSIGN_OR_RETURN(copy->retrieval, retrieval->Fork(*copy->store));

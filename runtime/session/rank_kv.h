@@ -23,7 +23,7 @@ namespace tiercel {
 class RankKv {
  public:
   // The model outlives it.
-  RankKv(const Model& model, const SessionSite& site, const TierPlan& plan);
+  RankKv(const Model& model, std::shared_ptr<const RankPlan> planned);
 
   // Allocates the KV; a retrieval view, if the site has one; and, if memory is
   // planned, what else the sequence will ever keep. `texts`: the folder for
@@ -49,8 +49,9 @@ class RankKv {
     return model_.split->IsFirstOfHeads(site.rank);
   }
 
-  const SessionSite site;
-  const TierPlan plan;
+  const std::shared_ptr<const RankPlan> planned;
+  const SessionSite& site;  // these are its parts
+  const TierPlan& plan;
   std::unique_ptr<KvStore> store;
   std::shared_ptr<Placement> placement;  // null: one memory
   std::shared_ptr<KvTier> tier;          // null: one memory

@@ -55,8 +55,8 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(
       new Runner(model, std::move(together), std::move(workspaces)));
   for (size_t i = 0; i < sites.size(); ++i) {
     runner->ranks_.push_back(std::make_unique<RunnerRank>(
-        model, sites[i], plans[i], std::move(streams[i]), runner->together_,
-        threads));
+        model, std::make_shared<RankPlan>(RankPlan{sites[i], plans[i]}),
+        std::move(streams[i]), runner->together_, threads));
   }
   return runner;
 }
@@ -79,6 +79,12 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Fork() const {
     copy->keeps_row_ = true;
   }
   return copy;
+}
+
+std::vector<std::shared_ptr<const RankPlan>> Runner::plans() const {
+  std::vector<std::shared_ptr<const RankPlan>> plans;
+  for (const auto& rank : ranks_) plans.push_back(rank->planned);
+  return plans;
 }
 
 // ---- Memory ----

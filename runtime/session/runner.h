@@ -54,6 +54,7 @@ class Runner {
     return ranks_;
   }
   RunnerRank& first() const { return *ranks_.front(); }
+  std::vector<std::shared_ptr<const RankPlan>> plans() const;  // [rank]
   Gather& gather() const { return *together_->gather; }
   // A warning of losses that cost speed alone; empty: none.
   const std::string& warning() const { return together_->warning; }

@@ -70,24 +70,25 @@ absl::StatusOr<std::shared_ptr<RunnerRanks>> RunnerRanks::Create(
   return ranks;
 }
 
-RunnerRank::RunnerRank(const Model& model, const SessionSite& of,
-                       const TierPlan& planned, std::unique_ptr<Stream> queue,
+RunnerRank::RunnerRank(const Model& model, std::shared_ptr<const RankPlan> of,
+                       std::unique_ptr<Stream> queue,
                        std::shared_ptr<RunnerRanks> ranks, int threads)
-    : site(of),
-      plan(planned),
+    : planned(std::move(of)),
+      site(planned->site),
+      plan(planned->plan),
       stream(std::move(queue)),
       model_(model),
       ranks_(std::move(ranks)),
-      pass_rank_{*ranks_->group, of.rank, threads},
-      decoder_(model.config, model.weights_of(of.rank), model.options.compute,
-               model.machine_of(of.rank).memory(),
-               {*model.split, of.rank, *ranks_->gather}),
+      pass_rank_{*ranks_->group, site.rank, threads},
+      decoder_(model.config, model.weights_of(site.rank), model.options.compute,
+               model.machine_of(site.rank).memory(),
+               {*model.split, site.rank, *ranks_->gather}),
       whole_(nullptr, model.config.hidden) {}
 
 absl::StatusOr<std::unique_ptr<RunnerRank>> RunnerRank::Fork() const {
   ASSIGN_OR_RETURN(std::unique_ptr<Stream> queue, machine().NewStream());
-  return std::make_unique<RunnerRank>(model_, site, plan, std::move(queue),
-                                      ranks_, pass_rank_.threads);
+  return std::make_unique<RunnerRank>(model_, planned, std::move(queue), ranks_,
+                                      pass_rank_.threads);
 }
 
 // ---- Memory ----

@@ -50,7 +50,7 @@ class RunnerRank {
   using Cancelled = KvStore::Cancelled;
 
   // `threads`: one rank's.
-  RunnerRank(const Model& model, const SessionSite& site, const TierPlan& plan,
+  RunnerRank(const Model& model, std::shared_ptr<const RankPlan> planned,
              std::unique_ptr<Stream> stream, std::shared_ptr<RunnerRanks> ranks,
              int threads);
   // Makes another on the same rank, with a stream of its own. Errors: those of
@@ -121,8 +121,9 @@ class RunnerRank {
   // Returns true if there is no other rank, so that a call may stop half-way.
   bool alone() const { return model_.ranks() == 1; }
 
-  const SessionSite site;
-  const TierPlan plan;
+  const std::shared_ptr<const RankPlan> planned;
+  const SessionSite& site;  // these are its parts
+  const TierPlan& plan;
   const std::unique_ptr<Stream> stream;
   // Part of the workspace: [1 + kMaxStepRows, vocab], the logits of the token
   // after the last, if known, then those of some rows. Empty: not needed yet.

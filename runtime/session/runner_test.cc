@@ -30,9 +30,8 @@ class RunnerTest : public RepeatedTextTest<2> {
   }
 
   std::unique_ptr<SequenceKv> NewKv() const {
-    const RunnerRank& rank = runner_->first();
-    return SequenceKv::Create(*model_, {rank.site}, {rank.plan},
-                              runner_->gather(), /*texts=*/nullptr)
+    return SequenceKv::Create(*model_, runner_->plans(), runner_->gather(),
+                              /*texts=*/nullptr)
         .value();
   }
   // Passes all rows of `prompt_` behind what `kv` holds, and adds them.

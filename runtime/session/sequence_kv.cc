@@ -8,12 +8,11 @@
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<SequenceKv>> SequenceKv::Create(
-    const Model& model, absl::Span<const SessionSite> sites,
-    absl::Span<const TierPlan> plans, Gather& gather,
-    const PromptCacheFolder* texts) {
+    const Model& model, absl::Span<const std::shared_ptr<const RankPlan>> plans,
+    Gather& gather, const PromptCacheFolder* texts) {
   std::unique_ptr<SequenceKv> kv(new SequenceKv(model));
-  for (size_t i = 0; i < sites.size(); ++i) {
-    kv->ranks_.push_back(std::make_unique<RankKv>(model, sites[i], plans[i]));
+  for (const auto& planned : plans) {
+    kv->ranks_.push_back(std::make_unique<RankKv>(model, planned));
     RETURN_IF_ERROR(kv->ranks_.back()->Make(gather, texts));
   }
   return kv;

@@ -28,11 +28,11 @@ class SequenceKv {
  public:
   using Cancelled = KvStore::Cancelled;
 
-  // `sites` and `plans` are [rank]; the model and `gather` outlive it. Errors:
-  // those of RankKv::Make.
+  // `plans` are [rank]; the model and `gather` outlive it. Errors: those of
+  // RankKv::Make.
   static absl::StatusOr<std::unique_ptr<SequenceKv>> Create(
-      const Model& model, absl::Span<const SessionSite> sites,
-      absl::Span<const TierPlan> plans, Gather& gather,
+      const Model& model,
+      absl::Span<const std::shared_ptr<const RankPlan>> plans, Gather& gather,
       const PromptCacheFolder* texts);
   // Errors: those of RankKv::Fork.
   absl::StatusOr<std::unique_ptr<SequenceKv>> Fork() const;

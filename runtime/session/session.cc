@@ -22,24 +22,18 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   const std::lock_guard<std::mutex> admission(MemoryAccount::Admission());
   ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner,
                    Runner::Create(model, options));
-  std::vector<SessionSite> sites;
-  std::vector<TierPlan> plans;
-  for (const auto& rank : runner->ranks()) {
-    sites.push_back(rank->site);
-    plans.push_back(rank->plan);
-  }
   const PromptCacheFolder* const folder =
       options.texts.has_value() ? &*options.texts : nullptr;
   ASSIGN_OR_RETURN(
       std::unique_ptr<SequenceKv> kv,
-      SequenceKv::Create(model, sites, plans, runner->gather(), folder));
+      SequenceKv::Create(model, runner->plans(), runner->gather(), folder));
   RETURN_IF_ERROR(runner->PromiseWorkspace());
   std::optional<SequenceExtent> extent;
   if (options.extent.has_value()) {
     extent.emplace(*options.extent, model.AssistantHeader(),
                    options.first_position);
   }
-  const TierPlan& plan = plans.front();
+  const TierPlan& plan = kv->plan();
   std::unique_ptr<Session> session(new Session(
       options.prompt_view.Within(plan.context),
       Sequence(options.first_position, plan.context, std::move(extent)),
@@ -54,7 +48,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   session->context_is_what_fits_ =
       options.context == 0 && plan.context < model.config.context;
   if (session->context_is_what_fits_) {
-    session->crowded_ = CrowdedBy(sites, model.config.context);
+    session->crowded_ = CrowdedBy(session->kv().sites(), model.config.context);
   }
   return session;
 }
