@@ -530,9 +530,11 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
                                            tiercel_error* error);
 
 /* tiercel_policies lists what tiercel_policy.name may be, and what only one
- * policy knows: [{"name", "plain": whether it has a plain form, "settings":
- * [{"key", "default", "help": a sentence}]}]. A default of "N" depends on the
- * model. It may be called from any thread. */
+ * policy knows: [{"name", "help": what its steps read, "plain": whether it has
+ * a plain form, "plain_sizes": the members of tiercel_policy that this form
+ * heeds, of "budget", "chunk", "sink" and "window", "settings": [{"key",
+ * "default", "help": a sentence}]}]. A default of "N" depends on the model. It
+ * may be called from any thread. */
 TIERCEL_API tiercel_status tiercel_policies(char* json, size_t* size,
                                             tiercel_error* error);
 

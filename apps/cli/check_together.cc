@@ -56,7 +56,11 @@ absl::Status CheckDrafts(const Options& options) {
   const PolicyInfo* const policy = PolicyNamed(sampling.policy);
   const bool own = policy != nullptr && policy->has_plain;
   const bool drafts_over_view = sampling.policy != "full" && !sampling.plain;
-  const bool view = drafts_over_view || sfi;
+  const auto heeds = [&](const char* size) {
+    if (drafts_over_view || policy == nullptr) return drafts_over_view;
+    const std::vector<std::string>& sizes = policy->plain_sizes;
+    return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+  };
   const bool drafter = std::string_view(sampling.Drafter()) != "none";
   const bool self = draft == "self";
   const bool adapts = sampling.gamma1 == TIERCEL_ADAPTIVE ||
@@ -92,16 +96,17 @@ absl::Status CheckDrafts(const Options& options) {
                           : absl::StrCat("without ", what,
                                          drafts_are_named ? or_draft : "");
   };
-  const std::string named = absl::StrCat("--policy ", PoliciesWithViews());
+  const std::string named =
+      absl::StrCat("--policy ", PoliciesWithViews(" or "));
   const std::string a_view = without(named);
   const std::string a_window = without(named, ", or --draft self");
   const std::string drafts =
       without(named, ", or --draft ngram, self or small");
   const Heeded kFlags[] = {
-      {"--budget", session.budget > 0, view, a_view},
-      {"--chunk", session.chunk > 0, view || self, a_window},
-      {"--sink", session.sink.has_value(), view || sadas || self, a_window},
-      {"--window", session.window > 0, view || sadas || self, a_window},
+      {"--budget", session.budget > 0, heeds("budget"), a_view},
+      {"--chunk", session.chunk > 0, heeds("chunk") || self, a_window},
+      {"--sink", session.sink.has_value(), heeds("sink") || self, a_window},
+      {"--window", session.window > 0, heeds("window") || self, a_window},
       {"--gamma1", sampling.gamma1 != 0, drafter,
        without("--draft ngram, self or small")},
       {"--gamma2", sampling.gamma2 != 0, drafts_over_view, a_view},
@@ -138,9 +143,9 @@ absl::Status CheckDistribution(const BenchOptions& bench,
       std::any_of(bench.generations.begin(), bench.generations.end(),
                   [](int64_t n) { return n > 0; });
   const bool draws = generates && sampling.HasPolicy();
-  const char* const by =
-      generates ? "without --policy triforce, sfi, sadas or speed, or --draft "
-                  "ngram, self or small"
+  const std::string by =
+      generates ? absl::StrCat("without --policy ", PoliciesWithViews(" or "),
+                               ", or --draft ngram, self or small")
                 : "without -n,--n-gen above 0";
   return CheckHeeded(
       {{"--seed", sampling.seed.has_value(), draws, by},

@@ -23,7 +23,9 @@ std::vector<PolicyInfo> ReadPolicies() {
   for (const auto& one : list) {
     PolicyInfo& policy = policies.emplace_back();
     policy.name = one.at("name").get<std::string>();
+    policy.help = one.at("help").get<std::string>();
     policy.has_plain = one.at("plain").get<bool>();
+    policy.plain_sizes = one.at("plain_sizes").get<std::vector<std::string>>();
     for (const auto& setting : one.at("settings")) {
       policy.settings.push_back(
           {absl::StrCat(policy.name, ": ", setting.at("key").get<std::string>(),
@@ -63,11 +65,20 @@ std::string AllPolicies(const char* separator) {
                        });
 }
 
-std::string PoliciesWithViews() {
+std::string PoliciesWithViews(const char* last) {
   std::vector<std::string> names;
   for (const PolicyInfo& policy : Policies()) names.push_back(policy.name);
   if (!names.empty()) names.erase(names.begin());  // full has none
-  return Joined(names, " or ");
+  return Joined(names, last);
+}
+
+std::string PoliciesHelp() {
+  std::string help;
+  for (const PolicyInfo& policy : Policies()) {
+    absl::StrAppend(&help, help.empty() ? "" : "; ", policy.name,
+                    help.empty() ? " (default): " : ": ", policy.help);
+  }
+  return help;
 }
 
 std::string PlainPolicies(const char* last) {

@@ -252,20 +252,14 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
                     SamplingOptions* sampling) {
   flags.Group(
       "Guessing ahead: several tokens are guessed, then checked at once");
-  flags.Text(
-      "--policy", AllPolicies("|"),
-      "what each step reads; full (default): the whole text; triforce: the "
-      "model guesses from the parts of the text that matter now, and "
-      "checks against all of it; sfi: so too, from single tokens, to the "
-      "end of each sentence; sadas: while the answer thinks, from the newest "
-      "tokens alone; speed: from those parts too, which the upper layers do "
-      "not see",
-      [=](const std::string& policy) {
-        if (PolicyNamed(policy) == nullptr) {
-          FlagSet::Reject("--policy", AllPolicies(", "), policy);
-        }
-        sampling->policy = policy;
-      });
+  flags.Text("--policy", AllPolicies("|"),
+             absl::StrCat("what each step reads; ", PoliciesHelp()),
+             [=](const std::string& policy) {
+               if (PolicyNamed(policy) == nullptr) {
+                 FlagSet::Reject("--policy", AllPolicies(", "), policy);
+               }
+               sampling->policy = policy;
+             });
   flags.Switch("--plain",
                absl::StrCat(PlainPolicies(", "),
                             ": do not check: faster, and not the model's own "
@@ -301,12 +295,14 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
 }
 
 void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
-  flags.Choice("--draft", {"none", "ngram", "self", "small"},
-               "who guesses: nobody (default with full), the text itself where "
-               "it repeats (default with triforce, sfi, sadas, speed), the "
-               "model over the newest tokens, another model (default with "
-               "-md)",
-               &sampling->draft);
+  flags.Choice(
+      "--draft", {"none", "ngram", "self", "small"},
+      absl::StrCat("who guesses: nobody (default with full), the text "
+                   "itself where it repeats (default with ",
+                   PoliciesWithViews(", "),
+                   "), the model over the newest tokens, another model "
+                   "(default with -md)"),
+      &sampling->draft);
   flags.Text("--model-draft", "PATH",
              "a faster model with the same tokens, for --draft small",
              [=](const std::string& path) { sampling->draft_path = path; });
@@ -322,7 +318,8 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
                "residual (default): most guesses hold; coupled: the text is "
                "the one without guesses, for the same seed",
                &sampling->verify);
-  const auto length = [&](const char* name, const char* help, int32_t* to) {
+  const auto length = [&](const char* name, const std::string& help,
+                          int32_t* to) {
     flags.Text(name, "N|auto", help, [=](const std::string& text) {
       if (text == "auto") {
         *to = TIERCEL_ADAPTIVE;
@@ -336,12 +333,13 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
     });
   };
   length("--gamma1",
-         "guess at most N tokens at a time (default 8; 4 with triforce, sfi, "
-         "sadas, speed)",
+         absl::StrCat("guess at most N tokens at a time (default 8; 4 with ",
+                      PoliciesWithViews(", "), ")"),
          &sampling->gamma1);
   length("--gamma2",
-         "triforce, sfi, sadas, speed: check N tokens at a time against the "
-         "whole text (default 16)",
+         absl::StrCat(PoliciesWithViews(", "),
+                      ": check N tokens at a time against the whole text "
+                      "(default 16)"),
          &sampling->gamma2);
   flags.Real("--cost-ratio",
              "of auto: a check costs as much as so many guesses (default: as "

@@ -99,6 +99,8 @@ TEST_F(PolicyApiTest, ListedPoliciesAndSettingsAreTaken) {
   size_t settings = 0;
   for (const nlohmann::json& one : list) {
     names.push_back(one.at("name").get<std::string>());
+    EXPECT_FALSE(one.at("help").get<std::string>().empty());
+    EXPECT_TRUE(one.at("plain") || one.at("plain_sizes").empty());
     auto policy = Sized<tiercel_policy>();
     policy.name = names.back().c_str();
     policy.form = "plain";

@@ -281,8 +281,14 @@ tiercel_status tiercel_policies(char* json, size_t* size,
         settings.push_back(
             {{"key", key.key}, {"default", key.value}, {"help", key.help}});
       }
+      auto sizes = nlohmann::json::array();
+      for (const std::string_view one : kind->plain_sizes()) {
+        sizes.push_back(std::string(one));
+      }
       policies.push_back({{"name", std::string(kind->name())},
+                          {"help", std::string(kind->help())},
                           {"plain", kind->has_plain()},
+                          {"plain_sizes", std::move(sizes)},
                           {"settings", std::move(settings)}});
     }
     return tiercel::FillJson(policies, json, size);

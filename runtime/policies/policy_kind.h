@@ -44,8 +44,13 @@ class PolicyKind {
   virtual ~PolicyKind() = default;
 
   virtual std::string_view name() const = 0;
+  // A line for people, about the part of the text that steps read.
+  virtual std::string_view help() const = 0;
   // True if there is a plain form beside the verified one.
   virtual bool has_plain() const { return false; }
+  // The names of the sizes of a PolicyRequest that its plain form heeds; the
+  // verified form of all policies but full heeds all.
+  virtual std::vector<std::string_view> plain_sizes() const { return {}; }
   // The keys of --set.
   virtual std::vector<PolicyKey> keys() const { return {}; }
 

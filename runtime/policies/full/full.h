@@ -35,6 +35,7 @@ class FullPolicy final : public Policy {
 class FullKind final : public PolicyKind {
  public:
   std::string_view name() const override { return "full"; }
+  std::string_view help() const override { return "the whole text"; }
   absl::Status Read(const PolicyRequest& request,
                     PolicyParams* params) const override;
   std::optional<RetrievalSize> RetrievalView(

@@ -130,7 +130,13 @@ class SadasVerified final : public Policy {
 class SadasKind final : public PolicyKind {
  public:
   std::string_view name() const override { return "sadas"; }
+  std::string_view help() const override {
+    return "while the answer thinks, from the newest tokens alone";
+  }
   bool has_plain() const override { return true; }
+  std::vector<std::string_view> plain_sizes() const override {
+    return {"sink", "window"};
+  }
   std::vector<PolicyKey> keys() const override;
   absl::Status Read(const PolicyRequest& request,
                     PolicyParams* params) const override;

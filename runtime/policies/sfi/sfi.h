@@ -86,7 +86,13 @@ class SfiVerified final : public Policy {
 class SfiKind final : public PolicyKind {
  public:
   std::string_view name() const override { return "sfi"; }
+  std::string_view help() const override {
+    return "so too, from single tokens, to the end of each sentence";
+  }
   bool has_plain() const override { return true; }
+  std::vector<std::string_view> plain_sizes() const override {
+    return {"budget", "chunk", "sink", "window"};
+  }
   std::vector<PolicyKey> keys() const override;
   absl::Status Read(const PolicyRequest& request,
                     PolicyParams* params) const override;

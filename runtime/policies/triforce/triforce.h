@@ -39,6 +39,10 @@ class TriForcePolicy final : public Policy {
 class TriForceKind final : public PolicyKind {
  public:
   std::string_view name() const override { return "triforce"; }
+  std::string_view help() const override {
+    return "the model guesses from the parts of the text that matter now, and "
+           "checks against all of it";
+  }
   absl::Status Read(const PolicyRequest& request,
                     PolicyParams* params) const override;
   absl::StatusOr<std::unique_ptr<Policy>> Make(
