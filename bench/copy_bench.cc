@@ -20,6 +20,7 @@
 
 #include "benchmark/benchmark.h"
 #include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/system/faults.h"
 #include "offload/move/copy_engine.h"
 #include "offload/move/gpu_link.h"
 
@@ -86,11 +87,10 @@ void RunOnGpu(benchmark::State& state, Direction direction, int refused,
   const auto gpu = OrExit(OpenGpu());
   auto device = OrExit(
       DeviceArray<std::byte>::Create(gpu->memory(), kBytes, "copy_bench"));
-  auto faults = std::make_shared<Faults>();
-  faults->pinning = [refused](int64_t) mutable { return refused-- > 0; };
-  auto link = std::make_unique<GpuLink>(
-      *gpu, OrExit(OpenGpu()),
-      std::make_shared<Placement>(std::move(faults), gpu.get()));
+  FailingCall pin(Callee::kHost, "pin");
+  if (refused > 0) pin.Arm(1, refused);
+  auto link = std::make_unique<GpuLink>(*gpu, OrExit(OpenGpu()),
+                                        std::make_shared<Placement>(gpu.get()));
   Run(state, std::move(link), device.data(), direction, transfer_bytes);
 }
 

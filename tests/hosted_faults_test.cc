@@ -1,7 +1,6 @@
 // A GPU refuses calls (H01 to H08): whichever call fails, the error says so,
 // everything else goes on, and all memory comes back.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/device/executor/hosted_stream.h"
+#include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "runtime/policies/policy.h"
 #include "tests/drafting.h"
@@ -22,23 +22,19 @@ namespace {
 using testing::AnyOf;
 
 // Fails call number `at` (from 0) of one name, and the `times` - 1 after it.
-class FaultAt {
+class RefusedCall {
  public:
-  FaultAt(std::string_view call, int at, int error, int times = 1) {
-    SetSimFaults([this, call, at, error, times](std::string_view asked) {
-      if (asked != call) return 0;
-      const int number = calls_++;
-      const bool fails = number >= at && number < at + times;
-      met_ = met_ || fails;
-      return fails ? error : 0;
-    });
+  RefusedCall(std::string_view call, int at, int error, int times = 1)
+      : faults_([this, call, error](std::string_view asked) {
+          return asked == call && fails_() ? error : 0;
+        }) {
+    fails_.Arm(at + 1, times);
   }
-  ~FaultAt() { SetSimFaults(nullptr); }
-  bool met() const { return met_; }
+  bool met() const { return fails_.happened(); }
 
  private:
-  int calls_ = 0;
-  bool met_ = false;
+  FailAt fails_;
+  const SimFaults faults_;
 };
 
 class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
@@ -117,7 +113,7 @@ TEST_P(HostedFaultsTest, OneFailedCallFailsOneRequest) {
   for (int at = 0;; at = Next(at)) {
     std::unique_ptr<Model> model;
     {
-      const FaultAt fault(GetParam(), at, error, memory ? 2 : 1);
+      const RefusedCall fault(GetParam(), at, error, memory ? 2 : 1);
       const absl::StatusOr<Ids> text = Run(model);
       if (!fault.met()) break;
       any = true;
@@ -145,7 +141,7 @@ TEST_P(HostedFaultsTest, OfALostDeviceEverybodyIsTold) {
   for (int at = 0;; at = Next(at)) {
     {
       std::unique_ptr<Model> model;
-      const FaultAt fault(GetParam(), at, kCudaIllegalAddress);
+      const RefusedCall fault(GetParam(), at, kCudaIllegalAddress);
       absl::StatusOr<Ids> text = Run(model);
       if (!fault.met()) break;
       for (int again = 0; again < 3; ++again) {
@@ -174,7 +170,7 @@ TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
   };
   const Ids expected = text();
   for (int at = 0;; at = TriesAllFaults() ? 2 * at + 1 : 4 * at + 1) {
-    const FaultAt fault("allocate", at, kCudaOutOfMemory);
+    const RefusedCall fault("allocate", at, kCudaOutOfMemory);
     EXPECT_EQ(text(), expected) << at;
     if (!fault.met()) break;
   }
@@ -185,7 +181,7 @@ TEST(HostedGpuTest, ALostDeviceIsNotTakenForAFullOne) {
   const Model::Options options = {.path = CheckpointPath("llama_chat.gguf"),
                                   .machine = {.device = DeviceKind::kCuda}};
   const auto model = OpenModel(options);
-  const FaultAt fault("wait", 0, kCudaIllegalAddress);
+  const RefusedCall fault("wait", 0, kCudaIllegalAddress);
   const auto session = MakeSession(*model, {.context = 256});
   const std::vector<int32_t> ids(40, 7);
   EXPECT_EQ(
@@ -207,7 +203,7 @@ TEST(HostedGpuTest, NoGpuIsSaidBeforeAnythingIsRead) {
         .status();
   };
   for (const std::string_view call : {"create", "launch"}) {
-    const FaultAt fault(call, 0, kCudaNoKernelImage);
+    const RefusedCall fault(call, 0, kCudaNoKernelImage);
     EXPECT_EQ(CodeOf(open()), "no_device") << call;
   }
   GpuFacts facts = kHostedGpu;

@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/device/executor/hosted_stream.h"
+#include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "offload/ranks/nccl_for_test.h"
 #include "offload/ranks/no_hang_for_test.h"
@@ -33,7 +33,7 @@ using testing::IsEmpty;
 class HostedRanksTest : public testing::Test {
  protected:
   ~HostedRanksTest() override {
-    SetSimFaults(nullptr);
+    RestoreSimDevices();
     SetHostedGpu(kHostedGpu);
   }
 
@@ -182,12 +182,14 @@ TEST_F(HostedRanksTextTest, OneDevicesFaultIsOneStatus) {
         ASSERT_NE(model, nullptr);
         std::atomic<int> calls = 0;
         const std::string_view name = call;
-        SetSimFaultsOf(gpu, [&](std::string_view asked) {
-          return asked == name && calls++ == at ? error : 0;
-        });
+        SimFaults faults(
+            [&](std::string_view asked) {
+              return asked == name && calls++ == at ? error : 0;
+            },
+            gpu);
         const absl::StatusOr<Ids> text = Run(*model);
         const bool met = calls > at;
-        SetSimFaults(nullptr);
+        faults.End();
         if (!text.ok()) {
           any = true;
           EXPECT_EQ(ClassOf(text.status()), ErrorClass::kDevice)
@@ -217,14 +219,12 @@ TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
     for (int at = 0;; at += 1 + at / 2) {
       const auto session = MakeSession(*model, session_);
       std::atomic<int> left = at;
-      if (loses) {
-        fake_.loses = [&](int from, int) { return from == 1 && left-- == 0; };
-      } else {
-        fake_.fault = [&](std::string_view call, int rank) {
-          return call == "send" && rank == 1 && left-- == 0 ? FakeNccl::kRefused
-                                                            : 0;
-        };
-      }
+      std::optional<Faults> faults;
+      faults.emplace(Callee::kNccl, [&](const Operation& asked) {
+        const bool fails = asked.call == (loses ? "deliver" : "send") &&
+                           asked.device == 1 && left-- == 0;
+        return fails ? FakeNccl::kRefused : 0;
+      });
       const absl::Status read =
           Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
               .status();
@@ -244,8 +244,7 @@ TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
         EXPECT_EQ(session->sequence().tokens().size(), 0u);
         EXPECT_EQ(session->sequence().kv_length(), 0);
       }
-      fake_.fault = nullptr;
-      fake_.loses = nullptr;
+      faults.reset();
       if (!read.ok()) {
         ASSERT_TRUE(
             Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
@@ -255,8 +254,6 @@ TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
       ASSERT_TRUE(next.ok()) << next.status();
       EXPECT_EQ(*next, expected) << at;
     }
-    fake_.fault = nullptr;
-    fake_.loses = nullptr;
     EXPECT_GT(prompts, 1);
     EXPECT_GT(texts, 1);
   }
@@ -284,11 +281,11 @@ TEST_F(HostedRanksTextTest, ALibraryThatDoesNotServeIsDoneWithout) {
   fake_.version = 22001;
   check("got version 2.20.1, need 2.27.5 or a later 2");
   fake_.version = 22809;
-  fake_.fault = [](std::string_view call, int) {
-    return call == "create_all" ? FakeNccl::kRefused : 0;
-  };
-  check("CommInitAll ended with error 1, unhandled cuda error");
-  fake_.fault = nullptr;
+  {
+    FailingCall refused(Callee::kNccl, "create_all", FakeNccl::kRefused);
+    refused.Arm(1, FailAt::kAll);
+    check("CommInitAll ended with error 1, unhandled cuda error");
+  }
   const int made = fake_.calls("create_all");
   setenv("TIERCEL_NCCL", "0", /*overwrite=*/1);
   EXPECT_THAT(MakeSession(*model, session_)->warnings(), IsEmpty());
@@ -388,7 +385,8 @@ TEST_F(HostedRanksChoiceTest, OfGpusAlone) {
   EXPECT_EQ(*ChooseRanks(*cpu, session_, /*draft=*/std::nullopt, {}), 1);
   // A GPU is lost meanwhile.
   const auto header = Header(path_, 1, kPlenty);
-  SetSimFaultsOf(0, [](std::string_view) { return kCudaIllegalAddress; });
+  const SimFaults faults([](std::string_view) { return kCudaIllegalAddress; },
+                         /*device=*/0);
   EXPECT_EQ(
       ClassOf(
           ChooseRanks(*header, session_, /*draft=*/std::nullopt, {}).status()),
@@ -406,14 +404,11 @@ TEST_F(HostedRanksTest, ARanksLinkIsItsOwnGpus) {
     Machine machine(options.machine, rank, 3);
     ASSERT_TRUE(machine.FindDevice().ok());
     std::array<int, 3> made = {};
-    for (int gpu = 0; gpu < 3; ++gpu) {
-      SetSimFaultsOf(gpu, [&made, gpu](std::string_view call) {
-        made[static_cast<size_t>(gpu)] += call == "create" ? 1 : 0;
-        return 0;
-      });
-    }
+    const Faults faults(Callee::kDevice, [&made](const Operation& asked) {
+      if (asked.call == "create") ++made.at(static_cast<size_t>(asked.device));
+      return 0;
+    });
     EXPECT_TRUE(machine.NewLink(machine.NewPlacement()).ok());
-    SetSimFaults(nullptr);
     for (int gpu = 0; gpu < 3; ++gpu) {
       EXPECT_EQ(made[static_cast<size_t>(gpu)], gpu == rank ? 1 : 0) << rank;
     }

@@ -426,12 +426,11 @@ std::map<std::string, int> CallsOfOneToken(const std::string& path) {
   };
   step();
   std::map<std::string, int> calls;
-  SetSimFaults([&](std::string_view call) {
+  const SimFaults faults([&](std::string_view call) {
     ++calls[std::string(call)];
     return 0;
   });
   step();
-  SetSimFaults(nullptr);
   return calls;
 }
 

@@ -676,6 +676,9 @@ window_agrees|models/tokenizer/merge_windows.cc|merger->first() == shared|merger
 window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_last ? size : shared.begin + shared.bytes|models/tokenizer/merge_windows_test.cc
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
 pool_turns|kernels/system/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/system/thread_pool_test.cc
+fault_callee|kernels/system/faults.cc|if (faults->of_ != operation.of) continue;||kernels/system/faults_test.cc
+fault_times|kernels/system/faults.h|left <= -times_|left < 0|kernels/system/faults_test.cc
+fault_in_use|kernels/system/faults.cc|  const std::shared_lock lock(registry.mutex);||kernels/system/faults_test.cc
 forked_pool|runtime/machine/machine.cc|if (pool_ == nullptr .*) return;|return;|runtime/machine/machine_test.cc
 draft_planned|runtime/plan/plan.cc|site.draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
 others_planned|runtime/plan/plan.cc|  weights.bytes += others;|  (void)others;|runtime/plan/plan_test.cc

@@ -16,12 +16,12 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/testing.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/api_fixture_for_test.h"
 #include "runtime/api/boundary.h"
 #include "tests/golden.h"
-#include "tests/nth.h"
 #include "tests/tiers.h"
 #include "tests/trials.h"
 
@@ -128,12 +128,12 @@ class Trial {
 
   // The next allocation, copy and gather that fail.
   struct Trouble {
-    Nth allocation;
-    Nth copy;
-    Nth gather;
+    FailingCall allocation{Callee::kMemory, "allocate"};
+    FailingCall copy{Callee::kLink, "copy"};
+    FailingCall gather{Callee::kRank, "gather"};
 
     void Disarm() {
-      for (Nth* each : {&allocation, &copy, &gather}) each->Disarm();
+      for (FailAt* each : {&allocation, &copy, &gather}) each->Disarm();
     }
     bool Happened() const {
       return allocation.happened() || copy.happened() || gather.happened();
@@ -206,12 +206,12 @@ class Trial {
   void Arm() {
     if (!tiered_ || !OneIn(4)) return;
     const int64_t which = Below(ranks_ > 1 ? 3 : 2);
-    Nth& nth = which == 0   ? faults_.copy
-               : which == 1 ? faults_.allocation
-                            : faults_.gather;
+    FailAt& fault = which == 0   ? faults_.copy
+                    : which == 1 ? faults_.allocation
+                                 : faults_.gather;
     const int64_t n = 1 + (OneIn(2) ? Below(4) : Below(120));
     const bool stays = OneIn(3);
-    nth.Arm(n, stays);
+    fault.Arm(n, stays ? FailAt::kAll : 1);
     Note(absl::StrCat("  trouble ", which, " at ", n, stays ? " and on" : ""));
   }
   // Returns true if a call succeeded. If it failed it must have had a reason.
@@ -363,11 +363,7 @@ void Trial::Open() {
       .machine = {.threads = 1 + static_cast<int>(Below(2))},
       .ranks = ranks_};
   if (tiered_) {
-    auto faults = std::make_shared<Faults>();
-    faults->allocation = [this](int64_t) { return faults_.allocation(); };
-    faults->copy = [this](int64_t) { return faults_.copy(); };
-    faults->gather = [this](int64_t) { return faults_.gather(); };
-    options.machine.simulation = {.link = {kFast}, .faults = std::move(faults)};
+    options.machine.simulation = {.link = {kFast}};
     const int64_t least = Planned(options, 64)["min_device_bytes"];
     // The rank's device has room for some pages of a text, or for all of them.
     constexpr int64_t kPageBytes = 6 * 2 * 128 * 16 * 2;  // in all layers

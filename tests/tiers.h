@@ -134,14 +134,12 @@ struct Tiered {
 
 inline Tiered MakeTiered(const Model& like, const Session::Options& options,
                          Budget budget, double link = kFast, int threads = 2,
-                         std::shared_ptr<const Faults> faults = nullptr,
                          Clock& clock = SteadyClock()) {
   Model::Options with = like.options;
   with.machine.threads = threads;
   with.machine.clock = &clock;
-  with.machine.simulation = {{.bytes = BytesFor(like, options, budget),
-                              .link = {link, 0},
-                              .faults = std::move(faults)}};
+  with.machine.simulation = {
+      {.bytes = BytesFor(like, options, budget), .link = {link, 0}}};
   Tiered made;
   made.model = OpenModel(with);
   made.session = MakeSession(*made.model, options);

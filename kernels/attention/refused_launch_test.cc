@@ -28,11 +28,11 @@ class RefusedLaunchTest : public testing::Test {
   static void RefuseEach(int kernels, absl::FunctionRef<absl::Status()> op) {
     for (int at = 0;; ++at) {
       int asked = 0;
-      SetSimFaults([&asked, at](std::string_view call) {
+      SimFaults faults([&asked, at](std::string_view call) {
         return call == "launch" && asked++ == at ? kCudaInvalidValue : 0;
       });
       const absl::Status status = op();
-      SetSimFaults(nullptr);
+      faults.End();
       if (asked <= at) {
         EXPECT_TRUE(status.ok()) << status;
         EXPECT_GE(asked, kernels);

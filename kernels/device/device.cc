@@ -44,10 +44,6 @@ std::optional<LinkRate> Device::link() const {
   return limits_->link;
 }
 
-std::shared_ptr<const Faults> Device::faults() const {
-  return limited() ? limits_->faults : nullptr;
-}
-
 absl::Status Device::Find() {
   if (!apart_) return absl::OkStatus();
   if (queue_ != nullptr) return queue_->Check();
@@ -63,9 +59,9 @@ DeviceMemory& Device::AllMemory() {
 absl::Status Device::TakeMemory() {
   RETURN_IF_ERROR(Find());
   if (!limited() || limited_ != nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(limited_,
-                   BoundedMemory::Create(limits_->bytes, limits_->faults,
-                                         apart_ ? &AllMemory() : nullptr));
+  ASSIGN_OR_RETURN(
+      limited_,
+      BoundedMemory::Create(limits_->bytes, apart_ ? &AllMemory() : nullptr));
   return absl::OkStatus();
 }
 

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "kernels/device/device_kind.h"
 #include "kernels/device/device_memory.h"
-#include "kernels/device/faults.h"
 #include "kernels/device/queue.h"
 
 namespace tiercel {
@@ -25,7 +24,6 @@ struct LinkRate {
 struct DeviceLimits {
   int64_t bytes = 0;
   LinkRate link;
-  std::shared_ptr<const Faults> faults = nullptr;
 };
 
 // A device that computes: its memory, the queue of its work, its link, and what
@@ -65,8 +63,6 @@ class Device {
   // The stated rate of the link. Absent: there is no link, or its rate is found
   // out by use.
   std::optional<LinkRate> link() const;
-  // The faults that it injects; null: none.
-  std::shared_ptr<const Faults> faults() const;
 
   // ---- Its memory and its work ----
 

@@ -15,6 +15,7 @@
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul.h"
 #include "kernels/number/half.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/testing.h"
 
 namespace tiercel::matmul_blas_test {
@@ -252,7 +253,8 @@ TEST_F(MatmulBlasTest, WithoutALibraryBitsAreTheReferences) {
 }
 
 TEST_F(MatmulBlasTest, WhatTheLibraryRefusesIsAnError) {
-  fake_.refuses = "multiply";
+  FailingCall refused(Callee::kBlasLt, "multiply", FakeBlas::kRefused);
+  refused.Arm(1, FailAt::kAll);
   const PackedMatrix weights = Weights(DType::kF16, 33, *stream_);
   OnDevice<float> x(*stream_, RandomX(64));
   OnDevice<float> out(*stream_, std::vector<float>(64 * 33));
@@ -260,7 +262,7 @@ TEST_F(MatmulBlasTest, WhatTheLibraryRefusesIsAnError) {
   p.outputs[0] = {&weights, nullptr, out.data(), 33, StoreMode::kAssign};
   EXPECT_EQ(Matmul(*stream_, p).message(),
             "cuBLASLt: Matmul ended with its status 13");
-  fake_.refuses.clear();
+  refused.Disarm();
   EXPECT_TRUE(Matmul(*stream_, p).ok());
 }
 

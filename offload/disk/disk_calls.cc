@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "kernels/system/faults.h"
 #include "offload/disk/process_files.h"
 
 namespace tiercel {
@@ -63,11 +64,13 @@ int DiskCalls::Lock(int file, int operation) {
 
 ssize_t DiskCalls::Read(int file, std::byte* to, size_t bytes,
                         uint64_t offset) {
+  if (Fails("read", bytes)) return -1;
   return pread(file, to, bytes, static_cast<off_t>(offset));
 }
 
 ssize_t DiskCalls::Write(int file, const std::byte* from, size_t bytes,
                          uint64_t offset) {
+  if (Fails("write", bytes)) return -1;
   return pwrite(file, from, bytes, static_cast<off_t>(offset));
 }
 
@@ -82,10 +85,12 @@ void DiskCalls::Forget(int file, uint64_t offset, uint64_t bytes) {
 }
 
 int DiskCalls::Rename(int folder, const char* from, const char* to) {
+  if (Fails("rename")) return -1;
   return renameat(folder, from, folder, to);
 }
 
 int DiskCalls::Remove(int folder, const char* name) {
+  if (Fails("remove")) return -1;
   return unlinkat(folder, name, /*flags=*/0);
 }
 
@@ -94,12 +99,18 @@ std::unique_ptr<ReadQueue> DiskCalls::NewRing(int depth) {
 }
 
 int DiskCalls::TryOpen(int folder, const char* name, int flags, mode_t mode) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  if (Fails(writes ? "create" : "open")) return -1;
   return openat(folder, name, flags, mode);
 }
 
-int DiskCalls::TryClose(int file) { return close(file); }
+int DiskCalls::TryClose(int file) {
+  const int closed = close(file);  // even if a fault has it fail
+  return Fails("close") ? -1 : closed;
+}
 
 int DiskCalls::TryAllocate(int file, uint64_t bytes) {
+  if (Fails("allocate", bytes)) return -1;
   if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return -1;
   // The file is allocated in small parts, so that it gets done even if a signal
   // comes every few milliseconds: an interrupted call has done nothing.
@@ -120,10 +131,21 @@ int DiskCalls::TryAllocate(int file, uint64_t bytes) {
   return 0;
 }
 
-int DiskCalls::TrySync(int file) { return fdatasync(file); }
+int DiskCalls::TrySync(int file) {
+  return Fails("sync") ? -1 : fdatasync(file);
+}
 
 int DiskCalls::TryLock(int file, int operation) {
-  return flock(file, operation);
+  return Fails("lock") ? -1 : flock(file, operation);
+}
+
+bool DiskCalls::Fails(std::string_view call, size_t bytes) const {
+  const int error = FaultAt({.of = Callee::kDisk,
+                             .call = call,
+                             .bytes = static_cast<int64_t>(bytes),
+                             .object = this});
+  if (error != 0) errno = error;
+  return error != 0;
 }
 
 DiskCalls& SystemDisk() {

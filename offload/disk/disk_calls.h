@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "offload/disk/read_queue.h"
 
 namespace tiercel {
 
-// The system calls behind files of KV: the seam where tests make a disk full,
-// slow or broken. Stateless and thread-safe.
+// The system calls behind files of KV. Each may fail by a fault
+// (Callee::kDisk); a test's double may be slow. Stateless and thread-safe.
 //
 // Each function is like the system call of its name: on an error it returns -1
 // with errno set. A call that a signal interrupts is repeated, except reads and
@@ -57,6 +58,9 @@ class DiskCalls {
   virtual int TryAllocate(int file, uint64_t bytes);
   virtual int TrySync(int file);
   virtual int TryLock(int file, int operation);
+
+  // Returns true, with errno set, if a fault has the call fail.
+  bool Fails(std::string_view call, size_t bytes = 0) const;
 };
 
 // The calls of this machine.

@@ -10,15 +10,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/system/faults.h"
 #include "offload/disk/disk_calls.h"
 #include "offload/kv/held_pages.h"
 
@@ -26,8 +27,36 @@ namespace tiercel {
 
 inline constexpr auto kGoOn = [] { return false; };
 
-// The calls of this machine, some of which fail. Thread-safe.
-class FaultyDisk : public DiskCalls {
+// The calls of this machine, with short reads and writes. Thread-safe.
+class DiskForTest : public DiskCalls {
+ public:
+  // The most bytes that one read or write does; 0: all.
+  size_t at_once = 0;
+  bool has_ring = false;
+
+  ssize_t Read(int file, std::byte* to, size_t bytes,
+               uint64_t offset) override {
+    return DiskCalls::Read(file, to, Part(bytes), offset);
+  }
+  ssize_t Write(int file, const std::byte* from, size_t bytes,
+                uint64_t offset) override {
+    return DiskCalls::Write(file, from, Part(bytes), offset);
+  }
+  // Does not sync: no test loses power, and waiting for the disk would take
+  // minutes.
+  int TrySync(int /*file*/) override { return Fails("sync") ? -1 : 0; }
+  std::unique_ptr<ReadQueue> NewRing(int depth) override {
+    return has_ring ? DiskCalls::NewRing(depth) : nullptr;
+  }
+
+ private:
+  size_t Part(size_t bytes) const {
+    return at_once == 0 ? bytes : std::min(bytes, at_once);
+  }
+};
+
+// A disk some of whose counted calls fail, or damage what they read.
+class FaultyDisk : public DiskForTest {
  public:
   // Counted call number `fail_at` (from 0) and the `more` calls after it fail
   // with `error`.
@@ -36,69 +65,50 @@ class FaultyDisk : public DiskCalls {
   int error = EIO;
   bool counts_reads = true;
   bool counts_writes = true;
+  bool counts_renames = true;  // with the writes
   // A read that would fail returns wrong bytes instead.
   bool damages = false;
-  // The most bytes that one read or write does; 0: all.
-  size_t at_once = 0;
-  bool has_ring = false;
 
   int64_t calls() const { return calls_; }
   bool failed() const { return calls_ > fail_at; }
 
-  int TryOpen(int folder, const char* name, int flags, mode_t mode) override {
-    const bool writes = (flags & O_ACCMODE) != O_RDONLY;
-    if (Fails(writes ? counts_writes : counts_reads)) return -1;
-    return DiskCalls::TryOpen(folder, name, flags, mode);
-  }
   ssize_t Read(int file, std::byte* to, size_t bytes,
                uint64_t offset) override {
-    const bool fails = Fails(counts_reads);
-    if (fails && !damages) return -1;
-    const ssize_t got = DiskCalls::Read(file, to, Part(bytes), offset);
-    for (ssize_t i = 0; fails && i < got; ++i) to[i] ^= std::byte{1};
+    const bool damaged = damages && counts_reads && CountFails();
+    const ssize_t got = DiskForTest::Read(file, to, bytes, offset);
+    for (ssize_t i = 0; damaged && i < got; ++i) to[i] ^= std::byte{1};
     return got;
-  }
-  ssize_t Write(int file, const std::byte* from, size_t bytes,
-                uint64_t offset) override {
-    if (Fails(counts_writes)) return -1;
-    return DiskCalls::Write(file, from, Part(bytes), offset);
-  }
-  int TryAllocate(int file, uint64_t bytes) override {
-    return Fails(counts_writes) ? -1 : DiskCalls::TryAllocate(file, bytes);
-  }
-  // Does not sync: no test loses power, and waiting for the disk would take
-  // minutes.
-  int TrySync(int /*file*/) override { return Fails(counts_writes) ? -1 : 0; }
-  int TryClose(int file) override {
-    // Like close(2), this closes the file even if it fails.
-    const int closed = DiskCalls::TryClose(file);
-    return Fails(counts_writes && counts_reads) ? -1 : closed;
-  }
-  int Rename(int folder, const char* from, const char* to) override {
-    return Fails(counts_writes) ? -1 : DiskCalls::Rename(folder, from, to);
-  }
-  std::unique_ptr<ReadQueue> NewRing(int depth) override {
-    return has_ring ? DiskCalls::NewRing(depth) : nullptr;
   }
 
  private:
-  bool Fails(bool counts) {
-    if (!counts) return false;
-    const int64_t call = calls_++;
-    if (call < fail_at || call > fail_at + more) return false;
-    errno = error;
-    return true;
+  // Returns true if calls of this name are counted as they are made.
+  bool Counts(std::string_view call) const {
+    if (call == "lock" || call == "remove") return false;
+    if (call == "close") return counts_reads && counts_writes;
+    if (call == "open") return counts_reads;
+    if (call == "read") return counts_reads && !damages;  // else by Read
+    return counts_writes && (counts_renames || call != "rename");
   }
-  size_t Part(size_t bytes) const {
-    return at_once == 0 ? bytes : std::min(bytes, at_once);
+  // Counts a call. Returns true if it fails.
+  bool CountFails() {
+    const int64_t call = calls_++;
+    return call >= fail_at && call <= fail_at + more;
+  }
+  int ErrorOf(const Operation& operation) {
+    const bool fails =
+        operation.object == this && Counts(operation.call) && CountFails();
+    return fails ? error : 0;
   }
 
   std::atomic<int64_t> calls_{0};
+  const Faults faults_{Callee::kDisk, [this](const Operation& operation) {
+                         return ErrorOf(operation);
+                       }};
 };
 
 // Returns a disk that never fails.
 inline DiskCalls& GoodDisk() {
-  static FaultyDisk disk;
+  static DiskForTest disk;
   return disk;
 }
 

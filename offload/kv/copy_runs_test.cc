@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "kernels/device/sim/bounded_memory.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
 #include "offload/kv/in_place_kv.h"
@@ -42,17 +44,15 @@ struct Made {
 
 // Makes an InPlaceKv if resident < 0, else a TieredKv.
 Made Make(const KvLayout& layout, int64_t resident, int64_t begin,
-          std::shared_ptr<const Faults> faults = nullptr, double rate = 1e12) {
+          double rate = 1e12) {
   Made made;
   if (resident < 0) {
     made.kv = std::make_unique<InPlaceKv>(
         std::make_shared<PagePool>(layout, kLayers, 4), begin);
     return made;
   }
-  TierForTest on_device(
-      layout, kLayers, kContextPages, resident,
-      std::make_unique<SimulatedLink>(rate, 0, std::make_unique<HostLink>(),
-                                      std::move(faults)));
+  TierForTest on_device(layout, kLayers, kContextPages, resident,
+                        std::make_unique<SimulatedLink>(rate, /*latency=*/0));
   made.memory = std::move(on_device.memory);
   made.tier = std::move(on_device.tier);
   made.kv = std::make_unique<TieredKv>(made.tier, begin);
@@ -225,19 +225,19 @@ TEST_P(CopyRunsTest, FromWhereverTheyLive) {
 
 // Runs arrive as they were when asked for, even if the sequence changes before.
 TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
-  auto faults = std::make_shared<Faults>();
-  const Made made = Make(kLayout, GetParam(), 3, faults);
+  const Made made = Make(kLayout, GetParam(), 3);
   KvStore& kv = *made.kv;
   Step(kv, 700);
+  std::optional<Faults> faults;
   if (made.tier != nullptr) {
     // No copy begins before the next prompt's first pages are queued after it.
     const auto asked = [&engine = *made.tier->engine] {
       return engine.ledger()[static_cast<size_t>(Phase::kPrefill)].d2h_bytes;
     };
-    faults->copy = [asked, before = asked()](int64_t) {
+    faults.emplace(Callee::kLink, [asked, before = asked()](const Operation&) {
       while (asked() == before) std::this_thread::yield();
-      return false;
-    };
+      return 0;
+    });
   }
   std::unique_ptr<KvStore> fork = *kv.Fork();
   Wanted first(kv, 0, 1);
@@ -281,9 +281,9 @@ TEST_P(CopyRunsTest, WhatFailsOnTheDeviceIsToldToWhoWaits) {
 
 TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
   std::atomic<int64_t> left{std::numeric_limits<int64_t>::max()};
-  auto faults = std::make_shared<Faults>();
-  faults->copy = [&](int64_t) { return left-- == 0; };
-  const Made made = Make(kLayout, 1, 0, faults);
+  const Faults faults(Callee::kLink,
+                      [&](const Operation&) { return left-- == 0; });
+  const Made made = Make(kLayout, 1, 0);
   KvStore& kv = *made.kv;
   Step(kv, 700);
   int64_t n = 0;
@@ -317,15 +317,14 @@ TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
 TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
   std::atomic<bool> shut{false};
   std::vector<int64_t> copied;  // the bytes of each copy
-  auto faults = std::make_shared<Faults>();
-  faults->copy = [&](int64_t bytes) {
+  const Faults faults(Callee::kLink, [&](const Operation& copy) {
     while (shut) std::this_thread::yield();
-    copied.push_back(bytes);
-    return false;
-  };
+    copied.push_back(copy.bytes);
+    return 0;
+  });
   // Pages so large that each is a transfer of its own when fetched ahead.
   constexpr KvLayout kWide = {DType::kF32, DType::kF32, kHeads, 1024};
-  const Made made = Make(kWide, 0, 0, faults);
+  const Made made = Make(kWide, 0, 0);
   KvStore& kv = *made.kv;
   Step(kv, 300);
   ASSERT_TRUE(kv.BeginStep(1, Phase::kVerify, View::Full(), kGoOn).ok());
@@ -361,7 +360,7 @@ TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
 }
 
 TEST(CopyRunsOfATierTest, CancelledTheyGoOn) {
-  const Made made = Make(kLayout, 0, 0, nullptr, /*rate=*/1e7);
+  const Made made = Make(kLayout, 0, 0, /*rate=*/1e7);
   KvStore& kv = *made.kv;
   Step(kv, 700);
   Wanted wanted(kv, 0, 1);

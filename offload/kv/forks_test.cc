@@ -34,7 +34,7 @@ TEST(ForksTest, AForkKnowsOfALostPage) {
         ASSERT_LT(tries, 2);
       }
     }
-    if (!made.link->fault_is_past()) break;
+    if (!made.copy->happened()) break;
   }
 }
 
@@ -106,7 +106,7 @@ TEST(ForksTest, AStepTakesNothingThatItHas) {
 TEST(ForksTest, TheNewestPagesComeBackOnce) {
   TierForTest made(
       kLayout, kLayers, kContextPages, /*resident_pages=*/0,
-      std::make_unique<FaultyLink>(1e12, std::numeric_limits<int64_t>::max()),
+      std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
       /*newest_pages=*/2);
   int next = 1;
   Oracle oracle{{}, &next};
@@ -258,7 +258,7 @@ TEST(ForksTest, WhoFailedIsNotAtWork) {
     EXPECT_EQ(made.HostSlots(), slots);
     again(*fork, forked, 1, nullptr, nullptr);
     ASSERT_FALSE(HasFailure());
-    if (!made.link->fault_is_past()) break;
+    if (!made.copy->happened()) break;
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -16,6 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/device/sim/bounded_memory.h"
+#include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "offload/kv/in_place_kv.h"
@@ -31,27 +31,10 @@ inline constexpr int kLayers = 3;
 inline constexpr int64_t kContextPages = 12;
 inline constexpr auto kGoOn = [] { return false; };
 
-// Fails the transfer number `fail_at`, counted from 0 over the link's life.
-class FaultyLink final : public Link {
- public:
-  FaultyLink(double rate, int64_t fail_at) : link_(rate, 0), left_(fail_at) {}
-  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
-                             const std::atomic<bool>& drop) override {
-    if (left_-- == 0) return DeviceError("copy_failed", "a fault of the test");
-    return link_.Copy(transfer, since, drop);
-  }
-  void Forget(const HostRegion& region) override { link_.Forget(region); }
-  bool fault_is_past() const { return left_ < 0; }
-
- private:
-  SimulatedLink link_;
-  std::atomic<int64_t> left_;
-};
-
 struct Made {
   std::unique_ptr<BoundedMemory> memory;
-  std::shared_ptr<KvTier> tier;  // null: the store is an InPlaceKv
-  const FaultyLink* link = nullptr;
+  std::shared_ptr<KvTier> tier;       // null: the store is an InPlaceKv
+  std::unique_ptr<FailingCall> copy;  // of the link
   std::shared_ptr<PagePool> pool;
   std::unique_ptr<KvStore> kv;
 
@@ -60,7 +43,8 @@ struct Made {
   }
 };
 
-// Makes an InPlaceKv if resident < 0, else a TieredKv.
+// Makes an InPlaceKv if resident < 0, else a TieredKv, over a link whose copy
+// number `fail_at`, counted from 0, fails.
 inline Made Make(int64_t resident, int64_t begin,
                  int64_t fail_at = std::numeric_limits<int64_t>::max(),
                  double rate = 1e12) {
@@ -70,10 +54,10 @@ inline Made Make(int64_t resident, int64_t begin,
     made.kv = std::make_unique<InPlaceKv>(made.pool, begin);
     return made;
   }
-  auto link = std::make_unique<FaultyLink>(rate, fail_at);
-  made.link = link.get();
+  made.copy = std::make_unique<FailingCall>(Callee::kLink, "copy");
+  if (fail_at < FailAt::kAll) made.copy->Arm(fail_at + 1);
   TierForTest on_device(kLayout, kLayers, kContextPages, resident,
-                        std::move(link));
+                        std::make_unique<SimulatedLink>(rate, /*latency=*/0));
   made.memory = std::move(on_device.memory);
   made.tier = std::move(on_device.tier);
   made.kv = std::make_unique<TieredKv>(made.tier, begin);

@@ -201,7 +201,7 @@ class LayersTest : public testing::TestWithParam<LayersCase> {
         StepAtLast(*made.kv, oracle, c.rows);
       }
       StepAtLast(*made.kv, oracle, 1);
-      if (!made.link->fault_is_past()) break;
+      if (!made.copy->happened()) break;
     }
   }
 

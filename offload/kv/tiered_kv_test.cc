@@ -38,7 +38,7 @@ TEST(TieredKvTest, EveryCopyMayFail) {
       step(1);
       if (testing::Test::HasFatalFailure()) return;
       EXPECT_LE(failures, 1);
-      if (!made.link->fault_is_past()) break;
+      if (!made.copy->happened()) break;
     }
   }
 }
@@ -59,7 +59,7 @@ TEST(TieredKvTest, WhatIsFetchedAheadMayGetLost) {
     for (const KvTier::Buffer& buffer : made.tier->buffers) {
       while (!made.tier->engine->Done(buffer.filled)) std::this_thread::yield();
     }
-    if (!made.link->fault_is_past()) break;
+    if (!made.copy->happened()) break;
     if (failures > 0) continue;
     ++lost;
     Step(*made.kv, oracle, 1);
@@ -135,7 +135,7 @@ TEST(TieredKvTest, EveryCopyOfAnInterruptedPromptMayFail) {
       again([&] { return TryStep(*made.kv, oracle, 1, 1); });
       if (testing::Test::HasFatalFailure()) return;
       EXPECT_LE(failures, 1);
-      if (!made.link->fault_is_past()) break;
+      if (!made.copy->happened()) break;
     }
   }
 }
@@ -300,7 +300,7 @@ TEST(TieredKvTest, AfterALostPageWhatIsAheadIsUsedAgain) {
         ASSERT_LT(++failures, 2);
       }
     }
-    if (!made.link->fault_is_past()) break;
+    if (!made.copy->happened()) break;
     for (int step = 0; step < 2; ++step) Step(*made.kv, oracle, 1);
     const int64_t before = made.kv->moves().swept_pages;
     Step(*made.kv, oracle, 1);

@@ -298,7 +298,7 @@ TEST(SimulatedLinkTest, CopiesBothWaysAtItsRate) {
   }
   ManualClock clock;
   const auto engine = Over(std::make_unique<SimulatedLink>(
-      kRate, /*latency=*/0.5, std::make_unique<HostLink>(), nullptr, clock));
+      kRate, /*latency=*/0.5, std::make_unique<HostLink>(), clock));
   const Clock::Time start = clock.Now();
   engine->Submit(Phase::kPrefill, {{kDown, &region, 0, out.data(), kBytes}});
   const auto up = engine->Submit(

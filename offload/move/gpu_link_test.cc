@@ -26,22 +26,21 @@ constexpr int64_t kBlock = GpuLink::kGroupBytes;
 
 // Counts the calls to the GPU, and refuses those that a test names.
 struct Door {
-  explicit Door(std::function<bool(std::string_view, int)> refuses = nullptr) {
-    SetSimFaults([this, refuses = std::move(refuses)](std::string_view call) {
-      int& count = call == "pin"      ? pins
-                   : call == "copy"   ? copies
-                   : call == "launch" ? launches
-                                      : waits;
-      ++count;
-      const bool refused = refuses != nullptr && refuses(call, count);
-      return refused ? kCudaInvalidValue : kCudaSuccess;
-    });
-  }
-  ~Door() { SetSimFaults(nullptr); }
+  explicit Door(std::function<bool(std::string_view, int)> refuses = nullptr)
+      : faults([this, refuses = std::move(refuses)](std::string_view call) {
+          int& count = call == "pin"      ? pins
+                       : call == "copy"   ? copies
+                       : call == "launch" ? launches
+                                          : waits;
+          ++count;
+          const bool refused = refuses != nullptr && refuses(call, count);
+          return refused ? kCudaInvalidValue : kCudaSuccess;
+        }) {}
   int pins = 0;
   int copies = 0;
   int launches = 0;
   int waits = 0;  // waits and all other calls
+  SimFaults faults;
 };
 
 class GpuLinkTest : public testing::Test {
@@ -91,7 +90,7 @@ class GpuLinkTest : public testing::Test {
 
   const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kAscending);
   const std::shared_ptr<Placement> placement_ =
-      std::make_shared<Placement>(nullptr, &stream_->queue());
+      std::make_shared<Placement>(&stream_->queue());
   const std::atomic<bool> go_on_ = false;
   std::vector<std::byte> values_ = std::vector<std::byte>(kBytes);
   HostRegion region_;
@@ -156,12 +155,12 @@ TEST_F(GpuLinkTest, NothingHasArrivedBeforeFinish) {
 TEST_F(GpuLinkTest, WhoWaitsForTheEndWaitsForAMark) {
   ASSERT_TRUE(Move(kDown, 0, 64).ok());
   std::vector<std::string> calls;
-  SetSimFaults([&calls](std::string_view call) {
+  SimFaults faults([&calls](std::string_view call) {
     calls.emplace_back(call);
     return kCudaSuccess;
   });
   EXPECT_TRUE(link_->Finish().ok());
-  SetSimFaults(nullptr);
+  faults.End();
   EXPECT_EQ(calls, (std::vector<std::string>{"mark", "wait"}));
 }
 

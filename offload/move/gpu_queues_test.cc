@@ -15,6 +15,7 @@
 #include "kernels/device/cuda/send_ring.h"
 #include "kernels/device/sim/bounded_memory.h"
 #include "kernels/kv/kv_write.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/testing.h"
 #include "offload/kv/kv_tier.h"
 #include "offload/kv/tiered_kv.h"
@@ -34,11 +35,10 @@ class GpuQueuesTest : public BackendTest {
     return TriesFew() ? few : all;
   }
 
-  std::unique_ptr<GpuLink> NewLink(
-      std::shared_ptr<const Faults> faults = nullptr) {
+  std::unique_ptr<GpuLink> NewLink() {
     return std::make_unique<GpuLink>(
         stream_->queue(), *OpenGpu(),
-        std::make_shared<Placement>(std::move(faults), &stream_->queue()));
+        std::make_shared<Placement>(&stream_->queue()));
   }
 
   std::unique_ptr<Stream> stream_;
@@ -111,9 +111,9 @@ TEST_P(GpuQueuesTest, WhatGoesDownComesUp) {
       Count(5 * GpuLink::kGroupBytes, GpuLink::kGroupBytes) + 4096;
   for (const bool pinned : {true, false}) {
     // A refused pin costs speed only.
-    const auto faults = std::make_shared<Faults>();
-    if (!pinned) faults->pinning = [](int64_t) { return true; };
-    const std::unique_ptr<GpuLink> link = NewLink(faults);
+    const Faults faults(Callee::kHost,
+                        [&](const Operation&) { return pinned ? 0 : 1; });
+    const std::unique_ptr<GpuLink> link = NewLink();
     const HostRegion region = *HostRegion::Reserve(static_cast<size_t>(bytes));
     std::vector<std::byte> values(static_cast<size_t>(bytes));
     std::mt19937 random(2);
@@ -159,7 +159,7 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
   shape.resident_pages = 1;
   shape.staged_pages = kContextPages - 1;
   const auto memory = *BoundedMemory::Create(
-      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()), nullptr,
+      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()),
       &stream_->memory());
   const std::shared_ptr<KvTier> tier =
       *KvTier::Create(shape, *memory, NewLink());

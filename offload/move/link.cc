@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -49,18 +50,14 @@ absl::StatusOr<Link::Moved> HostLink::Copy(const Transfer& transfer,
 }
 
 SimulatedLink::SimulatedLink(double rate, double latency,
-                             std::unique_ptr<Link> copies,
-                             std::shared_ptr<const Faults> faults, Clock& clock)
-    : Link(clock),
-      rate_(rate),
-      latency_(latency),
-      copies_(std::move(copies)),
-      faults_(std::move(faults)) {}
+                             std::unique_ptr<Link> copies, Clock& clock)
+    : Link(clock), rate_(rate), latency_(latency), copies_(std::move(copies)) {}
 
 absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
                                                 Clock::Time since,
                                                 const std::atomic<bool>& drop) {
-  if (faults_ != nullptr && Fails(faults_->copy, transfer.bytes)) {
+  if (FaultAt({.of = Callee::kLink, .call = "copy", .bytes = transfer.bytes}) !=
+      0) {
     return DeviceError("copy_failed",
                        absl::StrCat("simulated link: a copy of ",
                                     transfer.bytes, " bytes failed"));

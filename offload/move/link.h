@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/device/faults.h"
 #include "kernels/system/clock.h"
 #include "offload/disk/page_file.h"
 #include "offload/tier/host_region.h"
@@ -115,7 +114,6 @@ class SimulatedLink final : public Link {
   // `rate` is in bytes per second (> 0), `latency` in seconds per transfer.
   SimulatedLink(double rate, double latency,
                 std::unique_ptr<Link> copies = std::make_unique<HostLink>(),
-                std::shared_ptr<const Faults> faults = nullptr,
                 Clock& clock = SteadyClock());
 
   absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
@@ -129,7 +127,6 @@ class SimulatedLink final : public Link {
   const double rate_;
   const double latency_;
   const std::unique_ptr<Link> copies_;
-  const std::shared_ptr<const Faults> faults_;
   Clock::Time free_at_;
 };
 

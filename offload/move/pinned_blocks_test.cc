@@ -16,17 +16,9 @@ constexpr int64_t kFew = PinnedBlocks::kLargeRegion;
 // A region of 20 blocks, the last of which has 4,096 bytes.
 class PinnedBlocksTest : public testing::Test {
  protected:
-  void SetUp() override {
-    SetSimFaults([this](std::string_view call) {
-      if (call != "pin") return kCudaSuccess;
-      ++pins_;
-      return refused_ ? kCudaInvalidValue : kCudaSuccess;
-    });
-  }
   void TearDown() override {
     blocks_.Forget(region_);
     EXPECT_EQ(SimPinnedBytes(), 0);
-    SetSimFaults(nullptr);
   }
   bool Ask(int64_t block) {
     return blocks_.IsPinned(region_, region_.data(), block);
@@ -36,7 +28,12 @@ class PinnedBlocksTest : public testing::Test {
   const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kAscending);
   std::atomic<int> pins_ = 0;
   std::atomic<bool> refused_ = false;
-  PinnedBlocks blocks_{std::make_shared<Placement>(nullptr, &stream_->queue())};
+  PinnedBlocks blocks_{std::make_shared<Placement>(&stream_->queue())};
+  const SimFaults faults_{[this](std::string_view call) {
+    if (call != "pin") return kCudaSuccess;
+    ++pins_;
+    return refused_ ? kCudaInvalidValue : kCudaSuccess;
+  }};
 };
 
 TEST_F(PinnedBlocksTest, ASmallRegionHasWhatWasAskedFor) {

@@ -266,9 +266,6 @@ TEST_F(KvFolderTest, ShortWritesAreContinued) {
 TEST_F(KvFolderTest, WhatASignalInterruptsIsDoneAgain) {
   struct InterruptedDisk : FaultyDisk {
     int locks = 0;
-    int Rename(int folder, const char* from, const char* to) override {
-      return DiskCalls::Rename(folder, from, to);
-    }
     int TryLock(int file, int operation) override {
       errno = EINTR;
       return ++locks % 4 != 0 ? -1 : FaultyDisk::TryLock(file, operation);
@@ -282,6 +279,7 @@ TEST_F(KvFolderTest, WhatASignalInterruptsIsDoneAgain) {
     disk.fail_at = call;
     disk.more = 4;
     disk.error = EINTR;
+    disk.counts_renames = false;
     const absl::Status saved = Save(info, disk);
     EXPECT_TRUE(saved.ok()) << "call " << call << ": " << saved;
     EXPECT_EQ(Names().size(), 1u);

@@ -9,6 +9,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -48,10 +49,8 @@ uint64_t HashOf(const GatherParams& p) {
 
 }  // namespace
 
-Gather::Gather(RankGroup& group, std::shared_ptr<const Faults> faults)
-    : group_(group),
-      faults_(std::move(faults)),
-      seats_(static_cast<size_t>(group.ranks())) {}
+Gather::Gather(RankGroup& group)
+    : group_(group), seats_(static_cast<size_t>(group.ranks())) {}
 
 absl::Status Gather::Run(absl::FunctionRef<absl::Status(int rank)> part) {
   Begin();
@@ -72,9 +71,10 @@ absl::Status Gather::Run(absl::FunctionRef<absl::Status(int rank)> part) {
 
 absl::Status Gather::All(Stream& stream, int rank, const GatherParams& p) {
   const auto self = static_cast<size_t>(rank);
-  if (faults_ != nullptr &&
-      Fails(faults_->gather,
-            p.rows * p.columns[self].size() * p.element_bytes)) {
+  if (FaultAt({.of = Callee::kRank,
+               .call = "gather",
+               .bytes = p.rows * p.columns[self].size() * p.element_bytes,
+               .device = rank}) != 0) {
     return DeviceError("gather_failed",
                        absl::StrCat("rank ", rank, " gave nothing"));
   }

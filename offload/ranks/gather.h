@@ -4,13 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "kernels/device/faults.h"
 #include "kernels/device/stream.h"
 #include "offload/ranks/rank_group.h"
 
@@ -44,8 +42,7 @@ struct GatherParams {
 // bit for bit what one rank would have computed.
 class Gather {
  public:
-  explicit Gather(RankGroup& group,
-                  std::shared_ptr<const Faults> faults = nullptr);
+  explicit Gather(RankGroup& group);
   virtual ~Gather() = default;
 
   // Does RankGroup::Run for parts that gather. One Run at a time.
@@ -110,7 +107,6 @@ class Gather {
   };
 
   RankGroup& group_;
-  const std::shared_ptr<const Faults> faults_;
   std::vector<Seat> seats_;  // [rank]
 };
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,13 +19,15 @@
 #include "kernels/device/cuda/nccl.h"
 #include "kernels/device/executor/hosted_stream.h"
 #include "kernels/device/sim/sim_memory.h"
+#include "kernels/system/faults.h"
 
 namespace tiercel {
 
 // A library that simulates NCCL between hosted devices. Data leaves when the
 // sender's queue comes to it. The receiving device waits until it has come or
 // the communicator is aborted; as with the real library, a thread that waits
-// for the device then waits too. There is one instance at a time.
+// for the device then waits too. Its calls and messages may fail by faults
+// (Callee::kNccl). There is one instance at a time.
 class FakeNccl {
  public:
   static constexpr int kRefused = 1;     // ncclUnhandledCudaError
@@ -35,17 +36,7 @@ class FakeNccl {
   FakeNccl() { own_ = this; }
   ~FakeNccl() { own_ = nullptr; }
 
-  // ---- Set by tests, while no thread is in a call ----
-
-  int version = 22809;
-  // Asked before each call ("create_all", "async_error", "group_start", "send",
-  // "receive", "group_end") on the thread that makes it, with the rank that it
-  // is for (-1: all, or not known). The call ends with the result if that is
-  // not 0. The function may sleep.
-  std::function<int(std::string_view call, int rank)> fault;
-  // Returns true if a message from one rank to another is lost on the way;
-  // asked on any thread. The receiver's communicator has an error then.
-  std::function<bool(int from, int to)> loses;
+  int version = 22809;  // set by tests, while no thread is in a call
 
   // ---- Read by tests ----
 
@@ -154,7 +145,7 @@ class FakeNccl {
       const std::lock_guard<std::mutex> lock(mutex_);
       ++calls_[std::string(call)];
     }
-    return fault == nullptr ? 0 : fault(call, rank);
+    return FaultAt({.of = Callee::kNccl, .call = call, .device = rank});
   }
 
   Shared Of(void* handle) const {
@@ -232,9 +223,14 @@ class FakeNccl {
     SimMemory::Holder(one.from)->WhileOpen(
         [&] { std::memcpy(message.data(), one.from, one.count); });
     World& world = *one.of->world;
+    const int lost = FaultAt({.of = Callee::kNccl,
+                              .call = "deliver",
+                              .bytes = static_cast<int64_t>(one.count),
+                              .device = one.of->rank,
+                              .peer = one.peer});
     {
       const std::lock_guard<std::mutex> lock(world.mutex);
-      if (loses != nullptr && loses(one.of->rank, one.peer)) {
+      if (lost != 0) {  // the receiver's communicator has an error then
         world.lost.insert(one.peer);
       } else {
         world.mail[{one.of->rank, one.peer}].push_back(std::move(message));

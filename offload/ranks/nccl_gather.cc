@@ -36,10 +36,9 @@ absl::Status CopyOnGpu(Stream& stream, const ColumnsCopy& copy) {
 
 absl::StatusOr<std::unique_ptr<NcclGather>> NcclGather::Create(
     RankGroup& group, const NcclFunctions& functions,
-    std::span<Stream* const> streams, std::shared_ptr<const Faults> faults) {
+    std::span<Stream* const> streams) {
   RETURN_IF_ERROR(functions.CheckVersion());
-  std::unique_ptr<NcclGather> gather(
-      new NcclGather(group, functions, std::move(faults)));
+  std::unique_ptr<NcclGather> gather(new NcclGather(group, functions));
   for (size_t rank = 0; rank < streams.size(); ++rank) {
     gather->seats_[rank].stream = streams[rank];
   }
@@ -56,9 +55,8 @@ absl::StatusOr<std::unique_ptr<NcclGather>> NcclGather::Create(
   return gather;
 }
 
-NcclGather::NcclGather(RankGroup& group, const NcclFunctions& functions,
-                       std::shared_ptr<const Faults> faults)
-    : Gather(group, std::move(faults)),
+NcclGather::NcclGather(RankGroup& group, const NcclFunctions& functions)
+    : Gather(group),
       call_(functions),
       seats_(static_cast<size_t>(group.ranks())) {}
 

@@ -31,8 +31,7 @@ class NcclGather final : public Gather {
   // cannot be connected; no_thread.
   static absl::StatusOr<std::unique_ptr<NcclGather>> Create(
       RankGroup& group, const NcclFunctions& functions,
-      std::span<Stream* const> streams,
-      std::shared_ptr<const Faults> faults = nullptr);
+      std::span<Stream* const> streams);
   ~NcclGather() override;
 
   // The most scratch that a gather of this many rows and columns takes.
@@ -54,8 +53,7 @@ class NcclGather final : public Gather {
     std::byte* packed;  // rows without gaps; `at` where it has none
   };
 
-  NcclGather(RankGroup& group, const NcclFunctions& functions,
-             std::shared_ptr<const Faults> faults);
+  NcclGather(RankGroup& group, const NcclFunctions& functions);
 
   absl::Status Exchange(Stream& stream, int rank,
                         const GatherParams& p) override;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/executor/hosted_stream.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/signals_for_test.h"
 #include "lib/status/error.h"
 #include "offload/ranks/nccl_for_test.h"
@@ -45,7 +47,7 @@ class NcclGatherTest : public ::testing::Test {
                     })
                     .ok());
   }
-  ~NcclGatherTest() override { SetSimFaults(nullptr); }
+  ~NcclGatherTest() override { RestoreSimDevices(); }
 
   absl::StatusOr<std::unique_ptr<NcclGather>> Make() {
     return NcclGather::Create(*group_, FakeNccl::Functions(), queues_);
@@ -202,12 +204,12 @@ TEST_F(NcclGatherTest, AGatherIsOneGroupOfEachRank) {
 TEST_F(NcclGatherTest, WhoIsLateIsAwaited) {
   const auto gather = *Make();
   for (const std::string_view call : {"send", "group_end"}) {
-    fake_.fault = [call](std::string_view asked, int rank) {
-      if (asked == call && rank == 2) {
+    const Faults faults(Callee::kNccl, [call](const Operation& asked) {
+      if (asked.call == call && asked.device == 2) {
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
       }
       return 0;
-    };
+    });
     const absl::Status status = GatherAll(*gather, 2, /*apart=*/false);
     EXPECT_TRUE(status.ok()) << status;
   }
@@ -223,12 +225,14 @@ TEST_F(NcclGatherTest, ACallThatFailsFailsOneRun) {
     for (int at = 0;; at = at + 1 + at / 2) {
       const auto gather = *Make();
       std::atomic<int> left = at;
-      fake_.fault = [&, call](std::string_view asked, int) {
-        return asked == call && IsRank() && left-- == 0 ? FakeNccl::kRefused
-                                                        : 0;
-      };
+      std::optional<Faults> faults;
+      faults.emplace(Callee::kNccl, [&, call](const Operation& asked) {
+        return asked.call == call && IsRank() && left-- == 0
+                   ? FakeNccl::kRefused
+                   : 0;
+      });
       const absl::Status status = GatherAll(*gather, 3, /*apart=*/true);
-      fake_.fault = nullptr;
+      faults.reset();
       if (left >= 0) {
         EXPECT_TRUE(status.ok()) << status;
         break;
@@ -252,11 +256,13 @@ TEST_F(NcclGatherTest, WhatIsLostOnTheWayIsAnError) {
   const auto gather = *Make();
   for (const int at : {0, 1, 5, 7}) {
     std::atomic<int> left = at;
-    fake_.loses = [&](int from, int to) {
-      return from == 2 && to == 0 && left-- == 0;
-    };
+    std::optional<Faults> faults;
+    faults.emplace(Callee::kNccl, [&](const Operation& asked) {
+      return asked.call == "deliver" && asked.device == 2 && asked.peer == 0 &&
+             left-- == 0;
+    });
     const absl::Status status = GatherAll(*gather, 2, /*apart=*/false);
-    fake_.loses = nullptr;
+    faults.reset();
     EXPECT_EQ(status.ok(), at >= kGathers) << at << status;
     if (!status.ok()) {
       EXPECT_EQ(CodeOf(status), "gather_failed") << status;
@@ -273,13 +279,13 @@ TEST_F(NcclGatherTest, WhatIsLostOnTheWayIsAnError) {
 TEST_F(NcclGatherTest, WhoLooksIsDoneWhenTheRunIs) {
   const auto gather = *Make();
   std::atomic<bool> looks = false;
-  fake_.fault = [&](std::string_view asked, int) {
-    if (asked != "async_error" || IsRank()) return 0;
+  const Faults faults(Callee::kNccl, [&](const Operation& asked) {
+    if (asked.call != "async_error" || IsRank()) return 0;
     looks = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     looks = false;
     return 0;
-  };
+  });
   const absl::Status status = gather->Run([&](int) {
     while (!looks) std::this_thread::yield();
     return absl::OkStatus();
@@ -304,11 +310,13 @@ TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
     }
     for (int at = 0; at < 2 * kGathers; ++at) {
       std::atomic<int> left = at;
-      SetSimFaultsOf(dies, [&](std::string_view call) {
-        return call == "wait" && left-- == 0 ? kCudaIllegalAddress : 0;
-      });
+      SimFaults faults(
+          [&](std::string_view call) {
+            return call == "wait" && left-- == 0 ? kCudaIllegalAddress : 0;
+          },
+          dies);
       const absl::Status status = GatherAll(*gather, 3, /*apart=*/false);
-      SetSimFaults(nullptr);
+      faults.End();
       EXPECT_EQ(status.ok(), left >= 0) << at;
       if (!status.ok()) {
         EXPECT_EQ(CodeOf(status), "device_lost") << status;
@@ -349,9 +357,11 @@ TEST_F(NcclGatherTest, APartEndsWithItsDevice) {
       all.push_back(
           *DeviceArray<float>::Create(queue->memory(), kStride, "all"));
     }
-    SetSimFaultsOf(dies, [](std::string_view call) {
-      return call == "wait" ? kCudaIllegalAddress : 0;
-    });
+    SimFaults faults(
+        [](std::string_view call) {
+          return call == "wait" ? kCudaIllegalAddress : 0;
+        },
+        dies);
     const absl::Status status = gather->Run([&](int rank) -> absl::Status {
       const auto at = static_cast<size_t>(rank);
       float* const own = all[at].data() + columns_[at].begin;
@@ -367,7 +377,7 @@ TEST_F(NcclGatherTest, APartEndsWithItsDevice) {
       }
       return gather->Finish(*queues_[at], rank);
     });
-    SetSimFaults(nullptr);
+    faults.End();
     EXPECT_EQ(CodeOf(status), "device_lost") << status;
   }
 }
@@ -437,14 +447,13 @@ TEST_F(NcclGatherTest, WhatIsCancelledBreaksNothing) {
 }
 
 TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
-  for (const std::string_view call :
+  for (const char* call :
        {"create_all", "group_start", "send", "receive", "group_end"}) {
-    fake_.fault = [call](std::string_view asked, int) {
-      return asked == call ? FakeNccl::kRefused : 0;
-    };
+    FailingCall refused(Callee::kNccl, call, FakeNccl::kRefused);
+    refused.Arm(1, FailAt::kAll);
     EXPECT_EQ(CodeOf(Make().status()), "gather_failed") << call;
     EXPECT_EQ(fake_.alive(), 0) << call;
-    fake_.fault = nullptr;
+    refused.Disarm();
     // A run that must connect them anew fails too, and the next one succeeds.
     const auto gather = *Make();
     const auto dies = [](int rank, int) {
@@ -453,33 +462,33 @@ TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
     };
     EXPECT_EQ(CodeOf(GatherAll(*gather, 3, /*apart=*/false, dies)),
               "copy_failed");
-    fake_.fault = [call](std::string_view asked, int) {
-      return asked == call ? FakeNccl::kRefused : 0;
-    };
+    refused.Arm(1, FailAt::kAll);
     EXPECT_EQ(CodeOf(GatherAll(*gather, 3, /*apart=*/false)), "gather_failed")
         << call;
-    fake_.fault = nullptr;
+    refused.Disarm();
     EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok()) << call;
   }
   // A message that introduces ranks is lost, and the watch thread sees it.
-  fake_.loses = [](int from, int) { return from == 1; };
-  EXPECT_EQ(CodeOf(Make().status()), "gather_failed");
-  EXPECT_EQ(fake_.alive(), 0);
-  fake_.loses = nullptr;
+  {
+    const Faults faults(Callee::kNccl, [](const Operation& asked) {
+      return asked.call == "deliver" && asked.device == 1;
+    });
+    EXPECT_EQ(CodeOf(Make().status()), "gather_failed");
+    EXPECT_EQ(fake_.alive(), 0);
+  }
   fake_.version = 22000;
   EXPECT_EQ(CodeOf(Make().status()), "no_library");
 }
 
 TEST_F(NcclGatherTest, ThreadsOfTheLibraryTakeNoSignals) {
   bool take = true;
-  fake_.fault = [&take](std::string_view asked, int) {
-    if (asked == "create_all") take = TakesSignals();
+  const Faults faults(Callee::kNccl, [&take](const Operation& asked) {
+    if (asked.call == "create_all") take = TakesSignals();
     return 0;
-  };
+  });
   EXPECT_TRUE(Make().ok());
   EXPECT_FALSE(take);
   EXPECT_TRUE(TakesSignals());
-  fake_.fault = nullptr;
 }
 
 // Copies between the devices gather the same where there is no library.
@@ -491,11 +500,13 @@ TEST_F(NcclGatherTest, CopiesGatherTheSame) {
   }
   for (int dies = 0; dies < kRanks; ++dies) {
     std::atomic<int> left = 1;
-    SetSimFaultsOf(dies, [&](std::string_view call) {
-      return call == "wait" && left-- == 0 ? kCudaIllegalAddress : 0;
-    });
+    SimFaults faults(
+        [&](std::string_view call) {
+          return call == "wait" && left-- == 0 ? kCudaIllegalAddress : 0;
+        },
+        dies);
     const absl::Status status = GatherAll(gather, 3, /*apart=*/false);
-    SetSimFaults(nullptr);
+    faults.End();
     EXPECT_EQ(CodeOf(status), "device_lost") << status;
     EXPECT_TRUE(GatherAll(gather, 3, /*apart=*/false).ok());
   }

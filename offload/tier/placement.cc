@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/no_signals.h"
 
 namespace tiercel {
@@ -47,8 +48,7 @@ bool FindNearest(hwloc_topology_t topology, const std::string& bus,
 
 }  // namespace
 
-Placement::Placement(std::shared_ptr<const Faults> faults, DeviceQueue* gpu)
-    : faults_(std::move(faults)), gpu_(gpu) {
+Placement::Placement(DeviceQueue* gpu) : gpu_(gpu) {
   const NoSignals no_signals;  // hwloc loads drivers, which start threads
   auto topology = std::make_unique<Topology>();
   if (hwloc_topology_init(&topology->handle) != 0) {
@@ -108,8 +108,9 @@ bool Placement::Pin(std::byte* address, size_t bytes) {
 void Placement::Unpin(std::byte* address) { gpu_->Unpin(address); }
 
 bool Placement::IsRefused(size_t bytes) {
-  if (faults_ == nullptr ||
-      !Fails(faults_->pinning, static_cast<int64_t>(bytes))) {
+  if (FaultAt({.of = Callee::kHost,
+               .call = "pin",
+               .bytes = static_cast<int64_t>(bytes)}) == 0) {
     return false;
   }
   Warn("host memory: not pinned (refused by a test)");

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "kernels/device/cuda/cuda_driver.h"
-#include "kernels/device/faults.h"
 #include "offload/tier/host_region.h"
 
 namespace tiercel {
@@ -22,8 +21,7 @@ class Placement {
  public:
   // Places memory near `gpu`, which outlives this; if that is null, near the
   // CPUs that this process may run on.
-  explicit Placement(std::shared_ptr<const Faults> faults = nullptr,
-                     DeviceQueue* gpu = nullptr);
+  explicit Placement(DeviceQueue* gpu = nullptr);
   ~Placement();
   Placement(const Placement&) = delete;
   Placement& operator=(const Placement&) = delete;
@@ -47,7 +45,6 @@ class Placement {
   // Returns true if a test has the request refused.
   bool IsRefused(size_t bytes);
 
-  const std::shared_ptr<const Faults> faults_;
   DeviceQueue* const gpu_;
   std::unique_ptr<Topology> topology_;  // null: it is not known
   mutable std::mutex mutex_;

@@ -27,6 +27,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/no_privileges_for_test.h"
 #include "kernels/system/signals_for_test.h"
 
@@ -184,10 +185,11 @@ TEST_F(PlacementTest, LockedMemoryMayBeLimited) {
 }
 
 TEST_F(PlacementTest, PinningFailsAsATestSays) {
-  auto faults = std::make_shared<Faults>();
   int64_t asked = 0;
-  faults->pinning = [&](int64_t bytes) { return (asked += bytes) > 1 << 20; };
-  Placement placement(faults);
+  const Faults faults(Callee::kHost, [&](const Operation& pin) {
+    return (asked += pin.bytes) > 1 << 20;
+  });
+  Placement placement;
   EXPECT_THAT(WarningsOf(placement), Not(HasSubstr("by a test")));
   EXPECT_THAT(WarningsOf(placement), HasSubstr("by a test"));
   EXPECT_EQ(asked, 2 << 20);

@@ -16,6 +16,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/system/clock_for_test.h"
+#include "kernels/system/faults.h"
 #include "runtime/generate/generate.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
@@ -477,14 +478,12 @@ TEST_F(TimesTest, APhaseHasTheTimeThatItTook) {
                                 like->config.head_dim}
                            .PageBytes();
   Gate gate;
-  const auto faults = std::make_shared<Faults>();
-  faults->copy = [&](int64_t bytes) {
-    gate.Pass(bytes);
-    return false;
-  };
-  const Tiered tiered =
-      MakeTiered(*like, {.context = 1500}, Budget::kLeast,
-                 static_cast<double>(page), 2, faults, clock_);
+  const Faults faults(Callee::kLink, [&](const Operation& copy) {
+    gate.Pass(copy.bytes);
+    return 0;
+  });
+  const Tiered tiered = MakeTiered(*like, {.context = 1500}, Budget::kLeast,
+                                   static_cast<double>(page), 2, clock_);
   Session& session = *tiered.session;
   const Ids ids = RandomIds(1000, like->config.vocab);
   const int64_t full = 1000 / kPageTokens;

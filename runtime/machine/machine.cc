@@ -77,7 +77,7 @@ int Machine::threads() const {
 }
 
 std::shared_ptr<Placement> Machine::NewPlacement() const {
-  return std::make_shared<Placement>(device_->faults(), queue());
+  return std::make_shared<Placement>(queue());
 }
 
 absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
@@ -93,8 +93,7 @@ absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
   const std::optional<LinkRate> rate = device_->link();
   if (!rate.has_value()) return link;
   return std::make_unique<SimulatedLink>(rate->bytes_per_s, rate->latency_s,
-                                         std::move(link), device_->faults(),
-                                         *options_.clock);
+                                         std::move(link), *options_.clock);
 }
 
 int64_t Machine::Committed() const {

@@ -14,7 +14,6 @@
 #include "kernels/device/cuda/nccl.h"
 #include "kernels/device/device.h"
 #include "kernels/device/device_memory.h"
-#include "kernels/device/faults.h"
 #include "kernels/device/stream.h"
 #include "kernels/system/clock.h"
 #include "kernels/system/thread_pool.h"

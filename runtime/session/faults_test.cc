@@ -2,6 +2,8 @@
 // session is as before, and later calls give the same results as if nothing had
 // happened.
 
+#include "kernels/system/faults.h"
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -26,7 +28,6 @@
 #include "runtime/policies/speed/speed_params.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
-#include "tests/nth.h"
 #include "tests/tiers.h"
 
 namespace tiercel::faults_test {
@@ -69,9 +70,9 @@ class FaultsTest : public testing::Test {
     logits_ = NextLogits(*session);
   }
 
-  // Opens a session on a device that fails as `faults_` says.
+  // Opens a session on a device.
   Tiered Make(Budget budget = Budget::kLeast, double link = kFast) {
-    return MakeTiered(*model_, options_, budget, link, 2, faults_);
+    return MakeTiered(*model_, options_, budget, link);
   }
 
   // Calls attempt() until it succeeds, and after each failure failed(), which
@@ -122,7 +123,7 @@ class FaultsTest : public testing::Test {
 
   // Generates by `params` with `choice`, over a view that is filled over a
   // link; each time another copy fails, with the status `code`.
-  void DraftThroughFaults(Nth& copy, const PolicyParams& choice,
+  void DraftThroughFaults(FailAt& copy, const PolicyParams& choice,
                           std::string_view code);
 
   std::unique_ptr<Model> model_;
@@ -133,14 +134,13 @@ class FaultsTest : public testing::Test {
         return Generate(session, Greedy(max_tokens), nullptr).status;
       };
 
-  // Options of a device on which all fits, unless `faults_` refuses it.
+  // Options of a device on which all fits, unless a fault refuses it.
   Model::Options OnALargeDevice() const {
     Model::Options with = model_->options;
     with.machine.device = TestedDevice();
     with.machine.simulation = {
         {.bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
-         .link = {kFast, 0},
-         .faults = faults_}};
+         .link = {kFast, 0}}};
     return with;
   }
 
@@ -149,18 +149,16 @@ class FaultsTest : public testing::Test {
   std::vector<float> prompt_logits_;
   std::vector<float> logits_;   // after prompt and answer
   Session* session_ = nullptr;  // the one that drafts
-  std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();
 };
 
 // ---- Device memory ----
 
 TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
-  Nth allocation;
-  faults_->allocation = [&](int64_t) { return allocation(); };
+  FailingCall allocation(Callee::kMemory, "allocate");
   const Model::Options with = OnALargeDevice();
   for (const bool from_then_on : {false, true}) {
     for (int64_t n = 1;; n = After(n)) {
-      allocation.Arm(n, from_then_on);
+      allocation.Arm(n, from_then_on ? FailAt::kAll : 1);
       const auto failed = [&](const absl::Status& status) {
         EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
         EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
@@ -221,8 +219,7 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
 
 // A session allocates its view when it is made, and so does a fork.
 TEST_F(FaultsTest, AViewMayFindNoRoom) {
-  Nth allocation;
-  faults_->allocation = [&](int64_t) { return allocation(); };
+  FailingCall allocation(Callee::kMemory, "allocate");
   options_.retrieval = kSmallView;
   generate_ = [](Session& session, int64_t max_tokens) {
     return GenerateDrafted(session, Greedy(max_tokens),
@@ -236,7 +233,7 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
   for (const bool from_then_on : {false, true}) {
     int64_t n = 1;
     for (;; ++n) {
-      allocation.Arm(n, from_then_on);
+      allocation.Arm(n, from_then_on ? FailAt::kAll : 1);
       int64_t taken = weights;
       const auto failed = [&](const absl::Status& status) {
         EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
@@ -282,8 +279,7 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
 // ---- Copies ----
 
 TEST_F(FaultsTest, EveryCopyMayFail) {
-  Nth copy;
-  faults_->copy = [&](int64_t) { return copy(); };
+  FailingCall copy(Callee::kLink, "copy");
   for (const Budget budget : {Budget::kLeast, Budget::kMiddle}) {
     const Tiered tiered = Make(budget);
     int64_t n = 1;
@@ -304,7 +300,7 @@ TEST_F(FaultsTest, EveryCopyMayFail) {
   }
 }
 
-void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
+void FaultsTest::DraftThroughFaults(FailAt& copy, const PolicyParams& choice,
                                     std::string_view code) {
   options_ = choice.OptionsFor(*model_, options_);
   const GenerateParams params = DraftedParams(0.8f, 16);
@@ -322,7 +318,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
     int failures = 0;
     for (int64_t n = 1;; n = After(n)) {
       session.Truncate(kPrompt);
-      copy.Arm(n, from_then_on);
+      copy.Arm(n, from_then_on ? FailAt::kAll : 1);
       Ids given;
       const auto failed = [&](const absl::Status& status) {
         ++failures;
@@ -383,8 +379,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
 }
 
 TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
-  Nth copy;
-  faults_->copy = [&](int64_t) { return copy(); };
+  FailingCall copy(Callee::kLink, "copy");
   DraftThroughFaults(copy,
                      {.policy = PolicyNamed("triforce"),
                       .verify = VerifyMode::kResidual,
@@ -428,8 +423,7 @@ std::vector<PolicyParams> OtherPolicies() {
 }
 
 TEST_F(FaultsTest, EveryCopyOfAnyPolicyMayFail) {
-  Nth copy;
-  faults_->copy = [&](int64_t) { return copy(); };
+  FailingCall copy(Callee::kLink, "copy");
   for (const PolicyParams& choice : OtherPolicies()) {
     SCOPED_TRACE(choice.policy->name());
     DraftThroughFaults(copy, choice, "copy_failed");
@@ -438,8 +432,7 @@ TEST_F(FaultsTest, EveryCopyOfAnyPolicyMayFail) {
 
 // Every copy of a prompt that goes on where it was stopped may fail, too.
 TEST_F(FaultsTest, ARestoreMayFailHalfWay) {
-  Nth copy;
-  faults_->copy = [&](int64_t) { return copy(); };
+  FailingCall copy(Callee::kLink, "copy");
   const Tiered tiered = Make();
   Session& session = *tiered.session;
   int64_t n = 1;
@@ -473,17 +466,17 @@ TEST_F(FaultsTest, ARestoreMayFailHalfWay) {
 // ---- Cancellation ----
 
 TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
-  Nth copy;
+  FailAt copy;
   Session* session = nullptr;
-  faults_->copy = [&](int64_t) {
+  const Faults faults(Callee::kLink, [&](const Operation&) {
     if (copy()) {
       session->cancellation().Cancel();
       // The thread that waits for this copy should see the cancel while it
       // waits.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return false;
-  };
+    return 0;
+  });
   const Tiered tiered = Make();
   session = tiered.session.get();
   int cancelled = 0;
@@ -507,14 +500,14 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
 }
 
 TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
-  Nth copy;
-  faults_->copy = [&](int64_t) {
+  FailAt copy;
+  const Faults faults(Callee::kLink, [&](const Operation&) {
     if (copy()) {
       session_->cancellation().Cancel();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return false;
-  };
+    return 0;
+  });
   DraftThroughFaults(copy,
                      {.policy = PolicyNamed("triforce"),
                       .proposer = Proposer::kNgram,
@@ -542,7 +535,7 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
     }
     Session& session = simulated ? *tiered.session : *plain;
     for (const bool by_call : {false, true}) {
-      Nth look;
+      FailAt look;
       for (int64_t n = 1;; n = After(n)) {
         session.Truncate(0);
         look.Arm(n);
@@ -590,7 +583,7 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
 
 TEST_F(FaultsTest, PinningMayBeRefused) {
   const std::vector<std::function<bool(int64_t)>> refusals = {
-      nullptr,
+      [](int64_t) { return false; },
       [](int64_t) { return true; },                   // at once
       [so_far = int64_t{0}](int64_t bytes) mutable {  // after some
         return (so_far += bytes) > 200000;
@@ -598,7 +591,9 @@ TEST_F(FaultsTest, PinningMayBeRefused) {
       [calls = 0](int64_t) mutable { return ++calls % 2 == 0; },
   };
   for (size_t i = 0; i < refusals.size(); ++i) {
-    faults_->pinning = refusals[i];
+    const Faults faults(Callee::kHost, [&](const Operation& pin) {
+      return refusals[i](pin.bytes);
+    });
     const Tiered tiered = Make();
     Session& session = *tiered.session;
     Answer(session, [](const absl::Status& status) { FAIL() << status; });
@@ -668,10 +663,10 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
     std::mt19937 random(seed);
     const auto below = [&random](size_t n) { return random() % n; };
     std::atomic<unsigned> noise{seed};
-    faults_->copy = [&](int64_t) {
+    const Faults faults(Callee::kLink, [&](const Operation&) {
       noise = noise * 1664525 + 1013904223;
       return seed % 2 == 1 && noise >> 16 < 200;
-    };
+    });
     Tiered tiered = Make(seed % 4 < 2 ? Budget::kLeast : Budget::kMiddle);
     std::unique_ptr<Session> session = std::move(tiered.session);
     std::unique_ptr<Session> plain = MakeSession(*model_, options_);

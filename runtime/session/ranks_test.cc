@@ -16,6 +16,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
 #include "runtime/generate/generate.h"
@@ -24,7 +25,6 @@
 #include "runtime/policies/sfi/sfi_params.h"
 #include "runtime/policies/speed/speed_params.h"
 #include "tests/drafting.h"
-#include "tests/nth.h"
 #include "tests/tiers.h"
 
 namespace tiercel::ranks_test {
@@ -49,7 +49,6 @@ std::string PathOf(const std::string& name) {
 // `options` needs.
 std::unique_ptr<Model> OpenTiered(const std::string& path, int ranks,
                                   const Session::Options& options,
-                                  std::shared_ptr<const Faults> faults = {},
                                   std::optional<double> rope_scale = {}) {
   Model::Options of = {.path = path,
                        .machine = {.threads = 2},
@@ -70,8 +69,7 @@ std::unique_ptr<Model> OpenTiered(const std::string& path, int ranks,
       bytes = std::max(bytes, site.LeastDeviceBytes(options.context));
     }
   }
-  of.machine.simulation = {
-      {.bytes = bytes, .link = {kFast, 0}, .faults = std::move(faults)}};
+  of.machine.simulation = {{.bytes = bytes, .link = {kFast, 0}}};
   return OpenModel(of);
 }
 
@@ -412,7 +410,7 @@ TEST(RanksTest, PromptCacheAreOfNoRank) {
     };
     for (const int reads : {1, 2}) {
       opens(*OpenOver(path, reads, /*rope_scale=*/2));
-      opens(*OpenTiered(path, reads, options, {}, /*rope_scale=*/2));
+      opens(*OpenTiered(path, reads, options, /*rope_scale=*/2));
     }
   }
 }
@@ -431,7 +429,7 @@ TEST(RanksTest, PagesMayBeOnDisk) {
   disk.counts_reads = false;
   options.texts = {.path = texts, .build = "a build", .disk = &disk};
   Model::Options of =
-      OpenTiered(path, /*ranks=*/2, options, {}, /*rope_scale=*/2)->options;
+      OpenTiered(path, /*ranks=*/2, options, /*rope_scale=*/2)->options;
   of.machine.host_memory_bytes = 1;
   const auto model = OpenModel(of);
   const auto entries = [&] {
@@ -465,17 +463,13 @@ class RankFaultsTest : public ::testing::Test {
   static constexpr int kRanks = 3;
 
   RankFaultsTest() {
-    auto faults = std::make_shared<Faults>();
-    faults->allocation = [this](int64_t) { return allocation_(); };
-    faults->copy = [this](int64_t) { return copy_(); };
-    faults->gather = [this](int64_t) { return gather_(); };
     policy_ = {.policy = PolicyNamed("triforce"),
                .verify = VerifyMode::kCoupled,
                .view = kSmallView};
     const std::string path = Deepened("llama_gqa");
     const auto one = OpenOver(path, 1);
     options_ = policy_.OptionsFor(*one, {.context = 500});
-    model_ = OpenTiered(path, kRanks, options_, faults);
+    model_ = OpenTiered(path, kRanks, options_);
     prompt_ = RandomIds(200, model_->config.vocab);
     expected_ = Text(*Prefilled(*one, prompt_, options_));
   }
@@ -484,14 +478,14 @@ class RankFaultsTest : public ::testing::Test {
     return DraftedText(session, DraftedParams(0.8f, 6), policy_);
   }
 
-  // Injects a fault at each call of `nth` in a prompt and a generation.
-  void FailEach(Nth& nth, const std::string& code) {
+  // Has each call fail in a prompt and a generation.
+  void FailEach(FailingCall& call, const std::string& code) {
     int64_t at = 1;
     int prompts = 0;
     int texts = 0;
     for (;; at += 1 + at / 3) {
       const auto session = MakeSession(*model_, options_);
-      nth.Arm(at);
+      call.Arm(at);
       const absl::Status prefill =
           Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
               .status();
@@ -500,14 +494,14 @@ class RankFaultsTest : public ::testing::Test {
         EXPECT_EQ(CodeOf(prefill), code) << at << prefill;
         EXPECT_THAT(session->sequence().tokens(), SizeIs(0));
         EXPECT_EQ(session->sequence().kv_length(), 0);
-        nth.Arm(-1);
+        call.Disarm();
         ASSERT_TRUE(
             Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
                 .ok());
       } else {
         const Report report =
             GenerateDrafted(*session, DraftedParams(0.8f, 6), policy_);
-        if (!nth.happened()) {
+        if (!call.happened()) {
           EXPECT_EQ(report.tokens, expected_);
           break;
         }
@@ -516,7 +510,7 @@ class RankFaultsTest : public ::testing::Test {
           ++texts;
           EXPECT_EQ(CodeOf(report.status), code) << at;
         }
-        nth.Arm(-1);
+        call.Disarm();
         session->Truncate(prompt_.size());
       }
       EXPECT_EQ(Text(*session), expected_) << at;
@@ -525,9 +519,9 @@ class RankFaultsTest : public ::testing::Test {
     EXPECT_GT(texts, 2);
   }
 
-  Nth allocation_;
-  Nth copy_;
-  Nth gather_;
+  FailingCall allocation_{Callee::kMemory, "allocate"};
+  FailingCall copy_{Callee::kLink, "copy"};
+  FailingCall gather_{Callee::kRank, "gather"};
   PolicyParams policy_;
   Session::Options options_;
   std::unique_ptr<Model> model_;
@@ -547,7 +541,7 @@ TEST_F(RankFaultsTest, ARankThatCannotAllocate) {
     allocation_.Arm(at);
     const auto session = Session::Create(*model_, options_);
     const bool happened = allocation_.happened();
-    allocation_.Arm(-1);
+    allocation_.Disarm();
     if (!happened) {
       EXPECT_TRUE(session.ok());
       break;

@@ -31,8 +31,7 @@ absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
   if (!functions.ok()) return functions.status();
   std::vector<Stream*> queues;
   for (const auto& stream : streams) queues.push_back(stream.get());
-  return NcclGather::Create(group, *functions, queues,
-                            model.machine->device().faults());
+  return NcclGather::Create(group, *functions, queues);
 }
 
 }  // namespace
@@ -64,8 +63,7 @@ absl::StatusOr<std::shared_ptr<RunnerRanks>> RunnerRanks::Create(
     }
   }
   if (ranks->gather == nullptr) {
-    ranks->gather = std::make_unique<InProcessGather>(
-        *ranks->group, model.machine->device().faults());
+    ranks->gather = std::make_unique<InProcessGather>(*ranks->group);
   }
   return ranks;
 }

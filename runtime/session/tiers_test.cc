@@ -14,6 +14,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
 #include "runtime/generate/generate.h"
@@ -332,23 +333,22 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
   for (const bool in_tiers : {false, true}) {
     Tiered tiered;
     std::unique_ptr<Session> plain;
-    const auto faults = std::make_shared<Faults>();
     std::atomic<bool> cancels = false;
     if (in_tiers) {
-      tiered = MakeTiered(*model, options, Budget::kLeast, kFast, 2, faults);
+      tiered = MakeTiered(*model, options, Budget::kLeast);
     } else {
       tiered.model = Tested(*model);
       plain = MakeSession(*tiered.model, options);
     }
     Session& session = in_tiers ? *tiered.session : *plain;
-    faults->copy = [&](int64_t) {
-      if (!cancels.exchange(false)) return false;
+    const Faults faults(Callee::kLink, [&](const Operation&) {
+      if (!cancels.exchange(false)) return 0;
       session.cancellation().Cancel();
       // The thread that waits for this copy should see the cancel while it
       // waits.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      return false;
-    };
+      return 0;
+    });
     ASSERT_TRUE(Prefill(session, ids.data(), 200, kNoProgress).ok());
     const std::vector<float> before = NextLogits(session);
     std::optional<uint64_t> stopped_at;
@@ -500,17 +500,15 @@ TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
   const std::vector<int32_t> ids = RandomIds(kLong, model->config.vocab);
   const auto uninterrupted = MakeSession(*model, LongOptions());
   ASSERT_TRUE(Prefill(*uninterrupted, ids.data(), kLong, kNoProgress).ok());
-  const auto faults = std::make_shared<Faults>();
   std::atomic<bool> cancels = false;
-  const Tiered tiered =
-      MakeTiered(*model, LongOptions(), Budget::kLeast, kFast, 2, faults);
+  const Tiered tiered = MakeTiered(*model, LongOptions(), Budget::kLeast);
   Session& session = *tiered.session;
-  faults->copy = [&](int64_t) {
-    if (!cancels.exchange(false)) return false;
+  const Faults faults(Callee::kLink, [&](const Operation&) {
+    if (!cancels.exchange(false)) return 0;
     session.cancellation().Cancel();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    return false;
-  };
+    return 0;
+  });
   std::optional<uint64_t> stopped_at;
   int stops = 0;
   while (true) {
@@ -548,12 +546,12 @@ TEST_F(TiersTest, EveryCopyOfATileMayFail) {
   const std::vector<int32_t> ids = RandomIds(1700, model->config.vocab);
   const auto plain = MakeSession(*model, LongOptions());
   ASSERT_TRUE(Prefill(*plain, ids.data(), ids.size(), kNoProgress).ok());
-  const auto faults = std::make_shared<Faults>();
   const int64_t tile = 512 * model->config.hidden * 4;
   std::atomic<int> left = 0;
-  faults->copy = [&](int64_t bytes) { return bytes == tile && left-- == 0; };
-  const Tiered tiered =
-      MakeTiered(*model, LongOptions(), Budget::kLeast, kFast, 2, faults);
+  const Faults faults(Callee::kLink, [&](const Operation& copy) {
+    return copy.bytes == tile && left-- == 0;
+  });
+  const Tiered tiered = MakeTiered(*model, LongOptions(), Budget::kLeast);
   Session& session = *tiered.session;
   for (const int at : {0, 1, 2, 7, 12, 18, 23, 28, 1000}) {
     left = at;

@@ -11,12 +11,14 @@
 
 #include "kernels/device/cuda/blas_lt.h"
 #include "kernels/device/cuda/blas_lt_abi.h"
+#include "kernels/system/faults.h"
 #include "kernels/system/signals_for_test.h"
 
 namespace tiercel {
 
-// A simulated cuBLASLt. It records its calls, counts the handles that are
-// alive, and refuses the call that a test names. One may exist at a time.
+// A simulated cuBLASLt. It records its calls and counts the handles that are
+// alive; its calls may fail by faults (Callee::kBlasLt). One may exist at a
+// time.
 class FakeBlas {
  public:
   struct Layout {
@@ -45,8 +47,7 @@ class FakeBlas {
   ~FakeBlas() { own_ = nullptr; }
 
   size_t version = 130100;
-  int found = 1;        // number of algorithms that it finds
-  std::string refuses;  // name of the call that fails
+  int found = 1;  // number of algorithms that it finds
   std::function<int(const Call&)> multiply = [](const Call&) { return 0; };
   std::map<std::string, int> calls;
   int alive = 0;                  // number of handles
@@ -140,7 +141,7 @@ class FakeBlas {
  private:
   static int Answer(const char* call) {
     ++own_->calls[call];
-    return own_->refuses == call ? kRefused : 0;
+    return FaultAt({.of = Callee::kBlasLt, .call = call});
   }
   template <typename T>
   static int Make(const char* call, void** to, T* made) {

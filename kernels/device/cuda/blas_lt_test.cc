@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/device/cuda/blas_lt_for_test.h"
+#include "kernels/system/faults.h"
 #include "lib/status/error.h"
 
 namespace tiercel {
@@ -72,7 +73,8 @@ TEST(BlasLtTest, WhatFailsIsTold) {
        {"create", "create_product", "set_product", "create_layout",
         "create_preference", "set_preference", "choose", "multiply"}) {
     FakeBlas fake;
-    fake.refuses = call;
+    FailingCall refused(Callee::kBlasLt, call, FakeBlas::kRefused);
+    refused.Arm(1, FailAt::kAll);
     const absl::Status status = Multiply(kProduct);
     EXPECT_EQ(CodeOf(status), "device_failed") << call;
     EXPECT_NE(std::string(status.message()).find("its status 13"),

@@ -156,7 +156,7 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
     auto all = *DeviceArray<float>::Create(
         stream_->memory(), static_cast<int64_t>(kList * kLists), "lists");
     bool refuses = refused;
-    SetSimFaults([&](std::string_view call) {
+    SimFaults faults([&](std::string_view call) {
       return call == "wait" && std::exchange(refuses, false) ? kCudaInvalidValue
                                                              : kCudaSuccess;
     });
@@ -170,7 +170,7 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
       ++failed;
       EXPECT_TRUE(stream_->Send(to, list.data(), bytes).ok());
     }
-    SetSimFaults(nullptr);
+    faults.End();
     EXPECT_EQ(failed, refused ? 1 : 0);
     std::vector<float> arrived;
     ASSERT_TRUE(ReadBack(*stream_, all, &arrived).ok());
@@ -184,7 +184,7 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
 // used, and lists are sent by copies.
 TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
   std::map<std::string, int> calls;
-  SetSimFaults([&](std::string_view call) {
+  const SimFaults faults([&](std::string_view call) {
     ++calls[std::string(call)];
     return call == "see" ? kCudaInvalidValue : kCudaSuccess;
   });
@@ -196,7 +196,6 @@ TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
             (std::map<std::string, int>{{"pin", 1}, {"see", 1}, {"copy", 2}}));
   EXPECT_EQ(SimPinnedBytes(), 0);
   EXPECT_EQ(Read(1), 4);
-  SetSimFaults(nullptr);
 }
 
 // ---- Faults ----
@@ -228,23 +227,21 @@ TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
   };
   for (const std::string_view call :
        {"create", "allocate", "pin", "copy", "launch", "wait", "check"}) {
-    SetSimFaults([&](std::string_view asked) {
+    const SimFaults faults([&](std::string_view asked) {
       return asked == call ? kCudaInvalidValue : kCudaSuccess;
     });
     EXPECT_FALSE(status_of(call).ok()) << call;
-    SetSimFaults(nullptr);
   }
   // If the mark is refused, the wait is for all that is queued.
   int calls = 0;
   const auto count = [&calls] { ++calls; };
-  SetSimFaults([](std::string_view asked) {
+  const SimFaults faults([](std::string_view asked) {
     return asked == "mark" ? kCudaInvalidValue : kCudaSuccess;
   });
   const uint64_t mark = cuda.Mark();
   EXPECT_EQ(Launch(cuda.handle(), {}, Call<decltype(count)>{&count}), 0);
   EXPECT_TRUE(cuda.Await(mark).ok());
   EXPECT_EQ(calls, 1);
-  SetSimFaults(nullptr);
 }
 
 // Makes every call to the device, one after the other, and returns their
@@ -295,7 +292,7 @@ TEST_F(HostedStreamTest, AKernelsFaultLosesTheDevice) {
 TEST_F(HostedStreamTest, ALostDeviceIsLostToAll) {
   for (const int error : {kCudaLaunchTimeout, kCudaEccUncorrectable,
                           kCudaIllegalAddress, kCudaUnknown}) {
-    SetSimFaults([error](std::string_view call) {
+    SimFaults faults([error](std::string_view call) {
       return call == "wait" ? error : kCudaSuccess;
     });
     EXPECT_TRUE(stream_->Zero(array_.data(), 4).ok());
@@ -303,7 +300,7 @@ TEST_F(HostedStreamTest, ALostDeviceIsLostToAll) {
     for (const absl::Status& status : EveryCall(*stream_, array_.data())) {
       EXPECT_EQ(CodeOf(status), "device_lost") << status;
     }
-    SetSimFaults(nullptr);
+    faults.End();
     EXPECT_TRUE(stream_->Synchronize().ok());
   }
 }
@@ -312,7 +309,7 @@ TEST_F(HostedStreamTest, ALostDeviceIsLostToAll) {
 TEST_F(HostedStreamTest, MemoryIsAskedForTwice) {
   GpuMemory& memory = SimMemory::Get();
   int left = 1;
-  SetSimFaults([&left](std::string_view call) {
+  SimFaults faults([&left](std::string_view call) {
     return call == "allocate" && left-- > 0 ? kCudaOutOfMemory : kCudaSuccess;
   });
   const int64_t used = memory.used();
@@ -328,15 +325,14 @@ TEST_F(HostedStreamTest, MemoryIsAskedForTwice) {
       testing::MatchesRegex("view: need 100 bytes, the GPU has [0-9]+ free"));
   EXPECT_EQ(memory.used(), used);
   // After another error than out of memory there is no second attempt.
-  left = 0;
+  faults.End();
   int asked = 0;
-  SetSimFaults([&asked](std::string_view) {
+  const SimFaults others([&asked](std::string_view) {
     ++asked;
     return kCudaInvalidValue;
   });
   EXPECT_EQ(CodeOf(memory.Allocate(100, "view").status()), "device_failed");
   EXPECT_EQ(asked, 1);
-  SetSimFaults(nullptr);
 }
 
 // H01, H02: a GPU is checked before it is used, and may still fail after the
@@ -352,42 +348,40 @@ TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
   facts.driver = 12080;
   facts.error = kCudaInsufficientDriver;
   SetHostedGpu(facts);
-  SetSimFaults([&calls](std::string_view) {
+  SimFaults counts([&calls](std::string_view) {
     ++calls;
     return 0;
   });
   EXPECT_EQ(message(),
             "device cuda: the NVIDIA driver knows CUDA up to 12.8, need 13.0");
   EXPECT_EQ(calls, 0);
+  counts.End();
   SetHostedGpu(kHostedGpu);
-  const auto refuse = [](std::string_view refused, int error) {
-    SetSimFaults([refused, error](std::string_view call) {
+  const auto message_after = [&](std::string_view refused, int error) {
+    const SimFaults faults([refused, error](std::string_view call) {
       return call == refused ? error : kCudaSuccess;
     });
+    return message();
   };
-  refuse("create", kCudaNoDevice);  // lost since it was listed
-  EXPECT_EQ(message(),
+  EXPECT_EQ(message_after("create", kCudaNoDevice),  // lost since it was listed
             "device cuda: the NVIDIA driver shows this process no GPU");
-  refuse("create", kCudaInvalidDevice);
-  EXPECT_EQ(message(),
+  EXPECT_EQ(message_after("create", kCudaInvalidDevice),
             "device cuda: the GPU cannot be opened: CUDA error 101, refused by "
             "a test");
-  refuse("launch", kCudaNoKernelImage);
-  EXPECT_EQ(message(),
+  EXPECT_EQ(message_after("launch", kCudaNoKernelImage),
             "device cuda: this build has no kernels for the GPU, which has "
             "compute capability 9.0 (refused by a test)");
-  SetSimFaults(nullptr);
   EXPECT_TRUE(OpenGpu().ok());
 }
 
 TEST_F(HostedStreamTest, ThreadsOfTheDriverTakeNoSignals) {
   bool take = true;
-  SetSimFaults([&take](std::string_view call) {
+  SimFaults faults([&take](std::string_view call) {
     if (call == "create") take = TakesSignals();
     return kCudaSuccess;
   });
   EXPECT_TRUE(OpenGpu().ok());
-  SetSimFaults(nullptr);
+  faults.End();
   EXPECT_FALSE(take);
   EXPECT_TRUE(TakesSignals());
 }
@@ -419,13 +413,15 @@ TEST_F(HostedStreamTest, ADeviceTouchesNoOthersMemory) {
 // A fault of one device does not affect another.
 TEST_F(HostedStreamTest, FaultsAreOfOneDevice) {
   const auto other = MakeHostedStream(Order::kAscending, /*gpu=*/1);
-  SetSimFaultsOf(1, [](std::string_view call) {
-    return call == "wait" ? kCudaIllegalAddress : kCudaSuccess;
-  });
+  SimFaults faults(
+      [](std::string_view call) {
+        return call == "wait" ? kCudaIllegalAddress : kCudaSuccess;
+      },
+      /*device=*/1);
   EXPECT_EQ(CodeOf(other->Synchronize()), "device_lost");
   EXPECT_EQ(CodeOf(other->queue().Check()), "device_lost");
   EXPECT_TRUE(stream_->Synchronize().ok());
-  SetSimFaults(nullptr);
+  faults.End();
   EXPECT_TRUE(other->Synchronize().ok());
 }
 

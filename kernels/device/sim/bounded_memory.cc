@@ -4,28 +4,28 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<BoundedMemory>> BoundedMemory::Create(
-    int64_t budget, std::shared_ptr<const Faults> faults,
-    DeviceMemory* device) {
+    int64_t budget, DeviceMemory* device) {
   if (device != nullptr) {
     ASSIGN_OR_RETURN(
         const DeviceArray<std::byte> all,
         DeviceArray<std::byte>::Create(*device, budget, "simulated device"));
   }
-  return std::unique_ptr<BoundedMemory>(
-      new BoundedMemory(budget, std::move(faults), device));
+  return std::unique_ptr<BoundedMemory>(new BoundedMemory(budget, device));
 }
 
 absl::StatusOr<std::byte*> BoundedMemory::Allocate(size_t bytes,
                                                    std::string_view what) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool refused = faults_ != nullptr &&
-                       Fails(faults_->allocation, static_cast<int64_t>(bytes));
+  const bool refused = FaultAt({.of = Callee::kMemory,
+                                .call = "allocate",
+                                .bytes = static_cast<int64_t>(bytes)}) != 0;
   if (!refused && bytes <= static_cast<size_t>(budget_)) {
     const auto size = static_cast<int64_t>(std::max<size_t>(1, bytes));
     if (AlignedBytes(size) <= free()) {

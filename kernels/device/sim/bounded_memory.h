@@ -6,11 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "kernels/device/device_memory.h"
-#include "kernels/device/faults.h"
 
 namespace tiercel {
 
@@ -24,8 +22,7 @@ class BoundedMemory final : public DeviceMemory {
   // memory.
   // Errors: out_of_memory where `device` has less than `budget` bytes now.
   static absl::StatusOr<std::unique_ptr<BoundedMemory>> Create(
-      int64_t budget, std::shared_ptr<const Faults> faults = nullptr,
-      DeviceMemory* device = nullptr);
+      int64_t budget, DeviceMemory* device = nullptr);
 
   absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                       std::string_view what) override;
@@ -38,14 +35,10 @@ class BoundedMemory final : public DeviceMemory {
   int64_t free() const { return budget_ - used(); }
 
  private:
-  BoundedMemory(int64_t budget, std::shared_ptr<const Faults> faults,
-                DeviceMemory* device)
-      : budget_(budget),
-        faults_(std::move(faults)),
-        of_(device != nullptr ? *device : host_) {}
+  BoundedMemory(int64_t budget, DeviceMemory* device)
+      : budget_(budget), of_(device != nullptr ? *device : host_) {}
 
   const int64_t budget_;
-  const std::shared_ptr<const Faults> faults_;
   HeapMemory host_;
   DeviceMemory& of_;
   std::mutex mutex_;  // held from the check of free() until the bytes are taken

@@ -45,7 +45,7 @@ int64_t SimMemory::FreeBytes() {
 }
 
 int SimMemory::Take(size_t bytes, std::byte** data) {
-  if (const int error = SimErrorOf("allocate", device_); error != 0) {
+  if (const int error = SimErrorOf("allocate", device_, bytes); error != 0) {
     return error;
   }
   const std::lock_guard lock(Mutex());
@@ -63,7 +63,7 @@ void SimMemory::Free(std::byte* data, size_t bytes) {
 absl::Status SimMemory::Copy(std::byte* to, const std::byte* from,
                              size_t bytes) {
   RunSimQueues(device_);
-  const int error = SimErrorOf("copy", device_);
+  const int error = SimErrorOf("copy", device_, bytes);
   if (error == 0) WhileOpen([&] { std::memcpy(to, from, bytes); });
   return CudaStatus("copy", error);
 }

@@ -23,8 +23,7 @@ constexpr uint64_t kEnd = std::numeric_limits<uint64_t>::max();
 // The state of a device that its queues and its memory share.
 struct State {
   std::mutex mutex;
-  std::function<int(std::string_view)> fault;  // set by tests
-  int lost = 0;                                // the error that lost it, or 0
+  int lost = 0;  // the error that lost it, or 0
   std::string why;
   std::mutex queues_mutex;  // guards the members below
   std::set<SimQueue*> queues;
@@ -120,8 +119,8 @@ void SimQueue::ForEach(int device, absl::FunctionRef<bool(SimQueue&)> is,
 
 // ---- Calls ----
 
-int SimQueue::ErrorOf(std::string_view call) const {
-  return SimErrorOf(call, device_);
+int SimQueue::ErrorOf(std::string_view call, size_t bytes) const {
+  return SimErrorOf(call, device_, bytes);
 }
 
 absl::Status SimQueue::StatusOf(std::string_view who, int error) const {
@@ -131,7 +130,7 @@ absl::Status SimQueue::StatusOf(std::string_view who, int error) const {
 std::string SimQueue::TakeFault() { return std::exchange(fault_, ""); }
 
 absl::Status SimQueue::Copy(void* to, const void* from, size_t bytes) {
-  if (const int error = ErrorOf("copy"); error != 0) {
+  if (const int error = ErrorOf("copy", bytes); error != 0) {
     return StatusOf("copy", error);
   }
   SimMemory* const source = SimMemory::Holder(from);
@@ -165,7 +164,7 @@ absl::Status SimQueue::Copy(void* to, const void* from, size_t bytes) {
 }
 
 absl::Status SimQueue::Zero(void* to, size_t bytes) {
-  const int error = ErrorOf("copy");
+  const int error = ErrorOf("copy", bytes);
   if (error == 0) {
     Push([to, bytes] {
       std::memset(to, 0, bytes);
@@ -239,7 +238,7 @@ absl::Status SimQueue::Await(uint64_t mark) {
 absl::Status SimQueue::Check() { return StatusOf("device", ErrorOf("check")); }
 
 absl::Status SimQueue::Pin(std::byte* host, size_t bytes) {
-  const int error = ErrorOf("pin");
+  const int error = ErrorOf("pin", bytes);
   return error == 0 ? memory_.Pin(host, bytes) : StatusOf("pin", error);
 }
 
@@ -342,12 +341,15 @@ void RunSimQueues(int device) {
 
 // ---- Faults ----
 
-int SimErrorOf(std::string_view call, int device) {
+int SimErrorOf(std::string_view call, int device, size_t bytes) {
   asked_last = device;
   State& state = StateOf(device);
   const std::lock_guard lock(state.mutex);
   if (state.lost != 0) return state.lost;
-  const int error = state.fault != nullptr ? state.fault(call) : 0;
+  const int error = FaultAt({.of = Callee::kDevice,
+                             .call = call,
+                             .bytes = static_cast<int64_t>(bytes),
+                             .device = device});
   if (LosesDevice(error)) state.lost = error;
   return error;
 }
@@ -370,17 +372,24 @@ void RestoreSimDevice(int device) {
   state.MakeWhole();
 }
 
-void SetSimFaultsOf(int device, std::function<int(std::string_view)> fault) {
-  RestoreSimDevice(device);
-  State& state = StateOf(device);
-  const std::lock_guard lock(state.mutex);
-  state.fault = std::move(fault);
+void RestoreSimDevices() {
+  for (int device = 0; device < SimMemory::kMostDevices; ++device) {
+    RestoreSimDevice(device);
+  }
 }
 
-void SetSimFaults(const std::function<int(std::string_view)>& fault) {
-  for (int device = 0; device < SimMemory::kMostDevices; ++device) {
-    SetSimFaultsOf(device, fault);
-  }
+SimFaults::SimFaults(std::function<int(std::string_view)> fault, int device) {
+  RestoreSimDevices();
+  faults_.emplace(Callee::kDevice, [fault = std::move(fault),
+                                    device](const Operation& operation) {
+    const bool is_other = device != kAllDevices && operation.device != device;
+    return is_other ? 0 : fault(operation.call);
+  });
+}
+
+void SimFaults::End() {
+  faults_.reset();
+  RestoreSimDevices();
 }
 
 int64_t SimPinnedBytes() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "absl/status/status.h"
 #include "kernels/device/queue.h"
 #include "kernels/device/sim/sim_memory.h"
+#include "kernels/system/faults.h"
 
 namespace tiercel {
 
@@ -36,7 +38,7 @@ namespace tiercel {
 // copies between two go through the host.
 class SimQueue : public DeviceQueue {
  public:
-  // A queue of device number `device`. Errors: those that a test injects.
+  // A queue of device number `device`. Errors: those of faults.
   static absl::StatusOr<std::unique_ptr<SimQueue>> Create(int device,
                                                           uint64_t seed = 0);
 
@@ -82,7 +84,7 @@ class SimQueue : public DeviceQueue {
   // its destructor.
   void Finish();
   // The cudaError_t of a call, which is made if that is 0.
-  int ErrorOf(std::string_view call) const;
+  int ErrorOf(std::string_view call, size_t bytes = 0) const;
 
  private:
   struct Work {
@@ -118,8 +120,9 @@ class SimQueue : public DeviceQueue {
 void RunSimQueues(int device);
 
 // The cudaError_t that a call to a device returns instead of being made: that
-// of a test's `fault`, or the error that lost the device. 0: the call is made.
-int SimErrorOf(std::string_view call, int device);
+// of a fault (Callee::kDevice), or the error that lost the device. 0: the call
+// is made.
+int SimErrorOf(std::string_view call, int device, size_t bytes = 0);
 // The reason of an error of the device that the calling thread called last.
 std::string SimErrorText();
 
@@ -129,18 +132,27 @@ std::string SimErrorText();
 // from the seed; 0: they have none.
 void SetSimDelays(uint64_t seed);
 
-// From now on calls `fault` before every call to a device ("create", "check",
-// "free", "allocate", "pin", "see", "copy", "launch", "mark", "wait"), on the
-// thread that makes it. It returns the cudaError_t of the call, or 0, and the
-// call is made. Null: all calls are made. After an error that loses a device,
-// all calls to that device return it. A device that was lost before is usable
-// again.
-void SetSimFaults(const std::function<int(std::string_view call)>& fault);
-// Calls `fault` as SetSimFaults does, but only before calls to one device.
-void SetSimFaultsOf(int device,
-                    std::function<int(std::string_view call)> fault);
 // Makes a lost device usable again, and drops the work that was queued on it.
 void RestoreSimDevice(int device);
+void RestoreSimDevices();
+
+// Faults of the calls to simulated devices. `fault` gives the cudaError_t of a
+// call, or 0, and the call is made; it is called by one thread at a time for a
+// device. After an error that loses a device, all calls to that device return
+// it, until this begins or ends.
+class SimFaults {
+ public:
+  static constexpr int kAllDevices = -1;
+
+  explicit SimFaults(std::function<int(std::string_view call)> fault,
+                     int device = kAllDevices);
+  ~SimFaults() { End(); }
+  // Ends it before its scope does.
+  void End();
+
+ private:
+  std::optional<Faults> faults_;
+};
 
 // Memory of the host that is pinned for simulated devices.
 int64_t SimPinnedBytes();

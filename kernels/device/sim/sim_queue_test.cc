@@ -22,7 +22,7 @@ namespace {
 
 class SimQueueTest : public testing::Test {
  protected:
-  ~SimQueueTest() override { SetSimFaults(nullptr); }
+  ~SimQueueTest() override { RestoreSimDevices(); }
 
   DeviceArray<float> NewArray(int64_t size) {
     return *DeviceArray<float>::Create(stream_->memory(), size, "test");
@@ -139,7 +139,7 @@ TEST_F(SimQueueTest, AnErrorOfAnOpLosesTheDevice) {
 TEST_F(SimQueueTest, EveryCallMayBeRefused) {
   DeviceArray<float> array = NewArray(4);
   for (const char* refused : {"copy", "launch", "wait"}) {
-    SetSimFaults([refused](std::string_view call) {
+    const SimFaults faults([refused](std::string_view call) {
       return call == refused ? kCudaInvalidValue : kCudaSuccess;
     });
     absl::Status status = stream_->Zero(array.data(), 4);
