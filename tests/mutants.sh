@@ -178,7 +178,7 @@ share_rows|models/decoder/weights.cc|(row - begin) \* row_bytes|(row - part.begi
 copies_told|offload/kv/tiered_kv.cc|  status.Update(std::exchange(copied_, absl::OkStatus()));||offload/kv/copy_runs_test.cc
 copies_in_place|offload/kv/in_place_kv.cc|return std::exchange(copied_, absl::OkStatus());|return absl::OkStatus();|offload/kv/copy_runs_test.cc
 card_tiers|runtime/plan/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/plan/session_plan_test.cc
-card_memory|runtime/plan/session_plan.h|on_gpu ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/plan/session_plan_test.cc
+card_memory|runtime/plan/session_plan.h|device.apart ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/plan/session_plan_test.cc
 one_queue|runtime/machine/machine.cc|.queue = device_->queue()|.queue = nullptr|tests/hosted_test.cc
 mark_awaited|offload/move/copy_engine.cc|if (next == 0) {|if (next == 1) {|offload/move/gpu_link_test.cc
 link_finish|offload/move/gpu_link.cc|RETURN_IF_ERROR(copies_->Await(copies_->Mark()));||offload/move/gpu_link_test.cc
@@ -491,8 +491,8 @@ disk_rate_first|runtime/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rate
 huge_page|kernels/system/system_pages.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
 large_blocks|kernels/device/device_memory.cc|int64_t{64} << 10|int64_t{64} << 20|kernels/device/device_memory_test.cc
 promised_free|runtime/machine/machine.cc|FreeHostMemory() - MemoryAccount::Unwritten()|FreeHostMemory()|runtime/machine/machine_test.cc
-promised_in_place|runtime/plan/session_plan.cc|weights.bytes + (in_place ? promised : 0)|weights.bytes|runtime/api/memory_api_test.cc
-promised_kv|runtime/plan/session_plan.h|host_bytes - (in_place ? 0 : promised_kv)|host_bytes|runtime/api/memory_api_test.cc
+promised_in_place|runtime/plan/session_plan.cc|weights.bytes + (device.in_place() ? promised : 0)|weights.bytes|runtime/api/memory_api_test.cc
+promised_kv|runtime/plan/session_plan.h|host_bytes - (device.in_place() ? 0 : promised_kv)|host_bytes|runtime/api/memory_api_test.cc
 promised_slots|offload/tier/page_pool.cc|slots_in_use() >= promised_slots_|slots_in_use() > promised_slots_|offload/tier/memory_promise_test.cc
 promise_written|offload/tier/memory_promise.h|bytes_ > written_ ? bytes_ - written_ : 0|bytes_ - written_|offload/tier/memory_promise_test.cc
 pool_largest|runtime/model/workspace_pool.cc|idle_->Bytes() < workspace->Bytes()|idle_->Bytes() > workspace->Bytes()|runtime/model/workspace_pool_test.cc

@@ -45,7 +45,7 @@ std::optional<LinkRate> Device::link() const {
 }
 
 absl::Status Device::Find() {
-  if (!apart_) return absl::OkStatus();
+  if (!apart()) return absl::OkStatus();
   if (queue_ != nullptr) return queue_->Check();
   ASSIGN_OR_RETURN(queue_, NewQueue());
   return absl::OkStatus();
@@ -61,7 +61,7 @@ absl::Status Device::TakeMemory() {
   if (!limited() || limited_ != nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       limited_,
-      BoundedMemory::Create(limits_->bytes, apart_ ? &AllMemory() : nullptr));
+      BoundedMemory::Create(limits_->bytes, apart() ? &AllMemory() : nullptr));
   return absl::OkStatus();
 }
 

@@ -26,6 +26,23 @@ struct DeviceLimits {
   LinkRate link;
 };
 
+// The properties of a device that decide where data lies, and how.
+struct DeviceTraits {
+  DeviceKind kind = DeviceKind::kCpu;
+  // Its work is done later, in memory of its own that the host cannot touch and
+  // that is no part of the machine's.
+  bool apart = false;
+  // Its size and its link are stated.
+  bool limited = false;
+
+  // It computes in the host tier's memory, so that nothing crosses a link.
+  bool in_place() const { return !apart && !limited; }
+  // Its times are not a real device's.
+  bool simulated() const { return limited || kind == DeviceKind::kSim; }
+  // Its ops are kernels, and not the CPU's.
+  bool runs_kernels() const { return kind == DeviceKind::kCuda; }
+};
+
 // A device that computes: its memory, the queue of its work, its link, and what
 // it can do. Not thread-safe, but for the questions about it.
 class Device {
@@ -47,19 +64,14 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  DeviceKind kind() const { return kind_; }
-
   // ---- What it can do ----
 
-  // It computes in the host tier's memory, so that nothing crosses a link.
-  bool in_place() const { return !apart_ && !limited(); }
-  // Its work is done later, in memory of its own that the host cannot touch and
-  // that is no part of the machine's.
-  bool apart() const { return apart_; }
-  // Its size and its link are stated.
-  bool limited() const { return limits_.has_value(); }
-  // Its times are not a real device's.
-  bool simulated() const { return limited() || kind_ == DeviceKind::kSim; }
+  const DeviceTraits& traits() const { return traits_; }
+  DeviceKind kind() const { return traits_.kind; }
+  bool in_place() const { return traits_.in_place(); }
+  bool apart() const { return traits_.apart; }
+  bool limited() const { return traits_.limited; }
+  bool simulated() const { return traits_.simulated(); }
   // The stated rate of the link. Absent: there is no link, or its rate is found
   // out by use.
   std::optional<LinkRate> link() const;
@@ -85,14 +97,13 @@ class Device {
 
  protected:
   Device(DeviceKind kind, bool apart, std::optional<DeviceLimits> limits)
-      : kind_(kind), apart_(apart), limits_(std::move(limits)) {}
+      : traits_{kind, apart, limits.has_value()}, limits_(std::move(limits)) {}
 
  private:
   // The memory without limits.
   DeviceMemory& AllMemory();
 
-  const DeviceKind kind_;
-  const bool apart_;
+  const DeviceTraits traits_;
   const std::optional<DeviceLimits> limits_;
   HeapMemory heap_;  // the machine's; of a device that is apart nothing
   std::unique_ptr<DeviceQueue> queue_;     // null: not apart, or not found

@@ -116,29 +116,11 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                                        int64_t context) {
   ASSIGN_OR_RETURN(const WeightSizes weights,
                    MeasureWeights(*model.checkpoint, model.config));
-  SessionSite site = {.config = model.config,
-                      .weights = weights,
-                      .layout = of_ranks.layout,
-                      .first_position = of_ranks.first_position,
-                      .kept_first = of_ranks.kept_first,
-                      .kept_newest = of_ranks.kept_newest,
-                      .retrieval = of_ranks.retrieval,
-                      .extent = of_ranks.extent,
-                      .draft_bytes = of_ranks.draft_bytes,
-                      .threads = of_ranks.threads,
-                      .keeps_layers = of_ranks.keeps_layers,
-                      .on_device = of_ranks.on_device,
-                      .prefers_device = of_ranks.prefers_device,
-                      .on_gpu = of_ranks.on_gpu,
-                      .cpu_bodies = of_ranks.cpu_bodies,
-                      .in_place = of_ranks.in_place,
-                      .device_bytes = of_ranks.device_bytes,
-                      .promised = of_ranks.promised,
-                      .promised_kv = of_ranks.promised_kv,
-                      .distribution_bytes = of_ranks.distribution_bytes,
-                      .machine_bytes = of_ranks.machine_bytes,
-                      .host_bytes = of_ranks.host_bytes,
-                      .disk_bytes = of_ranks.disk_bytes};
+  SessionSite site = of_ranks;
+  site.weights = weights;
+  site.there = {};
+  site.split = nullptr;
+  site.rank = 0;
   site.layout.kv_heads = model.config.kv_heads;
   // The single rank has alone what several divide among them, but for the
   // device: simulated devices and GPUs are one for each rank.
@@ -150,8 +132,8 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
   site.machine_bytes = all(site.machine_bytes);
   site.host_bytes = all(site.host_bytes);
   site.disk_bytes = all(site.disk_bytes);
-  if (site.in_place) site.device_bytes = all(site.device_bytes);
-  if (!site.on_gpu) {
+  if (site.device.in_place()) site.device_bytes = all(site.device_bytes);
+  if (!site.device.apart) {
     const int cpus = AllowedCpus();
     const int asked = model.options.machine.threads;
     site.threads = asked > 0 ? asked : cpus;
@@ -202,7 +184,8 @@ absl::StatusOr<PlannedRanks> PlanOfRanks(
     SessionSite site = SiteOf(model, weights, options, machine.threads(), rank);
     site.draft_bytes = draft_bytes;
     ranks.plans.push_back(site.PlanFor(context));
-    ranks.others.push_back(others + (site.in_place ? site.promised : 0));
+    ranks.others.push_back(others +
+                           (site.device.in_place() ? site.promised : 0));
     ranks.sites.push_back(std::move(site));
   }
   return ranks;

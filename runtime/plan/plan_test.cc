@@ -149,11 +149,11 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
       *model,
       {.bytes = model->machine->memory().used(), .bytes_per_token = 1000}, {},
       /*threads=*/2);
-  EXPECT_TRUE(site.in_place);
+  EXPECT_TRUE(site.device.in_place());
   EXPECT_EQ(site.device_bytes, site.machine_bytes);
   EXPECT_GT(site.machine_bytes, model->machine->memory().used());
   // A huge simulated device on a machine that has less memory.
-  site.in_place = false;
+  site.device.limited = true;
   site.device_bytes = int64_t{1} << 40;
   const TierPlan plan = site.PlanFor(kContext);
   ASSERT_TRUE(plan.fits());

@@ -191,7 +191,7 @@ Rates RatesOfRanks(const SessionSite& site, const Rates& rates) {
     logit_bytes =
         std::max(logit_bytes, static_cast<double>(split.GatheredLogits(rank)));
   }
-  if (!site.on_gpu) {  // ranks beyond the CPUs take turns
+  if (!site.device.apart) {  // ranks beyond the CPUs take turns
     const double turns = std::max(
         1.0, static_cast<double>(split.ranks() * site.threads) / AllowedCpus());
     weights *= turns;

@@ -37,7 +37,7 @@ class PredictionTest : public testing::Test {
             .layout = {DType::kF16, DType::kF16, config_.kv_heads,
                        config_.head_dim},
             .threads = 1,
-            .in_place = in_place,
+            .device = {.limited = !in_place},
             .device_bytes = device_bytes};
   }
   // 128 positions of 2 heads of 16, K and V, 2 bytes each

@@ -113,8 +113,8 @@ int64_t BlockDistributions::Bytes(int64_t vocab) const {
 }
 
 int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
-                     bool on_gpu) {
-  if (on_gpu) {
+                     bool kernels) {
+  if (kernels) {
     // Attention needs partial results and a list of pages. Other ops take less:
     // a prompt's rows as int8 activations are a third of it.
     return kGpuWaveFloats * static_cast<int64_t>(sizeof(float)) +
@@ -147,7 +147,7 @@ int64_t SessionSite::RowsAtOnce(int64_t before) const {
 }
 
 int64_t SessionSite::Scratch(int64_t context) const {
-  const bool kernels = on_gpu && !cpu_bodies;
+  const bool kernels = device.runs_kernels();
   const int64_t of_ops = ScratchBytes(config, context, threads, kernels);
   if (!kernels || split == nullptr || split->ranks() == 1) return of_ops;
   const int64_t widest = std::max({int64_t{config.hidden}, int64_t{config.ffn},
@@ -174,17 +174,17 @@ WorkspaceSize SessionSite::WorkspaceOf(int64_t context) const {
 TierNeeds SessionSite::Needs(int64_t context) const {
   WorkspaceSize own = WorkspaceOf(context);
   own.hidden = there.hidden;
-  TierNeeds needs = {.layout = layout,
-                     .layers = config.layers,
-                     .context = context,
-                     .first_position = first_position,
-                     .weights = weights.bytes + (in_place ? promised : 0),
-                     .workspace = own.Or(there).DeviceBytes() -
-                                  there.DeviceBytes() +
-                                  SharesShape(context).Bytes(),
-                     .state_bytes = StateBytes(),
-                     .states_there = there.hidden,
-                     .tile_rows = TiledStates::kTiles * RowsAtOnce()};
+  TierNeeds needs = {
+      .layout = layout,
+      .layers = config.layers,
+      .context = context,
+      .first_position = first_position,
+      .weights = weights.bytes + (device.in_place() ? promised : 0),
+      .workspace = own.Or(there).DeviceBytes() - there.DeviceBytes() +
+                   SharesShape(context).Bytes(),
+      .state_bytes = StateBytes(),
+      .states_there = there.hidden,
+      .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;
   needs.distributions = own.Or(there).distributions - there.distributions;
   // The hidden states are copied, since one layer is written while the next
@@ -214,13 +214,15 @@ TierNeeds SessionSite::Needs(int64_t context) const {
 TierPlan SessionSite::PlanFor(int64_t context) const {
   TierNeeds needs = Needs(context);
   const TierPlan all = PlanOnDevice(needs, device_bytes);
+  // A device of a stated size always has both tiers.
+  const bool prefers_device = device.apart && !device.limited;
   if (on_device || (prefers_device && all.fits())) return all;
-  const TierPlan plan = in_place ? PlanInPlace(needs, device_bytes)
-                                 : PlanTiers(needs, device_bytes);
+  const TierPlan plan = device.in_place() ? PlanInPlace(needs, device_bytes)
+                                          : PlanTiers(needs, device_bytes);
   if (disk_bytes == 0 || Fits(plan)) return plan;
   const int64_t buffers =
       DiskLink::BufferBytes(layout.PageBytes(), plan.shape.context_pages);
-  if (in_place) {
+  if (device.in_place()) {
     // The workspace lies in the memory of the host tier, and hidden states
     // cannot go elsewhere.
     needs.tile_rows = context;
@@ -231,8 +233,8 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
     return on_disk;
   }
   const int64_t left = machine_bytes - promised -
-                       (on_gpu ? 0 : plan.DeviceBytes()) - plan.host_states -
-                       plan.host_distributions - buffers;
+                       (device.apart ? 0 : plan.DeviceBytes()) -
+                       plan.host_states - plan.host_distributions - buffers;
   return PlanWithDisk(needs, device_bytes, std::min(HostRoom(), left));
 }
 
@@ -275,7 +277,7 @@ int64_t SessionSite::LeastDeviceBytes(int64_t context) const {
   SessionSite least = *this;
   least.device_bytes = 0;
   const TierPlan plan = least.PlanFor(context);
-  return plan.DeviceBytes() + (in_place ? plan.HostBytes() : 0);
+  return plan.DeviceBytes() + (device.in_place() ? plan.HostBytes() : 0);
 }
 
 absl::Status SessionSite::DoesNotFit(int64_t context, int64_t most) const {
@@ -304,10 +306,11 @@ absl::Status SessionSite::DoesNotFit(int64_t context, int64_t most) const {
                                     " bytes ", where, others, best));
   };
   if (!plan.fits()) {
-    return needs(LeastDeviceBytes(context),
-                 absl::StrCat("of ", in_place ? "memory" : "device memory",
-                              " at least, the budget is ", device_bytes),
-                 in_place ? promised : 0);
+    return needs(
+        LeastDeviceBytes(context),
+        absl::StrCat("of ", device.in_place() ? "memory" : "device memory",
+                     " at least, the budget is ", device_bytes),
+        device.in_place() ? promised : 0);
   }
   if (plan.disk_kv > disk_bytes) {
     return needs(
@@ -325,13 +328,12 @@ absl::Status SessionSite::DoesNotFit(int64_t context, int64_t most) const {
   return needs(MachineBytes(plan),
                absl::StrCat("of this machine's memory, ", machine_bytes,
                             " may be taken"),
-               in_place ? 0 : promised);
+               device.in_place() ? 0 : promised);
 }
 
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads, int rank) {
   const Machine& machine = model.machine_of(rank);
-  const bool on_gpu = machine.device().apart();
   SessionSite site = {
       .config = model.config,
       .weights = weights,
@@ -344,15 +346,14 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
       .threads = threads,
       .keeps_layers = options.KeepsPrompts(),
       .on_device = options.on_device,
-      .on_gpu = on_gpu,
-      .cpu_bodies = machine.device().kind() != DeviceKind::kCuda,
+      .device = machine.device().traits(),
       .split = &*model.split,
       .rank = rank};
   site.layout.kv_heads = static_cast<int>(model.split->kv_heads(rank).size());
   if (rank == 0) {
     site.distribution_bytes = options.distributions.Bytes(model.config.vocab);
     // The host reads logits, too.
-    if (on_gpu) {
+    if (site.device.apart) {
       site.distribution_bytes += LogitRows() * model.config.vocab *
                                  static_cast<int64_t>(sizeof(float));
     }
@@ -371,15 +372,12 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
             options.texts->most_bytes, std::numeric_limits<int64_t>::max())) /
         model.ranks();
   }
-  site.in_place = machine.device().in_place();
-  site.prefers_device = on_gpu && !machine.device().limited();
   // Free memory is read only once, since others may take some at any time.
   site.device_bytes =
-      site.in_place ? site.machine_bytes : machine.DeviceBudget();
+      site.device.in_place() ? site.machine_bytes : machine.DeviceBudget();
   // A plan without weights, for a simulated device beside a host tier of a
   // given size, is for another machine than this.
-  const bool elsewhere = model.weights == nullptr &&
-                         machine.device().limited() &&
+  const bool elsewhere = model.weights == nullptr && site.device.limited &&
                          machine.host_is_bounded();
   if (elsewhere) site.machine_bytes = site.device_bytes + site.host_bytes;
   return site;

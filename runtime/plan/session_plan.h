@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/device.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/number/dtype.h"
 #include "models/decoder/config.h"
@@ -118,10 +119,10 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
 // a step.
 int64_t LogitRows();
 
-// The most scratch memory that an op of this model takes, on a GPU or on so
+// The most scratch memory that an op of this model takes, as kernels or on so
 // many threads of the CPU.
 int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
-                     bool on_gpu);
+                     bool kernels);
 
 // The place of one model's sessions: a device and the machine around it; of
 // several ranks, the place of one.
@@ -136,13 +137,10 @@ struct SessionSite {
   std::optional<KvExtent> extent = {};  // SessionOptions', if it ends prompts
   int64_t draft_bytes = 0;              // for a draft model's whole session
   int threads = 1;
-  bool keeps_layers = false;    // saves prompts by layers, if there is one rank
-  bool on_device = false;       // the KV is there alone
-  bool prefers_device = false;  // ... if it fits
-  bool on_gpu = false;          // the device is a GPU, or pretends to be one
-  bool cpu_bodies = false;      // ... whose ops are the CPU's
-  bool in_place = false;        // the device computes in the host tier
-  int64_t device_bytes = 0;     // weights included; in place: for both tiers
+  bool keeps_layers = false;  // saves prompts by layers, if there is one rank
+  bool on_device = false;     // SessionOptions'
+  DeviceTraits device = {};
+  int64_t device_bytes = 0;  // weights included; in place: for both tiers
   // Bytes that other sessions of the machine may still take, in place from both
   // tiers, else from the host tier, and the KV's part of that; and the size
   // that a workspace may already have.
@@ -182,11 +180,13 @@ struct SessionSite {
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   int64_t MachineBytes(const TierPlan& plan) const {
-    return plan.HostBytes() + (in_place ? 0 : promised) +
-           (on_gpu ? 0 : plan.DeviceBytes());
+    return plan.HostBytes() + (device.in_place() ? 0 : promised) +
+           (device.apart ? 0 : plan.DeviceBytes());
   }
   // Bytes that may still be taken of the host tier.
-  int64_t HostRoom() const { return host_bytes - (in_place ? 0 : promised_kv); }
+  int64_t HostRoom() const {
+    return host_bytes - (device.in_place() ? 0 : promised_kv);
+  }
   bool Fits(int64_t context) const { return Fits(PlanFor(context)); }
   // The largest context that fits, at most `most`; 0: none.
   int64_t LargestContext(int64_t most) const;

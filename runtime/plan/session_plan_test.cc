@@ -58,8 +58,7 @@ class CardTest : public testing::Test {
                        .weights = {.bytes = 13'477'363'712},
                        .layout = {DType::kF16, DType::kF16, 32, 128},
                        .retrieval = RetrievalSize{.budget = 8192},
-                       .prefers_device = true,
-                       .on_gpu = true,
+                       .device = {DeviceKind::kCuda, /*apart=*/true},
                        .device_bytes = int64_t{23} << 30};
 
   // The model on two such cards; `split` has two ranks and outlives the result.
@@ -112,8 +111,7 @@ TEST_F(CardTest, CountsTheStatesOfKeptLayers) {
   EXPECT_EQ(site_.MachineBytes(site_.PlanFor(4096)), 0);
   // In place the states count in the one budget.
   SessionSite in_place = site_;
-  in_place.on_gpu = in_place.prefers_device = false;
-  in_place.in_place = true;
+  in_place.device = {};
   in_place.device_bytes = in_place.LeastDeviceBytes(kContext);
   in_place.machine_bytes = int64_t{1} << 40;
   EXPECT_TRUE(in_place.Fits(kContext));
@@ -138,7 +136,7 @@ TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
   EXPECT_FALSE(site_.Fits(1 << 17));
   EXPECT_TRUE(site_.Fits(4096));
   // A simulated device always has both tiers.
-  site_.prefers_device = false;
+  site_.device.limited = true;
   EXPECT_FALSE(site_.PlanFor(4096).in_place);
 }
 
@@ -185,13 +183,15 @@ TEST_F(CardTest, HasRoomForWhatRanksGather) {
   config.vocab = 250'000;
   const auto split = ModelSplit::Create(config, 2);
   ASSERT_TRUE(split.ok()) << split.status();
-  SessionSite site = {
-      .config = config, .weights = {}, .layout = {}, .on_gpu = true};
+  SessionSite site = {.config = config,
+                      .weights = {},
+                      .layout = {},
+                      .device = {DeviceKind::kCuda, /*apart=*/true}};
   const int64_t alone = site.Scratch(4096);
   EXPECT_LT(alone, LogitRows() * 250'000 * 4);
   site.split = &*split;
   EXPECT_GE(site.Scratch(4096), LogitRows() * 250'000 * 4);
-  site.on_gpu = false;
+  site.device = {};
   EXPECT_LT(site.Scratch(4096), LogitRows() * 250'000 * 4);
 }
 

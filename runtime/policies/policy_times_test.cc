@@ -39,7 +39,7 @@ class PolicyTimesTest : public testing::Test {
   PolicyTimes Times(const PolicyParams& params, int64_t length,
                     std::optional<LinkRate> link = std::nullopt) const {
     SessionSite site = {.config = config_, .weights = {}, .layout = layout_};
-    site.in_place = !link.has_value();
+    site.device.limited = link.has_value();
     site.retrieval = params.RetrievalView();
     site.device_bytes = int64_t{1} << 24;
     const TierPlan plan = site.PlanFor(length + 1000);

@@ -34,7 +34,7 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
       ASSIGN_OR_RETURN(PagePool pool,
                        PagePool::OnDevice(plan.shape.layout, plan.shape.layers,
                                           plan.shape.context_pages, memory));
-      if (!site.on_gpu) {
+      if (!site.device.apart) {
         pool.Promise(
             MemoryPromise(account, plan.resident, MemoryPromise::Kind::kTaken),
             plan.shape.context_pages);
@@ -56,7 +56,7 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
           tier,
           KvTier::Create(plan.shape, memory, std::move(link), std::move(spill),
                          MemoryPromise(machine().kv_account(), plan.host_kv)));
-      if (!site.on_gpu) {
+      if (!site.device.apart) {
         tier->on_device = MemoryPromise(account, plan.resident + plan.staging,
                                         MemoryPromise::Kind::kTaken);
       }
