@@ -9,7 +9,7 @@ import typing
 
 # The error after a fault took the device from its process: later cases in that
 # process prove nothing.
-LOST = "this process can use the GPU no more"
+LOST = "this process can no longer use the GPU"
 # The words of compute-sanitizer and ncu if they are refused.
 REFUSED = ("Device not supported", "LibraryNotLoaded", "ERR_NVGPUCTRPERM",
            "was not profiled", "Failed to initialize")

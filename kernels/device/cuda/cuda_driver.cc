@@ -20,7 +20,7 @@ namespace tiercel {
   return kCudaNoDevice;
 }
 [[gnu::weak]] std::string CudaErrorText(int /*error*/) {
-  return "this build has no CUDA";
+  return "this build has no CUDA support";
 }
 #endif
 

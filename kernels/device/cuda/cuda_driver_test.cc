@@ -56,7 +56,7 @@ std::unique_ptr<Stream> FakeStream() {
   return std::move(stream).value();
 }
 
-TEST(DeviceQueueTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
+TEST(DeviceQueueTest, WithoutAGpuTheErrorHasTheReason) {
   const absl::StatusOr<std::unique_ptr<Stream>> stream =
       Stream::Create({DeviceKind::kCuda});
   if (stream.ok()) return;  // there is a GPU
@@ -67,9 +67,9 @@ TEST(DeviceQueueTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
     EXPECT_THAT(message,
                 testing::MatchesRegex(
                     "device cuda: (this machine has no NVIDIA driver "
-                    ".*|the NVIDIA driver shows this process no GPU)"));
+                    ".*|the NVIDIA driver reports no GPU to this process)"));
   } else {
-    EXPECT_EQ(message, "device cuda: this build has no CUDA");
+    EXPECT_EQ(message, "device cuda: this build has no CUDA support");
   }
 }
 

@@ -33,33 +33,33 @@ bool LacksKernels(int error) {
   }
 }
 
-// Says what is missing, or "".
-std::string WhatIsMissing(const GpuFacts& facts) {
-  if (facts.runtime == 0) return "this build has no CUDA";
+// Returns the reason for which the GPU cannot be used, or "".
+std::string ReasonUnusable(const GpuFacts& facts) {
+  if (facts.runtime == 0) return "this build has no CUDA support";
   if (facts.driver == 0) {
     return "this machine has no NVIDIA driver (libcuda.so.1)";
   }
   if (facts.error == kCudaInsufficientDriver) {
-    return absl::StrCat("the NVIDIA driver knows CUDA up to ",
+    return absl::StrCat("the NVIDIA driver supports CUDA up to ",
                         VersionText(facts.driver), ", need ",
                         VersionText(facts.runtime));
   }
   if (facts.error == kCudaNoDevice ||
       (facts.error == kCudaSuccess && facts.gpus == 0)) {
-    return "the NVIDIA driver shows this process no GPU";
+    return "the NVIDIA driver reports no GPU to this process";
   }
   if (facts.error == kCudaSuccess && facts.gpu >= facts.gpus) {
-    return absl::StrCat("the NVIDIA driver shows this process ", facts.gpus,
-                        facts.gpus == 1 ? " GPU" : " GPUs", ", need ",
-                        facts.gpu + 1);
+    return absl::StrCat("the NVIDIA driver reports ", facts.gpus,
+                        facts.gpus == 1 ? " GPU" : " GPUs",
+                        " to this process, need ", facts.gpu + 1);
   }
   if (facts.capability > 0 && facts.capability < kOldestCapability) {
     return absl::StrCat("the GPU has ", CapabilityText(facts.capability),
                         ", need 7.5 (Turing) or later");
   }
   if (facts.error == kCudaDevicesUnavailable) {
-    return "the GPU is not to be had: others have it to themselves, or it is "
-           "being reset";
+    return "the GPU is unavailable: another process uses it exclusively, or it "
+           "is being reset";
   }
   if (LacksKernels(facts.error)) {
     return absl::StrCat("this build has no kernels for the GPU, which has ",
@@ -113,14 +113,14 @@ absl::Status CudaStatus(std::string_view who, int error,
   if (!LosesDevice(error)) return DeviceError("device_failed", what);
   return DeviceError(
       "device_lost",
-      absl::StrCat(what, "; this process can use the GPU no more"));
+      absl::StrCat(what, "; this process can no longer use the GPU"));
 }
 
 absl::Status CheckGpu(const GpuFacts& facts) {
   if (LosesDevice(facts.error)) return CudaStatus("device cuda", facts.error);
-  const std::string missing = WhatIsMissing(facts);
-  if (missing.empty()) return absl::OkStatus();
-  return DeviceError("no_device", absl::StrCat("device cuda: ", missing));
+  const std::string reason = ReasonUnusable(facts);
+  if (reason.empty()) return absl::OkStatus();
+  return DeviceError("no_device", absl::StrCat("device cuda: ", reason));
 }
 
 }  // namespace tiercel

@@ -28,30 +28,30 @@ TEST(CudaErrorTest, AGpuThatServesIsNoError) {
 }
 
 // H01, H02: each missing part has its own sentence.
-TEST(CudaErrorTest, WhatIsMissingIsSaid) {
+TEST(CudaErrorTest, AnUnusableGpuHasItsReason) {
   const struct {
     GpuFacts facts;
     const char* sentence;
   } cases[] = {
-      {{}, "this build has no CUDA"},
+      {{}, "this build has no CUDA support"},
       {{.runtime = 13000}, "this machine has no NVIDIA driver (libcuda.so.1)"},
       {{.runtime = 13000, .driver = 12080, .error = kCudaInsufficientDriver},
-       "the NVIDIA driver knows CUDA up to 12.8, need 13.0"},
+       "the NVIDIA driver supports CUDA up to 12.8, need 13.0"},
       {{.runtime = 13000, .driver = 13000},
-       "the NVIDIA driver shows this process no GPU"},
+       "the NVIDIA driver reports no GPU to this process"},
       {{.runtime = 13000, .driver = 13000, .error = kCudaNoDevice},
-       "the NVIDIA driver shows this process no GPU"},
+       "the NVIDIA driver reports no GPU to this process"},
       {{.runtime = 13000, .driver = 13000, .gpus = 1, .capability = 61},
        "the GPU has compute capability 6.1, need 7.5 (Turing) or later"},
       {{.runtime = 13000, .driver = 13000, .gpus = 1, .capability = 70},
        "the GPU has compute capability 7.0, need 7.5 (Turing) or later"},
       {{.gpu = 1, .runtime = 13000, .driver = 13000, .gpus = 1},
-       "the NVIDIA driver shows this process 1 GPU, need 2"},
+       "the NVIDIA driver reports 1 GPU to this process, need 2"},
       {{.gpu = 4, .runtime = 13000, .driver = 13000, .gpus = 2},
-       "the NVIDIA driver shows this process 2 GPUs, need 5"},
+       "the NVIDIA driver reports 2 GPUs to this process, need 5"},
       {With(kCudaDevicesUnavailable),
-       "the GPU is not to be had: others have it to themselves, or it is being "
-       "reset"},
+       "the GPU is unavailable: another process uses it exclusively, or it is "
+       "being reset"},
   };
   for (const auto& one : cases) {
     const absl::Status status = CheckGpu(one.facts);
@@ -100,7 +100,7 @@ TEST(CudaErrorTest, AGpuThatIsLostIsLost) {
       EXPECT_EQ(CodeOf(status), "device_lost") << error;
       EXPECT_EQ(ClassOf(status), ErrorClass::kDevice) << error;
       EXPECT_THAT(std::string(status.message()),
-                  EndsWith("; this process can use the GPU no more"));
+                  EndsWith("; this process can no longer use the GPU"));
     }
   }
 }

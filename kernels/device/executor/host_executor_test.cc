@@ -372,7 +372,7 @@ TEST(HostExecutorFaultTest, SaysWhatFailedAndWhere) {
       "Op", Launch(&stream, {}, Kernel<Floats, decltype(body)>{&body}));
   EXPECT_EQ(status.message(),
             "Op: CUDA error 719, block 0, thread 0: element 64 of an array of "
-            "64; this process can use the GPU no more");
+            "64; this process can no longer use the GPU");
 }
 
 }  // namespace

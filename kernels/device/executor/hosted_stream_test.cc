@@ -72,7 +72,7 @@ TEST_F(HostedStreamTest, KernelsFaultBehindAnArrayAndSoDoesTheHostInIt) {
             0);
   EXPECT_EQ(stream_->Synchronize().message(),
             "device cuda: CUDA error 719, block 0, thread 0: touched an "
-            "address where nothing is; this process can use the GPU no more");
+            "address where nothing is; this process can no longer use the GPU");
   EXPECT_DEATH(x[0] = 1, "");
 }
 
@@ -352,8 +352,9 @@ TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
     ++calls;
     return 0;
   });
-  EXPECT_EQ(message(),
-            "device cuda: the NVIDIA driver knows CUDA up to 12.8, need 13.0");
+  EXPECT_EQ(
+      message(),
+      "device cuda: the NVIDIA driver supports CUDA up to 12.8, need 13.0");
   EXPECT_EQ(calls, 0);
   counts.End();
   SetHostedGpu(kHostedGpu);
@@ -364,7 +365,7 @@ TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
     return message();
   };
   EXPECT_EQ(message_after("create", kCudaNoDevice),  // lost since it was listed
-            "device cuda: the NVIDIA driver shows this process no GPU");
+            "device cuda: the NVIDIA driver reports no GPU to this process");
   EXPECT_EQ(message_after("create", kCudaInvalidDevice),
             "device cuda: the GPU cannot be opened: CUDA error 101, refused by "
             "a test");
@@ -432,8 +433,9 @@ TEST_F(HostedStreamTest, DevicesAreCounted) {
   SetHostedGpu(facts);
   EXPECT_EQ(CountGpus(), 2);
   EXPECT_TRUE(OpenGpu(1).ok());
-  EXPECT_EQ(OpenGpu(2).status().message(),
-            "device cuda: the NVIDIA driver shows this process 2 GPUs, need 3");
+  EXPECT_EQ(
+      OpenGpu(2).status().message(),
+      "device cuda: the NVIDIA driver reports 2 GPUs to this process, need 3");
   facts.error = kCudaInsufficientDriver;
   SetHostedGpu(facts);
   EXPECT_EQ(CountGpus(), 0);
