@@ -10,20 +10,6 @@
 
 namespace tiercel {
 
-const char* NameOf(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "cpu";
-    case DeviceKind::kRef:
-      return "ref";
-    case DeviceKind::kCuda:
-      return "cuda";
-    case DeviceKind::kSim:
-      return "sim";
-  }
-  return "";
-}
-
 std::unique_ptr<Device> Device::Make(DeviceKind kind, int number,
                                      std::optional<DeviceLimits> limits,
                                      uint64_t sim_seed) {

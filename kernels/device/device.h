@@ -40,7 +40,7 @@ struct DeviceTraits {
   // Its times are not a real device's.
   bool simulated() const { return limited || kind == DeviceKind::kSim; }
   // Its ops are kernels, and not the CPU's.
-  bool runs_kernels() const { return kind == DeviceKind::kCuda; }
+  bool runs_kernels() const { return BodiesOf(kind) == Bodies::kGpu; }
 };
 
 // A device that computes: its memory, the queue of its work, its link, and what

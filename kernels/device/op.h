@@ -27,8 +27,8 @@ class HostLists {
   std::vector<std::shared_ptr<void>> lists_;
 };
 
-// An op as data: a body for each kind of device. The op's entry checks the
-// parameters and calls Run, so a body may rely on them.
+// An op as data: its bodies, of which a device runs one (Bodies). The op's
+// entry checks the parameters and calls Run, so a body may rely on them.
 template <typename Params>
 struct OpBodies {
   using Body = absl::Status(Stream& stream, const Params& p);
@@ -45,14 +45,14 @@ struct OpBodies {
 // its turn, on copies of the parameters.
 template <typename Params>
 absl::Status Run(const OpBodies<Params>& op, Stream& stream, const Params& p) {
-  switch (stream.device()) {
-    case DeviceKind::kRef:
+  switch (BodiesOf(stream.device())) {
+    case Bodies::kReference:
       return op.reference(stream, p);
-    case DeviceKind::kCpu:
+    case Bodies::kCpu:
       return op.cpu(stream, p);
-    case DeviceKind::kCuda:
+    case Bodies::kGpu:
       return op.gpu(stream, p);
-    case DeviceKind::kSim:
+    case Bodies::kCpuLater:
       break;
   }
   HostLists lists;

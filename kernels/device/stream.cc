@@ -7,6 +7,7 @@
 #include "kernels/device/cuda/blas_lt.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/cuda/send_ring.h"
+#include "kernels/device/device.h"
 #include "kernels/device/sim/sim_queue.h"
 #include "kernels/system/resource_limits.h"
 #include "lib/status/status_macros.h"
@@ -17,10 +18,9 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
   ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   std::unique_ptr<DeviceQueue> queue;
   if (options.queue == nullptr) {
-    if (options.device == DeviceKind::kCuda) {
-      ASSIGN_OR_RETURN(queue, OpenGpu());
-    } else if (options.device == DeviceKind::kSim) {
-      ASSIGN_OR_RETURN(queue, SimQueue::Create(/*device=*/0));
+    const std::unique_ptr<Device> device = Device::Make(options.device);
+    if (device->apart()) {
+      ASSIGN_OR_RETURN(queue, device->NewQueue());
     }
   }
   absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
@@ -49,19 +49,20 @@ Stream::Stream(const Options& options, Isa isa,
       isa_(isa),
       own_queue_(std::move(queue)),
       queue_(own_queue_ != nullptr ? own_queue_.get() : options.queue),
-      ring_(device_ == DeviceKind::kCuda ? std::make_unique<SendRing>(*queue_)
-                                         : nullptr),
+      ring_(BodiesOf(device_) == Bodies::kGpu
+                ? std::make_unique<SendRing>(*queue_)
+                : nullptr),
       own_pool_(options.pool != nullptr
                     ? nullptr
                     : std::make_unique<ThreadPool>(
-                          device_ == DeviceKind::kCuda ? 1
-                          : options.threads > 0        ? options.threads
-                                                       : AllowedCpus())),
+                          BodiesOf(device_) == Bodies::kGpu ? 1
+                          : options.threads > 0             ? options.threads
+                                                            : AllowedCpus())),
       pool_(own_pool_ != nullptr ? *own_pool_ : *options.pool),
       memory_(options.memory != nullptr ? *options.memory
               : queue_ != nullptr       ? queue_->memory()
                                         : SystemMemory()),
-      cpu_(device_ == DeviceKind::kSim
+      cpu_(BodiesOf(device_) == Bodies::kCpuLater
                ? new Stream({.device = DeviceKind::kCpu, .pool = &pool_}, isa,
                             /*queue=*/nullptr)
                : nullptr) {}

@@ -39,8 +39,8 @@ class PackedMatrix {
       PanelOrder order = PanelOrder::kLanes);
   // The order that the ops of `stream` read.
   static PanelOrder OrderFor(const Stream& stream) {
-    return stream.device() == DeviceKind::kCuda ? PanelOrder::kFragments
-                                                : PanelOrder::kLanes;
+    return BodiesOf(stream.device()) == Bodies::kGpu ? PanelOrder::kFragments
+                                                     : PanelOrder::kLanes;
   }
   // The bytes of such a matrix, in either order. Errors: invalid_shape,
   // out_of_memory if no memory is that large.

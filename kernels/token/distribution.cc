@@ -88,9 +88,10 @@ class Distributions {
 
   // Finds the greatest logit of each row.
   absl::Status FindMaxLogits() {
-    GreatestLogitFn* const greatest = stream_.device() == DeviceKind::kRef
-                                          ? GreatestLogitReference
-                                          : kGreatestLogit[stream_.isa()];
+    GreatestLogitFn* const greatest =
+        BodiesOf(stream_.device()) == Bodies::kReference
+            ? GreatestLogitReference
+            : kGreatestLogit[stream_.isa()];
     greatest_.resize(static_cast<size_t>(p_.rows * row_ranges_));
     ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t range) {
       greatest_[range] =
@@ -162,7 +163,7 @@ class Distributions {
   // temperature.
   void Exponentiate() {
     ExponentiateLogitsFn* const exponentiate =
-        stream_.device() == DeviceKind::kRef
+        BodiesOf(stream_.device()) == Bodies::kReference
             ? ExponentiateLogitsReference
             : kExponentiateLogits[stream_.isa()];
     for (Distribution& distribution : distributions_) {

@@ -139,7 +139,7 @@ int64_t Machine::DeviceBudget() const {
   }
   if (!bytes.has_value()) return MemoryBudget();
   // The limits of a simulated device are the user's own.
-  return options_.simulation.has_value() ? *bytes : Budget(*bytes - used, used);
+  return device_->limited() ? *bytes : Budget(*bytes - used, used);
 }
 
 }  // namespace tiercel
