@@ -22,10 +22,9 @@ class Target {
  public:
   virtual ~Target() = default;
 
-  // Runs one pass over a block that may follow the sequence. distributions[i]
-  // is the distribution of the token after i tokens of `block`; there are
-  // block.size()
-  // + 1.
+  // Runs one pass over a block that may follow the sequence. Returns
+  // block.size() + 1 distributions: number i is that of the token after i
+  // tokens of `block`.
   virtual absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) = 0;
   // Appends the first `count` tokens of that block and `next` to the sequence,

@@ -105,7 +105,7 @@ class Device {
 
   const DeviceTraits traits_;
   const std::optional<DeviceLimits> limits_;
-  HeapMemory heap_;  // the machine's; of a device that is apart nothing
+  HeapMemory heap_;  // the machine's; unused if the device is apart
   std::unique_ptr<DeviceQueue> queue_;     // null: not apart, or not found
   std::unique_ptr<DeviceMemory> limited_;  // null: no limits, or not taken
 };

@@ -88,8 +88,8 @@ struct SessionOptions {
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
   // The extent of the KV by layer; absent: every position exists in all layers.
-  // With a retrieval view that is so too, and the extent limits what drafts
-  // see.
+  // With a retrieval view every position exists too, and the extent limits the
+  // view.
   std::optional<KvExtent> extent = {};
   // The prompt cache; absent: none. It is not used by a session whose prompts
   // read less than everything or end below the last layer, that does not begin
@@ -141,11 +141,11 @@ struct SessionSite {
   bool on_device = false;     // SessionOptions'
   DeviceTraits device = {};
   int64_t device_bytes = 0;  // weights included; in place: for both tiers
-  // Bytes that other sessions of the machine may still take, in place from both
-  // tiers, else from the host tier, and the KV's part of that; and the size
-  // that a workspace may already have.
+  // Bytes that other sessions of the machine may still take: of both tiers if
+  // the device computes in place, else of the host tier.
   int64_t promised = 0;
-  int64_t promised_kv = 0;
+  int64_t promised_kv = 0;  // those of `promised` that are for KV
+  // The size of a workspace that is there already and may serve this session.
   WorkspaceSize there = {};
   // Bytes of the distributions that tokens are drawn from, on the rank that
   // draws them.
@@ -168,7 +168,7 @@ struct SessionSite {
                             : static_cast<int>(split->query_heads(rank).size());
   }
   // The number of rows of a prompt that pass through a layer at once after
-  // `before` others, on every rank; never more than after none.
+  // `before` others, on every rank. RowsAtOnce(0) is the most.
   int64_t RowsAtOnce(int64_t before = 0) const;
   int64_t StateBytes() const {  // for a row's hidden state
     return config.hidden * static_cast<int64_t>(sizeof(float));

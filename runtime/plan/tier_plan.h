@@ -73,10 +73,11 @@ struct TierNeeds {
   int64_t deep_pages = 0;
 };
 
-// Divides `budget` bytes of device memory: first what must be there, then as
-// many resident pages as fit, and if those are all pages, all hidden states. A
-// page is resident in every layer or in none, so that each layer has computing
-// to hide its copies behind. If not even the least fits, the plan is that of
+// Divides `budget` bytes of device memory: first weights, workspace, views and
+// the two layer buffers, then as many resident pages as fit, and if those are
+// all pages, all hidden states. A page is resident in every layer or in none,
+// so that the copies of each layer take as long as those of any other, and
+// computing hides them alike. If not even the least fits, the plan is that of
 // the least, and fits() is false.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
 

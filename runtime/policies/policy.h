@@ -59,8 +59,8 @@ struct PolicyParams {
   static constexpr int64_t kProposals = 8;
   static constexpr int64_t kGamma1 = 4;
   static constexpr int64_t kGamma2 = 16;
-  // The rates from which adaptive lengths take a ratio that they want
-  // (KeptRates::costs): they stay the same.
+  // The rates from which adaptive lengths take the ratio of costs, if none is
+  // given (KeptRates::costs). They do not change during a generation.
   std::optional<Rates> costs = {};
   const Model* draft_model = nullptr;  // for Proposer::kSmall, which needs it
   // The part of a text that the draft model sees, as far as its context goes.
@@ -68,8 +68,9 @@ struct PolicyParams {
   int draft_layers = 0;  // for kSelf, which runs the first so many; 0: all
   RetrievalSize view = {};
   // The settings that the policy alone knows, in a type T of its folder. Own<T>
-  // returns them, or T's defaults if there are none; asked for another type to
-  // change, it drops those of the policy that was named before.
+  // returns them, or T's defaults if there are none. The Own<T> that returns
+  // them to be changed drops settings of any other type, which are those of
+  // a policy that was named before.
   std::any own = {};
 
   template <typename T>

@@ -103,8 +103,8 @@ class PolicyKind {
       PolicyParts parts) const = 0;
 };
 
-// Replaces the sizes of `view` that the request names; at least one sink, and
-// ours no more than the budget.
+// Replaces the sizes of `view` that the request names. It has at least one
+// sink, and the default sinks are no more than the budget.
 void ReadView(const PolicyRequest& request, RetrievalSize* view);
 
 // Replaces each value whose size is not 0. Errors: invalid_argument, for a size

@@ -15,7 +15,8 @@
 namespace tiercel {
 
 // The share of a view's drafts that is taken to hold before any have been
-// checked: that of TriForce's drafts over novels (README).
+// checked. TriForce's drafts over a novel held in 92 % of the places at 7,000
+// tokens, and in 82 % at 28,000 (doc/measured.md).
 inline constexpr double kExpectedAcceptance = 0.9;
 
 // Predicted seconds from one token to the next behind a text.

@@ -19,7 +19,8 @@ class DraftView {
   // The session keeps a view if any of these is called.
   explicit DraftView(Session& session) : session_(session) {}
 
-  // These call Retrieval's functions for the views of all ranks.
+  // Each does what the function of Retrieval of its name does, for the views
+  // of all ranks.
   bool HasRoom(int64_t rows) const;
   void KeepPlaces();
   void Truncate(int64_t end);
@@ -30,7 +31,8 @@ class DraftView {
   // Rank 0's view; with one rank there is no other.
   Retrieval& first() const;
 
-  // A CatchUp of the session after which the view depends on its tokens alone.
+  // Computes the KV of the session's newest tokens, as Session::CatchUp does,
+  // and leaves the view in a state that depends on the tokens alone.
   absl::Status CatchUp(Phase phase);
   // Passes `ids`, at most kMaxStepRows, which follow the positions in the view,
   // through the first `layers` layers; Runner::RowLogits gives their logits.

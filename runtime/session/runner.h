@@ -71,8 +71,8 @@ class Runner {
   void Rest();
 
   // ---- Steps ----
-  // Each takes the rows of several sequences; a decoder passes those of one, so
-  // more are invalid_argument. They are read by RowLogits until the next step.
+  // Each takes the rows of a list of sequences, which today must name one
+  // sequence (else invalid_argument). RowLogits reads them until the next step.
   // Errors of all: those of RankGroup::Run, of the KV and of the ops;
   // cancelled; out_of_memory, if there is no workspace.
 

@@ -33,10 +33,10 @@ namespace tiercel {
 // Invariants
 //   1. kv length <= tokens: the KV lags behind tokens appended since the last
 //      Forward, and holds nothing that belongs to other tokens.
-//   2. A call that fails or is cancelled leaves tokens and KV as they were,
-//      but some rows may have to be computed again: the last row; after
-//      SessionPromptCache::Open those of the last page; and all rows from the
-//      first page on that can no longer be read from disk.
+//   2. A call that fails or is cancelled leaves the tokens as they were. The KV
+//      may have become shorter, and the next call computes its rows again: the
+//      last row; after SessionPromptCache::Open those of the last page; and
+//      those from the first page on that can no longer be read from disk.
 class Session {
  public:
   using Options = SessionOptions;

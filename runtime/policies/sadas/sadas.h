@@ -144,7 +144,7 @@ class SadasKind final : public PolicyKind {
                      const PolicyParams& params) const override;
   std::vector<std::string> UnusedKeys(
       const Model& target, const PolicyParams& params) const override;
-  // It waits for a tag, and nothing says that the model ever writes it.
+  // Warns if the schedule waits for a tag that the model may never write.
   std::string Warning(const Model& target,
                       const PolicyParams& params) const override;
   std::optional<RetrievalSize> RetrievalView(

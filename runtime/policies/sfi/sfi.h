@@ -87,7 +87,7 @@ class SfiKind final : public PolicyKind {
  public:
   std::string_view name() const override { return "sfi"; }
   std::string_view help() const override {
-    return "so too, from single tokens, to the end of each sentence";
+    return "as triforce, from single tokens, to the end of each sentence";
   }
   bool has_plain() const override { return true; }
   std::vector<std::string_view> plain_sizes() const override {

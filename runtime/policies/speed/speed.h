@@ -50,7 +50,7 @@ class SpeedKind final : public PolicyKind {
  public:
   std::string_view name() const override { return "speed"; }
   std::string_view help() const override {
-    return "from those parts too, which the upper layers do not see";
+    return "as triforce, from parts that the upper layers do not see";
   }
   bool has_plain() const override { return true; }
   std::vector<PolicyKey> keys() const override;
