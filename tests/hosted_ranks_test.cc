@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/device/executor/hosted_stream.h"

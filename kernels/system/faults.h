@@ -37,6 +37,7 @@ enum class Callee {
             // when a message leaves; an ncclResult_t
 };
 
+// An operation that may fail, as its code tells it to a fault.
 struct Operation {
   Callee of = Callee::kMemory;
   std::string_view call;
