@@ -137,20 +137,12 @@ inline std::vector<Backend> Gpus() {
 
 // For INSTANTIATE_TEST_SUITE_P over Backends().
 inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
-  switch (info.param.device) {
-    case DeviceKind::kRef:
-      return "ref";
-    case DeviceKind::kCuda:
-      return !kIsHosted                               ? "cuda"
-             : info.param.order == Order::kAscending  ? "hosted_ascending"
-             : info.param.order == Order::kDescending ? "hosted_descending"
-                                                      : "hosted_mixed";
-    case DeviceKind::kSim:
-      return "sim";
-    case DeviceKind::kCpu:
-      break;
-  }
-  return std::string(NameOf(info.param.isa));
+  const auto& [device, isa, order] = info.param;
+  if (device == DeviceKind::kCpu) return std::string(NameOf(isa));
+  if (device != DeviceKind::kCuda || !kIsHosted) return NameOf(device);
+  return order == Order::kAscending    ? "hosted_ascending"
+         : order == Order::kDescending ? "hosted_descending"
+                                       : "hosted_mixed";
 }
 
 // Skips CUDA if there is no GPU; tests/gpu_check.sh counts that as a failure.
