@@ -46,7 +46,7 @@ std::vector<float> RandomFloats(int64_t n) {
 // The KV of one layer, written through KvWrite.
 struct Layer {
   std::vector<std::byte> bytes;
-  std::vector<std::byte*> pages;
+  std::vector<DevicePtr<std::byte>> pages;
 };
 
 Layer MakeLayer(Stream& stream, const KvLayout& layout, int64_t positions,
@@ -55,13 +55,14 @@ Layer MakeLayer(Stream& stream, const KvLayout& layout, int64_t positions,
   const int64_t pages = (positions + kPageTokens - 1) / kPageTokens;
   layer.bytes.resize(static_cast<size_t>(pages * layout.PageBytes()));
   for (int64_t page = 0; page < pages; ++page) {
-    layer.pages.push_back(layer.bytes.data() + page * layout.PageBytes());
+    layer.pages.push_back(InPlace(layer.bytes.data()) +
+                          page * layout.PageBytes());
   }
   // Rows overlap, so that they differ without as many floats as the KV has.
   const int64_t row_floats = int64_t{layout.kv_heads} * layout.head_dim;
   for (int64_t t = 0; t < positions; ++t) {
-    const KvWriteParams p = {row.data() + t % 1024,
-                             row.data() + t % 1021,
+    const KvWriteParams p = {InPlace(row.data()) + t % 1024,
+                             InPlace(row.data()) + t % 1021,
                              row_floats,
                              row_floats,
                              1,
@@ -98,11 +99,11 @@ void Run(benchmark::State& state, Stream& stream, const Peaks& peaks,
     const Layer& layer = layers[next++ % layers.size()];
     const auto start = std::chrono::steady_clock::now();
     const absl::Status status =
-        Attention(stream, {q.data(), width, c.rows, c.heads,
+        Attention(stream, {InPlace(q.data()), width, c.rows, c.heads,
                            1.0f / std::sqrt(static_cast<float>(c.head_dim)),
                            layout, layer.pages.data(), 0,
                            static_cast<int64_t>(layer.pages.size()), 0, c.depth,
-                           /*view=*/nullptr, out.data()});
+                           /*view=*/nullptr, InPlace(out.data())});
     if (!status.ok()) state.SkipWithError(status.ToString().c_str());
     const std::chrono::duration<double> taken =
         std::chrono::steady_clock::now() - start;

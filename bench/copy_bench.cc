@@ -38,7 +38,8 @@ T OrExit(absl::StatusOr<T> made) {
 
 // Returns the rate, in bytes per second.
 double Run(benchmark::State& state, std::unique_ptr<Link> link,
-           std::byte* device, Direction direction, int64_t transfer_bytes) {
+           DevicePtr<std::byte> device, Direction direction,
+           int64_t transfer_bytes) {
   const HostRegion host = OrExit(HostRegion::Reserve(kBytes));
   const auto engine = OrExit(CopyEngine::Create(std::move(link)));
   std::vector<Transfer> transfers;
@@ -76,9 +77,9 @@ void RunSimulated(benchmark::State& state, Direction direction, double rate,
   auto link = std::make_unique<SimulatedLink>(
       rate, /*latency=*/0,
       std::make_unique<HostLink>(std::make_shared<Placement>()));
-  state.counters["share"] =
-      Run(state, std::move(link), device.data(), direction, transfer_bytes) /
-      rate;
+  state.counters["share"] = Run(state, std::move(link), InPlace(device.data()),
+                                direction, transfer_bytes) /
+                            rate;
 }
 
 // Copies on the GPU, where the first `refused` calls that pin memory fail.

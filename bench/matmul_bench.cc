@@ -60,14 +60,15 @@ void Run(benchmark::State& state, Stream& stream, const Peaks& peaks,
   std::vector<float> x(static_cast<size_t>(c.rows * c.k));
   for (float& value : x) value = normal(random);
   std::vector<float> out(static_cast<size_t>(c.rows * c.n));
-  MatmulParams p = {x.data(), c.k, c.rows, c.compute, 1, {}};
+  MatmulParams p = {InPlace(x.data()), c.k, c.rows, c.compute, 1, {}};
   double best = 1e9;
   for (auto _ : state) {
     // One pass takes all matrices, so that each has left the cache since its
     // last use.
     const auto begin = std::chrono::steady_clock::now();
     for (const PackedMatrix& matrix : matrices) {
-      p.outputs[0] = {&matrix, nullptr, out.data(), c.n, StoreMode::kAssign};
+      p.outputs[0] = {&matrix, nullptr, InPlace(out.data()), c.n,
+                      StoreMode::kAssign};
       if (!Matmul(stream, p).ok()) return state.SkipWithError("failed");
     }
     const std::chrono::duration<double> took =

@@ -38,13 +38,13 @@ struct Keys {
         // The mask keeps exponents small for every type.
         start[i] = static_cast<std::byte>(codes(random) & 0x37);
       }
-      pages.push_back(start);
+      pages.push_back(InPlace(start));
     }
   }
 
   KvLayout layout;
   std::vector<std::byte> bytes;
-  std::vector<const std::byte*> pages;
+  std::vector<DevicePtr<std::byte>> pages;
 };
 
 std::vector<float> Normal(int64_t n) {
@@ -63,7 +63,7 @@ void RunScores(benchmark::State& state, DType type, int64_t rows) {
   std::vector<float> out(static_cast<size_t>(rows * kHeads * kPositions));
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        KeyScores(**stream, {.q = q.data(),
+        KeyScores(**stream, {.q = InPlace(q.data()),
                              .q_stride = kHeads * kHeadDim,
                              .rows = rows,
                              .heads = kHeads,
@@ -75,7 +75,7 @@ void RunScores(benchmark::State& state, DType type, int64_t rows) {
                              .position = kPositions - rows,
                              .first = 0,
                              .last = kPositions,
-                             .out = out.data(),
+                             .out = InPlace(out.data()),
                              .out_stride = kPositions}));
   }
   state.SetBytesProcessed(state.iterations() * kPositions * kKvHeads *
@@ -89,7 +89,7 @@ void RunNorms(benchmark::State& state, DType type) {
   for (auto _ : state) {
     benchmark::DoNotOptimize(KeyNorms(
         **stream, {keys.layout, keys.pages.data(), 0, kPositions / kPageTokens,
-                   0, kPositions, out.data(), kPositions}));
+                   0, kPositions, InPlace(out.data()), kPositions}));
   }
   state.SetBytesProcessed(state.iterations() * kPositions * kKvHeads *
                           keys.layout.KRowBytes());
@@ -102,8 +102,9 @@ void RunImportance(benchmark::State& state, int64_t rows) {
   for (auto _ : state) {
     benchmark::DoNotOptimize(AddImportance(
         **stream,
-        {scores.data(), kPositions, rows, kHeads, kKvHeads, kPositions,
-         /*decay=*/1.0f, importance.data(), importance.data(), kPositions}));
+        {InPlace(scores.data()), kPositions, rows, kHeads, kKvHeads, kPositions,
+         /*decay=*/1.0f, InPlace(importance.data()), InPlace(importance.data()),
+         kPositions}));
   }
 }
 
@@ -116,18 +117,19 @@ void RunSelect(benchmark::State& state, int64_t budget) {
                  [](float x) { return F16FromF32(5 + x); });
   std::vector<int32_t> out(static_cast<size_t>(kKvHeads * budget));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(Select(**stream, {.importance = importance.data(),
-                                               .importance_stride = kPositions,
-                                               .norms = norms.data(),
-                                               .norms_stride = kPositions,
-                                               .kv_heads = kKvHeads,
-                                               .candidates = kPositions,
-                                               .budget = budget,
-                                               .most_prior = 0.25f,
-                                               .reach = 16,
-                                               .suppression = 1.0f,
-                                               .exclusivity = 0.85f,
-                                               .out = out.data()}));
+    benchmark::DoNotOptimize(
+        Select(**stream, {.importance = InPlace(importance.data()),
+                          .importance_stride = kPositions,
+                          .norms = InPlace(norms.data()),
+                          .norms_stride = kPositions,
+                          .kv_heads = kKvHeads,
+                          .candidates = kPositions,
+                          .budget = budget,
+                          .most_prior = 0.25f,
+                          .reach = 16,
+                          .suppression = 1.0f,
+                          .exclusivity = 0.85f,
+                          .out = InPlace(out.data())}));
   }
 }
 

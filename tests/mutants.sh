@@ -26,10 +26,10 @@ attention_mask|kernels/attention/attention.cc|item.end = position + 1 - start|it
 attention_begin|kernels/attention/attention.cc|std::max(p_.begin - start, int64_t{0})|std::max(p_.begin - start + 1, int64_t{0})|kernels/attention/attention_test.cc
 view_window|kernels/attention/attention.cc|position + 1 - page \* kPageTokens|position - page * kPageTokens|kernels/attention/attention_view_test.cc
 view_head|kernels/attention/attention.cc|p_.view\[item->kv_head\]|p_.view[0]|kernels/attention/attention_view_test.cc
-chunk_head|kernels/select/mean_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/select/mean_scores_test.cc
+chunk_head|kernels/select/mean_scores.cc|p.q.raw() + kv_head \* group \* p.head_dim|p.q.raw() + kv_head * p.head_dim|kernels/select/mean_scores_test.cc
 chunk_tile|kernels/select/mean_scores.cc|std::min(tile, p.num_chunks - chunk)|std::min(tile, p.num_chunks)|kernels/select/chunk_scores_test.cc
 mean_norms|kernels/kv/chunk_means_ref.cc|NormOf(out, kv.head_dim)|NormOf(out, kv.head_dim / 2)|kernels/kv/chunk_means_test.cc
-evidence_stride|kernels/select/importance.cc|p.scores + i \* p.scores_stride|p.scores + i * p.candidates|kernels/select/importance_test.cc
+evidence_stride|kernels/select/importance.cc|p.scores.raw() + i \* p.scores_stride|p.scores.raw() + i * p.candidates|kernels/select/importance_test.cc
 coverage_newest|kernels/select/coverage_cpu.cc|SumOf(scores + newest, positions - newest)|SumOf(scores, newest)|kernels/select/coverage_test.cc
 coverage_group|kernels/select/coverage.cc|p.kept\[h / group\]|p.kept[h / group * 0]|kernels/select/coverage_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
@@ -198,7 +198,7 @@ choice_wait|kernels/device/stream.h|return stream.Synchronize();|return absl::Ok
 lanes_mask|kernels/device/executor/host_executor.cc|state == State::kWaits \&\& meeting == where|state == State::kWaits \&\& meeting.line == where.line|kernels/device/executor/host_executor_test.cc
 early_copy|kernels/device/executor/host_executor.cc|running->copies.push_back({to, from, running->groups});|std::memcpy(to, from, 16);|kernels/device/executor/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
-wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
+wrong_weights|models/decoder/decoder.cc|{&w.up, w.up_bias.data()|{\&w.gate, w.up_bias.data()|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|StoreMode::kAdd}}}|StoreMode::kAssign}}}|tests/golden_logits_test.cc
 kv_cell|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + cell) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (cell \& 63)) * KRowBytes|tests/golden_logits_test.cc
 digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(rows)|static_cast<float>((rows + 3) / 4 * 4)|kernels/kv/chunk_means_test.cc
@@ -209,7 +209,7 @@ norm_root|kernels/kv/key_norms_cpu.cc|Sqrt(sum)|sum|kernels/kv/key_norms_test.cc
 evidence_mean|kernels/select/importance_cpu.cc|Set1(0.5f)) - Exp|Set1(1.0f)) - Exp|kernels/select/importance_test.cc
 evidence_decay|kernels/select/importance.cc|before\[j\] \* p.decay|before[j] * (1 - 0 * p.decay)|kernels/select/importance_test.cc
 evidence_before|kernels/select/importance.cc|const before = p.before|const before = p.importance|kernels/select/importance_test.cc
-evidence_decay_gpu|kernels/select/importance.cu|p.before\[at\] \* p.decay|p.before[at]|kernels/select/importance_test.cc
+evidence_decay_gpu|kernels/select/importance.cu|p.before.raw()\[at\] \* p.decay|p.before.raw()[at]|kernels/select/importance_test.cc
 evidence_unseen|kernels/select/importance_cpu.cc| - Exp(Set1(-87.0f))||kernels/select/importance_test.cc
 prior_edge|kernels/select/selector_body.h|kLeastShare = 1e-12f|kLeastShare = 1e-11f|kernels/select/selector_test.cc
 prior_age|kernels/select/selector_body.h|kAgePower = 1.8f|kAgePower = 1.7f|kernels/select/selector_test.cc
@@ -520,7 +520,7 @@ read_told|offload/disk/page_reader.cc|request.offset != next_|request.offset == 
 read_untold|offload/disk/page_reader.cc|request.bytes < kLongRead .. ||offload/disk/page_reader_test.cc
 read_apart|offload/disk/page_reader.cc|place == next|place >= next|offload/disk/page_reader_test.cc
 read_in_place|offload/disk/page_reader.cc|span.count \* runs.bytes, span.place|span.count * runs.bytes, all_have_places ? span.place : nullptr|offload/disk/page_reader_test.cc
-load_in_place|offload/kv/in_place_kv.cc|return pages_\[static_cast<size_t>(layer)\]\[static_cast<size_t>(page)\]|return pages_[static_cast<size_t>(layer)][static_cast<size_t>(page) / 2]|offload/kv/load_test.cc
+load_in_place|offload/kv/in_place_kv.cc|return HostPage(layer, page)|return HostPage(layer, page / 2)|offload/kv/load_test.cc
 held_page|offload/kv/held_slots.cc|at.AddReference(\*pool_);|(void)at;|offload/kv/load_test.cc
 held_cells|offload/kv/held_pages.cc|ClearCells(static_cast<int>(end_ % kPageTokens)|ClearCells(kPageTokens|offload/kv/load_test.cc
 loaded_resident|offload/kv/tiered_kv.cc|pages_.IsResident(page) .. pages_.IsNewest(page, end);|pages_.IsNewest(page, end);|offload/kv/load_test.cc

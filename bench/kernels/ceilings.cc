@@ -82,17 +82,15 @@ class Ceilings {
 
   void OfMemory() {
     const int64_t half = inputs_.halves() / 2 / 64 * 64;
-    auto* const data = const_cast<std::byte*>(
-        reinterpret_cast<const std::byte*>(inputs_.Halves(half, 0)));
+    const DevicePtr<std::byte> data = inputs_.Room();
     Rate("device copy, read and written", 2 * half, [&] {
       return stream_.Copy(data + half, data, static_cast<size_t>(half));
     });
-    auto* const sums = reinterpret_cast<uint32_t*>(inputs_.Out());
+    const auto sums = inputs_.Out().As<uint32_t>();
     Rate("device read", 2 * half, [&] {
-      return CudaStatus("read",
-                        ReadPackets(stream_.queue().handle(),
-                                    reinterpret_cast<const uint32_t*>(data),
-                                    2 * half / 16, sums));
+      return CudaStatus(
+          "read", ReadPackets(stream_.queue().handle(),
+                              data.As<uint32_t>().raw(), 2 * half / 16, sums));
     });
   }
 
@@ -131,8 +129,7 @@ class Ceilings {
       if (up.data() == nullptr || down.data() == nullptr) return;
       up.Populate(AllowedCpus());
       down.Populate(AllowedCpus());
-      auto* const device = const_cast<std::byte*>(
-          reinterpret_cast<const std::byte*>(inputs_.Halves(bytes, 0)));
+      const DevicePtr<std::byte> device = inputs_.Room();
       const auto size_bytes = static_cast<size_t>(bytes);
       const int times = bytes == kPiece ? 16 : 1;
       const auto copy_up = [&] {
@@ -174,7 +171,7 @@ class Ceilings {
         refused_("up and down at once", both);
       }
       if (bytes != kPiece || !stream_.queue().KernelsSee(up.data())) continue;
-      auto* const sums = reinterpret_cast<uint32_t*>(inputs_.Out());
+      const auto sums = inputs_.Out().As<uint32_t>();
       Rate("a kernel reads pinned memory, " + size, bytes, [&] {
         return CudaStatus("read",
                           ReadPackets(stream_.queue().handle(),

@@ -80,21 +80,22 @@ int LaunchFill(CUstream_st* stream, const Fill& fill) {
 
 }  // namespace
 
-int FillHalves(CUstream_st* stream, uint32_t* to, int64_t words,
+int FillHalves(CUstream_st* stream, DevicePtr<uint32_t> to, int64_t words,
                uint32_t seed) {
-  return LaunchFill(stream, Fill{to, nullptr, words, seed});
+  return LaunchFill(stream, Fill{to.raw(), nullptr, words, seed});
 }
 
-int FillFloats(CUstream_st* stream, float* to, int64_t count, uint32_t seed) {
-  return LaunchFill(stream, Fill{nullptr, to, count, seed});
+int FillFloats(CUstream_st* stream, DevicePtr<float> to, int64_t count,
+               uint32_t seed) {
+  return LaunchFill(stream, Fill{nullptr, to.raw(), count, seed});
 }
 
 int ReadPackets(CUstream_st* stream, const uint32_t* from, int64_t packets,
-                uint32_t* sums) {
+                DevicePtr<uint32_t> sums) {
   const LaunchShape shape =
       TurnsFor(packets, Read::kAtOnce * Read::kMaxThreads, Read::kMaxThreads);
   static_assert((int64_t{1} << 12) * Read::kMaxThreads <= kReadSums);
-  return Launch(stream, shape, Read{from, packets, sums});
+  return Launch(stream, shape, Read{from, packets, sums.raw()});
 }
 
 int DoNothing(CUstream_st* stream) {

@@ -20,9 +20,8 @@ absl::StatusOr<Inputs> Inputs::Create(Stream& stream, int64_t halves,
                                                         "bench: activations"));
   }
   CUstream_st* const handle = stream.queue().handle();
-  int error =
-      FillHalves(handle, reinterpret_cast<uint32_t*>(inputs.halves_.data()),
-                 halves / 4, /*seed=*/1);
+  int error = FillHalves(handle, inputs.halves_.data().As<uint32_t>(),
+                         halves / 4, /*seed=*/1);
   for (DeviceArray<float>* array : {&inputs.floats_, &inputs.out_}) {
     if (error == 0) error = FillFloats(handle, array->data(), floats, 2);
   }
@@ -43,25 +42,23 @@ PackedMatrix Inputs::Matrix(DType type, int64_t rows, int64_t cols,
                           rows, cols, PanelOrder::kFragments);
 }
 
-std::vector<std::byte*> Inputs::Pages(const KvLayout& layout, int64_t count,
-                                      int64_t turn) const {
+std::vector<DevicePtr<std::byte>> Inputs::Pages(const KvLayout& layout,
+                                                int64_t count, int64_t turn) {
   const int64_t page = AlignedBytes(layout.PageBytes());
   const int64_t place = PlaceOf(halves(), count * page, turn);
-  std::vector<std::byte*> pages(static_cast<size_t>(count));
+  std::vector<DevicePtr<std::byte>> pages(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    // They are not const, as some ops write pages, with values of this kind.
-    pages[static_cast<size_t>(i)] =
-        const_cast<std::byte*>(halves_.data()) + place + i * page;
+    pages[static_cast<size_t>(i)] = halves_.data() + place + i * page;
   }
   return pages;
 }
 
-const uint16_t* Inputs::Halves(int64_t count, int64_t turn) const {
-  return reinterpret_cast<const uint16_t*>(halves_.data() +
-                                           PlaceOf(halves(), 2 * count, turn));
+DevicePtr<const uint16_t> Inputs::Halves(int64_t count, int64_t turn) const {
+  return (halves_.data() + PlaceOf(halves(), 2 * count, turn))
+      .As<const uint16_t>();
 }
 
-const float* Inputs::Floats(int64_t count, int64_t turn) const {
+DevicePtr<const float> Inputs::Floats(int64_t count, int64_t turn) const {
   return floats_.data() + PlaceOf(4 * floats(), 4 * count, turn) / 4;
 }
 

@@ -39,16 +39,18 @@ class Inputs {
   static absl::StatusOr<Inputs> Create(Stream& stream, int64_t halves,
                                        int64_t floats);
 
+  // All of `halves`, to be written over.
+  DevicePtr<std::byte> Room() { return halves_.data(); }
   // A matrix that has another place in each turn, as far as there are places.
   PackedMatrix Matrix(DType type, int64_t rows, int64_t cols,
                       int64_t turn) const;
   // The addresses of `count` pages of one layer, likewise.
-  std::vector<std::byte*> Pages(const KvLayout& layout, int64_t count,
-                                int64_t turn) const;
+  std::vector<DevicePtr<std::byte>> Pages(const KvLayout& layout, int64_t count,
+                                          int64_t turn);
   // The address of `count` f16 values, likewise.
-  const uint16_t* Halves(int64_t count, int64_t turn) const;
-  const float* Floats(int64_t count, int64_t turn) const;
-  float* Out() { return out_.data(); }
+  DevicePtr<const uint16_t> Halves(int64_t count, int64_t turn) const;
+  DevicePtr<const float> Floats(int64_t count, int64_t turn) const;
+  DevicePtr<float> Out() { return out_.data(); }
 
   int64_t halves() const { return static_cast<int64_t>(halves_.size()); }
   int64_t floats() const { return static_cast<int64_t>(floats_.size()); }

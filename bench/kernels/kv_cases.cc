@@ -42,7 +42,7 @@ class KvBench {
     // A row sees the positions before it and its own.
     one.operations = 4 * width * r * (p - (r - 1) / 2);
     one.call = [*this, rows, positions](Stream& stream, int64_t turn) {
-      const std::vector<std::byte*> pages = PagesOf(positions, turn);
+      const std::vector<DevicePtr<std::byte>> pages = PagesOf(positions, turn);
       return Attention(stream,
                        {.q = inputs_.Floats(rows * m_.QueryWidth(), turn),
                         .q_stride = m_.QueryWidth(),
@@ -66,7 +66,7 @@ class KvBench {
     one.operations = 2 * Positions(positions) * Heads(rows) *
                      static_cast<double>(m_.head_dim);
     one.call = [*this, rows, positions](Stream& stream, int64_t turn) {
-      const std::vector<std::byte*> pages = PagesOf(positions, turn);
+      const std::vector<DevicePtr<std::byte>> pages = PagesOf(positions, turn);
       return KeyScores(stream,
                        {.q = inputs_.Floats(rows * m_.QueryWidth(), turn),
                         .q_stride = m_.QueryWidth(),
@@ -91,16 +91,15 @@ class KvBench {
     one.bytes = Positions(positions) *
                 (RowOfHeads() + kHalf * static_cast<double>(m_.kv_heads));
     one.call = [*this, positions](Stream& stream, int64_t turn) {
-      const std::vector<std::byte*> pages = PagesOf(positions, turn);
-      return KeyNorms(stream,
-                      {.layout = layout_,
-                       .pages = pages.data(),
-                       .first_page = 0,
-                       .num_pages = std::ssize(pages),
-                       .first = 0,
-                       .last = positions,
-                       .out = reinterpret_cast<uint16_t*>(inputs_.Out()),
-                       .out_stride = positions});
+      const std::vector<DevicePtr<std::byte>> pages = PagesOf(positions, turn);
+      return KeyNorms(stream, {.layout = layout_,
+                               .pages = pages.data(),
+                               .first_page = 0,
+                               .num_pages = std::ssize(pages),
+                               .first = 0,
+                               .last = positions,
+                               .out = inputs_.Out().As<uint16_t>(),
+                               .out_stride = positions});
     };
     return one;
   }
@@ -111,20 +110,19 @@ class KvBench {
     one.bytes = Positions(positions) * RowOfHeads() +
                 kHalf * static_cast<double>(chunks * m_.KvWidth());
     one.call = [*this, positions, chunks](Stream& stream, int64_t turn) {
-      const std::vector<std::byte*> pages = PagesOf(positions, turn);
-      return ChunkMeans(stream,
-                        {.layout = layout_,
-                         .pages = pages.data(),
-                         .first_page = 0,
-                         .num_pages = std::ssize(pages),
-                         .begin = 0,
-                         .chunk = kChunk,
-                         .first_chunk = 0,
-                         .num_chunks = chunks,
-                         .out = reinterpret_cast<uint16_t*>(inputs_.Out()),
-                         .out_stride = chunks * m_.head_dim,
-                         .norms = nullptr,
-                         .norms_stride = 0});
+      const std::vector<DevicePtr<std::byte>> pages = PagesOf(positions, turn);
+      return ChunkMeans(stream, {.layout = layout_,
+                                 .pages = pages.data(),
+                                 .first_page = 0,
+                                 .num_pages = std::ssize(pages),
+                                 .begin = 0,
+                                 .chunk = kChunk,
+                                 .first_chunk = 0,
+                                 .num_chunks = chunks,
+                                 .out = inputs_.Out().As<uint16_t>(),
+                                 .out_stride = chunks * m_.head_dim,
+                                 .norms = nullptr,
+                                 .norms_stride = 0});
     };
     return one;
   }
@@ -135,7 +133,7 @@ class KvBench {
         static_cast<double>(rows) *
         (2 * RowOfHeads() + 2 * kFloat * static_cast<double>(m_.KvWidth()));
     one.call = [*this, rows](Stream& stream, int64_t turn) {
-      const std::vector<std::byte*> pages = PagesOf(rows, turn);
+      const std::vector<DevicePtr<std::byte>> pages = PagesOf(rows, turn);
       return KvWrite(stream,
                      {.k = inputs_.Floats(rows * m_.KvWidth(), 2 * turn),
                       .v = inputs_.Floats(rows * m_.KvWidth(), 2 * turn + 1),
@@ -158,10 +156,10 @@ class KvBench {
     one.bytes = static_cast<double>(
         rows * (layout_.KRowBytes() + RowBytes(DType::kQ8_0, m_.head_dim)));
     one.call = [*this, rows](Stream& stream, int64_t turn) {
-      const auto* const from = reinterpret_cast<const std::byte*>(
-          inputs_.Halves(rows * m_.head_dim, turn));
-      const KvConvertParams::Run run = {
-          from, reinterpret_cast<std::byte*>(inputs_.Out()), rows};
+      const auto from =
+          inputs_.Halves(rows * m_.head_dim, turn).As<const std::byte>();
+      const KvConvertParams::Run run = {from, inputs_.Out().As<std::byte>(),
+                                        rows};
       return KvConvert(stream,
                        {layout_.type_k, DType::kQ8_0, m_.head_dim, &run, 1});
     };
@@ -177,8 +175,8 @@ class KvBench {
                      kFloat * (means ? Heads(1) : m_.kv_heads));
     one.operations = 2 * c * static_cast<double>(m_.QueryWidth());
     one.call = [*this, chunks, means](Stream& stream, int64_t turn) {
-      const float* const q = inputs_.Floats(m_.QueryWidth(), turn);
-      const uint16_t* const digests =
+      const DevicePtr<const float> q = inputs_.Floats(m_.QueryWidth(), turn);
+      const DevicePtr<const uint16_t> digests =
           inputs_.Halves(chunks * m_.KvWidth(), turn);
       const int64_t stride = chunks * m_.head_dim;
       if (means) {
@@ -200,7 +198,7 @@ class KvBench {
     one.bytes = kFloat * Positions(positions) *
                 (Heads(rows) + 2 * static_cast<double>(m_.kv_heads));
     one.call = [*this, rows, positions](Stream& stream, int64_t turn) {
-      float* const importance = inputs_.Out();
+      const DevicePtr<float> importance = inputs_.Out();
       return AddImportance(
           stream, {inputs_.Floats(rows * m_.heads * positions, turn), positions,
                    rows, m_.heads, m_.kv_heads, positions, /*decay=*/0.5f,
@@ -227,7 +225,7 @@ class KvBench {
                    .reach = 16,
                    .suppression = 1.0f,
                    .exclusivity = 0.85f,
-                   .out = reinterpret_cast<int32_t*>(inputs_.Out())});
+                   .out = inputs_.Out().As<int32_t>()});
     };
     return one;
   }
@@ -241,7 +239,7 @@ class KvBench {
       return TopK(stream, {inputs_.Floats(m_.kv_heads * chunks, turn), chunks,
                            m_.kv_heads, chunks, /*always=*/1,
                            std::min<int64_t>(128, chunks),
-                           reinterpret_cast<int32_t*>(inputs_.Out())});
+                           inputs_.Out().As<int32_t>()});
     };
     return one;
   }
@@ -286,7 +284,8 @@ class KvBench {
   float Scale() const {
     return 1.0f / std::sqrt(static_cast<float>(m_.head_dim));
   }
-  std::vector<std::byte*> PagesOf(int64_t positions, int64_t turn) const {
+  std::vector<DevicePtr<std::byte>> PagesOf(int64_t positions,
+                                            int64_t turn) const {
     return inputs_.Pages(layout_, (positions - 1) / kPageTokens + 1, turn);
   }
 

@@ -47,7 +47,7 @@ OpCase MatmulCase(Inputs& inputs, const ModelShape& model,
     p.compute = Compute::kQ8;
     p.num_outputs = static_cast<int>(product.outputs.size());
     PackedMatrix weights[3];
-    float* out = inputs.Out();
+    DevicePtr<float> out = inputs.Out();
     for (size_t i = 0; i < product.outputs.size(); ++i) {
       const int64_t width = product.outputs[i];
       // Each matrix has a place of its own.
@@ -108,7 +108,7 @@ std::vector<OpCase> LayerCases(Inputs& inputs, const ModelShape& m,
     OpCase rope = Between("rope", m, rows, width, width);
     rope.call = [&inputs, m, rows](Stream& stream, int64_t) {
       const int half = m.head_dim / 2;
-      float* const q = inputs.Out();
+      const DevicePtr<float> q = inputs.Out();
       return Rope(stream,
                   {2,
                    {{q, m.QueryWidth(), m.heads},

@@ -125,9 +125,10 @@ absl::Status Allocate(Stream& stream, const AttentionParams& p,
   const int64_t total = queries * division.padded_dim + 2 * scalars +
                         2 * running +
                         stream.pool().num_threads() * thread_floats;
-  ASSIGN_OR_RETURN(std::byte * scratch,
+  ASSIGN_OR_RETURN(const DevicePtr<std::byte> taken,
                    stream.Scratch(static_cast<size_t>(total) * sizeof(float) +
                                   PageListBytes(p)));
+  std::byte* const scratch = taken.raw();
   buffers->out = reinterpret_cast<float*>(scratch);
   buffers->max = buffers->out + queries * division.padded_dim;
   buffers->sum = buffers->max + scalars;
@@ -182,8 +183,8 @@ class Call {
     item.kv_head = static_cast<int>(index / tiles % kv_heads);
     item.tile = index % tiles * division_.tile_rows;
     const int64_t page = wave.At(item.wave_page);
-    item.k =
-        p_.pages[page - p_.first_page] + p_.layout.KOffset(item.kv_head, 0);
+    item.k = p_.pages[page - p_.first_page].raw() +
+             p_.layout.KOffset(item.kv_head, 0);
 
     const int64_t start = page * kPageTokens;
     const int64_t position = p_.position + row + item.tile;
@@ -258,7 +259,7 @@ class Call {
       return;
     }
     AttentionBlock b;
-    b.q = p_.q + (row + item.tile) * p_.q_stride +
+    b.q = p_.q.raw() + (row + item.tile) * p_.q_stride +
           int64_t{item.kv_head} * group * kv.head_dim;
     b.q_stride = p_.q_stride;
     b.rows = static_cast<int>(item.rows);
@@ -314,7 +315,7 @@ class Call {
     f.last = wave.At(seen - 1) == own;
     f.running_max = buffers_.running_max + query;
     f.running_sum = buffers_.running_sum + query;
-    f.result = p_.out + (row * p_.heads + query) * p_.layout.head_dim;
+    f.result = p_.out.raw() + (row * p_.heads + query) * p_.layout.head_dim;
     kFoldPages[stream_.isa()](f);
   }
 
@@ -325,8 +326,9 @@ class Call {
 };
 
 absl::Status OnReference(Stream& stream, const AttentionParams& p) {
-  ASSIGN_OR_RETURN(std::byte * list, stream.Scratch(PageListBytes(p)));
-  RETURN_IF_ERROR(CheckPages(p, SeenPages(p, 0, p.rows, list)));
+  ASSIGN_OR_RETURN(const DevicePtr<std::byte> list,
+                   stream.Scratch(PageListBytes(p)));
+  RETURN_IF_ERROR(CheckPages(p, SeenPages(p, 0, p.rows, list.raw())));
   AttentionReference(p);
   return absl::OkStatus();
 }

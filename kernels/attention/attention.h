@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "kernels/attention/head_view.h"
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/stream.h"
 #include "kernels/kv/kv_layout.h"
 
@@ -35,21 +36,21 @@ namespace tiercel {
 // invalid_shape, invalid_kv_type, invalid_position, invalid_page, invalid_view,
 // out_of_memory.
 struct AttentionParams {
-  const float* q;    // [rows, q_stride], a row is [heads, head_dim]
-  int64_t q_stride;  // floats from one row to the next
-  int64_t rows;      // 0 is allowed
-  int heads;         // a multiple of layout.kv_heads
-  float scale;       // scale of the scores, usually 1 / sqrt(head_dim)
+  DevicePtr<const float> q;  // [rows, q_stride], a row is [heads, head_dim]
+  int64_t q_stride;          // floats from one row to the next
+  int64_t rows;              // 0 is allowed
+  int heads;                 // a multiple of layout.kv_heads
+  float scale;               // scale of the scores, usually 1 / sqrt(head_dim)
 
-  KvLayout layout;                // head_dim a multiple of 8
-  const std::byte* const* pages;  // pages of this layer
-  int64_t first_page;             // the page index of pages[0]
+  KvLayout layout;                    // head_dim a multiple of 8
+  const DevicePtr<std::byte>* pages;  // pages of this layer
+  int64_t first_page;                 // the page index of pages[0]
   int64_t num_pages;
   int64_t begin;     // the first position that exists
   int64_t position;  // absolute position of row 0, its own K and V included
   const HeadView* view = nullptr;  // [kv_heads]; null: rows see all positions
 
-  float* out;  // [rows, heads * head_dim]; must not overlap q
+  DevicePtr<float> out;  // [rows, heads * head_dim]; must not overlap q
 };
 absl::Status Attention(Stream& stream, const AttentionParams& p);
 

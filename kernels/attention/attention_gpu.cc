@@ -20,15 +20,15 @@ constexpr int64_t kTileQueries = 32;
 // The scratch memory: the lists that the kernels read besides q and KV, and the
 // results of a wave.
 struct Buffers {
-  AttentionWave::Page* pages;  // pages of all waves
-  AttentionWave::Shown* shown;
-  int64_t* bounds;
-  float* floats;
+  DevicePtr<AttentionWave::Page> pages;  // pages of all waves
+  DevicePtr<AttentionWave::Shown> shown;
+  DevicePtr<int64_t> bounds;
+  DevicePtr<float> floats;
 };
 
 // The size of `count` elements, aligned.
 template <typename T>
-size_t BytesOf(const T*, int64_t count) {
+size_t BytesOf(DevicePtr<T>, int64_t count) {
   return static_cast<size_t>(
       AlignedBytes(count * static_cast<int64_t>(sizeof(T))));
 }
@@ -59,7 +59,7 @@ class GpuCall {
     const int64_t queries = p.rows * (p.heads / p.layout.kv_heads);
     folds_ = p.layout.kv_heads * ((queries - 1) / kTileQueries + 1) >=
                  folding_tiles &&
-             IsAligned(p.out);
+             p.out.IsAligned(16);
     if (folds_) {
       block_rows_ = p.rows;
       wave_pages_ = PagesUpTo(p, p.rows - 1);
@@ -97,16 +97,16 @@ class GpuCall {
     const int64_t floats =
         folds_ ? 0
                : wave_pages_ * queries * (p_.layout.head_dim + 2) + 2 * queries;
-    ASSIGN_OR_RETURN(std::byte * scratch,
+    ASSIGN_OR_RETURN(const DevicePtr<std::byte> scratch,
                      stream_.Scratch(pages + shown + bounds +
                                      BytesOf(room_.floats, floats)));
-    room_.pages = reinterpret_cast<AttentionWave::Page*>(scratch);
-    room_.shown = reinterpret_cast<AttentionWave::Shown*>(scratch + pages);
-    room_.bounds = reinterpret_cast<int64_t*>(scratch + pages + shown);
-    room_.floats = reinterpret_cast<float*>(scratch + pages + shown + bounds);
+    room_.pages = scratch.As<AttentionWave::Page>();
+    room_.shown = (scratch + pages).As<AttentionWave::Shown>();
+    room_.bounds = (scratch + pages + shown).As<int64_t>();
+    room_.floats = (scratch + pages + shown + bounds).As<float>();
     int64_t first = 0;
     for (AttentionWave::Shown& head : shown_.heads) {
-      head.bounds = room_.bounds + first;
+      head.bounds = room_.bounds.raw() + first;
       first += 2 * head.ranges;
     }
     RETURN_IF_ERROR(Send(room_.bounds, shown_.bounds));
@@ -114,7 +114,7 @@ class GpuCall {
   }
 
   template <typename T>
-  absl::Status Send(T* to, const std::vector<T>& from) {
+  absl::Status Send(DevicePtr<T> to, const std::vector<T>& from) {
     return stream_.Send(to, from.data(), from.size() * sizeof(T));
   }
 
@@ -123,7 +123,8 @@ class GpuCall {
     std::vector<AttentionWave::Page> list;
     for (int64_t i = 0; i < pages.count; ++i) {
       const int64_t page = pages.At(i);
-      list.push_back({p_.pages[page - p_.first_page], page * kPageTokens});
+      list.push_back(
+          {p_.pages[page - p_.first_page].raw(), page * kPageTokens});
     }
     RETURN_IF_ERROR(Send(room_.pages, list));
     for (int64_t at = 0; at < pages.count; at += wave_pages_) {
@@ -137,25 +138,25 @@ class GpuCall {
   absl::Status Wave(int64_t row, int64_t rows, int64_t at, int64_t size,
                     bool last) {
     const int64_t queries = rows * p_.heads;
-    float* const out = room_.floats;  // first: kernels write it by packets
+    float* const out =
+        room_.floats.raw();  // first: kernels write it by packets
     float* const max = out + size * queries * p_.layout.head_dim;
     float* const sum = max + size * queries;
-    float* const running_max = room_.floats + wave_pages_ * block_rows_ *
-                                                  p_.heads *
-                                                  (p_.layout.head_dim + 2);
+    float* const running_max =
+        out + wave_pages_ * block_rows_ * p_.heads * (p_.layout.head_dim + 2);
     float* const running_sum = running_max + queries;
     const AttentionWave wave = {
-        .q = p_.q + row * p_.q_stride,
+        .q = p_.q.raw() + row * p_.q_stride,
         .q_stride = p_.q_stride,
         .rows = rows,
         .heads = p_.heads,
         .scale = p_.scale,
         .layout = p_.layout,
-        .pages = room_.pages + at,
+        .pages = room_.pages.raw() + at,
         .num_pages = size,
         .begin = p_.begin,
         .position = p_.position + row,
-        .shown = p_.view == nullptr ? nullptr : room_.shown,
+        .shown = p_.view == nullptr ? nullptr : room_.shown.raw(),
         .max = max,
         .sum = sum,
         .out = out,
@@ -163,7 +164,7 @@ class GpuCall {
         .running_sum = running_sum,
         .first = at == 0,
         .last = last,
-        .result = p_.out + row * p_.heads * p_.layout.head_dim,
+        .result = p_.out.raw() + row * p_.heads * p_.layout.head_dim,
         .folds = folds_};
     return CudaStatus("Attention",
                       AttentionWaveCuda(stream_.queue().handle(), wave));
@@ -175,7 +176,7 @@ class GpuCall {
   bool folds_;          // a block of the GPU folds the pages that it reads
   int64_t block_rows_;  // rows whose partial results exist at the same time
   int64_t wave_pages_;
-  Buffers room_ = {};
+  Buffers room_;
 };
 
 }  // namespace

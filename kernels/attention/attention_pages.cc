@@ -55,7 +55,7 @@ PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
 absl::Status CheckPages(const AttentionParams& p, const PageList& pages) {
   for (int64_t i = 0; i < pages.count; ++i) {
     const int64_t page = pages.At(i);
-    const std::byte* const start = p.pages[page - p.first_page];
+    const DevicePtr<std::byte> start = p.pages[page - p.first_page];
     if (start == nullptr) {
       return UsageError(
           "invalid_position",

@@ -89,7 +89,8 @@ void AttentionReference(const AttentionParams& p) {
   for (int64_t r = 0; r < p.rows; ++r) {
     const int64_t t = p.position + r;
     for (int h = 0; h < p.heads; ++h) {
-      const float* q = p.q + r * p.q_stride + int64_t{h} * p.layout.head_dim;
+      const float* q =
+          p.q.raw() + r * p.q_stride + int64_t{h} * p.layout.head_dim;
       State all;
       for (int64_t page = p.begin / kPageTokens; page <= t / kPageTokens;
            ++page) {
@@ -102,14 +103,14 @@ void AttentionReference(const AttentionParams& p) {
         }
         if (cells.empty()) continue;
         State block =
-            OfPage(p, q, h / group, p.pages[page - p.first_page], cells);
+            OfPage(p, q, h / group, p.pages[page - p.first_page].raw(), cells);
         if (all.out.empty()) {
           all = std::move(block);
         } else {
           Fold(block, all);
         }
       }
-      float* out = p.out + (r * p.heads + h) * p.layout.head_dim;
+      float* out = p.out.raw() + (r * p.heads + h) * p.layout.head_dim;
       for (size_t d = 0; d < all.out.size(); ++d) out[d] = all.out[d] / all.sum;
     }
   }

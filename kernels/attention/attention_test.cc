@@ -104,7 +104,7 @@ TEST(AttentionTest, HandWorked) {
     AttentionParams p = problem.Params();
     p.scale = 0.5f;
     std::vector<float> out(8, kPoison);
-    p.out = out.data();
+    p.out = InPlace(out.data());
     ASSERT_TRUE(Attention(*MakeStream(device, 1), p).ok());
     EXPECT_NEAR(out[0], 17.310586, 1e-5);    // (10 / e + 20) / (1 / e + 1)
     EXPECT_NEAR(out[1], -0.46211716, 1e-6);  // (1 / e - 1) / (1 / e + 1)
@@ -380,7 +380,7 @@ TEST(AttentionTest, RefusesWhatItCannotRead) {
   std::vector<float> out(3 * 160, kPoison);
   const auto code_of = [&](auto change) {
     AttentionParams p = problem.Params();
-    p.out = out.data();
+    p.out = InPlace(out.data());
     change(p);
     return CodeOf(Attention(*stream, p));
   };
@@ -399,13 +399,13 @@ TEST(AttentionTest, RefusesWhatItCannotRead) {
   EXPECT_EQ(code_of([](auto& p) { p.begin = 201; }), "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.first_page = 1; }), "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.num_pages = 1; }), "invalid_position");
-  std::vector<const std::byte*> pages = {problem.K(5, 0), nullptr};
+  std::vector<DevicePtr<std::byte>> pages = {InPlace(problem.K(5, 0)), nullptr};
   EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }),
             "invalid_position");
-  pages[1] = problem.K(128, 0) + 8;
+  pages[1] = InPlace(problem.K(128, 0)) + 8;
   EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }), "invalid_page");
   AttentionParams p = problem.Params();
-  p.out = out.data();
+  p.out = InPlace(out.data());
   p.pages = pages.data();
   EXPECT_EQ(Attention(*stream, p).message(),
             "Attention: page 1 begins 8 bytes past a multiple of 16; need all "

@@ -276,7 +276,7 @@ TEST(AttentionViewTest, RefusesWhatItCannotRead) {
       const HeadView views[] = {{.fixed = {}, .recent = 1},
                                 {.fixed = fixed, .recent = recent}};
       p.view = views;
-      p.out = out.data();
+      p.out = InPlace(out.data());
       const absl::Status status = Attention(*stream, p);
       return status.ok() ? "" : CodeOf(status);
     };

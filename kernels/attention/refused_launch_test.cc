@@ -52,7 +52,7 @@ TEST_F(RefusedLaunchTest, Attention) {
       std::vector<std::byte>(static_cast<size_t>(layout.PageBytes())));
   OnDevice<float> q(*stream_, std::vector<float>(16, 1.0f));
   OnDevice<float> out(*stream_, std::vector<float>(16, kPoison));
-  const std::byte* const pages[] = {page.data()};
+  const DevicePtr<std::byte> pages[] = {page.data()};
   RefuseEach(2, [&] {
     return tiercel::Attention(*stream_, {.q = q.data(),
                                          .q_stride = 16,

@@ -92,14 +92,14 @@ class Problem {
                           std::byte{0xff});
     }
     for (auto& page : bytes_) {
-      pages_.push_back(c.views.empty() ? page.data() : nullptr);
+      pages_.push_back(c.views.empty() ? InPlace(page.data()) : nullptr);
     }
     std::vector<float> row(static_cast<size_t>(c.head_dim));
     for (int64_t j = c.begin; j < end; ++j) {
       for (int head = 0; head < c.kv_heads; ++head) {
         if (!SeenByAny(head, j)) continue;
         const auto page = static_cast<size_t>(j / kPageTokens - first_page_);
-        pages_[page] = bytes_[page].data();
+        pages_[page] = InPlace(bytes_[page].data());
         for (float& x : row) x = normal(random);
         KvRowFromF32(c.type_k, row.data(), c.head_dim, K(j, head));
         for (float& x : row) x = normal(random);
@@ -144,7 +144,7 @@ class Problem {
 
   AttentionParams Params() const {
     AttentionParams p;
-    p.q = q_.data();
+    p.q = InPlace(q_.data());
     p.q_stride = q_stride_;
     p.rows = case_.rows;
     p.heads = case_.heads;
@@ -196,7 +196,7 @@ class Problem {
   int64_t q_stride_;
   std::vector<float> q_;
   std::vector<std::vector<std::byte>> bytes_;
-  std::vector<const std::byte*> pages_;
+  std::vector<DevicePtr<std::byte>> pages_;
   std::vector<HeadView> views_;
 };
 

@@ -4,21 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 
 struct CUstream_st;
 
 namespace tiercel {
 
-// Copies words from pinned memory of the host to the GPU's, by a kernel.
-// Returns a cudaError_t.
+// Copies words from pinned memory of the host, by a kernel. Returns a
+// cudaError_t.
 TIERCEL_KERNEL int CopyWordsCuda(CUstream_st* stream, const uint32_t* from,
-                                 int64_t words, uint32_t* to);
+                                 int64_t words, DevicePtr<uint32_t> to);
 
-// A run of bytes that was packed with others, and its place on the GPU. Both
-// ends have the same address modulo 16.
+// A run of bytes that was packed with others, and its place. Both ends have the
+// same address modulo 16.
 struct PackedRun {
-  std::byte* to;
+  DevicePtr<std::byte> to;
   uint32_t at;     // its offset in the packed bytes
   uint32_t bytes;  // at least one
 };
@@ -29,12 +30,12 @@ struct PackedRun {
 TIERCEL_KERNEL int UnpackCuda(CUstream_st* stream, const std::byte* packed,
                               const PackedRun* runs, int64_t count);
 
-// A copy of columns of a matrix from one place of the GPU to another: `bytes`
-// bytes of each of `rows` rows. A stride is the bytes from one row to the next.
+// A copy of columns of a matrix from one place to another: `bytes` bytes of
+// each of `rows` rows. A stride is the bytes from one row to the next.
 struct ColumnsCopy {
-  const std::byte* from;
+  DevicePtr<const std::byte> from;
   int64_t from_stride;
-  std::byte* to;
+  DevicePtr<std::byte> to;
   int64_t to_stride;
   int64_t rows;
   int64_t bytes;

@@ -9,7 +9,7 @@ namespace tiercel {
 enum class Bodies {
   kCpu,        // fast bodies; the reference if an op has none
   kReference,  // every op by its plain reference
-  kGpu,        // kernels; the parameters of ops point into the GPU's memory
+  kGpu,        // kernels
   kCpuLater,   // the CPU's, done later, in memory that the host cannot touch
 };
 

@@ -26,8 +26,8 @@ constexpr int64_t kLargeBytes = int64_t{64} << 10;
 
 }  // namespace
 
-absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
-                                                std::string_view what) {
+absl::StatusOr<DevicePtr<std::byte>> HeapMemory::Allocate(
+    size_t bytes, std::string_view what) {
   void* data = nullptr;
   int64_t size = 0;
   if (bytes <= PTRDIFF_MAX - kDeviceAlignment) {
@@ -43,16 +43,16 @@ absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
                                     " bytes, the system gave none"));
   }
   Count(size);
-  return static_cast<std::byte*>(data);
+  return DevicePtr(static_cast<std::byte*>(data));
 }
 
-void HeapMemory::Free(std::byte* data, size_t bytes) {
+void HeapMemory::Free(DevicePtr<std::byte> data, size_t bytes) {
   const int64_t size = AlignedBytes(static_cast<int64_t>(bytes));
   Count(-size);
   if (size >= kLargeBytes) {
-    UnmapPages(data, static_cast<size_t>(size));
+    UnmapPages(data.raw(), static_cast<size_t>(size));
   } else {
-    std::free(data);
+    std::free(data.raw());
   }
 }
 

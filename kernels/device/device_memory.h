@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/base/checked.h"
+#include "kernels/device/device_ptr.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
@@ -24,14 +25,14 @@ class DeviceMemory {
 
   // `what` names the block in an error. Errors: out_of_memory, with the bytes
   // needed and free.
-  virtual absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                              std::string_view what) = 0;
-  virtual void Free(std::byte* data, size_t bytes) = 0;
+  virtual absl::StatusOr<DevicePtr<std::byte>> Allocate(
+      size_t bytes, std::string_view what) = 0;
+  virtual void Free(DevicePtr<std::byte> data, size_t bytes) = 0;
   // Copies from one block to another after all queued work, and returns when
   // the copy is done. Errors: device_failed.
-  virtual absl::Status Copy(std::byte* to, const std::byte* from,
+  virtual absl::Status Copy(DevicePtr<void> to, DevicePtr<const void> from,
                             size_t bytes) {
-    std::memcpy(to, from, bytes);
+    std::memcpy(to.raw(), from.raw(), bytes);
     return absl::OkStatus();
   }
 
@@ -49,9 +50,9 @@ class DeviceMemory {
 // The machine's own memory, without a budget.
 class HeapMemory final : public DeviceMemory {
  public:
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) override;
-  void Free(std::byte* data, size_t bytes) override;
+  absl::StatusOr<DevicePtr<std::byte>> Allocate(size_t bytes,
+                                                std::string_view what) override;
+  void Free(DevicePtr<std::byte> data, size_t bytes) override;
 };
 
 // The machine's memory, for callers that do not count what they use.
@@ -64,8 +65,7 @@ inline constexpr int64_t AlignedBytes(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// An array of a trivial type in device memory. The host may be unable to access
-// its elements. An empty array takes no memory.
+// An array of a trivial type in such memory. An empty array takes no memory.
 template <typename T>
 class DeviceArray {
  public:
@@ -77,9 +77,10 @@ class DeviceArray {
     // If the size overflows, SIZE_MAX makes Allocate fail.
     const size_t bytes =
         CheckedMul(static_cast<uint64_t>(size), sizeof(T)).value_or(SIZE_MAX);
-    ASSIGN_OR_RETURN(std::byte * data, memory.Allocate(bytes, what));
+    ASSIGN_OR_RETURN(const DevicePtr<std::byte> data,
+                     memory.Allocate(bytes, what));
     array.memory_ = &memory;
-    array.data_ = reinterpret_cast<T*>(data);
+    array.data_ = data.As<T>();
     array.size_ = static_cast<size_t>(size);
     return array;
   }
@@ -87,7 +88,7 @@ class DeviceArray {
   DeviceArray() = default;
   ~DeviceArray() {
     if (data_ == nullptr) return;
-    memory_->Free(reinterpret_cast<std::byte*>(data_), size_ * sizeof(T));
+    memory_->Free(data_.template As<std::byte>(), size_ * sizeof(T));
   }
   DeviceArray(DeviceArray&& other) noexcept
       : memory_(other.memory_),
@@ -107,14 +108,12 @@ class DeviceArray {
     absl::StatusOr<DeviceArray> copy =
         Create(memory, static_cast<int64_t>(size_), what);
     if (!copy.ok() || empty()) return copy;
-    RETURN_IF_ERROR(memory.Copy(reinterpret_cast<std::byte*>(copy->data_),
-                                reinterpret_cast<const std::byte*>(data_),
-                                size_ * sizeof(T)));
+    RETURN_IF_ERROR(memory.Copy(copy->data_, data_, size_ * sizeof(T)));
     return copy;
   }
 
-  T* data() { return data_; }
-  const T* data() const { return data_; }
+  DevicePtr<T> data() { return data_; }
+  DevicePtr<const T> data() const { return data_; }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   // The bytes that the array takes of a budget.
@@ -124,7 +123,7 @@ class DeviceArray {
 
  private:
   DeviceMemory* memory_ = nullptr;
-  T* data_ = nullptr;
+  DevicePtr<T> data_;
   size_t size_ = 0;
 };
 

@@ -36,14 +36,14 @@ TEST(DeviceMemoryTest, LargeBlocksAreTheSystems) {
   for (int64_t i = 0; i < 100; ++i) {
     large.push_back(
         *DeviceArray<std::byte>::Create(memory, (64 << 10) + i * 500, "large"));
-    ASSERT_EQ(reinterpret_cast<uintptr_t>(large.back().data()) % 64, 0u);
-    std::memset(large.back().data(), 7, large.back().size());
+    ASSERT_TRUE(large.back().data().IsAligned(64));
+    std::memset(HostAddress(large.back().data()), 7, large.back().size());
     small.push_back(*DeviceArray<std::byte>::Create(memory, 1000, "small"));
   }
   EXPECT_GT(memory.used(), 100 * (64 << 10));
   std::vector<uintptr_t> places;
   for (const auto& block : large) {
-    places.push_back(reinterpret_cast<uintptr_t>(block.data()));
+    places.push_back(reinterpret_cast<uintptr_t>(HostAddress(block.data())));
   }
   large.clear();
 #ifndef __SANITIZE_ADDRESS__

@@ -30,8 +30,10 @@ struct Step {
 
 }  // namespace
 
-int MatrixSteps(CUstream_st* stream, MatrixStepLane* lanes, int64_t warps) {
-  return Launch(stream, {.blocks = warps, .threads = kWarpLanes}, Step{lanes});
+int MatrixSteps(CUstream_st* stream, DevicePtr<MatrixStepLane> lanes,
+                int64_t warps) {
+  return Launch(stream, {.blocks = warps, .threads = kWarpLanes},
+                Step{lanes.raw()});
 }
 
 }  // namespace tiercel

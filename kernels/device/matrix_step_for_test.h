@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
+
 struct CUstream_st;
 
 namespace tiercel {
@@ -14,9 +16,10 @@ struct MatrixStepLane {
   uint32_t b[2];
 };
 
-// Queues one step of each of `warps` warps. `lanes` is [warps][32] in the GPU's
-// memory. Returns a cudaError_t.
-int MatrixSteps(CUstream_st* stream, MatrixStepLane* lanes, int64_t warps);
+// Queues one step of each of `warps` warps. `lanes` is [warps][32].
+// Returns a cudaError_t.
+int MatrixSteps(CUstream_st* stream, DevicePtr<MatrixStepLane> lanes,
+                int64_t warps);
 
 }  // namespace tiercel
 

@@ -10,8 +10,8 @@
 
 namespace tiercel {
 
-// Copies of the lists that an op's parameters name in the host's memory, for an
-// op that is done after its call has returned.
+// Copies of the lists that an op's parameters point to, for an op that is done
+// after its call has returned.
 class HostLists {
  public:
   // Returns a copy of `count` elements, which lives as long as this.
@@ -36,8 +36,7 @@ struct OpBodies {
   Body* reference;  // plain loops, the oracle of the others
   Body* cpu;
   Body* gpu;
-  // Replaces the lists that `p` names in the host's memory by copies; null:
-  // there are none.
+  // Replaces the lists that `p` points to by copies; null: there are none.
   void (*keep)(Params& p, HostLists& lists) = nullptr;
 };
 

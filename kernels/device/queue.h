@@ -32,14 +32,23 @@ class DeviceQueue {
 
   // These do the same as in Stream. One end of a copy may be in the memory of
   // another GPU: the copy goes through the host if one may not read the other.
-  virtual absl::Status Copy(void* to, const void* from, size_t bytes) = 0;
-  virtual absl::Status Zero(void* to, size_t bytes) = 0;
+  absl::Status Copy(DevicePtr<void> to, const void* from, size_t bytes) {
+    return CopyAny(to.raw(), from, bytes);
+  }
+  absl::Status Copy(void* to, DevicePtr<const void> from, size_t bytes) {
+    return CopyAny(to, from.raw(), bytes);
+  }
+  absl::Status Copy(DevicePtr<void> to, DevicePtr<const void> from,
+                    size_t bytes) {
+    return CopyAny(to.raw(), from.raw(), bytes);
+  }
+  virtual absl::Status Zero(DevicePtr<void> to, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
   // Copies `count` runs (at least one) from pinned memory of the host to their
   // places. The list is in pinned memory too.
   virtual absl::Status Unpack(const std::byte* packed, const PackedRun* runs,
                               int64_t count) = 0;
-  // Copies columns of a matrix within the device's memory.
+  // Copies columns of a matrix.
   virtual absl::Status CopyColumns(const ColumnsCopy& p) = 0;
 
   // Marks the end of the queue, for Await. Both may be called by any thread.
@@ -60,6 +69,10 @@ class DeviceQueue {
   virtual void Unpin(std::byte* host) = 0;
   // Returns true if kernels can read pinned memory at the host's address.
   virtual bool KernelsSee(std::byte* pinned) = 0;
+
+ private:
+  // Queues a copy; each end is the device's or the host's.
+  virtual absl::Status CopyAny(void* to, const void* from, size_t bytes) = 0;
 };
 
 }  // namespace tiercel

@@ -74,7 +74,7 @@ Stream::~Stream() {
 
 void Stream::UseBlas(std::unique_ptr<BlasLt> blas) { blas_ = std::move(blas); }
 
-absl::StatusOr<std::byte*> Stream::Scratch(size_t bytes) {
+absl::StatusOr<DevicePtr<std::byte>> Stream::Scratch(size_t bytes) {
   if (bytes <= scratch_.size()) return scratch_.data();
   // It grows by at least half, so that a slowly rising need allocates rarely.
   const size_t wanted = std::max(bytes, scratch_.size() + scratch_.size() / 2);
@@ -85,22 +85,37 @@ absl::StatusOr<std::byte*> Stream::Scratch(size_t bytes) {
   return scratch_.data();
 }
 
-absl::Status Stream::Copy(void* to, const void* from, size_t bytes) {
+absl::Status Stream::Copy(DevicePtr<void> to, const void* from, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();  // there may be no memory at all
   if (queue_ != nullptr) return queue_->Copy(to, from, bytes);
-  std::memcpy(to, from, bytes);
+  std::memcpy(to.raw(), from, bytes);
   return absl::OkStatus();
 }
 
-absl::Status Stream::Send(void* to, const void* from, size_t bytes) {
+absl::Status Stream::Copy(void* to, DevicePtr<const void> from, size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  if (queue_ != nullptr) return queue_->Copy(to, from, bytes);
+  std::memcpy(to, from.raw(), bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Stream::Copy(DevicePtr<void> to, DevicePtr<const void> from,
+                          size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  if (queue_ != nullptr) return queue_->Copy(to, from, bytes);
+  std::memcpy(to.raw(), from.raw(), bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Stream::Send(DevicePtr<void> to, const void* from, size_t bytes) {
   if (bytes == 0 || ring_ == nullptr) return Copy(to, from, bytes);
   return ring_->Send(to, from, bytes);
 }
 
-absl::Status Stream::Zero(void* to, size_t bytes) {
+absl::Status Stream::Zero(DevicePtr<void> to, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   if (queue_ != nullptr) return queue_->Zero(to, bytes);
-  std::memset(to, 0, bytes);
+  std::memset(to.raw(), 0, bytes);
   return absl::OkStatus();
 }
 

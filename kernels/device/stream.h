@@ -65,7 +65,7 @@ class Stream {
   // Returns at least `bytes` of scratch memory, 64-byte aligned, with undefined
   // contents. The next call invalidates it, so an op calls this once and
   // divides the memory. Errors: out_of_memory.
-  absl::StatusOr<std::byte*> Scratch(size_t bytes);
+  absl::StatusOr<DevicePtr<std::byte>> Scratch(size_t bytes);
   // These pass the memory of Scratch to another stream of the same queue, which
   // may use it while no call of this one is under way.
   void UseScratch(DeviceArray<std::byte> scratch) {
@@ -75,19 +75,22 @@ class Stream {
     return std::exchange(scratch_, {});
   }
 
-  // Queues a copy between memory of the device and of the host, either way.
+  // Queue a copy to the device, to the host, or within the device's memory.
   // Neither end may be changed until Synchronize, except that pageable memory
   // of the host has been read when Copy returns.
-  absl::Status Copy(void* to, const void* from, size_t bytes);
-  // Queues a copy of a kernel's parameters from the host to the device. `from`
-  // has been read when it returns. Lists of up to SendRing::kMostBytes do not
-  // wait for copies of other queues.
-  absl::Status Send(void* to, const void* from, size_t bytes);
+  absl::Status Copy(DevicePtr<void> to, const void* from, size_t bytes);
+  absl::Status Copy(void* to, DevicePtr<const void> from, size_t bytes);
+  absl::Status Copy(DevicePtr<void> to, DevicePtr<const void> from,
+                    size_t bytes);
+  // Queues a copy of a kernel's parameters. `from` has been read when it
+  // returns. Lists of up to SendRing::kMostBytes do not wait for copies of
+  // other queues.
+  absl::Status Send(DevicePtr<void> to, const void* from, size_t bytes);
   // Queues `body` on a simulated device, which calls it with a stream of the
   // CPU. Scratch memory of that stream is the host's.
   absl::Status RunLater(std::function<absl::Status(Stream& cpu)> body);
-  // Queues setting `bytes` of device memory to zero.
-  absl::Status Zero(void* to, size_t bytes);
+  // Queues setting `bytes` to zero.
+  absl::Status Zero(DevicePtr<void> to, size_t bytes);
   // Returns when all queued work is done, or has failed (device_failed).
   absl::Status Synchronize();
 
@@ -108,15 +111,15 @@ class Stream {
   const std::unique_ptr<Stream> cpu_;
 };
 
-// Sends a copy of `count` elements of the host to scratch memory, for a kernel.
-// Errors: out_of_memory, device_failed.
+// Sends a copy of `count` elements to scratch memory, for a kernel. Errors:
+// out_of_memory, device_failed.
 template <typename T>
-absl::StatusOr<const T*> SendToScratch(Stream& stream, const T* from,
-                                       int64_t count) {
+absl::StatusOr<DevicePtr<const T>> SendToScratch(Stream& stream, const T* from,
+                                                 int64_t count) {
   const size_t bytes = static_cast<size_t>(count) * sizeof(T);
-  ASSIGN_OR_RETURN(std::byte * scratch, stream.Scratch(bytes));
+  ASSIGN_OR_RETURN(const DevicePtr<std::byte> scratch, stream.Scratch(bytes));
   RETURN_IF_ERROR(stream.Send(scratch, from, bytes));
-  return reinterpret_cast<const T*>(scratch);
+  return scratch.As<const T>();
 }
 
 // Waits for all queued work and reads the contents of an array. Errors: those

@@ -51,9 +51,9 @@ INSTANTIATE_TEST_SUITE_P(Backends, StreamMemoryTest,
 TEST_P(StreamMemoryTest, ScratchIsAlignedAndGrows) {
   const std::unique_ptr<Stream> stream = NewStream();
   for (size_t bytes : {1u, 63u, 64u, 65u, 100000u, 100u, 1000000u}) {
-    const absl::StatusOr<std::byte*> scratch = stream->Scratch(bytes);
+    const absl::StatusOr<DevicePtr<std::byte>> scratch = stream->Scratch(bytes);
     ASSERT_TRUE(scratch.ok()) << scratch.status();
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(*scratch) % 64, 0u);
+    EXPECT_TRUE(scratch->IsAligned(64));
     const std::vector<uint8_t> written(bytes, 7);
     ASSERT_TRUE(stream->Copy(*scratch, written.data(), bytes).ok());
     std::vector<uint8_t> read(bytes, 0);
@@ -64,12 +64,16 @@ TEST_P(StreamMemoryTest, ScratchIsAlignedAndGrows) {
 }
 
 TEST_P(StreamMemoryTest, CopiesNothingFromNowhere) {
-  EXPECT_TRUE(NewStream()->Copy(nullptr, nullptr, 0).ok());
+  const DevicePtr<void> none;
+  EXPECT_TRUE(NewStream()->Copy(none, nullptr, 0).ok());
+  EXPECT_TRUE(NewStream()->Copy(nullptr, none, 0).ok());
+  EXPECT_TRUE(NewStream()->Copy(none, none, 0).ok());
 }
 
 TEST_P(StreamMemoryTest, ScratchThatDoesNotFitIsAnErrorAndNotTheEnd) {
   const std::unique_ptr<Stream> stream = NewStream();
-  const absl::StatusOr<std::byte*> huge = stream->Scratch(size_t{1} << 60);
+  const absl::StatusOr<DevicePtr<std::byte>> huge =
+      stream->Scratch(size_t{1} << 60);
   ASSERT_FALSE(huge.ok());
   EXPECT_EQ(CodeOf(huge.status()), "out_of_memory");
   EXPECT_EQ(ClassOf(huge.status()), ErrorClass::kMemory);

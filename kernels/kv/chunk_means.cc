@@ -69,12 +69,11 @@ absl::Status Validate(const ChunkMeansParams& p) {
 
 absl::Status OnGpu(Stream& stream, const ChunkMeansParams& p) {
   const int64_t in_page = kPageTokens / p.chunk;
-  ASSIGN_OR_RETURN(
-      const auto on_gpu,
-      WithPagesOnGpu(stream, p, p.first_chunk / in_page,
-                     (p.first_chunk + p.num_chunks - 1) / in_page));
+  ASSIGN_OR_RETURN(const DevicePages pages,
+                   SendPages(stream, p, p.first_chunk / in_page,
+                             (p.first_chunk + p.num_chunks - 1) / in_page));
   return CudaStatus("ChunkMeans",
-                    ChunkMeansCuda(stream.queue().handle(), on_gpu));
+                    ChunkMeansCuda(stream.queue().handle(), p, pages));
 }
 
 absl::Status OnCpu(Stream& stream, const ChunkMeansParams& p) {

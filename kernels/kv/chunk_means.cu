@@ -17,6 +17,7 @@ struct SumChunks {
   static constexpr int kMaxThreads = 128;
   struct Shared {};
   ChunkMeansParams p;
+  DevicePages pages;
   int64_t k_row_bytes;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
@@ -25,11 +26,12 @@ struct SumChunks {
       const int64_t head = item / p.num_chunks;
       const int64_t index = item % p.num_chunks;
       uint16_t* const out =
-          p.out + head * p.out_stride + index * p.layout.head_dim;
+          p.out.raw() + head * p.out_stride + index * p.layout.head_dim;
       SumChunk(t, head, (p.first_chunk + index) * p.chunk, out);
       if (p.norms == nullptr) continue;
       Barrier();  // the whole digest is there
-      if (t.index == 0) p.norms[head * p.norms_stride + index] = NormOf(out);
+      if (t.index != 0) continue;
+      p.norms.raw()[head * p.norms_stride + index] = NormOf(out);
     }
   }
 
@@ -40,7 +42,7 @@ struct SumChunks {
     const int64_t first = start > p.begin ? start : p.begin;
     const int64_t rows = start + p.chunk - first;
     const std::byte* const keys =
-        p.pages[start / kPageTokens - p.first_page] +
+        pages.At(start / kPageTokens) +
         (head * kPageTokens + first % kPageTokens) * k_row_bytes;
     for (int d = t.index; d < p.layout.head_dim; d += t.count) {
       float sum = 0.0f;
@@ -63,11 +65,12 @@ struct SumChunks {
 
 }  // namespace
 
-int ChunkMeansCuda(CUstream_st* stream, const ChunkMeansParams& p) {
+int ChunkMeansCuda(CUstream_st* stream, const ChunkMeansParams& p,
+                   const DevicePages& pages) {
   return Launch(
       stream,
       TurnsFor(p.layout.kv_heads * p.num_chunks, 1, SumChunks::kMaxThreads),
-      SumChunks{p, p.layout.KRowBytes()});
+      SumChunks{p, pages, p.layout.KRowBytes()});
 }
 
 }  // namespace tiercel

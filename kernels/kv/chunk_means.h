@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
+#include "kernels/kv/device_pages.h"
 #include "kernels/kv/kv_layout.h"
 #include "lib/status/status_forward.h"
 
@@ -32,19 +34,20 @@ class Stream;
 // invalid_page.
 struct ChunkMeansParams {
   KvLayout layout;
-  const std::byte* const* pages;  // page i holds positions from i * kPageTokens
-  int64_t first_page;             // the page index of pages[0]
+  const DevicePtr<std::byte>*
+      pages;           // page i holds positions from i * kPageTokens
+  int64_t first_page;  // the page index of pages[0]
   int64_t num_pages;
   int64_t begin;        // the first position that exists
   int chunk;            // positions per chunk; divides kPageTokens
   int64_t first_chunk;  // absolute
   int64_t num_chunks;   // 0 is allowed
   // f16 [kv_heads, out_stride], for each KV head [num_chunks, head_dim]
-  uint16_t* out;
+  DevicePtr<uint16_t> out;
   int64_t out_stride;  // elements from one KV head to the next
   // The lengths of the digests, computed as KeyNorms does: f16 [kv_heads,
   // norms_stride], for each KV head [num_chunks]. Null: they are not computed.
-  uint16_t* norms;
+  DevicePtr<uint16_t> norms;
   int64_t norms_stride;
 };
 absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p);
@@ -55,10 +58,11 @@ absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p);
 // the CPU's body too, as each key is summed only once.
 void ChunkMeansReference(const ChunkMeansParams& p, int64_t begin, int64_t end);
 
-// Queues the work on a GPU's stream, with the same bits. The array of pages is
-// in the GPU's memory too. Returns a cudaError_t.
+// Queues the work on a GPU's stream, with the same bits; `pages` replaces
+// that of `p`. Returns a cudaError_t.
 TIERCEL_KERNEL int ChunkMeansCuda(CUstream_st* stream,
-                                  const ChunkMeansParams& p);
+                                  const ChunkMeansParams& p,
+                                  const DevicePages& pages);
 
 }  // namespace tiercel
 

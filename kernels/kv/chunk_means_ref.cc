@@ -46,15 +46,16 @@ void ChunkMeansReference(const ChunkMeansParams& p, int64_t begin,
     const int64_t first = std::max(start, p.begin);
     const int64_t rows = start + p.chunk - first;
     const std::byte* const keys =
-        p.pages[start / kPageTokens - p.first_page] +
+        p.pages[start / kPageTokens - p.first_page].raw() +
         kv.KOffset(head, static_cast<int>(first % kPageTokens));
-    uint16_t* const out = p.out + head * p.out_stride + index * kv.head_dim;
+    uint16_t* const out =
+        p.out.raw() + head * p.out_stride + index * kv.head_dim;
     for (int d = 0; d < kv.head_dim; d += kPiece) {
       MeanOfPiece(kv, keys, rows, d, std::min(kPiece, kv.head_dim - d),
                   out + d);
     }
     if (p.norms != nullptr) {
-      p.norms[head * p.norms_stride + index] = NormOf(out, kv.head_dim);
+      p.norms.raw()[head * p.norms_stride + index] = NormOf(out, kv.head_dim);
     }
   }
 }

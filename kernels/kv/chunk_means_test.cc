@@ -57,7 +57,7 @@ class Problem {
     }
     pages_.push_back(nullptr);
     for (size_t i = 1; i < bytes_.size(); ++i) {
-      pages_.push_back(bytes_[i].data());
+      pages_.push_back(InPlace(bytes_[i].data()));
     }
     pages_.push_back(nullptr);
 
@@ -204,7 +204,7 @@ class Problem {
   int64_t stride_;
   int64_t first_page_;
   std::vector<std::vector<std::byte>> bytes_;
-  std::vector<const std::byte*> pages_;
+  std::vector<DevicePtr<std::byte>> pages_;
 };
 
 TEST(ChunkMeansTest, HandWorked) {
@@ -319,7 +319,7 @@ TEST(ChunkMeansTest, ADigestDoesNotDependOnOtherChunks) {
     p.first_chunk = chunk;
     p.num_chunks = 1;
     std::vector<uint16_t> out(80, kPoisonF16);
-    p.out = out.data();
+    p.out = InPlace(out.data());
     p.out_stride = 40;
     ASSERT_TRUE(ChunkMeans(*stream, p).ok());
     for (int head = 0; head < 2; ++head) {
@@ -365,7 +365,7 @@ TEST(ChunkMeansTest, RefusesWhatItCannotRead) {
                             kPoisonF16);
   const auto code_of = [&](auto change) {
     ChunkMeansParams p = problem.Params();
-    p.out = out.data();
+    p.out = InPlace(out.data());
     change(p);
     return CodeOf(ChunkMeans(*stream, p));
   };
@@ -380,7 +380,7 @@ TEST(ChunkMeansTest, RefusesWhatItCannotRead) {
   EXPECT_EQ(code_of([](auto& p) { p.num_chunks = kMost; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.out_stride = 799; }), "invalid_shape");
   EXPECT_EQ(code_of([&](auto& p) {
-              p.norms = out.data();
+              p.norms = InPlace(out.data());
               p.norms_stride = 19;
             }),
             "invalid_shape");
@@ -395,7 +395,7 @@ TEST(ChunkMeansTest, RefusesWhatItCannotRead) {
   // Chunk 16 ends with position 135.
   ChunkMeansParams some = problem.Params();
   some.begin = 135;
-  some.out = out.data();
+  some.out = InPlace(out.data());
   EXPECT_TRUE(ChunkMeans(*stream, some).ok());
   EXPECT_EQ(code_of([](auto& p) { p.begin = 136; }), "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.begin = kMost; }), "invalid_position");

@@ -23,12 +23,13 @@ void KeyNormsReference(const KeyNormsParams& p) {
   for (int head = 0; head < kv.kv_heads; ++head) {
     for (int64_t j = p.first; j < p.last; ++j) {
       KvRowToF32(kv.type_k,
-                 p.pages[j / kPageTokens - p.first_page] +
+                 p.pages[j / kPageTokens - p.first_page].raw() +
                      kv.KOffset(head, static_cast<int>(j % kPageTokens)),
                  kv.head_dim, key.data());
       float sum = 0.0f;
       for (const float x : key) sum = std::fma(x, x, sum);
-      p.out[head * p.out_stride + j - p.first] = F16FromF32(std::sqrt(sum));
+      p.out.raw()[head * p.out_stride + j - p.first] =
+          F16FromF32(std::sqrt(sum));
     }
   }
 }
@@ -68,10 +69,11 @@ absl::Status Validate(const KeyNormsParams& p) {
 }
 
 absl::Status OnGpu(Stream& stream, const KeyNormsParams& p) {
-  ASSIGN_OR_RETURN(const auto on_gpu,
-                   WithPagesOnGpu(stream, p, p.first / kPageTokens,
-                                  (p.last - 1) / kPageTokens));
-  return CudaStatus("KeyNorms", KeyNormsCuda(stream.queue().handle(), on_gpu));
+  ASSIGN_OR_RETURN(
+      const DevicePages pages,
+      SendPages(stream, p, p.first / kPageTokens, (p.last - 1) / kPageTokens));
+  return CudaStatus("KeyNorms",
+                    KeyNormsCuda(stream.queue().handle(), p, pages));
 }
 
 absl::Status OnCpu(Stream& stream, const KeyNormsParams& p) {
@@ -89,10 +91,10 @@ absl::Status OnCpu(Stream& stream, const KeyNormsParams& p) {
           const int64_t last = std::min(p.last, start + kPageTokens);
           kComputeNorms[stream.isa()](
               {kv.type_k,
-               p.pages[page - p.first_page] +
+               p.pages[page - p.first_page].raw() +
                    kv.KOffset(head, static_cast<int>(first - start)),
                kv.KRowBytes(), kv.head_dim, static_cast<int>(last - first),
-               p.out + head * p.out_stride + first - p.first});
+               p.out.raw() + head * p.out_stride + first - p.first});
         }
       });
   return absl::OkStatus();

@@ -19,6 +19,7 @@ struct MeasureKeys {
     KvTile keys;
   };
   KeyNormsParams p;
+  DevicePages pages;
   int64_t k_row_bytes;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
@@ -34,7 +35,7 @@ struct MeasureKeys {
                                   int64_t kv_head) const {
     const PageCells cells = CellsOfPage(page, p.first, p.last);
     const std::byte* const keys =
-        p.pages[page - p.first_page] + kv_head * kPageTokens * k_row_bytes;
+        pages.At(page) + kv_head * kPageTokens * k_row_bytes;
     float sum = 0.0f;
     const int head_dim = p.layout.head_dim;
     shared.keys.ForElements(
@@ -42,18 +43,19 @@ struct MeasureKeys {
         {p.layout.type_k, keys, k_row_bytes, head_dim, cells.begin, cells.end},
         0, head_dim, [&](int, float x) { sum = std::fma(x, x, sum); });
     if (!cells.Has(t.index)) return;
-    p.out[kv_head * p.out_stride + cells.start + t.index - p.first] =
+    p.out.raw()[kv_head * p.out_stride + cells.start + t.index - p.first] =
         F16FromF32(std::sqrt(sum));
   }
 };
 
 }  // namespace
 
-int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p) {
-  const int64_t pages = CountPages(p.first, p.last);
+int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p,
+                 const DevicePages& pages) {
+  const int64_t count = CountPages(p.first, p.last);
   return Launch(
-      stream, TurnsFor(pages * p.layout.kv_heads, 1, MeasureKeys::kMaxThreads),
-      MeasureKeys{p, p.layout.KRowBytes()});
+      stream, TurnsFor(count * p.layout.kv_heads, 1, MeasureKeys::kMaxThreads),
+      MeasureKeys{p, pages, p.layout.KRowBytes()});
 }
 
 }  // namespace tiercel

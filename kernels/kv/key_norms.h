@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
+#include "kernels/kv/device_pages.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/number/dtype.h"
 #include "lib/status/status_forward.h"
@@ -28,14 +30,14 @@ class Stream;
 // of first..last - 1 may be null. Errors: invalid_shape, invalid_kv_type,
 // invalid_position, invalid_page.
 struct KeyNormsParams {
-  KvLayout layout;                // head_dim a multiple of 8
-  const std::byte* const* pages;  // pages of this layer
-  int64_t first_page;             // the page index of pages[0]
+  KvLayout layout;                    // head_dim a multiple of 8
+  const DevicePtr<std::byte>* pages;  // pages of this layer
+  int64_t first_page;                 // the page index of pages[0]
   int64_t num_pages;
   int64_t first;  // first == last is allowed
   int64_t last;
   // f16 [kv_heads, out_stride], for each KV head [last - first]
-  uint16_t* out;
+  DevicePtr<uint16_t> out;
   int64_t out_stride;  // elements from one KV head to the next
 };
 absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p);
@@ -65,9 +67,10 @@ namespace avx512 {
 NormRowsFn ComputeNorms;
 }
 
-// Queues the work on a GPU's stream, with the reference's bits. The array of
-// pages is in the GPU's memory too. Returns a cudaError_t.
-TIERCEL_KERNEL int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p);
+// Queues the work on a GPU's stream, with the reference's bits; `pages`
+// replaces that of `p`. Returns a cudaError_t.
+TIERCEL_KERNEL int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p,
+                                const DevicePages& pages);
 
 }  // namespace tiercel
 

@@ -35,7 +35,7 @@ class Problem {
     for (int64_t page = first_page_ + 1; page < end; ++page) {
       bytes_.emplace_back(static_cast<size_t>(layout_.PageBytes()),
                           std::byte{0xff});
-      pages_.push_back(bytes_.back().data());
+      pages_.push_back(InPlace(bytes_.back().data()));
     }
     pages_.push_back(nullptr);
     std::mt19937 random(7);
@@ -123,7 +123,7 @@ class Problem {
   int64_t last_;
   int64_t first_page_;
   std::vector<std::vector<std::byte>> bytes_;
-  std::vector<const std::byte*> pages_;
+  std::vector<DevicePtr<std::byte>> pages_;
 };
 
 class KeyNormsBackendTest : public ThreeStreamsTest {
@@ -192,7 +192,7 @@ TEST(KeyNormsTest, RefusesWhatItCannotRead) {
                             kPoisonF16);
   const auto code_of = [&](auto change) {
     KeyNormsParams p = problem.Params();
-    p.out = out.data();
+    p.out = InPlace(out.data());
     change(p);
     return CodeOf(KeyNorms(*stream, p));
   };
@@ -214,8 +214,8 @@ TEST(KeyNormsTest, RefusesWhatItCannotRead) {
   EXPECT_EQ(code_of([](auto& p) { p.first = p.last = 384, ++p.last; }),
             "invalid_position");
   const auto params = problem.Params();
-  std::vector<const std::byte*> pages(params.pages,
-                                      params.pages + params.num_pages);
+  std::vector<DevicePtr<std::byte>> pages(params.pages,
+                                          params.pages + params.num_pages);
   pages[2] += 2;
   EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }), "invalid_page");
   for (uint16_t half : out) EXPECT_EQ(half, kPoisonF16);

@@ -52,12 +52,13 @@ void ConvertRun(const KvConvertParams& p, int64_t i, KvRowConvertFn* convert) {
   const int64_t from_bytes = RowBytes(p.from, p.head_dim);
   const int64_t to_bytes = RowBytes(p.to, p.head_dim);
   if (p.from == p.to) {
-    std::memcpy(run.to, run.from, static_cast<size_t>(run.rows * to_bytes));
+    std::memcpy(run.to.raw(), run.from.raw(),
+                static_cast<size_t>(run.rows * to_bytes));
     return;
   }
   for (int64_t r = 0; r < run.rows; ++r) {
-    convert(p.from, run.from + r * from_bytes, p.to, p.head_dim,
-            run.to + r * to_bytes);
+    convert(p.from, run.from.raw() + r * from_bytes, p.to, p.head_dim,
+            run.to.raw() + r * to_bytes);
   }
 }
 
@@ -73,9 +74,10 @@ absl::Status OnCpu(Stream& stream, const KvConvertParams& p,
   return absl::OkStatus();
 }
 
-absl::Status OnGpu(Stream& stream, KvConvertParams p) {
-  ASSIGN_OR_RETURN(p.runs, SendToScratch(stream, p.runs, p.num_runs));
-  return CudaStatus("KvConvert", KvConvertCuda(stream.queue().handle(), p));
+absl::Status OnGpu(Stream& stream, const KvConvertParams& p) {
+  ASSIGN_OR_RETURN(const auto runs, SendToScratch(stream, p.runs, p.num_runs));
+  return CudaStatus("KvConvert",
+                    KvConvertCuda(stream.queue().handle(), p, runs));
 }
 
 constexpr OpBodies<KvConvertParams> kKvConvert = {
@@ -87,8 +89,7 @@ constexpr OpBodies<KvConvertParams> kKvConvert = {
         [](Stream& stream, const KvConvertParams& p) {
           return OnCpu(stream, p, kRowConvert[stream.isa()]);
         },
-    .gpu = [](Stream& stream,
-              const KvConvertParams& p) { return OnGpu(stream, p); },
+    .gpu = OnGpu,
     .keep = [](KvConvertParams& p,
                HostLists& lists) { p.runs = lists.Keep(p.runs, p.num_runs); }};
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
 #include "lib/status/status_forward.h"
@@ -21,8 +22,8 @@ class Stream;
 struct KvConvertParams {
   // Consecutive rows of `head_dim` elements; the two do not overlap.
   struct Run {
-    const std::byte* from;
-    std::byte* to;
+    DevicePtr<const std::byte> from;
+    DevicePtr<std::byte> to;
     int64_t rows;
   };
   DType from;
@@ -51,9 +52,10 @@ namespace avx512 {
 KvRowConvertFn KvRowConvert;
 }
 
-// Queues the work on a GPU's stream, with the reference's bits. The array of
-// runs is in the GPU's memory too. Returns a cudaError_t.
-TIERCEL_KERNEL int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p);
+// Queues the work on a GPU's stream, with the reference's bits; `runs`
+// replaces that of `p`. Returns a cudaError_t.
+TIERCEL_KERNEL int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p,
+                                 DevicePtr<const KvConvertParams::Run> runs);
 
 }  // namespace tiercel
 

@@ -124,8 +124,8 @@ TEST_P(KvConvertTest, EveryTypeToEveryOther) {
 TEST_P(KvConvertTest, RefusesWhatItCannotRead) {
   const std::byte row[256] = {};
   std::byte out[256] = {kUntouched};
-  const KvConvertParams::Run one = {row, out, 1};
-  const KvConvertParams::Run less = {row, out, -1};
+  const KvConvertParams::Run one = {InPlace(row), InPlace(out), 1};
+  const KvConvertParams::Run less = {InPlace(row), InPlace(out), -1};
   const auto code = [&](DType from, DType to, int head_dim,
                         const KvConvertParams::Run* runs, int64_t num) {
     return CodeOf(KvConvert(*stream_, {from, to, head_dim, runs, num}));

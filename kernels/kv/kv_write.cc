@@ -17,12 +17,12 @@ void KvWriteReference(const KvWriteParams& p) {
   for (int64_t r = 0; r < p.rows; ++r) {
     const int64_t position = p.position + r;
     const auto cell = static_cast<int>(position % kPageTokens);
-    std::byte* page = p.pages[position / kPageTokens - p.first_page];
+    std::byte* page = p.pages[position / kPageTokens - p.first_page].raw();
     for (int head = 0; head < kv.kv_heads; ++head) {
       const int64_t column = int64_t{head} * kv.head_dim;
-      KvRowFromF32(kv.type_k, p.k + r * p.k_stride + column, kv.head_dim,
+      KvRowFromF32(kv.type_k, p.k.raw() + r * p.k_stride + column, kv.head_dim,
                    page + kv.KOffset(head, cell));
-      KvRowFromF32(kv.type_v, p.v + r * p.v_stride + column, kv.head_dim,
+      KvRowFromF32(kv.type_v, p.v.raw() + r * p.v_stride + column, kv.head_dim,
                    page + kv.VOffset(head, cell));
     }
   }
@@ -66,18 +66,17 @@ void WriteRow(const KvWriteParams& p, int64_t r, KvRowWriteFn* write) {
   const KvLayout& kv = p.layout;
   const int64_t position = p.position + r;
   const auto cell = static_cast<int>(position % kPageTokens);
-  std::byte* page = p.pages[position / kPageTokens - p.first_page];
+  std::byte* page = p.pages[position / kPageTokens - p.first_page].raw();
   for (int head = 0; head < kv.kv_heads; ++head) {
     const int64_t column = int64_t{head} * kv.head_dim;
-    write(kv.type_k, p.k + r * p.k_stride + column, kv.head_dim,
+    write(kv.type_k, p.k.raw() + r * p.k_stride + column, kv.head_dim,
           page + kv.KOffset(head, cell));
-    write(kv.type_v, p.v + r * p.v_stride + column, kv.head_dim,
+    write(kv.type_v, p.v.raw() + r * p.v_stride + column, kv.head_dim,
           page + kv.VOffset(head, cell));
   }
 }
 
-// Launches a kernel for each page, as the array of their addresses is in the
-// host's memory.
+// Launches a kernel for each page, as the host has the list of their addresses.
 absl::Status OnGpu(Stream& stream, const KvWriteParams& p) {
   CUstream_st* const queue = stream.queue().handle();
   const KvLayout& kv = p.layout;
@@ -85,11 +84,11 @@ absl::Status OnGpu(Stream& stream, const KvWriteParams& p) {
     const int64_t position = p.position + r;
     const auto cell = static_cast<int>(position % kPageTokens);
     const int64_t rows = std::min<int64_t>(p.rows - r, kPageTokens - cell);
-    std::byte* page = p.pages[position / kPageTokens - p.first_page];
-    const KvPageRows part = {{kv.type_k, p.k + r * p.k_stride, p.k_stride,
+    std::byte* page = p.pages[position / kPageTokens - p.first_page].raw();
+    const KvPageRows part = {{kv.type_k, p.k.raw() + r * p.k_stride, p.k_stride,
                               page + kv.KOffset(0, cell), kv.KRowBytes(),
                               kPageTokens * kv.KRowBytes()},
-                             {kv.type_v, p.v + r * p.v_stride, p.v_stride,
+                             {kv.type_v, p.v.raw() + r * p.v_stride, p.v_stride,
                               page + kv.VOffset(0, cell), kv.VRowBytes(),
                               kPageTokens * kv.VRowBytes()},
                              rows,

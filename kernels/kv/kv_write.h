@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/number/dtype.h"
@@ -19,15 +20,16 @@ class Stream;
 // rounding to the page's types (nearest, ties to even; q8_0: d = max|x| / 127
 // in f16, q = round(x / d) with the unrounded d).
 struct KvWriteParams {
-  const float* k;    // [rows, k_stride], a row is [kv_heads, head_dim]
-  const float* v;    // [rows, v_stride], a row is [kv_heads, head_dim]
-  int64_t k_stride;  // floats from one row to the next
+  DevicePtr<const float> k;  // [rows, k_stride], a row is [kv_heads, head_dim]
+  DevicePtr<const float> v;  // [rows, v_stride], a row is [kv_heads, head_dim]
+  int64_t k_stride;          // floats from one row to the next
   int64_t v_stride;
   int64_t rows;
 
   KvLayout layout;
-  std::byte* const* pages;  // page i holds positions from i * kPageTokens on
-  int64_t first_page;       // the page index of pages[0]
+  const DevicePtr<std::byte>*
+      pages;           // page i holds positions from i * kPageTokens on
+  int64_t first_page;  // the page index of pages[0]
   int64_t num_pages;
   int64_t position;  // absolute position of row 0; all rows within the pages
 };

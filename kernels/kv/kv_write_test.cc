@@ -43,14 +43,20 @@ class Problem {
       bytes_.emplace_back(static_cast<size_t>(c.layout.PageBytes()),
                           kUntouched);
     }
-    for (auto& page : bytes_) pages_.push_back(page.data());
+    for (auto& page : bytes_) pages_.push_back(InPlace(page.data()));
   }
 
   KvWriteParams Params() {
     const int64_t row = int64_t{case_.layout.kv_heads} * case_.layout.head_dim;
-    return {k_.data(),     v_.data(),   row + 1,
-            row + 3,       case_.rows,  case_.layout,
-            pages_.data(), first_page_, static_cast<int64_t>(pages_.size()),
+    return {InPlace(k_.data()),
+            InPlace(v_.data()),
+            row + 1,
+            row + 3,
+            case_.rows,
+            case_.layout,
+            pages_.data(),
+            first_page_,
+            static_cast<int64_t>(pages_.size()),
             case_.position};
   }
   std::vector<std::vector<std::byte>> Run(Stream& stream) {
@@ -59,9 +65,9 @@ class Problem {
     const auto page_bytes = static_cast<size_t>(case_.layout.PageBytes());
     OnDevice<std::byte> bytes(
         stream, std::vector<std::byte>(page_bytes * pages_.size(), kUntouched));
-    std::vector<std::byte*> pages;
+    std::vector<DevicePtr<std::byte>> pages;
     for (size_t i = 0; i < pages_.size(); ++i) {
-      pages.push_back(bytes.data() + i * page_bytes);
+      pages.push_back(bytes.data() + static_cast<int64_t>(i * page_bytes));
     }
     KvWriteParams p = Params();
     p.k = k.data();
@@ -84,7 +90,7 @@ class Problem {
   int64_t first_page_ = 0;
   std::vector<float> k_, v_;
   std::vector<std::vector<std::byte>> bytes_;
-  std::vector<std::byte*> pages_;
+  std::vector<DevicePtr<std::byte>> pages_;
 };
 
 class KvWriteTest : public BackendTest {
@@ -136,8 +142,8 @@ TEST(KvWriteReferenceTest, ReadsBack) {
         KvRowToF32(type, pages[page].data() + layout.VOffset(head, cell), 32,
                    v);
         for (int i = 0; i < 32; ++i) {
-          const float* given_k = p.k + r * p.k_stride + head * 32;
-          const float* given_v = p.v + r * p.v_stride + head * 32;
+          const float* given_k = HostAddress(p.k) + r * p.k_stride + head * 32;
+          const float* given_v = HostAddress(p.v) + r * p.v_stride + head * 32;
           float max = 0.0f;
           for (int j = 0; j < 32; ++j) {
             max = std::max({max, std::fabs(given_k[j]), std::fabs(given_v[j])});
@@ -221,7 +227,8 @@ TEST(KvWriteReferenceTest, RefusesWhatItCannotWrite) {
   EXPECT_EQ(code_of([](auto& p) { p.position = -1; }), "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.first_page = 1; }), "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.num_pages = 1; }), "invalid_position");
-  std::vector<std::byte*> pages = {problem.Params().pages[0], nullptr};
+  std::vector<DevicePtr<std::byte>> pages = {problem.Params().pages[0],
+                                             nullptr};
   EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }),
             "invalid_position");
   pages[1] = problem.Params().pages[1] + 8;

@@ -14,9 +14,9 @@ namespace tiercel {
 // one is aligned.
 static_assert(kDeviceAlignment % kPageAlignment == 0);
 
-absl::Status CheckPageStart(std::string_view op, const std::byte* start,
-                            int64_t page) {
-  const auto past = reinterpret_cast<uintptr_t>(start) % kPageAlignment;
+absl::Status CheckPageStart(std::string_view op,
+                            DevicePtr<const std::byte> start, int64_t page) {
+  const auto past = reinterpret_cast<uintptr_t>(start.raw()) % kPageAlignment;
   if (past == 0) return absl::OkStatus();
   return UsageError(
       "invalid_page",
@@ -25,7 +25,8 @@ absl::Status CheckPageStart(std::string_view op, const std::byte* start,
                    "; need all pages to begin at one"));
 }
 
-absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
+absl::Status CheckPageRange(std::string_view op,
+                            const DevicePtr<std::byte>* pages,
                             int64_t first_page, int64_t num_pages,
                             int64_t first, int64_t last) {
   if (first < first_page || last - first_page >= num_pages) {
@@ -35,7 +36,7 @@ absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
                      first_page, "; need pages ", first, " to ", last));
   }
   for (int64_t page = first; page <= last; ++page) {
-    const std::byte* const start = pages[page - first_page];
+    const DevicePtr<std::byte> start = pages[page - first_page];
     if (start == nullptr) {
       return UsageError(
           "invalid_position",

@@ -9,19 +9,21 @@
 #include "absl/status/statusor.h"
 #include "kernels/device/op.h"
 #include "kernels/device/stream.h"
+#include "kernels/kv/device_pages.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 // Checks that a page begins at a multiple of kPageAlignment; `op` is named in
 // the error. Errors: invalid_page.
-absl::Status CheckPageStart(std::string_view op, const std::byte* start,
-                            int64_t page);
+absl::Status CheckPageStart(std::string_view op,
+                            DevicePtr<const std::byte> start, int64_t page);
 
 // Checks that pages first..last are among the `num_pages` from page
 // `first_page` on, none is null and all are aligned; `op` is named in the
 // error. Errors: invalid_position, invalid_page.
-absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
+absl::Status CheckPageRange(std::string_view op,
+                            const DevicePtr<std::byte>* pages,
                             int64_t first_page, int64_t num_pages,
                             int64_t first, int64_t last);
 
@@ -31,17 +33,15 @@ void KeepPages(Params& p, HostLists& lists) {
   p.pages = lists.Keep(p.pages, p.num_pages);
 }
 
-// The params of an op that reads pages first..last, with a copy of the array of
-// pages in the GPU's memory. Errors: out_of_memory, device_failed.
+// Sends the pages first..last of an op's parameters, for a kernel. Errors:
+// out_of_memory, device_failed.
 template <typename Params>
-absl::StatusOr<Params> WithPagesOnGpu(Stream& stream, Params p, int64_t first,
-                                      int64_t last) {
-  ASSIGN_OR_RETURN(p.pages,
+absl::StatusOr<DevicePages> SendPages(Stream& stream, const Params& p,
+                                      int64_t first, int64_t last) {
+  ASSIGN_OR_RETURN(const auto list,
                    SendToScratch(stream, p.pages + (first - p.first_page),
                                  last - first + 1));
-  p.first_page = first;
-  p.num_pages = last - first + 1;
-  return p;
+  return DevicePages{list, first};
 }
 
 }  // namespace tiercel

@@ -23,35 +23,36 @@ inline std::vector<DType> KvTypes(int head_dim) {
   return types;
 }
 
-// Pages of `bytes` each (some may be null) in memory that the ops of a stream
-// can read.
+// Copies of pages of `bytes` each (some may be null) in memory that the ops of
+// a stream can read.
 class OnDevicePages {
  public:
-  OnDevicePages(Stream& stream, const std::vector<const std::byte*>& pages,
+  OnDevicePages(Stream& stream, const std::vector<DevicePtr<std::byte>>& pages,
                 int64_t bytes)
       : pages_(pages) {
     if (stream.on_host()) return;
     std::vector<std::byte> all;
-    for (const std::byte* page : pages) {
-      if (page != nullptr) all.insert(all.end(), page, page + bytes);
+    for (const DevicePtr<std::byte> page : pages) {
+      const std::byte* const from = HostAddress(page);
+      if (from != nullptr) all.insert(all.end(), from, from + bytes);
     }
     bytes_ = std::make_unique<OnDevice<std::byte>>(stream, std::move(all));
-    const std::byte* next = bytes_->data();
-    for (const std::byte*& page : pages_) {
+    DevicePtr<std::byte> next = bytes_->data();
+    for (DevicePtr<std::byte>& page : pages_) {
       if (page == nullptr) continue;
       page = next;
       next += bytes;
     }
   }
 
-  const std::byte* const* data() const { return pages_.data(); }
+  const DevicePtr<std::byte>* data() const { return pages_.data(); }
   // Clears the list, as its owner may once an op has returned.
   void Forget() { std::fill(pages_.begin(), pages_.end(), nullptr); }
 
  private:
   std::unique_ptr<OnDevice<std::byte>>
-      bytes_;  // null: pages are in the host's memory
-  std::vector<const std::byte*> pages_;
+      bytes_;  // null: the device computes in place
+  std::vector<DevicePtr<std::byte>> pages_;
 };
 
 }  // namespace tiercel

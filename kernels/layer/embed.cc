@@ -13,7 +13,7 @@ namespace tiercel {
 
 void EmbedReference(const EmbedParams& p, int64_t begin, int64_t end) {
   for (int64_t r = begin; r < end; ++r) {
-    p.table->UnpackRow(p.ids[r], p.out + r * p.table->cols());
+    p.table->UnpackRow(p.ids[r], p.out.raw() + r * p.table->cols());
   }
 }
 
@@ -51,13 +51,14 @@ absl::Status Validate(const EmbedParams& p, PanelOrder order) {
 }
 
 absl::Status OnGpu(Stream& stream, const EmbedParams& p) {
-  ASSIGN_OR_RETURN(const int32_t* ids, SendToScratch(stream, p.ids, p.rows));
-  const EmbedRows rows = {reinterpret_cast<const uint8_t*>(p.table->data()),
+  ASSIGN_OR_RETURN(const DevicePtr<const int32_t> ids,
+                   SendToScratch(stream, p.ids, p.rows));
+  const EmbedRows rows = {p.table->data().As<const uint8_t>().raw(),
                           p.table->panel_bytes(),
                           p.table->cols(),
-                          ids,
+                          ids.raw(),
                           p.rows,
-                          p.out};
+                          p.out.raw()};
   return CudaStatus("Embed",
                     EmbedCuda(stream.queue().handle(), p.table->type(), rows));
 }

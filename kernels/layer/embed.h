@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
 #include "lib/status/status_forward.h"
@@ -17,9 +18,9 @@ class Stream;
 // out[r] = table[ids[r]].  Errors: an id outside the table (invalid_token).
 struct EmbedParams {
   const PackedMatrix* table;  // [vocab, hidden]
-  const int32_t* ids;         // [rows], in the host's memory
+  const int32_t* ids;         // [rows]
   int64_t rows;               // 0 is allowed
-  float* out;                 // [rows, hidden]
+  DevicePtr<float> out;       // [rows, hidden]
 };
 absl::Status Embed(Stream& stream, const EmbedParams& p);
 

@@ -89,7 +89,7 @@ TEST(EmbedTest, RefusesIdsOutsideTheTableAndWritesNothing) {
     const int32_t ids[] = {0, bad};
     std::vector<float> out(2 * kHidden, 7.0f);
     const absl::Status status =
-        Embed(*stream, {&table.matrix, ids, 2, out.data()});
+        Embed(*stream, {&table.matrix, ids, 2, InPlace(out.data())});
     EXPECT_EQ(CodeOf(status), "invalid_token") << status;
     EXPECT_NE(std::string(status.message()).find("ids[1]"), std::string::npos);
     EXPECT_EQ(out, std::vector<float>(2 * kHidden, 7.0f));
@@ -103,16 +103,17 @@ TEST(EmbedTest, RefusesWhatIsMissing) {
   const int32_t id = 0;
   std::vector<float> out(kHidden);
   for (const EmbedParams& p :
-       {EmbedParams{nullptr, &id, 1, out.data()},
-        EmbedParams{&empty, &id, 1, out.data()},
-        EmbedParams{&table.matrix, nullptr, 1, out.data()},
+       {EmbedParams{nullptr, &id, 1, InPlace(out.data())},
+        EmbedParams{&empty, &id, 1, InPlace(out.data())},
+        EmbedParams{&table.matrix, nullptr, 1, InPlace(out.data())},
         EmbedParams{&table.matrix, &id, 1, nullptr}}) {
     EXPECT_EQ(CodeOf(Embed(*stream, p)), "invalid_argument");
   }
-  EXPECT_EQ(CodeOf(Embed(*stream, {&table.matrix, &id, -1, out.data()})),
-            "invalid_shape");
+  EXPECT_EQ(
+      CodeOf(Embed(*stream, {&table.matrix, &id, -1, InPlace(out.data())})),
+      "invalid_shape");
   const PackedMatrix for_gpu = table.Packed(PanelOrder::kFragments);
-  EXPECT_EQ(Embed(*stream, {&for_gpu, &id, 1, out.data()}).message(),
+  EXPECT_EQ(Embed(*stream, {&for_gpu, &id, 1, InPlace(out.data())}).message(),
             "Embed: table is packed for another kind of device");
 }
 

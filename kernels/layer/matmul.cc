@@ -91,13 +91,13 @@ bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
 // The target of an output for the rows from `row` on.
 MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
   const PackedMatrix& weights = *output.weights;
-  return {reinterpret_cast<const uint8_t*>(weights.data()),
+  return {weights.data().As<const uint8_t>().raw(),
           weights.panel_bytes(),
           weights.type(),
           weights.cols(),
           weights.rows(),
-          output.bias,
-          output.out + row * output.out_stride,
+          output.bias.raw(),
+          output.out.raw() + row * output.out_stride,
           output.out_stride,
           output.store == StoreMode::kAdd};
 }
@@ -155,9 +155,10 @@ class GpuMatmul {
         static_cast<size_t>(BlasLt::kRows * blas_n) * sizeof(float);
     const size_t back_bytes = blas_n == 0 ? 0 : BlasLt::kRows * sizeof(float);
     if (q8_bytes + rounded_bytes == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(std::byte * scratch,
+    ASSIGN_OR_RETURN(const DevicePtr<std::byte> taken,
                      stream_.Scratch(q8_bytes + rounded_bytes + products_bytes +
                                      back_bytes));
+    std::byte* const scratch = taken.raw();
     // All offsets stay aligned: fragments have 640 bytes, and the rows for the
     // library are 256, of 2 bytes an element.
     q8_ = reinterpret_cast<Q8Fragments*>(scratch);
@@ -175,12 +176,13 @@ class GpuMatmul {
   absl::Status Multiply(int first, const MatmulTargets& alike) {
     if (UsesBlas(first)) return MultiplyByBlas(alike);
     if (!UsesQ8(p_, p_.outputs[first])) {
-      return CudaStatus(
-          "Matmul", MultiplyF32Cuda(queue_, alike, p_.x, p_.x_stride, p_.rows));
+      return CudaStatus("Matmul", MultiplyF32Cuda(queue_, alike, p_.x.raw(),
+                                                  p_.x_stride, p_.rows));
     }
     if (!quantised_) {
       RETURN_IF_ERROR(CudaStatus(
-          "Matmul", QuantiseCuda(queue_, p_.x, p_.x_stride, p_.rows, k_, q8_)));
+          "Matmul",
+          QuantiseCuda(queue_, p_.x.raw(), p_.x_stride, p_.rows, k_, q8_)));
       quantised_ = true;
     }
     return CudaStatus("Matmul", MultiplyQ8Cuda(queue_, alike, q8_, p_.rows));
@@ -190,10 +192,10 @@ class GpuMatmul {
     const DType type = alike.of[0].type;
     for (int64_t row = 0; row < p_.rows; row += BlasLt::kRows) {
       const int64_t rows = std::min(BlasLt::kRows, p_.rows - row);
-      absl::Status s =
-          CudaStatus("Matmul", RoundRowsCuda(queue_, p_.x + row * p_.x_stride,
-                                             p_.x_stride, rows, BlasLt::kRows,
-                                             k_, type, rounded_, back_));
+      absl::Status s = CudaStatus(
+          "Matmul",
+          RoundRowsCuda(queue_, p_.x.raw() + row * p_.x_stride, p_.x_stride,
+                        rows, BlasLt::kRows, k_, type, rounded_, back_));
       if (!s.ok()) return s;
       for (int i = 0; i < alike.count; ++i) {
         MatmulTarget target = alike.of[i];
@@ -267,7 +269,7 @@ class CpuMatmul {
 
  private:
   const float* Row(int64_t row) const {
-    return p_.x + (row_ + row) * p_.x_stride;
+    return p_.x.raw() + (row_ + row) * p_.x_stride;
   }
 
   absl::Status TakeScratch(Stream& stream) {
@@ -283,10 +285,11 @@ class CpuMatmul {
                            ? k_ * 16 * bodies_.expanded_panels
                            : 0;
     ASSIGN_OR_RETURN(
-        std::byte * scratch,
+        const DevicePtr<std::byte> taken,
         stream.Scratch(q8_bytes + f32_bytes +
                        static_cast<size_t>(expanded_floats_) * sizeof(float) *
                            static_cast<size_t>(pool_.num_threads())));
+    std::byte* const scratch = taken.raw();
     q8_ = reinterpret_cast<Q8Block*>(scratch);
     f32_ = reinterpret_cast<float*>(scratch + q8_bytes);
     expanded_ = reinterpret_cast<float*>(scratch + q8_bytes + f32_bytes);

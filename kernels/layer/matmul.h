@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/stream.h"
 #include "kernels/layer/packed_matrix.h"
 
@@ -41,13 +42,13 @@ enum class StoreMode { kAssign, kAdd };
 // (no scratch; nothing was written), device_failed.
 struct MatmulOutput {
   const PackedMatrix* weights;  // [n, k]
-  const float* bias;            // [n], or null
-  float* out;                   // [rows, out_stride]
+  DevicePtr<const float> bias;  // [n], or null
+  DevicePtr<float> out;         // [rows, out_stride]
   int64_t out_stride;           // floats, >= n
   StoreMode store;
 };
 struct MatmulParams {
-  const float* x;  // [rows, x_stride], of which k columns are used
+  DevicePtr<const float> x;  // [rows, x_stride], of which k columns are used
   int64_t x_stride;
   int64_t rows;  // 0 is allowed
   Compute compute;

@@ -78,8 +78,8 @@ float ChainF32(const std::vector<float>& weights, const float* x) {
 
 void StoreReference(float value, const MatmulOutput& output, int64_t row,
                     int64_t column) {
-  float& out = output.out[row * output.out_stride + column];
-  if (output.bias != nullptr) value += output.bias[column];
+  float& out = output.out.raw()[row * output.out_stride + column];
+  if (output.bias != nullptr) value += output.bias.raw()[column];
   out = output.store == StoreMode::kAdd ? value + out : value;
 }
 
@@ -93,7 +93,8 @@ void MatmulReference(const MatmulParams& p, const MatmulOutput& output,
     for (int64_t n = n_begin; n < n_end; ++n) {
       matrix.UnpackRow(n, weights.data());
       for (int64_t r = 0; r < p.rows; ++r) {
-        StoreReference(ChainF32(weights, p.x + r * p.x_stride), output, r, n);
+        StoreReference(ChainF32(weights, p.x.raw() + r * p.x_stride), output, r,
+                       n);
       }
     }
     return;
@@ -101,8 +102,8 @@ void MatmulReference(const MatmulParams& p, const MatmulOutput& output,
   const int64_t blocks = matrix.cols() / 32;
   std::vector<Q8Block> x(static_cast<size_t>(p.rows * blocks));
   for (int64_t i = 0; i < p.rows * blocks; ++i) {
-    x[static_cast<size_t>(i)] =
-        QuantiseReference(p.x + i / blocks * p.x_stride + i % blocks * 32);
+    x[static_cast<size_t>(i)] = QuantiseReference(
+        p.x.raw() + i / blocks * p.x_stride + i % blocks * 32);
   }
   std::vector<WeightBlock> weights(static_cast<size_t>(blocks));
   for (int64_t n = n_begin; n < n_end; ++n) {

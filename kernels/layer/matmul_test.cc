@@ -394,8 +394,8 @@ TEST(MatmulReferenceTest, ScaleThatRoundsBest) {
   x[0] = 254.0f;
   x[16] = 5.0f;  // error 1 with d_x = 254 / 127, 0.90 with 254 / 124
   float out = kPoison;
-  MatmulParams p = {x.data(), 32, 1, Compute::kQ8, 1, {}};
-  p.outputs[0] = {&weights, nullptr, &out, 1, StoreMode::kAssign};
+  MatmulParams p = {InPlace(x.data()), 32, 1, Compute::kQ8, 1, {}};
+  p.outputs[0] = {&weights, nullptr, InPlace(&out), 1, StoreMode::kAssign};
   ASSERT_TRUE(Matmul(*MakeStream(DeviceKind::kRef), p).ok());
   // 124 * 1 + 2 * 3 = 130
   EXPECT_EQ(out, 130 * (254.0f / 124));
@@ -422,8 +422,8 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
   x[5] = -62.0f;
   float out[2] = {kPoison, kPoison};
   const float bias[2] = {0.25f, 0.5f};
-  MatmulParams p = {x.data(), 64, 1, Compute::kQ8, 1, {}};
-  p.outputs[0] = {&weights, bias, out, 2, StoreMode::kAssign};
+  MatmulParams p = {InPlace(x.data()), 64, 1, Compute::kQ8, 1, {}};
+  p.outputs[0] = {&weights, InPlace(bias), InPlace(out), 2, StoreMode::kAssign};
   const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kRef);
   ASSERT_TRUE(Matmul(*stream, p).ok());
   EXPECT_EQ(out[0], 0.25f);
@@ -489,7 +489,7 @@ TEST(MatmulEntryTest, NoRowsIsNothing) {
   const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1).Packed();
   float out = 7.0f;
   MatmulParams p = {nullptr, 8, 0, Compute::kQ8, 1, {}};
-  p.outputs[0] = {&weights, nullptr, &out, 4, StoreMode::kAssign};
+  p.outputs[0] = {&weights, nullptr, InPlace(&out), 4, StoreMode::kAssign};
   for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kRef}) {
     EXPECT_TRUE(Matmul(*MakeStream(device), p).ok());
   }
@@ -503,9 +503,11 @@ TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
       RandomMatrix(DType::kF32, 4, 8, 1).Packed(PanelOrder::kFragments);
   const PackedMatrix empty;
   std::vector<float> x(9), out(8);
-  MatmulParams good = {x.data(), 8, 1, Compute::kQ8, 2, {}};
-  good.outputs[0] = {&weights, nullptr, out.data(), 4, StoreMode::kAssign};
-  good.outputs[1] = {&weights, nullptr, out.data() + 4, 4, StoreMode::kAssign};
+  MatmulParams good = {InPlace(x.data()), 8, 1, Compute::kQ8, 2, {}};
+  good.outputs[0] = {&weights, nullptr, InPlace(out.data()), 4,
+                     StoreMode::kAssign};
+  good.outputs[1] = {&weights, nullptr, InPlace(out.data()) + 4, 4,
+                     StoreMode::kAssign};
   const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
   ASSERT_TRUE(Matmul(*stream, good).ok());
 

@@ -395,7 +395,7 @@ absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
   matrix.panel_bytes_ = bytes / matrix.panels();
   ASSIGN_OR_RETURN(matrix.data_,
                    DeviceArray<std::byte>::Create(memory, bytes, "weights"));
-  std::memset(matrix.data_.data(), 0, matrix.data_.size());
+  std::memset(matrix.data_.data().raw(), 0, matrix.data_.size());
   return matrix;
 }
 
@@ -424,8 +424,8 @@ PackedMatrix PackedMatrix::Borrow(int64_t first, int64_t rows) const {
   return some;
 }
 
-PackedMatrix PackedMatrix::At(const std::byte* data, DType type, int64_t rows,
-                              int64_t cols, PanelOrder order) {
+PackedMatrix PackedMatrix::At(DevicePtr<const std::byte> data, DType type,
+                              int64_t rows, int64_t cols, PanelOrder order) {
   PackedMatrix matrix;
   matrix.type_ = type;
   matrix.order_ = order;
@@ -438,7 +438,7 @@ PackedMatrix PackedMatrix::At(const std::byte* data, DType type, int64_t rows,
 }
 
 void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
-  std::byte* panel = data_.data() + row / kLanes * panel_bytes_;
+  std::byte* panel = data_.data().raw() + row / kLanes * panel_bytes_;
   const int lane = static_cast<int>(row % kLanes);
   const PackedLayout layout = LayoutOf(type_);
   const DTypeInfo& info = InfoOf(type_);
@@ -458,7 +458,7 @@ void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
 }
 
 WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
-  const std::byte* panel = data() + row / kLanes * panel_bytes_;
+  const std::byte* panel = data().raw() + row / kLanes * panel_bytes_;
   const PackedLayout layout = LayoutOf(type_);
   const PanelRow from = {order_, layout, cols_ / 32,
                          static_cast<int>(row % kLanes)};
@@ -472,7 +472,7 @@ WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
 }
 
 void PackedMatrix::UnpackRow(int64_t row, float* out) const {
-  const std::byte* lanes = data() + row / kLanes * panel_bytes_;
+  const std::byte* lanes = data().raw() + row / kLanes * panel_bytes_;
   const int lane = static_cast<int>(row % kLanes);
   if (IsQuantised(type_)) {
     for (int64_t block = 0; block < cols_ / 32; ++block) {

@@ -58,8 +58,8 @@ class PackedMatrix {
 
   // The matrix whose panels are at `data`, which outlives it. The shape is as
   // for Create.
-  static PackedMatrix At(const std::byte* data, DType type, int64_t rows,
-                         int64_t cols, PanelOrder order);
+  static PackedMatrix At(DevicePtr<const std::byte> data, DType type,
+                         int64_t rows, int64_t cols, PanelOrder order);
 
   // Fills row `row` from RowBytes(type, cols) bytes in the file's layout
   // (GGUF blocks, little-endian, any alignment). Rows may come in any order
@@ -79,7 +79,7 @@ class PackedMatrix {
   int64_t cols() const { return cols_; }
   int64_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
   int64_t panel_bytes() const { return panel_bytes_; }
-  const std::byte* data() const {  // 64-byte aligned
+  DevicePtr<const std::byte> data() const {  // 64-byte aligned
     return borrowed_ != nullptr ? borrowed_ : data_.data();
   }
   // The bytes that one pass over the matrix reads.
@@ -92,7 +92,7 @@ class PackedMatrix {
   int64_t cols_ = 0;
   int64_t panel_bytes_ = 0;
   DeviceArray<std::byte> data_;
-  const std::byte* borrowed_ = nullptr;  // another's panels; null: its own
+  DevicePtr<const std::byte> borrowed_;  // another's panels; null: its own
 };
 
 }  // namespace tiercel

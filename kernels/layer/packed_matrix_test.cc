@@ -88,7 +88,7 @@ TEST(PackedMatrixTest, UnpackedRowsAreTheFilesValues) {
 TEST(PackedMatrixTest, FragmentsLieAsTheMatrixUnitTakesThem) {
   const auto bytes = [](const PackedMatrix& matrix, int64_t at) {
     uint32_t word;
-    std::memcpy(&word, matrix.data() + at, sizeof(word));
+    std::memcpy(&word, HostAddress(matrix.data()) + at, sizeof(word));
     return word;
   };
   std::vector<std::byte> q4(3 * 18);
@@ -199,7 +199,7 @@ TEST(PackedMatrixTest, SizesAndAlignment) {
   EXPECT_EQ(q4.panels(), 2);
   EXPECT_EQ(q4.panel_bytes(), 16 * 3 * 20);
   EXPECT_EQ(q4.bytes(), 2 * 16 * 3 * 20);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(q4.data()) % 64, 0u);
+  EXPECT_TRUE(q4.data().IsAligned(64));
   // 3 blocks of 16 rows of 34 bytes are 1632, not a multiple of 64.
   EXPECT_EQ(PackedMatrix::Create(DType::kQ8_0, 1, 96)->panel_bytes(), 1664);
   EXPECT_EQ(PackedMatrix::Create(DType::kQ6_K, 1, 256)->panel_bytes(), 3392);

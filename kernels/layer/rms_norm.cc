@@ -57,8 +57,8 @@ absl::Status OnCpu(Stream& stream, const RmsNormParams& p,
       p.rows, grain, [&](int64_t begin, int64_t end, int) {
         for (int64_t r = begin; r < end; ++r) {
           for (int64_t g = 0; g < p.groups; ++g) {
-            group(p.x + r * p.x_stride + g * p.dim, p.weight, p.eps, p.dim,
-                  p.out + r * p.out_stride + g * p.dim);
+            group(p.x.raw() + r * p.x_stride + g * p.dim, p.weight.raw(), p.eps,
+                  p.dim, p.out.raw() + r * p.out_stride + g * p.dim);
           }
         }
       });

@@ -25,8 +25,8 @@ struct NormGroups {
     for (int64_t g = t.block; g < p.rows * p.groups; g += t.blocks) {
       const int64_t row = g / p.groups;
       const int64_t column = g % p.groups * p.dim;
-      NormGroup(t, shared, p.x + row * p.x_stride + column,
-                p.out + row * p.out_stride + column);
+      NormGroup(t, shared, p.x.raw() + row * p.x_stride + column,
+                p.out.raw() + row * p.out_stride + column);
     }
   }
 
@@ -40,7 +40,7 @@ struct NormGroups {
     // Each element is read again by the thread that writes it, as out may be x.
 #pragma unroll 4
     for (int i = t.index; i < p.dim; i += t.count) {
-      out[i] = x[i] * inverse * p.weight[i];
+      out[i] = x[i] * inverse * p.weight.raw()[i];
     }
   }
 };

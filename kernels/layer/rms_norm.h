@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
 
@@ -17,14 +18,14 @@ class Stream;
 // groups = 1 is the norm of a hidden state; groups = heads, dim = head_dim is
 // the q/k norm of Qwen3. Sums are made by 16 chains of fma, then a fixed tree.
 struct RmsNormParams {
-  const float* x;       // [rows, x_stride], a row is [groups, dim]
-  int64_t x_stride;     // floats from one row to the next
-  const float* weight;  // [dim]
-  float eps;            // > 0
-  int64_t rows;         // 0 is allowed
+  DevicePtr<const float> x;       // [rows, x_stride], a row is [groups, dim]
+  int64_t x_stride;               // floats from one row to the next
+  DevicePtr<const float> weight;  // [dim]
+  float eps;                      // > 0
+  int64_t rows;                   // 0 is allowed
   int groups;
   int dim;
-  float* out;  // [rows, out_stride]; may be x
+  DevicePtr<float> out;  // [rows, out_stride]; may be x
   int64_t out_stride;
 };
 absl::Status RmsNorm(Stream& stream, const RmsNormParams& p);

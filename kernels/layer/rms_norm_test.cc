@@ -23,8 +23,15 @@ struct Problem {
     x.resize(static_cast<size_t>(rows * stride));
     for (float& value : x) value = normal(random);
     for (float& value : weight) value = normal(random);
-    p = {x.data(), stride, weight.data(), 1e-5f, rows,
-         groups,   dim,    nullptr,       stride};
+    p = {InPlace(x.data()),
+         stride,
+         InPlace(weight.data()),
+         1e-5f,
+         rows,
+         groups,
+         dim,
+         nullptr,
+         stride};
   }
 
   std::vector<float> Run(Stream& stream) const {
@@ -66,12 +73,13 @@ void ExpectNear(const Problem& problem, const std::vector<float>& out) {
   for (int64_t r = 0; r < p.rows; ++r) {
     const float* got = out.data() + r * p.x_stride;
     for (int g = 0; g < p.groups; ++g) {
-      const float* x = p.x + r * p.x_stride + int64_t{g} * p.dim;
+      const float* x = problem.x.data() + r * p.x_stride + int64_t{g} * p.dim;
       double sum = 0;
       for (int i = 0; i < p.dim; ++i) sum += static_cast<double>(x[i]) * x[i];
       const double root = std::sqrt(sum / p.dim + p.eps);
       for (int i = 0; i < p.dim; ++i) {
-        const double expected = static_cast<double>(x[i]) * p.weight[i] / root;
+        const double expected = static_cast<double>(x[i]) *
+                                problem.weight[static_cast<size_t>(i)] / root;
         ASSERT_NEAR(*got++, expected, std::fabs(expected) * relative + 1e-44)
             << "dim " << p.dim << " row " << r << " element " << i;
       }
@@ -169,7 +177,7 @@ TEST(RmsNormEntryTest, RefusesWrongShapes) {
   std::vector<float> out(problem.x.size(), kPoison);
   const auto code_of = [&](auto change) {
     RmsNormParams p = problem.p;
-    p.out = out.data();
+    p.out = InPlace(out.data());
     change(p);
     return CodeOf(RmsNorm(*stream, p));
   };

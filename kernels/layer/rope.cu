@@ -24,8 +24,8 @@ struct RotatePairs {
       const int64_t head = pair % row_pairs / p.half;
       const bool second = head >= p.tensors[0].count;
       const int64_t i = pair % p.half;
-      const float cos = p.cos[row * p.half + i];
-      const float sin = p.sin[row * p.half + i];
+      const float cos = p.cos.raw()[row * p.half + i];
+      const float sin = p.sin.raw()[row * p.half + i];
       float* x = second
                      ? PairOf(p.tensors[1], row, head - p.tensors[0].count, i)
                      : PairOf(p.tensors[0], row, head, i);
@@ -38,7 +38,7 @@ struct RotatePairs {
 
   TIERCEL_DEVICE float* PairOf(const RopeParams::Heads& tensor, int64_t row,
                                int64_t head, int64_t i) const {
-    return tensor.x + row * tensor.stride + head * p.head_dim + i;
+    return tensor.x.raw() + row * tensor.stride + head * p.head_dim + i;
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
 
@@ -17,7 +18,7 @@ class Stream;
 //   cos_out[r, i] = scale * cos((position + r) * inv_freq[i]), sin_out likewise
 //
 // in double, rounded once: at position 128K a float angle is off by 0.01 rad.
-// All arrays are in the host's memory, whatever the stream's device.
+// The host computes them, whatever the stream's device.
 struct RopeAnglesParams {
   const double* inv_freq;  // [half]
   int half;
@@ -33,18 +34,18 @@ absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p);
 // alone or in q and k.
 struct RopeParams {
   struct Heads {
-    float* x;  // [rows, stride], a row is [count, head_dim]
+    DevicePtr<float> x;  // [rows, stride], a row is [count, head_dim]
     int64_t stride;
     int count;
   };
 
   int num_tensors;  // 1 or 2
   Heads tensors[2];
-  int64_t rows;      // 0 is allowed
-  int head_dim;      // elements from 2 * half on do not change
-  int half;          // 2 * half <= head_dim
-  const float* cos;  // [rows, half]
-  const float* sin;  // [rows, half]
+  int64_t rows;                // 0 is allowed
+  int head_dim;                // elements from 2 * half on do not change
+  int half;                    // 2 * half <= head_dim
+  DevicePtr<const float> cos;  // [rows, half]
+  DevicePtr<const float> sin;  // [rows, half]
 
   constexpr int64_t AllHeads() const {
     return tensors[0].count + (num_tensors > 1 ? tensors[1].count : 0);

@@ -18,12 +18,13 @@ void RopeAnglesReference(const RopeAnglesParams& p, int64_t begin,
 
 void RopeReference(const RopeParams& p, int64_t begin, int64_t end) {
   for (int64_t r = begin; r < end; ++r) {
-    const float* cos = p.cos + r * p.half;
-    const float* sin = p.sin + r * p.half;
+    const float* cos = p.cos.raw() + r * p.half;
+    const float* sin = p.sin.raw() + r * p.half;
     for (int tensor = 0; tensor < p.num_tensors; ++tensor) {
       const RopeParams::Heads& heads = p.tensors[tensor];
       for (int h = 0; h < heads.count; ++h) {
-        float* first = heads.x + r * heads.stride + int64_t{h} * p.head_dim;
+        float* first =
+            heads.x.raw() + r * heads.stride + int64_t{h} * p.head_dim;
         float* second = first + p.half;
         for (int i = 0; i < p.half; ++i) {
           const float a = first[i];

@@ -199,7 +199,8 @@ TEST_P(RopeTest, TwoTensorsAreAsEachAlone) {
 
 TEST(RopeEntryTest, RefusesWrongShapes) {
   const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu);
-  float x[8] = {};
+  float zeros[8] = {};
+  const DevicePtr<float> x = InPlace(zeros);
   const RopeParams good = {2, {{x, 8, 2}, {x, 8, 2}}, 1, 4, 2, x, x};
   const auto code_of = [&](auto change) {
     RopeParams p = good;

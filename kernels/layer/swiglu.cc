@@ -38,10 +38,11 @@ absl::Status Validate(const SwigluParams& p) {
 absl::Status OnCpu(Stream& stream, const SwigluParams& p,
                    SwigluRangeFn* range) {
   constexpr int64_t kGrain = 4096;  // some microseconds
-  stream.pool().ParallelFor(
-      p.rows * p.dim, kGrain, [&](int64_t begin, int64_t end, int) {
-        range(p.gate + begin, p.up + begin, end - begin, p.out + begin);
-      });
+  stream.pool().ParallelFor(p.rows * p.dim, kGrain,
+                            [&](int64_t begin, int64_t end, int) {
+                              range(p.gate.raw() + begin, p.up.raw() + begin,
+                                    end - begin, p.out.raw() + begin);
+                            });
   return absl::OkStatus();
 }
 
@@ -56,9 +57,9 @@ constexpr OpBodies<SwigluParams> kSwiglu = {
         },
     .gpu =
         [](Stream& stream, const SwigluParams& p) {
-          return CudaStatus("Swiglu",
-                            SwigluCuda(stream.queue().handle(), p.gate, p.up,
-                                       p.rows * p.dim, p.out));
+          return CudaStatus(
+              "Swiglu", SwigluCuda(stream.queue().handle(), p.gate.raw(),
+                                   p.up.raw(), p.rows * p.dim, p.out.raw()));
         }};
 
 }  // namespace

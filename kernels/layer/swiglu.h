@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
 
@@ -14,11 +15,11 @@ class Stream;
 
 // out[r, i] = gate[r, i] / (1 + e^-gate[r, i]) * up[r, i]  (Shazeer 2020)
 struct SwigluParams {
-  const float* gate;  // [rows, dim]
-  const float* up;    // [rows, dim]
-  int64_t rows;       // 0 is allowed
+  DevicePtr<const float> gate;  // [rows, dim]
+  DevicePtr<const float> up;    // [rows, dim]
+  int64_t rows;                 // 0 is allowed
   int64_t dim;
-  float* out;  // [rows, dim]; may be gate or up
+  DevicePtr<float> out;  // [rows, dim]; may be gate or up
 };
 absl::Status Swiglu(Stream& stream, const SwigluParams& p);
 

@@ -19,18 +19,18 @@ absl::StatusOr<MeanScoresParams> Score(Stream& stream,
                                        const ChunkScoresParams& p) {
   MeanScoresParams scores = ScoresOf(p);
   ASSIGN_OR_RETURN(
-      std::byte * scratch,
+      const DevicePtr<std::byte> scratch,
       stream.Scratch(static_cast<size_t>(p.heads * scores.out_stride) *
                      sizeof(float)));
-  scores.out = reinterpret_cast<float*>(scratch);
+  scores.out = scratch.As<float>();
   RETURN_IF_ERROR(MeanScores(stream, scores));
   return scores;
 }
 
 absl::Status OnGpu(Stream& stream, const ChunkScoresParams& p) {
   ASSIGN_OR_RETURN(const MeanScoresParams scores, Score(stream, p));
-  const ChunkWeights all = {scores.out, scores.out_stride, p.heads / p.kv_heads,
-                            p.num_chunks, p.out};
+  const ChunkWeights all = {scores.out.raw(), scores.out_stride,
+                            p.heads / p.kv_heads, p.num_chunks, p.out.raw()};
   return CudaStatus("ChunkScores",
                     ChunkWeightsCuda(stream.queue().handle(), all, p.kv_heads));
 }
@@ -42,9 +42,9 @@ absl::Status OnCpu(Stream& stream, const ChunkScoresParams& p) {
   stream.pool().ParallelFor(
       p.kv_heads, 1, [&](int64_t begin, int64_t end, int) {
         for (int64_t kv_head = begin; kv_head < end; ++kv_head) {
-          kWeights[stream.isa()]({scores.out + kv_head * group * stride, stride,
-                                  group, p.num_chunks,
-                                  p.out + kv_head * p.num_chunks});
+          kWeights[stream.isa()]({scores.out.raw() + kv_head * group * stride,
+                                  stride, group, p.num_chunks,
+                                  p.out.raw() + kv_head * p.num_chunks});
         }
       });
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "kernels/select/mean_scores.h"
 #include "lib/status/status_forward.h"
@@ -29,16 +30,16 @@ class Stream;
 // Scratch: a float per query head and chunk. Errors: invalid_shape,
 // out_of_memory.
 struct ChunkScoresParams {
-  const float* q;  // [heads, head_dim], rotated
-  int heads;       // a multiple of kv_heads
+  DevicePtr<const float> q;  // [heads, head_dim], rotated
+  int heads;                 // a multiple of kv_heads
   int kv_heads;
   int head_dim;  // a multiple of 8
   float scale;   // scale of the scores, usually 1 / sqrt(head_dim)
   // f16 [kv_heads, means_stride]; those of a KV head are [num_chunks, head_dim]
-  const uint16_t* means;
+  DevicePtr<const uint16_t> means;
   int64_t means_stride;  // elements from one KV head to the next
   int64_t num_chunks;    // 0 is allowed; at most 2^28
-  float* out;            // [kv_heads, num_chunks]; must not overlap the inputs
+  DevicePtr<float> out;  // [kv_heads, num_chunks]; must not overlap the inputs
 };
 absl::Status ChunkScores(Stream& stream, const ChunkScoresParams& p);
 

@@ -34,12 +34,12 @@ void ChunkScoresReference(const ChunkScoresParams& p) {
   MeanScoresParams scoring = ScoresOf(p);
   const int64_t stride = scoring.out_stride;
   std::vector<float> scores(static_cast<size_t>(p.heads * stride));
-  scoring.out = scores.data();
+  scoring.out = InPlace(scores.data());
   MeanScoresReference(scoring);
-  std::fill_n(p.out, p.kv_heads * p.num_chunks, 0.0f);
+  std::fill_n(p.out.raw(), p.kv_heads * p.num_chunks, 0.0f);
   for (int h = 0; h < p.heads; ++h) {
     AddSoftmax({scores.data() + h * stride, static_cast<size_t>(p.num_chunks)},
-               p.out + h / group * p.num_chunks);
+               p.out.raw() + h / group * p.num_chunks);
   }
 }
 

@@ -298,9 +298,9 @@ TEST(ChunkScoresTest, RefusesWrongShapes) {
   std::vector<float> out(6, kPoison);
   const auto code_of = [&](auto change) {
     ChunkScoresParams p = problem.p;
-    p.q = problem.q.data();
-    p.means = problem.means.data();
-    p.out = out.data();
+    p.q = InPlace(problem.q.data());
+    p.means = InPlace(problem.means.data());
+    p.out = InPlace(out.data());
     change(p);
     return CodeOf(ChunkScores(*stream, p));
   };

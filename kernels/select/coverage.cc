@@ -53,7 +53,7 @@ absl::Status OnGpu(Stream& stream, const CoverageParams& p) {
   for (int g = 0; g < p.kv_heads; ++g) {
     kept.insert(kept.end(), p.kept[g], p.kept[g] + p.num_kept);
   }
-  ASSIGN_OR_RETURN(const int32_t* sent,
+  ASSIGN_OR_RETURN(const DevicePtr<const int32_t> sent,
                    SendToScratch(stream, kept.data(), std::ssize(kept)));
   return CudaStatus("Coverage", CoverageCuda(stream.queue().handle(), p, sent));
 }
@@ -62,10 +62,10 @@ absl::Status OnCpu(Stream& stream, const CoverageParams& p) {
   const int group = p.heads / p.kv_heads;
   stream.pool().ParallelFor(p.heads, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t h = begin; h < end; ++h) {
-      float* const scores = p.scores + h * p.scores_stride;
+      float* const scores = p.scores.raw() + h * p.scores_stride;
       const HeadSums sums =
           kExponentiatePositions[stream.isa()](scores, p.positions, p.newest);
-      p.out[h] = CoverageOf(sums, scores, p.kept[h / group], p.num_kept);
+      p.out.raw()[h] = CoverageOf(sums, scores, p.kept[h / group], p.num_kept);
     }
   });
   return absl::OkStatus();

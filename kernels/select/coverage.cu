@@ -24,11 +24,11 @@ struct CoverHeads {
   const int32_t* kept;  // [kv_heads, num_kept]
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
-    float* const scores = p.scores + t.block * p.scores_stride;
+    float* const scores = p.scores.raw() + t.block * p.scores_stride;
     HeadSums sums;
     sums.all = ExponentiateScores(t, scores, p.positions, shared.sums);
     if (std::isnan(sums.all)) {  // all threads know
-      if (t.index == 0) p.out[t.block] = sums.all;
+      if (t.index == 0) p.out.raw()[t.block] = sums.all;
       return;
     }
     sums.newest = SumInChains(
@@ -37,7 +37,7 @@ struct CoverHeads {
         [](float sum, float weight) { return sum + weight; });
     if (t.index != 0) return;
     const int64_t kv_head = t.block / (p.heads / p.kv_heads);
-    p.out[t.block] =
+    p.out.raw()[t.block] =
         CoverageOf(sums, scores, kept + kv_head * p.num_kept, p.num_kept);
   }
 };
@@ -45,9 +45,9 @@ struct CoverHeads {
 }  // namespace
 
 int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
-                 const int32_t* kept) {
+                 DevicePtr<const int32_t> kept) {
   return Launch(stream, {.blocks = p.heads, .threads = CoverHeads::kMaxThreads},
-                CoverHeads{p, kept});
+                CoverHeads{p, kept.raw()});
 }
 
 }  // namespace tiercel

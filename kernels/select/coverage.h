@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
 
@@ -28,17 +29,16 @@ class Stream;
 struct CoverageParams {
   // [heads, scores_stride], for each head [positions], as KeyScores leaves
   // them. They become weights.
-  float* scores;
+  DevicePtr<float> scores;
   int64_t scores_stride;  // elements from one head to the next
   int heads;              // a multiple of kv_heads
   int kv_heads;
   int64_t positions;  // 1 at least
-  // [kv_heads][num_kept] in the host's memory: distinct positions before
-  // `newest`
+  // [kv_heads][num_kept]: distinct positions before `newest`
   const int32_t* const* kept;
   int64_t num_kept;
-  int64_t newest;  // 0 to positions
-  float* out;      // [heads]
+  int64_t newest;        // 0 to positions
+  DevicePtr<float> out;  // [heads]
 };
 absl::Status Coverage(Stream& stream, const CoverageParams& p);
 
@@ -75,11 +75,10 @@ namespace avx512 {
 ExponentiatePositionsFn ExponentiatePositions;
 }
 
-// Queues the work on a GPU's stream, with the reference's bits. `kept` is
-// [kv_heads, num_kept] in the GPU's memory and replaces that of `p`. Returns a
-// cudaError_t.
+// Queues the work on a GPU's stream, with the reference's bits; `kept`,
+// [kv_heads, num_kept], replaces that of `p`. Returns a cudaError_t.
 TIERCEL_KERNEL int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
-                                const int32_t* kept);
+                                DevicePtr<const int32_t> kept);
 
 }  // namespace tiercel
 

@@ -27,8 +27,8 @@ HeadSums Exponentiate(std::span<float> scores, size_t newest) {
 
 void CoverageReference(const CoverageParams& p) {
   for (int h = 0; h < p.heads; ++h) {
-    float* const scores = p.scores + h * p.scores_stride;
-    p.out[h] =
+    float* const scores = p.scores.raw() + h * p.scores_stride;
+    p.out.raw()[h] =
         CoverageOf(Exponentiate({scores, static_cast<size_t>(p.positions)},
                                 static_cast<size_t>(p.newest)),
                    scores, p.kept[h / (p.heads / p.kv_heads)], p.num_kept);

@@ -178,9 +178,9 @@ TEST(CoverageTest, RefusesWhatCannotBe) {
   std::vector<float> out(4, kPoison);
   const auto code_of = [&](auto change) {
     CoverageParams p = problem.p;
-    p.scores = problem.scores.data();
+    p.scores = InPlace(problem.scores.data());
     p.kept = rows.data();
-    p.out = out.data();
+    p.out = InPlace(out.data());
     change(p);
     return CodeOf(Coverage(*stream, p));
   };

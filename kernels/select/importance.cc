@@ -58,27 +58,28 @@ absl::Status Validate(const ImportanceParams& p) {
 }
 
 // Scratch memory for the weights of all queries.
-absl::StatusOr<RootWeights*> Weights(Stream& stream,
-                                     const ImportanceParams& p) {
-  ASSIGN_OR_RETURN(std::byte * scratch,
+absl::StatusOr<DevicePtr<RootWeights>> Weights(Stream& stream,
+                                               const ImportanceParams& p) {
+  ASSIGN_OR_RETURN(const DevicePtr<std::byte> scratch,
                    stream.Scratch(static_cast<size_t>(p.rows * p.heads) *
                                   sizeof(RootWeights)));
-  return reinterpret_cast<RootWeights*>(scratch);
+  return scratch.As<RootWeights>();
 }
 
 absl::Status OnGpu(Stream& stream, const ImportanceParams& p) {
-  ASSIGN_OR_RETURN(RootWeights * weights, Weights(stream, p));
+  ASSIGN_OR_RETURN(const DevicePtr<RootWeights> weights, Weights(stream, p));
   return CudaStatus("AddImportance",
                     AddImportanceCuda(stream.queue().handle(), p, weights));
 }
 
 absl::Status OnCpu(Stream& stream, const ImportanceParams& p) {
-  ASSIGN_OR_RETURN(RootWeights * weights, Weights(stream, p));
+  ASSIGN_OR_RETURN(const DevicePtr<RootWeights> scratch, Weights(stream, p));
+  RootWeights* const weights = scratch.raw();
   const int64_t queries = p.rows * p.heads;
   stream.pool().ParallelFor(queries, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
-      weights[i] = kWeighRoots[stream.isa()](p.scores + i * p.scores_stride,
-                                             p.candidates);
+      weights[i] = kWeighRoots[stream.isa()](
+          p.scores.raw() + i * p.scores_stride, p.candidates);
     }
   });
 
@@ -92,16 +93,17 @@ absl::Status OnCpu(Stream& stream, const ImportanceParams& p) {
           const int64_t first = item % tiles * kTile;
           const int64_t size = std::min(kTile, p.candidates - first);
           const int64_t at = kv_head * p.importance_stride + first;
-          const float* const before = p.before + at;
-          float* const importance = p.importance + at;
+          const float* const before = p.before.raw() + at;
+          float* const importance = p.importance.raw() + at;
           for (int64_t j = 0; j < size; ++j)
             importance[j] = before[j] * p.decay;
           for (int64_t i = 0; i < p.rows * group; ++i) {
             const int64_t query =
                 i / group * p.heads + kv_head * group + i % group;
             if (weights[query].length == 0.0f) continue;
-            kAddRoots[stream.isa()](p.scores + query * p.scores_stride + first,
-                                    size, weights[query], importance);
+            kAddRoots[stream.isa()](
+                p.scores.raw() + query * p.scores_stride + first, size,
+                weights[query], importance);
           }
         }
       });

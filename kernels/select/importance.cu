@@ -30,7 +30,7 @@ struct WeighQueries {
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     for (int64_t i = t.block; i < p.rows * p.heads; i += t.blocks) {
       const RootWeights found =
-          Exponentiate(t, shared, p.scores + i * p.scores_stride);
+          Exponentiate(t, shared, p.scores.raw() + i * p.scores_stride);
       if (t.index == 0) weights[i] = found;
     }
   }
@@ -69,17 +69,18 @@ struct AddQueries {
       const int64_t kv_head = i / p.candidates;
       const int64_t j = i % p.candidates;
       const int64_t at = kv_head * p.importance_stride + j;
-      float sum = p.before[at] * p.decay;
+      float sum = p.before.raw()[at] * p.decay;
       for (int64_t row = 0; row < p.rows; ++row) {
         for (int g = 0; g < group; ++g) {
           const int64_t query = row * p.heads + kv_head * group + g;
           const RootWeights w = weights[query];
           if (w.length == 0.0f) continue;
-          sum += RootWeight(p.scores[query * p.scores_stride + j], w.max) /
-                 w.length;
+          sum +=
+              RootWeight(p.scores.raw()[query * p.scores_stride + j], w.max) /
+              w.length;
         }
       }
-      p.importance[at] = sum;
+      p.importance.raw()[at] = sum;
     }
   }
 };
@@ -87,15 +88,15 @@ struct AddQueries {
 }  // namespace
 
 int AddImportanceCuda(CUstream_st* stream, const ImportanceParams& p,
-                      RootWeights* weights) {
+                      DevicePtr<RootWeights> weights) {
   constexpr int kThreads = WeighQueries::kMaxThreads;
   if (p.rows > 0) {
     const int error = Launch(stream, TurnsFor(p.rows * p.heads, 1, kThreads),
-                             WeighQueries{p, weights});
+                             WeighQueries{p, weights.raw()});
     if (error != 0) return error;
   }
   return Launch(stream, TurnsFor(p.kv_heads * p.candidates, kThreads, kThreads),
-                AddQueries{p, weights});
+                AddQueries{p, weights.raw()});
 }
 
 }  // namespace tiercel

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
 
@@ -33,7 +34,7 @@ class Stream;
 struct ImportanceParams {
   // [rows, heads, scores_stride], for each row and head [candidates], as
   // KeyScores and MeanScores leave them
-  const float* scores;
+  DevicePtr<const float> scores;
   int64_t scores_stride;  // elements from one head to the next
   int64_t rows;           // 0 is allowed
   int heads;              // a multiple of kv_heads
@@ -43,8 +44,8 @@ struct ImportanceParams {
   // Both are [kv_heads, importance_stride], for each KV head [candidates].
   // `before` must be finite; it may be `importance` itself, and must not
   // overlap it otherwise. The scores overlap neither.
-  const float* before;
-  float* importance;
+  DevicePtr<const float> before;
+  DevicePtr<float> importance;
   int64_t importance_stride;  // elements from one KV head to the next
 };
 absl::Status AddImportance(Stream& stream, const ImportanceParams& p);
@@ -81,7 +82,7 @@ AddRootsFn AddRoots;
 // scratch of [rows, heads]. Returns a cudaError_t.
 TIERCEL_KERNEL int AddImportanceCuda(CUstream_st* stream,
                                      const ImportanceParams& p,
-                                     RootWeights* weights);
+                                     DevicePtr<RootWeights> weights);
 
 }  // namespace tiercel
 

@@ -37,14 +37,14 @@ void AddImportanceReference(const ImportanceParams& p) {
   for (int64_t i = 0; i < p.kv_heads * p.candidates; ++i) {
     const int64_t at =
         i / p.candidates * p.importance_stride + i % p.candidates;
-    p.importance[at] = p.before[at] * p.decay;
+    p.importance.raw()[at] = p.before.raw()[at] * p.decay;
   }
   const int group = p.heads / p.kv_heads;
   for (int64_t r = 0; r < p.rows; ++r) {
     for (int h = 0; h < p.heads; ++h) {
-      AddRow({p.scores + (r * p.heads + h) * p.scores_stride,
+      AddRow({p.scores.raw() + (r * p.heads + h) * p.scores_stride,
               static_cast<size_t>(p.candidates)},
-             p.importance + h / group * p.importance_stride);
+             p.importance.raw() + h / group * p.importance_stride);
     }
   }
 }

@@ -261,9 +261,9 @@ TEST(ImportanceTest, RefusesWrongShapes) {
   std::vector<float> out(6, kPoison);
   const auto code_of = [&](auto change) {
     ImportanceParams p = problem.p;
-    p.scores = problem.scores.data();
-    p.before = out.data();
-    p.importance = out.data();
+    p.scores = InPlace(problem.scores.data());
+    p.before = InPlace(out.data());
+    p.importance = InPlace(out.data());
     change(p);
     return CodeOf(AddImportance(*stream, p));
   };

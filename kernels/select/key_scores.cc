@@ -51,19 +51,19 @@ KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
   const int group = p.heads / kv.kv_heads;
   const int64_t start = page * kPageTokens;
   KeyBlock b;
-  b.q = p.q + int64_t{kv_head} * group * kv.head_dim;
+  b.q = p.q.raw() + int64_t{kv_head} * group * kv.head_dim;
   b.q_stride = p.q_stride;
   b.rows = p.rows;
   b.group = group;
   b.head_dim = kv.head_dim;
   b.scale = p.scale;
-  b.k = p.pages[page - p.first_page] + kv.KOffset(kv_head, 0);
+  b.k = p.pages[page - p.first_page].raw() + kv.KOffset(kv_head, 0);
   b.type_k = kv.type_k;
   b.k_row_bytes = kv.KRowBytes();
   b.begin = static_cast<int>(std::max(p.first - start, int64_t{0}));
   b.end = static_cast<int>(std::min<int64_t>(p.last - start, kPageTokens));
   b.seen = p.position + 1 - start;
-  b.out = p.out + int64_t{kv_head} * group * p.out_stride +
+  b.out = p.out.raw() + int64_t{kv_head} * group * p.out_stride +
           std::max(start - p.first, int64_t{0});
   b.out_head_stride = p.out_stride;
   b.out_row_stride = p.heads * p.out_stride;
@@ -71,11 +71,11 @@ KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
 }
 
 absl::Status OnGpu(Stream& stream, const KeyScoresParams& p) {
-  ASSIGN_OR_RETURN(const auto on_gpu,
-                   WithPagesOnGpu(stream, p, p.first / kPageTokens,
-                                  (p.last - 1) / kPageTokens));
+  ASSIGN_OR_RETURN(
+      const DevicePages pages,
+      SendPages(stream, p, p.first / kPageTokens, (p.last - 1) / kPageTokens));
   return CudaStatus("KeyScores",
-                    KeyScoresCuda(stream.queue().handle(), on_gpu));
+                    KeyScoresCuda(stream.queue().handle(), p, pages));
 }
 
 absl::Status OnCpu(Stream& stream, const KeyScoresParams& p) {

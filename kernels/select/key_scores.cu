@@ -23,6 +23,7 @@ struct ScoreKeys {
     QueryElements<kQueries> queries;
   };
   KeyScoresParams p;
+  DevicePages pages;
   int64_t k_row_bytes;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
@@ -31,9 +32,9 @@ struct ScoreKeys {
     const int64_t first = p.first / kPageTokens;
     const int64_t items = CountPages(p.first, p.last) * kv_heads;
     for (int64_t item = t.block; item < items; item += t.blocks) {
-      QueryTile tile = {p.q,   p.q_stride,
-                        group, static_cast<int>(item % kv_heads),
-                        0,     kQueries};
+      QueryTile tile = {p.q.raw(), p.q_stride,
+                        group,     static_cast<int>(item % kv_heads),
+                        0,         kQueries};
       for (; tile.first < p.rows * group; tile.first += kQueries) {
         const int64_t left = p.rows * group - tile.first;
         if (left < kQueries) tile.queries = static_cast<int>(left);
@@ -46,8 +47,7 @@ struct ScoreKeys {
                                    int64_t page, const QueryTile& tile) const {
     const PageCells cells = CellsOfPage(page, p.first, p.last);
     const std::byte* const keys =
-        p.pages[page - p.first_page] +
-        int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
+        pages.At(page) + int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
     float dots[kQueries];
     DotQueries(t, shared.keys, shared.queries, tile,
                {kF16 ? DType::kF16 : p.layout.type_k, keys, k_row_bytes,
@@ -59,23 +59,24 @@ struct ScoreKeys {
     for (int i = 0; i < kQueries; ++i) {
       if (i >= tile.queries) continue;
       const int64_t row = tile.RowOf(i);
-      p.out[(row * p.heads + tile.HeadOf(i)) * p.out_stride + position -
-            p.first] = position <= p.position + row
-                           ? dots[i] * p.scale
-                           : -std::numeric_limits<float>::infinity();
+      p.out.raw()[(row * p.heads + tile.HeadOf(i)) * p.out_stride + position -
+                  p.first] = position <= p.position + row
+                                 ? dots[i] * p.scale
+                                 : -std::numeric_limits<float>::infinity();
     }
   }
 };
 
 template <bool kF16>
-int LaunchScores(CUstream_st* stream, const KeyScoresParams& p) {
+int LaunchScores(CUstream_st* stream, const KeyScoresParams& p,
+                 const DevicePages& pages) {
   const int64_t queries = p.rows * (p.heads / p.layout.kv_heads);
   const auto launch = [&]<int kQueries>() {
     using Score = ScoreKeys<kQueries, kF16>;
-    const int64_t pages = CountPages(p.first, p.last);
+    const int64_t count = CountPages(p.first, p.last);
     return Launch(stream,
-                  TurnsFor(pages * p.layout.kv_heads, 1, Score::kMaxThreads),
-                  Score{p, p.layout.KRowBytes()});
+                  TurnsFor(count * p.layout.kv_heads, 1, Score::kMaxThreads),
+                  Score{p, pages, p.layout.KRowBytes()});
   };
   return queries == 1   ? launch.template operator()<1>()
          : queries <= 4 ? launch.template operator()<4>()
@@ -84,9 +85,10 @@ int LaunchScores(CUstream_st* stream, const KeyScoresParams& p) {
 
 }  // namespace
 
-int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p) {
-  return p.layout.type_k == DType::kF16 ? LaunchScores<true>(stream, p)
-                                        : LaunchScores<false>(stream, p);
+int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p,
+                  const DevicePages& pages) {
+  return p.layout.type_k == DType::kF16 ? LaunchScores<true>(stream, p, pages)
+                                        : LaunchScores<false>(stream, p, pages);
 }
 
 }  // namespace tiercel

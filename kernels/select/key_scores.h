@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
+#include "kernels/kv/device_pages.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/number/dtype.h"
 #include "lib/status/status_forward.h"
@@ -30,15 +32,16 @@ class Stream;
 // of first..last - 1 may be null. Errors: invalid_shape, invalid_kv_type,
 // invalid_position, invalid_page.
 struct KeyScoresParams {
-  const float* q;    // [rows, q_stride], a row is [heads, head_dim], rotated
+  DevicePtr<const float>
+      q;             // [rows, q_stride], a row is [heads, head_dim], rotated
   int64_t q_stride;  // floats from one row to the next
   int64_t rows;      // 0 is allowed
   int heads;         // a multiple of layout.kv_heads
   float scale;       // scale of the scores, usually 1 / sqrt(head_dim)
 
-  KvLayout layout;                // head_dim a multiple of 8
-  const std::byte* const* pages;  // pages of this layer
-  int64_t first_page;             // the page index of pages[0]
+  KvLayout layout;                    // head_dim a multiple of 8
+  const DevicePtr<std::byte>* pages;  // pages of this layer
+  int64_t first_page;                 // the page index of pages[0]
   int64_t num_pages;
   int64_t position;  // absolute position of row 0
   int64_t first;     // positions that are scored, which the last row sees:
@@ -46,7 +49,7 @@ struct KeyScoresParams {
 
   // [rows, heads, out_stride], for each row and head [last - first]; must not
   // overlap q
-  float* out;
+  DevicePtr<float> out;
   int64_t out_stride;  // floats from one head to the next
 };
 absl::Status KeyScores(Stream& stream, const KeyScoresParams& p);
@@ -88,9 +91,10 @@ namespace avx512 {
 KeyBlockFn ComputeKeyBlock;
 }
 
-// Queues the work on a GPU's stream, with the reference's bits. The array of
-// pages is in the GPU's memory too. Returns a cudaError_t.
-TIERCEL_KERNEL int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p);
+// Queues the work on a GPU's stream, with the reference's bits; `pages`
+// replaces that of `p`. Returns a cudaError_t.
+TIERCEL_KERNEL int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p,
+                                 const DevicePages& pages);
 
 }  // namespace tiercel
 

@@ -14,16 +14,16 @@ void KeyScoresReference(const KeyScoresParams& p) {
   for (int h = 0; h < p.heads; ++h) {
     for (int64_t j = p.first; j < p.last; ++j) {
       KvRowToF32(kv.type_k,
-                 p.pages[j / kPageTokens - p.first_page] +
+                 p.pages[j / kPageTokens - p.first_page].raw() +
                      kv.KOffset(h / group, static_cast<int>(j % kPageTokens)),
                  kv.head_dim, key.data());
       for (int64_t r = 0; r < p.rows; ++r) {
-        const float* q = p.q + r * p.q_stride + int64_t{h} * kv.head_dim;
+        const float* q = p.q.raw() + r * p.q_stride + int64_t{h} * kv.head_dim;
         float dot = 0.0f;
         for (size_t d = 0; d < key.size(); ++d) {
           dot = std::fma(q[d], key[d], dot);
         }
-        p.out[(r * p.heads + h) * p.out_stride + j - p.first] =
+        p.out.raw()[(r * p.heads + h) * p.out_stride + j - p.first] =
             j <= p.position + r ? dot * p.scale
                                 : -std::numeric_limits<float>::infinity();
       }

@@ -117,7 +117,7 @@ class Keys {
   Problem problem_;
   int64_t first_;
   int64_t last_;
-  std::vector<const std::byte*> pages_;
+  std::vector<DevicePtr<std::byte>> pages_;
 };
 
 TEST(KeyScoresTest, HandWorked) {
@@ -294,7 +294,7 @@ TEST(KeyScoresTest, RefusesWhatItCannotRead) {
   std::vector<float> out(static_cast<size_t>(8 * 170), kPoison);
   const auto code_of = [&](auto change) {
     KeyScoresParams p = keys.Params();
-    p.out = out.data();
+    p.out = InPlace(out.data());
     p.out_stride = 400;
     change(p);
     return CodeOf(KeyScores(*stream, p));
@@ -324,8 +324,8 @@ TEST(KeyScoresTest, RefusesWhatItCannotRead) {
   EXPECT_EQ(code_of([](auto& p) { p.first = 127; }), "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.last = 385; }), "invalid_position");
   const auto params = keys.Params();
-  std::vector<const std::byte*> pages(params.pages,
-                                      params.pages + params.num_pages);
+  std::vector<DevicePtr<std::byte>> pages(params.pages,
+                                          params.pages + params.num_pages);
   pages[2] += 2;
   EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }), "invalid_page");
   for (float x : out) EXPECT_TRUE(std::isnan(x));

@@ -18,15 +18,15 @@ namespace tiercel {
 void MeanScoresReference(const MeanScoresParams& p) {
   const int group = p.heads / p.kv_heads;
   for (int h = 0; h < p.heads; ++h) {
-    const float* const q = p.q + int64_t{h} * p.head_dim;
+    const float* const q = p.q.raw() + int64_t{h} * p.head_dim;
     for (int64_t c = 0; c < p.num_chunks; ++c) {
       const uint16_t* const mean =
-          p.means + h / group * p.means_stride + c * p.head_dim;
+          p.means.raw() + h / group * p.means_stride + c * p.head_dim;
       float dot = 0.0f;
       for (int d = 0; d < p.head_dim; ++d) {
         dot = std::fma(q[d], F32FromF16(mean[d]), dot);
       }
-      p.out[h * p.out_stride + c] = dot * p.scale;
+      p.out.raw()[h * p.out_stride + c] = dot * p.scale;
     }
   }
 }
@@ -94,13 +94,14 @@ absl::Status OnCpu(Stream& stream, const MeanScoresParams& p) {
           const int64_t kv_head = item / tiles;
           const int64_t chunk = item % tiles * tile;
           kDots[stream.isa()](
-              {.q = p.q + kv_head * group * p.head_dim,
+              {.q = p.q.raw() + kv_head * group * p.head_dim,
                .group = group,
                .head_dim = p.head_dim,
                .scale = p.scale,
-               .means = p.means + kv_head * p.means_stride + chunk * p.head_dim,
+               .means = p.means.raw() + kv_head * p.means_stride +
+                        chunk * p.head_dim,
                .chunks = std::min(tile, p.num_chunks - chunk),
-               .score = p.out + kv_head * group * p.out_stride + chunk,
+               .score = p.out.raw() + kv_head * group * p.out_stride + chunk,
                .stride = p.out_stride});
         }
       });

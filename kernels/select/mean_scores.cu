@@ -45,7 +45,7 @@ struct ScoreChunks {
     const int64_t left = p.num_chunks - first;
     const int size = left < kMaxThreads ? static_cast<int>(left) : kMaxThreads;
     const uint16_t* means =
-        p.means + kv_head * p.means_stride + first * p.head_dim;
+        p.means.raw() + kv_head * p.means_stride + first * p.head_dim;
     float dots[kHeads] = {};
     for (int d = 0; d < p.head_dim; d += kPiece) {
       const int n = p.head_dim - d < kPiece ? p.head_dim - d : kPiece;
@@ -59,7 +59,7 @@ struct ScoreChunks {
       }
       Barrier();
       if (t.index >= size) continue;
-      const float* q = p.q + head * p.head_dim + d;
+      const float* q = p.q.raw() + head * p.head_dim + d;
       for (int i = 0; i < n; ++i) {
         const float mean = shared.means[t.index * kPitch + i];
 #pragma unroll
@@ -73,7 +73,8 @@ struct ScoreChunks {
 #pragma unroll
     for (int h = 0; h < kHeads; ++h) {
       if (h >= heads) continue;
-      p.out[(head + h) * p.out_stride + first + t.index] = dots[h] * p.scale;
+      p.out.raw()[(head + h) * p.out_stride + first + t.index] =
+          dots[h] * p.scale;
     }
   }
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
 
@@ -21,19 +22,19 @@ class Stream;
 // in float. A query or a digest that is not finite makes its scores not finite.
 // Errors: invalid_shape.
 struct MeanScoresParams {
-  const float* q;  // [heads, head_dim], rotated
-  int heads;       // a multiple of kv_heads
+  DevicePtr<const float> q;  // [heads, head_dim], rotated
+  int heads;                 // a multiple of kv_heads
   int kv_heads;
   int head_dim;  // a multiple of 8
   float scale;   // scale of the scores, usually 1 / sqrt(head_dim)
   // f16 [kv_heads, means_stride]; those of a KV head are [num_chunks, head_dim]
-  const uint16_t* means;
+  DevicePtr<const uint16_t> means;
   int64_t means_stride;  // elements from one KV head to the next
   int64_t num_chunks;    // 0 is allowed; at most 2^28
   // [heads, out_stride], for each head [num_chunks]. Elements after these, up
   // to the next multiple of 16, may be written too. Must not overlap the
   // inputs.
-  float* out;
+  DevicePtr<float> out;
   int64_t out_stride;  // a multiple of 16
 };
 absl::Status MeanScores(Stream& stream, const MeanScoresParams& p);

@@ -155,9 +155,9 @@ TEST(MeanScoresTest, RefusesWrongShapes) {
   std::vector<float> out(128, kPoison);
   const auto code_of = [&](auto change) {
     MeanScoresParams p = problem.p;
-    p.q = problem.q.data();
-    p.means = problem.means.data();
-    p.out = out.data();
+    p.q = InPlace(problem.q.data());
+    p.means = InPlace(problem.means.data());
+    p.out = InPlace(out.data());
     change(p);
     return CodeOf(MeanScores(*stream, p));
   };

@@ -64,11 +64,11 @@ int64_t Stride(const SelectParams& p) {
 
 absl::Status OnGpu(Stream& stream, const SelectParams& p) {
   ASSIGN_OR_RETURN(
-      std::byte * scratch,
+      const DevicePtr<std::byte> scratch,
       stream.Scratch(static_cast<size_t>(2 * p.kv_heads * Stride(p)) *
                      sizeof(float)));
   return CudaStatus("Select", SelectCuda(stream.queue().handle(), p, Stride(p),
-                                         reinterpret_cast<float*>(scratch)));
+                                         scratch.As<float>()));
 }
 
 absl::Status OnCpu(Stream& stream, const SelectParams& p) {
@@ -77,11 +77,11 @@ absl::Status OnCpu(Stream& stream, const SelectParams& p) {
   const int64_t reach = std::min(p.reach, p.candidates - 1);
   const int64_t window = p.candidates + 4 * reach + 48;
   ASSIGN_OR_RETURN(
-      std::byte * scratch,
+      const DevicePtr<std::byte> scratch,
       stream.Scratch(static_cast<size_t>((p.kv_heads + 1) * stride +
                                          stream.pool().num_threads() * window) *
                      sizeof(float)));
-  auto* const t = reinterpret_cast<float*>(scratch);
+  float* const t = scratch.As<float>().raw();
   float* const prior = t + p.kv_heads * stride;
   float* const windows = prior + stride;
 
@@ -93,11 +93,11 @@ absl::Status OnCpu(Stream& stream, const SelectParams& p) {
   stream.pool().ParallelFor(
       p.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
         for (int64_t head = begin; head < end; ++head) {
-          kHeadChoice[stream.isa()]({p.importance + head * p.importance_stride,
-                                     p.norms + head * p.norms_stride, prior,
-                                     p.candidates, p.most_prior, reach,
-                                     p.suppression, t + head * stride,
-                                     windows + thread * window});
+          kHeadChoice[stream.isa()](
+              {p.importance.raw() + head * p.importance_stride,
+               p.norms.raw() + head * p.norms_stride, prior, p.candidates,
+               p.most_prior, reach, p.suppression, t + head * stride,
+               windows + thread * window});
         }
       });
   stream.pool().ParallelFor(
@@ -109,7 +109,7 @@ absl::Status OnCpu(Stream& stream, const SelectParams& p) {
       p.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
         for (int64_t head = begin; head < end; ++head) {
           KeepGreatest(t + head * stride, p.candidates, kept, /*first=*/0,
-                       windows + thread * window, p.out + head * kept);
+                       windows + thread * window, p.out.raw() + head * kept);
         }
       });
   return absl::OkStatus();

@@ -39,8 +39,9 @@ struct MixHeads {
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& s) const {
     const int64_t n = p.candidates;
-    const float* importance = p.importance + t.block * p.importance_stride;
-    const uint16_t* norms = p.norms + t.block * p.norms_stride;
+    const float* importance =
+        p.importance.raw() + t.block * p.importance_stride;
+    const uint16_t* norms = p.norms.raw() + t.block * p.norms_stride;
     float* f = shares + t.block * stride;
     float* r = priors + t.block * stride;
 
@@ -219,9 +220,9 @@ struct KeepHeads {
 }  // namespace
 
 int SelectCuda(CUstream_st* stream, const SelectParams& p, int64_t stride,
-               float* scratch) {
-  float* const logs = scratch;
-  float* const values = scratch + p.kv_heads * stride;
+               DevicePtr<float> scratch) {
+  float* const logs = scratch.raw();
+  float* const values = logs + p.kv_heads * stride;
   const LaunchShape of_heads = {.blocks = p.kv_heads, .threads = kThreads};
   int error = Launch(stream, of_heads, MixHeads{p, stride, logs, values});
   if (error != 0) return error;
@@ -234,7 +235,7 @@ int SelectCuda(CUstream_st* stream, const SelectParams& p, int64_t stride,
   if (error != 0) return error;
   const int64_t kept = p.budget < p.candidates ? p.budget : p.candidates;
   return Launch(stream, of_heads,
-                KeepHeads{values, stride, p.candidates, kept, p.out});
+                KeepHeads{values, stride, p.candidates, kept, p.out.raw()});
 }
 
 }  // namespace tiercel

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "lib/status/status_forward.h"
 
 namespace tiercel {
@@ -42,20 +43,20 @@ class Stream;
 struct SelectParams {
   // [kv_heads, importance_stride], for each KV head [candidates], as
   // AddImportance leaves it
-  const float* importance;
-  int64_t importance_stride;  // elements from one KV head to the next
-  const uint16_t* norms;  // f16 [kv_heads, norms_stride]: norms of the keys or
-                          // digests that were scored
-  int64_t norms_stride;   // elements from one KV head to the next
-  int kv_heads;           // KV heads of one layer
-  int64_t candidates;     // 0 is allowed; at most 2^24
-  int64_t budget;         // candidates that a KV head keeps; 0 is allowed
-  float most_prior;       // 0 to 1: 0.25, or 0.35 after one row of one head
-  int64_t reach;          // half of the window: 16 for positions; 0: no window
-  float suppression;      // 0: off, 1: on; at least -1
-  float exclusivity;      // 0: off, usually 0.85
+  DevicePtr<const float> importance;
+  int64_t importance_stride;        // elements from one KV head to the next
+  DevicePtr<const uint16_t> norms;  // f16 [kv_heads, norms_stride]: norms of
+                                    // the keys or digests that were scored
+  int64_t norms_stride;             // elements from one KV head to the next
+  int kv_heads;                     // KV heads of one layer
+  int64_t candidates;               // 0 is allowed; at most 2^24
+  int64_t budget;     // candidates that a KV head keeps; 0 is allowed
+  float most_prior;   // 0 to 1: 0.25, or 0.35 after one row of one head
+  int64_t reach;      // half of the window: 16 for positions; 0: no window
+  float suppression;  // 0: off, 1: on; at least -1
+  float exclusivity;  // 0: off, usually 0.85
   // [kv_heads, min(budget, candidates)], ascending within each head
-  int32_t* out;
+  DevicePtr<int32_t> out;
 };
 absl::Status Select(Stream& stream, const SelectParams& p);
 

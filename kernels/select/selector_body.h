@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 
 struct CUstream_st;
@@ -85,7 +86,7 @@ HeadRivalsFn ComputeHeadRivals;
 // Queues the work on a GPU's stream, with the reference's bits. At least one
 // candidate is kept. `scratch` is [2, kv_heads, stride]. Returns a cudaError_t.
 TIERCEL_KERNEL int SelectCuda(CUstream_st* stream, const SelectParams& p,
-                              int64_t stride, float* scratch);
+                              int64_t stride, DevicePtr<float> scratch);
 
 }  // namespace tiercel
 

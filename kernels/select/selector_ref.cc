@@ -126,8 +126,8 @@ void SelectReference(const SelectParams& p) {
   const auto n = static_cast<size_t>(p.candidates);
   std::vector<Floats> v;
   for (int64_t head = 0; head < p.kv_heads; ++head) {
-    const Floats f = Shares(p.importance + head * p.importance_stride, n);
-    const Floats r = Priors(p.norms + head * p.norms_stride, n);
+    const Floats f = Shares(p.importance.raw() + head * p.importance_stride, n);
+    const Floats r = Priors(p.norms.raw() + head * p.norms_stride, n);
     v.push_back(AmongNeighbours(Mixed(f, r, p.most_prior),
                                 std::min(p.reach, p.candidates - 1),
                                 p.suppression));
@@ -140,7 +140,7 @@ void SelectReference(const SelectParams& p) {
     std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
       return v[head][static_cast<size_t>(a)] > v[head][static_cast<size_t>(b)];
     });
-    int32_t* const out = p.out + static_cast<int64_t>(head) * kept;
+    int32_t* const out = p.out.raw() + static_cast<int64_t>(head) * kept;
     std::copy_n(order.begin(), kept, out);
     std::sort(out, out + kept);
   }

@@ -532,9 +532,9 @@ TEST(SelectorTest, RefusesWhatMakesNoSense) {
   std::vector<int32_t> out(20, kUnwritten);
   const auto code_of = [&](auto change) {
     SelectParams p = problem.p;
-    p.importance = problem.importance.data();
-    p.norms = problem.norms.data();
-    p.out = out.data();
+    p.importance = InPlace(problem.importance.data());
+    p.norms = InPlace(problem.norms.data());
+    p.out = InPlace(out.data());
     change(p);
     return CodeOf(Select(*stream, p));
   };

@@ -20,13 +20,13 @@ void TopKReference(const TopKParams& p) {
   const int64_t kept = std::min(p.k, p.n);
   const auto always = static_cast<std::ptrdiff_t>(std::min(p.always, p.n));
   for (int64_t row = 0; row < p.rows; ++row) {
-    const float* const values = p.values + row * p.stride;
+    const float* const values = p.values.raw() + row * p.stride;
     std::vector<int32_t> order(static_cast<size_t>(p.n));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(
         order.begin() + always, order.end(),
         [&](int32_t a, int32_t b) { return values[a] > values[b]; });
-    int32_t* const out = p.out + row * kept;
+    int32_t* const out = p.out.raw() + row * kept;
     std::copy_n(order.begin(), kept, out);
     std::sort(out, out + kept);
   }
@@ -51,17 +51,17 @@ absl::Status Validate(const TopKParams& p) {
 absl::Status OnCpu(Stream& stream, const TopKParams& p) {
   const int64_t kept = std::min(p.k, p.n);
   ASSIGN_OR_RETURN(
-      std::byte * scratch,
+      const DevicePtr<std::byte> scratch,
       stream.Scratch(static_cast<size_t>(stream.pool().num_threads() * p.n) *
                      sizeof(float)));
-  auto* const room = reinterpret_cast<float*>(scratch);
+  float* const room = scratch.As<float>().raw();
   const int64_t always = std::min(p.always, kept);
   stream.pool().ParallelFor(
       p.rows, 1, [&](int64_t begin, int64_t end, int thread) {
         for (int64_t row = begin; row < end; ++row) {
-          int32_t* const out = p.out + row * kept;
+          int32_t* const out = p.out.raw() + row * kept;
           std::iota(out, out + always, 0);
-          KeepGreatest(p.values + row * p.stride + always, p.n - always,
+          KeepGreatest(p.values.raw() + row * p.stride + always, p.n - always,
                        kept - always, static_cast<int32_t>(always),
                        room + thread * p.n, out + always);
         }

@@ -19,13 +19,13 @@ struct KeepRows {
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& s) const {
     for (int64_t row = t.block; row < p.rows; row += t.blocks) {
-      int32_t* const out = p.out + row * kept;
+      int32_t* const out = p.out.raw() + row * kept;
       for (int64_t i = t.index; i < always; i += t.count) {
         out[i] = static_cast<int32_t>(i);
       }
       if (kept == always) continue;
-      BlockTopK::Keep(t, s, p.values + row * p.stride + always, p.n - always,
-                      kept - always, static_cast<int32_t>(always),
+      BlockTopK::Keep(t, s, p.values.raw() + row * p.stride + always,
+                      p.n - always, kept - always, static_cast<int32_t>(always),
                       out + always);
     }
   }

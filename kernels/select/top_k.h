@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/kernel_entry.h"
 #include "lib/status/status_forward.h"
 
@@ -20,13 +21,14 @@ class Stream;
 // Scratch: a float per value for each thread. Errors: invalid_shape,
 // out_of_memory.
 struct TopKParams {
-  const float* values;  // [rows, stride], for each row [n]; none is NaN
-  int64_t stride;       // elements from one row to the next
-  int64_t rows;         // 0 is allowed
-  int64_t n;            // 0 is allowed; at most 2^28
-  int64_t always;       // at least 0
-  int64_t k;            // at least 0
-  int32_t* out;         // [rows, min(k, n)]
+  DevicePtr<const float>
+      values;              // [rows, stride], for each row [n]; none is NaN
+  int64_t stride;          // elements from one row to the next
+  int64_t rows;            // 0 is allowed
+  int64_t n;               // 0 is allowed; at most 2^28
+  int64_t always;          // at least 0
+  int64_t k;               // at least 0
+  DevicePtr<int32_t> out;  // [rows, min(k, n)]
 };
 absl::Status TopK(Stream& stream, const TopKParams& p);
 

@@ -124,7 +124,7 @@ TEST(TopKShapeTest, RefusesWhatCannotBe) {
   const float values[4] = {};
   int32_t out[4] = {kUnwritten, kUnwritten, kUnwritten, kUnwritten};
   const auto code_of = [&](auto change) {
-    TopKParams p = {values, 4, 1, 4, 0, 2, out};
+    TopKParams p = {InPlace(values), 4, 1, 4, 0, 2, InPlace(out)};
     change(p);
     return CodeOf(TopK(*stream, p));
   };

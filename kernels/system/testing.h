@@ -218,7 +218,9 @@ class OnDevice {
     EXPECT_TRUE(status.ok()) << status;
   }
 
-  T* data() { return device_.empty() ? host_.data() : device_.data(); }
+  DevicePtr<T> data() {
+    return device_.empty() ? InPlace(host_.data()) : device_.data();
+  }
 
   // Returns the contents after all queued work.
   std::vector<T> Read() {
@@ -233,7 +235,7 @@ class OnDevice {
  private:
   Stream& stream_;
   std::vector<T> host_;
-  DeviceArray<T> device_;  // empty if ops use the host's memory
+  DeviceArray<T> device_;  // empty if the device computes in place
 };
 
 }  // namespace tiercel

@@ -20,8 +20,6 @@ namespace {
 // cache.
 constexpr int64_t kAngleRows = 1024;
 
-const float* OrNull(const DeviceArray<float>& v) { return v.data(); }
-
 }  // namespace
 
 Decoder::Widths::Widths(const ModelConfig& config, const ModelSplit& split,
@@ -109,9 +107,13 @@ absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
                           .scale = weights_.rope.attention_factor,
                           .position = position,
                           .rows = rows,
-                          .cos_out = a_.cos.data(),
-                          .sin_out = a_.sin.data()};
-  if (stream.on_host()) return RopeAngles(stream, all);
+                          .cos_out = nullptr,
+                          .sin_out = nullptr};
+  if (stream.on_host()) {
+    all.cos_out = HostAddress(a_.cos.data());
+    all.sin_out = HostAddress(a_.sin.data());
+    return RopeAngles(stream, all);
+  }
   // Angles are computed in double, which is slow on a GPU, so the host does it.
   const int64_t rows_at_once = std::min(rows, kAngleRows);
   angles_.resize(static_cast<size_t>(2 * rows_at_once * half));
@@ -134,7 +136,7 @@ absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
 }
 
 absl::Status Decoder::Embed(Stream& stream, const int32_t* ids, int64_t rows,
-                            float* hidden) {
+                            DevicePtr<float> hidden) {
   return tiercel::Embed(
       stream,
       {.table = &weights_.embedding, .ids = ids, .rows = rows, .out = hidden});
@@ -142,7 +144,7 @@ absl::Status Decoder::Embed(Stream& stream, const int32_t* ids, int64_t rows,
 
 absl::Status Decoder::Layer(Stream& stream, int layer, int64_t rows,
                             int64_t first_row, const KvPages& kv,
-                            float* hidden) {
+                            DevicePtr<float> hidden) {
   const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
   RETURN_IF_ERROR(Reserve(rows, 0));
   RETURN_IF_ERROR(AttentionBlock(stream, w, rows, first_row, kv, hidden));
@@ -152,7 +154,8 @@ absl::Status Decoder::Layer(Stream& stream, int layer, int64_t rows,
 // hidden += o(attention(rope(q), KV)) of the normed hidden.
 absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                                      int64_t rows, int64_t first_row,
-                                     const KvPages& kv, float* hidden) {
+                                     const KvPages& kv,
+                                     DevicePtr<float> hidden) {
   const int64_t position = kv.end + first_row;
   const int64_t first_angle = first_row * (config_.rope_dims / 2);
   const int head_dim = config_.head_dim;
@@ -160,7 +163,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   const int64_t kv_dim = widths_.kv;
   const Columns& heads = split_.heads(rank_);
   // The rank attends with its own heads alone; this is where they begin in q.
-  const float* const q =
+  const DevicePtr<const float> q =
       a_.q.data() + (heads.begin - split_.query_heads(rank_).begin) * head_dim;
 
   // 1. q, k, v of the normed hidden state
@@ -172,9 +175,9 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
       .compute = compute_,
       .num_outputs = 3,
       .outputs = {
-          {&w.q, OrNull(w.q_bias), a_.q.data(), q_dim, StoreMode::kAssign},
-          {&w.k, OrNull(w.k_bias), a_.k.data(), kv_dim, StoreMode::kAssign},
-          {&w.v, OrNull(w.v_bias), a_.v.data(), kv_dim, StoreMode::kAssign},
+          {&w.q, w.q_bias.data(), a_.q.data(), q_dim, StoreMode::kAssign},
+          {&w.k, w.k_bias.data(), a_.k.data(), kv_dim, StoreMode::kAssign},
+          {&w.v, w.v_bias.data(), a_.v.data(), kv_dim, StoreMode::kAssign},
       }};
   RETURN_IF_ERROR(Matmul(stream, qkv));
 
@@ -183,7 +186,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
 
   // 2. q and k: normed per head where the model does, then rotated
   const struct {
-    float* x;
+    DevicePtr<float> x;
     int64_t stride;
     int heads;
     const DeviceArray<float>& norm;
@@ -251,16 +254,17 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
 // hidden += matrix(x) + bias, each rank its columns.
 absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
                                   const DeviceArray<float>& bias,
-                                  const float* x, int64_t x_stride,
-                                  int64_t rows, float* hidden) {
-  float* const own = hidden + split_.hidden()[static_cast<size_t>(rank_)].begin;
+                                  DevicePtr<const float> x, int64_t x_stride,
+                                  int64_t rows, DevicePtr<float> hidden) {
+  const DevicePtr<float> own =
+      hidden + split_.hidden()[static_cast<size_t>(rank_)].begin;
   RETURN_IF_ERROR(
       Matmul(stream, {.x = x,
                       .x_stride = x_stride,
                       .rows = rows,
                       .compute = compute_,
                       .num_outputs = 1,
-                      .outputs = {{&matrix, OrNull(bias), own, config_.hidden,
+                      .outputs = {{&matrix, bias.data(), own, config_.hidden,
                                    StoreMode::kAdd}}}));
   return GatherAll(stream, split_.hidden(), rows, own, config_.hidden, hidden,
                    config_.hidden);
@@ -268,8 +272,8 @@ absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
 
 absl::Status Decoder::GatherAll(Stream& stream,
                                 const std::vector<Columns>& columns,
-                                int64_t rows, const float* own,
-                                int64_t own_stride, float* all,
+                                int64_t rows, DevicePtr<const float> own,
+                                int64_t own_stride, DevicePtr<float> all,
                                 int64_t all_stride) {
   if (gather_ == nullptr) return absl::OkStatus();
   return gather_->All(stream, rank_,
@@ -283,7 +287,7 @@ absl::Status Decoder::GatherAll(Stream& stream,
 
 // hidden += down(silu(gate) * up) of the normed hidden.
 absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
-                                       int64_t rows, float* hidden) {
+                                       int64_t rows, DevicePtr<float> hidden) {
   const int64_t ffn = widths_.ffn;
   RETURN_IF_ERROR(Norm(stream, w.ffn_norm, rows, hidden, a_.norm.data()));
   const MatmulParams gate_up = {
@@ -293,9 +297,9 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
       .compute = compute_,
       .num_outputs = 2,
       .outputs = {
-          {&w.gate, OrNull(w.gate_bias), a_.gate.data(), ffn,
+          {&w.gate, w.gate_bias.data(), a_.gate.data(), ffn,
            StoreMode::kAssign},
-          {&w.up, OrNull(w.up_bias), a_.up.data(), ffn, StoreMode::kAssign},
+          {&w.up, w.up_bias.data(), a_.up.data(), ffn, StoreMode::kAssign},
       }};
   RETURN_IF_ERROR(Matmul(stream, gate_up));
   RETURN_IF_ERROR(Swiglu(stream, {.gate = a_.gate.data(),
@@ -310,12 +314,13 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
                      config_.ffn, rows, hidden);
 }
 
-absl::Status Decoder::Logits(Stream& stream, const float* hidden, int64_t rows,
-                             float* logits) {
+absl::Status Decoder::Logits(Stream& stream, DevicePtr<const float> hidden,
+                             int64_t rows, DevicePtr<float> logits) {
   RETURN_IF_ERROR(Reserve(rows, 0));
   RETURN_IF_ERROR(
       Norm(stream, weights_.output_norm, rows, hidden, a_.norm.data()));
-  float* const own = logits + split_.vocab()[static_cast<size_t>(rank_)].begin;
+  const DevicePtr<float> own =
+      logits + split_.vocab()[static_cast<size_t>(rank_)].begin;
   RETURN_IF_ERROR(
       Matmul(stream, {.x = a_.norm.data(),
                       .x_stride = config_.hidden,
@@ -329,7 +334,8 @@ absl::Status Decoder::Logits(Stream& stream, const float* hidden, int64_t rows,
 }
 
 absl::Status Decoder::Norm(Stream& stream, const DeviceArray<float>& weight,
-                           int64_t rows, const float* x, float* out) {
+                           int64_t rows, DevicePtr<const float> x,
+                           DevicePtr<float> out) {
   return RmsNorm(stream, {.x = x,
                           .x_stride = config_.hidden,
                           .weight = weight.data(),

@@ -85,22 +85,22 @@ class Decoder {
 
   // hidden[r] = embedding of ids[r]; hidden is [rows, config.hidden].
   absl::Status Embed(Stream& stream, const int32_t* ids, int64_t rows,
-                     float* hidden);
+                     DevicePtr<float> hidden);
 
   // Passes rows at positions kv.end + first_row ... through layer `layer`, in
   // place, writing their K and V into the layer's pages. The positions before
   // them must have been written there.
   absl::Status Layer(Stream& stream, int layer, int64_t rows, int64_t first_row,
-                     const KvPages& kv, float* hidden);
+                     const KvPages& kv, DevicePtr<float> hidden);
 
   // Computes logits[r] of the token after hidden[r]; logits is [rows,
   // config.vocab].
-  absl::Status Logits(Stream& stream, const float* hidden, int64_t rows,
-                      float* logits);
+  absl::Status Logits(Stream& stream, DevicePtr<const float> hidden,
+                      int64_t rows, DevicePtr<float> logits);
 
   // The rotated queries of the last Layer's rows: [rows, heads * head_dim];
   // with several ranks, those of the rank's query_heads.
-  const float* queries() const { return a_.q.data(); }
+  DevicePtr<const float> queries() const { return a_.q.data(); }
 
   const ModelConfig& config() const { return config_; }
 
@@ -118,19 +118,22 @@ class Decoder {
 
   absl::Status AttentionBlock(Stream& stream, const LayerWeights& w,
                               int64_t rows, int64_t first_row,
-                              const KvPages& kv, float* hidden);
+                              const KvPages& kv, DevicePtr<float> hidden);
   absl::Status FeedForwardBlock(Stream& stream, const LayerWeights& w,
-                                int64_t rows, float* hidden);
+                                int64_t rows, DevicePtr<float> hidden);
   absl::Status AddToHidden(Stream& stream, const PackedMatrix& matrix,
-                           const DeviceArray<float>& bias, const float* x,
-                           int64_t x_stride, int64_t rows, float* hidden);
+                           const DeviceArray<float>& bias,
+                           DevicePtr<const float> x, int64_t x_stride,
+                           int64_t rows, DevicePtr<float> hidden);
   // Gathers `all`, [rows, all_stride] over all ranks, from `own`, the columns
   // of this rank. Does nothing if there is one rank.
   absl::Status GatherAll(Stream& stream, const std::vector<Columns>& columns,
-                         int64_t rows, const float* own, int64_t own_stride,
-                         float* all, int64_t all_stride);
+                         int64_t rows, DevicePtr<const float> own,
+                         int64_t own_stride, DevicePtr<float> all,
+                         int64_t all_stride);
   absl::Status Norm(Stream& stream, const DeviceArray<float>& weight,
-                    int64_t rows, const float* x, float* out);
+                    int64_t rows, DevicePtr<const float> x,
+                    DevicePtr<float> out);
 
   const ModelConfig& config_;
   const Weights& weights_;
@@ -141,7 +144,7 @@ class Decoder {
   Gather* const gather_;  // null: one rank
   const Widths widths_;
   DecoderWorkspace a_;
-  std::vector<float> angles_;  // angles of some rows, to be sent from the host
+  std::vector<float> angles_;  // angles of some rows, to be sent
 };
 
 }  // namespace tiercel

@@ -63,21 +63,21 @@ class ReusedMemory final : public DeviceMemory {
     if (kept_ != nullptr) SystemMemory().Free(kept_, bytes_);
   }
 
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) override {
+  absl::StatusOr<DevicePtr<std::byte>> Allocate(
+      size_t bytes, std::string_view what) override {
     if (kept_ != nullptr && bytes == bytes_) {
       return std::exchange(kept_, nullptr);
     }
     return SystemMemory().Allocate(bytes, what);
   }
-  void Free(std::byte* data, size_t bytes) override {
+  void Free(DevicePtr<std::byte> data, size_t bytes) override {
     if (kept_ != nullptr) SystemMemory().Free(kept_, bytes_);
     kept_ = data;
     bytes_ = bytes;
   }
 
  private:
-  std::byte* kept_ = nullptr;  // null: none
+  DevicePtr<std::byte> kept_;  // null: none
   size_t bytes_ = 0;
 };
 

@@ -127,7 +127,7 @@ TEST(LoadWeights, RotaryRowsAreHalvesOfWhatIsRotated) {
     std::vector<float> loaded_rows;
     if (!loaded.ok()) return loaded_rows;
     const DeviceArray<float>& bias = loaded->weights.layers[0].q_bias;
-    for (size_t i = 0; i < 32; ++i) loaded_rows.push_back(bias.data()[i]);
+    loaded_rows.assign(HostAddress(bias.data()), HostAddress(bias.data()) + 32);
     return loaded_rows;
   };
   EXPECT_THAT(order(16), ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9,
@@ -333,8 +333,8 @@ TEST(LoadShares, EachRankHasItsRows) {
         expect_rows(all.down, split->hidden()[at].begin, some.down);
         ASSERT_EQ(some.q_bias.empty(), all.q_bias.empty());
         for (size_t b = 0; b < some.q_bias.size(); ++b) {
-          EXPECT_EQ(some.q_bias.data()[b],
-                    all.q_bias.data()[b + static_cast<size_t>(q)]);
+          EXPECT_EQ(HostAddress(some.q_bias.data())[b],
+                    HostAddress(all.q_bias.data())[b + static_cast<size_t>(q)]);
         }
       }
     }

@@ -264,14 +264,13 @@ TEST_F(DiskKvTest, GatheredRowsShareThePageThatIsRead) {
   std::vector<KvRun> runs;
   const int64_t positions[] = {10, 200};
   for (int i = 0; i < 4; ++i) {  // head by head, in the order views use
-    const size_t at = static_cast<size_t>(i) * 32;
-    runs.push_back(
-        {.layer = 1,
-         .head = i / 2,
-         .position = positions[i % 2],
-         .rows = 32,
-         .k = k.data() + at * static_cast<size_t>(kLayout.KRowBytes()),
-         .v = v.data() + at * static_cast<size_t>(kLayout.VRowBytes())});
+    const int64_t at = int64_t{i} * 32;
+    runs.push_back({.layer = 1,
+                    .head = i / 2,
+                    .position = positions[i % 2],
+                    .rows = 32,
+                    .k = InPlace(k.data()) + at * kLayout.KRowBytes(),
+                    .v = InPlace(v.data()) + at * kLayout.VRowBytes()});
   }
   const auto stream = Stream::Create({.threads = 1});
   ASSERT_TRUE(stream.ok());
@@ -281,8 +280,8 @@ TEST_F(DiskKvTest, GatheredRowsShareThePageThatIsRead) {
   EXPECT_EQ(made.ReadBytes() - before, 2 * kLayout.PageBytes());
   for (const KvRun& run : runs) {
     for (int64_t row = 0; row < run.rows; ++row) {
-      const auto* const key =
-          reinterpret_cast<const float*>(run.k + row * kLayout.KRowBytes());
+      const float* const key =
+          HostAddress((run.k + row * kLayout.KRowBytes()).As<float>());
       const int number =
           oracle.numbers[static_cast<size_t>(run.position + row)];
       ASSERT_EQ(key[7], oracle.Key(run.layer, run.head, number));

@@ -142,7 +142,7 @@ inline std::unique_ptr<HeldPages> PagesForTest(const KvLayout& layout,
   for (int64_t at = 0; at < end; at += kPageTokens) {
     slots.push_back(*pool->Take());
     for (int layer = 0; layer < layers; ++layer) {
-      std::byte* const page = pool->Page(layer, slots.back());
+      std::byte* const page = pool->HostPage(layer, slots.back());
       for (int64_t i = 0; i < layout.PageBytes(); ++i) {
         page[i] = static_cast<std::byte>((i * 31 + at * 7 + layer * 13) % 251);
       }

@@ -81,7 +81,8 @@ absl::Status TryStep(KvStore& kv, int64_t rows, uint32_t text) {
     status = pages.status();
     if (!status.ok()) break;
     for (int64_t t = pages->end; t < pages->end + rows; ++t) {
-      std::byte* const page = pages->pages[t / kPageTokens - pages->first_page];
+      std::byte* const page =
+          HostAddress(pages->pages[t / kPageTokens - pages->first_page]);
       const auto slot = static_cast<int>(t % kPageTokens);
       for (int head = 0; head < kHeads; ++head) {
         const auto k = RowOf(layout.KRowBytes(), layer, head, false, t, text);
@@ -125,8 +126,8 @@ class Wanted {
     Gap();
     memory.assign(expected.size(), std::byte{0xff});
     for (size_t i = 0; i < runs.size(); ++i) {
-      runs[i].k = memory.data() + k_at[i];
-      runs[i].v = memory.data() + v_at[i];
+      runs[i].k = InPlace(memory.data() + k_at[i]);
+      runs[i].v = InPlace(memory.data() + v_at[i]);
     }
   }
 

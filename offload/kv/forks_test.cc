@@ -181,7 +181,7 @@ TEST(ForksTest, AnInterruptedPromptEndsApartFromForks) {
   std::vector<std::byte> state(96);
   ASSERT_TRUE(
       made.kv->BeginStep(100, Phase::kPrefill, View::Full(), kGoOn).ok());
-  ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
+  ASSERT_TRUE(made.kv->Suspend(0, 0, InPlace(state.data()), 96).ok());
   Step(*fork, forked, 1);  // its next step's pages are on their way
   made.kv.reset();
   Step(*fork, forked, 1);
@@ -201,9 +201,9 @@ TEST(ForksTest, AResumedPromptTakesTheBuffers) {
   std::vector<std::byte> state(96);
   ASSERT_TRUE(
       made.kv->BeginStep(66, Phase::kPrefill, View::Full(), kGoOn).ok());
-  ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
+  ASSERT_TRUE(made.kv->Suspend(0, 0, InPlace(state.data()), 96).ok());
   Step(*fork, forked, 1);
-  ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
+  ASSERT_TRUE(made.kv->Resume(InPlace(state.data()), kGoOn).ok());
   ASSERT_TRUE(Layers(*made.kv, oracle, 66).ok());
   ASSERT_TRUE(made.kv->Commit(66, kGoOn).ok());
   next += 66;
@@ -234,11 +234,11 @@ TEST(ForksTest, WhoFailedIsNotAtWork) {
       again(*made.kv, oracle, 1, fork.get(), &forked);
       again(*fork, forked, 1, made.kv.get(), &oracle);
       if (!made.kv->BeginStep(66, Phase::kPrefill, View::Full(), kGoOn).ok() ||
-          !made.kv->Suspend(0, 0, state.data(), 96).ok()) {
+          !made.kv->Suspend(0, 0, InPlace(state.data()), 96).ok()) {
         made.kv->Abandon();
       } else {
         again(*fork, forked, 1, nullptr, nullptr);
-        if (!made.kv->Resume(state.data(), kGoOn).ok()) {
+        if (!made.kv->Resume(InPlace(state.data()), kGoOn).ok()) {
           Step(*fork, forked, 1);
         }
         made.kv->Abandon();
@@ -436,7 +436,7 @@ class Family {
       const Member::Stopped stopped = *std::exchange(member.stopped, {});
       std::vector<std::byte> state(stopped.state.size());
       const int next = std::exchange(next_, stopped.first_number);
-      absl::Status status = kv.Resume(state.data(), kGoOn);
+      absl::Status status = kv.Resume(InPlace(state.data()), kGoOn);
       if (status.ok()) {
         EXPECT_EQ(state, stopped.state);
         status =
@@ -479,7 +479,8 @@ class Family {
     }
     next_ += static_cast<int>(rows);
     if (status.ok())
-      status = kv.Suspend(stopped.layer, stopped.row, stopped.state.data(), 96);
+      status = kv.Suspend(stopped.layer, stopped.row,
+                          InPlace(stopped.state.data()), 96);
     if (status.ok()) {
       member.stopped = std::move(stopped);
       return;

@@ -26,7 +26,7 @@ PoolPages::PoolPages(std::shared_ptr<PagePool> pool,
   if (pages() == WholePages()) return;
   for (int layer = 0; layer < layers(); ++layer) {
     const int64_t open = slots[static_cast<size_t>(WholePages())];
-    const std::byte* const page = pool_->Page(layer, open);
+    const std::byte* const page = pool_->HostPage(layer, open);
     last_.emplace_back(page, page + layout().PageBytes());
     ClearCells(static_cast<int>(end_ % kPageTokens), layout(),
                last_.back().data());

@@ -31,8 +31,8 @@ class HiddenStates {
   // them; before layer 0 they are undefined. They stay there until End. Errors:
   // copy_failed, out_of_memory; cancelled, after which the block may begin
   // again.
-  virtual absl::StatusOr<float*> Begin(const RowBlock& block,
-                                       Cancelled cancelled) = 0;
+  virtual absl::StatusOr<DevicePtr<float>> Begin(const RowBlock& block,
+                                                 Cancelled cancelled) = 0;
   // Asks for a block in advance: one of the first kAhead blocks after the one
   // that has begun, in order, if all of its rows have passed through the layer
   // before.
@@ -45,18 +45,19 @@ class HiddenStates {
 // All states of the step are on the device.
 class WholeStates final : public HiddenStates {
  public:
-  // `states` is [rows of the step, width] in device memory.
-  WholeStates(float* states, int64_t width) : states_(states), width_(width) {}
+  // `states` is [rows of the step, width].
+  WholeStates(DevicePtr<float> states, int64_t width)
+      : states_(states), width_(width) {}
 
-  absl::StatusOr<float*> Begin(const RowBlock& block,
-                               Cancelled /*cancelled*/) override {
+  absl::StatusOr<DevicePtr<float>> Begin(const RowBlock& block,
+                                         Cancelled /*cancelled*/) override {
     return states_ + block.row * width_;
   }
   void Ask(const RowBlock& /*block*/) override {}
   void End(const RowBlock& /*block*/) override {}
 
  private:
-  float* states_;
+  DevicePtr<float> states_;
   int64_t width_;
 };
 

@@ -60,7 +60,7 @@ absl::Status InPlaceKv::AddPage() {
   if (page_layers_.size() == page_layers_.capacity()) {
     page_layers_.reserve(room);
   }
-  for (std::vector<std::byte*>& pages : pages_) {
+  for (std::vector<DevicePtr<std::byte>>& pages : pages_) {
     if (pages.size() == pages.capacity()) pages.reserve(room);
   }
   ASSIGN_OR_RETURN(const int64_t slot, pool_->Take());
@@ -74,7 +74,8 @@ absl::Status InPlaceKv::AddPage() {
 
 absl::StatusOr<KvPages> InPlaceKv::BeginLayer(int layer,
                                               Cancelled /*cancelled*/) {
-  const std::vector<std::byte*>& pages = pages_[static_cast<size_t>(layer)];
+  const std::vector<DevicePtr<std::byte>>& pages =
+      pages_[static_cast<size_t>(layer)];
   return KvPages{.layout = layout_,
                  .pages = pages.data(),
                  .first_page = FirstPage(),
@@ -96,27 +97,28 @@ absl::Status InPlaceKv::CommitOwn(int64_t rows, Cancelled /*cancelled*/) {
 }
 
 absl::Status InPlaceKv::SuspendOwn(int /*layer*/, int64_t /*rows*/,
-                                   std::byte* /*state*/, int64_t /*bytes*/) {
+                                   DevicePtr<std::byte> /*state*/,
+                                   int64_t /*bytes*/) {
   return absl::OkStatus();
 }
 
-absl::Status InPlaceKv::ResumeOwn(std::byte* /*state*/,
+absl::Status InPlaceKv::ResumeOwn(DevicePtr<std::byte> /*state*/,
                                   Cancelled /*cancelled*/) {
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<HeldLayer>> InPlaceKv::HoldLayer(
-    int layer, std::byte* state, int64_t bytes, Cancelled /*cancelled*/) {
+    int layer, DevicePtr<std::byte> state, int64_t bytes,
+    Cancelled /*cancelled*/) {
   if (pool_->on_device()) return NotInHostMemory();
   ASSIGN_OR_RETURN(HostRegion copy,
                    HostRegion::Reserve(static_cast<size_t>(bytes)));
-  copy.Write(0, state, static_cast<size_t>(bytes));
+  copy.Write(0, HostAddress(state), static_cast<size_t>(bytes));
   const auto first = static_cast<std::ptrdiff_t>(end_ / kPageTokens);
   const auto whole = static_cast<std::ptrdiff_t>(StepEnd() / kPageTokens);
   std::vector<std::byte> last;
   if (StepEnd() % kPageTokens != 0) {
-    const std::byte* const page =
-        pages_[static_cast<size_t>(layer)][static_cast<size_t>(whole)];
+    const std::byte* const page = HostPage(layer, whole);
     last.assign(page, page + layout_.PageBytes());
     ClearCells(static_cast<int>(StepEnd() % kPageTokens), layout_, last.data());
   }
@@ -125,19 +127,19 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> InPlaceKv::HoldLayer(
       std::move(last), std::make_shared<HostRegion>(std::move(copy)), bytes);
 }
 
-absl::StatusOr<int> InPlaceKv::TakeOwnLayers(GiveLayers give, std::byte* state,
+absl::StatusOr<int> InPlaceKv::TakeOwnLayers(GiveLayers give,
+                                             DevicePtr<std::byte> state,
                                              int64_t /*bytes*/,
                                              Cancelled /*cancelled*/) {
   if (pool_->on_device()) return NotInHostMemory();
   return give(
       [this](int layer, int64_t page, const std::byte* bytes) {
-        std::copy_n(
-            bytes, layout_.PageBytes(),
-            pages_[static_cast<size_t>(layer)][static_cast<size_t>(page)]);
+        std::copy_n(bytes, layout_.PageBytes(), HostPage(layer, page));
         return absl::OkStatus();
       },
-      [state](int64_t offset, const std::byte* from, size_t count) {
-        std::copy_n(from, count, state + offset);
+      [to = HostAddress(state)](int64_t offset, const std::byte* from,
+                                size_t count) {
+        std::copy_n(from, count, to + offset);
         return absl::OkStatus();
       });
 }
@@ -173,7 +175,7 @@ absl::Status InPlaceKv::LoadOwn(int64_t rows, GivePages give,
     RETURN_IF_ERROR(AddPage());
   }
   const auto place = [this](int layer, int64_t page) {
-    return pages_[static_cast<size_t>(layer)][static_cast<size_t>(page)];
+    return HostPage(layer, page);
   };
   const absl::Status given = give(
       [&](int layer, int64_t page, const std::byte* bytes) {
@@ -219,7 +221,7 @@ void InPlaceKv::DropPages(int64_t keep) {
     pool_->Release(slots_.back());
     slots_.pop_back();
     page_layers_.pop_back();
-    for (std::vector<std::byte*>& pages : pages_) pages.pop_back();
+    for (std::vector<DevicePtr<std::byte>>& pages : pages_) pages.pop_back();
   }
 }
 

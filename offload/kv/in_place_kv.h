@@ -25,7 +25,8 @@ class InPlaceKv final : public KvStore {
                     const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
-      int layer, std::byte* state, int64_t bytes, Cancelled cancelled) override;
+      int layer, DevicePtr<std::byte> state, int64_t bytes,
+      Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<HeldPages>> Hold(int64_t positions,
                                                   Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
@@ -41,10 +42,11 @@ class InPlaceKv final : public KvStore {
                             Cancelled cancelled) override;
   absl::Status CommitOwn(int64_t rows, Cancelled cancelled) override;
   void AbandonOwn() override { DropPages(PagesUpTo(end_)); }
-  absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
+  absl::Status SuspendOwn(int layer, int64_t rows, DevicePtr<std::byte> state,
                           int64_t bytes) override;
-  absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override;
-  absl::StatusOr<int> TakeOwnLayers(GiveLayers give, std::byte* state,
+  absl::Status ResumeOwn(DevicePtr<std::byte> state,
+                         Cancelled cancelled) override;
+  absl::StatusOr<int> TakeOwnLayers(GiveLayers give, DevicePtr<std::byte> state,
                                     int64_t bytes,
                                     Cancelled cancelled) override;
   void TruncateOwn(int64_t length) override;
@@ -55,11 +57,16 @@ class InPlaceKv final : public KvStore {
   absl::Status AddPage();
   absl::Status OwnPage(size_t page);
   void DropPages(int64_t keep);
+  // A page as the host reads and writes it. The pool is in host memory.
+  std::byte* HostPage(int layer, int64_t page) const {
+    return pool_->HostPage(layer, slots_[static_cast<size_t>(page)]);
+  }
 
   std::shared_ptr<PagePool> pool_;
-  std::vector<int64_t> slots_;                  // [page]
-  std::vector<int> page_layers_;                // [page]: layers that have it
-  std::vector<std::vector<std::byte*>> pages_;  // [layer][page]
+  std::vector<int64_t> slots_;    // [page]
+  std::vector<int> page_layers_;  // [page]: layers that have it
+  // [layer][page]
+  std::vector<std::vector<DevicePtr<std::byte>>> pages_;
   absl::Status copied_;  // CopyRuns' error, until AwaitCopies returns it
 };
 

@@ -7,11 +7,11 @@ namespace tiercel {
 absl::Status FillRuns(
     Stream& stream, const KvLayout& layout, const KvLayout& to,
     std::span<const KvRun> runs,
-    absl::FunctionRef<const std::byte*(const KvRun& run)> page_of) {
+    absl::FunctionRef<DevicePtr<std::byte>(const KvRun& run)> page_of) {
   std::vector<KvConvertParams::Run> k;
   std::vector<KvConvertParams::Run> v;
   for (const KvRun& run : runs) {
-    const std::byte* const page = page_of(run);
+    const DevicePtr<std::byte> page = page_of(run);
     const auto cell = static_cast<int>(run.position % kPageTokens);
     k.push_back({page + layout.KOffset(run.head, cell), run.k, run.rows});
     v.push_back({page + layout.VOffset(run.head, cell), run.v, run.rows});

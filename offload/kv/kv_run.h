@@ -21,17 +21,16 @@ struct KvRun {
   int head = 0;
   int64_t position = 0;  // that of the first row
   int64_t rows = 0;
-  std::byte* k = nullptr;
-  std::byte* v = nullptr;
+  DevicePtr<std::byte> k;
+  DevicePtr<std::byte> v;
 };
 
-// Copies the rows of `runs` to their places on the device, converted to the
-// types of `to`. page_of(run) returns the page with the rows, which the device
-// can read. Errors: those of KvConvert.
+// Copies the rows of `runs` to their places, converted to the types of `to`.
+// page_of(run) returns the page with the rows. Errors: those of KvConvert.
 absl::Status FillRuns(
     Stream& stream, const KvLayout& layout, const KvLayout& to,
     std::span<const KvRun> runs,
-    absl::FunctionRef<const std::byte*(const KvRun& run)> page_of);
+    absl::FunctionRef<DevicePtr<std::byte>(const KvRun& run)> page_of);
 
 // Converts rows of K and rows of V to another layout. `k` and `v` say from
 // where to where, and have the same number of runs. Errors: those of KvConvert.

@@ -30,8 +30,8 @@ void KvStore::Abandon() {
   HideStep();
 }
 
-absl::Status KvStore::Suspend(int layer, int64_t rows, std::byte* state,
-                              int64_t bytes) {
+absl::Status KvStore::Suspend(int layer, int64_t rows,
+                              DevicePtr<std::byte> state, int64_t bytes) {
   const absl::Status status = SuspendOwn(layer, rows, state, bytes);
   if (!status.ok()) return status;
   suspended_was_seen_ = seen_by_ != nullptr;
@@ -41,7 +41,7 @@ absl::Status KvStore::Suspend(int layer, int64_t rows, std::byte* state,
 
 // The observer has lost what it kept of the layers before the stop, so the step
 // is shown to it as uncertain: it must not choose by the rest.
-absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
+absl::Status KvStore::Resume(DevicePtr<std::byte> state, Cancelled cancelled) {
   seen_by_ = suspended_was_seen_ ? observer_ : nullptr;
   RETURN_IF_ERROR(ShowStep(step_rows_, /*certain=*/false, cancelled));
   const absl::Status status = ResumeOwn(state, cancelled);
@@ -50,7 +50,8 @@ absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
 }
 
 // The observer is shown the step anew, as after Resume.
-absl::StatusOr<int> KvStore::TakeLayers(GiveLayers give, std::byte* state,
+absl::StatusOr<int> KvStore::TakeLayers(GiveLayers give,
+                                        DevicePtr<std::byte> state,
                                         int64_t bytes, Cancelled cancelled) {
   const absl::StatusOr<int> taken =
       TakeOwnLayers(give, state, bytes, cancelled);

@@ -54,22 +54,23 @@ class KvStore : public LayeredKv {
 
   // Stops an uncommitted step in layer `layer`, with `rows` rows of that done;
   // Resume and BeginLayer(layer) go on with it at any later time. `bytes` (0 or
-  // more) of device memory at `state` are saved with it, and Resume writes them
+  // more) at `state` are saved with it, and Resume writes them
   // back. Any other call but Fork abandons the step. Errors: copy_failed,
   // out_of_memory, after which the caller calls Abandon. If Resume returns
   // cancelled, the step stays suspended.
-  absl::Status Suspend(int layer, int64_t rows, std::byte* state,
+  absl::Status Suspend(int layer, int64_t rows, DevicePtr<std::byte> state,
                        int64_t bytes);
-  absl::Status Resume(std::byte* state, Cancelled cancelled);
+  absl::Status Resume(DevicePtr<std::byte> state, Cancelled cancelled);
 
   // Returns, for other threads to read, the rows that a prompt's step has
-  // written in `layer`, and a copy of `bytes` (0 or more) of device memory at
-  // `state`. Called right after EndLayer of that layer or a later one, in a
-  // sequence that begins at position 0. The step goes on, even after an
-  // error. Errors: copy_failed, out_of_memory, cancelled; invalid_argument if
-  // pages are on the device alone.
+  // written in `layer`, and a copy of `bytes` (0 or more) at `state`. Called
+  // right after EndLayer of that layer or a later one, in a sequence that
+  // begins at position 0. The step goes on, even after an error. Errors:
+  // copy_failed, out_of_memory, cancelled; invalid_argument if pages are on the
+  // device alone.
   virtual absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
-      int layer, std::byte* state, int64_t bytes, Cancelled cancelled) = 0;
+      int layer, DevicePtr<std::byte> state, int64_t bytes,
+      Cancelled cancelled) = 0;
   // Called right after BeginStep of such a step, takes its first layers from
   // where they were computed before, and returns their number. `give` puts
   // every page of these layers from the first that the step writes, in any
@@ -85,7 +86,7 @@ class KvStore : public LayeredKv {
       int64_t offset, const std::byte* from, size_t bytes)>;
   using GiveLayers =
       absl::FunctionRef<absl::StatusOr<int>(PutPage put, PutState put_state)>;
-  absl::StatusOr<int> TakeLayers(GiveLayers give, std::byte* state,
+  absl::StatusOr<int> TakeLayers(GiveLayers give, DevicePtr<std::byte> state,
                                  int64_t bytes, Cancelled cancelled);
 
   // Returns the address at which a page may be written before it is put, or
@@ -114,9 +115,9 @@ class KvStore : public LayeredKv {
   virtual absl::StatusOr<std::unique_ptr<HeldPages>> Hold(
       int64_t positions, Cancelled cancelled) = 0;
 
-  // Copies runs of existing rows to device memory, from wherever they live, and
-  // returns the number that AwaitCopies takes. The caller keeps the runs'
-  // places until that has returned.
+  // Copies runs of existing rows, from wherever they live, and returns the
+  // number that AwaitCopies takes. The caller keeps the runs' places until that
+  // has returned.
   virtual uint64_t CopyRuns(Stream& stream, Phase phase,
                             const std::vector<KvRun>& runs) = 0;
   // Waits for the copies of a CopyRuns. Errors: copy_failed; cancelled, while
@@ -184,10 +185,13 @@ class KvStore : public LayeredKv {
                                     Cancelled cancelled) = 0;
   virtual absl::Status CommitOwn(int64_t rows, Cancelled cancelled) = 0;
   virtual void AbandonOwn() = 0;
-  virtual absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
+  virtual absl::Status SuspendOwn(int layer, int64_t rows,
+                                  DevicePtr<std::byte> state,
                                   int64_t bytes) = 0;
-  virtual absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) = 0;
-  virtual absl::StatusOr<int> TakeOwnLayers(GiveLayers give, std::byte* state,
+  virtual absl::Status ResumeOwn(DevicePtr<std::byte> state,
+                                 Cancelled cancelled) = 0;
+  virtual absl::StatusOr<int> TakeOwnLayers(GiveLayers give,
+                                            DevicePtr<std::byte> state,
                                             int64_t bytes,
                                             Cancelled cancelled) = 0;
   virtual void TruncateOwn(int64_t length) = 0;

@@ -71,15 +71,17 @@ inline int64_t MovedUp(const Made& made) {
 }
 
 inline float* KeyOf(const KvPages& pages, int head, int64_t position) {
-  std::byte* page = pages.pages[position / kPageTokens - pages.first_page];
-  return reinterpret_cast<float*>(
-      page + kLayout.KOffset(head, static_cast<int>(position % kPageTokens)));
+  const DevicePtr<std::byte> page =
+      pages.pages[position / kPageTokens - pages.first_page];
+  const auto cell = static_cast<int>(position % kPageTokens);
+  return HostAddress((page + kLayout.KOffset(head, cell)).As<float>());
 }
 
 inline uint16_t* ValueOf(const KvPages& pages, int head, int64_t position) {
-  std::byte* page = pages.pages[position / kPageTokens - pages.first_page];
-  return reinterpret_cast<uint16_t*>(
-      page + kLayout.VOffset(head, static_cast<int>(position % kPageTokens)));
+  const DevicePtr<std::byte> page =
+      pages.pages[position / kPageTokens - pages.first_page];
+  const auto cell = static_cast<int>(position % kPageTokens);
+  return HostAddress((page + kLayout.VOffset(head, cell)).As<uint16_t>());
 }
 
 // The expected contents of a sequence: a number per position, from which its K

@@ -147,7 +147,7 @@ TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
     for (int64_t i = 0; i < 333; ++i) {
       Write(one, 1, oracle, i, next_ + static_cast<int>(i));
     }
-    ASSERT_TRUE(made.kv->Suspend(1, 333, state.data(), 96).ok());
+    ASSERT_TRUE(made.kv->Suspend(1, 333, InPlace(state.data()), 96).ok());
     EXPECT_EQ(made.kv->length(), 200);
     if (more) {  // another step drops the one that was stopped
       next_ += 1000;
@@ -156,7 +156,7 @@ TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
       continue;
     }
     if (GetParam() >= 0) state.assign(96, std::byte{0});
-    ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
+    ASSERT_TRUE(made.kv->Resume(InPlace(state.data()), kGoOn).ok());
     EXPECT_EQ(state, std::vector<std::byte>(96, std::byte{7}));
     ASSERT_TRUE(Layers(*made.kv, oracle, rows, 1, 333).ok());
     ASSERT_TRUE(made.kv->Commit(rows, kGoOn).ok());

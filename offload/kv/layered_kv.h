@@ -7,17 +7,18 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/attention/head_view.h"
+#include "kernels/device/device_ptr.h"
 #include "kernels/device/stream.h"
 #include "kernels/kv/kv_layout.h"
 
 namespace tiercel {
 
-// One layer's KV as ops take it: a table of pages that the device can read and
-// write. It is valid until EndLayer.
+// One layer's KV as ops take it. The table of pages is valid until EndLayer.
 struct KvPages {
   KvLayout layout;
-  std::byte* const* pages;  // [num_pages]; null: the view reads none of it
-  int64_t first_page;       // the page index of pages[0]
+  // [num_pages]; null: the view reads none of it
+  const DevicePtr<std::byte>* pages;
+  int64_t first_page;  // the page index of pages[0]
   int64_t num_pages;
   int64_t begin;  // the first position that exists
   int64_t end;    // one past the last that exists; a step writes from here on
@@ -52,10 +53,10 @@ class StepObserver {
   virtual absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
                                  Cancelled cancelled) = 0;
   // Takes the queries of the step's rows from first_row on: [rows, heads *
-  // head_dim], after RoPE, in device memory. Every row of a layer comes once,
-  // in order. Errors: those of the ops.
+  // head_dim], after RoPE. Every row of a layer comes once, in order. Errors:
+  // those of the ops.
   virtual absl::Status KeepQueries(Stream& stream, int layer, int64_t first_row,
-                                   int64_t rows, const float* q) = 0;
+                                   int64_t rows, DevicePtr<const float> q) = 0;
   // All rows have passed through the layer; its pages can still be read.
   virtual absl::Status AfterLayer(Stream& stream, int layer,
                                   const KvPages& kv) = 0;

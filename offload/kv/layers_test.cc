@@ -64,7 +64,7 @@ absl::Status ComputeLayer(KvStore& kv, const Oracle& oracle, int layer,
 
 absl::StatusOr<std::unique_ptr<HeldLayer>> Hold(KvStore& kv, int layer) {
   std::vector<std::byte> state = StateOf(layer);
-  return kv.HoldLayer(layer, state.data(), std::ssize(state), kGoOn);
+  return kv.HoldLayer(layer, InPlace(state.data()), std::ssize(state), kGoOn);
 }
 
 absl::StatusOr<int> Take(KvStore& kv, const std::vector<KeptLayer>& layers,
@@ -85,7 +85,7 @@ absl::StatusOr<int> Take(KvStore& kv, const std::vector<KeptLayer>& layers,
         if (!status.ok()) return status;
         return static_cast<int>(layers.size());
       },
-      state->data(), std::ssize(*state), kGoOn);
+      InPlace(state->data()), std::ssize(*state), kGoOn);
 }
 
 void NoteRows(Oracle& oracle, int64_t rows) {
@@ -278,7 +278,7 @@ TEST_P(LayersTest, AStepThatTakesNothingIsAStep) {
           if (fails) return IoError("a_fault", "a fault of the test");
           return 0;
         },
-        state.data(), std::ssize(state), kGoOn);
+        InPlace(state.data()), std::ssize(state), kGoOn);
     EXPECT_EQ(taken.ok(), !fails);
     ASSERT_TRUE(Layers(*made.kv, oracle, c.rows).ok());
     ASSERT_TRUE(made.kv->Commit(c.rows, kGoOn).ok());

@@ -30,7 +30,7 @@ int64_t PageTable::FirstDamaged() const {
 }
 
 Transfer PageTable::CopyOf(Direction direction, int64_t page, int layer,
-                           std::byte* device) const {
+                           DevicePtr<std::byte> device) const {
   const PageSlot& at = At(page).place;
   if (at.file != nullptr) {
     return {.direction = direction,

@@ -78,9 +78,9 @@ class PageTable {
   // Returns the copy of one layer of a page between below and `device`; the
   // caller may make parts of it.
   Transfer CopyOf(Direction direction, int64_t page, int layer,
-                  std::byte* device) const;
+                  DevicePtr<std::byte> device) const;
   // The address of one layer of a page that has a slot on the device.
-  std::byte* OnDevicePage(int layer, int64_t page) {
+  DevicePtr<std::byte> OnDevicePage(int layer, int64_t page) {
     return tier_.slots.Page(layer, At(page).device);
   }
 

@@ -269,7 +269,7 @@ void Residency::ShareWith(Residency& fork, int64_t count) {
 }
 
 Transfer Residency::Between(Direction direction, int64_t page, int layer,
-                            std::byte* device) {
+                            DevicePtr<std::byte> device) {
   const bool up = direction == Direction::kHostToDevice;
   if (pages_.At(page).place.file != nullptr) {
     ++(up ? moves_.disk_pages : moves_.spilled_pages);

@@ -95,7 +95,7 @@ class Residency {
 
   // Returns PageTable::CopyOf, and counts the copy if that is on disk.
   Transfer Between(Direction direction, int64_t page, int layer,
-                   std::byte* device);
+                   DevicePtr<std::byte> device);
 
  private:
   // Pages that go down are charged to `payer`, whose step needs that.

@@ -109,7 +109,7 @@ absl::Status Staging::Bring(int layer, Cancelled cancelled) {
   return engine().Wait(BufferOf(layer).sent, cancelled);
 }
 
-std::byte* Staging::PageOf(int layer, int64_t page) const {
+DevicePtr<std::byte> Staging::PageOf(int layer, int64_t page) const {
   if (page < step_.first_written && !step_.reads.In(layer, page)) {
     return nullptr;
   }
@@ -202,7 +202,7 @@ void Staging::AskAhead(int layer) {
   lost_ = residency_.lost();
 }
 
-std::byte* Staging::Place(int64_t layer, int64_t place) const {
+DevicePtr<std::byte> Staging::Place(int64_t layer, int64_t place) const {
   return tier_.BufferOf(layer).pages.data() +
          place * tier_.shape.layout.PageBytes();
 }

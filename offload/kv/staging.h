@@ -67,7 +67,7 @@ class Staging {
   // copy_failed, cancelled.
   absl::Status Bring(int layer, Cancelled cancelled);
   // The address of `page` of `layer`; null if the view reads none of it.
-  std::byte* PageOf(int layer, int64_t page) const;
+  DevicePtr<std::byte> PageOf(int layer, int64_t page) const;
   // Returns true if the page was given a place: the others were on the device.
   bool HasPlace(int64_t page) const {
     return step_.place[static_cast<size_t>(page)] >= 0;
@@ -113,7 +113,7 @@ class Staging {
   KvTier::Buffer& BufferOf(int64_t layer) { return tier_.BufferOf(layer); }
   int Layers() const { return tier_.shape.layers; }
   CopyEngine& engine() { return *tier_.engine; }
-  std::byte* Place(int64_t layer, int64_t place) const;
+  DevicePtr<std::byte> Place(int64_t layer, int64_t place) const;
   int Ahead() const;
   bool IsThere(int layer) const;
   void Ask(int layer);

@@ -33,7 +33,7 @@ class Spy final : public StepObserver {
     return absl::OkStatus();
   }
   absl::Status KeepQueries(Stream&, int, int64_t, int64_t,
-                           const float*) override {
+                           DevicePtr<const float>) override {
     return absl::OkStatus();
   }
   absl::Status AfterLayer(Stream&, int, const KvPages&) override {
@@ -139,10 +139,10 @@ TEST_F(StepObserverTest, SeesTheRestOfAnInterruptedPromptAsOpen) {
   ASSERT_TRUE(kv_.BeginLayer(0, kGoOn).ok());
   kv_.EndLayer(0);
   const auto size = static_cast<int64_t>(state.size());
-  ASSERT_TRUE(kv_.Suspend(1, 0, state.data(), size).ok());
+  ASSERT_TRUE(kv_.Suspend(1, 0, InPlace(state.data()), size).ok());
   EXPECT_EQ(kv_.Step().seen_by, nullptr);
   EXPECT_THAT(spy_.Seen(), ElementsAre("begin 70 from 100 certain", "abandon"));
-  ASSERT_TRUE(kv_.Resume(state.data(), kGoOn).ok());
+  ASSERT_TRUE(kv_.Resume(InPlace(state.data()), kGoOn).ok());
   EXPECT_EQ(kv_.Step().seen_by, &spy_);
   ASSERT_TRUE(kv_.BeginLayer(1, kGoOn).ok());
   kv_.EndLayer(1);
@@ -154,8 +154,8 @@ TEST_F(StepObserverTest, SeesNothingOfAPromptUnderAnotherView) {
   std::vector<std::byte> state(64);
   const auto size = static_cast<int64_t>(state.size());
   ASSERT_TRUE(Begin(70, Window()).ok());
-  ASSERT_TRUE(kv_.Suspend(0, 0, state.data(), size).ok());
-  ASSERT_TRUE(kv_.Resume(state.data(), kGoOn).ok());
+  ASSERT_TRUE(kv_.Suspend(0, 0, InPlace(state.data()), size).ok());
+  ASSERT_TRUE(kv_.Resume(InPlace(state.data()), kGoOn).ok());
   EXPECT_EQ(kv_.Step().seen_by, nullptr);
   Layers();
   ASSERT_TRUE(kv_.Commit(70, kGoOn).ok());

@@ -133,7 +133,7 @@ absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
   }
   table_.clear();
   for (int64_t page = 0; page < pages_.size(); ++page) {
-    std::byte* bytes = nullptr;
+    DevicePtr<std::byte> bytes;
     if (pages_.OnDevice(page)) {
       bytes = pages_.OnDevicePage(layer, page);
     } else if (!step_->in_place) {
@@ -215,8 +215,8 @@ void TieredKv::EndStep() {
 
 // ---- An interrupted step ----
 
-absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
-                                  int64_t bytes) {
+absl::Status TieredKv::SuspendOwn(int layer, int64_t rows,
+                                  DevicePtr<std::byte> state, int64_t bytes) {
   Step& step = *step_;
   ASSIGN_OR_RETURN(HostRegion region,
                    HostRegion::Reserve(static_cast<size_t>(bytes)));
@@ -247,7 +247,8 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
   return status;
 }
 
-absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
+absl::Status TieredKv::ResumeOwn(DevicePtr<std::byte> state,
+                                 Cancelled cancelled) {
   const Step& step = *step_;
   const auto bytes = static_cast<int64_t>(step.state.bytes());
   residency_.TakeTurn();
@@ -276,7 +277,7 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
 // they have arrived once these have. It is left to Commit to return their
 // errors.
 absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
-    int layer, std::byte* state, int64_t bytes, Cancelled cancelled) {
+    int layer, DevicePtr<std::byte> state, int64_t bytes, Cancelled cancelled) {
   const Step& step = *step_;
   std::vector<PageSlot> slots;
   int64_t open = -1;
@@ -329,7 +330,8 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
 
 // Pages are written below directly, without the link. Those that the step has
 // on the device, and its state, come up from there.
-absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
+absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give,
+                                            DevicePtr<std::byte> state,
                                             int64_t bytes,
                                             Cancelled cancelled) {
   const Step& step = *step_;

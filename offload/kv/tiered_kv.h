@@ -46,7 +46,8 @@ class TieredKv final : public KvStore {
                     const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
-      int layer, std::byte* state, int64_t bytes, Cancelled cancelled) override;
+      int layer, DevicePtr<std::byte> state, int64_t bytes,
+      Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<HeldPages>> Hold(int64_t positions,
                                                   Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
@@ -79,10 +80,11 @@ class TieredKv final : public KvStore {
                             Cancelled cancelled) override;
   absl::Status CommitOwn(int64_t rows, Cancelled cancelled) override;
   void AbandonOwn() override;
-  absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
+  absl::Status SuspendOwn(int layer, int64_t rows, DevicePtr<std::byte> state,
                           int64_t bytes) override;
-  absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override;
-  absl::StatusOr<int> TakeOwnLayers(GiveLayers give, std::byte* state,
+  absl::Status ResumeOwn(DevicePtr<std::byte> state,
+                         Cancelled cancelled) override;
+  absl::StatusOr<int> TakeOwnLayers(GiveLayers give, DevicePtr<std::byte> state,
                                     int64_t bytes,
                                     Cancelled cancelled) override;
   void TruncateOwn(int64_t length) override;
@@ -100,9 +102,9 @@ class TieredKv final : public KvStore {
   PageTable pages_;
   Residency residency_;
   Staging staging_;
-  std::unique_ptr<Step> step_;     // null: none
-  std::vector<std::byte*> table_;  // pages of the current layer
-  absl::Status copied_;            // error of CopyRuns on the device
+  std::unique_ptr<Step> step_;               // null: none
+  std::vector<DevicePtr<std::byte>> table_;  // pages of the current layer
+  absl::Status copied_;                      // error of CopyRuns on the device
 };
 
 }  // namespace tiercel

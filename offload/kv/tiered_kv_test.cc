@@ -90,12 +90,14 @@ absl::Status TryInTwoParts(KvStore& kv, Oracle& oracle, int64_t rows,
     const auto mark = static_cast<std::byte>(*oracle.next % 251);
     std::vector<std::byte> state(static_cast<size_t>(state_bytes), mark);
     const std::vector<std::byte> saved = state;
-    if (absl::Status s = kv.Suspend(1, rows / 2, state.data(), state_bytes);
+    if (absl::Status s =
+            kv.Suspend(1, rows / 2, InPlace(state.data()), state_bytes);
         !s.ok()) {
       return s;
     }
     std::memset(state.data(), 255, state.size());
-    if (absl::Status s = kv.Resume(state.data(), cancelled); !s.ok()) return s;
+    if (absl::Status s = kv.Resume(InPlace(state.data()), cancelled); !s.ok())
+      return s;
     EXPECT_EQ(std::memcmp(state.data(), saved.data(), state.size()), 0);
     if (absl::Status s = Layers(kv, oracle, rows, 1, rows / 2); !s.ok()) {
       return s;
@@ -280,8 +282,8 @@ TEST(TieredKvTest, APromptMayStopBeforeItsFirstLayer) {
       made.kv->EndLayer(done);
     }
     std::vector<std::byte> state(96);
-    ASSERT_TRUE(made.kv->Suspend(layer, 0, state.data(), 96).ok());
-    ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
+    ASSERT_TRUE(made.kv->Suspend(layer, 0, InPlace(state.data()), 96).ok());
+    ASSERT_TRUE(made.kv->Resume(InPlace(state.data()), kGoOn).ok());
     ASSERT_TRUE(Layers(*made.kv, oracle, rows, layer, 0).ok());
     ASSERT_TRUE(made.kv->Commit(rows, kGoOn).ok());
   }

@@ -30,7 +30,8 @@ TiledStates::~TiledStates() { EndStep(); }
 
 // ---- A step ----
 
-absl::Status TiledStates::BeginStep(int64_t rows, float* device, Phase phase) {
+absl::Status TiledStates::BeginStep(int64_t rows, DevicePtr<float> device,
+                                    Phase phase) {
   EndStep();
   rows_ = rows;
   device_ = device;
@@ -69,8 +70,8 @@ absl::StatusOr<std::shared_ptr<HostRegion>> TiledStates::NewRegion() {
 
 // ---- Block by block ----
 
-absl::StatusOr<float*> TiledStates::Begin(const RowBlock& block,
-                                          Cancelled cancelled) {
+absl::StatusOr<DevicePtr<float>> TiledStates::Begin(const RowBlock& block,
+                                                    Cancelled cancelled) {
   if (block.rows > tile_rows_) {
     return InternalError("internal", absl::StrCat("a tile has ", tile_rows_,
                                                   " rows, got ", block.rows));
@@ -152,7 +153,7 @@ Transfer TiledStates::Between(Direction direction, const RowBlock& block,
   return {.direction = direction,
           .host = &region,
           .offset = block.row * RowBytes(),
-          .device = reinterpret_cast<std::byte*>(At(tile)),
+          .device = At(tile).As<std::byte>(),
           .bytes = block.rows * RowBytes()};
 }
 
@@ -179,7 +180,8 @@ absl::Status TiledStates::AwaitSent(Ticket before, Cancelled cancelled) {
 
 // ---- After the last layer ----
 
-absl::StatusOr<const float*> TiledStates::Rows(int64_t first, int64_t count) {
+absl::StatusOr<DevicePtr<const float>> TiledStates::Rows(int64_t first,
+                                                         int64_t count) {
   const RowBlock rows = {.layer = layer_ + 1, .row = first, .rows = count};
   for (Tile& tile : tiles_) {
     if (tile.there && tile.block.layer == rows.layer &&

@@ -43,26 +43,26 @@ class TiledStates final : public HiddenStates {
 
   // Begins a step of `rows` rows; its tiles are in `device`, [kTiles *
   // tile_rows, width], until EndStep. Errors: out_of_memory.
-  absl::Status BeginStep(int64_t rows, float* device, Phase phase);
+  absl::Status BeginStep(int64_t rows, DevicePtr<float> device, Phase phase);
   // Ends the step: drops its states, and waits until no copy is under way.
   void EndStep();
   bool HasStep() const { return left_ != nullptr; }
 
-  absl::StatusOr<float*> Begin(const RowBlock& block,
-                               Cancelled cancelled) override;
+  absl::StatusOr<DevicePtr<float>> Begin(const RowBlock& block,
+                                         Cancelled cancelled) override;
   void Ask(const RowBlock& block) override;
   void End(const RowBlock& block) override;
 
   // Returns the states of `count` rows, at most `tile_rows`, on the device,
   // once the last layer has ended. They stay until the next call. Errors:
   // copy_failed.
-  absl::StatusOr<const float*> Rows(int64_t first, int64_t count);
+  absl::StatusOr<DevicePtr<const float>> Rows(int64_t first, int64_t count);
 
   // Called between two blocks, Suspend sends all states down and frees the
   // tiles. After Resume, with memory as for BeginStep, the next Begin goes on.
   // Errors: copy_failed.
   absl::Status Suspend();
-  void Resume(float* device) {
+  void Resume(DevicePtr<float> device) {
     device_ = device;
     is_suspended_ = false;
   }
@@ -98,7 +98,7 @@ class TiledStates final : public HiddenStates {
   int64_t RowBytes() const {
     return width_ * static_cast<int64_t>(sizeof(float));
   }
-  float* At(const Tile& tile) const {
+  DevicePtr<float> At(const Tile& tile) const {
     return device_ + (&tile - tiles_.data()) * tile_rows_ * width_;
   }
   Transfer Between(Direction direction, const RowBlock& block,
@@ -115,7 +115,7 @@ class TiledStates final : public HiddenStates {
   const int64_t tile_rows_;
 
   int64_t rows_ = 0;
-  float* device_ = nullptr;
+  DevicePtr<float> device_;
   bool is_suspended_ = false;
   Phase phase_ = Phase::kPrefill;
   std::array<Tile, kTiles> tiles_;

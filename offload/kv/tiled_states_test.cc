@@ -44,7 +44,7 @@ class Steps {
   absl::Status Begin(int64_t rows) {
     rows_ = rows;
     next_ = 0;
-    return states_.BeginStep(rows, device_.data(), Phase::kPrefill);
+    return states_.BeginStep(rows, InPlace(device_.data()), Phase::kPrefill);
   }
   int64_t BlocksOfLayer() const { return (rows_ + kTileRows - 1) / kTileRows; }
   int64_t Blocks() const { return kLayers * BlocksOfLayer(); }
@@ -59,7 +59,8 @@ class Steps {
                         HiddenStates::Cancelled cancelled = kGoOn) {
     for (; next_ < end; ++next_) {
       const RowBlock block = Block(next_);
-      const absl::StatusOr<float*> states = states_.Begin(block, cancelled);
+      const absl::StatusOr<DevicePtr<float>> states =
+          states_.Begin(block, cancelled);
       if (!states.ok()) return states.status();
       for (int64_t k = 1; k <= HiddenStates::kAhead; ++k) {
         if (next_ + k >= Blocks()) break;
@@ -67,9 +68,10 @@ class Steps {
         if (ahead.layer > block.layer && ahead.end() > block.row) break;
         states_.Ask(ahead);
       }
-      if (block.layer > 0) Expect(*states, block.layer, block.row, block.rows);
+      if (block.layer > 0)
+        Expect(HostAddress(*states), block.layer, block.row, block.rows);
       for (int64_t at = 0; at < block.rows * kWidth; ++at) {
-        (*states)[at] =
+        HostAddress(*states)[at] =
             Element(block.layer + 1, block.row + at / kWidth, at % kWidth);
       }
       states_.End(block);
@@ -78,9 +80,10 @@ class Steps {
   }
   absl::Status Pass() { return PassUpTo(Blocks()); }
   absl::Status Read(int64_t first, int64_t count) {
-    const absl::StatusOr<const float*> rows = states_.Rows(first, count);
+    const absl::StatusOr<DevicePtr<const float>> rows =
+        states_.Rows(first, count);
     if (!rows.ok()) return rows.status();
-    Expect(*rows, kLayers, first, count);
+    Expect(HostAddress(*rows), kLayers, first, count);
     return absl::OkStatus();
   }
   // Expects `region` to have the states of all rows after `layers` layers.
@@ -162,10 +165,11 @@ TEST(TiledStatesTest, LayersMayHaveOtherBlocks) {
   for (int layer = 1; layer < kLayers; ++layer) {
     for (const auto& [row, rows] : {std::pair(2, 3), std::pair(33, 7)}) {
       const RowBlock block = {layer, row, rows};
-      const absl::StatusOr<float*> states = steps.states_.Begin(block, kGoOn);
+      const absl::StatusOr<DevicePtr<float>> states =
+          steps.states_.Begin(block, kGoOn);
       ASSERT_TRUE(states.ok());
       for (int64_t at = 0; at < rows * kWidth; ++at) {
-        float& element = (*states)[at];
+        float& element = HostAddress(*states)[at];
         ASSERT_EQ(element, Element(layer, row + at / kWidth, at % kWidth));
         element = Element(layer + 1, row + at / kWidth, at % kWidth);
       }
@@ -232,7 +236,7 @@ TEST(TiledStatesTest, PagesDoNotHoldThemUp) {
       engine.Submit(Phase::kPrefill, {100,
                                       {.direction = Direction::kDeviceToHost,
                                        .host = &below,
-                                       .device = page.data(),
+                                       .device = InPlace(page.data()),
                                        .bytes = GateLink::kPage}});
   ASSERT_TRUE(steps.Begin(70).ok());
   ASSERT_TRUE(steps.Pass().ok());

@@ -86,9 +86,10 @@ TEST(CopyEngineTest, ItsThreadTakesNoSignals) {
   const auto engine = Over(std::move(link));
   gate.Open(1);
   std::byte byte;
-  ASSERT_TRUE(
-      engine->Wait(engine->Submit(Phase::kDraft, {{kUp, nullptr, 0, &byte, 1}}))
-          .ok());
+  ASSERT_TRUE(engine
+                  ->Wait(engine->Submit(Phase::kDraft,
+                                        {{kUp, nullptr, 0, InPlace(&byte), 1}}))
+                  .ok());
   EXPECT_FALSE(gate.take_signals);
 }
 
@@ -263,7 +264,8 @@ TEST(CopyEngineTest, OutlivesALackOfMemory) {
 }
 
 TEST(JoinedTest, NeighboursOnBothSidesBecomeOne) {
-  std::byte device[100];
+  std::byte bytes_there[100];
+  const DevicePtr<std::byte> device = InPlace(bytes_there);
   HostRegion a, b;
   const std::vector<Transfer> joined = Joined({
       {kUp, &a, 0, device, 10},
@@ -300,11 +302,12 @@ TEST(SimulatedLinkTest, CopiesBothWaysAtItsRate) {
   const auto engine = Over(std::make_unique<SimulatedLink>(
       kRate, /*latency=*/0.5, std::make_unique<HostLink>(), clock));
   const Clock::Time start = clock.Now();
-  engine->Submit(Phase::kPrefill, {{kDown, &region, 0, out.data(), kBytes}});
+  engine->Submit(Phase::kPrefill,
+                 {{kDown, &region, 0, InPlace(out.data()), kBytes}});
   const auto up = engine->Submit(
-      Phase::kVerify,
-      {{kUp, &region, 0, in.data(), 1 << 18},
-       {kUp, &region, 1 << 18, in.data() + (1 << 18), kBytes - (1 << 18)}});
+      Phase::kVerify, {{kUp, &region, 0, InPlace(in.data()), 1 << 18},
+                       {kUp, &region, 1 << 18, InPlace(in.data()) + (1 << 18),
+                        kBytes - (1 << 18)}});
   ASSERT_TRUE(engine->Wait(up).ok());
   EXPECT_EQ(in, out);
   // Each direction takes 3 s, each transfer half a second more, without a gap.
@@ -315,10 +318,11 @@ TEST(SimulatedLinkTest, CopiesBothWaysAtItsRate) {
   // Idle time is not counted as busy.
   clock.Pass(100);
   const Clock::Time later = clock.Now();
-  ASSERT_TRUE(engine
-                  ->Wait(engine->Submit(
-                      Phase::kDraft, {{kUp, &region, 0, in.data(), 1 << 20}}))
-                  .ok());
+  ASSERT_TRUE(
+      engine
+          ->Wait(engine->Submit(
+              Phase::kDraft, {{kUp, &region, 0, InPlace(in.data()), 1 << 20}}))
+          .ok());
   EXPECT_EQ(SecondsBetween(later, clock.Now()), 1.5);
   EXPECT_EQ(engine->ledger()[Index(Phase::kDraft)].busy_seconds, 1.5);
 }
@@ -333,8 +337,8 @@ TEST(SimulatedLinkTest, IsNeverFasterThanItsRate) {
   const auto engine = Over(std::make_unique<SimulatedLink>(kRate, 0.001));
   const Clock::Time start = SteadyClock().Now();
   const auto ticket = engine->Submit(
-      Phase::kPrefill, {{kDown, &region, 0, device.data(), kBytes},
-                        {kUp, &region, 0, device.data(), kBytes}});
+      Phase::kPrefill, {{kDown, &region, 0, InPlace(device.data()), kBytes},
+                        {kUp, &region, 0, InPlace(device.data()), kBytes}});
   ASSERT_TRUE(engine->Wait(ticket).ok());
   EXPECT_GE(SecondsBetween(start, SteadyClock().Now()),
             2 * (kBytes / kRate + 0.001));

@@ -66,7 +66,7 @@ absl::StatusOr<Link::Moved> GpuLink::CopyNow(const Transfer& transfer,
         std::min(kGroupBytes - offset % kGroupBytes, transfer.bytes - done);
     RETURN_IF_ERROR(MakeRoom(piece));
     std::byte* const host = base + offset;
-    std::byte* const device = transfer.device + done;
+    const DevicePtr<std::byte> device = transfer.device + done;
     const bool direct =
         pinned_.IsPinned(*transfer.host, base, offset / kGroupBytes);
     const absl::Status sent =
@@ -101,10 +101,11 @@ absl::Status GpuLink::MakeRoom(int64_t bytes) {
 }
 
 absl::Status GpuLink::Send(Direction direction, std::byte* host,
-                           std::byte* device, int64_t bytes) {
-  const bool up = direction == Direction::kHostToDevice;
-  return copies_->Copy(up ? device : host, up ? host : device,
-                       static_cast<size_t>(bytes));
+                           DevicePtr<std::byte> device, int64_t bytes) {
+  const auto size = static_cast<size_t>(bytes);
+  return direction == Direction::kHostToDevice
+             ? copies_->Copy(device, host, size)
+             : copies_->Copy(host, device, size);
 }
 
 void GpuLink::Forget(const HostRegion& region) {
@@ -150,7 +151,7 @@ absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
   }
   // A run lies as far after the beginning of a packet as its destination does.
   const auto skew =
-      static_cast<int64_t>(reinterpret_cast<uintptr_t>(transfer.device) %
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(transfer.device.raw()) %
                            static_cast<uintptr_t>(kPacket));
   int64_t at = (packed_bytes_ + kPacket - 1) / kPacket * kPacket + skew;
   if (at + transfer.bytes > kPackBytes ||
@@ -188,7 +189,8 @@ absl::Status GpuLink::Unpack() {
 }
 
 absl::Status GpuLink::SendThroughBuffer(Direction direction, std::byte* host,
-                                        std::byte* device, int64_t bytes) {
+                                        DevicePtr<std::byte> device,
+                                        int64_t bytes) {
   ASSIGN_OR_RETURN(Buffer * taken, TakeBuffer());
   Buffer& buffer = *taken;
   const auto size = static_cast<size_t>(bytes);

@@ -67,14 +67,14 @@ class GpuLink final : public Link {
   absl::StatusOr<Moved> CopyNow(const Transfer& transfer,
                                 const std::atomic<bool>& drop);
   absl::Status MakeRoom(int64_t bytes);
-  absl::Status Send(Direction direction, std::byte* host, std::byte* device,
-                    int64_t bytes);
+  absl::Status Send(Direction direction, std::byte* host,
+                    DevicePtr<std::byte> device, int64_t bytes);
   absl::StatusOr<Buffer*> TakeBuffer();
   absl::StatusOr<bool> Pack(const Transfer& transfer, const std::byte* host);
   absl::Status Unpack();
   bool ComesDown(const Transfer& transfer) const;
   absl::Status SendThroughBuffer(Direction direction, std::byte* host,
-                                 std::byte* device, int64_t bytes);
+                                 DevicePtr<std::byte> device, int64_t bytes);
 
   DeviceQueue& compute_;
   const std::unique_ptr<DeviceQueue> copies_;

@@ -66,7 +66,8 @@ class GpuLinkTest : public testing::Test {
   }
 
   absl::Status Move(Direction direction, int64_t offset, int64_t bytes) {
-    std::byte* const device = (direction == kUp ? other_ : device_).data();
+    const DevicePtr<std::byte> device =
+        (direction == kUp ? other_ : device_).data();
     const auto moved = link_->Copy(
         {direction, &region_, offset, device + offset, bytes}, {}, go_on_);
     if (!moved.ok()) return moved.status();
@@ -270,7 +271,7 @@ TEST_F(GpuLinkTest, APackEndsBeforeItsList) {
   ASSERT_TRUE(stream_->Synchronize().ok());
   constexpr int64_t kRuns = GpuLink::kPackBytes / GpuLink::kSmallBytes - 1;
   const int64_t first =
-      15 - (reinterpret_cast<intptr_t>(other_.data()) + 15) % 16;
+      15 - (reinterpret_cast<intptr_t>(HostAddress(other_.data())) + 15) % 16;
   int64_t at = first;
   for (int64_t i = 0; i < kRuns; ++i, at += GpuLink::kSmallBytes) {
     ASSERT_TRUE(Move(kUp, at, GpuLink::kSmallBytes).ok());

@@ -69,10 +69,10 @@ TEST_P(GpuQueuesTest, ListsOfTheRingArriveInTheirOrder) {
     all += size;
   }
   OnDevice<uint32_t> out(*stream_, Numbers(all, 0));
-  uint32_t* to = out.data();
+  DevicePtr<uint32_t> to = out.data();
   for (std::vector<uint32_t>& list : sent) {
     ASSERT_TRUE(stream_->Send(to, list.data(), 4 * list.size()).ok());
-    to += list.size();
+    to += std::ssize(list);
     // The list has been read: later writes to it must not change what arrives.
     std::fill(list.begin() + 1, list.end(), 0xdeadbeefu);
   }
@@ -125,7 +125,7 @@ TEST_P(GpuQueuesTest, WhatGoesDownComesUp) {
     for (const Direction direction :
          {Direction::kDeviceToHost, Direction::kHostToDevice}) {
       const bool up = direction == Direction::kHostToDevice;
-      std::byte* const device = up ? to.data() : from.data();
+      const DevicePtr<std::byte> device = up ? to.data() : from.data();
       for (int64_t at = 0; at < bytes;) {
         const int64_t wish =
             static_cast<int64_t>(random()) % (4 * GpuLink::kSmallBytes) + 1;
@@ -192,11 +192,11 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
                          .position = pages->end};
       ASSERT_TRUE(KvWrite(*stream_, p).ok());
       std::vector<std::byte>& all = mirror[static_cast<size_t>(layer)];
-      std::vector<std::byte*> mirrored;
+      std::vector<DevicePtr<std::byte>> mirrored;
       for (int64_t i = 0; i < kContextPages; ++i) {
-        mirrored.push_back(all.data() + static_cast<size_t>(i) * page_bytes);
+        mirrored.push_back(InPlace(all.data()) + i * kLayout.PageBytes());
       }
-      p.k = p.v = values.data();
+      p.k = p.v = InPlace(values.data());
       p.pages = mirrored.data();
       p.first_page = 0;
       p.num_pages = kContextPages;
@@ -217,7 +217,7 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
           for (const int64_t at :
                {kLayout.KOffset(head, 0), kLayout.VOffset(head, 0)}) {
             const std::byte* const expected =
-                mirrored[static_cast<size_t>(page)] + at;
+                HostAddress(mirrored[static_cast<size_t>(page)]) + at;
             ASSERT_TRUE(std::equal(
                 expected,
                 expected + cells * static_cast<size_t>(kLayout.KRowBytes()),

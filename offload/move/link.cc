@@ -44,7 +44,8 @@ absl::StatusOr<Link::Moved> HostLink::Copy(const Transfer& transfer,
   const Clock::Time begin = clock().Now();
   std::byte* const host = transfer.host->data() + transfer.offset;
   const bool up = transfer.direction == Direction::kHostToDevice;
-  std::memcpy(up ? transfer.device : host, up ? host : transfer.device,
+  std::byte* const device = transfer.device.raw();
+  std::memcpy(up ? device : host, up ? host : device,
               static_cast<size_t>(transfer.bytes));
   return Moved{transfer.bytes, SecondsBetween(begin, clock().Now())};
 }

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/device/device_ptr.h"
 #include "kernels/system/clock.h"
 #include "offload/disk/page_file.h"
 #include "offload/tier/host_region.h"
@@ -27,7 +28,7 @@ struct Transfer {
   Direction direction = Direction::kHostToDevice;
   const HostRegion* host = nullptr;
   int64_t offset = 0;  // in `host`, or in the page
-  std::byte* device = nullptr;
+  DevicePtr<std::byte> device;
   int64_t bytes = 0;
   std::shared_ptr<PageFile> file = nullptr;  // null: the bytes are in `host`
   int layer = 0;                             // the page's layer and slot there

@@ -82,7 +82,8 @@ std::unique_ptr<HeldLayer> HeldFor(const PromptInfo& info, int layer,
       last = bytes;
     } else {
       slots.push_back(*pool->Take());
-      std::copy(bytes.begin(), bytes.end(), pool->Page(layer, slots.back()));
+      std::copy(bytes.begin(), bytes.end(),
+                pool->HostPage(layer, slots.back()));
     }
   }
   const auto region = std::make_shared<HostRegion>(

@@ -18,8 +18,8 @@ namespace {
 
 // Copies `rows` rows of `width` bytes; the strides are in bytes.
 absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
-                         const std::byte* from, int64_t from_stride,
-                         std::byte* to, int64_t to_stride) {
+                         DevicePtr<const std::byte> from, int64_t from_stride,
+                         DevicePtr<std::byte> to, int64_t to_stride) {
   const auto bytes = static_cast<size_t>(width);
   if (stream.on_host()) {
     // Fewer bytes are not worth a thread.
@@ -28,7 +28,8 @@ absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
     stream.pool().ParallelFor(
         rows, grain, [&](int64_t begin, int64_t end, int) {
           for (int64_t row = begin; row < end; ++row) {
-            std::memcpy(to + row * to_stride, from + row * from_stride, bytes);
+            std::memcpy(HostAddress(to + row * to_stride),
+                        HostAddress(from + row * from_stride), bytes);
           }
         });
     return absl::OkStatus();
@@ -101,7 +102,7 @@ absl::Status Gather::MeetAll(int rank, const GatherParams& p,
   // Some ranks may have gathered more often than others in a run that failed.
   if (std::exchange(seat.run, group_.runs()) != group_.runs()) seat.gathers = 0;
   *turn = seat.gathers++ % 2;
-  seat.offers[*turn] = {.own = static_cast<const std::byte*>(p.own),
+  seat.offers[*turn] = {.own = p.own.As<const std::byte>(),
                         .own_stride = p.own_stride,
                         .rows = p.rows,
                         .columns = p.columns[self],
@@ -132,8 +133,8 @@ absl::Status InProcessGather::Exchange(Stream& stream, int rank,
   for (size_t other = 0; other < p.columns.size(); ++other) {
     const Offer& offer = OfferOf(other, turn);
     const Columns& columns = p.columns[other];
-    std::byte* const to =
-        static_cast<std::byte*>(p.all) + columns.begin * p.element_bytes;
+    const DevicePtr<std::byte> to =
+        p.all.As<std::byte>() + columns.begin * p.element_bytes;
     if (offer.own == to || columns.size() == 0 || p.rows == 0) continue;
     RETURN_IF_ERROR(CopyColumns(stream, p.rows,
                                 columns.size() * p.element_bytes, offer.own,

@@ -23,16 +23,16 @@ struct Columns {
   friend bool operator==(const Columns&, const Columns&) = default;
 };
 
-// A matrix that the ranks compute by columns, as one rank sees it. All of it is
-// in the memory of the rank's device.
+// A matrix that the ranks compute by columns, as one rank sees it.
 struct GatherParams {
   // [ranks]: together they cover the matrix. They may overlap where two ranks
   // compute the same bits.
   std::span<const Columns> columns;
-  int64_t rows;        // 0 is allowed
-  const void* own;     // [rows, own_stride]: the rank's columns
-  int64_t own_stride;  // elements, >= the rank's columns
-  void* all;  // [rows, all_stride]; `own` lies in its place there, or apart
+  int64_t rows;               // 0 is allowed
+  DevicePtr<const void> own;  // [rows, own_stride]: the rank's columns
+  int64_t own_stride;         // elements, >= the rank's columns
+  // [rows, all_stride]; `own` lies in its place there, or apart
+  DevicePtr<void> all;
   int64_t all_stride;
   int64_t element_bytes = sizeof(float);
 };
@@ -68,7 +68,7 @@ class Gather {
  protected:
   // The columns that a rank offers to the others.
   struct Offer {
-    const std::byte* own = nullptr;
+    DevicePtr<const std::byte> own;
     int64_t own_stride = 0;
     int64_t rows = 0;
     Columns columns;

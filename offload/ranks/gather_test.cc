@@ -107,9 +107,9 @@ class GatherTest : public ::testing::Test {
                 gather.All(*streams_[static_cast<size_t>(rank)], rank,
                            {.columns = columns_,
                             .rows = rows,
-                            .own = own,
+                            .own = InPlace(own),
                             .own_stride = own_stride,
-                            .all = m.all.data(),
+                            .all = InPlace(m.all.data()),
                             .all_stride = kStride});
             !s.ok()) {
           return s;

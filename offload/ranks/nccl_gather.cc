@@ -114,8 +114,10 @@ absl::StatusOr<std::vector<NcclGather::Place>> NcclGather::PlacesOf(
   for (size_t i = 0; i < p.columns.size(); ++i) {
     const bool own = static_cast<int>(i) == rank;
     // The rank's own columns are only read.
-    auto* const all =
-        static_cast<std::byte*>(own ? const_cast<void*>(p.own) : p.all);
+    const DevicePtr<std::byte> all =
+        own ? DevicePtr(
+                  const_cast<std::byte*>(p.own.As<const std::byte>().raw()))
+            : p.all.As<std::byte>();
     const int64_t first = own ? 0 : p.columns[i].begin;
     Place place = {
         .at = all + first * p.element_bytes,
@@ -130,9 +132,9 @@ absl::StatusOr<std::vector<NcclGather::Place>> NcclGather::PlacesOf(
   // The scratch is large enough for Introduce too, so that it need not grow and
   // move there.
   ASSIGN_OR_RETURN(
-      std::byte * scratch,
+      const DevicePtr<std::byte> scratch,
       stream.Scratch(std::max(static_cast<size_t>(packed), 1 + seats_.size())));
-  std::byte* next = scratch;
+  DevicePtr<std::byte> next = scratch;
   for (Place& place : places) {
     if (is_whole(place)) continue;
     place.packed = next;
@@ -158,8 +160,8 @@ absl::Status NcclGather::Transfer(Stream& stream, int rank,
     RETURN_IF_ERROR(CopyOnGpu(stream, {place.packed, place.bytes, place.at,
                                        place.stride, p.rows, place.bytes}));
   }
-  std::byte* const in_all =
-      static_cast<std::byte*>(p.all) + p.columns[self].begin * p.element_bytes;
+  const DevicePtr<std::byte> in_all =
+      p.all.As<std::byte>() + p.columns[self].begin * p.element_bytes;
   if (own.at == in_all || own.bytes == 0) return absl::OkStatus();
   return CopyOnGpu(stream, {own.at, own.stride, in_all,
                             p.all_stride * p.element_bytes, p.rows, own.bytes});
@@ -182,14 +184,14 @@ absl::Status NcclGather::SendAndReceive(CUstream_st* queue, int rank,
     const Place& to = places[static_cast<size_t>(peer)];
     if (sent > 0) {
       status.Update(call_.StatusOf(
-          "Send", call_.send(from.packed, sent, NcclFunctions::kBytes, peer,
-                             seat.communicator, queue)));
+          "Send", call_.send(from.packed.raw(), sent, NcclFunctions::kBytes,
+                             peer, seat.communicator, queue)));
     }
     if (to.bytes > 0) {
       status.Update(call_.StatusOf(
-          "Recv", call_.receive(to.packed, static_cast<size_t>(rows * to.bytes),
-                                NcclFunctions::kBytes, peer, seat.communicator,
-                                queue)));
+          "Recv", call_.receive(
+                      to.packed.raw(), static_cast<size_t>(rows * to.bytes),
+                      NcclFunctions::kBytes, peer, seat.communicator, queue)));
     }
   }
   // A group that was started is ended, with errors or without.
@@ -221,9 +223,10 @@ absl::Status NcclGather::Connect() {
 }
 
 absl::Status NcclGather::Introduce() {
-  std::vector<std::byte*> bytes;  // [rank]: one to send, one from each
+  // [rank]: one byte to send, one from each
+  std::vector<DevicePtr<std::byte>> bytes;
   for (Seat& seat : seats_) {
-    ASSIGN_OR_RETURN(std::byte * scratch,
+    ASSIGN_OR_RETURN(const DevicePtr<std::byte> scratch,
                      seat.stream->Scratch(1 + seats_.size()));
     bytes.push_back(scratch);
   }
@@ -241,12 +244,13 @@ absl::Status NcclGather::Introduce() {
       if (peer == rank) continue;
       status.Update(call_.StatusOf(
           "Send",
-          call_.send(bytes[rank], 1, NcclFunctions::kBytes,
+          call_.send(bytes[rank].raw(), 1, NcclFunctions::kBytes,
                      static_cast<int>(peer), seat.communicator, queue)));
       status.Update(call_.StatusOf(
           "Recv",
-          call_.receive(bytes[rank] + 1 + peer, 1, NcclFunctions::kBytes,
-                        static_cast<int>(peer), seat.communicator, queue)));
+          call_.receive((bytes[rank] + static_cast<int64_t>(1 + peer)).raw(), 1,
+                        NcclFunctions::kBytes, static_cast<int>(peer),
+                        seat.communicator, queue)));
     }
   }
   status.Update(call_.StatusOf("GroupEnd", call_.group_end()));

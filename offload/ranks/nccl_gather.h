@@ -47,10 +47,10 @@ class NcclGather final : public Gather {
   // The memory that the rank's own columns are sent from, or into which
   // another's are received.
   struct Place {
-    std::byte* at;
-    int64_t stride;     // bytes from one row to the next
-    int64_t bytes;      // bytes in a row
-    std::byte* packed;  // rows without gaps; `at` where it has none
+    DevicePtr<std::byte> at;
+    int64_t stride;               // bytes from one row to the next
+    int64_t bytes;                // bytes in a row
+    DevicePtr<std::byte> packed;  // rows without gaps; `at` where it has none
   };
 
   NcclGather(RankGroup& group, const NcclFunctions& functions);

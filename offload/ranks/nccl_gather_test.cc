@@ -364,7 +364,7 @@ TEST_F(NcclGatherTest, APartEndsWithItsDevice) {
         dies);
     const absl::Status status = gather->Run([&](int rank) -> absl::Status {
       const auto at = static_cast<size_t>(rank);
-      float* const own = all[at].data() + columns_[at].begin;
+      const DevicePtr<float> own = all[at].data() + columns_[at].begin;
       if (absl::Status s = gather->All(*queues_[at], rank,
                                        {.columns = columns_,
                                         .rows = 1,

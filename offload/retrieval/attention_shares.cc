@@ -81,13 +81,11 @@ absl::Status AttentionShares::BeginStep(int64_t /*end*/, int64_t rows,
 
 absl::Status AttentionShares::KeepQueries(Stream& stream, int /*layer*/,
                                           int64_t first_row, int64_t rows,
-                                          const float* q) {
+                                          DevicePtr<const float> q) {
   if (counted_ == Rows::kOther) return absl::OkStatus();
   const KvConvertParams::Run run = {
-      reinterpret_cast<const std::byte*>(q),
-      reinterpret_cast<std::byte*>(queries_.data() +
-                                   first_row * QueryWidth(shape_)),
-      rows};
+      q.As<const std::byte>(),
+      (queries_.data() + first_row * QueryWidth(shape_)).As<std::byte>(), rows};
   return KvConvert(stream, {.from = DType::kF32,
                             .to = DType::kF32,
                             .head_dim = static_cast<int>(QueryWidth(shape_)),

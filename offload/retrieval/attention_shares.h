@@ -59,7 +59,7 @@ class AttentionShares final : public StepObserver {
   absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
                          Cancelled cancelled) override;
   absl::Status KeepQueries(Stream& stream, int layer, int64_t first_row,
-                           int64_t rows, const float* q) override;
+                           int64_t rows, DevicePtr<const float> q) override;
   absl::Status AfterLayer(Stream& stream, int layer,
                           const KvPages& kv) override;
   void Commit(int64_t /*end*/) override {}
@@ -84,7 +84,7 @@ class AttentionShares final : public StepObserver {
   Digests digests_;             // the current layer's
   DeviceArray<float> queries_;  // [kMaxStepRows, heads * head_dim]
   DeviceArray<float> scores_;   // [heads, stride]
-  std::vector<float> read_;     // scores_ on the host
+  std::vector<float> read_;     // a copy of scores_
 
   int64_t first_ = 0;  // the text's first run
   int64_t runs_ = 0;

@@ -42,7 +42,8 @@ class AttentionSharesTest : public ::testing::Test {
     }
     for (int layer = 0; layer < kLayers; ++layer) {
       for (int64_t i = 0; i < kPages; ++i) {
-        pages_[layer].push_back(bytes_[layer].data() + i * layout_.PageBytes());
+        pages_[layer].push_back(InPlace(bytes_[layer].data()) +
+                                i * layout_.PageBytes());
       }
       for (int64_t t = 0; t < kPages * kPageTokens; ++t) {
         for (int head = 0; head < kKvHeads; ++head) {
@@ -50,7 +51,7 @@ class AttentionSharesTest : public ::testing::Test {
           for (float& x : row) x = normal(random_);
           KvRowFromF32(
               DType::kF16, row.data(), kHeadDim,
-              pages_[layer][static_cast<size_t>(t / kPageTokens)] +
+              HostAddress(pages_[layer][static_cast<size_t>(t / kPageTokens)]) +
                   layout_.KOffset(head, static_cast<int>(t % kPageTokens)));
         }
       }
@@ -106,7 +107,7 @@ class AttentionSharesTest : public ::testing::Test {
 
   const KvLayout layout_ = {DType::kF16, DType::kF16, kKvHeads, kHeadDim};
   std::vector<std::byte> bytes_[kLayers];
-  std::vector<std::byte*> pages_[kLayers];
+  std::vector<DevicePtr<std::byte>> pages_[kLayers];
   std::mt19937 random_{7};
 };
 
@@ -157,9 +158,9 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
           const int64_t part = (rows + 1) / 2;
           for (int64_t row = 0; row < rows; row += part) {
             ASSERT_TRUE(shares
-                            .KeepQueries(*stream, layer, row,
-                                         std::min(part, rows - row),
-                                         q.data() + row * kHeads * kHeadDim)
+                            .KeepQueries(
+                                *stream, layer, row, std::min(part, rows - row),
+                                InPlace(q.data()) + row * kHeads * kHeadDim)
                             .ok());
           }
           ASSERT_TRUE(
@@ -210,7 +211,7 @@ TEST_F(AttentionSharesTest, KeysThatAreNoNumbersCountForNothing) {
   const std::vector<float> q(kHeads * kHeadDim,
                              std::numeric_limits<float>::quiet_NaN());
   ASSERT_TRUE((*shares)->BeginStep(200, 1, true, [] { return false; }).ok());
-  ASSERT_TRUE((*shares)->KeepQueries(*stream, 0, 0, 1, q.data()).ok());
+  ASSERT_TRUE((*shares)->KeepQueries(*stream, 0, 0, 1, InPlace(q.data())).ok());
   ASSERT_TRUE((*shares)->AfterLayer(*stream, 0, Pages(c, 0, 200)).ok());
   EXPECT_EQ((*shares)->Shares(), std::vector<double>(4, 0.0));
 }

@@ -75,7 +75,7 @@ void CompactKv::Choose(int layer, int head, std::span<const int32_t> chunks,
     const int64_t cells = (place - places.begin()) * shape_.chunk;
     const int64_t first = (begin_ / shape_.chunk + chunk) * shape_.chunk;
     const int64_t from = std::max(first, begin_);
-    std::byte* const page = Page(layer, cells / kPageTokens);
+    const DevicePtr<std::byte> page = Page(layer, cells / kPageTokens);
     const auto cell = static_cast<int>(cells % kPageTokens + from - first);
     missing->push_back({.layer = layer,
                         .head = head,
@@ -98,7 +98,7 @@ void CompactKv::Recent(int layer, int64_t begin, int64_t end,
     const int64_t stop = std::min(end, (page + 1) * kPageTokens);
     const auto cell = static_cast<int>(begin % kPageTokens);
     for (int head = 0; head < shape_.layout.kv_heads; ++head) {
-      std::byte* const bytes = RingPage(layer, page);
+      const DevicePtr<std::byte> bytes = RingPage(layer, page);
       runs->push_back({.layer = layer,
                        .head = head,
                        .position = begin,
@@ -193,7 +193,7 @@ HeadView CompactKv::SeenAbove(const std::vector<int32_t>& places,
   return {.fixed = ranges.first(num), .recent = std::max<int64_t>(newest, 1)};
 }
 
-std::byte* CompactKv::Page(int layer, int64_t index) {
+DevicePtr<std::byte> CompactKv::Page(int layer, int64_t index) {
   const int64_t pages = shape_.ChunkPages() + shape_.recent_pages;
   return memory_.data() + (layer * pages + index) * shape_.layout.PageBytes();
 }

@@ -103,11 +103,11 @@ class CompactKv final : public LayeredKv {
   std::vector<int32_t>& ChunksOf(int layer, int head) {
     return chunks_[PlacesOf(layer, head)];
   }
-  std::byte* Page(int layer, int64_t index);
+  DevicePtr<std::byte> Page(int layer, int64_t index);
   HeadView SeenBelow(int64_t chunks, std::span<PositionRange, 6> ranges) const;
   HeadView SeenAbove(const std::vector<int32_t>& places, int64_t chunks,
                      std::span<PositionRange, 6> ranges) const;
-  std::byte* RingPage(int layer, int64_t page) {
+  DevicePtr<std::byte> RingPage(int layer, int64_t page) {
     return Page(layer, shape_.ChunkPages() + page % shape_.recent_pages);
   }
   int64_t CellOf(int64_t position) const {
@@ -126,7 +126,7 @@ class CompactKv final : public LayeredKv {
   Above above_;
   std::vector<uint8_t> marks_;  // [chunk] of the current head; zeros between
   // KvPages of the current layer point to these.
-  std::vector<std::byte*> table_;
+  std::vector<DevicePtr<std::byte>> table_;
   std::vector<std::array<PositionRange, 6>> ranges_;  // [head]
   std::vector<HeadView> views_;                       // [head]
 };

@@ -160,8 +160,10 @@ class Life {
     for (int64_t i = 0; i < run.rows; ++i) {
       const int64_t t = run.position + i;
       const StoredRow row = RowOf(layout, layer, run.head, t, versions_.at(t));
-      std::memcpy(run.k + i * layout.KRowBytes(), row.k.data(), row.k.size());
-      std::memcpy(run.v + i * layout.VRowBytes(), row.v.data(), row.v.size());
+      std::memcpy(HostAddress(run.k + i * layout.KRowBytes()), row.k.data(),
+                  row.k.size());
+      std::memcpy(HostAddress(run.v + i * layout.VRowBytes()), row.v.data(),
+                  row.v.size());
     }
   }
 

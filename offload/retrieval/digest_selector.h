@@ -54,7 +54,7 @@ class DigestSelector final : public Selector {
   Digests digests_;
   DeviceArray<float> scores_;    // [kv_heads, chunks of the sequence]
   DeviceArray<int32_t> places_;  // [kv_heads, shape_.chunks]: chosen chunks
-  std::vector<int32_t> read_;    // places_ on the host
+  std::vector<int32_t> read_;    // a copy of places_
 };
 
 }  // namespace tiercel

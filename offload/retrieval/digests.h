@@ -57,11 +57,11 @@ class Digests {
 
   // The means of `layer` from the sequence's chunk 0 on: [kv_heads,
   // HeadElements()].
-  const uint16_t* MeansOf(int layer) const {
+  DevicePtr<const uint16_t> MeansOf(int layer) const {
     return means_.data() + layer * shape_.layout.kv_heads * HeadElements();
   }
   // [kv_heads, Chunks()]
-  const uint16_t* NormsOf(int layer) const {
+  DevicePtr<const uint16_t> NormsOf(int layer) const {
     return norms_.data() + layer * shape_.layout.kv_heads * shape_.Chunks();
   }
   int64_t HeadElements() const {

@@ -44,7 +44,7 @@ class Keys {
       for (int64_t i = 0; i < pages; ++i) {
         bytes_[layer].emplace_back(static_cast<size_t>(layout_.PageBytes()),
                                    std::byte{0xff});
-        pages_[layer].push_back(bytes_[layer].back().data());
+        pages_[layer].push_back(InPlace(bytes_[layer].back().data()));
       }
     }
   }
@@ -104,7 +104,8 @@ class Keys {
   void ForAll(int64_t position, const F& f) {
     for (auto& pages : pages_) {
       for (int head = 0; head < kKvHeads; ++head) {
-        f(pages[static_cast<size_t>(position / kPageTokens - first_page_)] +
+        f(HostAddress(pages[static_cast<size_t>(position / kPageTokens -
+                                                first_page_)]) +
           layout_.KOffset(head, static_cast<int>(position % kPageTokens)));
       }
     }
@@ -114,7 +115,7 @@ class Keys {
   const Case case_;
   const int64_t first_page_;
   std::vector<std::vector<std::byte>> bytes_[kLayers];
-  std::vector<std::byte*> pages_[kLayers];
+  std::vector<DevicePtr<std::byte>> pages_[kLayers];
 };
 
 void Check(const Digests& digests, Keys& keys, const Case& c, int64_t end) {
@@ -125,7 +126,7 @@ void Check(const Digests& digests, Keys& keys, const Case& c, int64_t end) {
     for (int64_t i = 0; i < kKvHeads * chunks; ++i) {
       const int64_t head = i / chunks;
       const auto mean = expected.begin() + i * head_dim;
-      const uint16_t* const got = digests.MeansOf(layer) +
+      const uint16_t* const got = HostAddress(digests.MeansOf(layer)) +
                                   head * digests.HeadElements() +
                                   i % chunks * head_dim;
       ASSERT_TRUE(std::equal(mean, mean + head_dim, got))
@@ -134,9 +135,9 @@ void Check(const Digests& digests, Keys& keys, const Case& c, int64_t end) {
       for (auto x = mean; x != mean + head_dim; ++x) {
         sum = std::fma(F32FromF16(*x), F32FromF16(*x), sum);
       }
-      ASSERT_EQ(
-          digests.NormsOf(layer)[head * digests.shape().Chunks() + i % chunks],
-          F16FromF32(std::sqrt(sum)))
+      ASSERT_EQ(HostAddress(digests.NormsOf(
+                    layer))[head * digests.shape().Chunks() + i % chunks],
+                F16FromF32(std::sqrt(sum)))
           << "layer " << layer << " head " << head << " chunk " << i % chunks;
     }
   }

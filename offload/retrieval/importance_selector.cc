@@ -63,10 +63,10 @@ absl::StatusOr<std::unique_ptr<Selector>> ImportanceSelector::Copy(
   return Create(memory, shape_, std::move(scorer));
 }
 
-absl::StatusOr<const float*> ImportanceSelector::UpdateImportance(
+absl::StatusOr<DevicePtr<const float>> ImportanceSelector::UpdateImportance(
     Stream& stream, int layer, const QueryRows& by, const KvPages* kv,
     int64_t chunks, float decay) {
-  float* importance = ImportanceOf(layer);
+  DevicePtr<float> importance = ImportanceOf(layer);
   const size_t bytes =
       static_cast<size_t>(shape_.kv_heads * shape_.chunks) * sizeof(float);
   if (decay == 0.0f) {
@@ -74,8 +74,8 @@ absl::StatusOr<const float*> ImportanceSelector::UpdateImportance(
   }
   // Adds the importance of the candidates before `last`, by a row's scores, to
   // `much` times `before`. With null scores it copies `before`.
-  const auto add = [&](const float* scores, int64_t last, const float* before,
-                       float much) {
+  const auto add = [&](DevicePtr<const float> scores, int64_t last,
+                       DevicePtr<const float> before, float much) {
     return AddImportance(
         stream, {.scores = scores,
                  .scores_stride = shape_.Stride(),
@@ -90,7 +90,7 @@ absl::StatusOr<const float*> ImportanceSelector::UpdateImportance(
   };
   for (int64_t row = 0; row < by.rows; ++row) {
     if (row == by.Certain() && Decays()) {  // later rows are not remembered
-      const float* const remembered = importance;
+      const DevicePtr<const float> remembered = importance;
       importance = ImportanceWithDrafted();
       RETURN_IF_ERROR(add(nullptr, shape_.chunks, remembered, 1.0f));
     }
@@ -136,7 +136,7 @@ absl::Status ImportanceSelector::Measure(Stream& stream, const Seen& seen,
 }
 
 absl::StatusOr<ImportanceSelector::Told> ImportanceSelector::Tell(
-    Stream& stream, int layer, const float* own_importance) {
+    Stream& stream, int layer, DevicePtr<const float> own_importance) {
   const Scorer::Norms own = scorer_->NormsOf(layer);
   if (!shape_.Gathers()) return Told{own_importance, own, 0};
   const HeadsOfRanks& ranks = shape_.of_ranks;
@@ -196,7 +196,7 @@ absl::Status ImportanceSelector::Choose(
                                 static_cast<float>(by.Certain()) /
                                 static_cast<float>(before)
                           : 0.0f;
-  const absl::StatusOr<const float*> said =
+  const absl::StatusOr<DevicePtr<const float>> said =
       UpdateImportance(stream, layer, rows, kv, chunks, decay);
   if (!said.ok() || !chooses) return said.status();
   said_by_[at] = Decays() ? by.Certain() : 0;

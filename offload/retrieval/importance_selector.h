@@ -147,27 +147,29 @@ class ImportanceSelector final : public Selector {
     return by.seen != nullptr && scorer_->OfPositions();
   }
   // A layer's importance: [kv_heads, chunks], of each head the candidates'.
-  float* ImportanceOf(int layer) {
+  DevicePtr<float> ImportanceOf(int layer) {
     return work_.importance.data() +
            (Decays() ? layer : 0) * shape_.kv_heads * shape_.chunks;
   }
   // The importance in the layer that chooses now, with drafted rows added.
-  float* ImportanceWithDrafted() { return ImportanceOf(shape_.layers); }
+  DevicePtr<float> ImportanceWithDrafted() {
+    return ImportanceOf(shape_.layers);
+  }
   // Adds the importance by all query rows to `decay` times the layer's earlier
   // importance, and measures the coverage of the last row that was not drafted.
   // Returns the sum.
-  absl::StatusOr<const float*> UpdateImportance(Stream& stream, int layer,
-                                                const QueryRows& by,
-                                                const KvPages* kv,
-                                                int64_t chunks, float decay);
+  absl::StatusOr<DevicePtr<const float>> UpdateImportance(
+      Stream& stream, int layer, const QueryRows& by, const KvPages* kv,
+      int64_t chunks, float decay);
   // The input of Select for all heads of a layer, including those of other
   // ranks, which gather theirs at the same time.
   struct Told {
-    const float* importance;
+    DevicePtr<const float> importance;
     Scorer::Norms norms;
     int first_head;  // the first of this rank's heads
   };
-  absl::StatusOr<Told> Tell(Stream& stream, int layer, const float* importance);
+  absl::StatusOr<Told> Tell(Stream& stream, int layer,
+                            DevicePtr<const float> importance);
   // Sets coverage_. work_.scores must have all `positions` that the row sees.
   absl::Status Measure(Stream& stream, const Seen& seen, int64_t positions);
 
@@ -177,7 +179,7 @@ class ImportanceSelector final : public Selector {
   // [layer]: the rows of the last step whose importance is remembered, or 0
   std::vector<int64_t> said_by_;
   std::optional<double> coverage_;
-  std::vector<int32_t> picked_;  // work_.picked, on the host
+  std::vector<int32_t> picked_;  // a copy of work_.picked
 };
 
 }  // namespace tiercel

@@ -45,7 +45,7 @@ class Keys {
         std::vector<float> values(pages.back().size() / sizeof(float));
         for (float& value : values) value = normal(random);
         std::memcpy(pages.back().data(), values.data(), pages.back().size());
-        tables_.back().push_back(pages.back().data());
+        tables_.back().push_back(InPlace(pages.back().data()));
       }
     }
   }
@@ -97,7 +97,7 @@ class Keys {
  private:
   const KvLayout layout_;
   std::vector<std::vector<std::vector<std::byte>>> bytes_;
-  std::vector<std::vector<std::byte*>> tables_;
+  std::vector<std::vector<DevicePtr<std::byte>>> tables_;
 };
 
 // The parameters of a selector with chunks of few positions: by keys for one,
@@ -182,15 +182,15 @@ struct Importance {
   void Add(Stream& stream, Keys& keys, int layer, const Chosen& c,
            const float* q, int64_t last, float decay) {
     const std::vector<float> scores = ScoresOf(keys, layer, c, q, last);
-    EXPECT_TRUE(AddImportance(stream, {.scores = scores.data(),
+    EXPECT_TRUE(AddImportance(stream, {.scores = InPlace(scores.data()),
                                        .scores_stride = last - Chosen::kSinks,
                                        .rows = 1,
                                        .heads = c.heads,
                                        .kv_heads = keys.layout().kv_heads,
                                        .candidates = last - Chosen::kSinks,
                                        .decay = decay,
-                                       .before = of.data(),
-                                       .importance = of.data(),
+                                       .before = InPlace(of.data()),
+                                       .importance = InPlace(of.data()),
                                        .importance_stride = stride})
                     .ok());
   }
@@ -214,9 +214,9 @@ struct Importance {
     std::vector<int32_t> out(static_cast<size_t>(kv_heads * picked));
     EXPECT_TRUE(
         Select(stream,
-               {.importance = of.data(),
+               {.importance = InPlace(of.data()),
                 .importance_stride = stride,
-                .norms = norms.data(),
+                .norms = InPlace(norms.data()),
                 .norms_stride = candidates,
                 .kv_heads = kv_heads,
                 .candidates = candidates,
@@ -226,7 +226,7 @@ struct Importance {
                                       : 16 / c.chunk,
                 .suppression = c.beside > 0 ? -0.999f : 1.0f,
                 .exclusivity = 0.85f,
-                .out = out.data()})
+                .out = InPlace(out.data())})
             .ok());
     std::vector<std::vector<int32_t>> chosen;
     for (int head = 0; head < kv_heads; ++head) {
@@ -250,7 +250,8 @@ std::vector<std::vector<int32_t>> Expected(Stream& stream, Keys& keys,
                                            int64_t chunks, float most_prior) {
   Importance importance(keys, c);
   for (int64_t row = 0; row < by.rows; ++row) {
-    importance.Add(stream, keys, layer, c, by.q + row * by.row_floats, chunks,
+    importance.Add(stream, keys, layer, c,
+                   HostAddress(by.q) + row * by.row_floats, chunks,
                    /*decay=*/1);
   }
   return importance.Choice(stream, keys, layer, c, chunks, most_prior);
@@ -295,7 +296,7 @@ TEST_F(ImportanceSelectorTest, ChoosesAsTheOpsDo) {
     auto selector = chosen_by.Make(memory_, keys);
     EXPECT_EQ(memory_.used() - before, chosen_by.Bytes(keys));
     const std::vector<float> q = Queries(c.rows, c.heads);
-    const Selector::QueryRows by = {.q = q.data(),
+    const Selector::QueryRows by = {.q = InPlace(q.data()),
                                     .row_floats = c.heads * kHeadDim,
                                     .rows = c.rows,
                                     .position = kBegin + 250 - c.rows};
@@ -355,7 +356,7 @@ TEST_F(ImportanceSelectorTest, ImportanceDecays) {
                              {2, 249, 230, false, 0}}) {
       const int64_t chunks = chunk_of(step.newest);
       const Selector::QueryRows by = {
-          .q = q.data(),
+          .q = InPlace(q.data()),
           .row_floats = 4 * kHeadDim,
           .rows = step.rows,
           .position = kBegin + step.last + 1 - step.rows,
@@ -405,7 +406,7 @@ TEST_F(ImportanceSelectorTest, DraftedRowsChooseOnce) {
     int64_t end = 200;
     for (const int64_t drafted : {5, 1, 0, 5}) {
       const int64_t chunks = end - 30;
-      const Selector::QueryRows by = {.q = q.data(),
+      const Selector::QueryRows by = {.q = InPlace(q.data()),
                                       .row_floats = heads * kHeadDim,
                                       .rows = certain + drafted,
                                       .position = kBegin + end,
@@ -443,7 +444,7 @@ TEST_F(ImportanceSelectorTest, FewPositionsAreAllChosen) {
   Keys keys(1, 2);
   auto selector = Chosen{.layers = 1, .heads = 4}.Make(memory_, keys);
   const std::vector<float> q = Queries(1, 4);
-  const Selector::QueryRows by = {.q = q.data(),
+  const Selector::QueryRows by = {.q = InPlace(q.data()),
                                   .row_floats = 4 * kHeadDim,
                                   .rows = 1,
                                   .position = kBegin + 249};
@@ -470,7 +471,7 @@ TEST_F(ImportanceSelectorTest, CoverageIsTheShareOfWhatWasSeen) {
     const std::vector<float> q = Queries(rows + drafted, 4);
     const KvPages kv = keys.At(0, kBegin + 249);
     ASSERT_TRUE(selector->Update(*stream_, 0, kv, 1 + drafted).ok());
-    Selector::QueryRows by = {.q = q.data(),
+    Selector::QueryRows by = {.q = InPlace(q.data()),
                               .row_floats = 4 * kHeadDim,
                               .rows = rows + drafted,
                               .position = kBegin + 250 - rows,
@@ -532,7 +533,7 @@ TEST_F(ImportanceSelectorTest, CoverageIsTheShareOfWhatWasSeen) {
   std::vector<std::vector<int32_t>> chosen;
   ASSERT_TRUE(means
                   ->Choose(*stream_, 0,
-                           {.q = q.data(),
+                           {.q = InPlace(q.data()),
                             .row_floats = 4 * kHeadDim,
                             .rows = 1,
                             .position = kBegin + 249,
@@ -551,7 +552,7 @@ TEST_F(ImportanceSelectorTest, WhatIsWrittenAnewIsMeasuredAnew) {
         .layers = 1, .heads = 4, .chunk = chunk, .budget = 60 / chunk};
     auto selector = by_few.Make(memory_, keys);
     const std::vector<float> q = Queries(1, 4);
-    const Selector::QueryRows by = {.q = q.data(),
+    const Selector::QueryRows by = {.q = InPlace(q.data()),
                                     .row_floats = 4 * kHeadDim,
                                     .rows = 1,
                                     .position = kBegin + 249};

@@ -52,7 +52,7 @@ void KeyScorer::Truncate(int64_t end) {
 }
 
 absl::Status KeyScorer::Score(Stream& stream, int /*layer*/,
-                              const Question& asked, float* scores,
+                              const Question& asked, DevicePtr<float> scores,
                               int64_t stride) {
   if (asked.kv == nullptr) {
     return InternalError("internal", "keys are scored where they are at hand");

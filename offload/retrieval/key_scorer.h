@@ -38,7 +38,7 @@ class KeyScorer final : public Scorer {
       DeviceMemory& memory) const override;
   // `asked.kv` must not be null.
   absl::Status Score(Stream& stream, int layer, const Question& asked,
-                     float* scores, int64_t stride) override;
+                     DevicePtr<float> scores, int64_t stride) override;
   bool OfPositions() const override { return true; }
   Norms NormsOf(int layer) const override {
     return {norms_.data() + layer * shape_.layout.kv_heads * shape_.context,

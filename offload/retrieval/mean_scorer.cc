@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<Scorer>> MeanScorer::Copy(
 }
 
 absl::Status MeanScorer::Score(Stream& stream, int layer, const Question& asked,
-                               float* scores, int64_t stride) {
+                               DevicePtr<float> scores, int64_t stride) {
   const Digests::Shape& shape = digests_.shape();
   const int head_dim = shape.layout.head_dim;
   return MeanScores(stream,

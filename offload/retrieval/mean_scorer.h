@@ -25,7 +25,7 @@ class MeanScorer final : public Scorer {
   absl::StatusOr<std::unique_ptr<Scorer>> Copy(
       DeviceMemory& memory) const override;
   absl::Status Score(Stream& stream, int layer, const Question& asked,
-                     float* scores, int64_t stride) override;
+                     DevicePtr<float> scores, int64_t stride) override;
   bool OfPositions() const override { return false; }
   Norms NormsOf(int layer) const override {
     return {digests_.NormsOf(layer), digests_.shape().Chunks()};

@@ -279,16 +279,15 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
 
 absl::Status Retrieval::KeepQueries(Stream& stream, int layer,
                                     int64_t first_row, int64_t rows,
-                                    const float* q) {
+                                    DevicePtr<const float> q) {
   // Only the last rows of a prompt are wanted.
   const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
   const int64_t width = QueryWidth(shape_);
   std::vector<KvConvertParams::Run> runs;
   for (int64_t row = std::max(first_row, skipped); row < first_row + rows;
        ++row) {
-    runs.push_back(
-        {reinterpret_cast<const std::byte*>(q + (row - first_row) * width),
-         reinterpret_cast<std::byte*>(Query(layer, step_end_ + row)), 1});
+    runs.push_back({(q + (row - first_row) * width).As<const std::byte>(),
+                    Query(layer, step_end_ + row).As<std::byte>(), 1});
   }
   return KvConvert(stream, {.from = DType::kF32,
                             .to = DType::kF16,
@@ -361,7 +360,7 @@ int64_t Retrieval::RecentBegin(int64_t end) const {
   return std::max(shape_.begin, (end - WindowOf(shape_.size)) / run * run);
 }
 
-uint16_t* Retrieval::Query(int layer, int64_t position) {
+DevicePtr<uint16_t> Retrieval::Query(int layer, int64_t position) {
   return queries_.data() +
          (layer * HeldQueryRows(shape_) + position % HeldQueryRows(shape_)) *
              QueryWidth(shape_);
@@ -423,9 +422,8 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
   const int64_t first = by.last + 1 - by.rows;
   std::vector<KvConvertParams::Run> queries;
   for (int64_t row = 0; row < by.rows; ++row) {
-    queries.push_back(
-        {reinterpret_cast<const std::byte*>(Query(layer, first + row)),
-         reinterpret_cast<std::byte*>(query_rows_.data() + row * width), 1});
+    queries.push_back({Query(layer, first + row).As<const std::byte>(),
+                       (query_rows_.data() + row * width).As<std::byte>(), 1});
   }
   RETURN_IF_ERROR(KvConvert(stream, {.from = DType::kF16,
                                      .to = DType::kF32,

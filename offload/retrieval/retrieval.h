@@ -95,7 +95,7 @@ class Retrieval final : public StepObserver {
   absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
                          Cancelled cancelled) override;
   absl::Status KeepQueries(Stream& stream, int layer, int64_t first_row,
-                           int64_t rows, const float* q) override;
+                           int64_t rows, DevicePtr<const float> q) override;
   absl::Status AfterLayer(Stream& stream, int layer,
                           const KvPages& kv) override;
   void Commit(int64_t end) override;
@@ -177,7 +177,7 @@ class Retrieval final : public StepObserver {
                               const KvPages* kv, int64_t chunks);
   // The rows that choose in the step that has begun.
   QueryRows QueryRowsInStep() const;
-  uint16_t* Query(int layer, int64_t position);
+  DevicePtr<uint16_t> Query(int layer, int64_t position);
   // Begins to copy the `missing` runs of the layer; Await waits for them.
   absl::Status Fetch(Stream& stream, int layer,
                      const std::vector<KvRun>& missing, Cancelled cancelled);

@@ -56,20 +56,21 @@ class LateKv final : public KvStore {
     return status;
   }
   void AbandonOwn() override { kv_->Abandon(); }
-  absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
+  absl::Status SuspendOwn(int layer, int64_t rows, DevicePtr<std::byte> state,
                           int64_t bytes) override {
     return kv_->Suspend(layer, rows, state, bytes);
   }
-  absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override {
+  absl::Status ResumeOwn(DevicePtr<std::byte> state,
+                         Cancelled cancelled) override {
     return kv_->Resume(state, cancelled);
   }
-  absl::StatusOr<int> TakeOwnLayers(GiveLayers give, std::byte* state,
+  absl::StatusOr<int> TakeOwnLayers(GiveLayers give, DevicePtr<std::byte> state,
                                     int64_t bytes,
                                     Cancelled cancelled) override {
     return kv_->TakeLayers(give, state, bytes, cancelled);
   }
   absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
-      int layer, std::byte* state, int64_t bytes,
+      int layer, DevicePtr<std::byte> state, int64_t bytes,
       Cancelled cancelled) override {
     return kv_->HoldLayer(layer, state, bytes, cancelled);
   }
@@ -106,8 +107,8 @@ class LateKv final : public KvStore {
       copy.k.resize(static_cast<size_t>(run.rows * layout_.KRowBytes()));
       copy.v.resize(static_cast<size_t>(run.rows * layout_.VRowBytes()));
       KvRun here = run;
-      here.k = copy.k.data();
-      here.v = copy.v.data();
+      here.k = InPlace(copy.k.data());
+      here.v = InPlace(copy.v.data());
       kv_->CopyRuns(stream, phase, {here});
       late.push_back(std::move(copy));
     }
@@ -120,8 +121,8 @@ class LateKv final : public KvStore {
     const bool fail = std::exchange(fails, false);
     for (const Late& copy : late->second) {
       if (fail) break;
-      std::copy(copy.k.begin(), copy.k.end(), copy.run.k);
-      std::copy(copy.v.begin(), copy.v.end(), copy.run.v);
+      std::copy(copy.k.begin(), copy.k.end(), HostAddress(copy.run.k));
+      std::copy(copy.v.begin(), copy.v.end(), HostAddress(copy.run.v));
     }
     late_.erase(late);
     return fail ? DeviceError("copy_failed", "a fault of the test")
@@ -146,11 +147,11 @@ class LateKv final : public KvStore {
 // Memory that is always full.
 class NoMemory final : public DeviceMemory {
  public:
-  absl::StatusOr<std::byte*> Allocate(size_t /*bytes*/,
-                                      std::string_view /*what*/) override {
+  absl::StatusOr<DevicePtr<std::byte>> Allocate(
+      size_t /*bytes*/, std::string_view /*what*/) override {
     return MemoryError("out_of_memory", "a fault of the test");
   }
-  void Free(std::byte* /*data*/, size_t /*bytes*/) override {}
+  void Free(DevicePtr<std::byte> /*data*/, size_t /*bytes*/) override {}
 };
 
 // A row in layout `from` as a view in layout `to` holds it.
@@ -206,10 +207,11 @@ class Life {
       const int64_t width = int64_t{kHeads} * kHeadDim;
       const std::vector<float> q = Random(rows * width);
       const int64_t part = Below(rows + 1);
-      ASSERT_TRUE(view_->KeepQueries(stream_, layer, 0, part, q.data()).ok());
+      ASSERT_TRUE(
+          view_->KeepQueries(stream_, layer, 0, part, InPlace(q.data())).ok());
       ASSERT_TRUE(view_
                       ->KeepQueries(stream_, layer, part, rows - part,
-                                    q.data() + part * width)
+                                    InPlace(q.data()) + part * width)
                       .ok());
       ASSERT_TRUE(view_->AfterLayer(stream_, layer, pages).ok());
       kv_->EndLayer(layer);
@@ -467,21 +469,21 @@ class Life {
                                        .chunk = size.chunk,
                                        .first_chunk = first,
                                        .num_chunks = there,
-                                       .out = means.data(),
+                                       .out = InPlace(means.data()),
                                        .out_stride = there * kHeadDim,
                                        .norms = nullptr,
                                        .norms_stride = 0})
                       .ok());
       ASSERT_TRUE(
-          ChunkScores(stream_, {.q = query_[layer].data(),
+          ChunkScores(stream_, {.q = InPlace(query_[layer].data()),
                                 .heads = kHeads,
                                 .kv_heads = kKvHeads,
                                 .head_dim = kHeadDim,
                                 .scale = 1.0f / std::sqrt(float{kHeadDim}),
-                                .means = means.data(),
+                                .means = InPlace(means.data()),
                                 .means_stride = there * kHeadDim,
                                 .num_chunks = there,
-                                .out = scores.data()})
+                                .out = InPlace(scores.data())})
               .ok());
       for (int head = 0; head < kKvHeads; ++head) {
         const float* const score =

@@ -17,15 +17,16 @@ class Scorer {
  public:
   // A query row, and the chunks first <= c < last that are to be scored.
   struct Question {
-    const float* q;    // [heads, head_dim], rotated
-    int64_t position;  // the row's position
+    DevicePtr<const float> q;  // [heads, head_dim], rotated
+    int64_t position;          // the row's position
     // The pages of the layer; null where they are not on the device.
     const KvPages* kv;
     int64_t first;
     int64_t last;
   };
   struct Norms {
-    const uint16_t* of_first;  // f16 [kv_heads, stride], from chunk 0 on
+    DevicePtr<const uint16_t>
+        of_first;  // f16 [kv_heads, stride], from chunk 0 on
     int64_t stride;
   };
   virtual ~Scorer() = default;
@@ -40,7 +41,7 @@ class Scorer {
   // Writes `scores`: [heads, stride], of each head [last - first]; `stride` is
   // a multiple of 16 and no less than that. Errors: those of the ops.
   virtual absl::Status Score(Stream& stream, int layer, const Question& asked,
-                             float* scores, int64_t stride) = 0;
+                             DevicePtr<float> scores, int64_t stride) = 0;
   // Returns true if chunks are single positions.
   virtual bool OfPositions() const = 0;
   // The norms of the keys, or means, that are scored.

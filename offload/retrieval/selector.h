@@ -27,7 +27,7 @@ class Selector {
   };
   // The query rows by which chunks are chosen: [rows, row_floats], rotated.
   struct QueryRows {
-    const float* q;
+    DevicePtr<const float> q;
     int64_t row_floats;  // heads * head_dim
     int64_t rows;
     int64_t position;  // the position of the first row

@@ -21,16 +21,18 @@ namespace tiercel {
 // checks that nothing was written beyond a block.
 class PoisonedMemory final : public DeviceMemory {
  public:
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) override {
-    absl::StatusOr<std::byte*> data = heap_.Allocate(bytes + kBeyond, what);
+  absl::StatusOr<DevicePtr<std::byte>> Allocate(
+      size_t bytes, std::string_view what) override {
+    absl::StatusOr<DevicePtr<std::byte>> data =
+        heap_.Allocate(bytes + kBeyond, what);
     if (!data.ok()) return data;
-    std::memset(*data, 0xff, bytes + kBeyond);
+    std::memset(HostAddress(*data), 0xff, bytes + kBeyond);
     Count(AlignedBytes(static_cast<int64_t>(bytes)));
     return data;
   }
-  void Free(std::byte* data, size_t bytes) override {
-    EXPECT_TRUE(std::all_of(data + bytes, data + bytes + kBeyond,
+  void Free(DevicePtr<std::byte> data, size_t bytes) override {
+    const std::byte* const end = HostAddress(data) + bytes;
+    EXPECT_TRUE(std::all_of(end, end + kBeyond,
                             [](auto b) { return b == std::byte{0xff}; }))
         << "written beyond a block of " << bytes << " bytes";
     Count(-AlignedBytes(static_cast<int64_t>(bytes)));
@@ -52,7 +54,7 @@ struct StoredRow {
 
 inline StoredRow RowAt(const KvPages& kv, int head, int64_t position) {
   const std::byte* const page =
-      kv.pages[position / kPageTokens - kv.first_page];
+      HostAddress(kv.pages[position / kPageTokens - kv.first_page]);
   const auto cell = static_cast<int>(position % kPageTokens);
   const std::byte* const k = page + kv.layout.KOffset(head, cell);
   const std::byte* const v = page + kv.layout.VOffset(head, cell);
@@ -61,7 +63,8 @@ inline StoredRow RowAt(const KvPages& kv, int head, int64_t position) {
 
 inline void SetRowAt(const KvPages& kv, int head, int64_t position,
                      const StoredRow& row) {
-  std::byte* const page = kv.pages[position / kPageTokens - kv.first_page];
+  std::byte* const page =
+      HostAddress(kv.pages[position / kPageTokens - kv.first_page]);
   const auto cell = static_cast<int>(position % kPageTokens);
   std::memcpy(page + kv.layout.KOffset(head, cell), row.k.data(), row.k.size());
   std::memcpy(page + kv.layout.VOffset(head, cell), row.v.data(), row.v.size());

@@ -24,16 +24,19 @@ struct Guest {
       : value(what),
         k(static_cast<size_t>(rows * kTo.KRowBytes())),
         v(static_cast<size_t>(rows * kTo.VRowBytes())),
-        run{.layer = layer, .rows = rows, .k = k.data(), .v = v.data()} {}
+        run{.layer = layer,
+            .rows = rows,
+            .k = InPlace(k.data()),
+            .v = InPlace(v.data())} {}
 
   // Writes the rows that a copy from the store would leave at `here`.
   void Arrive(const KvRun& here) const {
     const std::vector<float> row(kHeadDim, value);
     for (int64_t r = 0; r < run.rows; ++r) {
       KvRowFromF32(kFrom.type_k, row.data(), kHeadDim,
-                   here.k + r * kFrom.KRowBytes());
+                   HostAddress(here.k + r * kFrom.KRowBytes()));
       KvRowFromF32(kFrom.type_v, row.data(), kHeadDim,
-                   here.v + r * kFrom.VRowBytes());
+                   HostAddress(here.v + r * kFrom.VRowBytes()));
     }
   }
   bool IsThere() const {

@@ -24,7 +24,7 @@ DeviceSlots::DeviceSlots(const KvLayout& layout, int64_t count,
   slots_.Grow(count);
 }
 
-std::byte* DeviceSlots::Page(int layer, int64_t slot) {
+DevicePtr<std::byte> DeviceSlots::Page(int layer, int64_t slot) {
   return pages_.data() + (layer * count() + slot) * page_bytes_;
 }
 

@@ -30,7 +30,7 @@ class DeviceSlots {
   void Release(int64_t slot) { slots_.Release(slot); }
   bool IsShared(int64_t slot) const { return slots_.IsShared(slot); }
 
-  std::byte* Page(int layer, int64_t slot);
+  DevicePtr<std::byte> Page(int layer, int64_t slot);
   // Copies a page to another slot, after all that is queued. Errors:
   // device_failed.
   absl::Status CopyPage(int layer, int64_t from, int64_t to);

@@ -66,11 +66,15 @@ absl::StatusOr<int64_t> PagePool::Take() {
   return slots_.Take();
 }
 
-std::byte* PagePool::Page(int layer, int64_t slot) {
+DevicePtr<std::byte> PagePool::Page(int layer, int64_t slot) {
   if (on_device()) {
     return device_.data() +
            (layer * slots_per_segment_ + slot) * layout_.PageBytes();
   }
+  return InPlace(HostPage(layer, slot));
+}
+
+std::byte* PagePool::HostPage(int layer, int64_t slot) const {
   const Location location = LocationOf(layer, slot);
   return location.region->data() + location.offset;
 }
@@ -80,7 +84,7 @@ absl::Status PagePool::CopyPage(int layer, int64_t from, int64_t to) {
   if (on_device()) {
     return memory_->Copy(Page(layer, to), Page(layer, from), bytes);
   }
-  std::memcpy(Page(layer, to), Page(layer, from), bytes);
+  std::memcpy(HostPage(layer, to), HostPage(layer, from), bytes);
   return absl::OkStatus();
 }
 

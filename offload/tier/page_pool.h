@@ -47,8 +47,11 @@ class PagePool {
   bool IsShared(int64_t slot) const { return slots_.IsShared(slot); }
 
   bool on_device() const { return !device_.empty(); }
-  // The address of a page.
-  std::byte* Page(int layer, int64_t slot);
+  // A page as ops take it: on the device, or in host memory for a device that
+  // computes in place.
+  DevicePtr<std::byte> Page(int layer, int64_t slot);
+  // The same page, for the host to read and write. The pool is in host memory.
+  std::byte* HostPage(int layer, int64_t slot) const;
   // Copies a page of such a pool to another slot; no queued work may use
   // either. Errors: device_failed.
   absl::Status CopyPage(int layer, int64_t from, int64_t to);

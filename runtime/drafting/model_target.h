@@ -25,8 +25,8 @@ class TargetKv {
   virtual const std::vector<int32_t>& tokens() const = 0;
   // Appends `block`, and passes the rows that the KV lacks. Returns the logits
   // of the token after the last one before the block, and after each of the
-  // block's: [block size + 1, vocab], in the host's memory until the next call.
-  // Errors: those of the session.
+  // block's: [block size + 1, vocab], valid until the next call. Errors: those
+  // of the session.
   virtual absl::StatusOr<const float*> Pass(
       const std::vector<int32_t>& block) = 0;
   // Keeps the first `length` tokens with their rows, and appends `next`.

@@ -25,8 +25,8 @@ class StepTarget : public Target {
 
   // Computes the session's tokens as a prompt. Errors: those of CatchUp.
   absl::Status Begin();
-  // The logits [vocab] of the token after the last, in the host's memory until
-  // the next call. Errors: those of Step.
+  // The logits [vocab] of the token after the last, valid until the next call.
+  // Errors: those of Step.
   absl::StatusOr<const float*> NextLogits();
   // Appends `id` and tells the policy. Errors: those of Session::Append.
   absl::Status Append(int32_t id);

@@ -31,8 +31,7 @@ struct Workspace {
   };
   std::vector<Rank> ranks;
   int64_t Bytes() const;
-  // The logits of rank 0 in the host's memory; empty where the device's memory
-  // is the host's.
+  // A copy of rank 0's logits; empty where the device computes in place.
   std::vector<float> host_logits;
 };
 

@@ -30,7 +30,7 @@ TEST_F(WorkspacePoolTest, WhoeverComputesHasTheOne) {
   ASSERT_EQ(first->ranks.size(), 2u);
   EXPECT_TRUE(pool_.InUse());
   Fill(*first, 1000);
-  const float* const logits = first->ranks[0].logits.data();
+  const DevicePtr<float> logits = first->ranks[0].logits.data();
   pool_.GiveBack(std::move(first));
   EXPECT_FALSE(pool_.InUse());
   EXPECT_EQ(pool_.Take()->ranks[0].logits.data(), logits);

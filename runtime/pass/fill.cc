@@ -40,10 +40,11 @@ class RandomRows {
   }
 
   // The next kStep rows, one after the other.
-  const float* Draw() {
+  DevicePtr<const float> Draw() {
     // Aligned for vector loads.
     const auto place = static_cast<int64_t>(random_() % kPlaces) / 8 * 8;
-    return (on_device_.empty() ? pool_.data() : on_device_.data()) + place;
+    return (on_device_.empty() ? InPlace(pool_.data()) : on_device_.data()) +
+           place;
   }
 
  private:
@@ -96,8 +97,8 @@ absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
     RETURN_IF_ERROR(agree(ready));
     for (int layer = 0; layer < kv.layers(); ++layer) {
       ASSIGN_OR_RETURN(const KvPages pages, kv.BeginLayer(layer, cancelled));
-      const float* const keys = random->Draw();
-      const float* const values = random->Draw();
+      const DevicePtr<const float> keys = random->Draw();
+      const DevicePtr<const float> values = random->Draw();
       RETURN_IF_ERROR(KvWrite(stream, {.k = keys + own,
                                        .v = values + own,
                                        .k_stride = width,

@@ -123,7 +123,8 @@ class PassKv {
 
  private:
   // The page of a row, and its slot there.
-  static std::pair<std::byte*, int> PlaceOf(const KvPages& kv, int64_t row) {
+  static std::pair<DevicePtr<std::byte>, int> PlaceOf(const KvPages& kv,
+                                                      int64_t row) {
     const int64_t position = kv.end + row;
     return {kv.pages[position / kPageTokens - kv.first_page],
             static_cast<int>(position % kPageTokens)};
@@ -173,9 +174,9 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                rows_of.Block(point->layer, point->row)) {
       point->row = block->row;
       absl::Status ready = pages.status();
-      float* hidden = nullptr;
+      DevicePtr<float> hidden;
       if (ready.ok()) {
-        const absl::StatusOr<float*> begun =
+        const absl::StatusOr<DevicePtr<float>> begun =
             pass.hidden.Begin(*block, cancelled);
         ready = begun.status();
         if (begun.ok()) hidden = *begun;

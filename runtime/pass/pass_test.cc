@@ -59,7 +59,7 @@ class Notes final : public StepObserver {
     return absl::OkStatus();
   }
   absl::Status KeepQueries(Stream&, int layer, int64_t first_row, int64_t rows,
-                           const float* q) override {
+                           DevicePtr<const float> q) override {
     EXPECT_NE(q, nullptr);
     seen.emplace_back(layer, first_row, rows);
     return absl::OkStatus();
@@ -97,7 +97,7 @@ class PassTest : public testing::Test {
         decoder_(config_, *model_->weights, model_->options.compute,
                  SystemMemory()),
         hidden_(static_cast<size_t>(kRows * config_.hidden)),
-        states_(hidden_.data(), config_.hidden) {}
+        states_(InPlace(hidden_.data()), config_.hidden) {}
 
   void Begin() {
     ASSERT_TRUE(

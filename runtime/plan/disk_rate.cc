@@ -47,7 +47,7 @@ absl::StatusOr<DiskRate> ReadAll(DiskLink& link,
     if (cancelled()) return CancelledError();
     std::vector<Transfer> list;
     for (int64_t i = first; i < std::min(count, first + in_list); ++i) {
-      list.push_back({.device = to.data() + (i - first) * page_bytes,
+      list.push_back({.device = InPlace(to.data()) + (i - first) * page_bytes,
                       .bytes = page_bytes,
                       .file = pages,
                       .slot = i});

@@ -155,7 +155,7 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
   hidden_.assign(static_cast<size_t>(rows * config_.hidden), 0.5f);
   RETURN_IF_ERROR(decoder_.BeginStep(stream_, rows, kv_.end()));
   const Clock::Time begin = Now();
-  WholeStates hidden(hidden_.data(), config_.hidden);
+  WholeStates hidden(InPlace(hidden_.data()), config_.hidden);
   PassPoint point;
   RETURN_IF_ERROR(RunPass(
       {.kv = kv_,
@@ -171,7 +171,8 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
 
 absl::StatusOr<double> Probe::Logits() {
   const Clock::Time begin = Now();
-  RETURN_IF_ERROR(decoder_.Logits(stream_, hidden_.data(), 1, logits_.data()));
+  RETURN_IF_ERROR(decoder_.Logits(stream_, InPlace(hidden_.data()), 1,
+                                  InPlace(logits_.data())));
   ASSIGN_OR_RETURN(const auto distributions,
                    MakeDistributions(stream_, {.logits = logits_.data(),
                                                .rows = 1,

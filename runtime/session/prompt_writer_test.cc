@@ -48,7 +48,8 @@ class Prompt {
   void Compute(int layer) {
     const auto value = static_cast<std::byte>(layer + 1);
     for (const int64_t slot : slots_) {
-      std::fill_n(pool_->Page(layer, slot), info_.layout.PageBytes(), value);
+      std::fill_n(pool_->HostPage(layer, slot), info_.layout.PageBytes(),
+                  value);
     }
     std::fill(state_.begin(), state_.end(), value);
   }
@@ -72,8 +73,8 @@ class Prompt {
     for (int64_t page = 0; page < 2 * info_.EndPage(); ++page) {
       slots_.push_back(*pool_->Take());
       for (int layer = 0; layer < info_.layers; ++layer) {
-        std::fill_n(pool_->Page(layer, slots_.back()), info_.layout.PageBytes(),
-                    std::byte{99});
+        std::fill_n(pool_->HostPage(layer, slots_.back()),
+                    info_.layout.PageBytes(), std::byte{99});
       }
     }
   }

@@ -111,7 +111,7 @@ class Runner {
   // `kv`. Errors: also out_of_memory.
   absl::Status Suspend(SequenceKv& kv, int64_t rows, const PassPoint& point);
 
-  // ---- Logits, in the host's memory ----
+  // ---- Logits ----
 
   // Returns the logits of `count` rows of the last step, from row `first` on,
   // at most kMaxStepRows: [count, vocab], valid until the next call. They lie
@@ -138,12 +138,14 @@ class Runner {
       absl::FunctionRef<absl::Status(RunnerRank&, RankKv&)> part);
   void LeaveWorkspace();
   absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
-  // Rank 0's logits, in memory that the host can read.
+  // Rank 0's logits.
   const float* HostLogits() const {
-    return host_logits_.empty() ? first().logits.data() : host_logits_.data();
+    return host_logits_.empty() ? HostAddress(first().logits.data())
+                                : host_logits_.data();
   }
   float* HostLogits() {
-    return host_logits_.empty() ? first().logits.data() : host_logits_.data();
+    return host_logits_.empty() ? HostAddress(first().logits.data())
+                                : host_logits_.data();
   }
   size_t Vocab() const { return static_cast<size_t>(model_.config.vocab); }
 
@@ -153,8 +155,8 @@ class Runner {
   std::vector<std::unique_ptr<RunnerRank>> ranks_;
   // The workspace, whose parts the ranks have; null: it rests.
   std::unique_ptr<Workspace> workspace_;
-  // A copy of rank 0's logits in the host's memory, part of the workspace;
-  // empty if the device's memory is the host's.
+  // A copy of rank 0's logits, part of the workspace; empty if the device
+  // computes in place.
   std::vector<float> host_logits_;
   std::vector<float> kept_row_;  // [vocab]: valid while it rests
   bool keeps_row_ = false;

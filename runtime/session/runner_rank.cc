@@ -203,10 +203,8 @@ absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
     RETURN_IF_ERROR(
         stream->Copy(States(), parked.copy.data(), parked.copy.bytes()));
   }
-  std::byte* const states =
-      parked.states.empty()
-          ? States()
-          : reinterpret_cast<std::byte*>(parked.states.data());
+  const DevicePtr<std::byte> states =
+      parked.states.empty() ? States() : parked.states.data().As<std::byte>();
   RETURN_IF_ERROR(rows.kv.store->Resume(states, cancelled));
   if (!parked.states.empty()) hidden_ = std::exchange(parked.states, {});
   if (IsTiled()) tiles_->Resume(hidden_.data());
@@ -307,7 +305,7 @@ absl::StatusOr<int> RunnerRank::TakeLayers(RankKv& kv, int64_t rows,
 
 absl::Status RunnerRank::LogitsInto(int64_t first, int64_t count, size_t row) {
   RETURN_IF_ERROR(ReserveLogits());
-  const float* rows = hidden_.data() + first * model_.config.hidden;
+  DevicePtr<const float> rows = hidden_.data() + first * model_.config.hidden;
   if (IsTiled()) {
     ASSIGN_OR_RETURN(rows, tiles_->Rows(first, count));
   }

@@ -141,7 +141,7 @@ class RunnerRank {
   // Returns true if the last step's rows are in tiles.
   bool IsTiled() const { return tiles_ != nullptr && tiles_->HasStep(); }
   int64_t StateBytes(int64_t rows) const;
-  std::byte* States() { return reinterpret_cast<std::byte*>(hidden_.data()); }
+  DevicePtr<std::byte> States() { return hidden_.data().As<std::byte>(); }
 
   const Model& model_;
   const std::shared_ptr<RunnerRanks> ranks_;

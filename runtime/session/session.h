@@ -98,8 +98,7 @@ class Session {
   // go as deep. Errors: those of Forward; invalid_argument, for a prompt that
   // is shorter than its tail.
   absl::Status CatchUp(Phase phase, Progress progress = kNoProgress);
-  // [vocab], in the host's memory, valid until the next CatchUp; empty if not
-  // known.
+  // [vocab], valid until the next CatchUp; empty if not known.
   absl::Span<const float> NextLogits() const { return runner_->KeptRow(); }
   // A Forward of all the tokens that the KV lacks, at most kMaxStepRows, of
   // which Keep decides how many stay.

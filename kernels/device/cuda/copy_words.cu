@@ -38,18 +38,19 @@ struct Unpack {
       const PackedRun run = runs[i];
       const auto bytes = static_cast<int64_t>(run.bytes);
       const std::byte* const from = packed + run.at;
+      std::byte* const to = run.to.raw();
       const auto skew =
-          static_cast<int>(reinterpret_cast<uintptr_t>(run.to) % kPacket);
+          static_cast<int>(reinterpret_cast<uintptr_t>(to) % kPacket);
       int64_t head = skew == 0 ? 0 : kPacket - skew;
       if (head > bytes) head = bytes;
       const int64_t packets = (bytes - head) / kPacket;
       const int64_t tail = head + packets * kPacket;
       for (int64_t p = t.index; p < packets; p += t.count) {
-        Store16(Load16(from + head + p * kPacket), run.to + head + p * kPacket);
+        Store16(Load16(from + head + p * kPacket), to + head + p * kPacket);
       }
-      if (t.index < head) run.to[t.index] = from[t.index];
+      if (t.index < head) to[t.index] = from[t.index];
       if (t.index < bytes - tail) {
-        run.to[tail + t.index] = from[tail + t.index];
+        to[tail + t.index] = from[tail + t.index];
       }
     }
   }
@@ -80,8 +81,7 @@ struct CopyColumns {
 template <typename Unit>
 bool IsWhole(const ColumnsCopy& p) {
   constexpr auto kUnit = static_cast<int64_t>(sizeof(Unit));
-  return reinterpret_cast<uintptr_t>(p.from) % sizeof(Unit) == 0 &&
-         reinterpret_cast<uintptr_t>(p.to) % sizeof(Unit) == 0 &&
+  return p.from.IsAligned(sizeof(Unit)) && p.to.IsAligned(sizeof(Unit)) &&
          p.from_stride % kUnit == 0 && p.to_stride % kUnit == 0 &&
          p.bytes % kUnit == 0;
 }
@@ -92,9 +92,9 @@ int LaunchCopyColumns(CUstream_st* stream, const ColumnsCopy& p) {
   constexpr auto kUnit = static_cast<int64_t>(sizeof(Unit));
   return Launch(
       stream, TurnsFor(p.rows * p.bytes / kUnit, kThreads, kThreads),
-      CopyColumns<Unit>{reinterpret_cast<const Unit*>(p.from),
-                        p.from_stride / kUnit, reinterpret_cast<Unit*>(p.to),
-                        p.to_stride / kUnit, p.rows, p.bytes / kUnit});
+      CopyColumns<Unit>{p.from.As<const Unit>().raw(), p.from_stride / kUnit,
+                        p.to.As<Unit>().raw(), p.to_stride / kUnit, p.rows,
+                        p.bytes / kUnit});
 }
 
 }  // namespace
@@ -114,10 +114,10 @@ int UnpackCuda(CUstream_st* stream, const std::byte* packed,
 }
 
 int CopyWordsCuda(CUstream_st* stream, const uint32_t* from, int64_t words,
-                  uint32_t* to) {
+                  DevicePtr<uint32_t> to) {
   constexpr int kThreads = CopyWords::kMaxThreads;
   return Launch(stream, TurnsFor(words, kThreads, kThreads),
-                CopyWords{from, words, to});
+                CopyWords{from, words, to.raw()});
 }
 
 }  // namespace tiercel

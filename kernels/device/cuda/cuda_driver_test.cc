@@ -24,10 +24,7 @@ class FakeCuda final : public DeviceQueue {
   DeviceMemory& memory() override { return SystemMemory(); }
   int64_t FreeBytes() override { return 0; }
   std::string PciBus() override { return ""; }
-  absl::Status Copy(void*, const void*, size_t) override {
-    return DeviceError("device_failed", "fake copy");
-  }
-  absl::Status Zero(void*, size_t) override {
+  absl::Status Zero(DevicePtr<void>, size_t) override {
     return DeviceError("device_failed", "fake zero");
   }
   absl::Status Synchronize() override {
@@ -47,6 +44,11 @@ class FakeCuda final : public DeviceQueue {
   }
   void Unpin(std::byte*) override {}
   bool KernelsSee(std::byte*) override { return false; }
+
+ private:
+  absl::Status CopyAny(void*, const void*, size_t) override {
+    return DeviceError("device_failed", "fake copy");
+  }
 };
 
 std::unique_ptr<Stream> FakeStream() {
@@ -80,9 +82,10 @@ TEST(DeviceQueueTest, IsWhatAStreamOnCudaUses) {
   EXPECT_EQ(&stream->memory(), &SystemMemory());
   int to = 0;
   const int from = 5;
-  EXPECT_EQ(stream->Copy(&to, &from, sizeof(int)).message(), "fake copy");
+  EXPECT_EQ(stream->Copy(InPlace(&to), &from, sizeof(int)).message(),
+            "fake copy");
   EXPECT_EQ(to, 0);
-  EXPECT_EQ(stream->Zero(&to, sizeof(int)).message(), "fake zero");
+  EXPECT_EQ(stream->Zero(InPlace(&to), sizeof(int)).message(), "fake zero");
   EXPECT_EQ(stream->Synchronize().message(), "fake wait");
 }
 
@@ -91,8 +94,9 @@ TEST(DeviceQueueTest, ALaunchThatFailsIsAnErrorThatNamesTheOp) {
   if constexpr (kHasKernels) {
     const float x = 1.0f;
     float out = 2.0f;
-    const absl::Status status =
-        RmsNorm(*FakeStream(), {&x, 1, &x, 1e-5f, 1, 1, 1, &out, 1});
+    const absl::Status status = RmsNorm(
+        *FakeStream(),
+        {InPlace(&x), 1, InPlace(&x), 1e-5f, 1, 1, 1, InPlace(&out), 1});
     EXPECT_EQ(CodeOf(status), "device_failed");
     EXPECT_THAT(std::string(status.message()),
                 testing::StartsWith("RmsNorm: CUDA error "));

@@ -14,24 +14,24 @@ class OwnMemory final : public GpuMemory {
  public:
   explicit OwnMemory(int gpu) : gpu_(gpu) {}
 
-  absl::Status Copy(std::byte* to, const std::byte* from,
+  absl::Status Copy(DevicePtr<void> to, DevicePtr<const void> from,
                     size_t bytes) override {
     UseGpu(gpu_);
     // cudaMemcpy does not wait for these streams, and a copy within the GPU may
     // only be queued when the call returns. Hence both waits.
     cudaError_t error = cudaDeviceSynchronize();
     if (error == cudaSuccess) {
-      error = cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+      error = cudaMemcpy(to.raw(), from.raw(), bytes, cudaMemcpyDeviceToDevice);
     }
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
     return CudaStatus("copy", error);
   }
 
   // An error here is that of earlier work, which Synchronize reports.
-  void Free(std::byte* data, size_t bytes) override {
+  void Free(DevicePtr<std::byte> data, size_t bytes) override {
     Count(-AlignedBytes(static_cast<int64_t>(bytes)));
     UseGpu(gpu_);
-    cudaFree(data);
+    cudaFree(data.raw());
   }
 
   int64_t FreeBytes() override {

@@ -51,14 +51,9 @@ class GpuStream final : public DeviceQueue {
     cudaGetLastError();
     return "";
   }
-  absl::Status Copy(void* to, const void* from, size_t bytes) override {
+  absl::Status Zero(DevicePtr<void> to, size_t bytes) override {
     UseGpu(gpu_);
-    return CudaStatus(
-        "copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_));
-  }
-  absl::Status Zero(void* to, size_t bytes) override {
-    UseGpu(gpu_);
-    return CudaStatus("zero", cudaMemsetAsync(to, 0, bytes, handle_));
+    return CudaStatus("zero", cudaMemsetAsync(to.raw(), 0, bytes, handle_));
   }
   absl::Status Synchronize() override {
     return CudaStatus("device cuda", cudaStreamSynchronize(handle_));
@@ -112,6 +107,12 @@ class GpuStream final : public DeviceQueue {
   }
 
  private:
+  absl::Status CopyAny(void* to, const void* from, size_t bytes) override {
+    UseGpu(gpu_);
+    return CudaStatus(
+        "copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_));
+  }
+
   // The mark of a place that could not be marked: Await waits for all work.
   static constexpr uint64_t kUnmarked = std::numeric_limits<uint64_t>::max();
 

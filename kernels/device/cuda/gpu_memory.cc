@@ -16,8 +16,8 @@ constexpr auto kMoment = std::chrono::milliseconds(100);
 
 }  // namespace
 
-absl::StatusOr<std::byte*> GpuMemory::Allocate(size_t bytes,
-                                               std::string_view what) {
+absl::StatusOr<DevicePtr<std::byte>> GpuMemory::Allocate(
+    size_t bytes, std::string_view what) {
   std::byte* data = nullptr;
   int error = Take(bytes, &data);
   if (error == kCudaOutOfMemory) {
@@ -32,7 +32,7 @@ absl::StatusOr<std::byte*> GpuMemory::Allocate(size_t bytes,
   }
   if (error != kCudaSuccess) return CudaStatus(what, error);
   Count(AlignedBytes(static_cast<int64_t>(bytes)));
-  return data;
+  return DevicePtr(data);
 }
 
 }  // namespace tiercel

@@ -14,8 +14,8 @@ namespace tiercel {
 class GpuMemory : public DeviceMemory {
  public:
   // Errors: out_of_memory; device_failed; device_lost.
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) final;
+  absl::StatusOr<DevicePtr<std::byte>> Allocate(size_t bytes,
+                                                std::string_view what) final;
 
   // The bytes that no process has taken; 0 if they are not known.
   virtual int64_t FreeBytes() = 0;

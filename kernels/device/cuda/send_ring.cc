@@ -33,7 +33,8 @@ void SendRing::Pin() {
   }
 }
 
-absl::Status SendRing::Send(void* to, const void* from, size_t bytes) {
+absl::Status SendRing::Send(DevicePtr<void> to, const void* from,
+                            size_t bytes) {
   if (state_ == State::kNew) Pin();
   if (state_ == State::kRefused || bytes > kMostBytes || bytes % kWord != 0) {
     return cuda_.Copy(to, from, bytes);
@@ -51,8 +52,7 @@ absl::Status SendRing::Send(void* to, const void* from, size_t bytes) {
   return CudaStatus(
       "Send",
       CopyWordsCuda(cuda_.handle(), reinterpret_cast<const uint32_t*>(sent),
-                    static_cast<int64_t>(bytes / kWord),
-                    static_cast<uint32_t*>(to)));
+                    static_cast<int64_t>(bytes / kWord), to.As<uint32_t>()));
 }
 
 }  // namespace tiercel

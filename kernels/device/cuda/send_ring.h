@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/device/device_ptr.h"
 
 namespace tiercel {
 
@@ -24,7 +25,7 @@ class SendRing {
   SendRing& operator=(const SendRing&) = delete;
 
   // Does the work of Stream::Send.
-  absl::Status Send(void* to, const void* from, size_t bytes);
+  absl::Status Send(DevicePtr<void> to, const void* from, size_t bytes);
 
  private:
   enum class State { kNew, kPinned, kRefused };

@@ -66,7 +66,7 @@ TEST_F(HostedStreamTest, IsCounted) {
 }
 
 TEST_F(HostedStreamTest, KernelsFaultBehindAnArrayAndSoDoesTheHostInIt) {
-  volatile float* const x = array_.data();
+  volatile float* const x = HostAddress(array_.data());
   const auto body = [x] { x[48] = x[47]; };
   EXPECT_EQ(Launch(stream_->queue().handle(), {}, Call<decltype(body)>{&body}),
             0);
@@ -164,7 +164,7 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
     int failed = 0;
     for (size_t i = 0; i < kLists; ++i) {
       std::fill(list.begin(), list.end(), static_cast<float>(i));
-      float* const to = all.data() + i * kList;
+      const DevicePtr<float> to = all.data() + static_cast<int64_t>(i * kList);
       const size_t bytes = kList * sizeof(float);
       if (stream_->Send(to, list.data(), bytes).ok()) continue;
       ++failed;
@@ -246,7 +246,7 @@ TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
 
 // Makes every call to the device, one after the other, and returns their
 // statuses.
-std::vector<absl::Status> EveryCall(Stream& stream, float* array) {
+std::vector<absl::Status> EveryCall(Stream& stream, DevicePtr<float> array) {
   DeviceQueue& cuda = stream.queue();
   const auto body = [] {};
   std::byte host[8];
@@ -259,7 +259,7 @@ std::vector<absl::Status> EveryCall(Stream& stream, float* array) {
       cuda.Synchronize(),
       cuda.Pin(host, sizeof(host)),
       cuda.memory().Allocate(1, "x").status(),
-      cuda.memory().Copy(host, host, 1),
+      cuda.memory().Copy(array, array, 1),
       OpenGpu().status()};
 }
 
@@ -313,7 +313,7 @@ TEST_F(HostedStreamTest, MemoryIsAskedForTwice) {
     return call == "allocate" && left-- > 0 ? kCudaOutOfMemory : kCudaSuccess;
   });
   const int64_t used = memory.used();
-  absl::StatusOr<std::byte*> data = memory.Allocate(100, "view");
+  absl::StatusOr<DevicePtr<std::byte>> data = memory.Allocate(100, "view");
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(memory.used(), used + 128);
   memory.Free(*data, 100);
@@ -401,7 +401,7 @@ TEST_F(HostedStreamTest, ADeviceTouchesNoOthersMemory) {
   EXPECT_TRUE(stream_->Copy(array_.data() + 5, theirs.data() + 1, 4).ok());
   EXPECT_EQ(Read(5), 7);
 
-  const float* const x = array_.data();
+  const float* const x = HostAddress(array_.data());
   const auto body = [x] { (void)*static_cast<const volatile float*>(x); };
   EXPECT_EQ(Launch(other->queue().handle(), {}, Call<decltype(body)>{&body}),
             0);

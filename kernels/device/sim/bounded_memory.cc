@@ -20,8 +20,8 @@ absl::StatusOr<std::unique_ptr<BoundedMemory>> BoundedMemory::Create(
   return std::unique_ptr<BoundedMemory>(new BoundedMemory(budget, device));
 }
 
-absl::StatusOr<std::byte*> BoundedMemory::Allocate(size_t bytes,
-                                                   std::string_view what) {
+absl::StatusOr<DevicePtr<std::byte>> BoundedMemory::Allocate(
+    size_t bytes, std::string_view what) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const bool refused = FaultAt({.of = Callee::kMemory,
                                 .call = "allocate",
@@ -29,7 +29,7 @@ absl::StatusOr<std::byte*> BoundedMemory::Allocate(size_t bytes,
   if (!refused && bytes <= static_cast<size_t>(budget_)) {
     const auto size = static_cast<int64_t>(std::max<size_t>(1, bytes));
     if (AlignedBytes(size) <= free()) {
-      absl::StatusOr<std::byte*> data =
+      absl::StatusOr<DevicePtr<std::byte>> data =
           of_.Allocate(static_cast<size_t>(size), what);
       if (data.ok()) Count(AlignedBytes(size));
       return data;
@@ -41,7 +41,7 @@ absl::StatusOr<std::byte*> BoundedMemory::Allocate(size_t bytes,
                    " bytes, ", free(), " of ", budget_, " are free"));
 }
 
-void BoundedMemory::Free(std::byte* data, size_t bytes) {
+void BoundedMemory::Free(DevicePtr<std::byte> data, size_t bytes) {
   const size_t size = std::max<size_t>(1, bytes);
   of_.Free(data, size);
   Count(-AlignedBytes(static_cast<int64_t>(size)));

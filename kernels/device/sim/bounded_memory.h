@@ -24,10 +24,10 @@ class BoundedMemory final : public DeviceMemory {
   static absl::StatusOr<std::unique_ptr<BoundedMemory>> Create(
       int64_t budget, DeviceMemory* device = nullptr);
 
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) override;
-  void Free(std::byte* data, size_t bytes) override;
-  absl::Status Copy(std::byte* to, const std::byte* from,
+  absl::StatusOr<DevicePtr<std::byte>> Allocate(size_t bytes,
+                                                std::string_view what) override;
+  void Free(DevicePtr<std::byte> data, size_t bytes) override;
+  absl::Status Copy(DevicePtr<void> to, DevicePtr<const void> from,
                     size_t bytes) override {
     return of_.Copy(to, from, bytes);
   }

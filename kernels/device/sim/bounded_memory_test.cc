@@ -14,7 +14,8 @@ namespace {
 
 TEST(BoundedMemoryTest, GivesItsBudgetAndNotAByteMore) {
   const std::unique_ptr<BoundedMemory> memory = *BoundedMemory::Create(1024);
-  const absl::StatusOr<std::byte*> all = memory->Allocate(1024, "all");
+  const absl::StatusOr<DevicePtr<std::byte>> all =
+      memory->Allocate(1024, "all");
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(memory->free(), 0);
   const absl::Status status = memory->Allocate(1, "one more").status();
@@ -34,7 +35,7 @@ TEST(BoundedMemoryTest, BlocksAreAlignedApartAndComeBackWhole) {
   constexpr int64_t kBudget = 1 << 16;
   const std::unique_ptr<BoundedMemory> memory = *BoundedMemory::Create(kBudget);
   struct Block {
-    std::byte* data;
+    DevicePtr<std::byte> data;
     size_t bytes;
     int mark;
   };
@@ -43,18 +44,19 @@ TEST(BoundedMemoryTest, BlocksAreAlignedApartAndComeBackWhole) {
   for (int turn = 0; turn < 20000; ++turn) {
     if (random() % 2 == 0 || blocks.empty()) {
       const size_t bytes = 1 + random() % 3000;
-      const absl::StatusOr<std::byte*> data =
+      const absl::StatusOr<DevicePtr<std::byte>> data =
           memory->Allocate(bytes, "a block");
       if (!data.ok()) continue;
-      ASSERT_EQ(reinterpret_cast<uintptr_t>(*data) % 64, 0u);
-      std::memset(*data, turn % 251, bytes);
+      ASSERT_TRUE(data->IsAligned(64));
+      std::memset(HostAddress(*data), turn % 251, bytes);
       blocks.push_back({*data, bytes, turn % 251});
     } else {
       std::swap(blocks[random() % blocks.size()], blocks.back());
       const Block block = blocks.back();
       blocks.pop_back();
       for (size_t i = 0; i < block.bytes; ++i) {
-        ASSERT_EQ(block.data[i], static_cast<std::byte>(block.mark));
+        ASSERT_EQ(HostAddress(block.data)[i],
+                  static_cast<std::byte>(block.mark));
       }
       memory->Free(block.data, block.bytes);
     }
@@ -85,7 +87,7 @@ TEST(BoundedMemoryTest, ArraysOfItEndWithTheirOwner) {
     EXPECT_EQ(memory->used(), 448);
     DeviceArray<float> b = std::move(a);
     EXPECT_TRUE(a.empty());
-    b.data()[99] = 1;
+    HostAddress(b.data())[99] = 1;
     b = *DeviceArray<float>::Create(*memory, 0, "nothing");
   }
   EXPECT_EQ(memory->used(), 0);

@@ -53,18 +53,20 @@ int SimMemory::Take(size_t bytes, std::byte** data) {
   return *data != nullptr ? kCudaSuccess : kCudaOutOfMemory;
 }
 
-void SimMemory::Free(std::byte* data, size_t bytes) {
+void SimMemory::Free(DevicePtr<std::byte> data, size_t bytes) {
   RunSimQueues(device_);
   Count(-AlignedBytes(static_cast<int64_t>(bytes)));
   const std::lock_guard lock(Mutex());
-  blocks_->Free(data);
+  blocks_->Free(data.raw());
 }
 
-absl::Status SimMemory::Copy(std::byte* to, const std::byte* from,
+absl::Status SimMemory::Copy(DevicePtr<void> to, DevicePtr<const void> from,
                              size_t bytes) {
   RunSimQueues(device_);
   const int error = SimErrorOf("copy", device_, bytes);
-  if (error == 0) WhileOpen([&] { std::memcpy(to, from, bytes); });
+  if (error == 0) {
+    WhileOpen([&] { std::memcpy(to.raw(), from.raw(), bytes); });
+  }
   return CudaStatus("copy", error);
 }
 

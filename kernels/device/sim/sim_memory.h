@@ -29,8 +29,8 @@ class SimMemory final : public GpuMemory {
 
   int64_t FreeBytes() override;
   // These two wait for all queued work, as those of CUDA do.
-  void Free(std::byte* data, size_t bytes) override;
-  absl::Status Copy(std::byte* to, const std::byte* from,
+  void Free(DevicePtr<std::byte> data, size_t bytes) override;
+  absl::Status Copy(DevicePtr<void> to, DevicePtr<const void> from,
                     size_t bytes) override;
 
   // Pins memory of the host, which the device then reads and writes by itself.

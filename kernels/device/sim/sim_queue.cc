@@ -129,7 +129,7 @@ absl::Status SimQueue::StatusOf(std::string_view who, int error) const {
 
 std::string SimQueue::TakeFault() { return std::exchange(fault_, ""); }
 
-absl::Status SimQueue::Copy(void* to, const void* from, size_t bytes) {
+absl::Status SimQueue::CopyAny(void* to, const void* from, size_t bytes) {
   if (const int error = ErrorOf("copy", bytes); error != 0) {
     return StatusOf("copy", error);
   }
@@ -163,11 +163,11 @@ absl::Status SimQueue::Copy(void* to, const void* from, size_t bytes) {
   return absl::OkStatus();
 }
 
-absl::Status SimQueue::Zero(void* to, size_t bytes) {
+absl::Status SimQueue::Zero(DevicePtr<void> to, size_t bytes) {
   const int error = ErrorOf("copy", bytes);
   if (error == 0) {
     Push([to, bytes] {
-      std::memset(to, 0, bytes);
+      std::memset(to.raw(), 0, bytes);
       return 0;
     });
   }
@@ -180,7 +180,7 @@ absl::Status SimQueue::Unpack(const std::byte* packed, const PackedRun* runs,
   if (error == 0) {
     Push([=] {
       for (int64_t i = 0; i < count; ++i) {
-        std::memcpy(runs[i].to, packed + runs[i].at, runs[i].bytes);
+        std::memcpy(runs[i].to.raw(), packed + runs[i].at, runs[i].bytes);
       }
       return 0;
     });
@@ -193,7 +193,8 @@ absl::Status SimQueue::CopyColumns(const ColumnsCopy& p) {
   if (error == 0) {
     Push([p] {
       for (int64_t r = 0; r < p.rows; ++r) {
-        std::memcpy(p.to + r * p.to_stride, p.from + r * p.from_stride,
+        std::memcpy((p.to + r * p.to_stride).raw(),
+                    (p.from + r * p.from_stride).raw(),
                     static_cast<size_t>(p.bytes));
       }
       return 0;

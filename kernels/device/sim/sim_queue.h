@@ -51,8 +51,7 @@ class SimQueue : public DeviceQueue {
   int64_t FreeBytes() override { return memory_.FreeBytes(); }
   std::string PciBus() override { return ""; }
 
-  absl::Status Copy(void* to, const void* from, size_t bytes) override;
-  absl::Status Zero(void* to, size_t bytes) override;
+  absl::Status Zero(DevicePtr<void> to, size_t bytes) override;
   absl::Status Synchronize() override;
   absl::Status Unpack(const std::byte* packed, const PackedRun* runs,
                       int64_t count) override;
@@ -87,6 +86,8 @@ class SimQueue : public DeviceQueue {
   int ErrorOf(std::string_view call, size_t bytes = 0) const;
 
  private:
+  absl::Status CopyAny(void* to, const void* from, size_t bytes) override;
+
   struct Work {
     std::function<int()> run;
     bool outside = false;

@@ -42,7 +42,7 @@ TEST_F(SimQueueTest, AnArrayStartsAsNanAndTheHostCannotTouchIt) {
   EXPECT_TRUE(std::isnan(Read(array, 0)));
   EXPECT_TRUE(std::isnan(Read(array, 32)));
 #if !defined(__SANITIZE_THREAD__)  // for TSan memory is open
-  volatile float* const x = array.data();
+  volatile float* const x = HostAddress(array.data());
   EXPECT_DEATH(x[0] = 1, "");
   EXPECT_DEATH((void)(x[32] + 1), "");
 #endif
@@ -67,7 +67,7 @@ TEST_F(SimQueueTest, TakenAgainItIsAsNew) {
     ASSERT_TRUE(
         stream_->Zero(array.data(), static_cast<size_t>(size) * 4).ok());
     EXPECT_EQ(Read(array, size - 1), 0);
-    const float* const was = array.data();
+    const DevicePtr<float> was = array.data();
     array = {};
     array = NewArray(size);
     EXPECT_EQ(array.data(), was);
@@ -96,7 +96,7 @@ TEST_F(SimQueueTest, AnOpIsDoneLater) {
 }
 
 struct Doubling {
-  const int64_t* list;  // in the host's memory
+  const int64_t* list;
   int64_t count;
   int64_t* sum;
 };
