@@ -79,6 +79,29 @@ if [[ -n $threads ]]; then
   echo "$threads"
   failed=1
 fi
+
+# The host reads and writes a device's memory in few places
+# (kernels/device/device_ptr.h). raw(), and a DevicePtr of a plain address:
+# kernels, copies, libraries. The rest asks before, and says HostAddress or
+# InPlace. Tests and benches know their device.
+readonly RAW='kernels/.*|offload/move/.*|offload/ranks/nccl_gather\.cc'
+readonly IN_PLACE='models/decoder/decoder\.cc|offload/kv/in_place_kv\.cc'\
+'|offload/ranks/gather\.cc|offload/tier/page_pool\.cc|runtime/pass/fill\.cc'\
+'|runtime/plan/(rates|disk_rate)\.cc|runtime/session/runner\.h'
+# Fails on lines that match $1 in files other than $2.
+keep_to() {
+  local hits
+  hits=$(grep -rnE "$1" "${LAYERS[@]}" --include='*.h' --include='*.cc' \
+    --include='*.cu' |
+    grep -vE "^($2|.*(_test\.cc|_for_test\.h|testing\.h)):" || :)
+  [[ -z $hits ]] && return
+  echo "layering: the host touches a device's memory:"
+  echo "$hits"
+  failed=1
+}
+keep_to '(\.|->)raw\(\)|(^|[^<])DevicePtr(<[^<>()]+>)?\([^)]' "$RAW"
+keep_to '\b(HostAddress|InPlace)\(' "kernels/.*|$IN_PLACE"
+
 forbid lib with_tests "${LAYERS[@]}" include apps bench tests
 forbid include with_tests lib "${LAYERS[@]}" apps bench tests include
 forbid apps with_tests "${LAYERS[@]}" bench tests
@@ -115,5 +138,15 @@ if [[ -z ${LAYERING_SELF_TEST:-} ]]; then
     echo "layering: the check let a thread of its own pass"
     failed=1
   fi
+  rm "$scratch/offload/move/wrong.cc"
+  for wrong in 'float x = *logits.raw();' 'Use(DevicePtr(x.data()));' \
+    'Use(DevicePtr<float>(x.data()));' 'Use(HostAddress(logits)[0]);'; do
+    echo "$wrong" >"$scratch/offload/kv/wrong.cc"
+    if let_pass; then
+      echo "layering: the check let the host touch a device's memory: $wrong"
+      failed=1
+    fi
+    rm "$scratch/offload/kv/wrong.cc"
+  done
 fi
 exit "$failed"
