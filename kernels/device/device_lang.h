@@ -37,10 +37,28 @@
 //             words, 16 + 4 t to 16 + 4 t + 3 in the others
 //       b     row g, columns 4 t.. and 16 + 4 t..
 //       sums  rows g, g, g + 8, g + 8; columns 2 t, 2 t + 1, 2 t, 2 t + 1
+//   MmaF16(sums, a, b)                 by a whole warp: sums[16][8] +=
+//                                      a[16][16] b[8][16]^T of f16, in f32;
+//                                      the order of the sum is the device's.
+//     A lane holds two f16 of a word:
+//       a     rows g, g + 8, g, g + 8; columns 2 t, 2 t + 1 in the first two
+//             words, 2 t + 8, 2 t + 9 in the others
+//       b     row g, columns 2 t, 2 t + 1 and 2 t + 8, 2 t + 9
+//       sums  as above
+//   LoadMatrices(words, row)           by a whole warp: loads four matrices of
+//                                      8 x 8 f16 from shared memory. `row` of
+//                                      lane 8 m + r is row r of matrix m, 16
+//                                      bytes. Word m is the elements (g, 2 t)
+//                                      and (g, 2 t + 1) of matrix m
+//   LoadTransposed(words, row)         likewise, but word m is the elements
+//                                      (2 t, g) and (2 t + 1, g)
 //
 // Functions that each thread calls by itself:
 //
 //   AtomicAdd(sum, value)     returns the old value
+//   Exp2(x)                   2^x with an error of 2^-22 of it; the device's
+//                             bits. 2^-infinity is 0
+//   PackHalves(low, high)     two floats, rounded to f16, as a word
 //   BytePermute(a, b, places)  byte i is the one that digit i of `places`, in
 //                             base 16, names: 0 to 3 of a, 4 to 7 of b
 //   Load16(p), Store16(x, p)  loads or stores a Packet

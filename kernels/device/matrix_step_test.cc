@@ -2,6 +2,8 @@
 // kernels and the host executor's step rely. On a new GPU this is the first
 // test to run: if it fails, every product of quantised weights is wrong.
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -10,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/device/matrix_step_for_test.h"
+#include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 
 namespace tiercel::matrix_step_test {
@@ -110,6 +113,85 @@ TEST_P(MatrixStepTest, IsTheProductAsLaidOut) {
       for (size_t j = 0; j < 4; ++j) {
         ASSERT_EQ(got[i * kLanes + lane].sums[j], expected[lane].sums[j])
             << "step " << i << ", lane " << lane << ", sum " << j;
+      }
+    }
+  }
+}
+
+// ---- f16 ----
+
+// Small integers, whose products and sums are exact in any order.
+HalfStepMatrices SmallIntegers(std::mt19937& random) {
+  std::uniform_int_distribution<int> small(-16, 16);
+  HalfStepMatrices m;
+  for (size_t i = 0; i < 16; ++i) {
+    for (size_t j = 0; j < 16; ++j) {
+      m.a[i][j] = F16FromF32(static_cast<float>(small(random)));
+      m.b[i][j] = F16FromF32(static_cast<float>(small(random)));
+      m.sums[i][j] = static_cast<float>(small(random));
+    }
+  }
+  return m;
+}
+
+std::vector<HalfStepMatrices> MultiplyHalves(
+    Stream& stream, const std::vector<HalfStepMatrices>& problems) {
+  OnDevice<HalfStepMatrices> on_device(stream, problems);
+  EXPECT_EQ(HalfMatrixSteps(stream.queue().handle(), on_device.data(),
+                            std::ssize(problems)),
+            0);
+  return on_device.Read();
+}
+
+double Half(uint16_t bits) { return double{F32FromF16(bits)}; }
+
+TEST_P(MatrixStepTest, OfHalvesIsTheProductAsLaidOut) {
+  const std::unique_ptr<Stream> stream = NewStream();
+  std::mt19937 random(2);
+  std::vector<HalfStepMatrices> all;
+  for (int i = 0; i < 50; ++i) all.push_back(SmallIntegers(random));
+  const std::vector<HalfStepMatrices> got = MultiplyHalves(*stream, all);
+  for (size_t n = 0; n < all.size(); ++n) {
+    for (size_t i = 0; i < 16; ++i) {
+      for (size_t j = 0; j < 16; ++j) {
+        double sum = double{all[n].sums[i][j]};
+        for (size_t k = 0; k < 16; ++k) {
+          sum += Half(all[n].a[i][k]) * Half(all[n].b[k][j]);
+        }
+        ASSERT_EQ(double{got[n].sums[i][j]}, sum) << n << " " << i << " " << j;
+      }
+    }
+  }
+}
+
+// A device may round each of the 17 summands to the place of the greatest.
+TEST_P(MatrixStepTest, OfHalvesSumsInSinglePrecision) {
+  const std::unique_ptr<Stream> stream = NewStream();
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<HalfStepMatrices> all(20);
+  for (HalfStepMatrices& m : all) {
+    for (size_t i = 0; i < 16; ++i) {
+      for (size_t j = 0; j < 16; ++j) {
+        m.a[i][j] = F16FromF32(normal(random));
+        m.b[i][j] = F16FromF32(normal(random));
+        m.sums[i][j] = normal(random);
+      }
+    }
+  }
+  const std::vector<HalfStepMatrices> got = MultiplyHalves(*stream, all);
+  for (size_t n = 0; n < all.size(); ++n) {
+    for (size_t i = 0; i < 16; ++i) {
+      for (size_t j = 0; j < 16; ++j) {
+        double sum = double{all[n].sums[i][j]};
+        double greatest = std::fabs(sum);
+        for (size_t k = 0; k < 16; ++k) {
+          const double product = Half(all[n].a[i][k]) * Half(all[n].b[k][j]);
+          sum += product;
+          greatest = std::max(greatest, std::fabs(product));
+        }
+        ASSERT_NEAR(double{got[n].sums[i][j]}, sum, 17 * 2 * greatest * 0x1p-23)
+            << n << " " << i << " " << j;
       }
     }
   }

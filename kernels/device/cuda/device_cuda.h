@@ -92,6 +92,60 @@ TIERCEL_DEVICE void MmaS8(int32_t (&sums)[4], const uint32_t (&a)[4],
 #endif
 }
 
+TIERCEL_DEVICE void MmaF16(float (&sums)[4], const uint32_t (&a)[4],
+                           const uint32_t (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else  // Turing multiplies a half of it at a time.
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(b[i]));
+  }
+#endif
+}
+
+TIERCEL_DEVICE void LoadMatrices(uint32_t (&words)[4], const void* row) {
+  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+      : "r"(shared)
+      : "memory");
+}
+TIERCEL_DEVICE void LoadTransposed(uint32_t (&words)[4], const void* row) {
+  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+      : "r"(shared)
+      : "memory");
+}
+
+TIERCEL_DEVICE float Exp2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+TIERCEL_DEVICE uint32_t PackHalves(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  uint32_t word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else
+  uint16_t halves[2];
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(halves[0]) : "f"(low));
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(halves[1]) : "f"(high));
+  return static_cast<uint32_t>(halves[1]) << 16 | halves[0];
+#endif
+}
+
 TIERCEL_DEVICE uint32_t AtomicAdd(uint32_t* sum, uint32_t value) {
   return atomicAdd(sum, value);
 }

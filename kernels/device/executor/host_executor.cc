@@ -361,6 +361,73 @@ void MmaS8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
   }
 }
 
+void MmaF16(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+            const Place& at) {
+  MeetLanes("MmaF16", kAllLanes, {a[0], a[1], a[2], a[3], b[0], b[1]}, at);
+  const auto half = [](int lane, int word, int i) {
+    const uint32_t bits =
+        met[static_cast<size_t>(lane)][static_cast<size_t>(word)];
+    return double{F32FromF16(static_cast<uint16_t>(bits >> (16 * i)))};
+  };
+  for (int i = 0; i < 4; ++i) {
+    const int row = OwnLane() / 4 + i / 2 * 8;
+    const int column = OwnLane() % 4 * 2 + i % 2;
+    double sum = sums[i];
+    for (int k = 0; k < 16; ++k) {
+      const int t = k / 2 % 4;
+      sum += half(row % 8 * 4 + t, row / 8 + k / 8 * 2, k % 2) *
+             half(column * 4 + t, 4 + k / 8, k % 2);
+    }
+    sums[i] = static_cast<float>(sum);
+  }
+}
+
+namespace {
+
+// Element (row, column) of matrix `m`, to whose rows the lanes have brought the
+// addresses.
+uint32_t MatrixElement(int m, int row, int column) {
+  const auto& brought = met[static_cast<size_t>(8 * m + row)];
+  const uint64_t address = uint64_t{brought[1]} << 32 | brought[0];
+  uint16_t element;
+  std::memcpy(&element,
+              reinterpret_cast<const std::byte*>(address) + 2 * column,
+              sizeof(element));
+  return element;
+}
+
+// Brings the address of a matrix's row.
+void BringRow(const char* name, const void* row, const Place& at) {
+  CheckPacket(row, at);
+  const auto address = reinterpret_cast<uint64_t>(row);
+  MeetLanes(
+      name, kAllLanes,
+      {static_cast<uint32_t>(address), static_cast<uint32_t>(address >> 32)},
+      at);
+}
+
+}  // namespace
+
+void LoadMatrices(uint32_t (&words)[4], const void* row, const Place& at) {
+  BringRow("LoadMatrices", row, at);
+  const int g = OwnLane() / 4;
+  const int t = OwnLane() % 4;
+  for (int m = 0; m < 4; ++m) {
+    words[m] = MatrixElement(m, g, 2 * t) | MatrixElement(m, g, 2 * t + 1)
+                                                << 16;
+  }
+}
+
+void LoadTransposed(uint32_t (&words)[4], const void* row, const Place& at) {
+  BringRow("LoadTransposed", row, at);
+  const int g = OwnLane() / 4;
+  const int t = OwnLane() % 4;
+  for (int m = 0; m < 4; ++m) {
+    words[m] = MatrixElement(m, 2 * t, g) | MatrixElement(m, 2 * t + 1, g)
+                                                << 16;
+  }
+}
+
 void CopyAsync16(void* to, const void* from, const Place& at) {
   CheckPacket(to, at);
   CheckPacket(from, at);

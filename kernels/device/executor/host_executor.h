@@ -23,6 +23,7 @@
 // layout of matrices that a kernel has in common with MmaS8 here.
 
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <experimental/source_location>
@@ -32,6 +33,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "kernels/device/device_types.h"
+#include "kernels/number/half.h"
 
 namespace tiercel {
 
@@ -126,6 +128,17 @@ T ShuffleXor(uint32_t mask, T value, int bits, int width = kWarpLanes,
 uint32_t Ballot(uint32_t mask, bool vote, const Place& at = Place::current());
 void MmaS8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
            const Place& at = Place::current());
+// The products of a sum are added in double and rounded once.
+void MmaF16(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+            const Place& at = Place::current());
+void LoadMatrices(uint32_t (&words)[4], const void* row,
+                  const Place& at = Place::current());
+void LoadTransposed(uint32_t (&words)[4], const void* row,
+                    const Place& at = Place::current());
+inline float Exp2(float x) { return std::exp2(x); }
+inline uint32_t PackHalves(float low, float high) {
+  return static_cast<uint32_t>(F16FromF32(high)) << 16 | F16FromF32(low);
+}
 
 inline uint32_t AtomicAdd(uint32_t* sum, uint32_t value) {
   *sum += value;
