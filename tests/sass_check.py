@@ -17,7 +17,10 @@ and fails if one of these does not hold:
      1.6 if it has six, 1.25 if it has 64;
   5. in the innermost loops of attention's f16 kernels at least a stated share
      of the conversions and products are products: the more queries a warp has,
-     the more products a load and a conversion serve.
+     the more products a load and a conversion serve;
+  6. the loop of flash attention over f16 has at most 8 instructions a step of
+     the matrix unit (9 in heads of 96, 11 in heads of 64, which have as many
+     weights to compute for fewer steps).
 
 Needs nvcc, and cuobjdump of the CUDA Toolkit or of PyPI
 (nvidia-cuda-cuobjdump), on the PATH or in $NVCC and $CUOBJDUMP. If one is
@@ -55,6 +58,8 @@ LEAST_PRODUCTS = {
     "ComputePages 6 4 0": 0.58,
     "ComputePages 8 4 0": 0.62,
 }
+# The most instructions a step of the matrix unit, in the loop with most steps.
+MOST_A_STEP = {"FlashAttend 128": 8, "FlashAttend 96": 9, "FlashAttend 64": 11}
 # The matrix unit must do the work of these kernels.
 BY_MATRIX_UNIT = ("MultiplyPanels", "MultiplyPanelRow")
 
@@ -63,15 +68,25 @@ INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9_.]+)
                          r"([^;]*);")
 
 
+def first_name(mangled):
+    """Splits a name that follows its length from the rest."""
+    length = re.match(r"\d+", mangled)
+    end = length.end() + int(length[0])
+    return mangled[length.end():end], mangled[end:]
+
+
 def kernel_name(mangled):
-    """The struct of a kernel and its arguments, from RunKernel's name."""
-    own = (re.search(r"_cu_[0-9a-f]{8}(\d+)(\w+)", mangled)
-           or re.search(r"RunKernelINS_(\d+)(\w+)", mangled))
-    if not own:
+    """The struct of a kernel and its arguments, from RunKernel's name; " true"
+    stands for each that is true."""
+    place = re.search(r"RunKernelINS_(?=\d)", mangled)
+    if not place:
         return mangled
-    name, rest = own[2][:int(own[1])], own[2][int(own[1]):]
-    numbers = re.findall(r"E(\d+)E|Li(\d+)E|\d(Rows\d+)E", rest)
-    return name + "".join(f" {a or b or c}" for a, b, c in numbers)
+    name, rest = first_name(mangled[place.end():])
+    if name.startswith("_GLOBAL__N_"):  # the namespace without a name
+        name, rest = first_name(rest)
+    numbers = re.findall(r"E(\d+)E|Li(\d+)E|\d(Rows\d+)E|Lb(1)E", rest)
+    return name + "".join(" true" if d else f" {a or b or c}"
+                          for a, b, c, d in numbers)
 
 
 def resources(log):
@@ -127,8 +142,8 @@ def loaded_bytes(code):
     return total, wide
 
 
-def instructions_per_link(code):
-    """Instructions per multiply-add in the innermost loop with most of them."""
+def instructions_per(code, opcodes):
+    """Instructions per `opcodes` in the innermost loop with most of them."""
     most = (0, 1)
     ranges = loops(code)
     for first, last in ranges:
@@ -136,7 +151,7 @@ def instructions_per_link(code):
                for a, b in ranges):
             continue
         own = [opcode for address, opcode, _ in code if first <= address <= last]
-        links = sum(opcode.startswith("FFMA") for opcode in own)
+        links = sum(opcode.startswith(opcodes) for opcode in own)
         most = max(most, (links, len(own)))
     return most[1] / most[0] if most[0] else math.inf
 
@@ -182,18 +197,25 @@ def check(arch, log, sass):
                 wrong.append(f"sm_{arch} {name}: no {wanted}")
         for most in (MOST_A_LINK[part] for part in MOST_A_LINK
                      if part in mangled):
-            count = instructions_per_link(code)
+            count = instructions_per(code, "FFMA")
             line += f", {count:.2f} instructions a link"
             if count > most:
                 wrong.append(f"sm_{arch} {name}: {count:.2f} instructions a "
                              "link")
-        if name in LEAST_PRODUCTS:
+        if name in MOST_A_STEP and arch != "75":  # which takes two halves
+            count = instructions_per(code, "HMMA.16816")
+            line += f", {count:.1f} instructions a matrix step"
+            if count > MOST_A_STEP[name]:
+                wrong.append(f"sm_{arch} {name}: {count:.1f} instructions a "
+                             f"matrix step, need {MOST_A_STEP[name]}")
+        least = LEAST_PRODUCTS.get(name.removesuffix(" true"))
+        if least is not None:
             shares = shares_of_products(code) or [0.0]
             line += f", {min(shares):.0%} of inner loops multiply"
-            if min(shares) < LEAST_PRODUCTS[name]:
+            if min(shares) < least:
                 wrong.append(f"sm_{arch} {name}: {min(shares):.0%} of an "
                              "inner loop multiply, need "
-                             f"{LEAST_PRODUCTS[name]:.0%}")
+                             f"{least:.0%}")
         table.append(line)
     if not table:
         wrong.append(f"sm_{arch}: no kernel was compiled")

@@ -33,15 +33,16 @@ class KvBench {
         m_(model),
         layout_{type, type, model.kv_heads, model.head_dim} {}
 
-  OpCase Attend(int64_t rows, int64_t positions) const {
-    OpCase one = Case("attention", rows, positions);
+  // `fast`: by the matrix unit, where that fits.
+  OpCase Attend(int64_t rows, int64_t positions, bool fast = false) const {
+    OpCase one = Case(fast ? "attention_fast" : "attention", rows, positions);
     const auto p = static_cast<double>(positions);
     const auto r = static_cast<double>(rows);
     const auto width = static_cast<double>(m_.QueryWidth());
     one.bytes = p * 2 * RowOfHeads() + 2 * kFloat * r * width;
     // A row sees the positions before it and its own.
     one.operations = 4 * width * r * (p - (r - 1) / 2);
-    one.call = [*this, rows, positions](Stream& stream, int64_t turn) {
+    one.call = [*this, rows, positions, fast](Stream& stream, int64_t turn) {
       const std::vector<DevicePtr<std::byte>> pages = PagesOf(positions, turn);
       return Attention(stream,
                        {.q = inputs_.Floats(rows * m_.QueryWidth(), turn),
@@ -55,7 +56,8 @@ class KvBench {
                         .num_pages = std::ssize(pages),
                         .begin = 0,
                         .position = positions - rows,
-                        .out = inputs_.Out()});
+                        .out = inputs_.Out(),
+                        .fast = fast});
     };
     return one;
   }
@@ -304,6 +306,9 @@ std::vector<OpCase> KvCases(Inputs& inputs, const ModelShape& model,
     for (const int64_t positions : sizes.positions) {
       for (const int64_t rows : sizes.rows) {
         cases.push_back(kv.Attend(rows, positions));
+        if (rows > 64) {
+          cases.push_back(kv.Attend(rows, positions, /*fast=*/true));
+        }
       }
       cases.push_back(kv.ScoreKeys(1, positions));
       cases.push_back(kv.NormKeys(positions));

@@ -30,6 +30,13 @@ namespace tiercel {
 // and a page that no row sees in any head may be null. A score that is not
 // finite makes the output of its row and head NaN.
 //
+// `fast` allows a GPU other bits, for prompts: q, weights and (if they are
+// q8_0) K and V are rounded to f16, and products are summed by its matrix unit,
+// in blocks of 64 positions from multiples of 64 on (flash_attention.h). Among
+// such calls a row's bits depend on no other row, as long as K and V are
+// finite. It changes nothing on other devices, under a view, and for types or
+// head dimensions that FlashAttentionFits refuses.
+//
 // Scratch: at most 8 MiB of partial results (more only if one row of one page
 // needs more), 1 KiB * head_dim per thread, and 9 bytes a page if there is a
 // view. It does not depend on the length of the KV otherwise. Errors:
@@ -51,6 +58,7 @@ struct AttentionParams {
   const HeadView* view = nullptr;  // [kv_heads]; null: rows see all positions
 
   DevicePtr<float> out;  // [rows, heads * head_dim]; must not overlap q
+  bool fast = false;
 };
 absl::Status Attention(Stream& stream, const AttentionParams& p);
 

@@ -5,6 +5,7 @@
 
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/attention_pages.h"
+#include "kernels/attention/flash_attention.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/device_types.h"
 #include "lib/status/status_macros.h"
@@ -49,6 +50,17 @@ ShownOfHeads ShownBy(const AttentionParams& p) {
     shown.heads.push_back({nullptr, std::ssize(view.fixed), view.recent});
   }
   return shown;
+}
+
+// The pages that the kernels read, of the list's page numbers.
+std::vector<AttentionWave::Page> PagesAt(const AttentionParams& p,
+                                         const PageList& pages) {
+  std::vector<AttentionWave::Page> list;
+  for (int64_t i = 0; i < pages.count; ++i) {
+    const int64_t page = pages.At(i);
+    list.push_back({p.pages[page - p.first_page].raw(), page * kPageTokens});
+  }
+  return list;
 }
 
 class GpuCall {
@@ -120,13 +132,7 @@ class GpuCall {
 
   // Computes rows row..row + rows - 1 over the pages that they see.
   absl::Status Rows(int64_t row, int64_t rows, const PageList& pages) {
-    std::vector<AttentionWave::Page> list;
-    for (int64_t i = 0; i < pages.count; ++i) {
-      const int64_t page = pages.At(i);
-      list.push_back(
-          {p_.pages[page - p_.first_page].raw(), page * kPageTokens});
-    }
-    RETURN_IF_ERROR(Send(room_.pages, list));
+    RETURN_IF_ERROR(Send(room_.pages, PagesAt(p_, pages)));
     for (int64_t at = 0; at < pages.count; at += wave_pages_) {
       const int64_t size = std::min(wave_pages_, pages.count - at);
       RETURN_IF_ERROR(Wave(row, rows, at, size, at + size == pages.count));
@@ -179,10 +185,36 @@ class GpuCall {
   Buffers room_;
 };
 
+// Computes all rows by the matrix unit.
+absl::Status AttendFast(Stream& stream, const AttentionParams& p) {
+  const PageList seen = SeenPages(p, 0, p.rows, /*room=*/nullptr);
+  RETURN_IF_ERROR(CheckPages(p, seen));
+  const std::vector<AttentionWave::Page> list = PagesAt(p, seen);
+  ASSIGN_OR_RETURN(const DevicePtr<const AttentionWave::Page> pages,
+                   SendToScratch(stream, list.data(), std::ssize(list)));
+  return CudaStatus("Attention",
+                    FlashAttentionCuda(stream.queue().handle(),
+                                       {.q = p.q.raw(),
+                                        .q_stride = p.q_stride,
+                                        .rows = p.rows,
+                                        .heads = p.heads,
+                                        .scale = p.scale,
+                                        .layout = p.layout,
+                                        .pages = pages.raw(),
+                                        .num_pages = std::ssize(list),
+                                        .begin = p.begin,
+                                        .position = p.position,
+                                        .out = p.out.raw()}));
+}
+
 }  // namespace
 
 absl::Status AttendOnGpu(Stream& stream, const AttentionParams& p,
                          int64_t wave_floats, int64_t folding_tiles) {
+  if (p.fast && p.view == nullptr && FlashAttentionFits(p.layout) &&
+      p.out.IsAligned(16)) {
+    return AttendFast(stream, p);
+  }
   return GpuCall(stream, p, wave_floats, folding_tiles).Run();
 }
 

@@ -200,12 +200,19 @@ class Problem {
   std::vector<HeadView> views_;
 };
 
+// The relative errors of a body that rounds more than the results of sums.
+struct Rounded {
+  double product = 0;  // a query times a key
+  double term = 0;     // a weight times a value
+};
+
 // Compares with softmax attention in double, within a bound on the error of
 // float arithmetic. A score is off by at most (head_dim + 1) roundings of the
 // sum of magnitudes, which is a relative error of its weight; sums over n
 // positions and the folds of their pages add n + 4 * pages roundings, and Exp
 // adds 1e-7 each.
-inline void ExpectNearSoftmax(Problem& problem, const std::vector<float>& out) {
+inline void ExpectNearSoftmax(Problem& problem, const std::vector<float>& out,
+                              const Rounded& rounded = {}) {
   constexpr double kRounding = 0x1p-24;
   const Case& c = problem.c();
   const AttentionParams p = problem.Params();
@@ -236,7 +243,8 @@ inline void ExpectNearSoftmax(Problem& problem, const std::vector<float>& out) {
         score[j] = dot * p.scale;
         max = std::max(max, score[j]);
         score_error = std::max(
-            score_error, (c.head_dim + 1) * kRounding * magnitude * p.scale);
+            score_error, ((c.head_dim + 1) * kRounding + rounded.product) *
+                             magnitude * p.scale);
       }
       double sum = 0;
       std::vector<double> expected(dim, 0.0);
@@ -258,7 +266,7 @@ inline void ExpectNearSoftmax(Problem& problem, const std::vector<float>& out) {
       const double pages = static_cast<double>(n) / kPageTokens + 2;
       const double relative =
           2 *
-          (2 * score_error + 1e-7 * (1 + pages) +
+          (2 * score_error + rounded.term + 1e-7 * (1 + pages) +
            (std::min(static_cast<double>(n), 1.0 * kPageTokens) + 4 * pages) *
                kRounding);
       for (size_t d = 0; d < dim; ++d) {

@@ -70,7 +70,7 @@ def ops(records):
              if row["kind"] == "torch"}
     lines = []
     for row in rows:
-        peer = peers.get((row["op"], row["model"], row["part"], row["rows"],
+        peer = peers.get((row["op"].removesuffix("_fast"), row["model"], row["part"], row["rows"],
                           row["positions"]))
         lines.append((
             row["op"], row["model"], row["part"], row["type"],
