@@ -2,6 +2,8 @@
 // bytes of the CPU. The host cannot read that device's memory, and the device
 // does nothing until the host waits for it.
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -492,6 +494,82 @@ TEST(HostedSessionTest, ASimulatedDeviceCountsItsOwnWeights) {
   options.machine.simulation = {
       {.bytes = weights + weights / 2, .link = {kFast, 0}}};
   EXPECT_NE(OpenModel(options), nullptr);
+}
+
+// ---- Prompts by the matrix unit ----
+
+constexpr char kWideHeads[] = "quant256/q4_k";  // heads of 64
+
+std::unique_ptr<Model> OpenWide(DeviceKind device) {
+  return OpenModel(
+      {.path = CheckpointPath(kWideHeads) + ".gguf",
+       .machine = {.device = device, .threads = 2, .fast_prompts = true},
+       .compute = Compute::kF32});
+}
+
+// f16 has 11 bits, so the two products of attention are off by some 2^-11 of
+// their sums of magnitudes. With float activations nothing enlarges that.
+TEST(FastPromptsTest, AreNearTheCpusHoweverTheyAreDivided) {
+  const auto cpu = OpenWide(DeviceKind::kCpu);
+  const auto gpu = OpenWide(DeviceKind::kCuda);
+  ASSERT_TRUE(cpu != nullptr && gpu != nullptr);
+  const std::vector<int32_t> ids = RandomIds(150, cpu->config.vocab);
+  for (const DType type : {DType::kF16, DType::kQ8_0}) {
+    const Session::Options options = {
+        .context = 256, .type_k = type, .type_v = type};
+    const std::vector<float> exact =
+        AllLogits(*MakeSession(*cpu, options), ids, 0);
+    const std::vector<float> whole =
+        AllLogits(*MakeSession(*gpu, options), ids, 0);
+    EXPECT_TRUE(SameBytes(
+        AllLogits(*MakeSession(*gpu, options), ids, /*rows_per_step=*/37),
+        whole));
+    EXPECT_FALSE(SameBytes(whole, exact));  // the matrix unit did it
+    float greatest = 0.0f;
+    for (const float x : exact) greatest = std::max(greatest, std::fabs(x));
+    for (size_t i = 0; i < exact.size(); ++i) {
+      ASSERT_NEAR(whole[i], exact[i], greatest * 0x1p-8) << i;
+    }
+  }
+}
+
+// Only prompts are fast: the same tokens in steps have the CPU's bytes.
+TEST(FastPromptsTest, StepsAreExact) {
+  const auto cpu = OpenWide(DeviceKind::kCpu);
+  const auto gpu = OpenWide(DeviceKind::kCuda);
+  ASSERT_TRUE(cpu != nullptr && gpu != nullptr);
+  const std::vector<int32_t> ids = RandomIds(40, cpu->config.vocab);
+  std::vector<std::vector<float>> logits;
+  for (const Model* model : {cpu.get(), gpu.get()}) {
+    const auto session = MakeSession(*model, {.context = 256});
+    ASSERT_NE(session, nullptr);
+    Read(*session, ids.data(), ids.size(), Phase::kVerify);
+    const auto next = session->NextLogits();
+    logits.emplace_back(next.begin(), next.end());
+  }
+  EXPECT_TRUE(SameBytes(logits[0], logits[1]));
+}
+
+// Tokens behind a prompt, drafted or not, are computed alike.
+TEST(FastPromptsTest, ATextIsTheSameWithDrafts) {
+  const auto gpu = OpenWide(DeviceKind::kCuda);
+  ASSERT_NE(gpu, nullptr);
+  const std::vector<int32_t> ids = RandomIds(150, gpu->config.vocab);
+  std::vector<std::vector<int32_t>> texts;
+  for (const bool drafts : {false, true}) {
+    const PolicyParams policy = {
+        .policy = PolicyNamed(drafts ? "triforce" : "full"),
+        .verify = VerifyMode::kCoupled,
+        .view = kSmallView};
+    const auto session =
+        Prefilled(*gpu, ids, policy.OptionsFor(*gpu, {.context = 256}));
+    ASSERT_NE(session, nullptr);
+    const Report report =
+        GenerateDrafted(*session, DraftedParams(0.8f, 12), policy);
+    EXPECT_TRUE(report.status.ok()) << report.status;
+    texts.push_back(report.tokens);
+  }
+  EXPECT_EQ(texts[0], texts[1]);
 }
 
 }  // namespace

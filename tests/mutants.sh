@@ -96,6 +96,18 @@ wave_recent|kernels/attention/attention.cu|\].recent + 1;|].recent;|kernels/atte
 wave_launch|kernels/attention/attention.cu|if (error != 0 .. w.folds) return error;|if (w.folds) return error;|kernels/attention/refused_launch_test.cc
 evidence_launch|kernels/select/importance.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 select_launch|kernels/select/selector.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
+flash_rescale|kernels/attention/flash_attention.cu|state.out\[d\]\[i\] \*= rescale\[i / 2\];|;|kernels/attention/flash_attention_test.cc
+flash_sum|kernels/attention/flash_attention.cu|state.sum\[r\] \* rescale\[r\] + sum|state.sum[r] + sum|kernels/attention/flash_attention_test.cc
+flash_zero|kernels/attention/flash_attention.cu|Store16(Packet<uint16_t>{}, place);|;|kernels/attention/flash_attention_test.cc
+flash_begin|kernels/attention/flash_attention.cu|cell >= cells.begin \&\& cell|cell|kernels/attention/flash_attention_test.cc
+flash_future|kernels/attention/flash_attention.cu|state.position\[r\] + 1 - cells.start;|state.position[r] + 2 - cells.start;|kernels/attention/flash_attention_test.cc
+flash_whole|kernels/attention/flash_attention.cu|cells.begin > 0 .. seen\[0\] < kCells|cells.begin > 0|kernels/attention/flash_attention_test.cc
+flash_values|kernels/attention/flash_attention.cu|Barrier();  // the values are there.*||kernels/attention/flash_attention_test.cc
+flash_codes|kernels/attention/flash_attention.cu|block.Code(8 \* i + 2 \* w + 1)|block.Code(8 * i + 2 * w)|kernels/attention/flash_attention_test.cc
+fast_phase|runtime/session/runner_rank.cc|phase == Phase::kPrefill);|true);|tests/hosted_test.cc
+fast_resumed|models/decoder/decoder.cc|of_prompt_ = of_prompt;|of_prompt_ = of_prompt \&\& rows > 40;|tests/hosted_test.cc
+fast_kind|runtime/machine/machine.cc|if (!options_.fast_prompts|if (false|runtime/machine/machine_test.cc
+flash_half|kernels/device/executor/host_executor.cc|half(column \* 4 + t, 4 + k / 8, k % 2)|half(column * 4 + t, 4, k % 2)|kernels/device/matrix_step_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
 tile_wait|kernels/kv/kv_tile.h|CopyWait<0>();||kernels/kv/key_norms_test.cc
 tile_part|kernels/kv/kv_tile.h|Barrier();  // this part is there.*||kernels/kv/key_norms_test.cc

@@ -325,7 +325,7 @@ def gpu(program, small):
     for ranks in (1, 2):
         yield Case(logits.at(Place(ranks=ranks, gpu=True)), logits)
     if not small:
-        logits = Run("eval", ("-m", program.model),
+        logits = Run("eval", ("-m", program.model, "--deterministic"),
                      ("--tokens", program.ids(golden_ids(20))))
         yield Case(logits.at(Place(gpu=True)), logits)
 

@@ -140,6 +140,7 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
                                  "none"});
   // --deterministic excludes libraries whose products have other bits.
   EXPECT_EQ(getenv("TIERCEL_CUBLASLT"), nullptr);
+  EXPECT_TRUE(options.model.deterministic);
   EXPECT_EQ(options.input.file, "text");
   EXPECT_EQ(options.model.path, "a.gguf");
   EXPECT_FALSE(options.model.from_environment);

@@ -24,6 +24,7 @@ struct ModelOptions {
   std::string compute = "q8";
   int32_t threads = 0;  // 0: all
   bool check_tensors = false;
+  bool deterministic = false;
   std::string rope_scaling;  // empty, and 0 below: the checkpoint's value
   double rope_scale = 0;
   double rope_freq_base = 0;

@@ -180,9 +180,12 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                "bits (default), or 32, slower and exact",
                &model->compute);
   flags.Switch("--deterministic",
-               "results independent of threads and timing, and of libraries "
-               "(TIERCEL_CUBLASLT); on the CPU they always are",
-               [] { unsetenv("TIERCEL_CUBLASLT"); });
+               "the CPU's bytes on a GPU too: prompts without its matrix unit "
+               "and without libraries (TIERCEL_CUBLASLT), many times as slowly",
+               [=] {
+                 model->deterministic = true;
+                 unsetenv("TIERCEL_CUBLASLT");
+               });
   flags.Switch("--check-tensors", "refuse weights with NaN or infinity",
                [=] { model->check_tensors = true; });
   AddSizeFlag(flags, "--device-memory",

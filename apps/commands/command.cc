@@ -48,6 +48,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
   params.compute = from.compute.c_str();
   params.threads = from.threads;
   params.check_tensors = from.check_tensors;
+  params.deterministic = from.deterministic;
   params.rope_scaling =
       from.rope_scaling.empty() ? nullptr : from.rope_scaling.c_str();
   params.rope_scale = from.rope_scale;

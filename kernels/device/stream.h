@@ -35,6 +35,7 @@ class Stream {
     // The device's queue to share, which must outlive this stream; null: a
     // queue of its own, if the device has one.
     DeviceQueue* queue = nullptr;
+    bool fast_prompts = false;  // only on kCuda, see fast_prompts()
   };
 
   // Errors: TIERCEL_ISA names an ISA that is not supported; no_device; on
@@ -57,6 +58,9 @@ class Stream {
   ThreadPool& pool() { return pool_; }
   DeviceQueue& queue() { return *queue_; }  // only if not on_host()
   DeviceMemory& memory() { return memory_; }
+  // Returns true if rows of prompts may be computed by a GPU's matrix unit
+  // where that is faster, with bits that are not the CPU's.
+  bool fast_prompts() const { return fast_prompts_; }
   // The library that multiplies prompts by F16 and BF16 weights on kCuda, which
   // may be faster but has other bits; null: kernels do.
   BlasLt* blas() { return blas_.get(); }
@@ -99,6 +103,7 @@ class Stream {
 
   const DeviceKind device_;
   const Isa isa_;
+  const bool fast_prompts_;
   const std::unique_ptr<DeviceQueue> own_queue_;  // null: another's is used
   DeviceQueue* const queue_;                      // null: this is on the host
   const std::unique_ptr<SendRing> ring_;          // null: not a GPU

@@ -98,8 +98,9 @@ int64_t Decoder::ReservedBytes(const ModelConfig& config,
   return bytes;
 }
 
-absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
-                                int64_t position) {
+absl::Status Decoder::BeginStep(Stream& stream, int64_t rows, int64_t position,
+                                bool of_prompt) {
+  of_prompt_ = of_prompt;
   RETURN_IF_ERROR(Reserve(0, rows));
   const int64_t half = config_.rope_dims / 2;
   RopeAnglesParams all = {.inv_freq = weights_.rope.inv_freq.data(),
@@ -240,7 +241,8 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                .begin = kv.begin,
                .position = position,
                .view = kv.view,
-               .out = a_.head.data()}));
+               .out = a_.head.data(),
+               .fast = of_prompt_ && stream.fast_prompts()}));
 
   // 4. back into the hidden state
   const int64_t all_heads = int64_t{config_.heads} * head_dim;

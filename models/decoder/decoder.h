@@ -80,8 +80,10 @@ class Decoder {
 
   // Computes the rotary angles of `rows` rows from `position` on, which all
   // layers of a step share. Layer may then be called for any part of these
-  // rows.
-  absl::Status BeginStep(Stream& stream, int64_t rows, int64_t position);
+  // rows. `of_prompt`: they are a prompt's, which a stream with fast_prompts
+  // computes with other bits.
+  absl::Status BeginStep(Stream& stream, int64_t rows, int64_t position,
+                         bool of_prompt);
 
   // hidden[r] = embedding of ids[r]; hidden is [rows, config.hidden].
   absl::Status Embed(Stream& stream, const int32_t* ids, int64_t rows,
@@ -145,6 +147,7 @@ class Decoder {
   const Widths widths_;
   DecoderWorkspace a_;
   std::vector<float> angles_;  // angles of some rows, to be sent
+  bool of_prompt_ = false;     // the step's
 };
 
 }  // namespace tiercel

@@ -99,11 +99,13 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
     if (p.device != nullptr || p.threads != 0 || p.device_memory_bytes != 0 ||
         p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
         p.simulate_link_latency_us != 0 || p.tensor_parallel != 0 ||
-        p.host_memory_bytes != 0 || p.simulate_strict_seed != 0) {
+        p.host_memory_bytes != 0 || p.simulate_strict_seed != 0 ||
+        p.deterministic != 0) {
       return UsageError("invalid_argument",
                         "beside: device, threads, device_memory_bytes, "
-                        "host_memory_bytes, simulate_* and tensor_parallel are "
-                        "those of that model: leave them zero");
+                        "host_memory_bytes, simulate_*, tensor_parallel and "
+                        "deterministic are those of that model: leave them "
+                        "zero");
     }
     options.beside = p.beside->model->machine;
   }
@@ -114,6 +116,7 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   }
   options.machine.threads = p.threads;
   ASSIGN_OR_RETURN(options.machine.device, ParseDevice(p.device));
+  options.machine.fast_prompts = p.deterministic == 0;
   if (p.tensor_parallel < 0 || p.tensor_parallel > ModelSplit::kMostRanks) {
     return UsageError("invalid_argument",
                       absl::StrCat("tensor_parallel: got ", p.tensor_parallel,

@@ -61,7 +61,15 @@ absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
   return Stream::Create({.device = options_.device,
                          .memory = &scratch,
                          .pool = pool_.get(),
-                         .queue = device_->queue()});
+                         .queue = device_->queue(),
+                         .fast_prompts = options_.fast_prompts});
+}
+
+std::string Machine::PromptArithmetic() const {
+  if (!options_.fast_prompts || !device_->traits().runs_kernels()) {
+    return "exact";
+  }
+  return absl::StrCat("fast, ", CudaDriver::FindGpu(rank_).capability);
 }
 
 // A fork of the process has its memory but not its threads: the pool has no

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,6 +42,9 @@ class Machine {
     // The most memory that the host tier may take; in place, that both tiers
     // may take; 0: no limit.
     int64_t host_memory_bytes = 0;
+    // A GPU may compute prompts with other bits than the CPU's, if that is
+    // faster (Stream::fast_prompts).
+    bool fast_prompts = false;
     Clock* clock = &SteadyClock();  // for sessions' times and a simulated link
     // Moves data between several GPUs; absent: libnccl, if it can be loaded.
     std::optional<NcclFunctions> nccl = {};
@@ -116,6 +120,10 @@ class Machine {
   // set that limit.
   int64_t HostBudget() const;
   bool host_is_bounded() const { return options_.host_memory_bytes > 0; }
+
+  // The arithmetic of prompts: "exact", or "fast" and the kind of GPU, among
+  // which its bits differ.
+  std::string PromptArithmetic() const;
 
   Clock& clock() const { return *options_.clock; }
   const std::optional<NcclFunctions>& nccl() const { return options_.nccl; }

@@ -39,6 +39,14 @@ TEST(MachineTest, InPlaceIsTheMachineItself) {
   EXPECT_LT(boastful.MemoryBudget(), int64_t{1} << 60);
 }
 
+TEST(MachineTest, NamesTheArithmeticOfPrompts) {
+  EXPECT_EQ(Machine({.fast_prompts = true}).PromptArithmetic(), "exact");
+  EXPECT_EQ(Machine({.device = DeviceKind::kCuda}).PromptArithmetic(), "exact");
+  // This machine may have no GPU, whose kind is then 0.
+  const Machine fast({.device = DeviceKind::kCuda, .fast_prompts = true});
+  EXPECT_EQ(fast.PromptArithmetic().substr(0, 6), "fast, ");
+}
+
 // Both tiers of a simulated device lie in this machine's memory.
 TEST(MachineTest, AWishBoundsTheSimulatedDeviceAndItsHost) {
   Machine::Options options = Simulated(1 << 20);

@@ -102,7 +102,8 @@ class PassTest : public testing::Test {
   void Begin() {
     ASSERT_TRUE(
         kv_.BeginStep(kRows, Phase::kPrefill, View::Full(), kGoOn).ok());
-    ASSERT_TRUE(decoder_.BeginStep(*stream_, kRows, 0).ok());
+    ASSERT_TRUE(
+        decoder_.BeginStep(*stream_, kRows, 0, /*of_prompt=*/true).ok());
   }
   // `weights`: bytes of weights per token, which limit the rows that pass at
   // once. `before`: positions that precede the rows, which limit them too.

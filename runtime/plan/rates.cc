@@ -153,7 +153,8 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
   RETURN_IF_ERROR(kv_.BeginStep(rows, Phase::kPrefill, View::Full(), kNever));
   const absl::Cleanup forget = [this] { kv_.Abandon(); };
   hidden_.assign(static_cast<size_t>(rows * config_.hidden), 0.5f);
-  RETURN_IF_ERROR(decoder_.BeginStep(stream_, rows, kv_.end()));
+  RETURN_IF_ERROR(decoder_.BeginStep(stream_, rows, kv_.end(),
+                                     /*of_prompt=*/rows > 1));
   const Clock::Time begin = Now();
   WholeStates hidden(InPlace(hidden_.data()), config_.hidden);
   PassPoint point;

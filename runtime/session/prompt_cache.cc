@@ -105,6 +105,7 @@ absl::StatusOr<std::string> PromptCache::Fingerprint(Cancelled cancelled) {
       {{"build", build_},
        {"isa", std::string(NameOf(isa))},
        {"device", NameOf(machine.device().kind())},
+       {"prompts", machine.PromptArithmetic()},
        {"compute", model_.options.compute == Compute::kQ8 ? "q8" : "f32"},
        {"checkpoint", checkpoint},
        {"rope", RopeJson(model_.config)},

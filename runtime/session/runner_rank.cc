@@ -192,7 +192,8 @@ absl::Status RunnerRank::Begin(const RankRows& rows, Phase phase,
           ? store.BeginStep(rows.count, phase, view, cancelled, certain)
           : store.BeginStep(rows.count, phase, Own(view), cancelled, certain));
   RETURN_IF_ERROR(go_on());
-  return decoder_.BeginStep(*stream, rows.count, store.end());
+  return decoder_.BeginStep(*stream, rows.count, store.end(),
+                            phase == Phase::kPrefill);
 }
 
 absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
@@ -209,7 +210,8 @@ absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
   if (!parked.states.empty()) hidden_ = std::exchange(parked.states, {});
   if (IsTiled()) tiles_->Resume(hidden_.data());
   rows.kv.DropParked();
-  return decoder_.BeginStep(*stream, rows.count, rows.kv.store->end());
+  return decoder_.BeginStep(*stream, rows.count, rows.kv.store->end(),
+                            /*of_prompt=*/true);
 }
 
 Pass RunnerRank::PassOf(const RankRows& rows, LayeredKv& layers_of,
@@ -319,7 +321,8 @@ absl::Status RunnerRank::PassOverView(const RankRows& rows, int layers,
   RETURN_IF_ERROR(ReserveHidden(rows.kv, rows.count));
   Retrieval& retrieval = *rows.kv.retrieval;
   CompactKv& view = retrieval.kv();
-  RETURN_IF_ERROR(decoder_.BeginStep(*stream, rows.count, view.end()));
+  RETURN_IF_ERROR(decoder_.BeginStep(*stream, rows.count, view.end(),
+                                     /*of_prompt=*/false));
   const auto await = [&](int layer) {
     return retrieval.Await(*stream, layer, cancelled);
   };
@@ -339,7 +342,8 @@ absl::Status RunnerRank::StepOverView(const RankRows& rows, Phase phase,
   CompactKv& view = retrieval.kv();
   RETURN_IF_ERROR(ReserveHidden(rows.kv, 1));
   RETURN_IF_ERROR(store.BeginStep(1, phase, row, cancelled));
-  RETURN_IF_ERROR(decoder_.BeginStep(*stream, 1, view.end()));
+  RETURN_IF_ERROR(
+      decoder_.BeginStep(*stream, 1, view.end(), /*of_prompt=*/false));
   retrieval.BeginViewStep(view.end());
   const auto await = [&](int layer) {
     return retrieval.Await(*stream, layer, cancelled);

@@ -79,10 +79,58 @@ def logits(run):
     return run.summary("times the CPU's bytes")
 
 
+def floats_of(file):
+    import array
+    return array.array("f", file.read_bytes()[128:])
+
+
+def prompts(run):
+    """Compares logits of prompts by the matrix unit, which are no bytes of the
+    CPU, with the CPU's; and with those of the prompt in other parts."""
+    jobs = [(model, kv) for model in models(run) for kv in ("f16", "q8_0")
+            if model.name in ("model.gguf", "q4_k.gguf")]
+
+    def compare(job):
+        model, kv = job
+        name = f"{model.parent.name}/{model.name} KV {kv}, not --deterministic"
+        if run.known(name):
+            return
+        count = 40 if run.is_simulated else 150
+        outs = []
+        for device, rows in (("cpu", 512), (run.device, 512), (run.device, 37)):
+            outs.append(run.scratch /
+                        (re.sub(r"\W", "_", name) + f"{device}{rows}"))
+            done = run.call(
+                run.tiercel, "eval", "-m", model, "--tokens",
+                ids_for(run, model, count), "--no-progress", "--compute", "f32",
+                "-ctk", kv, "-ctv", kv, "-ub", rows, "--device", device, "-t",
+                2, "--logits", outs[-1])
+            if done.code != 0:
+                if run.left() > 0:
+                    run.case(name, FAILED, f"{device}: {done.words}")
+                return
+        why = ""
+        expected, got = floats_of(outs[0]), floats_of(outs[1])
+        greatest = max(map(abs, expected))
+        off = max(abs(a - b) for a, b in zip(expected, got))
+        # Two products of 11 bits a layer, and float activations.
+        if len(got) != len(expected) or not off <= greatest / 64:
+            why = f"off by {off:g} of {greatest:g}"
+        elif off == 0:
+            why = "the CPU's bytes: the matrix unit was not used"
+        elif not filecmp.cmp(outs[1], outs[2], shallow=False):
+            why = differences(outs[1], outs[2])
+        run.case(name, FAILED if why else PASSED, why)
+        for out in outs:
+            out.unlink(missing_ok=True)
+
+    run.each(compare, jobs)
+    return run.summary("prompts by the matrix unit are near the CPU's")
+
+
 def differences(expected, got):
     """Describes how many floats differ, and the first of them."""
-    import array
-    a, b = (array.array("f", file.read_bytes()[128:]) for file in (expected, got))
+    a, b = map(floats_of, (expected, got))
     if len(a) != len(b):
         return f"{len(b)} floats, need {len(a)}"
     other = [i for i in range(len(a)) if a[i] != b[i]]
@@ -148,8 +196,9 @@ def texts(run):
         # Threads do not change a text, but a session's memory. Several runs go
         # on at a time.
         session = ["-m", model, "-c", context, "-t", 2, *policy.split()]
-        text = [*session, "--tokens", ids_for(run, model, prompt), "-n", count,
-                "--ignore-eos", "--temp", 0.8, "--seed", 3]
+        text = [*session, "--deterministic", "--tokens",
+                ids_for(run, model, prompt), "-n", count, "--ignore-eos",
+                "--temp", 0.8, "--seed", 3]
         if "--plain" not in policy and policy != "--policy full":
             text += ["--verify", "coupled"]
         names = [f"{model.name} {policy} {where}"
@@ -192,8 +241,8 @@ def ranks(run):
     ids = ids_for(run, model, 20 if run.is_simulated else 150)
     policies = ["--policy full", f"{TRIFORCE} --chunk 8 --verify coupled"]
     for policy in policies[:1] if run.is_simulated else policies:
-        text = ["-c", 1024, *policy.split(), "--tokens", ids, "-n", 8,
-                "--ignore-eos", "--temp", 0.8, "--seed", 3]
+        text = ["-c", 1024, *policy.split(), "--deterministic", "--tokens", ids,
+                "-n", 8, "--ignore-eos", "--temp", 0.8, "--seed", 3]
         expected, why = document(run, "-m", model, "--device", "cpu", *text)
         if expected is None:
             run.case(policy, FAILED, f"cpu: {why}")

@@ -7,7 +7,7 @@ import typing
 
 import deep
 import programs
-from exact import logits, ranks, texts
+from exact import logits, prompts, ranks, texts
 from record import FAILED, NOT_RUN, PASSED
 from speed import bench, blas, kernels, link
 
@@ -135,6 +135,7 @@ STEPS = (
     Step("tests", 100, tests),
     Step("logits", 60, logits),
     Step("texts", 60, texts),
+    Step("prompts", 15, prompts),
     Step("speed", 85, kernels),
     Step("link", 15, link),
     Step("deep", 130, deep.work),
