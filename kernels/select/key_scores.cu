@@ -18,6 +18,7 @@ namespace {
 template <int kQueries, bool kF16>
 struct ScoreKeys {
   static constexpr int kMaxThreads = kPageTokens;
+  static constexpr int kBlocksAtOnce = 4;  // nvcc would spill at more
   struct Shared {
     KvTile keys;
     QueryElements<kQueries> queries;
@@ -55,14 +56,15 @@ struct ScoreKeys {
                dots);
     if (!cells.Has(t.index)) return;
     const int64_t position = cells.start + t.index;
+    float* const out = p.out.raw() + (position - p.first);
 #pragma unroll
     for (int i = 0; i < kQueries; ++i) {
       if (i >= tile.queries) continue;
       const int64_t row = tile.RowOf(i);
-      p.out.raw()[(row * p.heads + tile.HeadOf(i)) * p.out_stride + position -
-                  p.first] = position <= p.position + row
-                                 ? dots[i] * p.scale
-                                 : -std::numeric_limits<float>::infinity();
+      out[(row * p.heads + tile.HeadOf(i)) * p.out_stride] =
+          position <= p.position + row
+              ? dots[i] * p.scale
+              : -std::numeric_limits<float>::infinity();
     }
   }
 };
