@@ -29,9 +29,8 @@ struct Buffers {
 
 // The size of `count` elements, aligned.
 template <typename T>
-size_t BytesOf(DevicePtr<T>, int64_t count) {
-  return static_cast<size_t>(
-      AlignedBytes(count * static_cast<int64_t>(sizeof(T))));
+int64_t BytesOf(DevicePtr<T>, int64_t count) {
+  return AlignedBytes(count * static_cast<int64_t>(sizeof(T)));
 }
 
 // The views of all KV heads, and the bounds of their ranges.
@@ -102,16 +101,17 @@ class GpuCall {
 
  private:
   absl::Status TakeScratch() {
-    const size_t pages = BytesOf(room_.pages, PagesUpTo(p_, p_.rows - 1));
-    const size_t shown = BytesOf(room_.shown, std::ssize(shown_.heads));
-    const size_t bounds = BytesOf(room_.bounds, std::ssize(shown_.bounds));
+    const int64_t pages = BytesOf(room_.pages, PagesUpTo(p_, p_.rows - 1));
+    const int64_t shown = BytesOf(room_.shown, std::ssize(shown_.heads));
+    const int64_t bounds = BytesOf(room_.bounds, std::ssize(shown_.bounds));
     const int64_t queries = block_rows_ * p_.heads;
     const int64_t floats =
         folds_ ? 0
                : wave_pages_ * queries * (p_.layout.head_dim + 2) + 2 * queries;
-    ASSIGN_OR_RETURN(const DevicePtr<std::byte> scratch,
-                     stream_.Scratch(pages + shown + bounds +
-                                     BytesOf(room_.floats, floats)));
+    ASSIGN_OR_RETURN(
+        const DevicePtr<std::byte> scratch,
+        stream_.Scratch(static_cast<size_t>(pages + shown + bounds +
+                                            BytesOf(room_.floats, floats))));
     room_.pages = scratch.As<AttentionWave::Page>();
     room_.shown = (scratch + pages).As<AttentionWave::Shown>();
     room_.bounds = (scratch + pages + shown).As<int64_t>();

@@ -11,18 +11,18 @@
 namespace tiercel {
 
 std::unique_ptr<Device> Device::Make(DeviceKind kind, int number,
-                                     std::optional<DeviceLimits> limits,
+                                     const std::optional<DeviceLimits>& limits,
                                      uint64_t sim_seed) {
   switch (kind) {
     case DeviceKind::kCpu:
     case DeviceKind::kRef:
       break;
     case DeviceKind::kCuda:
-      return std::make_unique<CudaDevice>(number, std::move(limits));
+      return std::make_unique<CudaDevice>(number, limits);
     case DeviceKind::kSim:
-      return std::make_unique<SimDevice>(number, std::move(limits), sim_seed);
+      return std::make_unique<SimDevice>(number, limits, sim_seed);
   }
-  return std::make_unique<CpuDevice>(kind, std::move(limits));
+  return std::make_unique<CpuDevice>(kind, limits);
 }
 
 std::optional<LinkRate> Device::link() const {

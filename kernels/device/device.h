@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "kernels/device/device_kind.h"
@@ -56,9 +55,9 @@ class Device {
   // Makes device `number` of a kind, which Find looks for. Absent limits: all
   // that it has may be used. `sim_seed`: the seed of the delays of a kSim
   // device; 0: its work is done as late as it may be.
-  static std::unique_ptr<Device> Make(DeviceKind kind, int number = 0,
-                                      std::optional<DeviceLimits> limits = {},
-                                      uint64_t sim_seed = 0);
+  static std::unique_ptr<Device> Make(
+      DeviceKind kind, int number = 0,
+      const std::optional<DeviceLimits>& limits = {}, uint64_t sim_seed = 0);
 
   virtual ~Device() = default;
   Device(const Device&) = delete;
@@ -96,8 +95,8 @@ class Device {
   virtual absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() = 0;
 
  protected:
-  Device(DeviceKind kind, bool apart, std::optional<DeviceLimits> limits)
-      : traits_{kind, apart, limits.has_value()}, limits_(std::move(limits)) {}
+  Device(DeviceKind kind, bool apart, const std::optional<DeviceLimits>& limits)
+      : traits_{kind, apart, limits.has_value()}, limits_(limits) {}
 
  private:
   // The memory without limits.

@@ -24,10 +24,12 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
     }
   }
   absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
+  DeviceQueue* const gpu = queue != nullptr ? queue.get() : options.queue;
   // The library cannot use the host executor's GPU.
-  if (options.device == DeviceKind::kCuda && !CudaDriver::IsExecutor()) {
+  if (options.device == DeviceKind::kCuda && gpu != nullptr &&
+      !CudaDriver::IsExecutor()) {
     // handle() selects the stream's GPU, for which the library is created.
-    (void)(queue != nullptr ? *queue : *options.queue).handle();
+    (void)gpu->handle();
     blas = BlasLt::FromEnvironment();
   }
   if (!blas.ok()) return blas.status();

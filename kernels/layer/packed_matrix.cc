@@ -196,7 +196,7 @@ void PutFragments(const PanelRow& to, const Quads& quads, int64_t block,
   const int i = to.row / 8;
   for (int t = 0; t < 4; ++t) {
     const uint32_t low = quads[static_cast<size_t>(t)];
-    const uint32_t high = quads[static_cast<size_t>(t + 4)];
+    const uint32_t high = quads[static_cast<size_t>(t) + 4];
     std::byte* const out = panel + to.Fragment(block, t) + 4 * i;
     if (to.layout.codes == CodeLayout::k8) {
       WriteAs(low, out);
@@ -220,7 +220,7 @@ Quads GetFragments(const PanelRow& from, int64_t block,
   Quads quads;
   for (int t = 0; t < 4; ++t) {
     uint32_t& low = quads[static_cast<size_t>(t)];
-    uint32_t& high = quads[static_cast<size_t>(t + 4)];
+    uint32_t& high = quads[static_cast<size_t>(t) + 4];
     const std::byte* const in = panel + from.Fragment(block, t) + 4 * i;
     low = ReadAs<uint32_t>(in);
     if (from.layout.codes == CodeLayout::k8) {

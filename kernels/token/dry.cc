@@ -48,7 +48,8 @@ size_t SequenceBreakers::AfterLast(std::span<const int32_t> text) const {
     std::optional<size_t> longest;
     for (const std::vector<int32_t>& tail : found->second) {
       if (tail.size() <= after && tail.size() >= longest.value_or(0) &&
-          std::equal(tail.begin(), tail.end(), text.end() - after)) {
+          std::equal(tail.begin(), tail.end(),
+                     text.end() - static_cast<ptrdiff_t>(after))) {
         longest = tail.size();
       }
     }

@@ -148,6 +148,7 @@ ChildEnd RunChild(const std::vector<std::string>& command,
   FileDescriptor error_end(error_ends[1]);
 
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

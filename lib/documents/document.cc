@@ -67,7 +67,7 @@ Result ReadText(const std::string& name, std::string_view bytes) {
   return document;
 }
 
-Result ReadPage(const std::string& name, std::string bytes) {
+Result ReadPage(const std::string& name, const std::string& bytes) {
   if (const auto error = CheckText(name, bytes)) return *error;
   Document document;
   std::variant<HtmlPage, Error> page =
@@ -87,7 +87,7 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
       result = ReadText(name, bytes);
       break;
     case Format::kHtml:
-      result = ReadPage(name, std::move(bytes));
+      result = ReadPage(name, bytes);
       break;
     case Format::kEpub:
       result = ReadEpub(name, bytes);

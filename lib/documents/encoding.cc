@@ -119,6 +119,7 @@ class Converter {
   Converter& operator=(const Converter&) = delete;
 
   bool known() const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the error of iconv_open
     return converter_ != reinterpret_cast<iconv_t>(intptr_t{-1});
   }
 

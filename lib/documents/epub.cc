@@ -124,7 +124,7 @@ class EpubReader {
       }
       HtmlPage page = std::get<HtmlPage>(std::move(read_page));
       for (const std::string& warning : warnings) {
-        warnings_.push_back(path + ": " + warning);
+        warnings_.push_back(std::string(path).append(": ").append(warning));
       }
       if (binder_.num_bytes() + page.text.size() > kMaxFileBytes) {
         error_ =

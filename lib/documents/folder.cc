@@ -116,7 +116,7 @@ class FolderReader {
     if (Error* error = std::get_if<Error>(&result)) return Fail(error);
     HtmlPage& read = std::get<HtmlPage>(result);
     for (const std::string& warning : warnings) {
-      warnings_.push_back(page + ": " + warning);
+      warnings_.push_back(std::string(page).append(": ").append(warning));
     }
     if (links != nullptr) {
       *links = std::move(read.links);

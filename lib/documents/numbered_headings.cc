@@ -184,6 +184,7 @@ std::vector<Heading> HeadingsOf(const std::vector<TextLine>& lines,
     }
   }
   std::vector<Heading> headings;
+  headings.reserve(candidates.size());
   for (const Candidate& candidate : candidates) {
     headings.push_back({LevelOf(candidate, highest), candidate.text,
                         lines[candidate.line].begin, ""});

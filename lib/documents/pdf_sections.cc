@@ -100,8 +100,9 @@ class Locator {
     for (size_t i = title; i-- > 0 && i + 2 >= title;) {
       const size_t begin = page_.begin + page_.lines[i].begin;
       if (begin < after) return;
-      above =
-          std::string(page_.lines[i].text) + (above.empty() ? "" : " " + above);
+      std::string line(page_.lines[i].text);
+      if (!above.empty()) line.append(" ").append(above);
+      above = std::move(line);
       Label label = SplitLabel(above);
       if (label.rank != Rank::kNone && label.title.empty()) {
         section->label = std::move(label.label);

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "kernels/device/device.h"
 #include "lib/status/error.h"
@@ -14,8 +13,8 @@ namespace tiercel {
 // simulated device whose ops are done when they return.
 class CpuDevice final : public Device {
  public:
-  CpuDevice(DeviceKind kind, std::optional<DeviceLimits> limits)
-      : Device(kind, /*apart=*/false, std::move(limits)) {}
+  CpuDevice(DeviceKind kind, const std::optional<DeviceLimits>& limits)
+      : Device(kind, /*apart=*/false, limits) {}
 
   absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() override {
     return InternalError("internal", "device cpu has no queue");

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/device.h"
@@ -13,9 +12,8 @@ namespace tiercel {
 // A GPU, by its number among those that the process sees.
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int number, std::optional<DeviceLimits> limits)
-      : Device(DeviceKind::kCuda, /*apart=*/true, std::move(limits)),
-        number_(number) {}
+  CudaDevice(int number, const std::optional<DeviceLimits>& limits)
+      : Device(DeviceKind::kCuda, /*apart=*/true, limits), number_(number) {}
 
   absl::StatusOr<std::unique_ptr<DeviceQueue>> NewQueue() override {
     return OpenGpu(number_);

@@ -134,6 +134,10 @@ void Meet(const char* what, uint32_t mask, const Words& brought,
   running->Pause(State::kWaits);
 }
 
+uint32_t WordOf(int lane, int word) {
+  return met[static_cast<size_t>(lane)][static_cast<size_t>(word)];
+}
+
 // Waits for the lanes of `mask`; `met` then holds the words of each of them.
 void MeetLanes(const char* what, uint32_t mask, const Words& brought,
                const Place& at) {
@@ -346,9 +350,7 @@ void MmaS8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
            const Place& at) {
   MeetLanes("MmaS8", kAllLanes, {a[0], a[1], a[2], a[3], b[0], b[1]}, at);
   const auto byte = [](int lane, int word, int i) {
-    const uint32_t bits =
-        met[static_cast<size_t>(lane)][static_cast<size_t>(word)];
-    return static_cast<int8_t>(bits >> (8 * i) & 0xffu);
+    return static_cast<int8_t>(WordOf(lane, word) >> (8 * i) & 0xffu);
   };
   for (int i = 0; i < 4; ++i) {
     const int row = OwnLane() / 4 + i / 2 * 8;
@@ -365,9 +367,8 @@ void MmaF16(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
             const Place& at) {
   MeetLanes("MmaF16", kAllLanes, {a[0], a[1], a[2], a[3], b[0], b[1]}, at);
   const auto half = [](int lane, int word, int i) {
-    const uint32_t bits =
-        met[static_cast<size_t>(lane)][static_cast<size_t>(word)];
-    return double{F32FromF16(static_cast<uint16_t>(bits >> (16 * i)))};
+    const uint32_t bits = WordOf(lane, word) >> (16 * i);
+    return double{F32FromF16(static_cast<uint16_t>(bits))};
   };
   for (int i = 0; i < 4; ++i) {
     const int row = OwnLane() / 4 + i / 2 * 8;
@@ -387,45 +388,41 @@ namespace {
 // Element (row, column) of matrix `m`, to whose rows the lanes have brought the
 // addresses.
 uint32_t MatrixElement(int m, int row, int column) {
-  const auto& brought = met[static_cast<size_t>(8 * m + row)];
-  const uint64_t address = uint64_t{brought[1]} << 32 | brought[0];
+  const int lane = 8 * m + row;
+  const uint64_t address = uint64_t{WordOf(lane, 1)} << 32 | WordOf(lane, 0);
   uint16_t element;
-  std::memcpy(&element,
-              reinterpret_cast<const std::byte*>(address) + 2 * column,
+  std::memcpy(&element, std::bit_cast<const std::byte*>(address) + 2 * column,
               sizeof(element));
   return element;
 }
 
-// Brings the address of a matrix's row.
-void BringRow(const char* name, const void* row, const Place& at) {
+// Loads the matrices of whose rows each lane brings the address of one.
+void LoadFour(const char* name, bool transposed, uint32_t (&words)[4],
+              const void* row, const Place& at) {
   CheckPacket(row, at);
-  const auto address = reinterpret_cast<uint64_t>(row);
+  const auto address = std::bit_cast<uint64_t>(row);
   MeetLanes(
       name, kAllLanes,
       {static_cast<uint32_t>(address), static_cast<uint32_t>(address >> 32)},
       at);
+  const int g = OwnLane() / 4;
+  const int t = OwnLane() % 4;
+  for (int m = 0; m < 4; ++m) {
+    const auto half = [&](int i) {
+      return transposed ? MatrixElement(m, 2 * t + i, g)
+                        : MatrixElement(m, g, 2 * t + i);
+    };
+    words[m] = half(0) | half(1) << 16;
+  }
 }
 
 }  // namespace
 
 void LoadMatrices(uint32_t (&words)[4], const void* row, const Place& at) {
-  BringRow("LoadMatrices", row, at);
-  const int g = OwnLane() / 4;
-  const int t = OwnLane() % 4;
-  for (int m = 0; m < 4; ++m) {
-    words[m] = MatrixElement(m, g, 2 * t) | MatrixElement(m, g, 2 * t + 1)
-                                                << 16;
-  }
+  LoadFour("LoadMatrices", /*transposed=*/false, words, row, at);
 }
-
 void LoadTransposed(uint32_t (&words)[4], const void* row, const Place& at) {
-  BringRow("LoadTransposed", row, at);
-  const int g = OwnLane() / 4;
-  const int t = OwnLane() % 4;
-  for (int m = 0; m < 4; ++m) {
-    words[m] = MatrixElement(m, 2 * t, g) | MatrixElement(m, 2 * t + 1, g)
-                                                << 16;
-  }
+  LoadFour("LoadTransposed", /*transposed=*/true, words, row, at);
 }
 
 void CopyAsync16(void* to, const void* from, const Place& at) {

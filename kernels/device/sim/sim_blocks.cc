@@ -132,7 +132,7 @@ class DenseBlocks final : public SimBlocks {
     const uintptr_t begin = (first + kLargePage - 1) / kLargePage * kLargePage;
     const uintptr_t end = (first + bytes) / kLargePage * kLargePage;
     if (begin < end) {
-      (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+      (void)madvise(data + (begin - first), end - begin, MADV_DONTNEED);
     }
   }
 

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "kernels/device/device.h"
 #include "kernels/device/sim/sim_queue.h"
@@ -14,8 +13,9 @@ namespace tiercel {
 // memory that the host cannot touch (SimQueue).
 class SimDevice final : public Device {
  public:
-  SimDevice(int number, std::optional<DeviceLimits> limits, uint64_t seed)
-      : Device(DeviceKind::kSim, /*apart=*/true, std::move(limits)),
+  SimDevice(int number, const std::optional<DeviceLimits>& limits,
+            uint64_t seed)
+      : Device(DeviceKind::kSim, /*apart=*/true, limits),
         number_(number),
         seed_(seed) {}
 
