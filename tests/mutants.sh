@@ -106,7 +106,7 @@ flash_values|kernels/attention/flash_attention.cu|Barrier();  // the values are 
 flash_codes|kernels/attention/flash_attention.cu|block.Code(8 \* i + 2 \* w + 1)|block.Code(8 * i + 2 * w)|kernels/attention/flash_attention_test.cc
 fast_phase|runtime/session/runner_rank.cc|phase == Phase::kPrefill);|true);|tests/hosted_test.cc
 fast_resumed|models/decoder/decoder.cc|of_prompt_ = of_prompt;|of_prompt_ = of_prompt \&\& rows > 40;|tests/hosted_test.cc
-fast_kind|runtime/machine/machine.cc|if (!options_.fast_prompts|if (false|runtime/machine/machine_test.cc
+fast_kind|runtime/machine/machine.h|return options_.fast_prompts \&\& device_|return device_|runtime/machine/machine_test.cc
 flash_half|kernels/device/executor/host_executor.cc|half(column \* 4 + t, 4 + k / 8, k % 2)|half(column * 4 + t, 4, k % 2)|kernels/device/matrix_step_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
 tile_wait|kernels/kv/kv_tile.h|CopyWait<0>();||kernels/kv/key_norms_test.cc

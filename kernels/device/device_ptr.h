@@ -35,7 +35,7 @@ class DevicePtr {
 
   [[gnu::always_inline]] constexpr T* raw() const { return address_; }
 
-  // The same address with elements of another type.
+  // Returns this address as one of elements of another type.
   template <typename U>
   [[gnu::always_inline]] DevicePtr<U> As() const {
     return DevicePtr<U>(reinterpret_cast<U*>(address_));
@@ -80,7 +80,7 @@ template <typename T>
 constexpr T* HostAddress(DevicePtr<T> p) {
   return p.raw();
 }
-// The same the other way: memory of the host, as such a device's ops take it.
+// Memory of the host, as the ops of a device that computes in place take it.
 template <typename T>
 constexpr DevicePtr<T> InPlace(T* p) {
   return DevicePtr<T>(p);

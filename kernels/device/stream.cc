@@ -49,8 +49,7 @@ Stream::Stream(const Options& options, Isa isa,
                std::unique_ptr<DeviceQueue> queue)
     : device_(options.device),
       isa_(isa),
-      fast_prompts_(options.fast_prompts &&
-                    BodiesOf(options.device) == Bodies::kGpu),
+      fast_prompts_(options.fast_prompts),
       own_queue_(std::move(queue)),
       queue_(own_queue_ != nullptr ? own_queue_.get() : options.queue),
       ring_(BodiesOf(device_) == Bodies::kGpu

@@ -35,7 +35,7 @@ class Stream {
     // The device's queue to share, which must outlive this stream; null: a
     // queue of its own, if the device has one.
     DeviceQueue* queue = nullptr;
-    bool fast_prompts = false;  // only on kCuda, see fast_prompts()
+    bool fast_prompts = false;  // a GPU's stream has a use for it
   };
 
   // Errors: TIERCEL_ISA names an ISA that is not supported; no_device; on

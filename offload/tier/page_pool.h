@@ -50,7 +50,7 @@ class PagePool {
   // A page as ops take it: on the device, or in host memory for a device that
   // computes in place.
   DevicePtr<std::byte> Page(int layer, int64_t slot);
-  // The same page, for the host to read and write. The pool is in host memory.
+  // A page of a pool in host memory, for the host to read and write.
   std::byte* HostPage(int layer, int64_t slot) const;
   // Copies a page of such a pool to another slot; no queued work may use
   // either. Errors: device_failed.

@@ -62,13 +62,11 @@ absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
                          .memory = &scratch,
                          .pool = pool_.get(),
                          .queue = device_->queue(),
-                         .fast_prompts = options_.fast_prompts});
+                         .fast_prompts = FastPrompts()});
 }
 
 std::string Machine::PromptArithmetic() const {
-  if (!options_.fast_prompts || !device_->traits().runs_kernels()) {
-    return "exact";
-  }
+  if (!FastPrompts()) return "exact";
   return absl::StrCat("fast, ", CudaDriver::FindGpu(rank_).capability);
 }
 

@@ -137,6 +137,9 @@ class Machine {
   int64_t Budget(int64_t free, int64_t taken) const;
   int64_t FreeMemory() const;
   int64_t Room() const { return MemoryBudget() - Committed(); }
+  bool FastPrompts() const {
+    return options_.fast_prompts && device_->traits().runs_kernels();
+  }
   // Null: the device has none; it stays as long as the machine.
   DeviceQueue* queue() const;
 

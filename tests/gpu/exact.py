@@ -42,6 +42,20 @@ def models(run):
 # ---- Logits ----
 
 
+def logits_of(run, name, device, model, count, rows, *flags):
+    """Returns a file with the logits of a checkpoint's first ids; None after a
+    failure, which is a failed case."""
+    out = run.scratch / re.sub(r"\W", "_", f"{name} {device} {rows}")
+    done = run.call(run.tiercel, "eval", "-m", model, "--tokens",
+                    ids_for(run, model, count), "--no-progress", "-ub", rows,
+                    *flags, "--device", device, "-t", 2, "--logits", out)
+    if done.code == 0:
+        return out
+    if run.left() > 0:
+        run.case(name, FAILED, f"{device}: {done.words}")
+    return None
+
+
 def logits(run):
     """Compares logits of a prompt, and of rows one by one, with the CPU's."""
     # The executor takes long, and ctest's tests cover all models.
@@ -56,23 +70,17 @@ def logits(run):
         name = f"{model.parent.name}/{model.name} --compute {compute} -ub {rows}"
         if run.known(name):
             return
-        outs = {}
+        outs = []
         for device in ("cpu", run.device):
-            outs[device] = run.scratch / (re.sub(r"\W", "_", name) + device)
-            done = run.call(
-                run.tiercel, "eval", "-m", model, "--tokens",
-                ids_for(run, model, 8 if run.is_simulated else 150),
-                "--no-progress", "--compute", compute, "-ub", rows,
-                "--deterministic", "--device", device, "-t", 2, "--logits",
-                outs[device])
-            if done.code != 0:
-                if run.left() > 0:
-                    run.case(name, FAILED, f"{device}: {done.words}")
+            outs.append(logits_of(run, name, device, model,
+                                  8 if run.is_simulated else 150, rows,
+                                  "--compute", compute, "--deterministic"))
+            if outs[-1] is None:
                 return
-        same = filecmp.cmp(outs["cpu"], outs[run.device], shallow=False)
+        same = filecmp.cmp(*outs, shallow=False)
         run.case(name, PASSED if same else FAILED,
-                 "" if same else differences(outs["cpu"], outs[run.device]))
-        for out in outs.values():
+                 "" if same else differences(*outs))
+        for out in outs:
             out.unlink(missing_ok=True)
 
     run.each(compare, jobs)
@@ -95,19 +103,12 @@ def prompts(run):
         name = f"{model.parent.name}/{model.name} KV {kv}, not --deterministic"
         if run.known(name):
             return
-        count = 40 if run.is_simulated else 150
         outs = []
         for device, rows in (("cpu", 512), (run.device, 512), (run.device, 37)):
-            outs.append(run.scratch /
-                        (re.sub(r"\W", "_", name) + f"{device}{rows}"))
-            done = run.call(
-                run.tiercel, "eval", "-m", model, "--tokens",
-                ids_for(run, model, count), "--no-progress", "--compute", "f32",
-                "-ctk", kv, "-ctv", kv, "-ub", rows, "--device", device, "-t",
-                2, "--logits", outs[-1])
-            if done.code != 0:
-                if run.left() > 0:
-                    run.case(name, FAILED, f"{device}: {done.words}")
+            outs.append(logits_of(run, name, device, model,
+                                  40 if run.is_simulated else 150, rows,
+                                  "--compute", "f32", "-ctk", kv, "-ctv", kv))
+            if outs[-1] is None:
                 return
         why = ""
         expected, got = floats_of(outs[0]), floats_of(outs[1])
