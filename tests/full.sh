@@ -8,8 +8,9 @@
 #                               exact sass hosted sim bytes seeds trials faults
 #                               book readme mutants
 #
-# A step that is run again on the same day and kind of machine replaces its line
-# of the page; another machine has a page of its own.
+# The page is named by the day of the commit, for the steps may take days. A step
+# that is run again on the same kind of machine replaces its line of the page;
+# another machine has a page of its own.
 # shellcheck disable=SC2317  # steps are called by name
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -196,7 +197,8 @@ step_mutants() {  # faults that must turn the suite red
 
 cpu=$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)
 slug=$(tr '[:upper:]' '[:lower:]' <<<"$cpu" | sed 's/[^a-z0-9][^a-z0-9]*/-/g')
-result=bench/results/$(date -u +%Y-%m-%d)-${slug%-}-full.md
+day=$(git log -1 --format=%cs)
+result=bench/results/$day-${slug%-}-full.md
 commit=$(git describe --always --dirty --exclude '*')
 mapfile -t page < <([[ ! -e $result ]] || grep '^| [a-z]* | [0-9a-f]' "$result")
 
@@ -204,7 +206,7 @@ write_page() {  # the lines of the page in the order of the steps
   {
     echo "# The long tests"
     echo
-    echo "$cpu, $(nproc) cores, $(date -u +%Y-%m-%d)"
+    echo "$cpu, $(nproc) cores, the tree of $day"
     echo
     echo "| step | commit | outcome | seconds | last words |"
     echo "|---|---|---|---:|---|"

@@ -57,7 +57,7 @@ absl::StatusOr<Document> Read(const std::string& path) {
     return Error(Exit::kInput, "empty_document", "standard input is empty");
   }
   return DocumentIn(
-      document::ReadDocumentBytes(is_stdin ? "stdin" : path, std::move(bytes)));
+      document::ReadDocumentBytes(is_stdin ? "stdin" : path, bytes));
 }
 
 // A line "  7  Loomings  1,234 tokens  page 12", with the section's number and

@@ -25,8 +25,8 @@ absl::StatusOr<std::vector<size_t>> BytesOf(const Model& model,
                                             const std::vector<int32_t>& ids) {
   std::vector<size_t> begins = {0};
   for (size_t i = 0; i < ids.size(); ++i) {
-    const std::vector<int32_t> before(ids.begin() + (i > 0 ? i - 1 : 0),
-                                      ids.begin() + i);
+    std::vector<int32_t> before;
+    if (i > 0) before.push_back(ids[i - 1]);
     std::vector<int32_t> with = before;
     with.push_back(ids[i]);
     ASSIGN_OR_RETURN(const auto shorter,

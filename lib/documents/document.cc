@@ -79,7 +79,7 @@ Result ReadPage(const std::string& name, const std::string& bytes) {
 
 }  // namespace
 
-Result ReadDocumentBytes(const std::string& name, std::string bytes) {
+Result ReadDocumentBytes(const std::string& name, const std::string& bytes) {
   const Format format = FormatOf(name, bytes);
   Result result;
   switch (format) {
@@ -120,7 +120,7 @@ Result ReadDocument(const std::string& path) {
   }
   std::variant<std::string, Error> bytes = ReadFile(path);
   if (Error* error = std::get_if<Error>(&bytes)) return std::move(*error);
-  return ReadDocumentBytes(path, std::get<std::string>(std::move(bytes)));
+  return ReadDocumentBytes(path, std::get<std::string>(bytes));
 }
 
 }  // namespace tiercel::document

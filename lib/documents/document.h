@@ -86,7 +86,7 @@ Result ReadDocument(const std::string& path);
 
 // Reads a document from bytes in memory. Errors call it `name`, whose extension
 // counts.
-Result ReadDocumentBytes(const std::string& name, std::string bytes);
+Result ReadDocumentBytes(const std::string& name, const std::string& bytes);
 
 }  // namespace tiercel::document
 

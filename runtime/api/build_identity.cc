@@ -76,6 +76,7 @@ int FindThis(dl_phdr_info* object, size_t /*size*/, void* found) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = object->dlpi_phdr[i];
     const auto* const at =
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): ELF gives integers
         reinterpret_cast<const std::byte*>(object->dlpi_addr + part.p_vaddr);
     if (part.p_type == PT_LOAD && (part.p_flags & PF_W) == 0) {
       it.parts.push_back({at, part.p_filesz, part.p_offset});

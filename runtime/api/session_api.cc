@@ -204,14 +204,14 @@ absl::StatusOr<nlohmann::json> PlanDocument(const Model& model,
   return plan;
 }
 
-// Gives the caller `session` with its policy, whose costs are those of `rates`.
-absl::Status Hand(std::shared_ptr<const Model> model,
-                  std::shared_ptr<const Model> draft_model,
-                  std::shared_ptr<Turns> turns,
-                  std::unique_ptr<Session> session, PolicyParams params,
-                  std::unique_ptr<Session> draft_session,
-                  const std::optional<KeptRates>& rates,
-                  tiercel_session** handle) {
+// Returns a handle of `session` with its policy, whose costs are those of
+// `rates`.
+absl::StatusOr<std::unique_ptr<tiercel_session>> NewHandle(
+    std::shared_ptr<const Model> model,
+    std::shared_ptr<const Model> draft_model, std::shared_ptr<Turns> turns,
+    std::unique_ptr<Session> session, PolicyParams params,
+    std::unique_ptr<Session> draft_session,
+    const std::optional<KeptRates>& rates) {
   if (rates.has_value()) params.costs = rates->costs;
   ASSIGN_OR_RETURN(std::unique_ptr<Policy> policy,
                    Policy::Create(*session, params, std::move(draft_session)));
@@ -220,8 +220,7 @@ absl::Status Hand(std::shared_ptr<const Model> model,
       std::move(model), std::move(draft_model), std::move(turns),
       std::move(session), params, std::move(policy), rates, /*report=*/{}});
   Keep(std::move(report), made.get());
-  *handle = made.release();
-  return absl::OkStatus();
+  return made;
 }
 
 }  // namespace
@@ -384,10 +383,14 @@ tiercel_status tiercel_session_create(tiercel_model* model,
     ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> created,
                      tiercel::Session::Create(m, request.options));
     const bool on_disk = created->kv().plan().shape.disk_pages > 0;
-    return tiercel::Hand(model->model, request.draft_model,
-                         std::make_shared<tiercel::Turns>(), std::move(created),
-                         request.policy, std::move(draft),
-                         tiercel::RatesOf(m, request, on_disk), session);
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<tiercel_session> made,
+        tiercel::NewHandle(model->model, request.draft_model,
+                           std::make_shared<tiercel::Turns>(),
+                           std::move(created), request.policy, std::move(draft),
+                           tiercel::RatesOf(m, request, on_disk)));
+    *session = made.release();
+    return absl::OkStatus();
   });
 }
 
@@ -504,11 +507,14 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
                      session->session->Fork());
     ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> draft,
                      tiercel::NewDraftSession(session->policy_params));
-    RETURN_IF_ERROR(tiercel::Hand(
-        session->model, session->draft_model, session->turns, std::move(fork),
-        session->policy_params, std::move(draft), session->rates, copy));
-    (*copy)->text_begin = session->text_begin;
-    (*copy)->length = session->session->sequence().tokens().size();
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<tiercel_session> made,
+        tiercel::NewHandle(session->model, session->draft_model, session->turns,
+                           std::move(fork), session->policy_params,
+                           std::move(draft), session->rates));
+    made->text_begin = session->text_begin;
+    made->length = session->session->sequence().tokens().size();
+    *copy = made.release();
     return absl::OkStatus();
   });
 }

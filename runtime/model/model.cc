@@ -295,6 +295,7 @@ std::shared_ptr<WorkspacePool> Model::Workspaces() const {
   std::shared_ptr<WorkspacePool> pool = workspaces_.lock();
   if (pool != nullptr) return pool;
   std::vector<std::shared_ptr<MemoryAccount>> accounts;
+  accounts.reserve(ranks());
   for (int rank = 0; rank < ranks(); ++rank) {
     // A GPU's memory is no part of this machine's.
     accounts.push_back(machine_of(rank).device().apart()

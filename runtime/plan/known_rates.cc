@@ -114,9 +114,9 @@ absl::StatusOr<KeptRates> MeasureKnownRates(
   }
   // Fails here rather than after the seconds that measuring takes.
   RETURN_IF_ERROR(cache.CheckWritable());
-  ASSIGN_OR_RETURN(std::optional<Measurement> made,
+  ASSIGN_OR_RETURN(const std::optional<Measurement> made,
                    Measure(model, layout, again, progress));
-  Measurement measured = *std::move(made);
+  Measurement measured = *made;
   if (texts != nullptr) {
     ASSIGN_OR_RETURN(const int file, texts->Folder().OpenNameless());
     ASSIGN_OR_RETURN(const DiskRate rate,

@@ -35,6 +35,7 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(
   }
   std::shared_ptr<WorkspacePool> workspaces = model.Workspaces();
   std::vector<int64_t> taken;  // [rank]
+  taken.reserve(model.ranks());
   for (int rank = 0; rank < model.ranks(); ++rank) {
     taken.push_back(model.machine_of(rank).memory().used());
   }
@@ -252,7 +253,7 @@ absl::Status Runner::Suspend(SequenceKv& kv, int64_t rows,
 
 // Puts the logits of `count` rows of the last step one after the other, from
 // row `row` on.
-absl::Status Runner::LogitsInto(int64_t first_row, int64_t count, size_t row) {
+absl::Status Runner::LogitsInto(int64_t first_row, int64_t count, int64_t row) {
   if (absl::Status s = EachRank([&](RunnerRank& rank) {
         return rank.LogitsInto(first_row, count, row);
       });
@@ -260,10 +261,10 @@ absl::Status Runner::LogitsInto(int64_t first_row, int64_t count, size_t row) {
     return s;
   }
   // One copy and one wait bring the step's results to the host.
-  RETURN_IF_ERROR(
-      stream().Copy(host_logits_.data() + row * Vocab(),
-                    first().logits.data() + row * Vocab(),
-                    static_cast<size_t>(count) * Vocab() * sizeof(float)));
+  const int64_t vocab = model().config.vocab;
+  RETURN_IF_ERROR(stream().Copy(host_logits_.data() + row * vocab,
+                                first().logits.data() + row * vocab,
+                                count * vocab * sizeof(float)));
   return stream().Synchronize();
 }
 

@@ -137,7 +137,7 @@ class Runner {
       SequenceKv& kv,
       absl::FunctionRef<absl::Status(RunnerRank&, RankKv&)> part);
   void LeaveWorkspace();
-  absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
+  absl::Status LogitsInto(int64_t first, int64_t count, int64_t row);
   // Rank 0's logits.
   const float* HostLogits() const {
     return host_logits_.empty() ? HostAddress(first().logits.data())

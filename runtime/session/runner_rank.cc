@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
   }
   if (!functions.ok()) return functions.status();
   std::vector<Stream*> queues;
+  queues.reserve(streams.size());
   for (const auto& stream : streams) queues.push_back(stream.get());
   return NcclGather::Create(group, *functions, queues);
 }
@@ -305,15 +306,14 @@ absl::StatusOr<int> RunnerRank::TakeLayers(RankKv& kv, int64_t rows,
                                           cancelled);
 }
 
-absl::Status RunnerRank::LogitsInto(int64_t first, int64_t count, size_t row) {
+absl::Status RunnerRank::LogitsInto(int64_t first, int64_t count, int64_t row) {
   RETURN_IF_ERROR(ReserveLogits());
   DevicePtr<const float> rows = hidden_.data() + first * model_.config.hidden;
   if (IsTiled()) {
     ASSIGN_OR_RETURN(rows, tiles_->Rows(first, count));
   }
-  return decoder_.Logits(
-      *stream, rows, count,
-      logits.data() + row * static_cast<size_t>(model_.config.vocab));
+  return decoder_.Logits(*stream, rows, count,
+                         logits.data() + row * model_.config.vocab);
 }
 
 absl::Status RunnerRank::PassOverView(const RankRows& rows, int layers,

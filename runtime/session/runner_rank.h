@@ -91,7 +91,7 @@ class RunnerRank {
   // Writes the logits of `count` rows of the last step, from row `first` on,
   // into row `row` of `logits` and those after it. Errors: out_of_memory, and
   // those of the ops.
-  absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
+  absl::Status LogitsInto(int64_t first, int64_t count, int64_t row);
 
   // Passes the rows through the first `layers` layers over the retrieval view,
   // whose positions they follow.
