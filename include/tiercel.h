@@ -187,11 +187,12 @@ typedef struct tiercel_model_params {
    * simulate_device_bytes. If not 0, the device is one whose memory the host
    * cannot touch, and that does its work late, after delays of this seed.
    *
-   * deterministic: a GPU computes attention of prompts by its matrix unit, in
-   * f16, if K and V are both f16 or both q8_0 in heads of 64, 96 or 128. Their
-   * bits then depend on the kind of GPU, and not on how a prompt is divided,
-   * cached or resumed; tokens behind it, drafted or not, are computed as on the
-   * CPU. If not 0, prompts have the CPU's bytes too, many times as slowly. Must
+   * deterministic: a GPU computes prompts by its matrix unit, in f16: attention
+   * if K and V are both f16 or both q8_0 in heads of 64, 96 or 128; products if
+   * rows of weights are multiples of 64, but not by F32 weights nor with
+   * compute "f32" by compressed ones. Their bits then depend on the kind of
+   * GPU, and not on how a prompt is divided, cached or resumed; tokens behind
+   * it, drafted or not, are computed as on the CPU. If not 0, prompts have the CPU's bytes too, many times as slowly. Must
    * be 0 with `beside`. */
   int64_t tensor_parallel;
   uint64_t host_memory_bytes;

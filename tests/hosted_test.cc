@@ -259,11 +259,12 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
 // The hidden states of a prompt come and go in tiles, while the kernels that
 // use them are queued.
 TEST(HostedTiersTest, APromptInTilesIsTheCpus) {
+  if (!TriesAll()) GTEST_SKIP() << "a prompt of more rows than three blocks";
   const std::string path = CheckpointPath("llama_chat");
   const auto cpu = Open(path, DeviceKind::kCpu);
   const auto gpu = Open(path, DeviceKind::kCuda);
-  const Ids ids = RandomIds(1600, cpu->config.vocab);
-  const Session::Options options = {.context = 1700};
+  const Ids ids = RandomIds(3100, cpu->config.vocab);
+  const Session::Options options = {.context = 3200};
   const auto expected = MakeSession(*cpu, options);
   Read(*expected, ids.data(), ids.size());
   const Tiered tiered = MakeTiered(*gpu, options, Budget::kLeast);
@@ -273,8 +274,9 @@ TEST(HostedTiersTest, APromptInTilesIsTheCpus) {
   EXPECT_TRUE(SameBytes(NextLogits(session), NextLogits(*expected)));
   // The last three of four blocks stay on the device behind the last layer.
   const int64_t row = gpu->config.hidden * 4;
-  EXPECT_EQ(session.traffic().moves.states_up_bytes, 1600 * row);
-  EXPECT_EQ(session.traffic().moves.states_down_bytes, (1600 + 512) * row);
+  EXPECT_EQ(session.traffic().moves.states_up_bytes, std::ssize(ids) * row);
+  EXPECT_EQ(session.traffic().moves.states_down_bytes,
+            (std::ssize(ids) + 1024) * row);
 }
 
 // Forks take turns with the layer buffers and share pages until they write. A
@@ -500,11 +502,12 @@ TEST(HostedSessionTest, ASimulatedDeviceCountsItsOwnWeights) {
 
 constexpr char kWideHeads[] = "quant256/q4_k";  // heads of 64
 
-std::unique_ptr<Model> OpenWide(DeviceKind device) {
+std::unique_ptr<Model> OpenWide(DeviceKind device,
+                                Compute compute = Compute::kF32) {
   return OpenModel(
       {.path = CheckpointPath(kWideHeads) + ".gguf",
        .machine = {.device = device, .threads = 2, .fast_prompts = true},
-       .compute = Compute::kF32});
+       .compute = compute});
 }
 
 // f16 has 11 bits, so the two products of attention are off by some 2^-11 of
@@ -531,6 +534,31 @@ TEST(FastPromptsTest, AreNearTheCpusHoweverTheyAreDivided) {
       ASSERT_NEAR(whole[i], exact[i], greatest * 0x1p-8) << i;
     }
   }
+}
+
+// With int8 activations, weights are multiplied by the matrix unit too, whose
+// f16 activations are nearer to exact arithmetic.
+TEST(FastPromptsTest, ProductsAreNearerThanThoseOfInt8) {
+  const auto cpu = OpenWide(DeviceKind::kCpu);
+  const auto q8 = OpenWide(DeviceKind::kCpu, Compute::kQ8);
+  const auto gpu = OpenWide(DeviceKind::kCuda, Compute::kQ8);
+  ASSERT_TRUE(cpu != nullptr && q8 != nullptr && gpu != nullptr);
+  const std::vector<int32_t> ids = RandomIds(150, cpu->config.vocab);
+  const auto logits_of = [&](const Model& model, int64_t rows_per_step) {
+    return AllLogits(*MakeSession(model, {.context = 256}), ids, rows_per_step);
+  };
+  const std::vector<float> exact = logits_of(*cpu, 0);
+  const std::vector<float> of_q8 = logits_of(*q8, 0);
+  const std::vector<float> fast = logits_of(*gpu, 0);
+  EXPECT_TRUE(SameBytes(logits_of(*gpu, /*rows_per_step=*/37), fast));
+  double fast_error = 0;
+  double q8_error = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    fast_error += std::pow(fast[i] - exact[i], 2);
+    q8_error += std::pow(of_q8[i] - exact[i], 2);
+  }
+  EXPECT_GT(fast_error, 0);
+  EXPECT_LT(fast_error, 0.5 * q8_error);
 }
 
 // Only prompts are fast: the same tokens in steps have the CPU's bytes.

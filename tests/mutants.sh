@@ -41,12 +41,12 @@ kernel_head|kernels/layer/rope.cu|head \* p.head_dim|head * p.half|kernels/layer
 kernel_piece|kernels/kv/kv_element.h|i >= head_dim|i > head_dim|kernels/kv/kv_write_test.cc
 kernel_fault|kernels/kv/kv_element.h|== kAllLanes;|!= 0;|kernels/kv/kv_write_test.cc
 copy_wait|kernels/layer/matmul.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc
-blas_rows|kernels/layer/matmul.cc|p_.rows >= kLeastBlasRows|p_.rows > kLeastBlasRows|kernels/layer/matmul_blas_test.cc
+blas_rows|kernels/layer/matmul_gpu.cc|p_.rows >= kLeastBlasRows|p_.rows > kLeastBlasRows|kernels/layer/matmul_blas_test.cc
 blas_padding|kernels/layer/prompt_rows.cu|row < rows ? x|row <= rows ? x|kernels/layer/matmul_blas_test.cc
 blas_range|kernels/layer/prompt_rows.cu|over <= 0|over <= 200|kernels/layer/matmul_blas_test.cc
 blas_edge|kernels/layer/prompt_rows.cu|kF16 ? 14|kF16 ? 15|kernels/layer/matmul_blas_test.cc
 blas_back|kernels/layer/prompt_rows.cu|products\[i\] \* back\[row\]|products[i]|kernels/layer/matmul_blas_test.cc
-blas_block|kernels/layer/matmul.cc|target.out += row|target.out += 0 * row|kernels/layer/matmul_blas_test.cc
+blas_block|kernels/layer/matmul_gpu.cc|target.out += row|target.out += 0 * row|kernels/layer/matmul_blas_test.cc
 blas_version|kernels/device/cuda/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/device/cuda/blas_lt_test.cc
 blas_alignment|kernels/device/cuda/blas_lt.cc|prefer(alignment, kAlignment);|prefer(5, kAlignment);|kernels/device/cuda/blas_lt_test.cc
 blas_choice|kernels/device/cuda/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/device/cuda/blas_lt_test.cc
@@ -59,7 +59,7 @@ pack_tail|kernels/device/cuda/copy_words.cu|t.index < bytes - tail|t.index < byt
 narrow_place|apps/reader/places.cc|sections.size() == 1|sections.size() == 7|apps/reader/places_test.cc
 supported_gain|apps/commands/supported.cc|sentence.gain < kLeastGain|sentence.gain < 0|apps/commands/supported_test.cc
 roofline_tiles|bench/roofline.py|return whole(queries, most)|return queries|bench/roofline_test.py
-last_fragment|kernels/layer/packed_device.h|if (2 \* pair + 1 < blocks) {|if (pair >= 0) {|kernels/layer/matmul_test.cc
+last_fragment|kernels/layer/packed_device.h|const bool both = 2 \* pair + 1 < blocks;|const bool both = pair >= 0;|kernels/layer/matmul_test.cc
 fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 < left|in_fragments / 16 < left - 1|kernels/layer/matmul_test.cc
 half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j % 2], 0)|kernels/layer/matmul_test.cc
 panel_order|kernels/layer/matmul.cc|output.weights->order() != order|output.weights->order() < order|kernels/layer/matmul_test.cc
@@ -104,8 +104,21 @@ flash_future|kernels/attention/flash_attention.cu|state.position\[r\] + 1 - cell
 flash_whole|kernels/attention/flash_attention.cu|cells.begin > 0 .. seen\[0\] < kCells|cells.begin > 0|kernels/attention/flash_attention_test.cc
 flash_values|kernels/attention/flash_attention.cu|Barrier();  // the values are there.*||kernels/attention/flash_attention_test.cc
 flash_codes|kernels/attention/flash_attention.cu|block.Code(8 \* i + 2 \* w + 1)|block.Code(8 * i + 2 * w)|kernels/attention/flash_attention_test.cc
+halves_offset|kernels/layer/fast_matmul.cu|0x1p23f + W::kOffset|0x1p23f|kernels/layer/fast_matmul_test.cc
+halves_minimum|kernels/layer/fast_matmul.cu|w\[i\] += s\[row\].m;|w[i] -= s[row].m;|kernels/layer/fast_matmul_test.cc
+halves_of_six|kernels/layer/fast_matmul.cu|of_halves\[half\]|of_halves[0]|kernels/layer/fast_matmul_test.cc
+halves_last_panel|kernels/layer/fast_matmul.cu|column >= target.n|column >= target.n + 1|kernels/layer/fast_matmul_test.cc
+halves_tile|kernels/layer/fast_matmul.cu|if (r >= rows) continue;||kernels/layer/fast_matmul_test.cc
+halves_stage|kernels/layer/fast_matmul.cu|Barrier();  // this stage.*||kernels/layer/fast_matmul_test.cc
+halves_wait|kernels/layer/fast_matmul.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/fast_matmul_test.cc
+halves_back|kernels/layer/fast_matmul.cu|const float undo = back\[r\];|const float undo = 1.0f;|kernels/layer/fast_matmul_test.cc
+halves_range|kernels/layer/prompt_rows.cu|DType::kF16 ? 14 : 126|DType::kF16 ? 16 : 126|kernels/layer/fast_matmul_test.cc
+halves_row|kernels/layer/prompt_rows.cu|row % 8 \* 4 + i % 16 / 4|row % 8 * 4 + i % 32 / 8|kernels/layer/fast_matmul_test.cc
+halves_ways|kernels/layer/matmul_gpu.cc|(q8 .. !IsQuantised(type))|true|kernels/layer/fast_matmul_test.cc
+halves_fit|kernels/layer/fast_matmul.h|k % 64 == 0|k % 32 == 0|kernels/layer/fast_matmul_test.cc
+halves_of_prompts|models/decoder/decoder.cc|      .fast = fast_};|      .fast = false};|tests/hosted_test.cc
 fast_phase|runtime/session/runner_rank.cc|phase == Phase::kPrefill);|true);|tests/hosted_test.cc
-fast_resumed|models/decoder/decoder.cc|of_prompt_ = of_prompt;|of_prompt_ = of_prompt \&\& rows > 40;|tests/hosted_test.cc
+fast_resumed|models/decoder/decoder.cc|fast_ = of_prompt|fast_ = of_prompt \&\& rows > 40|tests/hosted_test.cc
 fast_kind|runtime/machine/machine.h|return options_.fast_prompts \&\& device_|return device_|runtime/machine/machine_test.cc
 flash_half|kernels/device/executor/host_executor.cc|half(column \* 4 + t, 4 + k / 8, k % 2)|half(column * 4 + t, 4, k % 2)|kernels/device/matrix_step_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
@@ -211,7 +224,7 @@ lanes_mask|kernels/device/executor/host_executor.cc|state == State::kWaits \&\& 
 early_copy|kernels/device/executor/host_executor.cc|running->copies.push_back({to, from, running->groups});|std::memcpy(to, from, 16);|kernels/device/executor/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, w.up_bias.data()|{\&w.gate, w.up_bias.data()|tests/golden_logits_test.cc
-residual|models/decoder/decoder.cc|StoreMode::kAdd}}}|StoreMode::kAssign}}}|tests/golden_logits_test.cc
+residual|models/decoder/decoder.cc|StoreMode::kAdd}},|StoreMode::kAssign}},|tests/golden_logits_test.cc
 kv_cell|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + cell) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (cell \& 63)) * KRowBytes|tests/golden_logits_test.cc
 digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(rows)|static_cast<float>((rows + 3) / 4 * 4)|kernels/kv/chunk_means_test.cc
 digest_rounding|kernels/kv/chunk_means_ref.cc|F16FromF32(sum\[i\] / count)|F16FromF32(sum[i] / count) \& 0xfffe|kernels/kv/chunk_means_test.cc
@@ -415,7 +428,7 @@ noisier_kept|runtime/plan/rates_cache.cc|before->best.spread <= measured.spread|
 others_cleared|runtime/plan/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/plan/rates_cache_test.cc
 costs_thawed|runtime/plan/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/drafting/draft_costs_test.cc
 costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.costs = rates->best.rates|runtime/api/rates_api_test.cc
-fork_rates|runtime/api/session_api.cc|session->rates, copy)|std::nullopt, copy)|runtime/api/rates_api_test.cc
+fork_rates|runtime/api/session_api.cc|std::move(draft), session->rates)|std::move(draft), std::nullopt)|runtime/api/rates_api_test.cc
 constant_ratio|drafts/draft_length.h|kUsualRatio = 8|kUsualRatio = 10|drafts/draft_length_test.cc
 block_length|runtime/policies/policy.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
 small_steps|runtime/drafting/draft_costs.cc|session_.model().BytesPerToken()) /|session_.model().BytesPerToken()) *|runtime/drafting/draft_costs_test.cc

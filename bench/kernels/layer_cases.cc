@@ -21,15 +21,17 @@ struct Product {
   int64_t k;
 };
 
+// `fast`: by the matrix unit's f16, where that fits.
 OpCase MatmulCase(Inputs& inputs, const ModelShape& model,
-                  const Product& product, DType type, int64_t rows) {
+                  const Product& product, DType type, int64_t rows,
+                  bool fast = false) {
   int64_t n = 0;
   int64_t bytes = 0;
   for (const int64_t output : product.outputs) {
     n += output;
     bytes += *PackedMatrix::BytesOf(type, output, product.k);
   }
-  OpCase one = {.op = "matmul",
+  OpCase one = {.op = fast ? "matmul_fast" : "matmul",
                 .model = model.name,
                 .part = product.part,
                 .type = std::string(InfoOf(type).name),
@@ -39,8 +41,10 @@ OpCase MatmulCase(Inputs& inputs, const ModelShape& model,
               r * kFloat * static_cast<double>(n + product.k);
   one.operations =
       2 * r * static_cast<double>(n) * static_cast<double>(product.k);
-  one.call = [&inputs, product, type, rows](Stream& stream, int64_t turn) {
+  one.call = [&inputs, product, type, rows, fast](Stream& stream,
+                                                  int64_t turn) {
     MatmulParams p = {};
+    p.fast = fast;
     p.x = inputs.Floats(rows * product.k, turn);
     p.x_stride = product.k;
     p.rows = rows;
@@ -87,6 +91,10 @@ std::vector<OpCase> LayerCases(Inputs& inputs, const ModelShape& m,
     for (const int64_t rows : sizes.rows) {
       for (const Product& product : products) {
         cases.push_back(MatmulCase(inputs, m, product, type, rows));
+        if (rows > 64) {
+          cases.push_back(
+              MatmulCase(inputs, m, product, type, rows, /*fast=*/true));
+        }
       }
       // Only the last row of a prompt has logits.
       if (rows <= 64) {

@@ -5,10 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/device/cuda/blas_lt.h"
-#include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
 #include "kernels/layer/matmul_body.h"
+#include "kernels/layer/matmul_gpu.h"
 #include "kernels/layer/packed_layout.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -83,144 +82,6 @@ absl::Status Validate(const MatmulParams& p, PanelOrder order) {
 }
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
-  return p.compute == Compute::kQ8 && IsQuantised(output.weights->type());
-}
-
-// The target of an output for the rows from `row` on.
-MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
-  const PackedMatrix& weights = *output.weights;
-  return {weights.data().As<const uint8_t>().raw(),
-          weights.panel_bytes(),
-          weights.type(),
-          weights.cols(),
-          weights.rows(),
-          output.bias.raw(),
-          output.out.raw() + row * output.out_stride,
-          output.out_stride,
-          output.store == StoreMode::kAdd};
-}
-
-// The least number of rows that the library multiplies, which multiplies tiles
-// of BlasLt::kRows at a time.
-constexpr int64_t kLeastBlasRows = 64;
-
-// One call on a GPU: its scratch memory, and the choice of a kernel or the
-// library for each product.
-class GpuMatmul {
- public:
-  GpuMatmul(Stream& stream, const MatmulParams& p)
-      : stream_(stream),
-        queue_(stream.queue().handle()),
-        p_(p),
-        k_(p.outputs[0].weights->cols()) {}
-
-  // Outputs whose weights have the same type share a launch.
-  absl::Status Run() {
-    RETURN_IF_ERROR(TakeScratch());
-    bool done[MatmulTargets::kMost] = {};
-    for (int i = 0; i < p_.num_outputs; ++i) {
-      if (done[i]) continue;
-      MatmulTargets alike;
-      for (int j = i; j < p_.num_outputs; ++j) {
-        if (p_.outputs[j].weights->type() != p_.outputs[i].weights->type()) {
-          continue;
-        }
-        alike.of[alike.count++] = TargetOf(p_.outputs[j], 0);
-        done[j] = true;
-      }
-      RETURN_IF_ERROR(Multiply(i, alike));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  // Scratch must be taken once per op, as queued kernels read it.
-  absl::Status TakeScratch() {
-    size_t q8_bytes = 0;
-    int64_t blas_n = 0;
-    for (int i = 0; i < p_.num_outputs; ++i) {
-      if (UsesQ8(p_, p_.outputs[i])) {
-        q8_bytes = static_cast<size_t>(NumQ8Fragments(p_.rows, k_)) *
-                   sizeof(Q8Fragments);
-      }
-      if (UsesBlas(i)) {
-        blas_n = std::max(blas_n, p_.outputs[i].weights->rows());
-      }
-    }
-    const size_t rounded_bytes =
-        blas_n == 0 ? 0 : static_cast<size_t>(BlasLt::kRows * k_) * 2;
-    const size_t products_bytes =
-        static_cast<size_t>(BlasLt::kRows * blas_n) * sizeof(float);
-    const size_t back_bytes = blas_n == 0 ? 0 : BlasLt::kRows * sizeof(float);
-    if (q8_bytes + rounded_bytes == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const DevicePtr<std::byte> taken,
-                     stream_.Scratch(q8_bytes + rounded_bytes + products_bytes +
-                                     back_bytes));
-    std::byte* const scratch = taken.raw();
-    // All offsets stay aligned: fragments have 640 bytes, and the rows for the
-    // library are 256, of 2 bytes an element.
-    q8_ = reinterpret_cast<Q8Fragments*>(scratch);
-    rounded_ = reinterpret_cast<uint16_t*>(scratch + q8_bytes);
-    products_ = reinterpret_cast<float*>(scratch + q8_bytes + rounded_bytes);
-    back_ = products_ + BlasLt::kRows * blas_n;
-    return absl::OkStatus();
-  }
-
-  bool UsesBlas(int output) const {
-    return stream_.blas() != nullptr && p_.rows >= kLeastBlasRows &&
-           BlasLt::Takes(p_.outputs[output].weights->type(), k_);
-  }
-
-  absl::Status Multiply(int first, const MatmulTargets& alike) {
-    if (UsesBlas(first)) return MultiplyByBlas(alike);
-    if (!UsesQ8(p_, p_.outputs[first])) {
-      return CudaStatus("Matmul", MultiplyF32Cuda(queue_, alike, p_.x.raw(),
-                                                  p_.x_stride, p_.rows));
-    }
-    if (!quantised_) {
-      RETURN_IF_ERROR(CudaStatus(
-          "Matmul",
-          QuantiseCuda(queue_, p_.x.raw(), p_.x_stride, p_.rows, k_, q8_)));
-      quantised_ = true;
-    }
-    return CudaStatus("Matmul", MultiplyQ8Cuda(queue_, alike, q8_, p_.rows));
-  }
-
-  absl::Status MultiplyByBlas(const MatmulTargets& alike) {
-    const DType type = alike.of[0].type;
-    for (int64_t row = 0; row < p_.rows; row += BlasLt::kRows) {
-      const int64_t rows = std::min(BlasLt::kRows, p_.rows - row);
-      absl::Status s = CudaStatus(
-          "Matmul",
-          RoundRowsCuda(queue_, p_.x.raw() + row * p_.x_stride, p_.x_stride,
-                        rows, BlasLt::kRows, k_, type, rounded_, back_));
-      if (!s.ok()) return s;
-      for (int i = 0; i < alike.count; ++i) {
-        MatmulTarget target = alike.of[i];
-        target.out += row * target.out_stride;
-        s = stream_.blas()->Multiply(
-            queue_, {type, target.n, k_, target.panels, rounded_, products_});
-        if (!s.ok()) return s;
-        s = CudaStatus("Matmul",
-                       StoreRowsCuda(queue_, products_, back_, rows, target));
-        if (!s.ok()) return s;
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  Stream& stream_;
-  CUstream_st* const queue_;
-  const MatmulParams& p_;
-  const int64_t k_;
-  Q8Fragments* q8_ = nullptr;
-  bool quantised_ = false;
-  uint16_t* rounded_ = nullptr;
-  float* products_ = nullptr;
-  float* back_ = nullptr;  // factors that undo the scaling of rounded_
-};
 
 // One call on the CPU: scratch memory, and the rows of the current group.
 class CpuMatmul {
@@ -401,10 +262,26 @@ constexpr OpBodies<MatmulParams> kMatmul = {
         [](Stream& stream, const MatmulParams& p) {
           return CpuMatmul(stream, p).Run(stream);
         },
-    .gpu = [](Stream& stream,
-              const MatmulParams& p) { return GpuMatmul(stream, p).Run(); }};
+    .gpu = MultiplyOnGpu};
 
 }  // namespace
+
+bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
+  return p.compute == Compute::kQ8 && IsQuantised(output.weights->type());
+}
+
+MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
+  const PackedMatrix& weights = *output.weights;
+  return {weights.data().As<const uint8_t>().raw(),
+          weights.panel_bytes(),
+          weights.type(),
+          weights.cols(),
+          weights.rows(),
+          output.bias.raw(),
+          output.out.raw() + row * output.out_stride,
+          output.out_stride,
+          output.store == StoreMode::kAdd};
+}
 
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {
   const PanelOrder order = PackedMatrix::OrderFor(stream);

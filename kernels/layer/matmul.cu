@@ -270,8 +270,12 @@ struct MultiplyPanels {
     const int column = t.lane() % 4;
     const uint32_t* codes = &stage.codes[t.warp() * kBlocks * W::kCodeWords];
     const uint32_t* scales = &stage.scales[t.warp() * kGroups * W::kGroupWords];
+    const typename W::PairWords words =
+        W::LoadPair(codes, size, pair, t.lane());
     uint32_t a[2][4];
-    W::ReadPair(codes, size, pair, t.lane(), a);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      a[i / 4][i % 4] = W::PairWord(words, i / 4, i % 4);
     typename W::Scales w[2][2] = {};
     W::ReadScales(scales, 2 * pair, g, w[0]);
     const bool both = 2 * pair + 1 < size;

@@ -31,6 +31,10 @@ enum class StoreMode { kAssign, kAdd };
 // block that holds a NaN or an infinity makes its row's outputs NaN. Every ISA,
 // the kernels of GPUs and the reference give the same bits.
 //
+// With `fast`, a GPU multiplies by its matrix unit in f16 where FastMatmulFits
+// (fast_matmul.h), but not quantised weights with kF32: x and weights are
+// rounded to f16, sums are f32. A row's bits depend on no other row.
+//
 // If a stream has a library for it (Stream::blas), the library multiplies 64
 // and more rows of x, rounded to the weights' type, by weights of F16 or BF16,
 // in its own order. Among such calls a row's bits depend on no other row. A row
@@ -54,6 +58,7 @@ struct MatmulParams {
   Compute compute;
   int num_outputs;  // 1 to 3
   MatmulOutput outputs[3];
+  bool fast = false;
 };
 absl::Status Matmul(Stream& stream, const MatmulParams& p);
 

@@ -63,6 +63,12 @@ struct MatmulTargets {
   int count = 0;
 };
 
+// The target of an output for the rows from `row` on.
+MatmulTarget TargetOf(const MatmulOutput& output, int64_t row);
+
+// Returns true if an output is computed from int8 activations.
+bool UsesQ8(const MatmulParams& p, const MatmulOutput& output);
+
 // The work on panels [panel_begin, panel_end) for rows [row_begin, row_end);
 // row_begin is the first row of a tile.
 struct MatmulRange {

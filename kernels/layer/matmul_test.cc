@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/layer/testing.h"
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
@@ -23,127 +24,6 @@ constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
                             DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
                             DType::kQ5_0, DType::kQ5_1, DType::kQ4_K,
                             DType::kQ5_K, DType::kQ6_K};
-
-// Rows of a file, which each device packs in its own order.
-class Matrix {
- public:
-  Matrix(DType type, int64_t n, int64_t k, std::vector<std::byte> rows)
-      : type_(type), n_(n), k_(k), source_(std::move(rows)) {}
-
-  int64_t rows() const { return n_; }
-  int64_t cols() const { return k_; }
-  PackedMatrix Packed(PanelOrder order = PanelOrder::kLanes) const {
-    PackedMatrix packed =
-        *PackedMatrix::Create(type_, n_, k_, SystemMemory(), order);
-    for (int64_t r = 0; r < n_; ++r) {
-      packed.PackRow(r, source_.data() + r * RowBytes(type_, k_));
-    }
-    return packed;
-  }
-  PackedMatrix PackedFor(Stream& stream) const {
-    return *Packed(PackedMatrix::OrderFor(stream)).CopyTo(stream);
-  }
-
- private:
-  DType type_;
-  int64_t n_;
-  int64_t k_;
-  std::vector<std::byte> source_;
-};
-
-// A matrix of random codes and scales around 1/16 of either sign.
-Matrix RandomMatrix(DType type, int64_t n, int64_t k, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-0.125f, 0.125f);
-  std::vector<std::byte> rows(static_cast<size_t>(n * RowBytes(type, k)));
-  const auto half = [&](size_t at) {
-    const uint16_t bits = F16FromF32(uniform(random));
-    std::memcpy(&rows[at], &bits, sizeof(bits));
-  };
-  const auto block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
-  for (std::byte& byte : rows) byte = static_cast<std::byte>(random());
-  for (size_t at = 0; at < rows.size(); at += block_bytes) {
-    const float value = uniform(random);
-    if (type == DType::kF32) {
-      std::memcpy(&rows[at], &value, sizeof(value));
-    } else if (type == DType::kBF16) {
-      const uint16_t bits = Bf16FromF32(value);
-      std::memcpy(&rows[at], &bits, sizeof(bits));
-    } else {
-      half(type == DType::kQ6_K ? at + 208 : at);
-      if (HasMin(LayoutOf(type).scales)) half(at + 2);
-    }
-  }
-  return {type, n, k, std::move(rows)};
-}
-
-// Every block of 32 has another magnitude, from 2^-8 to 2^8.
-std::vector<float> RandomX(int64_t rows, int64_t stride, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<size_t>(rows * stride));
-  float size = 1.0f;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (i % 32 == 0) size = std::exp2(static_cast<float>(random() % 17) - 8);
-    x[i] = size * normal(random);
-  }
-  return x;
-}
-
-struct Options {
-  Compute compute = Compute::kQ8;
-  bool bias = false;
-  StoreMode store = StoreMode::kAssign;
-  int64_t x_gap = 4;  // after every row of x; some values align rows
-};
-
-// One output of one matrix, with a gap after every row.
-struct Problem {
-  static constexpr int64_t kGap = 3;
-
-  Problem(Matrix w, int64_t num_rows, Options o)
-      : weights(std::move(w)),
-        options(o),
-        x(RandomX(num_rows, weights.cols() + o.x_gap, 11)),
-        bias(RandomX(1, weights.rows(), 12)),
-        before(RandomX(num_rows, weights.rows() + kGap, 13)),
-        rows(num_rows) {}
-
-  // Computes rows [begin, end) in one call.
-  std::vector<float> Run(Stream& stream, int64_t begin, int64_t end) const {
-    const int64_t x_stride = weights.cols() + options.x_gap;
-    const int64_t out_stride = weights.rows() + kGap;
-    std::vector<float> values(before.begin() + begin * out_stride,
-                              before.begin() + end * out_stride);
-    if (options.store == StoreMode::kAssign) {
-      values.assign(values.size(), kPoison);
-    }
-    const PackedMatrix w = weights.PackedFor(stream);
-    OnDevice<float> in(stream, std::vector<float>(x.begin() + begin * x_stride,
-                                                  x.begin() + end * x_stride));
-    OnDevice<float> added(stream, bias);
-    OnDevice<float> out(stream, values);
-    MatmulParams p = {};
-    p.x = in.data();
-    p.x_stride = x_stride;
-    p.rows = end - begin;
-    p.compute = options.compute;
-    p.num_outputs = 1;
-    p.outputs[0] = {&w, options.bias ? added.data() : nullptr, out.data(),
-                    out_stride, options.store};
-    const absl::Status status = Matmul(stream, p);
-    EXPECT_TRUE(status.ok()) << status;
-    return out.Read();
-  }
-  std::vector<float> Run(Stream& stream) const { return Run(stream, 0, rows); }
-
-  Matrix weights;
-  Options options;
-  std::vector<float> x;
-  std::vector<float> bias;
-  std::vector<float> before;
-  int64_t rows;
-};
 
 std::vector<int64_t> EveryK(DType type) {
   switch (InfoOf(type).block_elements) {
@@ -182,8 +62,9 @@ TEST_P(MatmulTest, HasTheReferencesBits) {
       for (const int64_t n :
            Fewer(InShort({1, 15, 16, 17, 48, 100}, {1, 17, 100}), {17, 100})) {
         for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
-          Problem problem(RandomMatrix(type, n, k, turn), TriesLess() ? 13 : 64,
-                          {.compute = compute, .x_gap = n % 2 == 0 ? 4 : 3});
+          MatmulProblem problem(
+              RandomWeights(type, n, k, turn), TriesLess() ? 13 : 64,
+              {.compute = compute, .x_gap = n % 2 == 0 ? 4 : 3});
           for (const int64_t rows :
                Fewer(InShort({1, 2, 7, 8, 13, 64}, {1, 7, 64}), {1, 13})) {
             ++turn;
@@ -207,8 +88,8 @@ TEST_P(MatmulTest, HasTheReferencesBits) {
 TEST_P(MatmulTest, EveryRowCountHasTheBitsOfSingleRows) {
   for (const DType type : kTypes) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
-      const Problem problem(RandomMatrix(type, 72, 256, 1), 64,
-                            {compute, true, StoreMode::kAdd});
+      const MatmulProblem problem(RandomWeights(type, 72, 256, 1), 64,
+                                  {compute, true, StoreMode::kAdd});
       std::vector<float> singles;
       for (int64_t r = 0; r < 64; ++r) {
         const std::vector<float> one = problem.Run(Fast(1), r, r + 1);
@@ -233,13 +114,14 @@ TEST_P(MatmulTest, OneRowOfAnyLengthHasTheReferencesBits) {
     const int64_t step = std::max<int64_t>(IsQuantised(type) ? 32 : 8,
                                            InfoOf(type).block_elements);
     for (const int64_t steps : {5, 39, 40, 41, 137}) {
-      const Problem problem(RandomMatrix(type, 35, step * steps, 1), 1, {});
+      const MatmulProblem problem(RandomWeights(type, 35, step * steps, 1), 1,
+                                  {});
       ASSERT_TRUE(SameBits(problem.Run(Fast(2)), problem.Run(Reference())))
           << InfoOf(type).name << " k=" << step * steps;
     }
   }
   // If there are many outputs, each has fewer stages.
-  const Problem wide(RandomMatrix(DType::kF16, 8200, 456, 1), 1, {});
+  const MatmulProblem wide(RandomWeights(DType::kF16, 8200, 456, 1), 1, {});
   ASSERT_TRUE(SameBits(wide.Run(Fast(2)), wide.Run(Reference())));
 }
 
@@ -248,7 +130,7 @@ TEST_P(MatmulTest, OneRowOfAnyLengthHasTheReferencesBits) {
 TEST_P(MatmulTest, TilesOfFloatsHaveTheReferencesBits) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const int64_t k : {40, 328}) {
-      const Problem problem(RandomMatrix(type, 150, k, 1), 130, {});
+      const MatmulProblem problem(RandomWeights(type, 150, k, 1), 130, {});
       const std::vector<float> expected = problem.Run(Reference());
       const size_t stride = expected.size() / 130;
       for (const int64_t rows : {2, 9, 25, 49, 130}) {
@@ -261,7 +143,7 @@ TEST_P(MatmulTest, TilesOfFloatsHaveTheReferencesBits) {
     }
   }
   // There are many columns.
-  const Problem wide(RandomMatrix(DType::kF16, 10200, 136, 1), 25, {});
+  const MatmulProblem wide(RandomWeights(DType::kF16, 10200, 136, 1), 25, {});
   ASSERT_TRUE(SameBits(wide.Run(Fast(2)), wide.Run(Reference())));
 }
 
@@ -273,7 +155,8 @@ TEST_P(MatmulTest, GroupsOfRowsChangeNothing) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
       if (TriesFew() && compute != Compute::kQ8) continue;
       const int64_t n = TriesFew() ? 2 : 20;
-      const Problem problem(RandomMatrix(type, n, 2048, 1), 409, {compute});
+      const MatmulProblem problem(RandomWeights(type, n, 2048, 1), 409,
+                                  {compute});
       const std::vector<float> expected = problem.Run(Reference());
       for (const int threads : {1, 3}) {
         ASSERT_TRUE(SameBits(problem.Run(Fast(threads)), expected))
@@ -286,10 +169,10 @@ TEST_P(MatmulTest, GroupsOfRowsChangeNothing) {
 TEST_P(MatmulTest, ThreeOutputsAreThreeMatmuls) {
   for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
     for (const int64_t rows : {1, 5, 40}) {
-      const Problem problems[] = {
-          {RandomMatrix(DType::kQ4_K, 80, 256, 1), rows, {compute, true}},
-          {RandomMatrix(DType::kF16, 33, 256, 2), rows, {compute}},
-          {RandomMatrix(DType::kQ6_K, 48, 256, 3),
+      const MatmulProblem problems[] = {
+          {RandomWeights(DType::kQ4_K, 80, 256, 1), rows, {compute, true}},
+          {RandomWeights(DType::kF16, 33, 256, 2), rows, {compute}},
+          {RandomWeights(DType::kQ6_K, 48, 256, 3),
            rows,
            {compute, false, StoreMode::kAdd}}};
       Stream& stream = Fast(2);
@@ -304,7 +187,7 @@ TEST_P(MatmulTest, ThreeOutputsAreThreeMatmuls) {
       std::vector<OnDevice<float>> outs;
       std::vector<OnDevice<float>> biases;
       for (size_t i = 0; i < 3; ++i) {
-        const Problem& problem = problems[i];
+        const MatmulProblem& problem = problems[i];
         weights[i] = problem.weights.PackedFor(stream);
         outs.emplace_back(
             stream, problem.options.store == StoreMode::kAdd
@@ -315,7 +198,7 @@ TEST_P(MatmulTest, ThreeOutputsAreThreeMatmuls) {
       for (size_t i = 0; i < 3; ++i) {
         p.outputs[i] = {&weights[i],
                         problems[i].options.bias ? biases[i].data() : nullptr,
-                        outs[i].data(), weights[i].rows() + Problem::kGap,
+                        outs[i].data(), weights[i].rows() + MatmulProblem::kGap,
                         problems[i].options.store};
       }
       const absl::Status status = Matmul(stream, p);
@@ -336,17 +219,17 @@ TEST_P(MatmulTest, WhatIsNotFiniteShows) {
                               -std::numeric_limits<float>::infinity()};
   for (const DType type : kTypes) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
-      Problem problem(RandomMatrix(type, 40, 256, 1), 15, {compute});
+      MatmulProblem problem(RandomWeights(type, 40, 256, 1), 15, {compute});
       const std::vector<float> clean = problem.Run(Fast(1));
       for (const float bad : bad_values) {
-        Problem broken(RandomMatrix(type, 40, 256, 1), 15, {compute});
+        MatmulProblem broken(RandomWeights(type, 40, 256, 1), 15, {compute});
         const int64_t at = std::isnan(bad) ? 232 : 200;
         broken.x[static_cast<size_t>(13 * (256 + broken.options.x_gap) + at)] =
             bad;
         const std::vector<float> out = broken.Run(Fast(1));
         for (size_t i = 0; i < out.size(); ++i) {
-          const size_t row = i / (40 + Problem::kGap);
-          const size_t column = i % (40 + Problem::kGap);
+          const size_t row = i / (40 + MatmulProblem::kGap);
+          const size_t column = i % (40 + MatmulProblem::kGap);
           if (column >= 40) continue;
           if (row == 13) {
             ASSERT_FALSE(std::isfinite(out[i])) << InfoOf(type).name;
@@ -369,7 +252,7 @@ TEST_P(MatmulTest, ExtremeActivations) {
   for (size_t at = 0; at < rows.size(); at += 34) {
     std::memcpy(&rows[at], &d, sizeof(d));
   }
-  Problem problem({DType::kQ8_0, 17, 96, std::move(rows)}, 9, {});
+  MatmulProblem problem({DType::kQ8_0, 17, 96, std::move(rows)}, 9, {});
   for (const float value :
        {0.0f, -0.0f, 1.0f, 0x1p-149f, 63 * 0x1p-149f, 64 * 0x1p-149f,
         190 * 0x1p-149f, -190 * 0x1p-149f, 0x1p-126f, 0x1p100f}) {
@@ -448,8 +331,8 @@ TEST(MatmulReferenceTest, IsNearTheExactProduct) {
   for (const DType type : kTypes) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
       const int64_t k = 768, n = 20, rows = 3;
-      const Problem problem(RandomMatrix(type, n, k, 4), rows,
-                            {compute, true, StoreMode::kAdd});
+      const MatmulProblem problem(RandomWeights(type, n, k, 4), rows,
+                                  {compute, true, StoreMode::kAdd});
       const std::vector<float> out = problem.Run(*stream);
       const bool q8 = compute == Compute::kQ8 && IsQuantised(type);
       std::vector<float> w(static_cast<size_t>(k));
@@ -458,7 +341,8 @@ TEST(MatmulReferenceTest, IsNearTheExactProduct) {
         weights.UnpackRow(i, w.data());
         for (int64_t r = 0; r < rows; ++r) {
           const float* x = problem.x.data() + r * (k + problem.options.x_gap);
-          const auto at = static_cast<size_t>(r * (n + Problem::kGap) + i);
+          const auto at =
+              static_cast<size_t>(r * (n + MatmulProblem::kGap) + i);
           double exact = problem.bias[static_cast<size_t>(i)];
           exact += problem.before[at];
           double magnitude = std::abs(problem.bias[static_cast<size_t>(i)]) +
@@ -486,7 +370,7 @@ TEST(MatmulReferenceTest, IsNearTheExactProduct) {
 }
 
 TEST(MatmulEntryTest, NoRowsIsNothing) {
-  const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1).Packed();
+  const PackedMatrix weights = RandomWeights(DType::kF32, 4, 8, 1).Packed();
   float out = 7.0f;
   MatmulParams p = {nullptr, 8, 0, Compute::kQ8, 1, {}};
   p.outputs[0] = {&weights, nullptr, InPlace(&out), 4, StoreMode::kAssign};
@@ -497,10 +381,10 @@ TEST(MatmulEntryTest, NoRowsIsNothing) {
 }
 
 TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
-  const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1).Packed();
-  const PackedMatrix longer = RandomMatrix(DType::kF32, 4, 9, 1).Packed();
+  const PackedMatrix weights = RandomWeights(DType::kF32, 4, 8, 1).Packed();
+  const PackedMatrix longer = RandomWeights(DType::kF32, 4, 9, 1).Packed();
   const PackedMatrix for_gpu =
-      RandomMatrix(DType::kF32, 4, 8, 1).Packed(PanelOrder::kFragments);
+      RandomWeights(DType::kF32, 4, 8, 1).Packed(PanelOrder::kFragments);
   const PackedMatrix empty;
   std::vector<float> x(9), out(8);
   MatmulParams good = {InPlace(x.data()), 8, 1, Compute::kQ8, 2, {}};

@@ -27,36 +27,40 @@ struct PackedBlocks {
     int of_halves[2];  // scales of Q6_K's halves; else 1
   };
 
-  // Reads the words of lane `lane` of a warp for blocks 2 pair and 2 pair + 1.
-  // The second words are zeros if 2 pair + 1 is not below `blocks`.
-  static TIERCEL_DEVICE void ReadPair(const uint32_t* codes, int blocks,
-                                      int pair, int lane,
-                                      uint32_t (&words)[2][4]) {
+  // The codes of lane `lane` of a warp in blocks 2 pair and 2 pair + 1, as they
+  // are in memory.
+  struct PairWords {
+    Packet<uint32_t> low[kLayout.codes == CodeLayout::k8 ? 2 : 1];
+    uint32_t high[2];  // used by k6
+  };
+  // The codes of block 2 pair + 1 are zeros if it is not below `blocks`.
+  static TIERCEL_DEVICE PairWords LoadPair(const uint32_t* codes,
+                                           int64_t blocks, int64_t pair,
+                                           int lane) {
     const uint32_t* from =
         codes + FragmentAt(kLayout.codes, blocks, 2 * pair, lane);
+    const bool both = 2 * pair + 1 < blocks;
+    PairWords words = {};
     if constexpr (kLayout.codes == CodeLayout::k8) {
-      const Packet<uint32_t> first = Load16(from);
-      for (int i = 0; i < 4; ++i) words[0][i] = first[i];
-      Packet<uint32_t> second = {};
-      if (2 * pair + 1 < blocks) second = Load16(from + kCodeWords);
-      for (int i = 0; i < 4; ++i) words[1][i] = second[i];
-      return;
-    }
-    Packet<uint32_t> both = {};
-    if (2 * pair + 1 < blocks) {
-      both = Load16(from);
+      words.low[0] = Load16(from);
+      if (both) words.low[1] = Load16(from + kCodeWords);
+    } else if (both) {
+      words.low[0] = Load16(from);
     } else {
-      for (int i = 0; i < 2; ++i) both[i] = from[i];
+      for (int i = 0; i < 2; ++i) words.low[0][i] = from[i];
     }
-    for (int b = 0; b < 2; ++b) {
-      uint32_t high = 0;
-      if constexpr (kLayout.codes == CodeLayout::k6) {
-        high = codes[HighFragmentAt(2 * pair + b, lane)];
-      }
-      for (int i = 0; i < 4; ++i) {
-        words[b][i] = WordOf(both[2 * b + i % 2], high, i);
+    if constexpr (kLayout.codes == CodeLayout::k6) {
+      for (int b = 0; b < 2; ++b) {
+        words.high[b] = codes[HighFragmentAt(2 * pair + b, lane)];
       }
     }
+    return words;
+  }
+  // Word i of the four that block b of the pair gives the matrix unit.
+  static TIERCEL_DEVICE uint32_t PairWord(const PairWords& words, int b,
+                                          int i) {
+    if constexpr (kLayout.codes == CodeLayout::k8) return words.low[b][i];
+    return WordOf(words.low[0][2 * b + i % 2], words.high[b], i);
   }
 
   // Reads quad `quad` of a block for one row of the panel.

@@ -9,6 +9,7 @@
 
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
+#include "kernels/layer/fast_matmul.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/number/half.h"
 
@@ -38,7 +39,11 @@ TIERCEL_DEVICE RowScale ScaleOf(float max, DType type) {
   return {power(-over), power(over)};
 }
 
+// The order of rounded rows: [row][k], or F16Fragments.
+enum class RowOrder { kRows, kFragments };
+
 // A block rounds one row. Rows past the end become zeros.
+template <RowOrder kOrder>
 struct RoundRows {
   static constexpr int kMaxThreads = kThreads;
   struct Shared {
@@ -53,6 +58,14 @@ struct RoundRows {
   uint16_t* out;
   float* back;
 
+  // The place of element i of a row.
+  TIERCEL_DEVICE int64_t At(int64_t row, int64_t i) const {
+    if constexpr (kOrder == RowOrder::kRows) return row * k + i;
+    const int lane = static_cast<int>(row % 8 * 4 + i % 16 / 4);
+    const int half = static_cast<int>(i % 32 / 16);
+    return (row / 8 * (k / 32) + i / 32) * 256 + lane * 8 + half * 4 + i % 4;
+  }
+
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     for (int64_t row = t.block; row < all_rows; row += t.blocks) {
       float max = 0.0f;
@@ -63,7 +76,7 @@ struct RoundRows {
       for (int64_t i = t.index; i < k; i += t.count) {
         const float value =
             row < rows ? x[row * x_stride + i] * scale.to : 0.0f;
-        out[row * k + i] =
+        out[At(row, i)] =
             type == DType::kF16 ? F16FromF32(value) : Bf16FromF32(value);
       }
       if (t.index == 0) back[row] = scale.back;
@@ -99,7 +112,18 @@ int RoundRowsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
                   int64_t rows, int64_t all_rows, int64_t k, DType type,
                   uint16_t* out, float* back) {
   return Launch(stream, TurnsFor(all_rows, 1, kThreads),
-                RoundRows{x, x_stride, rows, all_rows, k, type, out, back});
+                RoundRows<RowOrder::kRows>{x, x_stride, rows, all_rows, k, type,
+                                           out, back});
+}
+
+int RoundFragmentsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
+                       int64_t rows, int64_t k, F16Fragments* out,
+                       float* back) {
+  const int64_t all_rows = WholeTiles(rows);
+  return Launch(stream, TurnsFor(all_rows, 1, kThreads),
+                RoundRows<RowOrder::kFragments>{
+                    x, x_stride, rows, all_rows, k, DType::kF16,
+                    reinterpret_cast<uint16_t*>(out), back});
 }
 
 int StoreRowsCuda(CUstream_st* stream, const float* products, const float* back,

@@ -100,7 +100,7 @@ int64_t Decoder::ReservedBytes(const ModelConfig& config,
 
 absl::Status Decoder::BeginStep(Stream& stream, int64_t rows, int64_t position,
                                 bool of_prompt) {
-  of_prompt_ = of_prompt;
+  fast_ = of_prompt && stream.fast_prompts();
   RETURN_IF_ERROR(Reserve(0, rows));
   const int64_t half = config_.rope_dims / 2;
   RopeAnglesParams all = {.inv_freq = weights_.rope.inv_freq.data(),
@@ -175,11 +175,13 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
       .rows = rows,
       .compute = compute_,
       .num_outputs = 3,
-      .outputs = {
-          {&w.q, w.q_bias.data(), a_.q.data(), q_dim, StoreMode::kAssign},
-          {&w.k, w.k_bias.data(), a_.k.data(), kv_dim, StoreMode::kAssign},
-          {&w.v, w.v_bias.data(), a_.v.data(), kv_dim, StoreMode::kAssign},
-      }};
+      .outputs =
+          {
+              {&w.q, w.q_bias.data(), a_.q.data(), q_dim, StoreMode::kAssign},
+              {&w.k, w.k_bias.data(), a_.k.data(), kv_dim, StoreMode::kAssign},
+              {&w.v, w.v_bias.data(), a_.v.data(), kv_dim, StoreMode::kAssign},
+          },
+      .fast = fast_};
   RETURN_IF_ERROR(Matmul(stream, qkv));
 
   const auto q_heads = static_cast<int>(split_.query_heads(rank_).size());
@@ -242,7 +244,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                .position = position,
                .view = kv.view,
                .out = a_.head.data(),
-               .fast = of_prompt_ && stream.fast_prompts()}));
+               .fast = fast_}));
 
   // 4. back into the hidden state
   const int64_t all_heads = int64_t{config_.heads} * head_dim;
@@ -267,7 +269,8 @@ absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
                       .compute = compute_,
                       .num_outputs = 1,
                       .outputs = {{&matrix, bias.data(), own, config_.hidden,
-                                   StoreMode::kAdd}}}));
+                                   StoreMode::kAdd}},
+                      .fast = fast_}));
   return GatherAll(stream, split_.hidden(), rows, own, config_.hidden, hidden,
                    config_.hidden);
 }
@@ -298,11 +301,13 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
       .rows = rows,
       .compute = compute_,
       .num_outputs = 2,
-      .outputs = {
-          {&w.gate, w.gate_bias.data(), a_.gate.data(), ffn,
-           StoreMode::kAssign},
-          {&w.up, w.up_bias.data(), a_.up.data(), ffn, StoreMode::kAssign},
-      }};
+      .outputs =
+          {
+              {&w.gate, w.gate_bias.data(), a_.gate.data(), ffn,
+               StoreMode::kAssign},
+              {&w.up, w.up_bias.data(), a_.up.data(), ffn, StoreMode::kAssign},
+          },
+      .fast = fast_};
   RETURN_IF_ERROR(Matmul(stream, gate_up));
   RETURN_IF_ERROR(Swiglu(stream, {.gate = a_.gate.data(),
                                   .up = a_.up.data(),

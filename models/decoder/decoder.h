@@ -147,7 +147,7 @@ class Decoder {
   const Widths widths_;
   DecoderWorkspace a_;
   std::vector<float> angles_;  // angles of some rows, to be sent
-  bool of_prompt_ = false;     // the step's
+  bool fast_ = false;          // the step may have other bits than the CPU's
 };
 
 }  // namespace tiercel

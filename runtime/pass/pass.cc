@@ -15,9 +15,11 @@ namespace {
 // progress that they make.
 class PassRows {
  public:
-  PassRows(const Pass& pass, const ModelConfig& config, int threads)
+  PassRows(const Pass& pass, const ModelConfig& config, DeviceKind device,
+           int threads)
       : pass_(pass),
         config_(config),
+        device_(device),
         threads_(threads),
         all_({{.begin = 0, .end = pass.rows}}),
         deep_(pass.deep),
@@ -30,8 +32,8 @@ class PassRows {
       const int64_t first = std::max(row, range.begin);
       if (first >= range.end) continue;
       const int64_t at_once =
-          PromptRowsAtOnce(config_, pass_.weight_bytes_per_token, threads_,
-                           pass_.before + first);
+          PromptRowsAtOnce(config_, pass_.weight_bytes_per_token, device_,
+                           threads_, pass_.before + first);
       return RowBlock{layer, first, std::min(range.end - first, at_once)};
     }
     return std::nullopt;
@@ -72,6 +74,7 @@ class PassRows {
 
   const Pass& pass_;
   const ModelConfig& config_;
+  const DeviceKind device_;
   const int threads_;
   const std::vector<PositionRange> all_;
   const std::vector<PositionRange>& deep_;
@@ -158,7 +161,7 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                      PassPoint* point) {
   const int threads =
       pass.rank != nullptr ? pass.rank->threads : stream.pool().num_threads();
-  const PassRows rows_of(pass, decoder.config(), threads);
+  const PassRows rows_of(pass, decoder.config(), stream.device(), threads);
   const uint64_t total = rows_of.Total();
   const bool asks = pass.rank == nullptr || pass.rank->rank == 0;
   const auto agree = [&pass](const absl::Status& mine) {
@@ -216,8 +219,13 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
 }
 
 int64_t PromptRowsAtOnce(const ModelConfig& config,
-                         int64_t weight_bytes_per_token, int threads,
-                         int64_t before) {
+                         int64_t weight_bytes_per_token, DeviceKind device,
+                         int threads, int64_t before) {
+  // So many rows of a matrix with 4,096 rows of its own are 256 tiles of
+  // outputs, two for each multiprocessor of a large GPU. More would take memory
+  // for activations, and no less time.
+  constexpr int64_t kOnGpu = 1024;
+  if (BodiesOf(device) == Bodies::kGpu) return kOnGpu;
   // Multiply-adds that we expect of a thread in 100 ms, at least: per row with
   // weights, where each weight byte counts as one; per row with K and V.
   constexpr int64_t kWithWeights = int64_t{1} << 30;

@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "kernels/attention/head_view.h"
+#include "kernels/device/device_kind.h"
 #include "kernels/device/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/decoder.h"
@@ -88,11 +89,11 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                      PassPoint* point);
 
 // The number of rows that go through a layer at once after `before` positions:
-// enough to keep the machine busy, and few enough that a cancellation is
-// answered in about 100 ms. Never more than for `before` = 0.
+// enough to keep the device busy, and few enough that a cancellation is
+// answered in about 100 ms, on a GPU in 300. Never more than for `before` = 0.
 int64_t PromptRowsAtOnce(const ModelConfig& config,
-                         int64_t weight_bytes_per_token, int threads,
-                         int64_t before);
+                         int64_t weight_bytes_per_token, DeviceKind device,
+                         int threads, int64_t before);
 
 }  // namespace tiercel
 

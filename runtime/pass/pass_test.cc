@@ -14,6 +14,8 @@
 namespace tiercel::pass_test {
 namespace {
 
+constexpr DeviceKind kCpu = DeviceKind::kCpu;
+
 ModelConfig Shape(int layers, int heads, int head_dim) {
   ModelConfig config;
   config.layers = layers;
@@ -25,24 +27,26 @@ ModelConfig Shape(int layers, int heads, int head_dim) {
 TEST(PromptRowsAtOnceTest, AreFewWhereARowTakesLong) {
   const ModelConfig small = Shape(30, 9, 64);
   const ModelConfig large = Shape(32, 32, 128);
-  EXPECT_EQ(PromptRowsAtOnce(small, 100'000'000, 2, 0), 512);
+  EXPECT_EQ(PromptRowsAtOnce(small, 100'000'000, kCpu, 2, 0), 512);
   // A layer has 10 MB of weights; each thread multiplies 1 GiB in the time.
-  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 1, 0), 128);
-  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 2, 0), 214);
-  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 16, 0), 512);
-  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 0), 128);
-  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 32, 0), 157);
+  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, kCpu, 1, 0), 128);
+  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, kCpu, 2, 0), 214);
+  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, kCpu, 16, 0), 512);
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, kCpu, 2, 0), 128);
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, kCpu, 32, 0), 157);
   // After 8,000 positions a row reads 65,536,000 elements of K and V, of 6 GiB.
-  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 8000), 98);
-  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 128 * 1024), 64);
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, kCpu, 2, 8000), 98);
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, kCpu, 2, 128 * 1024), 64);
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, DeviceKind::kCuda, 2, 0),
+            1024);
 }
 
 // The count never rises with `before`, since memory is taken for the first.
 TEST(PromptRowsAtOnceTest, FallWithThoseBefore) {
   const ModelConfig config = Shape(30, 9, 64);
-  int64_t last = PromptRowsAtOnce(config, 100'000'000, 2, 0);
+  int64_t last = PromptRowsAtOnce(config, 100'000'000, kCpu, 2, 0);
   for (int64_t before = 0; before < 2'000'000; before += 999) {
-    const int64_t rows = PromptRowsAtOnce(config, 100'000'000, 2, before);
+    const int64_t rows = PromptRowsAtOnce(config, 100'000'000, kCpu, 2, before);
     ASSERT_LE(rows, last) << before;
     ASSERT_GE(rows, 64) << before;
     last = rows;
@@ -163,7 +167,7 @@ TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
 // rows.
 TEST_F(PassTest, FewerRowsPassAtOnceAfterMore) {
   const auto at_once = [&](int64_t before) {
-    return PromptRowsAtOnce(config_, /*weight_bytes_per_token=*/0,
+    return PromptRowsAtOnce(config_, /*weight_bytes_per_token=*/0, kCpu,
                             stream_->pool().num_threads(), before);
   };
   // The largest `before` for which 100 rows pass at once.

@@ -215,7 +215,7 @@ absl::Status Probe::Size() {
   Tokens tokens;
   RETURN_IF_ERROR(RunTokens(&tokens));
   const int64_t rows_at_once =
-      PromptRowsAtOnce(config_, weight_bytes_per_token_,
+      PromptRowsAtOnce(config_, weight_bytes_per_token_, stream_.device(),
                        stream_.pool().num_threads(), /*before=*/0);
   // One prompt has many rows and nothing before them, the other fewer rows at
   // depth. A row among many takes no longer than a row alone, which bounds the

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/attention_gpu.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/layer/fast_matmul.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/decoder/decoder.h"
@@ -112,20 +113,19 @@ int64_t BlockDistributions::Bytes(int64_t vocab) const {
          (std::max(rows, draft_rows) * kMaking + (drafted + 4) * kDistribution);
 }
 
-int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
-                     bool kernels) {
-  if (kernels) {
-    // Attention needs partial results and a list of pages. Other ops take less:
-    // a prompt's rows as int8 activations are a third of it.
-    return kGpuWaveFloats * static_cast<int64_t>(sizeof(float)) +
-           (int64_t{1} << 20) + context;
+int64_t SessionSite::OpScratch(int64_t context) const {
+  const int64_t q_dim = int64_t{config.heads} * config.head_dim;
+  const int64_t widest =
+      std::max({int64_t{config.hidden}, q_dim, int64_t{config.ffn}});
+  if (device.runs_kernels()) {
+    // Attention needs partial results and a list of pages.
+    return std::max(kGpuWaveFloats * static_cast<int64_t>(sizeof(float)) +
+                        (int64_t{1} << 20) + context,
+                    FastMatmulScratchBytes(RowsAtOnce(), widest));
   }
   // Attention needs 8 MiB of partial results and, per thread, a page of K and V
   // as floats. Matrix products need a group of activations and, per thread, two
   // panels of weights as floats.
-  const int64_t q_dim = int64_t{config.heads} * config.head_dim;
-  const int64_t widest =
-      std::max({int64_t{config.hidden}, q_dim, int64_t{config.ffn}});
   constexpr int64_t kFloat = sizeof(float);
   const int64_t per_thread =
       kFloat *
@@ -143,13 +143,14 @@ AttentionShares::Shape SessionSite::SharesShape(int64_t context) const {
 }
 
 int64_t SessionSite::RowsAtOnce(int64_t before) const {
-  return PromptRowsAtOnce(config, weights.MostPerToken(), threads, before);
+  return PromptRowsAtOnce(config, weights.MostPerToken(), device.kind, threads,
+                          before);
 }
 
 int64_t SessionSite::Scratch(int64_t context) const {
-  const bool kernels = device.runs_kernels();
-  const int64_t of_ops = ScratchBytes(config, context, threads, kernels);
-  if (!kernels || split == nullptr || split->ranks() == 1) return of_ops;
+  const int64_t of_ops = OpScratch(context);
+  if (!device.runs_kernels() || split == nullptr || split->ranks() == 1)
+    return of_ops;
   const int64_t widest = std::max({int64_t{config.hidden}, int64_t{config.ffn},
                                    int64_t{config.heads} * config.head_dim});
   return std::max({of_ops, NcclGather::ScratchBytes(RowsAtOnce(), widest),

@@ -119,11 +119,6 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
 // a step.
 int64_t LogitRows();
 
-// The most scratch memory that an op of this model takes, as kernels or on so
-// many threads of the CPU.
-int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
-                     bool kernels);
-
 // The place of one model's sessions: a device and the machine around it; of
 // several ranks, the place of one.
 struct SessionSite {
@@ -173,6 +168,8 @@ struct SessionSite {
   int64_t StateBytes() const {  // for a row's hidden state
     return config.hidden * static_cast<int64_t>(sizeof(float));
   }
+  // The most bytes of scratch memory that an op takes.
+  int64_t OpScratch(int64_t context) const;
   // Bytes of scratch memory for ops, and for gathering on a GPU.
   int64_t Scratch(int64_t context) const;
   // The workspace of a call, without hidden states.

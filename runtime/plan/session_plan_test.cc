@@ -80,10 +80,10 @@ TEST_F(CardTest, HoldsWhatTriForceNeeds) {
   EXPECT_TRUE(plan.fits());
   EXPECT_FALSE(plan.in_place);
   EXPECT_EQ(plan.host_kv, int64_t{1} << 36);
-  // A prompt's hidden states are in the host tier, but for three blocks of 512
+  // A prompt's hidden states are in the host tier, but for three blocks of
   // rows.
   EXPECT_EQ(plan.host_states, int64_t{1} << 31);
-  EXPECT_EQ(plan.state_rows, 3 * 512);
+  EXPECT_EQ(plan.state_rows, 3 * 1024);
   EXPECT_GT(plan.shape.resident_pages, 0);
   // With them on the card 22 GiB would be too few.
   site_.device_bytes = int64_t{22} << 30;

@@ -1,0 +1,193 @@
+#include "kernels/layer/matmul_gpu.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/device/cuda/blas_lt.h"
+#include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/layer/fast_matmul.h"
+#include "kernels/layer/matmul_body.h"
+#include "kernels/layer/packed_layout.h"
+#include "lib/status/error.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel {
+namespace {
+
+// The least number of rows that the library multiplies, which multiplies tiles
+// of BlasLt::kRows at a time.
+constexpr int64_t kLeastBlasRows = 64;
+
+// One call on a GPU: its scratch memory, and the choice of a kernel or the
+// library for each product.
+class GpuMatmul {
+ public:
+  GpuMatmul(Stream& stream, const MatmulParams& p)
+      : stream_(stream),
+        queue_(stream.queue().handle()),
+        p_(p),
+        k_(p.outputs[0].weights->cols()) {}
+
+  // Outputs whose weights have the same type share a launch.
+  absl::Status Run() {
+    RETURN_IF_ERROR(TakeScratch());
+    bool done[MatmulTargets::kMost] = {};
+    for (int i = 0; i < p_.num_outputs; ++i) {
+      if (done[i]) continue;
+      MatmulTargets alike;
+      for (int j = i; j < p_.num_outputs; ++j) {
+        if (p_.outputs[j].weights->type() != p_.outputs[i].weights->type()) {
+          continue;
+        }
+        alike.of[alike.count++] = TargetOf(p_.outputs[j], 0);
+        done[j] = true;
+      }
+      RETURN_IF_ERROR(Multiply(i, alike));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The ways to a product: by int8 or float activations, with the reference's
+  // bits; by the matrix unit's f16; by the library.
+  enum class Way { kQ8, kF32, kF16, kBlas };
+
+  Way WayOf(int i) const {
+    const MatmulOutput& output = p_.outputs[i];
+    const DType type = output.weights->type();
+    if (stream_.blas() != nullptr && p_.rows >= kLeastBlasRows &&
+        BlasLt::Takes(type, k_)) {
+      return Way::kBlas;
+    }
+    const bool q8 = UsesQ8(p_, output);
+    if (p_.fast && FastMatmulFits(type, k_) && (q8 || !IsQuantised(type))) {
+      return Way::kF16;
+    }
+    return q8 ? Way::kQ8 : Way::kF32;
+  }
+
+  // Scratch must be taken once per op, as queued kernels read it.
+  absl::Status TakeScratch() {
+    size_t q8_bytes = 0;
+    size_t f16_bytes = 0;
+    int64_t blas_n = 0;
+    for (int i = 0; i < p_.num_outputs; ++i) {
+      switch (WayOf(i)) {
+        case Way::kQ8:
+          q8_bytes = static_cast<size_t>(NumQ8Fragments(p_.rows, k_)) *
+                     sizeof(Q8Fragments);
+          break;
+        case Way::kF16:
+          f16_bytes = static_cast<size_t>(NumF16Fragments(p_.rows, k_)) *
+                      sizeof(F16Fragments);
+          break;
+        case Way::kBlas:
+          blas_n = std::max(blas_n, p_.outputs[i].weights->rows());
+          break;
+        case Way::kF32:
+          break;
+      }
+    }
+    const int64_t back_rows = std::max(f16_bytes > 0 ? WholeTiles(p_.rows) : 0,
+                                       blas_n > 0 ? BlasLt::kRows : 0);
+    const size_t rounded_bytes =
+        blas_n == 0 ? 0 : static_cast<size_t>(BlasLt::kRows * k_) * 2;
+    const size_t products_bytes =
+        static_cast<size_t>(BlasLt::kRows * blas_n) * sizeof(float);
+    const size_t bytes = q8_bytes + f16_bytes + rounded_bytes + products_bytes +
+                         static_cast<size_t>(back_rows) * sizeof(float);
+    if (bytes == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const DevicePtr<std::byte> taken, stream_.Scratch(bytes));
+    // All offsets stay aligned: fragments have 640 and 512 bytes, and the rows
+    // for the library are 256, of 2 bytes an element.
+    std::byte* at = taken.raw();
+    const auto take = [&at]<typename T>(T** part, size_t size) {
+      *part = reinterpret_cast<T*>(at);
+      at += size;
+    };
+    take(&q8_, q8_bytes);
+    take(&f16_, f16_bytes);
+    take(&rounded_, rounded_bytes);
+    take(&products_, products_bytes);
+    take(&back_, 0);
+    return absl::OkStatus();
+  }
+
+  absl::Status Multiply(int first, const MatmulTargets& alike) {
+    switch (WayOf(first)) {
+      case Way::kQ8:
+        return MultiplyByQ8(alike);
+      case Way::kF32:
+        return CudaStatus("Matmul", MultiplyF32Cuda(queue_, alike, p_.x.raw(),
+                                                    p_.x_stride, p_.rows));
+      case Way::kF16:
+        return MultiplyByF16(alike);
+      case Way::kBlas:
+        return MultiplyByBlas(alike);
+    }
+    return InternalError("internal", "Matmul: a product has no way");
+  }
+
+  absl::Status MultiplyByQ8(const MatmulTargets& alike) {
+    if (!quantised_) {
+      RETURN_IF_ERROR(CudaStatus(
+          "Matmul",
+          QuantiseCuda(queue_, p_.x.raw(), p_.x_stride, p_.rows, k_, q8_)));
+      quantised_ = true;
+    }
+    return CudaStatus("Matmul", MultiplyQ8Cuda(queue_, alike, q8_, p_.rows));
+  }
+
+  // Rounds x again for another type of weights, as the library's products, if
+  // there were some, have overwritten `back_`.
+  absl::Status MultiplyByF16(const MatmulTargets& alike) {
+    RETURN_IF_ERROR(
+        CudaStatus("Matmul", RoundFragmentsCuda(queue_, p_.x.raw(), p_.x_stride,
+                                                p_.rows, k_, f16_, back_)));
+    return CudaStatus("Matmul",
+                      MultiplyF16Cuda(queue_, alike, f16_, back_, p_.rows));
+  }
+
+  absl::Status MultiplyByBlas(const MatmulTargets& alike) {
+    const DType type = alike.of[0].type;
+    for (int64_t row = 0; row < p_.rows; row += BlasLt::kRows) {
+      const int64_t rows = std::min(BlasLt::kRows, p_.rows - row);
+      absl::Status s = CudaStatus(
+          "Matmul",
+          RoundRowsCuda(queue_, p_.x.raw() + row * p_.x_stride, p_.x_stride,
+                        rows, BlasLt::kRows, k_, type, rounded_, back_));
+      if (!s.ok()) return s;
+      for (int i = 0; i < alike.count; ++i) {
+        MatmulTarget target = alike.of[i];
+        target.out += row * target.out_stride;
+        s = stream_.blas()->Multiply(
+            queue_, {type, target.n, k_, target.panels, rounded_, products_});
+        if (!s.ok()) return s;
+        s = CudaStatus("Matmul",
+                       StoreRowsCuda(queue_, products_, back_, rows, target));
+        if (!s.ok()) return s;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Stream& stream_;
+  CUstream_st* const queue_;
+  const MatmulParams& p_;
+  const int64_t k_;
+  Q8Fragments* q8_ = nullptr;
+  bool quantised_ = false;
+  F16Fragments* f16_ = nullptr;
+  uint16_t* rounded_ = nullptr;
+  float* products_ = nullptr;
+  float* back_ = nullptr;  // factors that undo the scaling of f16_ or rounded_
+};
+
+}  // namespace
+
+absl::Status MultiplyOnGpu(Stream& stream, const MatmulParams& p) {
+  return GpuMatmul(stream, p).Run();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,147 @@
+#ifndef TIERCEL_KERNELS_LAYER_TESTING_H_
+#define TIERCEL_KERNELS_LAYER_TESTING_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/layer/matmul.h"
+#include "kernels/layer/packed_layout.h"
+#include "kernels/layer/packed_matrix.h"
+#include "kernels/number/half.h"
+#include "kernels/system/testing.h"
+
+namespace tiercel {
+
+// Rows of a file, which each device packs in its own order.
+class MatmulWeights {
+ public:
+  MatmulWeights(DType type, int64_t n, int64_t k, std::vector<std::byte> rows)
+      : type_(type), n_(n), k_(k), source_(std::move(rows)) {}
+
+  int64_t rows() const { return n_; }
+  int64_t cols() const { return k_; }
+  PackedMatrix Packed(PanelOrder order = PanelOrder::kLanes) const {
+    PackedMatrix packed =
+        *PackedMatrix::Create(type_, n_, k_, SystemMemory(), order);
+    for (int64_t r = 0; r < n_; ++r) {
+      packed.PackRow(r, source_.data() + r * RowBytes(type_, k_));
+    }
+    return packed;
+  }
+  PackedMatrix PackedFor(Stream& stream) const {
+    return *Packed(PackedMatrix::OrderFor(stream)).CopyTo(stream);
+  }
+
+ private:
+  DType type_;
+  int64_t n_;
+  int64_t k_;
+  std::vector<std::byte> source_;
+};
+
+// A matrix of random codes and scales around 1/16 of either sign.
+inline MatmulWeights RandomWeights(DType type, int64_t n, int64_t k,
+                                   unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-0.125f, 0.125f);
+  std::vector<std::byte> rows(static_cast<size_t>(n * RowBytes(type, k)));
+  const auto half = [&](size_t at) {
+    const uint16_t bits = F16FromF32(uniform(random));
+    std::memcpy(&rows[at], &bits, sizeof(bits));
+  };
+  const auto block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
+  for (std::byte& byte : rows) byte = static_cast<std::byte>(random());
+  for (size_t at = 0; at < rows.size(); at += block_bytes) {
+    const float value = uniform(random);
+    if (type == DType::kF32) {
+      std::memcpy(&rows[at], &value, sizeof(value));
+    } else if (type == DType::kBF16) {
+      const uint16_t bits = Bf16FromF32(value);
+      std::memcpy(&rows[at], &bits, sizeof(bits));
+    } else {
+      half(type == DType::kQ6_K ? at + 208 : at);
+      if (HasMin(LayoutOf(type).scales)) half(at + 2);
+    }
+  }
+  return {type, n, k, std::move(rows)};
+}
+
+// Every block of 32 has another magnitude, from 2^-8 to 2^8.
+inline std::vector<float> RandomX(int64_t rows, int64_t stride, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<size_t>(rows * stride));
+  float size = 1.0f;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i % 32 == 0) size = std::exp2(static_cast<float>(random() % 17) - 8);
+    x[i] = size * normal(random);
+  }
+  return x;
+}
+
+struct MatmulOptions {
+  Compute compute = Compute::kQ8;
+  bool bias = false;
+  StoreMode store = StoreMode::kAssign;
+  int64_t x_gap = 4;  // after every row of x; some values align rows
+  bool fast = false;
+};
+
+// One output of one matrix, with a gap after every row.
+struct MatmulProblem {
+  static constexpr int64_t kGap = 3;
+
+  MatmulProblem(MatmulWeights w, int64_t num_rows, MatmulOptions o)
+      : weights(std::move(w)),
+        options(o),
+        x(RandomX(num_rows, weights.cols() + o.x_gap, 11)),
+        bias(RandomX(1, weights.rows(), 12)),
+        before(RandomX(num_rows, weights.rows() + kGap, 13)),
+        rows(num_rows) {}
+
+  // Computes rows [begin, end) in one call.
+  std::vector<float> Run(Stream& stream, int64_t begin, int64_t end) const {
+    const int64_t x_stride = weights.cols() + options.x_gap;
+    const int64_t out_stride = weights.rows() + kGap;
+    std::vector<float> values(before.begin() + begin * out_stride,
+                              before.begin() + end * out_stride);
+    if (options.store == StoreMode::kAssign) {
+      values.assign(values.size(), kPoison);
+    }
+    const PackedMatrix w = weights.PackedFor(stream);
+    OnDevice<float> in(stream, std::vector<float>(x.begin() + begin * x_stride,
+                                                  x.begin() + end * x_stride));
+    OnDevice<float> added(stream, bias);
+    OnDevice<float> out(stream, values);
+    MatmulParams p = {};
+    p.x = in.data();
+    p.x_stride = x_stride;
+    p.rows = end - begin;
+    p.compute = options.compute;
+    p.fast = options.fast;
+    p.num_outputs = 1;
+    p.outputs[0] = {&w, options.bias ? added.data() : nullptr, out.data(),
+                    out_stride, options.store};
+    const absl::Status status = Matmul(stream, p);
+    EXPECT_TRUE(status.ok()) << status;
+    return out.Read();
+  }
+  std::vector<float> Run(Stream& stream) const { return Run(stream, 0, rows); }
+
+  MatmulWeights weights;
+  MatmulOptions options;
+  std::vector<float> x;
+  std::vector<float> bias;
+  std::vector<float> before;
+  int64_t rows;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_LAYER_TESTING_H_
