@@ -95,26 +95,33 @@ def floats_of(file):
 def prompts(run):
     """Compares logits of prompts by the matrix unit, which are no bytes of the
     CPU, with the CPU's; and with those of the prompt in other parts."""
-    jobs = [(model, kv) for model in models(run) for kv in ("f16", "q8_0")
+    # With q8 products are the matrix unit's too, but not those of the logits,
+    # whose activations have 8 bits.
+    jobs = [(model, *kind) for model in models(run)
+            for kind in (("f16", "f32"), ("q8_0", "f32"), ("f16", "q8"))
             if model.name in ("model.gguf", "q4_k.gguf")]
 
     def compare(job):
-        model, kv = job
-        name = f"{model.parent.name}/{model.name} KV {kv}, not --deterministic"
+        model, kv, compute = job
+        name = (f"{model.parent.name}/{model.name} KV {kv} --compute {compute}, "
+                "not --deterministic")
         if run.known(name):
             return
         outs = []
-        for device, rows in (("cpu", 512), (run.device, 512), (run.device, 37)):
+        for device, compute_here, rows in (("cpu", "f32", 512),
+                                           (run.device, compute, 512),
+                                           (run.device, compute, 37)):
             outs.append(logits_of(run, name, device, model,
                                   40 if run.is_simulated else 150, rows,
-                                  "--compute", "f32", "-ctk", kv, "-ctv", kv))
+                                  "--compute", compute_here, "-ctk", kv,
+                                  "-ctv", kv))
             if outs[-1] is None:
                 return
         why = ""
         expected, got = floats_of(outs[0]), floats_of(outs[1])
         greatest = max(map(abs, expected))
         off = max(abs(a - b) for a, b in zip(expected, got))
-        # Two products of 11 bits a layer, and float activations.
+        # Numbers of 11 bits in each product.
         if len(got) != len(expected) or not off <= greatest / 64:
             why = f"off by {off:g} of {greatest:g}"
         elif off == 0:
