@@ -53,7 +53,7 @@ class UsageTest(Case):
             (text + ["-t", "1", "-t", "1"], "-t"),
             (text + ["-m", CHAT], "-m"),
             (text + ["--temp", "nan"], "--temp"),
-            (text + ["-ctk", "q4_0"], "-ctk"),
+            (text + ["-ctk", "q4_1"], "-ctk"),
             (["generate", "-p", "x", "-m", ""], "-m"),
         ):
             # A flag without its value must stay the last argument.

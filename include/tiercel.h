@@ -188,12 +188,12 @@ typedef struct tiercel_model_params {
    * cannot touch, and that does its work late, after delays of this seed.
    *
    * deterministic: a GPU computes prompts by its matrix unit, in f16: attention
-   * if K and V are both f16 or both q8_0 in heads of 64, 96 or 128; products if
-   * rows of weights are multiples of 64, but not by F32 weights nor with
+   * if K and V are both f16, q8_0 or q4_0 in heads of 64, 96 or 128; products
+   * if rows of weights are multiples of 64, but not by F32 weights nor with
    * compute "f32" by compressed ones. Their bits then depend on the kind of
    * GPU, and not on how a prompt is divided, cached or resumed; tokens behind
-   * it, drafted or not, are computed as on the CPU. If not 0, prompts have the CPU's bytes too, many times as slowly. Must
-   * be 0 with `beside`. */
+   * it, drafted or not, are computed as on the CPU. If not 0, prompts have the
+   * CPU's bytes too, many times as slowly. Must be 0 with `beside`. */
   int64_t tensor_parallel;
   uint64_t host_memory_bytes;
   uint64_t simulate_strict_seed;
@@ -442,7 +442,7 @@ enum {
 typedef struct tiercel_session_params {
   size_t struct_size;
   int64_t context;       /* most tokens; 0: the checkpoint's, or as fit */
-  const char* kv_type_k; /* "f16" (default), "bf16", "f32", "q8_0" */
+  const char* kv_type_k; /* "f16" (default), "bf16", "f32", "q8_0", "q4_0" */
   const char* kv_type_v;
   /* The folder in which tiercel_measure keeps the rates of this machine. Times
    * are predicted if it holds some for the model. NULL: no times. */

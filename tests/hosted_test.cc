@@ -249,7 +249,7 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
     EXPECT_TRUE(SameBytes(logits, expected));
     const LinkLedger& counted = on_gpu.session->traffic().link;
     for (size_t i = 0; i < counted.size(); ++i) {
-      const LinkUse& use = on_cpu.session->traffic().link[i];
+      const LinkUse use = on_cpu.session->traffic().link[i];
       EXPECT_EQ(counted[i].h2d_bytes, use.h2d_bytes) << i;
       EXPECT_EQ(counted[i].d2h_bytes, use.d2h_bytes) << i;
     }

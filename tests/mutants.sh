@@ -104,7 +104,18 @@ flash_future|kernels/attention/flash_attention.cu|state.position\[r\] + 1 - cell
 flash_whole|kernels/attention/flash_attention.cu|cells.begin > 0 .. seen\[0\] < kCells|cells.begin > 0|kernels/attention/flash_attention_test.cc
 flash_values|kernels/attention/flash_attention.cu|Barrier();  // the values are there.*||kernels/attention/flash_attention_test.cc
 flash_codes|kernels/attention/flash_attention.cu|block.Code(8 \* i + 2 \* w + 1)|block.Code(8 * i + 2 * w)|kernels/attention/flash_attention_test.cc
-halves_offset|kernels/layer/fast_matmul.cu|0x1p23f + W::kOffset|0x1p23f|kernels/layer/fast_matmul_test.cc
+q4_of_kernel|kernels/kv/kv_element.h|at\[byte / 4\] >> e / 16 \* 4|at[byte / 4] >> 0|kernels/attention/attention_test.cc
+q4_high|kernels/kv/kv_element.h|code . high << 4|code + (high << 3)|kernels/kv/kv_write_test.cc
+q4_outermost|kernels/kv/kv_element.h|greatest >= -least ? greatest : least|greatest > -least ? greatest : least|kernels/kv/kv_write_test.cc
+q4_zero|kernels/kv/kv_element.h|outermost == 0.0f ? 0.0f|false ? 0.0f|kernels/kv/kv_write_test.cc
+q4_four|kernels/kv/kv_element.h|FloatOfByte(codes\[i / 2\] >> shift|FloatOfByte(codes[i / 2] >> (4 - shift)|kernels/attention/attention_test.cc
+q4_element|kernels/kv/kv_element.h|(both >> d % kKvPiece / 16 \* 4 . 15)|(both >> d % 16 / 8 * 4 \& 15)|kernels/kv/kv_convert_test.cc
+q4_lanes|kernels/kv/kv_lanes.h|byte >> shift|byte >> (4 - shift)|kernels/attention/attention_test.cc
+q4_rule|kernels/kv/kv_row.cc|outermost / -8.0f|outermost / 8.0f|kernels/kv/kv_write_test.cc
+q4_clamp|kernels/kv/kv_row.cc|std::clamp(q, 0.0f, 15.0f)|std::clamp(q, 0.0f, 14.0f)|kernels/kv/kv_write_test.cc
+q4_written|kernels/kv/kv_write_cpu.cc|q\[1\]\[i\] << 4|q[1][i] << 3|kernels/kv/kv_write_test.cc
+q4_kept|offload/prompt_cache/kv_format.cc|DType::kQ8_0, DType::kQ4_0};|DType::kQ8_0, DType::kQ8_0};|offload/prompt_cache/kv_format_test.cc
+halves_offset|kernels/layer/fast_matmul.cu|i, W::kOffset)|i, 0)|kernels/layer/fast_matmul_test.cc
 halves_minimum|kernels/layer/fast_matmul.cu|w\[i\] += s\[row\].m;|w[i] -= s[row].m;|kernels/layer/fast_matmul_test.cc
 halves_of_six|kernels/layer/fast_matmul.cu|of_halves\[half\]|of_halves[0]|kernels/layer/fast_matmul_test.cc
 halves_last_panel|kernels/layer/fast_matmul.cu|column >= target.n|column >= target.n + 1|kernels/layer/fast_matmul_test.cc

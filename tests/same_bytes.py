@@ -76,7 +76,7 @@ def devices(program, small):
     """300 tokens: two full pages and an open one."""
     ids = program.ids(golden_ids(300))
     config = program.config(program.model)
-    for kv in ("q8_0",) if small else ("f16", "q8_0"):
+    for kv in ("q8_0",) if small else ("f16", "q8_0", "q4_0"):
         session = ("-m", program.model, "-c", 340, *kv_types(kv))
         logits = Run("eval", session, ("--tokens", ids))
         text = Run("generate", session,
@@ -177,8 +177,9 @@ def splits(program, small):
         if config.get("layers", 0) == 0:
             continue
         tokens = program.drawn_ids(150, config["vocab"])
-        for kv in ("f16",) if small else ("f16", "q8_0", "f32"):
-            if kv == "q8_0" and config["head_dim"] % 32 != 0:
+        for kv in ("f16",) if small else ("f16", "q8_0",
+                                               "q4_0", "f32"):
+            if kv in ("q8_0", "q4_0") and config["head_dim"] % 32 != 0:
                 continue
             logits = Run("eval", ("-m", path, *kv_types(kv)),
                          ("--tokens", tokens))

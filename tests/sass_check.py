@@ -59,7 +59,8 @@ LEAST_PRODUCTS = {
     "ComputePages 8 4 0": 0.62,
 }
 # The most instructions a step of the matrix unit, in the loop with most steps.
-MOST_A_STEP = {"FlashAttend 128": 8, "FlashAttend 96": 9, "FlashAttend 64": 11,
+MOST_A_STEP = {"FlashAttend 128 1": 8, "FlashAttend 96 1": 9,  # f16
+               "FlashAttend 64 1": 11,
                "MultiplyHalves": 7}  # for all types
 # The matrix unit must do the work of these kernels.
 BY_MATRIX_UNIT = ("MultiplyPanels", "MultiplyPanelRow")

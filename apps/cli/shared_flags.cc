@@ -235,7 +235,7 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
 }
 
 void AddCacheTypeFlags(FlagSet& flags, SessionOptions* session) {
-  const std::vector<std::string> types = {"f16", "bf16", "f32", "q8_0"};
+  const std::vector<std::string> types = {"f16", "bf16", "f32", "q8_0", "q4_0"};
   flags.Choice("--cache-type-k", types,
                "how the keys of the text are kept in memory (default f16)",
                &session->kv_type_k);

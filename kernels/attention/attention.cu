@@ -19,9 +19,9 @@ namespace tiercel {
 namespace {
 
 // The type of K and V for which a kernel is compiled; with kAny it reads the
-// type from the layout. kQ8 is for heads of up to 128 elements, whose rows pass
-// whole.
-enum class OfType { kF16, kQ8, kAny };
+// type from the layout. kQ8 and kQ4 are for heads of up to 128 elements, whose
+// rows pass whole.
+enum class OfType { kF16, kQ8, kQ4, kAny };
 
 // A block computes one page of one KV head for a tile of queries (rows and
 // heads that share the KV head), with one warp for each kQueries of them. K and
@@ -36,10 +36,15 @@ template <int kQueries, int kCells, OfType kOf, bool kFolds = false>
 struct ComputePages {
   static constexpr int kMostWarps = kQueries == 1 ? 1 : 4;
   static constexpr int kMaxThreads = kMostWarps * kWarpLanes;
-  static constexpr int kBlocksAtOnce = kQueries == 1                  ? 16
-                                       : kOf == OfType::kAny          ? 2
-                                       : kFolds && kOf == OfType::kQ8 ? 3
-                                                                      : 4;
+  // The blocks whose registers fit a processor without a spill.
+  static constexpr int BlocksAtOnce() {
+    if (kQueries == 1) return 16;
+    if (kOf == OfType::kAny || (kFolds && kOf == OfType::kQ4)) return 2;
+    const bool is_large =
+        kFolds ? kOf == OfType::kQ8 : kOf == OfType::kQ4 && kQueries > 4;
+    return is_large ? 3 : 4;
+  }
+  static constexpr int kBlocksAtOnce = BlocksAtOnce();
   static constexpr int kElements = 4;  // elements of the head per lane
   static constexpr int kSlice = kElements * kWarpLanes;
   static constexpr int kOfLane = kPageTokens / kWarpLanes;  // cells per lane
@@ -50,9 +55,11 @@ struct ComputePages {
   // bound by memory, it is a whole row of 128 f16. Rows are padded by one
   // packet, so that lanes read different banks.
   static constexpr int kKeyBytes = 256 / kCells;
-  static constexpr bool kWhole = kOf == OfType::kQ8;
+  static constexpr bool kWhole = kOf == OfType::kQ8 || kOf == OfType::kQ4;
   static constexpr int kKeyPitch =
-      kWhole ? kSlice / kKvPiece * kQ8Bytes : kKeyBytes + 16;
+      kOf == OfType::kQ8   ? kSlice / kKvPiece * kQ8Bytes
+      : kOf == OfType::kQ4 ? kSlice / kKvPiece * kQ4Bytes
+                           : kKeyBytes + 16;
   static constexpr int kStageBytes = kCells * kWarpLanes * kKeyPitch;
   static constexpr int kStages = kQueries == 1 ? 3 : 2;
   using Ring = KvRing<kStages, kStageBytes>;
@@ -164,6 +171,7 @@ struct ComputePages {
   TIERCEL_DEVICE DType TypeOf(DType in_layout) const {
     return kOf == OfType::kF16  ? DType::kF16
            : kOf == OfType::kQ8 ? DType::kQ8_0
+           : kOf == OfType::kQ4 ? DType::kQ4_0
                                 : in_layout;
   }
   TIERCEL_DEVICE int Group() const { return w.heads / w.layout.kv_heads; }
@@ -194,10 +202,10 @@ struct ComputePages {
     // Keys pass slice by slice, and within a slice some cells at a time. Values
     // pass likewise, in slices of kSlice elements.
     const DType type_k = tile.keys.type;
-    const int key_step = kWhole                   ? kSlice
-                         : type_k == DType::kQ8_0 ? kKeyBytes / 64 * kKvPiece
-                         : type_k == DType::kF32  ? kKeyBytes / 4
-                                                  : kKeyBytes / 2;
+    const int key_step = kWhole                  ? kSlice
+                         : IsInBlocks(type_k)    ? kKeyBytes / 64 * kKvPiece
+                         : type_k == DType::kF32 ? kKeyBytes / 4
+                                                 : kKeyBytes / 2;
     static_assert(kWhole || kKeyBytes / 64 * kQ8Bytes + 14 <= kKeyPitch);
     const int key_parts = (head_dim + key_step - 1) / key_step * kGroups;
     const auto key_part = [&](int i) {
@@ -398,24 +406,25 @@ struct ComputePages {
     const auto cell = [&](int c) {
       return part.first + c * kWarpLanes + t.lane();
     };
-    if (keys.type == DType::kQ8_0) {
+    const auto add_blocks = [&]<typename Block>() {
 #pragma unroll 1
       for (int d = 0; d < part.n; d += kKvPiece) {
-        Q8Words blocks[kCells];
+        Block blocks[kCells];
 #pragma unroll
         for (int c = 0; c < kCells; ++c) {
           const int own = cell(c) - part.first;
           if constexpr (kWhole) {
             const int row = own * static_cast<int>(keys.row_bytes);
-            blocks[c] =
-                ReadQ8Words(&ring.at[stage * kStageBytes + row +
-                                     (part.d + d) / kKvPiece * kQ8Bytes]);
+            blocks[c] = ReadBlock<Block>(
+                &ring.at[stage * kStageBytes + row +
+                         (part.d + d) / kKvPiece * Block::kBytes]);
           } else {
-            const int skew =
-                Ring::SkewOf(keys, cell(c), part.d) + d / kKvPiece * kQ8Bytes;
-            blocks[c] = ReadQ8Words(&ring.at[stage * kStageBytes +
-                                             own * kKeyPitch + skew / 16 * 16],
-                                    skew % 16);
+            const int skew = Ring::SkewOf(keys, cell(c), part.d) +
+                             d / kKvPiece * Block::kBytes;
+            blocks[c] =
+                ReadBlock<Block>(&ring.at[stage * kStageBytes +
+                                          own * kKeyPitch + skew / 16 * 16],
+                                 skew % 16);
           }
         }
 #pragma unroll
@@ -431,6 +440,13 @@ struct ComputePages {
           add(d + e, x);
         }
       }
+    };
+    if (keys.type == DType::kQ8_0) {
+      add_blocks.template operator()<Q8Words>();
+      return;
+    }
+    if (keys.type == DType::kQ4_0) {
+      add_blocks.template operator()<Q4Words>();
       return;
     }
     const std::byte* const row =
@@ -638,7 +654,7 @@ int LaunchTiles(CUstream_st* stream, const AttentionWave& w) {
 template <OfType kOf>
 int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
-  constexpr int kMost = kOf == OfType::kAny ? 4 : kOf == OfType::kQ8 ? 6 : 8;
+  constexpr int kMost = kOf == OfType::kAny ? 4 : kOf == OfType::kF16 ? 8 : 6;
   if (w.folds) return LaunchTiles<kMost, 4, kOf, true>(stream, w);
   if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w);
   if constexpr (kOf != OfType::kAny) {
@@ -665,6 +681,8 @@ int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& w) {
       k == DType::kF16 && v == k ? LaunchPages<OfType::kF16>(stream, w)
       : k == DType::kQ8_0 && v == k && w.layout.head_dim <= kPageTokens
           ? LaunchPages<OfType::kQ8>(stream, w)
+      : k == DType::kQ4_0 && v == k && w.layout.head_dim <= kPageTokens
+          ? LaunchPages<OfType::kQ4>(stream, w)
           : LaunchPages<OfType::kAny>(stream, w);
   if (error != 0 || w.folds) return error;
   return Launch(stream,

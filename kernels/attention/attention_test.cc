@@ -76,9 +76,10 @@ std::vector<std::pair<DType, DType>> KvTypePairs(int head_dim, bool few) {
   std::vector<std::pair<DType, DType>> pairs;
   for (size_t k = 0; k < types.size(); ++k) {
     for (size_t v = 0; v < types.size(); ++v) {
-      // GPUs have kernels of their own for both f16 and both q8_0.
+      // GPUs have kernels of their own for these types of both.
       const bool one =
-          k == v && (types[k] == DType::kF16 || types[k] == DType::kQ8_0);
+          k == v && (types[k] == DType::kF16 || types[k] == DType::kQ8_0 ||
+                     types[k] == DType::kQ4_0);
       if (few && !one && v != (k + 1) % types.size()) continue;
       pairs.emplace_back(types[k], types[v]);
     }

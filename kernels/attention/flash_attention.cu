@@ -1,11 +1,12 @@
 // Bytes: K and V once for each 64 queries of a KV head, from the second-level
-// cache; q8_0 is expanded to f16 on the way into shared memory.
+// cache; q8_0 and q4_0 are expanded to f16 on the way into shared memory.
 // Operations: 4 f16 an element, position and query, by the matrix unit; an
 // exponential a position and query.
 // Bound by: the matrix unit.
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/attention/flash_attention.h"
 #include "kernels/device/device_lang.h"
@@ -21,7 +22,7 @@ namespace {
 //
 // A lane has the elements of rows g = lane / 4 and g + 8 of its warp's queries
 // that the matrix unit's layout gives it (device_lang.h).
-template <int kDim, bool kQ8>
+template <int kDim, DType kType>
 struct FlashAttend {
   static constexpr int kWarps = 4;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
@@ -34,8 +35,9 @@ struct FlashAttend {
   // banks.
   static constexpr int kPitch = kDim + 8;
   static constexpr int kDimSteps = kDim / 16;
-  static constexpr int kRowBytes =
-      KvBytes(kQ8 ? DType::kQ8_0 : DType::kF16, kDim);
+  static constexpr int kRowBytes = KvBytes(kType, kDim);
+  static constexpr bool kInBlocks = IsInBlocks(kType);
+  using Block = std::conditional_t<kType == DType::kQ4_0, Q4Words, Q8Words>;
 
   struct Shared {
     Array<uint16_t, kCells * kPitch> keys;
@@ -162,7 +164,7 @@ struct FlashAttend {
   TIERCEL_DEVICE void Fetch(const Thread& t,
                             Array<uint16_t, kCells * kPitch>& to,
                             const std::byte* from, const Cells& cells) const {
-    constexpr int kUnit = kQ8 ? kKvPiece : 8;  // elements
+    constexpr int kUnit = kInBlocks ? kKvPiece : 8;  // elements
     constexpr int kUnits = kDim / kUnit;
 #pragma unroll
     for (int own = 0; own < kCells * kUnits; own += kMaxThreads) {
@@ -173,8 +175,8 @@ struct FlashAttend {
       const bool exists = cell >= cells.begin && cell < cells.end;
       const std::byte* const at = from + cell * kRowBytes;
       uint16_t* const place = &to[cell * kPitch + d];
-      if constexpr (kQ8) {
-        Expand(exists, at + d / kKvPiece * kQ8Bytes, place);
+      if constexpr (kInBlocks) {
+        Expand(exists, at + d / kKvPiece * Block::kBytes, place);
       } else if (exists) {
         CopyAsync16(place, at + 2 * d);
       } else {
@@ -183,7 +185,7 @@ struct FlashAttend {
     }
   }
 
-  // Writes a block of q8_0 as f16.
+  // Writes a block as f16.
   TIERCEL_DEVICE static void Expand(bool exists, const std::byte* from,
                                     uint16_t* to) {
     if (!exists) {
@@ -191,7 +193,7 @@ struct FlashAttend {
       for (int i = 0; i < 4; ++i) Store16(Packet<uint16_t>{}, to + 8 * i);
       return;
     }
-    const Q8Words block = ReadQ8Words(from);
+    const Block block = ReadBlock<Block>(from);
     const float scale = block.Scale();
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -341,9 +343,9 @@ struct FlashAttend {
   }
 };
 
-template <int kDim, bool kQ8>
+template <int kDim, DType kType>
 int LaunchTiles(CUstream_st* stream, const FlashAttentionRows& p) {
-  using Attend = FlashAttend<kDim, kQ8>;
+  using Attend = FlashAttend<kDim, kType>;
   const int64_t queries = p.rows * (p.heads / p.layout.kv_heads);
   const int64_t tiles = (queries - 1) / Attend::kTile + 1;
   return Launch(
@@ -352,23 +354,29 @@ int LaunchTiles(CUstream_st* stream, const FlashAttentionRows& p) {
       Attend{p, tiles});
 }
 
-template <bool kQ8>
+template <DType kType>
 int LaunchDim(CUstream_st* stream, const FlashAttentionRows& p) {
   switch (p.layout.head_dim) {
     case 64:
-      return LaunchTiles<64, kQ8>(stream, p);
+      return LaunchTiles<64, kType>(stream, p);
     case 96:
-      return LaunchTiles<96, kQ8>(stream, p);
+      return LaunchTiles<96, kType>(stream, p);
     default:
-      return LaunchTiles<128, kQ8>(stream, p);
+      return LaunchTiles<128, kType>(stream, p);
   }
 }
 
 }  // namespace
 
 int FlashAttentionCuda(CUstream_st* stream, const FlashAttentionRows& p) {
-  return p.layout.type_k == DType::kQ8_0 ? LaunchDim<true>(stream, p)
-                                         : LaunchDim<false>(stream, p);
+  switch (p.layout.type_k) {
+    case DType::kQ8_0:
+      return LaunchDim<DType::kQ8_0>(stream, p);
+    case DType::kQ4_0:
+      return LaunchDim<DType::kQ4_0>(stream, p);
+    default:
+      return LaunchDim<DType::kF16>(stream, p);
+  }
 }
 
 }  // namespace tiercel

@@ -27,11 +27,12 @@ struct FlashAttentionRows {
   float* out;        // [rows, heads, head_dim], at a multiple of 8 bytes
 };
 
-// Returns true if FlashAttentionCuda can read such pages: K and V are both f16
-// or both q8_0, in heads of 64, 96 or 128.
+// Returns true if FlashAttentionCuda can read such pages: K and V are both f16,
+// both q8_0 or both q4_0, in heads of 64, 96 or 128.
 inline bool FlashAttentionFits(const KvLayout& layout) {
   return layout.type_k == layout.type_v &&
-         (layout.type_k == DType::kF16 || layout.type_k == DType::kQ8_0) &&
+         (layout.type_k == DType::kF16 || layout.type_k == DType::kQ8_0 ||
+          layout.type_k == DType::kQ4_0) &&
          (layout.head_dim == 64 || layout.head_dim == 96 ||
           layout.head_dim == 128);
 }

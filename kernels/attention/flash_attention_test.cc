@@ -12,10 +12,10 @@
 namespace tiercel::flash_attention_test {
 namespace {
 
-// f16 has 11 significant bits. A query and, as q8_0, a key are rounded, and so
-// are a weight and such a value.
+// f16 has 11 significant bits. A query and, of a type in blocks, a key are
+// rounded, and so are a weight and such a value.
 Rounded RoundedHalves(DType type) {
-  const double each = type == DType::kQ8_0 ? 2 * 0x1p-11 : 0x1p-11;
+  const double each = type == DType::kF16 ? 0x1p-11 : 2 * 0x1p-11;
   return {.product = each, .term = each};
 }
 
@@ -32,7 +32,7 @@ std::vector<Case> Cases() {
     int64_t rows;
   };
   std::vector<Case> cases;
-  for (const DType type : {DType::kF16, DType::kQ8_0}) {
+  for (const DType type : {DType::kF16, DType::kQ8_0, DType::kQ4_0}) {
     for (const auto& [heads, kv_heads, head_dim] :
          {std::tuple(2, 1, 64), {3, 3, 96}, {8, 2, 128}}) {
       for (const Place& at : {Place{0, 0, 1},
@@ -67,7 +67,7 @@ TEST_P(FlashAttentionTest, IsSoftmaxAttention) {
 // A prompt that is read in other blocks of rows gives the same bits.
 TEST_P(FlashAttentionTest, ARowDependsOnNoOther) {
   const std::unique_ptr<Stream> stream = NewStream();
-  for (const DType type : {DType::kF16, DType::kQ8_0}) {
+  for (const DType type : {DType::kF16, DType::kQ8_0, DType::kQ4_0}) {
     const Case c = {4, 2, 64, type, type, 3, 100, 40};
     Problem problem(c);
     const std::vector<float> all = problem.Run(*stream, 0, c.rows, Fast);

@@ -5,7 +5,7 @@
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {
 
-// The elements of a block of q8_0, which share a scale.
+// The elements of a block of q8_0 or q4_0, which share a scale.
 constexpr int kTogether = 32;
 
 int64_t BytesOf(DType type, int elements) {
@@ -15,6 +15,8 @@ int64_t BytesOf(DType type, int elements) {
       return 2 * int64_t{elements};
     case DType::kQ8_0:
       return elements / 32 * int64_t{34};
+    case DType::kQ4_0:
+      return elements / 32 * int64_t{18};
     default:
       return 4 * int64_t{elements};
   }

@@ -12,46 +12,74 @@
 namespace tiercel::TIERCEL_ISA_NS {
 
 // Each source reads 16 elements of a row from element d on, a multiple of 16.
+// kBlockBytes is the size of 32 elements that share a scale, or 0.
 // kTailBytes is the size of 8 elements that may be left at the end of a row, or
 // 0 if none can be left.
 struct F32Source {
-  static constexpr bool kIsQ8 = false;
+  static constexpr int kBlockBytes = 0;
   static constexpr int kTailBytes = 32;
   TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
     return Load(reinterpret_cast<const float*>(row) + d);
   }
 };
 struct F16Source {
-  static constexpr bool kIsQ8 = false;
+  static constexpr int kBlockBytes = 0;
   static constexpr int kTailBytes = 16;
   TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
     return LoadF16(reinterpret_cast<const uint16_t*>(row) + d);
   }
 };
 struct Bf16Source {
-  static constexpr bool kIsQ8 = false;
+  static constexpr int kBlockBytes = 0;
   static constexpr int kTailBytes = 16;
   TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
     return LoadBf16(reinterpret_cast<const uint16_t*>(row) + d);
   }
 };
-// The product of an 11-bit and an 8-bit number is exact.
-struct Q8Source {
-  static constexpr bool kIsQ8 = true;
-  static constexpr int kTailBytes = 0;  // rows are whole blocks of 32
+// A block of 32 is an f16 scale and its codes. Source::Bytes are the 16 bytes
+// that have those of elements d..d + 15, and Source::Codes extracts them. The
+// product with the scale is exact, as one has 11 bits and the other 8.
+template <typename Source>
+struct BlockSource {
+  static constexpr int kTailBytes = 0;  // rows are whole blocks
   TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
-    const std::byte* block = row + d / 32 * 34;
+    const std::byte* block = row + d / 32 * Source::kBlockBytes;
     uint16_t scale;
     memcpy(&scale, block, sizeof(scale));
-    return Set1F16(scale) *
-           LoadI8(reinterpret_cast<const int8_t*>(block + 2 + d % 32));
+    int8_t bytes[16];
+    memcpy(bytes, Source::Bytes(block, d), sizeof(bytes));
+    return Set1F16(scale) * Source::Codes(bytes, d);
+  }
+};
+struct Q8Source : BlockSource<Q8Source> {
+  static constexpr int kBlockBytes = 34;
+  TIERCEL_INLINE const std::byte* Bytes(const std::byte* block, int d) {
+    return block + 2 + d % 32;
+  }
+  TIERCEL_INLINE F32x16 Codes(const int8_t (&bytes)[16], int) {
+    return LoadI8(bytes);
+  }
+};
+struct Q4Source : BlockSource<Q4Source> {
+  static constexpr int kBlockBytes = 18;
+  TIERCEL_INLINE const std::byte* Bytes(const std::byte* block, int) {
+    return block + 2;
+  }
+  TIERCEL_INLINE F32x16 Codes(const int8_t (&bytes)[16], int d) {
+    const int shift = d % 32 / 16 * 4;
+    int8_t codes[16];
+    for (int i = 0; i < 16; ++i) {
+      const auto byte = static_cast<uint8_t>(bytes[i]);
+      codes[i] = static_cast<int8_t>((byte >> shift & 15) - 8);
+    }
+    return LoadI8(codes);
   }
 };
 
 // Reads the last 8 elements of a row; the other lanes are zero.
 template <typename Source>
 struct TailOf {
-  static constexpr bool kIsQ8 = false;
+  static constexpr int kBlockBytes = 0;
   TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
     if constexpr (Source::kTailBytes == 0) {
       return Zero();
@@ -63,22 +91,25 @@ struct TailOf {
   }
 };
 
-// Reads elements d..d + 15 of 16 rows of q8_0, and transposes them as bytes.
-TIERCEL_INLINE void ReadQ8Columns(const std::byte* const (&row)[16], int d,
-                                  F32x16 (&out)[16]) {
+// Reads elements d..d + 15 of 16 rows in blocks, and transposes them as bytes.
+template <typename Source>
+TIERCEL_INLINE void ReadBlockColumns(const std::byte* const (&row)[16], int d,
+                                     F32x16 (&out)[16]) {
   uint16_t halves[16];
   const std::byte* codes[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) {
-    const std::byte* const block = row[i] + d / 32 * 34;
+    const std::byte* const block = row[i] + d / 32 * Source::kBlockBytes;
     memcpy(halves + i, block, sizeof(halves[i]));
-    codes[i] = block + 2 + d % 32;
+    codes[i] = Source::Bytes(block, d);
   }
   const F32x16 scales = LoadF16(halves);
   int8_t columns[16][16];
   TransposeBytes(codes, columns);
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) out[i] = scales * LoadI8(columns[i]);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = scales * Source::Codes(columns[i], d);
+  }
 }
 
 // Reads elements d..d + 15 of 16 rows and transposes them: out[i] has element
@@ -86,8 +117,8 @@ TIERCEL_INLINE void ReadQ8Columns(const std::byte* const (&row)[16], int d,
 template <typename Source>
 TIERCEL_INLINE void ReadColumns(const std::byte* const (&row)[16], int d,
                                 F32x16 (&out)[16]) {
-  if constexpr (Source::kIsQ8) {
-    ReadQ8Columns(row, d, out);
+  if constexpr (Source::kBlockBytes > 0) {
+    ReadBlockColumns<Source>(row, d, out);
   } else {
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) out[i] = Source::Read(row[i], d);
@@ -105,6 +136,8 @@ TIERCEL_INLINE void ForSource(DType type, Body body) {
       return body(Bf16Source());
     case DType::kQ8_0:
       return body(Q8Source());
+    case DType::kQ4_0:
+      return body(Q4Source());
     default:
       return body(F32Source());
   }

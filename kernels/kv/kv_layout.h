@@ -25,10 +25,11 @@ static_assert(kPageTokens % kPageAlignment == 0);
 //   K  [kv_heads][kPageTokens][head_dim] of type_k
 //   V  [kv_heads][kPageTokens][head_dim] of type_v
 //
-// head_dim elements are one row; q8_0 rows are blocks of 32 with an f16 scale.
+// head_dim elements are one row; q8_0 and q4_0 rows are blocks of 32 with an
+// f16 scale.
 struct KvLayout {
-  DType type_k;  // f32, f16, bf16, q8_0
-  DType type_v;  // f32, f16, bf16, q8_0
+  DType type_k;  // f32, f16, bf16, q8_0, q4_0
+  DType type_v;  // likewise
   int kv_heads;
   int head_dim;
 

@@ -21,8 +21,8 @@ struct KvPart {
 // A ring of stages in shared memory, through which parts of rows pass
 // unconverted: a block computes with one part while the next kStages - 1 are
 // copied. All copies are of 16 bytes. Rows of f32, f16 and bf16 are whole
-// packets. The 34 bytes of a block of q8_0 begin at any even address, so the
-// packets around them are copied. These are in the same head, all of whose rows
+// packets. Blocks of q8_0 and q4_0 begin at any even address, so the packets
+// around them are copied. These are in the same head, all of whose rows
 // together are whole packets.
 template <int kStages, int kStageBytes>
 struct KvRing {
@@ -34,13 +34,13 @@ struct KvRing {
   // The least number of bytes from one row of n elements to the next in a
   // stage.
   static constexpr int PitchOf(DType type, int n) {
-    const int skew = type == DType::kQ8_0 ? kPacket - 2 : 0;
+    const int skew = IsInBlocks(type) ? kPacket - 2 : 0;
     return (KvBytes(type, n) + skew + kPacket - 1) / kPacket * kPacket;
   }
 
   // The offset of element d of a cell's row in its packet, in bytes.
   static TIERCEL_DEVICE int SkewOf(const KvRows& rows, int cell, int d) {
-    if (rows.type != DType::kQ8_0) return 0;
+    if (!IsInBlocks(rows.type)) return 0;
     const int start = cell * static_cast<int>(rows.row_bytes);
     return (start + KvBytes(rows.type, d)) % kPacket;
   }
@@ -61,11 +61,11 @@ struct KvRing {
     const std::byte* from =
         rows.at + own * rows.row_bytes + KvBytes(rows.type, part.d) + offset;
     int to = stage * kStageBytes + (own - part.first) * pitch + offset;
-    if (rows.type != DType::kQ8_0 && offset >= bytes) return;
+    if (!IsInBlocks(rows.type) && offset >= bytes) return;
 #pragma unroll 4
     for (int cell = own; cell < end; cell += rows_at_once) {
       const int skew = SkewOf(rows, cell, part.d);
-      if (rows.type != DType::kQ8_0 || offset < skew + bytes) {
+      if (!IsInBlocks(rows.type) || offset < skew + bytes) {
         CopyAsync16(&at[to], from - skew);
       }
       from += stride;

@@ -17,9 +17,8 @@ namespace tiercel {
 namespace {
 
 constexpr int kBlock = 32;
-constexpr int kBlockBytes = 34;
 
-void BlockFromF32(const float* x, std::byte* block) {
+void Q8FromF32(const float* x, std::byte* block) {
   float max = 0.0f;
   bool finite = true;
   for (int i = 0; i < kBlock; ++i) {
@@ -37,6 +36,30 @@ void BlockFromF32(const float* x, std::byte* block) {
   }
 }
 
+void Q4FromF32(const float* x, std::byte* block) {
+  float greatest = x[0];
+  float least = x[0];
+  bool finite = true;
+  for (int i = 0; i < kBlock; ++i) {
+    greatest = std::max(greatest, x[i]);
+    least = std::min(least, x[i]);
+    finite = finite && std::isfinite(x[i]);
+  }
+  const float outermost = greatest >= -least ? greatest : least;
+  const float d = !finite             ? std::numeric_limits<float>::quiet_NaN()
+                  : outermost == 0.0f ? 0.0f
+                                      : outermost / -8.0f;
+  WriteAs(F16FromF32(d), block);
+  const auto code = [&](int i) {
+    const float q =
+        std::fabs(d) > 0.0f ? std::nearbyint(x[i] / d) + 8.0f : 8.0f;
+    return static_cast<int>(std::clamp(q, 0.0f, 15.0f));
+  };
+  for (int i = 0; i < kBlock / 2; ++i) {
+    block[2 + i] = static_cast<std::byte>(code(i) | code(i + kBlock / 2) << 4);
+  }
+}
+
 }  // namespace
 
 bool IsKvType(DType type, int head_dim) {
@@ -46,6 +69,7 @@ bool IsKvType(DType type, int head_dim) {
     case DType::kBF16:
       return true;
     case DType::kQ8_0:
+    case DType::kQ4_0:
       return head_dim % kBlock == 0;
     default:
       return false;
@@ -58,8 +82,8 @@ absl::Status CheckKvType(std::string_view op, DType type, int head_dim) {
       "invalid_kv_type",
       absl::StrCat(std::string(op), ": KV type ",
                    std::string(InfoOf(type).name), ", head_dim=", head_dim,
-                   "; need f32, f16, bf16, or q8_0 with head_dim "
-                   "a multiple of 32"));
+                   "; need ", kKvTypeNames,
+                   ", the last two with head_dim a multiple of 32"));
 }
 
 absl::Status CheckQueryRows(std::string_view op, int64_t rows, int heads,
@@ -102,7 +126,12 @@ void KvRowFromF32(DType type, const float* x, int head_dim, std::byte* row) {
       break;
     case DType::kQ8_0:
       for (int i = 0; i < head_dim; i += kBlock) {
-        BlockFromF32(x + i, row + i / kBlock * kBlockBytes);
+        Q8FromF32(x + i, row + RowBytes(type, i));
+      }
+      break;
+    case DType::kQ4_0:
+      for (int i = 0; i < head_dim; i += kBlock) {
+        Q4FromF32(x + i, row + RowBytes(type, i));
       }
       break;
     default:

@@ -22,12 +22,11 @@ struct KvRows {
 
 // Shared memory through which rows pass unconverted: a block of kPageTokens
 // threads computes with one piece of them while the next is copied. All copies
-// are of 16 bytes. Rows of f32, f16 and bf16 are whole packets. The 34 bytes of
-// a block of q8_0 begin at any even address, so the packets around them are
-// copied. These are in the same head, all of whose rows together are whole
-// packets.
+// are of 16 bytes. Rows of f32, f16 and bf16 are whole packets. Blocks of q8_0
+// and q4_0 begin at any even address, so the packets around them are copied.
+// These are in the same head, all of whose rows together are whole packets.
 struct KvTile {
-  static constexpr int kPieceBytes = 64;  // piece of a row; q8_0: one block
+  static constexpr int kPieceBytes = 64;  // piece of a row; else one block
   static constexpr int kPacket = 16;
   static_assert(kPageAlignment % kPacket == 0);
   static constexpr int kPitch =
@@ -42,7 +41,7 @@ struct KvTile {
   template <typename Body>
   TIERCEL_DEVICE void ForElements(const Thread& t, const KvRows& rows,
                                   int first, int n, const Body& body) {
-    const int step = rows.type == DType::kQ8_0  ? kKvPiece
+    const int step = IsInBlocks(rows.type)      ? kKvPiece
                      : rows.type == DType::kF32 ? kPieceBytes / 4
                                                 : kPieceBytes / 2;
     const auto from = [&](int piece) {

@@ -49,6 +49,35 @@ void WriteQ8Block(const float* x, std::byte* block) {
   StoreI8(Max(low, Min(limit, Round(b / Set1(d)))), q + 16);
 }
 
+void WriteQ4Block(const float* x, std::byte* block) {
+  const F32x16 a = Load(x);
+  const F32x16 b = Load(x + 16);
+  const F32x16 fault = Fma(a, Zero(), Fma(b, Zero(), Zero()));
+  const bool finite = ReduceAdd(fault) == 0.0f;
+  const float greatest = ReduceMax(Max(a, b));
+  const float below = ReduceMax(Max(Zero() - a, Zero() - b));
+  const float outermost = greatest >= below ? greatest : -below;
+  const float d = finite && outermost != 0.0f ? outermost / -8.0f : 0.0f;
+  uint16_t halves[16];
+  StoreF16(Set1(d), halves);
+  if (!finite) halves[0] = 0x7e00;  // NaN
+  memcpy(block, halves, sizeof(uint16_t));
+
+  auto* codes = reinterpret_cast<uint8_t*>(block + 2);
+  if (!(d > 0.0f || d < 0.0f)) {
+    memset(codes, 0x88, 16);
+    return;
+  }
+  const F32x16 most = Set1(15.0f);
+  const F32x16 eight = Set1(8.0f);
+  int8_t q[2][16];
+  StoreI8(Max(Zero(), Min(most, Round(a / Set1(d)) + eight)), q[0]);
+  StoreI8(Max(Zero(), Min(most, Round(b / Set1(d)) + eight)), q[1]);
+  for (int i = 0; i < 16; ++i) {
+    codes[i] = static_cast<uint8_t>(q[0][i] | q[1][i] << 4);
+  }
+}
+
 }  // namespace
 
 void KvRowWrite(DType type, const float* x, int head_dim, std::byte* row) {
@@ -62,6 +91,11 @@ void KvRowWrite(DType type, const float* x, int head_dim, std::byte* row) {
     case DType::kQ8_0:
       for (int i = 0; i < head_dim; i += 32) {
         WriteQ8Block(x + i, row + i / 32 * 34);
+      }
+      break;
+    case DType::kQ4_0:
+      for (int i = 0; i < head_dim; i += 32) {
+        WriteQ4Block(x + i, row + i / 32 * 18);
       }
       break;
     default:

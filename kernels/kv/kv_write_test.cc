@@ -148,18 +148,54 @@ TEST(KvWriteReferenceTest, ReadsBack) {
           for (int j = 0; j < 32; ++j) {
             max = std::max({max, std::fabs(given_k[j]), std::fabs(given_v[j])});
           }
-          // The error is half a unit, and for q8_0 also that of 127 times d.
-          const float unit = type == DType::kF32   ? 0.0f
-                             : type == DType::kF16 ? max * 0x1p-11f
-                             : type == DType::kBF16
-                                 ? max * 0x1p-8f
-                                 : max * (0.5f / 127 + 0x1p-11f);
+          // The error is half a unit, and for q8_0 also that of 127 times d;
+          // for q4_0 a whole unit where a number opposite to the outermost is
+          // as far out, and that of 8 times d.
+          const float unit = type == DType::kF32    ? 0.0f
+                             : type == DType::kF16  ? max * 0x1p-11f
+                             : type == DType::kBF16 ? max * 0x1p-8f
+                             : type == DType::kQ8_0
+                                 ? max * (0.5f / 127 + 0x1p-11f)
+                                 : max * (1.0f / 8 + 0x1p-11f);
           EXPECT_NEAR(k[i], given_k[i], unit);
           EXPECT_NEAR(v[i], given_v[i], unit);
         }
       }
     }
   }
+}
+
+TEST(KvRowTest, Q4HandWorked) {
+  // The outermost is negative, so d = 2 and codes reach 14 at most.
+  float x[32] = {-16.0f, 15.9f, 3.0f, 5.0f, 1.0f, -1.0f, 0.9f, 0.0f};
+  x[16] = 14.0f;
+  x[31] = -7.0f;
+  std::byte row[18];
+  KvRowFromF32(DType::kQ4_0, x, 32, row);
+  uint16_t d;
+  std::memcpy(&d, row, 2);
+  EXPECT_EQ(d, F16FromF32(2.0f));
+  // 15.9 is beyond the greatest code; 1.5, 2.5, 0.5, -0.5 and -3.5 are rounded
+  // to the even neighbour.
+  const int low[8] = {0, 15, 10, 10, 8, 8, 8, 8};
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(static_cast<int>(row[2 + i]) & 15, low[i]) << i;
+  }
+  EXPECT_EQ(static_cast<int>(row[2]) >> 4, 15);
+  EXPECT_EQ(static_cast<int>(row[17]) >> 4, 4);
+  float back[32];
+  KvRowToF32(DType::kQ4_0, row, 32, back);
+  EXPECT_EQ(back[0], -16.0f);
+  EXPECT_EQ(back[1], 14.0f);
+  EXPECT_EQ(back[16], 14.0f);
+  EXPECT_EQ(back[31], -8.0f);
+
+  // The positive one of two that are as far out has a code of its own.
+  float both[32] = {-8.0f, 8.0f};
+  KvRowFromF32(DType::kQ4_0, both, 32, row);
+  KvRowToF32(DType::kQ4_0, row, 32, back);
+  EXPECT_EQ(back[0], -7.0f);
+  EXPECT_EQ(back[1], 8.0f);
 }
 
 TEST(KvRowTest, Q8HandWorked) {
@@ -189,6 +225,8 @@ TEST_P(KvWriteTest, FaultsAndTinyBlocks) {
       std::fill(problem.k().begin(), problem.k().end(),
                 std::isfinite(value) ? value * 0.25f : 1.0f);
       problem.k()[7] = value;
+      // Two are as far out, the negative one first.
+      if (type == DType::kQ4_0) problem.k()[5] = -value;
       const auto pages = problem.Run(*fast);
       const auto expected = problem.Run(*ref_);
       float row[32];

@@ -17,7 +17,8 @@ namespace tiercel {
 // The types that K and V may have in rows of `head_dim` elements.
 inline std::vector<DType> KvTypes(int head_dim) {
   std::vector<DType> types;
-  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+  for (DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
     if (IsKvType(type, head_dim)) types.push_back(type);
   }
   return types;

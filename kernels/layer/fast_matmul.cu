@@ -6,8 +6,6 @@
 // 128 rows, to make it f16.
 // Bound by: the matrix unit.
 
-#include <bit>
-
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/fast_matmul.h"
 #include "kernels/layer/matmul_device.h"
@@ -89,21 +87,13 @@ struct CodePair {
         float w[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          w[i] = d * Code(quad, i);
+          w[i] = d * FloatOfByte(quad, i, W::kOffset);
           if constexpr (HasMin(W::kLayout.scales)) w[i] += s[row].m;
         }
         a[half][row] = PackHalves(w[0], w[1]);
         a[half][row + 2] = PackHalves(w[2], w[3]);
       }
     }
-  }
-
-  // Code i of a quad, without the offset. The bits of 2^23 + code are those of
-  // 2^23 with the code in the last byte, so one exact subtraction is left.
-  TIERCEL_DEVICE static float Code(uint32_t quad, int i) {
-    constexpr uint32_t kTwo23 = 0x4b000000;
-    constexpr float kLeft = 0x1p23f + W::kOffset;
-    return std::bit_cast<float>(BytePermute(quad, kTwo23, 0x7440 + i)) - kLeft;
   }
 };
 
@@ -116,13 +106,13 @@ struct MultiplyHalves {
   static constexpr int kWarps = 4;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
   static constexpr int kBlocksAtOnce = 2;
-  static constexpr int kPanels = 2;  // of a warp
+  static constexpr int kPanels = 2;  // panels of a warp
   static constexpr int kColumns = kWarps * kPanels * kPanelRows;
   static constexpr int kTiles = 16;  // tiles of 8 rows
   static constexpr int kRows = 8 * kTiles;
   static constexpr int kStages = 3;
   static constexpr int kXWords = sizeof(F16Fragments) / 4;
-  static constexpr int kTilePackets = 2 * kXWords / 4;  // of a stage
+  static constexpr int kTilePackets = 2 * kXWords / 4;  // a tile of a stage
   static constexpr int kTilesAtOnce = kMaxThreads / kTilePackets;
   using Pair =
       std::conditional_t<IsQuantised(kType), CodePair<kType>, FloatPair<kType>>;

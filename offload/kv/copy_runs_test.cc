@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "kernels/device/sim/bounded_memory.h"
+#include "kernels/kv/testing.h"
 #include "kernels/system/faults.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
@@ -160,9 +161,8 @@ class Wanted {
 
 std::vector<KvLayout> Layouts() {
   std::vector<KvLayout> layouts;
-  for (const DType k : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
-    for (const DType v :
-         {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+  for (const DType k : KvTypes(32)) {
+    for (const DType v : KvTypes(32)) {
       layouts.push_back({k, v, kHeads, 32});
     }
   }

@@ -30,7 +30,7 @@ constexpr uint32_t kMostHeadDim = 1024;
 
 // The types of KV, by their numbers in the file.
 constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16,
-                            DType::kQ8_0};
+                            DType::kQ8_0, DType::kQ4_0};
 
 struct Fixed {
   char magic[8];

@@ -60,6 +60,22 @@ TEST(KvFormatTest, TheBytesAreWhereTheFormatSays) {
   EXPECT_EQ(std::memcmp(EncodeCommit(front).data(), "TKV end\n", 8), 0);
 }
 
+TEST(KvFormatTest, EveryTypeOfKvHasItsNumber) {
+  constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16,
+                              DType::kQ8_0, DType::kQ4_0};
+  for (uint32_t i = 0; i < std::size(kTypes); ++i) {
+    KvFileInfo info = SomeInfo();
+    info.layout.type_v = kTypes[i];
+    const std::vector<std::byte> front = EncodeFront(info);
+    uint32_t number;
+    std::memcpy(&number, front.data() + 68, sizeof(number));
+    EXPECT_EQ(number, i);
+    const auto read = DecodeFront(front, info.FileBytes());
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->layout.type_v, kTypes[i]);
+  }
+}
+
 TEST(KvFormatTest, WhatIsWrittenIsRead) {
   const KvFileInfo info = SomeInfo();
   const std::vector<std::byte> front = EncodeFront(info);

@@ -211,9 +211,9 @@ class CompactKvTest : public testing::Test {
  protected:
   CompactKv::Shape RandomShape() {
     constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16,
-                                DType::kQ8_0};
+                                DType::kQ8_0, DType::kQ4_0};
     CompactKv::Shape shape;
-    shape.layout = {kTypes[Below(4)], kTypes[Below(4)], kHeads, 32};
+    shape.layout = {kTypes[Below(5)], kTypes[Below(5)], kHeads, 32};
     shape.layers = kLayers;
     shape.chunk = static_cast<int>(8 << Below(5));
     shape.sinks = 1 + Below(3);

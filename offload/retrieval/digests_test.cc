@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/kv/testing.h"
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "offload/retrieval/testing.h"
@@ -35,7 +36,7 @@ struct Case {
 class Keys {
  public:
   explicit Keys(const Case& c)
-      : layout_{c.type, DType::kF32, kKvHeads, c.type == DType::kQ8_0 ? 32 : 8},
+      : layout_{c.type, DType::kF32, kKvHeads, IsKvType(c.type, 8) ? 8 : 32},
         case_(c),
         first_page_(c.begin / kPageTokens) {
     const int64_t pages =
@@ -149,8 +150,7 @@ TEST(DigestsTest, AreThoseOfTheSequenceAsItIs) {
   PoisonedMemory memory;
   const auto stream = MakeStream(DeviceKind::kCpu);
   unsigned seed = 0;
-  for (const DType type :
-       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+  for (const DType type : KvTypes(32)) {
     for (const int chunk : {8, 32, 128}) {
       for (const int64_t begin : {0, 5, 127, 128, 1000}) {
         const Case c = {type, chunk, begin};

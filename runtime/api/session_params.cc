@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/kv/kv_row.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
@@ -27,9 +28,8 @@ absl::StatusOr<DType> ParseKvType(const char* name) {
   if (name == nullptr) return DType::kF16;
   const std::optional<DType> type = ParseDType(name);
   if (type.has_value()) return *type;
-  return UsageError(
-      "invalid_kv_type",
-      absl::StrCat("KV type: got \"", name, "\", need f32, f16, bf16 or q8_0"));
+  return UsageError("invalid_kv_type", absl::StrCat("KV type: got \"", name,
+                                                    "\", need ", kKvTypeNames));
 }
 
 // Parses one of `names`; NULL is the first.

@@ -32,10 +32,10 @@ constexpr int64_t kPlannedAnswer = 1024;
 absl::Status CheckKvType(const char* which, DType type, int head_dim) {
   if (InfoOf(type).block_elements == 1) return absl::OkStatus();
   const std::string name(InfoOf(type).name);
-  if (type != DType::kQ8_0) {
+  if (!IsKvType(type, InfoOf(type).block_elements)) {
     return UsageError("invalid_kv_type",
                       absl::StrCat("KV type of ", which, ": got ", name,
-                                   ", need f32, f16, bf16 or q8_0"));
+                                   ", need ", kKvTypeNames));
   }
   if (head_dim % InfoOf(type).block_elements != 0) {
     return UsageError(
