@@ -46,9 +46,7 @@ struct BlockSource {
     const std::byte* block = row + d / 32 * Source::kBlockBytes;
     uint16_t scale;
     memcpy(&scale, block, sizeof(scale));
-    int8_t bytes[16];
-    memcpy(bytes, Source::Bytes(block, d), sizeof(bytes));
-    return Set1F16(scale) * Source::Codes(bytes, d);
+    return Set1F16(scale) * Source::Codes(Source::Bytes(block, d), d);
   }
 };
 struct Q8Source : BlockSource<Q8Source> {
@@ -56,8 +54,8 @@ struct Q8Source : BlockSource<Q8Source> {
   TIERCEL_INLINE const std::byte* Bytes(const std::byte* block, int d) {
     return block + 2 + d % 32;
   }
-  TIERCEL_INLINE F32x16 Codes(const int8_t (&bytes)[16], int) {
-    return LoadI8(bytes);
+  TIERCEL_INLINE F32x16 Codes(const std::byte* bytes, int) {
+    return LoadI8(reinterpret_cast<const int8_t*>(bytes));
   }
 };
 struct Q4Source : BlockSource<Q4Source> {
@@ -65,14 +63,8 @@ struct Q4Source : BlockSource<Q4Source> {
   TIERCEL_INLINE const std::byte* Bytes(const std::byte* block, int) {
     return block + 2;
   }
-  TIERCEL_INLINE F32x16 Codes(const int8_t (&bytes)[16], int d) {
-    const int shift = d % 32 / 16 * 4;
-    int8_t codes[16];
-    for (int i = 0; i < 16; ++i) {
-      const auto byte = static_cast<uint8_t>(bytes[i]);
-      codes[i] = static_cast<int8_t>((byte >> shift & 15) - 8);
-    }
-    return LoadI8(codes);
+  TIERCEL_INLINE F32x16 Codes(const std::byte* bytes, int d) {
+    return LoadI4(reinterpret_cast<const uint8_t*>(bytes), d % 32 != 0);
   }
 };
 
@@ -108,7 +100,8 @@ TIERCEL_INLINE void ReadBlockColumns(const std::byte* const (&row)[16], int d,
   TransposeBytes(codes, columns);
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) {
-    out[i] = scales * Source::Codes(columns[i], d);
+    out[i] = scales *
+             Source::Codes(reinterpret_cast<const std::byte*>(columns[i]), d);
   }
 }
 

@@ -29,6 +29,18 @@
 
 namespace tiercel::TIERCEL_ISA_NS {
 
+#if defined(__AVX2__)
+// The low, or the high, four bits of 16 bytes, less 8, as int8.
+TIERCEL_INLINE __m128i CodesOfHalf(const uint8_t* p, bool high) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const __m128i halves =
+      _mm_and_si128(high ? _mm_srli_epi16(bytes, 4) : bytes, _mm_set1_epi8(15));
+  const __m128i less_8 =
+      _mm_setr_epi8(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm_shuffle_epi8(less_8, halves);
+}
+#endif
+
 // Sixteen floats.
 #if defined(__AVX512F__)
 
@@ -67,6 +79,10 @@ TIERCEL_INLINE F32x16 LoadI8(const int8_t* p) {
 TIERCEL_INLINE F32x16 LoadU8(const uint8_t* p) {
   return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(
       _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
+}
+// Floats of the low, or the high, four bits of 16 bytes, less 8.
+TIERCEL_INLINE F32x16 LoadI4(const uint8_t* p, bool high) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(CodesOfHalf(p, high)))};
 }
 TIERCEL_INLINE void StoreF16(F32x16 a, uint16_t* p) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
@@ -207,6 +223,11 @@ TIERCEL_INLINE F32x16 LoadU8(const uint8_t* p) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
           _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+}
+TIERCEL_INLINE F32x16 LoadI4(const uint8_t* p, bool high) {
+  const __m128i codes = CodesOfHalf(p, high);
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(codes, 8)))};
 }
 TIERCEL_INLINE void StoreF16(F32x16 a, uint16_t* p) {
   __m128i* half = reinterpret_cast<__m128i*>(p);
@@ -395,6 +416,11 @@ TIERCEL_INLINE F32x16 LoadI8(const int8_t* p) {
 }
 TIERCEL_INLINE F32x16 LoadU8(const uint8_t* p) {
   return Lanes([&](int i) { return static_cast<float>(p[i]); });
+}
+TIERCEL_INLINE F32x16 LoadI4(const uint8_t* p, bool high) {
+  const int shift = high ? 4 : 0;
+  return Lanes(
+      [&](int i) { return static_cast<float>((p[i] >> shift & 15) - 8); });
 }
 TIERCEL_CALLED void StoreF16(F32x16 a, uint16_t* p) {
   for (int i = 0; i < 16; ++i) p[i] = F16FromF32Lane(a.v[i]);

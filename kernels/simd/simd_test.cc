@@ -280,6 +280,12 @@ TEST_P(SimdTest, EveryByteLoads) {
                 [&](int i) { return static_cast<float>(first + i - 128); });
     ExpectLanes(SimdOp::kLoadU8,
                 [&](int i) { return static_cast<float>(first + i); });
+    ExpectLanes(SimdOp::kLoadI4, [&](int i) {
+      return static_cast<float>((first + i) % 16 - 8);
+    });
+    ExpectLanes(SimdOp::kLoadI4High, [&](int i) {
+      return static_cast<float>((first + i) / 16 - 8);
+    });
   }
 }
 

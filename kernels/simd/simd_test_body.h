@@ -31,6 +31,8 @@ enum class SimdOp {
   kLoadBf16,
   kLoadI8,
   kLoadU8,
+  kLoadI4,      // the low four bits
+  kLoadI4High,  // the high four bits
 };
 
 struct SimdLanes {

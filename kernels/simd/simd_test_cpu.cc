@@ -50,6 +50,10 @@ F32x16 Compute(SimdOp op, const SimdLanes& in) {
       return LoadI8(in.i8);
     case SimdOp::kLoadU8:
       return LoadU8(in.u8);
+    case SimdOp::kLoadI4:
+      return LoadI4(in.u8, /*high=*/false);
+    case SimdOp::kLoadI4High:
+      return LoadI4(in.u8, /*high=*/true);
     default:
       return Zero();
   }
