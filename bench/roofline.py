@@ -3,18 +3,19 @@
 
   bench/roofline.py FILE.gguf             from a file's header
   bench/roofline.py --shape llama2-7b     a stated shape (--list names them)
-  ... --context N --budget N --block N --prompt N --kv f16|q8_0 --link GB/s
+  ... --context N --budget N --block N --prompt N --kv f16|q8_0|q4_0
+      --link GB/s
   ... --save                              also writes bench/results/<date>-predicted-roofline.md
 
-Nothing is measured. There are four steps: one token over the whole context, on
+Nothing is measured. There are five steps: one token over the whole context, on
 a device that holds it; a draft over a view of --budget positions; a sweep of
 --block drafts and one row over the whole context, whose KV comes over the link
 layer by layer while the layer before computes; a prompt of --prompt tokens on a
-device that holds its KV.
+device that holds its KV, by the matrix unit in f16 and with --deterministic.
 
 The time of an operation is max(bytes / (0.85 bandwidth), operations / (0.6
-peak)), plus 2.2 us a launch. Bytes are those of the device's memory: weights
-once for all rows that share a pass, K and V once a step; repeated reads from
+peak)), plus 2.2 us a launch. Bytes are those of the device's memory: weights,
+and K and V, once for all rows that pass a layer at once; repeated reads from
 the second-level cache are not counted. The heads of the kernels' sources count
 in the same way. Bandwidths and peaks are from data sheets (4090: 920 GB/s of
 1,008).
@@ -36,6 +37,8 @@ LAUNCH_S = 2.2e-6
 PAGE = 128  # positions
 WAVE_FLOATS = 8 << 20  # kGpuWaveFloats of kernels/attention/attention_gpu.h
 TILE_QUERIES = 32  # queries of a KV head in a block of attention
+PROMPT_ROWS = 1024  # PromptRowsAtOnce of runtime/pass/pass.h
+FAST_TILE = 64  # queries of a KV head in a block of flash_attention.cu
 FOLDING_TILES = 256  # kGpuFoldingTiles: blocks that are enough to fold pages
 
 # Bits of a weight with its share of the scales, which is the same in a file and
@@ -46,7 +49,7 @@ WITH_MIN = (3, 7, 12, 13)  # a link more in each block
 FLOATS = (0, 1, 30)
 NAMES = {"F32": 0, "F16": 1, "BF16": 30, "Q8_0": 8, "Q4_0": 2, "Q4_1": 3,
          "Q5_0": 6, "Q5_1": 7, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14}
-KV_BITS = {"f16": 16, "q8_0": 8.5}
+KV_BITS = {"f16": 16, "q8_0": 8.5, "q4_0": 4.5}
 
 
 class Gpu(typing.NamedTuple):
@@ -54,10 +57,14 @@ class Gpu(typing.NamedTuple):
     bytes_s: float
     f32_s: float  # operations; a multiply-add is two
     int8_s: float  # operations of the matrix unit, dense
+    f16_s: float  # likewise, with sums in f32
 
 
-GPUS = (Gpu("RTX 4090", 920e9, 82.6e12, 660.6e12),
-        Gpu("H100 SXM", 3350e9, 66.9e12, 1978.9e12))
+GPUS = (Gpu("RTX 4090", 920e9, 82.6e12, 660.6e12, 165.2e12),
+        Gpu("RTX 3090", 854e9, 35.6e12, 284e12, 71e12),
+        Gpu("RTX 4070", 460e9, 29.1e12, 233e12, 58.3e12),
+        Gpu("RTX 5090", 1636e9, 104.8e12, 838e12, 209.5e12),
+        Gpu("H100 SXM", 3350e9, 66.9e12, 1978.9e12, 989.4e12))
 
 
 class Matrix(typing.NamedTuple):
@@ -86,6 +93,7 @@ class Work(typing.NamedTuple):
     bytes: float
     f32: float
     int8: float = 0.0
+    f16: float = 0.0
 
 
 def model_of_shape(name, layers, hidden, heads, kv_heads, head_dim, ffn, vocab,
@@ -157,15 +165,22 @@ def whole(count, of):
     return -(-count // of) * of
 
 
-def product(matrix, rows):
-    """Returns (bytes, operations in f32, in int8) for one product with `rows`
-    rows."""
-    size = matrix.n * matrix.k * BITS[matrix.kind] / 8
+def passes(rows):
+    """The times that a layer is read for `rows` rows."""
+    return whole(rows, PROMPT_ROWS) // PROMPT_ROWS
+
+
+def product(matrix, rows, fast=False):
+    """Returns (bytes, operations in f32, in int8, in f16) for one product with
+    `rows` rows. `fast`: by the matrix unit in f16, where that fits."""
+    size = passes(rows) * matrix.n * matrix.k * BITS[matrix.kind] / 8
+    if fast and matrix.kind != NAMES["F32"] and matrix.k % 64 == 0:
+        return size, 0.0, 0.0, 2.0 * whole(rows, 8) * matrix.n * matrix.k
     if matrix.kind in FLOATS:
         # A block of threads has 1, 8 or 24 rows, from 49 on 64.
         counted = (rows if rows == 1 else 8 if rows <= 8 else
                    whole(rows, 24 if rows <= 48 else 64))
-        return size, 2.0 * counted * matrix.n * matrix.k, 0.0
+        return size, 2.0 * counted * matrix.n * matrix.k, 0.0, 0.0
     # The matrix unit takes 8 rows. A link of a chain is a conversion, which
     # costs as much as four multiply-adds, a product, and one or two
     # multiply-adds; it is for one row, or for whole tiles.
@@ -173,25 +188,28 @@ def product(matrix, rows):
     slots = 4 + 1 + (2 + 1 if matrix.kind in WITH_MIN else 1)
     blocks = matrix.n * matrix.k / 32
     links = blocks * (1 if rows == 1 and matrix.k % 256 == 0 else counted)
-    return size, 2.0 * slots * links, 2.0 * 32 * counted * blocks
+    return size, 2.0 * slots * links, 2.0 * 32 * counted * blocks, 0.0
 
 
-def products(name, matrices, rows, times=1):
-    counted = [product(matrix, rows) for matrix in matrices]
+def products(name, matrices, rows, times=1, fast=False):
+    counted = [product(matrix, rows, fast) for matrix in matrices]
     return Work(name, *(times * sum(column) for column in zip(*counted)))
 
 
-def attention(model, rows, positions, kv, causal=False):
-    """The work of attention in all layers: K and V once, and for scores and
-    sums each a multiply-add per element and query. Queries of a KV head are
-    rounded up to warps."""
-    queries = model.kv_heads * of_warps(queries_of_head(model, rows), kv,
-                                        folds(model, rows))
+def attention(model, rows, positions, kv, causal=False, fast=False):
+    """The work of attention in all layers: K and V once a pass, and for scores
+    and sums each a multiply-add per element and query. Queries of a KV head are
+    rounded up to warps. `fast`: by the matrix unit in f16, where that fits."""
+    fast = fast and model.head_dim in (64, 96, 128)
     seen = positions / 2 if causal else positions
-    return Work(
-        "attention",
-        model.layers * kv_bytes(model, positions, kv),
-        model.layers * 4.0 * queries * seen * model.head_dim)
+    read = passes(rows) * model.layers * kv_bytes(model, seen, kv)
+    of_head = queries_of_head(model, rows)
+    queries = model.kv_heads * (
+        whole(of_head, FAST_TILE) if fast
+        else of_warps(of_head, kv, folds(model, rows)))
+    operations = model.layers * 4.0 * queries * seen * model.head_dim
+    return (Work("attention", read, 0.0, f16=operations) if fast
+            else Work("attention", read, operations))
 
 
 def queries_of_head(model, rows):
@@ -245,14 +263,14 @@ def launches(model, rows, positions):
     layer = (16 if quantised else 12) + (2 if model.head_norms else 0)
     of_step = 7 if quantised else 6
     if folds(model, rows):
-        return model.layers * (layer - 1) + of_step
+        return passes(rows) * (model.layers * (layer - 1) + of_step)
     floats = rows * model.heads * (model.head_dim + 2) * whole(
         positions, PAGE) // PAGE
     waves = whole(floats, WAVE_FLOATS) // WAVE_FLOATS
-    return model.layers * (layer + 2 * (waves - 1)) + of_step
+    return passes(rows) * (model.layers * (layer + 2 * (waves - 1)) + of_step)
 
 
-def works(model, rows, positions, kv, causal=False):
+def works(model, rows, positions, kv, causal=False, fast=False):
     by_name = {}
     for matrix in model.of_layer:
         by_name.setdefault(matrix.name, []).append(matrix)
@@ -260,9 +278,9 @@ def works(model, rows, positions, kv, causal=False):
     groups = {"q, k, v": "qkv", "o": "o", "gate, up": ("gate", "up"),
               "down": ("down",)}
     rows_of = [products(label, [m for name in names for m in by_name[name]],
-                        rows, layers)
+                        rows, layers, fast)
                for label, names in groups.items()]
-    return [*rows_of, attention(model, rows, positions, kv, causal),
+    return [*rows_of, attention(model, rows, positions, kv, causal, fast),
             others(model, rows),
             products("output", [model.output], 1 if causal else rows)]
 
@@ -270,18 +288,20 @@ def works(model, rows, positions, kv, causal=False):
 def seconds(gpu, work):
     return max(work.bytes / (OF_BANDWIDTH * gpu.bytes_s),
                work.f32 / (OF_PEAK * gpu.f32_s),
-               work.int8 / (OF_PEAK * gpu.int8_s))
+               work.int8 / (OF_PEAK * gpu.int8_s),
+               work.f16 / (OF_PEAK * gpu.f16_s))
 
 
 def bound(gpu, work):
     times = {"memory": work.bytes / (OF_BANDWIDTH * gpu.bytes_s),
              "f32": work.f32 / (OF_PEAK * gpu.f32_s),
-             "int8": work.int8 / (OF_PEAK * gpu.int8_s)}
+             "int8": work.int8 / (OF_PEAK * gpu.int8_s),
+             "f16": work.f16 / (OF_PEAK * gpu.f16_s)}
     return max(times, key=times.get)
 
 
-def step_seconds(gpu, model, rows, positions, kv, causal=False):
-    of_step = works(model, rows, positions, kv, causal)
+def step_seconds(gpu, model, rows, positions, kv, causal=False, fast=False):
+    of_step = works(model, rows, positions, kv, causal, fast)
     return (sum(seconds(gpu, work) for work in of_step)
             + launches(model, rows, positions) * LAUNCH_S)
 
@@ -306,36 +326,40 @@ def size(count):
 
 def table(gpu, model, args):
     steps = [
-        ("a token over the context", 1, args.context, args.kv, False),
-        ("a draft over the view", 1, args.budget, args.view_kv, False),
-        ("a sweep", args.block + 1, args.context, args.kv, False),
-        ("the prompt", args.prompt, args.prompt, args.kv, True),
+        ("a token over the context", 1, args.context, args.kv, False, False),
+        ("a draft over the view", 1, args.budget, args.view_kv, False, False),
+        ("a sweep", args.block + 1, args.context, args.kv, False, False),
+        ("the prompt", args.prompt, args.prompt, args.kv, True, True),
+        ("the prompt, --deterministic", args.prompt, args.prompt, args.kv, True,
+         False),
     ]
     lines = [f"## {model.name} on {gpu.name}: *predicted*, not measured", ""]
-    for name, rows, positions, kv, causal in steps:
-        of_step = works(model, rows, positions, kv, causal)
-        total = step_seconds(gpu, model, rows, positions, kv, causal)
+    for name, rows, positions, kv, causal, fast in steps:
+        of_step = works(model, rows, positions, kv, causal, fast)
+        total = step_seconds(gpu, model, rows, positions, kv, causal, fast)
         title = (f"{name}: {rows:,} row{'s' if rows > 1 else ''}, "
                  f"{positions:,} positions, KV {kv}")
         lines += [f"### {title}", "",
-                  "| | bytes | f32 operations | int8 operations | bound by | "
-                  "predicted ms |", "|---|---:|---:|---:|---|---:|"]
+                  "| | bytes | f32 operations | int8 operations | "
+                  "f16 operations | bound by | predicted ms |",
+                  "|---|---:|---:|---:|---:|---|---:|"]
         for work in of_step:
             lines.append(
                 f"| {work.name} | {size(work.bytes)} | {size(work.f32)} | "
-                f"{size(work.int8)} | {bound(gpu, work)} | "
+                f"{size(work.int8)} | {size(work.f16)} | "
+                f"{bound(gpu, work)} | "
                 f"{seconds(gpu, work) * 1e3:.3g} |")
         launched = launches(model, rows, positions)
-        lines.append(f"| {launched} launches | | | | | "
+        lines.append(f"| {launched} launches | | | | | | "
                      f"{launched * LAUNCH_S * 1e3:.3g} |")
-        lines.append(f"| all | {size(sum(w.bytes for w in of_step))} | | | | "
+        lines.append(f"| all | {size(sum(w.bytes for w in of_step))} | | | | | "
                      f"**{total * 1e3:.4g}** |")
         if name == "a sweep":
             swept = sweep_seconds(gpu, model, rows, positions, kv,
                                   args.link * 1e9)
             lines.append(f"| with the KV over a link of {args.link:g} GB/s | "
                          f"{size(model.layers * kv_bytes(model, positions, kv))}"
-                         f" | | | | **{swept * 1e3:.4g}** |")
+                         f" | | | | | **{swept * 1e3:.4g}** |")
         lines.append("")
     return lines
 

@@ -55,7 +55,7 @@ class NumbersTest(unittest.TestCase):
 
     def test_one_product(self):
         of = lambda kind, rows, k=128: roofline.product(  # noqa: E731
-            roofline.Matrix("q", 64, k, roofline.NAMES[kind]), rows)
+            roofline.Matrix("q", 64, k, roofline.NAMES[kind]), rows)[:3]
         self.assertEqual(of("F16", 1), (16384, 16384, 0))
         self.assertEqual(of("F32", 5), (32768, 8 * 16384, 0))
         self.assertEqual(of("F32", 25), (32768, 48 * 16384, 0))
@@ -68,6 +68,46 @@ class NumbersTest(unittest.TestCase):
                          (4608, 2 * 6 * 16384, 2 * 32 * 16384))
         # A single row has other links if k is a multiple of 256.
         self.assertEqual(of("Q4_0", 1, 256), (9216, 2 * 6 * 512, 2 * 32 * 4096))
+
+    def test_a_fast_product(self):
+        of = lambda kind, rows, k=128: roofline.product(  # noqa: E731
+            roofline.Matrix("q", 64, k, roofline.NAMES[kind]), rows, fast=True)
+        # Rows are tiles of 8; weights are read once for 1,024 rows.
+        self.assertEqual(of("F16", 9), (16384, 0, 0, 2 * 16 * 8192))
+        self.assertEqual(of("Q4_0", 1025), (2 * 4608, 0, 0, 2 * 1032 * 8192))
+        # The kernels do not take F32 weights, nor such rows of weights.
+        for kind, k in (("F32", 128), ("F16", 96)):
+            self.assertEqual(of(kind, 9, k), roofline.product(
+                roofline.Matrix("q", 64, k, roofline.NAMES[kind]), 9))
+
+    # Worked out by hand: 2 operations for each of 6.48 G weights and row, and 4
+    # for each of 4,096 numbers, 32 layers, row and position before it, at 99
+    # TFLOP/s.
+    def test_a_prompt_of_llama2_7b(self):
+        rows = 127 * 1024
+        held = sum(m.n * m.k for m in LLAMA.of_layer) * 32
+        self.assertAlmostEqual(held / 1e9, 6.48, places=2)
+        by_hand = rows * (2 * held + 4 * 4096 * 32 * rows / 2) / (0.6 * 165.2e12)
+        self.assertAlmostEqual(by_hand, 61.7, delta=0.5)
+        fast = roofline.step_seconds(ADA, LLAMA, rows, rows, "f16", causal=True,
+                                     fast=True)
+        # Ops between the products take a few seconds of memory.
+        self.assertGreater(fast, by_hand)
+        self.assertLess(fast, by_hand + 3)
+        exact = roofline.step_seconds(ADA, LLAMA, rows, rows, "f16",
+                                      causal=True)
+        self.assertGreater(exact, 1.5 * fast)
+
+    def test_fast_attention(self):
+        work = roofline.attention(LLAMA, 65, 1024, "q4_0", causal=True,
+                                  fast=True)
+        self.assertEqual(work.bytes, 32 * 2 * 512 * 4096 * 4.5 / 8)
+        self.assertEqual((work.f32, work.f16),
+                         (0, 32 * 4 * (32 * 128) * 512 * 128))
+        other = LLAMA._replace(head_dim=80)
+        self.assertEqual(
+            roofline.attention(other, 65, 1024, "f16", fast=True),
+            roofline.attention(other, 65, 1024, "f16"))
 
     def test_attention(self):
         work = roofline.attention(LLAMA, 1, 1024, "q8_0")
@@ -109,6 +149,9 @@ class NumbersTest(unittest.TestCase):
         work = work._replace(int8=3 * 0.6 * 660.6e12)
         self.assertAlmostEqual(roofline.seconds(ADA, work), 3.0)
         self.assertEqual(roofline.bound(ADA, work), "int8")
+        work = work._replace(f16=4 * 0.6 * 165.2e12)
+        self.assertAlmostEqual(roofline.seconds(ADA, work), 4.0)
+        self.assertEqual(roofline.bound(ADA, work), "f16")
 
 
 class FilesTest(unittest.TestCase):
@@ -140,7 +183,7 @@ class FilesTest(unittest.TestCase):
         for gpu in ("RTX 4090", "H100 SXM"):
             self.assertIn(f"## Llama 2 7B, F16 on {gpu}: *predicted*, not "
                           "measured", out)
-        self.assertEqual(out.count("| all |"), 8)
+        self.assertEqual(out.count("| all |"), 5 * len(roofline.GPUS))
 
     def test_a_page_is_saved(self):
         with tempfile.TemporaryDirectory() as folder:

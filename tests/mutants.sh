@@ -58,6 +58,7 @@ pack_sent|offload/move/gpu_link.cc|  buffer.sent = copies_->Mark();$||offload/mo
 pack_tail|kernels/device/cuda/copy_words.cu|t.index < bytes - tail|t.index < bytes - tail - 1|offload/move/gpu_link_test.cc
 narrow_place|apps/reader/places.cc|sections.size() == 1|sections.size() == 7|apps/reader/places_test.cc
 supported_gain|apps/commands/supported.cc|sentence.gain < kLeastGain|sentence.gain < 0|apps/commands/supported_test.cc
+roofline_passes|bench/roofline.py|size = passes(rows) \* matrix.n|size = matrix.n|bench/roofline_test.py
 roofline_tiles|bench/roofline.py|return whole(queries, most)|return queries|bench/roofline_test.py
 last_fragment|kernels/layer/packed_device.h|const bool both = 2 \* pair + 1 < blocks;|const bool both = pair >= 0;|kernels/layer/matmul_test.cc
 fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 < left|in_fragments / 16 < left - 1|kernels/layer/matmul_test.cc
