@@ -199,7 +199,9 @@ cpu=$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)
 slug=$(tr '[:upper:]' '[:lower:]' <<<"$cpu" | sed 's/[^a-z0-9][^a-z0-9]*/-/g')
 day=$(git log -1 --format=%cs)
 result=bench/results/$day-${slug%-}-full.md
-commit=$(git describe --always --dirty --exclude '*')
+commit=$(git describe --always --exclude '*')
+# The pages of the steps before are no change of the tree.
+[[ -z $(git status --porcelain -- . ':!bench/results') ]] || commit+=-dirty
 mapfile -t page < <([[ ! -e $result ]] || grep '^| [a-z]* | [0-9a-f]' "$result")
 
 write_page() {  # the lines of the page in the order of the steps

@@ -1,7 +1,8 @@
 // main of every test program. The files of one folder are one program, and its
 // first argument may name one of them: `kernels_layer_tests
-// kernels/layer/rope_test.cc` runs the cases of that file. GoogleTest's own
-// flags work without it. Cases run in the root of the repository, so that their
+// kernels/layer/rope_test.cc` runs the cases of that file, but for those that
+// GTEST_FILTER excludes, if it begins with "-". GoogleTest's own flags work
+// without it. Cases run in the root of the repository, so that their
 // paths begin there and their objects are the same in every clone; where there
 // is no repository, TIERCEL_TEST_FOLDER names a folder. TempDir() is a folder
 // of this process alone, so tests can run beside each other.
@@ -48,7 +49,9 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s: no case is of the file %s\n", argv[0], argv[1]);
       return 2;
     }
-    testing::GTEST_FLAG(filter) = filter;
+    const std::string given = testing::GTEST_FLAG(filter);
+    testing::GTEST_FLAG(filter) =
+        given.starts_with('-') ? filter + given : filter;
   }
   const char* carried = getenv("TIERCEL_TEST_FOLDER");
   const char* folder = carried != nullptr ? carried : TIERCEL_SOURCE_DIR;
