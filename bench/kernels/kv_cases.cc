@@ -306,7 +306,7 @@ std::vector<OpCase> KvCases(Inputs& inputs, const ModelShape& model,
     for (const int64_t positions : sizes.positions) {
       for (const int64_t rows : sizes.rows) {
         cases.push_back(kv.Attend(rows, positions));
-        if (rows > 64) {
+        if (rows > 1) {
           cases.push_back(kv.Attend(rows, positions, /*fast=*/true));
         }
       }

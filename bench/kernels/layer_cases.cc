@@ -91,7 +91,7 @@ std::vector<OpCase> LayerCases(Inputs& inputs, const ModelShape& m,
     for (const int64_t rows : sizes.rows) {
       for (const Product& product : products) {
         cases.push_back(MatmulCase(inputs, m, product, type, rows));
-        if (rows > 64) {
+        if (rows > 1) {
           cases.push_back(
               MatmulCase(inputs, m, product, type, rows, /*fast=*/true));
         }
