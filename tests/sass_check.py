@@ -20,7 +20,7 @@ and fails if one of these does not hold:
      the more products a load and a conversion serve;
   6. the loop of flash attention over f16 has at most 8 instructions a step of
      the matrix unit (9 in heads of 96, 11 in heads of 64, which have as many
-     weights to compute for fewer steps), that of products of prompts at most 7.
+     weights to compute for fewer steps), that of products of prompts at most 7.5.
 
 Needs nvcc, and cuobjdump of the CUDA Toolkit or of PyPI
 (nvidia-cuda-cuobjdump), on the PATH or in $NVCC and $CUOBJDUMP. If one is
@@ -61,7 +61,7 @@ LEAST_PRODUCTS = {
 # The most instructions a step of the matrix unit, in the loop with most steps.
 MOST_A_STEP = {"FlashAttend 128 1": 8, "FlashAttend 96 1": 9,  # f16
                "FlashAttend 64 1": 11,
-               "MultiplyHalves": 7}  # for all types
+               "MultiplyHalves": 7.5}  # for all types
 # The matrix unit must do the work of these kernels.
 BY_MATRIX_UNIT = ("MultiplyPanels", "MultiplyPanelRow")
 
