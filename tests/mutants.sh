@@ -112,7 +112,7 @@ q4_zero|kernels/kv/kv_element.h|outermost == 0.0f ? 0.0f|false ? 0.0f|kernels/kv
 q4_four|kernels/kv/kv_element.h|FloatOfByte(codes\[i / 2\] >> shift|FloatOfByte(codes[i / 2] >> (4 - shift)|kernels/attention/attention_test.cc
 q4_element|kernels/kv/kv_element.h|(both >> d % kKvPiece / 16 \* 4 . 15)|(both >> d % 16 / 8 * 4 \& 15)|kernels/kv/kv_convert_test.cc
 q4_lanes|kernels/kv/kv_lanes.h|d % 32 != 0|d % 32 == 0|kernels/attention/attention_test.cc
-q4_simd|kernels/simd/simd.h|high ? _mm_srli_epi16(bytes, 4) : bytes|bytes|kernels/simd/simd_test.cc
+q4_simd|kernels/simd/simd.h|_mm_srli_epi16(bytes, 4) : bytes|_mm_srli_epi16(bytes, 3) : bytes|kernels/simd/simd_test.cc
 q4_rule|kernels/kv/kv_row.cc|outermost / -8.0f|outermost / 8.0f|kernels/kv/kv_write_test.cc
 q4_clamp|kernels/kv/kv_row.cc|std::clamp(q, 0.0f, 15.0f)|std::clamp(q, 0.0f, 14.0f)|kernels/kv/kv_write_test.cc
 q4_written|kernels/kv/kv_write_cpu.cc|q\[1\]\[i\] << 4|q[1][i] << 3|kernels/kv/kv_write_test.cc

@@ -44,7 +44,7 @@ int64_t Greatest(const std::vector<int64_t>& list) {
 
 double BytesPerValue(const std::string& kv_type) {
   if (kv_type == "f32") return 4;
-  // 32 codes and a half scale
+  // A block has 32 codes and a scale of two bytes.
   if (kv_type == "q8_0") return 34.0 / 32;
   if (kv_type == "q4_0") return 18.0 / 32;
   return 2;

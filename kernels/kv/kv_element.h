@@ -72,31 +72,25 @@ TIERCEL_DEVICE float FloatOfTurned(uint32_t turned, int i) {
 }
 inline constexpr uint32_t kSignsOfBytes = 0x80808080u;
 
-// A block of q8_0 in registers: its scale in the lower half of the first word,
-// then the codes.
-struct Q8Words {
-  static constexpr int kBytes = kQ8Bytes;
-  static constexpr int kCount = 9;
+// A block of kSize bytes in registers: its scale in the lower half of the first
+// word, then the codes.
+template <int kSize>
+struct BlockWords {
+  static constexpr int kBytes = kSize;
+  static constexpr int kCount = (kSize + 3) / 4;
   uint32_t at[kCount];
 
   TIERCEL_DEVICE float Scale() const {
     return F32FromF16(static_cast<uint16_t>(at[0]));
   }
-  // Code e as a float. `e` must be a constant.
+};
+// Code(e) is code e as a float; `e` must be a constant.
+struct Q8Words : BlockWords<kQ8Bytes> {
   TIERCEL_DEVICE float Code(int e) const {
     return FloatOfTurned(at[(2 + e) / 4] ^ kSignsOfBytes, (2 + e) % 4);
   }
 };
-
-// Likewise, a block of q4_0.
-struct Q4Words {
-  static constexpr int kBytes = kQ4Bytes;
-  static constexpr int kCount = 5;
-  uint32_t at[kCount];
-
-  TIERCEL_DEVICE float Scale() const {
-    return F32FromF16(static_cast<uint16_t>(at[0]));
-  }
+struct Q4Words : BlockWords<kQ4Bytes> {
   TIERCEL_DEVICE float Code(int e) const {
     const int byte = 2 + e % 16;
     return FloatOfByte(at[byte / 4] >> e / 16 * 4 & 0x0f0f0f0fu, byte % 4,

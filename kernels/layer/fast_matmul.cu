@@ -6,6 +6,8 @@
 // 128 rows, to make it f16.
 // Bound by: the matrix unit.
 
+#include <type_traits>
+
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/fast_matmul.h"
 #include "kernels/layer/matmul_device.h"
@@ -15,8 +17,8 @@
 namespace tiercel {
 namespace {
 
-// Two blocks of 32 columns of a panel, as f16 numbers are in memory: of each
-// row g and g + 8 of a lane the quads that F16Fragments gives it.
+// Two blocks of 32 columns of a panel of F16 or BF16, as they are in memory:
+// the quads of rows g and g + 8 at the places that F16Fragments gives the lane.
 template <DType kType>
 struct FloatPair {
   struct alignas(8) Quad {
@@ -55,7 +57,8 @@ struct FloatPair {
   }
 };
 
-// The same of quantised weights: codes and scales as they are in memory.
+// Two blocks of a panel of quantised weights: the codes and scales of rows g
+// and g + 8 of a lane, as they are in memory.
 template <DType kType>
 struct CodePair {
   using W = PackedBlocks<kType>;

@@ -79,8 +79,7 @@ class GpuMatmul {
                      sizeof(Q8Fragments);
           break;
         case Way::kF16:
-          f16_bytes = static_cast<size_t>(NumF16Fragments(p_.rows, k_)) *
-                      sizeof(F16Fragments);
+          f16_bytes = static_cast<size_t>(FastMatmulScratchBytes(p_.rows, k_));
           break;
         case Way::kBlas:
           blas_n = std::max(blas_n, p_.outputs[i].weights->rows());
@@ -89,28 +88,30 @@ class GpuMatmul {
           break;
       }
     }
-    const int64_t back_rows = std::max(f16_bytes > 0 ? WholeTiles(p_.rows) : 0,
-                                       blas_n > 0 ? BlasLt::kRows : 0);
     const size_t rounded_bytes =
         blas_n == 0 ? 0 : static_cast<size_t>(BlasLt::kRows * k_) * 2;
     const size_t products_bytes =
         static_cast<size_t>(BlasLt::kRows * blas_n) * sizeof(float);
-    const size_t bytes = q8_bytes + f16_bytes + rounded_bytes + products_bytes +
-                         static_cast<size_t>(back_rows) * sizeof(float);
+    const size_t back_bytes = blas_n == 0 ? 0 : BlasLt::kRows * sizeof(float);
+    const size_t bytes =
+        q8_bytes + rounded_bytes + products_bytes + back_bytes + f16_bytes;
     if (bytes == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const DevicePtr<std::byte> taken, stream_.Scratch(bytes));
     // All offsets stay aligned: fragments have 640 and 512 bytes, and the rows
-    // for the library are 256, of 2 bytes an element.
+    // for the library are 256, of 2 or 4 bytes an element.
     std::byte* at = taken.raw();
     const auto take = [&at]<typename T>(T** part, size_t size) {
       *part = reinterpret_cast<T*>(at);
       at += size;
     };
     take(&q8_, q8_bytes);
-    take(&f16_, f16_bytes);
     take(&rounded_, rounded_bytes);
     take(&products_, products_bytes);
-    take(&back_, 0);
+    take(&back_, back_bytes);
+    take(&f16_, f16_bytes);
+    if (f16_bytes > 0) {
+      f16_back_ = reinterpret_cast<float*>(f16_ + NumF16Fragments(p_.rows, k_));
+    }
     return absl::OkStatus();
   }
 
@@ -139,14 +140,15 @@ class GpuMatmul {
     return CudaStatus("Matmul", MultiplyQ8Cuda(queue_, alike, q8_, p_.rows));
   }
 
-  // Rounds x again for another type of weights, as the library's products, if
-  // there were some, have overwritten `back_`.
   absl::Status MultiplyByF16(const MatmulTargets& alike) {
-    RETURN_IF_ERROR(
-        CudaStatus("Matmul", RoundFragmentsCuda(queue_, p_.x.raw(), p_.x_stride,
-                                                p_.rows, k_, f16_, back_)));
+    if (!halved_) {
+      RETURN_IF_ERROR(CudaStatus(
+          "Matmul", RoundFragmentsCuda(queue_, p_.x.raw(), p_.x_stride, p_.rows,
+                                       k_, f16_, f16_back_)));
+      halved_ = true;
+    }
     return CudaStatus("Matmul",
-                      MultiplyF16Cuda(queue_, alike, f16_, back_, p_.rows));
+                      MultiplyF16Cuda(queue_, alike, f16_, f16_back_, p_.rows));
   }
 
   absl::Status MultiplyByBlas(const MatmulTargets& alike) {
@@ -179,9 +181,11 @@ class GpuMatmul {
   Q8Fragments* q8_ = nullptr;
   bool quantised_ = false;
   F16Fragments* f16_ = nullptr;
+  bool halved_ = false;
   uint16_t* rounded_ = nullptr;
   float* products_ = nullptr;
-  float* back_ = nullptr;  // factors that undo the scaling of f16_ or rounded_
+  float* back_ = nullptr;      // factors that undo the scaling of rounded_
+  float* f16_back_ = nullptr;  // ... and that of f16_
 };
 
 }  // namespace

@@ -29,6 +29,12 @@ constexpr int64_t kMostPosition = int64_t{1} << 40;
 // one takes more of the host tier than was planned.
 constexpr int64_t kPlannedAnswer = 1024;
 
+// The most numbers of a row that a product reads, over all ranks.
+int64_t WidestRow(const ModelConfig& config) {
+  return std::max({int64_t{config.hidden}, int64_t{config.ffn},
+                   int64_t{config.heads} * config.head_dim});
+}
+
 absl::Status CheckKvType(const char* which, DType type, int head_dim) {
   if (InfoOf(type).block_elements == 1) return absl::OkStatus();
   const std::string name(InfoOf(type).name);
@@ -114,9 +120,7 @@ int64_t BlockDistributions::Bytes(int64_t vocab) const {
 }
 
 int64_t SessionSite::OpScratch(int64_t context) const {
-  const int64_t q_dim = int64_t{config.heads} * config.head_dim;
-  const int64_t widest =
-      std::max({int64_t{config.hidden}, q_dim, int64_t{config.ffn}});
+  const int64_t widest = WidestRow(config);
   if (device.runs_kernels()) {
     // Attention needs partial results and a list of pages.
     return std::max(kGpuWaveFloats * static_cast<int64_t>(sizeof(float)) +
@@ -127,6 +131,7 @@ int64_t SessionSite::OpScratch(int64_t context) const {
   // as floats. Matrix products need a group of activations and, per thread, two
   // panels of weights as floats.
   constexpr int64_t kFloat = sizeof(float);
+  const int64_t q_dim = int64_t{config.heads} * config.head_dim;
   const int64_t per_thread =
       kFloat *
       std::max(int64_t{2} * kPageTokens * (config.head_dim + 16) + 16384,
@@ -149,11 +154,11 @@ int64_t SessionSite::RowsAtOnce(int64_t before) const {
 
 int64_t SessionSite::Scratch(int64_t context) const {
   const int64_t of_ops = OpScratch(context);
-  if (!device.runs_kernels() || split == nullptr || split->ranks() == 1)
+  if (!device.runs_kernels() || split == nullptr || split->ranks() == 1) {
     return of_ops;
-  const int64_t widest = std::max({int64_t{config.hidden}, int64_t{config.ffn},
-                                   int64_t{config.heads} * config.head_dim});
-  return std::max({of_ops, NcclGather::ScratchBytes(RowsAtOnce(), widest),
+  }
+  return std::max({of_ops,
+                   NcclGather::ScratchBytes(RowsAtOnce(), WidestRow(config)),
                    NcclGather::ScratchBytes(LogitRows(), config.vocab)});
 }
 
