@@ -22,9 +22,10 @@ and fails if one of these does not hold:
      the matrix unit (9 in heads of 96, 11 in heads of 64, which have as many
      weights to compute for fewer steps), that of products of prompts at most 7.5.
 
-Needs nvcc, and cuobjdump of the CUDA Toolkit or of PyPI
-(nvidia-cuda-cuobjdump), on the PATH or in $NVCC and $CUOBJDUMP. If one is
-missing it says so and exits with 77.
+Needs nvcc, and cuobjdump and nvdisasm of the CUDA Toolkit or of PyPI
+(nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm), on the PATH or in $NVCC,
+$CUOBJDUMP and $NVDISASM. If one is missing it says so and exits with 77.
+tests/setup/sass_tools.sh fetches the last two.
 """
 
 import argparse
@@ -235,14 +236,17 @@ def main(argv):
     parser.add_argument("--arch", default="75,89,90")
     parser.add_argument("--file", action="append")
     args = parser.parse_args(argv)
-    nvcc, cuobjdump = tool("nvcc"), tool("cuobjdump")
-    for name, path in (("nvcc", nvcc), ("cuobjdump", cuobjdump)):
+    nvcc, cuobjdump, nvdisasm = map(tool, ("nvcc", "cuobjdump", "nvdisasm"))
+    for name, path in (("nvcc", nvcc), ("cuobjdump", cuobjdump),
+                       ("nvdisasm", nvdisasm)):
         if not path:
             print(f"sass_check: nothing was checked: no {name}")
             return SKIPPED
     sources = args.file or sorted(
         str(path.relative_to(ROOT)) for path in ROOT.glob("kernels/*/*.cu"))
     wrong = []
+    # cuobjdump starts nvdisasm, which it looks for there.
+    found = {**os.environ, "NVDISASM_PATH": os.path.dirname(nvdisasm)}
     with tempfile.TemporaryDirectory() as folder:
         for source in sources:
             for arch in args.arch.split(","):
@@ -254,7 +258,7 @@ def main(argv):
                     print(built.stderr, file=sys.stderr)
                     return 1
                 sass = subprocess.run([cuobjdump, "-sass", cubin], check=True,
-                                      capture_output=True, text=True)
+                                      capture_output=True, text=True, env=found)
                 table, failed = check(arch, built.stdout + built.stderr,
                                       sass.stdout)
                 print("\n".join(f"{source} {line}" for line in table))
