@@ -22,12 +22,13 @@ class HostRegion {
   HostRegion(HostRegion&& other) noexcept;
   HostRegion& operator=(HostRegion&& other) noexcept;
 
-  // Copies bytes into and out of the region.
+  // Copies bytes into and out of the region. A region without bytes has no
+  // address that memcpy could take.
   void Write(int64_t offset, const std::byte* from, size_t bytes) const {
-    std::memcpy(data_ + offset, from, bytes);
+    if (bytes > 0) std::memcpy(data_ + offset, from, bytes);
   }
   void Read(int64_t offset, std::byte* to, size_t bytes) const {
-    std::memcpy(to, data_ + offset, bytes);
+    if (bytes > 0) std::memcpy(to, data_ + offset, bytes);
   }
 
   std::byte* data() const { return data_; }

@@ -34,5 +34,14 @@ TEST(HostRegionTest, BeginsAtAHugePageWhereItHasRoomForOne) {
   }
 }
 
+// UBSan sees a copy to or from null.
+TEST(HostRegionTest, ARegionWithoutBytesCopiesNone) {
+  const HostRegion region = *HostRegion::Reserve(0);
+  std::byte one{7};
+  region.Write(0, &one, 0);
+  region.Read(0, &one, 0);
+  EXPECT_EQ(one, std::byte{7});
+}
+
 }  // namespace
 }  // namespace tiercel

@@ -64,7 +64,8 @@ TEST(BoundedMemoryTest, BlocksAreAlignedApartAndComeBackWhole) {
   }
   for (const Block& block : blocks) memory->Free(block.data, block.bytes);
   EXPECT_EQ(memory->used(), 0);
-  EXPECT_TRUE(memory->Allocate(kBudget, "all").ok());  // no hole is left
+  // No hole is left.
+  EXPECT_TRUE(DeviceArray<std::byte>::Create(*memory, kBudget, "all").ok());
 }
 
 // Freed blocks do not fragment the memory: one block may take all that is free.
