@@ -198,6 +198,7 @@ typedef struct tiercel_model_params {
   uint64_t host_memory_bytes;
   uint64_t simulate_strict_seed;
   int64_t deterministic;
+  double simulate_host_bytes_per_s;
 } tiercel_model_params;
 
 /* Opens a checkpoint, and reads its weights unless params->load is

@@ -77,6 +77,17 @@ error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/lay
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc
 page_start|kernels/kv/page_range.cc|if (past == 0)|if (past < kPageAlignment)|kernels/kv/key_norms_test.cc
 page_seen_start|kernels/attention/attention_pages.cc|RETURN_IF_ERROR(CheckPageStart("Attention", start, page));||kernels/attention/attention_test.cc
+part_first|kernels/attention/attention.cc|at == 0 \&\& !p_.Continues()|at == 0|kernels/attention/attention_test.cc
+part_sums|kernels/attention/attention.cc|p_.part.sum.raw() + place|p_.part.sum.raw() + query|kernels/attention/attention_test.cc
+part_last|kernels/attention/attention_gpu.cc|last \&\& p_.part.end == AttentionPart::kToTheEnd|last|kernels/attention/attention_test.cc
+part_pages|kernels/attention/attention_pages.cc|std::max(first, p.part.first)|first|kernels/attention/attention_test.cc
+host_fold|offload/kv/host_attention.cc|const bool continues = p.part.first < host.first|const bool continues = p.part.first > host.first|offload/kv/host_attention_test.cc
+host_after|offload/kv/host_attention.cc|p.part.first = end;|p.part.first = end - 1;|offload/kv/host_attention_test.cc
+host_rate|offload/kv/host_attention.cc|host.count \* p.layout.PageBytes()|p.layout.PageBytes()|offload/kv/host_attention_test.cc
+host_share|offload/tier/tier_shape.h|(link - compute_s)|(link + compute_s)|offload/kv/host_attention_test.cc
+host_fetched|offload/kv/staging.cc|page = step_.away.begin() + step_.host|page = step_.away.begin()|runtime/session/tiers_test.cc
+host_ahead|offload/kv/staging.cc|static_cast<size_t>(next_host_); place|static_cast<size_t>(0 * next_host_); place|runtime/session/tiers_test.cc
+host_observed|offload/retrieval/retrieval.h|certain_ .. InSteps() ? 0|certain_ \&\& InSteps() ? 0|tests/same_bytes.py
 fold_warp|kernels/attention/fold_wave.h|if (warp == t.warp()) carried|if (warp == 0) carried|kernels/attention/attention_test.cc
 fold_unseen|kernels/attention/fold_wave.h|= !(new_weights\[j\] < 0.0f);|= new_weights[j] < 2.0f;|kernels/attention/attention_test.cc
 fold_tile|kernels/attention/attention.cu|folded.sum == 0.0f ? kUnseen : old_weight|old_weight|kernels/attention/attention_test.cc

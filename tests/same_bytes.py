@@ -31,6 +31,7 @@ are printed and never judged, but for a link's: nothing is faster than its rate.
 Reads TIERCEL_MODEL and TIERCEL_BOOKS. `heavy` needs numpy.
 """
 
+import dataclasses
 import itertools
 import pathlib
 import random
@@ -40,8 +41,8 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "bytes"))
-from ledger import (Drafts, each_link, moves_pages, one_link, page_bytes,
-                    refuses_less)
+from ledger import (Drafts, each_link, host_attends, moves_pages, one_link,
+                    page_bytes, refuses_less)
 from runs import (CHECKPOINTS, HERE, HOLDS_ALL, ROOT, Case, Place, Program, Run,
                   book, measure_nothing)
 
@@ -101,6 +102,12 @@ def devices(program, small):
                 yield Case(text.at(place), text,
                            (one_link(config, kv, resident,
                                      swept=spare < HOLDS_ALL),))
+            for spare in (0,) if small else (0, some):
+                place = Place("50MB/s", spare, host="80MB/s",
+                              flags=("-t", threads))
+                yield Case(text.at(place), text, (host_attends(True),))
+                if not small:
+                    yield Case(logits.at(place), logits)
 
 
 def long(program, small):
@@ -192,6 +199,8 @@ def splits(program, small):
                     yield Case(run, logits)
 
 
+SMALL_VIEW = ("--policy", "triforce", "--budget", 32, "--chunk", 8, "--sink", 4,
+              "--window", 16)
 # The flags of each policy's verified form and of its plain one.
 FORMS = {
     "full": (("--draft", "ngram"), None),
@@ -211,8 +220,10 @@ def policies(program, small):
                ("-f", program.file(text), "-n", count, "--temp", 0.8, "--seed",
                 3, "--ignore-eos"))
     links = (None,) if small else (None, LINK)
-    for at, name in enumerate(("full", "sfi") if small else FORMS):
+    for at, name in enumerate(("full", "sfi", "triforce") if small else FORMS):
         verified, plain = FORMS[name]
+        if small and name == "triforce":
+            verified = SMALL_VIEW[2:]
         forms = [(full.by(("--policy", name, *verified), COUPLED), full)]
         if plain is not None:
             run = full.by(("--policy", name, *plain, "--plain"))
@@ -222,6 +233,13 @@ def policies(program, small):
                 link = links[(turn + ranks) % len(links)]
                 yield Case(run.at(Place(link, ranks=ranks)), reference,
                            (moves_pages,))
+            # A step after which a policy reads all pages has no share.
+            shared = Place("100MB/s", host="400MB/s")
+            yield Case(run.at(shared), reference,
+                       (host_attends(name in ("full", "triforce")),))
+            if not small:
+                yield Case(run.at(dataclasses.replace(shared, ranks=2)),
+                           reference)
 
     # A small model drafts for several ranks, on the first of them.
     path = CHECKPOINTS / "llama_chat"
@@ -300,8 +318,6 @@ def prompts(program, small):
 # ---- A GPU -------------------------------------------------------------------
 
 CHAT = CHECKPOINTS / "llama_chat.gguf"
-SMALL_VIEW = ("--policy", "triforce", "--budget", 32, "--chunk", 8, "--sink", 4,
-              "--window", 16)
 
 
 def gpu(program, small):

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "runtime/plan/session_plan.h"
@@ -25,6 +26,10 @@
 namespace tiercel {
 
 inline constexpr double kFast = 1e12;  // bytes/s: no test waits for a link
+
+// A link so slow that the host takes a share of sweeps, and still no test
+// waits.
+inline constexpr LinkRate kSharedLink = {.bytes_per_s = 1e9, .latency_s = 0};
 
 inline std::vector<int32_t> RandomIds(size_t count, int64_t vocab) {
   std::mt19937 random(5);
@@ -131,6 +136,26 @@ struct Tiered {
   std::unique_ptr<Model> model;
   std::unique_ptr<Session> session;
 };
+
+// Makes a session on a device of `budget` and `more_bytes`, whose host attends
+// at `host` bytes a second. `before` may take memory first.
+inline Tiered MakeShared(
+    const Model& like, const Session::Options& options, Budget budget,
+    double host, int threads = 2, int64_t more_bytes = 0,
+    absl::FunctionRef<void(DeviceMemory&)> before = [](DeviceMemory&) {}) {
+  Model::Options with = like.options;
+  with.machine.threads = threads;
+  const int64_t share = HostAttention::DeviceBytes(like.config.heads);
+  with.machine.simulation = {
+      {.bytes = BytesFor(like, options, budget) + share + more_bytes,
+       .link = kSharedLink,
+       .host_bytes_per_s = host}};
+  Tiered made;
+  made.model = OpenModel(with);
+  before(made.model->machine->memory());
+  made.session = MakeSession(*made.model, options);
+  return made;
+}
 
 inline Tiered MakeTiered(const Model& like, const Session::Options& options,
                          Budget budget, double link = kFast, int threads = 2,

@@ -409,8 +409,6 @@ TEST_F(ArgsTest, RanksAreACount) {
 TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
            {"detokenize", "--add-bos", "1"},
-           {"generate", "-p", "x", "--simulate",
-            "device=1GB,link=1GB/s,host=1GB/s"},
            {"ask", "x", "who?", "--words=100"},
            {"ask", "x", "who?", "--effort=full"},
            {"summarize", "x", "--each"},

@@ -31,11 +31,6 @@ const std::map<std::string, std::string>& OneDashNames() {
   return kNames;
 }
 
-struct NotBuiltError : CLI::ValidationError {
-  explicit NotBuiltError(const std::string& what)
-      : CLI::ValidationError(what + " is not in this version") {}
-};
-
 // Precedes every positional argument; CLI11 would take "[a,b]" apart.
 constexpr char kWhole = '=';
 
@@ -82,10 +77,6 @@ void FlagSet::Reject(const std::string& names, const std::string& needed,
                      const std::string& got) {
   throw CLI::ValidationError(Shown(names),
                              absl::StrCat("got '", got, "', need ", needed));
-}
-
-void FlagSet::RejectNotBuilt(const std::string& what) {
-  throw NotBuiltError(what);
 }
 
 FlagSet::FlagSet(const std::string& command, const std::string& description)
@@ -457,8 +448,6 @@ absl::Status FlagSet::Parse(const std::vector<std::string>& args) {
   std::reverse(normalized.begin(), normalized.end());  // as CLI11 wants them
   try {
     app_.parse(std::move(normalized));
-  } catch (const NotBuiltError& error) {
-    return Error(Exit::kUsage, "not_in_this_version", error.what());
   } catch (const CLI::RequiredError& error) {
     return UsageError(
         absl::StrCat(command_, ": ", error.what(), "; usage: ", Usage()));

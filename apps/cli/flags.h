@@ -93,11 +93,10 @@ class FlagSet {
                         const std::string& example) const;
   std::string Help(const std::vector<std::string>& examples) const;
 
-  // Callbacks refuse the value of a flag by these; Parse catches them.
+  // Callbacks refuse the value of a flag by this; Parse catches it.
   [[noreturn]] static void Reject(const std::string& names,
                                   const std::string& needed,
                                   const std::string& got);
-  [[noreturn]] static void RejectNotBuilt(const std::string& what);
 
  private:
   // Puts `args` into the form that CLI11 takes: every flag under a name that it

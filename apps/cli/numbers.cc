@@ -100,7 +100,7 @@ std::optional<double> ParseSize(std::string_view text) {
 }
 
 std::optional<Simulation> ParseSimulation(std::string_view text) {
-  std::optional<double> device, link, latency;
+  std::optional<double> device, link, latency, host;
   std::optional<uint64_t> strict;
   for (;;) {
     const size_t comma = text.find(',');
@@ -122,8 +122,8 @@ std::optional<Simulation> ParseSimulation(std::string_view text) {
     }
     if (key == "device") {
       target = &device;
-    } else if (key == "link") {
-      target = &link;
+    } else if (key == "link" || key == "host") {
+      target = key == "link" ? &link : &host;
       if (value.size() < 2 || value.substr(value.size() - 2) != "/s") {
         return std::nullopt;
       }
@@ -138,14 +138,14 @@ std::optional<Simulation> ParseSimulation(std::string_view text) {
     text.remove_prefix(comma + 1);
   }
   if (!device.has_value() && !link.has_value() && !latency.has_value() &&
-      strict.has_value()) {
+      !host.has_value() && strict.has_value()) {
     return Simulation{.strict_seed = strict};
   }
   if (!device.has_value() || !link.has_value() || latency.value_or(0) < 0) {
     return std::nullopt;
   }
   return Simulation{static_cast<uint64_t>(*device), *link, latency.value_or(0),
-                    strict};
+                    host.value_or(0), strict};
 }
 
 std::string Grouped(int64_t number) {

@@ -33,13 +33,14 @@ std::optional<SeedRange> ParseSeedRange(std::string_view text);
 // GB of 1000. At least 1 and below 2^62.
 std::optional<double> ParseSize(std::string_view text);
 
-// "device=24GiB,link=25GB/s,latency=10,strict=7", in any order; the latency, in
-// microseconds, and the seed of a strict device are optional. The seed may also
-// stand alone.
+// "device=24GiB,link=25GB/s,latency=10,host=30GB/s,strict=7", in any order; the
+// latency, in microseconds, the rate of the host and the seed of a strict
+// device are optional. The seed may also stand alone.
 struct Simulation {
   uint64_t device_bytes = 0;  // 0: not bounded
   double link_bytes_per_s = 0;
   double latency_us = 0;
+  double host_bytes_per_s = 0;  // 0: the host takes no share of sweeps
   std::optional<uint64_t> strict_seed = {};
 };
 std::optional<Simulation> ParseSimulation(std::string_view text);

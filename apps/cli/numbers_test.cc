@@ -107,17 +107,36 @@ TEST(ParseSimulationTest, DeviceLinkAndLatency) {
   ASSERT_TRUE(strict.has_value());
   EXPECT_EQ(strict->device_bytes, 1'000'000'000u);
   EXPECT_EQ(strict->strict_seed, 7u);
+  const auto host = ParseSimulation("device=1GB,host=3GB/s,link=1GB/s");
+  ASSERT_TRUE(host.has_value());
+  EXPECT_EQ(host->host_bytes_per_s, 3e9);
+  EXPECT_EQ(strict->host_bytes_per_s, 0);
   const auto alone = ParseSimulation("strict=0");
   ASSERT_TRUE(alone.has_value());
   EXPECT_EQ(alone->device_bytes, 0u);
   EXPECT_EQ(alone->strict_seed, 0u);
-  for (const char* text :
-       {"", "strict=", "strict=-1", "strict=1.5", "strict=1,strict=2",
-        "strict=1,device=1GB", "strict=1,latency=3", "device=1GB", "link=1GB/s",
-        "device=1GB,link=1GB", "device=1GB,link=1GB/s,latency=-1",
-        "device=1GB,link=1GB/s,speed=1", "device=1GB,device=1GB,link=1GB/s",
-        "device=1GB,,link=1GB/s", "device=,link=1GB/s", "1GB,1GB/s",
-        "device=1GB,link=/s"}) {
+  for (const char* text : {"",
+                           "strict=",
+                           "strict=-1",
+                           "strict=1.5",
+                           "strict=1,strict=2",
+                           "strict=1,device=1GB",
+                           "strict=1,latency=3",
+                           "device=1GB",
+                           "link=1GB/s",
+                           "device=1GB,link=1GB",
+                           "device=1GB,link=1GB/s,latency=-1",
+                           "device=1GB,link=1GB/s,speed=1",
+                           "device=1GB,device=1GB,link=1GB/s",
+                           "device=1GB,,link=1GB/s",
+                           "device=,link=1GB/s",
+                           "1GB,1GB/s",
+                           "device=1GB,link=/s",
+                           "host=1GB/s",
+                           "device=1GB,host=1GB/s",
+                           "device=1GB,link=1GB/s,host=1GB",
+                           "strict=1,host=1GB/s",
+                           "device=1GB,link=1GB/s,host=1GB/s,host=1GB/s"}) {
     EXPECT_FALSE(ParseSimulation(text).has_value()) << text;
   }
 }

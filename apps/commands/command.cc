@@ -61,6 +61,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
     params.simulate_device_bytes = from.simulation->device_bytes;
     params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
     params.simulate_link_latency_us = from.simulation->latency_us;
+    params.simulate_host_bytes_per_s = from.simulation->host_bytes_per_s;
     if (from.simulation->strict_seed.has_value()) {
       // The library takes 0 for none, so the seed 0 is another here.
       const uint64_t seed = *from.simulation->strict_seed;

@@ -74,6 +74,18 @@ absl::Status Validate(const AttentionParams& p) {
   for (int head = 0; p.view != nullptr && head < kv.kv_heads; ++head) {
     RETURN_IF_ERROR(CheckHeadView(p.view[head], head));
   }
+  if (p.part.is_whole()) return absl::OkStatus();
+  const int64_t own = p.position / kPageTokens;
+  const bool ends = p.part.end == AttentionPart::kToTheEnd;
+  if (p.part.sum == nullptr || p.view != nullptr || p.part.first < first ||
+      p.part.first > own ||
+      (!ends && (p.part.end <= p.part.first || p.part.end > own))) {
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("Attention: a part from page ", p.part.first, " to ",
+                     p.part.end, "; need a part without a view, of pages ",
+                     first, " to ", own));
+  }
   return absl::OkStatus();
 }
 
@@ -152,7 +164,7 @@ class Call {
       const PageList wave =
           pages.Part(at, std::min(division_.wave_pages, pages.count - at));
       ComputeWave(row, rows, wave);
-      FoldWave(row, rows, wave, at == 0);
+      FoldWave(row, rows, wave, at == 0 && !p_.Continues());
     }
   }
 
@@ -299,7 +311,8 @@ class Call {
 
   void FoldQuery(int64_t row, int64_t query, const PageList& wave, bool first) {
     const int64_t r = row + query / p_.heads;
-    // A row sees itself, so its own page is the last that it sees.
+    // A row sees itself, so its own page is the last that it sees. It is in no
+    // part but the last.
     const int64_t own = (p_.position + r) / kPageTokens;
     const int64_t seen = wave.CountUpTo(own);
     if (seen == 0) return;
@@ -313,9 +326,13 @@ class Call {
     f.head_dim = p_.layout.head_dim;
     f.first = first;
     f.last = wave.At(seen - 1) == own;
-    f.running_max = buffers_.running_max + query;
-    f.running_sum = buffers_.running_sum + query;
-    f.result = p_.out.raw() + (row * p_.heads + query) * p_.layout.head_dim;
+    const bool whole = p_.part.is_whole();
+    const int64_t place = row * p_.heads + query;
+    f.running_max =
+        whole ? buffers_.running_max + query : p_.part.max.raw() + place;
+    f.running_sum =
+        whole ? buffers_.running_sum + query : p_.part.sum.raw() + place;
+    f.result = p_.out.raw() + place * p_.layout.head_dim;
     kFoldPages[stream_.isa()](f);
   }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "absl/status/status.h"
 #include "kernels/attention/head_view.h"
@@ -11,6 +12,25 @@
 #include "kernels/kv/kv_layout.h"
 
 namespace tiercel {
+
+// A part of the pages that a call of Attention reads. Calls for parts that
+// follow each other, on any devices, give the bits of one call for all pages:
+// each continues the fold where the one before it stopped.
+struct AttentionPart {
+  static constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+
+  // The page numbers [first, end), each at most that of the first row's own
+  // page; kToTheEnd: the last part.
+  int64_t first = 0;
+  int64_t end = kToTheEnd;
+  // The fold's maxima and sums, [rows, heads], which a part reads unless it
+  // begins with the first page that exists, and writes. The undivided outputs
+  // are in `out`. Null: all pages are read.
+  DevicePtr<float> max;
+  DevicePtr<float> sum;
+
+  bool is_whole() const { return max == nullptr; }
+};
 
 // Causal attention of consecutive rows over paged KV. Row r is at position
 // t = position + r, and query head h has KV head h / (heads / kv_heads). Over
@@ -37,6 +57,8 @@ namespace tiercel {
 // finite. It changes nothing on other devices, under a view, and for types or
 // head dimensions that FlashAttentionFits refuses.
 //
+// A `part` reads some of the pages, without a view and without `fast`.
+//
 // Scratch: at most 8 MiB of partial results (more only if one row of one page
 // needs more), 1 KiB * head_dim per thread, and 9 bytes a page if there is a
 // view. It does not depend on the length of the KV otherwise. Errors:
@@ -59,6 +81,12 @@ struct AttentionParams {
 
   DevicePtr<float> out;  // [rows, heads * head_dim]; must not overlap q
   bool fast = false;
+  AttentionPart part = {};
+
+  // Returns true if the fold continues that of an earlier part.
+  bool Continues() const {
+    return !part.is_whole() && part.first > begin / kPageTokens;
+  }
 };
 absl::Status Attention(Stream& stream, const AttentionParams& p);
 

@@ -70,7 +70,7 @@ class GpuCall {
     const int64_t queries = p.rows * (p.heads / p.layout.kv_heads);
     folds_ = p.layout.kv_heads * ((queries - 1) / kTileQueries + 1) >=
                  folding_tiles &&
-             p.out.IsAligned(16);
+             p.out.IsAligned(16) && p.part.is_whole();
     if (folds_) {
       block_rows_ = p.rows;
       wave_pages_ = PagesUpTo(p, p.rows - 1);
@@ -148,9 +148,13 @@ class GpuCall {
         room_.floats.raw();  // first: kernels write it by packets
     float* const max = out + size * queries * p_.layout.head_dim;
     float* const sum = max + size * queries;
-    float* const running_max =
+    float* running_max =
         out + wave_pages_ * block_rows_ * p_.heads * (p_.layout.head_dim + 2);
-    float* const running_sum = running_max + queries;
+    float* running_sum = running_max + queries;
+    if (!p_.part.is_whole()) {
+      running_max = p_.part.max.raw() + row * p_.heads;
+      running_sum = p_.part.sum.raw() + row * p_.heads;
+    }
     const AttentionWave wave = {
         .q = p_.q.raw() + row * p_.q_stride,
         .q_stride = p_.q_stride,
@@ -168,8 +172,8 @@ class GpuCall {
         .out = out,
         .running_max = running_max,
         .running_sum = running_sum,
-        .first = at == 0,
-        .last = last,
+        .first = at == 0 && !p_.Continues(),
+        .last = last && p_.part.end == AttentionPart::kToTheEnd,
         .result = p_.out.raw() + row * p_.heads * p_.layout.head_dim,
         .folds = folds_};
     return CudaStatus("Attention",
@@ -211,8 +215,8 @@ absl::Status AttendFast(Stream& stream, const AttentionParams& p) {
 
 absl::Status AttendOnGpu(Stream& stream, const AttentionParams& p,
                          int64_t wave_floats, int64_t folding_tiles) {
-  if (p.fast && p.view == nullptr && FlashAttentionFits(p.layout) &&
-      p.out.IsAligned(16)) {
+  if (p.fast && p.view == nullptr && p.part.is_whole() &&
+      FlashAttentionFits(p.layout) && p.out.IsAligned(16)) {
     return AttendFast(stream, p);
   }
   return GpuCall(stream, p, wave_floats, folding_tiles).Run();

@@ -36,7 +36,11 @@ PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
   const int64_t first = p.begin / kPageTokens;
   const int64_t pages = PagesUpTo(p, row + rows - 1);
   if (p.view == nullptr) {
-    return {.first = first, .listed = nullptr, .count = pages};
+    const int64_t begin =
+        p.part.is_whole() ? first : std::max(first, p.part.first);
+    const int64_t end =
+        p.part.is_whole() ? first + pages : std::min(first + pages, p.part.end);
+    return {.first = begin, .listed = nullptr, .count = end - begin};
   }
   auto* const listed = reinterpret_cast<int64_t*>(room);
   const std::span<uint8_t> seen(reinterpret_cast<uint8_t*>(listed + pages),

@@ -30,9 +30,9 @@ struct PageList {
 // The number of pages from the first position that exists to that of row `row`.
 int64_t PagesUpTo(const AttentionParams& p, int64_t row);
 
-// The pages that rows row..row + rows - 1 see in some KV head, without those
-// that the views hide from all of them. If there is a view, the list is made in
-// `room`, which has PageListBytes.
+// The pages of the part that rows row..row + rows - 1 see in some KV head,
+// without those that the views hide from all of them. If there is a view, the
+// list is made in `room`, which has PageListBytes.
 PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
                    std::byte* room);
 size_t PageListBytes(const AttentionParams& p);

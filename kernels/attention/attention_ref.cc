@@ -86,14 +86,23 @@ void Fold(const State& block, State& all) {
 
 void AttentionReference(const AttentionParams& p) {
   const int group = p.heads / p.layout.kv_heads;
+  const AttentionPart& part = p.part;
+  const bool ends = part.is_whole() || part.end == AttentionPart::kToTheEnd;
+  const int64_t begin = p.Continues() ? part.first : p.begin / kPageTokens;
   for (int64_t r = 0; r < p.rows; ++r) {
     const int64_t t = p.position + r;
     for (int h = 0; h < p.heads; ++h) {
       const float* q =
           p.q.raw() + r * p.q_stride + int64_t{h} * p.layout.head_dim;
+      const int64_t query = r * p.heads + h;
+      float* const out = p.out.raw() + query * p.layout.head_dim;
       State all;
-      for (int64_t page = p.begin / kPageTokens; page <= t / kPageTokens;
-           ++page) {
+      if (p.Continues()) {
+        all = {part.max.raw()[query], part.sum.raw()[query],
+               std::vector<float>(out, out + p.layout.head_dim)};
+      }
+      const int64_t end = ends ? t / kPageTokens + 1 : part.end;
+      for (int64_t page = begin; page < end; ++page) {
         std::vector<int> cells;
         for (int cell = 0; cell < kPageTokens; ++cell) {
           const int64_t j = page * kPageTokens + cell;
@@ -110,8 +119,12 @@ void AttentionReference(const AttentionParams& p) {
           Fold(block, all);
         }
       }
-      float* out = p.out.raw() + (r * p.heads + h) * p.layout.head_dim;
-      for (size_t d = 0; d < all.out.size(); ++d) out[d] = all.out[d] / all.sum;
+      for (size_t d = 0; d < all.out.size(); ++d) {
+        out[d] = ends ? all.out[d] / all.sum : all.out[d];
+      }
+      if (part.is_whole()) continue;
+      part.max.raw()[query] = all.max;
+      part.sum.raw()[query] = all.sum;
     }
   }
 }

@@ -308,6 +308,101 @@ TEST_P(AttentionBackendTest, FoldingTilesOfAGpuDoNotShow) {
   }
 }
 
+// Computes a problem in parts of its pages: each [first, end) of `bounds` on
+// the stream of the same number.
+std::vector<float> RunInParts(const Problem& problem,
+                              const std::vector<int64_t>& bounds,
+                              const std::vector<Stream*>& streams) {
+  const AttentionParams all = problem.Params();
+  const auto queries = static_cast<size_t>(all.rows * all.heads);
+  std::vector<float> out(queries * static_cast<size_t>(all.layout.head_dim),
+                         kPoison);
+  std::vector<float> max(queries, kPoison);
+  std::vector<float> sum(queries, kPoison);
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    Stream& stream = *streams[i];
+    OnDevice<float> out_there(stream, out);
+    OnDevice<float> max_there(stream, max);
+    OnDevice<float> sum_there(stream, sum);
+    const auto part = [&](Stream& s, AttentionParams p) {
+      p.out = out_there.data();
+      p.part = {bounds[i], bounds[i + 1], max_there.data(), sum_there.data()};
+      // No other page is read.
+      std::vector<DevicePtr<std::byte>> pages(static_cast<size_t>(p.num_pages),
+                                              nullptr);
+      for (int64_t page = bounds[i];
+           page < std::min(bounds[i + 1], p.first_page + p.num_pages); ++page) {
+        const auto at = static_cast<size_t>(page - p.first_page);
+        pages[at] = p.pages[at];
+      }
+      p.pages = pages.data();
+      const absl::Status status = Attention(s, p);
+      return status.ok() ? s.Synchronize() : status;
+    };
+    (void)problem.Run(stream, 0, all.rows, part);
+    out = out_there.Read();
+    max = max_there.Read();
+    sum = sum_there.Read();
+  }
+  return out;
+}
+
+TEST_P(AttentionBackendTest, PartsOnAnyDevicesAreOneCall) {
+  const std::unique_ptr<Stream> fast = NewStream(2);
+  const std::unique_ptr<Stream> cpu = MakeStream(DeviceKind::kCpu, 2);
+  constexpr int64_t kEnd = AttentionPart::kToTheEnd;
+  std::vector<Case> cases = {
+      {4, 2, 40, DType::kF16, DType::kF16, 5, 5 * kPageTokens - 2, 17},
+      {2, 2, 128, DType::kQ8_0, DType::kQ4_0, 0, 5 * kPageTokens, 1}};
+  if (!TriesLess()) {  // several blocks of rows
+    cases.push_back(
+        {64, 1, 128, DType::kF16, DType::kF16, 3, 4 * kPageTokens, 40});
+  }
+  for (const Case& c : cases) {
+    Problem problem(c);
+    const std::vector<float> whole = problem.Run(*ref_);
+    const auto expect_whole = [&](const std::vector<int64_t>& bounds,
+                                  const std::vector<Stream*>& streams) {
+      EXPECT_TRUE(SameBits(RunInParts(problem, bounds, streams), whole))
+          << NameOfCase(c) << ", " << bounds.size() - 1 << " parts";
+    };
+    Stream* const f = fast.get();
+    expect_whole({0, kEnd}, {f});
+    expect_whole({0, 1, 2, 4, kEnd}, {f, cpu.get(), ref_.get(), f});
+    expect_whole({0, 3, kEnd}, {cpu.get(), f});
+    expect_whole({0, 3, 4, kEnd}, {f, f, cpu.get()});
+  }
+}
+
+TEST(AttentionTest, RefusesPartsThatAreNone) {
+  const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kCpu, 1);
+  Problem problem({4, 2, 40, DType::kF16, DType::kF16, 130, 400, 3});
+  std::vector<float> out(3 * 160, kPoison);
+  std::vector<float> state(24, kPoison);
+  const std::vector<HeadView> views(2);
+  const auto code_of = [&](int64_t first, int64_t end, auto change) {
+    AttentionParams p = problem.Params();
+    p.out = InPlace(out.data());
+    p.part = {first, end, InPlace(state.data()), InPlace(&state[12])};
+    change(p);
+    return CodeOf(Attention(*stream, p));
+  };
+  const auto as_is = [](AttentionParams&) {};
+  EXPECT_EQ(code_of(0, 2, as_is), "invalid_position");
+  EXPECT_EQ(code_of(4, AttentionPart::kToTheEnd, as_is), "invalid_position");
+  EXPECT_EQ(code_of(1, 4, as_is), "invalid_position");
+  EXPECT_EQ(code_of(2, 2, as_is), "invalid_position");
+  EXPECT_EQ(code_of(1, 2, [](auto& p) { p.part.sum = nullptr; }),
+            "invalid_position");
+  EXPECT_EQ(code_of(1, 2, [&](auto& p) { p.view = views.data(); }),
+            "invalid_position");
+  for (float x : out) EXPECT_TRUE(std::isnan(x));
+  AttentionParams p = problem.Params();
+  p.out = InPlace(out.data());
+  p.part = {1, 3, InPlace(state.data()), InPlace(&state[12])};
+  EXPECT_TRUE(Attention(*stream, p).ok());
+}
+
 // A fault at a position after a row's own does not reach the row, even within
 // the same group of 16 positions. Rows from the fault's position on do get it.
 TEST_P(AttentionBackendTest, FaultsReachOnlyRowsThatSeeThem) {

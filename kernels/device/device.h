@@ -23,6 +23,9 @@ struct LinkRate {
 struct DeviceLimits {
   int64_t bytes = 0;
   LinkRate link;
+  // The rate at which the host attends to pages that do not cross the link, in
+  // bytes of K and V a second; 0: it attends to none.
+  double host_bytes_per_s = 0;
 };
 
 // The properties of a device that decide where data lies, and how.
@@ -74,6 +77,10 @@ class Device {
   // The stated rate of the link. Absent: there is no link, or its rate is found
   // out by use.
   std::optional<LinkRate> link() const;
+  // The stated rate of the host beside it; 0: it takes no share.
+  double host_bytes_per_s() const {
+    return limited() ? limits_->host_bytes_per_s : 0;
+  }
 
   // ---- Its memory and its work ----
 

@@ -12,6 +12,7 @@
 #include "kernels/layer/rope.h"
 #include "kernels/layer/swiglu.h"
 #include "lib/status/status_macros.h"
+#include "offload/kv/host_attention.h"
 
 namespace tiercel {
 namespace {
@@ -230,21 +231,23 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                                    .first_page = kv.first_page,
                                    .num_pages = kv.num_pages,
                                    .position = position}));
-  RETURN_IF_ERROR(Attention(
-      stream, {.q = q,
-               .q_stride = q_dim,
-               .rows = rows,
-               .heads = static_cast<int>(heads.size()),
-               .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-               .layout = kv.layout,
-               .pages = kv.pages,
-               .first_page = kv.first_page,
-               .num_pages = kv.num_pages,
-               .begin = kv.begin,
-               .position = position,
-               .view = kv.view,
-               .out = a_.head.data(),
-               .fast = fast_}));
+  RETURN_IF_ERROR(
+      AttendToLayer(stream,
+                    {.q = q,
+                     .q_stride = q_dim,
+                     .rows = rows,
+                     .heads = static_cast<int>(heads.size()),
+                     .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                     .layout = kv.layout,
+                     .pages = kv.pages,
+                     .first_page = kv.first_page,
+                     .num_pages = kv.num_pages,
+                     .begin = kv.begin,
+                     .position = position,
+                     .view = kv.view,
+                     .out = a_.head.data(),
+                     .fast = fast_},
+                    kv));
 
   // 4. back into the hidden state
   const int64_t all_heads = int64_t{config_.heads} * head_dim;

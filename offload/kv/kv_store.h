@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -169,6 +170,11 @@ class KvStore : public LayeredKv {
   static absl::Status NotInHostMemory();
   // The end of the sequence if all rows of the step were committed.
   int64_t StepEnd() const { return end_ + step_rows_; }
+  // The step's observer reads no K and V before this position.
+  int64_t ObserverReadsFrom() const {
+    return seen_by_ == nullptr ? std::numeric_limits<int64_t>::max()
+                               : seen_by_->ReadsFrom();
+  }
   // The number of layers, from the first, in which `page` exists once the
   // step's rows do.
   int LayersOf(int64_t page) const;

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/device/device_memory.h"
 #include "offload/disk/page_file.h"
+#include "offload/kv/host_attention.h"
 #include "offload/move/copy_engine.h"
 #include "offload/move/disk_link.h"
 #include "offload/tier/device_slots.h"
@@ -50,6 +51,7 @@ struct KvTier {
   std::array<Buffer, 2> buffers;
   std::unique_ptr<CopyEngine> engine;
   const DiskLink* disk = nullptr;  // the engine's; null: nothing is on disk
+  std::unique_ptr<HostAttention> host = nullptr;  // null: it takes no share
 
   // Sequences take turns. The one that stepped last is the last of these;
   // layers that were fetched ahead belong to `owner`.

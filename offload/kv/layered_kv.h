@@ -13,16 +13,29 @@
 
 namespace tiercel {
 
-// One layer's KV as ops take it. The table of pages is valid until EndLayer.
+class HostAttention;
+
+// Pages of a layer that have not crossed the link: the host attends to them
+// itself.
+struct HostPages {
+  HostAttention* by = nullptr;  // null: there are none
+  int64_t first = 0;            // the page index of the first
+  int64_t count = 0;
+  // [KvPages::num_pages]: their places in the host tier; the others are null.
+  const DevicePtr<std::byte>* pages = nullptr;
+};
+
+// One layer's KV as ops take it. The tables of pages are valid until EndLayer.
 struct KvPages {
   KvLayout layout;
-  // [num_pages]; null: the view reads none of it
+  // [num_pages]; null: the view reads none of it, or it is the host's
   const DevicePtr<std::byte>* pages;
   int64_t first_page;  // the page index of pages[0]
   int64_t num_pages;
   int64_t begin;  // the first position that exists
   int64_t end;    // one past the last that exists; a step writes from here on
   const HeadView* view;  // the layer's, [layout.kv_heads]; null: everything
+  HostPages host = {};
 };
 
 // Steps of more rows are prompts: their rows are never taken back, and the
@@ -60,6 +73,9 @@ class StepObserver {
   // All rows have passed through the layer; its pages can still be read.
   virtual absl::Status AfterLayer(Stream& stream, int layer,
                                   const KvPages& kv) = 0;
+  // AfterLayer of the step that has begun reads no K and V before this
+  // position.
+  virtual int64_t ReadsFrom() const { return 0; }
   // The step is committed, and the sequence ends at `end`; or it is abandoned.
   virtual void Commit(int64_t end) = 0;
   virtual void Abandon() = 0;

@@ -57,8 +57,25 @@ absl::Status Staging::AwaitBuffers(Cancelled cancelled) {
 
 int Staging::Ahead() const { return lost_ == residency_.lost() ? ahead_ : 0; }
 
+// The number of the pages, from the first on, that the host attends to.
+int64_t Staging::HostsOf(const PageList& pages, int64_t host_end) const {
+  if (tier_.host == nullptr) return 0;
+  const int64_t most = tier_.shape.host.Pages(std::ssize(pages));
+  int64_t count = 0;
+  for (; count < most; ++count) {
+    const int64_t page = pages[static_cast<size_t>(count)];
+    const PageTable::Page& at = pages_.At(page);
+    if (page >= host_end || page != pages.front() + count ||
+        at.place.file != nullptr || at.layers < Layers()) {
+      break;
+    }
+  }
+  return count;
+}
+
 absl::Status Staging::LayOut(PagesRead reads, int64_t end,
-                             int64_t first_written, Phase phase) {
+                             int64_t first_written, Phase phase,
+                             int64_t host_end) {
   step_ = {.reads = std::move(reads),
            .phase = phase,
            .first_written = first_written};
@@ -85,10 +102,15 @@ absl::Status Staging::LayOut(PagesRead reads, int64_t end,
   const bool same_places =
       step_.away.size() >= next_.size() &&
       std::equal(next_.begin(), next_.end(), step_.away.begin());
+  // A fetch ahead has left the host's pages below.
+  step_.host = HostsOf(step_.away, host_end);
+  if (same_places && Ahead() > 0) {
+    step_.host = std::min(step_.host, next_host_);
+  }
   for (int layer = 0; same_places && layer < Ahead(); ++layer) {
     const PageList& there = asked_ahead_[static_cast<size_t>(layer)];
-    const bool all =
-        std::all_of(step_.away.begin(), step_.away.end(), [&](int64_t page) {
+    const bool all = std::all_of(
+        step_.away.begin() + step_.host, step_.away.end(), [&](int64_t page) {
           return !step_.reads.In(layer, page) ||
                  std::binary_search(there.begin(), there.end(), page);
         });
@@ -98,6 +120,7 @@ absl::Status Staging::LayOut(PagesRead reads, int64_t end,
   }
   ahead_ = 0;
   next_ = std::move(later);
+  next_host_ = HostsOf(next_, host_end);
   return absl::OkStatus();
 }
 
@@ -111,6 +134,10 @@ absl::Status Staging::Bring(int layer, Cancelled cancelled) {
 
 DevicePtr<std::byte> Staging::PageOf(int layer, int64_t page) const {
   if (page < step_.first_written && !step_.reads.In(layer, page)) {
+    return nullptr;
+  }
+  if (step_.host > 0 && page >= step_.away.front() &&
+      page < step_.away.front() + step_.host) {
     return nullptr;
   }
   return Place(layer, step_.place[static_cast<size_t>(page)]);
@@ -158,8 +185,9 @@ void Staging::Fetch(int layer) {
         Direction::kHostToDevice, page, layer,
         Place(layer, step_.place[static_cast<size_t>(page)])));
   };
-  for (int64_t page : step_.away) {
-    if (step_.reads.In(layer, page)) fetch(page);
+  for (auto page = step_.away.begin() + step_.host; page != step_.away.end();
+       ++page) {
+    if (step_.reads.In(layer, *page)) fetch(*page);
   }
   moves_.swept_pages += std::ssize(transfers);
   if (layer == step_.parked_layer) {
@@ -186,7 +214,8 @@ void Staging::AskAhead(int layer) {
   PageList& asked = asked_ahead_[static_cast<size_t>(layer)];
   asked.clear();
   const int64_t later = Layers() + layer;  // counted from this step's first
-  for (size_t place = 0; place < next_.size(); ++place) {
+  for (auto place = static_cast<size_t>(next_host_); place < next_.size();
+       ++place) {
     // Later rows read no more of these pages than this step's first row does.
     if (!step_.reads.In(layer, next_[place])) continue;
     asked.push_back(next_[place]);

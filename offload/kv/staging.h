@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -58,9 +59,15 @@ class Staging {
   // Gives every page without a device slot a place in the buffers, whether the
   // view reads it or not: first the existing pages, in order, then those that a
   // prompt fills, from `first_written` on. The sequence ends at `end` before
-  // the step. Errors: out_of_memory.
+  // the step. Of the pages that only exist below the host may attend to those
+  // before `host_end`. Errors: out_of_memory.
   absl::Status LayOut(PagesRead reads, int64_t end, int64_t first_written,
-                      Phase phase);
+                      Phase phase, int64_t host_end);
+  // The pages that the host attends to in this step: consecutive ones, which
+  // have places but are not fetched.
+  std::span<const int64_t> host_pages() const {
+    return std::span(step_.away).first(static_cast<size_t>(step_.host));
+  }
 
   // Waits until the pages that `layer` reads have arrived and those that it
   // writes over have left. The layer after it has been asked for. Errors:
@@ -102,7 +109,8 @@ class Staging {
     PagesRead reads;
     Phase phase = Phase::kVerify;
     int64_t first_written = 0;
-    PageList away = {};               // pages that exist below alone, in order
+    PageList away = {};  // pages that exist below alone, in order
+    int64_t host = 0;    // the first of `away`, which are the host's
     std::vector<int64_t> place = {};  // [page] in a buffer; -1: none
     int asked = 0;                    // layers whose fetch has been submitted
     std::array<bool, 2> there = {};   // [layer]: it was fetched ahead
@@ -115,6 +123,7 @@ class Staging {
   CopyEngine& engine() { return *tier_.engine; }
   DevicePtr<std::byte> Place(int64_t layer, int64_t place) const;
   int Ahead() const;
+  int64_t HostsOf(const PageList& pages, int64_t host_end) const;
   bool IsThere(int layer) const;
   void Ask(int layer);
   void Fetch(int layer);
@@ -131,6 +140,7 @@ class Staging {
   // been asked for, the pages asked for in each, and Residency::lost()
   // at that time.
   PageList next_;
+  int64_t next_host_ = 0;  // the first of them, which will be the host's
   int ahead_ = 0;
   std::array<PageList, 2> asked_ahead_;  // [layer]
   int64_t lost_ = 0;

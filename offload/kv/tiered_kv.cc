@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -44,7 +45,8 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
   if (!step_->in_place) status = residency_.BringBack(end_, cancelled);
   if (status.ok()) status = OpenPages(cancelled);
   if (status.ok() && !step_->in_place) {
-    status = staging_.LayOut(step_->reads, end_, step_->first_written, phase);
+    status = staging_.LayOut(step_->reads, end_, step_->first_written, phase,
+                             HostEnd());
   }
   if (status.ok()) std::move(undo).Cancel();
   return status;
@@ -127,6 +129,28 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
   return absl::OkStatus();
 }
 
+// The host may attend to pages before this one: in a sweep under the full view
+// to those that no observer reads, in any other step to none.
+int64_t TieredKv::HostEnd() const {
+  if (!reads_.IsFull() || step_->prompt || step_->rows == 0) return 0;
+  return ObserverReadsFrom() / kPageTokens - FirstPage();
+}
+
+HostPages TieredKv::OnHost(int layer) {
+  const std::span<const int64_t> pages = staging_.host_pages();
+  if (step_->in_place || pages.empty()) return {};
+  host_table_.assign(static_cast<size_t>(pages_.size()), nullptr);
+  for (int64_t page : pages) {
+    host_table_[static_cast<size_t>(page)] =
+        tier_->pool.Page(layer, pages_.At(page).place.slot);
+  }
+  moves_.host_pages += std::ssize(pages);
+  return {.by = tier_->host.get(),
+          .first = FirstPage() + pages.front(),
+          .count = std::ssize(pages),
+          .pages = host_table_.data()};
+}
+
 absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
   if (!step_->in_place) {
     RETURN_IF_ERROR(staging_.Bring(layer, cancelled));
@@ -147,7 +171,8 @@ absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
                  .num_pages = pages_.size(),
                  .begin = begin_,
                  .end = end_,
-                 .view = reads_.Heads(layer)};
+                 .view = reads_.Heads(layer),
+                 .host = OnHost(layer)};
 }
 
 void TieredKv::EndLayer(int layer) {

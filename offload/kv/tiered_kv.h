@@ -25,9 +25,10 @@ namespace tiercel {
 //   down            a step's pages once they are full and committed; a prompt's
 //                   layer by layer, as soon as the layer is done
 //   up              per layer, the pages that the view reads there and that are
-//                   not on the device otherwise; after the last two layers of a
-//                   step those of the first two, for a next step with the same
-//                   view
+//                   not on the device otherwise, but for those that the host
+//                   attends to itself (HostShare); after the last two layers of
+//                   a step those of the first two, for a next step with the
+//                   same view
 //
 // A step whose view reads only pages on the device is done in place: nothing
 // moves, and the pages fetched ahead wait for the step that they are for. So
@@ -95,6 +96,8 @@ class TieredKv final : public KvStore {
   absl::StatusOr<bool> FitsInPlace(Cancelled cancelled);
   absl::Status RetireClosedPages(Cancelled cancelled);
   absl::Status OpenPages(Cancelled cancelled);
+  int64_t HostEnd() const;
+  HostPages OnHost(int layer);
   void EndStep();
 
   const std::shared_ptr<KvTier> tier_;
@@ -102,9 +105,10 @@ class TieredKv final : public KvStore {
   PageTable pages_;
   Residency residency_;
   Staging staging_;
-  std::unique_ptr<Step> step_;               // null: none
-  std::vector<DevicePtr<std::byte>> table_;  // pages of the current layer
-  absl::Status copied_;                      // error of CopyRuns on the device
+  std::unique_ptr<Step> step_;                    // null: none
+  std::vector<DevicePtr<std::byte>> table_;       // pages of the current layer
+  std::vector<DevicePtr<std::byte>> host_table_;  // ... that are the host's
+  absl::Status copied_;  // error of CopyRuns on the device
 };
 
 }  // namespace tiercel

@@ -32,6 +32,7 @@ class DigestSelector final : public Selector {
                       int64_t rows) override {
     return digests_.Update(stream, layer, kv, rows);
   }
+  int64_t UpdatesFrom() const override { return digests_.UpdatesFrom(); }
   absl::Status Choose(Stream& stream, int layer, const QueryRows& by,
                       const KvPages* kv, int64_t chunks,
                       std::vector<std::vector<int32_t>>* chosen) override;

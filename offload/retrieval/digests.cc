@@ -55,6 +55,11 @@ absl::Status Digests::Update(Stream& stream, int layer, const KvPages& kv,
   return absl::OkStatus();
 }
 
+int64_t Digests::UpdatesFrom() const {
+  const int64_t known = *std::min_element(known_.begin(), known_.end());
+  return known / shape_.chunk * shape_.chunk;
+}
+
 void Digests::Truncate(int64_t end) {
   for (int64_t& known : known_) known = std::min(known, end);
 }

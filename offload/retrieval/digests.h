@@ -53,6 +53,8 @@ class Digests {
                       int64_t rows);
 
   // Forgets the positions from `end` on: they are digested anew.
+  // Update reads no K and V before this position.
+  int64_t UpdatesFrom() const;
   void Truncate(int64_t end);
 
   // The means of `layer` from the sequence's chunk 0 on: [kv_heads,

@@ -96,6 +96,9 @@ class Retrieval final : public StepObserver {
                          Cancelled cancelled) override;
   absl::Status KeepQueries(Stream& stream, int layer, int64_t first_row,
                            int64_t rows, DevicePtr<const float> q) override;
+  int64_t ReadsFrom() const override {
+    return certain_ || InSteps() ? 0 : selector_->UpdatesFrom();
+  }
   absl::Status AfterLayer(Stream& stream, int layer,
                           const KvPages& kv) override;
   void Commit(int64_t end) override;

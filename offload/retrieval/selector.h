@@ -47,6 +47,8 @@ class Selector {
   // Called when positions kv.end .. kv.end + rows - 1 of `layer` are written.
   virtual absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                               int64_t rows) = 0;
+  // Update reads no K and V before this position.
+  virtual int64_t UpdatesFrom() const { return 0; }
   // Chooses those of the first `chunks` chunks of `layer` that each KV head
   // sees, in order, the sinks among them. `kv` has the layer's pages; it is
   // null where they are not on the device. Errors: those of the ops.

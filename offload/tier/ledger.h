@@ -27,6 +27,7 @@ using LinkLedger = std::array<LinkUse, kNumPhases>;
 struct KvMoves {
   int64_t swept_pages = 0;     // up: for a step to read
   int64_t ahead_pages = 0;     // among those, for a step that has not begun
+  int64_t host_pages = 0;      // not up: the host attended to them
   int64_t reopened_pages = 0;  // up: to be written on after a truncation
   int64_t gathered_bytes = 0;  // up: rows for a retrieval view
   int64_t resumed_pages = 0;   // up: the layer an interrupted prompt was in
@@ -100,13 +101,13 @@ struct Traffic {
   }
   static void AddTo(KvMoves& moves, const KvMoves& other, int sign) {
     constexpr int64_t KvMoves::*kCounts[] = {
-        &KvMoves::swept_pages,       &KvMoves::ahead_pages,
-        &KvMoves::reopened_pages,    &KvMoves::gathered_bytes,
-        &KvMoves::resumed_pages,     &KvMoves::resumed_bytes,
-        &KvMoves::closed_pages,      &KvMoves::parked_pages,
-        &KvMoves::parked_bytes,      &KvMoves::states_up_bytes,
-        &KvMoves::states_down_bytes, &KvMoves::disk_pages,
-        &KvMoves::spilled_pages};
+        &KvMoves::swept_pages,     &KvMoves::ahead_pages,
+        &KvMoves::host_pages,      &KvMoves::reopened_pages,
+        &KvMoves::gathered_bytes,  &KvMoves::resumed_pages,
+        &KvMoves::resumed_bytes,   &KvMoves::closed_pages,
+        &KvMoves::parked_pages,    &KvMoves::parked_bytes,
+        &KvMoves::states_up_bytes, &KvMoves::states_down_bytes,
+        &KvMoves::disk_pages,      &KvMoves::spilled_pages};
     for (const auto count : kCounts) moves.*count += sign * (other.*count);
   }
 };

@@ -9,6 +9,24 @@
 
 namespace tiercel {
 
+// The seconds by which the pages of a sweep are divided between the link and
+// the host.
+struct HostShare {
+  double link_s = 0;     // for a page of one layer to cross
+  double host_s = 0;     // for the host to attend to it; 0: it takes no share
+  double compute_s = 0;  // for the rest of a layer, on the device
+
+  // The number of a layer's `pages` that the host attends to, so that it is
+  // done when the link is. It begins when the device has the layer's queries,
+  // while the link works all the time.
+  int64_t Pages(int64_t pages) const {
+    if (host_s <= 0) return 0;
+    const double link = static_cast<double>(pages) * link_s;
+    return std::max<int64_t>(
+        0, static_cast<int64_t>((link - compute_s) / (link_s + host_s)));
+  }
+};
+
 // The division of a session's KV between the tiers, as a TierPlan decides it.
 struct TierShape {
   KvLayout layout = {};
@@ -18,6 +36,7 @@ struct TierShape {
   int64_t newest_pages = 0;    // the last full pages, which stay there too
   int64_t staged_pages = 0;    // pages that one layer buffer holds
   int64_t disk_pages = 0;      // pages on disk instead of in the host tier
+  HostShare host = {};
 
   // The number of device slots for pages that are being written: the rows of a
   // step lie in two pages at most, and a prompt writes its last page while two

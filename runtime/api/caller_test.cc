@@ -389,6 +389,22 @@ TEST_F(NumbersTest, OfModels) {
         p->simulate_link_bytes_per_s = -1;
       },
       "invalid_simulation");
+  RefusesModel(
+      [](P* p) {
+        p->simulate_device_bytes = 1 << 30;
+        p->simulate_link_bytes_per_s = 1e9;
+        p->simulate_host_bytes_per_s = -1;
+      },
+      "invalid_simulation");
+  RefusesModel(
+      [](P* p) {
+        p->simulate_device_bytes = 1 << 30;
+        p->simulate_link_bytes_per_s = 1e9;
+        p->simulate_host_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
+      },
+      "invalid_simulation");
+  RefusesModel([](P* p) { p->simulate_host_bytes_per_s = 1e9; },
+               "invalid_simulation");
   RefusesModel([](P* p) { p->simulate_link_latency_us = 1; },
                "invalid_simulation");
   RefusesModel(

@@ -56,10 +56,11 @@ absl::StatusOr<std::optional<DeviceLimits>> ReadSimulation(
     const tiercel_model_params& p) {
   const double rate = p.simulate_link_bytes_per_s;
   const double latency = p.simulate_link_latency_us;
+  const double host = p.simulate_host_bytes_per_s;
   if (p.simulate_device_bytes == 0) {
-    if (rate == 0 && latency == 0) return std::nullopt;
+    if (rate == 0 && latency == 0 && host == 0) return std::nullopt;
     return UsageError("invalid_simulation",
-                      "simulation: got a link but no device size");
+                      "simulation: got a link or a host but no device size");
   }
   constexpr uint64_t kMostBytes = uint64_t{1} << 46;
   if (p.simulate_device_bytes > kMostBytes) {
@@ -74,8 +75,14 @@ absl::StatusOr<std::optional<DeviceLimits>> ReadSimulation(
         absl::StrCat("simulated link: got ", rate, " bytes/s and ", latency,
                      " us, need 1e3 to 1e15 and 0 to 1e6"));
   }
+  if (host != 0 && !(host >= 1e3 && host <= 1e15)) {
+    return UsageError("invalid_simulation",
+                      absl::StrCat("simulated host: got ", host,
+                                   " bytes/s, need 1e3 to 1e15, or 0"));
+  }
   return DeviceLimits{.bytes = static_cast<int64_t>(p.simulate_device_bytes),
-                      .link = {rate, latency * 1e-6}};
+                      .link = {rate, latency * 1e-6},
+                      .host_bytes_per_s = host};
 }
 
 absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
@@ -100,7 +107,7 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
         p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
         p.simulate_link_latency_us != 0 || p.tensor_parallel != 0 ||
         p.host_memory_bytes != 0 || p.simulate_strict_seed != 0 ||
-        p.deterministic != 0) {
+        p.simulate_host_bytes_per_s != 0 || p.deterministic != 0) {
       return UsageError("invalid_argument",
                         "beside: device, threads, device_memory_bytes, "
                         "host_memory_bytes, simulate_*, tensor_parallel and "

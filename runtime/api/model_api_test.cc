@@ -340,6 +340,7 @@ TEST_F(ModelApiTest, BesideIsOnOneMachine) {
   refused(&tiercel_model_params::simulate_link_latency_us, 1.0);
   refused(&tiercel_model_params::simulate_strict_seed, uint64_t{1});
   refused(&tiercel_model_params::deterministic, 1);
+  refused(&tiercel_model_params::simulate_host_bytes_per_s, 1e9);
 }
 
 TEST_F(ModelApiTest, HeaderModelsTokenizeAndDescribeOnly) {

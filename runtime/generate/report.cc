@@ -36,6 +36,7 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves,
                             {"opened_pages", disk.read_pages}};
   if (disk.state_bytes > 0) formula["opened_bytes"] = disk.state_bytes;
   if (plan.in_place) return formula;
+  if (plan.shape.host.host_s > 0) formula["host_pages"] = moves.host_pages;
   if (plan.shape.disk_pages > 0) {
     formula["disk_pages"] = moves.disk_pages;
     formula["spilled_pages"] = moves.spilled_pages;

@@ -183,8 +183,9 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
   report.plan.shape.layout = {DType::kF16, DType::kQ8_0, 2, 32};
   report.plan.shape.layers = 3;
   report.plan.shape.resident_pages = 4;
-  report.prefill.traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-  report.traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200};
+  report.plan.shape.host.host_s = 1;
+  report.prefill.traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  report.traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 200};
   report.prefill.traffic.disk = {
       .read_bytes = 7, .read_pages = 2, .opening_seconds = 0.5};
   report.traffic.disk = {
@@ -195,11 +196,12 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
             Json::parse(R"({"page_bytes": 25088, "page_tokens": 128,
                             "layers": 3, "resident_pages": 4, "newest_pages": 0,
                             "swept_pages": 11, "ahead_pages": 22,
-                            "reopened_pages": 33, "gathered_bytes": 44,
-                            "resumed_pages": 55, "resumed_bytes": 66,
-                            "closed_pages": 77, "parked_pages": 88,
-                            "parked_bytes": 99, "states_up_bytes": 110,
-                            "states_down_bytes": 211, "opened_pages": 12})"));
+                            "host_pages": 33,
+                            "reopened_pages": 44, "gathered_bytes": 55,
+                            "resumed_pages": 66, "resumed_bytes": 77,
+                            "closed_pages": 88, "parked_pages": 99,
+                            "parked_bytes": 110, "states_up_bytes": 121,
+                            "states_down_bytes": 212, "opened_pages": 12})"));
   report.plan.in_place = true;
   EXPECT_EQ(report.ToJson()["ledger"]["formula"],
             Json::parse(R"({"page_bytes": 25088, "opened_pages": 12})"));

@@ -53,16 +53,25 @@ absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
     DeviceMemory& scratch) {
   const std::lock_guard<std::mutex> lock(mutex_);
   RETURN_IF_ERROR(FindLocked());
+  return Stream::Create({.device = options_.device,
+                         .memory = &scratch,
+                         .pool = &Pool(),
+                         .queue = device_->queue(),
+                         .fast_prompts = FastPrompts()});
+}
+
+absl::StatusOr<std::unique_ptr<Stream>> Machine::NewHostStream() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return Stream::Create({.memory = &SystemMemory(), .pool = &Pool()});
+}
+
+ThreadPool& Machine::Pool() {
   ForgetPoolOfParent();
   if (pool_ == nullptr) {
     pool_ = std::make_unique<ThreadPool>(threads());
     pool_process_ = getpid();
   }
-  return Stream::Create({.device = options_.device,
-                         .memory = &scratch,
-                         .pool = pool_.get(),
-                         .queue = device_->queue(),
-                         .fast_prompts = FastPrompts()});
+  return *pool_;
 }
 
 std::string Machine::PromptArithmetic() const {

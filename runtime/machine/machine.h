@@ -88,6 +88,8 @@ class Machine {
   absl::StatusOr<std::unique_ptr<Stream>> NewStream() {
     return NewStream(memory());
   }
+  // A stream on the CPU beside the device, with the same threads.
+  absl::StatusOr<std::unique_ptr<Stream>> NewHostStream();
   // The number of threads that a stream asks for, at least one; the system may
   // refuse some.
   int threads() const;
@@ -133,15 +135,16 @@ class Machine {
 
  private:
   void ForgetPoolOfParent();
+  ThreadPool& Pool();
   absl::Status FindLocked();
+  // Null: the device has none; it stays as long as the machine.
+  DeviceQueue* queue() const;
   int64_t Budget(int64_t free, int64_t taken) const;
   int64_t FreeMemory() const;
   int64_t Room() const { return MemoryBudget() - Committed(); }
   bool FastPrompts() const {
     return options_.fast_prompts && device_->traits().runs_kernels();
   }
-  // Null: the device has none; it stays as long as the machine.
-  DeviceQueue* queue() const;
 
   const Options options_;
   const int rank_;

@@ -55,10 +55,8 @@ nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
   if (plan.host_states + plan.host_distributions > 0) {
     tiers["host"]["workspace"] = plan.host_states + plan.host_distributions;
   }
-  if (plan.disk_kv > 0) {
-    tiers["host"]["buffers"] = plan.disk_buffers;
-    tiers["disk"] = {{"kv", plan.disk_kv}};
-  }
+  if (plan.host_buffers > 0) tiers["host"]["buffers"] = plan.host_buffers;
+  if (plan.disk_kv > 0) tiers["disk"] = {{"kv", plan.disk_kv}};
   return tiers;
 }
 

@@ -51,14 +51,16 @@ class Predictor {
   // Seconds for one token after `before`, of which `answered` follow the
   // prompt.
   double Step(int64_t before, int64_t answered) const {
+    const int64_t hosts = HostPages(before);
+    const auto here = static_cast<double>(before + 1 - hosts * kPageTokens);
     LayerTimes layer;
-    layer.compute_s = rates_.step_s +
-                      static_cast<double>(before + 1) * rates_.step_position_s;
+    layer.compute_s =
+        rates_.step_s + here * rates_.step_position_s + HostSeconds(hosts);
     // The pages that the layers above read are on the device, or nearly all.
     const double after = rates_.StepSeconds(layers_above_, Above(answered) + 1);
     if (!Moves()) return layers_ * layer.compute_s + after;
-    const int64_t pages = SweptPages(before);
-    layer.up_s = Up(before);
+    const int64_t pages = SweptPages(before) - hosts;
+    layer.up_s = Up(before, hosts);
     const double alone = StepSeconds(layers_, layer, after);
     // Copies use the cores that compute.
     const double copying =
@@ -78,7 +80,9 @@ class Predictor {
 
   // Bytes that cross to the device for one token after `before`.
   double SweptBytes(int64_t before) const {
-    return plan_.in_place ? 0 : layers_ * BytesOf(SweptPages(before));
+    return plan_.in_place
+               ? 0
+               : layers_ * BytesOf(SweptPages(before) - HostPages(before));
   }
 
   // Counts the pages of single layers that make up `pages` pages of a sequence,
@@ -102,17 +106,33 @@ class Predictor {
     return std::max<int64_t>(0, FullPages(before) - plan_.shape.resident_pages -
                                     plan_.shape.newest_pages);
   }
+  // The number of these that the host attends to, as Staging chooses them.
+  int64_t HostPages(int64_t before) const {
+    const TierShape& shape = plan_.shape;
+    const int64_t most = shape.host.Pages(SweptPages(before));
+    int64_t count = 0;
+    while (count < most && !shape.IsOnDisk(shape.resident_pages + count)) {
+      ++count;
+    }
+    return count;
+  }
+  // Seconds that the host takes for these: here it computes on the same CPU.
+  double HostSeconds(int64_t pages) const {
+    const auto n = static_cast<double>(pages);
+    return std::max(n * plan_.shape.host.host_s,
+                    n * kPageTokens * rates_.step_position_s);
+  }
   // Returns true if pages move at a known rate.
   bool Moves() const {
     return link_.has_value() ||
            (plan_.shape.disk_pages > 0 && rates_.disk_bytes_per_s > 0);
   }
-  // Seconds until the pages of a layer that a step reads are on the device;
-  // disk and link work in parallel.
-  double Up(int64_t before) const {
+  // Seconds until the pages of a layer that a step reads are on the device, but
+  // for the host's; disk and link work in parallel.
+  double Up(int64_t before, int64_t hosts = 0) const {
     const int64_t first = plan_.shape.resident_pages;
-    return std::max(OnLink(SweptPages(before)),
-                    OnDisk(first, first + SweptPages(before)));
+    return std::max(OnLink(SweptPages(before) - hosts),
+                    OnDisk(first + hosts, first + SweptPages(before)));
   }
   // Seconds that the disk is occupied with the pages [begin, end) of a layer.
   double OnDisk(int64_t begin, int64_t end) const {

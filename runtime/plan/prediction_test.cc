@@ -97,6 +97,30 @@ TEST_F(PredictionTest, FastStepsTakeWhatTheyRead) {
   }
 }
 
+// The link and the host, which is as fast, work at the same time. The first
+// pages are resident.
+TEST_F(PredictionTest, TheHostTakesAShareOfSweeps) {
+  const LinkRate link = {.bytes_per_s = 1e7, .latency_s = 0};
+  const Work work = {.prompt = 3000, .generated = 2};
+  SessionSite site = Site(/*in_place=*/false, 8'000'000);
+  site.link_bytes_per_s = link.bytes_per_s;
+  const Prediction alone =
+      Predict(site, site.PlanFor(4096), link, kRates, work);
+  site.host_bytes_per_s = 1e7;
+  const TierPlan plan = site.PlanFor(4096);
+  EXPECT_EQ(plan.host_buffers,
+            HostAttention::HostBytes(site.ShareOptions(), site.threads));
+  const int64_t pages = 3001 / kPageTokens - plan.shape.resident_pages;
+  const int64_t hosts = plan.shape.host.Pages(pages);
+  EXPECT_GT(hosts, pages / 3);
+  EXPECT_LE(hosts, pages / 2);
+  const Prediction shared = Predict(site, plan, link, kRates, work);
+  const double left =
+      static_cast<double>(pages - hosts) / static_cast<double>(pages);
+  EXPECT_DOUBLE_EQ(shared.swept_bytes, alone.swept_bytes * left);
+  EXPECT_NEAR(shared.tbt_s, alone.tbt_s * left, alone.tbt_s * 0.02);
+}
+
 // Seven of ten layers have the whole prompt; the other three have its last two
 // rows, its first position and the answer.
 TEST_F(PredictionTest, AShallowPromptTakesTheFullLayers) {

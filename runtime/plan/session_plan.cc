@@ -175,6 +175,34 @@ WorkspaceSize SessionSite::WorkspaceOf(int64_t context) const {
           .distributions = distribution_bytes};
 }
 
+HostShare SessionSite::Share() const {
+  if (host_bytes_per_s <= 0 || link_bytes_per_s <= 0) return {};
+  // The rough rate at which a device reads weights. Each layer's are read while
+  // the link works and the host waits.
+  const double weights_per_s =
+      BodiesOf(device.kind) == Bodies::kGpu ? 5e11 : 1e10;
+  const auto page_bytes = static_cast<double>(layout.PageBytes());
+  return {.link_s = page_bytes / link_bytes_per_s,
+          .host_s = page_bytes / host_bytes_per_s,
+          .compute_s = static_cast<double>(weights.bytes_per_token) /
+                       config.layers / weights_per_s};
+}
+
+HostAttention::Options SessionSite::ShareOptions() const {
+  const auto heads_of = [&](const Columns& columns) {
+    return static_cast<int>(columns.size());
+  };
+  HostAttention::Options options;
+  options.head_dim = config.head_dim;
+  options.heads =
+      split == nullptr ? config.heads : heads_of(split->heads(rank));
+  options.q_stride =
+      int64_t{config.head_dim} *
+      (split == nullptr ? config.heads : heads_of(split->query_heads(rank)));
+  options.bytes_per_s = host_bytes_per_s;
+  return options;
+}
+
 // The memory that a session takes on any device. `weights.bytes` is taken
 // before it.
 TierNeeds SessionSite::Needs(int64_t context) const {
@@ -192,6 +220,12 @@ TierNeeds SessionSite::Needs(int64_t context) const {
       .states_there = there.hidden,
       .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;
+  needs.host = Share();
+  if (needs.host.host_s > 0) {
+    const HostAttention::Options options = ShareOptions();
+    needs.workspace += HostAttention::DeviceBytes(options.heads);
+    needs.host_buffers = HostAttention::HostBytes(options, threads);
+  }
   needs.distributions = own.Or(there).distributions - there.distributions;
   // The hidden states are copied, since one layer is written while the next
   // computes.
@@ -238,9 +272,9 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
     on_disk.host_states = needs.kept_states;
     return on_disk;
   }
-  const int64_t left = machine_bytes - promised -
-                       (device.apart ? 0 : plan.DeviceBytes()) -
-                       plan.host_states - plan.host_distributions - buffers;
+  const int64_t left =
+      machine_bytes - promised - (device.apart ? 0 : plan.DeviceBytes()) -
+      plan.host_states - plan.host_distributions - needs.host_buffers - buffers;
   return PlanWithDisk(needs, device_bytes, std::min(HostRoom(), left));
 }
 
@@ -363,6 +397,11 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
       site.distribution_bytes += LogitRows() * model.config.vocab *
                                  static_cast<int64_t>(sizeof(float));
     }
+  }
+  if (const std::optional<LinkRate> link = machine.device().link();
+      link.has_value()) {
+    site.link_bytes_per_s = link->bytes_per_s;
+    site.host_bytes_per_s = machine.device().host_bytes_per_s();
   }
   site.promised = machine.Promised();
   site.promised_kv = machine.kv_account()->promised();

@@ -17,6 +17,7 @@
 #include "models/decoder/model_split.h"
 #include "models/decoder/weights.h"
 #include "offload/disk/disk_calls.h"
+#include "offload/kv/host_attention.h"
 #include "offload/kv/kv_extent.h"
 #include "offload/kv/view.h"
 #include "offload/prompt_cache/kv_folder.h"
@@ -153,6 +154,10 @@ struct SessionSite {
   int64_t host_bytes = std::numeric_limits<int64_t>::max();
   int64_t disk_bytes = 0;
   bool can_spill = false;  // pages may go to disk if a folder is given
+  // The stated rate of the link, and that at which the host attends to K and V,
+  // in bytes a second; 0: it takes no share of sweeps.
+  double link_bytes_per_s = 0;
+  double host_bytes_per_s = 0;
   // The split of the model over the ranks, and this rank; null: a single rank.
   const ModelSplit* split = nullptr;
   int rank = 0;
@@ -165,6 +170,9 @@ struct SessionSite {
   // The number of rows of a prompt that pass through a layer at once after
   // `before` others, on every rank. RowsAtOnce(0) is the most.
   int64_t RowsAtOnce(int64_t before = 0) const;
+  // The host's share of a sweep, and how it attends.
+  HostShare Share() const;
+  HostAttention::Options ShareOptions() const;
   int64_t StateBytes() const {  // for a row's hidden state
     return config.hidden * static_cast<int64_t>(sizeof(float));
   }

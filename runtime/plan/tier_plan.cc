@@ -46,6 +46,8 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
         (needs.layers - needs.shallow_layers);
   }
   plan.host_kv = page_layers * needs.layout.PageBytes();
+  plan.shape.host = needs.host;
+  plan.host_buffers = needs.host_buffers;
   return plan;
 }
 
@@ -81,7 +83,7 @@ TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
                       int64_t pages_budget) {
   TierPlan plan = PlanTiers(needs, budget);
   TierShape& shape = plan.shape;
-  plan.disk_buffers =
+  plan.host_buffers +=
       DiskLink::BufferBytes(shape.layout.PageBytes(), shape.context_pages);
   const int64_t slot_bytes = shape.layers * shape.layout.PageBytes();
   const int64_t in_host =
@@ -96,6 +98,8 @@ TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
   TierPlan plan = WithResidentPages(needs, budget, 0, needs.context);
   plan.in_place = true;
   plan.host_states = needs.kept_states;
+  plan.shape.host = {};
+  plan.host_buffers = 0;
   plan.shape.newest_pages = 0;
   plan.shape.staged_pages = 0;
   plan.staging = 0;

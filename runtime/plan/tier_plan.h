@@ -32,7 +32,8 @@ struct TierPlan {
   int64_t host_states = 0;  // hidden states of a prompt, with a copy for the
                             // layer that is on its way to disk
   int64_t host_distributions = 0;  // distributions that tokens are drawn from
-  int64_t disk_buffers = 0;        // buffers between pages on disk and the link
+  // Buffers between pages on disk and the link, and for the host's share.
+  int64_t host_buffers = 0;
 
   // Disk
   int64_t disk_kv = 0;
@@ -41,7 +42,7 @@ struct TierPlan {
     return weights + draft + workspace + staging + views + resident;
   }
   int64_t HostBytes() const {
-    return host_kv + host_states + host_distributions + disk_buffers;
+    return host_kv + host_states + host_distributions + host_buffers;
   }
   // Returns true if all memory is taken before it is needed.
   bool TakesAllAtFirst() const { return !in_place || on_device; }
@@ -71,6 +72,9 @@ struct TierNeeds {
   // `shallow_layers` layers alone.
   int shallow_layers = 0;
   int64_t deep_pages = 0;
+  // The host's share of a sweep, and its buffers.
+  HostShare host = {};
+  int64_t host_buffers = 0;
 };
 
 // Divides `budget` bytes of device memory: first weights, workspace, views and

@@ -56,6 +56,7 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
           tier,
           KvTier::Create(plan.shape, memory, std::move(link), std::move(spill),
                          MemoryPromise(machine().kv_account(), plan.host_kv)));
+      if (plan.shape.host.host_s > 0) RETURN_IF_ERROR(TakeShare());
       if (!site.device.apart) {
         tier->on_device = MemoryPromise(account, plan.resident + plan.staging,
                                         MemoryPromise::Kind::kTaken);
@@ -68,6 +69,16 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
   Retrieval::Shape shape = site.RetrievalShape(plan.context);
   shape.of_ranks.gather = &gather;
   ASSIGN_OR_RETURN(retrieval, Retrieval::Create(memory, shape, *store));
+  return absl::OkStatus();
+}
+
+// The host takes its share of sweeps.
+absl::Status RankKv::TakeShare() {
+  HostAttention::Options options = site.ShareOptions();
+  ASSIGN_OR_RETURN(options.cpu, machine().NewHostStream());
+  options.clock = &machine().clock();
+  ASSIGN_OR_RETURN(tier->host, HostAttention::Create(machine().memory(),
+                                                     std::move(options)));
   return absl::OkStatus();
 }
 
@@ -101,7 +112,7 @@ absl::Status RankKv::ReserveShares() {
 }
 
 void RankKv::NotePromise() {
-  int64_t bytes = plan.host_states + plan.disk_buffers;
+  int64_t bytes = plan.host_states + plan.host_buffers;
   if (!plan.TakesAllAtFirst() && shares == nullptr) {
     bytes += site.SharesShape(plan.context).Bytes();
   }

@@ -71,6 +71,7 @@ class RankKv {
 
  private:
   void MakeTiles();
+  absl::Status TakeShare();
   void NotePromise();
 
   const Model& model_;

@@ -89,6 +89,117 @@ TEST_F(TiersTest, TextIsTheSameThroughFollowUpQuestions) {
   }
 }
 
+// The host attends to some of the pages, at rates at which it has few, half and
+// most of them, while the device has none resident or some.
+TEST_F(TiersTest, TheHostsShareOfASweepDoesNotShow) {
+  const auto model = Open("llama_rope_linear");
+  const std::vector<int32_t> ids =
+      RandomIds(TriesAll() ? 1000 : 800, model->config.vocab);
+  for (const DType type : {DType::kF16, DType::kQ8_0}) {
+    Session::Options options;
+    options.context = 1024;
+    options.type_k = options.type_v = type;
+    const std::vector<float> expected =
+        AllLogits(*MakeSession(*model, options), ids, 512);
+    for (const Budget budget : {Budget::kLeast, Budget::kMiddle}) {
+      for (const double host : {3e8, 1e9, 1e10}) {
+        if (budget == Budget::kMiddle && host != 1e10) continue;
+        for (const size_t rows : {1, 17, 64}) {
+          if (!TriesAll() && (rows == 64) != (host == 3e8)) continue;
+          const Tiered shared = MakeShared(*model, options, budget, host);
+          EXPECT_TRUE(SameBits(AllLogits(*shared.session, ids, rows), expected))
+              << "rows " << rows << " host " << host;
+          EXPECT_GT(shared.session->traffic().moves.host_pages, 0)
+              << "rows " << rows << " host " << host;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(TiersTest, TheHostsShareDoesNotCrossTheLink) {
+  const auto model = Open("llama_chat");
+  Session::Options options;
+  options.context = 1500;
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  const Tiered shared =
+      MakeShared(*model, options, Budget::kLeast, kSharedLink.bytes_per_s);
+  Session& session = *shared.session;
+  const TierShape& shape = session.kv().plan().shape;
+  ASSERT_EQ(shape.resident_pages, 0);
+  const auto prefill = Prefill(session, ids.data(), 1000, kNoProgress);
+  ASSERT_TRUE(prefill.ok());
+  GenerateParams params = kGreedy40;
+  params.max_tokens = 100;
+  const Report report = Generate(session, params, nullptr, *prefill);
+  ASSERT_TRUE(report.status.ok());
+  // As in EveryByteOfARunIsForeseen, but for the host's pages.
+  const int64_t layers = model->config.layers;
+  int64_t swept = 0;
+  int64_t hosts = 0;
+  int64_t length = 1000;
+  int64_t staged = length / kPageTokens;
+  for (int step = 0; step < 99; ++step) {
+    swept += layers * (staged - shape.host.Pages(staged));
+    hosts += layers * shape.host.Pages(staged);
+    staged = length / kPageTokens;
+    ++length;
+  }
+  const int64_t ahead = 2 * (staged - shape.host.Pages(staged));
+  const nlohmann::json ledger = report.ToJson()["ledger"];
+  const nlohmann::json& formula = ledger["formula"];
+  EXPECT_GT(hosts, swept / 2);
+  EXPECT_EQ(formula["host_pages"], hosts);
+  EXPECT_EQ(formula["swept_pages"], swept + ahead);
+  EXPECT_EQ(formula["ahead_pages"], ahead);
+  const int64_t page = formula["page_bytes"];
+  EXPECT_EQ(ledger["h2d_bytes"], (swept + ahead) * page);
+}
+
+TEST_F(TiersTest, TheHostsShareGoesWithFollowUpQuestionsAndForks) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(1300, model->config.vocab);
+  Session::Options options;
+  options.context = 1500;
+  const auto plain = MakeSession(*model, options);
+  // This memory, which the forks will need, is taken until the session is made.
+  constexpr int64_t kForks = int64_t{4} << 20;
+  std::optional<DeviceArray<std::byte>> others;
+  const Tiered shared = MakeShared(
+      *model, options, Budget::kLeast, 2e9, /*threads=*/2, kForks,
+      [&](DeviceMemory& memory) {
+        others = *DeviceArray<std::byte>::Create(memory, kForks, "x");
+      });
+  others.reset();
+  const auto text_of = [&](Session& session) {
+    const Report report = Generate(session, kGreedy40, nullptr);
+    EXPECT_TRUE(report.status.ok()) << report.status;
+    EXPECT_TRUE(session.CatchUp(Phase::kVerify).ok());
+    return report.tokens;
+  };
+  for (Session* session : {plain.get(), shared.session.get()}) {
+    ASSERT_TRUE(Prefill(*session, ids.data(), 900, kNoProgress).ok());
+  }
+  for (const size_t question : {1, 40, 200}) {
+    std::vector<std::vector<int32_t>> texts;
+    for (Session* session : {plain.get(), shared.session.get()}) {
+      session->Truncate(900);
+      const auto fork = session->Fork();
+      ASSERT_TRUE(fork.ok()) << fork.status();
+      for (Session* one : {session, fork->get()}) {
+        const auto read =
+            Prefill(*one, ids.data() + 900, question, kNoProgress);
+        ASSERT_TRUE(read.ok()) << read.status();
+      }
+      texts.push_back(text_of(*session));
+      texts.push_back(text_of(**fork));
+    }
+    EXPECT_EQ(texts[0], texts[2]) << question;
+    EXPECT_EQ(texts[1], texts[3]) << question;
+  }
+  EXPECT_GT(shared.session->traffic().moves.host_pages, 0);
+}
+
 // The sums of offload/KV_FORMAT.md, from positions alone.
 TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   const auto model = Open("llama_chat");

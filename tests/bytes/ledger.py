@@ -149,6 +149,17 @@ def moves_pages(document, _, run):
     assert moved == (run.place.link is not None), ranks
 
 
+def host_attends(some):
+    """The host attended to `some` pages, which did not cross the link, or to
+    none."""
+
+    def check(document, *_):
+        f = document["ledger"]["formula"]
+        assert (f["host_pages"] > 0) == some, f
+
+    return check
+
+
 def refuses_less(least):
     """The refusal of a device names the bytes that `plan` gave."""
 

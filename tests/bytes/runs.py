@@ -24,10 +24,15 @@ class Place:
     """The devices of a run, their links and threads."""
     link: str = None  # a simulated device's, as "2GB/s"; None: no such device
     spare: int = 0  # bytes of the device beyond the least that works
+    host: str = None  # the rate of a host that takes its share of sweeps
     ranks: int = 1
     gpu: bool = False  # --device cuda, its kernels run by the host executor
     flags: tuple = ()  # threads, rows a step
     env: tuple = ()  # pairs
+
+    def simulated(self, size):
+        host = f",host={self.host}" if self.host else ""
+        return f"device={size},link={self.link}{host}"
 
     def over(self):
         return ("--tensor-parallel", self.ranks) if self.ranks > 1 else ()
@@ -134,7 +139,7 @@ class Program:
     def least_device(self, run):
         """The least device memory of a run, as `plan` says."""
         place = run.place
-        args = ("plan", "--simulate", f"device=1kB,link={place.link}",
+        args = ("plan", "--simulate", place.simulated("1kB"),
                 *run.session, *run.policy, *place.on())
         if args not in self.plans:
             code, plan = self.call(*args, gpu=place.gpu)
@@ -147,7 +152,7 @@ class Program:
         if place.link is None:
             return ()
         size = self.least_device(run) + place.spare
-        return ("--simulate", f"device={size},link={place.link}")
+        return ("--simulate", place.simulated(size))
 
     def start(self, run, *more):
         place = run.place
