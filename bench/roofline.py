@@ -4,13 +4,14 @@
   bench/roofline.py FILE.gguf             from a file's header
   bench/roofline.py --shape llama2-7b     a stated shape (--list names them)
   ... --context N --budget N --block N --prompt N --kv f16|q8_0|q4_0
-      --link GB/s
+      --link GB/s --host GB/s
   ... --save                              also writes bench/results/<date>-predicted-roofline.md
 
 Nothing is measured. There are five steps: one token over the whole context, on
 a device that holds it; a draft over a view of --budget positions; a sweep of
 --block drafts and one row over the whole context, whose KV comes over the link
-layer by layer while the layer before computes; a prompt of --prompt tokens on a
+layer by layer while the layer before computes, also if the host attends to its
+share of K and V at --host GB/s; a prompt of --prompt tokens on a
 device that holds its KV, by the matrix unit in f16 and with --deterministic.
 
 The time of an operation is max(bytes / (0.85 bandwidth), operations / (0.6
@@ -314,6 +315,19 @@ def sweep_seconds(gpu, model, rows, positions, kv, link_bytes_s):
     return max(link, compute) + min(link, compute) / model.layers
 
 
+def shared_sweep_seconds(gpu, model, rows, positions, kv, link_bytes_s,
+                         host_bytes_s):
+    """The same if the host attends to as much of each layer as leaves it done
+    when the link is (HostShare of offload/tier/tier_shape.h)."""
+    compute = step_seconds(gpu, model, rows, positions, kv) / model.layers
+    link = kv_bytes(model, positions, kv) / link_bytes_s
+    host = kv_bytes(model, positions, kv) / host_bytes_s
+    share = max(0, (link - compute) / (link + host))
+    crossing = (1 - share) * link
+    return (model.layers * max(crossing, compute + share * host)
+            + min(crossing, compute))
+
+
 # ---- The table ---------------------------------------------------------------
 
 
@@ -360,6 +374,10 @@ def table(gpu, model, args):
             lines.append(f"| with the KV over a link of {args.link:g} GB/s | "
                          f"{size(model.layers * kv_bytes(model, positions, kv))}"
                          f" | | | | | **{swept * 1e3:.4g}** |")
+            shared = shared_sweep_seconds(gpu, model, rows, positions, kv,
+                                          args.link * 1e9, args.host * 1e9)
+            lines.append(f"| ... and the host's share at {args.host:g} GB/s | "
+                         f"| | | | | **{shared * 1e3:.4g}** |")
         lines.append("")
     return lines
 
@@ -376,12 +394,13 @@ def main(argv):
     parser.add_argument("--kv", choices=sorted(KV_BITS), default="f16")
     parser.add_argument("--view-kv", choices=sorted(KV_BITS), default="f16")
     parser.add_argument("--link", type=float, default=25.0, help="GB/s")
+    parser.add_argument("--host", type=float, default=34.0, help="GB/s")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args(argv)
     if args.list:
         print("\n".join(f"{key}: {shape[0]}" for key, shape in SHAPES.items()))
         return 0
-    for name in ("context", "budget", "block", "prompt", "link"):
+    for name in ("context", "budget", "block", "prompt", "link", "host"):
         if getattr(args, name) <= 0:
             parser.error(f"--{name} is {getattr(args, name)}; need more than 0")
     try:

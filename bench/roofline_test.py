@@ -46,6 +46,16 @@ class NumbersTest(unittest.TestCase):
         sweep = roofline.sweep_seconds(ADA, LLAMA, 29, 131072, "f16", 25e9)
         self.assertAlmostEqual(sweep, 2.72, delta=0.06)
 
+    def test_the_host_takes_a_share_of_a_sweep(self):
+        def swept(host):
+            return roofline.shared_sweep_seconds(ADA, LLAMA, 29, 131072, "f16",
+                                                 25e9, host)
+        # 64 GiB at 59 GB/s together take 1.16 s, and the device some time more.
+        self.assertAlmostEqual(swept(34e9), 1.23, delta=0.03)
+        alone = roofline.sweep_seconds(ADA, LLAMA, 29, 131072, "f16", 25e9)
+        self.assertAlmostEqual(swept(1e3), alone, delta=0.001)
+        self.assertLess(swept(60e9), swept(34e9))
+
     def test_a_slow_device_bounds_a_sweep(self):
         gpu = ADA._replace(f32_s=1e11)
         compute = roofline.step_seconds(gpu, LLAMA, 29, 131072, "f16")

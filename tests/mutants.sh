@@ -87,7 +87,7 @@ host_rate|offload/kv/host_attention.cc|host.count \* p.layout.PageBytes()|p.layo
 host_share|offload/tier/tier_shape.h|(link - compute_s)|(link + compute_s)|offload/kv/host_attention_test.cc
 host_fetched|offload/kv/staging.cc|page = step_.away.begin() + step_.host|page = step_.away.begin()|runtime/session/tiers_test.cc
 host_ahead|offload/kv/staging.cc|static_cast<size_t>(next_host_); place|static_cast<size_t>(0 * next_host_); place|runtime/session/tiers_test.cc
-host_observed|offload/retrieval/retrieval.h|certain_ .. InSteps() ? 0|certain_ \&\& InSteps() ? 0|tests/same_bytes.py
+host_observed|offload/retrieval/retrieval.h|certain_ .. InSteps() ? 0|certain_ \&\& InSteps() ? 0|runtime/session/tiers_test.cc
 fold_warp|kernels/attention/fold_wave.h|if (warp == t.warp()) carried|if (warp == 0) carried|kernels/attention/attention_test.cc
 fold_unseen|kernels/attention/fold_wave.h|= !(new_weights\[j\] < 0.0f);|= new_weights[j] < 2.0f;|kernels/attention/attention_test.cc
 fold_tile|kernels/attention/attention.cu|folded.sum == 0.0f ? kUnseen : old_weight|old_weight|kernels/attention/attention_test.cc

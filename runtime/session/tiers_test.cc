@@ -156,6 +156,22 @@ TEST_F(TiersTest, TheHostsShareDoesNotCrossTheLink) {
   EXPECT_EQ(ledger["h2d_bytes"], (swept + ahead) * page);
 }
 
+// A step whose rows choose a retrieval view reads what they choose, wherever it
+// is in the text, so it has no share.
+TEST_F(TiersTest, AStepThatChoosesAViewHasNoShare) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(700, model->config.vocab);
+  Session::Options options;
+  options.context = 1500;
+  const std::vector<float> expected =
+      AllLogits(*MakeSession(*model, options), ids, 512);
+  options.retrieval =
+      RetrievalSize{.chunk = 8, .budget = 64, .sink = 8, .window = 16};
+  const Tiered shared = MakeShared(*model, options, Budget::kLeast, 2e9);
+  EXPECT_TRUE(SameBits(AllLogits(*shared.session, ids, 17), expected));
+  EXPECT_EQ(shared.session->traffic().moves.host_pages, 0);
+}
+
 TEST_F(TiersTest, TheHostsShareGoesWithFollowUpQuestionsAndForks) {
   const auto model = Open("llama_chat");
   const std::vector<int32_t> ids = RandomIds(1300, model->config.vocab);
