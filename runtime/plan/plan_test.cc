@@ -96,6 +96,18 @@ TEST(PlanTest, WhatDoesNotFitSaysWhatWould) {
   EXPECT_FALSE(Created(*small, {.context = most + 1}).ok());
 }
 
+// Pages of types that the heads are too small for have no size.
+TEST(PlanTest, OptionsThatAreRefusedGoNowhere) {
+  Model::Options header = DeviceOf(1000);
+  header.weights = false;
+  const auto model = Open(header);
+  SessionOptions options = {
+      .context = kContext, .type_k = DType::kQ8_0, .type_v = DType::kQ4_0};
+  options.texts.emplace();
+  EXPECT_FALSE(GoesToDisk(*model, options));
+  EXPECT_EQ(CodeOf(DescribePlan(*model, options).status()), "invalid_kv_type");
+}
+
 TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   Model::Options options;
   options.weights = false;

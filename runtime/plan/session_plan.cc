@@ -223,7 +223,7 @@ TierNeeds SessionSite::Needs(int64_t context) const {
   needs.host = Share();
   if (needs.host.host_s > 0) {
     const HostAttention::Options options = ShareOptions();
-    needs.workspace += HostAttention::DeviceBytes(options.heads);
+    needs.host_folds = HostAttention::DeviceBytes(options.heads);
     needs.host_buffers = HostAttention::HostBytes(options, threads);
   }
   needs.distributions = own.Or(there).distributions - there.distributions;
@@ -436,7 +436,10 @@ std::string ExtentWarning(const SessionSite& site, int64_t longest) {
 }
 
 bool GoesToDisk(const Model& model, const SessionOptions& options) {
-  if (options.context == 0 || !options.KeepsPrompts()) return false;
+  if (options.context == 0 || !options.KeepsPrompts() ||
+      !CheckSessionOptions(model.config, options).ok()) {
+    return false;
+  }
   const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
   if (!sizes.ok()) return false;
   WeightSizes weights = sizes->front();

@@ -231,7 +231,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
 // missing in some layer; "": none.
 std::string ExtentWarning(const SessionSite& site, int64_t longest);
 // Returns true if a session with `options` that is made now would have pages on
-// disk.
+// disk; false if the options are refused.
 bool GoesToDisk(const Model& model, const SessionOptions& options);
 // The largest context up to `most` that all ranks have room for; 0: none.
 int64_t LargestContext(const std::vector<SessionSite>& sites, int64_t most);
