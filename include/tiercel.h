@@ -193,7 +193,12 @@ typedef struct tiercel_model_params {
    * compute "f32" by compressed ones. Their bits then depend on the kind of
    * GPU, and not on how a prompt is divided, cached or resumed; tokens behind
    * it, drafted or not, are computed as on the CPU. If not 0, prompts have the
-   * CPU's bytes too, many times as slowly. Must be 0 with `beside`. */
+   * CPU's bytes too, many times as slowly. Must be 0 with `beside`.
+   *
+   * simulate_host_bytes_per_s: with simulate_device_bytes, the rate in bytes of
+   * K and V at which the host takes its share of a sweep: it attends to pages
+   * where they are, while the link brings others. Results are the same bytes.
+   * 1e3 to 1e15, or 0: it takes none. Must be 0 with `beside`. */
   int64_t tensor_parallel;
   uint64_t host_memory_bytes;
   uint64_t simulate_strict_seed;

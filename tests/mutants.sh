@@ -81,6 +81,8 @@ part_first|kernels/attention/attention.cc|at == 0 \&\& !p_.Continues()|at == 0|k
 part_sums|kernels/attention/attention.cc|p_.part.sum.raw() + place|p_.part.sum.raw() + query|kernels/attention/attention_test.cc
 part_last|kernels/attention/attention_gpu.cc|last \&\& p_.part.end == AttentionPart::kToTheEnd|last|kernels/attention/attention_test.cc
 part_pages|kernels/attention/attention_pages.cc|std::max(first, p.part.first)|first|kernels/attention/attention_test.cc
+plan_refused|runtime/plan/session_plan.cc|!CheckSessionOptions(model.config, options).ok()|options.context < 0|runtime/plan/plan_test.cc
+share_lists|offload/kv/host_attention.cc|device.Send(to + at, from + at|device.Send(to + at, from|offload/kv/host_attention_test.cc
 host_fold|offload/kv/host_attention.cc|const bool continues = p.part.first < host.first|const bool continues = p.part.first > host.first|offload/kv/host_attention_test.cc
 host_after|offload/kv/host_attention.cc|p.part.first = end;|p.part.first = end - 1;|offload/kv/host_attention_test.cc
 host_rate|offload/kv/host_attention.cc|host.count \* p.layout.PageBytes()|p.layout.PageBytes()|offload/kv/host_attention_test.cc

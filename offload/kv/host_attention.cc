@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "kernels/device/cuda/send_ring.h"
 #include "kernels/device/queue.h"
@@ -18,7 +17,9 @@ int64_t BufferBytes(const HostAttention::Options& o) {
   return kMaxStepRows * (o.q_stride + state) * kFloat;
 }
 
-// Sends floats as lists that do not wait behind the pages on the link.
+// Sends floats as lists that do not wait behind the pages on the link. A
+// simulated device reads them later: until it is synchronized they stay as they
+// are.
 absl::Status SendUp(Stream& device, DevicePtr<float> to, const float* from,
                     int64_t floats) {
   constexpr auto kMost = static_cast<int64_t>(SendRing::kMostBytes) / kFloat;
@@ -56,21 +57,24 @@ absl::StatusOr<std::unique_ptr<HostAttention>> HostAttention::Create(
 HostAttention::HostAttention(Options options, DeviceArray<float> max,
                              DeviceArray<float> sum, HostRegion buffers)
     : options_(std::move(options)),
+      buffers_(std::move(buffers)),
       max_(std::move(max)),
-      sum_(std::move(sum)),
-      buffers_(std::move(buffers)) {}
+      sum_(std::move(sum)) {}
 
+// After a failure copies to and from the buffers may still be queued. An error
+// here is that of earlier work.
 HostAttention::~HostAttention() {
-  if (pinned_by_ != nullptr) pinned_by_->Unpin(buffers_.data());
+  if (queue_ == nullptr) return;
+  queue_->Synchronize().IgnoreError();
+  if (pinned_) queue_->Unpin(buffers_.data());
 }
 
 // Lets the device copy from and to the buffers by itself. If that is refused,
 // copies take longer.
 void HostAttention::Pin(Stream& device) {
-  if (std::exchange(asked_, true) || device.on_host()) return;
-  if (device.queue().Pin(buffers_.data(), buffers_.bytes()).ok()) {
-    pinned_by_ = &device.queue();
-  }
+  if (queue_ != nullptr || device.on_host()) return;
+  queue_ = &device.queue();
+  pinned_ = queue_->Pin(buffers_.data(), buffers_.bytes()).ok();
 }
 
 int64_t HostAttention::DeviceBytes(int heads) {

@@ -51,8 +51,9 @@ class HostAttention {
   // Computes Attention on `device`, with the host's pages. `p` reads all pages,
   // without a view, for at most kMaxStepRows rows, and the host's are before
   // the first row's own. Waits for all that `device` has queued. The device's
-  // queue is always the same, and outlives this. Errors: those of Attention and
-  // of copies.
+  // queue is always the same, and outlives this. No cancellation ends it: it
+  // takes no longer than the layer's other pages take to cross. Errors: those
+  // of Attention and of copies.
   absl::Status Attend(Stream& device, AttentionParams p, const HostPages& host);
 
  private:
@@ -67,11 +68,11 @@ class HostAttention {
   }
 
   const Options options_;
+  HostRegion buffers_;      // q, out, max and sum
   DeviceArray<float> max_;  // [kMaxStepRows, heads]
   DeviceArray<float> sum_;
-  HostRegion buffers_;                // q, out, max and sum
-  bool asked_ = false;                // the device was asked to pin them
-  DeviceQueue* pinned_by_ = nullptr;  // null: they are not pinned
+  DeviceQueue* queue_ = nullptr;  // the device's, once it has attended
+  bool pinned_ = false;
 };
 
 // Computes Attention over a layer's KV, with the host's share if it has one.

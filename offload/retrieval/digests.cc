@@ -56,8 +56,10 @@ absl::Status Digests::Update(Stream& stream, int layer, const KvPages& kv,
 }
 
 int64_t Digests::UpdatesFrom() const {
-  const int64_t known = *std::min_element(known_.begin(), known_.end());
-  return known / shape_.chunk * shape_.chunk;
+  // A chunk that was not whole is digested from its beginning, in the same
+  // page.
+  return *std::min_element(known_.begin(), known_.end()) / kPageTokens *
+         kPageTokens;
 }
 
 void Digests::Truncate(int64_t end) {

@@ -52,9 +52,10 @@ class Digests {
   absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                       int64_t rows);
 
-  // Forgets the positions from `end` on: they are digested anew.
   // Update reads no K and V before this position.
   int64_t UpdatesFrom() const;
+
+  // Forgets the positions from `end` on: they are digested anew.
   void Truncate(int64_t end);
 
   // The means of `layer` from the sequence's chunk 0 on: [kv_heads,

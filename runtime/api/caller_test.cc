@@ -400,6 +400,20 @@ TEST_F(NumbersTest, OfModels) {
       [](P* p) {
         p->simulate_device_bytes = 1 << 30;
         p->simulate_link_bytes_per_s = 1e9;
+        p->simulate_host_bytes_per_s = 999;
+      },
+      "invalid_simulation");
+  RefusesModel(
+      [](P* p) {
+        p->simulate_device_bytes = 1 << 30;
+        p->simulate_link_bytes_per_s = 1e9;
+        p->simulate_host_bytes_per_s = 2e15;
+      },
+      "invalid_simulation");
+  RefusesModel(
+      [](P* p) {
+        p->simulate_device_bytes = 1 << 30;
+        p->simulate_link_bytes_per_s = 1e9;
         p->simulate_host_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
       },
       "invalid_simulation");

@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
 
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewHostStream() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return Stream::Create({.memory = &SystemMemory(), .pool = &Pool()});
+  return Stream::Create({.pool = &Pool()});
 }
 
 ThreadPool& Machine::Pool() {

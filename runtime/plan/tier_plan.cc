@@ -30,8 +30,8 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   plan.draft = needs.draft;
   plan.state_rows = std::min(state_rows, needs.context);
   const int64_t states = AlignedBytes(plan.state_rows * needs.state_bytes);
-  plan.workspace =
-      needs.workspace + std::max<int64_t>(0, states - needs.states_there);
+  plan.workspace = needs.workspace + needs.host_folds +
+                   std::max<int64_t>(0, states - needs.states_there);
   // The host has room for all rows: it holds a prompt's hidden states that the
   // device does not, and all of them while the prompt is stopped.
   plan.host_states = needs.kept_states + needs.context * needs.state_bytes;
@@ -98,6 +98,7 @@ TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
   TierPlan plan = WithResidentPages(needs, budget, 0, needs.context);
   plan.in_place = true;
   plan.host_states = needs.kept_states;
+  plan.workspace -= needs.host_folds;
   plan.shape.host = {};
   plan.host_buffers = 0;
   plan.shape.newest_pages = 0;

@@ -72,8 +72,10 @@ struct TierNeeds {
   // `shallow_layers` layers alone.
   int shallow_layers = 0;
   int64_t deep_pages = 0;
-  // The host's share of a sweep, and its buffers.
+  // The host's share of a sweep; bytes of the device for its folds, and of the
+  // host for its buffers.
   HostShare host = {};
+  int64_t host_folds = 0;
   int64_t host_buffers = 0;
 };
 
