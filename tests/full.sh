@@ -23,14 +23,21 @@ readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 
 tests/setup/packages.sh full
 TIERCEL_MODEL=$(tests/setup/model.sh)
-TIERCEL_BOOKS=${TIERCEL_BOOKS:-$(tests/setup/book.sh)}
-export TIERCEL_MODEL TIERCEL_BOOKS
+manual=$(tests/setup/book.sh)
 cmake --preset cpu >/dev/null
 cmake --build --preset cpu
 readonly TIERCEL=build/cpu/apps/tiercel
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+
+# Tests need the Debian policy, and read novels, too, where there are some.
+mkdir "$scratch/books"
+ln -s "$manual"/* "$scratch/books"
+[[ -z ${TIERCEL_BOOKS:-} || $TIERCEL_BOOKS -ef $manual ]] ||
+  ln -sf "$(realpath "$TIERCEL_BOOKS")"/* "$scratch/books"
+TIERCEL_BOOKS=$scratch/books
+export TIERCEL_MODEL TIERCEL_BOOKS
 
 build() {  # preset [target...]
   cmake --preset "$1" >/dev/null
