@@ -189,16 +189,12 @@ HostShare SessionSite::Share() const {
 }
 
 HostAttention::Options SessionSite::ShareOptions() const {
-  const auto heads_of = [&](const Columns& columns) {
-    return static_cast<int>(columns.size());
-  };
   HostAttention::Options options;
   options.head_dim = config.head_dim;
-  options.heads =
-      split == nullptr ? config.heads : heads_of(split->heads(rank));
-  options.q_stride =
-      int64_t{config.head_dim} *
-      (split == nullptr ? config.heads : heads_of(split->query_heads(rank)));
+  options.heads = split == nullptr
+                      ? config.heads
+                      : static_cast<int>(split->heads(rank).size());
+  options.q_stride = int64_t{config.head_dim} * QueryHeads();
   options.bytes_per_s = host_bytes_per_s;
   return options;
 }

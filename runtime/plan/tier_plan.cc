@@ -95,12 +95,12 @@ TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
 }
 
 TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
-  TierPlan plan = WithResidentPages(needs, budget, 0, needs.context);
+  TierNeeds own = needs;  // the host has no share of what moves nowhere
+  own.host = {};
+  own.host_folds = own.host_buffers = 0;
+  TierPlan plan = WithResidentPages(own, budget, 0, needs.context);
   plan.in_place = true;
   plan.host_states = needs.kept_states;
-  plan.workspace -= needs.host_folds;
-  plan.shape.host = {};
-  plan.host_buffers = 0;
   plan.shape.newest_pages = 0;
   plan.shape.staged_pages = 0;
   plan.staging = 0;
