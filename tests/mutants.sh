@@ -20,8 +20,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck disable=SC2016  # patterns are no shell text
 # name | file | what is there | what the fault puts there | test that must fail
 readonly MUTANTS='
-rope_sign|kernels/layer/rope_ref.cc|a \* cos\[i\] - b \* sin\[i\]|a * cos[i] + b * sin[i]|kernels/layer/rope_test.cc
-rope_half|kernels/layer/rope_ref.cc|heads.stride + int64_t{h} \* p.head_dim|heads.stride + int64_t{h} * p.half|kernels/layer/rope_test.cc
+rope_sign|kernels/kv/kv_write.cc|a \* cos\[i\] - b \* sin\[i\]|a * cos[i] + b * sin[i]|kernels/kv/kv_write_test.cc
+rope_head|kernels/kv/kv_write.cc|int64_t{head} \* kv.head_dim);|int64_t{head} * to.half);|kernels/kv/kv_write_test.cc
+rope_in_place|kernels/kv/kv_write.cc|Rotate(r, head_.data());|Rotate(r, const_cast<float*>(k));|kernels/kv/kv_write_test.cc
 attention_mask|kernels/attention/attention.cc|item.end = position + 1 - start|item.end = position - start|kernels/attention/attention_test.cc
 attention_begin|kernels/attention/attention.cc|std::max(p_.begin - start, int64_t{0})|std::max(p_.begin - start + 1, int64_t{0})|kernels/attention/attention_test.cc
 view_window|kernels/attention/attention.cc|position + 1 - page \* kPageTokens|position - page * kPageTokens|kernels/attention/attention_view_test.cc
@@ -37,7 +38,8 @@ norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kerne
 norm_barrier|kernels/device/block_sums.h|Barrier();  // all are done with the tile before||kernels/layer/rms_norm_test.cc
 norm_twice|kernels/layer/rms_norm.cu|out\[i\] = x\[i\] \* inverse|out[i] = out[i] * inverse|kernels/layer/rms_norm_test.cc
 packet_bound|kernels/layer/swiglu.cu|i < in_packets|i <= in_packets|kernels/layer/swiglu_test.cc
-kernel_head|kernels/layer/rope.cu|head \* p.head_dim|head * p.half|kernels/layer/rope_test.cc
+kernel_head|kernels/kv/kv_write.cu|head \* p.head_dim|head * p.rotation.half|kernels/kv/kv_write_test.cc
+kernel_turned|kernels/kv/kv_write.cu|row \* half + i|row + i|kernels/kv/kv_write_test.cc
 kernel_piece|kernels/kv/kv_element.h|i >= head_dim|i > head_dim|kernels/kv/kv_write_test.cc
 kernel_fault|kernels/kv/kv_element.h|== kAllLanes;|!= 0;|kernels/kv/kv_write_test.cc
 copy_wait|kernels/layer/matmul.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc

@@ -133,9 +133,11 @@ class KvBench {
     OpCase one = Case("kv_write", rows, 0);
     one.bytes =
         static_cast<double>(rows) *
-        (2 * RowOfHeads() + 2 * kFloat * static_cast<double>(m_.KvWidth()));
+        (2 * RowOfHeads() + 2 * kFloat * static_cast<double>(m_.KvWidth()) +
+         2 * kFloat * static_cast<double>(m_.QueryWidth()));
     one.call = [*this, rows](Stream& stream, int64_t turn) {
       const std::vector<DevicePtr<std::byte>> pages = PagesOf(rows, turn);
+      const int half = m_.head_dim / 2;
       return KvWrite(stream,
                      {.k = inputs_.Floats(rows * m_.KvWidth(), 2 * turn),
                       .v = inputs_.Floats(rows * m_.KvWidth(), 2 * turn + 1),
@@ -146,7 +148,13 @@ class KvBench {
                       .pages = pages.data(),
                       .first_page = 0,
                       .num_pages = std::ssize(pages),
-                      .position = 0});
+                      .position = 0,
+                      .rotation = {.half = half,
+                                   .cos = inputs_.Floats(rows * half, 0),
+                                   .sin = inputs_.Floats(rows * half, 1),
+                                   .q = inputs_.Out(),
+                                   .q_stride = m_.QueryWidth(),
+                                   .heads = m_.heads}});
     };
     return one;
   }

@@ -6,7 +6,6 @@
 #include "kernels/layer/embed.h"
 #include "kernels/layer/matmul.h"
 #include "kernels/layer/rms_norm.h"
-#include "kernels/layer/rope.h"
 #include "kernels/layer/swiglu.h"
 
 namespace tiercel {
@@ -111,23 +110,6 @@ std::vector<OpCase> LayerCases(Inputs& inputs, const ModelShape& m,
                               /*groups=*/1, hidden, inputs.Out(), m.hidden});
     };
     cases.push_back(std::move(norm));
-
-    const int64_t width = m.QueryWidth() + m.KvWidth();
-    OpCase rope = Between("rope", m, rows, width, width);
-    rope.call = [&inputs, m, rows](Stream& stream, int64_t) {
-      const int half = m.head_dim / 2;
-      const DevicePtr<float> q = inputs.Out();
-      return Rope(stream,
-                  {2,
-                   {{q, m.QueryWidth(), m.heads},
-                    {q + rows * m.QueryWidth(), m.KvWidth(), m.kv_heads}},
-                   rows,
-                   m.head_dim,
-                   half,
-                   inputs.Floats(rows * half, 0),
-                   inputs.Floats(rows * half, 1)});
-    };
-    cases.push_back(std::move(rope));
 
     if (m.ffn > 0) {
       OpCase swiglu = Between("swiglu", m, rows, 2 * m.ffn, m.ffn);

@@ -16,9 +16,23 @@ namespace tiercel {
 
 class Stream;
 
+// Rotary position embedding (Su et al. 2021) of some rows: turns the pair
+// (x[i], x[i + half]) of every head by angle i, one of RopeAngles
+// (kernels/layer/rope.h).
+struct Rotation {
+  int half = 0;  // 2 * half <= head_dim, later elements stay; 0: all stay
+  DevicePtr<const float> cos;  // [rows, half]
+  DevicePtr<const float> sin;  // [rows, half]
+  DevicePtr<float> q;          // [rows, q_stride], a row is [heads, head_dim]
+  int64_t q_stride = 0;
+  int heads = 0;  // query heads, 0 is allowed
+};
+
 // Writes the keys and values of consecutive positions into their pages,
 // rounding to the page's types (nearest, ties to even; q8_0: d = max|x| / 127
-// in f16, q = round(x / d) with the unrounded d).
+// in f16, q = round(x / d) with the unrounded d). Keys are rotated before (`k`
+// stays), and the rows' queries with them, in place: a GPU does it in one
+// launch a page.
 struct KvWriteParams {
   DevicePtr<const float> k;  // [rows, k_stride], a row is [kv_heads, head_dim]
   DevicePtr<const float> v;  // [rows, v_stride], a row is [kv_heads, head_dim]
@@ -32,6 +46,7 @@ struct KvWriteParams {
   int64_t first_page;  // the page index of pages[0]
   int64_t num_pages;
   int64_t position;  // absolute position of row 0; all rows within the pages
+  Rotation rotation = {};
 };
 absl::Status KvWrite(Stream& stream, const KvWriteParams& p);
 
@@ -72,6 +87,7 @@ struct KvPageRows {
   int64_t rows;  // at least one
   int kv_heads;
   int head_dim;
+  Rotation rotation;
 };
 
 // Queues the work on a GPU's stream, with the reference's bits. Returns a

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
@@ -121,6 +122,142 @@ TEST_P(KvWriteTest, EqualsReferenceAndTouchesNothingElse) {
       }
     }
   }
+}
+
+// The floats of rows of heads, with a gap after each row.
+struct Heads {
+  Heads(int64_t num_rows, int num_heads, int dim, int64_t gap, unsigned seed)
+      : rows(num_rows),
+        heads(num_heads),
+        head_dim(dim),
+        stride(int64_t{heads} * dim + gap) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    for (int64_t i = 0; i < rows * stride; ++i) x.push_back(normal(random));
+  }
+
+  // The same, of which the pairs of each head are turned by angles [rows,
+  // half].
+  Heads RotatedBy(const std::vector<float>& cos, const std::vector<float>& sin,
+                  int half) const {
+    Heads to = *this;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t e = 0; e < int64_t{heads} * head_dim; ++e) {
+        const int64_t i = e % head_dim;
+        if (i >= 2 * half) continue;
+        const auto at = static_cast<size_t>(r * stride + e);
+        const auto angle = static_cast<size_t>(r * half + i % half);
+        const auto pairs = static_cast<size_t>(half);
+        to.x[at] = i < half ? x[at] * cos[angle] - x[at + pairs] * sin[angle]
+                            : x[at] * cos[angle] + x[at - pairs] * sin[angle];
+      }
+    }
+    return to;
+  }
+
+  int64_t rows;
+  int heads;
+  int head_dim;
+  int64_t stride;
+  std::vector<float> x;
+};
+
+// Keys are rotated on their way to the pages, queries in place, and nothing
+// else changes: the pages are those of keys that were rotated before.
+TEST_P(KvWriteTest, RotatesKeysAndQueries) {
+  const struct {
+    int head_dim, half, heads, kv_heads;
+    int64_t position, rows;
+  } cases[] = {{8, 1, 3, 2, 5, 1},
+               {8, 4, 0, 1, 0, 2},
+               {40, 20, 6, 3, kPageTokens - 2, 67},
+               {40, 17, 2, 2, kPageTokens, 1},
+               {64, 32, 4, 1, 3 * kPageTokens - 3, 5},
+               {96, 40, 3, 3, 70, 0},
+               {96, 48, 1, 2, 120007, 2}};
+  unsigned seed = 0;
+  for (const auto& c : cases) {
+    for (const DType type : KvTypes(c.head_dim)) {
+      const Heads q(c.rows, c.heads, c.head_dim, 5, ++seed);
+      const Heads k(c.rows, c.kv_heads, c.head_dim, 3, ++seed);
+      const Heads v(c.rows, c.kv_heads, c.head_dim, 2, ++seed);
+      const Heads angles(c.rows, 2, c.half, 0, ++seed);
+      const std::vector<float> cos(angles.x.begin(),
+                                   angles.x.begin() + c.rows * c.half);
+      const std::vector<float> sin(angles.x.begin() + c.rows * c.half,
+                                   angles.x.end());
+      const KvLayout layout = {type, DType::kF16, c.kv_heads, c.head_dim};
+      const int64_t first_page = c.position / kPageTokens;
+      const int64_t pages =
+          (c.position + c.rows) / kPageTokens - first_page + 1;
+      const auto bytes = static_cast<size_t>(pages * layout.PageBytes());
+      const auto write = [&](Stream& stream, const Heads& keys, bool rotates) {
+        OnDevice<std::byte> to(stream,
+                               std::vector<std::byte>(bytes, kUntouched));
+        OnDevice<float> on_k(stream, keys.x);
+        OnDevice<float> on_v(stream, v.x);
+        OnDevice<float> on_q(stream, q.x);
+        OnDevice<float> on_cos(stream, cos);
+        OnDevice<float> on_sin(stream, sin);
+        std::vector<DevicePtr<std::byte>> list;
+        for (int64_t i = 0; i < pages; ++i) {
+          list.push_back(to.data() + i * layout.PageBytes());
+        }
+        KvWriteParams p = {on_k.data(), on_v.data(), keys.stride, v.stride,
+                           c.rows,      layout,      list.data(), first_page,
+                           pages,       c.position};
+        if (rotates) {
+          p.rotation = {c.half,      on_cos.data(), on_sin.data(),
+                        on_q.data(), q.stride,      c.heads};
+        }
+        const absl::Status status = KvWrite(stream, p);
+        EXPECT_TRUE(status.ok()) << status;
+        EXPECT_EQ(on_k.Read(), keys.x);
+        EXPECT_EQ(on_q.Read(), rotates ? q.RotatedBy(cos, sin, c.half).x : q.x);
+        return to.Read();
+      };
+      for (const int threads : Threads({1, 3})) {
+        EXPECT_TRUE(write(*NewStream(threads), k, true) ==
+                    write(*ref_, k.RotatedBy(cos, sin, c.half), false))
+            << InfoOf(type).name << " " << c.head_dim << " " << c.half;
+      }
+    }
+  }
+}
+
+// One head of 8: pairs (0, 2) and (1, 3), the last four elements stay.
+TEST_P(KvWriteTest, RotationHandWorked) {
+  const std::unique_ptr<Stream> stream = NewStream();
+  const KvLayout layout = {DType::kF32, DType::kF32, 1, 8};
+  OnDevice<std::byte> page(
+      *stream, std::vector<std::byte>(static_cast<size_t>(layout.PageBytes())));
+  OnDevice<float> k(*stream, {1, 2, 3, 4, 5, 6, 7, 8});
+  OnDevice<float> q(*stream, {2, 4, 6, 8, 1, 1, 1, 1});
+  OnDevice<float> cos(*stream, {0.5f, 0.0f});
+  OnDevice<float> sin(*stream, {2.0f, 1.0f});
+  const DevicePtr<std::byte> pages[] = {page.data()};
+  ASSERT_TRUE(KvWrite(*stream,
+                      {.k = k.data(),
+                       .v = k.data(),
+                       .k_stride = 8,
+                       .v_stride = 8,
+                       .rows = 1,
+                       .layout = layout,
+                       .pages = pages,
+                       .first_page = 0,
+                       .num_pages = 1,
+                       .position = 0,
+                       .rotation = {2, cos.data(), sin.data(), q.data(), 8, 1}})
+                  .ok());
+  const std::vector<std::byte> bytes = page.Read();
+  float written[2][8];
+  std::memcpy(written[0], &bytes[static_cast<size_t>(layout.KOffset(0, 0))],
+              sizeof(written[0]));
+  std::memcpy(written[1], &bytes[static_cast<size_t>(layout.VOffset(0, 0))],
+              sizeof(written[1]));
+  EXPECT_THAT(written[0], testing::ElementsAre(-5.5f, -4, 3.5f, 2, 5, 6, 7, 8));
+  EXPECT_THAT(written[1], testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_EQ(q.Read(), (std::vector<float>{-11, -8, 7, 4, 1, 1, 1, 1}));
 }
 
 // The reference's values are at the offsets of the layout, and near the given
@@ -271,6 +408,22 @@ TEST(KvWriteReferenceTest, RefusesWhatItCannotWrite) {
             "invalid_position");
   pages[1] = problem.Params().pages[1] + 8;
   EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }), "invalid_page");
+
+  float x[80] = {};
+  const Rotation good = {20, InPlace(x), InPlace(x), InPlace(x), 80, 2};
+  const auto code_with = [&](auto change) {
+    return code_of([&](auto& p) {
+      p.rotation = good;
+      change(p.rotation);
+    });
+  };
+  EXPECT_EQ(code_with([](auto& r) { r.half = -1; }), "invalid_shape");
+  EXPECT_EQ(code_with([](auto& r) { r.half = 21; }), "invalid_shape");
+  EXPECT_EQ(code_with([](auto& r) { r.heads = -1; }), "invalid_shape");
+  EXPECT_EQ(code_with([](auto& r) { r.q_stride = 79; }), "invalid_shape");
+  EXPECT_EQ(code_with([](auto& r) { r.cos = nullptr; }), "invalid_argument");
+  EXPECT_EQ(code_with([](auto& r) { r.sin = nullptr; }), "invalid_argument");
+  EXPECT_EQ(code_with([](auto& r) { r.q = nullptr; }), "invalid_argument");
 }
 
 }  // namespace

@@ -188,7 +188,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   const auto q_heads = static_cast<int>(split_.query_heads(rank_).size());
   const auto kv_heads = static_cast<int>(split_.kv_heads(rank_).size());
 
-  // 2. q and k: normed per head where the model does, then rotated
+  // 2. q and k normed per head, where the model does
   const struct {
     DevicePtr<float> x;
     int64_t stride;
@@ -210,27 +210,26 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                                      .out = r.x,
                                      .out_stride = r.stride}));
   }
-  RETURN_IF_ERROR(Rope(stream, {.num_tensors = 2,
-                                .tensors = {{a_.q.data(), q_dim, q_heads},
-                                            {a_.k.data(), kv_dim, kv_heads}},
-                                .rows = rows,
-                                .head_dim = head_dim,
-                                .half = config_.rope_dims / 2,
-                                .cos = a_.cos.data() + first_angle,
-                                .sin = a_.sin.data() + first_angle}));
 
-  // 3. k and v into their pages, then every row over what the view shows of
-  // the positions up to it
-  RETURN_IF_ERROR(KvWrite(stream, {.k = a_.k.data(),
-                                   .v = a_.v.data(),
-                                   .k_stride = kv_dim,
-                                   .v_stride = kv_dim,
-                                   .rows = rows,
-                                   .layout = kv.layout,
-                                   .pages = kv.pages,
-                                   .first_page = kv.first_page,
-                                   .num_pages = kv.num_pages,
-                                   .position = position}));
+  // 3. q and k rotated, k and v into their pages, then every row over what the
+  // view shows of the positions up to it
+  RETURN_IF_ERROR(
+      KvWrite(stream, {.k = a_.k.data(),
+                       .v = a_.v.data(),
+                       .k_stride = kv_dim,
+                       .v_stride = kv_dim,
+                       .rows = rows,
+                       .layout = kv.layout,
+                       .pages = kv.pages,
+                       .first_page = kv.first_page,
+                       .num_pages = kv.num_pages,
+                       .position = position,
+                       .rotation = {.half = config_.rope_dims / 2,
+                                    .cos = a_.cos.data() + first_angle,
+                                    .sin = a_.sin.data() + first_angle,
+                                    .q = a_.q.data(),
+                                    .q_stride = q_dim,
+                                    .heads = q_heads}}));
   RETURN_IF_ERROR(
       AttendToLayer(stream,
                     {.q = q,
