@@ -261,8 +261,8 @@ def launches(model, rows, positions):
     them, and two for each further wave of attention, as the results of pages
     are folded before they leave the cache. Blocks that fold need one launch."""
     quantised = any(m.kind not in FLOATS for m in model.of_layer)
-    layer = (15 if quantised else 11) + (2 if model.head_norms else 0)
-    of_step = 7 if quantised else 6
+    layer = (12 if quantised else 11) + (2 if model.head_norms else 0)
+    of_step = 6
     if folds(model, rows):
         return passes(rows) * (model.layers * (layer - 1) + of_step)
     floats = rows * model.heads * (model.head_dim + 2) * whole(

@@ -139,9 +139,9 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(roofline.launches(LLAMA, 1, 1024), 32 * 11 + 6)
         other = roofline.model_of_shape("x", 2, 256, 4, 4, 64, 512, 512,
                                         roofline.NAMES["Q4_0"])
-        self.assertEqual(roofline.launches(other, 1, 1024), 2 * 15 + 7)
+        self.assertEqual(roofline.launches(other, 1, 1024), 2 * 12 + 6)
         normed = other._replace(head_norms=True)
-        self.assertEqual(roofline.launches(normed, 1, 1024), 2 * 17 + 7)
+        self.assertEqual(roofline.launches(normed, 1, 1024), 2 * 14 + 6)
         # 29 rows of 32 heads over 1,024 pages are 118 M floats, 8.4 M a wave.
         self.assertEqual(roofline.launches(LLAMA, 29, 131072),
                          32 * (11 + 2 * 14) + 6)

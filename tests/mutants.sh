@@ -36,7 +36,7 @@ coverage_group|kernels/select/coverage.cc|p.kept\[h / group\]|p.kept[h / group *
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
 norm_barrier|kernels/device/block_sums.h|Barrier();  // all are done with the tile before||kernels/layer/rms_norm_test.cc
-norm_twice|kernels/layer/rms_norm.cu|out\[i\] = x\[i\] \* inverse|out[i] = out[i] * inverse|kernels/layer/rms_norm_test.cc
+norm_twice|kernels/layer/rms_norm.cu|out\[i\] = x\[i\] \* factor|out[i] = out[i] * factor|kernels/layer/rms_norm_test.cc
 packet_bound|kernels/layer/swiglu.cu|i < in_packets|i <= in_packets|kernels/layer/swiglu_test.cc
 kernel_head|kernels/kv/kv_write.cu|head \* p.head_dim|head * p.rotation.half|kernels/kv/kv_write_test.cc
 kernel_turned|kernels/kv/kv_write.cu|row \* half + i|row + i|kernels/kv/kv_write_test.cc
@@ -75,7 +75,12 @@ row_links|kernels/layer/matmul_row.cu|Barrier();  // links are there.*||kernels/
 row_rounds|kernels/layer/matmul_row.cu|half = half == 0 ? kRoundLinks : 0|half = 0|kernels/layer/matmul_test.cc
 odd_fragments|kernels/layer/packed_layout.h|block + 1 == blocks|block + 2 == blocks|kernels/layer/packed_matrix_test.cc
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
-error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc
+error_lane|kernels/layer/quantise.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc
+normed_half|kernels/layer/quantise.cu|x\[i + Q8Rows::kLanes\] \* factor|x[i + Q8Rows::kLanes]|kernels/layer/matmul_test.cc
+normed_turns|kernels/layer/quantise.cu|first += at_once|first += 2 * at_once|kernels/layer/matmul_test.cc
+gated_row|kernels/layer/quantise.cu|up\[row \* rows.in.k + i\]|up[i]|kernels/layer/matmul_test.cc
+prologue_mixed|kernels/layer/matmul_gpu.cc|(WayOf(i) != Way::kQ8) return false|(WayOf(i) == Way::kF16) return false|kernels/layer/matmul_test.cc
+prologue_stride|kernels/layer/matmul.cc|after.x_stride = p.outputs.*||kernels/layer/matmul_test.cc
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc
 page_start|kernels/kv/page_range.cc|if (past == 0)|if (past < kPageAlignment)|kernels/kv/key_norms_test.cc
 page_seen_start|kernels/attention/attention_pages.cc|RETURN_IF_ERROR(CheckPageStart("Attention", start, page));||kernels/attention/attention_test.cc
@@ -144,7 +149,7 @@ halves_range|kernels/layer/prompt_rows.cu|DType::kF16 ? 14 : 126|DType::kF16 ? 1
 halves_row|kernels/layer/prompt_rows.cu|row % 8 \* 4 + i % 16 / 4|row % 8 * 4 + i % 32 / 8|kernels/layer/fast_matmul_test.cc
 halves_ways|kernels/layer/matmul_gpu.cc|(q8 .. !IsQuantised(type))|true|kernels/layer/fast_matmul_test.cc
 halves_fit|kernels/layer/fast_matmul.h|k % 64 == 0|k % 32 == 0|kernels/layer/fast_matmul_test.cc
-halves_of_prompts|models/decoder/decoder.cc|      .fast = fast_};|      .fast = false};|tests/hosted_test.cc
+halves_of_prompts|models/decoder/decoder.cc|^      .fast = fast_,|      .fast = false,|tests/hosted_test.cc
 fast_phase|runtime/session/runner_rank.cc|phase == Phase::kPrefill);|true);|tests/hosted_test.cc
 fast_resumed|models/decoder/decoder.cc|fast_ = of_prompt|fast_ = of_prompt \&\& rows > 40|tests/hosted_test.cc
 fast_kind|runtime/machine/machine.h|return options_.fast_prompts \&\& device_|return device_|runtime/machine/machine_test.cc

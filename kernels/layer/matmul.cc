@@ -9,6 +9,8 @@
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/matmul_gpu.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/layer/rms_norm.h"
+#include "kernels/layer/swiglu.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -61,6 +63,24 @@ absl::Status ValidateOutput(const MatmulParams& p, PanelOrder order, int i) {
   return absl::OkStatus();
 }
 
+absl::Status ValidatePrologue(const MatmulParams& p, int64_t k) {
+  using Op = MatmulPrologue::Op;
+  const MatmulPrologue& prologue = p.prologue;
+  if (prologue.op == Op::kNone) return absl::OkStatus();
+  if (prologue.op == Op::kGate && p.x_stride != k) {
+    return Mismatch(
+        absl::StrCat("x_stride=", p.x_stride, "; a gate needs k=", k));
+  }
+  if (prologue.op == Op::kNorm && !(prologue.eps > 0.0f)) {
+    return Mismatch(
+        absl::StrCat("prologue.eps=", prologue.eps, "; need eps > 0"));
+  }
+  if (p.rows == 0) return absl::OkStatus();
+  if (prologue.with == nullptr) return Missing("prologue.with");
+  if (prologue.room == nullptr) return Missing("prologue.room");
+  return absl::OkStatus();
+}
+
 absl::Status Validate(const MatmulParams& p, PanelOrder order) {
   if (p.num_outputs < 1 || p.num_outputs > 3) {
     return Mismatch(
@@ -78,7 +98,7 @@ absl::Status Validate(const MatmulParams& p, PanelOrder order) {
     return Mismatch(
         absl::StrCat("x_stride=", p.x_stride, "; need at least k=", k));
   }
-  return absl::OkStatus();
+  return ValidatePrologue(p, k);
 }
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -245,7 +265,19 @@ class CpuMatmul {
   int64_t rows_ = 0;           // rows of the group
 };
 
-absl::Status OnReference(Stream& stream, const MatmulParams& p) {
+// The parameters once the prologue is done.
+MatmulParams AfterPrologue(const MatmulParams& p) {
+  MatmulParams after = p;
+  if (p.prologue.op == MatmulPrologue::Op::kNone) return after;
+  after.x = p.prologue.room;
+  after.x_stride = p.outputs[0].weights->cols();
+  after.prologue = {};
+  return after;
+}
+
+absl::Status OnReference(Stream& stream, const MatmulParams& params) {
+  RETURN_IF_ERROR(RunPrologue(stream, params));
+  const MatmulParams p = AfterPrologue(params);
   for (int i = 0; i < p.num_outputs; ++i) {
     const int64_t n = p.outputs[i].weights->rows();
     stream.pool().ParallelFor(n, CeilDiv(n, 4 * stream.pool().num_threads()),
@@ -256,18 +288,45 @@ absl::Status OnReference(Stream& stream, const MatmulParams& p) {
   return absl::OkStatus();
 }
 
+absl::Status OnCpu(Stream& stream, const MatmulParams& p) {
+  RETURN_IF_ERROR(RunPrologue(stream, p));
+  const MatmulParams after = AfterPrologue(p);
+  return CpuMatmul(stream, after).Run(stream);
+}
+
 constexpr OpBodies<MatmulParams> kMatmul = {
-    .reference = OnReference,
-    .cpu =
-        [](Stream& stream, const MatmulParams& p) {
-          return CpuMatmul(stream, p).Run(stream);
-        },
-    .gpu = MultiplyOnGpu};
+    .reference = OnReference, .cpu = OnCpu, .gpu = MultiplyOnGpu};
 
 }  // namespace
 
 bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
   return p.compute == Compute::kQ8 && IsQuantised(output.weights->type());
+}
+
+absl::Status RunPrologue(Stream& stream, const MatmulParams& p) {
+  const MatmulPrologue& prologue = p.prologue;
+  const int64_t k = p.outputs[0].weights->cols();
+  switch (prologue.op) {
+    case MatmulPrologue::Op::kNone:
+      return absl::OkStatus();
+    case MatmulPrologue::Op::kNorm:
+      return RmsNorm(stream, {.x = p.x,
+                              .x_stride = p.x_stride,
+                              .weight = prologue.with,
+                              .eps = prologue.eps,
+                              .rows = p.rows,
+                              .groups = 1,
+                              .dim = static_cast<int>(k),
+                              .out = prologue.room,
+                              .out_stride = k});
+    case MatmulPrologue::Op::kGate:
+      return Swiglu(stream, {.gate = p.x,
+                             .up = prologue.with,
+                             .rows = p.rows,
+                             .dim = k,
+                             .out = prologue.room});
+  }
+  return InternalError("internal", "Matmul: a prologue has no op");
 }
 
 MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {

@@ -21,100 +21,6 @@
 namespace tiercel {
 namespace {
 
-// ---- Activations as int8 ----
-
-// Half a warp quantises a block of 32: lane i of it has elements i and i + 16.
-struct QuantiseBlocks {
-  static constexpr int kMaxThreads = 128;
-  static constexpr int kLanes = 16;
-  struct Shared {};
-  const float* x;
-  int64_t x_stride;
-  int64_t rows;
-  int64_t row_blocks;
-  int64_t pairs;     // pairs of blocks of a row
-  int64_t all_rows;  // whole tiles of 8
-  Q8Fragments* out;  // [all_rows / 8][pairs]
-
-  TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
-    const int64_t item = (t.block * t.count + t.index) / kLanes;
-    const int64_t row = item / (2 * pairs);
-    const int64_t block = item % (2 * pairs);
-    const int lane = t.lane() % kLanes;
-    float low = 0.0f;
-    float high = 0.0f;
-    if (row < rows && block < row_blocks) {
-      const float* from = x + row * x_stride + block * 32;
-      low = from[lane];
-      high = from[lane + kLanes];
-    }
-
-    // 1. check that all is finite, and find the greatest magnitude
-    const uint32_t fine =
-        Ballot(kAllLanes, std::isfinite(low) && std::isfinite(high));
-    const bool finite =
-        (fine >> (t.lane() / kLanes * kLanes) & 0xffffu) == 0xffffu;
-    float max = std::fmax(std::fabs(low), std::fabs(high));
-    for (int bits = kLanes / 2; bits > 0; bits /= 2) {
-      max = std::fmax(max, ShuffleXor(kAllLanes, max, bits));
-    }
-
-    // 2. find the scale that rounds best
-    constexpr float kSteps[kNumQ8Steps] = {kQ8Steps[0], kQ8Steps[1],
-                                           kQ8Steps[2], kQ8Steps[3]};
-    float scale = max / kSteps[0];
-    const bool codes = finite && scale != 0.0f;
-    float least = RoundingError(low, high, scale);
-#pragma unroll
-    for (int i = 1; i < kNumQ8Steps; ++i) {
-      const float other = max / kSteps[i];
-      const float error = RoundingError(low, high, other);
-      if (error < least) {
-        least = error;
-        scale = other;
-      }
-    }
-    if (!finite) scale = std::numeric_limits<float>::quiet_NaN();
-
-    // 3. compute the codes and their sums
-    const int code_low = codes ? static_cast<int>(CodeOf(low, scale)) : 0;
-    const int code_high = codes ? static_cast<int>(CodeOf(high, scale)) : 0;
-    int sum_low = code_low;
-    int sum_high = code_high;
-    for (int bits = kLanes / 2; bits > 0; bits /= 2) {
-      sum_low += ShuffleXor(kAllLanes, sum_low, bits);
-      sum_high += ShuffleXor(kAllLanes, sum_high, bits);
-    }
-    if (row >= all_rows) return;
-    Q8Fragments& to = out[row / 8 * pairs + block / 2];
-    uint32_t* const words = to.codes[row % 8 * 4 + lane / 4] + block % 2 * 2;
-    auto* const bytes = reinterpret_cast<unsigned char*>(words) + lane % 4;
-    bytes[0] = static_cast<unsigned char>(code_low);
-    bytes[4] = static_cast<unsigned char>(code_high);
-    if (lane != 0) return;
-    Q8Fragments::Sums& sums = to.sums[block % 2][row % 8 / 2];
-    sums.scale[row % 2] = scale;
-    sums.halves[row % 2] = (static_cast<uint32_t>(sum_low) & 0xffffu) |
-                           static_cast<uint32_t>(sum_high) << 16;
-  }
-
-  static TIERCEL_DEVICE float CodeOf(float value, float scale) {
-    return std::fmin(std::fmax(std::nearbyint(value / scale), -127.0f), 127.0f);
-  }
-
-  // The sum of the squared errors of a half warp. Each of its lanes gets it.
-  static TIERCEL_DEVICE float RoundingError(float low, float high,
-                                            float scale) {
-    const float a = std::fma(-scale, CodeOf(low, scale), low);
-    const float b = std::fma(-scale, CodeOf(high, scale), high);
-    float error = std::fma(b, b, a * a);
-    for (int half = kLanes / 2; half > 0; half /= 2) {
-      error += ShuffleDown(kAllLanes, error, half, kLanes);
-    }
-    return Shuffle(kAllLanes, error, 0, kLanes);
-  }
-};
-
 // ---- Quantised weights, int8 activations ----
 
 // A warp computes one panel for 8 kTiles rows. A block of 32 takes one exact
@@ -663,18 +569,6 @@ int LaunchFloats(CUstream_st* stream, const MatmulTargets& targets,
 }
 
 }  // namespace
-
-int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
-                 int64_t rows, int64_t k, Q8Fragments* out) {
-  using Kernel = QuantiseBlocks;
-  const int64_t pairs = CeilDiv(k / 32, 2);
-  const int64_t all_rows = CeilDiv(rows, 8) * 8;
-  return Launch(stream,
-                {.blocks = CeilDiv(all_rows * 2 * pairs,
-                                   Kernel::kMaxThreads / Kernel::kLanes),
-                 .threads = Kernel::kMaxThreads},
-                Kernel{x, x_stride, rows, k / 32, pairs, all_rows, out});
-}
 
 int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
                    const Q8Fragments* x, int64_t rows) {

@@ -41,9 +41,24 @@ enum class StoreMode { kAssign, kAdd };
 // whose greatest magnitude is in the type's last power of two, or beyond, is
 // divided by a power of two before.
 //
+// A prologue computes x first, with the bits of its own op; a GPU that needs
+// int8 activations does both in one launch.
+//
 // No output may overlap x or another output. Errors: invalid_argument (null, or
 // weights in the order of another kind of device), invalid_shape, out_of_memory
 // (no scratch; nothing was written), device_failed.
+struct MatmulPrologue {
+  enum class Op {
+    kNone,
+    kNorm,  // x[r] is normed by `with`, [k], and eps (rms_norm.h)
+    kGate,  // x[r] is a gate of `with`, [rows, k] (swiglu.h); x_stride is k
+  };
+  Op op = Op::kNone;
+  DevicePtr<const float> with = {};
+  float eps = 0.0f;
+  // [rows, k], where the computed x may be kept; with kGate it may be x.
+  DevicePtr<float> room = {};
+};
 struct MatmulOutput {
   const PackedMatrix* weights;  // [n, k]
   DevicePtr<const float> bias;  // [n], or null
@@ -59,6 +74,7 @@ struct MatmulParams {
   int num_outputs;  // 1 to 3
   MatmulOutput outputs[3];
   bool fast = false;
+  MatmulPrologue prologue = {};
 };
 absl::Status Matmul(Stream& stream, const MatmulParams& p);
 

@@ -9,11 +9,13 @@
 
 #include "kernels/device/kernel_entry.h"
 #include "kernels/number/dtype.h"
+#include "lib/status/status_forward.h"
 
 struct CUstream_st;
 
 namespace tiercel {
 
+class Stream;
 struct MatmulOutput;
 struct MatmulParams;
 
@@ -68,6 +70,9 @@ MatmulTarget TargetOf(const MatmulOutput& output, int64_t row);
 
 // Returns true if an output is computed from int8 activations.
 bool UsesQ8(const MatmulParams& p, const MatmulOutput& output);
+
+// Runs the prologue, if there is one, by its own op. The result is in its room.
+absl::Status RunPrologue(Stream& stream, const MatmulParams& p);
 
 // The work on panels [panel_begin, panel_end) for rows [row_begin, row_end);
 // row_begin is the first row of a tile.
@@ -139,10 +144,18 @@ constexpr int64_t NumQ8Fragments(int64_t rows, int64_t k) {
 // bits, for rows > 0. All pointers are into the GPU's memory, and weights are
 // in the order kFragments. Each returns a cudaError_t.
 //
-// Quantises x. All NumQ8Fragments are written, with zeros beyond the rows and
-// the blocks.
-TIERCEL_KERNEL int QuantiseCuda(CUstream_st* stream, const float* x,
-                                int64_t x_stride, int64_t rows, int64_t k,
+// Quantises x after its prologue (quantise.cu). All NumQ8Fragments are written,
+// with zeros beyond the rows and the blocks.
+struct Activations {
+  const float* x;  // [rows, x_stride]
+  int64_t x_stride;
+  int64_t rows;
+  int64_t k;
+  const float* norm;  // the norm's weight, [k]; null: there is none
+  float eps;
+  const float* up;  // [rows, k], of which x is the gate; null: it is none
+};
+TIERCEL_KERNEL int QuantiseCuda(CUstream_st* stream, const Activations& x,
                                 Q8Fragments* out);
 // Multiplies by quantised weights.
 TIERCEL_KERNEL int MultiplyQ8Cuda(CUstream_st* stream,

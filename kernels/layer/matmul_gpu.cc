@@ -27,10 +27,19 @@ class GpuMatmul {
       : stream_(stream),
         queue_(stream.queue().handle()),
         p_(p),
-        k_(p.outputs[0].weights->cols()) {}
+        k_(p.outputs[0].weights->cols()),
+        x_(p.x.raw()),
+        x_stride_(p.x_stride),
+        prologue_(p.prologue) {}
 
   // Outputs whose weights have the same type share a launch.
   absl::Status Run() {
+    if (prologue_.op != MatmulPrologue::Op::kNone && !AllAreQ8()) {
+      RETURN_IF_ERROR(RunPrologue(stream_, p_));
+      x_ = prologue_.room.raw();
+      x_stride_ = k_;
+      prologue_ = {};
+    }
     RETURN_IF_ERROR(TakeScratch());
     bool done[MatmulTargets::kMost] = {};
     for (int i = 0; i < p_.num_outputs; ++i) {
@@ -65,6 +74,26 @@ class GpuMatmul {
       return Way::kF16;
     }
     return q8 ? Way::kQ8 : Way::kF32;
+  }
+
+  bool AllAreQ8() const {
+    for (int i = 0; i < p_.num_outputs; ++i) {
+      if (WayOf(i) != Way::kQ8) return false;
+    }
+    return true;
+  }
+
+  // The rows that are quantised, with the prologue that is still to be done.
+  Activations Quantised() const {
+    using Op = MatmulPrologue::Op;
+    const float* const with = prologue_.with.raw();
+    return {.x = x_,
+            .x_stride = x_stride_,
+            .rows = p_.rows,
+            .k = k_,
+            .norm = prologue_.op == Op::kNorm ? with : nullptr,
+            .eps = prologue_.eps,
+            .up = prologue_.op == Op::kGate ? with : nullptr};
   }
 
   // Scratch must be taken once per op, as queued kernels read it.
@@ -120,8 +149,8 @@ class GpuMatmul {
       case Way::kQ8:
         return MultiplyByQ8(alike);
       case Way::kF32:
-        return CudaStatus("Matmul", MultiplyF32Cuda(queue_, alike, p_.x.raw(),
-                                                    p_.x_stride, p_.rows));
+        return CudaStatus(
+            "Matmul", MultiplyF32Cuda(queue_, alike, x_, x_stride_, p_.rows));
       case Way::kF16:
         return MultiplyByF16(alike);
       case Way::kBlas:
@@ -132,9 +161,8 @@ class GpuMatmul {
 
   absl::Status MultiplyByQ8(const MatmulTargets& alike) {
     if (!quantised_) {
-      RETURN_IF_ERROR(CudaStatus(
-          "Matmul",
-          QuantiseCuda(queue_, p_.x.raw(), p_.x_stride, p_.rows, k_, q8_)));
+      RETURN_IF_ERROR(
+          CudaStatus("Matmul", QuantiseCuda(queue_, Quantised(), q8_)));
       quantised_ = true;
     }
     return CudaStatus("Matmul", MultiplyQ8Cuda(queue_, alike, q8_, p_.rows));
@@ -143,8 +171,8 @@ class GpuMatmul {
   absl::Status MultiplyByF16(const MatmulTargets& alike) {
     if (!halved_) {
       RETURN_IF_ERROR(CudaStatus(
-          "Matmul", RoundFragmentsCuda(queue_, p_.x.raw(), p_.x_stride, p_.rows,
-                                       k_, f16_, f16_back_)));
+          "Matmul", RoundFragmentsCuda(queue_, x_, x_stride_, p_.rows, k_, f16_,
+                                       f16_back_)));
       halved_ = true;
     }
     return CudaStatus("Matmul",
@@ -156,9 +184,8 @@ class GpuMatmul {
     for (int64_t row = 0; row < p_.rows; row += BlasLt::kRows) {
       const int64_t rows = std::min(BlasLt::kRows, p_.rows - row);
       absl::Status s = CudaStatus(
-          "Matmul",
-          RoundRowsCuda(queue_, p_.x.raw() + row * p_.x_stride, p_.x_stride,
-                        rows, BlasLt::kRows, k_, type, rounded_, back_));
+          "Matmul", RoundRowsCuda(queue_, x_ + row * x_stride_, x_stride_, rows,
+                                  BlasLt::kRows, k_, type, rounded_, back_));
       if (!s.ok()) return s;
       for (int i = 0; i < alike.count; ++i) {
         MatmulTarget target = alike.of[i];
@@ -178,6 +205,9 @@ class GpuMatmul {
   CUstream_st* const queue_;
   const MatmulParams& p_;
   const int64_t k_;
+  const float* x_;  // and its prologue, unless it is done
+  int64_t x_stride_;
+  MatmulPrologue prologue_;
   Q8Fragments* q8_ = nullptr;
   bool quantised_ = false;
   F16Fragments* f16_ = nullptr;

@@ -8,10 +8,13 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/layer/rms_norm.h"
+#include "kernels/layer/swiglu.h"
 #include "kernels/layer/testing.h"
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
@@ -206,6 +209,124 @@ TEST_P(MatmulTest, ThreeOutputsAreThreeMatmuls) {
       for (size_t i = 0; i < 3; ++i) {
         EXPECT_TRUE(SameBits(outs[i].Read(), problems[i].Run(Reference())))
             << "output " << i << ", rows=" << rows;
+      }
+    }
+  }
+}
+
+// A product with a prologue, computed by one call or by a call for each.
+class WithPrologue {
+ public:
+  WithPrologue(std::vector<MatmulWeights> weights, int64_t rows,
+               Compute compute, MatmulPrologue::Op op)
+      : weights_(std::move(weights)),
+        rows_(rows),
+        k_(weights_[0].cols()),
+        x_stride_(op == MatmulPrologue::Op::kNorm ? k_ + 4 : k_),
+        compute_(compute),
+        op_(op),
+        x_(RandomX(rows, x_stride_, 21)),
+        with_(RandomX(op == MatmulPrologue::Op::kNorm ? 1 : rows, k_, 22)) {}
+
+  std::vector<std::vector<float>> InOneCall(Stream& stream) const {
+    OnDevice<float> x(stream, x_);
+    OnDevice<float> with(stream, with_);
+    OnDevice<float> room(stream, Poison(rows_ * k_));
+    const auto products = Multiply(
+        stream, x.data(), x_stride_,
+        {.op = op_, .with = with.data(), .eps = kEps, .room = room.data()});
+    EXPECT_EQ(x.Read(), x_);
+    return products;
+  }
+
+  std::vector<std::vector<float>> InTwo(Stream& stream) const {
+    OnDevice<float> x(stream, x_);
+    OnDevice<float> with(stream, with_);
+    OnDevice<float> done(stream, Poison(rows_ * k_));
+    const absl::Status status =
+        op_ == MatmulPrologue::Op::kGate
+            ? Swiglu(stream, {x.data(), with.data(), rows_, k_, done.data()})
+            : RmsNorm(stream, {x.data(), x_stride_, with.data(), kEps, rows_, 1,
+                               static_cast<int>(k_), done.data(), k_});
+    EXPECT_TRUE(status.ok()) << status;
+    return Multiply(stream, done.data(), k_, {});
+  }
+
+ private:
+  static constexpr float kEps = 1e-5f;
+
+  static std::vector<float> Poison(int64_t size) {
+    return std::vector<float>(static_cast<size_t>(size), kPoison);
+  }
+
+  std::vector<std::vector<float>> Multiply(
+      Stream& stream, DevicePtr<const float> x, int64_t x_stride,
+      const MatmulPrologue& prologue) const {
+    MatmulParams p = {};
+    p.x = x;
+    p.x_stride = x_stride;
+    p.rows = rows_;
+    p.compute = compute_;
+    p.num_outputs = static_cast<int>(weights_.size());
+    p.prologue = prologue;
+    std::vector<PackedMatrix> packed(weights_.size());
+    std::vector<OnDevice<float>> outs;
+    for (const MatmulWeights& w : weights_) {
+      outs.emplace_back(stream, Poison(rows_ * w.rows()));
+    }
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      packed[i] = weights_[i].PackedFor(stream);
+      p.outputs[i] = {&packed[i], nullptr, outs[i].data(), weights_[i].rows(),
+                      StoreMode::kAssign};
+    }
+    const absl::Status status = Matmul(stream, p);
+    EXPECT_TRUE(status.ok()) << status;
+    std::vector<std::vector<float>> products;
+    for (OnDevice<float>& out : outs) products.push_back(out.Read());
+    return products;
+  }
+
+  std::vector<MatmulWeights> weights_;
+  int64_t rows_;
+  int64_t k_;
+  int64_t x_stride_;
+  Compute compute_;
+  MatmulPrologue::Op op_;
+  std::vector<float> x_;
+  std::vector<float> with_;
+};
+
+// A GPU norms or gates while it quantises, if all weights are quantised. 96
+// leaves half of the last pair of blocks, and 2,112 most of the second turn of
+// a GPU block's threads.
+TEST_P(MatmulTest, APrologueHasTheBitsOfItsOp) {
+  const struct {
+    std::vector<DType> types;
+    std::vector<int64_t> ks;
+  } cases[] = {{{DType::kQ4_1}, {32, 96, 1120, 2112}},
+               {{DType::kQ4_K, DType::kQ6_K}, {256, 1280}},
+               {{DType::kQ8_0, DType::kF16, DType::kQ8_0}, {96}},
+               {{DType::kF32}, {31}}};
+  for (const auto op : {MatmulPrologue::Op::kNorm, MatmulPrologue::Op::kGate}) {
+    for (const auto& c : cases) {
+      for (const int64_t k : c.ks) {
+        for (const int64_t rows : {1, 9, 40}) {
+          if (k > 1000 && rows > 9) continue;
+          for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
+            std::vector<MatmulWeights> weights;
+            for (const DType type : c.types) {
+              weights.push_back(RandomWeights(type, 20, k, 1));
+            }
+            const WithPrologue problem(std::move(weights), rows, compute, op);
+            const auto got = problem.InOneCall(Fast(2));
+            const auto expected = problem.InTwo(Reference());
+            for (size_t i = 0; i < got.size(); ++i) {
+              ASSERT_TRUE(SameBits(got[i], expected[i]))
+                  << InfoOf(c.types[i]).name << " k=" << k << " rows=" << rows
+                  << (op == MatmulPrologue::Op::kNorm ? " norm" : " gate");
+            }
+          }
+        }
       }
     }
   }
@@ -410,6 +531,31 @@ TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
          [](MatmulParams& p) { p.rows = -1; });
   expect("invalid_shape", "Matmul: x_stride=7; need at least k=8",
          [](MatmulParams& p) { p.x_stride = 7; });
+  const MatmulPrologue norm = {.op = MatmulPrologue::Op::kNorm,
+                               .with = InPlace(x.data()),
+                               .eps = 1.0f,
+                               .room = InPlace(x.data())};
+  expect("invalid_shape", "Matmul: prologue.eps=0; need eps > 0",
+         [&](MatmulParams& p) {
+           p.prologue = norm;
+           p.prologue.eps = 0.0f;
+         });
+  expect("invalid_argument", "Matmul: prologue.with is null",
+         [&](MatmulParams& p) {
+           p.prologue = norm;
+           p.prologue.with = nullptr;
+         });
+  expect("invalid_argument", "Matmul: prologue.room is null",
+         [&](MatmulParams& p) {
+           p.prologue = norm;
+           p.prologue.room = nullptr;
+         });
+  expect("invalid_shape", "Matmul: x_stride=9; a gate needs k=8",
+         [&](MatmulParams& p) {
+           p.x_stride = 9;
+           p.prologue = norm;
+           p.prologue.op = MatmulPrologue::Op::kGate;
+         });
   expect("invalid_argument", "Matmul: x is null",
          [](MatmulParams& p) { p.x = nullptr; });
   expect("invalid_argument", "Matmul: outputs[0].weights is null",

@@ -2,18 +2,15 @@
 // Operations: 4 f32 an element; 16 chains, so n / 16 of them in a row.
 // Bound by: the launch and the chains for one row, memory for a prompt.
 
-#include <cmath>
-
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
+#include "kernels/layer/prologue_device.h"
 #include "kernels/layer/rms_norm.h"
 
 namespace tiercel {
 namespace {
 
-// A block takes one group at a time. The chains of squares are sequential: one
-// row of 4096 has 256 dependent multiply-adds. With more rows, blocks hide each
-// other's latency.
+// A block takes one group at a time.
 struct NormGroups {
   static constexpr int kMaxThreads = 256;
   struct Shared {
@@ -32,15 +29,11 @@ struct NormGroups {
 
   TIERCEL_DEVICE void NormGroup(const Thread& t, Shared& shared, const float* x,
                                 float* out) const {
-    const float squares = SumInChains(
-        t, p.dim, shared.sums, [&](int64_t i) { return x[i]; },
-        [](float sum, float value) { return std::fma(value, value, sum); });
-    const float mean = squares / static_cast<float>(p.dim);
-    const float inverse = 1.0f / std::sqrt(mean + p.eps);
+    const float factor = NormFactor(t, x, p.dim, p.eps, shared.sums);
     // Each element is read again by the thread that writes it, as out may be x.
 #pragma unroll 4
     for (int i = t.index; i < p.dim; i += t.count) {
-      out[i] = x[i] * inverse * p.weight.raw()[i];
+      out[i] = x[i] * factor * p.weight.raw()[i];
     }
   }
 };

@@ -3,16 +3,11 @@
 // Bound by: the launch for one row, memory for a prompt.
 
 #include "kernels/device/device_lang.h"
+#include "kernels/layer/prologue_device.h"
 #include "kernels/layer/swiglu.h"
-#include "kernels/number/reference_math.h"
 
 namespace tiercel {
 namespace {
-
-TIERCEL_DEVICE float SwigluOf(float gate, float up) {
-  const float x = -gate > 88.0f ? 88.0f : -gate;
-  return gate / (1.0f + ExpLane(x)) * up;
-}
 
 // A thread computes four elements, and moves 12 bytes for each. The rest after
 // the last four, or all elements if an array is not aligned, are computed one

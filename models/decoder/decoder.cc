@@ -169,9 +169,8 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
       a_.q.data() + (heads.begin - split_.query_heads(rank_).begin) * head_dim;
 
   // 1. q, k, v of the normed hidden state
-  RETURN_IF_ERROR(Norm(stream, w.attn_norm, rows, hidden, a_.norm.data()));
   const MatmulParams qkv = {
-      .x = a_.norm.data(),
+      .x = hidden,
       .x_stride = config_.hidden,
       .rows = rows,
       .compute = compute_,
@@ -182,7 +181,8 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
               {&w.k, w.k_bias.data(), a_.k.data(), kv_dim, StoreMode::kAssign},
               {&w.v, w.v_bias.data(), a_.v.data(), kv_dim, StoreMode::kAssign},
           },
-      .fast = fast_};
+      .fast = fast_,
+      .prologue = NormBy(w.attn_norm)};
   RETURN_IF_ERROR(Matmul(stream, qkv));
 
   const auto q_heads = static_cast<int>(split_.query_heads(rank_).size());
@@ -254,14 +254,15 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                             widths_.heads, a_.all_heads.data(), all_heads));
   return AddToHidden(stream, w.o, w.o_bias,
                      gather_ != nullptr ? a_.all_heads.data() : a_.head.data(),
-                     all_heads, rows, hidden);
+                     all_heads, rows, {}, hidden);
 }
 
-// hidden += matrix(x) + bias, each rank its columns.
+// hidden += matrix(prologue(x)) + bias, each rank its columns.
 absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
                                   const DeviceArray<float>& bias,
                                   DevicePtr<const float> x, int64_t x_stride,
-                                  int64_t rows, DevicePtr<float> hidden) {
+                                  int64_t rows, const MatmulPrologue& prologue,
+                                  DevicePtr<float> hidden) {
   const DevicePtr<float> own =
       hidden + split_.hidden()[static_cast<size_t>(rank_)].begin;
   RETURN_IF_ERROR(
@@ -272,7 +273,8 @@ absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
                       .num_outputs = 1,
                       .outputs = {{&matrix, bias.data(), own, config_.hidden,
                                    StoreMode::kAdd}},
-                      .fast = fast_}));
+                      .fast = fast_,
+                      .prologue = prologue}));
   return GatherAll(stream, split_.hidden(), rows, own, config_.hidden, hidden,
                    config_.hidden);
 }
@@ -296,9 +298,8 @@ absl::Status Decoder::GatherAll(Stream& stream,
 absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                        int64_t rows, DevicePtr<float> hidden) {
   const int64_t ffn = widths_.ffn;
-  RETURN_IF_ERROR(Norm(stream, w.ffn_norm, rows, hidden, a_.norm.data()));
   const MatmulParams gate_up = {
-      .x = a_.norm.data(),
+      .x = hidden,
       .x_stride = config_.hidden,
       .rows = rows,
       .compute = compute_,
@@ -309,8 +310,16 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
                StoreMode::kAssign},
               {&w.up, w.up_bias.data(), a_.up.data(), ffn, StoreMode::kAssign},
           },
-      .fast = fast_};
+      .fast = fast_,
+      .prologue = NormBy(w.ffn_norm)};
   RETURN_IF_ERROR(Matmul(stream, gate_up));
+  if (gather_ == nullptr) {
+    return AddToHidden(stream, w.down, w.down_bias, a_.gate.data(), ffn, rows,
+                       {.op = MatmulPrologue::Op::kGate,
+                        .with = a_.up.data(),
+                        .room = a_.gate.data()},
+                       hidden);
+  }
   RETURN_IF_ERROR(Swiglu(stream, {.gate = a_.gate.data(),
                                   .up = a_.up.data(),
                                   .rows = rows,
@@ -318,42 +327,33 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                   .out = a_.gate.data()}));
   RETURN_IF_ERROR(GatherAll(stream, split_.ffn(), rows, a_.gate.data(), ffn,
                             a_.all_ffn.data(), config_.ffn));
-  return AddToHidden(stream, w.down, w.down_bias,
-                     gather_ != nullptr ? a_.all_ffn.data() : a_.gate.data(),
-                     config_.ffn, rows, hidden);
+  return AddToHidden(stream, w.down, w.down_bias, a_.all_ffn.data(),
+                     config_.ffn, rows, {}, hidden);
 }
 
 absl::Status Decoder::Logits(Stream& stream, DevicePtr<const float> hidden,
                              int64_t rows, DevicePtr<float> logits) {
   RETURN_IF_ERROR(Reserve(rows, 0));
-  RETURN_IF_ERROR(
-      Norm(stream, weights_.output_norm, rows, hidden, a_.norm.data()));
   const DevicePtr<float> own =
       logits + split_.vocab()[static_cast<size_t>(rank_)].begin;
   RETURN_IF_ERROR(
-      Matmul(stream, {.x = a_.norm.data(),
+      Matmul(stream, {.x = hidden,
                       .x_stride = config_.hidden,
                       .rows = rows,
                       .compute = compute_,
                       .num_outputs = 1,
                       .outputs = {{&weights_.output(), nullptr, own,
-                                   config_.vocab, StoreMode::kAssign}}}));
+                                   config_.vocab, StoreMode::kAssign}},
+                      .prologue = NormBy(weights_.output_norm)}));
   return GatherAll(stream, split_.vocab(), rows, own, config_.vocab, logits,
                    config_.vocab);
 }
 
-absl::Status Decoder::Norm(Stream& stream, const DeviceArray<float>& weight,
-                           int64_t rows, DevicePtr<const float> x,
-                           DevicePtr<float> out) {
-  return RmsNorm(stream, {.x = x,
-                          .x_stride = config_.hidden,
-                          .weight = weight.data(),
-                          .eps = config_.norm_eps,
-                          .rows = rows,
-                          .groups = 1,
-                          .dim = config_.hidden,
-                          .out = out,
-                          .out_stride = config_.hidden});
+MatmulPrologue Decoder::NormBy(const DeviceArray<float>& weight) {
+  return {.op = MatmulPrologue::Op::kNorm,
+          .with = weight.data(),
+          .eps = config_.norm_eps,
+          .room = a_.norm.data()};
 }
 
 }  // namespace tiercel

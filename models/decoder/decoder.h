@@ -21,7 +21,7 @@ namespace tiercel {
 // The activations of some rows of one layer, on a rank, and the angles of a
 // step's rows. Widths are Decoder::Widths.
 struct DecoderWorkspace {
-  DeviceArray<float> norm;       // [rows, hidden]
+  DeviceArray<float> norm;       // [rows, hidden], room for normed rows
   DeviceArray<float> q;          // [rows, widths.q]
   DeviceArray<float> k;          // [rows, widths.kv]
   DeviceArray<float> v;          // [rows, widths.kv]
@@ -126,16 +126,16 @@ class Decoder {
   absl::Status AddToHidden(Stream& stream, const PackedMatrix& matrix,
                            const DeviceArray<float>& bias,
                            DevicePtr<const float> x, int64_t x_stride,
-                           int64_t rows, DevicePtr<float> hidden);
+                           int64_t rows, const MatmulPrologue& prologue,
+                           DevicePtr<float> hidden);
   // Gathers `all`, [rows, all_stride] over all ranks, from `own`, the columns
   // of this rank. Does nothing if there is one rank.
   absl::Status GatherAll(Stream& stream, const std::vector<Columns>& columns,
                          int64_t rows, DevicePtr<const float> own,
                          int64_t own_stride, DevicePtr<float> all,
                          int64_t all_stride);
-  absl::Status Norm(Stream& stream, const DeviceArray<float>& weight,
-                    int64_t rows, DevicePtr<const float> x,
-                    DevicePtr<float> out);
+  // The norm of hidden states before a product.
+  MatmulPrologue NormBy(const DeviceArray<float>& weight);
 
   const ModelConfig& config_;
   const Weights& weights_;
