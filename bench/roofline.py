@@ -37,6 +37,7 @@ OF_PEAK = 0.6
 LAUNCH_S = 2.2e-6
 PAGE = 128  # positions
 WAVE_FLOATS = 8 << 20  # kGpuWaveFloats of kernels/attention/attention_gpu.h
+FEW_PAGES = 64  # kFew of kernels/attention/attention_body.h
 TILE_QUERIES = 32  # queries of a KV head in a block of attention
 PROMPT_ROWS = 1024  # PromptRowsAtOnce of runtime/pass/pass.h
 FAST_TILE = 64  # queries of a KV head in a block of flash_attention.cu
@@ -261,7 +262,9 @@ def launches(model, rows, positions):
     them, and two for each further wave of attention, as the results of pages
     are folded before they leave the cache. Blocks that fold need one launch."""
     quantised = any(m.kind not in FLOATS for m in model.of_layer)
-    layer = (12 if quantised else 11) + (2 if model.head_norms else 0)
+    layer = (11 if quantised else 10) + (2 if model.head_norms else 0)
+    if positions > FEW_PAGES * PAGE:
+        layer += 1  # sends the list of pages
     of_step = 6
     if folds(model, rows):
         return passes(rows) * (model.layers * (layer - 1) + of_step)

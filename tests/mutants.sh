@@ -154,7 +154,10 @@ fast_phase|runtime/session/runner_rank.cc|phase == Phase::kPrefill);|true);|test
 fast_resumed|models/decoder/decoder.cc|fast_ = of_prompt|fast_ = of_prompt \&\& rows > 40|tests/hosted_test.cc
 fast_kind|runtime/machine/machine.h|return options_.fast_prompts \&\& device_|return device_|runtime/machine/machine_test.cc
 flash_half|kernels/device/executor/host_executor.cc|half(column \* 4 + t, 4 + k / 8, k % 2)|half(column * 4 + t, 4, k % 2)|kernels/device/matrix_step_test.cc
-wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
+wave_few|kernels/attention/attention_gpu.cc|list.begin() + at, size|list.begin(), size|kernels/attention/attention_test.cc
+wave_list|kernels/attention/attention_gpu.cc|of_wave.list = room_.pages.raw() + at|of_wave.list = room_.pages.raw()|kernels/attention/attention_test.cc
+wave_bounds|kernels/attention/attention_gpu.cc|bounds += 2 \* head.ranges|bounds += head.ranges|kernels/attention/attention_view_test.cc
+wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& first|kernels/attention/attention_test.cc
 tile_wait|kernels/kv/kv_tile.h|CopyWait<0>();||kernels/kv/key_norms_test.cc
 tile_part|kernels/kv/kv_tile.h|Barrier();  // this part is there.*||kernels/kv/key_norms_test.cc
 tile_stage|kernels/kv/kv_tile.h|fetch(i + 1, (i + 1) % 2)|fetch(i + 1, i % 2)|kernels/kv/key_norms_test.cc

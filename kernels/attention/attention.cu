@@ -85,6 +85,7 @@ struct ComputePages {
   }
 
   AttentionWave w;
+  AttentionWave::Pages pages;
   int k_row_bytes;
   int v_row_bytes;
   int tiles;  // tiles of queries per KV head
@@ -148,7 +149,8 @@ struct ComputePages {
   // Moves the tile to a page. Returns false if the page is in the future of all
   // rows.
   TIERCEL_DEVICE bool Open(Tile& tile, int64_t page_index) const {
-    const AttentionWave::Page page = w.pages[page_index];
+    const AttentionWave::Page page =
+        pages.list != nullptr ? pages.list[page_index] : pages.few[page_index];
     tile.page_index = page_index;
     tile.start = page.start;
     if (tile.last < page.start) return false;
@@ -635,7 +637,8 @@ struct ComputePages {
 };
 
 template <int kQueries, int kCells, OfType kOf, bool kFolds = false>
-int LaunchTiles(CUstream_st* stream, const AttentionWave& w) {
+int LaunchTiles(CUstream_st* stream, const AttentionWave& w,
+                const AttentionWave::Pages& pages) {
   using Compute = ComputePages<kQueries, kCells, kOf, kFolds>;
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
   const int64_t wanted = (queries - 1) / kQueries + 1;  // warps
@@ -646,44 +649,46 @@ int LaunchTiles(CUstream_st* stream, const AttentionWave& w) {
       {.blocks = (kFolds ? 1 : w.num_pages) * w.layout.kv_heads * tiles,
        .threads = warps * kWarpLanes,
        .shared_bytes = Compute::BytesOf(warps)},
-      Compute{w, static_cast<int>(w.layout.KRowBytes()),
+      Compute{w, pages, static_cast<int>(w.layout.KRowBytes()),
               static_cast<int>(w.layout.VRowBytes()), static_cast<int>(tiles),
               warps});
 }
 
 template <OfType kOf>
-int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
+int LaunchPages(CUstream_st* stream, const AttentionWave& w,
+                const AttentionWave::Pages& pages) {
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
   constexpr int kMost = kOf == OfType::kAny ? 4 : kOf == OfType::kF16 ? 8 : 6;
-  if (w.folds) return LaunchTiles<kMost, 4, kOf, true>(stream, w);
-  if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w);
+  if (w.folds) return LaunchTiles<kMost, 4, kOf, true>(stream, w, pages);
+  if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w, pages);
   if constexpr (kOf != OfType::kAny) {
     // Two warps share the few queries of one row, so that one computes while
     // the other waits for memory.
-    if (queries <= 4) return LaunchTiles<2, 4, kOf>(stream, w);
+    if (queries <= 4) return LaunchTiles<2, 4, kOf>(stream, w, pages);
     // Warps of six are chosen if they leave enough fewer places empty than
     // warps of eight: 17 queries take three warps either way.
     if (queries > 8 &&
         10 * ((queries + 5) / 6 * 6) < 9 * ((queries + 7) / 8 * 8)) {
-      return LaunchTiles<6, 4, kOf>(stream, w);
+      return LaunchTiles<6, 4, kOf>(stream, w, pages);
     }
-    if (queries > 8) return LaunchTiles<kMost, 4, kOf>(stream, w);
+    if (queries > 8) return LaunchTiles<kMost, 4, kOf>(stream, w, pages);
   }
-  return LaunchTiles<4, 4, kOf>(stream, w);
+  return LaunchTiles<4, 4, kOf>(stream, w, pages);
 }
 
 }  // namespace
 
-int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& w) {
+int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& w,
+                      const AttentionWave::Pages& pages) {
   const DType k = w.layout.type_k;
   const DType v = w.layout.type_v;
   const int error =
-      k == DType::kF16 && v == k ? LaunchPages<OfType::kF16>(stream, w)
+      k == DType::kF16 && v == k ? LaunchPages<OfType::kF16>(stream, w, pages)
       : k == DType::kQ8_0 && v == k && w.layout.head_dim <= kPageTokens
-          ? LaunchPages<OfType::kQ8>(stream, w)
+          ? LaunchPages<OfType::kQ8>(stream, w, pages)
       : k == DType::kQ4_0 && v == k && w.layout.head_dim <= kPageTokens
-          ? LaunchPages<OfType::kQ4>(stream, w)
-          : LaunchPages<OfType::kAny>(stream, w);
+          ? LaunchPages<OfType::kQ4>(stream, w, pages)
+          : LaunchPages<OfType::kAny>(stream, w, pages);
   if (error != 0 || w.folds) return error;
   return Launch(stream,
                 {.blocks = w.rows * w.heads,

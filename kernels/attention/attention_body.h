@@ -105,6 +105,13 @@ struct AttentionWave {
     const std::byte* at;
     int64_t start;  // its first position
   };
+  // A short list is part of the launch; to send it before would be a launch of
+  // its own, which costs as much as the attention to so few pages.
+  struct Pages {
+    static constexpr int64_t kFew = 64;
+    const Page* list;  // null: `few` has them
+    Page few[kFew];
+  };
   // The positions that rows see of one KV head, as in HeadView.
   struct Shown {
     const int64_t* bounds;  // begin and end of each range
@@ -118,7 +125,6 @@ struct AttentionWave {
   int heads;
   float scale;
   KvLayout layout;
-  const Page* pages;
   int64_t num_pages;
   int64_t begin;
   int64_t position;    // position of the first row
@@ -143,7 +149,8 @@ struct AttentionWave {
 // Queues the wave on a GPU's stream. The results have the reference's bits.
 // Returns a cudaError_t.
 TIERCEL_KERNEL int AttentionWaveCuda(CUstream_st* stream,
-                                     const AttentionWave& wave);
+                                     const AttentionWave& wave,
+                                     const AttentionWave::Pages& pages);
 
 }  // namespace tiercel
 

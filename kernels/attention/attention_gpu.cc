@@ -1,6 +1,7 @@
 #include "kernels/attention/attention_gpu.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "kernels/attention/attention_body.h"
@@ -21,9 +22,8 @@ constexpr int64_t kTileQueries = 32;
 // The scratch memory: the lists that the kernels read besides q and KV, and the
 // results of a wave.
 struct Buffers {
-  DevicePtr<AttentionWave::Page> pages;  // pages of all waves
-  DevicePtr<AttentionWave::Shown> shown;
-  DevicePtr<int64_t> bounds;
+  DevicePtr<AttentionWave::Page> pages;  // pages of all waves, if they are many
+  DevicePtr<std::byte> shown;            // ShownOfHeads
   DevicePtr<float> floats;
 };
 
@@ -33,23 +33,49 @@ int64_t BytesOf(DevicePtr<T>, int64_t count) {
   return AlignedBytes(count * static_cast<int64_t>(sizeof(T)));
 }
 
-// The views of all KV heads, and the bounds of their ranges.
-struct ShownOfHeads {
-  std::vector<AttentionWave::Shown> heads;
-  std::vector<int64_t> bounds;
-};
-
-ShownOfHeads ShownBy(const AttentionParams& p) {
-  ShownOfHeads shown;
-  for (int head = 0; p.view != nullptr && head < p.layout.kv_heads; ++head) {
-    const HeadView& view = p.view[head];
-    for (const PositionRange& range : view.fixed) {
-      shown.bounds.insert(shown.bounds.end(), {range.begin, range.end});
+// The views of all KV heads, and the bounds of their ranges after them: one
+// list is sent by one launch.
+class ShownOfHeads {
+ public:
+  explicit ShownOfHeads(const AttentionParams& p) {
+    for (int head = 0; p.view != nullptr && head < p.layout.kv_heads; ++head) {
+      const HeadView& view = p.view[head];
+      for (const PositionRange& range : view.fixed) {
+        bounds_.insert(bounds_.end(), {range.begin, range.end});
+      }
+      heads_.push_back({nullptr, std::ssize(view.fixed), view.recent});
     }
-    shown.heads.push_back({nullptr, std::ssize(view.fixed), view.recent});
   }
-  return shown;
-}
+
+  int64_t Bytes() const {
+    return HeadBytes() + std::ssize(bounds_) * int64_t{sizeof(int64_t)};
+  }
+
+  // Returns the list as it is when it begins at `to` in a GPU's memory.
+  std::vector<std::byte> At(DevicePtr<std::byte> to) {
+    const auto* bounds = (to + HeadBytes()).As<const int64_t>().raw();
+    for (AttentionWave::Shown& head : heads_) {
+      head.bounds = bounds;
+      bounds += 2 * head.ranges;
+    }
+    std::vector<std::byte> list;
+    const auto append = [&list](const auto& part) {
+      const auto bytes = std::as_bytes(std::span(part));
+      list.insert(list.end(), bytes.begin(), bytes.end());
+    };
+    append(heads_);
+    append(bounds_);
+    return list;
+  }
+
+ private:
+  int64_t HeadBytes() const {
+    return std::ssize(heads_) * int64_t{sizeof(AttentionWave::Shown)};
+  }
+
+  std::vector<AttentionWave::Shown> heads_;
+  std::vector<int64_t> bounds_;
+};
 
 // The pages that the kernels read, of the list's page numbers.
 std::vector<AttentionWave::Page> PagesAt(const AttentionParams& p,
@@ -66,7 +92,7 @@ class GpuCall {
  public:
   GpuCall(Stream& stream, const AttentionParams& p, int64_t wave_floats,
           int64_t folding_tiles)
-      : stream_(stream), p_(p), shown_(ShownBy(p)) {
+      : stream_(stream), p_(p), shown_(p) {
     const int64_t queries = p.rows * (p.heads / p.layout.kv_heads);
     folds_ = p.layout.kv_heads * ((queries - 1) / kTileQueries + 1) >=
                  folding_tiles &&
@@ -102,27 +128,19 @@ class GpuCall {
  private:
   absl::Status TakeScratch() {
     const int64_t pages = BytesOf(room_.pages, PagesUpTo(p_, p_.rows - 1));
-    const int64_t shown = BytesOf(room_.shown, std::ssize(shown_.heads));
-    const int64_t bounds = BytesOf(room_.bounds, std::ssize(shown_.bounds));
+    const int64_t shown = AlignedBytes(shown_.Bytes());
     const int64_t queries = block_rows_ * p_.heads;
     const int64_t floats =
         folds_ ? 0
                : wave_pages_ * queries * (p_.layout.head_dim + 2) + 2 * queries;
-    ASSIGN_OR_RETURN(
-        const DevicePtr<std::byte> scratch,
-        stream_.Scratch(static_cast<size_t>(pages + shown + bounds +
-                                            BytesOf(room_.floats, floats))));
+    ASSIGN_OR_RETURN(const DevicePtr<std::byte> scratch,
+                     stream_.Scratch(static_cast<size_t>(
+                         pages + shown + BytesOf(room_.floats, floats))));
     room_.pages = scratch.As<AttentionWave::Page>();
-    room_.shown = (scratch + pages).As<AttentionWave::Shown>();
-    room_.bounds = (scratch + pages + shown).As<int64_t>();
-    room_.floats = (scratch + pages + shown + bounds).As<float>();
-    int64_t first = 0;
-    for (AttentionWave::Shown& head : shown_.heads) {
-      head.bounds = room_.bounds.raw() + first;
-      first += 2 * head.ranges;
-    }
-    RETURN_IF_ERROR(Send(room_.bounds, shown_.bounds));
-    return Send(room_.shown, shown_.heads);
+    room_.shown = scratch + pages;
+    room_.floats = (scratch + pages + shown).As<float>();
+    if (p_.view == nullptr) return absl::OkStatus();
+    return Send(room_.shown, shown_.At(room_.shown));
   }
 
   template <typename T>
@@ -132,16 +150,26 @@ class GpuCall {
 
   // Computes rows row..row + rows - 1 over the pages that they see.
   absl::Status Rows(int64_t row, int64_t rows, const PageList& pages) {
-    RETURN_IF_ERROR(Send(room_.pages, PagesAt(p_, pages)));
+    const std::vector<AttentionWave::Page> list = PagesAt(p_, pages);
+    const bool are_few = pages.count <= AttentionWave::Pages::kFew;
+    if (!are_few) RETURN_IF_ERROR(Send(room_.pages, list));
     for (int64_t at = 0; at < pages.count; at += wave_pages_) {
       const int64_t size = std::min(wave_pages_, pages.count - at);
-      RETURN_IF_ERROR(Wave(row, rows, at, size, at + size == pages.count));
+      AttentionWave::Pages of_wave = {};
+      if (are_few) {
+        std::copy_n(list.begin() + at, size, of_wave.few);
+      } else {
+        of_wave.list = room_.pages.raw() + at;
+      }
+      RETURN_IF_ERROR(
+          Wave(row, rows, at == 0, of_wave, size, at + size == pages.count));
     }
     return absl::OkStatus();
   }
 
-  // Computes a wave of `size` pages, from number `at` on.
-  absl::Status Wave(int64_t row, int64_t rows, int64_t at, int64_t size,
+  // Computes a wave of `size` pages.
+  absl::Status Wave(int64_t row, int64_t rows, bool first,
+                    const AttentionWave::Pages& pages, int64_t size,
                     bool last) {
     const int64_t queries = rows * p_.heads;
     float* const out =
@@ -162,22 +190,23 @@ class GpuCall {
         .heads = p_.heads,
         .scale = p_.scale,
         .layout = p_.layout,
-        .pages = room_.pages.raw() + at,
         .num_pages = size,
         .begin = p_.begin,
         .position = p_.position + row,
-        .shown = p_.view == nullptr ? nullptr : room_.shown.raw(),
+        .shown = p_.view == nullptr
+                     ? nullptr
+                     : room_.shown.As<const AttentionWave::Shown>().raw(),
         .max = max,
         .sum = sum,
         .out = out,
         .running_max = running_max,
         .running_sum = running_sum,
-        .first = at == 0 && !p_.Continues(),
+        .first = first && !p_.Continues(),
         .last = last && p_.part.end == AttentionPart::kToTheEnd,
         .result = p_.out.raw() + row * p_.heads * p_.layout.head_dim,
         .folds = folds_};
     return CudaStatus("Attention",
-                      AttentionWaveCuda(stream_.queue().handle(), wave));
+                      AttentionWaveCuda(stream_.queue().handle(), wave, pages));
   }
 
   Stream& stream_;

@@ -281,6 +281,14 @@ TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
           << waves << " floats";
     }
   }
+  // The list of 69 pages is sent, as a launch has room for fewer.
+  const Problem is_long({2, 1, 8, DType::kF16, DType::kF16, 5, 8740, 2});
+  EXPECT_TRUE(SameBits(
+      is_long.Run(*gpu, 0, 2,
+                  [&](Stream& stream, const AttentionParams& p) {
+                    return AttendOnGpu(stream, p, /*wave_floats=*/1000);
+                  }),
+      is_long.Run(*ref_)));
 }
 
 // If there are many rows, a GPU computes no waves: each tile of rows goes over
