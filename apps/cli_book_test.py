@@ -421,6 +421,9 @@ class GoingOnTest(BookCase):
         self.assertEqual(kept(), 0)
         self.assertGreater(kept(), 0)
         dry = ["--repeat-penalty", "1", "--dry-multiplier", "0.5"]
+        triforce = ["--policy", "triforce", "--budget", "128"]
+        sfi = ["--policy", "sfi", "--budget", "128", "--window", "64"]
+        yarn = ["--rope-scaling", "yarn", "--rope-scale", "3"]
         for flags in (
                 ["-c", "720"], ["-n", "17"], ["--seed", "1"],
                 ["--temp", "0.9"], ["--top-k", "7"], ["--top-p", "0.8"],
@@ -432,13 +435,24 @@ class GoingOnTest(BookCase):
                 ["--compute", "f32"], ["-ctk", "f32"], ["-ctv", "f32"],
                 ["--words", "50"], ["--language", "French"],
                 ["--instruction", "Name it."],
-                ["--policy", "triforce", "--budget", "128"],
-                ["--policy", "triforce", "--budget", "128", "--window", "64"],
-                ["--policy", "sfi", "--budget", "128", "--window", "64"],
-                ["--policy", "sfi", "--budget", "128", "--window", "64",
-                 "--plain"],
+                triforce, triforce + ["--window", "63"],
+                sfi, sfi + ["--plain"],
+                triforce + ["--chunk", "64"], triforce + ["--sink", "16"],
+                triforce + ["--gamma2", "5"],
+                sfi + ["--set", "interval=9"],
                 ["--draft", "ngram"],
-                ["--draft", "ngram", "--verify", "coupled"]):
+                ["--draft", "ngram", "--verify", "coupled"],
+                ["--draft", "ngram", "--gamma1", "3"],
+                ["--draft", "ngram", "--gamma1", "auto"],
+                ["--draft", "ngram", "--gamma1", "auto", "--cost-ratio", "3"],
+                ["--draft", "self"], ["--draft", "self", "--draft-layers", "1"],
+                ["--draft", "small", "-md", CHAT],
+                ["--draft", "small", "-md", other],
+                ["--rope-freq-base", "5000"],
+                ["--rope-scaling", "linear", "--rope-scale", "2"],
+                ["--rope-scaling", "linear", "--rope-scale", "3"],
+                yarn, [*yarn, "--yarn-orig-ctx", "600"],
+                ["--device", "ref"]):
             with self.subTest(flags=flags):
                 self.assertEqual(kept(*flags), 0)
                 self.assertGreater(kept(*flags), 0)

@@ -752,6 +752,11 @@ draft_weights_once|runtime/plan/plan.cc|weights->bytes = 0|weights->bytes += 0|r
 draft_reserved|runtime/plan/tier_plan.h|return !in_place .. on_device;|return !in_place;|runtime/api/model_api_test.cc
 logits_planned|runtime/plan/session_plan.cc|.logits = AlignedBytes(LogitRows()|.logits = AlignedBytes(0 * LogitRows()|runtime/plan/plan_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
+reading_rope|apps/commands/readings.cc|computed.rope_scaling,|"",|apps/cli_book_test.py
+reading_gamma|apps/commands/readings.cc|drawn.gamma1, drawn.gamma2|drawn.gamma1, 0|apps/cli_book_test.py
+reading_settings|apps/commands/readings.cc|drawn.settings, |"", |apps/cli_book_test.py
+reading_header|apps/commands/readings.cc|reader::Fingerprint(Dump(described))|0|tests/hosted_cli_test.py
+prompts_by_library|runtime/machine/machine.cc|by_library ? "cublaslt, "|false ? "cublaslt, "|runtime/machine/machine_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
 shares_stale|offload/retrieval/attention_shares.cc|digests_.Truncate(begin);.*||offload/retrieval/attention_shares_test.cc
 lost_queue|kernels/device/sim/sim_queue.cc|queue.Forget();|(void)queue;|tests/hosted_faults_test.cc

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/cuda/blas_lt.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/system/resource_limits.h"
 #include "lib/status/error.h"
@@ -75,8 +76,11 @@ ThreadPool& Machine::Pool() {
 }
 
 std::string Machine::PromptArithmetic() const {
-  if (!FastPrompts()) return "exact";
-  return absl::StrCat("fast, ", CudaDriver::FindGpu(rank_).capability);
+  const bool by_library = device_->traits().runs_kernels() && BlasLt::IsAsked();
+  if (!FastPrompts() && !by_library) return "exact";
+  return absl::StrCat(FastPrompts() ? "fast, " : "",
+                      by_library ? "cublaslt, " : "",
+                      CudaDriver::FindGpu(rank_).capability);
 }
 
 // A fork of the process has its memory but not its threads: the pool has no

@@ -123,8 +123,8 @@ class Machine {
   int64_t HostBudget() const;
   bool host_is_bounded() const { return options_.host_memory_bytes > 0; }
 
-  // The arithmetic of prompts: "exact", or "fast" and the kind of GPU, among
-  // which its bits differ.
+  // The arithmetic of prompts: "exact", or "fast", "cublaslt" or both, and the
+  // kind of GPU, among which their bits differ.
   std::string PromptArithmetic() const;
 
   Clock& clock() const { return *options_.clock; }

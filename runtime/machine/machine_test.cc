@@ -45,6 +45,14 @@ TEST(MachineTest, NamesTheArithmeticOfPrompts) {
   // This machine may have no GPU, whose kind is then 0.
   const Machine fast({.device = DeviceKind::kCuda, .fast_prompts = true});
   EXPECT_EQ(fast.PromptArithmetic().substr(0, 6), "fast, ");
+  // A library's products have bits of their own, but it is asked on GPUs alone.
+  setenv("TIERCEL_CUBLASLT", "1", 1);
+  EXPECT_EQ(fast.PromptArithmetic().substr(0, 16), "fast, cublaslt, ");
+  EXPECT_EQ(
+      Machine({.device = DeviceKind::kCuda}).PromptArithmetic().substr(0, 10),
+      "cublaslt, ");
+  EXPECT_EQ(Machine({}).PromptArithmetic(), "exact");
+  unsetenv("TIERCEL_CUBLASLT");
 }
 
 // Both tiers of a simulated device lie in this machine's memory.

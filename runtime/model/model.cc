@@ -376,6 +376,7 @@ nlohmann::json Model::Describe() const {
       {"tokenizer",
        tokenizer != nullptr ? tokenizer->Describe() : nlohmann::json(nullptr)},
       {"chat_template", chat_template != nullptr},
+      {"prompt_arithmetic", machine->PromptArithmetic()},
       {"metadata", std::move(values)},
       {"warnings", warnings},
   };

@@ -67,6 +67,11 @@ absl::StatusOr<std::unique_ptr<BlasLt>> BlasLt::Create(
   return blas;
 }
 
+bool BlasLt::IsAsked() {
+  const char* const asked = std::getenv("TIERCEL_CUBLASLT");
+  return asked != nullptr && std::string_view(asked) == "1";
+}
+
 absl::StatusOr<std::unique_ptr<BlasLt>> BlasLt::FromEnvironment() {
   const char* const asked = std::getenv("TIERCEL_CUBLASLT");
   const std::string_view value = asked == nullptr ? "" : asked;

@@ -67,6 +67,8 @@ class BlasLt {
   // Errors: no_library if the library has another version; device_failed.
   static absl::StatusOr<std::unique_ptr<BlasLt>> Create(
       const BlasLtFunctions& functions);
+  // Returns true if TIERCEL_CUBLASLT=1 asks for the library.
+  static bool IsAsked();
   // Returns a library if TIERCEL_CUBLASLT=1, or null if it is not set. Errors:
   // invalid_environment for another value; those of Load and Create.
   static absl::StatusOr<std::unique_ptr<BlasLt>> FromEnvironment();
