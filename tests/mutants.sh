@@ -700,6 +700,17 @@ running_heads|lib/documents/pdf_margins.cc|return count >= kMinPages;|return cou
 kept_hyphen|lib/documents/pdf_text.cc|words_.count(first + "-" + second) > 0|words_.empty()|lib/documents/pdf_test.cc
 meant_break|lib/documents/pdf_text.cc|0.3F \* SizeOf(line) < right|0.3F * SizeOf(line) < right - 300|lib/documents/pdf_test.cc
 page_label|lib/documents/pdf_sections.cc|section.label.empty()) TakeLabelAbove|section.label == "x") TakeLabelAbove|lib/documents/pdf_test.cc
+zip_most|lib/documents/zip_archive.cc|info.size > most|false|lib/documents/zip_archive_test.cc
+zip_total|lib/documents/zip_archive.cc|  unpacked_bytes_ += bytes.size();||lib/documents/zip_archive_test.cc
+zip_shown|lib/documents/zip_archive.cc|  ReplaceControls(.shown);||lib/documents/zip_archive_test.cc
+child_orphan|lib/documents/child_process.cc|  prctl(PR_SET_PDEATHSIG, SIGKILL);||lib/documents/child_process_test.cc
+child_signals|lib/documents/child_process.cc|ready < 0 \&\& errno != EINTR) break|ready < 0) break|lib/documents/child_process_test.cc
+child_wait|lib/documents/child_process.cc|(ready < 0 \&\& errno != EINTR)) return|ready < 0) return|lib/documents/child_process_test.cc
+child_deadline|lib/documents/child_process.cc|Clock::now() >= deadline .. (ready|(ready|lib/documents/child_process_test.cc
+child_folder|lib/documents/child_process.cc|folder.substr(0, 1) != "/"|folder.empty()|lib/documents/child_process_test.cc
+child_mask|lib/documents/child_process.cc|  sigprocmask(SIG_SETMASK.*||lib/documents/child_process_test.cc
+child_pipe|lib/documents/child_process.cc|  signal(SIGPIPE, SIG_DFL);||lib/documents/child_process_test.cc
+child_core|lib/documents/child_process.cc|  Limit(RLIMIT_CORE, 0, 0);||lib/documents/child_process_test.cc
 two_byte_leads|lib/documents/encoding.cc|lead <= 0xDF|lead <= 0xDE|lib/documents/encoding_test.cc
 swapped_letters|apps/cli/suggestion.cc|a\[i - 2\] == b\[j - 1\]|a[i - 2] == b[j - 2]|apps/cli/suggestion_test.cc
 help_width|apps/cli/help.cc|word.size() > kColumns|word.size() > kColumns + 30|apps/cli/help_test.cc
@@ -758,6 +769,15 @@ reading_settings|apps/commands/readings.cc|drawn.settings, |"", |apps/cli_book_t
 reading_header|apps/commands/readings.cc|reader::Fingerprint(Dump(described))|0|tests/hosted_cli_test.py
 prompts_by_library|runtime/machine/machine.cc|by_library ? "cublaslt, "|false ? "cublaslt, "|runtime/machine/machine_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
+forked_number|offload/disk/process_files.cc|  std::erase(files.open, file);||offload/disk/disk_calls_test.cc
+forked_twice|offload/disk/process_files.cc|  Files().open.clear();||offload/disk/disk_calls_test.cc
+room_without|offload/disk/disk_calls.cc|errno == ENOSYS .. errno == EINTR|false|offload/disk/disk_calls_test.cc
+commit_sync|offload/prompt_cache/kv_file.cc|  if (status.ok()) status = writer.Sync();||offload/prompt_cache/kv_folder_test.cc
+part_claimed|offload/prompt_cache/kv_folder.cc|  disk_.Close(std::exchange(file, -1));||offload/prompt_cache/kv_folder_test.cc
+text_owner|offload/prompt_cache/kv_file.cc|status.st_uid != geteuid()|false|offload/prompt_cache/kv_folder_test.cc
+prompt_unlinked|offload/prompt_cache/kv_folder.cc|status.st_nlink == 0) continue;|false) continue;|offload/prompt_cache/prompt_file_test.cc
+prompt_no_room|offload/prompt_cache/kv_folder.cc|if (!opened.ok()) disk_.Remove(folder.fd(), name.c_str());||offload/prompt_cache/prompt_file_test.cc
+prompt_owner|offload/prompt_cache/kv_folder.cc|        status.st_uid != geteuid()) {|        false) {|offload/prompt_cache/prompt_file_test.cc
 shares_stale|offload/retrieval/attention_shares.cc|digests_.Truncate(begin);.*||offload/retrieval/attention_shares_test.cc
 lost_queue|kernels/device/sim/sim_queue.cc|queue.Forget();|(void)queue;|tests/hosted_faults_test.cc
 sim_lists|kernels/device/op.h|if (op.keep != nullptr) op.keep(own, lists);||kernels/device/sim/sim_queue_test.cc

@@ -1,10 +1,16 @@
 #include "lib/documents/child_process.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -60,16 +66,111 @@ TEST(ChildProcessTest, NothingElseIsInherited) {
   close(kept);
 }
 
+// The host program's blocked and ignored signals, and its wish for core files,
+// are not the child's.
+TEST(ChildProcessTest, SignalsAndCoreFilesAreAsUsual) {
+  struct rlimit cores;
+  ASSERT_EQ(getrlimit(RLIMIT_CORE, &cores), 0);
+  const struct rlimit most = {cores.rlim_max, cores.rlim_max};
+  setrlimit(RLIMIT_CORE, &most);
+  sigset_t blocked, before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  const auto usual = signal(SIGPIPE, SIG_IGN);
+  const std::string status = RunHere({"cat", "/proc/self/status"}, "").output;
+  const std::string limits = RunHere({"cat", "/proc/self/limits"}, "").output;
+  signal(SIGPIPE, usual);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  setrlimit(RLIMIT_CORE, &cores);
+  EXPECT_THAT(status, HasSubstr("SigBlk:\t0000000000000000\n"));
+  const size_t ignored = status.find("SigIgn:\t");
+  ASSERT_NE(ignored, std::string::npos);
+  EXPECT_EQ(std::stoull(status.substr(ignored + 8, 16), nullptr, 16) &
+                uint64_t{1} << (SIGPIPE - 1),
+            0u);
+  EXPECT_THAT(limits, testing::ContainsRegex("Max core file size  *0  *0 "));
+}
+
+// Returns true if a process is there and not merely unburied.
+bool IsAlive(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && line[name_end + 2] != 'Z';
+}
+
+TEST(ChildProcessTest, AChildDiesWithTheProgram) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string shell = FindProgram("sh").value_or("");
+  const pid_t program = fork();
+  if (program == 0) {
+    RunChild({shell, "-c", "echo $$; exec sleep 100"}, "", kLimits,
+             [&](std::string_view bytes) {
+               if (write(ends[1], bytes.data(), bytes.size()) < 0) _exit(1);
+             });
+    _exit(0);
+  }
+  close(ends[1]);
+  char text[32] = {};
+  ASSERT_GT(read(ends[0], text, sizeof(text) - 1), 0);
+  close(ends[0]);
+  const auto child = static_cast<pid_t>(std::stoi(text));
+  EXPECT_TRUE(IsAlive(child));
+  kill(program, SIGKILL);
+  waitpid(program, nullptr, 0);
+  for (int i = 0; i < 500 && IsAlive(child); ++i) usleep(10'000);
+  EXPECT_FALSE(IsAlive(child));
+  kill(child, SIGKILL);
+}
+
+TEST(ChildProcessTest, SignalsDoNotEndTheReading) {
+  struct sigaction action = {}, before;
+  action.sa_handler = [](int) {};  // and no SA_RESTART
+  sigaction(SIGUSR2, &action, &before);
+  std::atomic<bool> over{false};
+  const pthread_t reader = pthread_self();
+  std::thread sender([&] {
+    while (!over) {
+      pthread_kill(reader, SIGUSR2);
+      usleep(1000);
+    }
+  });
+  // The output comes late, and the end later.
+  const Ran ran = RunHere(
+      {"sh", "-c", "sleep 0.2; echo here; exec sleep 0.2 >&- 2>&-"}, "");
+  over = true;
+  sender.join();
+  sigaction(SIGUSR2, &before, nullptr);
+  EXPECT_EQ(ran.end.kind, ChildEnd::Kind::kExited);
+  EXPECT_EQ(ran.end.code, 0);
+  EXPECT_EQ(ran.output, "here\n");
+}
+
 TEST(ChildProcessTest, AMissingProgramIsAStatus) {
   EXPECT_EQ(FindProgram("no such program"), std::nullopt);
   EXPECT_EQ(RunHere({"no such program"}, "").end.code, 127);
 }
 
 TEST(ChildProcessTest, OnlyAbsoluteFoldersAreSearched) {
+  namespace fs = std::filesystem;
   const std::string path = getenv("PATH");
-  setenv("PATH", "bin::./bin", 1);
+  const std::string cat = FindProgram("cat").value_or("");
+  const fs::path before = fs::current_path();
+  const fs::path folder = testing::TempDir() + "child_process_test_folder";
+  fs::create_directories(folder / "bin");
+  for (const char* name : {"cat", "bin/cat"}) {
+    fs::remove(folder / name);
+    fs::create_symlink(cat, folder / name);
+  }
+  fs::current_path(folder);
+  setenv("PATH", "bin::./bin:.", 1);
   EXPECT_EQ(FindProgram("cat"), std::nullopt);
   setenv("PATH", path.c_str(), 1);
+  fs::current_path(before);
+  fs::remove_all(folder);
   EXPECT_NE(FindProgram("cat"), std::nullopt);
 }
 
@@ -77,6 +178,13 @@ TEST(ChildProcessTest, WallTimeIsLimited) {
   ChildLimits limits = kLimits;
   limits.wall_seconds = 0.2;
   EXPECT_EQ(RunHere({"sleep", "1000"}, "", limits).end.kind,
+            ChildEnd::Kind::kTimedOut);
+}
+
+TEST(ChildProcessTest, WallTimeIsLimitedBehindTheOutput) {
+  ChildLimits limits = kLimits;
+  limits.wall_seconds = 0.2;
+  EXPECT_EQ(RunHere({"sh", "-c", "exec sleep 2 >&- 2>&-"}, "", limits).end.kind,
             ChildEnd::Kind::kTimedOut);
 }
 
