@@ -120,6 +120,7 @@ int DiskCalls::TryAllocate(int file, uint64_t bytes) {
     // This is not posix_fallocate, which writes the whole file where the file
     // system cannot reserve room.
     if (Uninterrupted([&] {
+          if (Fails("reserve", part)) return -1;
           return fallocate(file, /*mode=*/0, static_cast<off_t>(done),
                            static_cast<off_t>(part));
         }) != 0) {

@@ -106,6 +106,29 @@ class FaultyDisk : public DiskForTest {
                        }};
 };
 
+// A disk on which another process removes a file between its opening and its
+// locking, once.
+class RemovingDisk : public DiskForTest {
+ public:
+  explicit RemovingDisk(std::string folder) : folder_(std::move(folder)) {}
+  bool has_removed() const { return has_removed_; }
+
+ protected:
+  int TryLock(int file, int operation) override {
+    if (!std::exchange(has_removed_, true)) {
+      const std::string link = "/proc/self/fd/" + std::to_string(file);
+      const std::filesystem::path name = std::filesystem::read_symlink(link);
+      EXPECT_EQ(name.parent_path(), std::filesystem::canonical(folder_));
+      std::filesystem::remove(name);
+    }
+    return DiskForTest::TryLock(file, operation);
+  }
+
+ private:
+  std::string folder_;
+  bool has_removed_ = false;
+};
+
 // Returns a disk that never fails.
 inline DiskCalls& GoodDisk() {
   static DiskForTest disk;

@@ -293,6 +293,50 @@ TEST_F(KvFolderTest, WhatASignalInterruptsIsDoneAgain) {
   }
 }
 
+// All else must be on the disk when the record is written that says so.
+TEST_F(KvFolderTest, TheCommitRecordIsWrittenBehindASync) {
+  struct NotedDisk : DiskForTest {
+    std::string calls;  // w and s, of which repeated ones count once
+    void Note(char call) {
+      if (calls.empty() || calls.back() != call) calls += call;
+    }
+    ssize_t Write(int file, const std::byte* from, size_t bytes,
+                  uint64_t offset) override {
+      Note('w');
+      return DiskForTest::Write(file, from, bytes, offset);
+    }
+    int TrySync(int file) override {
+      Note('s');
+      return DiskForTest::TrySync(file);
+    }
+  };
+  NotedDisk disk;
+  EXPECT_TRUE(Save(TextOf(1100), disk).ok());
+  EXPECT_EQ(disk.calls, "wsws");
+}
+
+TEST_F(KvFolderTest, AFileThatIsRemovedBeforeItIsLockedIsMadeAgain) {
+  fs::create_directory(path());
+  const auto open_files = [] {
+    const fs::directory_iterator files("/proc/self/fd");
+    return std::distance(begin(files), end(files));
+  };
+  const auto before = open_files();
+  RemovingDisk disk(path());
+  EXPECT_TRUE(Save(TextOf(1100), disk).ok());
+  EXPECT_TRUE(disk.has_removed());
+  EXPECT_EQ(Common(TextOf(1100)), 1100);
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_F(KvFolderTest, AFileOfAnotherUserIsNotRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  ASSERT_TRUE(Save(TextOf(1100)).ok());
+  const std::string name = path() + "/" + Names().at(0);
+  EXPECT_EQ(chown(name.c_str(), /*owner=*/1, /*group=*/1), 0);
+  EXPECT_EQ(Common(TextOf(1100)), -1);
+}
+
 TEST_F(KvFolderTest, AFolderThatCannotBeSyncedIsNoFailure) {
   struct NoFolderSync : FaultyDisk {
     int TrySync(int file) override {

@@ -603,6 +603,34 @@ TEST_F(PromptRoomTest, AForkedProcessHasNoneOfItsFiles) {
   for (const int end : {lives[0], lives[1], says[0], says[1]}) close(end);
 }
 
+TEST_F(PromptRoomTest, AFileThatIsRemovedBeforeItIsLockedIsMadeAgain) {
+  fs::create_directory(path());
+  RemovingDisk disk(path());
+  const PromptInfo info = PromptOf(1100);
+  EXPECT_TRUE(Write(info, 1, disk).ok());
+  EXPECT_TRUE(disk.has_removed());
+  EXPECT_EQ(*Read(info), 1);
+}
+
+TEST_F(PromptRoomTest, AFileWithoutRoomIsNotLeft) {
+  FaultyDisk disk;
+  disk.counts_reads = false;
+  disk.fail_at = 1;  // the file is made, and has no room
+  disk.error = ENOSPC;
+  EXPECT_EQ(CodeOf(Open(PromptOf(1100), disk).status()), "disk_full");
+  EXPECT_TRUE(Names().empty());
+}
+
+TEST_F(PromptRoomTest, AFileOfAnotherUserIsLeftAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const PromptInfo info = PromptOf(1100);
+  ASSERT_TRUE(Write(info, 1).ok());
+  const std::string name = path() + "/" + Names().at(0);
+  EXPECT_EQ(chown(name.c_str(), /*owner=*/1, /*group=*/1), 0);
+  EXPECT_EQ(CodeOf(Open(info).status()), "io_error");
+  EXPECT_TRUE(fs::exists(name));
+}
+
 // Files that others are writing evict no texts.
 TEST_F(PromptRoomTest, WhatOthersWriteTakesNoPlaceOfTexts) {
   ASSERT_TRUE(Save(TextOf(1)).ok());
