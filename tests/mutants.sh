@@ -768,8 +768,14 @@ reading_gamma|apps/commands/readings.cc|drawn.gamma1, drawn.gamma2|drawn.gamma1,
 reading_settings|apps/commands/readings.cc|drawn.settings, |"", |apps/cli_book_test.py
 reading_header|apps/commands/readings.cc|reader::Fingerprint(Dump(described))|0|tests/hosted_cli_test.py
 prompts_by_library|runtime/machine/machine.cc|by_library ? "cublaslt, "|false ? "cublaslt, "|runtime/machine/machine_test.cc
+whole_data|apps/commands/whole_file.cc|Uninterrupted(\[this\] { return fdatasync(fd_); }) == -1|false|apps/commands/whole_file_test.cc
+whole_folder|apps/commands/whole_file.cc|return SyncDirectory(path_);|return absl::OkStatus();|apps/commands/whole_file_test.cc
+whole_signal|apps/commands/whole_file.cc|result != -1 .. errno != EINTR|true|apps/commands/whole_file_test.cc
+wake_errno|apps/terminal/signals.cc|  errno = before;||apps/terminal/signals_test.cc
+child_status|apps/terminal/signals.cc|  signal(SIGCHLD, SIG_DFL);||apps/terminal/signals_test.cc
+held_streams|apps/terminal/signals.cc|fd == 0 ? O_WRONLY : O_RDONLY|O_RDWR|apps/terminal/signals_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
-forked_number|offload/disk/process_files.cc|  std::erase(files.open, file);||offload/disk/disk_calls_test.cc
+forked_number|offload/disk/process_files.cc|std::erase(files.open, file)|std::erase(files.open, file + 1)|offload/disk/disk_calls_test.cc
 forked_twice|offload/disk/process_files.cc|  Files().open.clear();||offload/disk/disk_calls_test.cc
 room_without|offload/disk/disk_calls.cc|errno == ENOSYS .. errno == EINTR|false|offload/disk/disk_calls_test.cc
 commit_sync|offload/prompt_cache/kv_file.cc|  if (status.ok()) status = writer.Sync();||offload/prompt_cache/kv_folder_test.cc
