@@ -255,7 +255,7 @@ class FollowUpTest(Case):
         terminal = Terminal(self, *self.args)
         terminal.type(b"The cat sat on the mat.\n\x04")
         terminal.until(rb"TTFT[^\n]*\n")
-        terminal.type(b"\x04")  # which would end a prompt
+        terminal.type(b"\x04")  # Ctrl-D would end a prompt
         self.assertEqual(terminal.end(), 0)
         self.assertNotIn(b"/help", terminal.seen)
 

@@ -579,6 +579,10 @@ class SurroundingsTest(Case):
             self.assertEqual(done.returncode, 5, done.stderr.decode())
             self.assertIn("device cuda: ", done.stderr.decode())
             self.assertEqual(done.stdout, b"")
+        # It is not the fault of the variable that names the model.
+        done = run("generate", "-p", "x", "--device", "cuda",
+                   env=environment(TIERCEL_MODEL=CHAT, CUDA_VISIBLE_DEVICES=""))
+        self.assertRegex(done.stderr.decode(), "^tiercel: device cuda: ")
 
     def test_closed_streams(self):
         closed = self.shell(">&-")

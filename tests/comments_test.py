@@ -4,9 +4,9 @@
   comments_test.py SOURCE_DIR
 
 A comment stands alone, so it has a subject and a verb. The check refuses a
-block whose first word leaves that subject out (FIRST_WORDS), a trailing
-comment that begins with "of", and more than MOST_VAGUE of the words that hide
-the subject (VAGUE), in comments and in documents.
+block, or a trailing comment, whose first word leaves that subject out
+(FIRST_WORDS), and more than MOST_VAGUE of the words that hide the subject
+(VAGUE), in comments and in documents.
 """
 
 import pathlib
@@ -26,6 +26,7 @@ SKIPPED = ("bench/results/", "tests/golden/", "tests/fuzz/corpus/",
            "tests/comments_test.py", "LICENSE")
 
 OPENING = re.compile(r"(?:" + "|".join(FIRST_WORDS) + r")\b(?!['-])")
+OPENING_OF_ANY_CASE = re.compile(OPENING.pattern, re.IGNORECASE)
 
 
 def comment_of(line, marks):
@@ -50,8 +51,8 @@ def wrong_in_code(name, text):
         is_whole, words = comment
         if is_whole and not inside and OPENING.match(words):
             yield number, f'a comment begins with "{words.split()[0]}"'
-        if not is_whole and not inside and re.match(r"of\b", words):
-            yield number, 'a trailing comment begins with "of"'
+        if not is_whole and OPENING_OF_ANY_CASE.match(words):
+            yield number, f'a trailing comment begins with "{words.split()[0]}"'
         inside = True
     if name.endswith(".py"):
         for docstring in re.finditer(r'^ *"""(\S+)', text, re.MULTILINE):
@@ -79,6 +80,7 @@ def self_test():
     """The check sees each fault that it is for, and no other."""
     faults = {
         "a.cc": "int a;  // of the first\n",
+        "a.h": "int a;  // one\nint b;  // what is left\n",
         "b.h": "// What it is.\nint b;\n",
         "c.py": '"""Whether it is."""\n',
         "d.sh": "\n# Those that are left.\nls\n",

@@ -176,7 +176,7 @@ block_lane|kernels/device/block_sums.h|t.index == 0) s.total|t.index == 1) s.tot
 chunk_row|kernels/select/mean_scores.cu|(head + h) \* p.out_stride|head * p.out_stride|kernels/select/mean_scores_test.cc
 silent_query|kernels/select/importance.cu|w.length == 0.0f|w.length < 0.0f|kernels/select/importance_test.cc
 silent_head|kernels/select/chunk_scores.cu|if (std::isnan(sum)) return;.*||kernels/select/chunk_scores_test.cc
-selector_sums|kernels/select/selector.cu|Barrier();  *// what is summed is there||kernels/select/selector_test.cc
+selector_sums|kernels/select/selector.cu|Barrier();  *// the sums are there||kernels/select/selector_test.cc
 greatest_equals|kernels/select/block_top_k.h|before < equals|before <= equals|kernels/select/selector_test.cc
 embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block|kernels/layer/embed_test.cc
 norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
@@ -763,15 +763,17 @@ draft_weights_once|runtime/plan/plan.cc|weights->bytes = 0|weights->bytes += 0|r
 draft_reserved|runtime/plan/tier_plan.h|return !in_place .. on_device;|return !in_place;|runtime/api/model_api_test.cc
 logits_planned|runtime/plan/session_plan.cc|.logits = AlignedBytes(LogitRows()|.logits = AlignedBytes(0 * LogitRows()|runtime/plan/plan_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
+longer_parts|apps/commands/text_length.cc|options.session.context >= made_for|true|apps/cli_prompt_cache_test.py
+blamed_device|apps/commands/command.cc|ExitOf(status) == Exit::kDevice|false|apps/cli_test.py
 reading_rope|apps/commands/readings.cc|computed.rope_scaling,|"",|apps/cli_book_test.py
 reading_gamma|apps/commands/readings.cc|drawn.gamma1, drawn.gamma2|drawn.gamma1, 0|apps/cli_book_test.py
 reading_settings|apps/commands/readings.cc|drawn.settings, |"", |apps/cli_book_test.py
 reading_header|apps/commands/readings.cc|reader::Fingerprint(Dump(described))|0|tests/hosted_cli_test.py
 prompts_by_library|runtime/machine/machine.cc|by_library ? "cublaslt, "|false ? "cublaslt, "|runtime/machine/machine_test.cc
 whole_data|apps/commands/whole_file.cc|Uninterrupted(\[this\] { return fdatasync(fd_); }) == -1|false|apps/commands/whole_file_test.cc
-whole_folder|apps/commands/whole_file.cc|return SyncDirectory(path_);|return absl::OkStatus();|apps/commands/whole_file_test.cc
+whole_folder|apps/commands/whole_file.cc|return SyncDirectory(path_);|return path_.empty() ? SyncDirectory(path_) : absl::OkStatus();|apps/commands/whole_file_test.cc
 whole_signal|apps/commands/whole_file.cc|result != -1 .. errno != EINTR|true|apps/commands/whole_file_test.cc
-wake_errno|apps/terminal/signals.cc|  errno = before;||apps/terminal/signals_test.cc
+wake_errno|apps/terminal/signals.cc|  errno = before;|  (void)before;|apps/terminal/signals_test.cc
 child_status|apps/terminal/signals.cc|  signal(SIGCHLD, SIG_DFL);||apps/terminal/signals_test.cc
 held_streams|apps/terminal/signals.cc|fd == 0 ? O_WRONLY : O_RDONLY|O_RDWR|apps/terminal/signals_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc

@@ -206,7 +206,7 @@ def check(arch, log, sass):
                 wrong.append(f"sm_{arch} {name}: {count:.2f} instructions a "
                              "link")
         most = MOST_A_STEP.get(name, MOST_A_STEP.get(name.split()[0]))
-        if most is not None and arch != "75":  # which takes two halves
+        if most is not None and arch != "75":  # sm_75 takes two halves
             count = instructions_per(code, "HMMA.16816")
             line += f", {count:.1f} instructions a matrix step"
             if count > most:

@@ -124,7 +124,7 @@ struct BookOptions {
   std::string chapters;     // as typed; empty: all
   std::string pages;        // likewise
   int64_t words = 0;        // about the words of a summary; 0: not said
-  std::string language;     // of a summary; empty: not said
+  std::string language;     // the summary's; empty: not said
   std::string instruction;  // for a summary; empty: ours
   std::string output;       // notes; empty: none
   std::string format;       // text, md or html; empty: as `output` ends

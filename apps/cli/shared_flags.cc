@@ -162,7 +162,8 @@ void AddSizeFlag(FlagSet& flags, const char* name, const char* what,
   flags.Text(name, "SIZE", what, [=](const std::string& text) {
     const std::optional<double> bytes = ParseSize(text);
     if (!bytes.has_value() || *bytes < 1 || ParseReal(text).has_value()) {
-      FlagSet::Reject(name, "a size with its unit, as 8GiB", text);
+      FlagSet::Reject(name, "a size in kB, MB, GB, KiB, MiB or GiB, as 8GiB",
+                      text);
     }
     *to = static_cast<uint64_t>(*bytes);
   });

@@ -56,7 +56,7 @@ struct BenchContext {
   std::string draft = "none";
   bool compared = false;  // generations are compared with their baseline
   Promise promise = Promise::kText;   // promised by that comparison
-  double weight_bytes_per_token = 0;  // that a decoded token reads
+  double weight_bytes_per_token = 0;  // read to decode a token
   double kv_bytes_per_position = 0;   // K and V, all layers
   std::string build;                  // tiercel_version()
   std::string date;                   // UTC, ISO 8601

@@ -13,9 +13,10 @@
 namespace tiercel::cli {
 namespace {
 
-// Adds the variable or flag that named the model to an error.
+// Adds the variable or flag that named the model to an error, unless the device
+// is at fault.
 absl::Status Blame(const absl::Status& status, const char* who) {
-  if (IsInterrupted(status)) return status;
+  if (IsInterrupted(status) || ExitOf(status) == Exit::kDevice) return status;
   return Error(ExitOf(status), CodeOf(status),
                absl::StrCat(who, ": ", status.message()));
 }

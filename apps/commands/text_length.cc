@@ -112,6 +112,19 @@ std::string Parts(const LongText& text, int64_t most, int64_t answer) {
   return parts;
 }
 
+// Returns ", longer ones with -c 8192", if the user asked for a context that is
+// smaller than the one that the model was made for; else empty.
+std::string LongerParts(const Options& options, const Model& model,
+                        int64_t made_for) {
+  if (options.session.context == 0 || options.session.context >= made_for) {
+    return "";
+  }
+  const std::optional<std::string> kv = KvFlags(options, model, made_for);
+  return kv.has_value()
+             ? absl::StrCat(", longer ones with", *kv, " -c ", made_for)
+             : "";
+}
+
 // Returns ", without --policy triforce 6272", if a policy's view leaves less
 // room than there is without it; else empty.
 std::string WithoutPolicy(const Options& options, const Model& model,
@@ -136,7 +149,10 @@ std::string Advice(const Options& options, const Model& model, int64_t most,
   const int64_t made_for = model.info().context;
   const int64_t needed =
       prompt < made_for ? std::min(prompt + answer, made_for) : prompt + answer;
-  const std::string parts = Parts(text, most, answer);
+  std::string parts = Parts(text, most, answer);
+  if (!parts.empty() && needed > made_for) {
+    parts += LongerParts(options, model, made_for);
+  }
   const std::string larger = RoomAdvice(options, model, needed);
   if (larger.empty()) {
     return absl::StrCat(

@@ -13,7 +13,7 @@ namespace tiercel::reader {
 struct Notes {
   struct Paragraph {
     std::string text;
-    std::string place;  // where it comes from; may be empty
+    std::string place;  // its origin; may be empty
     std::string link;   // id of the section at that place; may be empty
   };
   struct Section {

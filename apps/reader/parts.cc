@@ -70,7 +70,7 @@ class Reach {
     size_t fit = 0;  // the first `fit` of them fit
     size_t probe =
         std::max<size_t>(static_cast<size_t>(guess - ends.begin()), 1);
-    size_t not_fit = ends.size() + 1;  // those from the `not_fit`th on do not
+    size_t not_fit = ends.size() + 1;  // the first that does not
     if (Fits(ends[probe - 1])) {
       fit = probe;
       for (size_t step = 1; fit < ends.size(); step *= 2) {

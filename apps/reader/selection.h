@@ -20,7 +20,7 @@ struct ChapterChoice {
     int64_t last;
   };
   std::vector<Range> ranges;
-  std::string title;  // where there are no ranges
+  std::string title;  // used without ranges
 };
 // Parses "3,5-7". Any text that is not made of digits, commas and '-' is a
 // title. Absent if a range lacks an end or goes down.

@@ -153,7 +153,7 @@ TEST(SelectionTest, PagesWithADashInTheirNumbers) {
   EXPECT_EQ(text("A-3-A-5"), "d\ne\nf\n");
   EXPECT_EQ(text("4-A-3"), "c\nd\n");
   EXPECT_EQ(text("A-5-3"), "f\ng\nh\n");
-  EXPECT_EQ(text("3-4"), "g\n");  // that page, not a range
+  EXPECT_EQ(text("3-4"), "g\n");  // a page, not a range
   EXPECT_EQ(text("xii - 3"), "a\nb\n");
   EXPECT_EQ(text("xii,4"), "a\n\n\nc\n");
   const auto refusal = [&](const char* choice) {

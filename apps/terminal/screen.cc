@@ -23,7 +23,7 @@ constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 std::string status;                     // the line that is drawn; empty: none
 std::atomic<bool> status_shown{false};  // the same, for a signal handler
-bool line_is_open = false;              // of the text above it
+bool line_is_open = false;              // the text above it goes on there
 
 int Columns(int fd) {
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {

@@ -69,7 +69,7 @@ using ComputeBlockFn = void(const AttentionBlock& b);
 // The fold of one query's partial results in page order. Results with a sum of
 // zero are left out.
 struct AttentionFold {
-  const float* max;  // that of the first page; the next is `stride` further
+  const float* max;  // the first page's; the next is `stride` further
   const float* sum;
   const float* out;
   int64_t stride;

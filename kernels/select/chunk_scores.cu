@@ -20,7 +20,7 @@ struct SumSoftmax {
   struct Shared {
     BlockSums sums;
   };
-  ChunkWeights w;  // that of the first KV head
+  ChunkWeights w;  // the first KV head's
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     float* const out = w.out + t.block * w.chunks;

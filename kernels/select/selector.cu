@@ -114,7 +114,7 @@ struct MixHeads {
   TIERCEL_DEVICE double SumOf(const Thread& t, Shared& s,
                               const Add& add) const {
     double total = 0.0;  // used by thread 0
-    Barrier();           // what is summed is there
+    Barrier();           // the sums are there
     for (int64_t first = 0; first < p.candidates;
          first += kSums * kSumCandidates) {
       const int64_t begin = first + t.index / kChains * kSumCandidates;

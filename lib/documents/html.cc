@@ -104,7 +104,7 @@ class Reader {
     const GumboNode* node;
     unsigned next_child;
     int num_parts;   // items or cells so far
-    size_t heading;  // which one, if it is one
+    size_t heading;  // its number, if it is one
   };
   // An element's id, as a mark; the mark's position in the text is known once
   // all is written.

@@ -69,10 +69,9 @@ std::optional<Error> ErrorOf(const std::string& name, const ChildEnd& end,
       end.errors.find("bad_alloc") != std::string::npos) {
     return InputError(name, "pdf_too_complex", "takes too much memory to read");
   }
-  std::string reason = ValidUtf8(OneLine(end.errors));
-  return InputError(
-      name, "invalid_pdf",
-      "is no PDF, or a damaged one (" + reason.substr(0, 200) + ")");
+  const std::string reason = ValidUtf8(OneLine(end.errors).substr(0, 200));
+  return InputError(name, "invalid_pdf",
+                    "is no PDF, or a damaged one (" + reason + ")");
 }
 
 // Returns the outline. Failures are ignored, since a document without an

@@ -9,7 +9,7 @@ namespace {
 struct Char {
   char32_t code_point;
   CharClass kind;
-  size_t end;  // where the next one begins
+  size_t end;  // the begin of the next one
 };
 
 Char CharAt(std::string_view text, size_t begin) {

@@ -19,7 +19,7 @@ namespace tiercel {
 struct KvRun {
   int layer = 0;
   int head = 0;
-  int64_t position = 0;  // that of the first row
+  int64_t position = 0;  // the first row's
   int64_t rows = 0;
   DevicePtr<std::byte> k;
   DevicePtr<std::byte> v;

@@ -34,7 +34,7 @@ inline constexpr auto kGoOn = [] { return false; };
 struct Made {
   std::unique_ptr<BoundedMemory> memory;
   std::shared_ptr<KvTier> tier;       // null: the store is an InPlaceKv
-  std::unique_ptr<FailingCall> copy;  // of the link
+  std::unique_ptr<FailingCall> copy;  // the link's
   std::shared_ptr<PagePool> pool;
   std::unique_ptr<KvStore> kv;
 

@@ -112,7 +112,7 @@ void ExpectCounted(const Made& made) {
 
 struct LayersCase {
   int64_t from;    // resident pages of the first store; < 0: in place
-  int64_t to;      // those of the store that goes on
+  int64_t to;      // ... of the store that goes on
   int64_t before;  // positions that both have before the prompt
   int64_t rows;
 };

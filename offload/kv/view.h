@@ -84,7 +84,7 @@ class BoundView {
   int full_layers_ = 0;
   bool shallow_ = false;
   bool layers_alike_ = true;           // all layers above full_layers_ are
-  std::vector<PositionRange> ranges_;  // those of all heads, head by head
+  std::vector<PositionRange> ranges_;  // all heads', head by head
   std::vector<HeadView> heads_;        // [layers, or 1 if alike, kv_heads]
 };
 

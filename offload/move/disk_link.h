@@ -56,7 +56,7 @@ class DiskLink final : public Link {
     };
     std::vector<Held> held;              // [buffer]
     std::optional<BufferedReads> reads;  // into buffers of its own
-    int64_t first_byte = 0;              // where these begin in buffers_
+    int64_t first_byte = 0;              // their begin in buffers_
   };
 
   DiskLink(std::unique_ptr<Link> copies, DiskCalls& disk, int64_t page_bytes,

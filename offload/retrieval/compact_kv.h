@@ -35,7 +35,7 @@ class CompactKv final : public LayeredKv {
     int layers = 0;
     int chunk = 32;            // positions; divides kPageTokens
     int64_t chunks = 0;        // chunks of a head, at most
-    int64_t sinks = 1;         // of those, the first of the sequence
+    int64_t sinks = 1;         // the first chunks of the sequence
     int64_t recent_pages = 0;  // pages of the ring
 
     int64_t ChunkPages() const {

@@ -46,7 +46,7 @@ struct tiercel_session {
   tiercel::PolicyParams policy_params;
   std::unique_ptr<tiercel::Policy> policy;  // for `session`
   std::optional<tiercel::KeptRates> rates;  // predict its times
-  tiercel::Report report;                // of its last prefill and generation
+  tiercel::Report report;                // its last prefill's and generation's
   size_t text_begin = 0;                 // tokens from here on are generated
   tiercel::KnownBreakers breakers = {};  // over the model's vocabulary
   // The process that made it: its threads, and its view of the host tier, exist
@@ -66,9 +66,12 @@ tiercel_status ReportError(tiercel_status status, std::string_view code,
                            std::string_view message, tiercel_error* error);
 
 // Runs `body`, which returns an absl::Status, and reports the result. A body
-// with callbacks of the program takes the thread, which calls them.
+// with callbacks of the program takes the thread, which calls them. The end of
+// a thread is an exception without an object, to which UBSan lets no reference
+// be bound.
 template <typename Body>
-tiercel_status AtBoundary(tiercel_error* error, Body body) {
+__attribute__((no_sanitize("null"))) tiercel_status AtBoundary(
+    tiercel_error* error, Body body) {
   CallersThread thread;
   try {
     if constexpr (std::is_invocable_v<Body, CallersThread&>) {

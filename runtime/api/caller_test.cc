@@ -57,7 +57,7 @@ tiercel_session* Create(tiercel_model* model) {
 }
 
 struct Result {
-  std::vector<float> logits;  // those of every row
+  std::vector<float> logits;  // every row's
   std::vector<int32_t> ids;
   std::string report;
 

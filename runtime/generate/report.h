@@ -20,7 +20,7 @@ namespace tiercel {
 // The work of one prefill.
 struct PrefillReport {
   int64_t prompt_tokens = 0;  // tokens of the session after it
-  int64_t cached_tokens = 0;  // those whose KV was there before
+  int64_t cached_tokens = 0;  // tokens whose KV was there before
   int resumed_layers = 0;     // Session::resumed_layers
   TimeSpent spent = {};
   Traffic traffic = {};

@@ -150,7 +150,7 @@ class PassKv {
 
   const Pass& pass_;
   Stream& stream_;
-  KvPages pages_ = {};   // those of the layer that has begun
+  KvPages pages_ = {};   // the pages of the layer that has begun
   KvPages copies_ = {};  // ... and of the other KV
 };
 

@@ -80,7 +80,7 @@ class RatesCacheTest : public testing::Test {
 
   const nlohmann::json kKey = {{"cpu", "some"}, {"threads", 2}};
   std::string made_;    // removed when the test ends
-  std::string folder_;  // where the cache is: there, or below
+  std::string folder_;  // the cache is there, or below
 };
 
 void ExpectEqual(const Rates& a, const Rates& b) {

@@ -140,7 +140,7 @@ struct SessionSite {
   // Bytes that other sessions of the machine may still take: of both tiers if
   // the device computes in place, else of the host tier.
   int64_t promised = 0;
-  int64_t promised_kv = 0;  // those of `promised` that are for KV
+  int64_t promised_kv = 0;  // the part of `promised` that is for KV
   // The size of a workspace that is there already and may serve this session.
   WorkspaceSize there = {};
   // Bytes of the distributions that tokens are drawn from, on the rank that

@@ -54,9 +54,9 @@ class Run:
     """One call of the program."""
     command: str  # eval, generate or ask
     session: tuple  # model, context, types of KV
-    text: tuple  # what is read and how much is generated, sampler and seed
+    text: tuple  # the text read, the length generated, sampler, seed
     policy: tuple = ()  # as `plan` reads it too
-    verify: tuple = ()  # how its drafts are made and verified
+    verify: tuple = ()  # the making and checking of its drafts
     place: Place = HERE
 
     def at(self, place):

@@ -67,7 +67,7 @@ def python_with_numpy():
     for python in ("python3", "/usr/bin/python3"):
         if programs.run([python, "-c", "import numpy"], 20).code == 0:
             return python
-    return "python3"  # whose error says what is missing
+    return "python3"  # its error says what is missing
 
 
 def flags_of(run, one, model, depth, ids):

@@ -29,8 +29,8 @@ class IdMatcher {
 
 // The rows that read a window instead of everything.
 enum class ThinkGate {
-  kState,    // those of the text that thinks
-  kLiteral,  // those until the text has thought, the prompt's included:
+  kState,    // rows of the text that thinks
+  kLiteral,  // rows until the text has thought, the prompt's included:
              // equation 4 as printed
   kAlways,   // all rows after the prompt
 };
