@@ -3,6 +3,7 @@
 // does nothing until the host waits for it.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -460,6 +461,30 @@ TEST(HostedCallsTest, ATokenIsReadOnceAndWaitedForOnce) {
     calls.erase("launch");
     EXPECT_EQ(calls, (std::map<std::string, int>{{"copy", 1}, {"wait", 1}}));
   }
+}
+
+// Behind a view the rows of all heads are copied to the store by one launch for
+// K and one for V.
+TEST(HostedCallsTest, ATokenOfPlainSfiIsReadOnce) {
+  const PolicyCase sfi = Policies()[2];
+  ASSERT_STREQ(sfi.name, "sfi_plain");
+  const auto model = Open(CheckpointPath("llama_chat.gguf"), DeviceKind::kCuda);
+  const auto copies_of = [&](int tokens) {
+    const auto session =
+        Prefilled(*model, RepeatedText(36, 4),
+                  sfi.params.OptionsFor(*model, {.context = 512}));
+    std::atomic<int> copies = 0;
+    const SimFaults faults([&](std::string_view call) {
+      copies += call == "copy" ? 1 : 0;
+      return 0;
+    });
+    EXPECT_EQ(
+        DraftedText(*session, DraftedParams(0.7f, tokens), sfi.params).size(),
+        static_cast<size_t>(tokens));
+    return copies.load();
+  };
+  // No whole text is read between the third token and the fifth.
+  EXPECT_EQ(copies_of(5) - copies_of(3), 2);
 }
 
 // The plan knows what a session takes before it takes it. There is room for the

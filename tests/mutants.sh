@@ -786,6 +786,8 @@ text_owner|offload/prompt_cache/kv_file.cc|status.st_uid != geteuid()|false|offl
 prompt_unlinked|offload/prompt_cache/kv_folder.cc|status.st_nlink == 0) continue;|false) continue;|offload/prompt_cache/prompt_file_test.cc
 prompt_no_room|offload/prompt_cache/kv_folder.cc|if (!opened.ok()) disk_.Remove(folder.fd(), name.c_str());||offload/prompt_cache/prompt_file_test.cc
 prompt_owner|offload/prompt_cache/kv_folder.cc|        status.st_uid != geteuid()) {|        false) {|offload/prompt_cache/prompt_file_test.cc
+pass_copies|runtime/pass/pass.cc|.to = to + target|.to = to + first|tests/hosted_test.cc
+pass_values|runtime/pass/pass.cc|layout.VOffset(0, written), layout|layout.KOffset(0, written), layout|tests/hosted_test.cc
 shares_stale|offload/retrieval/attention_shares.cc|digests_.Truncate(begin);.*||offload/retrieval/attention_shares_test.cc
 lost_queue|kernels/device/sim/sim_queue.cc|queue.Forget();|(void)queue;|tests/hosted_faults_test.cc
 sim_lists|kernels/device/op.h|if (op.keep != nullptr) op.keep(own, lists);||kernels/device/sim/sim_queue_test.cc

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/device/copies.h"
 #include "kernels/device/cuda/blas_lt.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/cuda/send_ring.h"
@@ -107,6 +108,17 @@ absl::Status Stream::Copy(DevicePtr<void> to, DevicePtr<const void> from,
   if (bytes == 0) return absl::OkStatus();
   if (queue_ != nullptr) return queue_->Copy(to, from, bytes);
   std::memcpy(to.raw(), from.raw(), bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Stream::CopyColumns(const ColumnsCopy& p) {
+  if (p.rows == 0 || p.bytes == 0) return absl::OkStatus();
+  if (queue_ != nullptr) return queue_->CopyColumns(p);
+  for (int64_t r = 0; r < p.rows; ++r) {
+    std::memcpy((p.to + r * p.to_stride).raw(),
+                (p.from + r * p.from_stride).raw(),
+                static_cast<size_t>(p.bytes));
+  }
   return absl::OkStatus();
 }
 

@@ -18,6 +18,7 @@
 namespace tiercel {
 
 class BlasLt;
+struct ColumnsCopy;
 class DeviceQueue;
 class SendRing;
 class SimQueue;
@@ -86,6 +87,9 @@ class Stream {
   absl::Status Copy(void* to, DevicePtr<const void> from, size_t bytes);
   absl::Status Copy(DevicePtr<void> to, DevicePtr<const void> from,
                     size_t bytes);
+  // Queues a copy of columns within the device's memory; a GPU does it in one
+  // launch.
+  absl::Status CopyColumns(const ColumnsCopy& p);
   // Queues a copy of a kernel's parameters. `from` has been read when it
   // returns. Lists of up to SendRing::kMostBytes do not wait for copies of
   // other queues.

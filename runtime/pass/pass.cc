@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/device/copies.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -137,15 +138,19 @@ class PassKv {
     const auto [from, read] = PlaceOf(pages_, row);
     const auto [to, written] = PlaceOf(copies_, row);
     const KvLayout& layout = copies_.layout;
-    for (int head = 0; head < layout.kv_heads; ++head) {
-      RETURN_IF_ERROR(stream_.Copy(to + layout.KOffset(head, written),
-                                   from + layout.KOffset(head, read),
-                                   static_cast<size_t>(layout.KRowBytes())));
-      RETURN_IF_ERROR(stream_.Copy(to + layout.VOffset(head, written),
-                                   from + layout.VOffset(head, read),
-                                   static_cast<size_t>(layout.VRowBytes())));
-    }
-    return absl::OkStatus();
+    const auto copy_heads = [&](int64_t first, int64_t next, int64_t target,
+                                int64_t row_bytes) {
+      return stream_.CopyColumns({.from = from + first,
+                                  .from_stride = next - first,
+                                  .to = to + target,
+                                  .to_stride = next - first,
+                                  .rows = layout.kv_heads,
+                                  .bytes = row_bytes});
+    };
+    RETURN_IF_ERROR(copy_heads(layout.KOffset(0, read), layout.KOffset(1, read),
+                               layout.KOffset(0, written), layout.KRowBytes()));
+    return copy_heads(layout.VOffset(0, read), layout.VOffset(1, read),
+                      layout.VOffset(0, written), layout.VRowBytes());
   }
 
   const Pass& pass_;
