@@ -366,7 +366,7 @@ sfi_unheeded|runtime/policies/sfi/sfi.cc|target.tokenizer == nullptr) std::erase
 sfi_closer|runtime/policies/sfi/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_cooldown|runtime/policies/sfi/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_evidence|runtime/session/draft_view.cc|sequence().kv_length() - first().evidence_rows()|sequence().kv_length() - 1|runtime/policies/sfi/sfi_test.cc
-sfi_kept_row|runtime/pass/pass.cc|to + layout.VOffset(head, written)|to + layout.VOffset(0, written)|runtime/policies/sfi/sfi_test.cc
+sfi_kept_row|runtime/pass/pass.cc|.rows = layout.kv_heads,|.rows = 1,|runtime/policies/sfi/sfi_test.cc
 sfi_norms|offload/retrieval/importance_selector.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/retrieval/importance_selector_test.cc
 sfi_one_row|offload/retrieval/importance_selector.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/retrieval/importance_selector_test.cc
 sfi_decay|offload/retrieval/importance_selector.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/retrieval/importance_selector_test.cc

@@ -2,7 +2,7 @@
 #define TIERCEL_KERNELS_DEVICE_DEVICE_LANG_H_
 
 // All that the source of a kernel may use, beside plain structs and constexpr
-// functions. nvcc compiles it for GPUs (device_cuda.h), other compilers for the
+// functions. nvcc compiles it for GPUs (cuda_lang.h), other compilers for the
 // host executor (host_executor.h), which runs the same source and checks it.
 //
 // A kernel is a struct. Its members are its parameters, Shared is the memory
@@ -73,7 +73,7 @@
 #include <bit>
 
 #ifdef __CUDACC__
-#include "kernels/device/cuda/device_cuda.h"
+#include "kernels/device/cuda/cuda_lang.h"
 #else
 #include "kernels/device/executor/host_executor.h"
 #endif

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_KERNELS_DEVICE_CUDA_DEVICE_CUDA_H_
-#define TIERCEL_KERNELS_DEVICE_CUDA_DEVICE_CUDA_H_
+#ifndef TIERCEL_KERNELS_DEVICE_CUDA_CUDA_LANG_H_
+#define TIERCEL_KERNELS_DEVICE_CUDA_CUDA_LANG_H_
 
 // The functions of device_lang.h for GPUs; included by it. Abseil is not used:
 // nvcc would read it once per architecture, in four times the time of a kernel.
@@ -194,4 +194,4 @@ TIERCEL_DEVICE void CopyWait() {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_DEVICE_CUDA_DEVICE_CUDA_H_
+#endif  // TIERCEL_KERNELS_DEVICE_CUDA_CUDA_LANG_H_
