@@ -37,7 +37,7 @@ struct WritePieces {
   }
 
   // The parts of 32 pairs that are rotated in a head.
-  static TIERCEL_DEVICE int64_t PairPieces(const KvPageRows& p) {
+  static constexpr int64_t PairPieces(const KvPageRows& p) {
     return (p.rotation.half + kWarpLanes - 1) / kWarpLanes;
   }
 
