@@ -54,7 +54,8 @@ absl::Status CheckDrafts(const Options& options) {
   const bool sadas = sampling.policy == "sadas";
   const bool sfi = sampling.policy == "sfi";
   const PolicyInfo* const policy = PolicyNamed(sampling.policy);
-  const bool own = policy != nullptr && policy->has_plain;
+  const bool has_plain = policy != nullptr && policy->has_plain;
+  const bool has_settings = policy != nullptr && !policy->settings.empty();
   const bool drafts_over_view = sampling.policy != "full" && !sampling.plain;
   const auto heeds = [&](const char* size) {
     if (drafts_over_view || policy == nullptr) return drafts_over_view;
@@ -65,7 +66,7 @@ absl::Status CheckDrafts(const Options& options) {
   const bool self = draft == "self";
   const bool adapts = sampling.gamma1 == TIERCEL_ADAPTIVE ||
                       sampling.gamma2 == TIERCEL_ADAPTIVE;
-  if (sampling.plain && !own) {
+  if (sampling.plain && !has_plain) {
     return UsageError(absl::StrCat("--plain: --policy ", sampling.policy,
                                    " has no plain form; need --policy ",
                                    PlainPolicies(" or ")));
@@ -74,10 +75,10 @@ absl::Status CheckDrafts(const Options& options) {
     return UsageError(
         "--plain excludes --draft and -md,--model-draft: it checks no draft");
   }
-  if (!sampling.settings.empty() && !own) {
+  if (!sampling.settings.empty() && !has_settings) {
     return UsageError(absl::StrCat("--set: --policy ", sampling.policy,
                                    " has no settings; need --policy ",
-                                   PlainPolicies(" or ")));
+                                   PoliciesWithSettings(" or ")));
   }
   const bool chooses_single_tokens =
       session.chunk == 1 && sampling.policy == "triforce";

@@ -43,6 +43,16 @@ std::string Joined(const std::vector<std::string>& names, const char* last) {
                       names.back());
 }
 
+// The names of the policies of which `is` is true.
+template <typename Is>
+std::string NamesIf(Is is, const char* last) {
+  std::vector<std::string> names;
+  for (const PolicyInfo& policy : Policies()) {
+    if (is(policy)) names.push_back(policy.name);
+  }
+  return Joined(names, last);
+}
+
 }  // namespace
 
 const std::vector<PolicyInfo>& Policies() {
@@ -82,11 +92,13 @@ std::string PoliciesHelp() {
 }
 
 std::string PlainPolicies(const char* last) {
-  std::vector<std::string> names;
-  for (const PolicyInfo& policy : Policies()) {
-    if (policy.has_plain) names.push_back(policy.name);
-  }
-  return Joined(names, last);
+  return NamesIf([](const PolicyInfo& policy) { return policy.has_plain; },
+                 last);
+}
+
+std::string PoliciesWithSettings(const char* last) {
+  return NamesIf(
+      [](const PolicyInfo& policy) { return !policy.settings.empty(); }, last);
 }
 
 const HelpSection& SettingsHelp() {

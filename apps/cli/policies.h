@@ -27,6 +27,7 @@ const PolicyInfo* PolicyNamed(std::string_view name);
 std::string AllPolicies(const char* separator);  // "full|triforce|..."
 std::string PoliciesWithViews(const char* last);
 std::string PlainPolicies(const char* last);
+std::string PoliciesWithSettings(const char* last);
 // "full (default): the whole text; triforce: ..."
 std::string PoliciesHelp();
 

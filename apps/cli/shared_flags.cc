@@ -271,7 +271,7 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
                [=] { sampling->plain = true; });
   flags.Text(
       "--set", "KEY=VALUE,...",
-      absl::StrCat("what only ", PlainPolicies(" or "),
+      absl::StrCat("what only ", PoliciesWithSettings(" or "),
                    " has, as interval=32,gap=8: see the list below"),
       [=](const std::string& settings) { sampling->settings = settings; });
   flags.Tokens("--budget", "tokens of those parts (default 1024)", 1,

@@ -16,30 +16,33 @@ enum class Bodies {
 // The kinds of devices.
 enum class DeviceKind { kCpu, kRef, kCuda, kSim };
 
-struct DeviceKindEntry {
-  DeviceKind kind;
-  const char* name;
-  Bodies bodies;
-};
-inline constexpr DeviceKindEntry kDeviceKinds[] = {
-    {DeviceKind::kCpu, "cpu", Bodies::kCpu},
-    {DeviceKind::kRef, "ref", Bodies::kReference},
-    {DeviceKind::kCuda, "cuda", Bodies::kGpu},
-    {DeviceKind::kSim, "sim", Bodies::kCpuLater},
-};
-
-constexpr const DeviceKindEntry& EntryOf(DeviceKind kind) {
-  return kDeviceKinds[static_cast<size_t>(kind)];
-}
-constexpr const char* NameOf(DeviceKind kind) { return EntryOf(kind).name; }
-constexpr Bodies BodiesOf(DeviceKind kind) { return EntryOf(kind).bodies; }
-
-static_assert([] {
-  for (const DeviceKindEntry& entry : kDeviceKinds) {
-    if (&EntryOf(entry.kind) != &entry) return false;
+// Switches, so that the compiler names the kind that one forgets.
+constexpr const char* NameOf(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kRef:
+      return "ref";
+    case DeviceKind::kCuda:
+      return "cuda";
+    case DeviceKind::kSim:
+      return "sim";
   }
-  return true;
-}());
+  return "";
+}
+constexpr Bodies BodiesOf(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return Bodies::kCpu;
+    case DeviceKind::kRef:
+      return Bodies::kReference;
+    case DeviceKind::kCuda:
+      return Bodies::kGpu;
+    case DeviceKind::kSim:
+      return Bodies::kCpuLater;
+  }
+  return Bodies::kReference;
+}
 
 }  // namespace tiercel
 
