@@ -765,7 +765,7 @@ logits_planned|runtime/plan/session_plan.cc|.logits = AlignedBytes(LogitRows()|.
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 longer_parts|apps/commands/text_length.cc|options.session.context >= made_for|true|apps/cli_prompt_cache_test.py
 blamed_device|apps/commands/command.cc|ExitOf(status) == Exit::kDevice|false|apps/cli_test.py
-reading_rope|apps/commands/readings.cc|computed.rope_scaling,|"",|apps/cli_book_test.py
+reading_device|apps/commands/readings.cc|{computed.device, |{"", |apps/cli_book_test.py
 reading_gamma|apps/commands/readings.cc|drawn.gamma1, drawn.gamma2|drawn.gamma1, 0|apps/cli_book_test.py
 reading_settings|apps/commands/readings.cc|drawn.settings, |"", |apps/cli_book_test.py
 reading_header|apps/commands/readings.cc|reader::Fingerprint(Dump(described))|0|tests/hosted_cli_test.py
@@ -786,7 +786,6 @@ text_owner|offload/prompt_cache/kv_file.cc|status.st_uid != geteuid()|false|offl
 prompt_unlinked|offload/prompt_cache/kv_folder.cc|status.st_nlink == 0) continue;|false) continue;|offload/prompt_cache/prompt_file_test.cc
 prompt_no_room|offload/prompt_cache/kv_folder.cc|if (!opened.ok()) disk_.Remove(folder.fd(), name.c_str());||offload/prompt_cache/prompt_file_test.cc
 prompt_owner|offload/prompt_cache/kv_folder.cc|        status.st_uid != geteuid()) {|        false) {|offload/prompt_cache/prompt_file_test.cc
-pass_copies|runtime/pass/pass.cc|.to = to + target|.to = to + first|tests/hosted_test.cc
 pass_values|runtime/pass/pass.cc|layout.VOffset(0, written), layout|layout.KOffset(0, written), layout|tests/hosted_test.cc
 shares_stale|offload/retrieval/attention_shares.cc|digests_.Truncate(begin);.*||offload/retrieval/attention_shares_test.cc
 lost_queue|kernels/device/sim/sim_queue.cc|queue.Forget();|(void)queue;|tests/hosted_faults_test.cc
