@@ -15,7 +15,7 @@
 #
 # sim: packs the CPU's build, in which the host executor takes the GPU's place,
 # and fewer tests, to rehearse `run` without a GPU. CUDAARCHS names the GPUs to
-# compile for (89-real;90: Ada, Hopper, and PTX for later ones).
+# compile for (89-real;90-real: Ada and Hopper; 90 adds PTX, for later ones).
 #
 # run unpacks the two (or takes an unpacked folder) and needs bash, python3 and
 # CUDA's driver. It takes 7 minutes at most; gpu/check.py describes its checks,
@@ -69,7 +69,7 @@ build_programs() {  # device
     # A newer compiler than ours may have more warnings.
     cmake --preset cuda -B "$build" -DTIERCEL_WERROR=OFF \
       -DCMAKE_CUDA_FLAGS=--compress-mode=size \
-      -DCMAKE_CUDA_ARCHITECTURES="${CUDAARCHS:-89-real;90}" >/dev/null
+      -DCMAKE_CUDA_ARCHITECTURES="${CUDAARCHS:-89-real;90-real}" >/dev/null
   fi
   cmake --build "$build" --target "${targets[@]}" copy_bench kernel_bench >&2
   if [[ $1 == sim ]]; then

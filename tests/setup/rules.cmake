@@ -2,7 +2,7 @@
 #
 #   tiercel_library(name SOURCES... [DEPS ...])   one layer's static library
 #   tiercel_op(name [CPU] [CUDA])                 one kernel op, see below
-#   tiercel_test(path/to/foo_test.cc [ALONE] [GPU] [DEPS ...])
+#   tiercel_test(path/to/foo_test.cc [ALONE | PROGRAM name] [GPU] [DEPS ...])
 #                                                 one file of GoogleTest cases
 #   tiercel_check_tests_registered()              stops on a forgotten test
 
@@ -224,9 +224,9 @@ set(TIERCEL_LONG_TESTS
     offload/retrieval/retrieval_test.cc)
 
 # The files of one folder are one program. ALONE makes a file a program of its
-# own, if it replaces malloc, say, or links less of Tiercel. Each file is a test
-# of ctest by its path, and a target by its path too: kernels_layer_rope_test
-# builds the program that contains it.
+# own, if it replaces malloc, say, or links less of Tiercel; PROGRAM names one
+# that several files share. Each file is a test of ctest by its path, and a target
+# by its path too: kernels_layer_rope_test builds the program that contains it.
 add_library(tiercel_test_main OBJECT tests/setup/test_main.cc)
 target_link_libraries(tiercel_test_main PRIVATE tiercel_flags tiercel_test_flags
                                                 GTest::gtest GTest::gmock)
@@ -234,13 +234,15 @@ target_compile_definitions(
   tiercel_test_main PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
 function(tiercel_test source)
-  cmake_parse_arguments(ARG "ALONE;GPU" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;GPU" "PROGRAM" "DEPS" ${ARGN})
   cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE full)
   file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${full})
   string(REGEX REPLACE "[/.]" "_" name ${relative})
   string(REGEX REPLACE "_cc$" "" name ${name})
   if(ARG_ALONE)
     set(program ${name}s)
+  elseif(ARG_PROGRAM)
+    set(program ${ARG_PROGRAM})
   else()
     cmake_path(GET relative PARENT_PATH folder)
     # All folders of the runtime are one program, which takes long to link, not
