@@ -70,7 +70,7 @@ tiercel_status ReportError(tiercel_status status, std::string_view code,
 // a thread is an exception without an object, to which UBSan lets no reference
 // be bound.
 template <typename Body>
-__attribute__((no_sanitize("null"))) tiercel_status AtBoundary(
+__attribute__((no_sanitize("undefined"))) tiercel_status AtBoundary(
     tiercel_error* error, Body body) {
   CallersThread thread;
   try {
