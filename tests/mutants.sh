@@ -197,7 +197,7 @@ gather_stale|offload/ranks/gather.cc|OfferOf(other, turn)|OfferOf(other, 1 - tur
 gather_split|offload/ranks/gather.cc|offer.split == split|true|offload/ranks/nccl_gather_test.cc
 gather_finish|offload/ranks/gather.cc|^  RETURN_IF_ERROR(stream.Synchronize());|  stream.Synchronize().IgnoreError();|offload/ranks/nccl_gather_test.cc
 nccl_version|kernels/device/cuda/nccl.cc|number >= kLeastVersion|number > 0|kernels/device/cuda/nccl_test.cc
-nccl_packed|offload/ranks/nccl_gather.cc|^ *own.bytes, p.rows, own.bytes|own.stride, p.rows, own.bytes|offload/ranks/nccl_gather_test.cc
+nccl_packed|offload/ranks/nccl_gather.cc|own.packed, own.bytes, p.rows, own.bytes|own.packed, own.stride, p.rows, own.bytes|offload/ranks/nccl_gather_test.cc
 nccl_apart|offload/ranks/nccl_gather.cc|own.at == in_all|own.at != nullptr|offload/ranks/nccl_gather_test.cc
 nccl_free|offload/ranks/gather.cc|bool threw = true;|bool threw = false;|offload/ranks/nccl_gather_test.cc
 nccl_heard|offload/ranks/gather.cc|own = !status.ok() \&\& .*;|own = !status.ok();|offload/ranks/nccl_gather_test.cc

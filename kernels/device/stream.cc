@@ -114,11 +114,16 @@ absl::Status Stream::Copy(DevicePtr<void> to, DevicePtr<const void> from,
 absl::Status Stream::CopyColumns(const ColumnsCopy& p) {
   if (p.rows == 0 || p.bytes == 0) return absl::OkStatus();
   if (queue_ != nullptr) return queue_->CopyColumns(p);
-  for (int64_t r = 0; r < p.rows; ++r) {
-    std::memcpy((p.to + r * p.to_stride).raw(),
-                (p.from + r * p.from_stride).raw(),
-                static_cast<size_t>(p.bytes));
-  }
+  // Fewer bytes are not worth a thread.
+  constexpr int64_t kBytes = int64_t{64} << 10;
+  pool_.ParallelFor(p.rows, std::max<int64_t>(1, kBytes / p.bytes),
+                    [&](int64_t begin, int64_t end, int) {
+                      for (int64_t r = begin; r < end; ++r) {
+                        std::memcpy((p.to + r * p.to_stride).raw(),
+                                    (p.from + r * p.from_stride).raw(),
+                                    static_cast<size_t>(p.bytes));
+                      }
+                    });
   return absl::OkStatus();
 }
 

@@ -136,7 +136,7 @@ struct Heads {
     for (int64_t i = 0; i < rows * stride; ++i) x.push_back(normal(random));
   }
 
-  // The same, of which the pairs of each head are turned by angles [rows,
+  // Returns these rows with the pairs of each head turned by angles [rows,
   // half].
   Heads RotatedBy(const std::vector<float>& cos, const std::vector<float>& sin,
                   int half) const {

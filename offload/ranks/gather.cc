@@ -2,13 +2,12 @@
 
 #include <xxhash.h>
 
-#include <algorithm>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/device/copies.h"
 #include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -16,27 +15,14 @@
 namespace tiercel {
 namespace {
 
-// Copies `rows` rows of `width` bytes; the strides are in bytes.
-absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
-                         DevicePtr<const std::byte> from, int64_t from_stride,
-                         DevicePtr<std::byte> to, int64_t to_stride) {
-  const auto bytes = static_cast<size_t>(width);
-  if (stream.on_host()) {
-    // Fewer bytes are not worth a thread.
-    constexpr int64_t kBytes = int64_t{64} << 10;
-    const int64_t grain = std::max<int64_t>(1, kBytes / width);
-    stream.pool().ParallelFor(
-        rows, grain, [&](int64_t begin, int64_t end, int) {
-          for (int64_t row = begin; row < end; ++row) {
-            std::memcpy(HostAddress(to + row * to_stride),
-                        HostAddress(from + row * from_stride), bytes);
-          }
-        });
-    return absl::OkStatus();
-  }
-  for (int64_t row = 0; row < rows; ++row) {
-    RETURN_IF_ERROR(
-        stream.Copy(to + row * to_stride, from + row * from_stride, bytes));
+// Copies columns, which may be those of another GPU: a kernel could not read
+// them, so each row is a copy there.
+absl::Status CopyFromRank(Stream& stream, const ColumnsCopy& p) {
+  if (stream.on_host()) return stream.CopyColumns(p);
+  for (int64_t row = 0; row < p.rows; ++row) {
+    RETURN_IF_ERROR(stream.Copy(p.to + row * p.to_stride,
+                                p.from + row * p.from_stride,
+                                static_cast<size_t>(p.bytes)));
   }
   return absl::OkStatus();
 }
@@ -136,10 +122,13 @@ absl::Status InProcessGather::Exchange(Stream& stream, int rank,
     const DevicePtr<std::byte> to =
         p.all.As<std::byte>() + columns.begin * p.element_bytes;
     if (offer.own == to || columns.size() == 0 || p.rows == 0) continue;
-    RETURN_IF_ERROR(CopyColumns(stream, p.rows,
-                                columns.size() * p.element_bytes, offer.own,
-                                offer.own_stride * p.element_bytes, to,
-                                p.all_stride * p.element_bytes));
+    RETURN_IF_ERROR(
+        CopyFromRank(stream, {.from = offer.own,
+                              .from_stride = offer.own_stride * p.element_bytes,
+                              .to = to,
+                              .to_stride = p.all_stride * p.element_bytes,
+                              .rows = p.rows,
+                              .bytes = columns.size() * p.element_bytes}));
   }
   // Other ranks may overwrite the columns that were read here as soon as the
   // ranks meet, in a gather or not.

@@ -28,10 +28,6 @@ int64_t WholeUnits(int64_t bytes) {
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-absl::Status CopyOnGpu(Stream& stream, const ColumnsCopy& copy) {
-  return stream.queue().CopyColumns(copy);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NcclGather>> NcclGather::Create(
@@ -149,22 +145,23 @@ absl::Status NcclGather::Transfer(Stream& stream, int rank,
   const auto self = static_cast<size_t>(rank);
   const Place& own = places[self];
   if (own.packed != own.at) {
-    RETURN_IF_ERROR(CopyOnGpu(stream, {own.at, own.stride, own.packed,
-                                       own.bytes, p.rows, own.bytes}));
+    RETURN_IF_ERROR(stream.CopyColumns(
+        {own.at, own.stride, own.packed, own.bytes, p.rows, own.bytes}));
   }
   RETURN_IF_ERROR(
       SendAndReceive(stream.queue().handle(), rank, p.rows, places));
   for (size_t i = 0; i < places.size(); ++i) {
     const Place& place = places[i];
     if (i == self || place.packed == place.at) continue;
-    RETURN_IF_ERROR(CopyOnGpu(stream, {place.packed, place.bytes, place.at,
-                                       place.stride, p.rows, place.bytes}));
+    RETURN_IF_ERROR(stream.CopyColumns({place.packed, place.bytes, place.at,
+                                        place.stride, p.rows, place.bytes}));
   }
   const DevicePtr<std::byte> in_all =
       p.all.As<std::byte>() + p.columns[self].begin * p.element_bytes;
   if (own.at == in_all || own.bytes == 0) return absl::OkStatus();
-  return CopyOnGpu(stream, {own.at, own.stride, in_all,
-                            p.all_stride * p.element_bytes, p.rows, own.bytes});
+  return stream.CopyColumns({own.at, own.stride, in_all,
+                             p.all_stride * p.element_bytes, p.rows,
+                             own.bytes});
 }
 
 absl::Status NcclGather::SendAndReceive(CUstream_st* queue, int rank,
