@@ -296,7 +296,7 @@ function(tiercel_check_tests_registered)
   list(FILTER on_disk EXCLUDE REGEX "^build/")
   if(NOT TIERCEL_HOSTED)
     list(FILTER on_disk EXCLUDE REGEX
-         "^(kernels/(device/(executor/|matrix_step_)|attention/refused_|layer/matmul_blas_)|offload/(move/gpu|move/pinned|ranks/nccl)_|tests/hosted_)")
+         "^(kernels/(device/(executor/|matrix_step_)|attention/(refused|flash_attention)_|layer/(matmul_blas|fast_matmul)_)|offload/(move/gpu|move/pinned|ranks/nccl)_|tests/hosted_)")
   endif()
   get_property(registered GLOBAL PROPERTY TIERCEL_TESTS)
   foreach(test ${on_disk})
