@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -116,13 +117,26 @@ enum class Keeps { kNothing, kBuffers };
 
 // Refuses each allocation of `call` in turn, and checks its error. `failed` and
 // `succeeded` check the rest; `succeeded` also undoes the call. A lack of
-// memory may only cost a thread, which is no error.
+// memory may only cost a thread, which is no error. The short run, too, refuses
+// each of the `last` allocations.
 void RefuseEach(const char* what, Keeps keeps, const Call& call,
                 const std::function<void()>& failed,
-                const std::function<void()>& succeeded) {
+                const std::function<void()>& succeeded, int64_t last = 0) {
+  int64_t end = 0;  // of the allocations before the last ones
+  if (last > 0) {
+    left = kNever;
+    auto error = Sized<tiercel_error>();
+    ASSERT_EQ(call(&error), TIERCEL_OK) << what << error.message;
+    end = kNever - left - last;
+    succeeded();
+  }
+  const auto next = [&](int64_t n) {
+    if (n >= end + last) return After(n);
+    return std::min(After(n), std::max(n + 1, end));
+  };
   for (const bool from_then_on : {false, true}) {
     int64_t failures = 0;
-    for (int64_t n = 1;; n = After(n)) {
+    for (int64_t n = 1;; n = next(n)) {
       auto error = Sized<tiercel_error>();
       refused = false;
       stays = from_then_on;
@@ -445,7 +459,8 @@ TEST_P(OutOfMemoryPromptCacheTest, TextsThatAreKeptAndOpened) {
         [&] {
           EXPECT_EQ(Output(), expected);
           anew();
-        });
+        },
+        /*last=*/kept ? 0 : 16);  // begins to save the text
   }
   Free();
   std::filesystem::remove_all(folder);

@@ -649,19 +649,34 @@ TEST_F(UnfinishedPromptTest, AFolderThatIsTooSmallKeepsNone) {
   EXPECT_EQ(Names().size(), 1u);  // the text
 }
 
+// A disk whose syncs do not return while there is a Stuck.
+struct StuckDisk : FaultyDisk {
+  // It ends before sessions do, which wait for their disk.
+  class Stuck {
+   public:
+    explicit Stuck(StuckDisk& disk) : disk_(disk) { disk_.stuck = true; }
+    ~Stuck() { disk_.stuck = false; }
+
+   private:
+    StuckDisk& disk_;
+  };
+
+  int TrySync(int file) override {
+    while (stuck) std::this_thread::yield();
+    return FaultyDisk::TrySync(file);
+  }
+
+  std::atomic<bool> stuck{false};
+};
+
 // A disk that is much slower than the prompt does not delay it for long.
 TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
-  struct StuckDisk : FaultyDisk {
-    std::atomic<bool> stuck{true};
-    int TrySync(int file) override {
-      while (stuck) std::this_thread::yield();
-      return FaultyDisk::TrySync(file);
-    }
-  } disk;
+  StuckDisk disk;
   {
     Session::Options options = WithPromptCache({}, disk);
     options.texts->waits = std::chrono::milliseconds(100);
     const auto session = MakeSession(*model_, options);
+    const StuckDisk::Stuck stuck(disk);
     const Ids ids = First(kPrompt);
     int asked = 0;
     const auto stopped = Prefill(*session, ids.data(), ids.size(),
@@ -671,7 +686,6 @@ TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
                                  });
     EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
     EXPECT_GT(asked, 5);
-    disk.stuck = false;
   }
   EXPECT_EQ(GoOn(std::nullopt, WithPromptCache()).resumed_layers, 1);
 }
@@ -694,17 +708,11 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
     EXPECT_EQ(told, 3);
     EXPECT_EQ(GoOn(place, WithPromptCache()).resumed_layers, 4);
   }
-  struct StuckDisk : FaultyDisk {
-    std::atomic<bool> stuck{false};
-    int TrySync(int file) override {
-      while (stuck) std::this_thread::yield();
-      return FaultyDisk::TrySync(file);
-    }
-  } disk;
+  StuckDisk disk;
   fs::remove_all(path());
   {
     const auto session = MakeSession(*model_, WithPromptCache({}, disk));
-    disk.stuck = true;
+    const StuckDisk::Stuck stuck(disk);
     bool refused = false;
     uint64_t last = 0;
     int again = 0;
@@ -720,7 +728,6 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
         });
     EXPECT_TRUE(refused);
     EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
-    disk.stuck = false;
   }
   EXPECT_EQ(GoOn(std::nullopt, WithPromptCache()).resumed_layers, 1);
 }
@@ -728,28 +735,23 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
 // A cancel does not wait for the disk; the layer that is being written is
 // saved.
 TEST_F(UnfinishedPromptTest, ACancelWaitsForNoDisk) {
-  struct StuckDisk : FaultyDisk {
-    std::atomic<bool> stuck{false};
-    int TrySync(int file) override {
-      while (stuck) std::this_thread::yield();
-      return FaultyDisk::TrySync(file);
-    }
-  } disk;
+  StuckDisk disk;
   {
     const auto session = MakeSession(*model_, WithPromptCache({}, disk));
     Stop(*session, First(kPrompt), 2);
-    disk.stuck = true;
-    std::thread cancel([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      session->cancellation().Cancel();
-    });
-    const Ids ids = First(kPrompt);
-    EXPECT_EQ(
-        CodeOf(Prefill(*session, ids.data(), ids.size(), kNoProgress).status()),
-        "cancelled");
-    cancel.join();
+    {
+      const StuckDisk::Stuck stuck(disk);
+      std::thread cancel([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        session->cancellation().Cancel();
+      });
+      const Ids ids = First(kPrompt);
+      const auto stopped =
+          Prefill(*session, ids.data(), ids.size(), kNoProgress);
+      cancel.join();
+      EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
+    }
     session->cancellation().Clear();
-    disk.stuck = false;
     // The layer that could not be given then is given when it goes on.
     Stop(*session, First(kPrompt), 5);
   }
