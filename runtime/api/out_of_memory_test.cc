@@ -122,7 +122,7 @@ enum class Keeps { kNothing, kBuffers };
 void RefuseEach(const char* what, Keeps keeps, const Call& call,
                 const std::function<void()>& failed,
                 const std::function<void()>& succeeded, int64_t last = 0) {
-  int64_t end = 0;  // of the allocations before the last ones
+  int64_t end = 0;  // the number of allocations before the last ones
   if (last > 0) {
     left = kNever;
     auto error = Sized<tiercel_error>();
