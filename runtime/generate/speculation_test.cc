@@ -92,6 +92,7 @@ TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
     params.max_tokens = some;
     const auto fork = session->Fork();
     ASSERT_TRUE(fork.ok()) << fork.status();
+    EXPECT_EQ((*fork)->sequence().answer_begin(), std::ssize(prompt));
     const Ids tokens = Continued(*session, params);
     EXPECT_EQ(Continued(**fork, params), tokens);
     text.insert(text.end(), tokens.begin(), tokens.end());

@@ -136,6 +136,27 @@ TEST_F(SimQueueTest, AnErrorOfAnOpLosesTheDevice) {
   EXPECT_EQ(CodeOf(stream_->Synchronize()), "device_lost");
 }
 
+// Work that was queued before the loss may be over memory that is gone.
+TEST_F(SimQueueTest, ALostDeviceThatIsRestoredForgetsItsWork) {
+  const std::unique_ptr<Stream> other = MakeStream(DeviceKind::kSim);
+  int done = 0;
+  ASSERT_TRUE(other
+                  ->RunLater([&done](Stream&) {
+                    ++done;
+                    return absl::OkStatus();
+                  })
+                  .ok());
+  ASSERT_TRUE(stream_
+                  ->RunLater([](Stream&) {
+                    return UsageError("invalid_shape", "it is wrong");
+                  })
+                  .ok());
+  EXPECT_EQ(CodeOf(stream_->Synchronize()), "device_lost");
+  RestoreSimDevices();
+  EXPECT_TRUE(other->Synchronize().ok());
+  EXPECT_EQ(done, 0);
+}
+
 TEST_F(SimQueueTest, EveryCallMayBeRefused) {
   DeviceArray<float> array = NewArray(4);
   for (const char* refused : {"copy", "launch", "wait"}) {
