@@ -44,6 +44,9 @@ if command -v nvcc >/dev/null; then
   cmake --build --preset cuda --target tiercel_gpu_tests
   GTEST_FILTER='-*/portable*:*/avx*:*/ref*:*/sim*' ctest --test-dir build/cuda \
     --output-on-failure --no-tests=error -j "$(nproc)" -L gpu
+  tools=$(tests/setup/sass_tools.sh)
+  PATH=$PATH:$tools python3 -B tests/sass_check.py --built build/cuda \
+    --arch 89 | grep -E '^(WRONG|sass_check)'
 else
   step "CUDA: no nvcc here, no .cu file compiled"
 fi

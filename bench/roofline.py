@@ -14,17 +14,25 @@ layer by layer while the layer before computes, also if the host attends to its
 share of K and V at --host GB/s; a prompt of --prompt tokens on a
 device that holds its KV, by the matrix unit in f16 and with --deterministic.
 
-The time of an operation is max(bytes / (0.85 bandwidth), operations / (0.6
-peak)), plus 2.2 us a launch. Bytes are those of the device's memory: weights,
-and K and V, once for all rows that pass a layer at once; repeated reads from
-the second-level cache are not counted. The heads of the kernels' sources count
-in the same way. Bandwidths and peaks are from data sheets (4090: 920 GB/s of
-1,008).
+  bench/roofline.py --against FILE.jsonl  ops that a GPU was measured with
+                                          (tests/gpu_check.sh), beside this
+
+The time of an operation is the greatest of: its bytes at 0.85 of the bandwidth;
+its instructions at half of the rate at which the multiprocessors issue them; its
+operations at 0.6 of the matrix unit's peak; and 2.2 us a launch besides. Bytes
+are those of the device's memory: weights, and K and V, once for all rows that
+pass a layer at once; repeated reads from the second-level cache are not counted.
+Instructions are those that nvcc makes of the kernels' loops, counted by
+tests/sass_check.py (bench/machine_code.json), for each link of a chain or step
+of the matrix unit. The half is measured: an H200's kernels issued 0.42 to 0.71
+(--against). Bandwidths and peaks are from data sheets (4090: 920 GB/s of 1,008).
 
 Standard library only.
 """
 
 import argparse
+import functools
+import json
 import sys
 import typing
 
@@ -33,7 +41,8 @@ import gguf_file
 import pages
 
 OF_BANDWIDTH = 0.85
-OF_PEAK = 0.6
+OF_ISSUE = 0.5
+OF_PEAK = 0.6  # the matrix unit's
 LAUNCH_S = 2.2e-6
 PAGE = 128  # positions
 WAVE_FLOATS = 8 << 20  # kGpuWaveFloats of kernels/attention/attention_gpu.h
@@ -47,26 +56,41 @@ FOLDING_TILES = 256  # kGpuFoldingTiles: blocks that are enough to fold pages
 # packed.
 BITS = {0: 32, 1: 16, 30: 16, 8: 8.5, 2: 4.5, 3: 5, 6: 8.5, 7: 9, 12: 5,
         13: 9, 14: 6.75}
-WITH_MIN = (3, 7, 12, 13)  # a link more in each block
 FLOATS = (0, 1, 30)
 NAMES = {"F32": 0, "F16": 1, "BF16": 30, "Q8_0": 8, "Q4_0": 2, "Q4_1": 3,
          "Q5_0": 6, "Q5_1": 7, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14}
 KV_BITS = {"f16": 16, "q8_0": 8.5, "q4_0": 4.5}
+# The numbers of types in the names of kernels: DType of kernels/number/dtype.h,
+# and OfType of kernels/attention/attention.cu.
+DTYPES = {0: 0, 1: 1, 30: 2, 8: 3, 2: 4, 3: 5, 6: 6, 7: 7, 12: 8, 13: 9, 14: 10}
+OF_TYPES = {"f16": 0, "q8_0": 1, "q4_0": 2}
+LANES = 32  # a warp's threads
+STEP_INT8 = 2 * 16 * 8 * 32  # operations of a step of the matrix unit
+STEP_F16 = 2 * 16 * 8 * 16
 
 
 class Gpu(typing.NamedTuple):
     name: str
+    arch: str  # the nearest one with counted machine code
     bytes_s: float
     f32_s: float  # operations; a multiply-add is two
     int8_s: float  # operations of the matrix unit, dense
     f16_s: float  # likewise, with sums in f32
 
+    @property
+    def issue_s(self):
+        """Instructions of a warp that all multiprocessors issue in a second:
+        each is 32 multiply-adds at the peak in f32."""
+        return self.f32_s / (2 * LANES)
 
-GPUS = (Gpu("RTX 4090", 920e9, 82.6e12, 660.6e12, 165.2e12),
-        Gpu("RTX 3090", 854e9, 35.6e12, 284e12, 71e12),
-        Gpu("RTX 4070", 460e9, 29.1e12, 233e12, 58.3e12),
-        Gpu("RTX 5090", 1636e9, 104.8e12, 838e12, 209.5e12),
-        Gpu("H100 SXM", 3350e9, 66.9e12, 1978.9e12, 989.4e12))
+
+GPUS = (Gpu("RTX 4090", "sm_89", 920e9, 82.6e12, 660.6e12, 165.2e12),
+        Gpu("RTX 3090", "sm_89", 854e9, 35.6e12, 284e12, 71e12),
+        Gpu("RTX 4070", "sm_89", 460e9, 29.1e12, 233e12, 58.3e12),
+        Gpu("RTX 5090", "sm_90", 1636e9, 104.8e12, 838e12, 209.5e12),
+        Gpu("H100 SXM", "sm_90", 3350e9, 66.9e12, 1978.9e12, 989.4e12))
+# --against only; its bandwidth is measured in the same run.
+H200 = Gpu("H200", "sm_90", 4800e9, 66.9e12, 1978.9e12, 989.4e12)
 
 
 class Matrix(typing.NamedTuple):
@@ -93,9 +117,23 @@ class Work(typing.NamedTuple):
     """The bytes and operations of one op, over all layers."""
     name: str
     bytes: float
-    f32: float
+    # {kernel: links or steps of a warp}; "": single instructions
+    units: dict
     int8: float = 0.0
     f16: float = 0.0
+
+
+@functools.cache
+def machine_code():
+    """{architecture: {kernel: figures}}, as tests/sass_check.py saves them."""
+    return json.loads((pages.ROOT / "bench/machine_code.json").read_text())
+
+
+def issued(gpu, work):
+    """The instructions of all warps."""
+    kernels = machine_code()[gpu.arch]
+    return sum(count * (kernels[kernel]["instructions"] if kernel else 1)
+               for kernel, count in work.units.items())
 
 
 def model_of_shape(name, layers, hidden, heads, kv_heads, head_dim, ffn, vocab,
@@ -119,6 +157,10 @@ SHAPES = {
                      NAMES["Q4_K"]),
     "qwen3-4b-q8": ("Qwen3 4B, Q8_0", 36, 2560, 32, 8, 128, 9728, 151936,
                     NAMES["Q8_0"]),
+    "qwen3-8b-q8": ("Qwen3 8B, Q8_0", 36, 4096, 32, 8, 128, 12288, 151936,
+                    NAMES["Q8_0"]),
+    "ministral3-14b-q4": ("Ministral 3 14B, Q4_K", 40, 5120, 32, 8, 128, 16384,
+                          131072, NAMES["Q4_K"]),
 }
 
 
@@ -173,29 +215,41 @@ def passes(rows):
 
 
 def product(matrix, rows, fast=False):
-    """Returns (bytes, operations in f32, in int8, in f16) for one product with
-    `rows` rows. `fast`: by the matrix unit in f16, where that fits."""
+    """The Work of one product with `rows` rows. `fast`: by the matrix unit in
+    f16, where that fits."""
     size = passes(rows) * matrix.n * matrix.k * BITS[matrix.kind] / 8
+    kind = DTYPES[matrix.kind]
     if fast and matrix.kind != NAMES["F32"] and matrix.k % 64 == 0:
-        return size, 0.0, 0.0, 2.0 * whole(rows, 8) * matrix.n * matrix.k
+        operations = 2.0 * whole(rows, 8) * matrix.n * matrix.k
+        return Work(matrix.name, size,
+                    {f"MultiplyHalves {kind}": operations / STEP_F16},
+                    f16=operations)
     if matrix.kind in FLOATS:
         # A block of threads has 1, 8 or 24 rows, from 49 on 64.
-        counted = (rows if rows == 1 else 8 if rows <= 8 else
-                   whole(rows, 24 if rows <= 48 else 64))
-        return size, 2.0 * counted * matrix.n * matrix.k, 0.0, 0.0
-    # The matrix unit takes 8 rows. A link of a chain is a conversion, which
-    # costs as much as four multiply-adds, a product, and one or two
-    # multiply-adds; it is for one row, or for whole tiles.
-    counted = 8 if rows <= 8 else 24 if rows <= 24 else whole(rows, 32)
-    slots = 4 + 1 + (2 + 1 if matrix.kind in WITH_MIN else 1)
-    blocks = matrix.n * matrix.k / 32
-    links = blocks * (1 if rows == 1 and matrix.k % 256 == 0 else counted)
-    return size, 2.0 * slots * links, 2.0 * 32 * counted * blocks, 0.0
+        of_block = (1 if rows == 1 else 8 if rows <= 8 else
+                    24 if rows <= 48 else 64)
+        kernel = (f"MultiplyFloatRow {kind} 12" if rows == 1 else
+                  f"MultiplyFloatPanels {kind} Rows{of_block}")
+        links = whole(rows, of_block) * matrix.n * matrix.k
+        return Work(matrix.name, size, {kernel: links / LANES})
+    # A step of the matrix unit takes 8 rows; a warp has 1, 3 or 4 such tiles.
+    tiles = 1 if rows <= 8 else 3 if rows <= 24 else 4
+    kernel = (f"MultiplyPanelRow {kind}" if rows == 1 and matrix.k % 256 == 0
+              else f"MultiplyPanels {kind} {tiles}")
+    operations = 2.0 * whole(rows, 8 * tiles) * matrix.n * matrix.k
+    return Work(matrix.name, size, {kernel: operations / STEP_INT8},
+                int8=operations)
 
 
 def products(name, matrices, rows, times=1, fast=False):
     counted = [product(matrix, rows, fast) for matrix in matrices]
-    return Work(name, *(times * sum(column) for column in zip(*counted)))
+    units = {}
+    for work in counted:
+        for kernel, count in work.units.items():
+            units[kernel] = units.get(kernel, 0) + times * count
+    return Work(name, times * sum(work.bytes for work in counted), units,
+                times * sum(work.int8 for work in counted),
+                times * sum(work.f16 for work in counted))
 
 
 def attention(model, rows, positions, kv, causal=False, fast=False):
@@ -206,12 +260,15 @@ def attention(model, rows, positions, kv, causal=False, fast=False):
     seen = positions / 2 if causal else positions
     read = passes(rows) * model.layers * kv_bytes(model, seen, kv)
     of_head = queries_of_head(model, rows)
-    queries = model.kv_heads * (
-        whole(of_head, FAST_TILE) if fast
-        else of_warps(of_head, kv, folds(model, rows)))
+    of_warp, kernel = attention_kernel(of_head, kv, folds(model, rows))
+    queries = model.kv_heads * whole(of_head, FAST_TILE if fast else of_warp)
     operations = model.layers * 4.0 * queries * seen * model.head_dim
-    return (Work("attention", read, 0.0, f16=operations) if fast
-            else Work("attention", read, operations))
+    if not fast:
+        return Work("attention", read, {kernel: operations / 2 / LANES})
+    kind = DTYPES[NAMES[kv.upper()]]
+    kernel = f"FlashAttend {model.head_dim} {kind}"
+    return Work("attention", read, {kernel: operations / STEP_F16},
+                f16=operations)
 
 
 def queries_of_head(model, rows):
@@ -225,18 +282,18 @@ def folds(model, rows):
     return model.kv_heads * tiles >= FOLDING_TILES
 
 
-def of_warps(queries, kv, folding):
-    """Rounds queries up to whole warps, as LaunchPages of
-    kernels/attention/attention.cu does."""
-    most = 8 if kv == "f16" else 6
+def attention_kernel(queries, kv, folding):
+    """The queries of a warp, and the kernel, as LaunchPages of
+    kernels/attention/attention.cu chooses them."""
+    of_warp = 8 if kv == "f16" else 6
     if not folding:
-        if queries == 1:
-            return 1
         if queries <= 8:
-            return whole(queries, 2 if queries <= 4 else 4)
-        if 10 * whole(queries, 6) < 9 * whole(queries, 8):
-            return whole(queries, 6)
-    return whole(queries, most)
+            of_warp = 1 if queries == 1 else 2 if queries <= 4 else 4
+        elif 10 * whole(queries, 6) < 9 * whole(queries, 8):
+            of_warp = 6
+    warps = 1 if of_warp == 1 else 4
+    return of_warp, (f"ComputePages {of_warp} {warps} {OF_TYPES[kv]}"
+                     + (" true" if folding else ""))
 
 
 def kv_bytes(model, positions, kv):
@@ -254,7 +311,7 @@ def others(model, rows):
               + 2 * (2 * model.hidden + q + model.ffn)  # codes
               + 2 * q)  # folding of attention
     return Work("others", 4.0 * rows * model.layers * floats,
-                10.0 * rows * model.layers * floats)
+                {"": 10.0 / LANES * rows * model.layers * floats})
 
 
 def launches(model, rows, positions):
@@ -289,19 +346,21 @@ def works(model, rows, positions, kv, causal=False, fast=False):
             products("output", [model.output], 1 if causal else rows)]
 
 
+def times(gpu, work):
+    """{bound: seconds}."""
+    return {"memory": work.bytes / (OF_BANDWIDTH * gpu.bytes_s),
+            "issue": issued(gpu, work) / (OF_ISSUE * gpu.issue_s),
+            "int8": work.int8 / (OF_PEAK * gpu.int8_s),
+            "f16": work.f16 / (OF_PEAK * gpu.f16_s)}
+
+
 def seconds(gpu, work):
-    return max(work.bytes / (OF_BANDWIDTH * gpu.bytes_s),
-               work.f32 / (OF_PEAK * gpu.f32_s),
-               work.int8 / (OF_PEAK * gpu.int8_s),
-               work.f16 / (OF_PEAK * gpu.f16_s))
+    return max(times(gpu, work).values())
 
 
 def bound(gpu, work):
-    times = {"memory": work.bytes / (OF_BANDWIDTH * gpu.bytes_s),
-             "f32": work.f32 / (OF_PEAK * gpu.f32_s),
-             "int8": work.int8 / (OF_PEAK * gpu.int8_s),
-             "f16": work.f16 / (OF_PEAK * gpu.f16_s)}
-    return max(times, key=times.get)
+    found = times(gpu, work)
+    return max(found, key=found.get)
 
 
 def step_seconds(gpu, model, rows, positions, kv, causal=False, fast=False):
@@ -357,12 +416,13 @@ def table(gpu, model, args):
         title = (f"{name}: {rows:,} row{'s' if rows > 1 else ''}, "
                  f"{positions:,} positions, KV {kv}")
         lines += [f"### {title}", "",
-                  "| | bytes | f32 operations | int8 operations | "
+                  "| | bytes | instructions | int8 operations | "
                   "f16 operations | bound by | predicted ms |",
                   "|---|---:|---:|---:|---:|---|---:|"]
         for work in of_step:
             lines.append(
-                f"| {work.name} | {size(work.bytes)} | {size(work.f32)} | "
+                f"| {work.name} | {size(work.bytes)} | "
+                f"{size(issued(gpu, work))} | "
                 f"{size(work.int8)} | {size(work.f16)} | "
                 f"{bound(gpu, work)} | "
                 f"{seconds(gpu, work) * 1e3:.3g} |")
@@ -385,9 +445,71 @@ def table(gpu, model, args):
     return lines
 
 
+# The models of bench/kernels/kernel_bench.cc, and the matrices of its parts.
+MEASURED = {"llama2-7b": (4096, 32, 32, 128, 11008, 32000),
+            "llama3.1-8b": (4096, 32, 8, 128, 14336, 128256),
+            "30b-a3b": (2048, 32, 4, 128, 0, 151936)}
+PARTS = {"qkv": ("q", "k", "v"), "o": ("o",), "gate_up": ("gate", "up"),
+         "down": ("down",)}
+
+
+def work_of(row):
+    """The work of one call that kernel_bench timed; None: of another op."""
+    op, _, fast = row.get("op", "").partition("_")
+    if row.get("kind") != "op" or op not in ("matmul", "attention") or fast not in ("", "fast"):
+        return None
+    kind = NAMES[row["type"].upper()] if op == "matmul" else NAMES["F16"]
+    model = model_of_shape(row["model"], 1, *MEASURED[row["model"]], kind)
+    if op == "attention":
+        return attention(model, row["rows"], row["positions"], row["type"],
+                         fast=bool(fast))
+    matrices = ([model.output] if row["part"] == "output" else
+                [m for m in model.of_layer if m.name in PARTS[row["part"]]])
+    return products(row["part"], matrices, row["rows"], fast=bool(fast))
+
+
+def beside_measured(path):
+    """The lines of a page: the ops that kernel_bench measured on an H200, and
+    their predictions."""
+    rows, gpu = [], H200
+    with open(path) as file:
+        for line in file:
+            row = json.loads(line).get("row", {})
+            if row.get("name") == "device read":
+                gpu = gpu._replace(bytes_s=row["value"] * 1e9)
+            rows.append(row)
+    lines = ["# Ops on an H200, measured, beside bench/roofline.py", "",
+             f"Measured: {path.rsplit('/', 1)[-1]}, by the GPU's events. *Predicted* "
+             "from its bandwidth in", "the same run, data sheets and counted "
+             "machine code. Launches are in what was measured alone.", "",
+             "| op | shape | type | rows | positions | measured us | "
+             "predicted us | bound by | measured / predicted |",
+             "|---|---|---|---:|---:|---:|---:|---|---:|"]
+    for row in rows:
+        work = work_of(row)
+        if work is None:
+            continue
+        us = seconds(gpu, work) * 1e6
+        lines.append(
+            f"| {row['op']} | {row['model']} {row['part']} | {row['type']} | "
+            f"{row['rows']} | {row.get('positions') or ''} | {row['us']:.4g} | "
+            f"{us:.4g} | {bound(gpu, work)} | {row['us'] / us:.2f} |")
+    return lines
+
+
+def write(lines, save, *slugs):
+    """Prints the lines of a page, and saves it."""
+    print("\n".join(lines))
+    if save:
+        path = pages.page(pages.today(), *slugs)
+        path.write_text("\n".join(lines) + "\n")
+        print(f"saved: {path}")
+
+
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", nargs="?")
+    parser.add_argument("--against")
     parser.add_argument("--shape", action="append", choices=sorted(SHAPES),
                         default=[])
     parser.add_argument("--list", action="store_true")
@@ -400,6 +522,14 @@ def main(argv):
     parser.add_argument("--host", type=float, default=34.0, help="GB/s")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args(argv)
+    if args.against:
+        try:
+            lines = beside_measured(args.against)
+        except (OSError, ValueError, KeyError) as error:
+            parser.error(f"{args.against}: {error!r}; need the JSON lines of "
+                         "tests/gpu_check.sh")
+        write(lines, args.save, "nvidia-h200", "roofline.md")
+        return 0
     if args.list:
         print("\n".join(f"{key}: {shape[0]}" for key, shape in SHAPES.items()))
         return 0
@@ -415,15 +545,12 @@ def main(argv):
     if not models:
         parser.error("need a GGUF file or --shape")
     lines = ["# Steps on a GPU, *predicted* by bench/roofline.py", "",
-             "By arithmetic from data sheets: nothing here ran on a GPU.", ""]
+             "By arithmetic from data sheets and counted machine code: nothing "
+             "here ran on a GPU.", ""]
     for model in models:
         for gpu in GPUS:
             lines += table(gpu, model, args)
-    print("\n".join(lines))
-    if args.save:
-        path = pages.page(pages.today(), "predicted", "roofline.md")
-        path.write_text("\n".join(lines))
-        print(f"saved: {path}")
+    write(lines, args.save, "predicted", "roofline.md")
     return 0
 
 

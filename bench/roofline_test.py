@@ -7,6 +7,7 @@ of the kernels' sources.
 import contextlib
 import io
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -64,27 +65,41 @@ class NumbersTest(unittest.TestCase):
         self.assertAlmostEqual(sweep, compute + link / 32)
 
     def test_one_product(self):
-        of = lambda kind, rows, k=128: roofline.product(  # noqa: E731
-            roofline.Matrix("q", 64, k, roofline.NAMES[kind]), rows)[:3]
-        self.assertEqual(of("F16", 1), (16384, 16384, 0))
-        self.assertEqual(of("F32", 5), (32768, 8 * 16384, 0))
-        self.assertEqual(of("F32", 25), (32768, 48 * 16384, 0))
-        self.assertEqual(of("F32", 65), (32768, 128 * 16384, 0))
-        # There are 256 blocks for 8 rows; a link has 4 + 1 + 1 instructions, or
-        # 8.
-        self.assertEqual(of("Q4_0", 1), (4608, 2 * 6 * 2048, 2 * 32 * 2048))
-        self.assertEqual(of("Q4_1", 9), (5120, 2 * 8 * 6144, 2 * 32 * 6144))
-        self.assertEqual(of("Q4_0", 33),
-                         (4608, 2 * 6 * 16384, 2 * 32 * 16384))
-        # A single row has other links if k is a multiple of 256.
-        self.assertEqual(of("Q4_0", 1, 256), (9216, 2 * 6 * 512, 2 * 32 * 4096))
+        def of(kind, rows, k=128):
+            work = roofline.product(
+                roofline.Matrix("q", 64, k, roofline.NAMES[kind]), rows)
+            return work.bytes, work.units, work.int8
+
+        # A link is a multiply-add of 32 lanes.
+        self.assertEqual(of("F16", 1),
+                         (16384, {"MultiplyFloatRow 1 12": 256}, 0))
+        self.assertEqual(of("F32", 5),
+                         (32768, {"MultiplyFloatPanels 0 Rows8": 8 * 256}, 0))
+        self.assertEqual(of("BF16", 25),
+                         (16384, {"MultiplyFloatPanels 2 Rows24": 48 * 256}, 0))
+        self.assertEqual(of("F32", 65),
+                         (32768, {"MultiplyFloatPanels 0 Rows64": 128 * 256},
+                          0))
+        # A step is 8 rows of 16 outputs of a block: there are 16 of each 8.
+        self.assertEqual(of("Q4_0", 1), (4608, {"MultiplyPanels 4 1": 16},
+                                         2 * 8 * 8192))
+        self.assertEqual(of("Q4_1", 9), (5120, {"MultiplyPanels 5 3": 48},
+                                         2 * 24 * 8192))
+        self.assertEqual(of("Q6_K", 33), (6912, {"MultiplyPanels 10 4": 128},
+                                          2 * 64 * 8192))
+        # A single row has a kernel of its own if k is a multiple of 256.
+        self.assertEqual(of("Q8_0", 1, 256), (17408, {"MultiplyPanelRow 3": 32},
+                                              2 * 8 * 16384))
 
     def test_a_fast_product(self):
         of = lambda kind, rows, k=128: roofline.product(  # noqa: E731
             roofline.Matrix("q", 64, k, roofline.NAMES[kind]), rows, fast=True)
         # Rows are tiles of 8; weights are read once for 1,024 rows.
-        self.assertEqual(of("F16", 9), (16384, 0, 0, 2 * 16 * 8192))
-        self.assertEqual(of("Q4_0", 1025), (2 * 4608, 0, 0, 2 * 1032 * 8192))
+        work = of("F16", 9)
+        self.assertEqual((work.bytes, work.f16), (16384, 2 * 16 * 8192))
+        self.assertEqual(work.units, {"MultiplyHalves 1": 2 * 16 * 8192 / 4096})
+        work = of("Q4_0", 1025)
+        self.assertEqual((work.bytes, work.f16), (2 * 4608, 2 * 1032 * 8192))
         # The kernels do not take F32 weights, nor such rows of weights.
         for kind, k in (("F32", 128), ("F16", 96)):
             self.assertEqual(of(kind, 9, k), roofline.product(
@@ -112,8 +127,9 @@ class NumbersTest(unittest.TestCase):
         work = roofline.attention(LLAMA, 65, 1024, "q4_0", causal=True,
                                   fast=True)
         self.assertEqual(work.bytes, 32 * 2 * 512 * 4096 * 4.5 / 8)
-        self.assertEqual((work.f32, work.f16),
-                         (0, 32 * 4 * (32 * 128) * 512 * 128))
+        operations = 32 * 4 * (32 * 128) * 512 * 128
+        self.assertEqual((work.units, work.f16),
+                         ({"FlashAttend 128 4": operations / 4096}, operations))
         other = LLAMA._replace(head_dim=80)
         self.assertEqual(
             roofline.attention(other, 65, 1024, "f16", fast=True),
@@ -122,18 +138,24 @@ class NumbersTest(unittest.TestCase):
     def test_attention(self):
         work = roofline.attention(LLAMA, 1, 1024, "q8_0")
         self.assertEqual(work.bytes, 32 * 2 * 1024 * 4096 * 8.5 / 8)
-        self.assertEqual(work.f32, 32 * 4 * 32 * 1024 * 128)
+        self.assertEqual(work.units, {"ComputePages 1 1 1":
+                                      32 * 2 * 1024 * 128})
         self.assertEqual(
-            roofline.attention(LLAMA, 16, 1024, "f16", causal=True).f32,
-            32 * 4 * (32 * 16) * 512 * 128)
-        counted = [[roofline.of_warps(n, kv, folding)
-                    for n in (1, 2, 3, 5, 9, 17, 24)]
-                   for kv, folding in (("f16", False), ("q8_0", False),
-                                       ("f16", True), ("q8_0", True))]
-        self.assertEqual(counted, [[1, 2, 4, 8, 12, 18, 24],
-                                   [1, 2, 4, 8, 12, 18, 24],
-                                   [8, 8, 8, 8, 16, 24, 24],
-                                   [6, 6, 6, 6, 12, 18, 24]])
+            roofline.attention(LLAMA, 17, 1024, "f16", causal=True).units,
+            {"ComputePages 6 4 0": 32 * 2 * 18 * 512 * 128})
+        counted = [[roofline.attention_kernel(n, kv, folding)
+                    for n in (1, 2, 5, 9, 17, 24)]
+                   for kv, folding in (("f16", False), ("q4_0", False))]
+        self.assertEqual(counted, [
+            [(1, "ComputePages 1 1 0"), (2, "ComputePages 2 4 0"),
+             (4, "ComputePages 4 4 0"), (6, "ComputePages 6 4 0"),
+             (6, "ComputePages 6 4 0"), (8, "ComputePages 8 4 0")],
+            [(1, "ComputePages 1 1 2"), (2, "ComputePages 2 4 2"),
+             (4, "ComputePages 4 4 2"), (6, "ComputePages 6 4 2"),
+             (6, "ComputePages 6 4 2"), (6, "ComputePages 6 4 2")]])
+        for kv, kernel in (("f16", (8, "ComputePages 8 4 0 true")),
+                           ("q8_0", (6, "ComputePages 6 4 1 true"))):
+            self.assertEqual(roofline.attention_kernel(1, kv, True), kernel)
 
     def test_launches_are_those_that_a_test_counts(self):
         self.assertEqual(roofline.launches(LLAMA, 1, 1024), 32 * 10 + 6)
@@ -150,18 +172,84 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(roofline.launches(LLAMA, 225, 1024), 32 * 9 + 6)
 
     def test_what_bounds(self):
-        work = roofline.Work("x", 0.85 * 920e9, 0, 0)
+        code = {"sm_89": {"Chain": {"instructions": 4}}}
+        work = roofline.Work("x", 0.85 * 920e9, {})
         self.assertAlmostEqual(roofline.seconds(ADA, work), 1.0)
         self.assertEqual(roofline.bound(ADA, work), "memory")
-        work = work._replace(f32=2 * 0.6 * 82.6e12)
-        self.assertAlmostEqual(roofline.seconds(ADA, work), 2.0)
-        self.assertEqual(roofline.bound(ADA, work), "f32")
-        work = work._replace(int8=3 * 0.6 * 660.6e12)
+        # Half of 1.29e12 instructions a second, of which two of this kernel's
+        # links take 8 and 12 others 12.
+        work = work._replace(units={"Chain": 2 * 0.5 * 82.6e12 / 64 / 10,
+                                    "": 12 * 0.5 * 82.6e12 / 64 / 10})
+        with mock.patch.object(roofline, "machine_code", lambda: code):
+            self.assertAlmostEqual(roofline.seconds(ADA, work), 2.0)
+            self.assertEqual(roofline.bound(ADA, work), "issue")
+        work = work._replace(units={}, int8=3 * 0.6 * 660.6e12)
         self.assertAlmostEqual(roofline.seconds(ADA, work), 3.0)
         self.assertEqual(roofline.bound(ADA, work), "int8")
         work = work._replace(f16=4 * 0.6 * 165.2e12)
         self.assertAlmostEqual(roofline.seconds(ADA, work), 4.0)
         self.assertEqual(roofline.bound(ADA, work), "f16")
+
+    # Every kernel that a prediction needs is counted, for each GPU.
+    def test_all_kernels_are_counted(self):
+        for kind in roofline.DTYPES:
+            model = roofline.model_of_shape("x", 2, 256, 4, 2, 64, 512, 512,
+                                            kind)
+            for rows in (1, 2, 8, 9, 17, 33, 65, 700):
+                for kv in roofline.KV_BITS:
+                    for fast in (False, True):
+                        for work in roofline.works(model, rows, 512, kv,
+                                                   fast=fast):
+                            for gpu in roofline.GPUS:
+                                self.assertGreater(
+                                    roofline.issued(gpu, work), 0)
+
+    def test_types_have_the_numbers_of_the_source(self):
+        text = (pages.ROOT / "kernels/number/dtype.h").read_text()
+        names = re.search(r"enum class DType[^{]*{([^}]*)}", text)[1]
+        names = [name.strip().removeprefix("k").upper()
+                 for name in names.split(",") if name.strip()]
+        self.assertEqual({kind: names.index(name)
+                          for name, kind in roofline.NAMES.items()},
+                         roofline.DTYPES)
+
+
+class MeasuredTest(unittest.TestCase):
+    """Predictions beside an H200's own times."""
+
+    LINES = roofline.beside_measured(str(
+        pages.ROOT / "bench/results/2026-11-27-nvidia-h200-gpu-check.jsonl"))
+
+    def of(self, op, shape, kind, rows, positions=""):
+        start = f"| {op} | {shape} | {kind} | {rows} | {positions} |"
+        line, = [line for line in self.LINES if line.startswith(start)]
+        return line.split("|")[8].strip(), float(line.split("|")[9])
+
+    # Work that fills the GPU is predicted within a tenth, in chains of floats
+    # within a third.
+    def test_work_that_fills_a_gpu(self):
+        for kind in ("f16", "q8_0"):
+            for rows in (1, 512):
+                bound, ratio = self.of("attention", "llama3.1-8b ", kind, rows,
+                                       131072)
+                self.assertEqual(bound, "issue")
+                self.assertAlmostEqual(ratio, 1, delta=0.11)
+        for kind, delta in (("f16", 0.31), ("q8_0", 0.1), ("q4_K", 0.27)):
+            bound, ratio = self.of("matmul", "llama3.1-8b gate_up", kind, 512)
+            self.assertEqual(bound, "issue")
+            self.assertAlmostEqual(ratio, 1, delta=delta)
+        bound, ratio = self.of("matmul", "llama3.1-8b output", "f16", 1)
+        self.assertEqual(bound, "memory")
+        self.assertAlmostEqual(ratio, 1, delta=0.1)
+
+    def test_other_ops_are_left_out(self):
+        self.assertFalse([line for line in self.LINES if "rms_norm" in line])
+        self.assertEqual(len(self.LINES), 7 + 144)
+
+    def test_a_file_without_such_lines(self):
+        status, _, errors = said("--against", __file__)
+        self.assertEqual(status, 2)
+        self.assertIn("need the JSON lines of tests/gpu_check.sh", errors)
 
 
 class FilesTest(unittest.TestCase):

@@ -61,7 +61,12 @@ pack_tail|kernels/device/cuda/copy_words.cu|t.index < bytes - tail|t.index < byt
 narrow_place|apps/reader/places.cc|sections.size() == 1|sections.size() == 7|apps/reader/places_test.cc
 supported_gain|apps/commands/supported.cc|sentence.gain < kLeastGain|sentence.gain < 0|apps/commands/supported_test.cc
 roofline_passes|bench/roofline.py|size = passes(rows) \* matrix.n|size = matrix.n|bench/roofline_test.py
-roofline_tiles|bench/roofline.py|return whole(queries, most)|return queries|bench/roofline_test.py
+roofline_tiles|bench/roofline.py|whole(of_head, FAST_TILE if fast else of_warp)|of_head|bench/roofline_test.py
+roofline_issued|bench/roofline.py|kernels\[kernel\]\["instructions"\] if kernel else 1|1|bench/roofline_test.py
+predicted_rest|bench/policies_predicted.py|link / (1 - there)|link|bench/policies_predicted_test.py
+sass_saved|tests/sass_check.py|MORE_THAN_SAVED \* found|2 * found|tests/sass_check_test.py
+sass_flying|tests/sass_check.py|32 \* once|64 * once|tests/sass_check_test.py
+sass_main_loops|tests/sass_check.py|>= 0.4 \* most|>= 0|tests/sass_check_test.py
 last_fragment|kernels/layer/packed_device.h|const bool both = 2 \* pair + 1 < blocks;|const bool both = pair >= 0;|kernels/layer/matmul_test.cc
 fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 < left|in_fragments / 16 < left - 1|kernels/layer/matmul_test.cc
 half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j % 2], 0)|kernels/layer/matmul_test.cc

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests how sass_check.py reads the output of nvcc and cuobjdump, and its check
-of the matrix product if these are here.
+"""Tests how sass_check.py reads the output of cuobjdump, and its check of a
+kernel if nvcc is here.
 
   sass_check_test.py
 """
@@ -17,11 +17,18 @@ import sass_check  # noqa: E402
 
 NAME = ("_ZN7tiercel9RunKernelINS_41_GLOBAL__N__31bc8afe_9_matmul_cu_"
         "c8b0a79814MultiplyPanelsILNS_5DTypeE4ELi1EEEEEvT_")
-LOG = f"""\
-ptxas info    : Compiling entry function '{NAME}' for 'sm_89'
-ptxas info    : Function properties for {NAME}
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 80 registers, used 1 barriers, 608 bytes cmem[0]
+RESOURCES = f"""\
+Fatbin elf code:
+ Function {NAME}:
+  REG:80 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:608 TEXTURE:0 SURFACE:0 SAMPLER:0
+"""
+ELF = f"""\
+.nv.info.{NAME}
+\tAttribute:\tEIATTR_PARAM_CBANK
+\tValue:\t0x5 0x0 0x0
+\tAttribute:\tEIATTR_MAX_THREADS
+\tFormat:\tEIFMT_SVAL
+\tValue:\t0x40 0x2 0x1
 """
 SASS = f"""\
 \t\tFunction : {NAME}
@@ -37,6 +44,18 @@ SASS = f"""\
         /*0080*/  @!P0 BRA 0x40 ;  /* 0xfffffe1000008947 */
         /*0090*/  BRA 0x90;  /* 0xfffffff000007947 */
 """
+
+
+def check(arch="89", resources=RESOURCES, elf=ELF, sass=SASS, saved=None):
+    return sass_check.check(arch, sass_check.kernels_in(
+        arch, {"-res-usage": resources, "-elf": elf, "-sass": sass}), saved)
+
+
+def renamed(name, sass):
+    """check() of a kernel of another name."""
+    texts = [text.replace("14MultiplyPanels", name)
+             for text in (RESOURCES, ELF, sass)]
+    return check("89", *texts)
 
 
 class WordsTest(unittest.TestCase):
@@ -56,50 +75,101 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(sass_check.loaded_bytes(code), (34, 32))
 
     def test_what_is_right(self):
-        table, wrong = sass_check.check(
-            "89", LOG, SASS.replace("LDG.E.U16", "LDS.U16"))
-        self.assertEqual(table, ["sm_89 MultiplyPanels 4 1: 80 registers, 100% "
-                                 "of loads by 128 bits, 1 IMMA.16832"])
+        table, wrong = check(sass=SASS.replace("LDG.E.U16", "LDS.U16"))
+        # 65,536 registers are enough for 25 warps, which are 6 blocks of 4.
+        self.assertEqual(
+            table, ["sm_89 MultiplyPanels 4 1: 80 registers, 24 warps, 100% of "
+                    "loads by 128 bits, 24,576 bytes in flight, 1 IMMA.16832, "
+                    "5.00 instructions a step"])
         self.assertEqual(wrong, [])
+
+    def test_warps_at_once(self):
+        def warps(registers, threads, arch="89"):
+            return sass_check.warps_at_once(sass_check.Kernel(
+                "x", "x", registers, 0, threads, []), arch)
+        self.assertEqual(warps(81, 128), 20)  # each takes 88
+        self.assertEqual(warps(81, 32), 23)
+        self.assertEqual([warps(16, 128, arch) for arch in ("75", "89", "90")],
+                         [32, 48, 64])
+        self.assertEqual(warps(16, 0), 0)  # it is not bounded
 
     def test_instructions_of_a_chain_are_counted_in_its_loop(self):
-        def of(name, sass):
-            return sass_check.check(
-                "89", LOG.replace("14MultiplyPanels", name),
-                sass.replace("14MultiplyPanels", name))
-
         chain = SASS.replace("LDG.E.U16 R2", "FFMA R4, R5, R6")
-        _, wrong = of("16MultiplyFloatRow", chain)
+        _, wrong = renamed("16MultiplyFloatRow", chain)
         self.assertEqual(wrong, ["sm_89 MultiplyFloatRow 4 1: 5.00 "
                                  "instructions a link"])
-        table, wrong = of("16MultiplyFloatRow",
-                          chain.replace("IMMA.16832", "FFMA"))
+        table, wrong = renamed("16MultiplyFloatRow",
+                               chain.replace("IMMA.16832", "FFMA"))
         self.assertEqual(wrong, [])
         self.assertIn(" 2.50 instructions a link", table[0])
-        _, wrong = of("16MultiplyFloatRow", SASS.replace("LDG.E.U16", "LDS"))
+        _, wrong = renamed("16MultiplyFloatRow",
+                           SASS.replace("LDG.E.U16", "LDS"))
         self.assertIn("inf instructions", wrong[0])
 
+    # A loop counts if it has nearly half as many as the loop with most, and if
+    # none is in a loop within it.
+    def test_the_main_loops_are_counted(self):
+        def code(*parts):  # (FFMA, others), or the loops within a loop
+            found = []
+            for part in parts:
+                first = 16 * len(found)
+                if isinstance(part[0], int):
+                    found += ["FFMA"] * part[0] + ["IADD3"] * part[1]
+                else:
+                    found += [op for _, op, _ in code(*part)] + ["IADD3"]
+                found.append(f"BRA {first:#x}")
+            return [(16 * i, op.split()[0], op.partition(" ")[2])
+                    for i, op in enumerate(found)]
+        per = sass_check.instructions_per
+        self.assertEqual(per(code((4, 3)), "FFMA"), 2)
+        self.assertEqual(per(code((10, 9), (5, 4), (3, 90)), "FFMA"), 2)
+
+    def test_figures_that_rise(self):
+        right = SASS.replace("LDG.E.U16", "LDS.U16")
+
+        def beside(instructions, name="MultiplyPanels 4 1"):
+            return check(sass=right, saved={"sm_89": {
+                name: {"instructions": instructions}}})[1]
+        self.assertEqual(beside(4.6), [])
+        for saved in (beside(4.5), beside(9, "MultiplyPanels 4 3")):
+            self.assertEqual(saved, ["sm_89 MultiplyPanels 4 1: 5.00 "
+                                     "instructions a step"])
+
     def test_what_is_wrong(self):
-        for arch, log, sass, word in [
-                ("89", LOG, SASS, "32 of 34 bytes"),
-                ("89", LOG.replace("0 bytes stack", "8 bytes stack"), SASS,
-                 "a stack of 8 bytes, 0 spilled"),
-                ("89", LOG.replace("0 bytes spill stores", "4 bytes spill "
-                                   "stores"), SASS, "0 bytes, 4 spilled"),
-                ("89", LOG, SASS.replace("IMMA", "IDP"), "no IMMA.16832"),
-                ("75", LOG, SASS, "no IMMA.8816"),
-                ("89", LOG, "", "0 of 0 bytes"),
-                ("89", "", "", "no kernel was compiled")]:
-            _, wrong = sass_check.check(arch, log, sass)
+        right = {"resources": RESOURCES, "elf": ELF, "sass": SASS}
+        for arch, change, word in [
+                ("89", {}, "94% of loads by 128 bits"),
+                ("89", {"resources": RESOURCES.replace("STACK:0", "STACK:8")},
+                 "a stack of 8 bytes"),
+                ("89", {"resources": RESOURCES.replace("LOCAL:0", "LOCAL:4")},
+                 "a stack of 4 bytes"),
+                ("90", {"resources": RESOURCES.replace("REG:80", "REG:168")},
+                 "13,056 bytes in flight"),
+                ("89", {"sass": SASS.replace("IMMA", "IDP")},
+                 "0 IMMA.16832"),
+                ("75", {}, "0 IMMA.8816"),
+                ("89", {"sass": ""}, "0% of loads"),
+                ("89", {"resources": ""}, "no kernel was compiled")]:
+            _, wrong = check(arch, **{**right, **change})
             self.assertTrue(any(word in line for line in wrong), (word, wrong))
 
     def test_without_the_tools_it_says_so(self):
+        for argv, lacks in (([], "nvcc"), (["--built", "."], "cuobjdump")):
+            said = io.StringIO()
+            with mock.patch.object(sass_check, "tool", lambda name: None), \
+                    contextlib.redirect_stdout(said):
+                self.assertEqual(sass_check.main(argv), sass_check.SKIPPED)
+            self.assertEqual(
+                said.getvalue(),
+                f"sass_check: nothing was checked: no {lacks}\n")
+
+    def test_a_folder_without_objects(self):
         said = io.StringIO()
-        with mock.patch.object(sass_check, "tool", lambda name: None), \
+        with mock.patch.object(sass_check, "tool", lambda name: "/bin/true"), \
                 contextlib.redirect_stdout(said):
-            self.assertEqual(sass_check.main([]), sass_check.SKIPPED)
-        self.assertEqual(said.getvalue(),
-                         "sass_check: nothing was checked: no nvcc\n")
+            self.assertEqual(sass_check.main(["--built", "/var/empty"]), 1)
+        self.assertEqual(said.getvalue(), "WRONG no kernel was found\n"
+                         "sass_check: 0 kernels, 1 lines are wrong\n")
 
 
 class KernelTest(unittest.TestCase):
