@@ -217,7 +217,7 @@ rank_link|kernels/device/cuda/cuda_device.h|return OpenGpu(number_);|return Open
 ranks_links|runtime/plan/prediction.cc|all.swept_bytes = std::max|all.swept_bytes = std::min|tests/hosted_ranks_test.cc
 ranks_fit|runtime/plan/plan.cc|if (!ranks.Fit(context)) {$|if (false) {|tests/hosted_ranks_test.cc
 ranks_weights|runtime/api/session_api.cc|m.weights != nullptr) {|false) {|runtime/api/ranks_api_test.cc
-ranks_opened|apps/commands/command.cc|ranks = best;|ranks = 1;|apps/cli_test.py
+ranks_opened|apps/commands/command.cc|ranks = best;|ranks = 1;|tests/hosted_cli_test.py
 rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/hosted_ranks_test.cc
 other_gpu|kernels/device/sim/sim_queue.cc|is_others(source) .. is_others(target)|is_others(source) \&\& is_others(target)|kernels/device/executor/hosted_stream_test.cc
 predicted_gathers|bench/ranks_predicted.py|(ranks - 1) / ranks \* floats|1 / ranks * floats|bench/ranks_predicted_test.py
