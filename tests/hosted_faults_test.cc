@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/device/executor/hosted_stream.h"
+#include "kernels/device/sim/sim_memory.h"
 #include "kernels/system/faults.h"
 #include "lib/status/error.h"
 #include "runtime/policies/policy.h"
@@ -174,6 +175,59 @@ TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
     EXPECT_EQ(text(), expected) << at;
     if (!fault.met()) break;
   }
+}
+
+// Another process takes memory while a session is made, and keeps a part of it:
+// the session is made with what is left, where fewer pages stay on the device.
+TEST(HostedGpuTest, ASessionIsMadeOfWhatOthersLeave) {
+  const auto model = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
+                                .machine = {.device = DeviceKind::kCuda}});
+  SimMemory& memory = SimMemory::Get(0);
+  const int64_t weights = memory.used();
+  const Session::Options options = {.context = 600};
+  const auto text = [&](Session& session) {
+    const Ids ids = RepeatedText(60, 4);
+    EXPECT_TRUE(Prefill(session, ids.data(), ids.size(), kNoProgress).ok());
+    return DraftedText(session, DraftedParams(0.7f, 6), {});
+  };
+  Ids expected;
+  int64_t all = 0;
+  {
+    const auto session = MakeSession(*model, options);
+    all = memory.used() - weights;
+    EXPECT_TRUE(session->kv().plan().on_device);
+    expected = text(*session);
+  }
+  const int64_t least = BytesFor(*model, options, Budget::kLeast) - weights;
+  ASSERT_LT(least, all);
+  const auto size = [&](int64_t bytes) {
+    memory.SetSize(Device::kReserve + weights + bytes);
+  };
+  for (int at = 0;; ++at) {
+    size(all);
+    int calls = 0;
+    bool taken = false;
+    std::unique_ptr<Session> session;
+    {
+      const SimFaults faults([&](std::string_view call) {
+        if (call == "allocate" && calls++ == at) {
+          memory.SetSize(1);
+          taken = true;
+        } else if (call == "free" && taken) {
+          size(least);
+        }
+        return 0;
+      });
+      session = MakeSession(*model, options);
+    }
+    ASSERT_NE(session, nullptr) << at;
+    EXPECT_EQ(session->kv().plan().on_device, !taken) << at;
+    EXPECT_EQ(text(*session), expected) << at;
+    session = nullptr;
+    EXPECT_EQ(memory.used(), weights) << at;
+    if (!taken) break;
+  }
+  memory.SetSize(0);
 }
 
 // A lost device has no free memory, but the error must not say so.

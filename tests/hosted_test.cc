@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/device/executor/hosted_stream.h"
+#include "kernels/device/sim/sim_memory.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
 #include "runtime/policies/policy.h"
@@ -511,6 +512,47 @@ TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
   const int64_t free = std::max(before, (*gpu)->FreeBytes());
   EXPECT_LE(budget - model->machine->memory().used(),
             free - Device::kReserve / 2);
+}
+
+// The driver gives out blocks of 2 MiB, of which small requests share one.
+TEST(HostedSessionTest, ABudgetCountsTheDriversBlocks) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  Machine machine({.device = DeviceKind::kCuda});
+  ASSERT_TRUE(machine.TakeMemory().ok());
+  EXPECT_EQ(machine.TakenBytes(100), 128);
+  EXPECT_EQ(machine.TakenBytes(kMiB), kMiB);
+  EXPECT_EQ(machine.TakenBytes(kMiB + 1), 2 * kMiB);
+  EXPECT_EQ(machine.TakenBytes(2 * kMiB), 2 * kMiB);
+  DeviceMemory& memory = machine.memory();
+  const int64_t before = memory.used();
+  SimMemory::Get(0).SetSize(before + 5 * kMiB);
+  {
+    const auto array = DeviceArray<char>::Create(memory, 3 * kMiB, "test");
+    ASSERT_TRUE(array.ok());
+    EXPECT_EQ(memory.used(), before + 4 * kMiB);
+    EXPECT_EQ(SimMemory::Get(0).FreeBytes(), kMiB);
+    EXPECT_EQ(CodeOf(DeviceArray<char>::Create(memory, kMiB + 1, "t").status()),
+              "out_of_memory");
+  }
+  EXPECT_EQ(memory.used(), before);
+  SimMemory::Get(0).SetSize(0);
+  // On a device of a stated size all of it may be taken.
+  Machine simulated({.device = DeviceKind::kCuda,
+                     .simulation = {{.bytes = 9 * kMiB, .link = {kFast, 0}}}});
+  ASSERT_TRUE(simulated.FindDevice().ok());
+  EXPECT_EQ(simulated.TakenBytes(kMiB + 1), kMiB + 64);
+}
+
+// The weights of a plan are what loading them takes.
+TEST(HostedSessionTest, WeightsCountAsTheyAreTaken) {
+  const auto model = Open(CheckpointPath("llama_gqa"), DeviceKind::kCuda);
+  const auto sizes = model->MeasureRanks();
+  ASSERT_TRUE(sizes.ok());
+  EXPECT_EQ(sizes->front().bytes, model->machine->memory().used());
+  const auto counts = MeasureShares(*model->checkpoint, model->config,
+                                    *model->split, [](int64_t) { return 1; });
+  ASSERT_TRUE(counts.ok());
+  EXPECT_EQ(counts->front().bytes, 2 + 9 * model->config.layers);
 }
 
 // The GPU memory of another machine does not count on a simulated device.

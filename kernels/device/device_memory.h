@@ -36,8 +36,10 @@ class DeviceMemory {
     return absl::OkStatus();
   }
 
-  // The bytes of the blocks that are taken, aligned.
+  // The bytes of the blocks that are taken, as TakenBytes counts them.
   int64_t used() const { return used_; }
+  // The share of a budget that one block of `bytes` takes.
+  virtual int64_t TakenBytes(int64_t bytes) const;
 
  protected:
   // Counts a block that is given (bytes > 0) or came back (bytes < 0).
@@ -58,11 +60,16 @@ class HeapMemory final : public DeviceMemory {
 // The machine's memory, for callers that do not count what they use.
 DeviceMemory& SystemMemory();
 
-// AlignedBytes is the share of a budget that one block of `bytes` takes.
+// AlignedBytes is the share of a budget that one block of `bytes` takes, if it
+// is not a GPU's.
 inline constexpr size_t kDeviceAlignment = 64;
 inline constexpr int64_t AlignedBytes(int64_t bytes) {
   constexpr auto kAlignment = static_cast<int64_t>(kDeviceAlignment);
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+inline int64_t DeviceMemory::TakenBytes(int64_t bytes) const {
+  return AlignedBytes(bytes);
 }
 
 // An array of a trivial type in such memory. An empty array takes no memory.

@@ -88,13 +88,15 @@ class Loader {
   Loader(const Checkpoint& checkpoint, const ModelConfig& config,
          const ModelSplit& split, std::span<Stream* const> streams,
          absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
-         std::vector<WeightSizes>* sizes = nullptr)
+         std::vector<WeightSizes>* sizes = nullptr,
+         TakenBytes taken = AlignedBytes)
       : checkpoint_(checkpoint),
         config_(config),
         split_(split),
         streams_(streams),
         progress_(progress),
         sizes_(sizes),
+        taken_(taken),
         query_rows_(RowsOfHeads(split, /*queries=*/true, config.head_dim)),
         kv_rows_(RowsOfHeads(split, /*queries=*/false, config.head_dim)) {
     for (const TensorInfo& tensor : checkpoint.tensors()) {
@@ -155,6 +157,7 @@ class Loader {
   const std::span<Stream* const> streams_;  // [rank]
   absl::FunctionRef<bool(uint64_t, uint64_t)> progress_;
   std::vector<WeightSizes>* const sizes_;  // [rank]; null: load
+  const TakenBytes taken_;
   const Parts query_rows_;
   const Parts kv_rows_;
   LoadedShares loaded_;
@@ -334,7 +337,7 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
       const absl::StatusOr<int64_t> bytes =
           PackedMatrix::BytesOf(type, parts[rank].size(), cols);
       if (!bytes.ok()) return Annotate(bytes.status(), full);
-      (*sizes_)[rank].bytes += AlignedBytes(*bytes);
+      (*sizes_)[rank].bytes += taken_(*bytes);
       (*sizes_)[rank].bytes_per_token += *bytes;
     }
     return absl::OkStatus();
@@ -477,7 +480,7 @@ absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
     for (size_t rank = 0; rank < ranks(); ++rank) {
       const int64_t floats = parts != nullptr ? (*parts)[rank].size() : size;
       (*sizes_)[rank].bytes +=
-          AlignedBytes(floats * static_cast<int64_t>(sizeof(float)));
+          taken_(floats * static_cast<int64_t>(sizeof(float)));
     }
     return absl::OkStatus();
   }
@@ -558,12 +561,12 @@ int64_t Weights::bytes_per_token() const {
 
 absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
-    const ModelSplit& split) {
+    const ModelSplit& split, TakenBytes taken) {
   std::vector<WeightSizes> sizes(static_cast<size_t>(split.ranks()));
   ASSIGN_OR_RETURN(const LoadedShares walked,
                    Loader(
                        checkpoint, config, split, /*streams=*/{},
-                       [](uint64_t, uint64_t) { return true; }, &sizes)
+                       [](uint64_t, uint64_t) { return true; }, &sizes, taken)
                        .Load());
   int64_t most = 0;
   for (const WeightSizes& size : sizes) {
@@ -577,10 +580,11 @@ absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
 }
 
 absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
-                                           const ModelConfig& config) {
+                                           const ModelConfig& config,
+                                           TakenBytes taken) {
   ASSIGN_OR_RETURN(
       const std::vector<WeightSizes> sizes,
-      MeasureShares(checkpoint, config, ModelSplit::Whole(config)));
+      MeasureShares(checkpoint, config, ModelSplit::Whole(config), taken));
   return sizes.front();
 }
 

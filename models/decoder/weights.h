@@ -74,13 +74,16 @@ struct WeightSizes {
     return most_per_token > 0 ? most_per_token : bytes_per_token;
   }
 };
+// The share of a budget that an array takes (DeviceMemory::TakenBytes).
+using TakenBytes = absl::FunctionRef<int64_t(int64_t bytes)>;
 // Errors: those of LoadWeights, except for those of reading.
 absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
-                                           const ModelConfig& config);
+                                           const ModelConfig& config,
+                                           TakenBytes taken = AlignedBytes);
 // Returns the sizes for each rank of `split`.
 absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
-    const ModelSplit& split);
+    const ModelSplit& split, TakenBytes taken = AlignedBytes);
 
 struct LoadedWeights {
   Weights weights;

@@ -297,6 +297,10 @@ TEST(LoadShares, EachRankHasItsRows) {
     ASSERT_TRUE(sizes.ok());
     EXPECT_EQ(memory[0].used() - before, (*sizes)[0].bytes) << name;
     EXPECT_EQ(memory[1].used(), (*sizes)[1].bytes) << name;
+    const auto counts = MeasureShares(**checkpoint, *config, *split,
+                                      [](int64_t bytes) { return bytes % 2; });
+    ASSERT_TRUE(counts.ok());
+    EXPECT_EQ((*counts)[1].bytes, 0) << name;  // no array has odd bytes
     const auto expect_rows = [&](const PackedMatrix& all, int64_t first,
                                  const PackedMatrix& some) {
       ASSERT_EQ(all.cols(), some.cols());

@@ -50,6 +50,11 @@ DeviceQueue* Machine::queue() const {
   return device_->queue();
 }
 
+int64_t Machine::TakenBytes(int64_t bytes) const {
+  // A simulated device has no memory before TakeMemory.
+  return device_->limited() ? AlignedBytes(bytes) : memory().TakenBytes(bytes);
+}
+
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
     DeviceMemory& scratch) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -81,6 +81,9 @@ class Machine {
   // TakeMemory it holds nothing.
   DeviceMemory& memory() const;
 
+  // The share of DeviceBudget that a block of `bytes` takes.
+  int64_t TakenBytes(int64_t bytes) const;
+
   // A stream on the device, with its scratch in `scratch`; the machine outlives
   // it. All streams share the machine's threads, of which each process has its
   // own. Errors: those of FindDevice and Stream::Create.

@@ -106,7 +106,9 @@ struct Model {
   int64_t BytesPerToken() const { return bytes_per_token_; }
   // The sizes of each rank's weights. Errors: those of MeasureShares.
   absl::StatusOr<std::vector<WeightSizes>> MeasureRanks() const {
-    return MeasureShares(*checkpoint, config, *split);
+    return MeasureShares(*checkpoint, config, *split, [this](int64_t bytes) {
+      return machine->TakenBytes(bytes);
+    });
   }
 
  private:

@@ -20,10 +20,10 @@ namespace {
 // The sizes of the weights of `draft`, which may be `target` itself.
 absl::StatusOr<WeightSizes> DraftWeights(const Model& draft,
                                          const Model& target) {
-  absl::StatusOr<WeightSizes> weights =
-      MeasureWeights(*draft.checkpoint, draft.config);
-  if (!weights.ok()) return Annotate(weights.status(), "draft model");
-  if (&draft == &target) weights->bytes = 0;
+  absl::StatusOr<std::vector<WeightSizes>> sizes = draft.MeasureRanks();
+  if (!sizes.ok()) return Annotate(sizes.status(), "draft model");
+  WeightSizes weights = std::move(sizes->front());
+  if (&draft == &target) weights.bytes = 0;
   return weights;
 }
 

@@ -10,6 +10,46 @@
 
 namespace tiercel {
 
+namespace {
+
+// The parts of a session that take memory.
+struct Parts {
+  std::unique_ptr<Runner> runner;
+  std::unique_ptr<SequenceKv> kv;
+};
+
+absl::StatusOr<Parts> TakeParts(const Model& model,
+                                const SessionOptions& options,
+                                const PromptCacheFolder* folder) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner,
+                   Runner::Create(model, options));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<SequenceKv> kv,
+      SequenceKv::Create(model, runner->plans(), runner->gather(), folder));
+  RETURN_IF_ERROR(runner->PromiseWorkspace());
+  return Parts{std::move(runner), std::move(kv)};
+}
+
+// Other processes may take memory of a GPU between the reading of what is free
+// and the last allocation. All is given back then, and planned again with what
+// they left: fewer pages stay on the device.
+absl::StatusOr<Parts> TakePartsOfWhatIsLeft(const Model& model,
+                                            const SessionOptions& options,
+                                            const PromptCacheFolder* folder) {
+  constexpr int kMostTries = 4;
+  const Device& device = model.machine->device();
+  const bool is_shared = device.apart() && !device.simulated();
+  absl::StatusOr<Parts> parts = TakeParts(model, options, folder);
+  for (int tries = 1; is_shared && tries < kMostTries &&
+                      CodeOf(parts.status()) == "out_of_memory";
+       ++tries) {
+    parts = TakeParts(model, options, folder);
+  }
+  return parts;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     const Model& model, const Options& options) {
   if (model.weights == nullptr) {
@@ -20,24 +60,19 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   // Held until the memory is promised: a session that another thread makes
   // meanwhile would count the same room.
   const std::lock_guard<std::mutex> admission(MemoryAccount::Admission());
-  ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner,
-                   Runner::Create(model, options));
   const PromptCacheFolder* const folder =
       options.texts.has_value() ? &*options.texts : nullptr;
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<SequenceKv> kv,
-      SequenceKv::Create(model, runner->plans(), runner->gather(), folder));
-  RETURN_IF_ERROR(runner->PromiseWorkspace());
+  ASSIGN_OR_RETURN(Parts parts, TakePartsOfWhatIsLeft(model, options, folder));
   std::optional<SequenceExtent> extent;
   if (options.extent.has_value()) {
     extent.emplace(*options.extent, model.AssistantHeader(),
                    options.first_position);
   }
-  const TierPlan& plan = kv->plan();
+  const TierPlan& plan = parts.kv->plan();
   std::unique_ptr<Session> session(new Session(
       options.prompt_view.Within(plan.context),
       Sequence(options.first_position, plan.context, std::move(extent)),
-      std::move(runner), std::move(kv)));
+      std::move(parts.runner), std::move(parts.kv)));
   // A BLAS library computes other bits than our kernels, and a file does not
   // say which it has.
   const bool own_bits = session->runner().stream().blas() == nullptr;

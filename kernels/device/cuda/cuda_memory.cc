@@ -29,7 +29,7 @@ class OwnMemory final : public GpuMemory {
 
   // An error here is that of earlier work, which Synchronize reports.
   void Free(DevicePtr<std::byte> data, size_t bytes) override {
-    Count(-AlignedBytes(static_cast<int64_t>(bytes)));
+    Count(-TakenBytes(static_cast<int64_t>(bytes)));
     UseGpu(gpu_);
     cudaFree(data.raw());
   }

@@ -16,6 +16,11 @@ constexpr auto kMoment = std::chrono::milliseconds(100);
 
 }  // namespace
 
+int64_t GpuMemory::TakenBytes(int64_t bytes) const {
+  if (bytes <= kBlockBytes / 2) return AlignedBytes(bytes);
+  return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+}
+
 absl::StatusOr<DevicePtr<std::byte>> GpuMemory::Allocate(
     size_t bytes, std::string_view what) {
   std::byte* data = nullptr;
@@ -31,7 +36,7 @@ absl::StatusOr<DevicePtr<std::byte>> GpuMemory::Allocate(
                      " bytes, the GPU has ", FreeBytes(), " free"));
   }
   if (error != kCudaSuccess) return CudaStatus(what, error);
-  Count(AlignedBytes(static_cast<int64_t>(bytes)));
+  Count(TakenBytes(static_cast<int64_t>(bytes)));
   return DevicePtr(data);
 }
 

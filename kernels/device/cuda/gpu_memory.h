@@ -11,8 +11,16 @@ namespace tiercel {
 
 // A GPU's memory, which other processes use too. One of them may free some a
 // moment later, so Allocate tries twice before it returns out_of_memory.
+//
+// The driver gives out whole blocks of kBlockBytes. It divides one among
+// requests of at most half of that, so these count as they are; a larger one
+// has blocks of its own. (kernel_bench measures what requests take.)
 class GpuMemory : public DeviceMemory {
  public:
+  static constexpr int64_t kBlockBytes = int64_t{2} << 20;
+
+  int64_t TakenBytes(int64_t bytes) const override;
+
   // Errors: out_of_memory; device_failed; device_lost.
   absl::StatusOr<DevicePtr<std::byte>> Allocate(size_t bytes,
                                                 std::string_view what) final;

@@ -1,5 +1,6 @@
 #include "kernels/device/sim/sim_memory.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -40,13 +41,23 @@ std::mutex& SimMemory::Mutex() {
   return *mutex;
 }
 
+int64_t SimMemory::TakenBytes(int64_t bytes) const {
+  return device_ < kFirstDense ? GpuMemory::TakenBytes(bytes)
+                               : AlignedBytes(bytes);
+}
+
 int64_t SimMemory::FreeBytes() {
-  return SimErrorOf("free", device_) == 0 ? FreeHostMemory() : 0;
+  if (SimErrorOf("free", device_) != 0) return 0;
+  if (size_ == 0) return FreeHostMemory();
+  return std::max<int64_t>(0, size_ - used());
 }
 
 int SimMemory::Take(size_t bytes, std::byte** data) {
   if (const int error = SimErrorOf("allocate", device_, bytes); error != 0) {
     return error;
+  }
+  if (size_ > 0 && used() + TakenBytes(static_cast<int64_t>(bytes)) > size_) {
+    return kCudaOutOfMemory;
   }
   const std::lock_guard lock(Mutex());
   *data = blocks_->Take(bytes);
@@ -55,7 +66,7 @@ int SimMemory::Take(size_t bytes, std::byte** data) {
 
 void SimMemory::Free(DevicePtr<std::byte> data, size_t bytes) {
   RunSimQueues(device_);
-  Count(-AlignedBytes(static_cast<int64_t>(bytes)));
+  Count(-TakenBytes(static_cast<int64_t>(bytes)));
   const std::lock_guard lock(Mutex());
   blocks_->Free(data.raw());
 }

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_KERNELS_DEVICE_SIM_SIM_MEMORY_H_
 #define TIERCEL_KERNELS_DEVICE_SIM_SIM_MEMORY_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,10 @@ class SimMemory final : public GpuMemory {
   // The memory that has the address; null: it is no device's.
   static SimMemory* Holder(const void* address);
 
+  // The size of the memory, which counts as a GPU's does, but only for GPUs of
+  // the host executor. 0: the host's free memory is its own.
+  void SetSize(int64_t bytes) { size_ = bytes; }
+  int64_t TakenBytes(int64_t bytes) const override;
   int64_t FreeBytes() override;
   // These two wait for all queued work, as those of CUDA do.
   void Free(DevicePtr<std::byte> data, size_t bytes) override;
@@ -55,6 +60,7 @@ class SimMemory final : public GpuMemory {
   static std::mutex& Mutex();
 
   const int device_;
+  std::atomic<int64_t> size_{0};
   const std::unique_ptr<SimBlocks> blocks_;
   AddressRanges pinned_;
 };
