@@ -351,7 +351,7 @@ speed_header|runtime/session/sequence_extent.cc|ends_so ? std::ssize(header_) : 
 speed_kept|runtime/session/sequence_extent.cc|past_.push_back({answer_begin_, end})|past_.push_back({end, end})|runtime/session/sequence_extent_test.cc
 speed_entries|runtime/session/sequence_extent.cc|deep += sinks_end - begin_|deep += 0 * (sinks_end - begin_)|runtime/session/sequence_extent_test.cc
 speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policies/speed/speed_test.cc
-speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/policies/speed/speed_test.cc
+speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/pass/pass_test.cc
 speed_pages|offload/kv/tiered_kv.cc|layer < LayersOf(i)|layer < layers_|runtime/policies/speed/speed_test.cc
 speed_host|offload/kv/page_table.cc|page.below ? page.layers : 0|page.below ? tier_.shape.layers : 0|runtime/policies/speed/speed_test.cc
 speed_planned|runtime/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policies/speed/speed_test.cc

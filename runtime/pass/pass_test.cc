@@ -163,6 +163,47 @@ TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
   EXPECT_EQ(point.row, kRows);
 }
 
+// Above the first layers only the ranges of deep rows go on, from where the
+// pass was stopped, too.
+TEST_F(PassTest, OnlyDeepRowsPassTheLayersAbove) {
+  constexpr Notes::Seen kEnd = {1, -1, -1};
+  const struct {
+    int64_t from;
+    std::vector<Notes::Seen> seen;
+    std::vector<uint64_t> done;
+  } cases[] = {
+      {0, {{1, 0, 1}, {1, 600, 100}, kEnd}, {700, 701, 801}},
+      {1, {{1, 600, 100}, kEnd}, {701, 801}},
+      {650, {{1, 650, 50}, kEnd}, {751, 801}},
+  };
+  for (const auto& c : cases) {
+    Begin();
+    notes_.seen.clear();
+    PassPoint point = {.layer = 1, .row = c.from};
+    std::vector<uint64_t> done;
+    const auto progress = [&](uint64_t now, uint64_t total) {
+      EXPECT_EQ(total, kRows + 101u);
+      done.push_back(now);
+      return true;
+    };
+    ASSERT_TRUE(RunPass({.kv = kv_,
+                         .rows = kRows,
+                         .before = 0,
+                         .layers = 2,
+                         .deep = {{0, 1}, {600, kRows}},
+                         .shallow_layers = 1,
+                         .weight_bytes_per_token = 0,
+                         .hidden = states_,
+                         .ids = ids_.data(),
+                         .seen_by = &notes_},
+                        decoder_, *stream_, progress, kGoOn, &point)
+                    .ok());
+    EXPECT_EQ(notes_.seen, c.seen);
+    EXPECT_EQ(done, c.done);
+    kv_.Abandon();
+  }
+}
+
 // A row attends to the positions before the pass and to the pass's earlier
 // rows.
 TEST_F(PassTest, FewerRowsPassAtOnceAfterMore) {
