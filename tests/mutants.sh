@@ -50,7 +50,7 @@ blas_edge|kernels/layer/prompt_rows.cu|kF16 ? 14|kF16 ? 15|kernels/layer/matmul_
 blas_back|kernels/layer/prompt_rows.cu|products\[i\] \* back\[row\]|products[i]|kernels/layer/matmul_blas_test.cc
 blas_block|kernels/layer/matmul_gpu.cc|target.out += row|target.out += 0 * row|kernels/layer/matmul_blas_test.cc
 blas_version|kernels/device/cuda/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/device/cuda/blas_lt_test.cc
-blas_alignment|kernels/device/cuda/blas_lt.cc|prefer(alignment, kAlignment);|prefer(5, kAlignment);|kernels/device/cuda/blas_lt_test.cc
+blas_alignment|kernels/device/cuda/blas_lt.cc|prefer(alignment, kAlignment);|prefer(alignment, 2 * kAlignment);|kernels/device/cuda/blas_lt_test.cc
 blas_choice|kernels/device/cuda/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/device/cuda/blas_lt_test.cc
 pack_order|offload/move/gpu_link.cc|transfer.bytes > kSmallBytes .. ComesDown(transfer)|transfer.bytes > kSmallBytes|offload/move/gpu_link_test.cc
 pack_turn|offload/move/gpu_link.cc|^  RETURN_IF_ERROR(Unpack());||offload/move/gpu_link_test.cc
@@ -804,7 +804,7 @@ sim_logits|runtime/session/runner.cc|return stream().Synchronize();|return absl:
 sim_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|sim/runtime/session/disk_pages_test.cc
 sim_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|sim/runtime/session/disk_pages_test.cc
 sim_finish|offload/move/gpu_link.cc|status.Update(copies_->Await(copies_->Mark()));||sim/runtime/session/disk_pages_test.cc
-shares_device|offload/retrieval/attention_shares.cc|Divide({read_.data()|Divide({scores_.data()|sim/runtime/session/attended_test.cc
+shares_device|offload/retrieval/attention_shares.cc|Divide({read_.data()|Divide({scores_.data().raw()|sim/runtime/session/attended_test.cc
 shares_parts|offload/retrieval/attention_shares.cc|first_row \* QueryWidth|0 * QueryWidth|offload/retrieval/attention_shares_test.cc
 shares_begin|offload/retrieval/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0) + 0 * before * head_dim|offload/retrieval/attention_shares_test.cc
 attended_whole|runtime/session/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/session/attended_test.cc
