@@ -497,7 +497,7 @@ answer_drafted|runtime/drafting/model_target.cc|session.sequence().answer_begin(
 answer_goes_on|runtime/session/sequence.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/session/sequence_test.cc
 answer_forked|runtime/session/session.cc|prompt_view_, sequence_, std::move(runner)|prompt_view_, [this] { Sequence s = sequence_; s.BeginAnswer(0); return s; }(), std::move(runner)|runtime/generate/speculation_test.cc
 breaker_rest|runtime/generate/dry_breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/dry_breakers_test.cc
-breakers_known|runtime/generate/dry_breakers.cc|texts != texts_|texts.size() != prompt_cache_.size()|runtime/generate/dry_breakers_test.cc
+breakers_known|runtime/generate/dry_breakers.cc|texts != texts_|texts.size() != texts_.size()|runtime/generate/dry_breakers_test.cc
 draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, drafts,|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/draft_window_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policies/triforce/triforce_distribution_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policies/triforce/triforce_distribution_test.cc
@@ -805,7 +805,7 @@ sim_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes
 sim_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|sim/runtime/session/disk_pages_test.cc
 sim_finish|offload/move/gpu_link.cc|status.Update(copies_->Await(copies_->Mark()));||sim/runtime/session/disk_pages_test.cc
 shares_device|offload/retrieval/attention_shares.cc|Divide({read_.data()|Divide({scores_.data().raw()|sim/runtime/session/attended_test.cc
-shares_parts|offload/retrieval/attention_shares.cc|first_row \* QueryWidth|0 * QueryWidth|offload/retrieval/attention_shares_test.cc
+shares_parts|offload/retrieval/attention_shares.cc|first_row \* QueryWidth|0 * first_row * QueryWidth|offload/retrieval/attention_shares_test.cc
 shares_begin|offload/retrieval/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0) + 0 * before * head_dim|offload/retrieval/attention_shares_test.cc
 attended_whole|runtime/session/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/session/attended_test.cc
 shares_before|offload/retrieval/attention_shares.cc|kOfTheAnswer ? answer_ : before_|kOfTheAnswer ? answer_ : answer_|offload/retrieval/attention_shares_test.cc

@@ -120,6 +120,9 @@ void SimMemory::WhileOpen(absl::FunctionRef<void()> work) {
 
 absl::Status SimMemory::Check() {
   absl::Status status;
+#if defined(__SANITIZE_THREAD__)
+  return status;  // blocks are not filled, and no lock guards their list
+#endif
   WhileOpen([&] {
     for (const auto& [data, bytes] : blocks_->ranges()) {
       const std::byte* const written = blocks_->WrittenAfter(data);
