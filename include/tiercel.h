@@ -198,12 +198,20 @@ typedef struct tiercel_model_params {
    * simulate_host_bytes_per_s: with simulate_device_bytes, the rate in bytes of
    * K and V at which the host takes its share of a sweep: it attends to pages
    * where they are, while the link brings others. Results are the same bytes.
-   * 1e3 to 1e15, or 0: it takes none. Must be 0 with `beside`. */
+   * 1e3 to 1e15, or 0: it takes none. Must be 0 with `beside`.
+   *
+   * host_layers: the number of layers whose weights lie in the host tier, at
+   * even distances, because they do not fit the device. Each pass brings them
+   * to the device, one while the layers before it compute: every token costs
+   * the link their bytes. Results are the same bytes. TIERCEL_USAGE,
+   * "invalid_host_layers": not 0, and below 3, above the model's layers, over
+   * several ranks, or on a device without a link. Must be 0 with `beside`. */
   int64_t tensor_parallel;
   uint64_t host_memory_bytes;
   uint64_t simulate_strict_seed;
   int64_t deterministic;
   double simulate_host_bytes_per_s;
+  int64_t host_layers;
 } tiercel_model_params;
 
 /* Opens a checkpoint, and reads its weights unless params->load is

@@ -519,10 +519,10 @@ TEST(HostedSessionTest, ABudgetCountsTheDriversBlocks) {
   constexpr int64_t kMiB = int64_t{1} << 20;
   Machine machine({.device = DeviceKind::kCuda});
   ASSERT_TRUE(machine.TakeMemory().ok());
-  EXPECT_EQ(machine.TakenBytes(100), 128);
-  EXPECT_EQ(machine.TakenBytes(kMiB), kMiB);
-  EXPECT_EQ(machine.TakenBytes(kMiB + 1), 2 * kMiB);
-  EXPECT_EQ(machine.TakenBytes(2 * kMiB), 2 * kMiB);
+  EXPECT_EQ(TakenBytesOn(machine, 100), 128);
+  EXPECT_EQ(TakenBytesOn(machine, kMiB), kMiB);
+  EXPECT_EQ(TakenBytesOn(machine, kMiB + 1), 2 * kMiB);
+  EXPECT_EQ(TakenBytesOn(machine, 2 * kMiB), 2 * kMiB);
   DeviceMemory& memory = machine.memory();
   const int64_t before = memory.used();
   SimMemory::Get(0).SetSize(before + 5 * kMiB);
@@ -540,7 +540,7 @@ TEST(HostedSessionTest, ABudgetCountsTheDriversBlocks) {
   Machine simulated({.device = DeviceKind::kCuda,
                      .simulation = {{.bytes = 9 * kMiB, .link = {kFast, 0}}}});
   ASSERT_TRUE(simulated.FindDevice().ok());
-  EXPECT_EQ(simulated.TakenBytes(kMiB + 1), kMiB + 64);
+  EXPECT_EQ(TakenBytesOn(simulated, kMiB + 1), kMiB + 64);
 }
 
 // The weights of a plan are what loading them takes.
@@ -553,6 +553,22 @@ TEST(HostedSessionTest, WeightsCountAsTheyAreTaken) {
                                     *model->split, [](int64_t) { return 1; });
   ASSERT_TRUE(counts.ok());
   EXPECT_EQ(counts->front().bytes, 2 + 9 * model->config.layers);
+}
+
+// Weights of the host tier come to the GPU's buffers in time.
+TEST(HostedSessionTest, HostLayersGiveTheCpusText) {
+  const auto text = [](DeviceKind device, int host_layers) {
+    const auto model = OpenModel({.path = Deepened("llama_chat"),
+                                  .machine = {.device = device, .threads = 2},
+                                  .host_layers = host_layers});
+    const auto session =
+        Prefilled(*model, RepeatedText(60, 4), {.context = 512});
+    return DraftedText(*session, DraftedParams(0.7f, 6), {});
+  };
+  const Ids expected = text(DeviceKind::kCpu, 0);
+  for (const int host_layers : {0, 3, 6}) {
+    EXPECT_EQ(text(DeviceKind::kCuda, host_layers), expected) << host_layers;
+  }
 }
 
 // The GPU memory of another machine does not count on a simulated device.

@@ -14,7 +14,7 @@ readonly LAYERS=(kernels offload models drafts runtime)
 readonly ROOMS=(
   'lib status text template documents'
   'kernels base number simd system device layer kv attention select token'
-  'offload tier disk move ranks kv prompt_cache retrieval'
+  'offload tier disk move ranks kv prompt_cache retrieval weights'
   'models format tokenizer chat decoder'
   'runtime pass machine model plan session drafting policies generate api'
   'apps cli terminal reader commands'

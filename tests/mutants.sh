@@ -109,10 +109,19 @@ fold_page|kernels/attention/attention.cu|Barrier();  // all are done with the pa
 ring_queue|kernels/device/cuda/send_ring.cc|RETURN_IF_ERROR(cuda_.Await(left_.1 - half_.));||offload/move/gpu_queues_test.cc
 pinned_twice|offload/move/pinned_blocks.cc|count < most && first.count. == State::kUnknown|count < most|offload/move/pinned_blocks_test.cc
 pinned_early|offload/move/pinned_blocks.h|kLargeRegion = 8|kLargeRegion = 2|offload/move/pinned_blocks_test.cc
+streamed_fork|offload/weights/streamed_layers.cc|return getpid() != process_;|return getpid() < process_ - 1;|offload/weights/streamed_layers_test.cc
+streamed_even|offload/weights/streamed_layers.cc|(index + 1) % layers_.size()|index % layers_.size()|offload/weights/streamed_layers_test.cc
+streamed_holds|offload/weights/streamed_layers.cc|if (own.holds != index) Fetch|if (!own.holds.has_value()) Fetch|offload/weights/streamed_layers_test.cc
+streamed_failed|offload/weights/streamed_layers.cc|!= ErrorClass::kCancelled) own.holds.reset|== ErrorClass::kCancelled) own.holds.reset|offload/weights/streamed_layers_test.cc
+streamed_place|offload/weights/streamed_layers.cc|taken_, taken_ + size|taken_, taken_|offload/weights/streamed_layers_test.cc
+streamed_told|offload/weights/streamed_layers.cc|    told = now\[phase\];||offload/weights/streamed_layers_test.cc
+host_layers_sum|runtime/session/session.cc|part.moves.weight_bytes +=|part.moves.weight_bytes -=|runtime/session/host_layers_test.cc
+host_layers_room|runtime/model/model.cc|2 \* TakenBytesOn|1 * TakenBytesOn|runtime/session/host_layers_test.cc
+host_layers_link|runtime/plan/prediction.cc|layer.up_s = Weights();|layer.up_s = 0;|runtime/plan/prediction_test.cc
 session_again|runtime/session/session.cc|is_shared \&\& tries|false \&\& is_shared \&\& tries|tests/hosted_faults_test.cc
 gpu_blocks|kernels/device/cuda/gpu_memory.cc|bytes <= kBlockBytes / 2|bytes <= kBlockBytes * 2|tests/hosted_test.cc
 gpu_weights|models/decoder/weights.cc|bytes += taken_(\*bytes)|bytes += AlignedBytes(*bytes)|tests/hosted_test.cc
-gpu_limited|runtime/machine/machine.cc|device_->limited() ? AlignedBytes|false ? AlignedBytes|tests/hosted_test.cc
+gpu_limited|runtime/machine/machine.cc|machine.device().limited() ? AlignedBytes|false ? AlignedBytes|tests/hosted_test.cc
 gpu_reserve|kernels/device/device.cc| - reserve| - 0 * reserve|tests/hosted_test.cc
 fill_head|runtime/pass/fill.cc|keys + own|keys|runtime/session/ranks_test.cc
 kept_row_back|runtime/session/runner.cc|std::copy_n(kept_row_.data(), Vocab(), HostLogits());||runtime/session/runner_test.cc
@@ -393,7 +402,7 @@ sfi_goes_on|offload/retrieval/retrieval.cc|.goes_on = kept_|.goes_on = false|run
 sfi_anew|offload/retrieval/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policies/sfi/sfi_test.cc
 bench_first|apps/commands/bench_table.cc|seconds -= times.front();|seconds -= 0;|apps/commands/bench_table_test.cc
 think_again|runtime/policies/sadas/think_schedule.cc|opens \&\& !thinking_|opens|runtime/policies/sadas/think_schedule_test.cc
-plan_elsewhere|runtime/plan/session_plan.cc|elsewhere = model.weights == nullptr \&\&|elsewhere =|runtime/plan/plan_test.cc
+plan_elsewhere|runtime/plan/session_plan.cc|!site.loaded|true|runtime/plan/plan_test.cc
 sfi_reach|offload/retrieval/importance_selector.h|: 16 / chunk|: 16|offload/retrieval/importance_selector_test.cc
 sfi_beside|offload/retrieval/importance_selector.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/retrieval/importance_selector_test.cc
 sfi_mean_sinks|offload/retrieval/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/retrieval/importance_selector_test.cc
@@ -423,12 +432,13 @@ stopped_twice|runtime/session/forward.cc|interrupted.Keep(\*std::move(last));|(v
 staging_turn|offload/kv/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/kv/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|transfer.bytes - (moved.ok()|0 * (moved.ok()|offload/move/copy_engine_test.cc
 link_rate|offload/move/link.cc|static_cast<double>(moved.bytes) / rate_|static_cast<double>(moved.bytes) / rate_ / 2|offload/move/copy_engine_test.cc
-link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/copy_engine_test.cc
-link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy_engine_test.cc
+link_latency|offload/move/link.cc|wire_->Occupy(since, latency_)|wire_->Occupy(since, 0)|offload/move/copy_engine_test.cc
+link_idle|offload/move/link.cc|std::max(asked, free_at_) +|asked +|offload/move/copy_engine_test.cc
+link_wire|runtime/machine/machine.cc|^ *wire_);|nullptr);|runtime/machine/machine_test.cc
 link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
 simulated_budget|kernels/device/sim/bounded_memory.cc|AlignedBytes(size) <= free()|free() >= 64|kernels/device/sim/bounded_memory_test.cc
 predicted_pages|runtime/plan/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/plan/prediction_test.cc
-predicted_up|runtime/plan/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/plan/prediction_test.cc
+predicted_up|runtime/plan/prediction.cc|layer.up_s = Up(before) +|layer.up_s = 0 * Up(before) +|runtime/plan/prediction_test.cc
 schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policies/sfi/sfi_test.cc
 schedule_swept|runtime/drafting/rounds.cc|session_.sequence().kv_length() > held|session_.sequence().kv_length() >= held|runtime/policies/sadas/sadas_test.cc
 schedule_reasons|runtime/drafting/schedule_report.h|reason_at.resize(std::min(reason_at.size(), slow_at.size()))|reason_at.resize(reason_at.size())|runtime/policies/sfi/sfi_test.cc
@@ -768,7 +778,7 @@ wish_bounds|kernels/device/device.cc|if (limited()) return limits_->bytes;||runt
 taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/machine/machine_test.cc
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
 sticky_cancel|runtime/generate/generate.cc|  if (session.cancellation().cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
-draft_weights_once|runtime/plan/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
+draft_weights_once|runtime/plan/plan.cc|weights.bytes = 0;|weights.bytes += 0;|runtime/api/model_api_test.cc
 draft_reserved|runtime/plan/tier_plan.h|return !in_place .. on_device;|return !in_place;|runtime/api/model_api_test.cc
 logits_planned|runtime/plan/session_plan.cc|.logits = AlignedBytes(LogitRows()|.logits = AlignedBytes(0 * LogitRows()|runtime/plan/plan_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc

@@ -102,6 +102,12 @@ def devices(program, small):
                 yield Case(text.at(place), text,
                            (one_link(config, kv, resident,
                                      swept=spare < HOLDS_ALL),))
+            for count in (11,) if small else (3, 11, config["layers"]):
+                place = Place("1GB/s", flags=("-t", threads, "--host-layers",
+                                              count))
+                yield Case(text.at(place), text)
+                if not small:
+                    yield Case(logits.at(place), logits)
             for spare in (0,) if small else (0, some):
                 place = Place("50MB/s", spare, host="80MB/s",
                               flags=("-t", threads))

@@ -134,6 +134,8 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
                                  "2048",
                                  "--check-tensors",
                                  "--deterministic",
+                                 "--host-layers",
+                                 "9",
                                  "--policy",
                                  "full",
                                  "--draft",
@@ -141,6 +143,7 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
   // --deterministic excludes libraries whose products have other bits.
   EXPECT_EQ(getenv("TIERCEL_CUBLASLT"), nullptr);
   EXPECT_TRUE(options.model.deterministic);
+  EXPECT_EQ(options.model.host_layers, 9);
   EXPECT_EQ(options.input.file, "text");
   EXPECT_EQ(options.model.path, "a.gguf");
   EXPECT_FALSE(options.model.from_environment);

@@ -33,6 +33,7 @@ struct ModelOptions {
   uint64_t device_memory_bytes = 0;  // 0: all that is free
   uint64_t host_memory_bytes = 0;    // 0: all that is free
   int64_t tensor_parallel = 1;       // ranks, or kBestRanks
+  int64_t host_layers = 0;
 };
 
 struct SessionOptions {

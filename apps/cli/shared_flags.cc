@@ -19,6 +19,7 @@ namespace {
 constexpr uint64_t kMaxSeeds = 1'000'000;
 constexpr int64_t kMaxDraftTokens = 63;
 constexpr int64_t kMaxRanks = 64;
+constexpr int64_t kMaxLayers = 512;
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxStopBytes = 4096;
 constexpr size_t kMaxBreakers = 64;
@@ -232,6 +233,11 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                }
                model->tensor_parallel = *n;
              });
+  flags.Int("--host-layers",
+            "layers whose weights stay in the host's memory, because the "
+            "device has no room for them, and cross the link for every pass "
+            "(default 0); 3 or more",
+            0, kMaxLayers, [=](int64_t n) { model->host_layers = n; });
   AddLongContextFlags(flags, model);
 }
 

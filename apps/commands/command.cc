@@ -58,6 +58,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
   params.device_memory_bytes = from.device_memory_bytes;
   params.host_memory_bytes = from.host_memory_bytes;
   params.tensor_parallel = ranks;
+  params.host_layers = from.host_layers;
   if (from.simulation.has_value()) {
     params.simulate_device_bytes = from.simulation->device_bytes;
     params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;

@@ -400,10 +400,14 @@ absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
 }
 
 absl::StatusOr<PackedMatrix> PackedMatrix::CopyTo(Stream& stream) const {
-  ASSIGN_OR_RETURN(
-      DeviceArray<std::byte> data,
-      DeviceArray<std::byte>::Create(
-          stream.memory(), static_cast<int64_t>(data_.size()), "weights"));
+  return CopyTo(stream, stream.memory());
+}
+
+absl::StatusOr<PackedMatrix> PackedMatrix::CopyTo(Stream& stream,
+                                                  DeviceMemory& memory) const {
+  ASSIGN_OR_RETURN(DeviceArray<std::byte> data,
+                   DeviceArray<std::byte>::Create(
+                       memory, static_cast<int64_t>(data_.size()), "weights"));
   absl::Status copied = stream.Copy(data.data(), data_.data(), data_.size());
   if (copied.ok()) copied = stream.Synchronize();
   if (!copied.ok()) return copied;

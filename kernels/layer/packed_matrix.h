@@ -47,10 +47,12 @@ class PackedMatrix {
   static absl::StatusOr<int64_t> BytesOf(DType type, int64_t rows,
                                          int64_t cols);
 
-  // A copy in memory that the ops of `stream` can read. Only a matrix in the
-  // host's own memory can be packed into, or unpacked. Errors: out_of_memory,
-  // device_failed.
+  // A copy in memory that the ops of `stream` can read: the stream's, or
+  // `memory` of its device. Only a matrix in the host's own memory can be
+  // packed into, or unpacked. Errors: out_of_memory, device_failed.
   absl::StatusOr<PackedMatrix> CopyTo(Stream& stream) const;
+  absl::StatusOr<PackedMatrix> CopyTo(Stream& stream,
+                                      DeviceMemory& memory) const;
 
   // A matrix of rows [first, first + rows) that borrows their panels of this
   // one, which must outlive it. `first` is a multiple of kPanelRows.

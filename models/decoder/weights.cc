@@ -88,13 +88,14 @@ class Loader {
   Loader(const Checkpoint& checkpoint, const ModelConfig& config,
          const ModelSplit& split, std::span<Stream* const> streams,
          absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
-         std::vector<WeightSizes>* sizes = nullptr,
+         StreamedLayers* streamed, std::vector<WeightSizes>* sizes = nullptr,
          TakenBytes taken = AlignedBytes)
       : checkpoint_(checkpoint),
         config_(config),
         split_(split),
         streams_(streams),
         progress_(progress),
+        streamed_(streamed),
         sizes_(sizes),
         taken_(taken),
         query_rows_(RowsOfHeads(split, /*queries=*/true, config.head_dim)),
@@ -114,6 +115,7 @@ class Loader {
   template <typename T>
   using PlaceIn = absl::FunctionRef<T&(Weights&)>;
 
+  absl::Status PlaceLayer(int layer);
   absl::Status LoadLayer(int layer);
   absl::Status LoadOutput();
   absl::Status Matrix(TensorName name, int layer, int64_t rows, int64_t cols,
@@ -150,12 +152,17 @@ class Loader {
   absl::Status Advance(uint64_t bytes);
   int64_t KvDim() const { return int64_t{config_.kv_heads} * config_.head_dim; }
   size_t ranks() const { return static_cast<size_t>(split_.ranks()); }
+  // The memory of arrays that are made now.
+  DeviceMemory& MemoryOf(Stream& stream) {
+    return memory_ != nullptr ? *memory_ : stream.memory();
+  }
 
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
   const ModelSplit& split_;
   const std::span<Stream* const> streams_;  // [rank]
   absl::FunctionRef<bool(uint64_t, uint64_t)> progress_;
+  StreamedLayers* const streamed_;         // rank 0's; null: none
   std::vector<WeightSizes>* const sizes_;  // [rank]; null: load
   const TakenBytes taken_;
   const Parts query_rows_;
@@ -164,7 +171,8 @@ class Loader {
   uint64_t done_ = 0;
   uint64_t total_ = 0;
   std::set<std::string, std::less<>> used_;
-  ReusedMemory before_gpu_;  // host memory, to pack matrices for a GPU
+  DeviceMemory* memory_ = nullptr;  // a streamed layer's; null: the streams'
+  ReusedMemory before_gpu_;         // host memory, to pack matrices for a GPU
   std::vector<std::vector<std::byte>> buffers_;  // [thread]
 };
 
@@ -182,7 +190,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
     weights.layers.resize(static_cast<size_t>(config_.layers));
   }
   for (int layer = 0; layer < config_.layers; ++layer) {
-    RETURN_IF_ERROR(LoadLayer(layer));
+    RETURN_IF_ERROR(PlaceLayer(layer));
   }
   RETURN_IF_ERROR(LoadOutput());
   std::vector<float> factors;
@@ -245,6 +253,24 @@ absl::Status Loader::LoadOutput() {
     }
   }
   return absl::OkStatus();
+}
+
+// Loads a layer, or adds up its size, where it lies.
+absl::Status Loader::PlaceLayer(int layer) {
+  const bool streams = streamed_ != nullptr && streamed_->Has(layer);
+  if (streams) memory_ = &streamed_->BeginLayer(layer);
+  std::vector<int64_t> before;
+  for (size_t rank = 0; sizes_ != nullptr && rank < ranks(); ++rank) {
+    before.push_back((*sizes_)[rank].bytes);
+  }
+  RETURN_IF_ERROR(LoadLayer(layer));
+  for (size_t rank = 0; rank < before.size(); ++rank) {
+    WeightSizes& size = (*sizes_)[rank];
+    size.layers.push_back(size.bytes - before[rank]);
+  }
+  memory_ = nullptr;
+  return streams ? streamed_->KeepLayer(layer, *streams_.front())
+                 : absl::OkStatus();
 }
 
 absl::Status Loader::LoadLayer(int layer) {
@@ -347,7 +373,7 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
     Stream& stream = *streams_[rank];
     absl::StatusOr<PackedMatrix> part =
         PackedMatrix::Create(type, parts[rank].size(), cols,
-                             stream.on_host() ? stream.memory() : before_gpu_,
+                             stream.on_host() ? MemoryOf(stream) : before_gpu_,
                              PackedMatrix::OrderFor(stream));
     if (!part.ok()) return Annotate(part.status(), full);
     packed.push_back(*std::move(part));
@@ -356,8 +382,9 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
   RETURN_IF_ERROR(ReadMatrix(*tensor, order, parts, packed));
   for (size_t rank = 0; rank < ranks(); ++rank) {
     absl::StatusOr<PackedMatrix> there =
-        streams_[rank]->on_host() ? std::move(packed[rank])
-                                  : packed[rank].CopyTo(*streams_[rank]);
+        streams_[rank]->on_host()
+            ? std::move(packed[rank])
+            : packed[rank].CopyTo(*streams_[rank], MemoryOf(*streams_[rank]));
     if (!there.ok()) return Annotate(there.status(), full);
     place(loaded_.weights[rank]) = *std::move(there);
   }
@@ -453,7 +480,7 @@ absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
     Stream& stream = *streams_[rank];
     ASSIGN_OR_RETURN(
         DeviceArray<float> array,
-        DeviceArray<float>::Create(stream.memory(), part.size(),
+        DeviceArray<float>::Create(MemoryOf(stream), part.size(),
                                    NameIn(checkpoint_, name, layer, suffix)));
     RETURN_IF_ERROR(
         stream.Copy(array.data(), values.data() + part.begin,
@@ -566,7 +593,8 @@ absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
   ASSIGN_OR_RETURN(const LoadedShares walked,
                    Loader(
                        checkpoint, config, split, /*streams=*/{},
-                       [](uint64_t, uint64_t) { return true; }, &sizes, taken)
+                       [](uint64_t, uint64_t) { return true; },
+                       /*streamed=*/nullptr, &sizes, taken)
                        .Load());
   int64_t most = 0;
   for (const WeightSizes& size : sizes) {
@@ -591,17 +619,19 @@ absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
 absl::StatusOr<LoadedShares> LoadShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
     const ModelSplit& split, std::span<Stream* const> streams,
-    absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
-  return Loader(checkpoint, config, split, streams, progress).Load();
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+    StreamedLayers* streamed) {
+  return Loader(checkpoint, config, split, streams, progress, streamed).Load();
 }
 
 absl::StatusOr<LoadedWeights> LoadWeights(
     const Checkpoint& checkpoint, const ModelConfig& config, Stream& stream,
-    absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+    StreamedLayers* streamed) {
   Stream* const streams[] = {&stream};
   ASSIGN_OR_RETURN(LoadedShares loaded,
                    LoadShares(checkpoint, config, ModelSplit::Whole(config),
-                              streams, progress));
+                              streams, progress, streamed));
   return LoadedWeights{std::move(loaded.weights.front()),
                        std::move(loaded.warnings)};
 }

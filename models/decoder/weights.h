@@ -15,6 +15,7 @@
 #include "models/decoder/config.h"
 #include "models/decoder/model_split.h"
 #include "models/format/checkpoint.h"
+#include "offload/weights/streamed_layers.h"
 
 namespace tiercel {
 
@@ -68,6 +69,8 @@ struct WeightSizes {
   int64_t bytes = 0;            // bytes in device memory
   int64_t bytes_per_token = 0;  // read to decode one token
   int64_t most_per_token = 0;   // the most that any rank reads; 0: this one
+  std::vector<int64_t> layers = {};  // [layer], in `bytes` unless on the host
+  int64_t host_bytes = 0;            // layers in the host tier (StreamedLayers)
   std::vector<std::string> warnings = {};  // as LoadedWeights
 
   int64_t MostPerToken() const {
@@ -91,13 +94,15 @@ struct LoadedWeights {
 };
 
 // Reads and repacks every tensor into the stream's memory. If that is not host
-// memory, each tensor is packed on the host and then sent. `progress(done,
-// total)` counts bytes of tensors; a return of false stops with a cancelled
-// error. Errors: missing_tensor, invalid_shape, unsupported_type naming the
-// tensor; those of Checkpoint::Read; out_of_memory, device_failed.
+// memory, each tensor is packed on the host and then sent. The layers that
+// `streamed` has go there; null: none do. `progress(done, total)` counts bytes
+// of tensors; a return of false stops with a cancelled error. Errors:
+// missing_tensor, invalid_shape, unsupported_type naming the tensor; those of
+// Checkpoint::Read; out_of_memory, device_failed.
 absl::StatusOr<LoadedWeights> LoadWeights(
     const Checkpoint& checkpoint, const ModelConfig& config, Stream& stream,
-    absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+    StreamedLayers* streamed = nullptr);
 
 struct LoadedShares {
   std::vector<Weights> weights;  // [rank]
@@ -105,11 +110,13 @@ struct LoadedShares {
 };
 // Loads the weights of all ranks of `split`, each on its stream of `streams`. A
 // tensor is read once, and each rank packs its rows of it. With several ranks,
-// no matrix but the embedding is held whole. Errors: those of LoadWeights.
+// no matrix but the embedding is held whole, and none is streamed. Errors:
+// those of LoadWeights.
 absl::StatusOr<LoadedShares> LoadShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
     const ModelSplit& split, std::span<Stream* const> streams,
-    absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+    StreamedLayers* streamed = nullptr);
 
 }  // namespace tiercel
 

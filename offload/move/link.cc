@@ -50,9 +50,29 @@ absl::StatusOr<Link::Moved> HostLink::Copy(const Transfer& transfer,
   return Moved{transfer.bytes, SecondsBetween(begin, clock().Now())};
 }
 
+Clock::Time SimulatedWire::Occupy(Clock::Time asked, double seconds) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  free_at_ = std::max(asked, free_at_) +
+             std::chrono::duration_cast<Clock::Time::duration>(
+                 std::chrono::duration<double>(seconds));
+  return free_at_;
+}
+
+double SimulatedWire::CatchUp(Clock::Time now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (now <= free_at_) return 0;
+  return SecondsBetween(std::exchange(free_at_, now), now);
+}
+
 SimulatedLink::SimulatedLink(double rate, double latency,
-                             std::unique_ptr<Link> copies, Clock& clock)
-    : Link(clock), rate_(rate), latency_(latency), copies_(std::move(copies)) {}
+                             std::unique_ptr<Link> copies, Clock& clock,
+                             std::shared_ptr<SimulatedWire> wire)
+    : Link(clock),
+      rate_(rate),
+      latency_(latency),
+      copies_(std::move(copies)),
+      wire_(wire != nullptr ? std::move(wire)
+                            : std::make_shared<SimulatedWire>()) {}
 
 absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
                                                 Clock::Time since,
@@ -63,28 +83,25 @@ absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
                        absl::StrCat("simulated link: a copy of ",
                                     transfer.bytes, " bytes failed"));
   }
-  const auto duration = [](double seconds) {
-    return std::chrono::duration_cast<Clock::Time::duration>(
-        std::chrono::duration<double>(seconds));
-  };
-  const Clock::Time begin = std::max(since, free_at_);
-  free_at_ = begin + duration(latency_);
-  int64_t done = 0;
-  while (done < transfer.bytes && !drop.load()) {
+  Moved all = {0, latency_};
+  Clock::Time end = wire_->Occupy(since, latency_);
+  while (all.bytes < transfer.bytes && !drop.load()) {
     Transfer piece = transfer;
-    piece.offset += done;
-    piece.device += done;
-    piece.bytes = std::min(kPieceBytes, transfer.bytes - done);
+    piece.offset += all.bytes;
+    piece.device += all.bytes;
+    piece.bytes = std::min(kPieceBytes, transfer.bytes - all.bytes);
     ASSIGN_OR_RETURN(const Moved moved, copies_->Copy(piece, since, drop));
-    done += moved.bytes;
-    free_at_ += duration(static_cast<double>(moved.bytes) / rate_);
+    const double seconds = static_cast<double>(moved.bytes) / rate_;
+    all.bytes += moved.bytes;
+    all.seconds += seconds;
     // If a sleep ends late the next piece starts late, but its end is computed
-    // from the link's own clock, so the link catches up.
-    clock().SleepUntil(free_at_);
+    // from the wire's own clock, so the link catches up.
+    end = wire_->Occupy(end, seconds);
+    clock().SleepUntil(end);
   }
   // If copying itself is slower than the link, its clock follows real time.
-  free_at_ = std::max(free_at_, clock().Now() - std::chrono::milliseconds(1));
-  return Moved{done, SecondsBetween(begin, free_at_)};
+  all.seconds += wire_->CatchUp(clock().Now() - std::chrono::milliseconds(1));
+  return all;
 }
 
 }  // namespace tiercel

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -107,15 +108,32 @@ class HostLink final : public Link {
   PlacedRegions placed_;
 };
 
+// The time until which a simulated link is occupied, which all links of one
+// machine share. Thread-safe.
+class SimulatedWire {
+ public:
+  // Occupies it for `seconds` that were asked for at `asked`, after all that it
+  // was asked for before; returns their end.
+  Clock::Time Occupy(Clock::Time asked, double seconds);
+  // It is occupied until `now` at least. Returns the seconds that this adds.
+  double CatchUp(Clock::Time now);
+
+ private:
+  std::mutex mutex_;
+  Clock::Time free_at_;
+};
+
 // A simulated link of a given rate and latency, in front of one that copies:
 // transfers follow each other without a gap if they are asked for early enough,
 // and never finish sooner than bytes / rate.
 class SimulatedLink final : public Link {
  public:
   // `rate` is in bytes per second (> 0), `latency` in seconds per transfer.
+  // `wire`: shared with other links; null: a wire of its own.
   SimulatedLink(double rate, double latency,
                 std::unique_ptr<Link> copies = std::make_unique<HostLink>(),
-                Clock& clock = SteadyClock());
+                Clock& clock = SteadyClock(),
+                std::shared_ptr<SimulatedWire> wire = nullptr);
 
   absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
                              const std::atomic<bool>& drop) override;
@@ -128,7 +146,7 @@ class SimulatedLink final : public Link {
   const double rate_;
   const double latency_;
   const std::unique_ptr<Link> copies_;
-  Clock::Time free_at_;
+  const std::shared_ptr<SimulatedWire> wire_;
 };
 
 }  // namespace tiercel

@@ -38,6 +38,7 @@ struct KvMoves {
   // Hidden states that moved because the device does not hold all of them.
   int64_t states_up_bytes = 0;
   int64_t states_down_bytes = 0;
+  int64_t weight_bytes = 0;  // up: of layers whose weights lie below
   // Pages among all these that were read from disk, and that were written to
   // it.
   int64_t disk_pages = 0;
@@ -107,7 +108,8 @@ struct Traffic {
         &KvMoves::resumed_bytes,   &KvMoves::closed_pages,
         &KvMoves::parked_pages,    &KvMoves::parked_bytes,
         &KvMoves::states_up_bytes, &KvMoves::states_down_bytes,
-        &KvMoves::disk_pages,      &KvMoves::spilled_pages};
+        &KvMoves::weight_bytes,    &KvMoves::disk_pages,
+        &KvMoves::spilled_pages};
     for (const auto count : kCounts) moves.*count += sign * (other.*count);
   }
 };

@@ -19,7 +19,7 @@ constexpr bool EndsWith(Field T::*, size_t offset) {
 #define TIERCEL_ENDS_WITH(type, field) \
   static_assert(EndsWith(&type::field, offsetof(type, field)))
 TIERCEL_ENDS_WITH(tiercel_error, message);
-TIERCEL_ENDS_WITH(tiercel_model_params, simulate_host_bytes_per_s);
+TIERCEL_ENDS_WITH(tiercel_model_params, host_layers);
 TIERCEL_ENDS_WITH(tiercel_model_info, ranks);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, content_bytes);

@@ -107,12 +107,13 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
         p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
         p.simulate_link_latency_us != 0 || p.tensor_parallel != 0 ||
         p.host_memory_bytes != 0 || p.simulate_strict_seed != 0 ||
-        p.simulate_host_bytes_per_s != 0 || p.deterministic != 0) {
+        p.simulate_host_bytes_per_s != 0 || p.deterministic != 0 ||
+        p.host_layers != 0) {
       return UsageError("invalid_argument",
                         "beside: device, threads, device_memory_bytes, "
-                        "host_memory_bytes, simulate_*, tensor_parallel and "
-                        "deterministic are those of that model: leave them "
-                        "zero");
+                        "host_memory_bytes, simulate_*, tensor_parallel, "
+                        "deterministic and host_layers are those of that "
+                        "model: leave them zero");
     }
     options.beside = p.beside->model->machine;
   }
@@ -130,6 +131,13 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
                                    ", need 0 to ", ModelSplit::kMostRanks));
   }
   options.ranks = std::max(1, static_cast<int>(p.tensor_parallel));
+  if (p.host_layers < 0 || p.host_layers > ConfigLimits::kLayers) {
+    return UsageError(
+        "invalid_host_layers",
+        absl::StrCat("host layers: got ", p.host_layers, ", need 0 to ",
+                     int64_t{ConfigLimits::kLayers}));
+  }
+  options.host_layers = static_cast<int>(p.host_layers);
   ASSIGN_OR_RETURN(options.compute, ParseCompute(p.compute));
   ASSIGN_OR_RETURN(options.rope_scaling, ParseRopeScaling(p.rope_scaling));
   options.rope_scale = UnlessZero(p.rope_scale);

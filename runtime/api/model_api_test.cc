@@ -341,6 +341,21 @@ TEST_F(ModelApiTest, BesideIsOnOneMachine) {
   refused(&tiercel_model_params::simulate_strict_seed, uint64_t{1});
   refused(&tiercel_model_params::deterministic, 1);
   refused(&tiercel_model_params::simulate_host_bytes_per_s, 1e9);
+  refused(&tiercel_model_params::host_layers, 3);
+}
+
+TEST_F(ModelApiTest, HostLayersHaveLimits) {
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  params.simulate_device_bytes = 64 << 20;
+  params.simulate_link_bytes_per_s = 1e12;
+  for (const int64_t count : {int64_t{-1}, int64_t{2}, int64_t{513}}) {
+    params.host_layers = count;
+    tiercel_model* none = nullptr;
+    EXPECT_EQ(tiercel_model_open(&params, &none, &error_), TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_host_layers");
+    EXPECT_THAT(error_.message, HasSubstr(std::to_string(count)));
+  }
 }
 
 TEST_F(ModelApiTest, HeaderModelsTokenizeAndDescribeOnly) {

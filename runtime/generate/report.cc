@@ -31,10 +31,12 @@ nlohmann::json Ratio(double count, double of) {
 // The variables of offload/KV_FORMAT.md that mean anything here.
 nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves,
                        const DiskUse& disk) {
-  if (plan.in_place && disk.read_pages == 0) return nlohmann::json::object();
+  const bool moves_none = plan.in_place && plan.host_weights == 0;
+  if (moves_none && disk.read_pages == 0) return nlohmann::json::object();
   nlohmann::json formula = {{"page_bytes", plan.shape.layout.PageBytes()},
                             {"opened_pages", disk.read_pages}};
   if (disk.state_bytes > 0) formula["opened_bytes"] = disk.state_bytes;
+  if (plan.host_weights > 0) formula["weight_bytes"] = moves.weight_bytes;
   if (plan.in_place) return formula;
   if (plan.shape.host.host_s > 0) formula["host_pages"] = moves.host_pages;
   if (plan.shape.disk_pages > 0) {

@@ -50,11 +50,6 @@ DeviceQueue* Machine::queue() const {
   return device_->queue();
 }
 
-int64_t Machine::TakenBytes(int64_t bytes) const {
-  // A simulated device has no memory before TakeMemory.
-  return device_->limited() ? AlignedBytes(bytes) : memory().TakenBytes(bytes);
-}
-
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
     DeviceMemory& scratch) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -117,7 +112,8 @@ absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
   const std::optional<LinkRate> rate = device_->link();
   if (!rate.has_value()) return link;
   return std::make_unique<SimulatedLink>(rate->bytes_per_s, rate->latency_s,
-                                         std::move(link), *options_.clock);
+                                         std::move(link), *options_.clock,
+                                         wire_);
 }
 
 int64_t Machine::Committed() const {
@@ -164,6 +160,12 @@ int64_t Machine::DeviceBudget() const {
   if (!bytes.has_value()) return MemoryBudget();
   // The limits of a simulated device are the user's own.
   return device_->limited() ? *bytes : Budget(*bytes - used, used);
+}
+
+int64_t TakenBytesOn(const Machine& machine, int64_t bytes) {
+  // A simulated device has no memory before TakeMemory.
+  return machine.device().limited() ? AlignedBytes(bytes)
+                                    : machine.memory().TakenBytes(bytes);
 }
 
 }  // namespace tiercel

@@ -81,9 +81,6 @@ class Machine {
   // TakeMemory it holds nothing.
   DeviceMemory& memory() const;
 
-  // The share of DeviceBudget that a block of `bytes` takes.
-  int64_t TakenBytes(int64_t bytes) const;
-
   // A stream on the device, with its scratch in `scratch`; the machine outlives
   // it. All streams share the machine's threads, of which each process has its
   // own. Errors: those of FindDevice and Stream::Create.
@@ -153,12 +150,18 @@ class Machine {
   const int rank_;
   const int ranks_;
   const std::unique_ptr<Device> device_;
+  // The simulated link's, if there is one.
+  const std::shared_ptr<SimulatedWire> wire_ =
+      std::make_shared<SimulatedWire>();
   const std::shared_ptr<MemoryAccount> account_;
   const std::shared_ptr<MemoryAccount> kv_account_;
   mutable std::mutex mutex_;          // guards the device and the members below
   std::unique_ptr<ThreadPool> pool_;  // null: not needed yet
   pid_t pool_process_ = 0;            // the process that has them
 };
+
+// The share of a machine's DeviceBudget that a block of `bytes` takes.
+int64_t TakenBytesOn(const Machine& machine, int64_t bytes);
 
 }  // namespace tiercel
 

@@ -3,13 +3,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/system/clock_for_test.h"
 #include "kernels/system/resource_limits.h"
 #include "lib/status/error.h"
 #include "tests/golden.h"
@@ -118,6 +122,34 @@ TEST(MachineTest, ASimulatedDeviceIsAsLargeAsItSays) {
   ASSERT_TRUE(machine.TakeMemory().ok());
   EXPECT_EQ(&machine.memory(), &memory);
   EXPECT_EQ(memory.used(), 1 << 20);
+}
+
+// Pages and weights have links of their own, over one wire.
+TEST(MachineTest, LinksShareTheSimulatedWire) {
+  constexpr int64_t kBytes = 3 << 20;
+  ManualClock clock;
+  Machine::Options options = Simulated(1 << 20);
+  options.simulation->link = {.bytes_per_s = 1 << 20, .latency_s = 0};
+  options.clock = &clock;
+  Machine machine(options);
+  HostRegion region = *HostRegion::Reserve(kBytes);
+  std::vector<std::byte> device(kBytes);
+  const Clock::Time start = clock.Now();
+  const std::atomic<bool> goes_on{false};
+  for (int i = 0; i < 2; ++i) {
+    const auto link = machine.NewLink(nullptr);
+    ASSERT_TRUE(link.ok());
+    // Both are asked for at the start.
+    const auto moved = (*link)->Copy({.direction = Direction::kHostToDevice,
+                                      .host = &region,
+                                      .device = InPlace(device.data()),
+                                      .bytes = kBytes},
+                                     start, goes_on);
+    ASSERT_TRUE(moved.ok());
+    EXPECT_EQ(moved->seconds, 3);
+    EXPECT_EQ(SecondsBetween(start, clock.Now()), 3 * (i + 1));
+    (*link)->Forget(region);
+  }
 }
 
 TEST(MachineTest, StreamsShareItsThreads) {

@@ -112,8 +112,10 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
           {"original_context", scaling.original_context}};
 }
 
-// Checks that `machine` has room for weights of `bytes`.
-absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
+// Checks that `machine` has room for weights of `bytes`; `hint` says what would
+// do if `free` bytes do not.
+absl::Status CheckRoom(const Machine& machine, int64_t bytes,
+                       absl::FunctionRef<std::string(int64_t free)> hint) {
   int64_t budget = machine.DeviceBudget();
   int64_t free =
       budget - (machine.device().in_place() ? machine.Committed()
@@ -130,7 +132,35 @@ absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
   return MemoryError(
       "out_of_memory",
       absl::StrCat("the weights need ", bytes, " bytes of memory, ", free,
-                   " of ", budget, " are free"));
+                   " of ", budget, " are free", hint(free)));
+}
+
+// Moves the weights of `count` layers to the host tier, but for two buffers.
+void MoveToHost(int count, const Machine& machine, WeightSizes* size) {
+  if (count == 0) return;
+  const auto all = static_cast<int>(size->layers.size());
+  int64_t most = 0;
+  for (int layer : StreamedLayers::Choose(count, all)) {
+    const int64_t bytes = size->layers[static_cast<size_t>(layer)];
+    size->host_bytes += bytes;
+    most = std::max(most, bytes);
+  }
+  size->bytes += 2 * TakenBytesOn(machine, most) - size->host_bytes;
+}
+
+// The fewest host layers with which `size` fits `free` bytes, as a sentence.
+std::string FewestHostLayers(const WeightSizes& size, const Machine& machine,
+                             int64_t free) {
+  const auto all = static_cast<int>(size.layers.size());
+  for (int count = StreamedLayers::kFewest; count <= all; ++count) {
+    WeightSizes moved = size;
+    MoveToHost(count, machine, &moved);
+    if (moved.bytes > free) continue;
+    return absl::StrCat("; with the weights of ", count, " of ", all,
+                        " layers in the host's memory (host layers) ",
+                        moved.bytes, " would be enough");
+  }
+  return "";
 }
 
 }  // namespace
@@ -253,7 +283,12 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
     // Comes first: memory that others hold on a GPU does not count against the
     // device that is simulated on it.
     RETURN_IF_ERROR(own.TakeMemory());
-    RETURN_IF_ERROR(CheckRoom(own, sizes[static_cast<size_t>(rank)].bytes));
+    const WeightSizes& size = sizes[static_cast<size_t>(rank)];
+    RETURN_IF_ERROR(CheckRoom(own, size.bytes, [&](int64_t free) {
+      const bool may_stream =
+          ranks() == 1 && options.host_layers == 0 && !own.device().in_place();
+      return may_stream ? FewestHostLayers(size, own, free) : "";
+    }));
   }
   if (options.check_tensors) {
     ASSIGN_OR_RETURN(const std::vector<BadTensor> bad,
@@ -275,12 +310,16 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
     of_ranks.push_back(stream.get());
     streams.push_back(std::move(stream));
   }
+  ASSIGN_OR_RETURN(std::unique_ptr<StreamedLayers> on_host,
+                   MakeStreamed(sizes.front()));
   ASSIGN_OR_RETURN(LoadedShares loaded,
-                   LoadShares(*checkpoint, config, *split, of_ranks, progress));
+                   LoadShares(*checkpoint, config, *split, of_ranks, progress,
+                              on_host.get()));
   std::vector<std::unique_ptr<Weights>> ready;
   for (Weights& of_rank : loaded.weights) {
     ready.push_back(std::make_unique<Weights>(std::move(of_rank)));
   }
+  streamed = std::move(on_host);
   weights = std::move(ready.front());
   for (size_t i = 0; i < others.size(); ++i) {
     others[i].weights = std::move(ready[i + 1]);
@@ -288,6 +327,55 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   bytes_per_token_ = whole.bytes_per_token;
   Warn(loaded.warnings);
   return absl::OkStatus();
+}
+
+absl::Status Model::CheckHostLayers() const {
+  const int count = options.host_layers;
+  if (count == 0) return absl::OkStatus();
+  const auto refuse = [count](const std::string& need) {
+    return UsageError(
+        "invalid_host_layers",
+        absl::StrCat("host layers: got ", count, ", need ", need));
+  };
+  if (count < StreamedLayers::kFewest || count > config.layers) {
+    return refuse(absl::StrCat("0, or ", StreamedLayers::kFewest, " to ",
+                               config.layers, ", the model's layers"));
+  }
+  if (ranks() > 1) return refuse("0 over several ranks, in this version");
+  if (machine->device().in_place()) {
+    return refuse("0 on a device that computes in the host's memory");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<WeightSizes>> Model::MeasureRanks() const {
+  RETURN_IF_ERROR(CheckHostLayers());
+  ASSIGN_OR_RETURN(
+      std::vector<WeightSizes> sizes,
+      MeasureShares(*checkpoint, config, *split, [this](int64_t bytes) {
+        return TakenBytesOn(*machine, bytes);
+      }));
+  MoveToHost(options.host_layers, *machine, &sizes.front());
+  return sizes;
+}
+
+// Takes the buffers of the layers whose weights are in the host tier; null:
+// there are none.
+absl::StatusOr<std::unique_ptr<StreamedLayers>> Model::MakeStreamed(
+    const WeightSizes& size) const {
+  if (options.host_layers == 0) return nullptr;
+  std::vector<int> layers =
+      StreamedLayers::Choose(options.host_layers, config.layers);
+  int64_t most = 0;
+  for (int layer : layers) {
+    most = std::max(most, size.layers[static_cast<size_t>(layer)]);
+  }
+  MemoryPromise promise(machine->account(), 0);
+  RETURN_IF_ERROR(promise.Grow(size.host_bytes, "the weights of host layers"));
+  ASSIGN_OR_RETURN(std::unique_ptr<Link> link,
+                   machine->NewLink(machine->NewPlacement()));
+  return StreamedLayers::Create(std::move(layers), most, machine->memory(),
+                                std::move(link), std::move(promise));
 }
 
 std::shared_ptr<WorkspacePool> Model::Workspaces() const {

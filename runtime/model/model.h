@@ -36,6 +36,9 @@ struct Model {
     // The number of ranks, each on a machine of its own like `machine`; with
     // `beside` there is one rank, on that machine.
     int ranks = 1;
+    // The number of layers whose weights lie in the host tier, and come to the
+    // device as they are needed; one rank alone has such layers.
+    int host_layers = 0;
     Compute compute = Compute::kQ8;
     // These replace the checkpoint's values.
     std::optional<RopeScaling::Type> rope_scaling = {};
@@ -78,6 +81,7 @@ struct Model {
   ModelConfig config;                           // vocab 0: no tensors to run
   std::unique_ptr<Tokenizer> tokenizer;         // null: ids only
   std::unique_ptr<ChatTemplate> chat_template;  // null: none
+  std::unique_ptr<StreamedLayers> streamed;     // null: none; outlives weights
   std::unique_ptr<Weights> weights;             // rank 0's; null: header only
   // The parts of the model on ranks 1, 2, ...
   struct OtherRank {
@@ -104,17 +108,17 @@ struct Model {
   int64_t WeightBytes() const;
   // Bytes of weights that a single rank would read to decode one token.
   int64_t BytesPerToken() const { return bytes_per_token_; }
-  // The sizes of each rank's weights. Errors: those of MeasureShares.
-  absl::StatusOr<std::vector<WeightSizes>> MeasureRanks() const {
-    return MeasureShares(*checkpoint, config, *split, [this](int64_t bytes) {
-      return machine->TakenBytes(bytes);
-    });
-  }
+  // The sizes of each rank's weights. Errors: those of MeasureShares;
+  // invalid_host_layers.
+  absl::StatusOr<std::vector<WeightSizes>> MeasureRanks() const;
 
  private:
   void MakeMachines(int ranks);
   absl::Status FindDevices();
   absl::Status ReadConfig();
+  absl::Status CheckHostLayers() const;
+  absl::StatusOr<std::unique_ptr<StreamedLayers>> MakeStreamed(
+      const WeightSizes& size) const;
   // Adds the warnings that are not there yet.
   void Warn(const std::vector<std::string>& more);
 

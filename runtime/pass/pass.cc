@@ -200,8 +200,16 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
         RETURN_IF_ERROR(
             decoder.Embed(stream, pass.ids + block->row, block->rows, hidden));
       }
-      RETURN_IF_ERROR(decoder.Layer(stream, block->layer, block->rows,
-                                    block->row, *pages, hidden));
+      const auto compute = [&] {
+        return decoder.Layer(stream, block->layer, block->rows, block->row,
+                             *pages, hidden);
+      };
+      const bool streams =
+          pass.streamed != nullptr && pass.streamed->Has(block->layer);
+      RETURN_IF_ERROR(streams ? pass.streamed->WithLayer(
+                                    block->layer, pass.phase, cancelled,
+                                    pass.streamed_use, compute)
+                              : compute());
       if (pass.seen_by != nullptr) {
         RETURN_IF_ERROR(pass.seen_by->KeepQueries(
             stream, block->layer, block->row, block->rows, decoder.queries()));

@@ -33,7 +33,8 @@ absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
   const int layers = LayersToMeasure(model.config, sizes);
   ModelConfig few = model.config;
   absl::StatusOr<LoadedWeights> loaded;
-  const bool whole = model.weights != nullptr && model.ranks() == 1;
+  const bool whole = model.weights != nullptr && model.ranks() == 1 &&
+                     model.streamed == nullptr;
   if (!whole) {
     few.layers = layers;
     loaded = LoadWeights(*model.checkpoint, few, *stream,

@@ -44,14 +44,15 @@ Work FullContext(int64_t context, const FastSteps& fast) {
 }
 
 nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
-  nlohmann::json tiers = {{"device",
-                           {{"weights", plan.weights - others},
-                            {"draft", plan.draft},
-                            {"staging", plan.staging},
-                            {"workspace", plan.workspace},
-                            {"views", plan.views},
-                            {"resident", plan.resident}}},
-                          {"host", {{"kv", plan.host_kv}, {"weights", 0}}}};
+  nlohmann::json tiers = {
+      {"device",
+       {{"weights", plan.weights - others},
+        {"draft", plan.draft},
+        {"staging", plan.staging},
+        {"workspace", plan.workspace},
+        {"views", plan.views},
+        {"resident", plan.resident}}},
+      {"host", {{"kv", plan.host_kv}, {"weights", plan.host_weights}}}};
   if (plan.host_states + plan.host_distributions > 0) {
     tiers["host"]["workspace"] = plan.host_states + plan.host_distributions;
   }

@@ -39,7 +39,7 @@ class Predictor {
         rates_.logits_s;
     if (!Moves()) return layers_ * layer.compute_s + after;
     const int64_t full = FullPages(before + rows);
-    layer.up_s = Up(before);
+    layer.up_s = Up(before) + Weights();
     layer.down_s = std::max(OnLink(full - FullPages(before)),
                             OnDisk(FullPages(before), full));
     if (link_.has_value() && rows > plan_.state_rows) {
@@ -60,7 +60,7 @@ class Predictor {
     const double after = rates_.StepSeconds(layers_above_, Above(answered) + 1);
     if (!Moves()) return layers_ * layer.compute_s + after;
     const int64_t pages = SweptPages(before) - hosts;
-    layer.up_s = Up(before, hosts);
+    layer.up_s = Up(before, hosts) + Weights();
     const double alone = StepSeconds(layers_, layer, after);
     // Copies use the cores that compute.
     const double copying =
@@ -75,7 +75,13 @@ class Predictor {
 
   // Seconds for one token after `before` that reads at most `positions`.
   double FastStep(int64_t before, int64_t positions) const {
-    return rates_.StepSeconds(layers_, std::min(before + 1, positions));
+    const int64_t read = std::min(before + 1, positions);
+    if (Weights() == 0) return rates_.StepSeconds(layers_, read);
+    LayerTimes layer;
+    layer.compute_s =
+        rates_.step_s + static_cast<double>(read) * rates_.step_position_s;
+    layer.up_s = Weights();
+    return StepSeconds(layers_, layer, rates_.StepSeconds(layers_above_, 0));
   }
 
   // Bytes that cross to the device for one token after `before`.
@@ -164,6 +170,14 @@ class Predictor {
   double OnLink(int64_t pages) const {
     if (pages == 0 || !link_.has_value()) return 0;
     return OnLink(BytesOf(pages), /*copies=*/1);
+  }
+  // Seconds that the link is occupied with weights of the host tier, of which
+  // each layer of all has its share here.
+  double Weights() const {
+    if (site_.weights.host_bytes == 0 || !link_.has_value()) return 0;
+    return OnLink(
+        static_cast<double>(site_.weights.host_bytes) / site_.config.layers,
+        /*copies=*/0);
   }
   // Seconds that the link is occupied with tiles of hidden states, up and down.
   double StatesOnLink(int64_t before, int64_t rows) const {

@@ -60,6 +60,29 @@ TEST_F(PredictionTest, InPlaceIsWhatItsPartsTake) {
   EXPECT_EQ(p.memory.device, site.PlanFor(1000).DeviceBytes());
 }
 
+// Layers whose weights lie in the host tier take the link for 5 ms each, in
+// every pass.
+TEST_F(PredictionTest, WeightsOfTheHostTierCrossTheLink) {
+  SessionSite site = Site(/*in_place=*/false, int64_t{1} << 40);
+  const LinkRate link = {1e9, 0};
+  const auto predicted = [&](int64_t prompt, double share) {
+    return Predict(site, site.PlanFor(4096), link, kRates,
+                   {.cached = 0,
+                    .prompt = prompt,
+                    .generated = 100,
+                    .fast = {300, share}});
+  };
+  const Prediction without = predicted(1000, 1);
+  const double rows = predicted(1000, 0).ttft_s;
+  site.weights.host_bytes = kLayers * 5'000'000;
+  EXPECT_LT(without.tbt_s, 0.02);
+  EXPECT_NEAR(predicted(1000, 1).tbt_s, kLayers * 5e-3, 1e-3);
+  EXPECT_NEAR(predicted(1000, 0).tbt_s, kLayers * 5e-3, 1e-3);
+  // A prompt's rows take longer than the weights, but for the first layer's.
+  EXPECT_NEAR(predicted(1000, 0).ttft_s, rows + 5e-3, 1e-3);
+  EXPECT_NEAR(predicted(1, 0).ttft_s, kLayers * 5e-3, 7e-3);
+}
+
 TEST_F(PredictionTest, AViewIsThatOfTheWholeContext) {
   SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
   const auto device = [&](int64_t context) {

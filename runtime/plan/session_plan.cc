@@ -210,6 +210,7 @@ TierNeeds SessionSite::Needs(int64_t context) const {
       .context = context,
       .first_position = first_position,
       .weights = weights.bytes + (device.in_place() ? promised : 0),
+      .host_weights = weights.host_bytes,
       .workspace = own.Or(there).DeviceBytes() - there.DeviceBytes() +
                    SharesShape(context).Bytes(),
       .state_bytes = StateBytes(),
@@ -269,8 +270,9 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
     return on_disk;
   }
   const int64_t left =
-      machine_bytes - promised - (device.apart ? 0 : plan.DeviceBytes()) -
-      plan.host_states - plan.host_distributions - needs.host_buffers - buffers;
+      machine_bytes - promised - (loaded ? 0 : plan.host_weights) -
+      (device.apart ? 0 : plan.DeviceBytes()) - plan.host_states -
+      plan.host_distributions - needs.host_buffers - buffers;
   return PlanWithDisk(needs, device_bytes, std::min(HostRoom(), left));
 }
 
@@ -418,8 +420,9 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
       site.device.in_place() ? site.machine_bytes : machine.DeviceBudget();
   // A plan without weights, for a simulated device beside a host tier of a
   // given size, is for another machine than this.
-  const bool elsewhere = model.weights == nullptr && site.device.limited &&
-                         machine.host_is_bounded();
+  site.loaded = model.weights != nullptr;
+  const bool elsewhere =
+      !site.loaded && site.device.limited && machine.host_is_bounded();
   if (elsewhere) site.machine_bytes = site.device_bytes + site.host_bytes;
   return site;
 }

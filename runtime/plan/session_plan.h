@@ -141,6 +141,7 @@ struct SessionSite {
   // the device computes in place, else of the host tier.
   int64_t promised = 0;
   int64_t promised_kv = 0;  // the part of `promised` that is for KV
+  bool loaded = false;      // the model's weights have their memory
   // The size of a workspace that is there already and may serve this session.
   WorkspaceSize there = {};
   // Bytes of the distributions that tokens are drawn from, on the rank that
@@ -185,7 +186,9 @@ struct SessionSite {
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   int64_t MachineBytes(const TierPlan& plan) const {
-    return plan.HostBytes() + (device.in_place() ? 0 : promised) +
+    // The weights of a model that is loaded are promised.
+    return plan.HostBytes() + (loaded ? 0 : plan.host_weights) +
+           (device.in_place() ? 0 : promised) +
            (device.apart ? 0 : plan.DeviceBytes());
   }
   // Bytes that may still be taken of the host tier.

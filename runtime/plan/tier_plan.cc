@@ -27,6 +27,7 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
       plan.shape.context_pages - plan.shape.resident_pages;
   plan.budget = budget;
   plan.weights = needs.weights;
+  plan.host_weights = needs.host_weights;
   plan.draft = needs.draft;
   plan.state_rows = std::min(state_rows, needs.context);
   const int64_t states = AlignedBytes(plan.state_rows * needs.state_bytes);

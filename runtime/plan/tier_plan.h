@@ -28,6 +28,7 @@ struct TierPlan {
   int64_t resident = 0;   // slots: resident, newest and open pages
 
   // Host
+  int64_t host_weights = 0;  // a model's, which are taken with it
   int64_t host_kv = 0;
   int64_t host_states = 0;  // hidden states of a prompt, with a copy for the
                             // layer that is on its way to disk
@@ -58,6 +59,7 @@ struct TierNeeds {
   int64_t context = 0;  // positions
   int64_t first_position = 0;
   int64_t weights = 0;
+  int64_t host_weights = 0;
   int64_t draft = 0;
   int64_t workspace = 0;     // without hidden states
   int64_t state_bytes = 0;   // bytes of one row's hidden state

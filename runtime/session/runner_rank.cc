@@ -183,6 +183,7 @@ absl::Status RunnerRank::Begin(const RankRows& rows, Phase phase,
                                const View& view, bool certain,
                                Cancelled cancelled,
                                absl::FunctionRef<absl::Status()> go_on) {
+  phase_ = phase;
   RETURN_IF_ERROR(ReserveHidden(rows.kv, rows.count));
   if (tiles_ != nullptr) {
     RETURN_IF_ERROR(tiles_->BeginStep(rows.count, hidden_.data(), phase));
@@ -199,6 +200,7 @@ absl::Status RunnerRank::Begin(const RankRows& rows, Phase phase,
 
 absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
   RankKv::Parked& parked = rows.kv.parked;
+  phase_ = Phase::kPrefill;
   tiles_ = rows.kv.tiles;
   if (parked.states.empty()) {
     RETURN_IF_ERROR(FitHidden(IsTiled() ? plan.state_rows : rows.count));
@@ -216,7 +218,7 @@ absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
 }
 
 Pass RunnerRank::PassOf(const RankRows& rows, LayeredKv& layers_of,
-                        int64_t before, BeforeLayer before_layer,
+                        int64_t before, Phase phase, BeforeLayer before_layer,
                         AfterLayer after_layer) {
   whole_ = WholeStates(hidden_.data(), model_.config.hidden);
   return {.kv = layers_of,
@@ -225,6 +227,9 @@ Pass RunnerRank::PassOf(const RankRows& rows, LayeredKv& layers_of,
           .layers = model_.config.layers,
           .weight_bytes_per_token = site.weights.MostPerToken(),
           .hidden = IsTiled() ? static_cast<HiddenStates&>(*tiles_) : whole_,
+          .streamed = model_.streamed.get(),
+          .phase = phase,
+          .streamed_use = &streamed_use_,
           .ids = rows.ids,
           .before_layer = before_layer,
           .after_layer = after_layer,
@@ -235,7 +240,8 @@ absl::Status RunnerRank::RunLayers(const RankRows& rows, PassProgress progress,
                                    Cancelled cancelled, AfterLayer after,
                                    PassPoint* point) {
   KvStore& store = *rows.kv.store;
-  Pass pass = PassOf(rows, store, store.length(), kNothingBefore, after);
+  Pass pass =
+      PassOf(rows, store, store.length(), phase_, kNothingBefore, after);
   KvStore::StepRows step = store.Step();
   pass.deep = std::move(step.deep);
   pass.shallow_layers = step.shallow_layers;
@@ -326,8 +332,8 @@ absl::Status RunnerRank::PassOverView(const RankRows& rows, int layers,
   const auto await = [&](int layer) {
     return retrieval.Await(*stream, layer, cancelled);
   };
-  Pass pass = PassOf(rows, view, view.end() - rows.kv.store->begin(), await,
-                     kNothingAfter);
+  Pass pass = PassOf(rows, view, view.end() - rows.kv.store->begin(),
+                     Phase::kDraft, await, kNothingAfter);
   pass.layers = layers;
   PassPoint point;
   return RunPass(pass, decoder_, *stream, kNoProgress, cancelled, &point);
@@ -348,7 +354,7 @@ absl::Status RunnerRank::StepOverView(const RankRows& rows, Phase phase,
   const auto await = [&](int layer) {
     return retrieval.Await(*stream, layer, cancelled);
   };
-  Pass pass = PassOf(rows, view, before, await, kNothingAfter);
+  Pass pass = PassOf(rows, view, before, phase, await, kNothingAfter);
   pass.copied_to = &store;
   pass.seen_by = &retrieval;
   PassPoint point;

@@ -121,6 +121,9 @@ class RunnerRank {
   // Returns true if there is no other rank, so that a call may stop half-way.
   bool alone() const { return model_.ranks() == 1; }
 
+  // The link's use for weights that came to the device for its passes.
+  const LinkLedger& streamed_use() const { return streamed_use_; }
+
   const std::shared_ptr<const RankPlan> planned;
   const SessionSite& site;  // these are its parts
   const TierPlan& plan;
@@ -133,7 +136,7 @@ class RunnerRank {
   View Own(const View& view) const;
   const Weights& weights() const { return model_.weights_of(site.rank); }
   Pass PassOf(const RankRows& rows, LayeredKv& layers_of, int64_t before,
-              BeforeLayer before_layer, AfterLayer after_layer);
+              Phase phase, BeforeLayer before_layer, AfterLayer after_layer);
   // Makes room for a step, whose hidden states are in tiles if the plan does
   // not have all of them on the device.
   absl::Status ReserveHidden(RankKv& kv, int64_t rows);
@@ -152,6 +155,8 @@ class RunnerRank {
   DeviceArray<float> hidden_;
   WholeStates whole_;                   // the last step's, if not in tiles
   std::shared_ptr<TiledStates> tiles_;  // ... and if so
+  Phase phase_ = Phase::kPrefill;       // the last step's
+  LinkLedger streamed_use_ = {};
 };
 
 }  // namespace tiercel

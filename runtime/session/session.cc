@@ -204,12 +204,18 @@ Traffic Session::traffic() const {
     RankTraffic part = {
         .gathered_bytes = runner_->gather().received(rank->site.rank),
         .moves = rank->moves()};
-    if (rank->tier != nullptr) {
-      own.link = rank->tier->engine->ledger();
-      for (const LinkUse& use : own.link) {
-        part.h2d_bytes += use.h2d_bytes;
-        part.d2h_bytes += use.d2h_bytes;
-      }
+    if (rank->tier != nullptr) own.link = rank->tier->engine->ledger();
+    const RunnerRank& computes =
+        *runner_->ranks()[static_cast<size_t>(rank->site.rank)];
+    for (size_t phase = 0; phase < own.link.size(); ++phase) {
+      const LinkUse& weights = computes.streamed_use()[phase];
+      own.link[phase].h2d_bytes += weights.h2d_bytes;
+      own.link[phase].busy_seconds += weights.busy_seconds;
+      part.moves.weight_bytes += static_cast<int64_t>(weights.h2d_bytes);
+    }
+    for (const LinkUse& use : own.link) {
+      part.h2d_bytes += use.h2d_bytes;
+      part.d2h_bytes += use.d2h_bytes;
     }
     if (rank->tier != nullptr && rank->tier->spill != nullptr) {
       own.disk.read_bytes = rank->tier->disk->read_bytes();
@@ -226,8 +232,12 @@ Traffic Session::traffic() const {
 }
 
 TimeSpent Session::Elapsed() const {
+  double link_seconds = kv_->LinkSeconds();
+  for (const LinkUse& weights : runner_->first().streamed_use()) {
+    link_seconds += weights.busy_seconds;
+  }
   return {.seconds = SecondsBetween({}, model().machine->clock().Now()),
-          .link_seconds = kv_->LinkSeconds()};
+          .link_seconds = link_seconds};
 }
 
 std::vector<std::string> Session::warnings() const {
