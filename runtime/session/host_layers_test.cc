@@ -1,12 +1,14 @@
 // Layers whose weights lie in the host tier give the same bytes, and cross the
 // link once a pass.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/system/testing.h"
 #include "lib/status/error.h"
 #include "runtime/plan/plan.h"
 #include "runtime/policies/policy.h"
