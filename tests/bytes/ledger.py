@@ -13,7 +13,7 @@ from runs import tokens_of
 PAGE_TOKENS = 128
 UNITS = {"MB/s": 1e6, "GB/s": 1e9}
 ROW_BYTES = {"f32": lambda n: 4 * n, "f16": lambda n: 2 * n,
-             "q8_0": lambda n: n // 32 * 34}
+             "q8_0": lambda n: n // 32 * 34, "q4_0": lambda n: n // 32 * 18}
 
 
 def page_bytes(config, kv="f16", heads=None):
