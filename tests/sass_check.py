@@ -117,7 +117,6 @@ def kernel_name(mangled):
 class Kernel(typing.NamedTuple):
     """A kernel's resources and its code: [(address, opcode, operands)]."""
     name: str
-    mangled: str
     registers: int
     stack: int  # bytes, with those of local memory
     threads: int  # the most of a block
@@ -245,7 +244,7 @@ def shares_of_products(code):
 def kernels_in(arch, texts):
     """The kernels of an object, from cuobjdump's texts."""
     codes, threads = functions(texts["-sass"]), most_threads(texts["-elf"])
-    return [Kernel(kernel_name(mangled), mangled, registers, stack,
+    return [Kernel(kernel_name(mangled), registers, stack,
                    threads.get(mangled, 0), codes.get(mangled, []))
             for mangled, (registers, stack)
             in resources(texts["-res-usage"]).items()]

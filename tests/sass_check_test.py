@@ -86,7 +86,7 @@ class WordsTest(unittest.TestCase):
     def test_warps_at_once(self):
         def warps(registers, threads, arch="89"):
             return sass_check.warps_at_once(sass_check.Kernel(
-                "x", "x", registers, 0, threads, []), arch)
+                "x", registers, 0, threads, []), arch)
         self.assertEqual(warps(81, 128), 20)  # each takes 88
         self.assertEqual(warps(81, 32), 23)
         self.assertEqual([warps(16, 128, arch) for arch in ("75", "89", "90")],

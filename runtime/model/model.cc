@@ -135,17 +135,25 @@ absl::Status CheckRoom(const Machine& machine, int64_t bytes,
                    " of ", budget, " are free", hint(free)));
 }
 
+// The most bytes that one of the layers takes.
+int64_t LargestOf(const std::vector<int>& layers, const WeightSizes& size) {
+  int64_t most = 0;
+  for (int layer : layers) {
+    most = std::max(most, size.layers[static_cast<size_t>(layer)]);
+  }
+  return most;
+}
+
 // Moves the weights of `count` layers to the host tier, but for two buffers.
 void MoveToHost(int count, const Machine& machine, WeightSizes* size) {
   if (count == 0) return;
-  const auto all = static_cast<int>(size->layers.size());
-  int64_t most = 0;
-  for (int layer : StreamedLayers::Choose(count, all)) {
-    const int64_t bytes = size->layers[static_cast<size_t>(layer)];
-    size->host_bytes += bytes;
-    most = std::max(most, bytes);
+  const std::vector<int> layers =
+      StreamedLayers::Choose(count, static_cast<int>(size->layers.size()));
+  for (int layer : layers) {
+    size->host_bytes += size->layers[static_cast<size_t>(layer)];
   }
-  size->bytes += 2 * TakenBytesOn(machine, most) - size->host_bytes;
+  size->bytes +=
+      2 * TakenBytesOn(machine, LargestOf(layers, *size)) - size->host_bytes;
 }
 
 // The fewest host layers with which `size` fits `free` bytes, as a sentence.
@@ -366,10 +374,7 @@ absl::StatusOr<std::unique_ptr<StreamedLayers>> Model::MakeStreamed(
   if (options.host_layers == 0) return nullptr;
   std::vector<int> layers =
       StreamedLayers::Choose(options.host_layers, config.layers);
-  int64_t most = 0;
-  for (int layer : layers) {
-    most = std::max(most, size.layers[static_cast<size_t>(layer)]);
-  }
+  const int64_t most = LargestOf(layers, size);
   MemoryPromise promise(machine->account(), 0);
   RETURN_IF_ERROR(promise.Grow(size.host_bytes, "the weights of host layers"));
   ASSIGN_OR_RETURN(std::unique_ptr<Link> link,

@@ -76,12 +76,11 @@ class Predictor {
   // Seconds for one token after `before` that reads at most `positions`.
   double FastStep(int64_t before, int64_t positions) const {
     const int64_t read = std::min(before + 1, positions);
-    if (Weights() == 0) return rates_.StepSeconds(layers_, read);
     LayerTimes layer;
     layer.compute_s =
         rates_.step_s + static_cast<double>(read) * rates_.step_position_s;
     layer.up_s = Weights();
-    return StepSeconds(layers_, layer, rates_.StepSeconds(layers_above_, 0));
+    return StepSeconds(layers_, layer, rates_.logits_s);
   }
 
   // Bytes that cross to the device for one token after `before`.
