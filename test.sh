@@ -44,6 +44,7 @@ if command -v nvcc >/dev/null; then
   cmake --build --preset cuda --target tiercel_gpu_tests
   GTEST_FILTER='-*/portable*:*/avx*:*/ref*:*/sim*' ctest --test-dir build/cuda \
     --output-on-failure --no-tests=error -j "$(nproc)" -L gpu
+  tests/module_test.sh build/cpu build/cuda/module/libtiercel-cuda.so
   tools=$(tests/setup/sass_tools.sh)
   PATH=$PATH:$tools python3 -B tests/sass_check.py --built build/cuda \
     --arch 89 | grep -E '^(WRONG|sass_check)'

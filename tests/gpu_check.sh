@@ -23,6 +23,7 @@
 set -euo pipefail
 
 readonly MOST_MIB=30 MOST_MODEL_MIB=24
+readonly CUDA_MODULE=build/gpu/module/libtiercel-cuda.so
 
 die() {
   echo "gpu_check: $*" >&2
@@ -65,7 +66,7 @@ build_programs() {  # device
     command -v nvcc >/dev/null ||
       die "pack needs nvcc (CUDA Toolkit 13), and this machine has none;" \
         "'pack FOLDER sim' packs a rehearsal without"
-    targets=(tiercel_gpu_tests tiercel_cli)
+    targets=(tiercel_gpu_tests tiercel_cli tiercel_cuda)
     # A newer compiler than ours may have more warnings.
     cmake --preset cuda -B "$build" -DTIERCEL_WERROR=OFF \
       -DCMAKE_CUDA_FLAGS=--compress-mode=size \
@@ -112,6 +113,7 @@ pack() {  # folder device
   # shellcheck disable=SC2086  # paths of ours
   stamp=$(
     echo "$2 $MOST_MIB $MOST_MODEL_MIB"
+    [[ $2 == sim ]] || sha256sum "$CUDA_MODULE"
     sha256sum $programs tests/gpu_check.sh tests/gpu/*.py \
       bench/{make_random,make_draft,gguf_file,torch_bench}.py
     find tests/golden/checkpoints tests/golden/smollm2 -type f -exec \
@@ -135,6 +137,10 @@ pack() {  # folder device
       put_program "$program" "$packed"
     fi
   done
+  if [[ $2 != sim ]]; then
+    cp "$CUDA_MODULE" "$packed/lib/"
+    strip "$packed/lib/${CUDA_MODULE##*/}"
+  fi
   cp -r tests/golden/checkpoints "$packed/"
   # Models come from the GGUF files, and their ids from tokens.txt.
   find "$packed/checkpoints" -type f ! -name '*.gguf' ! -name tokens.txt -delete

@@ -52,6 +52,12 @@ blas_block|kernels/layer/matmul_gpu.cc|target.out += row|target.out += 0 * row|k
 blas_version|kernels/device/cuda/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/device/cuda/blas_lt_test.cc
 blas_alignment|kernels/device/cuda/blas_lt.cc|prefer(alignment, kAlignment);|prefer(alignment, 2 * kAlignment);|kernels/device/cuda/blas_lt_test.cc
 blas_choice|kernels/device/cuda/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/device/cuda/blas_lt_test.cc
+module_sum|kernels/device/cuda/cuda_module.cc|module->kernels_sum != std|module->kernels_sum == nullptr \&\& "" != std|kernels/device/cuda/cuda_module_test.cc
+module_kernels|kernels/device/cuda/cuda_module.cc|KernelBody::first = (|(void)(|kernels/device/cuda/cuda_module_test.cc
+queue_unmarked|kernels/device/cuda/cuda_queue.cc|return kUnmarked;|return last_;|kernels/device/cuda/cuda_module_test.cc
+queue_busy|kernels/device/cuda/cuda_queue.cc|error == kCudaNotReady|error == kCudaInvalidValue|kernels/device/cuda/cuda_module_test.cc
+queue_pinned|kernels/device/cuda/cuda_queue.cc|return seen == pinned;|return seen != nullptr;|kernels/device/cuda/cuda_module_test.cc
+queue_events|kernels/device/cuda/cuda_queue.cc|cuda_.destroy_event(event)|(void)event|kernels/device/cuda/cuda_module_test.cc
 pack_order|offload/move/gpu_link.cc|transfer.bytes > kSmallBytes .. ComesDown(transfer)|transfer.bytes > kSmallBytes|offload/move/gpu_link_test.cc
 pack_turn|offload/move/gpu_link.cc|^  RETURN_IF_ERROR(Unpack());||offload/move/gpu_link_test.cc
 pack_room|offload/move/gpu_link.cc|at + transfer.bytes > kPackBytes|packed_bytes_ + kPacket + transfer.bytes > kPackBytes|offload/move/gpu_link_test.cc

@@ -325,7 +325,7 @@ def objects(args, archs, nvcc, folder):
     """Yields (source, architecture, file with its machine code)."""
     if args.built:
         for path in sorted(pathlib.Path(args.built).glob(
-                "kernels/CMakeFiles/tiercel_kernels.dir/*/*.cu.o")):
+                "kernels/CMakeFiles/tiercel_cuda.dir/*/*.cu.o")):
             for arch in archs:
                 yield "/".join(path.parts[-2:]).removesuffix(".o"), arch, path
         return

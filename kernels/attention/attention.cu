@@ -678,8 +678,8 @@ int LaunchPages(CUstream_st* stream, const AttentionWave& w,
 
 }  // namespace
 
-int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& w,
-                      const AttentionWave::Pages& pages) {
+TIERCEL_KERNEL_BODY(AttentionWaveCuda, CUstream_st* stream,
+                    const AttentionWave& w, const AttentionWave::Pages& pages) {
   const DType k = w.layout.type_k;
   const DType v = w.layout.type_v;
   const int error =

@@ -148,9 +148,8 @@ struct AttentionWave {
 
 // Queues the wave on a GPU's stream. The results have the reference's bits.
 // Returns a cudaError_t.
-TIERCEL_KERNEL int AttentionWaveCuda(CUstream_st* stream,
-                                     const AttentionWave& wave,
-                                     const AttentionWave::Pages& pages);
+TIERCEL_KERNEL(AttentionWaveCuda, CUstream_st* stream,
+               const AttentionWave& wave, const AttentionWave::Pages& pages);
 
 }  // namespace tiercel
 

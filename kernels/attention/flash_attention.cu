@@ -368,7 +368,8 @@ int LaunchDim(CUstream_st* stream, const FlashAttentionRows& p) {
 
 }  // namespace
 
-int FlashAttentionCuda(CUstream_st* stream, const FlashAttentionRows& p) {
+TIERCEL_KERNEL_BODY(FlashAttentionCuda, CUstream_st* stream,
+                    const FlashAttentionRows& p) {
   switch (p.layout.type_k) {
     case DType::kQ8_0:
       return LaunchDim<DType::kQ8_0>(stream, p);

@@ -45,8 +45,8 @@ inline bool FlashAttentionFits(const KvLayout& layout) {
 //
 // A row's bits depend on no other row, as long as the K and V of later rows are
 // finite. Queues the work on a GPU's stream. Returns a cudaError_t.
-TIERCEL_KERNEL int FlashAttentionCuda(CUstream_st* stream,
-                                      const FlashAttentionRows& p);
+TIERCEL_KERNEL(FlashAttentionCuda, CUstream_st* stream,
+               const FlashAttentionRows& p);
 
 }  // namespace tiercel
 

@@ -13,8 +13,8 @@ namespace tiercel {
 
 // Copies words from pinned memory of the host, by a kernel. Returns a
 // cudaError_t.
-TIERCEL_KERNEL int CopyWordsCuda(CUstream_st* stream, const uint32_t* from,
-                                 int64_t words, DevicePtr<uint32_t> to);
+TIERCEL_KERNEL(CopyWordsCuda, CUstream_st* stream, const uint32_t* from,
+               int64_t words, DevicePtr<uint32_t> to);
 
 // A run of bytes that was packed with others, and its place. Both ends have the
 // same address modulo 16.
@@ -27,8 +27,8 @@ struct PackedRun {
 // Copies `count` runs (at least one) from pinned memory of the host to their
 // places, by one kernel. The list is in pinned memory too. Returns a
 // cudaError_t.
-TIERCEL_KERNEL int UnpackCuda(CUstream_st* stream, const std::byte* packed,
-                              const PackedRun* runs, int64_t count);
+TIERCEL_KERNEL(UnpackCuda, CUstream_st* stream, const std::byte* packed,
+               const PackedRun* runs, int64_t count);
 
 // A copy of columns of a matrix from one place to another: `bytes` bytes of
 // each of `rows` rows. A stride is the bytes from one row to the next.
@@ -42,7 +42,7 @@ struct ColumnsCopy {
 };
 
 // Returns a cudaError_t.
-TIERCEL_KERNEL int CopyColumnsCuda(CUstream_st* stream, const ColumnsCopy& p);
+TIERCEL_KERNEL(CopyColumnsCuda, CUstream_st* stream, const ColumnsCopy& p);
 
 }  // namespace tiercel
 

@@ -65,8 +65,8 @@ struct SumChunks {
 
 }  // namespace
 
-int ChunkMeansCuda(CUstream_st* stream, const ChunkMeansParams& p,
-                   const DevicePages& pages) {
+TIERCEL_KERNEL_BODY(ChunkMeansCuda, CUstream_st* stream,
+                    const ChunkMeansParams& p, const DevicePages& pages) {
   return Launch(
       stream,
       TurnsFor(p.layout.kv_heads * p.num_chunks, 1, SumChunks::kMaxThreads),

@@ -60,9 +60,8 @@ void ChunkMeansReference(const ChunkMeansParams& p, int64_t begin, int64_t end);
 
 // Queues the work on a GPU's stream, with the same bits; `pages` replaces
 // that of `p`. Returns a cudaError_t.
-TIERCEL_KERNEL int ChunkMeansCuda(CUstream_st* stream,
-                                  const ChunkMeansParams& p,
-                                  const DevicePages& pages);
+TIERCEL_KERNEL(ChunkMeansCuda, CUstream_st* stream, const ChunkMeansParams& p,
+               const DevicePages& pages);
 
 }  // namespace tiercel
 

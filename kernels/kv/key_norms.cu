@@ -50,8 +50,8 @@ struct MeasureKeys {
 
 }  // namespace
 
-int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p,
-                 const DevicePages& pages) {
+TIERCEL_KERNEL_BODY(KeyNormsCuda, CUstream_st* stream, const KeyNormsParams& p,
+                    const DevicePages& pages) {
   const int64_t count = CountPages(p.first, p.last);
   return Launch(
       stream, TurnsFor(count * p.layout.kv_heads, 1, MeasureKeys::kMaxThreads),

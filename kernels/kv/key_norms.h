@@ -69,8 +69,8 @@ NormRowsFn ComputeNorms;
 
 // Queues the work on a GPU's stream, with the reference's bits; `pages`
 // replaces that of `p`. Returns a cudaError_t.
-TIERCEL_KERNEL int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p,
-                                const DevicePages& pages);
+TIERCEL_KERNEL(KeyNormsCuda, CUstream_st* stream, const KeyNormsParams& p,
+               const DevicePages& pages);
 
 }  // namespace tiercel
 

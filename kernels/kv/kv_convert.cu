@@ -64,8 +64,9 @@ struct ConvertRuns {
 
 }  // namespace
 
-int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p,
-                  DevicePtr<const KvConvertParams::Run> runs) {
+TIERCEL_KERNEL_BODY(KvConvertCuda, CUstream_st* stream,
+                    const KvConvertParams& p,
+                    DevicePtr<const KvConvertParams::Run> runs) {
   return Launch(stream, TurnsFor(p.num_runs, 1, ConvertRuns::kMaxThreads),
                 ConvertRuns{p, runs.raw(), RowBytes(p.from, p.head_dim),
                             RowBytes(p.to, p.head_dim)});

@@ -54,8 +54,8 @@ KvRowConvertFn KvRowConvert;
 
 // Queues the work on a GPU's stream, with the reference's bits; `runs`
 // replaces that of `p`. Returns a cudaError_t.
-TIERCEL_KERNEL int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p,
-                                 DevicePtr<const KvConvertParams::Run> runs);
+TIERCEL_KERNEL(KvConvertCuda, CUstream_st* stream, const KvConvertParams& p,
+               DevicePtr<const KvConvertParams::Run> runs);
 
 }  // namespace tiercel
 

@@ -90,7 +90,7 @@ struct WritePieces {
 
 }  // namespace
 
-int KvWriteCuda(CUstream_st* stream, const KvPageRows& p) {
+TIERCEL_KERNEL_BODY(KvWriteCuda, CUstream_st* stream, const KvPageRows& p) {
   const int64_t warps =
       2 * p.rows * p.kv_heads * ((p.head_dim - 1) / kKvPiece + 1) +
       p.rows * p.rotation.heads * WritePieces::PairPieces(p);

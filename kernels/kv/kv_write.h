@@ -92,7 +92,7 @@ struct KvPageRows {
 
 // Queues the work on a GPU's stream, with the reference's bits. Returns a
 // cudaError_t.
-TIERCEL_KERNEL int KvWriteCuda(CUstream_st* stream, const KvPageRows& p);
+TIERCEL_KERNEL(KvWriteCuda, CUstream_st* stream, const KvPageRows& p);
 
 }  // namespace tiercel
 

@@ -46,7 +46,8 @@ struct UnpackRows {
 
 }  // namespace
 
-int EmbedCuda(CUstream_st* stream, DType type, const EmbedRows& p) {
+TIERCEL_KERNEL_BODY(EmbedCuda, CUstream_st* stream, DType type,
+                    const EmbedRows& p) {
   const int64_t warps = p.rows * ((p.cols - 1) / kWarpLanes + 1);
   return WithWeightType(type, [&]<DType kType>() {
     constexpr int kThreads = UnpackRows<kType>::kMaxThreads;

@@ -41,8 +41,7 @@ struct EmbedRows {
 
 // Queues the work on a GPU's stream, with the reference's bits. Returns a
 // cudaError_t.
-TIERCEL_KERNEL int EmbedCuda(CUstream_st* stream, DType type,
-                             const EmbedRows& p);
+TIERCEL_KERNEL(EmbedCuda, CUstream_st* stream, DType type, const EmbedRows& p);
 
 }  // namespace tiercel
 

@@ -253,8 +253,9 @@ struct MultiplyHalves {
 
 }  // namespace
 
-int MultiplyF16Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                    const F16Fragments* x, const float* back, int64_t rows) {
+TIERCEL_KERNEL_BODY(MultiplyF16Cuda, CUstream_st* stream,
+                    const MatmulTargets& targets, const F16Fragments* x,
+                    const float* back, int64_t rows) {
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (kType != DType::kF32) {
       using Kernel = MultiplyHalves<kType>;

@@ -44,9 +44,9 @@ constexpr bool FastMatmulFits(DType type, int64_t k) {
 // Rounds x to f16. All NumF16Fragments are written, with zeros beyond the rows.
 // A row whose greatest magnitude is 2^15 or more is scaled down by a power of
 // two, and the factor back[row] undoes it; `back` has WholeTiles.
-TIERCEL_KERNEL int RoundFragmentsCuda(CUstream_st* stream, const float* x,
-                                      int64_t x_stride, int64_t rows, int64_t k,
-                                      F16Fragments* out, float* back);
+TIERCEL_KERNEL(RoundFragmentsCuda, CUstream_st* stream, const float* x,
+               int64_t x_stride, int64_t rows, int64_t k, F16Fragments* out,
+               float* back);
 
 // Multiplies by matrix steps of f16, with sums in f32:
 //
@@ -55,10 +55,9 @@ TIERCEL_KERNEL int RoundFragmentsCuda(CUstream_st* stream, const float* x,
 // A weight of 2^16 or more becomes infinite. An output is one chain of steps
 // over ascending k, so that a row's bits depend on no other row, nor on their
 // number.
-TIERCEL_KERNEL int MultiplyF16Cuda(CUstream_st* stream,
-                                   const MatmulTargets& targets,
-                                   const F16Fragments* x, const float* back,
-                                   int64_t rows);
+TIERCEL_KERNEL(MultiplyF16Cuda, CUstream_st* stream,
+               const MatmulTargets& targets, const F16Fragments* x,
+               const float* back, int64_t rows);
 
 }  // namespace tiercel
 

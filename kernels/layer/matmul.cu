@@ -570,8 +570,9 @@ int LaunchFloats(CUstream_st* stream, const MatmulTargets& targets,
 
 }  // namespace
 
-int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                   const Q8Fragments* x, int64_t rows) {
+TIERCEL_KERNEL_BODY(MultiplyQ8Cuda, CUstream_st* stream,
+                    const MatmulTargets& targets, const Q8Fragments* x,
+                    int64_t rows) {
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (IsQuantised(kType)) {
       if (rows == 1 && targets.of[0].k % kRowUnit == 0) {
@@ -587,8 +588,9 @@ int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
   });
 }
 
-int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                    const float* x, int64_t x_stride, int64_t rows) {
+TIERCEL_KERNEL_BODY(MultiplyF32Cuda, CUstream_st* stream,
+                    const MatmulTargets& targets, const float* x,
+                    int64_t x_stride, int64_t rows) {
   const bool aligned = IsAligned(x) && x_stride % 4 == 0;
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (!IsQuantised(kType)) {

@@ -155,40 +155,36 @@ struct Activations {
   float eps;
   const float* up;  // [rows, k], of which x is the gate; null: it is none
 };
-TIERCEL_KERNEL int QuantiseCuda(CUstream_st* stream, const Activations& x,
-                                Q8Fragments* out);
+TIERCEL_KERNEL(QuantiseCuda, CUstream_st* stream, const Activations& x,
+               Q8Fragments* out);
 // Multiplies by quantised weights.
-TIERCEL_KERNEL int MultiplyQ8Cuda(CUstream_st* stream,
-                                  const MatmulTargets& targets,
-                                  const Q8Fragments* x, int64_t rows);
+TIERCEL_KERNEL(MultiplyQ8Cuda, CUstream_st* stream,
+               const MatmulTargets& targets, const Q8Fragments* x,
+               int64_t rows);
 // Multiplies one row by quantised weights. k is a multiple of kRowUnit.
 constexpr int64_t kRowUnit = 256;
-TIERCEL_KERNEL int MultiplyRowQ8Cuda(CUstream_st* stream,
-                                     const MatmulTargets& targets,
-                                     const Q8Fragments* x);
+TIERCEL_KERNEL(MultiplyRowQ8Cuda, CUstream_st* stream,
+               const MatmulTargets& targets, const Q8Fragments* x);
 // Multiplies one row by weights that are not quantised. Rows of weights and x
 // are whole packets of 16 bytes.
-TIERCEL_KERNEL int MultiplyRowF32Cuda(CUstream_st* stream,
-                                      const MatmulTargets& targets,
-                                      const float* x);
+TIERCEL_KERNEL(MultiplyRowF32Cuda, CUstream_st* stream,
+               const MatmulTargets& targets, const float* x);
 // Multiplies by any weights.
-TIERCEL_KERNEL int MultiplyF32Cuda(CUstream_st* stream,
-                                   const MatmulTargets& targets, const float* x,
-                                   int64_t x_stride, int64_t rows);
+TIERCEL_KERNEL(MultiplyF32Cuda, CUstream_st* stream,
+               const MatmulTargets& targets, const float* x, int64_t x_stride,
+               int64_t rows);
 
 // The next two are used with products of a library (BlasLt). This one rounds
 // rows of x to F16 or BF16, [all_rows, k], with zeros beyond the first `rows`.
 // A row that exceeds the type's range is scaled down by a power of two, and the
 // factor back[row] undoes it.
-TIERCEL_KERNEL int RoundRowsCuda(CUstream_st* stream, const float* x,
-                                 int64_t x_stride, int64_t rows,
-                                 int64_t all_rows, int64_t k, DType type,
-                                 uint16_t* out, float* back);
+TIERCEL_KERNEL(RoundRowsCuda, CUstream_st* stream, const float* x,
+               int64_t x_stride, int64_t rows, int64_t all_rows, int64_t k,
+               DType type, uint16_t* out, float* back);
 // Writes the products [rows, target.n], each times its row's `back`, to the
 // target, and adds the bias and, if `add`, the old value.
-TIERCEL_KERNEL int StoreRowsCuda(CUstream_st* stream, const float* products,
-                                 const float* back, int64_t rows,
-                                 const MatmulTarget& target);
+TIERCEL_KERNEL(StoreRowsCuda, CUstream_st* stream, const float* products,
+               const float* back, int64_t rows, const MatmulTarget& target);
 
 }  // namespace tiercel
 

@@ -435,8 +435,8 @@ int LaunchRow(CUstream_st* stream, int64_t blocks, const MatmulTargets& targets,
 
 }  // namespace
 
-int MultiplyRowQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                      const Q8Fragments* x) {
+TIERCEL_KERNEL_BODY(MultiplyRowQ8Cuda, CUstream_st* stream,
+                    const MatmulTargets& targets, const Q8Fragments* x) {
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (IsQuantised(kType)) {
       using Kernel = MultiplyPanelRow<kType>;
@@ -450,8 +450,8 @@ int MultiplyRowQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
   });
 }
 
-int MultiplyRowF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                       const float* x) {
+TIERCEL_KERNEL_BODY(MultiplyRowF32Cuda, CUstream_st* stream,
+                    const MatmulTargets& targets, const float* x) {
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (!IsQuantised(kType)) {
       const int64_t blocks = GroupsOfAll(targets, 2 * kPanelRows);

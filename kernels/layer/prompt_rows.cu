@@ -108,17 +108,17 @@ struct StoreRows {
 
 }  // namespace
 
-int RoundRowsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
-                  int64_t rows, int64_t all_rows, int64_t k, DType type,
-                  uint16_t* out, float* back) {
+TIERCEL_KERNEL_BODY(RoundRowsCuda, CUstream_st* stream, const float* x,
+                    int64_t x_stride, int64_t rows, int64_t all_rows, int64_t k,
+                    DType type, uint16_t* out, float* back) {
   return Launch(stream, TurnsFor(all_rows, 1, kThreads),
                 RoundRows<RowOrder::kRows>{x, x_stride, rows, all_rows, k, type,
                                            out, back});
 }
 
-int RoundFragmentsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
-                       int64_t rows, int64_t k, F16Fragments* out,
-                       float* back) {
+TIERCEL_KERNEL_BODY(RoundFragmentsCuda, CUstream_st* stream, const float* x,
+                    int64_t x_stride, int64_t rows, int64_t k,
+                    F16Fragments* out, float* back) {
   const int64_t all_rows = WholeTiles(rows);
   return Launch(stream, TurnsFor(all_rows, 1, kThreads),
                 RoundRows<RowOrder::kFragments>{
@@ -126,8 +126,9 @@ int RoundFragmentsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
                     reinterpret_cast<uint16_t*>(out), back});
 }
 
-int StoreRowsCuda(CUstream_st* stream, const float* products, const float* back,
-                  int64_t rows, const MatmulTarget& target) {
+TIERCEL_KERNEL_BODY(StoreRowsCuda, CUstream_st* stream, const float* products,
+                    const float* back, int64_t rows,
+                    const MatmulTarget& target) {
   return Launch(stream, TurnsFor(rows * target.n, kThreads, kThreads),
                 StoreRows{products, back, rows, target});
 }

@@ -177,7 +177,8 @@ int LaunchBlocks(CUstream_st* stream, const Q8Rows& rows) {
 
 }  // namespace
 
-int QuantiseCuda(CUstream_st* stream, const Activations& x, Q8Fragments* out) {
+TIERCEL_KERNEL_BODY(QuantiseCuda, CUstream_st* stream, const Activations& x,
+                    Q8Fragments* out) {
   const Q8Rows rows = {x, CeilDiv(x.k / 32, 2), CeilDiv(x.rows, 8) * 8, out};
   if (x.up != nullptr) return LaunchBlocks<true>(stream, rows);
   if (x.norm == nullptr) return LaunchBlocks<false>(stream, rows);

@@ -40,7 +40,7 @@ struct NormGroups {
 
 }  // namespace
 
-int RmsNormCuda(CUstream_st* stream, const RmsNormParams& p) {
+TIERCEL_KERNEL_BODY(RmsNormCuda, CUstream_st* stream, const RmsNormParams& p) {
   if (p.rows == 0) return 0;
   // A thread has four elements or more, and warps are whole.
   constexpr int kEach = 4 * kWarpLanes;

@@ -54,7 +54,7 @@ RmsNormGroupFn RmsNormGroup;
 
 // Queues all groups on a GPU's stream, with the same bits. Returns a
 // cudaError_t.
-TIERCEL_KERNEL int RmsNormCuda(CUstream_st* stream, const RmsNormParams& p);
+TIERCEL_KERNEL(RmsNormCuda, CUstream_st* stream, const RmsNormParams& p);
 
 }  // namespace tiercel
 

@@ -39,8 +39,8 @@ struct SwigluElements {
 
 }  // namespace
 
-int SwigluCuda(CUstream_st* stream, const float* gate, const float* up,
-               int64_t n, float* out) {
+TIERCEL_KERNEL_BODY(SwigluCuda, CUstream_st* stream, const float* gate,
+                    const float* up, int64_t n, float* out) {
   if (n == 0) return 0;
   constexpr int kThreads = SwigluElements::kMaxThreads;
   const bool packets = IsAligned(gate) && IsAligned(up) && IsAligned(out);

@@ -45,8 +45,8 @@ SwigluRangeFn SwigluRange;
 }
 
 // Queues the work on a GPU's stream, with the same bits. Returns a cudaError_t.
-TIERCEL_KERNEL int SwigluCuda(CUstream_st* stream, const float* gate,
-                              const float* up, int64_t n, float* out);
+TIERCEL_KERNEL(SwigluCuda, CUstream_st* stream, const float* gate,
+               const float* up, int64_t n, float* out);
 
 }  // namespace tiercel
 

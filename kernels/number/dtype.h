@@ -29,7 +29,17 @@ struct DTypeInfo {
   int block_bytes;        // bytes per block
 };
 
-const DTypeInfo& InfoOf(DType type);
+inline constexpr DTypeInfo kDTypeInfos[] = {
+    // in the order of DType
+    {"f32", 1, 4},      {"f16", 1, 2},      {"bf16", 1, 2},
+    {"q8_0", 32, 34},   {"q4_0", 32, 18},   {"q4_1", 32, 20},
+    {"q5_0", 32, 22},   {"q5_1", 32, 24},   {"q4_K", 256, 144},
+    {"q5_K", 256, 176}, {"q6_K", 256, 210},
+};
+
+constexpr const DTypeInfo& InfoOf(DType type) {
+  return kDTypeInfos[static_cast<int>(type)];
+}
 
 // Accepts any letter case. Returns nullopt for an unknown name.
 std::optional<DType> ParseDType(std::string_view name);

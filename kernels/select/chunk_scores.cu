@@ -42,7 +42,8 @@ struct SumSoftmax {
 
 }  // namespace
 
-int ChunkWeightsCuda(CUstream_st* stream, const ChunkWeights& w, int kv_heads) {
+TIERCEL_KERNEL_BODY(ChunkWeightsCuda, CUstream_st* stream,
+                    const ChunkWeights& w, int kv_heads) {
   return Launch(stream,
                 {.blocks = kv_heads, .threads = SumSoftmax::kMaxThreads},
                 SumSoftmax{w});

@@ -84,8 +84,8 @@ ChunkWeightsFn ComputeChunkWeights;
 
 // Queues the work for all KV heads on a GPU's stream, with the reference's
 // bits; `w` is that of the first. Returns a cudaError_t.
-TIERCEL_KERNEL int ChunkWeightsCuda(CUstream_st* stream, const ChunkWeights& w,
-                                    int kv_heads);
+TIERCEL_KERNEL(ChunkWeightsCuda, CUstream_st* stream, const ChunkWeights& w,
+               int kv_heads);
 
 }  // namespace tiercel
 

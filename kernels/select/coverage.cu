@@ -44,8 +44,8 @@ struct CoverHeads {
 
 }  // namespace
 
-int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
-                 DevicePtr<const int32_t> kept) {
+TIERCEL_KERNEL_BODY(CoverageCuda, CUstream_st* stream, const CoverageParams& p,
+                    DevicePtr<const int32_t> kept) {
   return Launch(stream, {.blocks = p.heads, .threads = CoverHeads::kMaxThreads},
                 CoverHeads{p, kept.raw()});
 }

@@ -77,8 +77,8 @@ ExponentiatePositionsFn ExponentiatePositions;
 
 // Queues the work on a GPU's stream, with the reference's bits; `kept`,
 // [kv_heads, num_kept], replaces that of `p`. Returns a cudaError_t.
-TIERCEL_KERNEL int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
-                                DevicePtr<const int32_t> kept);
+TIERCEL_KERNEL(CoverageCuda, CUstream_st* stream, const CoverageParams& p,
+               DevicePtr<const int32_t> kept);
 
 }  // namespace tiercel
 

@@ -87,8 +87,8 @@ struct AddQueries {
 
 }  // namespace
 
-int AddImportanceCuda(CUstream_st* stream, const ImportanceParams& p,
-                      DevicePtr<RootWeights> weights) {
+TIERCEL_KERNEL_BODY(AddImportanceCuda, CUstream_st* stream,
+                    const ImportanceParams& p, DevicePtr<RootWeights> weights) {
   constexpr int kThreads = WeighQueries::kMaxThreads;
   if (p.rows > 0) {
     const int error = Launch(stream, TurnsFor(p.rows * p.heads, 1, kThreads),

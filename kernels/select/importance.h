@@ -80,9 +80,8 @@ AddRootsFn AddRoots;
 
 // Queues the work on a GPU's stream, with the reference's bits; `weights` is
 // scratch of [rows, heads]. Returns a cudaError_t.
-TIERCEL_KERNEL int AddImportanceCuda(CUstream_st* stream,
-                                     const ImportanceParams& p,
-                                     DevicePtr<RootWeights> weights);
+TIERCEL_KERNEL(AddImportanceCuda, CUstream_st* stream,
+               const ImportanceParams& p, DevicePtr<RootWeights> weights);
 
 }  // namespace tiercel
 

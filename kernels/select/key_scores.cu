@@ -87,8 +87,8 @@ int LaunchScores(CUstream_st* stream, const KeyScoresParams& p,
 
 }  // namespace
 
-int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p,
-                  const DevicePages& pages) {
+TIERCEL_KERNEL_BODY(KeyScoresCuda, CUstream_st* stream,
+                    const KeyScoresParams& p, const DevicePages& pages) {
   return p.layout.type_k == DType::kF16 ? LaunchScores<true>(stream, p, pages)
                                         : LaunchScores<false>(stream, p, pages);
 }

@@ -93,8 +93,8 @@ KeyBlockFn ComputeKeyBlock;
 
 // Queues the work on a GPU's stream, with the reference's bits; `pages`
 // replaces that of `p`. Returns a cudaError_t.
-TIERCEL_KERNEL int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p,
-                                 const DevicePages& pages);
+TIERCEL_KERNEL(KeyScoresCuda, CUstream_st* stream, const KeyScoresParams& p,
+               const DevicePages& pages);
 
 }  // namespace tiercel
 

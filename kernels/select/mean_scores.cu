@@ -81,7 +81,8 @@ struct ScoreChunks {
 
 }  // namespace
 
-int MeanScoresCuda(CUstream_st* stream, const MeanScoresParams& p) {
+TIERCEL_KERNEL_BODY(MeanScoresCuda, CUstream_st* stream,
+                    const MeanScoresParams& p) {
   constexpr int kThreads = ScoreChunks::kMaxThreads;
   const int64_t tiles = (p.num_chunks - 1) / kThreads + 1;
   return Launch(stream, TurnsFor(p.kv_heads * tiles, 1, kThreads),

@@ -73,8 +73,7 @@ MeanDotsFn ComputeMeanDots;
 
 // Queues the work on a GPU's stream, with the reference's bits. Returns a
 // cudaError_t.
-TIERCEL_KERNEL int MeanScoresCuda(CUstream_st* stream,
-                                  const MeanScoresParams& p);
+TIERCEL_KERNEL(MeanScoresCuda, CUstream_st* stream, const MeanScoresParams& p);
 
 }  // namespace tiercel
 

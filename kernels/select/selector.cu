@@ -219,8 +219,8 @@ struct KeepHeads {
 
 }  // namespace
 
-int SelectCuda(CUstream_st* stream, const SelectParams& p, int64_t stride,
-               DevicePtr<float> scratch) {
+TIERCEL_KERNEL_BODY(SelectCuda, CUstream_st* stream, const SelectParams& p,
+                    int64_t stride, DevicePtr<float> scratch) {
   float* const logs = scratch.raw();
   float* const values = logs + p.kv_heads * stride;
   const LaunchShape of_heads = {.blocks = p.kv_heads, .threads = kThreads};

@@ -85,8 +85,8 @@ HeadRivalsFn ComputeHeadRivals;
 
 // Queues the work on a GPU's stream, with the reference's bits. At least one
 // candidate is kept. `scratch` is [2, kv_heads, stride]. Returns a cudaError_t.
-TIERCEL_KERNEL int SelectCuda(CUstream_st* stream, const SelectParams& p,
-                              int64_t stride, DevicePtr<float> scratch);
+TIERCEL_KERNEL(SelectCuda, CUstream_st* stream, const SelectParams& p,
+               int64_t stride, DevicePtr<float> scratch);
 
 }  // namespace tiercel
 

@@ -33,7 +33,7 @@ struct KeepRows {
 
 }  // namespace
 
-int TopKCuda(CUstream_st* stream, const TopKParams& p) {
+TIERCEL_KERNEL_BODY(TopKCuda, CUstream_st* stream, const TopKParams& p) {
   const int64_t kept = p.k < p.n ? p.k : p.n;
   const int64_t always = p.always < kept ? p.always : kept;
   return Launch(stream, TurnsFor(p.rows, 1, KeepRows::kMaxThreads),

@@ -44,7 +44,7 @@ void KeepGreatest(const float* values, int64_t n, int64_t k, int32_t first,
 
 // Queues the work on a GPU's stream. At least one value is kept. Returns a
 // cudaError_t.
-TIERCEL_KERNEL int TopKCuda(CUstream_st* stream, const TopKParams& p);
+TIERCEL_KERNEL(TopKCuda, CUstream_st* stream, const TopKParams& p);
 
 }  // namespace tiercel
 

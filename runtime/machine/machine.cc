@@ -78,9 +78,10 @@ ThreadPool& Machine::Pool() {
 std::string Machine::PromptArithmetic() const {
   const bool by_library = device_->traits().runs_kernels() && BlasLt::IsAsked();
   if (!FastPrompts() && !by_library) return "exact";
+  const absl::StatusOr<GpuFacts> facts = CudaDriver::FindGpu(rank_);
   return absl::StrCat(FastPrompts() ? "fast, " : "",
                       by_library ? "cublaslt, " : "",
-                      CudaDriver::FindGpu(rank_).capability);
+                      facts.ok() ? facts->capability : 0);
 }
 
 // A fork of the process has its memory but not its threads: the pool has no

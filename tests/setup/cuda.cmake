@@ -36,5 +36,10 @@ if(TIERCEL_WERROR)
       "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>")
 endif()
 
+# Programs open the module that this build makes.
+set(TIERCEL_MODULE_FOLDER ${PROJECT_BINARY_DIR}/module)
+set(CMAKE_BUILD_RPATH ${TIERCEL_MODULE_FOLDER})
+target_compile_definitions(tiercel_test_flags INTERFACE TIERCEL_CUDA)
+
 # Builds all tests with cases for a GPU; `ctest -L gpu` runs them.
 add_custom_target(tiercel_gpu_tests)

@@ -128,8 +128,8 @@ endif()
 
 # Adds the op `folder/name` to tiercel_kernels: name.h (contract), name.cc (the
 # one entry, and plain loops, unless these are in name_ref.cc); with CPU,
-# name_cpu.cc per ISA (all of them, or ISAS); with CUDA, name.cu, which without
-# CUDA is only for tests.
+# name_cpu.cc per ISA (all of them, or ISAS); with CUDA, name.cu, which becomes
+# part of the module, or of programs for tests.
 function(tiercel_op path)
   cmake_parse_arguments(ARG "CPU;CUDA" "" "ISAS" ${ARGN})
   foreach(suffix .h .cc _test.cc)
@@ -148,9 +148,6 @@ function(tiercel_op path)
   if(ARG_CUDA)
     set(gpu GPU)
     set_property(GLOBAL APPEND PROPERTY TIERCEL_GPU_KERNELS ${path}.cu)
-    if(TIERCEL_CUDA)
-      target_sources(tiercel_kernels PRIVATE ${path}.cu)
-    endif()
   endif()
   tiercel_test(${path}_test.cc ${gpu} DEPS ${TIERCEL_TESTED_KERNELS})
 endfunction()

@@ -99,7 +99,8 @@ int LaunchCopyColumns(CUstream_st* stream, const ColumnsCopy& p) {
 
 }  // namespace
 
-int CopyColumnsCuda(CUstream_st* stream, const ColumnsCopy& p) {
+TIERCEL_KERNEL_BODY(CopyColumnsCuda, CUstream_st* stream,
+                    const ColumnsCopy& p) {
   using Packet16 = Packet<uint32_t>;
   return IsWhole<Packet16>(p)   ? LaunchCopyColumns<Packet16>(stream, p)
          : IsWhole<uint32_t>(p) ? LaunchCopyColumns<uint32_t>(stream, p)
@@ -107,14 +108,14 @@ int CopyColumnsCuda(CUstream_st* stream, const ColumnsCopy& p) {
                                 : LaunchCopyColumns<std::byte>(stream, p);
 }
 
-int UnpackCuda(CUstream_st* stream, const std::byte* packed,
-               const PackedRun* runs, int64_t count) {
+TIERCEL_KERNEL_BODY(UnpackCuda, CUstream_st* stream, const std::byte* packed,
+                    const PackedRun* runs, int64_t count) {
   return Launch(stream, TurnsFor(count, 1, Unpack::kMaxThreads),
                 Unpack{packed, runs, count});
 }
 
-int CopyWordsCuda(CUstream_st* stream, const uint32_t* from, int64_t words,
-                  DevicePtr<uint32_t> to) {
+TIERCEL_KERNEL_BODY(CopyWordsCuda, CUstream_st* stream, const uint32_t* from,
+                    int64_t words, DevicePtr<uint32_t> to) {
   constexpr int kThreads = CopyWords::kMaxThreads;
   return Launch(stream, TurnsFor(words, kThreads, kThreads),
                 CopyWords{from, words, to.raw()});

@@ -1,6 +1,6 @@
 #include "kernels/device/cuda/cuda_driver.h"
 
-#include <string>
+#include <utility>
 
 #include "kernels/device/copies.h"
 #include "kernels/system/no_signals.h"
@@ -8,33 +8,17 @@
 
 namespace tiercel {
 
-#ifndef TIERCEL_CUDA
-// A build without CUDA has no GPU. The host executor's functions take the place
-// of these where it is linked.
-[[gnu::weak]] bool CudaDriver::IsExecutor() { return false; }
-[[gnu::weak]] GpuFacts CudaDriver::FindGpu(int /*gpu*/) {
-  return {.runtime = 0};
-}
-[[gnu::weak]] int CudaDriver::Open(int /*gpu*/,
-                                   std::unique_ptr<DeviceQueue>* /*queue*/) {
-  return kCudaNoDevice;
-}
-[[gnu::weak]] std::string CudaErrorText(int /*error*/) {
-  return "this build has no CUDA support";
-}
-#endif
-
 // A driver starts threads of its own at its first call, hence NoSignals here.
 
 int CountGpus() {
   const NoSignals no_signals;
-  const GpuFacts facts = CudaDriver::FindGpu(0);
-  return facts.error == kCudaSuccess ? facts.gpus : 0;
+  const absl::StatusOr<GpuFacts> facts = CudaDriver::FindGpu(0);
+  return facts.ok() && facts->error == kCudaSuccess ? facts->gpus : 0;
 }
 
 absl::StatusOr<std::unique_ptr<DeviceQueue>> OpenGpu(int gpu) {
   const NoSignals no_signals;
-  GpuFacts facts = CudaDriver::FindGpu(gpu);
+  ASSIGN_OR_RETURN(GpuFacts facts, CudaDriver::FindGpu(gpu));
   RETURN_IF_ERROR(CheckGpu(facts));
   std::unique_ptr<DeviceQueue> queue;
   facts.error = CudaDriver::Open(gpu, &queue);

@@ -16,13 +16,14 @@ absl::StatusOr<std::unique_ptr<DeviceQueue>> OpenGpu(int gpu = 0);
 // The number of GPUs that the process sees; 0 if it is not known.
 int CountGpus();
 
-// The CUDA runtime for files compiled without its headers. Its functions are
-// those of the GPU (gpu_stream.cc); of the host executor, in programs that link
-// it (kernels/device/executor/hosted_stream.cc); or ones that find no GPU.
+// The way to a GPU. Its functions are those of the CUDA runtime, by way of the
+// module (cuda_queue.cc), or of the host executor, in programs that link it
+// (kernels/device/executor/hosted_stream.cc).
 struct CudaDriver {
   // Returns true if Open gives the host executor's GPU.
   static bool IsExecutor();
-  static GpuFacts FindGpu(int gpu);
+  // Errors: no_device, if the module cannot be opened.
+  static absl::StatusOr<GpuFacts> FindGpu(int gpu);
   // Returns a cudaError_t.
   static int Open(int gpu, std::unique_ptr<DeviceQueue>* queue);
 };

@@ -1,6 +1,7 @@
 #include "kernels/device/cuda/cuda_error.h"
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device/kernel_entry.h"
 #include "lib/status/error.h"
 
 namespace tiercel {
@@ -19,6 +20,8 @@ std::string CapabilityText(int capability) {
                       capability % 10);
 }
 
+static_assert(kNoKernelBody == kCudaInvalidDeviceFunction);
+
 bool LacksKernels(int error) {
   switch (error) {
     case kCudaInvalidDeviceFunction:
@@ -35,7 +38,6 @@ bool LacksKernels(int error) {
 
 // Returns the reason for which the GPU cannot be used, or "".
 std::string ReasonUnusable(const GpuFacts& facts) {
-  if (facts.runtime == 0) return "this build has no CUDA support";
   if (facts.driver == 0) {
     return "this machine has no NVIDIA driver (libcuda.so.1)";
   }

@@ -29,6 +29,7 @@ enum CudaError : int {
   kCudaUnsupportedPtxVersion = 222,
   kCudaJitCompilationDisabled = 223,
   kCudaContained = 226,
+  kCudaNotReady = 600,
   kCudaIllegalAddress = 700,
   kCudaLaunchTimeout = 702,
   kCudaContextIsDestroyed = 709,
@@ -57,14 +58,14 @@ absl::Status CudaStatus(std::string_view who, int error);
 absl::Status CudaStatus(std::string_view who, int error,
                         const std::string& text);
 
-// The runtime's text for an error, which is cleared as above. Defined by the
-// implementation of CudaDriver that is linked (cuda_stream.h).
+// The runtime's text for an error, which is cleared as above. The function is
+// that of the implementation of CudaDriver.
 std::string CudaErrorText(int error);
 
 // The runtime's facts about the GPU that is to be used.
 struct GpuFacts {
   int gpu = 0;         // its number among those that the process sees
-  int runtime = 0;     // CUDA version of this build (13010: 13.1); 0: none
+  int runtime = 0;     // CUDA version of the module (13010: 13.1)
   int driver = 0;      // newest version that the driver supports; 0: no driver
   int gpus = 0;        // number of GPUs that the process sees
   int capability = 0;  // 90: 9.0; 0: not known yet

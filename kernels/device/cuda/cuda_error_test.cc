@@ -33,7 +33,6 @@ TEST(CudaErrorTest, AnUnusableGpuHasItsReason) {
     GpuFacts facts;
     const char* sentence;
   } cases[] = {
-      {{}, "this build has no CUDA support"},
       {{.runtime = 13000}, "this machine has no NVIDIA driver (libcuda.so.1)"},
       {{.runtime = 13000, .driver = 12080, .error = kCudaInsufficientDriver},
        "the NVIDIA driver supports CUDA up to 12.8, need 13.0"},

@@ -1,11 +1,10 @@
 #include "kernels/device/cuda/cuda_memory.h"
 
-#include <cuda_runtime_api.h>
-
 #include <map>
 #include <mutex>
 
 #include "kernels/device/cuda/cuda_error.h"
+#include "kernels/device/cuda/cuda_module.h"
 
 namespace tiercel {
 namespace {
@@ -17,13 +16,13 @@ class OwnMemory final : public GpuMemory {
   absl::Status Copy(DevicePtr<void> to, DevicePtr<const void> from,
                     size_t bytes) override {
     UseGpu(gpu_);
-    // cudaMemcpy does not wait for these streams, and a copy within the GPU may
-    // only be queued when the call returns. Hence both waits.
-    cudaError_t error = cudaDeviceSynchronize();
-    if (error == cudaSuccess) {
-      error = cudaMemcpy(to.raw(), from.raw(), bytes, cudaMemcpyDeviceToDevice);
+    // The copy does not wait for queued work, and may only be queued when the
+    // call returns. Hence both waits.
+    int error = Cuda().wait_for_gpu();
+    if (error == kCudaSuccess) {
+      error = Cuda().copy(to.raw(), from.raw(), bytes);
     }
-    if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    if (error == kCudaSuccess) error = Cuda().wait_for_gpu();
     return CudaStatus("copy", error);
   }
 
@@ -31,17 +30,17 @@ class OwnMemory final : public GpuMemory {
   void Free(DevicePtr<std::byte> data, size_t bytes) override {
     Count(-TakenBytes(static_cast<int64_t>(bytes)));
     UseGpu(gpu_);
-    cudaFree(data.raw());
+    Cuda().release(data.raw());
   }
 
   int64_t FreeBytes() override {
     size_t free = 0;
     size_t total = 0;
     UseGpu(gpu_);
-    if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    if (Cuda().memory(&free, &total) == kCudaSuccess) {
       return static_cast<int64_t>(free);
     }
-    cudaGetLastError();
+    Cuda().clear_error();
     return 0;
   }
 
@@ -49,8 +48,8 @@ class OwnMemory final : public GpuMemory {
   int Take(size_t bytes, std::byte** data) override {
     void* taken = nullptr;
     UseGpu(gpu_);
-    const cudaError_t error = cudaMalloc(&taken, bytes);
-    if (error != cudaSuccess) cudaGetLastError();
+    const int error = Cuda().allocate(&taken, bytes);
+    if (error != kCudaSuccess) Cuda().clear_error();
     *data = static_cast<std::byte*>(taken);
     return error;
   }
@@ -69,7 +68,7 @@ GpuMemory& CudaMemory(int gpu) {
 
 void UseGpu(int gpu) {
   // If the GPU cannot be used, the next call returns the error.
-  if (cudaSetDevice(gpu) != cudaSuccess) cudaGetLastError();
+  if (Cuda().use_gpu(gpu) != kCudaSuccess) Cuda().clear_error();
 }
 
 }  // namespace tiercel

@@ -1,39 +1,37 @@
-#include <cuda_runtime_api.h>
-
-#include <algorithm>
 #include <array>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "kernels/device/copies.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/cuda/cuda_error.h"
 #include "kernels/device/cuda/cuda_memory.h"
+#include "kernels/device/cuda/cuda_module.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
 
 class GpuStream final : public DeviceQueue {
  public:
-  GpuStream(int gpu, cudaStream_t handle)
+  GpuStream(int gpu, CUstream_st* handle)
       : gpu_(gpu), memory_(CudaMemory(gpu)), handle_(handle) {}
   ~GpuStream() override {
-    cudaStreamSynchronize(handle_);
-    for (cudaEvent_t event : events_) {
-      if (event != nullptr) cudaEventDestroy(event);
+    cuda_.wait_for_stream(handle_);
+    for (CUevent_st* event : events_) {
+      if (event != nullptr) cuda_.destroy_event(event);
     }
-    cudaStreamDestroy(handle_);
+    cuda_.destroy_stream(handle_);
   }
-  cudaError_t CreateEvents() {
-    cudaError_t error = cudaSuccess;
-    for (cudaEvent_t& event : events_) {
-      if (error != cudaSuccess) break;
-      error = cudaEventCreateWithFlags(
-          &event, cudaEventDisableTiming | cudaEventBlockingSync);
+  int CreateEvents() {
+    int error = kCudaSuccess;
+    for (CUevent_st*& event : events_) {
+      if (error != kCudaSuccess) break;
+      error = cuda_.create_event(&event);
     }
     return error;
   }
@@ -46,17 +44,16 @@ class GpuStream final : public DeviceQueue {
   int64_t FreeBytes() override { return memory_.FreeBytes(); }
   std::string PciBus() override {
     char bus[32] = "";
-    if (cudaDeviceGetPCIBusId(bus, sizeof(bus), gpu_) == cudaSuccess)
-      return bus;
-    cudaGetLastError();
+    if (cuda_.pci_bus(gpu_, bus, sizeof(bus)) == kCudaSuccess) return bus;
+    cuda_.clear_error();
     return "";
   }
   absl::Status Zero(DevicePtr<void> to, size_t bytes) override {
     UseGpu(gpu_);
-    return CudaStatus("zero", cudaMemsetAsync(to.raw(), 0, bytes, handle_));
+    return CudaStatus("zero", cuda_.queue_zero(handle_, to.raw(), bytes));
   }
   absl::Status Synchronize() override {
-    return CudaStatus("device cuda", cudaStreamSynchronize(handle_));
+    return CudaStatus("device cuda", cuda_.wait_for_stream(handle_));
   }
   absl::Status Unpack(const std::byte* packed, const PackedRun* runs,
                       int64_t count) override {
@@ -69,8 +66,8 @@ class GpuStream final : public DeviceQueue {
   uint64_t Mark() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     const uint64_t mark = last_ + 1;
-    if (cudaEventRecord(EventOf(mark), handle_) != cudaSuccess) {
-      cudaGetLastError();
+    if (cuda_.record(EventOf(mark), handle_) != kCudaSuccess) {
+      cuda_.clear_error();
       return kUnmarked;
     }
     return last_ = mark;
@@ -78,13 +75,13 @@ class GpuStream final : public DeviceQueue {
   absl::Status Await(uint64_t mark) override {
     if (mark == 0) return absl::OkStatus();
     if (mark == kUnmarked) return Synchronize();
-    return CudaStatus("device cuda", cudaEventSynchronize(EventOf(mark)));
+    return CudaStatus("device cuda", cuda_.wait_for_event(EventOf(mark)));
   }
 
   absl::Status Check() override {
-    const cudaError_t error = cudaStreamQuery(handle_);
-    if (error == cudaErrorNotReady) {
-      cudaGetLastError();
+    const int error = cuda_.query_stream(handle_);
+    if (error == kCudaNotReady) {
+      cuda_.clear_error();
       return absl::OkStatus();
     }
     return CudaStatus("device cuda", error);
@@ -92,114 +89,74 @@ class GpuStream final : public DeviceQueue {
 
   absl::Status Pin(std::byte* host, size_t bytes) override {
     UseGpu(gpu_);
-    return CudaStatus("pin",
-                      cudaHostRegister(host, bytes, cudaHostRegisterMapped));
+    return CudaStatus("pin", cuda_.pin(host, bytes));
   }
-  void Unpin(std::byte* host) override { cudaHostUnregister(host); }
+  void Unpin(std::byte* host) override { cuda_.unpin(host); }
   bool KernelsSee(std::byte* pinned) override {
     void* seen = nullptr;
     UseGpu(gpu_);
-    if (cudaHostGetDevicePointer(&seen, pinned, 0) == cudaSuccess) {
+    if (cuda_.address_of_pinned(&seen, pinned) == kCudaSuccess) {
       return seen == pinned;
     }
-    cudaGetLastError();
+    cuda_.clear_error();
     return false;
   }
 
  private:
   absl::Status CopyAny(void* to, const void* from, size_t bytes) override {
     UseGpu(gpu_);
-    return CudaStatus(
-        "copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_));
+    return CudaStatus("copy", cuda_.queue_copy(handle_, to, from, bytes));
   }
 
   // The mark of a place that could not be marked: Await waits for all work.
   static constexpr uint64_t kUnmarked = std::numeric_limits<uint64_t>::max();
 
-  cudaEvent_t EventOf(uint64_t mark) const {
+  CUevent_st* EventOf(uint64_t mark) const {
     return events_[mark % events_.size()];
   }
 
+  const CudaCalls& cuda_ = Cuda();
   const int gpu_;
   GpuMemory& memory_;
-  const cudaStream_t handle_;
-  std::array<cudaEvent_t, 64> events_ = {};
+  CUstream_st* const handle_;
+  std::array<CUevent_st*, 64> events_ = {};
   std::mutex mutex_;  // guards the members below
   uint64_t last_ = 0;
 };
 
-// The numbers of cuda_error.h, each with the runtime's own.
-constexpr std::pair<int, int> kNamed[] = {
-    {kCudaInvalidValue, cudaErrorInvalidValue},
-    {kCudaOutOfMemory, cudaErrorMemoryAllocation},
-    {kCudaInvalidConfiguration, cudaErrorInvalidConfiguration},
-    {kCudaInsufficientDriver, cudaErrorInsufficientDriver},
-    {kCudaDevicesUnavailable, cudaErrorDevicesUnavailable},
-    {kCudaInvalidDeviceFunction, cudaErrorInvalidDeviceFunction},
-    {kCudaNoDevice, cudaErrorNoDevice},
-    {kCudaInvalidDevice, cudaErrorInvalidDevice},
-    {kCudaDeviceUninitialized, cudaErrorDeviceUninitialized},
-    {kCudaNoKernelImage, cudaErrorNoKernelImageForDevice},
-    {kCudaEccUncorrectable, cudaErrorECCUncorrectable},
-    {kCudaInvalidPtx, cudaErrorInvalidPtx},
-    {kCudaNvlinkUncorrectable, cudaErrorNvlinkUncorrectable},
-    {kCudaJitCompilerNotFound, cudaErrorJitCompilerNotFound},
-    {kCudaUnsupportedPtxVersion, cudaErrorUnsupportedPtxVersion},
-    {kCudaJitCompilationDisabled, cudaErrorJitCompilationDisabled},
-    {kCudaContained, cudaErrorContained},
-    {kCudaIllegalAddress, cudaErrorIllegalAddress},
-    {kCudaLaunchTimeout, cudaErrorLaunchTimeout},
-    {kCudaContextIsDestroyed, cudaErrorContextIsDestroyed},
-    {kCudaAssert, cudaErrorAssert},
-    {kCudaHardwareStackError, cudaErrorHardwareStackError},
-    {kCudaIllegalInstruction, cudaErrorIllegalInstruction},
-    {kCudaMisalignedAddress, cudaErrorMisalignedAddress},
-    {kCudaInvalidAddressSpace, cudaErrorInvalidAddressSpace},
-    {kCudaInvalidPc, cudaErrorInvalidPc},
-    {kCudaLaunchFailure, cudaErrorLaunchFailure},
-    {kCudaTensorMemoryLeak, cudaErrorTensorMemoryLeak},
-    {kCudaMpsClientTerminated, cudaErrorMpsClientTerminated},
-    {kCudaUnknown, cudaErrorUnknown},
-};
-static_assert(std::all_of(std::begin(kNamed), std::end(kNamed),
-                          [](const auto& one) {
-                            return one.first == one.second;
-                          }));
-
 }  // namespace
 
-std::string CudaErrorText(int error) {
-  cudaGetLastError();
-  return cudaGetErrorString(static_cast<cudaError_t>(error));
+// In a program for tests the host executor's functions take the place of these.
+
+[[gnu::weak]] std::string CudaErrorText(int error) {
+  if (!OwnCudaModule().ok()) return "no CUDA module is open";
+  Cuda().clear_error();
+  return Cuda().error_text(error);
 }
 
-bool CudaDriver::IsExecutor() { return false; }
+[[gnu::weak]] bool CudaDriver::IsExecutor() { return false; }
 
-GpuFacts CudaDriver::FindGpu(int gpu) {
-  GpuFacts facts = {.gpu = gpu, .runtime = CUDART_VERSION};
-  facts.error = cudaDriverGetVersion(&facts.driver);
+[[gnu::weak]] absl::StatusOr<GpuFacts> CudaDriver::FindGpu(int gpu) {
+  RETURN_IF_ERROR(OwnCudaModule().status());
+  const CudaCalls& cuda = Cuda();
+  GpuFacts facts = {.gpu = gpu, .runtime = cuda.runtime};
+  facts.error = cuda.driver_version(&facts.driver);
   if (facts.driver == 0) return facts;
-  facts.error = cudaGetDeviceCount(&facts.gpus);
-  int major = 0;
-  int minor = 0;
-  for (const auto& [value, attribute] :
-       {std::pair(&major, cudaDevAttrComputeCapabilityMajor),
-        std::pair(&minor, cudaDevAttrComputeCapabilityMinor)}) {
-    if (facts.error == cudaSuccess && gpu < facts.gpus) {
-      facts.error = cudaDeviceGetAttribute(value, attribute, gpu);
-    }
+  facts.error = cuda.count_gpus(&facts.gpus);
+  if (facts.error == kCudaSuccess && gpu < facts.gpus) {
+    facts.error = cuda.capability(gpu, &facts.capability);
   }
-  facts.capability = 10 * major + minor;
-  cudaGetLastError();
+  cuda.clear_error();
   return facts;
 }
 
-int CudaDriver::Open(int gpu, std::unique_ptr<DeviceQueue>* stream) {
-  cudaStream_t handle = nullptr;
+[[gnu::weak]] int CudaDriver::Open(int gpu,
+                                   std::unique_ptr<DeviceQueue>* stream) {
+  CUstream_st* handle = nullptr;
   UseGpu(gpu);
   // This creates the context, which an exclusive or a full GPU refuses.
-  cudaError_t error = cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking);
-  if (error != cudaSuccess) return error;
+  int error = Cuda().create_stream(&handle);
+  if (error != kCudaSuccess) return error;
   auto opened = std::make_unique<GpuStream>(gpu, handle);
   error = opened->CreateEvents();
   *stream = std::move(opened);

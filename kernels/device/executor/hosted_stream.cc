@@ -77,7 +77,7 @@ void RunHostedStream(CUstream_st* stream) {
 
 bool CudaDriver::IsExecutor() { return true; }
 
-GpuFacts CudaDriver::FindGpu(int gpu) {
+absl::StatusOr<GpuFacts> CudaDriver::FindGpu(int gpu) {
   HostedFacts& own = HostedFacts::Get();
   const std::lock_guard lock(own.mutex);
   GpuFacts facts = own.facts;
