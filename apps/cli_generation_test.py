@@ -370,6 +370,23 @@ class GenerateTest(Case):
             self.assertEqual(single["output"][0]["tokens"], output["tokens"])
         self.assertGreater(len({tuple(o["tokens"]) for o in outputs}), 1)
 
+    def test_texts_made_at_once_come_as_one_after_the_other(self):
+        # More seeds than are made at once, and texts of different lengths.
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "24", "--temp",
+                "1.5", "--stop", "a"]
+        alone = [self.succeed(*args, "-s", str(seed)) for seed in range(20)]
+        self.assertGreater(len({len(text) for text in alone}), 3)
+        self.assertEqual(self.succeed(*args, "--seeds", "0:19"),
+                         b"".join(b"# seed %d\n%b" % (seed, text)
+                                  for seed, text in enumerate(alone)))
+
+    def test_questions_asked_at_once_are_answered_alone(self):
+        book = self.path("book.txt", b"The cat sat on the mat. " * 20)
+        asked = ["who?", "where is it?", "why?"]
+        args = ["ask", "-m", CHAT, "-n", "20", "--temp", "1", book]
+        alone = [self.succeed(*args, question) for question in asked]
+        self.assertEqual(self.succeed(*args, *asked), b"".join(alone))
+
     def test_each_output_has_its_own_times(self):
         document = self.document("generate", "-m", CHAT, "-p", "Once", "-n",
                                  "12", "--temp", "1", "--seeds", "3:5",

@@ -787,6 +787,36 @@ TIERCEL_API tiercel_status tiercel_generate(tiercel_session* session,
                                             void* user_data,
                                             tiercel_error* error);
 
+/* A generation of a batch: the arguments of a tiercel_generate, and where its
+ * results go. */
+typedef struct tiercel_batch_entry {
+  size_t struct_size;
+  tiercel_session* session;
+  const tiercel_sampling* sampling;
+  tiercel_on_token on_token; /* may be NULL */
+  void* user_data;
+  tiercel_status* status; /* receives the status; may be NULL */
+  tiercel_error* error;   /* receives the error; may be NULL */
+} tiercel_batch_entry;
+
+/* Generates with `count` sessions of one model at once, 1 to 64: steps of
+ * several sessions pass through the model together, so that each weight is read
+ * once for all. The sessions may be forks of each other, and may differ in
+ * policy, sampling and length. Each gives the tokens that tiercel_generate
+ * gives, whatever the others do, and ends by itself, when its status and error
+ * are set; tiercel_cancel ends one alone. Callbacks are called one at a time,
+ * on the caller's thread. Steps behind a link, over several ranks, over a view
+ * that drafts, and of SPEED's layers above its cut, are made one session after
+ * the other in this version.
+ *
+ * Returns TIERCEL_OK if all ended well, else the first other status. Errors
+ * before anything begins, with no status given: those of tiercel_generate for
+ * the arguments; TIERCEL_USAGE: "invalid_argument" for a session that is there
+ * twice, or of another model than the first; "session_in_use". */
+TIERCEL_API tiercel_status
+tiercel_generate_batch(const tiercel_batch_entry* const* entries, size_t count,
+                       tiercel_error* error);
+
 /* Receives logits[vocab] of the token after ids[index]; they are valid during
  * the callback. A non-zero return stops the call: TIERCEL_CANCELLED. */
 typedef int (*tiercel_on_row)(void* user_data, size_t index,
@@ -912,10 +942,10 @@ TIERCEL_API tiercel_status tiercel_attended(tiercel_session* session,
 
 /* Cancels a call on `session`; may be called from any thread or a signal
  * handler. One call of tiercel_prefill, tiercel_fill, tiercel_read,
- * tiercel_generate, tiercel_score or tiercel_attended returns TIERCEL_CANCELLED
- * for it: the one that is running, or, if none is or it is just ending, the
- * next. No other call is affected, and a fork starts without it. Does nothing
- * for NULL. */
+ * tiercel_generate (or an entry of tiercel_generate_batch), tiercel_score or
+ * tiercel_attended returns TIERCEL_CANCELLED for it: the one that is running,
+ * or, if none is or it is just ending, the next. No other call is affected, and
+ * a fork starts without it. Does nothing for NULL. */
 TIERCEL_API void tiercel_cancel(tiercel_session* session);
 /* Clears a tiercel_cancel for which no call has returned yet: a Stop that was
  * pressed as an answer ended is not meant for the next question. Does nothing

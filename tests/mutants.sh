@@ -52,6 +52,21 @@ blas_block|kernels/layer/matmul_gpu.cc|target.out += row|target.out += 0 * row|k
 blas_version|kernels/device/cuda/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/device/cuda/blas_lt_test.cc
 blas_alignment|kernels/device/cuda/blas_lt.cc|prefer(alignment, kAlignment);|prefer(alignment, 2 * kAlignment);|kernels/device/cuda/blas_lt_test.cc
 blas_choice|kernels/device/cuda/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/device/cuda/blas_lt_test.cc
+batch_angle|runtime/pass/step.cc|step.sequences\[i\].rows, 0, row}|step.sequences[i].rows, 0, 0}|runtime/session/batch_test.cc
+batch_pages|runtime/pass/step.cc|kv = \&pages_\[i\];|kv = \&pages_[0];|runtime/session/batch_test.cc
+batch_queries|runtime/pass/step.cc|parts_\[i\].first_angle \* width|0 * width|runtime/session/batch_test.cc
+batch_ids|runtime/pass/step.cc|ids.end(), sequence.ids, |ids.end(), step_.sequences[0].ids, step_.sequences[0].ids - sequence.ids + |runtime/session/batch_test.cc
+batch_keys|models/decoder/decoder.cc|a_.k.data() + row \* widths_.kv|a_.k.data()|runtime/session/batch_test.cc
+batch_heads|models/decoder/decoder.cc|a_.head.data() + row \* widths_.heads|a_.head.data()|runtime/session/batch_test.cc
+batch_logits|runtime/session/batch.cc|(running_->first_row + first)|(0 * running_->first_row + first)|runtime/session/batch_test.cc
+batch_fills|runtime/session/batch.cc|rows + wanted.rows.count > kMaxStepRows|rows >= kMaxStepRows / 2|runtime/session/batch_test.cc
+batch_shares|runtime/session/runner.cc|shared_last_ = CanShare(own, step);|shared_last_ = false;|runtime/session/batch_test.cc
+batch_callback|runtime/api/generate_api.cc|return batch->OnCaller(call) .. more;|call(); return more;|runtime/api/batch_api_test.cc
+batch_status|runtime/api/generate_api.cc|^                         entry.Report();||runtime/api/batch_api_test.cc
+batch_params|runtime/api/generate_api.cc|entry.in.session, entry.params, give|entry.in.session, all.front().params, give|runtime/api/batch_api_test.cc
+texts_in_order|apps/commands/token_writer.cc|if (text == next_) {|if (text >= next_) {|apps/cli_generation_test.py
+draw_block|kernels/token/distribution.cc|i += kNoiseIds - 1;|i += kNoiseIds;|kernels/token/distribution_test.cc
+draw_winner|kernels/token/distribution_cpu.cc|> 1 - u ? 1 : 0|> 1 ? 1 : 0|kernels/token/distribution_test.cc
 module_sum|kernels/device/cuda/cuda_module.cc|module->kernels_sum != std|module->kernels_sum == nullptr \&\& "" != std|kernels/device/cuda/cuda_module_test.cc
 module_kernels|kernels/device/cuda/cuda_module.cc|KernelBody::first = (|(void)(|kernels/device/cuda/cuda_module_test.cc
 queue_unmarked|kernels/device/cuda/cuda_queue.cc|return kUnmarked;|return last_;|kernels/device/cuda/cuda_module_test.cc
@@ -131,7 +146,6 @@ gpu_limited|runtime/machine/machine.cc|machine.device().limited() ? AlignedBytes
 gpu_reserve|kernels/device/device.cc| - reserve| - 0 * reserve|tests/hosted_test.cc
 fill_head|runtime/pass/fill.cc|keys + own|keys|runtime/session/ranks_test.cc
 kept_row_back|runtime/session/runner.cc|std::copy_n(kept_row_.data(), Vocab(), HostLogits());||runtime/session/runner_test.cc
-several_sequences|runtime/session/runner.cc|rows.size() == 1) return|!rows.empty()) return|runtime/session/runner_test.cc
 gpu_last_case|tests/gpu/programs.py|ended.add(begun)|pass|tests/gpu/check_test.py
 gpu_lost|tests/gpu/programs.py|if LOST in why|if not why|tests/gpu/check_test.py
 gpu_known|tests/gpu/record.py|== PASSED:|!= OUT_OF_TIME:|tests/gpu/check_test.py
@@ -342,7 +356,7 @@ trial_dry_row|kernels/token/distribution.cc|p.tokens + p.before + row);$|p.token
 trial_page_back|offload/kv/residency.cc|moves_.reopened_pages += page.layers;|transfers.pop_back();|tests/session_trial_test.cc
 trial_turns|offload/kv/tiered_kv.cc|if (!step_->in_place) status = residency_.BringBack|if (false) status = residency_.BringBack|tests/session_trial_test.cc
 held_layers|runtime/session/prompt_cache.h|writing_ != nullptr .. (prompt_ != nullptr && prompt_->holds())|writing_ != nullptr|runtime/session/unfinished_prompt_test.cc
-draft_rest|runtime/api/session_api.cc|^    session->policy->Rest();||runtime/api/memory_api_test.cc
+draft_rest|runtime/api/session_calls.h|^    session->policy->Rest();||runtime/api/memory_api_test.cc
 trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
 bytes_page|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|tests/same_bytes.py
 bytes_plan|runtime/plan/plan.cc|\["min_device_bytes"\] = least|["min_device_bytes"] = least + 1|tests/same_bytes.py
@@ -426,7 +440,7 @@ named_sink|runtime/policies/policy_kind.cc|if (request.sink != 0) {|if (request.
 negative_budget|runtime/policies/policy_kind.cc|std::max<int64_t>(1, std::min(view->sink, view->budget))|std::min(view->sink, view->budget)|runtime/api/policy_api_test.cc
 view_sink|offload/retrieval/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policies/triforce/triforce_test.cc
 measurement_age|runtime/api/session_api.cc|tiercel::WriteStruct(out, measurement)|*measurement = out|runtime/api/growth_test.cc
-cancel_answered|runtime/api/session_api.cc|    session->session->cancellation().Clear();|    (void)session;|runtime/api/cancel_test.cc
+cancel_answered|runtime/api/session_calls.h|    session->session->cancellation().Clear();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 size_within_field|runtime/api/boundary.h| .. size % alignof(T) != 0||runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc
@@ -562,7 +576,7 @@ prompt_taken|offload/prompt_cache/kv_folder.cc|HolderOf(\*\*folder, name) == Hol
 prompt_no_states|offload/prompt_cache/prompt_file.cc|== kNoStates) continue;|== ~kNoStates) continue;|offload/prompt_cache/prompt_file_test.cc
 prompt_even|offload/prompt_cache/prompt_file.cc|layers.size() % kStates == 0|layers.empty()|offload/prompt_cache/prompt_file_test.cc
 prompt_together|runtime/session/prompt_writer.cc|return layer >= file_->layers();|return layer == file_->layers();|runtime/session/prompt_writer_test.cc
-prompt_alone|runtime/api/session_api.cc|if (status.ok() \&\& cache != nullptr) cache->DropPrompt();|if (!status.ok() \&\& cache != nullptr) cache->DropPrompt();|runtime/api/prompt_cache_api_test.cc
+prompt_alone|runtime/api/generate_api.cc|if (status.ok() \&\& cache != nullptr) cache->DropPrompt();|if (!status.ok() \&\& cache != nullptr) cache->DropPrompt();|runtime/api/prompt_cache_api_test.cc
 held_later|offload/kv/tiered_kv.cc|std::any_of(step.sent.begin(), step.sent.end(), failed)|failed(step.sent.back())|offload/kv/layers_test.cc
 no_locks|offload/prompt_cache/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/prompt_cache/prompt_file_test.cc
 no_locks_part|offload/prompt_cache/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/prompt_cache/prompt_file_test.cc
@@ -582,7 +596,7 @@ promised_kv|runtime/plan/session_plan.h|host_bytes - (device.in_place() ? 0 : pr
 promised_slots|offload/tier/page_pool.cc|slots_in_use() >= promised_slots_|slots_in_use() > promised_slots_|offload/tier/memory_promise_test.cc
 promise_written|offload/tier/memory_promise.h|bytes_ > written_ ? bytes_ - written_ : 0|bytes_ - written_|offload/tier/memory_promise_test.cc
 pool_largest|runtime/model/workspace_pool.cc|idle_->Bytes() < workspace->Bytes()|idle_->Bytes() > workspace->Bytes()|runtime/model/workspace_pool_test.cc
-rests_after_calls|runtime/api/session_api.cc|    session->session->runner().Rest();||runtime/api/memory_api_test.cc
+rests_after_calls|runtime/api/session_calls.h|    session->session->runner().Rest();||runtime/api/memory_api_test.cc
 rest_logits|runtime/session/runner.cc|if (keeps_row_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/memory_api_test.cc
 parked_states|runtime/session/runner_rank.cc|hidden_ = std::exchange(parked.states, {});|parked.states = {};|runtime/api/memory_api_test.cc
 tiles_stay|runtime/session/runner_rank.cc|tiles_ != nullptr \&\& !tiles_->IsSuspended()|tiles_ != nullptr|runtime/session/tiers_test.cc
@@ -659,7 +673,7 @@ freed_in_call|runtime/api/turns.cc|if (taken_) {|if (taken_ \&\& session == null
 draft_model_freed|runtime/api/session_api.cc|request.draft_model,|nullptr,|runtime/api/lives_test.cc
 cancelled_thread|runtime/api/callers_thread.cc|PTHREAD_CANCEL_DISABLE|PTHREAD_CANCEL_ENABLE|runtime/api/callbacks_test.cc
 callbacks_modes|runtime/api/callers_thread.h|~Outside() { thread_.Enter(); }|~Outside() {}|runtime/api/callbacks_test.cc
-forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
+forked_session|runtime/api/session_calls.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|wavelength > context / scaling.low|wavelength > context / scaling.high|models/decoder/rope_frequencies_test.cc
 chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/model_api_test.cc
 gguf_padding|models/format/gguf.cc|next = CheckedAlignUp(\*next, alignment)|next = CheckedAlignUp(*next, 32)|models/format/gguf_test.cc
@@ -688,7 +702,7 @@ view_distribution|runtime/policies/policy_parts.cc|return {session, DraftDistrib
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.sequence().tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
-space_over_calls|runtime/api/session_api.cc|session->text_begin < session->session->sequence().tokens().size();|false;|runtime/api/continued_text_api_test.cc
+space_over_calls|runtime/api/generate_api.cc|session->text_begin < session->session->sequence().tokens().size();|false;|runtime/api/continued_text_api_test.cc
 measured_again|runtime/plan/rates.cc|next <= left; ++attempt|true; ++attempt|runtime/plan/rates_test.cc
 measured_job|apps/commands/command.cc|measurement = measure(seconds)|measurement = measure(60)|apps/cli_rates_test.py
 crowded_view|runtime/plan/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py

@@ -240,10 +240,12 @@ def policies(program, small):
                 link = links[(turn + ranks) % len(links)]
                 yield Case(run.at(Place(link, ranks=ranks)), reference,
                            (moves_pages,))
-            # A step after which a policy reads all pages has no share.
+            # A step after which a policy reads all pages has no share, nor
+            # has one that reads a part of them.
             shared = Place("100MB/s", host="400MB/s")
-            yield Case(run.at(shared), reference,
-                       (host_attends(name in ("full", "triforce")),))
+            shares = (name in ("full", "triforce") or
+                      name == "sadas" and "--plain" not in run.policy)
+            yield Case(run.at(shared), reference, (host_attends(shares),))
             if not small:
                 yield Case(run.at(dataclasses.replace(shared, ranks=2)),
                            reference)

@@ -267,6 +267,49 @@ absl::Status Session::Generate(const tiercel_sampling& sampling,
   return guarded.status.ok() ? FromApi(status, error) : guarded.status;
 }
 
+absl::StatusOr<Session> Session::Fork() const {
+  tiercel_session* copy = nullptr;
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_session_fork(session_.get(), &copy, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return Session(copy);
+}
+
+// A signal is seen with the next token.
+absl::Status Session::GenerateAtOnce(std::vector<Generation>& generations) {
+  std::vector<Guarded<TokenFn>> guarded;
+  std::vector<tiercel_error> errors(generations.size(),
+                                    Defaults<tiercel_error>());
+  std::vector<tiercel_batch_entry> entries;
+  std::vector<const tiercel_batch_entry*> list;
+  guarded.reserve(generations.size());
+  entries.reserve(generations.size());
+  for (Generation& generation : generations) {
+    guarded.push_back({generation.on_token, absl::OkStatus()});
+    tiercel_batch_entry entry = Defaults<tiercel_batch_entry>();
+    entry.session = generation.session->session_.get();
+    entry.sampling = &generation.sampling;
+    entry.on_token = OnToken;
+    entry.user_data = &guarded.back();
+    entry.status = &generation.result;
+    entry.error = &errors[entries.size()];
+    entries.push_back(entry);
+    list.push_back(&entries.back());
+  }
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_generate_batch(list.data(), list.size(), &error);
+  for (size_t i = 0; i < generations.size(); ++i) {
+    Generation& generation = generations[i];
+    if (!generation.ended()) return FromApi(status, error);
+    generation.status = guarded[i].status.ok()
+                            ? FromApi(generation.result, errors[i])
+                            : guarded[i].status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Session::Score(const std::vector<int32_t>& ids,
                             size_t rows_per_step, const RowFn& on_row) {
   const CancelOnSignal cancel(session_.get());

@@ -104,8 +104,25 @@ class Session {
   size_t Length() const;
   int32_t ResumedLayers() const;
   int32_t KeptLayers() const;
+  // A copy with the same tokens, whose pages it shares.
+  absl::StatusOr<Session> Fork() const;
   absl::Status Generate(const tiercel_sampling& sampling,
                         const TokenFn& on_token);
+  // A generation of several that are made at once.
+  struct Generation {
+    const Session* session;
+    tiercel_sampling sampling;
+    TokenFn on_token;
+    // The library sets it when this generation has ended.
+    tiercel_status result = kRunning;
+    absl::Status status = {};  // once all have ended
+
+    // A status that no generation ends with.
+    static constexpr tiercel_status kRunning = TIERCEL_BUFFER_TOO_SMALL;
+    bool ended() const { return result != kRunning; }
+  };
+  // Makes them; each has a status of its own. Errors: those before any begins.
+  static absl::Status GenerateAtOnce(std::vector<Generation>& generations);
   absl::Status Score(const std::vector<int32_t>& ids, size_t rows_per_step,
                      const RowFn& on_row);
   absl::Status Truncate(size_t length);

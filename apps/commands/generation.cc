@@ -1,6 +1,7 @@
 #include "apps/commands/generation.h"
 
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "apps/commands/likelihood.h"
 #include "apps/commands/sampling.h"
 #include "apps/commands/summary.h"
+#include "apps/commands/token_writer.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
 #include "apps/terminal/signals.h"
@@ -20,48 +22,6 @@
 
 namespace tiercel::cli {
 namespace {
-
-// Writes tokens as they come: as text, as JSON Lines, or nothing until the end.
-class TokenWriter {
- public:
-  TokenWriter(const Options& options, bool as_ids, uint64_t seed)
-      : options_(options), as_ids_(as_ids), seed_(seed) {}
-
-  absl::Status BeginOutput(const std::string& question) {
-    if (options_.json) return absl::OkStatus();
-    if (!question.empty()) {
-      return WriteOut(absl::StrCat("# ", question, "\n"));
-    }
-    if (!options_.sampling.seeds.has_value()) return absl::OkStatus();
-    return WriteOut(absl::StrCat("# seed ", seed_, "\n"));
-  }
-
-  absl::Status Write(int32_t id, std::string_view text) {
-    if (options_.stream) {
-      Json line = {{"token", id}, {"text", text}};
-      if (options_.sampling.seeds.has_value()) line["seed"] = seed_;
-      return WriteJson(line);
-    }
-    if (options_.json) return absl::OkStatus();
-    const bool first = !std::exchange(open_line_, true);
-    if (!as_ids_) return prose_.Write(text);
-    return prose_.Write(absl::StrCat(first ? "" : " ", id));
-  }
-
-  // Ends the line that is open, also after an error.
-  absl::Status EndOutput() {
-    if (options_.json || !open_line_) return absl::OkStatus();
-    const absl::Status finished = prose_.Finish();
-    return finished.ok() ? WriteOut("\n") : finished;
-  }
-
- private:
-  const Options& options_;
-  const bool as_ids_;
-  const uint64_t seed_;
-  ProseWriter prose_;
-  bool open_line_ = false;
-};
 
 // Makes a progress callback in tokens of one in token-layers. It says so if the
 // session goes on with a prompt at a layer, and notes whether the prompt is
@@ -123,6 +83,17 @@ Generator::Generator(const Options& options, const Model& model,
       layers_(model.info().layers),
       vocab_(model.info().vocab) {}
 
+// The session of a fork keeps the draft model, and its warnings are the
+// first's.
+Generator::Generator(Session fork, const Generator& of)
+    : options_(of.options_),
+      session_(std::move(fork)),
+      as_ids_(of.as_ids_),
+      layers_(of.layers_),
+      vocab_(of.vocab_),
+      prompt_(of.prompt_),
+      warned_(true) {}
+
 absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
   Progress progress(options_->progress, "reading", "tokens", "tok/s");
   return Read(prompt, progress.Callback());
@@ -160,24 +131,73 @@ absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
 absl::StatusOr<Json> Generator::Continue(const std::string& question,
                                          uint64_t seed) {
   RETURN_IF_ERROR(SayWarnings());
-  TokenWriter writer(*options_, as_ids_, seed);
-  RETURN_IF_ERROR(writer.BeginOutput(question));
+  TokenWriter writer(*options_, as_ids_, question, seed);
+  RETURN_IF_ERROR(writer.Begin());
   absl::StatusOr<Json> report =
       Decode(seed, [&](int32_t id, std::string_view text) {
         return writer.Write(id, text);
       });
-  const absl::Status ended = writer.EndOutput();
+  const absl::Status ended = writer.End();
   if (!report.ok()) return report;
   if (!ended.ok()) return ended;
-  const std::string full = FullContextOf(*report, *options_);
+  SayCuts(*report);
+  return report;
+}
+
+void Generator::SayCuts(const Json& report) {
+  const std::string full = FullContextOf(report, *options_);
   if (!full.empty() && full != full_) WriteWarnings({full});
   full_ = full;
   // `generate` continues a text, which has no end of its own, so a cut is not
   // said.
   if (!options_->json && options_->command != "generate") {
-    WriteNote(CutOf(report->at("output").at(0), options_->sampling));
+    WriteNote(CutOf(report.at("output").at(0), options_->sampling));
   }
-  return report;
+}
+
+absl::StatusOr<Generator> Generator::Fork() const {
+  ASSIGN_OR_RETURN(Session fork, session_.Fork());
+  return Generator(std::move(fork), *this);
+}
+
+absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
+  Generator& first = texts.front().generator;
+  RETURN_IF_ERROR(first.SayWarnings());
+  const Options& options = *first.options_;
+  std::vector<TokenWriter> writers;
+  std::vector<ApiPromptCache> kept(texts.size());
+  std::vector<Session::Generation> all;
+  all.reserve(texts.size());
+  for (AtOnce& text : texts) {
+    writers.emplace_back(options, first.as_ids_, text.question, text.seed);
+  }
+  InOrder in_order(std::move(writers),
+                   [&](size_t text) { return all[text].ended(); });
+  for (size_t i = 0; i < texts.size(); ++i) {
+    Generator& own = texts[i].generator;
+    own.text_.clear();
+    RETURN_IF_ERROR(own.session_.Truncate(own.prompt_));
+    all.push_back({&own.session_,
+                   ToApi(options.sampling, texts[i].seed, &kept[i]),
+                   [&in_order, &own, i](int32_t id, std::string_view text) {
+                     own.text_.append(text);
+                     return in_order.Write(i, id, text);
+                   }});
+  }
+  absl::Status made = Session::GenerateAtOnce(all);
+  if (made.ok()) made = in_order.Advance();
+  made.Update(in_order.End());
+  RETURN_IF_ERROR(made);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    absl::StatusOr<Json>& report = texts[i].report;
+    if (all[i].status.ok()) {
+      report = texts[i].generator.session_.Report();
+    } else {
+      report = all[i].status;
+    }
+    if (report.ok()) first.SayCuts(*report);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed,
@@ -221,26 +241,93 @@ struct Run {
   Json read_here;  // null: likewise
 };
 
+size_t Longest(const std::vector<Prompt>& prompts) {
+  size_t longest = 0;
+  for (const Prompt& prompt : prompts) {
+    longest = std::max(longest, prompt.tokens.size());
+  }
+  return longest;
+}
+
+SeedRange SeedsOf(const Options& options) {
+  const uint64_t seed = options.sampling.seed.value_or(0);
+  return options.sampling.seeds.value_or(SeedRange{seed, seed});
+}
+
 // Calls `each` for every prompt, once it is read, and every seed, in a session
 // of `options` that is freed at the end.
 absl::Status InOneSession(
     const Options& options, const Model& model,
     const std::vector<Prompt>& prompts,
     absl::FunctionRef<absl::Status(Generator&, const Prompt&, uint64_t)> each) {
-  size_t longest = 0;
-  for (const Prompt& prompt : prompts) {
-    longest = std::max(longest, prompt.tokens.size());
-  }
   ASSIGN_OR_RETURN(Generator generator,
-                   Generator::Open(options, model, longest));
-  const uint64_t seed = options.sampling.seed.value_or(0);
-  const SeedRange seeds =
-      options.sampling.seeds.value_or(SeedRange{seed, seed});
+                   Generator::Open(options, model, Longest(prompts)));
+  const SeedRange seeds = SeedsOf(options);
   for (const Prompt& prompt : prompts) {
     RETURN_IF_ERROR(generator.Read(prompt.tokens));
     for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
       RETURN_IF_ERROR(each(generator, prompt, seeds.first + i));
     }
+  }
+  return absl::OkStatus();
+}
+
+// Returns true if several texts are made at once: where the memory for their KV
+// is not limited beforehand, and one that is compared with its baseline needs
+// its own times.
+bool MakesAtOnce(const Options& options, size_t texts) {
+  const ModelOptions& model = options.model;
+  return texts > 1 && !model.simulation.has_value() && model.device != "cuda" &&
+         model.tensor_parallel == 1 && !options.sampling.verify_against_full;
+}
+
+// The most texts that are made at once: more rows of a pass save little.
+constexpr size_t kMostAtOnce = 16;
+
+// A prompt and a seed, and the text that they gave, or its error.
+using EachText = absl::FunctionRef<absl::Status(
+    Generator&, const Prompt&, uint64_t seed, absl::StatusOr<Json> report)>;
+
+// Makes the texts of all prompts and seeds, several at once in forks of one
+// session, and calls `each` for every text, `begin` before the first of some.
+// An interruption ends all of them, and each is told of its own.
+absl::Status InForks(const Options& options, const Model& model,
+                     const std::vector<Prompt>& prompts, const SeedRange& seeds,
+                     absl::FunctionRef<void(const Generator&)> begin,
+                     EachText each) {
+  std::vector<std::pair<const Prompt*, uint64_t>> jobs;
+  for (const Prompt& prompt : prompts) {
+    for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
+      jobs.emplace_back(&prompt, seeds.first + i);
+    }
+  }
+  ASSIGN_OR_RETURN(Generator generator,
+                   Generator::Open(options, model, Longest(prompts)));
+  for (size_t first = 0; first < jobs.size(); first += kMostAtOnce) {
+    const size_t count = std::min(kMostAtOnce, jobs.size() - first);
+    std::deque<Generator> forks;
+    std::vector<Generator::AtOnce> texts;
+    RETURN_IF_ERROR(generator.Read(jobs[first].first->tokens));
+    for (size_t i = 0; i < count; ++i) {
+      const auto& [prompt, seed] = jobs[first + i];
+      if (i > 0) {
+        ASSIGN_OR_RETURN(Generator fork, generator.Fork());
+        forks.push_back(std::move(fork));
+        RETURN_IF_ERROR(forks.back().Read(prompt->tokens));
+      }
+      texts.push_back(
+          {i > 0 ? forks.back() : generator, prompt->question, seed});
+    }
+    begin(generator);
+    RETURN_IF_ERROR(Generator::ContinueAtOnce(texts));
+    absl::Status done;
+    for (size_t i = 0; i < count; ++i) {
+      const auto& [prompt, seed] = jobs[first + i];
+      done.Update(
+          each(texts[i].generator, *prompt, seed, std::move(texts[i].report)));
+      if (!done.ok() && !IsInterrupted(done)) return done;
+    }
+    if (!done.ok()) return done;
   }
   return absl::OkStatus();
 }
@@ -299,26 +386,36 @@ absl::Status RunGeneration(const Options& options, const Model& model,
                            const CompleteFn& complete) {
   std::optional<KeepOnSignal> keep;  // set once there may be text
   std::vector<Run> runs;
-  absl::Status done = InOneSession(
-      options, model, prompts,
-      [&](Generator& generator, const Prompt& prompt,
-          uint64_t seed) -> absl::Status {
-        if (!keep.has_value()) {
-          keep.emplace();
-          warnings.insert(warnings.end(), generator.warnings().begin(),
-                          generator.warnings().end());
-        }
-        absl::StatusOr<Json> report = generator.Continue(prompt.question, seed);
-        absl::Status ended = report.status();
-        if (IsInterrupted(ended)) report = generator.Report();
-        if (!report.ok()) return ended;
-        runs.push_back(
-            {prompt.question, seed, *std::move(report), Json(), Json()});
-        if (!ended.ok() || !prompt.read_here) return ended;
-        ASSIGN_OR_RETURN(Json passages, prompt.read_here(generator));
-        runs.back().read_here = std::move(passages);
-        return absl::OkStatus();
-      });
+  const auto begin = [&](const Generator& generator) {
+    if (keep.has_value()) return;
+    keep.emplace();
+    warnings.insert(warnings.end(), generator.warnings().begin(),
+                    generator.warnings().end());
+  };
+  const auto add = [&](Generator& generator, const Prompt& prompt,
+                       uint64_t seed,
+                       absl::StatusOr<Json> report) -> absl::Status {
+    absl::Status ended = report.status();
+    if (IsInterrupted(ended)) report = generator.Report();
+    if (!report.ok()) return ended;
+    runs.push_back({prompt.question, seed, *std::move(report), Json(), Json()});
+    if (!ended.ok() || !prompt.read_here) return ended;
+    ASSIGN_OR_RETURN(Json passages, prompt.read_here(generator));
+    runs.back().read_here = std::move(passages);
+    return absl::OkStatus();
+  };
+  const SeedRange seeds = SeedsOf(options);
+  const size_t texts = prompts.size() * (seeds.last - seeds.first + 1);
+  absl::Status done =
+      MakesAtOnce(options, texts)
+          ? InForks(options, model, prompts, seeds, begin, add)
+          : InOneSession(
+                options, model, prompts,
+                [&](Generator& generator, const Prompt& prompt, uint64_t seed) {
+                  begin(generator);
+                  return add(generator, prompt, seed,
+                             generator.Continue(prompt.question, seed));
+                });
   if (done.ok() && options.sampling.verify_against_full) {
     done = AddBaseline(options, model, prompts, &runs);
   }

@@ -47,6 +47,18 @@ class Generator {
   // if there is one), says the session's warnings and where an answer was cut,
   // and returns the session's report. After an error the text so far counts.
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
+  // A copy that holds the same tokens. Errors: out_of_memory.
+  absl::StatusOr<Generator> Fork() const;
+  // One of several texts that are continued at once.
+  struct AtOnce {
+    Generator& generator;
+    std::string question;
+    uint64_t seed;
+    absl::StatusOr<Json> report = Json();  // the session's, or an error
+  };
+  // Continues the prompts of all at once, and writes the texts in order, each
+  // as Continue does. Errors: those before any begins; those of writing.
+  static absl::Status ContinueAtOnce(std::vector<AtOnce>& texts);
   // Continues without writing; `on_token` gets each token as it comes.
   absl::StatusOr<Json> ContinueUnseen(uint64_t seed, const TokenFn& on_token);
   // The natural logarithms of the probabilities of `ids`, each behind `prompt`
@@ -75,7 +87,10 @@ class Generator {
  private:
   Generator(const Options& options, const Model& model,
             std::optional<Model> draft, Session session);
+  Generator(Session fork, const Generator& of);
   absl::StatusOr<Json> Decode(uint64_t seed, const TokenFn& on_token);
+  // Says where the text of `report` was cut.
+  void SayCuts(const Json& report);
 
   const Options* options_;
   std::optional<Model> draft_;  // absent: no model drafts

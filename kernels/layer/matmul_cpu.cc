@@ -31,7 +31,8 @@ constexpr int Q8Panels(int) { return 1; }
 constexpr int F32Panels(int) { return 1; }
 #endif
 constexpr int kMaxPanels = 4;
-// Tiles of up to this many rows are bound by memory, not by arithmetic.
+// Tiles of floats with more rows are bound by arithmetic, which a prefetch for
+// every column would hold up.
 constexpr int kStepRows = 4;
 constexpr int kExpandedPanels = 2;
 
@@ -162,10 +163,8 @@ void Q8Tile(const MatmulTarget& t, int64_t panel, int64_t panel_end,
     for (int p = 0; p < kPanels; ++p) {
       const uint8_t* codes = panels[p] + block * CodeBytes(kLayout.codes);
       const uint8_t* scales = panels[p] + blocks * CodeBytes(kLayout.codes);
-      if constexpr (kRows <= kStepRows) {
-        Prefetch(codes, ahead, CodeBytes(kLayout.codes));
-        Prefetch(scales + block * kScaleBytes, ahead, kScaleBytes);
-      }
+      Prefetch(codes, ahead, CodeBytes(kLayout.codes));
+      Prefetch(scales + block * kScaleBytes, ahead, kScaleBytes);
       I32x16 dots[kRows];
       DotBlocks<kType, kRows>(
           [&](int part, int quad) __attribute__((always_inline)) {

@@ -27,6 +27,20 @@ constexpr PerIsa<ExponentiateLogitsFn*> kExponentiateLogits = {
     portable::ExponentiateLogits, avx2::ExponentiateLogits,
     avx512::ExponentiateLogits, avx512::ExponentiateLogits};
 
+constexpr PerIsa<NoiseWordsFn*> kNoiseWords = {
+    portable::NoiseWords, avx2::NoiseWords, avx512::NoiseWords,
+    avx512::NoiseWords};
+constexpr PerIsa<SomeMayWinFn*> kSomeMayWin = {
+    portable::SomeMayWin, avx2::SomeMayWin, avx512::SomeMayWin,
+    avx512::SomeMayWin};
+
+// Returns true if the tokens from `i` on are a whole block of kNoiseIds.
+bool IsWholeBlock(const std::vector<int32_t>& ids, size_t i) {
+  constexpr size_t kLast = kNoiseIds - 1;
+  return ids[i] % kNoiseIds == 0 && i + kLast < ids.size() &&
+         ids[i + kLast] == ids[i] + static_cast<int32_t>(kLast);
+}
+
 absl::Status Invalid(const char* field, double got, const char* needed) {
   return UsageError("invalid_sampling",
                     absl::StrCat(field, ": got ", got, ", need ", needed));
@@ -265,28 +279,40 @@ int32_t Draw(const Distribution& distribution, uint64_t seed,
   double least = std::numeric_limits<double>::infinity();
   int32_t drawn = distribution.ids[0];
   const auto at = static_cast<uint64_t>(position);
-  uint32_t group = std::numeric_limits<uint32_t>::max();
-  std::array<uint32_t, 4> words{};
+  // Every ISA gives the same bits, and to ask for it takes longer than to draw.
+  static const Isa isa = ChooseIsa().value_or(Isa::kPortable);
+  int32_t block = -1;  // the block of tokens that `words` are for
+  std::array<uint32_t, kNoiseIds> words;
+  const auto noise = [&](int32_t id) {
+    if (id / kNoiseIds != block) {
+      block = id / kNoiseIds;
+      kNoiseWords[isa](seed, at, static_cast<uint32_t>(block * kNoiseIds),
+                       words.data());
+    }
+    return words[static_cast<size_t>(id % kNoiseIds)];
+  };
   for (size_t i = 0; i < distribution.ids.size(); ++i) {
+    const int32_t id = distribution.ids[i];
+    if (IsWholeBlock(distribution.ids, i)) {
+      (void)noise(id);
+      if (!kSomeMayWin[isa](&distribution.probabilities[i], words.data(),
+                            least)) {
+        i += kNoiseIds - 1;
+        continue;
+      }
+    }
     // -log(u) is greater than 1 - u, so a token that cannot win by 1 - u needs
     // no logarithm, and one that cannot win with any u needs no noise. (The
     // difference is at least 2^-34 of it, far more than rounding.)
     const auto p = static_cast<double>(distribution.probabilities[i]);
     const double to_win = least * p;
     if (to_win <= 1 - kGreatestUniform) continue;
-    const auto id = static_cast<uint32_t>(distribution.ids[i]);
-    if (id / 4 != group) {
-      group = id / 4;
-      words = Philox({static_cast<uint32_t>(at),
-                      static_cast<uint32_t>(at >> 32), group, 0},
-                     seed);
-    }
-    const double u = OpenUniform(words[id % 4]);
+    const double u = OpenUniform(noise(id));
     if (to_win <= 1 - u) continue;
     const double wait = -std::log(u) / p;
     if (wait < least) {
       least = wait;
-      drawn = distribution.ids[i];
+      drawn = id;
     }
   }
   return drawn;

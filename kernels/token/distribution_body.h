@@ -17,19 +17,35 @@ using ExponentiateLogitsFn = double(const float* logits, int64_t n,
                                     float greatest, float temperature,
                                     float* weights);
 
+// The noise of kNoiseIds tokens, from the first of a block of as many on:
+// Philox's words for a draw at `position`, one for each token.
+inline constexpr int kNoiseIds = 64;
+using NoiseWordsFn = void(uint64_t seed, uint64_t position, uint32_t first_id,
+                          uint32_t* words);
+// Returns true if one of kNoiseIds tokens with these words has
+// least * p > 1 - u (Draw).
+using SomeMayWinFn = bool(const float* probabilities, const uint32_t* words,
+                          double least);
+
 GreatestLogitFn GreatestLogitReference;
 ExponentiateLogitsFn ExponentiateLogitsReference;
 namespace portable {
 GreatestLogitFn GreatestLogit;
 ExponentiateLogitsFn ExponentiateLogits;
+NoiseWordsFn NoiseWords;
+SomeMayWinFn SomeMayWin;
 }  // namespace portable
 namespace avx2 {
 GreatestLogitFn GreatestLogit;
 ExponentiateLogitsFn ExponentiateLogits;
+NoiseWordsFn NoiseWords;
+SomeMayWinFn SomeMayWin;
 }  // namespace avx2
 namespace avx512 {
 GreatestLogitFn GreatestLogit;
 ExponentiateLogitsFn ExponentiateLogits;
+NoiseWordsFn NoiseWords;
+SomeMayWinFn SomeMayWin;
 }  // namespace avx512
 
 }  // namespace tiercel

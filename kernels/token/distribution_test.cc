@@ -12,6 +12,7 @@
 #include "kernels/number/reference_math.h"
 #include "kernels/system/testing.h"
 #include "kernels/token/counts_for_test.h"
+#include "kernels/token/distribution_body.h"
 #include "lib/status/error.h"
 
 namespace tiercel {
@@ -392,6 +393,41 @@ TEST(DistributionTest, DrawSkipsNoWinner) {
       EXPECT_EQ(Draw(distribution, /*seed=*/9, position),
                 distribution.ids[static_cast<size_t>(least - waits.begin())]);
     }
+  }
+}
+
+TEST_P(DistributionIsaTest, NoiseOfABlockIsThatOfEachToken) {
+  constexpr PerIsa<NoiseWordsFn*> kWords = {
+      portable::NoiseWords, avx2::NoiseWords, avx512::NoiseWords,
+      avx512::NoiseWords};
+  constexpr uint64_t kSeed = 0x123456789abcdef;
+  constexpr uint64_t kPosition = uint64_t{7} << 33 | 5;
+  constexpr uint32_t kFirstId = 3 * kNoiseIds;
+  std::vector<uint32_t> words(kNoiseIds);
+  kWords[GetParam()](kSeed, kPosition, kFirstId, words.data());
+  for (uint32_t i = 0; i < kNoiseIds; ++i) {
+    const auto four =
+        Philox({static_cast<uint32_t>(kPosition),
+                static_cast<uint32_t>(kPosition >> 32), (kFirstId + i) / 4, 0},
+               kSeed);
+    EXPECT_EQ(words[i], four[i % 4]) << i;
+  }
+}
+
+TEST_P(DistributionIsaTest, ABlockMayWinIfOneOfItsTokensMay) {
+  constexpr PerIsa<SomeMayWinFn*> kMayWin = {
+      portable::SomeMayWin, avx2::SomeMayWin, avx512::SomeMayWin,
+      avx512::SomeMayWin};
+  std::vector<float> probabilities(kNoiseIds, 1e-4f);
+  std::vector<uint32_t> words(kNoiseIds, 1u << 31);
+  EXPECT_FALSE(kMayWin[GetParam()](probabilities.data(), words.data(), 1.0));
+  for (size_t i = 0; i < kNoiseIds; ++i) {
+    words[i] = 0xffffffff;
+    EXPECT_TRUE(kMayWin[GetParam()](probabilities.data(), words.data(), 1.0));
+    words[i] = 1u << 31;
+    probabilities[i] = 0.6f;
+    EXPECT_TRUE(kMayWin[GetParam()](probabilities.data(), words.data(), 1.0));
+    probabilities[i] = 1e-4f;
   }
 }
 

@@ -99,39 +99,55 @@ int64_t Decoder::ReservedBytes(const ModelConfig& config,
   return bytes;
 }
 
-absl::Status Decoder::BeginStep(Stream& stream, int64_t rows, int64_t position,
+absl::Status Decoder::BeginStep(Stream& stream,
+                                absl::Span<const PositionRange> ranges,
                                 bool of_prompt) {
   fast_ = of_prompt && stream.fast_prompts();
+  int64_t rows = 0;
+  for (const PositionRange& range : ranges) rows += range.end - range.begin;
   RETURN_IF_ERROR(Reserve(0, rows));
+  int64_t row = 0;
+  for (const PositionRange& range : ranges) {
+    RETURN_IF_ERROR(SetAngles(stream, range, row));
+    row += range.end - range.begin;
+  }
+  return absl::OkStatus();
+}
+
+// Sets the angles of rows at the positions of `range`, which are the step's
+// rows from `row` on.
+absl::Status Decoder::SetAngles(Stream& stream, const PositionRange& range,
+                                int64_t row) {
   const int64_t half = config_.rope_dims / 2;
+  const DevicePtr<float> cos = a_.cos.data() + row * half;
+  const DevicePtr<float> sin = a_.sin.data() + row * half;
   RopeAnglesParams all = {.inv_freq = weights_.rope.inv_freq.data(),
                           .half = config_.rope_dims / 2,
                           .scale = weights_.rope.attention_factor,
-                          .position = position,
-                          .rows = rows,
+                          .position = range.begin,
+                          .rows = range.end - range.begin,
                           .cos_out = nullptr,
                           .sin_out = nullptr};
   if (stream.on_host()) {
-    all.cos_out = HostAddress(a_.cos.data());
-    all.sin_out = HostAddress(a_.sin.data());
+    all.cos_out = HostAddress(cos);
+    all.sin_out = HostAddress(sin);
     return RopeAngles(stream, all);
   }
   // Angles are computed in double, which is slow on a GPU, so the host does it.
-  const int64_t rows_at_once = std::min(rows, kAngleRows);
-  angles_.resize(static_cast<size_t>(2 * rows_at_once * half));
-  float* const sin = angles_.data() + rows_at_once * half;
-  for (int64_t row = 0; row < rows; row += rows_at_once) {
-    const int64_t some = std::min(rows_at_once, rows - row);
+  const int64_t at_once = std::min(all.rows, kAngleRows);
+  angles_.resize(static_cast<size_t>(2 * at_once * half));
+  float* const host_sin = angles_.data() + at_once * half;
+  for (int64_t done = 0; done < all.rows; done += at_once) {
     RopeAnglesParams part = all;
-    part.position = position + row;
-    part.rows = some;
+    part.position = range.begin + done;
+    part.rows = std::min(at_once, all.rows - done);
     part.cos_out = angles_.data();
-    part.sin_out = sin;
+    part.sin_out = host_sin;
     RETURN_IF_ERROR(RopeAngles(stream, part));
-    const size_t bytes = static_cast<size_t>(some * half) * sizeof(float);
-    for (const auto& [to, from] : {std::pair(a_.cos.data(), angles_.data()),
-                                   std::pair(a_.sin.data(), sin)}) {
-      RETURN_IF_ERROR(stream.Send(to + row * half, from, bytes));
+    const size_t bytes = static_cast<size_t>(part.rows * half) * sizeof(float);
+    for (const auto& [to, from] :
+         {std::pair(cos, angles_.data()), std::pair(sin, host_sin)}) {
+      RETURN_IF_ERROR(stream.Send(to + done * half, from, bytes));
     }
   }
   return absl::OkStatus();
@@ -144,29 +160,25 @@ absl::Status Decoder::Embed(Stream& stream, const int32_t* ids, int64_t rows,
       {.table = &weights_.embedding, .ids = ids, .rows = rows, .out = hidden});
 }
 
-absl::Status Decoder::Layer(Stream& stream, int layer, int64_t rows,
-                            int64_t first_row, const KvPages& kv,
+absl::Status Decoder::Layer(Stream& stream, int layer,
+                            absl::Span<const LayerRows> parts,
                             DevicePtr<float> hidden) {
   const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
+  int64_t rows = 0;
+  for (const LayerRows& part : parts) rows += part.rows;
   RETURN_IF_ERROR(Reserve(rows, 0));
-  RETURN_IF_ERROR(AttentionBlock(stream, w, rows, first_row, kv, hidden));
+  RETURN_IF_ERROR(AttentionBlock(stream, w, rows, parts, hidden));
   return FeedForwardBlock(stream, w, rows, hidden);
 }
 
 // hidden += o(attention(rope(q), KV)) of the normed hidden.
 absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
-                                     int64_t rows, int64_t first_row,
-                                     const KvPages& kv,
+                                     int64_t rows,
+                                     absl::Span<const LayerRows> parts,
                                      DevicePtr<float> hidden) {
-  const int64_t position = kv.end + first_row;
-  const int64_t first_angle = first_row * (config_.rope_dims / 2);
   const int head_dim = config_.head_dim;
   const int64_t q_dim = widths_.q;
   const int64_t kv_dim = widths_.kv;
-  const Columns& heads = split_.heads(rank_);
-  // The rank attends with its own heads alone; this is where they begin in q.
-  const DevicePtr<const float> q =
-      a_.q.data() + (heads.begin - split_.query_heads(rank_).begin) * head_dim;
 
   // 1. q, k, v of the normed hidden state
   const MatmulParams qkv = {
@@ -213,40 +225,13 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
 
   // 3. q and k rotated, k and v into their pages, then every row over what the
   // view shows of the positions up to it
-  RETURN_IF_ERROR(
-      KvWrite(stream, {.k = a_.k.data(),
-                       .v = a_.v.data(),
-                       .k_stride = kv_dim,
-                       .v_stride = kv_dim,
-                       .rows = rows,
-                       .layout = kv.layout,
-                       .pages = kv.pages,
-                       .first_page = kv.first_page,
-                       .num_pages = kv.num_pages,
-                       .position = position,
-                       .rotation = {.half = config_.rope_dims / 2,
-                                    .cos = a_.cos.data() + first_angle,
-                                    .sin = a_.sin.data() + first_angle,
-                                    .q = a_.q.data(),
-                                    .q_stride = q_dim,
-                                    .heads = q_heads}}));
-  RETURN_IF_ERROR(
-      AttendToLayer(stream,
-                    {.q = q,
-                     .q_stride = q_dim,
-                     .rows = rows,
-                     .heads = static_cast<int>(heads.size()),
-                     .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                     .layout = kv.layout,
-                     .pages = kv.pages,
-                     .first_page = kv.first_page,
-                     .num_pages = kv.num_pages,
-                     .begin = kv.begin,
-                     .position = position,
-                     .view = kv.view,
-                     .out = a_.head.data(),
-                     .fast = fast_},
-                    kv));
+  int64_t row = 0;
+  for (const LayerRows& part : parts) {
+    if (part.kv != nullptr) {
+      RETURN_IF_ERROR(Attend(stream, part, row));
+    }
+    row += part.rows;
+  }
 
   // 4. back into the hidden state
   const int64_t all_heads = int64_t{config_.heads} * head_dim;
@@ -255,6 +240,51 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   return AddToHidden(stream, w.o, w.o_bias,
                      gather_ != nullptr ? a_.all_heads.data() : a_.head.data(),
                      all_heads, rows, {}, hidden);
+}
+
+absl::Status Decoder::Attend(Stream& stream, const LayerRows& part,
+                             int64_t row) {
+  const KvPages& kv = *part.kv;
+  const int64_t position = kv.end + part.first_row;
+  const int64_t angle = part.first_angle * (config_.rope_dims / 2);
+  const int head_dim = config_.head_dim;
+  const Columns& heads = split_.heads(rank_);
+  const Columns& query_heads = split_.query_heads(rank_);
+  const DevicePtr<float> q = a_.q.data() + row * widths_.q;
+  RETURN_IF_ERROR(KvWrite(
+      stream, {.k = a_.k.data() + row * widths_.kv,
+               .v = a_.v.data() + row * widths_.kv,
+               .k_stride = widths_.kv,
+               .v_stride = widths_.kv,
+               .rows = part.rows,
+               .layout = kv.layout,
+               .pages = kv.pages,
+               .first_page = kv.first_page,
+               .num_pages = kv.num_pages,
+               .position = position,
+               .rotation = {.half = config_.rope_dims / 2,
+                            .cos = a_.cos.data() + angle,
+                            .sin = a_.sin.data() + angle,
+                            .q = q,
+                            .q_stride = widths_.q,
+                            .heads = static_cast<int>(query_heads.size())}}));
+  // The rank attends with its own heads alone.
+  return AttendToLayer(stream,
+                       {.q = q + (heads.begin - query_heads.begin) * head_dim,
+                        .q_stride = widths_.q,
+                        .rows = part.rows,
+                        .heads = static_cast<int>(heads.size()),
+                        .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                        .layout = kv.layout,
+                        .pages = kv.pages,
+                        .first_page = kv.first_page,
+                        .num_pages = kv.num_pages,
+                        .begin = kv.begin,
+                        .position = position,
+                        .view = kv.view,
+                        .out = a_.head.data() + row * widths_.heads,
+                        .fast = fast_},
+                       kv);
 }
 
 // hidden += matrix(prologue(x)) + bias, each rank its columns.

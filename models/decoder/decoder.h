@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "kernels/attention/head_view.h"
 #include "kernels/device/device_memory.h"
 #include "kernels/device/stream.h"
 #include "kernels/layer/matmul.h"
@@ -78,22 +80,38 @@ class Decoder {
                                const ModelSplit& split, int rank, int64_t rows,
                                int64_t step_rows);
 
-  // Computes the rotary angles of `rows` rows from `position` on, which all
-  // layers of a step share. Layer may then be called for any part of these
-  // rows. `of_prompt`: they are a prompt's, which a stream with fast_prompts
-  // computes with other bits.
-  absl::Status BeginStep(Stream& stream, int64_t rows, int64_t position,
+  // Computes the rotary angles of a step's rows, which are at these positions,
+  // one range after the other; all layers share them. Layer may then be called
+  // for any part of these rows. `of_prompt`: they are a prompt's, which a
+  // stream with fast_prompts computes with other bits.
+  absl::Status BeginStep(Stream& stream, absl::Span<const PositionRange> ranges,
                          bool of_prompt);
+  // The same for `rows` rows from `position` on.
+  absl::Status BeginStep(Stream& stream, int64_t rows, int64_t position,
+                         bool of_prompt) {
+    const PositionRange range = {position, position + rows};
+    return BeginStep(stream, {&range, 1}, of_prompt);
+  }
 
   // hidden[r] = embedding of ids[r]; hidden is [rows, config.hidden].
   absl::Status Embed(Stream& stream, const int32_t* ids, int64_t rows,
                      DevicePtr<float> hidden);
 
-  // Passes rows at positions kv.end + first_row ... through layer `layer`, in
-  // place, writing their K and V into the layer's pages. The positions before
-  // them must have been written there.
-  absl::Status Layer(Stream& stream, int layer, int64_t rows, int64_t first_row,
-                     const KvPages& kv, DevicePtr<float> hidden);
+  // Rows of one sequence, which pass through a layer with those of others.
+  struct LayerRows {
+    // The sequence's pages of the layer; null: the rows do not attend, and are
+    // worthless afterwards.
+    const KvPages* kv;
+    int64_t rows;
+    int64_t first_row;    // the first of them, at position kv->end + first_row
+    int64_t first_angle;  // its place among the rows of the step
+  };
+  // Passes the rows of all these sequences, which follow each other in
+  // `hidden`, through layer `layer`, in place, writing their K and V into their
+  // sequences' pages. The positions before them must have been written there.
+  absl::Status Layer(Stream& stream, int layer,
+                     absl::Span<const LayerRows> parts,
+                     DevicePtr<float> hidden);
 
   // Computes logits[r] of the token after hidden[r]; logits is [rows,
   // config.vocab].
@@ -103,6 +121,7 @@ class Decoder {
   // The rotated queries of the last Layer's rows: [rows, heads * head_dim];
   // with several ranks, those of the rank's query_heads.
   DevicePtr<const float> queries() const { return a_.q.data(); }
+  int64_t query_width() const { return widths_.q; }
 
   const ModelConfig& config() const { return config_; }
 
@@ -118,9 +137,14 @@ class Decoder {
     }
   };
 
+  absl::Status SetAngles(Stream& stream, const PositionRange& range,
+                         int64_t row);
   absl::Status AttentionBlock(Stream& stream, const LayerWeights& w,
-                              int64_t rows, int64_t first_row,
-                              const KvPages& kv, DevicePtr<float> hidden);
+                              int64_t rows, absl::Span<const LayerRows> parts,
+                              DevicePtr<float> hidden);
+  // Writes K and V of one sequence's rows, the activations' rows from `row` on,
+  // and attends with their queries.
+  absl::Status Attend(Stream& stream, const LayerRows& part, int64_t row);
   absl::Status FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                 int64_t rows, DevicePtr<float> hidden);
   absl::Status AddToHidden(Stream& stream, const PackedMatrix& matrix,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
+#include "runtime/api/session_calls.h"
 #include "runtime/api/session_params.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/draft_model.h"
@@ -22,41 +22,6 @@
 namespace tiercel {
 namespace {
 
-bool IsForked(const tiercel_session* session) {
-  return session->process != getpid();
-}
-
-// Takes a call's turn at its session. Errors: null_argument, forked,
-// session_in_use.
-absl::StatusOr<Turn> TurnAt(const tiercel_session* session) {
-  RETURN_IF_ERROR(NeedArgument("session", session));
-  if (!IsForked(session)) return Turn::At(*session);
-  return UsageError(
-      "forked",
-      absl::StrCat("session: made in process ", session->process, ", used in ",
-                   getpid(), "; after fork() make one of this process"));
-}
-
-// Runs a call that tiercel_cancel stops, even if it came before the call. A
-// call that returns "cancelled" has answered it. A caller who cancels waits for
-// no disk either.
-template <typename Call>
-absl::Status Stoppable(tiercel_session* session, Call call) {
-  // The workspace is free for other sessions afterwards, however this ends.
-  const absl::Cleanup rest = [&] {
-    session->session->runner().Rest();
-    session->policy->Rest();
-  };
-  const absl::Status status = call();
-  if (ClassOf(status) == ErrorClass::kCancelled) {
-    session->session->cancellation().Clear();
-    if (SessionPromptCache* const cache = session->session->prompt_cache()) {
-      cache->Stop();
-    }
-  }
-  return status;
-}
-
 // The known rates of the machine for sessions of `request`. `on_disk`: they
 // have pages on disk.
 std::optional<KeptRates> RatesOf(const Model& model,
@@ -65,43 +30,6 @@ std::optional<KeptRates> RatesOf(const Model& model,
   return KnownRates(model, request.options.Layout(model.config),
                     *request.rates_folder,
                     on_disk ? &*request.options.texts : nullptr);
-}
-
-// Returns the plan's warning that the policy is slower behind the session's
-// prompt; or "".
-std::string SlowerHere(const tiercel_session& session, const Report& report) {
-  if (!session.rates.has_value() || report.prefill.prompt_tokens == 0) {
-    return "";
-  }
-  const PolicyParams& params = session.policy_params;
-  const SequenceKv& kv = session.session->kv();
-  return SlowerThanFull(
-      params, TimesOf(params, kv.sites(), kv.plans(),
-                      session.session->model().machine->device().link(),
-                      session.rates->best.rates, report.prefill.prompt_tokens));
-}
-
-// Keeps the report of the session's last work.
-void Keep(Report report, tiercel_session* session) {
-  std::vector<std::string>& warnings = report.warnings;
-  for (std::string& warning :
-       PolicyWarnings(*session->model, session->policy_params)) {
-    warnings.push_back(std::move(warning));
-  }
-  const std::optional<KeptRates>& rates = session->rates;
-  for (const std::string& warning :
-       {SlowerHere(*session, report),
-        rates.has_value() ? rates->Warning() : std::string()}) {
-    if (!warning.empty()) warnings.push_back(warning);
-  }
-  session->report = std::move(report);
-}
-
-// Begins a new text if `added` tokens were added that were not generated.
-// Without any the text before goes on.
-void BeginText(size_t added, tiercel_session* session) {
-  if (added > 0)
-    session->text_begin = session->session->sequence().tokens().size();
 }
 
 void TruncateTo(size_t length, tiercel_session* session) {
@@ -145,13 +73,6 @@ absl::Status FillInto(CallersThread& thread, tiercel_session* session,
   BeginText(count, session);
   std::move(forget).Cancel();
   return absl::OkStatus();
-}
-
-tiercel_finish FinishOf(const std::string& reason) {
-  if (reason == "stop") return TIERCEL_FINISH_STOP;
-  if (reason == "length") return TIERCEL_FINISH_LENGTH;
-  if (reason == "cancelled") return TIERCEL_FINISH_CANCELLED;
-  return TIERCEL_FINISH_NONE;
 }
 
 // One budget must hold a model and its draft model.
@@ -533,97 +454,6 @@ tiercel_status tiercel_check_draft(const tiercel_model* model,
   });
 }
 
-tiercel_status tiercel_generate(tiercel_session* session,
-                                const tiercel_sampling* sampling,
-                                tiercel_on_token on_token, void* user_data,
-                                tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
-    ASSIGN_OR_RETURN(
-        tiercel::GenerateParams params,
-        tiercel::ReadSampling(sampling, session->model->tokenizer.get(),
-                              &session->breakers));
-    params.within_text =
-        session->text_begin < session->session->sequence().tokens().size();
-    return tiercel::Stoppable(session, [&] {
-      tiercel::Report report = tiercel::Generate(
-          *session->session, *session->policy, session->report.prefill, params,
-          [&](int32_t id, std::string_view text) {
-            const tiercel_token token = {id, text.data(), text.size()};
-            return thread.GoesOn(on_token, user_data, &token);
-          });
-      const absl::Status status = report.status;
-      tiercel::SessionPromptCache* const cache =
-          session->session->prompt_cache();
-      if (status.ok() && cache != nullptr) cache->DropPrompt();
-      // A call with wrong arguments did not begin.
-      if (tiercel::ClassOf(status) != tiercel::ErrorClass::kUsage) {
-        if (session->rates.has_value()) {
-          tiercel::AddPrediction(*session->session, session->rates->best.rates,
-                                 &report);
-        }
-        tiercel::Keep(std::move(report), session);
-      }
-      return status;
-    });
-  });
-}
-
-tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
-                             size_t count, size_t rows_per_step,
-                             tiercel_on_row on_row, void* user_data,
-                             tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
-    RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
-    const bool plain =
-        session->policy_params.form == tiercel::PolicyForm::kPlain;
-    if (plain && rows_per_step > 1) {
-      return tiercel::UsageError(
-          "invalid_argument",
-          absl::StrCat("rows_per_step: got ", rows_per_step,
-                       ", a policy in its plain form takes one at a time"));
-    }
-    const auto give = [&](size_t index, const float* logits) {
-      return thread.GoesOn(on_row, user_data, index, logits);
-    };
-    return tiercel::Stoppable(session, [&] {
-      absl::Status scored =
-          plain ? tiercel::ScoreSteps(*session->session, *session->policy, ids,
-                                      count, give)
-                : tiercel::Score(*session->session, ids, count, rows_per_step,
-                                 give);
-      if (scored.ok()) tiercel::BeginText(count, session);
-      return scored;
-    });
-  });
-}
-
-tiercel_status tiercel_session_get_generation(const tiercel_session* session,
-                                              tiercel_generation* generation,
-                                              tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
-    tiercel_generation out;
-    RETURN_IF_ERROR(tiercel::ReadStruct("generation", generation, &out));
-    const tiercel::Report& report = session->report;
-    out.prompt_tokens = report.prefill.prompt_tokens;
-    out.cached_tokens = report.prefill.cached_tokens;
-    out.output_tokens = std::ssize(report.tokens);
-    out.prefill_seconds = report.prefill.spent.seconds;
-    const std::vector<double>& seconds = report.token_seconds;
-    out.ttft_seconds =
-        seconds.empty() ? 0 : report.prefill.spent.seconds + seconds.front();
-    out.decode_seconds = seconds.empty() ? 0
-                                         : std::accumulate(seconds.begin() + 1,
-                                                           seconds.end(), 0.0);
-    out.finish = tiercel::FinishOf(report.finish_reason);
-    out.simulated = report.simulated ? 1 : 0;
-    tiercel::WriteStruct(out, generation);
-    return absl::OkStatus();
-  });
-}
-
 tiercel_status tiercel_report(const tiercel_session* session, char* json,
                               size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
@@ -640,17 +470,6 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
       }
     }
     return tiercel::FillJson(report.ToJson(), json, size);
-  });
-}
-
-tiercel_status tiercel_token_seconds(const tiercel_session* session,
-                                     double* seconds, size_t* size,
-                                     tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
-    RETURN_IF_ERROR(tiercel::NeedPlace("seconds", seconds, size));
-    const std::vector<double>& all = session->report.token_seconds;
-    return tiercel::Fill(all.data(), all.size(), seconds, size);
   });
 }
 

@@ -201,8 +201,11 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
             decoder.Embed(stream, pass.ids + block->row, block->rows, hidden));
       }
       const auto compute = [&] {
-        return decoder.Layer(stream, block->layer, block->rows, block->row,
-                             *pages, hidden);
+        const Decoder::LayerRows part = {.kv = &*pages,
+                                         .rows = block->rows,
+                                         .first_row = block->row,
+                                         .first_angle = block->row};
+        return decoder.Layer(stream, block->layer, {&part, 1}, hidden);
       };
       const bool streams =
           pass.streamed != nullptr && pass.streamed->Has(block->layer);

@@ -68,8 +68,7 @@ absl::Status DraftView::Forward(const int32_t* ids, int64_t rows, int layers) {
   const View all = View::Full();
   const SequenceRows own = {session_.kv(), ids, rows, all};
   const absl::Status status = session_.runner().PassOverViews(
-      {&own, 1}, layers,
-      [this] { return session_.cancellation().cancelled(); });
+      own, layers, [this] { return session_.cancellation().cancelled(); });
   if (!status.ok()) session_.ForgetDamaged();
   return status;
 }
@@ -81,9 +80,8 @@ absl::Status DraftView::Step(Phase phase) {
   const SequenceRows own = session_.PendingRows(1, row);
   absl::Cleanup abandon = [&] { session_.AbandonStep(); };
   RETURN_IF_ERROR(session_.WithPagesBeingSaved([&] {
-    return session_.runner().StepOverViews({&own, 1}, phase, [this] {
-      return session_.cancellation().cancelled();
-    });
+    return session_.runner().StepOverViews(
+        own, phase, [this] { return session_.cancellation().cancelled(); });
   }));
   RETURN_IF_ERROR(session_.Commit(1, row));
   std::move(abandon).Cancel();

@@ -39,7 +39,7 @@ absl::Status Session::CatchUp(Phase phase, Progress progress) {
   }
   if (sequence_.pending() == 0) {
     // The logits are read in the workspace.
-    if (!NextLogits().empty()) return runner_->TakeWorkspace();
+    if (!NextLogits().empty()) return runner_->ReadyKeptRow();
     // The KV is complete, the logits are not known: the last row is computed
     // once more. Its bits do not depend on the rows that run with it.
     TruncateKv(sequence_.kv_length() - 1);
@@ -176,7 +176,7 @@ absl::Status Session::TryPass(int64_t rows, Phase phase, Progress progress,
   const SequenceRows own = PendingRows(rows, view);
   *stop = {};
   const absl::Status status = runner_->Pass(
-      {&own, 1},
+      own,
       {.phase = phase,
        .certain = certain,
        .resume_at = resume_at,

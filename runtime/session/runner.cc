@@ -10,17 +10,6 @@
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
-namespace {
-
-absl::Status CheckOneSequence(absl::Span<const SequenceRows> rows) {
-  if (rows.size() == 1) return absl::OkStatus();
-  return UsageError(
-      "invalid_argument",
-      absl::StrCat("a pass takes rows of one sequence, in this version: got ",
-                   rows.size(), " sequences"));
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(
     const Model& model, const SessionOptions& options) {
@@ -126,6 +115,11 @@ absl::Status Runner::TakeWorkspace() {
   return absl::OkStatus();
 }
 
+// Others' passes leave the workspace at rest.
+absl::Status Runner::ReadyKeptRow() {
+  return others_ == nullptr ? TakeWorkspace() : absl::OkStatus();
+}
+
 void Runner::Rest() {
   if (workspace_ == nullptr) return;
   if (keeps_row_) std::copy_n(HostLogits(), Vocab(), kept_row_.data());
@@ -163,11 +157,25 @@ absl::Status Runner::EachRankOf(
   return status;
 }
 
-absl::Status Runner::Pass(absl::Span<const SequenceRows> rows, const Step& step,
+// Returns true if others can pass the step with theirs: it is no prompt, and
+// its KV is where one pass reads that of several sequences.
+bool Runner::CanShare(const SequenceRows& rows, const Step& step) const {
+  const RankKv& kv = rows.kv.first();
+  return others_ != nullptr && step.phase != Phase::kPrefill &&
+         !step.resume_at.has_value() && rows.count <= kMaxStepRows &&
+         rows.kv.IsAlone() && kv.tier == nullptr && !kv.site.extent.has_value();
+}
+
+absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
                           PassProgress progress, Cancelled cancelled,
                           Stop* stop) {
-  RETURN_IF_ERROR(CheckOneSequence(rows));
-  const SequenceRows& own = rows.front();
+  shared_last_ = CanShare(own, step);
+  if (shared_last_) {
+    const absl::Status status =
+        others_->Pass(own, step.phase, step.certain, cancelled);
+    if (!status.ok()) own.kv.DropViews();
+    return status;
+  }
   const bool resumes = step.resume_at.has_value();
   std::vector<std::optional<PassPoint>> points(ranks_.size());
   const absl::Status status =
@@ -208,10 +216,16 @@ absl::Status Runner::Pass(absl::Span<const SequenceRows> rows, const Step& step,
   return status;
 }
 
-absl::Status Runner::PassOverViews(absl::Span<const SequenceRows> rows,
-                                   int layers, Cancelled cancelled) {
-  RETURN_IF_ERROR(CheckOneSequence(rows));
-  const SequenceRows& own = rows.front();
+absl::Status Runner::PassTogether(absl::Span<RankStep> steps, Phase phase,
+                                  Cancelled cancelled) {
+  return EachRank([&](RunnerRank& rank) {
+    return rank.PassTogether(steps, phase, cancelled);
+  });
+}
+
+absl::Status Runner::PassOverViews(const SequenceRows& own, int layers,
+                                   Cancelled cancelled) {
+  shared_last_ = false;
   RETURN_IF_ERROR(EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) {
     return rank.PassOverView({kv, own.ids, own.count}, layers, cancelled);
   }));
@@ -219,10 +233,9 @@ absl::Status Runner::PassOverViews(absl::Span<const SequenceRows> rows,
   return absl::OkStatus();
 }
 
-absl::Status Runner::StepOverViews(absl::Span<const SequenceRows> rows,
-                                   Phase phase, Cancelled cancelled) {
-  RETURN_IF_ERROR(CheckOneSequence(rows));
-  const SequenceRows& own = rows.front();
+absl::Status Runner::StepOverViews(const SequenceRows& own, Phase phase,
+                                   Cancelled cancelled) {
+  shared_last_ = false;
   return EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) {
     return rank.StepOverView({kv, own.ids, own.count}, phase, cancelled);
   });
@@ -269,6 +282,7 @@ absl::Status Runner::LogitsInto(int64_t first_row, int64_t count, int64_t row) {
 }
 
 absl::StatusOr<const float*> Runner::RowLogits(int64_t first, int64_t count) {
+  if (shared_last_) return others_->RowLogits(first, count);
   if (workspace_ == nullptr) {
     return InternalError("internal", "no step's rows are there");
   }
@@ -277,7 +291,13 @@ absl::StatusOr<const float*> Runner::RowLogits(int64_t first, int64_t count) {
 }
 
 absl::Status Runner::KeepRow(int64_t row) {
-  RETURN_IF_ERROR(LogitsInto(row, 1, /*row=*/0));
+  if (shared_last_) {
+    ASSIGN_OR_RETURN(const float* logits, others_->RowLogits(row, 1));
+    std::copy_n(logits, Vocab(),
+                workspace_ != nullptr ? HostLogits() : kept_row_.data());
+  } else {
+    RETURN_IF_ERROR(LogitsInto(row, 1, /*row=*/0));
+  }
   keeps_row_ = true;
   return absl::OkStatus();
 }

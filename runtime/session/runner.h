@@ -19,16 +19,9 @@
 #include "runtime/plan/tier_plan.h"
 #include "runtime/session/runner_rank.h"
 #include "runtime/session/sequence_kv.h"
+#include "runtime/session/shared_passes.h"
 
 namespace tiercel {
-
-// Rows that follow what one sequence's KV holds.
-struct SequenceRows {
-  SequenceKv& kv;
-  const int32_t* ids;  // [count]
-  int64_t count;
-  const View& view;  // the positions that they read
-};
 
 // Passes rows of sequences through the layers of a model on its ranks, and
 // gives their logits. It owns the ranks' streams and, during calls, a
@@ -67,14 +60,14 @@ class Runner {
   // A call that computes takes the model's workspace, or a new one if others
   // have that. Rest gives it to other sessions: the rows of the last step are
   // gone then, and the kept row's logits stay.
-  absl::Status TakeWorkspace();
   void Rest();
+  // Begins a call that needs the kept row alone. Errors: out_of_memory.
+  absl::Status ReadyKeptRow();
 
   // ---- Steps ----
-  // Each takes the rows of a list of sequences, which today must name one
-  // sequence (else invalid_argument). RowLogits reads them until the next step.
-  // Errors of all: those of RankGroup::Run, of the KV and of the ops;
-  // cancelled; out_of_memory, if there is no workspace.
+  // RowLogits reads their rows until the next step. Errors of all: those of
+  // RankGroup::Run, of the KV and of the ops; cancelled; out_of_memory, if
+  // there is no workspace.
 
   struct Step {
     Phase phase;
@@ -91,16 +84,24 @@ class Runner {
     std::optional<PassPoint> point = {};  // if it is the same on all ranks
     bool unchanged = false;  // a prompt that was stopped before still is
   };
-  // Passes the rows through all layers.
-  absl::Status Pass(absl::Span<const SequenceRows> rows, const Step& step,
+  // Passes the rows through all layers: by ShareSteps' passes if these can.
+  absl::Status Pass(const SequenceRows& rows, const Step& step,
                     PassProgress progress, Cancelled cancelled, Stop* stop);
+  // Has others pass its steps together with theirs; null: it passes them
+  // itself. They must outlive its calls.
+  void ShareSteps(SharedPasses* others) { others_ = others; }
+  // Passes steps of several sequences together, on the one rank, where their KV
+  // lies on the device. Each has an error of its own; errors that all share are
+  // returned.
+  absl::Status PassTogether(absl::Span<RankStep> steps, Phase phase,
+                            Cancelled cancelled);
   // Passes the rows through the first `layers` layers, over the retrieval views
   // of their KV alone, which have room for them and hold them afterwards.
-  absl::Status PassOverViews(absl::Span<const SequenceRows> rows, int layers,
+  absl::Status PassOverViews(const SequenceRows& rows, int layers,
                              Cancelled cancelled);
   // Passes one row over the retrieval view of its KV, which has the types of
   // the store; its K and V go to both, and exist once both are told so.
-  absl::Status StepOverViews(absl::Span<const SequenceRows> rows, Phase phase,
+  absl::Status StepOverViews(const SequenceRows& rows, Phase phase,
                              Cancelled cancelled);
   // Chooses the positions of the views anew (Retrieval::Refresh).
   absl::Status RefreshViews(SequenceKv& kv, Cancelled cancelled);
@@ -130,6 +131,7 @@ class Runner {
   Runner(const Model& model, std::shared_ptr<RunnerRanks> together,
          std::shared_ptr<WorkspacePool> workspaces);
 
+  absl::Status TakeWorkspace();
   // Calls `part` for all ranks in parallel; with their parts of `kv`, whose
   // views are dropped after an error.
   absl::Status EachRank(absl::FunctionRef<absl::Status(RunnerRank&)> part);
@@ -137,6 +139,7 @@ class Runner {
       SequenceKv& kv,
       absl::FunctionRef<absl::Status(RunnerRank&, RankKv&)> part);
   void LeaveWorkspace();
+  bool CanShare(const SequenceRows& rows, const Step& step) const;
   absl::Status LogitsInto(int64_t first, int64_t count, int64_t row);
   // Rank 0's logits.
   const float* HostLogits() const {
@@ -158,7 +161,9 @@ class Runner {
   // A copy of rank 0's logits, part of the workspace; empty if the device
   // computes in place.
   std::vector<float> host_logits_;
-  std::vector<float> kept_row_;  // [vocab]: valid while it rests
+  SharedPasses* others_ = nullptr;  // null: it passes its steps itself
+  bool shared_last_ = false;        // others passed its last step
+  std::vector<float> kept_row_;     // [vocab]: valid while it rests
   bool keeps_row_ = false;
 };
 

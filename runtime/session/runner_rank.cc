@@ -11,6 +11,7 @@
 #include "lib/status/status_macros.h"
 #include "offload/ranks/nccl_gather.h"
 #include "runtime/pass/fill.h"
+#include "runtime/pass/step.h"
 
 namespace tiercel {
 namespace {
@@ -247,6 +248,42 @@ absl::Status RunnerRank::RunLayers(const RankRows& rows, PassProgress progress,
   pass.shallow_layers = step.shallow_layers;
   pass.seen_by = step.seen_by;
   return RunPass(pass, decoder_, *stream, progress, cancelled, point);
+}
+
+absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps, Phase phase,
+                                      Cancelled cancelled) {
+  phase_ = phase;
+  tiles_ = nullptr;
+  std::vector<SequenceStep> begun;
+  std::vector<RankStep*> whose;  // [sequence that has begun]
+  std::vector<PositionRange> positions;
+  int64_t rows = 0;
+  for (RankStep& step : steps) {
+    RankKv& kv = step.rows.kv;
+    if (kv.tiles != nullptr) kv.tiles->EndStep();
+    kv.DropParked();
+    step.status = kv.store->BeginStep(step.rows.count, phase, step.view,
+                                      cancelled, step.certain);
+    if (!step.status.ok()) continue;
+    begun.push_back(
+        {*kv.store, step.rows.count, step.rows.ids, kv.store->Step().seen_by});
+    whose.push_back(&step);
+    positions.push_back({kv.store->end(), kv.store->end() + step.rows.count});
+    step.first_row = rows;
+    rows += step.rows.count;
+  }
+  if (begun.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(FitHidden(rows));
+  RETURN_IF_ERROR(decoder_.BeginStep(*stream, positions, /*of_prompt=*/false));
+  RETURN_IF_ERROR(RunStep({.sequences = absl::MakeSpan(begun),
+                           .layers = model_.config.layers,
+                           .hidden = hidden_.data(),
+                           .streamed = model_.streamed.get(),
+                           .phase = phase,
+                           .streamed_use = &streamed_use_},
+                          decoder_, *stream, cancelled));
+  for (size_t i = 0; i < begun.size(); ++i) whose[i]->status = begun[i].status;
+  return absl::OkStatus();
 }
 
 absl::Status RunnerRank::Suspend(RankKv& kv, int64_t rows,

@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/device/device_memory.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/kv_store.h"
@@ -40,6 +41,15 @@ struct RankRows {
   RankKv& kv;
   const int32_t* ids;  // [count]
   int64_t count;
+};
+
+// A step of one of several sequences, as one rank passes it.
+struct RankStep {
+  RankRows rows;
+  const View& view;
+  bool certain;              // all rows will be kept
+  absl::Status status = {};  // an error of this sequence alone
+  int64_t first_row = -1;    // its rows among those of the step; -1: none
 };
 
 // A runner's part on one rank: it passes rows through that rank's part of the
@@ -87,6 +97,12 @@ class RunnerRank {
   }
   absl::StatusOr<int> TakeLayers(RankKv& kv, int64_t rows,
                                  KvStore::GiveLayers give, Cancelled cancelled);
+
+  // Passes the rows of several sequences, at most kMaxStepRows in all, through
+  // all layers, each over its view. Their KV lies on the device. Errors that
+  // all share: those of RunStep; out_of_memory.
+  absl::Status PassTogether(absl::Span<RankStep> steps, Phase phase,
+                            Cancelled cancelled);
 
   // Writes the logits of `count` rows of the last step, from row `first` on,
   // into row `row` of `logits` and those after it. Errors: out_of_memory, and

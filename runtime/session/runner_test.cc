@@ -17,8 +17,6 @@
 namespace tiercel::runner_test {
 namespace {
 
-using ::testing::HasSubstr;
-
 class RunnerTest : public RepeatedTextTest<2> {
  protected:
   RunnerTest() {
@@ -36,19 +34,13 @@ class RunnerTest : public RepeatedTextTest<2> {
   }
   // Passes all rows of `prompt_` behind what `kv` holds, and adds them.
   absl::Status Pass(SequenceKv& kv) {
-    const SequenceRows rows = RowsOf(kv);
-    const absl::Status status = Pass({&rows, 1});
-    if (!status.ok()) return status;
-    return kv.Commit(rows.count, kGoOn);
-  }
-  absl::Status Pass(absl::Span<const SequenceRows> rows) {
     const auto begun = [](PassPoint*) { return absl::OkStatus(); };
     Runner::Stop stop;
-    return runner_->Pass(rows, {.phase = Phase::kPrefill, .begun = begun},
-                         kNoProgress, kGoOn, &stop);
-  }
-  SequenceRows RowsOf(SequenceKv& kv) const {
-    return {kv, prompt_->data(), Rows(), all_};
+    const absl::Status status = runner_->Pass(
+        {kv, prompt_->data(), Rows(), all_},
+        {.phase = Phase::kPrefill, .begun = begun}, kNoProgress, kGoOn, &stop);
+    if (!status.ok()) return status;
+    return kv.Commit(Rows(), kGoOn);
   }
   static int64_t Rows() { return std::ssize(*prompt_); }
   std::vector<float> Kept() const {
@@ -74,14 +66,40 @@ TEST_F(RunnerTest, PassesRowsOfOneSequenceAfterTheOther) {
   EXPECT_EQ(second_->store().length(), Rows());
 }
 
-TEST_F(RunnerTest, RefusesSeveralSequencesAtOnce) {
-  const std::vector<SequenceRows> both = {RowsOf(*first_), RowsOf(*second_)};
-  const absl::Status status = Pass(both);
-  EXPECT_EQ(CodeOf(status), "invalid_argument");
-  EXPECT_THAT(status.message(), HasSubstr("got 2"));
-  EXPECT_EQ(CodeOf(Pass({})), "invalid_argument");
-  EXPECT_EQ(first_->store().length(), 0);
+// Sequences of different lengths and numbers of rows in one pass.
+TEST_F(RunnerTest, PassesSeveralSequencesTogetherAsAlone) {
+  const std::vector<int32_t> ids = {7, 8, 9};
+  const auto pass = [&](std::vector<SequenceKv*> kvs) {
+    std::vector<RankStep> steps;
+    for (size_t i = 0; i < kvs.size(); ++i) {
+      const auto rows = static_cast<int64_t>(i % ids.size()) + 1;
+      steps.push_back(
+          {{kvs[i]->first(), ids.data(), rows}, all_, /*certain=*/true});
+    }
+    EXPECT_TRUE(
+        runner_->PassTogether(absl::MakeSpan(steps), Phase::kVerify, kGoOn)
+            .ok());
+    std::vector<std::vector<float>> logits;
+    for (const RankStep& step : steps) {
+      EXPECT_TRUE(step.status.ok()) << step.status;
+      const int64_t last = step.first_row + step.rows.count - 1;
+      const float* const row = runner_->RowLogits(last, 1).value();
+      logits.emplace_back(row, row + model_->config.vocab);
+      step.rows.kv.store->Abandon();
+    }
+    return logits;
+  };
+  const std::unique_ptr<SequenceKv> empty = NewKv();
   ASSERT_TRUE(Pass(*first_).ok());
+  ASSERT_TRUE(Pass(*second_).ok());
+  second_->Truncate(Rows() / 2);
+  const auto together = pass({first_.get(), second_.get(), empty.get()});
+  ASSERT_EQ(together.size(), 3u);
+  EXPECT_EQ(together[0], pass({first_.get()})[0]);
+  EXPECT_EQ(together[1], pass({empty.get(), second_.get()})[1]);
+  EXPECT_EQ(together[2], pass({second_.get(), first_.get(), empty.get()})[2]);
+  EXPECT_NE(together[0], together[1]);
+  EXPECT_NE(together[1], together[2]);
 }
 
 TEST_F(RunnerTest, KeepsALogitsRowWhileItRests) {
@@ -95,7 +113,7 @@ TEST_F(RunnerTest, KeepsALogitsRowWhileItRests) {
   EXPECT_EQ(CodeOf(runner_->RowLogits(0, 1).status()), "internal");
   // Another runner computes in the same workspace meanwhile.
   ASSERT_NE(NextLogits(*Prefilled(*model_, {3, 1, 4})), logits);
-  ASSERT_TRUE(runner_->TakeWorkspace().ok());
+  ASSERT_TRUE(runner_->ReadyKeptRow().ok());
   EXPECT_EQ(Kept(), logits);
   runner_->DropKeptRow();
   EXPECT_TRUE(Kept().empty());

@@ -16,7 +16,7 @@ struct CudaForTest {
 
   // The error of these calls; 0: none.
   int allocate = 0;
-  int allocate_once = 0;  // of the next call alone
+  int allocate_once = 0;  // the next call alone has it
   int record = 0;
   int query = 0;
   int wait = 0;
@@ -29,9 +29,10 @@ struct CudaForTest {
   int waits_for_stream = 0;
   int waits_for_event = 0;
   int launches = 0;
-  int streams = 0;  // that exist
-  int events = 0;   // that exist
-  int gpu = -1;     // of the last use_gpu
+  int gpu = -1;  // the last use_gpu named it
+  // The streams and events that exist.
+  int streams = 0;
+  int events = 0;
 };
 
 }  // namespace tiercel

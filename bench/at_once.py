@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Texts that are made at once, beside one after the other.
+
+  bench/at_once.py BOOK             some minutes, quiet
+  bench/at_once.py BOOK --save      also writes
+                                    bench/results/<date>-<cpu>-at-once.md
+  bench/at_once.py BOOK -- FLAG...  more flags of `tiercel generate`
+
+It runs `tiercel generate --seeds` behind pieces of BOOK of some lengths, for
+one seed and for more, which then share their passes. A rate counts all texts'
+tokens but their first, by the time of the text that takes longest. The ratio
+is to the rate of one seed alone, in turns with it; medians of --rounds. Every
+text must be the one that its seed gives alone.
+
+Standard library only.
+"""
+
+import pathlib
+import statistics
+import sys
+import tempfile
+
+import pages
+from program import Program, keep_caches_in
+from prompt_cache import book_parser, piece
+
+COUNTS = (2, 4, 8, 16)
+COLUMNS = ["prompt", "texts", "tokens/s", "of one alone", "ratio",
+           "ms between tokens"]
+
+
+def rate_of(document):
+    """Tokens a second of all texts together."""
+    outputs = document["output"]
+    tokens = [len(output["tokens"]) - 1 for output in outputs]
+    return sum(tokens) / max(count / output["decode_tok_s"] for count, output
+                             in zip(tokens, outputs))
+
+
+def row_of(length, alone, together):
+    """A row of the table for runs of one seed and of several, by turns."""
+    rates = [rate_of(document) for document in together]
+    ones = [rate_of(document) for document in alone]
+    between = [output["tbt_ms"]["p50"] for document in together
+               for output in document["output"]]
+    return [str(length), str(len(together[0]["output"])),
+            f"{statistics.median(rates):.0f}", f"{statistics.median(ones):.0f}",
+            f"{statistics.median(r / o for r, o in zip(rates, ones)):.2f}",
+            f"{statistics.median(between):.1f}"]
+
+
+def main():
+    parser = book_parser(__doc__)
+    parser.add_argument("--generated", type=int, default=129)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[64, 2000])
+    args = parser.parse_args()
+    program = Program(args.tiercel)
+    text = args.book.read_text(encoding="utf-8")
+    beside = pathlib.Path(args.tiercel).resolve().parent
+    rows = []
+    with tempfile.TemporaryDirectory(dir=beside) as folder:
+        folder = pathlib.Path(folder)
+        keep_caches_in(folder)
+        for length in args.lengths:
+            cut = piece(program, text, length, folder)
+
+            def run(first, last):
+                return program.document(
+                    "generate", "-f", cut, "-n", args.generated, "--temp", 0.8,
+                    "--ignore-eos", "--seeds", f"{first}:{last}", *args.flags)
+
+            expected = [run(seed, seed)["output"][0]["tokens"]
+                        for seed in range(max(COUNTS))]
+            for count in COUNTS:
+                alone, together = [], []
+                for _ in range(args.rounds):
+                    alone.append(run(0, 0))
+                    together.append(run(0, count - 1))
+                    if [o["tokens"] for o in together[-1]["output"]] != (
+                            expected[:count]):
+                        sys.exit("another text")
+                rows.append(row_of(length, alone, together))
+    pages.publish(
+        "Texts that are made at once",
+        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of "
+        f"{args.generated} tokens a text; {pages.load_now()}; flags: "
+        f"{' '.join(args.flags) or 'none'}",
+        pages.table(COLUMNS, rows, words=0), args.save and "at-once")
+
+
+if __name__ == "__main__":
+    main()

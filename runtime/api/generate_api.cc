@@ -1,0 +1,258 @@
+// Generations: tokens that sessions make, alone or in a batch, and scores of
+// known ones.
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "lib/status/status_macros.h"
+#include "runtime/api/boundary.h"
+#include "runtime/api/session_calls.h"
+#include "runtime/api/session_params.h"
+#include "runtime/generate/generate.h"
+#include "runtime/policies/policy.h"
+#include "runtime/policies/policy_times.h"
+#include "runtime/session/batch.h"
+
+namespace tiercel {
+namespace {
+
+tiercel_finish FinishOf(const std::string& reason) {
+  if (reason == "stop") return TIERCEL_FINISH_STOP;
+  if (reason == "length") return TIERCEL_FINISH_LENGTH;
+  if (reason == "cancelled") return TIERCEL_FINISH_CANCELLED;
+  return TIERCEL_FINISH_NONE;
+}
+
+absl::StatusOr<GenerateParams> ParamsOf(tiercel_session* session,
+                                        const tiercel_sampling* sampling) {
+  ASSIGN_OR_RETURN(GenerateParams params,
+                   ReadSampling(sampling, session->model->tokenizer.get(),
+                                &session->breakers));
+  params.within_text =
+      session->text_begin < session->session->sequence().tokens().size();
+  return params;
+}
+
+// Generates with a session whose turn the call has, and keeps the report.
+absl::Status GenerateIn(tiercel_session* session, const GenerateParams& params,
+                        const Transcript::OnToken& give) {
+  return Stoppable(session, [&] {
+    Report report = Generate(*session->session, *session->policy,
+                             session->report.prefill, params, give);
+    const absl::Status status = report.status;
+    SessionPromptCache* const cache = session->session->prompt_cache();
+    if (status.ok() && cache != nullptr) cache->DropPrompt();
+    // A call with wrong arguments did not begin.
+    if (ClassOf(status) != ErrorClass::kUsage) {
+      if (session->rates.has_value()) {
+        AddPrediction(*session->session, session->rates->best.rates, &report);
+      }
+      Keep(std::move(report), session);
+    }
+    return status;
+  });
+}
+
+// The most generations of a batch: each is a thread, and a row of a pass.
+constexpr size_t kMostEntries = kMaxStepRows;
+
+// One generation of a batch.
+struct BatchEntry {
+  tiercel_batch_entry in;
+  GenerateParams params;
+  absl::Status status = {};
+
+  void Report() const {
+    const tiercel_status result = ReportStatus(status, in.error);
+    if (in.status != nullptr) *in.status = result;
+  }
+};
+
+// Reads the entries, and takes a turn at each session and its forks. Errors:
+// those of ReadStruct and TurnAt; invalid_argument.
+absl::Status ReadEntries(const tiercel_batch_entry* const* entries,
+                         size_t count, std::vector<BatchEntry>* read,
+                         std::vector<Turn>* turns) {
+  if (count == 0 || count > kMostEntries) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("count: got ", count, ", need 1 to ", kMostEntries));
+  }
+  RETURN_IF_ERROR(NeedArray("entries", entries, count));
+  std::vector<const Turns*> taken;
+  for (size_t i = 0; i < count; ++i) {
+    BatchEntry& entry = read->emplace_back();
+    const std::string name = absl::StrCat("entries ", i);
+    RETURN_IF_ERROR(ReadStruct(name.c_str(), entries[i], &entry.in));
+    tiercel_session* const session = entry.in.session;
+    RETURN_IF_ERROR(NeedArgument("session", session));
+    const auto holds = [&](const BatchEntry& other) {
+      return other.in.session == session;
+    };
+    if (std::any_of(read->begin(), read->end() - 1, holds)) {
+      return UsageError("invalid_argument",
+                        absl::StrCat(name,
+                                     ": its session is in the batch "
+                                     "twice"));
+    }
+    if (session->model != read->front().in.session->model) {
+      return UsageError("invalid_argument",
+                        absl::StrCat(name,
+                                     ": its session is of another model "
+                                     "than the first"));
+    }
+    if (std::find(taken.begin(), taken.end(), session->turns.get()) ==
+        taken.end()) {
+      ASSIGN_OR_RETURN(Turn turn, TurnAt(session));
+      turns->push_back(std::move(turn));
+      taken.push_back(session->turns.get());
+    }
+    const absl::StatusOr<GenerateParams> params =
+        ParamsOf(session, entry.in.sampling);
+    if (!params.ok()) return Annotate(params.status(), name);
+    entry.params = *params;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tiercel
+
+extern "C" {
+
+tiercel_status tiercel_generate(tiercel_session* session,
+                                const tiercel_sampling* sampling,
+                                tiercel_on_token on_token, void* user_data,
+                                tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    ASSIGN_OR_RETURN(const tiercel::GenerateParams params,
+                     tiercel::ParamsOf(session, sampling));
+    return tiercel::GenerateIn(
+        session, params, [&](int32_t id, std::string_view text) {
+          const tiercel_token token = {id, text.data(), text.size()};
+          return thread.GoesOn(on_token, user_data, &token);
+        });
+  });
+}
+
+tiercel_status tiercel_generate_batch(const tiercel_batch_entry* const* entries,
+                                      size_t count, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
+    std::vector<tiercel::BatchEntry> all;
+    std::vector<tiercel::Turn> turns;
+    RETURN_IF_ERROR(tiercel::ReadEntries(entries, count, &all, &turns));
+    const absl::Cleanup note_lengths = [&] {
+      for (const tiercel::BatchEntry& entry : all) {
+        tiercel_session& session = *entry.in.session;
+        session.length = session.session->sequence().tokens().size();
+      }
+    };
+    const absl::Status no_memory =
+        tiercel::MemoryError("out_of_memory", "the system gave no more memory");
+    ASSIGN_OR_RETURN(const std::unique_ptr<tiercel::Batch> batch,
+                     tiercel::Batch::Create(*all.front().in.session->session));
+    std::vector<tiercel::Batch::Call> calls;
+    for (tiercel::BatchEntry& entry : all) {
+      // The program's callbacks run on its own thread.
+      const auto give = [&](int32_t id, std::string_view text) {
+        const tiercel_token token = {id, text.data(), text.size()};
+        bool more = false;
+        const auto call = [&] {
+          more = thread.GoesOn(entry.in.on_token, entry.in.user_data, &token);
+        };
+        return batch->OnCaller(call) && more;
+      };
+      calls.push_back({*entry.in.session->session, [&entry, &no_memory, give] {
+                         try {
+                           entry.status = tiercel::GenerateIn(
+                               entry.in.session, entry.params, give);
+                         } catch (const std::bad_alloc&) {
+                           entry.status = no_memory;
+                         }
+                         entry.Report();
+                       }});
+    }
+    RETURN_IF_ERROR(batch->Run(std::move(calls)));
+    absl::Status first;
+    for (size_t i = 0; i < count; ++i) {
+      first.Update(
+          tiercel::Annotate(all[i].status, absl::StrCat("entries ", i)));
+    }
+    return first;
+  });
+}
+
+tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
+                             size_t count, size_t rows_per_step,
+                             tiercel_on_row on_row, void* user_data,
+                             tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
+    const bool plain =
+        session->policy_params.form == tiercel::PolicyForm::kPlain;
+    if (plain && rows_per_step > 1) {
+      return tiercel::UsageError(
+          "invalid_argument",
+          absl::StrCat("rows_per_step: got ", rows_per_step,
+                       ", a policy in its plain form takes one at a time"));
+    }
+    const auto give = [&](size_t index, const float* logits) {
+      return thread.GoesOn(on_row, user_data, index, logits);
+    };
+    return tiercel::Stoppable(session, [&] {
+      absl::Status scored =
+          plain ? tiercel::ScoreSteps(*session->session, *session->policy, ids,
+                                      count, give)
+                : tiercel::Score(*session->session, ids, count, rows_per_step,
+                                 give);
+      if (scored.ok()) tiercel::BeginText(count, session);
+      return scored;
+    });
+  });
+}
+
+tiercel_status tiercel_session_get_generation(const tiercel_session* session,
+                                              tiercel_generation* generation,
+                                              tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    tiercel_generation out;
+    RETURN_IF_ERROR(tiercel::ReadStruct("generation", generation, &out));
+    const tiercel::Report& report = session->report;
+    out.prompt_tokens = report.prefill.prompt_tokens;
+    out.cached_tokens = report.prefill.cached_tokens;
+    out.output_tokens = std::ssize(report.tokens);
+    out.prefill_seconds = report.prefill.spent.seconds;
+    const std::vector<double>& seconds = report.token_seconds;
+    out.ttft_seconds =
+        seconds.empty() ? 0 : report.prefill.spent.seconds + seconds.front();
+    out.decode_seconds = seconds.empty() ? 0
+                                         : std::accumulate(seconds.begin() + 1,
+                                                           seconds.end(), 0.0);
+    out.finish = tiercel::FinishOf(report.finish_reason);
+    out.simulated = report.simulated ? 1 : 0;
+    tiercel::WriteStruct(out, generation);
+    return absl::OkStatus();
+  });
+}
+
+tiercel_status tiercel_token_seconds(const tiercel_session* session,
+                                     double* seconds, size_t* size,
+                                     tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    RETURN_IF_ERROR(tiercel::NeedPlace("seconds", seconds, size));
+    const std::vector<double>& all = session->report.token_seconds;
+    return tiercel::Fill(all.data(), all.size(), seconds, size);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,53 @@
+#ifndef TIERCEL_RUNTIME_API_SESSION_CALLS_H_
+#define TIERCEL_RUNTIME_API_SESSION_CALLS_H_
+
+// The beginning and the end of a call on a session.
+
+#include <cstddef>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/statusor.h"
+#include "lib/status/error.h"
+#include "runtime/api/boundary.h"
+#include "runtime/api/turns.h"
+#include "runtime/generate/report.h"
+
+namespace tiercel {
+
+// Returns true if another process made the session, and this was forked.
+bool IsForked(const tiercel_session* session);
+
+// Takes a call's turn at its session. Errors: null_argument, forked,
+// session_in_use.
+absl::StatusOr<Turn> TurnAt(const tiercel_session* session);
+
+// Runs a call that tiercel_cancel stops, even if it came before the call. A
+// call that returns "cancelled" has answered it. A caller who cancels waits for
+// no disk either.
+template <typename Call>
+absl::Status Stoppable(tiercel_session* session, Call call) {
+  // The workspace is free for other sessions afterwards, however this ends.
+  const absl::Cleanup rest = [&] {
+    session->session->runner().Rest();
+    session->policy->Rest();
+  };
+  const absl::Status status = call();
+  if (ClassOf(status) == ErrorClass::kCancelled) {
+    session->session->cancellation().Clear();
+    if (SessionPromptCache* const cache = session->session->prompt_cache()) {
+      cache->Stop();
+    }
+  }
+  return status;
+}
+
+// Keeps the report of the session's last work.
+void Keep(Report report, tiercel_session* session);
+
+// Begins a new text if `added` tokens were added that were not generated.
+// Without any the text before goes on.
+void BeginText(size_t added, tiercel_session* session);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_API_SESSION_CALLS_H_

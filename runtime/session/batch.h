@@ -1,0 +1,96 @@
+#ifndef TIERCEL_RUNTIME_SESSION_BATCH_H_
+#define TIERCEL_RUNTIME_SESSION_BATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/session/runner.h"
+#include "runtime/session/session.h"
+#include "runtime/session/shared_passes.h"
+#include "runtime/session/strand.h"
+
+namespace tiercel {
+
+// Calls of several sessions of one model, made at once: steps for which they
+// wait are passed together, so that a pass reads the weights once for all. A
+// call gets the bits that it gets alone, whatever the others do, and its errors
+// are its own.
+//
+// Each call is a strand: at any time one of them runs, or the thread of Run
+// passes rows. So sessions may be forks of each other, and which steps are
+// passed together follows from their number of rows and not from time.
+class Batch final : public SharedPasses {
+ public:
+  struct Call {
+    Session& session;
+    std::function<void()> run;  // computes with this session alone
+  };
+  // The numbers of what was passed together.
+  struct Passes {
+    int64_t passes = 0;
+    int64_t steps = 0;
+    int64_t rows = 0;
+  };
+
+  // For sessions of `session`'s model. Errors: those of Runner::Fork.
+  static absl::StatusOr<std::unique_ptr<Batch>> Create(const Session& session);
+  // Cancels calls that have not ended, and waits for them.
+  ~Batch() override { End(); }
+
+  // Makes the calls, and returns when all have ended; throws what one of them,
+  // or an OnCaller, throws. Errors, with no call begun: no_thread.
+  absl::Status Run(std::vector<Call> calls);
+  // Runs `work` for the call that is running, on the thread of Run. Returns
+  // false, without running it, if the batch is ending.
+  bool OnCaller(absl::FunctionRef<void()> work);
+  const Passes& passes() const { return passes_; }
+
+  // ---- SharedPasses: called by the runner of the call that is running ----
+  absl::Status Pass(const SequenceRows& rows, Phase phase, bool certain,
+                    Cancelled cancelled) override;
+  absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count) override;
+
+ private:
+  // A step that a call waits for.
+  struct Wanted {
+    const SequenceRows& rows;
+    Phase phase;
+    bool certain;
+    Cancelled cancelled;
+    absl::Status status = {};
+  };
+  struct Member {
+    Session& session;
+    std::unique_ptr<Strand> strand = nullptr;
+    Wanted* wanted = nullptr;                   // null: no step
+    absl::FunctionRef<void()>* work = nullptr;  // null: none for OnCaller
+    int64_t first_row = 0;                      // its last step's
+  };
+
+  explicit Batch(std::unique_ptr<Runner> runner) : runner_(std::move(runner)) {}
+  // Lets a member run until it wants a step, or has ended.
+  void Resume(Member& member);
+  // The members that have waited longest and can be passed together.
+  std::vector<Member*> TakeGroup();
+  void PassGroup(absl::Span<Member* const> group);
+  void End();
+
+  const std::unique_ptr<Runner> runner_;
+  std::deque<Member> members_;
+  std::deque<Member*> waiting_;  // for a step, the longest first
+  Member* running_ = nullptr;
+  const float* logits_ = nullptr;  // [rows of the last pass, vocab]
+  bool ends_ = false;
+  Passes passes_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SESSION_BATCH_H_

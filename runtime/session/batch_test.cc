@@ -1,0 +1,194 @@
+// Generations of several sessions at once: each is what it is alone, whatever
+// the others do.
+
+#include "runtime/session/batch.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/status/error.h"
+#include "runtime/generate/generate.h"
+#include "runtime/policies/policy.h"
+#include "tests/drafting.h"
+
+namespace tiercel::batch_test {
+namespace {
+
+// A generation, with its own prompt, sampling, length and policy.
+struct Job {
+  Ids prompt;
+  GenerateParams params;
+  PolicyParams policy = {};
+  int64_t stop_after = -1;  // its callback refuses this token; -1: none
+};
+
+class BatchTest : public RepeatedTextTest<4> {
+ protected:
+  // Generates alone.
+  static Report Alone(const Job& job) {
+    const auto session = NewSession(job);
+    return Generate(*session, job);
+  }
+  // Generates all at once.
+  std::vector<Report> AtOnce(const std::vector<Job>& jobs) {
+    std::vector<std::unique_ptr<Session>> sessions;
+    for (const Job& job : jobs) sessions.push_back(NewSession(job));
+    return AtOnce(jobs, sessions);
+  }
+  std::vector<Report> AtOnce(
+      const std::vector<Job>& jobs,
+      const std::vector<std::unique_ptr<Session>>& sessions) {
+    batch_ = Batch::Create(*sessions.front()).value();
+    std::vector<Report> reports(jobs.size());
+    std::vector<Batch::Call> calls;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      calls.push_back({*sessions[i], [&, i] {
+                         reports[i] = Generate(*sessions[i], jobs[i]);
+                       }});
+    }
+    EXPECT_TRUE(batch_->Run(std::move(calls)).ok());
+    return reports;
+  }
+  void ExpectAsAlone(const std::vector<Job>& jobs) {
+    const std::vector<Report> reports = AtOnce(jobs);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      SCOPED_TRACE(i);
+      const Report alone = Alone(jobs[i]);
+      EXPECT_EQ(reports[i].tokens, alone.tokens);
+      EXPECT_EQ(CodeOf(reports[i].status), CodeOf(alone.status));
+      EXPECT_EQ(reports[i].finish_reason, alone.finish_reason);
+      EXPECT_EQ(reports[i].sweeps, alone.sweeps);
+    }
+  }
+
+  static std::unique_ptr<Session> NewSession(const Job& job) {
+    return Prefilled(*model_, job.prompt,
+                     job.policy.OptionsFor(*model_, {.context = 512}));
+  }
+  static Report Generate(Session& session, const Job& job) {
+    int64_t given = 0;
+    return GenerateDrafted(
+        session, job.params, job.policy,
+        [&](int32_t, std::string_view) { return given++ != job.stop_after; });
+  }
+  static Job JobOf(size_t prompt, float temperature, int64_t tokens) {
+    Job job = {Ids(prompt_->begin(),
+                   prompt_->begin() + static_cast<std::ptrdiff_t>(prompt)),
+               DraftedParams(temperature, tokens)};
+    job.params.seed = prompt;
+    return job;
+  }
+
+  std::unique_ptr<Batch> batch_;
+};
+
+TEST_F(BatchTest, EachTextIsWhatItIsAlone) {
+  std::vector<Job> jobs = {JobOf(5, 0, 20), JobOf(130, 1, 9),
+                           JobOf(200, 0.7f, 31), JobOf(64, 1.5f, 1)};
+  jobs[2].params.distribution.repeat_penalty = 1.3f;
+  jobs[1].params.distribution.dry = StrictDry();
+  ExpectAsAlone(jobs);
+  // A pass for each token of the longest text but the first, which the prompt
+  // gave.
+  EXPECT_EQ(batch_->passes().passes, 30);
+  EXPECT_EQ(batch_->passes().steps, 19 + 8 + 30 + 0);
+  EXPECT_EQ(batch_->passes().rows, batch_->passes().steps);
+}
+
+TEST_F(BatchTest, PoliciesMayDiffer) {
+  std::vector<Job> jobs = {JobOf(200, 0, 24), JobOf(190, 0.8f, 24),
+                           JobOf(150, 0, 12)};
+  jobs[0].policy.proposer = Proposer::kNgram;
+  jobs[1].policy.policy = PolicyNamed("triforce");
+  jobs[1].policy.view = kSmallView;
+  ExpectAsAlone(jobs);
+  EXPECT_GT(batch_->passes().rows, batch_->passes().steps);
+  EXPECT_LT(batch_->passes().passes, batch_->passes().steps);
+}
+
+// More rows than a pass takes: 67 steps, twice, go in turns.
+TEST_F(BatchTest, TakesMoreSequencesThanRowsOfAPass) {
+  std::vector<Job> jobs;
+  for (size_t i = 0; i < kMaxStepRows + 3; ++i) {
+    jobs.push_back(JobOf(4 + i, 0.9f, 3));
+  }
+  ExpectAsAlone(jobs);
+  EXPECT_EQ(batch_->passes().passes, 3);
+}
+
+TEST_F(BatchTest, ForksOfOneTextShareItsPages) {
+  const Job job = JobOf(170, 0.9f, 16);
+  std::vector<std::unique_ptr<Session>> sessions;
+  sessions.push_back(NewSession(job));
+  std::vector<Job> jobs = {job};
+  for (uint64_t seed : {11, 12, 13, 14}) {
+    sessions.push_back(sessions.front()->Fork().value());
+    jobs.push_back(job);
+    jobs.back().params.seed = seed;
+  }
+  const std::vector<Report> reports = AtOnce(jobs, sessions);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(reports[i].tokens, Alone(jobs[i]).tokens) << i;
+  }
+  EXPECT_NE(reports[1].tokens, reports[2].tokens);
+  EXPECT_EQ(batch_->passes().passes, 15);
+}
+
+TEST_F(BatchTest, OneThatIsCancelledOrFailsLeavesTheOthers) {
+  std::vector<Job> jobs = {JobOf(100, 0, 12), JobOf(90, 0, 12),
+                           JobOf(80, 0.5f, 12)};
+  jobs[0].stop_after = 4;
+  jobs[1].params.stops = {""};  // refused before it begins
+  ExpectAsAlone(jobs);
+}
+
+// The session of a call that was cancelled is as before, and goes on.
+TEST_F(BatchTest, ASessionGoesOnAfterIt) {
+  std::vector<Job> jobs = {JobOf(100, 0, 30), JobOf(90, 0, 7)};
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (const Job& job : jobs) sessions.push_back(NewSession(job));
+  jobs[0].stop_after = 5;
+  const std::vector<Report> reports = AtOnce(jobs, sessions);
+  EXPECT_EQ(reports[0].finish_reason, "cancelled");
+  sessions[0]->cancellation().Clear();
+  Job rest = jobs[0];
+  rest.stop_after = -1;
+  rest.params.max_tokens = 24;
+  Ids text = reports[0].tokens;
+  const Report more = Generate(*sessions[0], rest);
+  text.insert(text.end(), more.tokens.begin(), more.tokens.end());
+  jobs[0].stop_after = -1;
+  Ids whole = Alone(jobs[0]).tokens;
+  whole.resize(text.size());
+  EXPECT_EQ(text, whole);
+}
+
+TEST_F(BatchTest, AnExceptionOfOneEndsAll) {
+  const std::vector<Job> jobs = {JobOf(100, 0, 30), JobOf(90, 0, 30)};
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (const Job& job : jobs) sessions.push_back(NewSession(job));
+  batch_ = Batch::Create(*sessions.front()).value();
+  Report first;
+  const auto throws = [&](int32_t, std::string_view) {
+    const auto what = [] { throw std::runtime_error("as asked"); };
+    return batch_->OnCaller(what);
+  };
+  std::vector<Batch::Call> calls;
+  calls.push_back(
+      {*sessions[0], [&] { first = Generate(*sessions[0], jobs[0]); }});
+  calls.push_back({*sessions[1], [&] {
+                     GenerateDrafted(*sessions[1], jobs[1].params, {}, throws);
+                   }});
+  EXPECT_THROW((void)batch_->Run(std::move(calls)), std::runtime_error);
+  EXPECT_EQ(first.finish_reason, "cancelled");
+  EXPECT_EQ(sessions[1]->sequence().tokens().size(), 91u);
+}
+
+}  // namespace
+}  // namespace tiercel::batch_test

@@ -1,0 +1,43 @@
+#ifndef TIERCEL_RUNTIME_SESSION_SHARED_PASSES_H_
+#define TIERCEL_RUNTIME_SESSION_SHARED_PASSES_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "offload/kv/view.h"
+#include "offload/tier/ledger.h"
+#include "runtime/session/sequence_kv.h"
+
+namespace tiercel {
+
+// Rows that follow what one sequence's KV holds.
+struct SequenceRows {
+  SequenceKv& kv;
+  const int32_t* ids;  // [count]
+  int64_t count;
+  const View& view;  // the positions that they read
+};
+
+// Passes steps of several runners together: the rows of each, few as they are,
+// share the weights that a pass reads. A runner calls it in place of passing
+// its own rows, and gets the same bits.
+class SharedPasses {
+ public:
+  using Cancelled = SequenceKv::Cancelled;
+  virtual ~SharedPasses() = default;
+
+  // Passes the rows, at most kMaxStepRows, with those of other runners, for
+  // which it waits. `certain`: all of them will be kept. Errors: those of
+  // RunnerRank::PassTogether, and of this sequence's step.
+  virtual absl::Status Pass(const SequenceRows& rows, Phase phase, bool certain,
+                            Cancelled cancelled) = 0;
+  // The logits of rows of the calling runner's last Pass: [count, vocab], valid
+  // until its next.
+  virtual absl::StatusOr<const float*> RowLogits(int64_t first,
+                                                 int64_t count) = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SESSION_SHARED_PASSES_H_
