@@ -807,7 +807,9 @@ typedef struct tiercel_batch_entry {
  * are set; tiercel_cancel ends one alone. Callbacks are called one at a time,
  * on the caller's thread. Steps behind a link, over several ranks, over a view
  * that drafts, and of SPEED's layers above its cut, are made one session after
- * the other in this version.
+ * the other in this version. Memory for one session of a device, which its
+ * forks share, may not do for all at once: an entry that finds none ends with
+ * TIERCEL_OUT_OF_MEMORY, and holds the tokens that it gave.
  *
  * Returns TIERCEL_OK if all ended well, else the first other status. Errors
  * before anything begins, with no status given: those of tiercel_generate for

@@ -58,6 +58,9 @@ batch_queries|runtime/pass/step.cc|parts_\[i\].first_angle \* width|0 * width|ru
 batch_ids|runtime/pass/step.cc|ids.end(), sequence.ids, |ids.end(), step_.sequences[0].ids, step_.sequences[0].ids - sequence.ids + |runtime/session/batch_test.cc
 batch_keys|models/decoder/decoder.cc|a_.k.data() + row \* widths_.kv|a_.k.data()|runtime/session/batch_test.cc
 batch_heads|models/decoder/decoder.cc|a_.head.data() + row \* widths_.heads|a_.head.data()|runtime/session/batch_test.cc
+batch_folds|models/decoder/decoder.cc|pages.sum = pages.sum + folds;||runtime/session/batch_test.cc
+batch_shared|models/decoder/decoder.cc|a.pages\[shared\] == b.pages\[shared\]|b.pages[shared] != nullptr|runtime/session/batch_test.cc
+batch_behind|models/decoder/decoder.cc|all.position = (kv.first_page + shared)|all.position = (kv.first_page + 0 * shared)|runtime/session/batch_test.cc
 batch_logits|runtime/session/batch.cc|(running_->first_row + first)|(0 * running_->first_row + first)|runtime/session/batch_test.cc
 batch_fills|runtime/session/batch.cc|rows + wanted.rows.count > kMaxStepRows|rows >= kMaxStepRows / 2|runtime/session/batch_test.cc
 batch_shares|runtime/session/runner.cc|shared_last_ = CanShare(own, step);|shared_last_ = false;|runtime/session/batch_test.cc

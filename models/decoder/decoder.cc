@@ -21,6 +21,38 @@ namespace {
 // cache.
 constexpr int64_t kAngleRows = 1024;
 
+// The number of whole pages, from the first, that both sequences read, in the
+// same places and under no view, before the rows of a step.
+int64_t SharedPages(const KvPages& a, const KvPages& b) {
+  if (a.view != nullptr || b.view != nullptr || a.host.by != nullptr ||
+      b.host.by != nullptr || a.begin != b.begin ||
+      a.first_page != b.first_page) {
+    return 0;
+  }
+  const int64_t most = std::min(a.end, b.end) / kPageTokens - a.first_page;
+  int64_t shared = 0;
+  while (shared < most && a.pages[shared] == b.pages[shared]) ++shared;
+  return shared;
+}
+
+// The first sequences of a step that read pages together, and the number of
+// these pages. Others join as long as no more than half of them are lost.
+std::pair<size_t, int64_t> GroupOf(absl::Span<const Decoder::LayerRows> parts) {
+  // Fewer rows read a page as fast one after the other, without converting it.
+  constexpr int64_t kLeastRows = 4;
+  size_t count = 1;
+  int64_t shared = 0;
+  int64_t rows = parts[0].rows;
+  for (; count < parts.size(); ++count) {
+    if (parts[0].kv == nullptr || parts[count].kv == nullptr) break;
+    const int64_t with = SharedPages(*parts[0].kv, *parts[count].kv);
+    if (with == 0 || with < shared / 2) break;
+    shared = count == 1 ? with : std::min(shared, with);
+    rows += parts[count].rows;
+  }
+  return {count, rows >= kLeastRows ? shared : 0};
+}
+
 }  // namespace
 
 Decoder::Widths::Widths(const ModelConfig& config, const ModelSplit& split,
@@ -228,9 +260,16 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   int64_t row = 0;
   for (const LayerRows& part : parts) {
     if (part.kv != nullptr) {
-      RETURN_IF_ERROR(Attend(stream, part, row));
+      RETURN_IF_ERROR(Write(stream, part, row));
     }
     row += part.rows;
+  }
+  row = 0;
+  while (!parts.empty()) {
+    const auto [count, shared] = GroupOf(parts);
+    RETURN_IF_ERROR(Attend(stream, parts.first(count), shared, row));
+    for (const LayerRows& part : parts.first(count)) row += part.rows;
+    parts.remove_prefix(count);
   }
 
   // 4. back into the hidden state
@@ -242,49 +281,100 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                      all_heads, rows, {}, hidden);
 }
 
-absl::Status Decoder::Attend(Stream& stream, const LayerRows& part,
-                             int64_t row) {
+absl::Status Decoder::Write(Stream& stream, const LayerRows& part,
+                            int64_t row) {
   const KvPages& kv = *part.kv;
-  const int64_t position = kv.end + part.first_row;
   const int64_t angle = part.first_angle * (config_.rope_dims / 2);
-  const int head_dim = config_.head_dim;
+  return KvWrite(stream, {.k = a_.k.data() + row * widths_.kv,
+                          .v = a_.v.data() + row * widths_.kv,
+                          .k_stride = widths_.kv,
+                          .v_stride = widths_.kv,
+                          .rows = part.rows,
+                          .layout = kv.layout,
+                          .pages = kv.pages,
+                          .first_page = kv.first_page,
+                          .num_pages = kv.num_pages,
+                          .position = kv.end + part.first_row,
+                          .rotation = {.half = config_.rope_dims / 2,
+                                       .cos = a_.cos.data() + angle,
+                                       .sin = a_.sin.data() + angle,
+                                       .q = a_.q.data() + row * widths_.q,
+                                       .q_stride = widths_.q,
+                                       .heads = static_cast<int>(
+                                           split_.query_heads(rank_).size())}});
+}
+
+AttentionParams Decoder::ParamsOf(const KvPages& kv, int64_t rows,
+                                  int64_t row) {
   const Columns& heads = split_.heads(rank_);
-  const Columns& query_heads = split_.query_heads(rank_);
-  const DevicePtr<float> q = a_.q.data() + row * widths_.q;
-  RETURN_IF_ERROR(KvWrite(
-      stream, {.k = a_.k.data() + row * widths_.kv,
-               .v = a_.v.data() + row * widths_.kv,
-               .k_stride = widths_.kv,
-               .v_stride = widths_.kv,
-               .rows = part.rows,
-               .layout = kv.layout,
-               .pages = kv.pages,
-               .first_page = kv.first_page,
-               .num_pages = kv.num_pages,
-               .position = position,
-               .rotation = {.half = config_.rope_dims / 2,
-                            .cos = a_.cos.data() + angle,
-                            .sin = a_.sin.data() + angle,
-                            .q = q,
-                            .q_stride = widths_.q,
-                            .heads = static_cast<int>(query_heads.size())}}));
-  // The rank attends with its own heads alone.
-  return AttendToLayer(stream,
-                       {.q = q + (heads.begin - query_heads.begin) * head_dim,
-                        .q_stride = widths_.q,
-                        .rows = part.rows,
-                        .heads = static_cast<int>(heads.size()),
-                        .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                        .layout = kv.layout,
-                        .pages = kv.pages,
-                        .first_page = kv.first_page,
-                        .num_pages = kv.num_pages,
-                        .begin = kv.begin,
-                        .position = position,
-                        .view = kv.view,
-                        .out = a_.head.data() + row * widths_.heads,
-                        .fast = fast_},
-                       kv);
+  // The rank attends with its own heads alone; this is where they begin in q.
+  const int64_t first_head = heads.begin - split_.query_heads(rank_).begin;
+  return {.q = a_.q.data() + row * widths_.q + first_head * config_.head_dim,
+          .q_stride = widths_.q,
+          .rows = rows,
+          .heads = static_cast<int>(heads.size()),
+          .scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
+          .layout = kv.layout,
+          .pages = kv.pages,
+          .first_page = kv.first_page,
+          .num_pages = kv.num_pages,
+          .begin = kv.begin,
+          .position = 0,
+          .out = a_.head.data() + row * widths_.heads,
+          .fast = fast_};
+}
+
+absl::Status Decoder::AttendAlone(Stream& stream, const LayerRows& part,
+                                  int64_t row, const AttentionPart& pages) {
+  AttentionParams p = ParamsOf(*part.kv, part.rows, row);
+  p.position = part.kv->end + part.first_row;
+  p.view = part.kv->view;
+  p.part = pages;
+  return AttendToLayer(stream, p, *part.kv);
+}
+
+absl::Status Decoder::ReserveFolds() {
+  if (!folds_.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      folds_,
+      DeviceArray<float>::Create(
+          memory_, 2 * kMaxStepRows * split_.heads(rank_).size(), "folds"));
+  return absl::OkStatus();
+}
+
+// The pages of a text that sequences share are read once for the rows of all: a
+// page is converted once, and its keys meet the queries of every sequence.
+absl::Status Decoder::Attend(Stream& stream, absl::Span<const LayerRows> parts,
+                             int64_t shared, int64_t row) {
+  AttentionPart pages = {};
+  if (shared > 0) {
+    RETURN_IF_ERROR(ReserveFolds());
+    const KvPages& kv = *parts.front().kv;
+    int64_t rows = 0;
+    for (const LayerRows& part : parts) rows += part.rows;
+    AttentionParams all = ParamsOf(kv, rows, row);
+    // All cells of these pages are before every row, wherever it is.
+    all.position = (kv.first_page + shared) * kPageTokens;
+    pages = {.first = kv.first_page,
+             .end = kv.first_page + shared,
+             .max = folds_.data(),
+             .sum = folds_.data() + kMaxStepRows * all.heads};
+    all.part = pages;
+    RETURN_IF_ERROR(Attention(stream, all));
+    pages.first = std::exchange(pages.end, AttentionPart::kToTheEnd);
+  }
+  for (const LayerRows& part : parts) {
+    if (part.kv != nullptr) {
+      RETURN_IF_ERROR(AttendAlone(stream, part, row, pages));
+    }
+    row += part.rows;
+    if (shared > 0) {
+      const int64_t folds = part.rows * split_.heads(rank_).size();
+      pages.max = pages.max + folds;
+      pages.sum = pages.sum + folds;
+    }
+  }
+  return absl::OkStatus();
 }
 
 // hidden += matrix(prologue(x)) + bias, each rank its columns.

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "kernels/attention/attention.h"
 #include "kernels/attention/head_view.h"
 #include "kernels/device/device_memory.h"
 #include "kernels/device/stream.h"
@@ -143,8 +144,17 @@ class Decoder {
                               int64_t rows, absl::Span<const LayerRows> parts,
                               DevicePtr<float> hidden);
   // Writes K and V of one sequence's rows, the activations' rows from `row` on,
-  // and attends with their queries.
-  absl::Status Attend(Stream& stream, const LayerRows& part, int64_t row);
+  // and rotates their queries.
+  absl::Status Write(Stream& stream, const LayerRows& part, int64_t row);
+  // Attends with the queries of sequences, whose rows are those from `row` on.
+  // All of them read the first `shared` pages at once.
+  absl::Status Attend(Stream& stream, absl::Span<const LayerRows> parts,
+                      int64_t shared, int64_t row);
+  absl::Status AttendAlone(Stream& stream, const LayerRows& part, int64_t row,
+                           const AttentionPart& pages);
+  // The attention of `rows` rows, from `row` on, over the pages of `kv`.
+  AttentionParams ParamsOf(const KvPages& kv, int64_t rows, int64_t row);
+  absl::Status ReserveFolds();
   absl::Status FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                 int64_t rows, DevicePtr<float> hidden);
   absl::Status AddToHidden(Stream& stream, const PackedMatrix& matrix,
@@ -171,7 +181,10 @@ class Decoder {
   const Widths widths_;
   DecoderWorkspace a_;
   std::vector<float> angles_;  // angles of some rows, to be sent
-  bool fast_ = false;          // the step may have other bits than the CPU's
+  // The folds of rows that read pages together: maxima, then sums, each
+  // [kMaxStepRows, heads]; empty until they are needed.
+  DeviceArray<float> folds_;
+  bool fast_ = false;  // the step may have other bits than the CPU's
 };
 
 }  // namespace tiercel
