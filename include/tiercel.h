@@ -809,7 +809,8 @@ typedef struct tiercel_batch_entry {
  * that drafts, and of SPEED's layers above its cut, are made one session after
  * the other in this version. Memory for one session of a device, which its
  * forks share, may not do for all at once: an entry that finds none ends with
- * TIERCEL_OUT_OF_MEMORY, and holds the tokens that it gave.
+ * TIERCEL_OUT_OF_MEMORY, and holds the tokens that it gave. An exception of a
+ * callback ends all entries; those that had not begun get no status.
  *
  * Returns TIERCEL_OK if all ended well, else the first other status. Errors
  * before anything begins, with no status given: those of tiercel_generate for

@@ -33,7 +33,7 @@ mean_norms|kernels/kv/chunk_means_ref.cc|NormOf(out, kv.head_dim)|NormOf(out, kv
 evidence_stride|kernels/select/importance.cc|p.scores.raw() + i \* p.scores_stride|p.scores.raw() + i * p.candidates|kernels/select/importance_test.cc
 coverage_newest|kernels/select/coverage_cpu.cc|SumOf(scores + newest, positions - newest)|SumOf(scores, newest)|kernels/select/coverage_test.cc
 coverage_group|kernels/select/coverage.cc|p.kept\[h / group\]|p.kept[h / group * 0]|kernels/select/coverage_test.cc
-attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
+attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(config_.head_dim))|static_cast<float>(config_.head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
 norm_barrier|kernels/device/block_sums.h|Barrier();  // all are done with the tile before||kernels/layer/rms_norm_test.cc
 norm_twice|kernels/layer/rms_norm.cu|out\[i\] = x\[i\] \* factor|out[i] = out[i] * factor|kernels/layer/rms_norm_test.cc

@@ -276,8 +276,12 @@ absl::StatusOr<Session> Session::Fork() const {
   return Session(copy);
 }
 
-// A signal is seen with the next token.
 absl::Status Session::GenerateAtOnce(std::vector<Generation>& generations) {
+  std::vector<tiercel_session*> sessions;
+  for (const Generation& generation : generations) {
+    sessions.push_back(generation.session->session_.get());
+  }
+  const CancelOnSignal cancel(std::move(sessions));
   std::vector<Guarded<TokenFn>> guarded;
   std::vector<tiercel_error> errors(generations.size(),
                                     Defaults<tiercel_error>());

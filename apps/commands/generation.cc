@@ -185,6 +185,16 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
                    }});
   }
   absl::Status made = Session::GenerateAtOnce(all);
+  if (ExitOf(made) == Exit::kMemory) {  // it began none: there are no threads
+    made = absl::OkStatus();
+    for (size_t i = 0; i < texts.size() && made.ok(); ++i) {
+      all[i].status =
+          texts[i].generator.Decode(texts[i].seed, all[i].on_token).status();
+      all[i].result = TIERCEL_OK;
+      if (IsInterrupted(all[i].status)) break;
+      made = all[i].status;
+    }
+  }
   if (made.ok()) made = in_order.Advance();
   made.Update(in_order.End());
   RETURN_IF_ERROR(made);
@@ -195,7 +205,6 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
     } else {
       report = all[i].status;
     }
-    if (report.ok()) first.SayCuts(*report);
   }
   return absl::OkStatus();
 }
@@ -272,13 +281,18 @@ absl::Status InOneSession(
   return absl::OkStatus();
 }
 
-// Returns true if several texts are made at once: where the memory for their KV
-// is not limited beforehand, and one that is compared with its baseline needs
-// its own times.
+// Returns true if several texts are made at once: where their steps share
+// passes, and the memory for their KV is not limited beforehand. One that is
+// compared with its baseline needs its own times.
 bool MakesAtOnce(const Options& options, size_t texts) {
   const ModelOptions& model = options.model;
+  const SamplingOptions& sampling = options.sampling;
+  const std::string_view drafter = sampling.Drafter();
   return texts > 1 && !model.simulation.has_value() && model.device != "cuda" &&
-         model.tensor_parallel == 1 && !options.sampling.verify_against_full;
+         model.tensor_parallel == 1 && model.device_memory_bytes == 0 &&
+         model.host_memory_bytes == 0 && sampling.policy == "full" &&
+         (drafter == "none" || drafter == "ngram") &&
+         !sampling.verify_against_full;
 }
 
 // The most texts that are made at once: more rows of a pass save little.
@@ -303,17 +317,30 @@ absl::Status InForks(const Options& options, const Model& model,
   }
   ASSIGN_OR_RETURN(Generator generator,
                    Generator::Open(options, model, Longest(prompts)));
-  for (size_t first = 0; first < jobs.size(); first += kMostAtOnce) {
-    const size_t count = std::min(kMostAtOnce, jobs.size() - first);
+  ASSIGN_OR_RETURN(const Json opened, generator.Report());
+  // If memory holds less than the checkpoint's context, forks have no room.
+  const bool crowded =
+      options.session.context == 0 &&
+      opened.at("context").get<int64_t>() < model.info().context;
+  const size_t most = crowded ? 1 : kMostAtOnce;
+  size_t count = 0;
+  for (size_t first = 0; first < jobs.size(); first += count) {
+    count = std::min(most, jobs.size() - first);
     std::deque<Generator> forks;
     std::vector<Generator::AtOnce> texts;
     RETURN_IF_ERROR(generator.Read(jobs[first].first->tokens));
     for (size_t i = 0; i < count; ++i) {
       const auto& [prompt, seed] = jobs[first + i];
       if (i > 0) {
-        ASSIGN_OR_RETURN(Generator fork, generator.Fork());
-        forks.push_back(std::move(fork));
-        RETURN_IF_ERROR(forks.back().Read(prompt->tokens));
+        absl::StatusOr<Generator> fork = generator.Fork();
+        absl::Status ready = fork.status();
+        if (ready.ok()) ready = fork->Read(prompt->tokens);
+        if (ExitOf(ready) == Exit::kMemory) {
+          count = i;  // there is room for these
+          break;
+        }
+        RETURN_IF_ERROR(ready);
+        forks.push_back(*std::move(fork));
       }
       texts.push_back(
           {i > 0 ? forks.back() : generator, prompt->question, seed});
@@ -323,8 +350,13 @@ absl::Status InForks(const Options& options, const Model& model,
     absl::Status done;
     for (size_t i = 0; i < count; ++i) {
       const auto& [prompt, seed] = jobs[first + i];
-      done.Update(
-          each(texts[i].generator, *prompt, seed, std::move(texts[i].report)));
+      // Its notes come behind all texts.
+      if (!options.json && !prompt->question.empty()) {
+        WriteNote(absl::StrCat("# ", prompt->question, "\n"));
+      }
+      Generator& own = texts[i].generator;
+      if (texts[i].report.ok()) own.SayCuts(*texts[i].report);
+      done.Update(each(own, *prompt, seed, std::move(texts[i].report)));
       if (!done.ok() && !IsInterrupted(done)) return done;
     }
     if (!done.ok()) return done;

@@ -57,8 +57,11 @@ class Generator {
     absl::StatusOr<Json> report = Json();  // the session's, or an error
   };
   // Continues the prompts of all at once, and writes the texts in order, each
-  // as Continue does. Errors: those before any begins; those of writing.
+  // as Continue does, but for SayCuts. Errors: those before any begins; those
+  // of writing.
   static absl::Status ContinueAtOnce(std::vector<AtOnce>& texts);
+  // Says where the text of `report` was cut.
+  void SayCuts(const Json& report);
   // Continues without writing; `on_token` gets each token as it comes.
   absl::StatusOr<Json> ContinueUnseen(uint64_t seed, const TokenFn& on_token);
   // The natural logarithms of the probabilities of `ids`, each behind `prompt`
@@ -89,8 +92,6 @@ class Generator {
             std::optional<Model> draft, Session session);
   Generator(Session fork, const Generator& of);
   absl::StatusOr<Json> Decode(uint64_t seed, const TokenFn& on_token);
-  // Says where the text of `report` was cut.
-  void SayCuts(const Json& report);
 
   const Options* options_;
   std::optional<Model> draft_;  // absent: no model drafts

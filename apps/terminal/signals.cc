@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <string_view>
+#include <utility>
 
 #include "apps/terminal/screen.h"
 
@@ -16,7 +19,9 @@ namespace {
 
 // A signal handler may touch lock-free atomics alone.
 std::atomic<int> received{0};
-std::atomic<tiercel_session*> running{nullptr};
+// The sessions whose work a signal cancels; null: none.
+constexpr size_t kMostRunning = 64;
+std::array<std::atomic<tiercel_session*>, kMostRunning> running;
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
 static_assert(std::atomic<tiercel_session*>::is_always_lock_free);
@@ -54,8 +59,10 @@ void Say(int fd, std::string_view text) {
 void OnSignal(int signal_number) {
   if (received.exchange(signal_number) != 0) _exit(128 + signal_number);
   if (to_keep.load() == 0) EndNow(signal_number);
-  tiercel_session* session = running.load();
-  if (session != nullptr) tiercel_cancel(session);
+  for (const std::atomic<tiercel_session*>& one : running) {
+    tiercel_session* const session = one.load();
+    if (session != nullptr) tiercel_cancel(session);
+  }
   WakeReader();
 }
 
@@ -150,13 +157,18 @@ KeepOnSignal::KeepOnSignal() { to_keep.fetch_add(1); }
 
 KeepOnSignal::~KeepOnSignal() { to_keep.fetch_sub(1); }
 
-CancelOnSignal::CancelOnSignal(tiercel_session* session) : session_(session) {
-  running.store(session);
+CancelOnSignal::CancelOnSignal(std::vector<tiercel_session*> sessions)
+    : sessions_(std::move(sessions)) {
+  for (size_t i = 0; i < std::min(sessions_.size(), kMostRunning); ++i) {
+    running[i].store(sessions_[i]);
+  }
 }
 
 CancelOnSignal::~CancelOnSignal() {
-  running.store(nullptr);
-  tiercel_clear_cancel(session_);
+  for (std::atomic<tiercel_session*>& one : running) one.store(nullptr);
+  for (tiercel_session* const session : sessions_) {
+    tiercel_clear_cancel(session);
+  }
 }
 
 }  // namespace tiercel::cli

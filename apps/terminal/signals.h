@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "include/tiercel.h"
 
@@ -58,16 +59,19 @@ std::string_view InterruptedMessage();
 void WakeReader();
 
 // While it lives, a signal that does not end the program cancels the work that
-// runs in `session`, and no later work. Only one may exist at a time.
+// runs in `sessions`, at most 64, and no later work. Only one may exist at a
+// time.
 class CancelOnSignal {
  public:
-  explicit CancelOnSignal(tiercel_session* session);
+  explicit CancelOnSignal(std::vector<tiercel_session*> sessions);
+  explicit CancelOnSignal(tiercel_session* session)
+      : CancelOnSignal(std::vector<tiercel_session*>{session}) {}
   ~CancelOnSignal();
   CancelOnSignal(const CancelOnSignal&) = delete;
   CancelOnSignal& operator=(const CancelOnSignal&) = delete;
 
  private:
-  tiercel_session* const session_;
+  const std::vector<tiercel_session*> sessions_;
 };
 
 }  // namespace tiercel::cli

@@ -347,8 +347,9 @@ absl::Status Decoder::ReserveFolds() {
 absl::Status Decoder::Attend(Stream& stream, absl::Span<const LayerRows> parts,
                              int64_t shared, int64_t row) {
   AttentionPart pages = {};
+  // Without memory for folds each sequence reads them by itself.
+  if (shared > 0 && !ReserveFolds().ok()) shared = 0;
   if (shared > 0) {
-    RETURN_IF_ERROR(ReserveFolds());
     const KvPages& kv = *parts.front().kv;
     int64_t rows = 0;
     for (const LayerRows& part : parts) rows += part.rows;

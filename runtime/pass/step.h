@@ -26,8 +26,8 @@ struct SequenceStep {
 
 // A step of several sequences: a few rows of each, so that all of them pass
 // through a layer at once. A matrix is multiplied by all rows, and each
-// sequence's rows attend to its own KV. By row invariance each gets the bits
-// that it would get alone.
+// sequence's rows attend to its own KV, whose pages may be others', too. By row
+// invariance each gets the bits that it would get alone.
 struct Step {
   absl::Span<SequenceStep> sequences;
   int layers;               // the first layers, that the rows go through
