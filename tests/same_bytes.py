@@ -278,7 +278,7 @@ def links(program, small):
         yield Case(one, text, (one_link(config),))
         for ranks in RANKS:
             if ranks <= config["kv_heads"]:
-                yield Case(text.at(Place(link, spare, ranks)), one,
+                yield Case(text.at(Place(link, spare, ranks=ranks)), one,
                            (each_link(config, stays=spare > 0),))
 
 
