@@ -355,7 +355,7 @@ absl::Status InForks(const Options& options, const Model& model,
         WriteNote(absl::StrCat("# ", prompt->question, "\n"));
       }
       Generator& own = texts[i].generator;
-      if (texts[i].report.ok()) own.SayCuts(*texts[i].report);
+      if (texts[i].report.ok()) generator.SayCuts(*texts[i].report);
       done.Update(each(own, *prompt, seed, std::move(texts[i].report)));
       if (!done.ok() && !IsInterrupted(done)) return done;
     }
