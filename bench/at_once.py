@@ -18,11 +18,10 @@ Standard library only.
 import pathlib
 import statistics
 import sys
-import tempfile
 
 import pages
 from program import Program, keep_caches_in
-from prompt_cache import book_parser, piece
+from prompt_cache import book_parser, conditions, piece, scratch_beside
 
 COUNTS = (2, 4, 8, 16)
 COLUMNS = ["prompt", "texts", "tokens/s", "of one alone", "ratio",
@@ -56,9 +55,8 @@ def main():
     args = parser.parse_args()
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")
-    beside = pathlib.Path(args.tiercel).resolve().parent
     rows = []
-    with tempfile.TemporaryDirectory(dir=beside) as folder:
+    with scratch_beside(args.tiercel) as folder:
         folder = pathlib.Path(folder)
         keep_caches_in(folder)
         for length in args.lengths:
@@ -82,9 +80,7 @@ def main():
                 rows.append(row_of(length, alone, together))
     pages.publish(
         "Texts that are made at once",
-        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of "
-        f"{args.generated} tokens a text; {pages.load_now()}; flags: "
-        f"{' '.join(args.flags) or 'none'}",
+        conditions(args, "tokens a text"),
         pages.table(COLUMNS, rows, words=0), args.save and "at-once")
 
 

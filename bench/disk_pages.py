@@ -21,11 +21,11 @@ Standard library only.
 import pathlib
 import statistics
 import sys
-import tempfile
 
 import pages
 from program import Program, keep_caches_in
-from prompt_cache import QUESTION, book_parser, piece
+from prompt_cache import (QUESTION, book_parser, conditions,
+                          piece, scratch_beside)
 
 COLUMNS = ["memory for all, MB", "on disk, MB", "tokens", "read from disk, GB",
            "ms a token", "tokens/s", "predicted, ms", "of predicted"]
@@ -87,9 +87,8 @@ def main():
     args = parser.parse_args()
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")
-    beside = pathlib.Path(args.tiercel).resolve().parent
     rows = []
-    with tempfile.TemporaryDirectory(dir=beside) as folder:
+    with scratch_beside(args.tiercel) as folder:
         folder = pathlib.Path(folder)
         cut = piece(program, text, args.tokens, folder)
         context = args.tokens + 600
@@ -102,9 +101,7 @@ def main():
             rows.append(row_of(documents, tiers))
     pages.publish(
         "Pages on disk",
-        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of "
-        f"{args.generated} tokens; {pages.load_now()}; flags: "
-        f"{' '.join(args.flags) or 'none'}",
+        conditions(args),
         pages.table(COLUMNS, rows, words=0), args.save and "disk-pages")
 
 

@@ -19,11 +19,10 @@ Standard library only.
 import pathlib
 import statistics
 import sys
-import tempfile
 
 import pages
 from program import Program, keep_caches_in
-from prompt_cache import book_parser, piece
+from prompt_cache import book_parser, conditions, piece, scratch_beside
 
 HOSTS = (0, 0.5, 1, 2)
 COLUMNS = ["host over link", "of the pages", "MB a token", "ms a token",
@@ -68,10 +67,9 @@ def main():
     args = parser.parse_args()
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")
-    beside = pathlib.Path(args.tiercel).resolve().parent
     rows = []
     expected = alone = None
-    with tempfile.TemporaryDirectory(dir=beside) as folder:
+    with scratch_beside(args.tiercel) as folder:
         folder = pathlib.Path(folder)
         cut = piece(program, text, args.tokens, folder)
         keep_caches_in(folder)
@@ -86,10 +84,7 @@ def main():
             rows.append(row)
     pages.publish(
         "The host's share of sweeps",
-        f"simulated: a link of {args.link / 1e6:.0f} MB/s; "
-        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of "
-        f"{args.generated} tokens; {pages.load_now()}; flags: "
-        f"{' '.join(args.flags) or 'none'}",
+        f"simulated: a link of {args.link / 1e6:.0f} MB/s; {conditions(args)}",
         pages.table(COLUMNS, rows, words=0), args.save and "host-share")
 
 

@@ -190,6 +190,21 @@ def book_parser(about):
     return parser
 
 
+def scratch_beside(tiercel):
+    """A folder for a while beside the program, which is likely to be on a
+    disk."""
+    return tempfile.TemporaryDirectory(
+        dir=pathlib.Path(tiercel).resolve().parent)
+
+
+def conditions(args, of="tokens"):
+    """The line of a page that says what was run. `args` are book_parser's, and
+    have --generated."""
+    return (f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of "
+            f"{args.generated} {of}; {pages.load_now()}; flags: "
+            f"{' '.join(args.flags) or 'none'}")
+
+
 def main():
     parser = book_parser(__doc__)
     parser.add_argument("--openings", type=int, default=4, help="of each round")
@@ -197,9 +212,7 @@ def main():
     args = parser.parse_args()
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")
-    # The folder is beside the program, which is likely to be on a disk.
-    beside = pathlib.Path(args.tiercel).resolve().parent
-    with tempfile.TemporaryDirectory(dir=beside) as folder:
+    with scratch_beside(args.tiercel) as folder:
         folder = pathlib.Path(folder)
         cut = piece(program, text, args.tokens, folder)
         keep_caches_in(folder)

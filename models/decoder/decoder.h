@@ -87,7 +87,7 @@ class Decoder {
   // stream with fast_prompts computes with other bits.
   absl::Status BeginStep(Stream& stream, absl::Span<const PositionRange> ranges,
                          bool of_prompt);
-  // The same for `rows` rows from `position` on.
+  // Computes the angles of a step of `rows` rows from `position` on.
   absl::Status BeginStep(Stream& stream, int64_t rows, int64_t position,
                          bool of_prompt) {
     const PositionRange range = {position, position + rows};

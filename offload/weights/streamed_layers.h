@@ -60,10 +60,10 @@ class StreamedLayers {
 
   // ---- Passes ----
 
-  // Calls compute() when the weights of `layer` are on the device, and returns
-  // its status. The link's use since the last call, in which it may have asked
-  // for this layer already, is added to *use. Errors: copy_failed;
-  // device_failed; out_of_memory; cancelled; forked.
+  // Calls compute() when the weights of `layer`, which it has, are on the
+  // device, and returns its status. The link's use since the last call, in
+  // which it may have asked for this layer already, is added to *use. Errors:
+  // copy_failed; device_failed; out_of_memory; cancelled; forked.
   using Cancelled = CopyEngine::Cancelled;
   absl::Status WithLayer(int layer, Phase phase, Cancelled cancelled,
                          LinkLedger* use,
@@ -114,6 +114,21 @@ class StreamedLayers {
   pid_t process_ = 0;                   // the one that has the engine's thread
   LinkLedger counted_ = {};             // the link's use that callers were told
   std::unique_ptr<CopyEngine> engine_;  // it stops before the memory is freed
+};
+
+// The weights of a pass that are not on the device.
+struct StreamedWeights {
+  StreamedLayers* layers = nullptr;  // null: all are there
+  Phase phase = Phase::kVerify;      // their bytes count for it
+  LinkLedger* use = nullptr;         // the place where they are counted
+
+  // Calls compute() when the weights of `layer` are on the device. Errors:
+  // compute's; those of StreamedLayers::WithLayer.
+  absl::Status With(int layer, StreamedLayers::Cancelled cancelled,
+                    absl::FunctionRef<absl::Status()> compute) const {
+    if (layers == nullptr || !layers->Has(layer)) return compute();
+    return layers->WithLayer(layer, phase, cancelled, use, compute);
+  }
 };
 
 }  // namespace tiercel

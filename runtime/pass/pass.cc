@@ -207,12 +207,7 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                                          .first_angle = block->row};
         return decoder.Layer(stream, block->layer, {&part, 1}, hidden);
       };
-      const bool streams =
-          pass.streamed != nullptr && pass.streamed->Has(block->layer);
-      RETURN_IF_ERROR(streams ? pass.streamed->WithLayer(
-                                    block->layer, pass.phase, cancelled,
-                                    pass.streamed_use, compute)
-                              : compute());
+      RETURN_IF_ERROR(pass.weights.With(block->layer, cancelled, compute));
       if (pass.seen_by != nullptr) {
         RETURN_IF_ERROR(pass.seen_by->KeepQueries(
             stream, block->layer, block->row, block->rows, decoder.queries()));

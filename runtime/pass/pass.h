@@ -50,12 +50,7 @@ struct Pass {
   // Bytes of all weights that a row is multiplied with in the whole model.
   int64_t weight_bytes_per_token;
   HiddenStates& hidden;
-  // The weights of layers that are not on the device, the phase that their
-  // bytes count for, and the place where these are counted; null: all are
-  // there.
-  StreamedLayers* streamed = nullptr;
-  Phase phase = Phase::kPrefill;
-  LinkLedger* streamed_use = nullptr;
+  StreamedWeights weights = {};
   // [rows]: the ids whose embeddings enter the first layer; null: `hidden`
   // already holds the rows.
   const int32_t* ids = nullptr;

@@ -38,12 +38,7 @@ class StepLayers {
     const auto compute = [&] {
       return decoder_.Layer(stream_, layer, parts_, step_.hidden);
     };
-    const bool streams =
-        step_.streamed != nullptr && step_.streamed->Has(layer);
-    RETURN_IF_ERROR(
-        streams ? step_.streamed->WithLayer(layer, step_.phase, cancelled_,
-                                            step_.streamed_use, compute)
-                : compute());
+    RETURN_IF_ERROR(step_.weights.With(layer, cancelled_, compute));
     const int64_t width = decoder_.query_width();
     EachOf([&](SequenceStep& sequence, size_t i) -> absl::Status {
       if (sequence.seen_by != nullptr) {

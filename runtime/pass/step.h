@@ -32,10 +32,7 @@ struct Step {
   absl::Span<SequenceStep> sequences;
   int layers;               // the first layers, that the rows go through
   DevicePtr<float> hidden;  // [rows of all sequences, hidden]
-  // As in Pass.
-  StreamedLayers* streamed = nullptr;
-  Phase phase = Phase::kVerify;
-  LinkLedger* streamed_use = nullptr;
+  StreamedWeights weights = {};
 };
 
 // Passes the rows through the layers. The decoder has begun the step, whose

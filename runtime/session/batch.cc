@@ -18,9 +18,7 @@ absl::Status Batch::Run(std::vector<Call> calls) {
   const absl::Cleanup end = [this] { End(); };
   for (Call& call : calls) {
     Member& member = members_.emplace_back(Member{call.session});
-    ASSIGN_OR_RETURN(
-        member.strand,
-        Strand::Create([run = std::move(call.run)](Strand&) { run(); }));
+    ASSIGN_OR_RETURN(member.strand, Strand::Create(std::move(call.run)));
   }
   for (Member& member : members_) member.session.runner().ShareSteps(this);
   for (Member& member : members_) Resume(member);
@@ -36,7 +34,7 @@ void Batch::Resume(Member& member) {
   running_ = &member;
   member.strand->Resume();
   while (!member.strand->ended() && member.work != nullptr) {
-    if (!ends_) (*member.work)();
+    (*member.work)();
     member.strand->Resume();
   }
   running_ = nullptr;

@@ -36,6 +36,11 @@ class RankKv {
   // Makes the shares, if there are none. Errors: out_of_memory.
   absl::Status ReserveShares();
   void DropParked() { parked = {}; }
+  // Drops the hidden states of the last step, too, since a new one begins.
+  void DropStates() {
+    if (tiles != nullptr) tiles->EndStep();
+    DropParked();
+  }
 
   // The bytes that moved since it was made.
   KvMoves moves() const;

@@ -126,8 +126,7 @@ Workspace::Rank RunnerRank::Release() {
 
 // The rows of the last step are dropped when a new one begins.
 absl::Status RunnerRank::ReserveHidden(RankKv& kv, int64_t rows) {
-  if (kv.tiles != nullptr) kv.tiles->EndStep();
-  kv.DropParked();
+  kv.DropStates();
   const bool in_tiles = kv.tiles != nullptr && rows > plan.state_rows;
   tiles_ = in_tiles ? kv.tiles : nullptr;
   return FitHidden(in_tiles ? plan.state_rows : rows);
@@ -228,9 +227,7 @@ Pass RunnerRank::PassOf(const RankRows& rows, LayeredKv& layers_of,
           .layers = model_.config.layers,
           .weight_bytes_per_token = site.weights.MostPerToken(),
           .hidden = IsTiled() ? static_cast<HiddenStates&>(*tiles_) : whole_,
-          .streamed = model_.streamed.get(),
-          .phase = phase,
-          .streamed_use = &streamed_use_,
+          .weights = {model_.streamed.get(), phase, &streamed_use_},
           .ids = rows.ids,
           .before_layer = before_layer,
           .after_layer = after_layer,
@@ -260,8 +257,7 @@ absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps, Phase phase,
   int64_t rows = 0;
   for (RankStep& step : steps) {
     RankKv& kv = step.rows.kv;
-    if (kv.tiles != nullptr) kv.tiles->EndStep();
-    kv.DropParked();
+    kv.DropStates();
     step.status = kv.store->BeginStep(step.rows.count, phase, step.view,
                                       cancelled, step.certain);
     if (!step.status.ok()) continue;
@@ -275,13 +271,12 @@ absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps, Phase phase,
   if (begun.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(FitHidden(rows));
   RETURN_IF_ERROR(decoder_.BeginStep(*stream, positions, /*of_prompt=*/false));
-  RETURN_IF_ERROR(RunStep({.sequences = absl::MakeSpan(begun),
-                           .layers = model_.config.layers,
-                           .hidden = hidden_.data(),
-                           .streamed = model_.streamed.get(),
-                           .phase = phase,
-                           .streamed_use = &streamed_use_},
-                          decoder_, *stream, cancelled));
+  RETURN_IF_ERROR(
+      RunStep({.sequences = absl::MakeSpan(begun),
+               .layers = model_.config.layers,
+               .hidden = hidden_.data(),
+               .weights = {model_.streamed.get(), phase, &streamed_use_}},
+              decoder_, *stream, cancelled));
   for (size_t i = 0; i < begun.size(); ++i) whose[i]->status = begun[i].status;
   return absl::OkStatus();
 }

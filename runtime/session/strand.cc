@@ -11,7 +11,7 @@
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<Strand>> Strand::Create(
-    std::function<void(Strand&)> body) {
+    std::function<void()> body) {
   std::unique_ptr<Strand> strand(new Strand(std::move(body)));
   try {
     strand->thread_ = StartThread([raw = strand.get()] { raw->Run(); });
@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<Strand>> Strand::Create(
   return strand;
 }
 
-Strand::Strand(std::function<void(Strand&)> body)
+Strand::Strand(std::function<void()> body)
     : body_(std::move(body)), process_(getpid()) {}
 
 Strand::~Strand() {
@@ -42,7 +42,7 @@ void Strand::Run() {
   resumed_.acquire();
   if (!begun_) return;
   try {
-    body_(*this);
+    body_();
   } catch (...) {
     thrown_ = std::current_exception();
   }

@@ -20,7 +20,7 @@ class Strand {
  public:
   // `body` begins with the first Resume. Errors: no_thread.
   static absl::StatusOr<std::unique_ptr<Strand>> Create(
-      std::function<void(Strand&)> body);
+      std::function<void()> body);
   // The body has ended, or has not begun, or this is another process.
   ~Strand();
   Strand(const Strand&) = delete;
@@ -37,11 +37,11 @@ class Strand {
   void Yield();
 
  private:
-  explicit Strand(std::function<void(Strand&)> body);
+  explicit Strand(std::function<void()> body);
   void Run();
   bool IsForked() const;
 
-  const std::function<void(Strand&)> body_;
+  const std::function<void()> body_;
   const pid_t process_;
   bool begun_ = false;
   bool ended_ = false;

@@ -10,7 +10,8 @@
 #include "kernels/device/kernel_entry.h"
 #include "kernels/device/kernels_sum.h"
 
-// The same file makes a module of this build, and one of another.
+// This file makes two modules: one of this build, and one that says that it is
+// of another.
 #ifndef TIERCEL_SUM_FOR_TEST
 #define TIERCEL_SUM_FOR_TEST tiercel::kKernelsSum
 #endif
