@@ -123,8 +123,8 @@ host_fold|offload/kv/host_attention.cc|const bool continues = p.part.first < hos
 host_after|offload/kv/host_attention.cc|p.part.first = end;|p.part.first = end - 1;|offload/kv/host_attention_test.cc
 host_rate|offload/kv/host_attention.cc|host.count \* p.layout.PageBytes()|p.layout.PageBytes()|offload/kv/host_attention_test.cc
 host_share|offload/tier/tier_shape.h|(link - compute_s)|(link + compute_s)|offload/kv/host_attention_test.cc
-host_fetched|offload/kv/staging.cc|page = step_.away.begin() + step_.host|page = step_.away.begin()|runtime/session/tiers_test.cc
-host_ahead|offload/kv/staging.cc|static_cast<size_t>(next_host_); place|static_cast<size_t>(0 * next_host_); place|runtime/session/tiers_test.cc
+host_fetched|offload/kv/staging.cc|auto page = step->away.begin() + step->host; page|auto page = step->away.begin(); page|runtime/session/tiers_test.cc
+host_ahead|offload/kv/staging.cc|only.later.begin() + HostsOf|only.later.begin() + 0 * HostsOf|runtime/session/tiers_test.cc
 host_observed|offload/retrieval/retrieval.h|certain_ .. InSteps() ? 0|certain_ \&\& InSteps() ? 0|runtime/session/tiers_test.cc
 fold_warp|kernels/attention/fold_wave.h|if (warp == t.warp()) carried|if (warp == 0) carried|kernels/attention/attention_test.cc
 fold_unseen|kernels/attention/fold_wave.h|= !(new_weights\[j\] < 0.0f);|= new_weights[j] < 2.0f;|kernels/attention/attention_test.cc
@@ -400,7 +400,7 @@ speed_declared|runtime/policies/speed/prompt_depth.cc|declared.anchor == depth.a
 predicted_fast|runtime/plan/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/plan/prediction_test.cc
 predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/plan/known_rates_test.cc
 newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policies/sadas/sadas_test.cc
-newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|offload/kv/forks_test.cc
+newest_retired|offload/kv/staging.cc|step.pages.IsNewest(page, step.end)|step.pages.IsNewest(page, step.end + (1 << 30))|offload/kv/forks_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc
 sfi_gap|runtime/policies/sfi/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_unheeded|runtime/policies/sfi/sfi.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
@@ -448,7 +448,8 @@ message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/
 size_within_field|runtime/api/boundary.h| .. size % alignof(T) != 0||runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc
 read_shared|runtime/api/session_api.cc|ids + known, count - known|ids, count|runtime/api/api_test.cc
-resent_page|offload/kv/residency.cc|  ++lost_;|  (void)lost_;|offload/kv/tiered_kv_test.cc
+renewed_contents|offload/kv/page_table.cc|if (At(i).below) NoteContents(i);|if (At(i).contents == 0) NoteContents(i);|offload/kv/tiered_kv_test.cc
+resent_page|offload/kv/residency.cc|  pages_.NoteContents(index);|  (void)index;|offload/kv/tiered_kv_test.cc
 observer_view|offload/kv/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/kv/step_observer_test.cc
 observer_resumed|offload/kv/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/kv/step_observer_test.cc
 stopped_twice|runtime/session/forward.cc|interrupted.Keep(\*std::move(last));|(void)last;|runtime/session/tiers_test.cc
@@ -538,7 +539,7 @@ self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers =
 draft_left|runtime/drafting/retrieval_kv.cc|  view.Truncate(end_);|;|runtime/policies/triforce/triforce_test.cc
 stale_view|runtime/session/draft_view.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc
 lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/forks_test.cc
-lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
+lost_ahead|offload/kv/staging.cc|      IsThere(layer)) {|      layer < 0) {|offload/kv/tiered_kv_test.cc
 slot_order|offload/kv/residency.cc|int64_t i = other->pages_.size() - 1; i >= 0; --i|int64_t i = 0; i < other->pages_.size(); ++i|offload/kv/forks_test.cc
 slot_sharers|offload/kv/residency.cc|if (!sequence->HasSlot(i, slot)) continue;|if (sequence != other) continue;|offload/kv/forks_test.cc
 slots_back|offload/kv/tiered_kv.cc|if (!step_->in_place) status = residency_.BringBack|if (false) status = residency_.BringBack|offload/kv/forks_test.cc
@@ -547,7 +548,7 @@ step_layers|offload/kv/tiered_kv.cc|exists ? std::max(layers, written) : written
 fork_page_kept|offload/kv/in_place_kv.cc|undo = \[this\] { AbandonOwn(); }|undo = [] {}|offload/kv/forks_test.cc
 own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offload/kv/forks_test.cc
 cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
-resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/forks_test.cc
+resumed_buffers|offload/kv/staging.cc|^  ahead_ = {};  // the buffers|  // the buffers|offload/kv/forks_test.cc
 rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/pass/pass_test.cc
 drafted_over|runtime/session/draft_view.cc|session_.kv().DropInterrupted();|(void)0;|runtime/policies/triforce/triforce_test.cc
 draft_stops|runtime/policies/policy.cc|drafts->cancellation().Follow(session.cancellation());|(void)session;|runtime/drafting/draft_window_test.cc
@@ -642,7 +643,7 @@ tile_ahead|runtime/pass/pass.cc|next->end() > now.row)|next->end() > now.end())|
 states_first|runtime/plan/tier_plan.cc|  if (everything.fits()) return everything;|  if (false \&\& everything.fits()) return everything;|runtime/plan/tier_plan_test.cc
 states_below|runtime/plan/tier_plan.h|return host_kv + host_states|return host_kv|runtime/plan/session_plan_test.cc
 states_predicted|runtime/plan/pipeline.cc|    link.Copy(now, layer.states_s);||runtime/plan/pipeline_test.cc
-layers_skipped|offload/kv/staging.cc|step_.asked = layer;|step_.asked = layer * 0;|offload/kv/layers_test.cc
+layers_skipped|offload/kv/staging.cc|^  asked_ = layer;|  asked_ = layer * 0;|offload/kv/layers_test.cc
 prompt_refused|runtime/session/forward.cc|refused = refused .. !progress(done, total);|refused = !progress(done, total);|runtime/session/unfinished_prompt_test.cc
 kept_states|runtime/plan/tier_plan.cc|plan.host_states = needs.kept_states;||runtime/plan/tier_plan_test.cc
 states_on_card|runtime/plan/tier_plan.cc|  plan.host_states = 0;||runtime/plan/session_plan_test.cc

@@ -190,24 +190,41 @@ TEST(ForksTest, AnInterruptedPromptEndsApartFromForks) {
 // A prompt that goes on takes the buffers from a fork that has stepped
 // meanwhile: the pages which that has fetched ahead are overwritten.
 TEST(ForksTest, AResumedPromptTakesTheBuffers) {
-  const Made made = Make(/*resident=*/0, 0);
-  int next = 1;
-  Oracle oracle{{}, &next};
-  Step(*made.kv, oracle, 700);
-  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
-  Oracle forked = oracle;
-  CutTo(*fork, forked, 200);
-  Step(*fork, forked, 500);  // the fork has other pages
-  std::vector<std::byte> state(96);
-  ASSERT_TRUE(
-      made.kv->BeginStep(66, Phase::kPrefill, View::Full(), kGoOn).ok());
-  ASSERT_TRUE(made.kv->Suspend(0, 0, InPlace(state.data()), 96).ok());
-  Step(*fork, forked, 1);
-  ASSERT_TRUE(made.kv->Resume(InPlace(state.data()), kGoOn).ok());
-  ASSERT_TRUE(Layers(*made.kv, oracle, 66).ok());
-  ASSERT_TRUE(made.kv->Commit(66, kGoOn).ok());
-  next += 66;
-  Step(*fork, forked, 1);
+  for (const int layer : {0, 1, 2}) {
+    const Made made = Make(/*resident=*/0, 0);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    Step(*made.kv, oracle, 700);
+    const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+    Oracle forked = oracle;
+    CutTo(*fork, forked, 200);
+    Step(*fork, forked, 500);  // the fork has other pages
+    std::vector<std::byte> state(96);
+    ASSERT_TRUE(
+        made.kv->BeginStep(66, Phase::kPrefill, View::Full(), kGoOn).ok());
+    for (int before = 0; before < layer; ++before) {
+      const KvPages pages = *made.kv->BeginLayer(before, kGoOn);
+      for (int row = 0; row < 66; ++row) {
+        Write(pages, before, oracle, row, 1000 + row);
+      }
+      made.kv->EndLayer(before);
+    }
+    if (layer > 0) {
+      ASSERT_TRUE(made.kv->BeginLayer(layer, kGoOn).ok());
+    }
+    ASSERT_TRUE(made.kv->Suspend(layer, 0, InPlace(state.data()), 96).ok());
+    next = 2000;
+    Step(*fork, forked, 1);
+    next = 1000;
+    ASSERT_TRUE(made.kv->Resume(InPlace(state.data()), kGoOn).ok());
+    ASSERT_TRUE(Layers(*made.kv, oracle, 66, layer).ok());
+    ASSERT_TRUE(made.kv->Commit(66, kGoOn).ok());
+    for (int row = 0; row < 66; ++row) oracle.numbers.push_back(1000 + row);
+    next = 3000;
+    Step(*made.kv, oracle, 1);
+    Step(*fork, forked, 1);
+    ASSERT_FALSE(HasFailure()) << layer;
+  }
 }
 
 // A sequence whose call has failed no longer holds its slots: its fork can take

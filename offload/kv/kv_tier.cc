@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lib/status/status_macros.h"
+#include "offload/kv/staging.h"
 
 namespace tiercel {
 
@@ -30,14 +31,17 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<CopyEngine> engine,
                    CopyEngine::Create(std::move(link)));
-  auto tier = std::make_shared<KvTier>(KvTier{
+  std::shared_ptr<KvTier> tier(new KvTier{
       shape, PagePool(shape.layout, shape.layers, shape.context_pages + 2),
       std::move(spill), std::move(slots), std::move(buffers), std::move(engine),
-      disk});
+      disk, /*staging=*/nullptr});
+  tier->staging = std::make_unique<Staging>(*tier);
   tier->pool.Promise(std::move(promise),
                      shape.context_pages - shape.disk_pages);
   return tier;
 }
+
+KvTier::~KvTier() = default;
 
 void KvTier::NoteWritten() {
   pool.NoteWritten();

@@ -20,6 +20,7 @@
 namespace tiercel {
 
 class Residency;
+class Staging;
 
 // The parts that a sequence and its forks share: the pages of all tiers, two
 // buffers in which layers are staged by turns, and the engine that copies.
@@ -30,6 +31,8 @@ struct KvTier {
   static absl::StatusOr<std::shared_ptr<KvTier>> Create(
       const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link,
       std::shared_ptr<PageFile> spill = nullptr, MemoryPromise promise = {});
+
+  ~KvTier();
 
   // Takes a slot below for a sequence's page, with one reference. Errors:
   // out_of_memory.
@@ -51,14 +54,14 @@ struct KvTier {
   std::array<Buffer, 2> buffers;
   std::unique_ptr<CopyEngine> engine;
   const DiskLink* disk = nullptr;  // the engine's; null: nothing is on disk
+  std::unique_ptr<Staging> staging;
   std::unique_ptr<HostAttention> host = nullptr;  // null: it takes no share
 
-  // Sequences take turns. The one that stepped last is the last of these;
-  // layers that were fetched ahead belong to `owner`.
+  // The sequence that stepped last is the last of these.
   std::vector<Residency*> sequences = {};
-  const void* owner = nullptr;
   // Layer k of the current step is staged in buffer (turn + k) % 2.
   int64_t turn = 0;
+  int64_t last_contents = 0;  // PageTable::Page::contents
 
   // The promise of a simulated device's pages, whose memory the system gives
   // only as they are written; and the most pages that a buffer has held.

@@ -7,6 +7,7 @@ namespace tiercel {
 void PageTable::NoteBelow(int64_t first, int64_t end, Ticket down) {
   for (int64_t i = first; i < size(); ++i) {
     At(i).below = IsFull(i, end);
+    if (At(i).below) NoteContents(i);
     At(i).down = i == first ? down : 0;
   }
 }

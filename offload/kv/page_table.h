@@ -34,6 +34,9 @@ class PageTable {
     int layers = 0;       // the number of layers, from the first, that have it
     bool below = false;   // its contents are below once `down` is done
     Ticket down = 0;
+    // The number of the contents that are below: no others that sequences of
+    // the tier have there, or had, have the same. 0: there were none.
+    int64_t contents = 0;
   };
 
   // The sequence begins in page `first_page`. `tier` outlives this.
@@ -74,6 +77,8 @@ class PageTable {
   // After a step that wrote pages from `first` on and ends at `end`, notes that
   // the full ones are below, the first of them once `down` is done.
   void NoteBelow(int64_t first, int64_t end, Ticket down);
+  // Notes that a page's contents are below, and not those that were there.
+  void NoteContents(int64_t page) { At(page).contents = ++tier_.last_contents; }
 
   // Returns the copy of one layer of a page between below and `device`; the
   // caller may make parts of it.

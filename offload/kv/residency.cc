@@ -242,7 +242,7 @@ absl::Status Residency::Settle(int64_t index, Residency& payer,
     if (status.ok() || ClassOf(status) == ErrorClass::kCancelled) return status;
   }
   page.below = false;
-  ++lost_;
+  pages_.NoteContents(index);
   page.down = Close(index, payer);
   RETURN_IF_ERROR(engine().Wait(page.down, cancelled));
   page.below = true;

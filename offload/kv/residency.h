@@ -89,10 +89,6 @@ class Residency {
   // Shares the first `count` pages with `fork`, which is empty.
   void ShareWith(Residency& fork, int64_t count);
 
-  // The number of times that a page was found not to be below as had been
-  // assumed: copies fetched since then may hold other bytes.
-  int64_t lost() const { return lost_; }
-
   // Returns PageTable::CopyOf, and counts the copy if that is on disk.
   Transfer Between(Direction direction, int64_t page, int layer,
                    DevicePtr<std::byte> device);
@@ -118,7 +114,6 @@ class Residency {
   KvMoves& moves_;
   Phase phase_ = Phase::kVerify;
   bool at_work_ = false;
-  int64_t lost_ = 0;
 };
 
 }  // namespace tiercel

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -31,119 +32,153 @@ class PagesRead {
   std::vector<std::vector<uint8_t>> layers_;  // empty: everything
 };
 
-// The two layer buffers, as the steps of one sequence use them: while a layer
-// computes over one, the next one's pages arrive in the other. After the last
-// two layers of a step those of the first two are asked for, for a next step
-// with the same view.
+// The step of one sequence over the layer buffers: its pages and their places
+// there.
+struct StagedStep {
+  using PageList = std::vector<int64_t>;
+
+  // Copies are counted in `counts`. All arguments outlive this.
+  StagedStep(PageTable& table, Residency& moved_by, KvMoves& counts)
+      : pages(table), residency(moved_by), moves(counts) {}
+
+  PageTable& pages;
+  Residency& residency;
+  KvMoves& moves;
+
+  // ---- Set by the sequence, before it joins ----
+  PagesRead reads = {};
+  Phase phase = Phase::kVerify;
+  int64_t end = 0;            // of the sequence, before the step
+  int64_t first_written = 0;  // the first page that the step writes
+  // Of the pages that exist below alone the host may attend to those before
+  // this one.
+  int64_t host_end = 0;
+  bool prompt = false;  // no step like it follows
+
+  // ---- Set by Staging ----
+  PageList away = {};   // pages that exist below alone, in order
+  PageList later = {};  // those that a next step finds there
+  int64_t host = 0;     // the first of `away`, which the host attends to
+  std::vector<int64_t> place = {};  // [page] in a buffer; -1: on the device
+  int done = 0;                     // layers that have ended
+  int parked_layer = -1;            // -1: it has not been suspended
+  PageList parked = {};             // pages that it has written there
+
+  // The pages that the host attends to: consecutive ones, which have places but
+  // are not fetched.
+  std::span<const int64_t> host_pages() const {
+    return std::span(away).first(static_cast<size_t>(host));
+  }
+  // Returns true if the page was given a place: the others were on the device.
+  bool HasPlace(int64_t page) const {
+    return place[static_cast<size_t>(page)] >= 0;
+  }
+};
+
+// The contents of a tier's two layer buffers: while a layer computes over one,
+// the next one's pages arrive in the other. After the last two layers of a step
+// those of the first two are asked for, for a next step with the same views.
 //
-// A page has the same place in both buffers. The buffers are shared with forks,
-// which take turns.
+// A step is that of one sequence, or of several, which join it before its first
+// layer: a page that they share arrives once for all. A page has the same place
+// in both buffers. Pages are told apart by their contents below
+// (PageTable::Page::contents), so pages fetched ahead serve any sequence that
+// has them.
 class Staging {
  public:
-  using PageList = std::vector<int64_t>;
+  using PageList = StagedStep::PageList;
   using Ticket = CopyEngine::Ticket;
   using Cancelled = CopyEngine::Cancelled;
 
-  // Copies are counted in `moves`. All arguments outlive this.
-  Staging(KvTier& tier, PageTable& pages, Residency& residency, KvMoves& moves)
-      : tier_(tier), pages_(pages), residency_(residency), moves_(moves) {}
+  // `tier` outlives this.
+  explicit Staging(KvTier& tier) : tier_(tier) {}
 
-  // Takes the buffers for this sequence, before a step lays out its pages.
-  // Errors: cancelled.
-  absl::Status Claim(Cancelled cancelled);
-  // Returns true if layers have been fetched ahead for the next step, and the
-  // pages of these.
-  bool HasAhead() const { return Ahead() > 0; }
-  const PageList& ahead_pages() const { return next_; }
-
-  // Gives every page without a device slot a place in the buffers, whether the
-  // view reads it or not: first the existing pages, in order, then those that a
-  // prompt fills, from `first_written` on. The sequence ends at `end` before
-  // the step. Of the pages that only exist below the host may attend to those
-  // before `host_end`. Errors: out_of_memory.
-  absl::Status LayOut(PagesRead reads, int64_t end, int64_t first_written,
-                      Phase phase, int64_t host_end);
-  // The pages that the host attends to in this step: consecutive ones, which
-  // have places but are not fetched.
-  std::span<const int64_t> host_pages() const {
-    return std::span(step_.away).first(static_cast<size_t>(step_.host));
+  // Returns true if layers have been fetched ahead with the page's contents.
+  bool IsAhead(const PageTable::Page& page) const {
+    return ahead_.place.contains(page.contents);
   }
+
+  // Gives every page of a sequence's step that has no device slot a place in
+  // the buffers, whether the view reads it or not: the existing pages, and
+  // those that a prompt fills. Errors, with nothing joined: out_of_memory, if
+  // the buffers have no room beside the sequences that have joined; cancelled.
+  absl::Status Join(StagedStep& step, Cancelled cancelled);
+  // The sequence's step is abandoned. Without others its fetches are dropped.
+  void Leave(StagedStep& step);
+  // Called before the sequence ends.
+  void Forget(const StagedStep& step);
 
   // Waits until the pages that `layer` reads have arrived and those that it
   // writes over have left. The layer after it has been asked for. Errors:
-  // copy_failed, cancelled.
+  // copy_failed, the same for all sequences of the step; cancelled.
   absl::Status Bring(int layer, Cancelled cancelled);
   // The address of `page` of `layer`; null if the view reads none of it.
-  DevicePtr<std::byte> PageOf(int layer, int64_t page) const;
-  // Returns true if the page was given a place: the others were on the device.
-  bool HasPlace(int64_t page) const {
-    return step_.place[static_cast<size_t>(page)] >= 0;
-  }
+  DevicePtr<std::byte> PageOf(const StagedStep& step, int layer,
+                              int64_t page) const;
   // Sends pages of `layer` down, from where they are.
-  Ticket SendDown(const PageList& pages, int layer);
-  // `layer` has computed; `sent` is the copy of its pages down, or 0. Asks for
-  // the layer that its buffer holds next; after a step's last two layers that
-  // is one of the next step's, if `ahead`.
-  void Done(int layer, Ticket sent, bool ahead);
+  Ticket SendDown(const StagedStep& step, const PageList& pages, int layer);
+  // `layer` has computed; `sent` is the copy of its pages down, or 0. Once that
+  // holds for all sequences, asks for the layer that its buffer holds next;
+  // after a step's last two layers that is one of the next step's. The last
+  // layer ends the step.
+  void Done(StagedStep& step, int layer, Ticket sent);
 
-  // The step has been committed; or it is abandoned, and its fetches are
-  // dropped.
-  void Commit();
-  void Abandon();
-  // The sequence ends at `end` now: pages fetched ahead may be stale.
-  void Truncate(int64_t end);
-
-  // A step stops in `layer`, in which it has written the pages `parked`: these
-  // go down.
-  Ticket Suspend(int layer, PageList parked);
-  // Skips the layers before `layer`, which is next. Errors: cancelled.
+  // The only sequence of a step stops in `layer`, in which it has written the
+  // pages `parked`: these go down.
+  Ticket Suspend(StagedStep& step, int layer, PageList parked);
+  // The suspended step goes on in its layer, with the pages that it parked.
+  // Errors: those of Join.
+  absl::Status Resume(StagedStep& step, Cancelled cancelled);
+  // The only sequence of a step skips the layers before `layer`, which is next.
+  // Errors: cancelled.
   absl::Status SkipTo(int layer, Cancelled cancelled);
 
-  // A suspended step goes on in its layer, with the pages that it parked.
-  // Errors: cancelled.
-  absl::Status Resume(Cancelled cancelled);
-
  private:
-  // The step whose pages are laid out.
-  struct Step {
-    PagesRead reads;
-    Phase phase = Phase::kVerify;
-    int64_t first_written = 0;
-    PageList away = {};  // pages that exist below alone, in order
-    int64_t host = 0;    // the first of `away`, which are the host's
-    std::vector<int64_t> place = {};  // [page] in a buffer; -1: none
-    int asked = 0;                    // layers whose fetch has been submitted
-    std::array<bool, 2> there = {};   // [layer]: it was fetched ahead
-    int parked_layer = -1;            // -1: not suspended
-    PageList parked = {};
+  // Contents, by number, and their places.
+  using Places = std::unordered_map<int64_t, int64_t>;
+
+  // The pages of the first two layers that were asked for after a step.
+  struct Ahead {
+    int layers = 0;  // that have been asked for
+    Places place;
+    std::vector<int64_t> contents;              // [place]; 0: none
+    std::array<std::vector<uint8_t>, 2> asked;  // [layer][place]
+    // [layer]: the sequences that asked, and for how many pages.
+    std::array<std::vector<std::pair<const StagedStep*, int64_t>>, 2> by;
   };
 
   KvTier::Buffer& BufferOf(int64_t layer) { return tier_.BufferOf(layer); }
   int Layers() const { return tier_.shape.layers; }
   CopyEngine& engine() { return *tier_.engine; }
   DevicePtr<std::byte> Place(int64_t layer, int64_t place) const;
-  int Ahead() const;
-  int64_t HostsOf(const PageList& pages, int64_t host_end) const;
+  int64_t HostsOf(const StagedStep& step, const PageList& pages) const;
+  absl::Status Enter(StagedStep& step, Cancelled cancelled);
+  absl::Status TakePlaces(StagedStep& step);
+  int64_t TakePlace();
   bool IsThere(int layer) const;
+  bool WasAsked(int layer) const;
   void Ask(int layer);
   void Fetch(int layer);
+  void UseAhead(int layer);
+  void PlanAhead();
   void AskAhead(int layer);
+  void DropFetches();
   absl::Status AwaitBuffers(Cancelled cancelled);
-  absl::Status AwaitFetched(int layer, Cancelled cancelled);
+  absl::Status Await(int layer, Cancelled cancelled);
 
   KvTier& tier_;
-  PageTable& pages_;
-  Residency& residency_;
-  KvMoves& moves_;
-  Step step_;
-  // The pages that the next step will stage, the number of its layers that have
-  // been asked for, the pages asked for in each, and Residency::lost()
-  // at that time.
-  PageList next_;
-  int64_t next_host_ = 0;  // the first of them, which will be the host's
-  int ahead_ = 0;
-  std::array<PageList, 2> asked_ahead_;  // [layer]
-  int64_t lost_ = 0;
+  Ahead ahead_;
+
+  // ---- The step ----
+  std::vector<StagedStep*> steps_;  // empty: none
+  Places places_;                   // of the existing pages
+  std::vector<uint8_t> taken_;      // [place]
+  int64_t free_ = 0;                // no place before this one is free
+  int asked_ = 0;                   // layers whose fetch has been submitted
+  std::array<bool, 2> there_ = {};  // [layer]: it was fetched ahead
+  // The last layer that was waited for, and the outcome.
+  int awaited_ = -1;
+  absl::Status arrived_;
 };
 
 }  // namespace tiercel

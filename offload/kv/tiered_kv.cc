@@ -16,9 +16,12 @@ TieredKv::TieredKv(std::shared_ptr<KvTier> tier, int64_t begin)
       tier_(std::move(tier)),
       pages_(*tier_, FirstPage()),
       residency_(*tier_, pages_, moves_),
-      staging_(*tier_, pages_, residency_, moves_) {}
+      staged_(pages_, residency_, moves_) {}
 
-TieredKv::~TieredKv() { AbandonOwn(); }
+TieredKv::~TieredKv() {
+  AbandonOwn();
+  staging().Forget(staged_);
+}
 
 // ---- A step ----
 
@@ -36,7 +39,6 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
   residency_.TakeTurn();
   ASSIGN_OR_RETURN(const bool in_place, FitsInPlace(cancelled));
   if (!in_place) {
-    RETURN_IF_ERROR(staging_.Claim(cancelled));
     RETURN_IF_ERROR(RetireClosedPages(cancelled));
     step_->in_place = false;
   }
@@ -45,8 +47,12 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
   if (!step_->in_place) status = residency_.BringBack(end_, cancelled);
   if (status.ok()) status = OpenPages(cancelled);
   if (status.ok() && !step_->in_place) {
-    status = staging_.LayOut(step_->reads, end_, step_->first_written, phase,
-                             HostEnd());
+    staged_.phase = phase;
+    staged_.end = end_;
+    staged_.first_written = step_->first_written;
+    staged_.host_end = HostEnd();
+    staged_.prompt = step_->prompt;
+    status = staging().Join(staged_, cancelled);
   }
   if (status.ok()) std::move(undo).Cancel();
   return status;
@@ -56,7 +62,8 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
 // the device, with room for those that it writes. To make that room, closed
 // pages that it does not read leave the device, and pages of other sequences.
 absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
-  Step& step = *step_;
+  const Step& step = *step_;
+  staged_.reads = {};
   if (reads_.IsFull() || step.rows == 0) return false;
   const int lists = reads_.LayersAreAlike() ? 1 : layers_;
   std::vector<std::vector<uint8_t>> layers;
@@ -64,10 +71,10 @@ absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
   for (int layer = 0; layer < lists; ++layer) {
     layers.push_back(reads_.PagesRead(layer, end_, step.rows));
   }
-  step.reads = PagesRead(std::move(layers));
+  staged_.reads = PagesRead(std::move(layers));
   if (step.prompt) return false;
   const auto reads = [&](int64_t page) {
-    return page >= step.first_written || step.reads.InAny(page);
+    return page >= step.first_written || staged_.reads.InAny(page);
   };
   for (int64_t page = 0; page < pages_.size(); ++page) {
     if (!pages_.OnDevice(page) && reads(page)) return false;
@@ -86,18 +93,16 @@ absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
 // newest. If pages were fetched ahead it is those, so that the step reads
 // exactly what has been fetched for it.
 absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
-  PageList closed;
-  if (staging_.HasAhead()) {
-    closed = staging_.ahead_pages();
-  } else {
-    for (int64_t page = 0; page < pages_.size(); ++page) {
-      if (pages_.IsClosed(page, end_) && !pages_.IsNewest(page, end_)) {
-        closed.push_back(page);
-      }
-    }
+  bool ahead = false;
+  PageList stale;
+  for (int64_t page = 0; page < pages_.size(); ++page) {
+    const bool leaves = pages_.IsStale(page, end_);
+    if (!leaves && pages_.OnDevice(page)) continue;
+    ahead = ahead || staging().IsAhead(pages_.At(page));
+    if (leaves) stale.push_back(page);
   }
-  for (int64_t page : closed) {
-    if (!pages_.OnDevice(page)) continue;
+  for (const int64_t page : stale) {
+    if (ahead && !staging().IsAhead(pages_.At(page))) continue;
     RETURN_IF_ERROR(residency_.Leave(page, cancelled));
   }
   return absl::OkStatus();
@@ -137,7 +142,7 @@ int64_t TieredKv::HostEnd() const {
 }
 
 HostPages TieredKv::OnHost(int layer) {
-  const std::span<const int64_t> pages = staging_.host_pages();
+  const std::span<const int64_t> pages = staged_.host_pages();
   if (step_->in_place || pages.empty()) return {};
   host_table_.assign(static_cast<size_t>(pages_.size()), nullptr);
   for (int64_t page : pages) {
@@ -153,7 +158,7 @@ HostPages TieredKv::OnHost(int layer) {
 
 absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
   if (!step_->in_place) {
-    RETURN_IF_ERROR(staging_.Bring(layer, cancelled));
+    RETURN_IF_ERROR(staging().Bring(layer, cancelled));
   }
   table_.clear();
   for (int64_t page = 0; page < pages_.size(); ++page) {
@@ -161,7 +166,7 @@ absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
     if (pages_.OnDevice(page)) {
       bytes = pages_.OnDevicePage(layer, page);
     } else if (!step_->in_place) {
-      bytes = staging_.PageOf(layer, page);
+      bytes = staging().PageOf(staged_, layer, page);
     }
     table_.push_back(bytes);
   }
@@ -185,11 +190,11 @@ void TieredKv::EndLayer(int layer) {
         full.push_back(i);
       }
     }
-    sent = staging_.SendDown(full, layer);
+    sent = staging().SendDown(staged_, full, layer);
     moves_.closed_pages += std::ssize(full);
     step_->sent.push_back(sent);
   }
-  staging_.Done(layer, sent, /*ahead=*/!step_->prompt);
+  staging().Done(staged_, layer, sent);
 }
 
 absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
@@ -214,7 +219,6 @@ absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
   tier_->NoteWritten();
   residency_.Shrink(PagesUpTo(end_));
   pages_.NoteBelow(first, end_, down);
-  if (!step.in_place) staging_.Commit();
   EndStep();
   return absl::OkStatus();
 }
@@ -222,7 +226,7 @@ absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
 void TieredKv::AbandonOwn() {
   if (step_ == nullptr) return;
   if (!step_->in_place) {
-    staging_.Abandon();
+    staging().Leave(staged_);
     for (Ticket ticket : step_->sent) engine().Drop(ticket);
     // Slots are freed only after all copies from them have ended.
     for (Ticket ticket : step_->sent) (void)engine().Wait(ticket);
@@ -256,7 +260,7 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows,
       written.push_back(i);
     }
   }
-  const Ticket parked = staging_.Suspend(layer, std::move(written));
+  const Ticket parked = staging().Suspend(staged_, layer, std::move(written));
   const Ticket saved =
       bytes == 0
           ? 0
@@ -277,12 +281,15 @@ absl::Status TieredKv::ResumeOwn(DevicePtr<std::byte> state,
   const Step& step = *step_;
   const auto bytes = static_cast<int64_t>(step.state.bytes());
   residency_.TakeTurn();
-  absl::Cleanup undo = [this] { residency_.Rest(); };
+  absl::Cleanup undo = [this] {
+    staging().Leave(staged_);
+    residency_.Rest();
+  };
   for (int64_t page = 0; page < pages_.size(); ++page) {
-    if (pages_.OnDevice(page) || staging_.HasPlace(page)) continue;
+    if (pages_.OnDevice(page) || staged_.HasPlace(page)) continue;
     RETURN_IF_ERROR(residency_.BringAgain(page, cancelled));
   }
-  RETURN_IF_ERROR(staging_.Resume(cancelled));
+  RETURN_IF_ERROR(staging().Resume(staged_, cancelled));
   if (bytes > 0) {
     const Ticket back =
         engine().Submit(step.phase, {{.direction = Direction::kHostToDevice,
@@ -392,7 +399,7 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give,
       engine().Submit(step.phase, std::move(transfers)), cancelled);
   engine().Forget(region);
   if (!up.ok()) return up;
-  RETURN_IF_ERROR(staging_.SkipTo(*layers, cancelled));
+  RETURN_IF_ERROR(staging().SkipTo(*layers, cancelled));
   return layers;
 }
 
@@ -459,7 +466,6 @@ void TieredKv::TruncateOwn(int64_t length) {
   AbandonOwn();
   end_ = begin_ + length;
   residency_.Shrink(PagesUpTo(end_));
-  staging_.Truncate(end_);
 }
 
 int64_t TieredKv::IntactLength() const {

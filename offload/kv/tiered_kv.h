@@ -61,7 +61,7 @@ class TieredKv final : public KvStore {
 
  private:
   using Ticket = CopyEngine::Ticket;
-  using PageList = Staging::PageList;
+  using PageList = StagedStep::PageList;
 
   // The uncommitted step.
   struct Step {
@@ -70,12 +70,12 @@ class TieredKv final : public KvStore {
     bool prompt = false;
     bool in_place = true;       // it stages no pages
     int64_t first_written = 0;  // the first page that it writes
-    PagesRead reads;
-    std::vector<Ticket> sent;  // copies down, one for each layer of a prompt
-    HostRegion state;          // saved by Suspend
+    std::vector<Ticket> sent;   // copies down, one for each layer of a prompt
+    HostRegion state;           // saved by Suspend
   };
 
   CopyEngine& engine() { return *tier_->engine; }
+  Staging& staging() { return *tier_->staging; }
 
   absl::Status BeginOwnStep(int64_t rows, Phase phase, const View& view,
                             Cancelled cancelled) override;
@@ -104,7 +104,7 @@ class TieredKv final : public KvStore {
   KvMoves moves_;
   PageTable pages_;
   Residency residency_;
-  Staging staging_;
+  StagedStep staged_;
   std::unique_ptr<Step> step_;                    // null: none
   std::vector<DevicePtr<std::byte>> table_;       // pages of the current layer
   std::vector<DevicePtr<std::byte>> host_table_;  // ... that are the host's

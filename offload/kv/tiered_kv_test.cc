@@ -335,6 +335,23 @@ TEST(TieredKvTest, NothingMovesTwice) {
             static_cast<uint64_t>(moves.closed_pages * kLayout.PageBytes()));
 }
 
+// A page that was fetched ahead is written anew while nothing is staged: the
+// next sweep reads what it has now.
+TEST(TieredKvTest, APageFetchedAheadMayBeWrittenAnew) {
+  const Made made = Make(/*resident=*/1, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 630);
+  Step(*made.kv, oracle, 20);  // fills the fifth page
+  Step(*made.kv, oracle, 1);   // asks for that, while it is on the device, too
+  const int64_t swept = made.kv->moves().swept_pages;
+  CutTo(*made.kv, oracle, 540);
+  const View window = View::Window(4, 10);
+  for (int i = 0; i < 2; ++i) Step(*made.kv, oracle, 60, window);
+  EXPECT_EQ(made.kv->moves().swept_pages, swept);
+  for (int i = 0; i < 3; ++i) Step(*made.kv, oracle, 1);
+}
+
 // A draft over a window whose sinks are in a resident page and whose recent
 // positions are in open ones moves nothing, and pages fetched for the next
 // sweep wait for that.
