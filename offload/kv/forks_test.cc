@@ -1,6 +1,8 @@
 // Sequences that share a tier: the one whose turn it is can use the whole tier
 // as if it were alone, whatever the others do.
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -35,6 +37,117 @@ TEST(ForksTest, AForkKnowsOfALostPage) {
       }
     }
     if (!made.copy->happened()) break;
+  }
+}
+
+// A sequence and its oracle.
+struct Forked {
+  std::unique_ptr<KvStore> kv;
+  Oracle oracle;
+};
+
+// Makes a step of `rows` rows of all at once; each row has a number of its own.
+// Returns how many of them had room, and took part.
+int StepTogether(std::vector<Forked>& all, int64_t rows,
+                 const std::vector<View>& views) {
+  std::vector<size_t> begun;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const absl::Status status = all[i].kv->BeginStep(
+        rows, Phase::kVerify, views[i % views.size()], kGoOn);
+    if (status.ok()) {
+      begun.push_back(i);
+    } else {
+      EXPECT_EQ(CodeOf(status), "out_of_memory");
+    }
+  }
+  const auto number = [&](size_t i, int64_t row) {
+    return *all[0].oracle.next + static_cast<int>(i * 100 + row);
+  };
+  std::vector<KvPages> pages(all.size());
+  for (int layer = 0; layer < kLayers; ++layer) {
+    for (const size_t i : begun) {
+      pages[i] = *all[i].kv->BeginLayer(layer, kGoOn);
+    }
+    for (const size_t i : begun) {
+      Check(pages[i], layer, all[i].oracle, views[i % views.size()]);
+      for (int64_t row = 0; row < rows; ++row) {
+        Write(pages[i], layer, all[i].oracle, row, number(i, row));
+      }
+    }
+    for (const size_t i : begun) all[i].kv->EndLayer(layer);
+  }
+  for (const size_t i : begun) {
+    EXPECT_TRUE(all[i].kv->Commit(rows, kGoOn).ok());
+    for (int64_t row = 0; row < rows; ++row) {
+      all[i].oracle.numbers.push_back(number(i, row));
+    }
+  }
+  for (Forked& fork : all) fork.kv->Abandon();
+  *all[0].oracle.next += static_cast<int>(all.size()) * 100;
+  return static_cast<int>(begun.size());
+}
+
+// Forks of one text sweep at once: each reads its own, and what they share
+// crosses the link once for all.
+TEST(ForksTest, ForksSweepTogether) {
+  for (const int64_t resident : {0, 3, 12}) {
+    constexpr int kForks = 3;
+    const ForkPages planned = {.count = kForks, .pages = 4};
+    TierForTest made(
+        kLayout, kLayers, kContextPages, resident,
+        std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
+        /*newest_pages=*/0, planned);
+    int next = 1;
+    std::vector<Forked> all;
+    all.push_back({std::make_unique<TieredKv>(made.tier, 0), {{}, &next}});
+    Step(*all[0].kv, all[0].oracle, 1000);
+    for (int i = 0; i < kForks; ++i) {
+      all.push_back({*all[0].kv->Fork(), all[0].oracle});
+    }
+    for (int64_t rows : {1, 50, 60, 1, 60, 64, 1, 1}) {
+      ASSERT_EQ(StepTogether(all, rows, {View::Full()}), kForks + 1);
+      ASSERT_FALSE(testing::Test::HasFailure()) << rows;
+    }
+    const auto swept = [&] {
+      int64_t pages = 0;
+      for (const Forked& fork : all) pages += fork.kv->moves().swept_pages;
+      return pages;
+    };
+    const int64_t before = swept();
+    ASSERT_EQ(StepTogether(all, 1, {View::Full()}), kForks + 1);
+    if (resident < kContextPages) {  // one page of each is no longer open
+      EXPECT_EQ(swept() - before, kLayers * (7 - resident + (kForks + 1) * 2));
+    }
+    // Windows of some are read in place beside sweeps of others.
+    const std::vector<View> views = {View::Full(), View::Window(4, 20)};
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_EQ(StepTogether(all, 1, views), kForks + 1);
+    }
+    // One leaves, one steps alone, and the others go on.
+    all.erase(all.begin() + 1);
+    Step(*all[1].kv, all[1].oracle, 3);
+    ASSERT_EQ(StepTogether(all, 1, {View::Full()}), kForks);
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
+}
+
+// Without memory planned for forks some find no room beside the others: they
+// are as before, and step later.
+TEST(ForksTest, ForksWithoutRoomStepLater) {
+  const Made made = Make(/*resident=*/1, 0);
+  int next = 1;
+  std::vector<Forked> all;
+  all.push_back({std::make_unique<TieredKv>(made.tier, 0), {{}, &next}});
+  Step(*all[0].kv, all[0].oracle, 1000);
+  for (int i = 0; i < 5; ++i) {
+    all.push_back({*all[0].kv->Fork(), all[0].oracle});
+  }
+  for (int turn = 0; turn < 12; ++turn) {
+    const int begun = StepTogether(all, 60, {View::Full()});
+    ASSERT_GE(begun, 1);
+    ASSERT_LT(begun, 6);
+    ASSERT_FALSE(testing::Test::HasFailure()) << turn;
+    std::rotate(all.begin(), all.begin() + begun, all.end());
   }
 }
 

@@ -37,7 +37,7 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
       disk, /*staging=*/nullptr});
   tier->staging = std::make_unique<Staging>(*tier);
   tier->pool.Promise(std::move(promise),
-                     shape.context_pages - shape.disk_pages);
+                     shape.PoolPages() - shape.disk_pages);
   return tier;
 }
 

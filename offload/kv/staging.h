@@ -48,7 +48,7 @@ struct StagedStep {
   // ---- Set by the sequence, before it joins ----
   PagesRead reads = {};
   Phase phase = Phase::kVerify;
-  int64_t end = 0;            // of the sequence, before the step
+  int64_t end = 0;            // the sequence's, before the step
   int64_t first_written = 0;  // the first page that the step writes
   // Of the pages that exist below alone the host may attend to those before
   // this one.
@@ -57,7 +57,7 @@ struct StagedStep {
 
   // ---- Set by Staging ----
   PageList away = {};   // pages that exist below alone, in order
-  PageList later = {};  // those that a next step finds there
+  PageList later = {};  // pages that a next step finds there
   int64_t host = 0;     // the first of `away`, which the host attends to
   std::vector<int64_t> place = {};  // [page] in a buffer; -1: on the device
   int done = 0;                     // layers that have ended
@@ -139,7 +139,7 @@ class Staging {
 
   // The pages of the first two layers that were asked for after a step.
   struct Ahead {
-    int layers = 0;  // that have been asked for
+    int layers = 0;  // the number of layers asked for
     Places place;
     std::vector<int64_t> contents;              // [place]; 0: none
     std::array<std::vector<uint8_t>, 2> asked;  // [layer][place]
@@ -171,7 +171,7 @@ class Staging {
 
   // ---- The step ----
   std::vector<StagedStep*> steps_;  // empty: none
-  Places places_;                   // of the existing pages
+  Places places_;                   // the existing pages' places
   std::vector<uint8_t> taken_;      // [place]
   int64_t free_ = 0;                // no place before this one is free
   int asked_ = 0;                   // layers whose fetch has been submitted

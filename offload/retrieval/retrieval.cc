@@ -233,9 +233,8 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Fork(
   absl::StatusOr<std::unique_ptr<Retrieval>> fork =
       Create(memory_, shape_, store);
   if (!fork.ok()) return fork;
-  ASSIGN_OR_RETURN(std::unique_ptr<Selector> selector,
-                   selector_->Copy(memory_));
-  (*fork)->selector_ = std::move(selector);
+  (*fork)->selector_ = nullptr;  // the copy has its memory
+  ASSIGN_OR_RETURN((*fork)->selector_, selector_->Copy(memory_));
   return fork;
 }
 

@@ -27,6 +27,15 @@ struct HostShare {
   }
 };
 
+// Forks of a sequence that step at once with it, and the pages that each of
+// them has alone.
+struct ForkPages {
+  int64_t count = 0;
+  int64_t pages = 0;
+
+  int64_t All() const { return count * pages; }
+};
+
 // The division of a session's KV between the tiers, as a TierPlan decides it.
 struct TierShape {
   KvLayout layout = {};
@@ -37,11 +46,13 @@ struct TierShape {
   int64_t staged_pages = 0;    // pages that one layer buffer holds
   int64_t disk_pages = 0;      // pages on disk instead of in the host tier
   HostShare host = {};
+  ForkPages forks = {};
 
   // The number of device slots for pages that are being written: the rows of a
   // step lie in two pages at most, and a prompt writes its last page while two
   // pages that a step has left are still there.
   static constexpr int64_t kOpenPages = 3;
+  static constexpr int64_t kForksOpenPages = 2;  // a fork's, beside those
 
   // Returns true if the page is on disk rather than in the host tier; its
   // number alone decides. Resident pages go to disk first, as no sweep reads
@@ -61,7 +72,14 @@ struct TierShape {
   int64_t StagingBytes() const {
     return 2 * AlignedBytes(staged_pages * layout.PageBytes());
   }
-  int64_t Slots() const { return resident_pages + newest_pages + kOpenPages; }
+  // Pages below the device, of all sequences.
+  int64_t PoolPages() const { return context_pages + forks.All(); }
+  // If all pages are resident those of forks are, too.
+  int64_t Slots() const {
+    const int64_t own = resident_pages == context_pages ? forks.pages : 0;
+    return resident_pages + newest_pages + kOpenPages +
+           forks.count * (own + newest_pages + kForksOpenPages);
+  }
   int64_t SlotBytes() const {
     return AlignedBytes(Slots() * layers * layout.PageBytes());
   }

@@ -75,6 +75,17 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
         absl::StrCat("first_position: got ", options.first_position,
                      ", need 0 to ", kMostPosition));
   }
+  constexpr int64_t kMostForks = kMaxStepRows - 1;
+  if (options.forks < 0 || options.forks > kMostForks) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("forks: got ", options.forks, ", need 0 to ", kMostForks));
+  }
+  if (options.fork_tokens < 0 || options.fork_tokens > config.context) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("fork_tokens: got ", options.fork_tokens,
+                                   ", need 0 to ", config.context));
+  }
   for (const auto& [which, type] :
        {std::pair("K", options.type_k), std::pair("V", options.type_v)}) {
     RETURN_IF_ERROR(CheckKvType(which, type, config.head_dim));
@@ -232,13 +243,15 @@ TierNeeds SessionSite::Needs(int64_t context) const {
   const auto pages = [](int64_t positions) {
     return positions / kPageTokens + (positions % kPageTokens != 0);
   };
+  // A fork begins within a page, which it copies.
+  if (forks > 0) needs.forks = {forks, pages(fork_tokens) + 1};
   if (kept_first > 0) {
     needs.resident_pages = pages(first_position % kPageTokens + kept_first);
   }
   // The window may begin anywhere in a page, so it may touch one page more.
   if (kept_newest > 0) needs.newest_pages = pages(kept_newest) + 1;
   if (retrieval.has_value()) {
-    needs.views = Retrieval::Bytes(RetrievalShape(context));
+    needs.views = (1 + forks) * Retrieval::Bytes(RetrievalShape(context));
   }
   if (extent.has_value()) {
     needs.shallow_layers = extent->full_layers;
@@ -379,6 +392,8 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
       .first_position = options.first_position,
       .kept_first = options.kept_first,
       .kept_newest = options.kept_newest,
+      .forks = options.forks,
+      .fork_tokens = options.fork_tokens,
       .retrieval = options.retrieval,
       .extent = options.EndsPrompts() ? options.extent : std::nullopt,
       .threads = threads,

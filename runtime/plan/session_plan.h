@@ -86,6 +86,10 @@ struct SessionOptions {
   // device.
   int64_t kept_first = 0;
   int64_t kept_newest = 0;
+  // Forks that are used at once with the session, and the most tokens that each
+  // of them adds: memory is planned for them, too.
+  int64_t forks = 0;
+  int64_t fork_tokens = 0;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
   // The extent of the KV by layer; absent: every position exists in all layers.
@@ -129,6 +133,8 @@ struct SessionSite {
   int64_t first_position = 0;
   int64_t kept_first = 0;  // SessionOptions'
   int64_t kept_newest = 0;
+  int64_t forks = 0;
+  int64_t fork_tokens = 0;
   std::optional<RetrievalSize> retrieval = {};  // the view for drafts
   std::optional<KvExtent> extent = {};  // SessionOptions', if it ends prompts
   int64_t draft_bytes = 0;              // for a draft model's whole session

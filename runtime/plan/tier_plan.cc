@@ -23,8 +23,12 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
       std::min(resident_pages, plan.shape.context_pages);
   plan.shape.newest_pages = std::min(
       needs.newest_pages, plan.shape.context_pages - plan.shape.resident_pages);
+  plan.shape.forks = needs.forks;
   plan.shape.staged_pages =
       plan.shape.context_pages - plan.shape.resident_pages;
+  if (plan.shape.staged_pages > 0) {
+    plan.shape.staged_pages += needs.forks.All();
+  }
   plan.budget = budget;
   plan.weights = needs.weights;
   plan.host_weights = needs.host_weights;
@@ -46,6 +50,7 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
         std::max<int64_t>(0, plan.shape.context_pages - needs.deep_pages) *
         (needs.layers - needs.shallow_layers);
   }
+  page_layers += needs.forks.All() * needs.layers;
   plan.host_kv = page_layers * needs.layout.PageBytes();
   plan.shape.host = needs.host;
   plan.host_buffers = needs.host_buffers;
@@ -87,10 +92,10 @@ TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
   plan.host_buffers +=
       DiskLink::BufferBytes(shape.layout.PageBytes(), shape.context_pages);
   const int64_t slot_bytes = shape.layers * shape.layout.PageBytes();
-  const int64_t in_host =
-      std::clamp<int64_t>(pages_budget / slot_bytes, 0, shape.context_pages);
+  const int64_t in_host = std::clamp<int64_t>(
+      pages_budget / slot_bytes - shape.forks.All(), 0, shape.context_pages);
   shape.disk_pages = shape.context_pages - in_host;
-  plan.host_kv = in_host * slot_bytes;
+  plan.host_kv = (in_host + shape.forks.All()) * slot_bytes;
   plan.disk_kv = shape.disk_pages * slot_bytes;
   return plan;
 }

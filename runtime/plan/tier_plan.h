@@ -61,11 +61,11 @@ struct TierNeeds {
   int64_t weights = 0;
   int64_t host_weights = 0;
   int64_t draft = 0;
-  int64_t workspace = 0;     // without hidden states
-  int64_t state_bytes = 0;   // bytes of one row's hidden state
-  int64_t states_there = 0;  // bytes for hidden states that are taken already
-  int64_t tile_rows = 0;     // least rows of hidden states on the device
-  int64_t views = 0;
+  int64_t workspace = 0;       // without hidden states
+  int64_t state_bytes = 0;     // bytes of one row's hidden state
+  int64_t states_there = 0;    // bytes for hidden states that are taken already
+  int64_t tile_rows = 0;       // least rows of hidden states on the device
+  int64_t views = 0;           // the views of a sequence and its forks
   int64_t kept_states = 0;     // hidden states of a layer on its way to disk
   int64_t distributions = 0;   // distributions that tokens are drawn from
   int64_t resident_pages = 0;  // least resident pages
@@ -74,9 +74,11 @@ struct TierNeeds {
   // `shallow_layers` layers alone.
   int shallow_layers = 0;
   int64_t deep_pages = 0;
-  // The host's share of a sweep; bytes of the device for its folds, and of the
-  // host for its buffers.
+  // The host's share of a sweep, and the forks that step at once with the
+  // sequence; bytes of the device for the host's folds, and of the host for its
+  // buffers.
   HostShare host = {};
+  ForkPages forks = {};
   int64_t host_folds = 0;
   int64_t host_buffers = 0;
 };

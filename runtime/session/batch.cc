@@ -25,7 +25,13 @@ absl::Status Batch::Run(std::vector<Call> calls) {
   while (!waiting_.empty()) {
     const std::vector<Member*> group = TakeGroup();
     PassGroup(group);
-    for (Member* const member : group) Resume(*member);
+    // Members for which there was no room are the first of the next pass.
+    for (auto each = group.rbegin(); each != group.rend(); ++each) {
+      if ((*each)->wanted->waits) waiting_.push_front(*each);
+    }
+    for (Member* const member : group) {
+      if (!member->wanted->waits) Resume(*member);
+    }
   }
   return absl::OkStatus();
 }
@@ -38,7 +44,11 @@ void Batch::Resume(Member& member) {
     member.strand->Resume();
   }
   running_ = nullptr;
-  if (!member.strand->ended()) waiting_.push_back(&member);
+  if (member.strand->ended()) {
+    member.session.runner().Rest();
+  } else {
+    waiting_.push_back(&member);
+  }
 }
 
 std::vector<Batch::Member*> Batch::TakeGroup() {
@@ -63,6 +73,7 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
   std::vector<Member*> whose;  // [step]
   for (Member* const member : group) {
     Wanted& wanted = *member->wanted;
+    wanted.waits = false;
     if (wanted.cancelled()) {
       wanted.status = CancelledError();
       continue;
@@ -82,18 +93,24 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
   int64_t rows = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     whose[i]->wanted->status = steps[i].status;
+    whose[i]->wanted->waits = steps[i].waits;
     whose[i]->first_row = steps[i].first_row;
     if (steps[i].first_row >= 0) rows += steps[i].rows.count;
   }
   if (status.ok() && rows > 0) {
     const absl::StatusOr<const float*> logits = runner_->RowLogits(0, rows);
     status = logits.status();
-    if (logits.ok()) logits_ = *logits;
+    if (logits.ok()) {
+      logits_.assign(*logits, *logits + rows * runner_->model().config.vocab);
+    }
   }
-  for (Member* const member : whose) member->wanted->status.Update(status);
+  runner_->Rest();
   ++passes_.passes;
-  passes_.steps += std::ssize(steps);
   passes_.rows += rows;
+  for (Member* const member : whose) {
+    member->wanted->status.Update(status);
+    passes_.steps += member->wanted->waits ? 0 : 1;
+  }
 }
 
 void Batch::End() {
@@ -111,7 +128,6 @@ void Batch::End() {
   for (Member& member : members_) member.session.runner().ShareSteps(nullptr);
   waiting_.clear();
   members_.clear();
-  runner_->Rest();
   ends_ = false;
 }
 
@@ -139,7 +155,7 @@ absl::Status Batch::Pass(const SequenceRows& rows, Phase phase, bool certain,
 
 absl::StatusOr<const float*> Batch::RowLogits(int64_t first,
                                               int64_t /*count*/) {
-  return logits_ +
+  return logits_.data() +
          (running_->first_row + first) * runner_->model().config.vocab;
 }
 

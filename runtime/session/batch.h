@@ -65,6 +65,7 @@ class Batch final : public SharedPasses {
     bool certain;
     Cancelled cancelled;
     absl::Status status = {};
+    bool waits = false;  // the last pass had no room for it
   };
   struct Member {
     Session& session;
@@ -86,7 +87,9 @@ class Batch final : public SharedPasses {
   std::deque<Member> members_;
   std::deque<Member*> waiting_;  // for a step, the longest first
   Member* running_ = nullptr;
-  const float* logits_ = nullptr;  // [rows of the last pass, vocab]
+  // [rows of the last pass, vocab]: a copy, since what a call does before its
+  // next step needs the workspace.
+  std::vector<float> logits_;
   bool ends_ = false;
   Passes passes_;
 };

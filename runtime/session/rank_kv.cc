@@ -26,18 +26,18 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
     auto pool = std::make_shared<PagePool>(plan.shape.layout, plan.shape.layers,
                                            plan.context / kPageTokens + 2);
     pool->Promise(MemoryPromise(machine().kv_account(), plan.host_kv),
-                  plan.shape.context_pages);
+                  plan.shape.PoolPages());
     store = std::make_unique<InPlaceKv>(std::move(pool), first_position);
   } else {
     RETURN_IF_ERROR(ReserveShares());
     if (plan.on_device) {
       ASSIGN_OR_RETURN(PagePool pool,
                        PagePool::OnDevice(plan.shape.layout, plan.shape.layers,
-                                          plan.shape.context_pages, memory));
+                                          plan.shape.PoolPages(), memory));
       if (!site.device.apart) {
         pool.Promise(
             MemoryPromise(account, plan.resident, MemoryPromise::Kind::kTaken),
-            plan.shape.context_pages);
+            plan.shape.PoolPages());
       }
       store = std::make_unique<InPlaceKv>(
           std::make_shared<PagePool>(std::move(pool)), first_position);

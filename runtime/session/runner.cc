@@ -158,12 +158,12 @@ absl::Status Runner::EachRankOf(
 }
 
 // Returns true if others can pass the step with theirs: it is no prompt, and
-// its KV is where one pass reads that of several sequences.
+// all of its rows pass through all layers, on one rank.
 bool Runner::CanShare(const SequenceRows& rows, const Step& step) const {
   const RankKv& kv = rows.kv.first();
   return others_ != nullptr && step.phase != Phase::kPrefill &&
          !step.resume_at.has_value() && rows.count <= kMaxStepRows &&
-         rows.kv.IsAlone() && kv.tier == nullptr && !kv.site.extent.has_value();
+         rows.kv.IsAlone() && !kv.site.extent.has_value();
 }
 
 absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
@@ -171,8 +171,12 @@ absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
                           Stop* stop) {
   shared_last_ = CanShare(own, step);
   if (shared_last_) {
-    const absl::Status status =
-        others_->Pass(own, step.phase, step.certain, cancelled);
+    // Others pass it on a stream of their own, in the same workspace.
+    absl::Status status = stream().Synchronize();
+    if (status.ok()) {
+      Rest();
+      status = others_->Pass(own, step.phase, step.certain, cancelled);
+    }
     if (!status.ok()) own.kv.DropViews();
     return status;
   }

@@ -90,9 +90,9 @@ class Runner {
   // Has others pass its steps together with theirs; null: it passes them
   // itself. They must outlive its calls.
   void ShareSteps(SharedPasses* others) { others_ = others; }
-  // Passes steps of several sequences together, on the one rank, where their KV
-  // lies on the device. Each has an error of its own; errors that all share are
-  // returned.
+  // Passes steps of several sequences together, on the one rank
+  // (RunnerRank::PassTogether). Each has an error of its own; errors that all
+  // share are returned.
   absl::Status PassTogether(absl::Span<RankStep> steps, Phase phase,
                             Cancelled cancelled);
   // Passes the rows through the first `layers` layers, over the retrieval views

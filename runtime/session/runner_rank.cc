@@ -260,6 +260,7 @@ absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps, Phase phase,
     kv.DropStates();
     step.status = kv.store->BeginStep(step.rows.count, phase, step.view,
                                       cancelled, step.certain);
+    step.waits = ClassOf(step.status) == ErrorClass::kMemory && !begun.empty();
     if (!step.status.ok()) continue;
     begun.push_back(
         {*kv.store, step.rows.count, step.rows.ids, kv.store->Step().seen_by});
@@ -269,16 +270,26 @@ absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps, Phase phase,
     rows += step.rows.count;
   }
   if (begun.empty()) return absl::OkStatus();
-  RETURN_IF_ERROR(FitHidden(rows));
-  RETURN_IF_ERROR(decoder_.BeginStep(*stream, positions, /*of_prompt=*/false));
-  RETURN_IF_ERROR(
-      RunStep({.sequences = absl::MakeSpan(begun),
-               .layers = model_.config.layers,
-               .hidden = hidden_.data(),
-               .weights = {model_.streamed.get(), phase, &streamed_use_}},
-              decoder_, *stream, cancelled));
-  for (size_t i = 0; i < begun.size(); ++i) whose[i]->status = begun[i].status;
-  return absl::OkStatus();
+  absl::Status status = FitHidden(rows);
+  if (status.ok()) {
+    status = decoder_.BeginStep(*stream, positions, /*of_prompt=*/false);
+  }
+  if (status.ok()) {
+    status =
+        RunStep({.sequences = absl::MakeSpan(begun),
+                 .layers = model_.config.layers,
+                 .hidden = hidden_.data(),
+                 .weights = {model_.streamed.get(), phase, &streamed_use_}},
+                decoder_, *stream, cancelled);
+  }
+  // Sequences that go on may begin other steps before those that failed do.
+  for (size_t i = 0; i < begun.size(); ++i) {
+    whose[i]->status = begun[i].status;
+    if (!status.ok() || !begun[i].status.ok()) {
+      whose[i]->rows.kv.store->Abandon();
+    }
+  }
+  return status;
 }
 
 absl::Status RunnerRank::Suspend(RankKv& kv, int64_t rows,

@@ -50,6 +50,7 @@ struct RankStep {
   bool certain;              // all rows will be kept
   absl::Status status = {};  // an error of this sequence alone
   int64_t first_row = -1;    // its rows among those of the step; -1: none
+  bool waits = false;        // memory had no room for it beside the others
 };
 
 // A runner's part on one rank: it passes rows through that rank's part of the
@@ -99,8 +100,9 @@ class RunnerRank {
                                  KvStore::GiveLayers give, Cancelled cancelled);
 
   // Passes the rows of several sequences, at most kMaxStepRows in all, through
-  // all layers, each over its view. Their KV lies on the device. Errors that
-  // all share: those of RunStep; out_of_memory.
+  // all layers, each over its view; those for which memory has no room beside
+  // the others wait. A step that fails is abandoned. Errors that all share:
+  // those of RunStep; out_of_memory.
   absl::Status PassTogether(absl::Span<RankStep> steps, Phase phase,
                             Cancelled cancelled);
 

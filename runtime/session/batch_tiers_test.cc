@@ -1,0 +1,242 @@
+// Texts that sweep together behind a link: each is what it is alone, and what
+// they share crosses once for all.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/system/faults.h"
+#include "lib/status/error.h"
+#include "runtime/policies/policy_kind.h"
+#include "runtime/policies/sfi/sfi_params.h"
+#include "runtime/session/batch.h"
+#include "tests/drafting.h"
+#include "tests/tiers.h"
+
+namespace tiercel::batch_tiers_test {
+namespace {
+
+constexpr int64_t kForks = 3;
+constexpr size_t kText = 700;  // tokens that all texts share
+
+// A question about the text, and the way in which it is answered.
+struct Job {
+  Ids question;
+  GenerateParams params;
+  PolicyParams policy = {};
+};
+
+class BatchTiersTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    like_ = OpenReference(
+                {.path = Deepened("llama_chat"), .machine = {.threads = 2}})
+                .release();
+    text_ = new Ids(RepeatedText(100, 7));
+    text_->resize(kText);
+  }
+  static void TearDownTestSuite() {
+    delete text_;
+    delete like_;
+  }
+
+  // Options of a session under `policy` with so many forks.
+  static SessionOptions OptionsOf(const PolicyParams& policy, int64_t forks) {
+    SessionOptions options;
+    options.context = 1024;
+    options.forks = forks;
+    options.fork_tokens = 250;
+    return policy.OptionsFor(*like_, options);
+  }
+  // Questions of different lengths, some of which end pages.
+  static std::vector<Job> Jobs(const PolicyParams& policy) {
+    std::vector<Job> jobs;
+    for (const size_t length : {1, 70, 130, 33}) {
+      const auto begin = text_->begin() + static_cast<ptrdiff_t>(length);
+      Job job = {Ids(begin, begin + static_cast<ptrdiff_t>(length)),
+                 DraftedParams(jobs.size() % 2 == 0 ? 0.0f : 0.9f, 40), policy};
+      job.params.seed = length;
+      jobs.push_back(std::move(job));
+    }
+    jobs[2].params.max_tokens = 17;
+    return jobs;
+  }
+  // Forks of `first`, which has read the text, one for each job, each with its
+  // question.
+  static std::vector<std::unique_ptr<Session>> Asked(
+      std::unique_ptr<Session> first, const std::vector<Job>& jobs) {
+    std::vector<std::unique_ptr<Session>> sessions;
+    EXPECT_TRUE(
+        Prefill(*first, text_->data(), text_->size(), kNoProgress).ok());
+    sessions.push_back(std::move(first));
+    sessions.front()->runner().Rest();
+    while (sessions.size() < jobs.size()) {
+      sessions.push_back(sessions.front()->Fork().value());
+    }
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const Ids& own = jobs[i].question;
+      EXPECT_TRUE(
+          Prefill(*sessions[i], own.data(), own.size(), kNoProgress).ok());
+      sessions[i]->runner().Rest();
+    }
+    return sessions;
+  }
+  static std::vector<Report> AtOnce(
+      const std::vector<Job>& jobs,
+      const std::vector<std::unique_ptr<Session>>& sessions,
+      Batch::Passes* passes = nullptr) {
+    const auto batch = Batch::Create(*sessions.front()).value();
+    std::vector<Report> reports(jobs.size());
+    std::vector<Batch::Call> calls;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      calls.push_back({*sessions[i], [&, i] {
+                         reports[i] = GenerateDrafted(
+                             *sessions[i], jobs[i].params, jobs[i].policy);
+                       }});
+    }
+    EXPECT_TRUE(batch->Run(std::move(calls)).ok());
+    for (const auto& session : sessions) session->runner().Rest();
+    if (passes != nullptr) *passes = batch->passes();
+    return reports;
+  }
+  // The texts without a link, each alone.
+  static std::vector<Report> Expected(const std::vector<Job>& jobs) {
+    std::vector<Report> reports;
+    for (const Job& job : jobs) {
+      const auto alone = Prefilled(*like_, *text_, OptionsOf(job.policy, 0));
+      EXPECT_TRUE(
+          Prefill(*alone, job.question.data(), job.question.size(), kNoProgress)
+              .ok());
+      reports.push_back(GenerateDrafted(*alone, job.params, job.policy));
+      EXPECT_TRUE(reports.back().status.ok()) << reports.back().status;
+    }
+    return reports;
+  }
+  static int64_t MovedUp(const Session& session) {
+    uint64_t bytes = 0;
+    for (const LinkUse& use : session.kv().first().tier->engine->ledger()) {
+      bytes += use.h2d_bytes;
+    }
+    return static_cast<int64_t>(bytes);
+  }
+
+  static inline Model* like_ = nullptr;
+  static inline Ids* text_ = nullptr;
+};
+
+TEST_F(BatchTiersTest, EachTextIsWhatItIsAlone) {
+  PolicyParams full;
+  PolicyParams ngram;
+  ngram.proposer = Proposer::kNgram;
+  PolicyParams triforce;
+  triforce.policy = PolicyNamed("triforce");
+  triforce.view = kSmallView;
+  PolicyParams sfi;
+  sfi.policy = PolicyNamed("sfi");
+  sfi.Own<SfiParams>().budget = 64;
+  sfi.Own<SfiParams>().chunk = 8;
+  sfi.Own<SfiParams>().sink = 2;
+  sfi.Own<SfiParams>().window = 20;
+  ASSERT_TRUE(sfi.Own<SfiParams>().Set("trigger=fixed").ok());
+  PolicyParams plain_sfi = sfi;
+  plain_sfi.form = PolicyForm::kPlain;
+  PolicyParams speed;
+  speed.policy = PolicyNamed("speed");
+  speed.form = PolicyForm::kPlain;
+  speed.view = kSmallView;
+  for (const PolicyParams& policy :
+       {full, ngram, triforce, sfi, plain_sfi, speed}) {
+    const std::vector<Job> jobs = Jobs(policy);
+    const std::vector<Report> expected = Expected(jobs);
+    for (const Budget budget :
+         {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+      for (const int64_t forks : {int64_t{0}, kForks}) {
+        const bool views = policy.RetrievalView().has_value();
+        if (views && forks == 0) continue;  // they have no memory
+        Tiered made = MakeTiered(*like_, OptionsOf(policy, forks), budget);
+        const auto sessions = Asked(std::move(made.session), jobs);
+        Batch::Passes passes;
+        const std::vector<Report> reports = AtOnce(jobs, sessions, &passes);
+        for (size_t i = 0; i < jobs.size(); ++i) {
+          ASSERT_TRUE(reports[i].status.ok()) << reports[i].status;
+          ASSERT_EQ(reports[i].tokens, expected[i].tokens)
+              << i << " " << policy.policy->name() << " forks " << forks;
+        }
+        // Rows that end below the last layer, or read a view that is chosen,
+        // are not passed together.
+        if (forks == kForks && policy.form == PolicyForm::kVerified) {
+          EXPECT_LT(passes.passes, passes.steps);
+        }
+      }
+    }
+  }
+}
+
+// With memory planned for the forks a sweep serves all of them.
+TEST_F(BatchTiersTest, WhatTheyShareCrossesOnce) {
+  std::vector<Job> jobs = Jobs({});
+  for (Job& job : jobs) job.params.max_tokens = 33;
+  const auto up_of = [&](bool at_once, Batch::Passes* passes) {
+    Tiered made = MakeTiered(*like_, OptionsOf({}, kForks), Budget::kLeast);
+    const auto sessions = Asked(std::move(made.session), jobs);
+    const int64_t before = MovedUp(*sessions.front());
+    if (at_once) {
+      AtOnce(jobs, sessions, passes);
+    } else {
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        GenerateDrafted(*sessions[i], jobs[i].params, {});
+        sessions[i]->runner().Rest();
+      }
+    }
+    return MovedUp(*sessions.front()) - before;
+  };
+  Batch::Passes passes;
+  const int64_t together = up_of(true, &passes);
+  const int64_t alone = up_of(false, nullptr);
+  EXPECT_EQ(passes.passes, 32);
+  EXPECT_EQ(passes.steps, 4 * 32);
+  // Five pages are shared; two of them have two more each.
+  EXPECT_LT(together * 10, alone * 4);
+}
+
+// A copy fails: each text has an error or is right as far as it goes, and its
+// session then goes on to the same text.
+TEST_F(BatchTiersTest, AfterALostCopyEachGoesOn) {
+  PolicyParams ngram;
+  ngram.proposer = Proposer::kNgram;
+  const std::vector<Job> jobs = Jobs(ngram);
+  const std::vector<Report> expected = Expected(jobs);
+  int failed = 0;
+  for (int64_t fail_at = 1; fail_at < 3000; fail_at = fail_at * 3 / 2 + 1) {
+    Tiered made = MakeTiered(*like_, OptionsOf(ngram, kForks), Budget::kLeast);
+    const auto sessions = Asked(std::move(made.session), jobs);
+    FailingCall copy(Callee::kLink, "copy");
+    copy.Arm(fail_at);
+    const std::vector<Report> reports = AtOnce(jobs, sessions);
+    const bool happened = copy.happened();
+    copy.Arm(std::numeric_limits<int64_t>::max());
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      Ids text = reports[i].tokens;
+      if (!reports[i].status.ok()) {
+        ++failed;
+        EXPECT_EQ(CodeOf(reports[i].status), "copy_failed");
+        Job rest = jobs[i];
+        rest.params.max_tokens -= std::ssize(text);
+        const Report more = GenerateDrafted(*sessions[i], rest.params, ngram);
+        sessions[i]->runner().Rest();
+        EXPECT_TRUE(more.status.ok()) << more.status;
+        text.insert(text.end(), more.tokens.begin(), more.tokens.end());
+      }
+      ASSERT_EQ(text, expected[i].tokens) << fail_at << " " << i;
+    }
+    if (!happened) break;
+  }
+  EXPECT_GT(failed, 0);
+}
+
+}  // namespace
+}  // namespace tiercel::batch_tiers_test
