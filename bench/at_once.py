@@ -24,16 +24,23 @@ from program import Program, keep_caches_in
 from prompt_cache import book_parser, conditions, piece, scratch_beside
 
 COUNTS = (2, 4, 8, 16)
-COLUMNS = ["prompt", "texts", "tokens/s", "of one alone", "ratio",
+COLUMNS = ["prompt", "texts", "at once", "tokens/s", "of one alone", "ratio",
            "ms between tokens"]
 
 
 def rate_of(document):
-    """Tokens a second of all texts together."""
+    """Tokens a second of all texts, which may be made in several groups."""
     outputs = document["output"]
-    tokens = [len(output["tokens"]) - 1 for output in outputs]
-    return sum(tokens) / max(count / output["decode_tok_s"] for count, output
-                             in zip(tokens, outputs))
+    tokens, seconds = 0, 0
+    while outputs:
+        group = outputs[:outputs[0].get("at_once", 1)]
+        made = [len(output["tokens"]) - 1 for output in group]
+        rates = [output.get("decode_tok_s", document.get("decode_tok_s"))
+                 for output in group]
+        tokens += sum(made)
+        seconds += max(count / rate for count, rate in zip(made, rates))
+        outputs = outputs[len(group):]
+    return tokens / seconds
 
 
 def row_of(length, alone, together):
@@ -42,7 +49,8 @@ def row_of(length, alone, together):
     ones = [rate_of(document) for document in alone]
     between = [output["tbt_ms"]["p50"] for document in together
                for output in document["output"]]
-    return [str(length), str(len(together[0]["output"])),
+    texts = together[0]["output"]
+    return [str(length), str(len(texts)), str(texts[0]["at_once"]),
             f"{statistics.median(rates):.0f}", f"{statistics.median(ones):.0f}",
             f"{statistics.median(r / o for r, o in zip(rates, ones)):.2f}",
             f"{statistics.median(between):.1f}"]
@@ -52,6 +60,7 @@ def main():
     parser = book_parser(__doc__)
     parser.add_argument("--generated", type=int, default=129)
     parser.add_argument("--lengths", type=int, nargs="+", default=[64, 2000])
+    parser.add_argument("--texts", type=int, nargs="+", default=COUNTS)
     args = parser.parse_args()
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")
@@ -68,8 +77,8 @@ def main():
                     "--ignore-eos", "--seeds", f"{first}:{last}", *args.flags)
 
             expected = [run(seed, seed)["output"][0]["tokens"]
-                        for seed in range(max(COUNTS))]
-            for count in COUNTS:
+                        for seed in range(max(args.texts))]
+            for count in args.texts:
                 alone, together = [], []
                 for _ in range(args.rounds):
                     alone.append(run(0, 0))

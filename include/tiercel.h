@@ -511,6 +511,12 @@ typedef struct tiercel_session_params {
   uint64_t prompt_cache_bytes;
   uint64_t prompt_cache_flags;
   const char* prompt_cache_name;
+  /* Copies of the session (tiercel_session_fork) that generate at once with it
+   * (tiercel_generate_batch), 0 to 63, and the most tokens that each of them
+   * adds to those that it was copied with. Memory is planned for them, too, so
+   * that a sweep serves all; more copies may be made, of which some wait. */
+  int64_t forks;
+  int64_t fork_tokens;
 } tiercel_session_params;
 
 typedef struct tiercel_measurement {
@@ -805,10 +811,12 @@ typedef struct tiercel_batch_entry {
  * policy, sampling and length. Each gives the tokens that tiercel_generate
  * gives, whatever the others do, and ends by itself, when its status and error
  * are set; tiercel_cancel ends one alone. Callbacks are called one at a time,
- * on the caller's thread. Steps behind a link, over several ranks, over a view
- * that drafts, and of SPEED's layers above its cut, are made one session after
- * the other in this version. Memory for one session of a device, which its
- * forks share, may not do for all at once: an entry that finds none ends with
+ * on the caller's thread. Behind a link, what forks share crosses once for all;
+ * a sweep for which the device has no room beside the others (`forks` of
+ * tiercel_session_params) is made after them. Steps over several ranks, over a
+ * view that drafts, and of SPEED's layers above its cut, are made one session
+ * after the other in this version. Memory that was planned for one session may
+ * not do for its forks, too: an entry that finds none ends with
  * TIERCEL_OUT_OF_MEMORY, and holds the tokens that it gave. An exception of a
  * callback ends all entries; those that had not begun get no status.
  *

@@ -47,6 +47,10 @@ struct SessionOptions {
       prompt_cache_name;  // name of the text, shown by `tiercel cache list`
   // The prompt cache keeps only prompts that are still being read or answered.
   bool keeps_prompts_alone = false;
+  // Texts that are made at once beside the first, and the tokens that each of
+  // them may add to what they share.
+  int64_t forks = 0;
+  int64_t fork_tokens = 0;
   // The view that drafts read; 0: none, or the library's choice.
   int64_t budget = 0;
   std::optional<int64_t> sink;

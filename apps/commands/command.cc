@@ -184,6 +184,8 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   }
   if (!from.prompt_cache_name.empty())
     session.prompt_cache_name = from.prompt_cache_name.c_str();
+  session.forks = from.forks;
+  session.fork_tokens = from.fork_tokens;
   session.policy = &policy;
   const SamplingOptions& sampling = options.sampling;
   policy.name = sampling.policy.c_str();

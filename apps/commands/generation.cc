@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -245,9 +246,10 @@ namespace {
 struct Run {
   std::string question;
   uint64_t seed = 0;
-  Json report;     // the session's
-  Json baseline;   // null: not asked for
-  Json read_here;  // null: likewise
+  Json report;         // the session's
+  Json baseline;       // null: not asked for
+  Json read_here;      // null: likewise
+  size_t at_once = 1;  // texts that were made at once, this one included
 };
 
 size_t Longest(const std::vector<Prompt>& prompts) {
@@ -282,25 +284,116 @@ absl::Status InOneSession(
 }
 
 // Returns true if several texts are made at once: where their steps share
-// passes, and the memory for their KV is not limited beforehand. One that is
-// compared with its baseline needs its own times.
+// passes, and no model drafts, whose memory is planned for one text. A text
+// that is compared with its baseline needs its own times.
 bool MakesAtOnce(const Options& options, size_t texts) {
-  const ModelOptions& model = options.model;
   const SamplingOptions& sampling = options.sampling;
-  const std::string_view drafter = sampling.Drafter();
-  return texts > 1 && !model.simulation.has_value() && model.device != "cuda" &&
-         model.tensor_parallel == 1 && model.device_memory_bytes == 0 &&
-         model.host_memory_bytes == 0 && sampling.policy == "full" &&
-         (drafter == "none" || drafter == "ngram") &&
+  return texts > 1 && options.model.tensor_parallel == 1 && !sampling.plain &&
+         std::string_view(sampling.Drafter()) != "small" &&
          !sampling.verify_against_full;
 }
 
 // The most texts that are made at once: more rows of a pass save little.
 constexpr size_t kMostAtOnce = 16;
 
-// A prompt and a seed, and the text that they gave, or its error.
-using EachText = absl::FunctionRef<absl::Status(
-    Generator&, const Prompt&, uint64_t seed, absl::StatusOr<Json> report)>;
+// The session of texts that are made at once, and the most of them.
+struct Together {
+  std::unique_ptr<Options> options;  // the generator's
+  Generator generator;
+  size_t most;
+};
+
+// The number of tokens that all prompts begin with.
+size_t SharedTokens(const std::vector<Prompt>& prompts) {
+  const std::vector<int32_t>& first = prompts.front().tokens;
+  size_t shared = first.size();
+  for (const Prompt& prompt : prompts) {
+    const auto& own = prompt.tokens;
+    const auto ends =
+        std::mismatch(first.begin(), first.end(), own.begin(), own.end());
+    shared = std::min(shared, static_cast<size_t>(ends.first - first.begin()));
+  }
+  return shared;
+}
+
+// `options` of a session for `count` texts of `prompts` at once.
+Options OptionsFor(const Options& options, const Model& model,
+                   const std::vector<Prompt>& prompts, size_t count) {
+  constexpr int64_t kOpenAnswer = 1024;  // the length of an answer is not known
+  Options sized = options;
+  sized.session.forks = static_cast<int64_t>(count) - 1;
+  if (count > 1) {
+    const int64_t answer = options.sampling.max_tokens;
+    const size_t own = Longest(prompts) - SharedTokens(prompts);
+    sized.session.fork_tokens = std::min(
+        static_cast<int64_t>(own) + (answer < 0 ? kOpenAnswer : answer),
+        ContextOf(options, model));
+  }
+  return sized;
+}
+
+// The numbers of texts to make at once, the best first, up to 1. Memory for
+// forks holds fewer pages of the text that they share, so more of these cross
+// the link for all: the best number gives the most rows a second.
+std::vector<size_t> CountsAtOnce(const Options& options, const Model& model,
+                                 const std::vector<Prompt>& prompts,
+                                 size_t texts) {
+  std::vector<std::pair<double, size_t>> rates;  // rows a second, count
+  for (size_t count = std::min(kMostAtOnce, texts); count > 0; count /= 2) {
+    const Options sized = OptionsFor(options, model, prompts, count);
+    const absl::StatusOr<Json> plan =
+        model.Plan(SessionParams(sized, nullptr).session);
+    if (count > 1 && (!plan.ok() || !plan->at("fits").get<bool>())) continue;
+    const bool known = plan.ok() && plan->at("tbt_ms").is_number();
+    const double ms = known ? plan->at("tbt_ms").get<double>() : 1;
+    rates.emplace_back(static_cast<double>(count) / std::max(ms, 1e-3), count);
+  }
+  std::stable_sort(
+      rates.begin(), rates.end(),
+      [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<size_t> counts;
+  for (const auto& rate : rates) {
+    counts.push_back(rate.second);
+    if (rate.second == 1) break;
+  }
+  return counts;
+}
+
+// Opens a session with memory for as many texts at once as it has room for, if
+// need be for one.
+absl::StatusOr<Together> OpenTogether(const Options& options,
+                                      const Model& model,
+                                      const std::vector<Prompt>& prompts,
+                                      size_t texts) {
+  const size_t longest = Longest(prompts);
+  const int64_t needed =
+      std::min<int64_t>(ContextOf(options, model),
+                        static_cast<int64_t>(longest) +
+                            std::max<int64_t>(options.sampling.max_tokens, 1));
+  absl::Status status;
+  for (const size_t most : CountsAtOnce(options, model, prompts, texts)) {
+    auto sized =
+        std::make_unique<Options>(OptionsFor(options, model, prompts, most));
+    absl::StatusOr<Generator> generator =
+        Generator::Open(*sized, model, longest);
+    status = generator.status();
+    if (ExitOf(status) == Exit::kMemory) continue;
+    RETURN_IF_ERROR(status);
+    ASSIGN_OR_RETURN(const Json report, generator->Report());
+    if (most > 1 && report.at("context").get<int64_t>() < needed) continue;
+    if (most < std::min(kMostAtOnce, texts)) {
+      WriteNote(absl::StrCat("memory serves ", most, " texts at once best\n"));
+    }
+    return Together{std::move(sized), *std::move(generator), most};
+  }
+  return status;
+}
+
+// A prompt and a seed, the number of texts that were made at once, and the text
+// that they gave, or its error.
+using EachText = absl::FunctionRef<absl::Status(Generator&, const Prompt&,
+                                                uint64_t seed, size_t at_once,
+                                                absl::StatusOr<Json> report)>;
 
 // Makes the texts of all prompts and seeds, several at once in forks of one
 // session, and calls `each` for every text, `begin` before the first of some.
@@ -315,17 +408,12 @@ absl::Status InForks(const Options& options, const Model& model,
       jobs.emplace_back(&prompt, seeds.first + i);
     }
   }
-  ASSIGN_OR_RETURN(Generator generator,
-                   Generator::Open(options, model, Longest(prompts)));
-  ASSIGN_OR_RETURN(const Json opened, generator.Report());
-  // If memory holds less than the checkpoint's context, forks have no room.
-  const bool crowded =
-      options.session.context == 0 &&
-      opened.at("context").get<int64_t>() < model.info().context;
-  const size_t most = crowded ? 1 : kMostAtOnce;
+  ASSIGN_OR_RETURN(Together together,
+                   OpenTogether(options, model, prompts, jobs.size()));
+  Generator& generator = together.generator;
   size_t count = 0;
   for (size_t first = 0; first < jobs.size(); first += count) {
-    count = std::min(most, jobs.size() - first);
+    count = std::min(together.most, jobs.size() - first);
     std::deque<Generator> forks;
     std::vector<Generator::AtOnce> texts;
     RETURN_IF_ERROR(generator.Read(jobs[first].first->tokens));
@@ -356,7 +444,7 @@ absl::Status InForks(const Options& options, const Model& model,
       }
       Generator& own = texts[i].generator;
       if (texts[i].report.ok()) generator.SayCuts(*texts[i].report);
-      done.Update(each(own, *prompt, seed, std::move(texts[i].report)));
+      done.Update(each(own, *prompt, seed, count, std::move(texts[i].report)));
       if (!done.ok() && !IsInterrupted(done)) return done;
     }
     if (!done.ok()) return done;
@@ -425,12 +513,13 @@ absl::Status RunGeneration(const Options& options, const Model& model,
                     generator.warnings().end());
   };
   const auto add = [&](Generator& generator, const Prompt& prompt,
-                       uint64_t seed,
+                       uint64_t seed, size_t at_once,
                        absl::StatusOr<Json> report) -> absl::Status {
     absl::Status ended = report.status();
     if (IsInterrupted(ended)) report = generator.Report();
     if (!report.ok()) return ended;
-    runs.push_back({prompt.question, seed, *std::move(report), Json(), Json()});
+    runs.push_back(
+        {prompt.question, seed, *std::move(report), Json(), Json(), at_once});
     if (!ended.ok() || !prompt.read_here) return ended;
     ASSIGN_OR_RETURN(Json passages, prompt.read_here(generator));
     runs.back().read_here = std::move(passages);
@@ -445,7 +534,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
                 options, model, prompts,
                 [&](Generator& generator, const Prompt& prompt, uint64_t seed) {
                   begin(generator);
-                  return add(generator, prompt, seed,
+                  return add(generator, prompt, seed, /*at_once=*/1,
                              generator.Continue(prompt.question, seed));
                 });
   if (done.ok() && options.sampling.verify_against_full) {
@@ -474,6 +563,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
     if (many) {
       output["decode_tok_s"] = run.report.at("decode_tok_s");
       output["tbt_ms"] = run.report.at("tbt_ms");
+      output["at_once"] = run.at_once;
     }
     if (!run.baseline.is_null()) {
       (many ? output : document)["baseline"] = run.baseline;

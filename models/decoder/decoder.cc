@@ -138,6 +138,7 @@ absl::Status Decoder::BeginStep(Stream& stream,
   int64_t rows = 0;
   for (const PositionRange& range : ranges) rows += range.end - range.begin;
   RETURN_IF_ERROR(Reserve(0, rows));
+  if (ranges.size() > 1) ReserveFolds(rows);
   int64_t row = 0;
   for (const PositionRange& range : ranges) {
     RETURN_IF_ERROR(SetAngles(stream, range, row));
@@ -333,13 +334,19 @@ absl::Status Decoder::AttendAlone(Stream& stream, const LayerRows& part,
   return AttendToLayer(stream, p, *part.kv);
 }
 
-absl::Status Decoder::ReserveFolds() {
-  if (!folds_.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(
-      folds_,
-      DeviceArray<float>::Create(
-          memory_, 2 * kMaxStepRows * split_.heads(rank_).size(), "folds"));
-  return absl::OkStatus();
+int64_t Decoder::FoldBytes(const ModelConfig& config, int64_t rows) {
+  return AlignedBytes(2 * rows * config.heads *
+                      static_cast<int64_t>(sizeof(float)));
+}
+
+// No queued work uses those of an earlier step. Without memory there are none.
+void Decoder::ReserveFolds(int64_t rows) {
+  const int64_t size = 2 * rows * split_.heads(rank_).size();
+  if (static_cast<int64_t>(folds_.size()) >= size) return;
+  folds_ = DeviceArray<float>();
+  absl::StatusOr<DeviceArray<float>> made =
+      DeviceArray<float>::Create(memory_, size, "folds");
+  if (made.ok()) folds_ = *std::move(made);
 }
 
 // The pages of a text that sequences share are read once for the rows of all: a
@@ -347,19 +354,19 @@ absl::Status Decoder::ReserveFolds() {
 absl::Status Decoder::Attend(Stream& stream, absl::Span<const LayerRows> parts,
                              int64_t shared, int64_t row) {
   AttentionPart pages = {};
+  int64_t rows = 0;
+  for (const LayerRows& part : parts) rows += part.rows;
   // Without memory for folds each sequence reads them by itself.
-  if (shared > 0 && !ReserveFolds().ok()) shared = 0;
+  if (folds_.empty()) shared = 0;
   if (shared > 0) {
     const KvPages& kv = *parts.front().kv;
-    int64_t rows = 0;
-    for (const LayerRows& part : parts) rows += part.rows;
     AttentionParams all = ParamsOf(kv, rows, row);
     // All cells of these pages are before every row, wherever it is.
     all.position = (kv.first_page + shared) * kPageTokens;
     pages = {.first = kv.first_page,
              .end = kv.first_page + shared,
              .max = folds_.data(),
-             .sum = folds_.data() + kMaxStepRows * all.heads};
+             .sum = folds_.data() + rows * all.heads};
     all.part = pages;
     RETURN_IF_ERROR(Attention(stream, all));
     pages.first = std::exchange(pages.end, AttentionPart::kToTheEnd);

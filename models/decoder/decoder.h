@@ -76,6 +76,8 @@ class Decoder {
   // may have it.
   void Use(DecoderWorkspace workspace) { a_ = std::move(workspace); }
   DecoderWorkspace Release() { return std::exchange(a_, {}); }
+  // The bytes that a step of `rows` rows of several sequences takes besides.
+  static int64_t FoldBytes(const ModelConfig& config, int64_t rows);
   // The bytes that Reserve takes on a rank.
   static int64_t ReservedBytes(const ModelConfig& config,
                                const ModelSplit& split, int rank, int64_t rows,
@@ -154,7 +156,7 @@ class Decoder {
                            const AttentionPart& pages);
   // The attention of `rows` rows, from `row` on, over the pages of `kv`.
   AttentionParams ParamsOf(const KvPages& kv, int64_t rows, int64_t row);
-  absl::Status ReserveFolds();
+  void ReserveFolds(int64_t rows);
   absl::Status FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                 int64_t rows, DevicePtr<float> hidden);
   absl::Status AddToHidden(Stream& stream, const PackedMatrix& matrix,
@@ -182,7 +184,8 @@ class Decoder {
   DecoderWorkspace a_;
   std::vector<float> angles_;  // angles of some rows, to be sent
   // The folds of rows that read pages together: maxima, then sums, each
-  // [kMaxStepRows, heads]; empty until they are needed.
+  // [rows of a step, heads]; empty: there is no step of several sequences, or
+  // no memory.
   DeviceArray<float> folds_;
   bool fast_ = false;  // the step may have other bits than the CPU's
 };

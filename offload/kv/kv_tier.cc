@@ -36,8 +36,7 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
       std::move(spill), std::move(slots), std::move(buffers), std::move(engine),
       disk, /*staging=*/nullptr});
   tier->staging = std::make_unique<Staging>(*tier);
-  tier->pool.Promise(std::move(promise),
-                     shape.PoolPages() - shape.disk_pages);
+  tier->pool.Promise(std::move(promise), shape.PoolPages() - shape.disk_pages);
   return tier;
 }
 

@@ -52,7 +52,7 @@ struct TierShape {
   // step lie in two pages at most, and a prompt writes its last page while two
   // pages that a step has left are still there.
   static constexpr int64_t kOpenPages = 3;
-  static constexpr int64_t kForksOpenPages = 2;  // a fork's, beside those
+  static constexpr int64_t kForksOpenPages = 1;  // for each fork, besides
 
   // Returns true if the page is on disk rather than in the host tier; its
   // number alone decides. Resident pages go to disk first, as no sweep reads

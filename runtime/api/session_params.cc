@@ -167,6 +167,8 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
   SessionRequest request;
   Session::Options& options = request.options;
   options.context = p.context;
+  options.forks = p.forks;
+  options.fork_tokens = p.fork_tokens;
   ASSIGN_OR_RETURN(options.type_k, ParseKvType(p.kv_type_k));
   ASSIGN_OR_RETURN(options.type_v, ParseKvType(p.kv_type_v));
   if (p.cache_dir != nullptr) request.rates_folder = p.cache_dir;

@@ -28,6 +28,9 @@ class StepLayers {
 
   absl::Status Run(int layer) {
     EachOf([&](SequenceStep& sequence, size_t i) -> absl::Status {
+      if (sequence.before_layer) {
+        RETURN_IF_ERROR(sequence.before_layer(layer));
+      }
       ASSIGN_OR_RETURN(pages_[i], sequence.kv.BeginLayer(layer, cancelled_));
       parts_[i].kv = &pages_[i];
       return absl::OkStatus();

@@ -2,6 +2,7 @@
 #define TIERCEL_RUNTIME_PASS_STEP_H_
 
 #include <cstdint>
+#include <functional>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -19,6 +20,8 @@ struct SequenceStep {
   int64_t rows;
   const int32_t* ids;               // [rows]
   StepObserver* seen_by = nullptr;  // null: none
+  // Called when a layer is about to begin; null: nothing is.
+  std::function<absl::Status(int layer)> before_layer = nullptr;
   // An error of its KV or observer, after which its hidden states are worthless
   // and the other sequences go on.
   absl::Status status = {};

@@ -243,8 +243,12 @@ TierNeeds SessionSite::Needs(int64_t context) const {
   const auto pages = [](int64_t positions) {
     return positions / kPageTokens + (positions % kPageTokens != 0);
   };
-  // A fork begins within a page, which it copies.
-  if (forks > 0) needs.forks = {forks, pages(fork_tokens) + 1};
+  if (forks > 0) {  // a fork begins within a page, which it copies
+    needs.forks = {forks, pages(fork_tokens) + 1};
+    needs.workspace += Decoder::FoldBytes(config, RowsTogether());
+    needs.distributions +=
+        RowsTogether() * config.vocab * static_cast<int64_t>(sizeof(float));
+  }
   if (kept_first > 0) {
     needs.resident_pages = pages(first_position % kPageTokens + kept_first);
   }

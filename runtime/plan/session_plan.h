@@ -1,6 +1,7 @@
 #ifndef TIERCEL_RUNTIME_PLAN_SESSION_PLAN_H_
 #define TIERCEL_RUNTIME_PLAN_SESSION_PLAN_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -19,6 +20,7 @@
 #include "offload/disk/disk_calls.h"
 #include "offload/kv/host_attention.h"
 #include "offload/kv/kv_extent.h"
+#include "offload/kv/layered_kv.h"
 #include "offload/kv/view.h"
 #include "offload/prompt_cache/kv_folder.h"
 #include "offload/retrieval/attention_shares.h"
@@ -177,6 +179,11 @@ struct SessionSite {
   // The number of rows of a prompt that pass through a layer at once after
   // `before` others, on every rank. RowsAtOnce(0) is the most.
   int64_t RowsAtOnce(int64_t before = 0) const;
+  // The most rows of several sequences that pass through a layer at once, all
+  // of whose logits the host keeps.
+  int64_t RowsTogether() const {
+    return std::clamp(RowsAtOnce(), kMaxStepRows, 4 * kMaxStepRows);
+  }
   // The host's share of a sweep, and how it attends.
   HostShare Share() const;
   HostAttention::Options ShareOptions() const;

@@ -52,12 +52,19 @@ void Batch::Resume(Member& member) {
 }
 
 std::vector<Batch::Member*> Batch::TakeGroup() {
-  const Phase phase = waiting_.front()->wanted->phase;
+  const auto draft = std::find_if(
+      waiting_.begin(), waiting_.end(),
+      [](const Member* member) { return !member->wanted->kind.IsSweep(); });
+  const StepKind kind = draft != waiting_.end()
+                            ? (*draft)->wanted->kind
+                            : waiting_.front()->wanted->kind;
+  const RunnerRank& rank = runner_->first();
+  const int64_t most = std::min(rank.site.RowsTogether(), rank.plan.state_rows);
   std::vector<Member*> group;
   int64_t rows = 0;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     const Wanted& wanted = *(*at)->wanted;
-    if (wanted.phase != phase || rows + wanted.rows.count > kMaxStepRows) {
+    if (!(wanted.kind == kind) || rows + wanted.rows.count > most) {
       ++at;
       continue;
     }
@@ -89,7 +96,7 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
                        [](Member* m) { return m->wanted->cancelled(); });
   };
   absl::Status status = runner_->PassTogether(
-      absl::MakeSpan(steps), whose.front()->wanted->phase, all_cancelled);
+      absl::MakeSpan(steps), whose.front()->wanted->kind, all_cancelled);
   int64_t rows = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     whose[i]->wanted->status = steps[i].status;
@@ -97,20 +104,26 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
     whose[i]->first_row = steps[i].first_row;
     if (steps[i].first_row >= 0) rows += steps[i].rows.count;
   }
-  if (status.ok() && rows > 0) {
-    const absl::StatusOr<const float*> logits = runner_->RowLogits(0, rows);
-    status = logits.status();
-    if (logits.ok()) {
-      logits_.assign(*logits, *logits + rows * runner_->model().config.vocab);
-    }
-  }
+  if (status.ok()) status = KeepLogits(rows);
   runner_->Rest();
   ++passes_.passes;
   passes_.rows += rows;
+  passes_.most_rows = std::max(passes_.most_rows, rows);
   for (Member* const member : whose) {
     member->wanted->status.Update(status);
     passes_.steps += member->wanted->waits ? 0 : 1;
   }
+}
+
+absl::Status Batch::KeepLogits(int64_t rows) {
+  logits_.clear();
+  for (int64_t first = 0; first < rows; first += kMaxStepRows) {
+    const int64_t count = std::min(rows - first, kMaxStepRows);
+    ASSIGN_OR_RETURN(const float* logits, runner_->RowLogits(first, count));
+    logits_.insert(logits_.end(), logits,
+                   logits + count * runner_->model().config.vocab);
+  }
+  return absl::OkStatus();
 }
 
 void Batch::End() {
@@ -142,11 +155,11 @@ bool Batch::OnCaller(absl::FunctionRef<void()> work) {
   return !ends_;
 }
 
-absl::Status Batch::Pass(const SequenceRows& rows, Phase phase, bool certain,
-                         Cancelled cancelled) {
+absl::Status Batch::Pass(const SequenceRows& rows, const StepKind& kind,
+                         bool certain, Cancelled cancelled) {
   if (ends_) return CancelledError();
   Member& own = *running_;
-  Wanted wanted = {rows, phase, certain, cancelled};
+  Wanted wanted = {rows, kind, certain, cancelled};
   own.wanted = &wanted;
   own.strand->Yield();
   own.wanted = nullptr;

@@ -25,7 +25,8 @@ namespace tiercel {
 //
 // Each call is a strand: at any time one of them runs, or the thread of Run
 // passes rows. So sessions may be forks of each other, and which steps are
-// passed together follows from their number of rows and not from time.
+// passed together follows from their kind and number of rows, not from time.
+// Drafts go before sweeps, so that a sweep checks the blocks of all.
 class Batch final : public SharedPasses {
  public:
   struct Call {
@@ -37,6 +38,7 @@ class Batch final : public SharedPasses {
     int64_t passes = 0;
     int64_t steps = 0;
     int64_t rows = 0;
+    int64_t most_rows = 0;  // the most of one pass
   };
 
   // For sessions of `session`'s model. Errors: those of Runner::Fork.
@@ -53,15 +55,15 @@ class Batch final : public SharedPasses {
   const Passes& passes() const { return passes_; }
 
   // ---- SharedPasses: called by the runner of the call that is running ----
-  absl::Status Pass(const SequenceRows& rows, Phase phase, bool certain,
-                    Cancelled cancelled) override;
+  absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
+                    bool certain, Cancelled cancelled) override;
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count) override;
 
  private:
   // A step that a call waits for.
   struct Wanted {
     const SequenceRows& rows;
-    Phase phase;
+    StepKind kind;
     bool certain;
     Cancelled cancelled;
     absl::Status status = {};
@@ -78,9 +80,10 @@ class Batch final : public SharedPasses {
   explicit Batch(std::unique_ptr<Runner> runner) : runner_(std::move(runner)) {}
   // Lets a member run until it wants a step, or has ended.
   void Resume(Member& member);
-  // The members that have waited longest and can be passed together.
+  // Members that can be passed together, those that have waited longest first.
   std::vector<Member*> TakeGroup();
   void PassGroup(absl::Span<Member* const> group);
+  absl::Status KeepLogits(int64_t rows);
   void End();
 
   const std::unique_ptr<Runner> runner_;

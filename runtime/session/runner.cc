@@ -157,30 +157,31 @@ absl::Status Runner::EachRankOf(
   return status;
 }
 
-// Returns true if others can pass the step with theirs: it is no prompt, and
-// all of its rows pass through all layers, on one rank.
-bool Runner::CanShare(const SequenceRows& rows, const Step& step) const {
-  const RankKv& kv = rows.kv.first();
-  return others_ != nullptr && step.phase != Phase::kPrefill &&
-         !step.resume_at.has_value() && rows.count <= kMaxStepRows &&
-         rows.kv.IsAlone() && !kv.site.extent.has_value();
+// Returns true if others can pass the rows of a step with theirs.
+bool Runner::CanShare(const SequenceRows& rows) const {
+  return others_ != nullptr && rows.count <= kMaxStepRows && rows.kv.IsAlone();
+}
+
+// They pass it on a stream of their own, in the same workspace.
+absl::Status Runner::PassWithOthers(const SequenceRows& rows,
+                                    const StepKind& kind, bool certain,
+                                    Cancelled cancelled) {
+  shared_last_ = true;
+  RETURN_IF_ERROR(stream().Synchronize());
+  Rest();
+  return others_->Pass(rows, kind, certain, cancelled);
 }
 
 absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
                           PassProgress progress, Cancelled cancelled,
                           Stop* stop) {
-  shared_last_ = CanShare(own, step);
-  if (shared_last_) {
-    // Others pass it on a stream of their own, in the same workspace.
-    absl::Status status = stream().Synchronize();
-    if (status.ok()) {
-      Rest();
-      status = others_->Pass(own, step.phase, step.certain, cancelled);
-    }
-    if (!status.ok()) own.kv.DropViews();
-    return status;
-  }
   const bool resumes = step.resume_at.has_value();
+  // All rows of a shared step pass through all layers.
+  if (CanShare(own) && step.phase != Phase::kPrefill && !resumes &&
+      !own.kv.site().extent.has_value()) {
+    return PassWithOthers(own, {.phase = step.phase}, step.certain, cancelled);
+  }
+  shared_last_ = false;
   std::vector<std::optional<PassPoint>> points(ranks_.size());
   const absl::Status status =
       EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) -> absl::Status {
@@ -220,19 +221,25 @@ absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
   return status;
 }
 
-absl::Status Runner::PassTogether(absl::Span<RankStep> steps, Phase phase,
-                                  Cancelled cancelled) {
+absl::Status Runner::PassTogether(absl::Span<RankStep> steps,
+                                  const StepKind& kind, Cancelled cancelled) {
   return EachRank([&](RunnerRank& rank) {
-    return rank.PassTogether(steps, phase, cancelled);
+    return rank.PassTogether(steps, kind, cancelled);
   });
 }
 
 absl::Status Runner::PassOverViews(const SequenceRows& own, int layers,
                                    Cancelled cancelled) {
-  shared_last_ = false;
-  RETURN_IF_ERROR(EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) {
-    return rank.PassOverView({kv, own.ids, own.count}, layers, cancelled);
-  }));
+  if (CanShare(own)) {
+    RETURN_IF_ERROR(
+        PassWithOthers(own, {.phase = Phase::kDraft, .view_layers = layers},
+                       /*certain=*/false, cancelled));
+  } else {
+    shared_last_ = false;
+    RETURN_IF_ERROR(EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) {
+      return rank.PassOverView({kv, own.ids, own.count}, layers, cancelled);
+    }));
+  }
   for (const auto& kv : own.kv.ranks()) kv->retrieval->kv().Extend(own.count);
   return absl::OkStatus();
 }

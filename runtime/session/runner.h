@@ -93,10 +93,11 @@ class Runner {
   // Passes steps of several sequences together, on the one rank
   // (RunnerRank::PassTogether). Each has an error of its own; errors that all
   // share are returned.
-  absl::Status PassTogether(absl::Span<RankStep> steps, Phase phase,
+  absl::Status PassTogether(absl::Span<RankStep> steps, const StepKind& kind,
                             Cancelled cancelled);
   // Passes the rows through the first `layers` layers, over the retrieval views
-  // of their KV alone, which have room for them and hold them afterwards.
+  // of their KV alone, which have room for them and hold them afterwards: by
+  // ShareSteps' passes if these can.
   absl::Status PassOverViews(const SequenceRows& rows, int layers,
                              Cancelled cancelled);
   // Passes one row over the retrieval view of its KV, which has the types of
@@ -139,7 +140,9 @@ class Runner {
       SequenceKv& kv,
       absl::FunctionRef<absl::Status(RunnerRank&, RankKv&)> part);
   void LeaveWorkspace();
-  bool CanShare(const SequenceRows& rows, const Step& step) const;
+  bool CanShare(const SequenceRows& rows) const;
+  absl::Status PassWithOthers(const SequenceRows& rows, const StepKind& kind,
+                              bool certain, Cancelled cancelled);
   absl::Status LogitsInto(int64_t first, int64_t count, int64_t row);
   // Rank 0's logits.
   const float* HostLogits() const {

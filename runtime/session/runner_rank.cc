@@ -247,9 +247,10 @@ absl::Status RunnerRank::RunLayers(const RankRows& rows, PassProgress progress,
   return RunPass(pass, decoder_, *stream, progress, cancelled, point);
 }
 
-absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps, Phase phase,
+absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps,
+                                      const StepKind& kind,
                                       Cancelled cancelled) {
-  phase_ = phase;
+  phase_ = kind.phase;
   tiles_ = nullptr;
   std::vector<SequenceStep> begun;
   std::vector<RankStep*> whose;  // [sequence that has begun]
@@ -258,14 +259,28 @@ absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps, Phase phase,
   for (RankStep& step : steps) {
     RankKv& kv = step.rows.kv;
     kv.DropStates();
-    step.status = kv.store->BeginStep(step.rows.count, phase, step.view,
-                                      cancelled, step.certain);
-    step.waits = ClassOf(step.status) == ErrorClass::kMemory && !begun.empty();
-    if (!step.status.ok()) continue;
-    begun.push_back(
-        {*kv.store, step.rows.count, step.rows.ids, kv.store->Step().seen_by});
+    SequenceStep own = {.kv = kind.IsSweep()
+                                  ? static_cast<LayeredKv&>(*kv.store)
+                                  : kv.retrieval->kv(),
+                        .rows = step.rows.count,
+                        .ids = step.rows.ids};
+    int64_t end = kv.store->end();
+    if (kind.IsSweep()) {
+      step.status = kv.store->BeginStep(own.rows, kind.phase, step.view,
+                                        cancelled, step.certain);
+      step.waits =
+          ClassOf(step.status) == ErrorClass::kMemory && !begun.empty();
+      if (!step.status.ok()) continue;
+      own.seen_by = kv.store->Step().seen_by;
+    } else {
+      end = kv.retrieval->kv().end();
+      own.before_layer = [this, cancelled, &kv](int layer) {
+        return kv.retrieval->Await(*stream, layer, cancelled);
+      };
+    }
+    begun.push_back(std::move(own));
     whose.push_back(&step);
-    positions.push_back({kv.store->end(), kv.store->end() + step.rows.count});
+    positions.push_back({end, end + step.rows.count});
     step.first_row = rows;
     rows += step.rows.count;
   }
@@ -275,17 +290,17 @@ absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps, Phase phase,
     status = decoder_.BeginStep(*stream, positions, /*of_prompt=*/false);
   }
   if (status.ok()) {
-    status =
-        RunStep({.sequences = absl::MakeSpan(begun),
-                 .layers = model_.config.layers,
-                 .hidden = hidden_.data(),
-                 .weights = {model_.streamed.get(), phase, &streamed_use_}},
-                decoder_, *stream, cancelled);
+    status = RunStep(
+        {.sequences = absl::MakeSpan(begun),
+         .layers = kind.IsSweep() ? model_.config.layers : kind.view_layers,
+         .hidden = hidden_.data(),
+         .weights = {model_.streamed.get(), kind.phase, &streamed_use_}},
+        decoder_, *stream, cancelled);
   }
   // Sequences that go on may begin other steps before those that failed do.
   for (size_t i = 0; i < begun.size(); ++i) {
     whose[i]->status = begun[i].status;
-    if (!status.ok() || !begun[i].status.ok()) {
+    if (kind.IsSweep() && (!status.ok() || !begun[i].status.ok())) {
       whose[i]->rows.kv.store->Abandon();
     }
   }

@@ -19,6 +19,7 @@
 #include "runtime/plan/session_plan.h"
 #include "runtime/plan/tier_plan.h"
 #include "runtime/session/rank_kv.h"
+#include "runtime/session/shared_passes.h"
 
 namespace tiercel {
 
@@ -99,11 +100,12 @@ class RunnerRank {
   absl::StatusOr<int> TakeLayers(RankKv& kv, int64_t rows,
                                  KvStore::GiveLayers give, Cancelled cancelled);
 
-  // Passes the rows of several sequences, at most kMaxStepRows in all, through
-  // all layers, each over its view; those for which memory has no room beside
-  // the others wait. A step that fails is abandoned. Errors that all share:
-  // those of RunStep; out_of_memory.
-  absl::Status PassTogether(absl::Span<RankStep> steps, Phase phase,
+  // Passes the rows of several sequences, each over its view: in a sweep
+  // through all layers, where sequences for which memory has no room beside the
+  // others wait; or over their retrieval views, as PassOverView does. A sweep's
+  // step that fails is abandoned. Errors that all share: those of RunStep;
+  // out_of_memory.
+  absl::Status PassTogether(absl::Span<RankStep> steps, const StepKind& kind,
                             Cancelled cancelled);
 
   // Writes the logits of `count` rows of the last step, from row `first` on,

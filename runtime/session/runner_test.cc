@@ -77,8 +77,7 @@ TEST_F(RunnerTest, PassesSeveralSequencesTogetherAsAlone) {
           {{kvs[i]->first(), ids.data(), rows}, all_, /*certain=*/true});
     }
     EXPECT_TRUE(
-        runner_->PassTogether(absl::MakeSpan(steps), Phase::kVerify, kGoOn)
-            .ok());
+        runner_->PassTogether(absl::MakeSpan(steps), StepKind(), kGoOn).ok());
     std::vector<std::vector<float>> logits;
     for (const RankStep& step : steps) {
       EXPECT_TRUE(step.status.ok()) << step.status;

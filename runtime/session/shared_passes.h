@@ -19,6 +19,15 @@ struct SequenceRows {
   const View& view;  // the positions that they read
 };
 
+// The kind of a step: steps of one kind are passed together.
+struct StepKind {
+  Phase phase = Phase::kVerify;
+  int view_layers = 0;  // the first layers, over retrieval views; 0: a sweep
+
+  bool IsSweep() const { return view_layers == 0; }
+  friend bool operator==(const StepKind&, const StepKind&) = default;
+};
+
 // Passes steps of several runners together: the rows of each, few as they are,
 // share the weights that a pass reads. A runner calls it in place of passing
 // its own rows, and gets the same bits.
@@ -30,8 +39,8 @@ class SharedPasses {
   // Passes the rows, at most kMaxStepRows, with those of other runners, for
   // which it waits. `certain`: all of them will be kept. Errors: those of
   // RunnerRank::PassTogether, and of this sequence's step.
-  virtual absl::Status Pass(const SequenceRows& rows, Phase phase, bool certain,
-                            Cancelled cancelled) = 0;
+  virtual absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
+                            bool certain, Cancelled cancelled) = 0;
   // The logits of rows of the calling runner's last Pass: [count, vocab], valid
   // until its next.
   virtual absl::StatusOr<const float*> RowLogits(int64_t first,
