@@ -380,6 +380,36 @@ class GenerateTest(Case):
                          b"".join(b"# seed %d\n%b" % (seed, text)
                                   for seed, text in enumerate(alone)))
 
+    def test_texts_made_at_once_behind_a_link(self):
+        model = self.path("deeper.gguf")
+        write_deeper(model, 3)
+        link = "link=1GB/s"
+        plan = run("plan", "-m", model, "-c", "1000", "--simulate",
+                   "device=1kB," + link, "--json")
+        least = json.loads(plan.stdout)["min_device_bytes"]
+        text = ["generate", "-m", model, "-p", "one two three " * 100, "-c",
+                "1000", "--temp", "1", "--ignore-eos", "-n", "9"]
+        for policy in ("full", "triforce"):
+            args = [*text, "--policy", policy]
+            if policy == "triforce":
+                args += ["--budget", "64", "--chunk", "8", "--sink", "8",
+                         "--window", "16"]
+            alone = [self.document(*args, "-s", str(seed))["output"][0]
+                     for seed in range(6)]
+            counts = set()
+            for times in (1.01, 1.15, 4):
+                found = run(*args, "--seeds", "0:5", "--json", "--simulate",
+                            f"device={int(least * times)},{link}")
+                if policy == "triforce" and found.returncode == 4:
+                    continue  # the view has no room
+                outputs = json.loads(found.stdout)["output"]
+                self.assertEqual([o["tokens"] for o in outputs],
+                                 [o["tokens"] for o in alone])
+                counts.add(outputs[0]["at_once"])
+                said = b"at a time, as memory serves best" in found.stderr
+                self.assertEqual(said, outputs[0]["at_once"] < 6)
+            self.assertEqual(counts, {1, 6} if policy == "full" else {6})
+
     def test_questions_asked_at_once_are_answered_alone(self):
         book = self.path("book.txt", b"The cat sat on the mat. " * 20)
         asked = ["who?", "where is it?", "why?"]

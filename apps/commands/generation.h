@@ -23,6 +23,9 @@ struct Prompt {
   std::function<absl::StatusOr<Json>(Generator&)> read_here = nullptr;
 };
 
+// The tokens of the longest prompt.
+size_t LongestOf(const std::vector<Prompt>& prompts);
+
 // One session that reads prompts and continues them. A beginning that a prompt
 // shares with the tokens held is not read again.
 class Generator {

@@ -1,0 +1,179 @@
+#include "apps/commands/at_once.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/commands/command.h"
+#include "apps/terminal/output.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel::cli {
+namespace {
+
+// The most texts that are made at once: more rows of a pass save little.
+constexpr size_t kMostAtOnce = 16;
+
+// The session of texts that are made at once, and the most of them.
+struct Together {
+  std::unique_ptr<Options> options;  // the generator's
+  Generator generator;
+  size_t most;
+};
+
+// The number of tokens that all prompts begin with.
+size_t SharedTokens(const std::vector<Prompt>& prompts) {
+  const std::vector<int32_t>& first = prompts.front().tokens;
+  size_t shared = first.size();
+  for (const Prompt& prompt : prompts) {
+    const auto& own = prompt.tokens;
+    const auto ends =
+        std::mismatch(first.begin(), first.end(), own.begin(), own.end());
+    shared = std::min(shared, static_cast<size_t>(ends.first - first.begin()));
+  }
+  return shared;
+}
+
+// `options` of a session for `count` texts of `prompts` at once.
+Options OptionsFor(const Options& options, const Model& model,
+                   const std::vector<Prompt>& prompts, size_t count) {
+  constexpr int64_t kOpenAnswer = 1024;  // the length of an answer is not known
+  Options sized = options;
+  sized.session.forks = static_cast<int64_t>(count) - 1;
+  if (count > 1) {
+    const int64_t answer = options.sampling.max_tokens;
+    const size_t own = LongestOf(prompts) - SharedTokens(prompts);
+    sized.session.fork_tokens = std::min(
+        static_cast<int64_t>(own) + (answer < 0 ? kOpenAnswer : answer),
+        ContextOf(options, model));
+  }
+  return sized;
+}
+
+// The numbers of texts to make at once, the best first, up to 1. Memory for
+// forks holds fewer pages of the text that they share, so more of these cross
+// the link for all: the best number gives the most rows a second.
+std::vector<size_t> CountsAtOnce(const Options& options, const Model& model,
+                                 const std::vector<Prompt>& prompts,
+                                 size_t texts) {
+  std::vector<std::pair<double, size_t>> rates;  // rows a second, count
+  for (size_t count = std::min(kMostAtOnce, texts); count > 0; count /= 2) {
+    const Options sized = OptionsFor(options, model, prompts, count);
+    const absl::StatusOr<Json> plan =
+        model.Plan(SessionParams(sized, nullptr).session);
+    if (count > 1 && (!plan.ok() || !plan->at("fits").get<bool>())) continue;
+    const bool known = plan.ok() && plan->at("tbt_ms").is_number();
+    const double ms = known ? plan->at("tbt_ms").get<double>() : 1;
+    rates.emplace_back(static_cast<double>(count) / std::max(ms, 1e-3), count);
+  }
+  std::stable_sort(
+      rates.begin(), rates.end(),
+      [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<size_t> counts;
+  for (const auto& rate : rates) {
+    counts.push_back(rate.second);
+    if (rate.second == 1) break;
+  }
+  return counts;
+}
+
+// Opens a session with memory for as many texts at once as it has room for, if
+// need be for one.
+absl::StatusOr<Together> OpenTogether(const Options& options,
+                                      const Model& model,
+                                      const std::vector<Prompt>& prompts,
+                                      size_t texts) {
+  const size_t longest = LongestOf(prompts);
+  const int64_t needed =
+      std::min<int64_t>(ContextOf(options, model),
+                        static_cast<int64_t>(longest) +
+                            std::max<int64_t>(options.sampling.max_tokens, 1));
+  absl::Status status;
+  for (const size_t most : CountsAtOnce(options, model, prompts, texts)) {
+    auto sized =
+        std::make_unique<Options>(OptionsFor(options, model, prompts, most));
+    absl::StatusOr<Generator> generator =
+        Generator::Open(*sized, model, longest);
+    status = generator.status();
+    if (ExitOf(status) == Exit::kMemory) continue;
+    RETURN_IF_ERROR(status);
+    ASSIGN_OR_RETURN(const Json report, generator->Report());
+    if (most > 1 && report.at("context").get<int64_t>() < needed) continue;
+    if (most < std::min(kMostAtOnce, texts)) {
+      WriteNote(absl::StrCat(most, most == 1 ? " text" : " texts",
+                             " at a time, as memory serves best\n"));
+    }
+    return Together{std::move(sized), *std::move(generator), most};
+  }
+  return status;
+}
+
+}  // namespace
+
+bool MakesAtOnce(const Options& options, size_t texts) {
+  const SamplingOptions& sampling = options.sampling;
+  return texts > 1 && options.model.tensor_parallel == 1 && !sampling.plain &&
+         std::string_view(sampling.Drafter()) != "small" &&
+         !sampling.verify_against_full;
+}
+
+absl::Status MakeAtOnce(const Options& options, const Model& model,
+                        const std::vector<Prompt>& prompts,
+                        const SeedRange& seeds,
+                        absl::FunctionRef<void(const Generator&)> begin,
+                        EachText each) {
+  std::vector<std::pair<const Prompt*, uint64_t>> jobs;
+  for (const Prompt& prompt : prompts) {
+    for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
+      jobs.emplace_back(&prompt, seeds.first + i);
+    }
+  }
+  ASSIGN_OR_RETURN(Together together,
+                   OpenTogether(options, model, prompts, jobs.size()));
+  Generator& generator = together.generator;
+  size_t count = 0;
+  for (size_t first = 0; first < jobs.size(); first += count) {
+    count = std::min(together.most, jobs.size() - first);
+    std::deque<Generator> forks;
+    std::vector<Generator::AtOnce> texts;
+    RETURN_IF_ERROR(generator.Read(jobs[first].first->tokens));
+    for (size_t i = 0; i < count; ++i) {
+      const auto& [prompt, seed] = jobs[first + i];
+      if (i > 0) {
+        absl::StatusOr<Generator> fork = generator.Fork();
+        absl::Status ready = fork.status();
+        if (ready.ok()) ready = fork->Read(prompt->tokens);
+        if (ExitOf(ready) == Exit::kMemory) {
+          count = i;  // there is room for these
+          break;
+        }
+        RETURN_IF_ERROR(ready);
+        forks.push_back(*std::move(fork));
+      }
+      texts.push_back(
+          {i > 0 ? forks.back() : generator, prompt->question, seed});
+    }
+    begin(generator);
+    RETURN_IF_ERROR(Generator::ContinueAtOnce(texts));
+    absl::Status done;
+    for (size_t i = 0; i < count; ++i) {
+      const auto& [prompt, seed] = jobs[first + i];
+      // Its notes come behind all texts.
+      if (!options.json && !prompt->question.empty()) {
+        WriteNote(absl::StrCat("# ", prompt->question, "\n"));
+      }
+      Generator& own = texts[i].generator;
+      if (texts[i].report.ok()) generator.SayCuts(*texts[i].report);
+      done.Update(each(own, *prompt, seed, count, std::move(texts[i].report)));
+      if (!done.ok() && !IsInterrupted(done)) return done;
+    }
+    if (!done.ok()) return done;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel::cli
