@@ -62,8 +62,25 @@ batch_folds|models/decoder/decoder.cc|pages.sum = pages.sum + folds;||runtime/se
 batch_shared|models/decoder/decoder.cc|a.pages\[shared\] == b.pages\[shared\]|b.pages[shared] != nullptr|runtime/session/batch_test.cc
 batch_behind|models/decoder/decoder.cc|all.position = (kv.first_page + shared)|all.position = (kv.first_page + 0 * shared)|runtime/session/batch_test.cc
 batch_logits|runtime/session/batch.cc|(running_->first_row + first)|(0 * running_->first_row + first)|runtime/session/batch_test.cc
-batch_fills|runtime/session/batch.cc|rows + wanted.rows.count > kMaxStepRows|rows >= kMaxStepRows / 2|runtime/session/batch_test.cc
-batch_shares|runtime/session/runner.cc|shared_last_ = CanShare(own, step);|shared_last_ = false;|runtime/session/batch_test.cc
+batch_fills|runtime/session/batch.cc|rows + wanted.rows.count > most|rows + wanted.rows.count > most / 8|runtime/session/batch_test.cc
+batch_shares|runtime/session/runner.cc|if (CanShare(own) \&\& step.phase|if (false \&\& step.phase|runtime/session/batch_test.cc
+batch_fold_rows|models/decoder/decoder.cc|folds_.data() + rows \* all.heads|folds_.data() + all.heads|runtime/session/batch_test.cc
+batch_drafts|runtime/session/runner.cc|^  if (CanShare(own)) {|  if (false) {|runtime/session/batch_tiers_test.cc
+batch_drafts_first|runtime/session/batch.cc|kind = draft != waiting_.end()|kind = draft == waiting_.begin()|runtime/session/batch_tiers_test.cc
+batch_waits|runtime/session/batch.cc|if ((\*each)->wanted->waits) waiting_|if (false) waiting_|runtime/session/batch_tiers_test.cc
+batch_workspace|runtime/session/runner.cc|^  Rest();|  ;|runtime/session/batch_tiers_test.cc
+batch_rests|runtime/session/batch.cc|member.session.runner().Rest();|;|runtime/session/batch_tiers_test.cc
+batch_abandons|runtime/session/runner_rank.cc|whose\[i\]->rows.kv.store->Abandon();|;|runtime/session/batch_tiers_test.cc
+batch_host|offload/kv/staging.cc|for (StagedStep\* const step : steps_) step->host = 0;|;|runtime/session/batch_tiers_test.cc
+staging_once|offload/kv/staging.cc|std::exchange(fetched\[Index(place)\], 1) != 0|fetched[Index(place)] != 0|offload/kv/forks_test.cc
+staging_shared_place|offload/kv/staging.cc|    places_\[contents\] = place;|    (void)places_;|offload/kv/forks_test.cc
+staging_stolen|offload/kv/staging.cc|    ahead_.place.erase(std::exchange(ahead_.contents\[Index(place)\], 0));|    ;|offload/kv/forks_test.cc
+staging_arrived|offload/kv/staging.cc|  return arrived_;|  return absl::OkStatus();|offload/kv/tiered_kv_test.cc
+staging_undone|offload/kv/staging.cc|for (const int64_t each : taken) taken_\[Index(each)\] = 0;|;|offload/kv/forks_test.cc
+forks_planned|runtime/plan/tier_plan.cc|plan.shape.staged_pages += needs.forks.All();|;|runtime/session/batch_tiers_test.cc
+forks_views|runtime/plan/session_plan.cc|(1 + forks) \* Retrieval|Retrieval|runtime/session/batch_tiers_test.cc
+forks_slots|offload/tier/tier_shape.h|+ newest_pages + kForksOpenPages);|+ newest_pages);|runtime/session/batch_tiers_test.cc
+forks_copied|offload/retrieval/retrieval.cc|(\*fork)->selector_ = nullptr;|;|runtime/session/batch_tiers_test.cc
 batch_callback|runtime/api/generate_api.cc|return batch->OnCaller(call) .. more;|call(); return more;|runtime/api/batch_api_test.cc
 batch_status|runtime/api/generate_api.cc|^                         entry.Report();||runtime/api/batch_api_test.cc
 batch_params|runtime/api/generate_api.cc|entry.in.session, entry.params, give|entry.in.session, all.front().params, give|runtime/api/batch_api_test.cc

@@ -162,6 +162,36 @@ TEST(ForksTest, ForksWithoutRoomStepLater) {
   }
 }
 
+// A sequence that finds no room in the buffers leaves that of the others.
+TEST(ForksTest, BuffersHaveRoomForSome) {
+  TierForTest made(
+      kLayout, kLayers, kContextPages, /*resident_pages=*/0,
+      std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
+      /*newest_pages=*/0, {.count = 3, .pages = 0});
+  int next = 1;
+  Oracle oracle{{}, &next};
+  TieredKv kv(made.tier, 0);
+  Step(kv, oracle, 1000);
+  const std::unique_ptr<KvStore> other = *kv.Fork();
+  Oracle others = oracle;
+  CutTo(*other, others, 128);
+  Step(*other, others, 900);  // shares one page, and has seven more
+  const std::unique_ptr<KvStore> longer = *kv.Fork();
+  Oracle longers = oracle;
+  Step(*longer, longers, 66);  // has one more
+  const auto begin = [](KvStore& store) {
+    return store.BeginStep(1, Phase::kVerify, View::Full(), kGoOn);
+  };
+  ASSERT_TRUE(begin(kv).ok());
+  EXPECT_EQ(CodeOf(begin(*other)), "out_of_memory");
+  ASSERT_TRUE(begin(*longer).ok());
+  for (KvStore* const store : {static_cast<KvStore*>(&kv), longer.get()}) {
+    store->Abandon();
+  }
+  Step(*other, others, 1);
+  Step(*longer, longers, 1);
+}
+
 // A fork that diverges within a resident page gets a resident page of its own;
 // if there is no room, the other sequence's page leaves the device.
 TEST(ForksTest, ResidentPagesMakeRoomForAFork) {

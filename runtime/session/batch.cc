@@ -95,8 +95,9 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
     return std::all_of(whose.begin(), whose.end(),
                        [](Member* m) { return m->wanted->cancelled(); });
   };
-  absl::Status status = runner_->PassTogether(
-      absl::MakeSpan(steps), whose.front()->wanted->kind, all_cancelled);
+  const StepKind kind = whose.front()->wanted->kind;
+  absl::Status status =
+      runner_->PassTogether(absl::MakeSpan(steps), kind, all_cancelled);
   int64_t rows = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     whose[i]->wanted->status = steps[i].status;
@@ -107,6 +108,7 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
   if (status.ok()) status = KeepLogits(rows);
   runner_->Rest();
   ++passes_.passes;
+  passes_.sweeps += kind.IsSweep() ? 1 : 0;
   passes_.rows += rows;
   passes_.most_rows = std::max(passes_.most_rows, rows);
   for (Member* const member : whose) {

@@ -36,6 +36,7 @@ class Batch final : public SharedPasses {
   // The numbers of what was passed together.
   struct Passes {
     int64_t passes = 0;
+    int64_t sweeps = 0;  // the passes that are no drafts over views
     int64_t steps = 0;
     int64_t rows = 0;
     int64_t most_rows = 0;  // the most of one pass
