@@ -380,6 +380,36 @@ class GenerateTest(Case):
                          b"".join(b"# seed %d\n%b" % (seed, text)
                                   for seed, text in enumerate(alone)))
 
+    def nll(self, tokens):
+        """The sum of -log p of all tokens but the first, by `eval`."""
+        if len(tokens) < 2:
+            return 0
+        ids = self.path("ids.txt", b" ".join(b"%d" % t for t in tokens))
+        found = json.loads(self.succeed("eval", "-m", CHAT, "--tokens", ids,
+                                        "--json"))
+        return found["nll"] * found["scored"]
+
+    def test_the_best_of_several_has_the_likeliest_tokens(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "12", "--temp",
+                "1.5"]
+        prompt = json.loads(self.succeed("tokenize", "-m", CHAT, "-p", "Once",
+                                         "--json"))["tokens"]
+        texts = self.document(*args, "--seeds", "5:10")["output"]
+        before = self.nll(prompt)
+        means = {text["seed"]: (before - self.nll(prompt + text["tokens"])) /
+                 len(text["tokens"]) for text in texts}
+        best = max(means, key=means.get)
+        self.assertNotEqual(best, 5)
+        document = self.document(*args, "-s", "5", "--best-of", "6")
+        output, = document["output"]
+        self.assertEqual((document["seed"], output["seed"], output["best_of"]),
+                         (best, best, 6))
+        self.assertAlmostEqual(output["mean_logprob"], means[best], 5)
+        expected = texts[best - 5]
+        self.assertEqual(output["tokens"], expected["tokens"])
+        self.assertEqual(self.succeed(*args, "-s", "5", "--best-of", "6"),
+                         expected["text"].encode() + b"\n")
+
     def test_texts_made_at_once_behind_a_link(self):
         model = self.path("deeper.gguf")
         write_deeper(model, 3)

@@ -322,11 +322,43 @@ bool IsStdin(const std::string& path) {
          named.st_dev == typed.st_dev && named.st_ino == typed.st_ino;
 }
 
+namespace {
+
+absl::Status CheckBestOf(const Options& options) {
+  const SamplingOptions& sampling = options.sampling;
+  if (sampling.best_of == 0) return absl::OkStatus();
+  if (sampling.seeds.has_value()) {
+    return UsageError("--best-of and --seeds exclude each other");
+  }
+  if (options.stream) {
+    return UsageError(
+        "--best-of: the best text is known at the end, --stream writes tokens "
+        "as they come");
+  }
+  if (sampling.verify_against_full) {
+    return UsageError("--best-of and --verify-against exclude each other");
+  }
+  if (sampling.best_of > 1 && sampling.temperature == 0) {
+    return UsageError(
+        "--best-of: all texts are the same at --temp 0; need --temp above 0");
+  }
+  if (sampling.seed.value_or(0) > std::numeric_limits<uint64_t>::max() -
+                                      static_cast<uint64_t>(sampling.best_of)) {
+    return UsageError(absl::StrCat("--best-of: there are not ",
+                                   sampling.best_of, " seeds from --seed ",
+                                   *sampling.seed, " on"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckTogether(Options* options) {
   const SamplingOptions& sampling = options->sampling;
   if (sampling.seeds.has_value() && sampling.seed.has_value()) {
     return UsageError("--seeds and --seed exclude each other");
   }
+  RETURN_IF_ERROR(CheckBestOf(*options));
   RETURN_IF_ERROR(CheckDrafts(*options));
   RETURN_IF_ERROR(CheckRope(options->model));
   WarnOfCuts(options);

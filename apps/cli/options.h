@@ -62,6 +62,7 @@ struct SamplingOptions {
   int64_t max_tokens = -1;       // -1: until the end or the context is full
   std::optional<uint64_t> seed;  // absent: 0
   std::optional<SeedRange> seeds;
+  int64_t best_of = 0;  // texts of which the best is written; 0: one is made
   double temperature = 0;
   int32_t top_k = 0;
   double top_p = 1;

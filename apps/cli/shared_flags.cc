@@ -121,7 +121,7 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
                });
   flags.LastCounts("-n");
   flags.NotBuilt({"--think", "--template-kwargs", "--json-schema", "--grammar",
-                  "-sys", "--stop-id", "--best-of"});
+                  "-sys", "--stop-id"});
   AddDistributionFlags(flags, sampling);
   flags.RepeatableText(
       "--stop", "TEXT", "end the output before this text; repeatable",
@@ -414,6 +414,10 @@ void AddSeedsFlag(FlagSet& flags, SamplingOptions* sampling) {
               absl::StrCat("FIRST:LAST, at most ", kMaxSeeds, " seeds"), value);
         }
       });
+  flags.Int("--best-of",
+            "of N texts, for the seed and those after it, the one whose tokens "
+            "have the greatest mean log-probability",
+            1, kMaxSeeds, [=](int64_t n) { sampling->best_of = n; });
 }
 
 void AddPromptFlag(FlagSet& flags, InputOptions* input) {

@@ -1,12 +1,15 @@
 #include "apps/commands/generation.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "apps/cli/error.h"
 #include "apps/commands/at_once.h"
 #include "apps/commands/command.h"
@@ -257,11 +260,16 @@ struct Run {
   Json baseline;       // null: not asked for
   Json read_here;      // null: likewise
   size_t at_once = 1;  // texts that were made at once, this one included
+  // The mean log-probability of its tokens; absent: it is not asked for, or
+  // there are none.
+  std::optional<double> likely = {};
 };
 
 SeedRange SeedsOf(const Options& options) {
   const uint64_t seed = options.sampling.seed.value_or(0);
-  return options.sampling.seeds.value_or(SeedRange{seed, seed});
+  const auto more =
+      static_cast<uint64_t>(std::max<int64_t>(options.sampling.best_of, 1) - 1);
+  return options.sampling.seeds.value_or(SeedRange{seed, seed + more});
 }
 
 // Calls `each` for every prompt, once it is read, and every seed, in a session
@@ -278,6 +286,48 @@ absl::Status InOneSession(
     for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
       RETURN_IF_ERROR(each(generator, prompt, seeds.first + i));
     }
+  }
+  return absl::OkStatus();
+}
+
+// The mean log-probability of the tokens that `report` gave behind `prompt`;
+// absent: there are none.
+absl::StatusOr<std::optional<double>> MeanLogProbability(Generator& generator,
+                                                         const Prompt& prompt,
+                                                         const Json& report) {
+  const auto ids =
+      report.at("output").at(0).at("tokens").get<std::vector<int32_t>>();
+  if (ids.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::vector<double> likely,
+                   generator.LogProbabilities(prompt.tokens, ids));
+  return std::accumulate(likely.begin(), likely.end(), 0.0) /
+         static_cast<double>(likely.size());
+}
+
+// Leaves the run whose tokens are the likeliest, of equals the first, and
+// writes its text.
+absl::Status KeepBest(const Options& options, bool as_ids,
+                      std::vector<Run>* runs) {
+  const auto best = std::max_element(
+      runs->begin(), runs->end(),
+      [](const Run& a, const Run& b) { return a.likely < b.likely; });
+  *runs = {*best};
+  const Run& run = runs->front();
+  const Json& output = run.report.at("output").at(0);
+  TokenWriter writer(options, as_ids, run.question, run.seed);
+  RETURN_IF_ERROR(writer.Begin());
+  if (as_ids) {
+    for (const Json& id : output.at("tokens")) {
+      RETURN_IF_ERROR(writer.Write(id.get<int32_t>(), ""));
+    }
+  } else {
+    RETURN_IF_ERROR(writer.Write(0, output.at("text").get<std::string>()));
+  }
+  RETURN_IF_ERROR(writer.End());
+  if (!options.json && options.statistics && run.likely.has_value()) {
+    WriteNote(absl::StrFormat(
+        "best of %d: seed %d, mean log-probability of a token %.3f\n",
+        options.sampling.best_of, run.seed, *run.likely));
   }
   return absl::OkStatus();
 }
@@ -350,6 +400,11 @@ absl::Status RunGeneration(const Options& options, const Model& model,
     if (!report.ok()) return ended;
     runs.push_back(
         {prompt.question, seed, *std::move(report), Json(), Json(), at_once});
+    if (ended.ok() && options.sampling.best_of > 0) {
+      ASSIGN_OR_RETURN(
+          runs.back().likely,
+          MeanLogProbability(generator, prompt, runs.back().report));
+    }
     if (!ended.ok() || !prompt.read_here) return ended;
     ASSIGN_OR_RETURN(Json passages, prompt.read_here(generator));
     runs.back().read_here = std::move(passages);
@@ -357,16 +412,22 @@ absl::Status RunGeneration(const Options& options, const Model& model,
   };
   const SeedRange seeds = SeedsOf(options);
   const size_t texts = prompts.size() * (seeds.last - seeds.first + 1);
+  const bool best = options.sampling.best_of > 0;
+  Options unseen = options;
+  unseen.json = options.json || best;  // the best is written once it is known
   absl::Status done =
       MakesAtOnce(options, texts)
-          ? MakeAtOnce(options, model, prompts, seeds, begin, add)
+          ? MakeAtOnce(unseen, model, prompts, seeds, begin, add)
           : InOneSession(
-                options, model, prompts,
+                unseen, model, prompts,
                 [&](Generator& generator, const Prompt& prompt, uint64_t seed) {
                   begin(generator);
                   return add(generator, prompt, seed, /*at_once=*/1,
                              generator.Continue(prompt.question, seed));
                 });
+  if (best && !runs.empty() && (done.ok() || IsInterrupted(done))) {
+    RETURN_IF_ERROR(KeepBest(options, model.info().has_tokenizer == 0, &runs));
+  }
   if (done.ok() && options.sampling.verify_against_full) {
     done = AddBaseline(options, model, prompts, &runs);
   }
@@ -404,6 +465,12 @@ absl::Status RunGeneration(const Options& options, const Model& model,
                         options.sampling),
             "\n"));
       }
+    }
+    if (best) {
+      output["seed"] = run.seed;
+      output["best_of"] = options.sampling.best_of;
+      output["mean_logprob"] =
+          run.likely.has_value() ? Json(*run.likely) : Json();
     }
     outputs.push_back(std::move(output));
   }
