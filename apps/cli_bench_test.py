@@ -245,6 +245,20 @@ class BenchTest(Case):
                              "17000", "--fill", "-r", "1", "--rope-scale", "2")
         self.assertEqual(row["test"], "tg1@d17000")
 
+    def test_texts_at_once_are_tests_of_their_own(self):
+        rows = self.document("bench", "-m", CHAT, "-p", "0", "-n", "3,9", "-d",
+                             "20", "--parallel", "1,5", "-r", "2")
+        self.assertEqual([(row["test"], row["parallel"]) for row in rows],
+                         [("tg3@d20", 1), ("tg3@d20 x5", 5),
+                          ("tg9@d20", 1), ("tg9@d20 x5", 5)])
+        for row in rows:
+            # There is no gap before the first token of a text.
+            gaps = 2 * row["parallel"] * (row["n_gen"] - 1)
+            self.assertEqual(row["tbt_ms"]["samples"], gaps)
+            self.assertEqual(len(row["samples_ts"]), 2)
+            self.assertEqual(row["bytes_per_token"] is None,
+                             row["parallel"] > 1)
+
     def drafted(self, model, *flags):
         """Returns the row tg24@d90 with these flags; its speculation must be
         that of `generate` after the same 90 tokens."""

@@ -324,6 +324,23 @@ bool IsStdin(const std::string& path) {
 
 namespace {
 
+absl::Status CheckParallel(const Options& options) {
+  const BenchOptions& bench = options.bench;
+  const auto greatest = [](const std::vector<int64_t>& list) {
+    return *std::max_element(list.begin(), list.end());
+  };
+  if (greatest(bench.parallel) == 1) return absl::OkStatus();
+  if (*std::min_element(bench.depths.begin(), bench.depths.end()) == 0) {
+    return UsageError(
+        "--parallel: texts that are generated at once follow a text; need -d "
+        "above 0");
+  }
+  if (options.sampling.verify_against_full) {
+    return UsageError("--parallel and --verify-against exclude each other");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckBestOf(const Options& options) {
   const SamplingOptions& sampling = options.sampling;
   if (sampling.best_of == 0) return absl::OkStatus();
@@ -359,6 +376,7 @@ absl::Status CheckTogether(Options* options) {
     return UsageError("--seeds and --seed exclude each other");
   }
   RETURN_IF_ERROR(CheckBestOf(*options));
+  RETURN_IF_ERROR(CheckParallel(*options));
   RETURN_IF_ERROR(CheckDrafts(*options));
   RETURN_IF_ERROR(CheckRope(options->model));
   WarnOfCuts(options);

@@ -192,7 +192,6 @@ void AddBench(FlagSet& flags, Options* options) {
   flags.StrayArgumentsAre({.file = "-m", .number = "-p", .text = "-m"});
   options->session.cache_dir = CacheFolder();
   BenchOptions* bench = &options->bench;
-  flags.NotBuilt({"--parallel"});
   flags.Group("Tests");
   flags.IntList("-p,--n-prompt",
                 "tokens to read, each a test (default 512; 0: none)", 0,
@@ -202,6 +201,10 @@ void AddBench(FlagSet& flags, Options* options) {
                 kMaxTokens, &bench->generations);
   flags.IntList("-d,--n-depth", "tokens read before them (default 0)", 0,
                 kMaxTokens, &bench->depths);
+  flags.IntList("--parallel",
+                "texts to generate at once, each a test (default 1); more "
+                "need -d above 0",
+                1, kMaxParallel, &bench->parallel);
   flags.Int("-r,--repetitions", "of every test (default 5)", 1, 10'000,
             [=](int64_t n) { bench->repetitions = n; });
   flags.Switch("--no-warmup", "time the first run of a test, too",

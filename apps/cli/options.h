@@ -143,6 +143,7 @@ struct BenchOptions {
   std::vector<int64_t> generations = {128};
   std::vector<int64_t> depths = {0};
   std::vector<int64_t> threads = {0};
+  std::vector<int64_t> parallel = {1};  // texts that are generated at once
   int64_t repetitions = 5;
   bool warms_up = true;  // a test runs once more, before it is timed
   bool fill = false;     // depths hold random KV instead of computed KV

@@ -11,6 +11,7 @@ namespace tiercel::cli {
 
 inline constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 inline constexpr int64_t kMaxThreads = 1024;
+inline constexpr int64_t kMaxParallel = 64;  // texts that are made at once
 inline constexpr double kMaxRopeScale = 4096;
 
 // The flags that several commands take. Each checks its value and writes it to

@@ -8,8 +8,9 @@
 // back to them between repetitions; with --fill their K and V are random.
 // Tokenizing is never timed. Every test runs once before it is timed, unless
 // --no-warmup is given.
-// --verify-against full then runs the generations again in the baseline's
-// session.
+// --parallel generates in forks of that context at once, each with a seed of
+// its own. --verify-against full then runs the generations again in the
+// baseline's session.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -291,14 +292,17 @@ class Bencher {
         RETURN_IF_ERROR(AddReport(&tested));
         RETURN_IF_ERROR(on_tested(std::move(tested)));
       }
-      for (int64_t n : options_.bench.generations) {
-        if (n == 0) continue;
+      for (const auto& [n, parallel] : Generations()) {
         Tested tested;
         tested.row.n_gen = n;
         tested.row.n_depth = depth;
-        RETURN_IF_ERROR(Measure(&tested.row));
+        tested.row.parallel = parallel;
+        RETURN_IF_ERROR(parallel > 1 ? MeasureAtOnce(&tested.row)
+                                     : Measure(&tested.row));
         RETURN_IF_ERROR(AddReport(&tested));
-        if (!Generates(options_)) AddBytes(context_, &tested.row);
+        if (!Generates(options_) && parallel == 1) {
+          AddBytes(context_, &tested.row);
+        }
         RETURN_IF_ERROR(on_tested(std::move(tested)));
       }
     }
@@ -306,6 +310,17 @@ class Bencher {
   }
 
  private:
+  // The tokens of each test that generates, and its texts at once.
+  std::vector<std::pair<int64_t, int64_t>> Generations() const {
+    std::vector<std::pair<int64_t, int64_t>> tests;
+    for (const int64_t n : options_.bench.generations) {
+      for (const int64_t parallel : options_.bench.parallel) {
+        if (n > 0) tests.emplace_back(n, parallel);
+      }
+    }
+    return tests;
+  }
+
   Ids Slice(int64_t begin, int64_t count) const {
     return {ids_.begin() + begin, ids_.begin() + begin + count};
   }
@@ -325,10 +340,15 @@ class Bencher {
     return session_.Prefill(Slice(0, depth), progress.Callback(depth));
   }
 
-  absl::Status Generate(int64_t count) {
+  SamplingOptions SamplingFor(int64_t count) const {
     SamplingOptions sampling = options_.sampling;
     sampling.max_tokens = count;
     sampling.ignore_eos = true;
+    return sampling;
+  }
+
+  absl::Status Generate(int64_t count) {
+    const SamplingOptions sampling = SamplingFor(count);
     ApiPromptCache texts;
     return session_.Generate(
         ToApi(sampling, sampling.seed.value_or(0), &texts),
@@ -386,6 +406,68 @@ class Bencher {
       ASSIGN_OR_RETURN(const Repetition once, Once(*row, ids));
       RETURN_IF_ERROR(Rewind(row->n_depth));
       if (i >= 0) AddRepetition(once, row);
+    }
+    return absl::OkStatus();
+  }
+
+  // Generates in forks of the session at once, each with a seed of its own.
+  absl::Status GenerateAtOnce(int64_t count,
+                              const std::vector<const Session*>& sessions) {
+    const SamplingOptions sampling = SamplingFor(count);
+    std::vector<ApiPromptCache> texts(sessions.size());
+    std::vector<Session::Generation> all;
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      all.push_back(
+          {sessions[i],
+           ToApi(sampling, sampling.seed.value_or(0) + i, &texts[i]),
+           [](int32_t, std::string_view) { return absl::OkStatus(); }});
+    }
+    RETURN_IF_ERROR(Session::GenerateAtOnce(all));
+    for (const Session::Generation& each : all) {
+      RETURN_IF_ERROR(each.status);
+    }
+    return absl::OkStatus();
+  }
+
+  // The rate counts the tokens of all texts but their first, by the time from
+  // the last of these on.
+  absl::Status MeasureAtOnce(BenchRow* row) {
+    std::vector<Session> forks;
+    std::vector<const Session*> sessions = {&session_};
+    forks.reserve(static_cast<size_t>(row->parallel));
+    while (std::ssize(sessions) < row->parallel) {
+      ASSIGN_OR_RETURN(Session fork, session_.Fork());
+      forks.push_back(std::move(fork));
+      sessions.push_back(&forks.back());
+    }
+    const int64_t repetitions = options_.bench.repetitions;
+    Progress progress(options_.progress, TestName(*row), "runs", "");
+    const int64_t first = options_.bench.warms_up ? -1 : 0;
+    for (int64_t i = first; i < repetitions; ++i) {
+      progress.Show(i - first, repetitions - first);
+      Stopwatch whole;
+      RETURN_IF_ERROR(GenerateAtOnce(row->n_gen, sessions));
+      const double seconds = whole.Lap();
+      double begun = 0;
+      for (const Session* const session : sessions) {
+        ASSIGN_OR_RETURN(const std::vector<double> times,
+                         session->TokenSeconds());
+        begun = std::max(begun, times.front());
+        if (i < 0) continue;
+        for (size_t at = 1; at < times.size(); ++at) {
+          row->gap_ms.push_back(1e3 * times[at]);
+        }
+      }
+      if (i >= 0) {
+        const auto tokens = static_cast<double>(
+            row->parallel * std::max<int64_t>(row->n_gen - 1, 1));
+        row->samples_ts.push_back(tokens / (seconds - begun));
+        row->samples_ttft_s.push_back(begun);
+      }
+      RETURN_IF_ERROR(Rewind(row->n_depth));
+      for (Session& fork : forks) {
+        RETURN_IF_ERROR(fork.Truncate(static_cast<size_t>(row->n_depth)));
+      }
     }
     return absl::OkStatus();
   }
@@ -458,6 +540,10 @@ absl::Status WriteAllTests(const Options& options, BenchContext* context,
     Options run = options;
     run.model.threads = static_cast<int32_t>(threads);
     run.session.context = Context(options);
+    run.session.forks = Greatest(options.bench.parallel) - 1;
+    if (run.session.forks > 0) {
+      run.session.fork_tokens = Greatest(options.bench.generations);
+    }
     ASSIGN_OR_RETURN(Model model, OpenModel(run, TIERCEL_LOAD_HEADER));
     RETURN_IF_ERROR(CheckContext(run, model));
     ASSIGN_OR_RETURN(Ids ids, ContextIds(run, model));

@@ -151,6 +151,7 @@ std::string TestName(const BenchRow& row) {
   std::string name = row.n_prompt > 0 ? absl::StrCat("pp", row.n_prompt)
                                       : absl::StrCat("tg", row.n_gen);
   if (row.n_depth > 0) absl::StrAppend(&name, "@d", row.n_depth);
+  if (row.parallel > 1) absl::StrAppend(&name, " x", row.parallel);
   return name;
 }
 
@@ -161,6 +162,7 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"n_prompt", row.n_prompt},
           {"n_gen", row.n_gen},
           {"n_depth", row.n_depth},
+          {"parallel", row.parallel},
           {"avg_ts", Mean(row.samples_ts)},
           {"stddev_ts", OrNull(SampleDeviation(row.samples_ts))},
           {"samples_ts", row.samples_ts},

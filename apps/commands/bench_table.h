@@ -13,11 +13,12 @@ namespace tiercel::cli {
 
 // The result of one test of `tiercel bench`, shaped as llama-bench's:
 // `n_prompt` tokens prefilled, or `n_gen` tokens decoded, after `n_depth`
-// tokens.
+// tokens; or `n_gen` tokens of each of several texts.
 struct BenchRow {
   int64_t n_prompt = 0;
   int64_t n_gen = 0;
   int64_t n_depth = 0;
+  int64_t parallel = 1;  // texts that are generated at once
   // Tokens per second of each repetition, and its seconds to the first token
   // (for a prompt, to its end).
   std::vector<double> samples_ts;
