@@ -81,6 +81,10 @@ forks_planned|runtime/plan/tier_plan.cc|plan.shape.staged_pages += needs.forks.A
 forks_views|runtime/plan/session_plan.cc|(1 + forks) \* Retrieval|Retrieval|runtime/session/batch_tiers_test.cc
 forks_slots|offload/tier/tier_shape.h|+ newest_pages + kForksOpenPages);|+ newest_pages);|runtime/session/batch_tiers_test.cc
 forks_copied|offload/retrieval/retrieval.cc|(\*fork)->selector_ = nullptr;|;|runtime/session/batch_tiers_test.cc
+at_once_counts|apps/commands/at_once.cc|return a.first > b.first;|return a.first < b.first;|apps/cli_generation_test.py
+best_of_least|apps/commands/generation.cc|return a.likely < b.likely;|return b.likely < a.likely;|apps/cli_generation_test.py
+best_of_mean|apps/commands/generation.cc|static_cast<double>(likely.size())|1.0|apps/cli_generation_test.py
+bench_forks|apps/commands/bench.cc|ssize(sessions) < row->parallel|ssize(sessions) < 2|apps/cli_bench_test.py
 batch_callback|runtime/api/generate_api.cc|return batch->OnCaller(call) .. more;|call(); return more;|runtime/api/batch_api_test.cc
 batch_status|runtime/api/generate_api.cc|^                         entry.Report();||runtime/api/batch_api_test.cc
 batch_params|runtime/api/generate_api.cc|entry.in.session, entry.params, give|entry.in.session, all.front().params, give|runtime/api/batch_api_test.cc
