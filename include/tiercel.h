@@ -813,9 +813,9 @@ typedef struct tiercel_batch_entry {
  * are set; tiercel_cancel ends one alone. Callbacks are called one at a time,
  * on the caller's thread. Behind a link, what forks share crosses once for all;
  * a sweep for which the device has no room beside the others (`forks` of
- * tiercel_session_params) is made after them. Steps over several ranks, over a
- * view that drafts, and of SPEED's layers above its cut, are made one session
- * after the other in this version. Memory that was planned for one session may
+ * tiercel_session_params) is made after them. Steps over several ranks, and
+ * those of plain forms that read a view or end below the last layer, are made
+ * one session after the other in this version. Memory that was planned for one session may
  * not do for its forks, too: an entry that finds none ends with
  * TIERCEL_OUT_OF_MEMORY, and holds the tokens that it gave. An exception of a
  * callback ends all entries; those that had not begun get no status.

@@ -71,7 +71,7 @@ batch_waits|runtime/session/batch.cc|if ((\*each)->wanted->waits) waiting_|if (f
 batch_workspace|runtime/session/runner.cc|^  Rest();|  ;|runtime/session/batch_tiers_test.cc
 batch_rests|runtime/session/batch.cc|member.session.runner().Rest();|;|runtime/session/batch_tiers_test.cc
 batch_abandons|runtime/session/runner_rank.cc|whose\[i\]->rows.kv.store->Abandon();|;|runtime/session/batch_tiers_test.cc
-batch_host|offload/kv/staging.cc|for (StagedStep\* const step : steps_) step->host = 0;|;|runtime/session/batch_tiers_test.cc
+batch_host|offload/kv/staging.cc|asked_ == 0 \&\& steps_.size() == 1|asked_ == 0|runtime/session/batch_tiers_test.cc
 staging_once|offload/kv/staging.cc|std::exchange(fetched\[Index(place)\], 1) != 0|fetched[Index(place)] != 0|offload/kv/forks_test.cc
 staging_shared_place|offload/kv/staging.cc|    places_\[contents\] = place;|    (void)places_;|offload/kv/forks_test.cc
 staging_stolen|offload/kv/staging.cc|    ahead_.place.erase(std::exchange(ahead_.contents\[Index(place)\], 0));|    ;|offload/kv/forks_test.cc
@@ -85,6 +85,17 @@ at_once_counts|apps/commands/at_once.cc|return a.first > b.first;|return a.first
 best_of_least|apps/commands/generation.cc|return a.likely < b.likely;|return b.likely < a.likely;|apps/cli_generation_test.py
 best_of_mean|apps/commands/generation.cc|static_cast<double>(likely.size())|1.0|apps/cli_generation_test.py
 bench_forks|apps/commands/bench.cc|ssize(sessions) < row->parallel|ssize(sessions) < 2|apps/cli_bench_test.py
+batch_page_rows|models/decoder/decoder.cc|if (rows + parts\[count\].rows > kPageTokens) break;|;|runtime/session/batch_test.cc
+batch_awaits|runtime/pass/step.cc|if (sequence.before_layer) {|if (false) {|runtime/session/batch_tiers_test.cc
+staging_left|offload/kv/staging.cc|^    EndLayers();|    ;|offload/kv/forks_test.cc
+staging_forgotten|offload/kv/staging.cc|^  Leave(step);|  (void)step;|offload/kv/forks_test.cc
+staging_places|offload/kv/staging.cc|for (const int64_t contents : added) places_.erase(contents);|;|offload/kv/forks_test.cc
+forks_below|runtime/plan/tier_plan.cc|page_layers += needs.forks.All() \* needs.layers;|;|runtime/plan/tier_plan_test.cc
+forks_on_disk|runtime/plan/tier_plan.cc|slot_bytes - shape.forks.All(), 0|slot_bytes, 0|runtime/plan/tier_plan_test.cc
+forks_pool|offload/tier/tier_shape.h|return context_pages + forks.All();|return context_pages;|runtime/plan/tier_plan_test.cc
+forks_folds|runtime/plan/session_plan.cc|needs.workspace += Decoder::FoldBytes(config, RowsTogether());|;|runtime/plan/session_plan_test.cc
+forks_bounds|runtime/plan/session_plan.cc|options.forks > kMostForks|false|runtime/plan/session_plan_test.cc
+forks_page|runtime/plan/session_plan.cc|pages(fork_tokens) + 1|pages(fork_tokens)|runtime/plan/session_plan_test.cc
 batch_callback|runtime/api/generate_api.cc|return batch->OnCaller(call) .. more;|call(); return more;|runtime/api/batch_api_test.cc
 batch_status|runtime/api/generate_api.cc|^                         entry.Report();||runtime/api/batch_api_test.cc
 batch_params|runtime/api/generate_api.cc|entry.in.session, entry.params, give|entry.in.session, all.front().params, give|runtime/api/batch_api_test.cc
@@ -664,7 +675,7 @@ tile_ahead|runtime/pass/pass.cc|next->end() > now.row)|next->end() > now.end())|
 states_first|runtime/plan/tier_plan.cc|  if (everything.fits()) return everything;|  if (false \&\& everything.fits()) return everything;|runtime/plan/tier_plan_test.cc
 states_below|runtime/plan/tier_plan.h|return host_kv + host_states|return host_kv|runtime/plan/session_plan_test.cc
 states_predicted|runtime/plan/pipeline.cc|    link.Copy(now, layer.states_s);||runtime/plan/pipeline_test.cc
-layers_skipped|offload/kv/staging.cc|^  asked_ = layer;|  asked_ = layer * 0;|offload/kv/layers_test.cc
+layers_skipped|offload/kv/staging.cc|steps_.front()->done = layer;|steps_.front()->done = layer * 0;|offload/kv/layers_test.cc
 prompt_refused|runtime/session/forward.cc|refused = refused .. !progress(done, total);|refused = !progress(done, total);|runtime/session/unfinished_prompt_test.cc
 kept_states|runtime/plan/tier_plan.cc|plan.host_states = needs.kept_states;||runtime/plan/tier_plan_test.cc
 states_on_card|runtime/plan/tier_plan.cc|  plan.host_states = 0;||runtime/plan/session_plan_test.cc

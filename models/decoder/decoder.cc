@@ -36,7 +36,9 @@ int64_t SharedPages(const KvPages& a, const KvPages& b) {
 }
 
 // The first sequences of a step that read pages together, and the number of
-// these pages. Others join as long as no more than half of them are lost.
+// these pages. Others join as long as no more than half of them are lost, and
+// all rows are no more than a page: the first sequence has no pages beyond its
+// own rows'.
 std::pair<size_t, int64_t> GroupOf(absl::Span<const Decoder::LayerRows> parts) {
   // Fewer rows read a page as fast one after the other, without converting it.
   constexpr int64_t kLeastRows = 4;
@@ -47,6 +49,7 @@ std::pair<size_t, int64_t> GroupOf(absl::Span<const Decoder::LayerRows> parts) {
     if (parts[0].kv == nullptr || parts[count].kv == nullptr) break;
     const int64_t with = SharedPages(*parts[0].kv, *parts[count].kv);
     if (with == 0 || with < shared / 2) break;
+    if (rows + parts[count].rows > kPageTokens) break;
     shared = count == 1 ? with : std::min(shared, with);
     rows += parts[count].rows;
   }

@@ -162,6 +162,78 @@ TEST(ForksTest, ForksWithoutRoomStepLater) {
   }
 }
 
+// A step whose layers have ended for all but one sequence ends when that one
+// leaves it, or ends itself; and a sequence may end before the others' step.
+TEST(ForksTest, SomeMayLeaveOrEnd) {
+  enum class Ends { kNone, kSlow, kQuick };
+  for (const Ends ends : {Ends::kNone, Ends::kSlow, Ends::kQuick}) {
+    TierForTest made(
+        kLayout, kLayers, kContextPages, /*resident_pages=*/0,
+        std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
+        /*newest_pages=*/0, {.count = 2, .pages = 2});
+    int next = 1;
+    Oracle oracle{{}, &next};
+    std::unique_ptr<KvStore> quick = std::make_unique<TieredKv>(made.tier, 0);
+    Step(*quick, oracle, 1000);
+    std::unique_ptr<KvStore> slow = *quick->Fork();
+    Oracle slows = oracle;
+    for (KvStore* const store : {quick.get(), slow.get()}) {
+      ASSERT_TRUE(
+          store->BeginStep(1, Phase::kVerify, View::Full(), kGoOn).ok());
+    }
+    ASSERT_TRUE(slow->BeginLayer(0, kGoOn).ok());
+    ASSERT_TRUE(Layers(*quick, oracle, 1).ok());
+    ASSERT_TRUE(quick->Commit(1, kGoOn).ok());
+    oracle.numbers.push_back(next++);
+    if (ends == Ends::kQuick) quick.reset();
+    if (ends == Ends::kSlow) slow.reset();
+    if (slow != nullptr) slow->Abandon();
+    for (int i = 0; i < 2; ++i) {
+      if (quick != nullptr) Step(*quick, oracle, 1);
+      if (slow != nullptr) Step(*slow, slows, 1);
+    }
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+// A step that finds no room is not shown to its observer, whose state stays.
+TEST(ForksTest, AStepWithoutRoomIsNotSeen) {
+  struct Counter final : StepObserver {
+    absl::Status BeginStep(int64_t, int64_t, bool, Cancelled) override {
+      ++steps;
+      return absl::OkStatus();
+    }
+    absl::Status KeepQueries(Stream&, int, int64_t, int64_t,
+                             DevicePtr<const float>) override {
+      return absl::OkStatus();
+    }
+    absl::Status AfterLayer(Stream&, int, const KvPages&) override {
+      return absl::OkStatus();
+    }
+    void Commit(int64_t) override {}
+    void Abandon() override { ++abandoned; }
+    void Truncate(int64_t) override {}
+    int steps = 0;
+    int abandoned = 0;
+  } counter;
+  const Made made = Make(/*resident=*/0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 1000);
+  std::vector<std::unique_ptr<KvStore>> forks;
+  absl::Status status;
+  while (status.ok()) {
+    forks.push_back(*made.kv->Fork());
+    forks.back()->Observe(&counter);
+    counter = {};
+    status = forks.back()->BeginStep(1, Phase::kVerify, View::Full(), kGoOn);
+  }
+  EXPECT_EQ(CodeOf(status), "out_of_memory");
+  EXPECT_EQ(counter.steps, 0);
+  EXPECT_EQ(counter.abandoned, 0);
+  for (const auto& fork : forks) fork->Observe(nullptr);
+}
+
 // A sequence that finds no room in the buffers leaves that of the others.
 TEST(ForksTest, BuffersHaveRoomForSome) {
   TierForTest made(
@@ -182,8 +254,10 @@ TEST(ForksTest, BuffersHaveRoomForSome) {
   const auto begin = [](KvStore& store) {
     return store.BeginStep(1, Phase::kVerify, View::Full(), kGoOn);
   };
+  const std::unique_ptr<KvStore> another = *other->Fork();
   ASSERT_TRUE(begin(kv).ok());
   EXPECT_EQ(CodeOf(begin(*other)), "out_of_memory");
+  EXPECT_EQ(CodeOf(begin(*another)), "out_of_memory");
   ASSERT_TRUE(begin(*longer).ok());
   for (KvStore* const store : {static_cast<KvStore*>(&kv), longer.get()}) {
     store->Abandon();

@@ -10,11 +10,13 @@ namespace tiercel {
 
 absl::Status KvStore::BeginStep(int64_t rows, Phase phase, const View& view,
                                 Cancelled cancelled, bool certain) {
-  seen_by_ = view.IsFull() ? observer_ : nullptr;
+  seen_by_ = nullptr;
   step_rows_ = rows;
-  RETURN_IF_ERROR(ShowStep(rows, certain, cancelled));
-  const absl::Status status = BeginOwnStep(rows, phase, view, cancelled);
-  if (!status.ok()) HideStep();
+  RETURN_IF_ERROR(BeginOwnStep(rows, phase, view, cancelled));
+  // A step that finds no room is not shown: the observer stays as it is.
+  seen_by_ = view.IsFull() ? observer_ : nullptr;
+  const absl::Status status = ShowStep(rows, certain, cancelled);
+  if (!status.ok()) AbandonOwn();
   return status;
 }
 

@@ -15,9 +15,10 @@ namespace tiercel {
 
 // Moves the pages of one sequence (PageTable) between the device and below.
 //
-// The device has slots for one sequence, which its forks share: a step takes
-// the slots that it needs from the other sequences, and their pages, open ones
-// too, are below until it is their turn.
+// The device has slots for one sequence and for the forks that the plan counts
+// (TierShape), which all share: a step takes the slots that it needs from the
+// sequences that do not step, and their pages, open ones too, are below until
+// it is their turn.
 //
 // No page leaves the device before it is below: one that got lost on its way
 // down is sent again.

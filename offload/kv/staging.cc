@@ -51,6 +51,7 @@ absl::Status Staging::Enter(StagedStep& step, Cancelled cancelled) {
     taken_.assign(Index(tier_.shape.staged_pages), 0);
     free_ = 0;
     asked_ = 0;
+    ended_ = 0;
     there_ = {};
     awaited_ = -1;
   } else if (asked_ > 0) {
@@ -67,12 +68,7 @@ absl::Status Staging::Enter(StagedStep& step, Cancelled cancelled) {
     if (!on_device || !stays) step.later.push_back(page);
   }
   RETURN_IF_ERROR(TakePlaces(step));
-  // Pages that were fetched ahead are there: the host leaves them alone.
   step.host = 0;
-  for (const int64_t most = HostsOf(step, step.away); step.host < most;
-       ++step.host) {
-    if (IsAhead(step.pages.At(step.away[Index(step.host)]))) break;
-  }
   steps_.push_back(&step);
   return absl::OkStatus();
 }
@@ -212,20 +208,26 @@ Staging::Ticket Staging::SendDown(const StagedStep& step, const PageList& pages,
 void Staging::Done(StagedStep& step, int layer, Ticket sent) {
   if (sent != 0) BufferOf(layer).sent = sent;
   step.done = layer + 1;
-  if (std::any_of(steps_.begin(), steps_.end(), [layer](const StagedStep* own) {
-        return own->done <= layer;
-      })) {
-    return;
+  EndLayers();
+}
+
+// Ends the layers that have ended for all sequences of the step.
+void Staging::EndLayers() {
+  const auto computes = [this](const StagedStep* step) {
+    return step->done <= ended_;
+  };
+  while (!steps_.empty() &&
+         std::none_of(steps_.begin(), steps_.end(), computes)) {
+    const int next = ended_++ + 2;
+    if (next < Layers()) {
+      if (next >= asked_) Ask(next);
+    } else if (!steps_.front()->prompt && next - Layers() < Layers()) {
+      AskAhead(next - Layers());
+    }
+    if (ended_ < Layers()) continue;
+    tier_.turn += Layers();
+    steps_.clear();
   }
-  const int next = layer + 2;
-  if (next < Layers()) {
-    if (next >= asked_) Ask(next);
-  } else if (!step.prompt && next - Layers() < Layers()) {
-    AskAhead(next - Layers());
-  }
-  if (layer + 1 < Layers()) return;
-  tier_.turn += Layers();
-  steps_.clear();
 }
 
 // Returns true if an earlier step has asked for all that this one reads in the
@@ -250,10 +252,17 @@ bool Staging::WasAsked(int layer) const {
   return true;
 }
 
-void Staging::Ask(int layer) {
-  if (steps_.size() > 1) {  // the host folds for one sequence
-    for (StagedStep* const step : steps_) step->host = 0;
+// Pages that were fetched ahead are there: the host leaves them alone.
+void Staging::TakeShare(StagedStep& step) {
+  for (const int64_t most = HostsOf(step, step.away); step.host < most;
+       ++step.host) {
+    if (IsAhead(step.pages.At(step.away[Index(step.host)]))) break;
   }
+}
+
+void Staging::Ask(int layer) {
+  // The host folds for one sequence.
+  if (asked_ == 0 && steps_.size() == 1) TakeShare(*steps_.front());
   asked_ = layer + 1;
   if (WasAsked(layer)) {
     UseAhead(layer);
@@ -392,10 +401,15 @@ void Staging::Leave(StagedStep& step) {
   const auto own = std::find(steps_.begin(), steps_.end(), &step);
   if (own == steps_.end()) return;
   steps_.erase(own);
-  if (steps_.empty() && asked_ > 0) DropFetches();
+  if (!steps_.empty()) {
+    EndLayers();
+  } else if (asked_ > 0) {
+    DropFetches();
+  }
 }
 
-void Staging::Forget(const StagedStep& step) {
+void Staging::Forget(StagedStep& step) {
+  Leave(step);
   for (auto& by : ahead_.by) {
     by.erase(std::remove_if(by.begin(), by.end(),
                             [&step](const auto& charged) {
@@ -417,14 +431,14 @@ Staging::Ticket Staging::Suspend(StagedStep& step, int layer, PageList parked) {
 absl::Status Staging::Resume(StagedStep& step, Cancelled cancelled) {
   ahead_ = {};  // the buffers are not filled from the first layer on
   RETURN_IF_ERROR(Enter(step, cancelled));
-  asked_ = step.parked_layer;
+  asked_ = ended_ = step.done = step.parked_layer;
   return absl::OkStatus();
 }
 
 absl::Status Staging::SkipTo(int layer, Cancelled cancelled) {
   RETURN_IF_ERROR(AwaitBuffers(cancelled));
   ahead_ = {};
-  asked_ = layer;
+  asked_ = ended_ = steps_.front()->done = layer;
   return absl::OkStatus();
 }
 

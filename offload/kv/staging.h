@@ -45,7 +45,7 @@ struct StagedStep {
   Residency& residency;
   KvMoves& moves;
 
-  // ---- Set by the sequence, before it joins ----
+  // ---- Set by the sequence, before it joins; host_end, before it brings ----
   PagesRead reads = {};
   Phase phase = Phase::kVerify;
   int64_t end = 0;            // the sequence's, before the step
@@ -103,10 +103,11 @@ class Staging {
   // those that a prompt fills. Errors, with nothing joined: out_of_memory, if
   // the buffers have no room beside the sequences that have joined; cancelled.
   absl::Status Join(StagedStep& step, Cancelled cancelled);
-  // The sequence's step is abandoned. Without others its fetches are dropped.
+  // The sequence's step is abandoned; those of others go on. Without others its
+  // fetches are dropped.
   void Leave(StagedStep& step);
-  // Called before the sequence ends.
-  void Forget(const StagedStep& step);
+  // Called before the sequence ends: its step is abandoned, too.
+  void Forget(StagedStep& step);
 
   // Waits until the pages that `layer` reads have arrived and those that it
   // writes over have left. The layer after it has been asked for. Errors:
@@ -157,8 +158,10 @@ class Staging {
   int64_t TakePlace();
   bool IsThere(int layer) const;
   bool WasAsked(int layer) const;
+  void TakeShare(StagedStep& step);
   void Ask(int layer);
   void Fetch(int layer);
+  void EndLayers();
   void UseAhead(int layer);
   void PlanAhead();
   void AskAhead(int layer);
@@ -175,6 +178,7 @@ class Staging {
   std::vector<uint8_t> taken_;      // [place]
   int64_t free_ = 0;                // no place before this one is free
   int asked_ = 0;                   // layers whose fetch has been submitted
+  int ended_ = 0;                   // layers that have ended for all sequences
   std::array<bool, 2> there_ = {};  // [layer]: it was fetched ahead
   // The last layer that was waited for, and the outcome.
   int awaited_ = -1;

@@ -50,7 +50,6 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
     staged_.phase = phase;
     staged_.end = end_;
     staged_.first_written = step_->first_written;
-    staged_.host_end = HostEnd();
     staged_.prompt = step_->prompt;
     status = staging().Join(staged_, cancelled);
   }
@@ -158,6 +157,7 @@ HostPages TieredKv::OnHost(int layer) {
 
 absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
   if (!step_->in_place) {
+    staged_.host_end = HostEnd();
     RETURN_IF_ERROR(staging().Bring(layer, cancelled));
   }
   table_.clear();

@@ -92,6 +92,38 @@ TEST_F(CardTest, HoldsWhatTriForceNeeds) {
   EXPECT_FALSE(site_.PlanFor(1 << 17).fits());
 }
 
+// A fork begins within a page, and has a view; of rows that pass together the
+// device has folds, and the host the logits.
+TEST_F(CardTest, CountsForks) {
+  const TierNeeds alone = site_.Needs(1 << 17);
+  site_.forks = 3;
+  site_.fork_tokens = 300;
+  const TierNeeds needs = site_.Needs(1 << 17);
+  EXPECT_EQ(needs.forks.count, 3);
+  EXPECT_EQ(needs.forks.pages, 3 + 1);
+  EXPECT_EQ(needs.views, 4 * alone.views);
+  EXPECT_EQ(site_.RowsTogether(), 4 * kMaxStepRows);
+  EXPECT_EQ(needs.workspace - alone.workspace, 2 * 4 * kMaxStepRows * 32 * 4);
+  EXPECT_EQ(needs.distributions - alone.distributions,
+            4 * kMaxStepRows * 32000 * 4);
+}
+
+TEST_F(CardTest, ForksHaveBounds) {
+  const auto check = [this](int64_t forks, int64_t tokens) {
+    SessionOptions options;
+    options.forks = forks;
+    options.fork_tokens = tokens;
+    return CheckSessionOptions(config_, options);
+  };
+  EXPECT_TRUE(check(63, 1 << 17).ok());
+  for (const int64_t wrong : {-1, 64}) {
+    EXPECT_EQ(CodeOf(check(wrong, 0)), "invalid_argument") << wrong;
+  }
+  for (const int64_t wrong : {-1, (1 << 17) + 1}) {
+    EXPECT_EQ(CodeOf(check(1, wrong)), "invalid_argument") << wrong;
+  }
+}
+
 // While a layer of a prompt goes to disk, its hidden states are there twice.
 TEST_F(CardTest, CountsTheStatesOfKeptLayers) {
   constexpr int64_t kContext = 1 << 17;

@@ -89,6 +89,33 @@ TEST(TierPlanTest, SomePagesMustStay) {
   EXPECT_EQ(PlanTiers(needs, 0).shape.newest_pages, 0);
 }
 
+// Forks that step at once have places in the buffers, slots for the pages that
+// they write, and pages below; if all pages are resident theirs are, too.
+TEST(TierPlanTest, ForksHaveMemoryOfTheirOwn) {
+  TierNeeds needs = Needs(30, 8000);
+  const int64_t page = needs.layout.PageBytes();
+  const TierPlan alone = PlanTiers(needs, 0);
+  needs.newest_pages = 2;
+  needs.forks = {.count = 3, .pages = 5};
+  const TierPlan plan = PlanTiers(needs, 0);
+  EXPECT_EQ(plan.shape.resident_pages, 0);
+  EXPECT_EQ(plan.shape.staged_pages, 63 + 15);
+  EXPECT_EQ(plan.shape.Slots(), 2 + 3 + 3 * (2 + 1));
+  EXPECT_EQ(plan.shape.PoolPages(), 63 + 15);
+  EXPECT_EQ(plan.host_kv, (63 + 15) * 30 * page);
+  EXPECT_EQ(plan.DeviceBytes() - alone.DeviceBytes(),
+            (2 * 15 + (2 + 3 * 3) * 30) * page);
+  const TierPlan all = PlanTiers(needs, int64_t{1} << 40);
+  EXPECT_EQ(all.shape.staged_pages, 0);
+  EXPECT_EQ(all.shape.Slots(), 63 + 3 + 3 * (5 + 1));
+  EXPECT_EQ(PlanOnDevice(needs, 0).resident,
+            AlignedBytes((63 + 15) * 30 * page));
+  // The pages of forks are in the host tier first.
+  const TierPlan disk = PlanWithDisk(needs, 0, 20 * 30 * page);
+  EXPECT_EQ(disk.shape.disk_pages, 63 - 5);
+  EXPECT_EQ(disk.host_kv, 20 * 30 * page);
+}
+
 // All hidden states stay on the device only if all pages do; else as few as
 // possible, so that pages have the memory.
 TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {

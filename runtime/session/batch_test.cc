@@ -158,6 +158,34 @@ TEST_F(BatchTest, ForksOfOneTextShareItsPages) {
   EXPECT_EQ(batch_->passes().passes, 15);
 }
 
+// More rows than a page has positions read the pages of one text.
+TEST_F(BatchTest, ManyForksReadTheirPagesTogether) {
+  constexpr int64_t kForks = 11;
+  Job job = JobOf(200, 0, 40);
+  job.policy.policy = PolicyNamed("triforce");
+  job.policy.view = kSmallView;
+  SessionOptions options;
+  options.context = 512;
+  options.forks = kForks;
+  options.fork_tokens = job.params.max_tokens;
+  std::vector<std::unique_ptr<Session>> sessions;
+  sessions.push_back(
+      Prefilled(*model_, job.prompt, job.policy.OptionsFor(*model_, options)));
+  sessions.front()->runner().Rest();
+  std::vector<Job> jobs = {job};
+  while (std::ssize(jobs) <= kForks) {
+    sessions.push_back(sessions.front()->Fork().value());
+    jobs.push_back(job);
+  }
+  const std::vector<Report> reports = AtOnce(jobs, sessions);
+  EXPECT_GT(batch_->passes().most_rows, kPageTokens);
+  const Ids alone = Alone(job).tokens;
+  for (const Report& report : reports) {
+    EXPECT_TRUE(report.status.ok()) << report.status;
+    EXPECT_EQ(report.tokens, alone);
+  }
+}
+
 // Forks of two texts, whose pages are read together for each, with different
 // numbers of rows; and a fork that left its text early.
 TEST_F(BatchTest, ForksOfTwoTextsReadTheirOwnPages) {
