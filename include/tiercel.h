@@ -815,8 +815,8 @@ typedef struct tiercel_batch_entry {
  * a sweep for which the device has no room beside the others (`forks` of
  * tiercel_session_params) is made after them. Steps over several ranks, and
  * those of plain forms that read a view or end below the last layer, are made
- * one session after the other in this version. Memory that was planned for one session may
- * not do for its forks, too: an entry that finds none ends with
+ * one session after the other in this version. Memory that was planned for one
+ * session may not do for its forks, too: an entry that finds none ends with
  * TIERCEL_OUT_OF_MEMORY, and holds the tokens that it gave. An exception of a
  * callback ends all entries; those that had not begun get no status.
  *

@@ -207,7 +207,7 @@ TEST_F(BatchTiersTest, DraftsAwaitTheirViews) {
   const std::vector<Report> reports = AtOnce(jobs, sessions);
   for (size_t i = 0; i < jobs.size(); ++i) {
     EXPECT_EQ(reports[i].tokens, expected[i].tokens) << i;
-    // What a view lacks shows in the drafts that hold.
+    // A draft over rows that a view lacks would not hold.
     EXPECT_EQ(reports[i].sweeps, expected[i].sweeps) << i;
   }
 }
