@@ -62,7 +62,7 @@ batch_folds|models/decoder/decoder.cc|pages.sum = pages.sum + folds;||runtime/se
 batch_shared|models/decoder/decoder.cc|a.pages\[shared\] == b.pages\[shared\]|b.pages[shared] != nullptr|runtime/session/batch_test.cc
 batch_behind|models/decoder/decoder.cc|all.position = (kv.first_page + shared)|all.position = (kv.first_page + 0 * shared)|runtime/session/batch_test.cc
 batch_logits|runtime/session/batch.cc|(running_->first_row + first)|(0 * running_->first_row + first)|runtime/session/batch_test.cc
-batch_fills|runtime/session/batch.cc|rows + wanted.rows.count > most|rows + wanted.rows.count > most / 8|runtime/session/batch_test.cc
+batch_fills|runtime/session/batch.cc|rows + wanted.rows.count <= most;|rows + wanted.rows.count <= most / 8;|runtime/session/batch_test.cc
 batch_shares|runtime/session/runner.cc|if (CanShare(own) \&\& step.phase|if (false \&\& step.phase|runtime/session/batch_test.cc
 batch_fold_rows|models/decoder/decoder.cc|folds_.data() + rows \* all.heads|folds_.data() + all.heads|runtime/session/batch_test.cc
 batch_drafts|runtime/session/runner.cc|^  if (CanShare(own)) {|  if (false) {|runtime/session/batch_tiers_test.cc

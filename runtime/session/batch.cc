@@ -64,7 +64,8 @@ std::vector<Batch::Member*> Batch::TakeGroup() {
   int64_t rows = 0;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     const Wanted& wanted = *(*at)->wanted;
-    if (!(wanted.kind == kind) || rows + wanted.rows.count > most) {
+    const bool fits = group.empty() || rows + wanted.rows.count <= most;
+    if (!fits || !(wanted.kind == kind)) {
       ++at;
       continue;
     }
