@@ -455,7 +455,8 @@ sfi_said_by|offload/retrieval/importance_selector.cc|Decays() ? by.Certain() : 0
 sfi_forgets|offload/retrieval/importance_selector.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/retrieval/importance_selector_test.cc
 sfi_goes_on|offload/retrieval/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policies/sfi/sfi_test.cc
 sfi_anew|offload/retrieval/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policies/sfi/sfi_test.cc
-bench_first|apps/commands/bench_table.cc|seconds -= times.front();|seconds -= 0;|apps/commands/bench_table_test.cc
+bench_first|apps/commands/bench_table.cc|seconds -= \*begun;|seconds -= 0;|apps/commands/bench_table_test.cc
+bench_begun|apps/commands/bench_table.cc|std::max(begun.value_or(0), times.front())|times.front() - begun.value_or(0)|apps/commands/bench_table_test.cc
 think_again|runtime/policies/sadas/think_schedule.cc|opens \&\& !thinking_|opens|runtime/policies/sadas/think_schedule_test.cc
 plan_elsewhere|runtime/plan/session_plan.cc|!site.loaded|true|runtime/plan/plan_test.cc
 sfi_reach|offload/retrieval/importance_selector.h|: 16 / chunk|: 16|offload/retrieval/importance_selector_test.cc

@@ -297,6 +297,18 @@ absl::Status CheckBench(Options* options) {
   if (bench.fill && options->sampling.policy == "speed") {
     return UsageError("--fill: not for --policy speed, in this version");
   }
+  const bool parallel =
+      std::any_of(bench.parallel.begin(), bench.parallel.end(),
+                  [](int64_t texts) { return texts > 1; });
+  if (parallel &&
+      std::any_of(bench.depths.begin(), bench.depths.end(), is_zero)) {
+    return UsageError(
+        "--parallel: texts that are generated at once follow a text; need -d "
+        "above 0");
+  }
+  if (parallel && options->sampling.verify_against_full) {
+    return UsageError("--parallel and --verify-against exclude each other");
+  }
   RETURN_IF_ERROR(CheckDistribution(bench, options->sampling));
   if (!options->sampling.HasPolicy()) return absl::OkStatus();
   if (options->sampling.HasDrafts() && Sources(*options) == 0 && !bench.fill) {
@@ -308,35 +320,6 @@ absl::Status CheckBench(Options* options) {
     return UsageError(
         "bench: drafts and plain forms go on from a text; every depth "
         "-d,--n-depth must be 1 or more");
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-bool IsStdin(const std::string& path) {
-  if (path == "-") return true;
-  struct stat named = {};
-  struct stat typed = {};
-  return stat(path.c_str(), &named) == 0 && fstat(STDIN_FILENO, &typed) == 0 &&
-         named.st_dev == typed.st_dev && named.st_ino == typed.st_ino;
-}
-
-namespace {
-
-absl::Status CheckParallel(const Options& options) {
-  const BenchOptions& bench = options.bench;
-  const auto greatest = [](const std::vector<int64_t>& list) {
-    return *std::max_element(list.begin(), list.end());
-  };
-  if (greatest(bench.parallel) == 1) return absl::OkStatus();
-  if (*std::min_element(bench.depths.begin(), bench.depths.end()) == 0) {
-    return UsageError(
-        "--parallel: texts that are generated at once follow a text; need -d "
-        "above 0");
-  }
-  if (options.sampling.verify_against_full) {
-    return UsageError("--parallel and --verify-against exclude each other");
   }
   return absl::OkStatus();
 }
@@ -370,13 +353,20 @@ absl::Status CheckBestOf(const Options& options) {
 
 }  // namespace
 
+bool IsStdin(const std::string& path) {
+  if (path == "-") return true;
+  struct stat named = {};
+  struct stat typed = {};
+  return stat(path.c_str(), &named) == 0 && fstat(STDIN_FILENO, &typed) == 0 &&
+         named.st_dev == typed.st_dev && named.st_ino == typed.st_ino;
+}
+
 absl::Status CheckTogether(Options* options) {
   const SamplingOptions& sampling = options->sampling;
   if (sampling.seeds.has_value() && sampling.seed.has_value()) {
     return UsageError("--seeds and --seed exclude each other");
   }
   RETURN_IF_ERROR(CheckBestOf(*options));
-  RETURN_IF_ERROR(CheckParallel(*options));
   RETURN_IF_ERROR(CheckDrafts(*options));
   RETURN_IF_ERROR(CheckRope(options->model));
   WarnOfCuts(options);

@@ -297,8 +297,7 @@ class Bencher {
         tested.row.n_gen = n;
         tested.row.n_depth = depth;
         tested.row.parallel = parallel;
-        RETURN_IF_ERROR(parallel > 1 ? MeasureAtOnce(&tested.row)
-                                     : Measure(&tested.row));
+        RETURN_IF_ERROR(Measure(&tested.row));
         RETURN_IF_ERROR(AddReport(&tested));
         if (!Generates(options_) && parallel == 1) {
           AddBytes(context_, &tested.row);
@@ -340,19 +339,28 @@ class Bencher {
     return session_.Prefill(Slice(0, depth), progress.Callback(depth));
   }
 
-  SamplingOptions SamplingFor(int64_t count) const {
+  // Generates in the sessions, several at once, each with a seed of its own.
+  absl::Status Generate(int64_t count,
+                        const std::vector<const Session*>& sessions) {
     SamplingOptions sampling = options_.sampling;
     sampling.max_tokens = count;
     sampling.ignore_eos = true;
-    return sampling;
-  }
-
-  absl::Status Generate(int64_t count) {
-    const SamplingOptions sampling = SamplingFor(count);
-    ApiPromptCache texts;
-    return session_.Generate(
-        ToApi(sampling, sampling.seed.value_or(0), &texts),
-        [](int32_t, std::string_view) { return absl::OkStatus(); });
+    const TokenFn go_on = [](int32_t, std::string_view) {
+      return absl::OkStatus();
+    };
+    std::vector<ApiPromptCache> texts(sessions.size());
+    std::vector<Session::Generation> all;
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      all.push_back({sessions[i],
+                     ToApi(sampling, sampling.seed.value_or(0) + i, &texts[i]),
+                     go_on});
+    }
+    if (all.size() == 1) return session_.Generate(all.front().sampling, go_on);
+    RETURN_IF_ERROR(Session::GenerateAtOnce(all));
+    for (const Session::Generation& each : all) {
+      RETURN_IF_ERROR(each.status);
+    }
+    return absl::OkStatus();
   }
 
   // Adds the report of the last repetition; all report the same.
@@ -371,67 +379,39 @@ class Bencher {
     return absl::OkStatus();
   }
 
-  // Times one run: it reads `ids`, or generates if there are none.
-  absl::StatusOr<Repetition> Once(const BenchRow& row, const Ids& ids) {
+  // Times one run: it reads `ids`, or generates in `sessions` if there are
+  // none.
+  absl::StatusOr<Repetition> Once(const BenchRow& row, const Ids& ids,
+                                  const std::vector<const Session*>& sessions) {
     Repetition once;
+    std::vector<double> rows;
     Stopwatch whole;
     Stopwatch token;
     const absl::Status status =
         row.n_prompt > 0 ? session_.Prefill(ids, nullptr)
-        : ids.empty()
-            ? Generate(row.n_gen)
-            : session_.Score(ids, /*rows_per_step=*/1,
-                             [&](size_t, const float*) {
-                               once.token_seconds.push_back(token.Lap());
-                               return absl::OkStatus();
-                             });
+        : ids.empty()    ? Generate(row.n_gen, sessions)
+                         : session_.Score(ids, /*rows_per_step=*/1,
+                                          [&](size_t, const float*) {
+                                         rows.push_back(token.Lap());
+                                         return absl::OkStatus();
+                                       });
     once.seconds = whole.Lap();
     if (!status.ok()) return status;
-    if (ids.empty()) {
-      ASSIGN_OR_RETURN(once.token_seconds, session_.TokenSeconds());
-      once.generated = true;
+    if (!rows.empty()) once.token_seconds.push_back(std::move(rows));
+    once.generated = ids.empty();
+    if (!once.generated) return once;
+    for (const Session* const session : sessions) {
+      ASSIGN_OR_RETURN(once.token_seconds.emplace_back(),
+                       session->TokenSeconds());
     }
     return once;
   }
 
   absl::Status Measure(BenchRow* row) {
-    const bool generates = row->n_gen > 0 && Generates(options_);
+    const bool generates =
+        row->n_gen > 0 && (Generates(options_) || row->parallel > 1);
     const Ids ids =
         generates ? Ids() : Slice(row->n_depth, row->n_prompt + row->n_gen);
-    const int64_t repetitions = options_.bench.repetitions;
-    Progress progress(options_.progress, TestName(*row), "runs", "");
-    const int64_t first = options_.bench.warms_up ? -1 : 0;
-    for (int64_t i = first; i < repetitions; ++i) {
-      progress.Show(i - first, repetitions - first);
-      ASSIGN_OR_RETURN(const Repetition once, Once(*row, ids));
-      RETURN_IF_ERROR(Rewind(row->n_depth));
-      if (i >= 0) AddRepetition(once, row);
-    }
-    return absl::OkStatus();
-  }
-
-  // Generates in forks of the session at once, each with a seed of its own.
-  absl::Status GenerateAtOnce(int64_t count,
-                              const std::vector<const Session*>& sessions) {
-    const SamplingOptions sampling = SamplingFor(count);
-    std::vector<ApiPromptCache> texts(sessions.size());
-    std::vector<Session::Generation> all;
-    for (size_t i = 0; i < sessions.size(); ++i) {
-      all.push_back(
-          {sessions[i],
-           ToApi(sampling, sampling.seed.value_or(0) + i, &texts[i]),
-           [](int32_t, std::string_view) { return absl::OkStatus(); }});
-    }
-    RETURN_IF_ERROR(Session::GenerateAtOnce(all));
-    for (const Session::Generation& each : all) {
-      RETURN_IF_ERROR(each.status);
-    }
-    return absl::OkStatus();
-  }
-
-  // The rate counts the tokens of all texts but their first, by the time from
-  // the last of these on.
-  absl::Status MeasureAtOnce(BenchRow* row) {
     std::vector<Session> forks;
     std::vector<const Session*> sessions = {&session_};
     forks.reserve(static_cast<size_t>(row->parallel));
@@ -445,29 +425,12 @@ class Bencher {
     const int64_t first = options_.bench.warms_up ? -1 : 0;
     for (int64_t i = first; i < repetitions; ++i) {
       progress.Show(i - first, repetitions - first);
-      Stopwatch whole;
-      RETURN_IF_ERROR(GenerateAtOnce(row->n_gen, sessions));
-      const double seconds = whole.Lap();
-      double begun = 0;
-      for (const Session* const session : sessions) {
-        ASSIGN_OR_RETURN(const std::vector<double> times,
-                         session->TokenSeconds());
-        begun = std::max(begun, times.front());
-        if (i < 0) continue;
-        for (size_t at = 1; at < times.size(); ++at) {
-          row->gap_ms.push_back(1e3 * times[at]);
-        }
-      }
-      if (i >= 0) {
-        const auto tokens = static_cast<double>(
-            row->parallel * std::max<int64_t>(row->n_gen - 1, 1));
-        row->samples_ts.push_back(tokens / (seconds - begun));
-        row->samples_ttft_s.push_back(begun);
-      }
+      ASSIGN_OR_RETURN(const Repetition once, Once(*row, ids, sessions));
       RETURN_IF_ERROR(Rewind(row->n_depth));
       for (Session& fork : forks) {
         RETURN_IF_ERROR(fork.Truncate(static_cast<size_t>(row->n_depth)));
       }
+      if (i >= 0) AddRepetition(once, row);
     }
     return absl::OkStatus();
   }

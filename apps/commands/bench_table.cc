@@ -111,19 +111,22 @@ std::optional<double> Percentile(std::vector<double> samples, double share) {
 }
 
 void AddRepetition(const Repetition& repetition, BenchRow* row) {
-  const std::vector<double>& times = repetition.token_seconds;
-  auto tokens = static_cast<double>(row->n_prompt + row->n_gen);
+  auto tokens = static_cast<double>(row->n_prompt + row->parallel * row->n_gen);
   double seconds = repetition.seconds;
-  if (repetition.generated && times.size() > 1) {
-    tokens -= 1;
-    seconds -= times.front();
+  std::optional<double> begun;  // when all texts had their first tokens
+  for (const std::vector<double>& times : repetition.token_seconds) {
+    if (times.empty()) continue;
+    begun = std::max(begun.value_or(0), times.front());
+    for (size_t i = 1; i < times.size(); ++i) {
+      row->gap_ms.push_back(1e3 * times[i]);
+    }
+  }
+  if (repetition.generated && row->n_gen > 1 && begun.has_value()) {
+    tokens -= static_cast<double>(row->parallel);
+    seconds -= *begun;
   }
   row->samples_ts.push_back(tokens / seconds);
-  row->samples_ttft_s.push_back(times.empty() ? repetition.seconds
-                                              : times.front());
-  for (size_t i = 1; i < times.size(); ++i) {
-    row->gap_ms.push_back(1e3 * times[i]);
-  }
+  row->samples_ttft_s.push_back(begun.value_or(repetition.seconds));
 }
 
 std::vector<std::string> PeakWarnings(const Json& machine) {

@@ -65,13 +65,13 @@ struct BenchContext {
   std::vector<std::string> warnings;  // the machine's
 };
 
-// Times of a repetition. A decoding has one for each token, since the token
-// before it or the beginning.
+// Times of a repetition. A decoding has one for each token of each text, since
+// the token before it or the beginning.
 struct Repetition {
   double seconds = 0;
-  std::vector<double> token_seconds;
-  // Text was generated, whose first token comes of reading the prompt; decoding
-  // begins after it.
+  std::vector<std::vector<double>> token_seconds;  // [text][token]
+  // Texts were generated, whose first tokens come of reading the prompt;
+  // decoding begins after the last of these.
   bool generated = false;
 };
 void AddRepetition(const Repetition& repetition, BenchRow* row);

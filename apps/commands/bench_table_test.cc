@@ -74,18 +74,30 @@ TEST(BenchTableTest, PercentilesAreSamples) {
 TEST(BenchTableTest, RepetitionsAreRatesAndTimes) {
   BenchRow row;
   row.n_gen = 4;
-  AddRepetition({.seconds = 2, .token_seconds = {0.5, 0.25, 0.5, 0.25}}, &row);
-  AddRepetition({.seconds = 8, .token_seconds = {1.5, 2, 2, 1}}, &row);
+  AddRepetition({.seconds = 2, .token_seconds = {{0.5, 0.25, 0.5, 0.25}}},
+                &row);
+  AddRepetition({.seconds = 8, .token_seconds = {{1.5, 2, 2, 1}}}, &row);
   EXPECT_EQ(row.samples_ts, (std::vector<double>{2, 0.5}));
   EXPECT_EQ(row.samples_ttft_s, (std::vector<double>{0.5, 1.5}));
   EXPECT_EQ(row.gap_ms, (std::vector<double>{250, 500, 250, 2000, 2000, 1000}));
   AddRepetition(
-      {.seconds = 8, .token_seconds = {2, 3, 2, 1}, .generated = true}, &row);
+      {.seconds = 8, .token_seconds = {{2, 3, 2, 1}}, .generated = true}, &row);
   EXPECT_EQ(row.samples_ts.back(), 0.5);  // three in six seconds
   EXPECT_EQ(row.samples_ttft_s.back(), 2);
   row.n_gen = 1;
-  AddRepetition({.seconds = 8, .token_seconds = {8}, .generated = true}, &row);
+  AddRepetition({.seconds = 8, .token_seconds = {{8}}, .generated = true},
+                &row);
   EXPECT_EQ(row.samples_ts.back(), 0.125);
+  BenchRow both;
+  both.n_gen = 3;
+  both.parallel = 2;
+  AddRepetition({.seconds = 8,
+                 .token_seconds = {{2, 1, 4}, {3, 2, 3}},
+                 .generated = true},
+                &both);
+  EXPECT_EQ(both.samples_ts, std::vector<double>{0.8});  // four in five seconds
+  EXPECT_EQ(both.samples_ttft_s, std::vector<double>{3});
+  EXPECT_EQ(both.gap_ms, (std::vector<double>{1000, 4000, 2000, 3000}));
   BenchRow prompt;
   prompt.n_prompt = 512;
   AddRepetition({.seconds = 4, .token_seconds = {}}, &prompt);
