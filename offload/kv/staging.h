@@ -50,8 +50,8 @@ struct StagedStep {
   Phase phase = Phase::kVerify;
   int64_t end = 0;            // the sequence's, before the step
   int64_t first_written = 0;  // the first page that the step writes
-  // Of the pages that exist below alone the host may attend to those before
-  // this one.
+  // The host may attend to pages that exist below alone if they are before this
+  // one.
   int64_t host_end = 0;
   bool prompt = false;  // no step like it follows
 

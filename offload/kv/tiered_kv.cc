@@ -32,10 +32,12 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
   step_ = std::make_unique<Step>();
   absl::Cleanup undo = [this] { AbandonOwn(); };
   step_->sent.reserve(static_cast<size_t>(layers_));
-  step_->phase = phase;
   step_->rows = rows;
-  step_->prompt = rows > kMaxStepRows;
-  step_->first_written = end_ / kPageTokens - FirstPage();
+  staged_.reads = {};
+  staged_.phase = phase;
+  staged_.end = end_;
+  staged_.first_written = end_ / kPageTokens - FirstPage();
+  staged_.prompt = rows > kMaxStepRows;
   residency_.TakeTurn();
   ASSIGN_OR_RETURN(const bool in_place, FitsInPlace(cancelled));
   if (!in_place) {
@@ -47,10 +49,6 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
   if (!step_->in_place) status = residency_.BringBack(end_, cancelled);
   if (status.ok()) status = OpenPages(cancelled);
   if (status.ok() && !step_->in_place) {
-    staged_.phase = phase;
-    staged_.end = end_;
-    staged_.first_written = step_->first_written;
-    staged_.prompt = step_->prompt;
     status = staging().Join(staged_, cancelled);
   }
   if (status.ok()) std::move(undo).Cancel();
@@ -62,7 +60,6 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Phase phase, const View& view,
 // pages that it does not read leave the device, and pages of other sequences.
 absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
   const Step& step = *step_;
-  staged_.reads = {};
   if (reads_.IsFull() || step.rows == 0) return false;
   const int lists = reads_.LayersAreAlike() ? 1 : layers_;
   std::vector<std::vector<uint8_t>> layers;
@@ -71,16 +68,17 @@ absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
     layers.push_back(reads_.PagesRead(layer, end_, step.rows));
   }
   staged_.reads = PagesRead(std::move(layers));
-  if (step.prompt) return false;
+  if (staged_.prompt) return false;
   const auto reads = [&](int64_t page) {
-    return page >= step.first_written || staged_.reads.InAny(page);
+    return page >= staged_.first_written || staged_.reads.InAny(page);
   };
   for (int64_t page = 0; page < pages_.size(); ++page) {
     if (!pages_.OnDevice(page) && reads(page)) return false;
   }
   int64_t needed = PagesUpTo(end_ + step.rows) - pages_.size();
-  if (step.first_written < pages_.size()) {  // the open page
-    if (tier_->slots.IsShared(pages_.At(step.first_written).device)) ++needed;
+  if (staged_.first_written < pages_.size()) {  // the open page
+    if (tier_->slots.IsShared(pages_.At(staged_.first_written).device))
+      ++needed;
   }
   return residency_.MakeRoom(
       needed,
@@ -110,7 +108,7 @@ absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
 // Takes slots below for all pages of the step, and device slots for those that
 // are written there.
 absl::Status TieredKv::OpenPages(Cancelled cancelled) {
-  const int64_t first = step_->first_written;
+  const int64_t first = staged_.first_written;
   const int64_t count = PagesUpTo(end_ + step_->rows);
   RETURN_IF_ERROR(residency_.Grow(count));
   const auto exists_already = [&](int64_t page) {
@@ -122,7 +120,7 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
     // Layers that exist already stay until the step is committed.
     int& layers = pages_.At(page).layers;
     const int written = LayersOf(page);
-    const bool stays = !step_->prompt || pages_.IsResident(page) ||
+    const bool stays = !staged_.prompt || pages_.IsResident(page) ||
                        pages_.IsNewest(page, end_ + step_->rows) ||
                        page == count - 1 || exists;
     if (stays) {
@@ -136,7 +134,7 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
 // The host may attend to pages before this one: in a sweep under the full view
 // to those that no observer reads, in any other step to none.
 int64_t TieredKv::HostEnd() const {
-  if (!reads_.IsFull() || step_->prompt || step_->rows == 0) return 0;
+  if (!reads_.IsFull() || staged_.prompt || step_->rows == 0) return 0;
   return ObserverReadsFrom() / kPageTokens - FirstPage();
 }
 
@@ -183,9 +181,9 @@ absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
 void TieredKv::EndLayer(int layer) {
   if (step_->in_place) return;
   Ticket sent = 0;
-  if (step_->prompt) {
+  if (staged_.prompt) {
     PageList full;
-    for (int64_t i = step_->first_written; i < pages_.size(); ++i) {
+    for (int64_t i = staged_.first_written; i < pages_.size(); ++i) {
       if (layer < LayersOf(i) && pages_.IsFull(i, end_ + step_->rows)) {
         full.push_back(i);
       }
@@ -205,14 +203,14 @@ absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
   }
   // The rows of a step lie in two pages at most, so only the first may have
   // become full. Sending that down is the last operation that may fail.
-  const int64_t first = step.first_written;
+  const int64_t first = staged_.first_written;
   for (int64_t page = reads_.shallow() ? 0 : first; page < pages_.size();
        ++page) {
     int& layers = pages_.At(page).layers;
     layers = std::min(layers, LayersOf(page));
   }
   const Ticket down =
-      !step.prompt && rows > 0 && pages_.IsFull(first, end_ + rows)
+      !staged_.prompt && rows > 0 && pages_.IsFull(first, end_ + rows)
           ? residency_.Close(first)
           : 0;
   end_ += rows;
@@ -252,7 +250,7 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows,
   if (step.state.bytes() > 0) engine().Forget(step.state);
   step.state = std::move(region);
   PageList written;
-  for (int64_t i = step.first_written; i < pages_.size(); ++i) {
+  for (int64_t i = staged_.first_written; i < pages_.size(); ++i) {
     const int64_t page_begin = (FirstPage() + i) * kPageTokens;
     if (pages_.OnDevice(i)) {
       pages_.NoteWritten(i);
@@ -262,12 +260,12 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows,
   }
   const Ticket parked = staging().Suspend(staged_, layer, std::move(written));
   const Ticket saved =
-      bytes == 0
-          ? 0
-          : engine().Submit(step.phase, {{.direction = Direction::kDeviceToHost,
-                                          .host = &step.state,
-                                          .device = state,
-                                          .bytes = bytes}});
+      bytes == 0 ? 0
+                 : engine().Submit(staged_.phase,
+                                   {{.direction = Direction::kDeviceToHost,
+                                     .host = &step.state,
+                                     .device = state,
+                                     .bytes = bytes}});
   moves_.parked_bytes += bytes;
   absl::Status status = engine().Wait(parked);
   if (!status.ok()) engine().Drop(saved);
@@ -292,10 +290,10 @@ absl::Status TieredKv::ResumeOwn(DevicePtr<std::byte> state,
   RETURN_IF_ERROR(staging().Resume(staged_, cancelled));
   if (bytes > 0) {
     const Ticket back =
-        engine().Submit(step.phase, {{.direction = Direction::kHostToDevice,
-                                      .host = &step.state,
-                                      .device = state,
-                                      .bytes = bytes}});
+        engine().Submit(staged_.phase, {{.direction = Direction::kHostToDevice,
+                                         .host = &step.state,
+                                         .device = state,
+                                         .bytes = bytes}});
     moves_.resumed_bytes += bytes;
     RETURN_IF_ERROR(engine().WaitOrDrop(back, cancelled));
   }
@@ -313,7 +311,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
   const Step& step = *step_;
   std::vector<PageSlot> slots;
   int64_t open = -1;
-  for (int64_t page = step.first_written; page < pages_.size(); ++page) {
+  for (int64_t page = staged_.first_written; page < pages_.size(); ++page) {
     if (pages_.IsFull(page, StepEnd())) {
       slots.push_back(pages_.At(page).place);
     } else {
@@ -342,7 +340,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
     ++moves_.parked_pages;
   }
   const absl::Status parked = engine().WaitOrDrop(
-      engine().Submit(step.phase, std::move(transfers)), cancelled);
+      engine().Submit(staged_.phase, std::move(transfers)), cancelled);
   engine().Forget(region);
   if (!parked.ok()) return parked;
   // If nothing was parked the layer's pages may still be on their way down.
@@ -366,7 +364,6 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give,
                                             DevicePtr<std::byte> state,
                                             int64_t bytes,
                                             Cancelled cancelled) {
-  const Step& step = *step_;
   ASSIGN_OR_RETURN(const HostRegion region,
                    HostRegion::Reserve(static_cast<size_t>(bytes)));
   const absl::StatusOr<int> layers = give(
@@ -379,7 +376,7 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give,
       });
   if (!layers.ok() || *layers == 0) return layers;
   std::vector<Transfer> transfers;
-  for (int64_t page = step.first_written; page < pages_.size(); ++page) {
+  for (int64_t page = staged_.first_written; page < pages_.size(); ++page) {
     if (!pages_.OnDevice(page)) continue;
     for (int layer = 0; layer < *layers; ++layer) {
       transfers.push_back(residency_.Between(Direction::kHostToDevice, page,
@@ -396,7 +393,7 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give,
   }
   moves_.resumed_bytes += bytes;
   const absl::Status up = engine().WaitOrDrop(
-      engine().Submit(step.phase, std::move(transfers)), cancelled);
+      engine().Submit(staged_.phase, std::move(transfers)), cancelled);
   engine().Forget(region);
   if (!up.ok()) return up;
   RETURN_IF_ERROR(staging().SkipTo(*layers, cancelled));

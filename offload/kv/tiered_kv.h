@@ -65,13 +65,10 @@ class TieredKv final : public KvStore {
 
   // The uncommitted step.
   struct Step {
-    Phase phase = Phase::kVerify;
     int64_t rows = 0;
-    bool prompt = false;
-    bool in_place = true;       // it stages no pages
-    int64_t first_written = 0;  // the first page that it writes
-    std::vector<Ticket> sent;   // copies down, one for each layer of a prompt
-    HostRegion state;           // saved by Suspend
+    bool in_place = true;      // it stages no pages
+    std::vector<Ticket> sent;  // copies down, one for each layer of a prompt
+    HostRegion state;          // saved by Suspend
   };
 
   CopyEngine& engine() { return *tier_->engine; }
@@ -104,8 +101,8 @@ class TieredKv final : public KvStore {
   KvMoves moves_;
   PageTable pages_;
   Residency residency_;
-  StagedStep staged_;
-  std::unique_ptr<Step> step_;                    // null: none
+  StagedStep staged_;           // the uncommitted step, in the buffers
+  std::unique_ptr<Step> step_;  // null: none
   std::vector<DevicePtr<std::byte>> table_;       // pages of the current layer
   std::vector<DevicePtr<std::byte>> host_table_;  // ... that are the host's
   absl::Status copied_;  // error of CopyRuns on the device
