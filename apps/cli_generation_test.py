@@ -16,6 +16,16 @@ from cli_testing import (CHECKPOINTS, IDS_ONLY, CHAT, environment, run,
                          write_deeper, Case)
 
 
+def deeper(case, link):
+    """A model of three layers, and the least device that serves 1,000 tokens of
+    it behind `link`."""
+    model = case.path("deeper.gguf")
+    write_deeper(model, 3)
+    plan = run("plan", "-m", model, "-c", "1000", "--simulate",
+               "device=1kB," + link, "--json")
+    return model, json.loads(plan.stdout)["min_device_bytes"]
+
+
 class SpeculationTest(Case):
     def test_coupled_text_is_the_same(self):
         args = ["generate", "-m", CHAT, "-p", "one two one two one two one",
@@ -135,12 +145,8 @@ class SpeculationTest(Case):
                         here["memory"]["device_bytes"])
 
     def test_no_baseline_is_beyond_the_link(self):
-        model = self.path("deeper.gguf")
-        write_deeper(model, 3)
         link = "link=4MB/s"
-        plan = run("plan", "-m", model, "-c", "1000", "--simulate",
-                   "device=1kB," + link, "--json")
-        device = json.loads(plan.stdout)["min_device_bytes"]
+        model, device = deeper(self, link)
         document = self.document(
             "generate", "-m", model, "-p", "one two three " * 100, "-n", "6",
             "-c", "1000", "--ignore-eos", "--draft", "ngram", "--simulate",
@@ -411,12 +417,8 @@ class GenerateTest(Case):
                          expected["text"].encode() + b"\n")
 
     def test_texts_made_at_once_behind_a_link(self):
-        model = self.path("deeper.gguf")
-        write_deeper(model, 3)
         link = "link=1GB/s"
-        plan = run("plan", "-m", model, "-c", "1000", "--simulate",
-                   "device=1kB," + link, "--json")
-        least = json.loads(plan.stdout)["min_device_bytes"]
+        model, least = deeper(self, link)
         text = ["generate", "-m", model, "-p", "one two three " * 100, "-c",
                 "1000", "--temp", "1", "--ignore-eos", "-n", "9"]
         for policy in ("full", "triforce"):

@@ -450,7 +450,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
   document["warnings"] = std::move(warnings);
   Json outputs = Json::array();
   for (const Run& run : runs) {
-    Json output = OutputOf(run, several);
+    Json output = OutputOf(run, several || best);
     if (many) {
       output["decode_tok_s"] = run.report.at("decode_tok_s");
       output["tbt_ms"] = run.report.at("tbt_ms");
@@ -467,7 +467,6 @@ absl::Status RunGeneration(const Options& options, const Model& model,
       }
     }
     if (best) {
-      output["seed"] = run.seed;
       output["best_of"] = options.sampling.best_of;
       output["mean_logprob"] =
           run.likely.has_value() ? Json(*run.likely) : Json();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "offload/kv/kv_store_for_test.h"
+#include "offload/kv/step_spy_for_test.h"
 #include "offload/kv/tiered_kv.h"
 #include "tests/trials.h"
 
@@ -39,6 +40,15 @@ TEST(ForksTest, AForkKnowsOfALostPage) {
     }
     if (!made.copy->happened()) break;
   }
+}
+
+// A tier for which no test waits.
+TierForTest OnFastLink(int64_t resident_pages, int64_t newest_pages,
+                       const ForkPages& forks = {}) {
+  return TierForTest(
+      kLayout, kLayers, kContextPages, resident_pages,
+      std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
+      newest_pages, forks);
 }
 
 // A sequence and its oracle.
@@ -104,10 +114,7 @@ TEST(ForksTest, ForksSweepTogether) {
   for (const int64_t resident : {0, 3, 12}) {
     constexpr int kForks = 3;
     const ForkPages planned = {.count = kForks, .pages = 4};
-    TierForTest made(
-        kLayout, kLayers, kContextPages, resident,
-        std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
-        /*newest_pages=*/0, planned);
+    const TierForTest made = OnFastLink(resident, /*newest_pages=*/0, planned);
     int next = 1;
     std::vector<Forked> all;
     all.push_back({std::make_unique<TieredKv>(made.tier, 0), {{}, &next}});
@@ -167,10 +174,8 @@ TEST(ForksTest, ForksWithoutRoomStepLater) {
 TEST(ForksTest, SomeMayLeaveOrEnd) {
   enum class Ends { kNone, kSlow, kQuick };
   for (const Ends ends : {Ends::kNone, Ends::kSlow, Ends::kQuick}) {
-    TierForTest made(
-        kLayout, kLayers, kContextPages, /*resident_pages=*/0,
-        std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
-        /*newest_pages=*/0, {.count = 2, .pages = 2});
+    const TierForTest made = OnFastLink(
+        /*resident_pages=*/0, /*newest_pages=*/0, {.count = 2, .pages = 2});
     int next = 1;
     Oracle oracle{{}, &next};
     std::unique_ptr<KvStore> quick = std::make_unique<TieredKv>(made.tier, 0);
@@ -198,24 +203,7 @@ TEST(ForksTest, SomeMayLeaveOrEnd) {
 
 // A step that finds no room is not shown to its observer, whose state stays.
 TEST(ForksTest, AStepWithoutRoomIsNotSeen) {
-  struct Counter final : StepObserver {
-    absl::Status BeginStep(int64_t, int64_t, bool, Cancelled) override {
-      ++steps;
-      return absl::OkStatus();
-    }
-    absl::Status KeepQueries(Stream&, int, int64_t, int64_t,
-                             DevicePtr<const float>) override {
-      return absl::OkStatus();
-    }
-    absl::Status AfterLayer(Stream&, int, const KvPages&) override {
-      return absl::OkStatus();
-    }
-    void Commit(int64_t) override {}
-    void Abandon() override { ++abandoned; }
-    void Truncate(int64_t) override {}
-    int steps = 0;
-    int abandoned = 0;
-  } counter;
+  StepSpy spy;
   const Made made = Make(/*resident=*/0, 0);
   int next = 1;
   Oracle oracle{{}, &next};
@@ -224,22 +212,19 @@ TEST(ForksTest, AStepWithoutRoomIsNotSeen) {
   absl::Status status;
   while (status.ok()) {
     forks.push_back(*made.kv->Fork());
-    forks.back()->Observe(&counter);
-    counter = {};
+    forks.back()->Observe(&spy);
+    spy.Seen();
     status = forks.back()->BeginStep(1, Phase::kVerify, View::Full(), kGoOn);
   }
   EXPECT_EQ(CodeOf(status), "out_of_memory");
-  EXPECT_EQ(counter.steps, 0);
-  EXPECT_EQ(counter.abandoned, 0);
+  EXPECT_EQ(spy.Seen(), std::vector<std::string>());
   for (const auto& fork : forks) fork->Observe(nullptr);
 }
 
 // A sequence that finds no room in the buffers leaves that of the others.
 TEST(ForksTest, BuffersHaveRoomForSome) {
-  TierForTest made(
-      kLayout, kLayers, kContextPages, /*resident_pages=*/0,
-      std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
-      /*newest_pages=*/0, {.count = 3, .pages = 0});
+  const TierForTest made = OnFastLink(/*resident_pages=*/0, /*newest_pages=*/0,
+                                      {.count = 3, .pages = 0});
   int next = 1;
   Oracle oracle{{}, &next};
   TieredKv kv(made.tier, 0);
@@ -332,10 +317,7 @@ TEST(ForksTest, AStepTakesNothingThatItHas) {
 
 // The newest pages come back, too, and none of them leaves for another of them.
 TEST(ForksTest, TheNewestPagesComeBackOnce) {
-  TierForTest made(
-      kLayout, kLayers, kContextPages, /*resident_pages=*/0,
-      std::make_unique<SimulatedLink>(/*rate=*/1e12, /*latency=*/0),
-      /*newest_pages=*/2);
+  const TierForTest made = OnFastLink(/*resident_pages=*/0, /*newest_pages=*/2);
   int next = 1;
   Oracle oracle{{}, &next};
   TieredKv kv(made.tier, 0);

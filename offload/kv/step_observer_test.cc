@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lib/status/error.h"
 #include "offload/kv/in_place_kv.h"
+#include "offload/kv/step_spy_for_test.h"
 
 namespace tiercel::step_observer_test {
 namespace {
@@ -21,37 +21,6 @@ constexpr KvLayout kLayout = {DType::kF32, DType::kF32, /*kv_heads=*/1,
                               /*head_dim=*/8};
 constexpr int kLayers = 2;
 constexpr auto kGoOn = [] { return false; };
-
-// Records the calls.
-class Spy final : public StepObserver {
- public:
-  absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
-                         Cancelled cancelled) override {
-    if (cancelled()) return CancelledError();
-    seen_.push_back(absl::StrCat("begin ", rows, " from ", end,
-                                 certain ? " certain" : " open"));
-    return absl::OkStatus();
-  }
-  absl::Status KeepQueries(Stream&, int, int64_t, int64_t,
-                           DevicePtr<const float>) override {
-    return absl::OkStatus();
-  }
-  absl::Status AfterLayer(Stream&, int, const KvPages&) override {
-    return absl::OkStatus();
-  }
-  void Commit(int64_t end) override {
-    seen_.push_back(absl::StrCat("commit ", end));
-  }
-  void Abandon() override { seen_.push_back("abandon"); }
-  void Truncate(int64_t end) override {
-    seen_.push_back(absl::StrCat("truncate ", end));
-  }
-
-  std::vector<std::string> Seen() { return std::exchange(seen_, {}); }
-
- private:
-  std::vector<std::string> seen_;
-};
 
 class StepObserverTest : public testing::Test {
  protected:
@@ -78,7 +47,7 @@ class StepObserverTest : public testing::Test {
     return view;
   }
 
-  Spy spy_;
+  StepSpy spy_;
   InPlaceKv kv_{std::make_shared<PagePool>(kLayout, kLayers, 4), /*begin=*/100};
 };
 
