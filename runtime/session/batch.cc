@@ -60,16 +60,26 @@ std::vector<Batch::Member*> Batch::TakeGroup() {
                             : waiting_.front()->wanted->kind;
   const RunnerRank& rank = runner_->first();
   const int64_t most = std::min(rank.site.RowsTogether(), rank.plan.state_rows);
+  const bool decodes = std::any_of(
+      waiting_.begin(), waiting_.end(),
+      [](const Member* member) { return !member->wanted->kind.IsPrompt(); });
+  const int64_t most_of_prompts = decodes ? kMaxStepRows : most;
   std::vector<Member*> group;
   int64_t rows = 0;
+  int64_t of_prompts = 0;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     const Wanted& wanted = *(*at)->wanted;
-    const bool fits = group.empty() || rows + wanted.rows.count <= most;
-    if (!fits || !(wanted.kind == kind)) {
+    const int64_t count = wanted.rows.count;
+    const int64_t of_prompt = wanted.kind.IsPrompt() ? count : 0;
+    const bool fits =
+        rows + count <= most &&
+        (of_prompt == 0 || of_prompts + of_prompt <= most_of_prompts);
+    if (!wanted.kind.GoesWith(kind) || !(group.empty() || fits)) {
       ++at;
       continue;
     }
-    rows += wanted.rows.count;
+    rows += count;
+    of_prompts += of_prompt;
     group.push_back(*at);
     at = waiting_.erase(at);
   }
@@ -87,8 +97,10 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
       continue;
     }
     const SequenceRows& rows = wanted.rows;
-    steps.push_back(
-        {{rows.kv.first(), rows.ids, rows.count}, rows.view, wanted.certain});
+    steps.push_back({.rows = {rows.kv.first(), rows.ids, rows.count},
+                     .phase = wanted.kind.phase,
+                     .view = rows.view,
+                     .certain = wanted.certain});
     whose.push_back(member);
   }
   if (steps.empty()) return;
@@ -97,38 +109,57 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
                        [](Member* m) { return m->wanted->cancelled(); });
   };
   const StepKind kind = whose.front()->wanted->kind;
-  absl::Status status =
-      runner_->PassTogether(absl::MakeSpan(steps), kind, all_cancelled);
+  absl::Status status = runner_->PassTogether(absl::MakeSpan(steps),
+                                              kind.view_layers, all_cancelled);
   int64_t rows = 0;
+  int64_t of_prompts = 0;
+  int64_t kept = 0;
+  std::vector<PositionRange> with_logits;  // rows of the pass
   for (size_t i = 0; i < steps.size(); ++i) {
-    whose[i]->wanted->status = steps[i].status;
-    whose[i]->wanted->waits = steps[i].waits;
-    whose[i]->first_row = steps[i].first_row;
-    if (steps[i].first_row >= 0) rows += steps[i].rows.count;
+    const RankStep& step = steps[i];
+    Wanted& wanted = *whose[i]->wanted;
+    wanted.status = step.status;
+    wanted.waits = step.waits;
+    if (step.first_row < 0) continue;
+    rows += step.rows.count;
+    if (wanted.kind.IsPrompt()) of_prompts += step.rows.count;
+    const int64_t skipped = wanted.kind.IsPrompt() ? step.rows.count - 1 : 0;
+    const int64_t wants = step.rows.count - skipped;
+    whose[i]->logits = {.first = kept, .skipped = skipped};
+    kept += wants;
+    const int64_t first = step.first_row + skipped;
+    if (with_logits.empty() || with_logits.back().end < first) {
+      with_logits.push_back({first, first});
+    }
+    with_logits.back().end = first + wants;
   }
-  if (status.ok()) status = KeepLogits(rows);
+  logits_.clear();
+  if (status.ok()) status = KeepLogits(with_logits);
   runner_->Rest();
   ++passes_.passes;
   passes_.sweeps += kind.IsSweep() ? 1 : 0;
   passes_.rows += rows;
   passes_.most_rows = std::max(passes_.most_rows, rows);
+  if (of_prompts < rows) {
+    passes_.most_rows_beside = std::max(passes_.most_rows_beside, of_prompts);
+  }
   for (Member* const member : whose) {
     member->wanted->status.Update(status);
     passes_.steps += member->wanted->waits ? 0 : 1;
   }
 }
 
-absl::Status Batch::KeepLogits(int64_t rows) {
-  logits_.clear();
-  for (int64_t first = 0; first < rows; first += kMaxStepRows) {
-    const int64_t count = std::min(rows - first, kMaxStepRows);
-    ASSIGN_OR_RETURN(const float* logits, runner_->RowLogits(first, count));
-    logits_.insert(logits_.end(), logits,
-                   logits + count * runner_->model().config.vocab);
+absl::Status Batch::KeepLogits(absl::Span<const PositionRange> rows) {
+  const int64_t vocab = runner_->model().config.vocab;
+  for (const PositionRange& range : rows) {
+    for (int64_t row = range.begin; row < range.end; row += kMaxStepRows) {
+      const int64_t count = std::min(range.end - row, kMaxStepRows);
+      ASSIGN_OR_RETURN(const float* logits, runner_->RowLogits(row, count));
+      logits_.insert(logits_.end(), logits, logits + count * vocab);
+    }
   }
   return absl::OkStatus();
 }
-
 void Batch::End() {
   ends_ = true;
   for (Member& member : members_) {
@@ -148,6 +179,14 @@ void Batch::End() {
 }
 
 // ---- On the strand of a call ----
+
+int64_t Batch::PromptSlice() const {
+  const bool others =
+      std::any_of(members_.begin(), members_.end(), [this](const Member& m) {
+        return &m != running_ && m.strand->begun() && !m.strand->ended();
+      });
+  return others ? kMaxStepRows : 0;
+}
 
 bool Batch::OnCaller(absl::FunctionRef<void()> work) {
   if (ends_) return false;
@@ -171,8 +210,12 @@ absl::Status Batch::Pass(const SequenceRows& rows, const StepKind& kind,
 
 absl::StatusOr<const float*> Batch::RowLogits(int64_t first,
                                               int64_t /*count*/) {
+  const auto& [kept, skipped] = running_->logits;
+  if (first < skipped) {
+    return InternalError("internal", "a prompt's row has no logits");
+  }
   return logits_.data() +
-         (running_->first_row + first) * runner_->model().config.vocab;
+         (kept + first - skipped) * runner_->model().config.vocab;
 }
 
 }  // namespace tiercel

@@ -27,6 +27,11 @@ namespace tiercel {
 // passes rows. So sessions may be forks of each other, and which steps are
 // passed together follows from their kind and number of rows, not from time.
 // Drafts go before sweeps, so that a sweep checks the blocks of all.
+//
+// A prompt goes in slices of kMaxStepRows rows while other calls have not
+// ended, and a pass with steps that decode has the rows of one slice at most:
+// a call that decodes waits for one pass of a bounded size, however many
+// prompts are read beside it.
 class Batch final : public SharedPasses {
  public:
   struct Call {
@@ -40,6 +45,8 @@ class Batch final : public SharedPasses {
     int64_t steps = 0;
     int64_t rows = 0;
     int64_t most_rows = 0;  // the most of one pass
+    // ... and of prompts, in one with steps that decode.
+    int64_t most_rows_beside = 0;
   };
 
   // For sessions of `session`'s model. Errors: those of Runner::Fork.
@@ -58,6 +65,7 @@ class Batch final : public SharedPasses {
   // ---- SharedPasses: called by the runner of the call that is running ----
   absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
                     bool certain, Cancelled cancelled) override;
+  int64_t PromptSlice() const override;
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count) override;
 
  private:
@@ -70,12 +78,17 @@ class Batch final : public SharedPasses {
     absl::Status status = {};
     bool waits = false;  // the last pass had no room for it
   };
+  // Rows of a step whose logits are kept, from its row `skipped` on.
+  struct LogitRows {
+    int64_t first = 0;  // among those that are kept
+    int64_t skipped = 0;
+  };
   struct Member {
     Session& session;
     std::unique_ptr<Strand> strand = nullptr;
     Wanted* wanted = nullptr;                   // null: no step
     absl::FunctionRef<void()>* work = nullptr;  // null: none for OnCaller
-    int64_t first_row = 0;                      // its last step's
+    LogitRows logits = {};                      // its last step's
   };
 
   explicit Batch(std::unique_ptr<Runner> runner) : runner_(std::move(runner)) {}
@@ -84,15 +97,16 @@ class Batch final : public SharedPasses {
   // Members that can be passed together, those that have waited longest first.
   std::vector<Member*> TakeGroup();
   void PassGroup(absl::Span<Member* const> group);
-  absl::Status KeepLogits(int64_t rows);
+  // Keeps the logits of these rows of the pass.
+  absl::Status KeepLogits(absl::Span<const PositionRange> rows);
   void End();
 
   const std::unique_ptr<Runner> runner_;
   std::deque<Member> members_;
   std::deque<Member*> waiting_;  // for a step, the longest first
   Member* running_ = nullptr;
-  // [rows of the last pass, vocab]: a copy, since what a call does before its
-  // next step needs the workspace.
+  // [rows that are kept, vocab]: a copy, since what a call does before its next
+  // step needs the workspace.
   std::vector<float> logits_;
   bool ends_ = false;
   Passes passes_;

@@ -53,6 +53,29 @@ class BatchTiersTest : public testing::Test {
     options.fork_tokens = 250;
     return policy.OptionsFor(*like_, options);
   }
+  // Every way in which steps are, or are not, passed together.
+  static std::vector<PolicyParams> Policies() {
+    PolicyParams full;
+    PolicyParams ngram;
+    ngram.proposer = Proposer::kNgram;
+    PolicyParams triforce;
+    triforce.policy = PolicyNamed("triforce");
+    triforce.view = kSmallView;
+    PolicyParams sfi;
+    sfi.policy = PolicyNamed("sfi");
+    sfi.Own<SfiParams>().budget = 64;
+    sfi.Own<SfiParams>().chunk = 8;
+    sfi.Own<SfiParams>().sink = 2;
+    sfi.Own<SfiParams>().window = 20;
+    EXPECT_TRUE(sfi.Own<SfiParams>().Set("trigger=fixed").ok());
+    PolicyParams plain_sfi = sfi;
+    plain_sfi.form = PolicyForm::kPlain;
+    PolicyParams speed;
+    speed.policy = PolicyNamed("speed");
+    speed.form = PolicyForm::kPlain;
+    speed.view = kSmallView;
+    return {full, ngram, triforce, sfi, plain_sfi, speed};
+  }
   // Questions of different lengths, some of which end pages.
   static std::vector<Job> Jobs(const PolicyParams& policy) {
     std::vector<Job> jobs;
@@ -66,9 +89,8 @@ class BatchTiersTest : public testing::Test {
     jobs[2].params.max_tokens = 17;
     return jobs;
   }
-  // Forks of `first`, which has read the text, one for each job, each with its
-  // question.
-  static std::vector<std::unique_ptr<Session>> Asked(
+  // Forks of `first`, which reads the text, one for each job.
+  static std::vector<std::unique_ptr<Session>> Forks(
       std::unique_ptr<Session> first, const std::vector<Job>& jobs) {
     std::vector<std::unique_ptr<Session>> sessions;
     EXPECT_TRUE(
@@ -78,15 +100,26 @@ class BatchTiersTest : public testing::Test {
     while (sessions.size() < jobs.size()) {
       sessions.push_back(sessions.front()->Fork().value());
     }
+    return sessions;
+  }
+  // Such forks, each with its question.
+  static std::vector<std::unique_ptr<Session>> Asked(
+      std::unique_ptr<Session> first, const std::vector<Job>& jobs) {
+    auto sessions = Forks(std::move(first), jobs);
     for (size_t i = 0; i < jobs.size(); ++i) {
-      const Ids& own = jobs[i].question;
-      EXPECT_TRUE(
-          Prefill(*sessions[i], own.data(), own.size(), kNoProgress).ok());
+      Ask(*sessions[i], jobs[i]);
       sessions[i]->runner().Rest();
     }
     return sessions;
   }
-  // Each call ends with `after`.
+  static void Ask(Session& session, const Job& job) {
+    const Ids& own = job.question;
+    const absl::Status read =
+        Prefill(session, own.data(), own.size(), kNoProgress).status();
+    EXPECT_TRUE(read.ok()) << read;
+  }
+  // Each call begins with the question of a session that holds the text alone,
+  // and ends with `after`.
   static std::vector<Report> AtOnce(
       const std::vector<Job>& jobs,
       const std::vector<std::unique_ptr<Session>>& sessions,
@@ -98,6 +131,9 @@ class BatchTiersTest : public testing::Test {
     std::vector<Batch::Call> calls;
     for (size_t i = 0; i < jobs.size(); ++i) {
       calls.push_back({*sessions[i], [&, i] {
+                         if (sessions[i]->sequence().tokens().size() == kText) {
+                           Ask(*sessions[i], jobs[i]);
+                         }
                          reports[i] = GenerateDrafted(
                              *sessions[i], jobs[i].params, jobs[i].policy);
                          after(i, reports[i]);
@@ -134,27 +170,7 @@ class BatchTiersTest : public testing::Test {
 };
 
 TEST_F(BatchTiersTest, EachTextIsWhatItIsAlone) {
-  PolicyParams full;
-  PolicyParams ngram;
-  ngram.proposer = Proposer::kNgram;
-  PolicyParams triforce;
-  triforce.policy = PolicyNamed("triforce");
-  triforce.view = kSmallView;
-  PolicyParams sfi;
-  sfi.policy = PolicyNamed("sfi");
-  sfi.Own<SfiParams>().budget = 64;
-  sfi.Own<SfiParams>().chunk = 8;
-  sfi.Own<SfiParams>().sink = 2;
-  sfi.Own<SfiParams>().window = 20;
-  ASSERT_TRUE(sfi.Own<SfiParams>().Set("trigger=fixed").ok());
-  PolicyParams plain_sfi = sfi;
-  plain_sfi.form = PolicyForm::kPlain;
-  PolicyParams speed;
-  speed.policy = PolicyNamed("speed");
-  speed.form = PolicyForm::kPlain;
-  speed.view = kSmallView;
-  for (const PolicyParams& policy :
-       {full, ngram, triforce, sfi, plain_sfi, speed}) {
+  for (const PolicyParams& policy : Policies()) {
     const std::vector<Job> jobs = Jobs(policy);
     const std::vector<Report> expected = Expected(jobs);
     for (const Budget budget :
@@ -188,6 +204,27 @@ TEST_F(BatchTiersTest, EachTextIsWhatItIsAlone) {
           EXPECT_EQ(passes.passes > passes.sweeps, views);
         }
       }
+    }
+  }
+}
+
+// Questions that are read in the batch, some of them in slices.
+TEST_F(BatchTiersTest, QuestionsAreReadBesideTheAnswers) {
+  for (const PolicyParams& policy : Policies()) {
+    SCOPED_TRACE(policy.policy->name());
+    const std::vector<Job> jobs = Jobs(policy);
+    const std::vector<Report> expected = Expected(jobs);
+    for (const Budget budget : {Budget::kLeast, Budget::kMiddle}) {
+      Tiered made = MakeTiered(*like_, OptionsOf(policy, kForks), budget);
+      const auto sessions = Forks(std::move(made.session), jobs);
+      Batch::Passes passes;
+      const std::vector<Report> reports = AtOnce(jobs, sessions, &passes);
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        ASSERT_TRUE(reports[i].status.ok()) << reports[i].status;
+        ASSERT_EQ(reports[i].tokens, expected[i].tokens) << i;
+        EXPECT_EQ(reports[i].sweeps, expected[i].sweeps) << i;
+      }
+      EXPECT_LE(passes.most_rows_beside, kMaxStepRows);
     }
   }
 }

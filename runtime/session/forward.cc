@@ -65,10 +65,31 @@ absl::Status Session::CatchUp(Phase phase, Progress progress) {
       }
     }
   }
-  const int64_t rows = sequence_.pending();
-  RETURN_IF_ERROR(Forward(rows, phase, progress, view));
+  int64_t last = 0;  // rows of the last step
+  RETURN_IF_ERROR(ForwardAll(phase, progress, view, &last));
   sequence_.EndPrompt(std::move(extent));
-  return runner_->KeepRow(rows - 1);
+  return runner_->KeepRow(last - 1);
+}
+
+// Passes all rows that the KV lacks: those of a prompt in slices, where others
+// would wait for it. The last slice is a whole one, as are the rows that choose
+// a view.
+absl::Status Session::ForwardAll(Phase phase, Progress progress,
+                                 const View& view, int64_t* last) {
+  const int64_t all = sequence_.pending();
+  const auto layers = static_cast<uint64_t>(model().config.layers);
+  while (sequence_.pending() > 0) {
+    const int64_t left = sequence_.pending();
+    const int64_t slice =
+        phase == Phase::kPrefill ? runner_->PromptSlice(*kv_) : 0;
+    *last = slice == 0 ? left : (left - 1) % slice + 1;
+    const auto done = static_cast<uint64_t>(all - left) * layers;
+    const auto in_all = [&](uint64_t some, uint64_t /*of_slice*/) {
+      return progress(done + some, static_cast<uint64_t>(all) * layers);
+    };
+    RETURN_IF_ERROR(Forward(*last, phase, in_all, view));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Session::Sweep(Phase phase) {

@@ -162,6 +162,17 @@ bool Runner::CanShare(const SequenceRows& rows) const {
   return others_ != nullptr && rows.count <= kMaxStepRows && rows.kv.IsAlone();
 }
 
+// Returns true if prompts have the bits of other rows, so that their rows may
+// be passed with these, and rows of all go through all layers.
+bool Runner::CanSharePrompts(const SequenceKv& kv) const {
+  return kv.IsAlone() && !kv.site().extent.has_value() &&
+         !stream().fast_prompts() && stream().blas() == nullptr;
+}
+
+int64_t Runner::PromptSlice(const SequenceKv& kv) const {
+  return others_ != nullptr && CanSharePrompts(kv) ? others_->PromptSlice() : 0;
+}
+
 // They pass it on a stream of their own, in the same workspace.
 absl::Status Runner::PassWithOthers(const SequenceRows& rows,
                                     const StepKind& kind, bool certain,
@@ -176,10 +187,14 @@ absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
                           PassProgress progress, Cancelled cancelled,
                           Stop* stop) {
   const bool resumes = step.resume_at.has_value();
-  // All rows of a shared step pass through all layers.
-  if (CanShare(own) && step.phase != Phase::kPrefill && !resumes &&
-      !own.kv.site().extent.has_value()) {
-    return PassWithOthers(own, {.phase = step.phase}, step.certain, cancelled);
+  const bool can_go = step.phase == Phase::kPrefill
+                          ? CanSharePrompts(own.kv)
+                          : !own.kv.site().extent.has_value();
+  if (CanShare(own) && can_go && !resumes) {
+    RETURN_IF_ERROR(
+        PassWithOthers(own, {.phase = step.phase}, step.certain, cancelled));
+    const auto all = static_cast<uint64_t>(own.count * model_.config.layers);
+    return progress(all, all) ? absl::OkStatus() : CancelledError();
   }
   shared_last_ = false;
   std::vector<std::optional<PassPoint>> points(ranks_.size());
@@ -221,10 +236,10 @@ absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
   return status;
 }
 
-absl::Status Runner::PassTogether(absl::Span<RankStep> steps,
-                                  const StepKind& kind, Cancelled cancelled) {
+absl::Status Runner::PassTogether(absl::Span<RankStep> steps, int view_layers,
+                                  Cancelled cancelled) {
   return EachRank([&](RunnerRank& rank) {
-    return rank.PassTogether(steps, kind, cancelled);
+    return rank.PassTogether(steps, view_layers, cancelled);
   });
 }
 

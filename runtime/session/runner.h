@@ -48,9 +48,7 @@ class Runner {
   }
   RunnerRank& first() const { return *ranks_.front(); }
   std::vector<std::shared_ptr<const RankPlan>> plans() const;  // [rank]
-  Gather& gather() const { return *together_->gather; }
-  // A warning of losses that cost speed alone; empty: none.
-  const std::string& warning() const { return together_->warning; }
+  const RunnerRanks& together() const { return *together_; }
 
   // ---- Memory ----
 
@@ -90,10 +88,12 @@ class Runner {
   // Has others pass its steps together with theirs; null: it passes them
   // itself. They must outlive its calls.
   void ShareSteps(SharedPasses* others) { others_ = others; }
+  // The most rows of a prompt of `kv` to pass at a time; 0: all.
+  int64_t PromptSlice(const SequenceKv& kv) const;
   // Passes steps of several sequences together, on the one rank
   // (RunnerRank::PassTogether). Each has an error of its own; errors that all
   // share are returned.
-  absl::Status PassTogether(absl::Span<RankStep> steps, const StepKind& kind,
+  absl::Status PassTogether(absl::Span<RankStep> steps, int view_layers,
                             Cancelled cancelled);
   // Passes the rows through the first `layers` layers, over the retrieval views
   // of their KV alone, which have room for them and hold them afterwards: by
@@ -141,6 +141,7 @@ class Runner {
       absl::FunctionRef<absl::Status(RunnerRank&, RankKv&)> part);
   void LeaveWorkspace();
   bool CanShare(const SequenceRows& rows) const;
+  bool CanSharePrompts(const SequenceKv& kv) const;
   absl::Status PassWithOthers(const SequenceRows& rows, const StepKind& kind,
                               bool certain, Cancelled cancelled);
   absl::Status LogitsInto(int64_t first, int64_t count, int64_t row);

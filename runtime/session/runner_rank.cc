@@ -248,9 +248,10 @@ absl::Status RunnerRank::RunLayers(const RankRows& rows, PassProgress progress,
 }
 
 absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps,
-                                      const StepKind& kind,
-                                      Cancelled cancelled) {
-  phase_ = kind.phase;
+                                      int view_layers, Cancelled cancelled) {
+  const bool sweeps = view_layers == 0;
+  const Phase phase = steps.front().phase;  // weights count as the first's
+  phase_ = phase;
   tiles_ = nullptr;
   std::vector<SequenceStep> begun;
   std::vector<RankStep*> whose;  // [sequence that has begun]
@@ -259,14 +260,13 @@ absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps,
   for (RankStep& step : steps) {
     RankKv& kv = step.rows.kv;
     kv.DropStates();
-    SequenceStep own = {.kv = kind.IsSweep()
-                                  ? static_cast<LayeredKv&>(*kv.store)
-                                  : kv.retrieval->kv(),
-                        .rows = step.rows.count,
-                        .ids = step.rows.ids};
+    SequenceStep own = {
+        .kv = sweeps ? static_cast<LayeredKv&>(*kv.store) : kv.retrieval->kv(),
+        .rows = step.rows.count,
+        .ids = step.rows.ids};
     int64_t end = kv.store->end();
-    if (kind.IsSweep()) {
-      step.status = kv.store->BeginStep(own.rows, kind.phase, step.view,
+    if (sweeps) {
+      step.status = kv.store->BeginStep(own.rows, step.phase, step.view,
                                         cancelled, step.certain);
       step.waits =
           ClassOf(step.status) == ErrorClass::kMemory && !begun.empty();
@@ -290,17 +290,17 @@ absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps,
     status = decoder_.BeginStep(*stream, positions, /*of_prompt=*/false);
   }
   if (status.ok()) {
-    status = RunStep(
-        {.sequences = absl::MakeSpan(begun),
-         .layers = kind.IsSweep() ? model_.config.layers : kind.view_layers,
-         .hidden = hidden_.data(),
-         .weights = {model_.streamed.get(), kind.phase, &streamed_use_}},
-        decoder_, *stream, cancelled);
+    status =
+        RunStep({.sequences = absl::MakeSpan(begun),
+                 .layers = sweeps ? model_.config.layers : view_layers,
+                 .hidden = hidden_.data(),
+                 .weights = {model_.streamed.get(), phase, &streamed_use_}},
+                decoder_, *stream, cancelled);
   }
   // Sequences that go on may begin other steps before those that failed do.
   for (size_t i = 0; i < begun.size(); ++i) {
     whose[i]->status = begun[i].status;
-    if (kind.IsSweep() && (!status.ok() || !begun[i].status.ok())) {
+    if (sweeps && (!status.ok() || !begun[i].status.ok())) {
       whose[i]->rows.kv.store->Abandon();
     }
   }

@@ -34,7 +34,7 @@ struct RunnerRanks {
 
   std::unique_ptr<RankGroup> group;
   std::unique_ptr<Gather> gather;
-  std::string warning;  // empty: none
+  std::string warning;  // losses that cost speed alone; empty: none
 };
 
 // Rows of one sequence as one rank passes them: they follow what `kv` holds.
@@ -47,6 +47,7 @@ struct RankRows {
 // A step of one of several sequences, as one rank passes it.
 struct RankStep {
   RankRows rows;
+  Phase phase;
   const View& view;
   bool certain;              // all rows will be kept
   absl::Status status = {};  // an error of this sequence alone
@@ -101,11 +102,12 @@ class RunnerRank {
                                  KvStore::GiveLayers give, Cancelled cancelled);
 
   // Passes the rows of several sequences, each over its view: in a sweep
-  // through all layers, where sequences for which memory has no room beside the
-  // others wait; or over their retrieval views, as PassOverView does. A sweep's
+  // through all layers (view_layers 0), where sequences for which memory has no
+  // room beside the others wait; or over their retrieval views, as PassOverView
+  // does. A sweep's
   // step that fails is abandoned. Errors that all share: those of RunStep;
   // out_of_memory.
-  absl::Status PassTogether(absl::Span<RankStep> steps, const StepKind& kind,
+  absl::Status PassTogether(absl::Span<RankStep> steps, int view_layers,
                             Cancelled cancelled);
 
   // Writes the logits of `count` rows of the last step, from row `first` on,

@@ -28,7 +28,8 @@ class RunnerTest : public RepeatedTextTest<2> {
   }
 
   std::unique_ptr<SequenceKv> NewKv() const {
-    return SequenceKv::Create(*model_, runner_->plans(), runner_->gather(),
+    return SequenceKv::Create(*model_, runner_->plans(),
+                              *runner_->together().gather,
                               /*texts=*/nullptr)
         .value();
   }
@@ -73,11 +74,14 @@ TEST_F(RunnerTest, PassesSeveralSequencesTogetherAsAlone) {
     std::vector<RankStep> steps;
     for (size_t i = 0; i < kvs.size(); ++i) {
       const auto rows = static_cast<int64_t>(i % ids.size()) + 1;
-      steps.push_back(
-          {{kvs[i]->first(), ids.data(), rows}, all_, /*certain=*/true});
+      steps.push_back({.rows = {kvs[i]->first(), ids.data(), rows},
+                       .phase = Phase::kVerify,
+                       .view = all_,
+                       .certain = true});
     }
     EXPECT_TRUE(
-        runner_->PassTogether(absl::MakeSpan(steps), StepKind(), kGoOn).ok());
+        runner_->PassTogether(absl::MakeSpan(steps), /*view_layers=*/0, kGoOn)
+            .ok());
     std::vector<std::vector<float>> logits;
     for (const RankStep& step : steps) {
       EXPECT_TRUE(step.status.ok()) << step.status;

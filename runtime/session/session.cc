@@ -23,9 +23,9 @@ absl::StatusOr<Parts> TakeParts(const Model& model,
                                 const PromptCacheFolder* folder) {
   ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner,
                    Runner::Create(model, options));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<SequenceKv> kv,
-      SequenceKv::Create(model, runner->plans(), runner->gather(), folder));
+  ASSIGN_OR_RETURN(std::unique_ptr<SequenceKv> kv,
+                   SequenceKv::Create(model, runner->plans(),
+                                      *runner->together().gather, folder));
   RETURN_IF_ERROR(runner->PromiseWorkspace());
   return Parts{std::move(runner), std::move(kv)};
 }
@@ -202,7 +202,7 @@ Traffic Session::traffic() const {
   for (const auto& rank : kv_->ranks()) {
     Traffic own;
     RankTraffic part = {
-        .gathered_bytes = runner_->gather().received(rank->site.rank),
+        .gathered_bytes = runner_->together().gather->received(rank->site.rank),
         .moves = rank->moves()};
     if (rank->tier != nullptr) own.link = rank->tier->engine->ledger();
     const RunnerRank& computes =
@@ -248,7 +248,8 @@ std::vector<std::string> Session::warnings() const {
     if (!partial.empty()) all.push_back(std::move(partial));
   }
   if (!crowded_.empty()) all.push_back(crowded_);
-  if (!runner_->warning().empty()) all.push_back(runner_->warning());
+  const std::string& slower = runner_->together().warning;
+  if (!slower.empty()) all.push_back(slower);
   for (const auto& rank : kv_->ranks()) {
     if (rank->placement == nullptr) continue;
     for (const std::string& warning : rank->placement->warnings()) {

@@ -151,6 +151,8 @@ class Session {
                        const View& view, bool certain, bool keeps,
                        Runner::Stop* stop);
   absl::Status WithPagesBeingSaved(absl::FunctionRef<absl::Status()> step);
+  absl::Status ForwardAll(Phase phase, Progress progress, const View& view,
+                          int64_t* last);
   // Adds the first `rows` rows of a step under `view` to the KV.
   absl::Status Commit(int64_t rows, const View& view);
   // Undoes a step, unless it was kept as an interrupted prefill; the KV then is

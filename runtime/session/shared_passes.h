@@ -19,13 +19,18 @@ struct SequenceRows {
   const View& view;  // the positions that they read
 };
 
-// The kind of a step: steps of one kind are passed together.
+// The kind of a step.
 struct StepKind {
   Phase phase = Phase::kVerify;
   int view_layers = 0;  // the first layers, over retrieval views; 0: a sweep
 
   bool IsSweep() const { return view_layers == 0; }
-  friend bool operator==(const StepKind&, const StepKind&) = default;
+  bool IsPrompt() const { return phase == Phase::kPrefill; }
+  // Returns true if both can be passed together: sweeps, prompts among them, or
+  // drafts of the same layers.
+  bool GoesWith(const StepKind& other) const {
+    return view_layers == other.view_layers;
+  }
 };
 
 // Passes steps of several runners together: the rows of each, few as they are,
@@ -41,8 +46,11 @@ class SharedPasses {
   // RunnerRank::PassTogether, and of this sequence's step.
   virtual absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
                             bool certain, Cancelled cancelled) = 0;
-  // The logits of rows of the calling runner's last Pass: [count, vocab], valid
-  // until its next.
+  // The most rows of a prompt that the calling runner passes at a time, so that
+  // no other waits for all of it; 0: all.
+  virtual int64_t PromptSlice() const = 0;
+  // The logits of rows of the calling runner's last Pass, of a prompt's the
+  // last row alone: [count, vocab], valid until its next.
   virtual absl::StatusOr<const float*> RowLogits(int64_t first,
                                                  int64_t count) = 0;
 };
