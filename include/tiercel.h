@@ -803,6 +803,11 @@ typedef struct tiercel_batch_entry {
   void* user_data;
   tiercel_status* status; /* receives the status; may be NULL */
   tiercel_error* error;   /* receives the error; may be NULL */
+  /* A prompt that is read first, as by tiercel_read; NULL: none, the session
+   * goes on behind the tokens that it holds. */
+  const int32_t* ids;
+  size_t count;
+  tiercel_progress progress; /* of reading, with user_data; may be NULL */
 } tiercel_batch_entry;
 
 /* Generates with `count` sessions of one model at once, 1 to 64: steps of
@@ -815,7 +820,18 @@ typedef struct tiercel_batch_entry {
  * a sweep for which the device has no room beside the others (`forks` of
  * tiercel_session_params) is made after them. Steps over several ranks, and
  * those of plain forms that read a view or end below the last layer, are made
- * one session after the other in this version. Memory that was planned for one
+ * in turns in this version.
+ *
+ * Prompts are read beside the steps of others, and short ones together. While
+ * there are others a prompt goes in slices of 64 tokens, and a pass that
+ * decodes reads one slice at most: no entry waits for more than one pass, of at
+ * most 256 tokens, between two of its own. A prompt that shares no passes (over
+ * several ranks, or on a GPU without `deterministic`) goes in slices of 1024,
+ * each in a turn of its own; under "speed" it is read whole. One that is
+ * stopped leaves its session with the tokens that tiercel_read leaves, and no
+ * work is kept.
+ *
+ * Memory that was planned for one
  * session may not do for its forks, too: an entry that finds none ends with
  * TIERCEL_OUT_OF_MEMORY, and holds the tokens that it gave. An exception of a
  * callback ends all entries; those that had not begun get no status.

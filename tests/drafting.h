@@ -18,6 +18,8 @@
 #include "runtime/drafting/session_kv.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
+#include "runtime/policies/policy_kind.h"
+#include "runtime/policies/sfi/sfi_params.h"
 #include "tests/golden.h"
 
 namespace tiercel {
@@ -27,6 +29,25 @@ using Ids = std::vector<int32_t>;
 // A view so small that most of a text of 300 tokens is not in it.
 inline constexpr RetrievalSize kSmallView = {
     .chunk = 8, .budget = 32, .sink = 8, .window = 16};
+
+// Policies over views so small.
+inline PolicyParams SmallTriforce() {
+  PolicyParams policy;
+  policy.policy = PolicyNamed("triforce");
+  policy.view = kSmallView;
+  return policy;
+}
+inline PolicyParams SmallSfi(PolicyForm form = PolicyForm::kVerified) {
+  PolicyParams policy;
+  policy.policy = PolicyNamed("sfi");
+  policy.form = form;
+  auto& own = policy.Own<SfiParams>();
+  own.budget = 64;
+  own.chunk = 8;
+  own.sink = 2;
+  own.window = 20;
+  return policy;
+}
 
 // The beginning of a text of llama_chat, repeated, so that looking back finds
 // something.

@@ -294,6 +294,10 @@ absl::Status Session::GenerateAtOnce(std::vector<Generation>& generations) {
     tiercel_batch_entry entry = Defaults<tiercel_batch_entry>();
     entry.session = generation.session->session_.get();
     entry.sampling = &generation.sampling;
+    if (generation.prompt != nullptr) {
+      entry.ids = generation.prompt->data();
+      entry.count = generation.prompt->size();
+    }
     entry.on_token = OnToken;
     entry.user_data = &guarded.back();
     entry.status = &generation.result;

@@ -111,6 +111,7 @@ class Session {
   // A generation of several that are made at once.
   struct Generation {
     const Session* session;
+    const std::vector<int32_t>* prompt;  // to be read first; null: none
     tiercel_sampling sampling;
     TokenFn on_token;
     // The library sets it when this generation has ended.

@@ -145,17 +145,16 @@ absl::Status MakeAtOnce(const Options& options, const Model& model,
       const auto& [prompt, seed] = jobs[first + i];
       if (i > 0) {
         absl::StatusOr<Generator> fork = generator.Fork();
-        absl::Status ready = fork.status();
-        if (ready.ok()) ready = fork->Read(prompt->tokens);
-        if (ExitOf(ready) == Exit::kMemory) {
+        if (ExitOf(fork.status()) == Exit::kMemory) {
           count = i;  // there is room for these
           break;
         }
-        RETURN_IF_ERROR(ready);
+        RETURN_IF_ERROR(fork.status());
         forks.push_back(*std::move(fork));
       }
-      texts.push_back(
-          {i > 0 ? forks.back() : generator, prompt->question, seed});
+      const bool forked = i > 0;
+      texts.push_back({forked ? forks.back() : generator, *prompt,
+                       /*reads=*/forked, seed});
     }
     begin(generator);
     RETURN_IF_ERROR(Generator::ContinueAtOnce(texts));

@@ -351,7 +351,7 @@ class Bencher {
     std::vector<ApiPromptCache> texts(sessions.size());
     std::vector<Session::Generation> all;
     for (size_t i = 0; i < sessions.size(); ++i) {
-      all.push_back({sessions[i],
+      all.push_back({sessions[i], /*prompt=*/nullptr,
                      ToApi(sampling, sampling.seed.value_or(0) + i, &texts[i]),
                      go_on});
     }

@@ -180,15 +180,23 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
   std::vector<Session::Generation> all;
   all.reserve(texts.size());
   for (AtOnce& text : texts) {
-    writers.emplace_back(options, first.as_ids_, text.question, text.seed);
+    writers.emplace_back(options, first.as_ids_, text.prompt.question,
+                         text.seed);
   }
-  InOrder in_order(std::move(writers),
-                   [&](size_t text) { return all[text].ended(); });
+  // A text for which there was no room beside the others is made after them.
+  const auto found_no_room = [&](size_t text) {
+    return all[text].result == TIERCEL_OUT_OF_MEMORY &&
+           texts[text].generator.text_.empty();
+  };
+  InOrder in_order(std::move(writers), [&](size_t text) {
+    return all[text].ended() && !found_no_room(text);
+  });
   for (size_t i = 0; i < texts.size(); ++i) {
     Generator& own = texts[i].generator;
+    const std::vector<int32_t>& prompt = texts[i].prompt.tokens;
     own.text_.clear();
-    RETURN_IF_ERROR(own.session_.Truncate(own.prompt_));
-    all.push_back({&own.session_,
+    own.prompt_ = prompt.size();
+    all.push_back({&own.session_, texts[i].reads ? &prompt : nullptr,
                    ToApi(options.sampling, texts[i].seed, &kept[i]),
                    [&in_order, &own, i](int32_t id, std::string_view text) {
                      own.text_.append(text);
@@ -196,15 +204,17 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
                    }});
   }
   absl::Status made = Session::GenerateAtOnce(all);
-  if (ExitOf(made) == Exit::kMemory) {  // it began none: there are no threads
-    made = absl::OkStatus();
-    for (size_t i = 0; i < texts.size() && made.ok(); ++i) {
-      all[i].status =
-          texts[i].generator.Decode(texts[i].seed, all[i].on_token).status();
-      all[i].result = TIERCEL_OK;
-      if (IsInterrupted(all[i].status)) break;
-      made = all[i].status;
-    }
+  const bool none = ExitOf(made) == Exit::kMemory;  // there were no threads
+  if (none) made = absl::OkStatus();
+  for (size_t i = 0; i < texts.size() && made.ok(); ++i) {
+    Generator& own = texts[i].generator;
+    if (!none && !found_no_room(i)) continue;
+    absl::Status alone = own.Read(texts[i].prompt.tokens, nullptr);
+    if (alone.ok()) alone = own.Decode(texts[i].seed, all[i].on_token).status();
+    all[i].status = alone;
+    all[i].result = TIERCEL_OK;
+    if (IsInterrupted(alone)) break;
+    made = alone;
   }
   if (made.ok()) made = in_order.Advance();
   made.Update(in_order.End());

@@ -52,16 +52,17 @@ class Generator {
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
   // A copy that holds the same tokens. Errors: out_of_memory.
   absl::StatusOr<Generator> Fork() const;
-  // One of several texts that are continued at once.
+  // One of several texts that are made at once.
   struct AtOnce {
     Generator& generator;
-    std::string question;
+    const Prompt& prompt;
+    bool reads;  // else the generator has read it
     uint64_t seed;
     absl::StatusOr<Json> report = Json();  // the session's, or an error
   };
-  // Continues the prompts of all at once, and writes the texts in order, each
-  // as Continue does, but for SayCuts. Errors: those before any begins; those
-  // of writing.
+  // Reads, where need be, and continues the prompts of all at once, and writes
+  // the texts in order, each as Continue does, but for SayCuts. Errors: those
+  // before any begins; those of writing.
   static absl::Status ContinueAtOnce(std::vector<AtOnce>& texts);
   // Says where the text of `report` was cut.
   void SayCuts(const Json& report);

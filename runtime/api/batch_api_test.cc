@@ -20,6 +20,8 @@ struct Taken {
   tiercel_status status = TIERCEL_BUFFER_TOO_SMALL;  // no entry gives it
   tiercel_error error = Sized<tiercel_error>();
   size_t refuse_after = SIZE_MAX;
+  size_t told = 0;                    // progress of its prompt
+  bool stops_prompt = false;          // at the first progress
   tiercel_session* cancel = nullptr;  // at the third token
   bool throws = false;                // likewise
   std::thread::id thread;
@@ -42,6 +44,13 @@ int Take(void* to, const tiercel_token* token) {
     if (taken.throws) throw std::runtime_error("as asked");
   }
   return taken.ids.size() > taken.refuse_after;
+}
+
+int Count(void* to, uint64_t done, uint64_t total) {
+  auto& taken = *static_cast<Taken*>(to);
+  EXPECT_LE(done, total);
+  ++taken.told;
+  return taken.stops_prompt;
 }
 
 class BatchApiTest : public ApiTest {
@@ -96,6 +105,11 @@ class BatchApiTest : public ApiTest {
     return fork;
   }
 
+  // Has entry i read `prompt` first.
+  void Read(size_t i, const char* prompt) {
+    prompts_[i] = Tokenize(prompt);
+    reads_[i] = true;
+  }
   tiercel_status Generate() {
     std::vector<tiercel_batch_entry> entries;
     for (size_t i = 0; i < sessions_.size(); ++i) {
@@ -106,6 +120,11 @@ class BatchApiTest : public ApiTest {
       entry.user_data = &taken_[i];
       entry.status = &taken_[i].status;
       entry.error = &taken_[i].error;
+      if (reads_[i]) {
+        entry.ids = prompts_[i].data();
+        entry.count = prompts_[i].size();
+        entry.progress = Count;
+      }
       entries.push_back(entry);
     }
     std::vector<const tiercel_batch_entry*> list;
@@ -117,6 +136,9 @@ class BatchApiTest : public ApiTest {
     EXPECT_EQ(taken_[i].status, TIERCEL_OK) << i;
   }
 
+  std::vector<std::vector<int32_t>> prompts_ =
+      std::vector<std::vector<int32_t>>(kCount);
+  std::vector<bool> reads_ = std::vector<bool>(kCount);
   std::vector<Taken> taken_;
   std::vector<tiercel_sampling> samplings_;
   std::vector<tiercel_session*> sessions_;
@@ -137,6 +159,50 @@ TEST_F(BatchApiTest, EachEntryGivesItsOwnText) {
   // The status of the shortest comes with its last token, before the longest
   // gets the token of the same pass.
   EXPECT_EQ(taken_[3].after, alone_[3].size() - alone_[0].size() + 1);
+}
+
+// An entry with a prompt is a tiercel_read and a tiercel_generate.
+TEST_F(BatchApiTest, EntriesReadTheirPrompts) {
+  const char* const kPrompts[] = {"One day a fox and a hen met. They ran.",
+                                  "One day a fox", "A hen sat on an egg", ""};
+  for (size_t i = 0; i < kCount; ++i) {
+    const std::vector<int32_t> ids = Tokenize(kPrompts[i]);
+    tiercel_session* alone = nullptr;
+    ASSERT_EQ(tiercel_session_fork(sessions_[i], &alone, &error_), TIERCEL_OK);
+    if (i < 3) {
+      ASSERT_EQ(tiercel_read(alone, ids.data(), ids.size(), nullptr, nullptr,
+                             &error_),
+                TIERCEL_OK);
+      Read(i, kPrompts[i]);
+    }
+    alone_[i] = Generated(alone, samplings_[i]);
+    const nlohmann::json report = ReportOf(alone);
+    tiercel_session_free(alone);
+    if (i != 1) continue;
+    // All of its tokens were held.
+    EXPECT_EQ(report["cached_tokens"], report["prompt_tokens"]);
+  }
+  EXPECT_EQ(Generate(), TIERCEL_OK) << error_.message;
+  for (size_t i = 0; i < kCount; ++i) {
+    ExpectAlone(i);
+    EXPECT_EQ(taken_[i].told > 0, i == 0 || i == 2) << i;
+  }
+  EXPECT_EQ(ReportOf(sessions_[1])["prompt_tokens"], prompts_[1].size());
+}
+
+// A prompt that is stopped, or has a token that is none, ends its entry alone.
+TEST_F(BatchApiTest, APromptThatFailsEndsItsEntryAlone) {
+  Read(0, "Two days later, a cat and a dog met.");
+  taken_[0].stops_prompt = true;
+  Read(2, "A hen sat");
+  prompts_[2].push_back(1 << 30);
+  EXPECT_EQ(Generate(), TIERCEL_CANCELLED);
+  EXPECT_EQ(taken_[0].status, TIERCEL_CANCELLED);
+  EXPECT_TRUE(taken_[0].ids.empty());
+  EXPECT_EQ(taken_[2].status, TIERCEL_USAGE);
+  EXPECT_STREQ(taken_[2].error.code, "invalid_token");
+  ExpectAlone(1);
+  ExpectAlone(3);
 }
 
 TEST_F(BatchApiTest, EntriesAreRefusedAndCancelledAlone) {

@@ -29,7 +29,7 @@ TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
 TIERCEL_ENDS_WITH(tiercel_token, text_bytes);
 TIERCEL_ENDS_WITH(tiercel_sampling, num_dry_breakers);
 TIERCEL_ENDS_WITH(tiercel_generation, simulated);
-TIERCEL_ENDS_WITH(tiercel_batch_entry, error);
+TIERCEL_ENDS_WITH(tiercel_batch_entry, progress);
 #undef TIERCEL_ENDS_WITH
 
 tiercel_status StatusOf(const absl::Status& status) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -11,12 +10,11 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "lib/status/status_macros.h"
+#include "runtime/api/batch_entry.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/session_calls.h"
-#include "runtime/api/session_params.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
-#include "runtime/policies/policy_times.h"
 #include "runtime/session/batch.h"
 
 namespace tiercel {
@@ -29,50 +27,8 @@ tiercel_finish FinishOf(const std::string& reason) {
   return TIERCEL_FINISH_NONE;
 }
 
-absl::StatusOr<GenerateParams> ParamsOf(tiercel_session* session,
-                                        const tiercel_sampling* sampling) {
-  ASSIGN_OR_RETURN(GenerateParams params,
-                   ReadSampling(sampling, session->model->tokenizer.get(),
-                                &session->breakers));
-  params.within_text =
-      session->text_begin < session->session->sequence().tokens().size();
-  return params;
-}
-
-// Generates with a session whose turn the call has, and keeps the report.
-absl::Status GenerateIn(tiercel_session* session, const GenerateParams& params,
-                        const Transcript::OnToken& give) {
-  return Stoppable(session, [&] {
-    Report report = Generate(*session->session, *session->policy,
-                             session->report.prefill, params, give);
-    const absl::Status status = report.status;
-    SessionPromptCache* const cache = session->session->prompt_cache();
-    if (status.ok() && cache != nullptr) cache->DropPrompt();
-    // A call with wrong arguments did not begin.
-    if (ClassOf(status) != ErrorClass::kUsage) {
-      if (session->rates.has_value()) {
-        AddPrediction(*session->session, session->rates->best.rates, &report);
-      }
-      Keep(std::move(report), session);
-    }
-    return status;
-  });
-}
-
 // The most generations of a batch: each is a thread, and a row of a pass.
 constexpr size_t kMostEntries = kMaxStepRows;
-
-// One generation of a batch.
-struct BatchEntry {
-  tiercel_batch_entry in;
-  GenerateParams params;
-  absl::Status status = {};
-
-  void Report() const {
-    const tiercel_status result = ReportStatus(status, in.error);
-    if (in.status != nullptr) *in.status = result;
-  }
-};
 
 // Reads the entries, and takes a turn at each session and its forks. Errors:
 // those of ReadStruct and TurnAt; invalid_argument.
@@ -87,36 +43,34 @@ absl::Status ReadEntries(const tiercel_batch_entry* const* entries,
   RETURN_IF_ERROR(NeedArray("entries", entries, count));
   std::vector<const Turns*> taken;
   for (size_t i = 0; i < count; ++i) {
-    BatchEntry& entry = read->emplace_back();
     const std::string name = absl::StrCat("entries ", i);
-    RETURN_IF_ERROR(ReadStruct(name.c_str(), entries[i], &entry.in));
-    tiercel_session* const session = entry.in.session;
-    RETURN_IF_ERROR(NeedArgument("session", session));
-    const auto holds = [&](const BatchEntry& other) {
-      return other.in.session == session;
-    };
-    if (std::any_of(read->begin(), read->end() - 1, holds)) {
-      return UsageError("invalid_argument",
-                        absl::StrCat(name,
-                                     ": its session is in the batch "
-                                     "twice"));
-    }
-    if (session->model != read->front().in.session->model) {
-      return UsageError("invalid_argument",
-                        absl::StrCat(name,
-                                     ": its session is of another model "
-                                     "than the first"));
-    }
-    if (std::find(taken.begin(), taken.end(), session->turns.get()) ==
-        taken.end()) {
+    const auto take = [&](tiercel_session* session) -> absl::Status {
+      const auto holds = [&](const BatchEntry& other) {
+        return other.session() == session;
+      };
+      if (std::any_of(read->begin(), read->end(), holds)) {
+        return UsageError(
+            "invalid_argument",
+            absl::StrCat(name, ": its session is in the batch twice"));
+      }
+      if (!read->empty() && session->model != read->front().session()->model) {
+        return UsageError("invalid_argument",
+                          absl::StrCat(name,
+                                       ": its session is of another model "
+                                       "than the first"));
+      }
+      const Turns* const own = session->turns.get();
+      if (std::find(taken.begin(), taken.end(), own) != taken.end()) {
+        return absl::OkStatus();
+      }
       ASSIGN_OR_RETURN(Turn turn, TurnAt(session));
       turns->push_back(std::move(turn));
-      taken.push_back(session->turns.get());
-    }
-    const absl::StatusOr<GenerateParams> params =
-        ParamsOf(session, entry.in.sampling);
-    if (!params.ok()) return Annotate(params.status(), name);
-    entry.params = *params;
+      taken.push_back(own);
+      return absl::OkStatus();
+    };
+    ASSIGN_OR_RETURN(BatchEntry entry,
+                     BatchEntry::Read(name, entries[i], take));
+    read->push_back(std::move(entry));
   }
   return absl::OkStatus();
 }
@@ -150,40 +104,30 @@ tiercel_status tiercel_generate_batch(const tiercel_batch_entry* const* entries,
     RETURN_IF_ERROR(tiercel::ReadEntries(entries, count, &all, &turns));
     const absl::Cleanup note_lengths = [&] {
       for (const tiercel::BatchEntry& entry : all) {
-        tiercel_session& session = *entry.in.session;
+        tiercel_session& session = *entry.session();
         session.length = session.session->sequence().tokens().size();
       }
     };
-    const absl::Status no_memory =
-        tiercel::MemoryError("out_of_memory", "the system gave no more memory");
     ASSIGN_OR_RETURN(const std::unique_ptr<tiercel::Batch> batch,
-                     tiercel::Batch::Create(*all.front().in.session->session));
+                     tiercel::Batch::Create(*all.front().session()->session));
+    // The program's callbacks run on its own thread.
+    const auto call_out = [&](absl::FunctionRef<bool()> callback) {
+      bool more = false;
+      const auto call = [&] { more = callback(); };
+      return batch->OnCaller(call) && more;
+    };
+    std::vector<absl::Status> ends(count);
     std::vector<tiercel::Batch::Call> calls;
-    for (tiercel::BatchEntry& entry : all) {
-      // The program's callbacks run on its own thread.
-      const auto give = [&](int32_t id, std::string_view text) {
-        const tiercel_token token = {id, text.data(), text.size()};
-        bool more = false;
-        const auto call = [&] {
-          more = thread.GoesOn(entry.in.on_token, entry.in.user_data, &token);
-        };
-        return batch->OnCaller(call) && more;
-      };
-      calls.push_back({*entry.in.session->session, [&entry, &no_memory, give] {
-                         try {
-                           entry.status = tiercel::GenerateIn(
-                               entry.in.session, entry.params, give);
-                         } catch (const std::bad_alloc&) {
-                           entry.status = no_memory;
-                         }
-                         entry.Report();
+    for (size_t i = 0; i < count; ++i) {
+      calls.push_back({*all[i].session()->session, [&, i] {
+                         ends[i] = all[i].Make(thread, call_out);
+                         all[i].Report(ends[i]);
                        }});
     }
     RETURN_IF_ERROR(batch->Run(std::move(calls)));
     absl::Status first;
     for (size_t i = 0; i < count; ++i) {
-      first.Update(
-          tiercel::Annotate(all[i].status, absl::StrCat("entries ", i)));
+      first.Update(tiercel::Annotate(ends[i], absl::StrCat("entries ", i)));
     }
     return first;
   });

@@ -32,30 +32,6 @@ std::optional<KeptRates> RatesOf(const Model& model,
                     on_disk ? &*request.options.texts : nullptr);
 }
 
-void TruncateTo(size_t length, tiercel_session* session) {
-  session->session->Truncate(length);
-  session->text_begin = std::min(session->text_begin, length);
-}
-
-// Appends tokens and keeps the report.
-absl::Status PrefillInto(CallersThread& thread, tiercel_session* session,
-                         const int32_t* ids, size_t count,
-                         tiercel_progress progress, void* user_data) {
-  const size_t before = session->session->sequence().tokens().size();
-  ASSIGN_OR_RETURN(const PrefillReport prefill,
-                   Prefill(*session->session, ids, count,
-                           [&](uint64_t done, uint64_t total) {
-                             return thread.GoesOn(progress, user_data, done,
-                                                  total);
-                           }));
-  // It throws if there is no memory for the report.
-  absl::Cleanup forget = [&] { session->session->Truncate(before); };
-  Keep(NewReport(*session->session, prefill), session);
-  BeginText(count, session);
-  std::move(forget).Cancel();
-  return absl::OkStatus();
-}
-
 // Does what PrefillInto does, with KV that is not computed.
 absl::Status FillInto(CallersThread& thread, tiercel_session* session,
                       const int32_t* ids, size_t count, uint64_t seed,
@@ -330,8 +306,10 @@ tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
     return tiercel::Stoppable(session, [&] {
-      return tiercel::PrefillInto(thread, session, ids, count, progress,
-                                  user_data);
+      return tiercel::PrefillInto(
+          session, ids, count, [&](uint64_t done, uint64_t total) {
+            return thread.GoesOn(progress, user_data, done, total);
+          });
     });
   });
 }
@@ -356,23 +334,11 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
-    const std::vector<int32_t>& held = session->session->sequence().tokens();
-    const auto known = static_cast<size_t>(
-        std::mismatch(held.begin(), held.end(), ids, ids + count).first -
-        held.begin());
-    if (known < held.size()) {
-      tiercel::TruncateTo(known, session);
-      // The report of tokens that are gone does not belong to this text,
-      // however the rest ends.
-      const auto kept = static_cast<int64_t>(known);
-      tiercel::Keep(
-          tiercel::NewReport(*session->session,
-                             {.prompt_tokens = kept, .cached_tokens = kept}),
-          session);
-    }
     return tiercel::Stoppable(session, [&] {
-      return tiercel::PrefillInto(thread, session, ids + known, count - known,
-                                  progress, user_data);
+      return tiercel::ReadInto(
+          session, ids, count, [&](uint64_t done, uint64_t total) {
+            return thread.GoesOn(progress, user_data, done, total);
+          });
     });
   });
 }

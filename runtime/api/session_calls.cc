@@ -1,10 +1,13 @@
 #include "runtime/api/session_calls.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "lib/status/status_macros.h"
+#include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_times.h"
 
@@ -53,6 +56,42 @@ void Keep(Report report, tiercel_session* session) {
     if (!warning.empty()) warnings.push_back(warning);
   }
   session->report = std::move(report);
+}
+
+void TruncateTo(size_t length, tiercel_session* session) {
+  session->session->Truncate(length);
+  session->text_begin = std::min(session->text_begin, length);
+}
+
+absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
+                         size_t count, Session::Progress progress) {
+  const size_t before = session->session->sequence().tokens().size();
+  ASSIGN_OR_RETURN(const PrefillReport prefill,
+                   Prefill(*session->session, ids, count, progress));
+  // It throws if there is no memory for the report.
+  absl::Cleanup forget = [&] { session->session->Truncate(before); };
+  Keep(NewReport(*session->session, prefill), session);
+  BeginText(count, session);
+  std::move(forget).Cancel();
+  return absl::OkStatus();
+}
+
+absl::Status ReadInto(tiercel_session* session, const int32_t* ids,
+                      size_t count, Session::Progress progress) {
+  const std::vector<int32_t>& held = session->session->sequence().tokens();
+  const auto known = static_cast<size_t>(
+      std::mismatch(held.begin(), held.end(), ids, ids + count).first -
+      held.begin());
+  if (known < held.size()) {
+    TruncateTo(known, session);
+    // The report of tokens that are gone does not belong to this text, however
+    // the rest ends.
+    const auto kept = static_cast<int64_t>(known);
+    Keep(NewReport(*session->session,
+                   {.prompt_tokens = kept, .cached_tokens = kept}),
+         session);
+  }
+  return PrefillInto(session, ids + known, count - known, progress);
 }
 
 void BeginText(size_t added, tiercel_session* session) {

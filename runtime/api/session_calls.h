@@ -44,6 +44,15 @@ absl::Status Stoppable(tiercel_session* session, Call call) {
 // Keeps the report of the session's last work.
 void Keep(Report report, tiercel_session* session);
 
+// Keeps the first `length` tokens.
+void TruncateTo(size_t length, tiercel_session* session);
+// Appends tokens and keeps the report, as tiercel_prefill; or makes the session
+// hold these tokens, as tiercel_read.
+absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
+                         size_t count, Session::Progress progress);
+absl::Status ReadInto(tiercel_session* session, const int32_t* ids,
+                      size_t count, Session::Progress progress);
+
 // Begins a new text if `added` tokens were added that were not generated.
 // Without any the text before goes on.
 void BeginText(size_t added, tiercel_session* session);

@@ -14,15 +14,25 @@ absl::StatusOr<std::unique_ptr<Batch>> Batch::Create(const Session& session) {
   return std::unique_ptr<Batch>(new Batch(std::move(runner)));
 }
 
-absl::Status Batch::Run(std::vector<Call> calls) {
+absl::Status Batch::Run(std::vector<Call> calls, Arrivals arrivals) {
   const absl::Cleanup end = [this] { End(); };
-  for (Call& call : calls) {
-    Member& member = members_.emplace_back(Member{call.session});
-    ASSIGN_OR_RETURN(member.strand, Strand::Create(std::move(call.run)));
+  for (Call& call : calls) RETURN_IF_ERROR(Add(std::move(call)));
+  for (auto next = members_.begin(); next != members_.end();) {
+    Resume(*next++);
   }
-  for (Member& member : members_) member.session.runner().ShareSteps(this);
-  for (Member& member : members_) Resume(member);
-  while (!waiting_.empty()) {
+  for (;;) {
+    for (Call& call : arrivals()) {
+      const auto ended = call.ended;
+      const absl::Status added = Add(std::move(call));
+      if (added.ok()) {
+        Resume(members_.back());
+      } else if (ended) {
+        ended(added);
+      }
+    }
+    for (Member* const member : std::exchange(alone_, {})) Resume(*member);
+    if (waiting_.empty() && alone_.empty()) break;
+    if (waiting_.empty()) continue;
     const std::vector<Member*> group = TakeGroup();
     PassGroup(group);
     // Members for which there was no room are the first of the next pass.
@@ -36,6 +46,16 @@ absl::Status Batch::Run(std::vector<Call> calls) {
   return absl::OkStatus();
 }
 
+absl::Status Batch::Add(Call call) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Strand> strand,
+                   Strand::Create(std::move(call.run)));
+  call.session.runner().ShareSteps(this);
+  members_.push_back({.session = call.session,
+                      .ended = std::move(call.ended),
+                      .strand = std::move(strand)});
+  return absl::OkStatus();
+}
+
 void Batch::Resume(Member& member) {
   running_ = &member;
   member.strand->Resume();
@@ -44,11 +64,19 @@ void Batch::Resume(Member& member) {
     member.strand->Resume();
   }
   running_ = nullptr;
-  if (member.strand->ended()) {
-    member.session.runner().Rest();
-  } else {
-    waiting_.push_back(&member);
+  if (!member.strand->ended()) {
+    if (member.wanted != nullptr) {
+      waiting_.push_back(&member);
+    } else {
+      alone_.push_back(&member);
+    }
+    return;
   }
+  member.session.runner().Rest();
+  member.session.runner().ShareSteps(nullptr);
+  const auto ended = std::move(member.ended);
+  members_.remove_if([&](const Member& m) { return &m == &member; });
+  if (ended) ended(absl::OkStatus());
 }
 
 std::vector<Batch::Member*> Batch::TakeGroup() {
@@ -163,7 +191,7 @@ absl::Status Batch::KeepLogits(absl::Span<const PositionRange> rows) {
 void Batch::End() {
   ends_ = true;
   for (Member& member : members_) {
-    if (member.strand == nullptr || !member.strand->begun()) continue;
+    if (!member.strand->begun()) continue;
     while (!member.strand->ended()) {
       try {
         running_ = &member;
@@ -174,18 +202,23 @@ void Batch::End() {
   }
   for (Member& member : members_) member.session.runner().ShareSteps(nullptr);
   waiting_.clear();
+  alone_.clear();
   members_.clear();
   ends_ = false;
 }
 
 // ---- On the strand of a call ----
 
-int64_t Batch::PromptSlice() const {
-  const bool others =
-      std::any_of(members_.begin(), members_.end(), [this](const Member& m) {
-        return &m != running_ && m.strand->begun() && !m.strand->ended();
-      });
-  return others ? kMaxStepRows : 0;
+bool Batch::OthersWait() const {
+  return std::any_of(members_.begin(), members_.end(), [this](const Member& m) {
+    return &m != running_ && m.strand->begun() && !m.strand->ended();
+  });
+}
+
+absl::Status Batch::LetOthers() {
+  if (ends_) return CancelledError();
+  if (members_.size() > 1) running_->strand->Yield();
+  return ends_ ? CancelledError() : absl::OkStatus();
 }
 
 bool Batch::OnCaller(absl::FunctionRef<void()> work) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -31,13 +32,19 @@ namespace tiercel {
 // A prompt goes in slices of kMaxStepRows rows while other calls have not
 // ended, and a pass with steps that decode has the rows of one slice at most:
 // a call that decodes waits for one pass of a bounded size, however many
-// prompts are read beside it.
+// prompts are read beside it. Steps that cannot be passed together go in turns.
 class Batch final : public SharedPasses {
  public:
   struct Call {
     Session& session;
     std::function<void()> run;  // computes with this session alone
+    // Called on the thread of Run once the call has ended, and its session is
+    // free; or with no_thread, if it could not begin. Null: nothing is.
+    std::function<void(const absl::Status&)> ended = nullptr;
   };
+  // Returns calls that begin beside those that are made; asked before every
+  // pass, and before Run returns.
+  using Arrivals = absl::FunctionRef<std::vector<Call>()>;
   // The numbers of what was passed together.
   struct Passes {
     int64_t passes = 0;
@@ -56,7 +63,7 @@ class Batch final : public SharedPasses {
 
   // Makes the calls, and returns when all have ended; throws what one of them,
   // or an OnCaller, throws. Errors, with no call begun: no_thread.
-  absl::Status Run(std::vector<Call> calls);
+  absl::Status Run(std::vector<Call> calls, Arrivals arrivals = kNone);
   // Runs `work` for the call that is running, on the thread of Run. Returns
   // false, without running it, if the batch is ending.
   bool OnCaller(absl::FunctionRef<void()> work);
@@ -65,7 +72,8 @@ class Batch final : public SharedPasses {
   // ---- SharedPasses: called by the runner of the call that is running ----
   absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
                     bool certain, Cancelled cancelled) override;
-  int64_t PromptSlice() const override;
+  bool OthersWait() const override;
+  absl::Status LetOthers() override;
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count) override;
 
  private:
@@ -85,6 +93,7 @@ class Batch final : public SharedPasses {
   };
   struct Member {
     Session& session;
+    std::function<void(const absl::Status&)> ended;
     std::unique_ptr<Strand> strand = nullptr;
     Wanted* wanted = nullptr;                   // null: no step
     absl::FunctionRef<void()>* work = nullptr;  // null: none for OnCaller
@@ -92,7 +101,13 @@ class Batch final : public SharedPasses {
   };
 
   explicit Batch(std::unique_ptr<Runner> runner) : runner_(std::move(runner)) {}
-  // Lets a member run until it wants a step, or has ended.
+  static std::vector<Call> NoCalls() { return {}; }
+  static constexpr auto kNone = &NoCalls;
+
+  // Makes a member of the call. Errors: no_thread.
+  absl::Status Add(Call call);
+  // Lets a member run until it wants a step, or has ended and is a member no
+  // more.
   void Resume(Member& member);
   // Members that can be passed together, those that have waited longest first.
   std::vector<Member*> TakeGroup();
@@ -102,8 +117,9 @@ class Batch final : public SharedPasses {
   void End();
 
   const std::unique_ptr<Runner> runner_;
-  std::deque<Member> members_;
+  std::list<Member> members_;
   std::deque<Member*> waiting_;  // for a step, the longest first
+  std::vector<Member*> alone_;   // about to pass a step themselves
   Member* running_ = nullptr;
   // [rows that are kept, vocab]: a copy, since what a call does before its next
   // step needs the workspace.

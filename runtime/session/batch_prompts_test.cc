@@ -12,7 +12,6 @@
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_kind.h"
-#include "runtime/policies/sfi/sfi_params.h"
 #include "runtime/session/batch.h"
 #include "tests/drafting.h"
 
@@ -105,21 +104,6 @@ class BatchPromptsTest : public RepeatedTextTest<5> {
     EXPECT_EQ(made.done, alone.done);
     EXPECT_EQ(made.total, alone.total);
   }
-  static PolicyParams Triforce() {
-    PolicyParams policy;
-    policy.policy = PolicyNamed("triforce");
-    policy.view = kSmallView;
-    return policy;
-  }
-  static PolicyParams Sfi() {
-    PolicyParams policy;
-    policy.policy = PolicyNamed("sfi");
-    policy.Own<SfiParams>().budget = 64;
-    policy.Own<SfiParams>().chunk = 8;
-    policy.Own<SfiParams>().sink = 2;
-    policy.Own<SfiParams>().window = 20;
-    return policy;
-  }
 
   std::unique_ptr<Batch> batch_;
 };
@@ -127,22 +111,20 @@ class BatchPromptsTest : public RepeatedTextTest<5> {
 TEST_F(BatchPromptsTest, SlicesGiveTheBitsOfTheWhole) {
   PolicyParams sadas;
   sadas.policy = PolicyNamed("sadas");
-  PolicyParams plain_sfi = Sfi();
-  plain_sfi.form = PolicyForm::kPlain;
   PolicyParams speed;
   speed.policy = PolicyNamed("speed");
   speed.view = kSmallView;
   const std::vector<Job> jobs = {JobOf(40, 60),
                                  JobOf(300, 11),
-                                 JobOf(130, 24, Triforce()),
-                                 JobOf(200, 30, Sfi()),
+                                 JobOf(130, 24, SmallTriforce()),
+                                 JobOf(200, 30, SmallSfi()),
                                  JobOf(64, 3),
-                                 JobOf(65, 8, Triforce()),
+                                 JobOf(65, 8, SmallTriforce()),
                                  JobOf(129, 1, sadas),
                                  JobOf(240, 9, speed),
                                  JobOf(1, 40),
                                  JobOf(192, 6),
-                                 JobOf(150, 14, plain_sfi)};
+                                 JobOf(150, 14, SmallSfi(PolicyForm::kPlain))};
   const auto sessions = Sessions(jobs);
   const std::vector<Outcome> made = AtOnce(jobs, sessions);
   for (size_t i = 0; i < jobs.size(); ++i) {

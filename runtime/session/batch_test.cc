@@ -121,11 +121,44 @@ TEST_F(BatchTest, PoliciesMayDiffer) {
   std::vector<Job> jobs = {JobOf(200, 0, 24), JobOf(190, 0.8f, 24),
                            JobOf(150, 0, 12)};
   jobs[0].policy.proposer = Proposer::kNgram;
-  jobs[1].policy.policy = PolicyNamed("triforce");
-  jobs[1].policy.view = kSmallView;
+  jobs[1].policy = SmallTriforce();
   ExpectAsAlone(jobs);
   EXPECT_GT(batch_->passes().rows, batch_->passes().steps);
   EXPECT_LT(batch_->passes().passes, batch_->passes().steps);
+}
+
+// Steps that no pass is shared with go in turns, so that none waits for the
+// whole text of another.
+TEST_F(BatchTest, StepsOfTheirOwnGoInTurns) {
+  std::vector<Job> jobs = {JobOf(200, 0, 40), JobOf(190, 0.8f, 40),
+                           JobOf(150, 0, 40)};
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (Job& job : jobs) {
+    job.policy = SmallSfi(PolicyForm::kPlain);
+    sessions.push_back(NewSession(job));
+  }
+  batch_ = Batch::Create(*sessions.front()).value();
+  std::vector<int> given(jobs.size());  // tokens of each
+  int apart = 0;                        // the most that two differed
+  const auto count = [&](size_t i) {
+    ++given[i];
+    const auto [least, most] = std::minmax_element(given.begin(), given.end());
+    apart = std::max(apart, *most - *least);
+    return true;
+  };
+  std::vector<Batch::Call> calls;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const auto generate = [&, i] {
+      const Report report =
+          GenerateDrafted(*sessions[i], jobs[i].params, jobs[i].policy,
+                          [&](int32_t, std::string_view) { return count(i); });
+      EXPECT_EQ(report.tokens, Alone(jobs[i]).tokens);
+    };
+    calls.push_back({*sessions[i], generate});
+  }
+  EXPECT_TRUE(batch_->Run(std::move(calls)).ok());
+  EXPECT_THAT(given, testing::Each(40));
+  EXPECT_LE(apart, 6);  // they begin with different steps
 }
 
 // Blocks of more rows than a pass takes go in turns.
@@ -162,8 +195,7 @@ TEST_F(BatchTest, ForksOfOneTextShareItsPages) {
 TEST_F(BatchTest, ManyForksReadTheirPagesTogether) {
   constexpr int64_t kForks = 11;
   Job job = JobOf(200, 0, 40);
-  job.policy.policy = PolicyNamed("triforce");
-  job.policy.view = kSmallView;
+  job.policy = SmallTriforce();
   SessionOptions options;
   options.context = 512;
   options.forks = kForks;

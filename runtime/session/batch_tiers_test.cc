@@ -58,15 +58,7 @@ class BatchTiersTest : public testing::Test {
     PolicyParams full;
     PolicyParams ngram;
     ngram.proposer = Proposer::kNgram;
-    PolicyParams triforce;
-    triforce.policy = PolicyNamed("triforce");
-    triforce.view = kSmallView;
-    PolicyParams sfi;
-    sfi.policy = PolicyNamed("sfi");
-    sfi.Own<SfiParams>().budget = 64;
-    sfi.Own<SfiParams>().chunk = 8;
-    sfi.Own<SfiParams>().sink = 2;
-    sfi.Own<SfiParams>().window = 20;
+    PolicyParams sfi = SmallSfi();
     EXPECT_TRUE(sfi.Own<SfiParams>().Set("trigger=fixed").ok());
     PolicyParams plain_sfi = sfi;
     plain_sfi.form = PolicyForm::kPlain;
@@ -74,7 +66,7 @@ class BatchTiersTest : public testing::Test {
     speed.policy = PolicyNamed("speed");
     speed.form = PolicyForm::kPlain;
     speed.view = kSmallView;
-    return {full, ngram, triforce, sfi, plain_sfi, speed};
+    return {full, ngram, SmallTriforce(), sfi, plain_sfi, speed};
   }
   // Questions of different lengths, some of which end pages.
   static std::vector<Job> Jobs(const PolicyParams& policy) {
@@ -232,9 +224,7 @@ TEST_F(BatchTiersTest, QuestionsAreReadBesideTheAnswers) {
 // Drafts that pass together wait for the rows of their views, which come over a
 // slow link.
 TEST_F(BatchTiersTest, DraftsAwaitTheirViews) {
-  PolicyParams triforce;
-  triforce.policy = PolicyNamed("triforce");
-  triforce.view = kSmallView;
+  const PolicyParams triforce = SmallTriforce();
   std::vector<Job> jobs = Jobs(triforce);
   for (Job& job : jobs) job.params.max_tokens = 24;
   const std::vector<Report> expected = Expected(jobs);

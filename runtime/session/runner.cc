@@ -162,15 +162,27 @@ bool Runner::CanShare(const SequenceRows& rows) const {
   return others_ != nullptr && rows.count <= kMaxStepRows && rows.kv.IsAlone();
 }
 
-// Returns true if prompts have the bits of other rows, so that their rows may
-// be passed with these, and rows of all go through all layers.
+// Returns true if a prompt's rows have the bits of other rows, and may be
+// passed with these.
 bool Runner::CanSharePrompts(const SequenceKv& kv) const {
-  return kv.IsAlone() && !kv.site().extent.has_value() &&
-         !stream().fast_prompts() && stream().blas() == nullptr;
+  return kv.IsAlone() && !stream().fast_prompts() && stream().blas() == nullptr;
 }
 
 int64_t Runner::PromptSlice(const SequenceKv& kv) const {
-  return others_ != nullptr && CanSharePrompts(kv) ? others_->PromptSlice() : 0;
+  constexpr int64_t kAlone = 1024;  // rows that share their pass with no others
+  const bool whole = others_ == nullptr || kv.site().extent.has_value() ||
+                     !others_->OthersWait();
+  if (whole) return 0;
+  return CanSharePrompts(kv) ? kMaxStepRows : kAlone;
+}
+
+// Prepares a step that no others pass: they go on first.
+absl::Status Runner::BeginAlone() {
+  shared_last_ = false;
+  if (others_ == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(stream().Synchronize());
+  Rest();
+  return others_->LetOthers();
 }
 
 // They pass it on a stream of their own, in the same workspace.
@@ -187,16 +199,17 @@ absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
                           PassProgress progress, Cancelled cancelled,
                           Stop* stop) {
   const bool resumes = step.resume_at.has_value();
-  const bool can_go = step.phase == Phase::kPrefill
-                          ? CanSharePrompts(own.kv)
-                          : !own.kv.site().extent.has_value();
+  // All rows of a shared step go through all layers.
+  const bool can_go =
+      !own.kv.site().extent.has_value() &&
+      (step.phase != Phase::kPrefill || CanSharePrompts(own.kv));
   if (CanShare(own) && can_go && !resumes) {
     RETURN_IF_ERROR(
         PassWithOthers(own, {.phase = step.phase}, step.certain, cancelled));
     const auto all = static_cast<uint64_t>(own.count * model_.config.layers);
     return progress(all, all) ? absl::OkStatus() : CancelledError();
   }
-  shared_last_ = false;
+  RETURN_IF_ERROR(BeginAlone());
   std::vector<std::optional<PassPoint>> points(ranks_.size());
   const absl::Status status =
       EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) -> absl::Status {
@@ -250,7 +263,7 @@ absl::Status Runner::PassOverViews(const SequenceRows& own, int layers,
         PassWithOthers(own, {.phase = Phase::kDraft, .view_layers = layers},
                        /*certain=*/false, cancelled));
   } else {
-    shared_last_ = false;
+    RETURN_IF_ERROR(BeginAlone());
     RETURN_IF_ERROR(EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) {
       return rank.PassOverView({kv, own.ids, own.count}, layers, cancelled);
     }));
@@ -261,7 +274,7 @@ absl::Status Runner::PassOverViews(const SequenceRows& own, int layers,
 
 absl::Status Runner::StepOverViews(const SequenceRows& own, Phase phase,
                                    Cancelled cancelled) {
-  shared_last_ = false;
+  RETURN_IF_ERROR(BeginAlone());
   return EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) {
     return rank.StepOverView({kv, own.ids, own.count}, phase, cancelled);
   });

@@ -142,6 +142,7 @@ class Runner {
   void LeaveWorkspace();
   bool CanShare(const SequenceRows& rows) const;
   bool CanSharePrompts(const SequenceKv& kv) const;
+  absl::Status BeginAlone();
   absl::Status PassWithOthers(const SequenceRows& rows, const StepKind& kind,
                               bool certain, Cancelled cancelled);
   absl::Status LogitsInto(int64_t first, int64_t count, int64_t row);

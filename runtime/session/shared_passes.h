@@ -46,9 +46,12 @@ class SharedPasses {
   // RunnerRank::PassTogether, and of this sequence's step.
   virtual absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
                             bool certain, Cancelled cancelled) = 0;
-  // The most rows of a prompt that the calling runner passes at a time, so that
-  // no other waits for all of it; 0: all.
-  virtual int64_t PromptSlice() const = 0;
+  // Returns true if others would wait for a prompt that the calling runner
+  // passes whole.
+  virtual bool OthersWait() const = 0;
+  // Lets the others go on before a step that the calling runner passes itself,
+  // with no workspace. Errors: cancelled.
+  virtual absl::Status LetOthers() = 0;
   // The logits of rows of the calling runner's last Pass, of a prompt's the
   // last row alone: [count, vocab], valid until its next.
   virtual absl::StatusOr<const float*> RowLogits(int64_t first,

@@ -1,0 +1,104 @@
+#include "runtime/api/batch_entry.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "lib/status/status_macros.h"
+#include "runtime/api/session_calls.h"
+#include "runtime/api/session_params.h"
+#include "runtime/policies/policy_times.h"
+
+namespace tiercel {
+
+absl::StatusOr<GenerateParams> ParamsOf(tiercel_session* session,
+                                        const tiercel_sampling* sampling) {
+  return ReadSampling(sampling, session->model->tokenizer.get(),
+                      &session->breakers);
+}
+
+absl::Status GenerateIn(tiercel_session* session, GenerateParams params,
+                        const Transcript::OnToken& give) {
+  return Stoppable(session, [&] {
+    params.within_text =
+        session->text_begin < session->session->sequence().tokens().size();
+    Report report = Generate(*session->session, *session->policy,
+                             session->report.prefill, params, give);
+    const absl::Status status = report.status;
+    SessionPromptCache* const cache = session->session->prompt_cache();
+    if (status.ok() && cache != nullptr) cache->DropPrompt();
+    // A call with wrong arguments did not begin.
+    if (ClassOf(status) != ErrorClass::kUsage) {
+      if (session->rates.has_value()) {
+        AddPrediction(*session->session, session->rates->best.rates, &report);
+      }
+      Keep(std::move(report), session);
+    }
+    return status;
+  });
+}
+
+absl::StatusOr<BatchEntry> BatchEntry::Read(
+    const std::string& name, const tiercel_batch_entry* entry,
+    absl::FunctionRef<absl::Status(tiercel_session*)> take) {
+  BatchEntry read;
+  tiercel_batch_entry& in = read.in_;
+  RETURN_IF_ERROR(ReadStruct(name.c_str(), entry, &in));
+  RETURN_IF_ERROR(Annotate(NeedArgument("session", in.session), name));
+  RETURN_IF_ERROR(Annotate(NeedArray("ids", in.ids, in.count), name));
+  RETURN_IF_ERROR(take(in.session));
+  if (in.ids != nullptr) read.prompt_.emplace(in.ids, in.ids + in.count);
+  const absl::StatusOr<GenerateParams> params =
+      ParamsOf(in.session, in.sampling);
+  if (!params.ok()) return Annotate(params.status(), name);
+  read.params_ = *params;
+  return read;
+}
+
+absl::Status BatchEntry::Make(CallersThread& thread, CallOut call_out) const {
+  try {
+    return ReadAndGenerate(thread, call_out);
+  } catch (const std::bad_alloc&) {
+    return MemoryError("out_of_memory", "the system gave no more memory");
+  }
+}
+
+void BatchEntry::Report(const absl::Status& status) const {
+  const tiercel_status result = ReportStatus(status, in_.error);
+  if (in_.status != nullptr) *in_.status = result;
+}
+
+int64_t BatchEntry::MostTokens() const {
+  const Sequence& sequence = in_.session->session->sequence();
+  const int64_t held = std::ssize(sequence.tokens());
+  const int64_t context = held + sequence.room();
+  const int64_t begin = prompt_.has_value() ? std::ssize(*prompt_) : held;
+  return params_.max_tokens == 0
+             ? context
+             : std::min(context, begin + params_.max_tokens);
+}
+
+absl::Status BatchEntry::ReadAndGenerate(CallersThread& thread,
+                                         CallOut call_out) const {
+  if (prompt_.has_value()) {
+    const auto progress = [&](uint64_t done, uint64_t total) {
+      const auto tell = [&] {
+        return thread.GoesOn(in_.progress, in_.user_data, done, total);
+      };
+      return in_.progress == nullptr || call_out(tell);
+    };
+    RETURN_IF_ERROR(Stoppable(in_.session, [&] {
+      return ReadInto(in_.session, prompt_->data(), prompt_->size(), progress);
+    }));
+  }
+  return GenerateIn(
+      in_.session, params_, [&](int32_t id, std::string_view text) {
+        const tiercel_token token = {id, text.data(), text.size()};
+        const auto give = [&] {
+          return thread.GoesOn(in_.on_token, in_.user_data, &token);
+        };
+        return call_out(give);
+      });
+}
+
+}  // namespace tiercel

@@ -1,0 +1,58 @@
+#ifndef TIERCEL_RUNTIME_API_BATCH_ENTRY_H_
+#define TIERCEL_RUNTIME_API_BATCH_ENTRY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "runtime/api/boundary.h"
+#include "runtime/generate/generate.h"
+
+namespace tiercel {
+
+// Reads the arguments of a generation. Errors: those of ReadSampling.
+absl::StatusOr<GenerateParams> ParamsOf(tiercel_session* session,
+                                        const tiercel_sampling* sampling);
+
+// Generates in a session whose turn the call has, and keeps the report.
+absl::Status GenerateIn(tiercel_session* session, GenerateParams params,
+                        const Transcript::OnToken& give);
+
+// A generation of a batch or of a queue, with copies of its arguments.
+class BatchEntry {
+ public:
+  // `name` stands for it in errors. `take` checks its session and takes the
+  // turn at it. Errors: those of ReadStruct, of ParamsOf and of `take`;
+  // null_argument.
+  static absl::StatusOr<BatchEntry> Read(
+      const std::string& name, const tiercel_batch_entry* entry,
+      absl::FunctionRef<absl::Status(tiercel_session*)> take);
+
+  // Runs a callback of the program where it wants it to run. Returns false if
+  // the callback does, or could not run.
+  using CallOut = absl::FunctionRef<bool(absl::FunctionRef<bool()>)>;
+  // Reads the prompt, if there is one, and generates. `thread` is the one that
+  // runs callbacks. Throws nothing.
+  absl::Status Make(CallersThread& thread, CallOut call_out) const;
+  // Gives the program the status that it ended with.
+  void Report(const absl::Status& status) const;
+
+  tiercel_session* session() const { return in_.session; }
+  void* user_data() const { return in_.user_data; }
+  // The most tokens that its session may come to hold.
+  int64_t MostTokens() const;
+
+ private:
+  absl::Status ReadAndGenerate(CallersThread& thread, CallOut call_out) const;
+
+  tiercel_batch_entry in_ = {};
+  std::optional<std::vector<int32_t>> prompt_;  // absent: it reads none
+  GenerateParams params_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_API_BATCH_ENTRY_H_
