@@ -824,17 +824,17 @@ typedef struct tiercel_batch_entry {
  *
  * Prompts are read beside the steps of others, and short ones together. While
  * there are others a prompt goes in slices of 64 tokens, and a pass that
- * decodes reads one slice at most: no entry waits for more than one pass, of at
- * most 256 tokens, between two of its own. A prompt that shares no passes (over
- * several ranks, or on a GPU without `deterministic`) goes in slices of 1024,
- * each in a turn of its own; under "speed" it is read whole. One that is
- * stopped leaves its session with the tokens that tiercel_read leaves, and no
- * work is kept.
+ * decodes reads one slice at most: between two steps of its own an entry waits
+ * for the drafts of the others and one pass, of at most 256 tokens. A prompt
+ * that shares no passes (over several ranks, or on a GPU without
+ * `deterministic`) goes in slices of 1024, each in a turn of its own; under
+ * "speed" it is read whole. One that is stopped leaves its session with the
+ * tokens that tiercel_read leaves, and no work is kept.
  *
- * Memory that was planned for one
- * session may not do for its forks, too: an entry that finds none ends with
- * TIERCEL_OUT_OF_MEMORY, and holds the tokens that it gave. An exception of a
- * callback ends all entries; those that had not begun get no status.
+ * Memory that was planned for one session may not do for its forks, too: an
+ * entry that finds none ends with TIERCEL_OUT_OF_MEMORY, and holds the tokens
+ * that it gave. An exception of a callback ends all entries; those that had not
+ * begun get no status.
  *
  * Returns TIERCEL_OK if all ended well, else the first other status. Errors
  * before anything begins, with no status given: those of tiercel_generate for
