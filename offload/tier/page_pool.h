@@ -1,6 +1,7 @@
 #ifndef TIERCEL_OFFLOAD_TIER_PAGE_POOL_H_
 #define TIERCEL_OFFLOAD_TIER_PAGE_POOL_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -65,6 +66,12 @@ class PagePool {
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }
   int64_t slots_in_use() const { return slots_.in_use(); }
+  // The slots that are free among those on the device, or else among those that
+  // were promised.
+  int64_t slots_left() const {
+    const int64_t all = on_device() ? slots_per_segment_ : promised_slots_;
+    return std::max<int64_t>(all - slots_in_use(), 0);
+  }
 
  private:
   const KvLayout layout_;

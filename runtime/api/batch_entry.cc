@@ -68,6 +68,14 @@ void BatchEntry::Report(const absl::Status& status) const {
   if (in_.status != nullptr) *in_.status = result;
 }
 
+int64_t BatchEntry::KeptTokens() const {
+  const std::vector<int32_t>& held = in_.session->session->sequence().tokens();
+  if (!prompt_.has_value()) return std::ssize(held);
+  const auto same =
+      std::mismatch(held.begin(), held.end(), prompt_->begin(), prompt_->end());
+  return same.first - held.begin();
+}
+
 int64_t BatchEntry::MostTokens() const {
   const Sequence& sequence = in_.session->session->sequence();
   const int64_t held = std::ssize(sequence.tokens());

@@ -42,7 +42,9 @@ class BatchEntry {
 
   tiercel_session* session() const { return in_.session; }
   void* user_data() const { return in_.user_data; }
-  // The most tokens that its session may come to hold.
+  // The tokens of its session that stay when it begins, and the most that the
+  // session may come to hold.
+  int64_t KeptTokens() const;
   int64_t MostTokens() const;
 
  private:

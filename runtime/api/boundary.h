@@ -55,6 +55,7 @@ struct tiercel_session {
   // The tokens that it held when the last turn ended.
   mutable std::atomic<size_t> length = 0;
   tiercel_session* freed_next = nullptr;  // link in the list of Turns
+  std::atomic<bool> in_queue = false;     // an entry of a queue uses it
 };
 
 namespace tiercel {

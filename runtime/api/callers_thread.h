@@ -26,9 +26,13 @@ class CallersThread {
   // if it throws or ends the thread.
   template <typename Callback, typename... Args>
   bool GoesOn(Callback* callback, Args... args) {
-    if (callback == nullptr) return true;
+    return callback == nullptr || Call(callback, args...) == 0;
+  }
+  // Calls one that is not null, and returns what it returns.
+  template <typename Callback, typename... Args>
+  auto Call(Callback* callback, Args... args) {
     const Outside outside(*this);
-    return callback(args...) == 0;
+    return callback(args...);
   }
 
  private:

@@ -61,7 +61,7 @@ absl::Status ReadEntries(const tiercel_batch_entry* const* entries,
       }
       const Turns* const own = session->turns.get();
       if (std::find(taken.begin(), taken.end(), own) != taken.end()) {
-        return absl::OkStatus();
+        return Turn::Check(*session);
       }
       ASSIGN_OR_RETURN(Turn turn, TurnAt(session));
       turns->push_back(std::move(turn));

@@ -23,11 +23,11 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
   promise_ = std::make_shared<MemoryPromise>(account, 0);
   NotePromise();
   if (!plan.TakesAllAtFirst()) {
-    auto pool = std::make_shared<PagePool>(plan.shape.layout, plan.shape.layers,
-                                           plan.context / kPageTokens + 2);
-    pool->Promise(MemoryPromise(machine().kv_account(), plan.host_kv),
-                  plan.shape.PoolPages());
-    store = std::make_unique<InPlaceKv>(std::move(pool), first_position);
+    in_place = std::make_shared<PagePool>(plan.shape.layout, plan.shape.layers,
+                                          plan.context / kPageTokens + 2);
+    in_place->Promise(MemoryPromise(machine().kv_account(), plan.host_kv),
+                      plan.shape.PoolPages());
+    store = std::make_unique<InPlaceKv>(in_place, first_position);
   } else {
     RETURN_IF_ERROR(ReserveShares());
     if (plan.on_device) {
@@ -39,8 +39,8 @@ absl::Status RankKv::Make(Gather& gather, const PromptCacheFolder* texts) {
             MemoryPromise(account, plan.resident, MemoryPromise::Kind::kTaken),
             plan.shape.PoolPages());
       }
-      store = std::make_unique<InPlaceKv>(
-          std::make_shared<PagePool>(std::move(pool)), first_position);
+      in_place = std::make_shared<PagePool>(std::move(pool));
+      store = std::make_unique<InPlaceKv>(in_place, first_position);
     } else {
       placement = machine().NewPlacement();
       ASSIGN_OR_RETURN(std::unique_ptr<Link> link,
@@ -90,6 +90,7 @@ absl::StatusOr<std::unique_ptr<RankKv>> RankKv::Fork() const {
   }
   copy->placement = placement;
   copy->tier = tier;
+  copy->in_place = in_place;
   copy->shares = shares;
   copy->promise_ = promise_;
   copy->MakeTiles();
@@ -117,6 +118,13 @@ void RankKv::NotePromise() {
     bytes += site.SharesShape(plan.context).Bytes();
   }
   promise_->Resize(bytes);
+}
+
+int64_t RankKv::PlannedPages() const {
+  if (tier == nullptr || tier->spill == nullptr) return pages().slots_left();
+  return std::max<int64_t>(plan.shape.PoolPages() - pages().slots_in_use() -
+                               tier->spill->slots_in_use(),
+                           0);
 }
 
 KvMoves RankKv::moves() const {

@@ -42,6 +42,12 @@ class RankKv {
     DropParked();
   }
 
+  // The pages in memory that it shares with its forks, and how many of those
+  // that were planned, on disk too, are free.
+  const PagePool& pages() const {
+    return tier != nullptr ? tier->pool : *in_place;
+  }
+  int64_t PlannedPages() const;
   // The bytes that moved since it was made.
   KvMoves moves() const;
   Machine& machine() const { return model_.machine_of(site.rank); }
@@ -60,6 +66,7 @@ class RankKv {
   std::unique_ptr<KvStore> store;
   std::shared_ptr<Placement> placement;  // null: one memory
   std::shared_ptr<KvTier> tier;          // null: one memory
+  std::shared_ptr<PagePool> in_place;    // null: several
   std::shared_ptr<TiledStates> tiles;    // null: all states are on the device
   std::unique_ptr<Retrieval> retrieval;  // null: none; ends before the above
   // Shared with its forks, which use it in turn; null: not needed yet.

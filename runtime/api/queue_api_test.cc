@@ -1,0 +1,364 @@
+// tiercel_queue: entries come and go while others are made, each with the text
+// that it has alone.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "include/tiercel_queue.h"
+#include "runtime/api/api_fixture_for_test.h"
+
+namespace tiercel::queue_api_test {
+namespace {
+
+using api_test::Generated;
+using api_test::kModel;
+using api_test::Sized;
+using testing::HasSubstr;
+
+constexpr char kText[] = "One day a fox and a hen met in the far hills.";
+
+// An entry with its arguments, what it gave, and what its callbacks do.
+struct Person {
+  tiercel_session* session = nullptr;
+  std::vector<int32_t> prompt;
+  tiercel_sampling sampling = Sized<tiercel_sampling>();
+  std::vector<int32_t> ids;
+  std::atomic<int> ends{0};
+  tiercel_status status = TIERCEL_OK;
+  std::string message;
+  size_t throws_at = SIZE_MAX;   // tokens
+  size_t cancels_at = SIZE_MAX;  // ... after which its session is cancelled
+  size_t frees_at = SIZE_MAX;    // ... after which its session is freed
+  bool freed_at_end = false;
+  tiercel_queue* queue = nullptr;
+  Person* follows = nullptr;          // is added when this one has ended
+  tiercel_status tried = TIERCEL_OK;  // a call on its session in a callback
+  size_t most_running = 0;
+};
+
+tiercel_status AddTo(tiercel_queue* queue, Person& person,
+                     tiercel_error* error);
+
+int Take(void* to, const tiercel_token* token) {
+  auto& person = *static_cast<Person*>(to);
+  person.ids.push_back(token->id);
+  person.most_running =
+      std::max(person.most_running, tiercel_queue_running(person.queue));
+  const size_t given = person.ids.size();
+  if (given == person.throws_at) throw std::runtime_error("as asked");
+  if (given == person.cancels_at) tiercel_cancel(person.session);
+  if (given == person.frees_at) tiercel_session_free(person.session);
+  if (given == 2) {
+    tiercel_session* copy = nullptr;
+    person.tried = tiercel_session_fork(person.session, &copy, nullptr);
+  }
+  return 0;
+}
+
+void End(void* to, tiercel_status status, const tiercel_error* error) {
+  auto& person = *static_cast<Person*>(to);
+  person.status = status;
+  person.message = error->message;
+  if (person.follows != nullptr) {
+    EXPECT_EQ(AddTo(person.queue, *person.follows, nullptr), TIERCEL_OK);
+  }
+  if (person.freed_at_end) {
+    tiercel_session_free(std::exchange(person.session, nullptr));
+  }
+  ++person.ends;
+  if (person.ids.size() == person.throws_at) throw 1;  // nothing is left to end
+}
+
+tiercel_status AddTo(tiercel_queue* queue, Person& person,
+                     tiercel_error* error) {
+  person.queue = queue;
+  auto entry = Sized<tiercel_batch_entry>();
+  entry.session = person.session;
+  entry.sampling = &person.sampling;
+  entry.on_token = Take;
+  entry.user_data = &person;
+  if (!person.prompt.empty()) {
+    entry.ids = person.prompt.data();
+    entry.count = person.prompt.size();
+  }
+  return tiercel_queue_add(queue, &entry, End, error);
+}
+
+class QueueApiTest : public api_test::ApiTest {
+ protected:
+  void SetUp() override {
+    ApiTest::SetUp();
+    Read(session_, kText);
+  }
+  void TearDown() override {
+    tiercel_queue_free(queue_);
+    for (const Person& person : people_) {
+      if (person.frees_at == SIZE_MAX) tiercel_session_free(person.session);
+    }
+    ApiTest::TearDown();
+  }
+
+  void Read(tiercel_session* session, const std::string& text) {
+    const std::vector<int32_t> ids = Tokenize(text);
+    ASSERT_EQ(tiercel_read(session, ids.data(), ids.size(), nullptr, nullptr,
+                           &error_),
+              TIERCEL_OK)
+        << error_.message;
+  }
+  tiercel_session* Fork(const tiercel_session* of) {
+    tiercel_session* fork = nullptr;
+    EXPECT_EQ(tiercel_session_fork(of, &fork, &error_), TIERCEL_OK)
+        << error_.message;
+    return fork;
+  }
+  void MakeQueue(int64_t at_once) {
+    auto params = Sized<tiercel_queue_params>();
+    params.at_once = at_once;
+    ASSERT_EQ(tiercel_queue_create(model_, &params, &queue_, &error_),
+              TIERCEL_OK)
+        << error_.message;
+  }
+  // One who asks in a fork of the text.
+  Person& Ask(const std::string& question, int64_t tokens) {
+    Person& person = people_.emplace_back();
+    person.session = Fork(session_);
+    person.prompt = Tokenize(kText + question);
+    person.sampling.max_tokens = tokens;
+    person.sampling.temperature = 0.9f;
+    person.sampling.seed = people_.size();
+    person.sampling.ignore_eos = 1;
+    return person;
+  }
+  std::vector<int32_t> Alone(const Person& person) {
+    tiercel_session* const alone = Fork(session_);
+    EXPECT_EQ(tiercel_read(alone, person.prompt.data(), person.prompt.size(),
+                           nullptr, nullptr, &error_),
+              TIERCEL_OK);
+    const std::vector<int32_t> ids = Generated(alone, person.sampling);
+    tiercel_session_free(alone);
+    return ids;
+  }
+  void Add(Person& person) {
+    ASSERT_EQ(AddTo(queue_, person, &error_), TIERCEL_OK) << error_.message;
+  }
+  void Wait() { EXPECT_EQ(tiercel_queue_wait(queue_, &error_), TIERCEL_OK); }
+
+  tiercel_queue* queue_ = nullptr;
+  std::deque<Person> people_;
+};
+
+TEST_F(QueueApiTest, EntriesThatComeAndGoHaveTheirOwnTexts) {
+  constexpr int kPeople = 12;
+  MakeQueue(4);
+  for (int i = 0; i < kPeople; ++i) {
+    Ask(std::string(static_cast<size_t>(i) * 17, 'a') + " who", 5 + 3 * i);
+  }
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([this, t] {
+      for (size_t i = static_cast<size_t>(t); i < kPeople; i += 3) {
+        EXPECT_EQ(AddTo(queue_, people_[i], nullptr), TIERCEL_OK);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Wait();
+  EXPECT_EQ(tiercel_queue_running(queue_), 0u);
+  EXPECT_EQ(tiercel_queue_waiting(queue_), 0u);
+  size_t most = 0;
+  for (const Person& person : people_) {
+    EXPECT_EQ(person.status, TIERCEL_OK) << person.message;
+    EXPECT_EQ(person.ends, 1);
+    EXPECT_EQ(person.ids, Alone(person));
+    EXPECT_EQ(person.tried, TIERCEL_USAGE);  // its session was in use
+    EXPECT_EQ(tiercel_session_length(person.session),
+              person.prompt.size() + person.ids.size());
+    most = std::max(most, person.most_running);
+  }
+  EXPECT_EQ(most, 4u);
+}
+
+// Forks of a text that is read by entries wait for a pass, not for the entries.
+TEST_F(QueueApiTest, OtherSessionsGoOnBesideIt) {
+  MakeQueue(2);
+  Person& person = Ask(" Then", 400);
+  Add(person);
+  for (int i = 0; i < 20; ++i) {
+    tiercel_session* const fork = Fork(session_);
+    Read(fork, std::string(kText) + " And");
+    tiercel_session_free(fork);
+    tiercel_session* copy = nullptr;
+    if (person.ends > 0) continue;  // it may have ended on a fast machine
+    EXPECT_EQ(tiercel_session_fork(person.session, &copy, &error_),
+              TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "session_in_use");
+  }
+  EXPECT_EQ(person.ends, 0);  // it is long
+  EXPECT_EQ(AddTo(queue_, person, &error_), TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "session_in_use");
+  tiercel_cancel(person.session);
+  Wait();
+  EXPECT_EQ(person.status, TIERCEL_CANCELLED);
+  EXPECT_GT(person.ids.size(), 0u);
+  // Now it is free.
+  tiercel_session_free(Fork(person.session));
+}
+
+TEST_F(QueueApiTest, OneThatFailsOrIsFreedEndsAlone) {
+  MakeQueue(8);
+  Person& throws = Ask(" Then", 30);
+  throws.throws_at = 4;
+  Person& cancels = Ask(" Then a cat", 30);
+  cancels.cancels_at = 5;
+  Person& frees = Ask(" Then a dog", 30);
+  frees.frees_at = 6;
+  Person& wrong = Ask(" Then", 30);
+  wrong.prompt.push_back(-1);
+  Person& goes_on = Ask(" Then they", 30);
+  Person& follows = Ask(" Then a bird", 20);
+  goes_on.follows = &follows;
+  for (Person* person : {&throws, &cancels, &frees, &wrong, &goes_on}) {
+    Add(*person);
+  }
+  Wait();
+  EXPECT_EQ(throws.status, TIERCEL_FAILED);
+  EXPECT_EQ(throws.message, "as asked");
+  EXPECT_EQ(throws.ids.size(), 4u);
+  EXPECT_EQ(cancels.status, TIERCEL_CANCELLED);
+  EXPECT_EQ(frees.status, TIERCEL_CANCELLED);
+  EXPECT_LE(frees.ids.size(), 7u);
+  EXPECT_EQ(wrong.status, TIERCEL_USAGE);
+  EXPECT_THAT(wrong.message, HasSubstr("token"));
+  for (const Person* person : {&goes_on, &follows}) {
+    EXPECT_EQ(person->status, TIERCEL_OK) << person->message;
+    EXPECT_EQ(person->ids, Alone(*person));
+  }
+  for (const Person& person : people_) EXPECT_EQ(person.ends, 1);
+}
+
+TEST_F(QueueApiTest, FreeingItCancelsWhatHasNotEnded) {
+  MakeQueue(2);
+  for (int i = 0; i < 5; ++i) Add(Ask(" Then", 400));
+  while (people_[1].most_running == 0) std::this_thread::yield();
+  tiercel_queue_free(std::exchange(queue_, nullptr));
+  for (const Person& person : people_) {
+    EXPECT_EQ(person.ends, 1);
+    EXPECT_EQ(person.status, TIERCEL_CANCELLED);
+    EXPECT_LT(person.ids.size(), 400u);
+  }
+  EXPECT_TRUE(people_[4].ids.empty());
+  // The sessions are free, and go on.
+  EXPECT_EQ(Generated(people_[0].session, people_[0].sampling).size(), 400u);
+}
+
+// Entries wait until there is memory for all that those before them may take.
+TEST_F(QueueApiTest, EntriesWaitForMemory) {
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  params.threads = 2;
+  auto of_session = Sized<tiercel_session_params>();
+  of_session.context = 512;
+  tiercel_model* bounded = nullptr;
+  tiercel_session* text = nullptr;
+  for (params.device_memory_bytes = 1 << 19; text == nullptr;
+       params.device_memory_bytes += 1 << 16) {
+    tiercel_model_free(bounded);
+    bounded = nullptr;
+    ASSERT_LT(params.device_memory_bytes, 64u << 20);
+    if (tiercel_model_open(&params, &bounded, &error_) != TIERCEL_OK) continue;
+    (void)tiercel_session_create(bounded, &of_session, &text, &error_);
+  }
+  std::swap(bounded, model_);
+  std::swap(text, session_);
+  Read(session_, kText);
+  MakeQueue(8);
+  // Each takes half of the context, so that not all fit at once.
+  for (int i = 0; i < 6; ++i) Ask(" Then", 200).freed_at_end = true;
+  for (Person& person : people_) Add(person);
+  Wait();
+  size_t most = 0;
+  for (const Person& person : people_) {
+    EXPECT_EQ(person.status, TIERCEL_OK) << person.message;
+    EXPECT_EQ(person.ids.size(), 200u);
+    most = std::max(most, person.most_running);
+  }
+  EXPECT_LT(most, 6u);
+  tiercel_queue_free(std::exchange(queue_, nullptr));
+  std::swap(bounded, model_);
+  std::swap(text, session_);
+  tiercel_session_free(text);
+  tiercel_model_free(bounded);
+}
+
+TEST_F(QueueApiTest, WrongArgumentsAddNothing) {
+  auto params = Sized<tiercel_queue_params>();
+  params.at_once = 65;
+  EXPECT_EQ(tiercel_queue_create(model_, &params, &queue_, &error_),
+            TIERCEL_USAGE);
+  EXPECT_THAT(error_.message, HasSubstr("at_once: got 65, need 0 to 64"));
+  EXPECT_EQ(tiercel_queue_create(nullptr, &params, &queue_, &error_),
+            TIERCEL_USAGE);
+  EXPECT_EQ(queue_, nullptr);
+  MakeQueue(0);
+  Person& person = Ask(" Then", 4);
+  EXPECT_EQ(tiercel_queue_add(queue_, nullptr, End, &error_), TIERCEL_USAGE);
+  person.sampling.temperature = -1;
+  EXPECT_EQ(AddTo(queue_, person, &error_), TIERCEL_OK);  // it ends with that
+  Wait();
+  EXPECT_EQ(person.status, TIERCEL_USAGE);
+  person.sampling.temperature = 0;
+  person.sampling.struct_size = 3;
+  EXPECT_EQ(AddTo(queue_, person, &error_), TIERCEL_USAGE);
+  EXPECT_EQ(person.ends, 1);
+  person.sampling = Sized<tiercel_sampling>();
+  person.sampling.max_tokens = 3;
+  tiercel_model* const other = Open(kModel, TIERCEL_LOAD_ALL);
+  const auto plain = Sized<tiercel_session_params>();
+  tiercel_session* stranger = nullptr;
+  ASSERT_EQ(tiercel_session_create(other, &plain, &stranger, &error_),
+            TIERCEL_OK);
+  std::swap(person.session, stranger);
+  EXPECT_EQ(AddTo(queue_, person, &error_), TIERCEL_USAGE);
+  EXPECT_THAT(error_.message, HasSubstr("of another model than the queue"));
+  std::swap(person.session, stranger);
+  tiercel_session_free(stranger);
+  tiercel_model_free(other);
+  Add(person);  // nothing of these stayed
+  Wait();
+  EXPECT_EQ(person.ids.size(), 3u);
+  EXPECT_EQ(tiercel_queue_wait(nullptr, &error_), TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_queue_running(nullptr), 0u);
+  tiercel_queue_free(nullptr);
+}
+
+TEST_F(QueueApiTest, AForkedProcessHasNone) {
+  MakeQueue(0);
+  Person& person = Ask(" Then", 4);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = AddTo(queue_, person, nullptr) == TIERCEL_USAGE &&
+                         tiercel_queue_wait(queue_, nullptr) == TIERCEL_USAGE;
+    tiercel_queue_free(queue_);
+    _exit(refused ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  Add(person);
+  Wait();
+  EXPECT_EQ(person.status, TIERCEL_OK);
+}
+
+}  // namespace
+}  // namespace tiercel::queue_api_test
