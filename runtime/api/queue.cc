@@ -205,7 +205,7 @@ std::vector<Batch::Call> Queue::Admit(Batch& batch) {
   std::vector<Batch::Call> calls;
   const std::lock_guard<std::mutex> lock(mutex_);
   while (!waiting_.empty() && running_.size() < at_once_) {
-    // What is cancelled needs no room.
+    // An entry that is cancelled needs no room.
     if (!ends_ && !running_.empty() && !HasRoom(waiting_.front())) break;
     running_.splice(running_.end(), waiting_, waiting_.begin());
     const auto job = std::prev(running_.end());

@@ -19,7 +19,7 @@ class PageNeeds {
   bool Fit() const;
 
  private:
-  std::map<const Session*, int64_t> pages_;  // that each may take
+  std::map<const Session*, int64_t> pages_;  // pages that each may take
 };
 
 }  // namespace tiercel
