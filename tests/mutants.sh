@@ -61,9 +61,15 @@ batch_heads|models/decoder/decoder.cc|a_.head.data() + row \* widths_.heads|a_.h
 batch_folds|models/decoder/decoder.cc|pages.sum = pages.sum + folds;||runtime/session/batch_test.cc
 batch_shared|models/decoder/decoder.cc|a.pages\[shared\] == b.pages\[shared\]|b.pages[shared] != nullptr|runtime/session/batch_test.cc
 batch_behind|models/decoder/decoder.cc|all.position = (kv.first_page + shared)|all.position = (kv.first_page + 0 * shared)|runtime/session/batch_test.cc
-batch_logits|runtime/session/batch.cc|(running_->first_row + first)|(0 * running_->first_row + first)|runtime/session/batch_test.cc
-batch_fills|runtime/session/batch.cc|rows + wanted.rows.count <= most;|rows + wanted.rows.count <= most / 8;|runtime/session/batch_test.cc
-batch_shares|runtime/session/runner.cc|if (CanShare(own) \&\& step.phase|if (false \&\& step.phase|runtime/session/batch_test.cc
+batch_logits|runtime/session/batch.cc|(kept + first - skipped)|(0 * kept + first - skipped)|runtime/session/batch_test.cc
+batch_fills|runtime/session/batch.cc|rows + count <= most|rows + count <= most / 8|runtime/session/batch_test.cc
+batch_shares|runtime/session/runner.cc|if (CanShare(own) \&\& can_go|if (false \&\& can_go|runtime/session/batch_test.cc
+batch_turns|runtime/session/batch.cc|if (members_.size() > 1) running_->strand->Yield();||runtime/session/batch_test.cc
+prompt_slices|runtime/session/runner.cc|return CanSharePrompts(kv) ? kMaxStepRows : kAlone;|return 0 * kAlone;|runtime/session/batch_prompts_test.cc
+prompt_beside|runtime/session/batch.cc|decodes ? kMaxStepRows : most;|decodes ? most : most;|runtime/session/batch_prompts_test.cc
+prompt_last_row|runtime/session/batch.cc|(kept + first - skipped)|(kept + first)|runtime/session/batch_prompts_test.cc
+prompt_shared|runtime/session/runner.cc|return kv.IsAlone() \&\& !stream().fast_prompts|return !kv.IsAlone() \&\& !stream().fast_prompts|runtime/session/batch_prompts_test.cc
+prompt_told|runtime/session/forward.cc|progress(done + some|progress(0 * done + some|runtime/session/batch_prompts_test.cc
 batch_fold_rows|models/decoder/decoder.cc|folds_.data() + rows \* all.heads|folds_.data() + all.heads|runtime/session/batch_test.cc
 batch_drafts|runtime/session/runner.cc|^  if (CanShare(own)) {|  if (false) {|runtime/session/batch_tiers_test.cc
 batch_drafts_first|runtime/session/batch.cc|kind = draft != waiting_.end()|kind = draft == waiting_.begin()|runtime/session/batch_tiers_test.cc
@@ -97,8 +103,16 @@ forks_folds|runtime/plan/session_plan.cc|needs.workspace += Decoder::FoldBytes(c
 forks_bounds|runtime/plan/session_plan.cc|options.forks > kMostForks|false|runtime/plan/session_plan_test.cc
 forks_page|runtime/plan/session_plan.cc|pages(fork_tokens) + 1|pages(fork_tokens)|runtime/plan/session_plan_test.cc
 batch_callback|runtime/api/generate_api.cc|return batch->OnCaller(call) .. more;|call(); return more;|runtime/api/batch_api_test.cc
-batch_status|runtime/api/generate_api.cc|^                         entry.Report();||runtime/api/batch_api_test.cc
-batch_params|runtime/api/generate_api.cc|entry.in.session, entry.params, give|entry.in.session, all.front().params, give|runtime/api/batch_api_test.cc
+batch_status|runtime/api/generate_api.cc|all\[i\].Report(ends\[i\]);||runtime/api/batch_api_test.cc
+batch_params|runtime/api/batch_entry.cc|read.params_ = \*params;|;|runtime/api/batch_api_test.cc
+batch_prompt|runtime/api/batch_entry.cc|return ReadInto(|return PrefillInto(|runtime/api/batch_api_test.cc
+queue_room|runtime/api/queue.cc|!HasRoom(waiting_.front())|false|runtime/api/queue_api_test.cc
+queue_most|runtime/api/queue.cc|running_.size() < at_once_|running_.size() <= at_once_|runtime/api/queue_api_test.cc
+queue_in_use|runtime/api/turns.cc|return session.in_queue ? InUse() : absl::OkStatus();|return session.in_queue \&\& false ? InUse() : absl::OkStatus();|runtime/api/queue_api_test.cc
+queue_lends|runtime/api/queue.cc|each->LetOthers();|(void)each;|runtime/api/queue_api_test.cc
+queue_thrown|runtime/api/queue.cc|job.status = thrown.ok() ? made : thrown;|job.status = made;|runtime/api/queue_api_test.cc
+queue_cancels|runtime/api/queue.cc|if (ends_) session.cancellation().Cancel();|;|runtime/api/queue_api_test.cc
+queue_released|runtime/api/queue.cc|if (taken != nullptr) Release(taken);|;|runtime/api/queue_api_test.cc
 texts_in_order|apps/commands/token_writer.cc|if (text == next_) {|if (text >= next_) {|apps/cli_generation_test.py
 draw_block|kernels/token/distribution.cc|i += kNoiseIds - 1;|i += kNoiseIds;|kernels/token/distribution_test.cc
 draw_winner|kernels/token/distribution_cpu.cc|> 1 - u ? 1 : 0|> 1 ? 1 : 0|kernels/token/distribution_test.cc
@@ -480,7 +494,7 @@ cancel_answered|runtime/api/session_calls.h|    session->session->cancellation()
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 size_within_field|runtime/api/boundary.h| .. size % alignof(T) != 0||runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc
-read_shared|runtime/api/session_api.cc|ids + known, count - known|ids, count|runtime/api/api_test.cc
+read_shared|runtime/api/session_calls.cc|ids + known, count - known|ids, count|runtime/api/api_test.cc
 renewed_contents|offload/kv/page_table.cc|if (At(i).below) NoteContents(i);|if (At(i).contents == 0) NoteContents(i);|offload/kv/tiered_kv_test.cc
 resent_page|offload/kv/residency.cc|  pages_.NoteContents(index);|  (void)index;|offload/kv/tiered_kv_test.cc
 observer_view|offload/kv/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/kv/step_observer_test.cc
@@ -613,7 +627,7 @@ prompt_taken|offload/prompt_cache/kv_folder.cc|HolderOf(\*\*folder, name) == Hol
 prompt_no_states|offload/prompt_cache/prompt_file.cc|== kNoStates) continue;|== ~kNoStates) continue;|offload/prompt_cache/prompt_file_test.cc
 prompt_even|offload/prompt_cache/prompt_file.cc|layers.size() % kStates == 0|layers.empty()|offload/prompt_cache/prompt_file_test.cc
 prompt_together|runtime/session/prompt_writer.cc|return layer >= file_->layers();|return layer == file_->layers();|runtime/session/prompt_writer_test.cc
-prompt_alone|runtime/api/generate_api.cc|if (status.ok() \&\& cache != nullptr) cache->DropPrompt();|if (!status.ok() \&\& cache != nullptr) cache->DropPrompt();|runtime/api/prompt_cache_api_test.cc
+prompt_alone|runtime/api/batch_entry.cc|if (status.ok() \&\& cache != nullptr) cache->DropPrompt();|if (!status.ok() \&\& cache != nullptr) cache->DropPrompt();|runtime/api/prompt_cache_api_test.cc
 held_later|offload/kv/tiered_kv.cc|std::any_of(step.sent.begin(), step.sent.end(), failed)|failed(step.sent.back())|offload/kv/layers_test.cc
 no_locks|offload/prompt_cache/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/prompt_cache/prompt_file_test.cc
 no_locks_part|offload/prompt_cache/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/prompt_cache/prompt_file_test.cc
@@ -705,7 +719,7 @@ original_context|runtime/model/model.cc|scaling.original_context = \*options.yar
 ended_thread|runtime/api/boundary.h|throw;  // by a callback.*|return TIERCEL_FAILED;|runtime/api/callbacks_test.cc
 file_size_signal|runtime/api/callers_thread.cc|SIG_BLOCK|SIG_UNBLOCK|runtime/api/host_signals_test.cc
 file_size_pending|runtime/api/callers_thread.cc|if (!signal_was_pending_)|if (signal_was_pending_)|runtime/api/host_signals_test.cc
-session_turn|runtime/api/turns.cc|return !std::exchange(taken_, true)|return taken_ = true|runtime/api/lives_test.cc
+session_turn|runtime/api/turns.cc|holder_ == self)) return false;|holder_ == self)) return true;|runtime/api/lives_test.cc
 freed_in_call|runtime/api/turns.cc|if (taken_) {|if (taken_ \&\& session == nullptr) {|runtime/api/lives_test.cc
 draft_model_freed|runtime/api/session_api.cc|request.draft_model,|nullptr,|runtime/api/lives_test.cc
 cancelled_thread|runtime/api/callers_thread.cc|PTHREAD_CANCEL_DISABLE|PTHREAD_CANCEL_ENABLE|runtime/api/callbacks_test.cc
@@ -739,7 +753,7 @@ view_distribution|runtime/policies/policy_parts.cc|return {session, DraftDistrib
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.sequence().tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
-space_over_calls|runtime/api/generate_api.cc|session->text_begin < session->session->sequence().tokens().size();|false;|runtime/api/continued_text_api_test.cc
+space_over_calls|runtime/api/batch_entry.cc|session->text_begin < session->session->sequence().tokens().size();|false;|runtime/api/continued_text_api_test.cc
 measured_again|runtime/plan/rates.cc|next <= left; ++attempt|true; ++attempt|runtime/plan/rates_test.cc
 measured_job|apps/commands/command.cc|measurement = measure(seconds)|measurement = measure(60)|apps/cli_rates_test.py
 crowded_view|runtime/plan/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py

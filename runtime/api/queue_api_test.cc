@@ -34,6 +34,7 @@ struct Person {
   std::vector<int32_t> prompt;
   tiercel_sampling sampling = Sized<tiercel_sampling>();
   std::vector<int32_t> ids;
+  std::atomic<size_t> given{0};  // tokens, for other threads
   std::atomic<int> ends{0};
   tiercel_status status = TIERCEL_OK;
   std::string message;
@@ -56,6 +57,7 @@ int Take(void* to, const tiercel_token* token) {
   person.most_running =
       std::max(person.most_running, tiercel_queue_running(person.queue));
   const size_t given = person.ids.size();
+  person.given = given;
   if (given == person.throws_at) throw std::runtime_error("as asked");
   if (given == person.cancels_at) tiercel_cancel(person.session);
   if (given == person.frees_at) tiercel_session_free(person.session);
@@ -204,6 +206,7 @@ TEST_F(QueueApiTest, OtherSessionsGoOnBesideIt) {
               TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, "session_in_use");
   }
+  while (person.given == 0) std::this_thread::yield();
   EXPECT_EQ(person.ends, 0);  // it is long
   EXPECT_EQ(AddTo(queue_, person, &error_), TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "session_in_use");
@@ -250,7 +253,7 @@ TEST_F(QueueApiTest, OneThatFailsOrIsFreedEndsAlone) {
 TEST_F(QueueApiTest, FreeingItCancelsWhatHasNotEnded) {
   MakeQueue(2);
   for (int i = 0; i < 5; ++i) Add(Ask(" Then", 400));
-  while (people_[1].most_running == 0) std::this_thread::yield();
+  while (people_[1].given == 0) std::this_thread::yield();
   tiercel_queue_free(std::exchange(queue_, nullptr));
   for (const Person& person : people_) {
     EXPECT_EQ(person.ends, 1);

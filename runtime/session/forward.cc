@@ -72,8 +72,7 @@ absl::Status Session::CatchUp(Phase phase, Progress progress) {
 }
 
 // Passes all rows that the KV lacks: those of a prompt in slices, where others
-// would wait for it. The last slice is a whole one, as are the rows that choose
-// a view.
+// would wait for it.
 absl::Status Session::ForwardAll(Phase phase, Progress progress,
                                  const View& view, int64_t* last) {
   const int64_t all = sequence_.pending();
@@ -82,7 +81,7 @@ absl::Status Session::ForwardAll(Phase phase, Progress progress,
     const int64_t left = sequence_.pending();
     const int64_t slice =
         phase == Phase::kPrefill ? runner_->PromptSlice(*kv_) : 0;
-    *last = slice == 0 ? left : (left - 1) % slice + 1;
+    *last = slice == 0 ? left : std::min(left, slice);
     const auto done = static_cast<uint64_t>(all - left) * layers;
     const auto in_all = [&](uint64_t some, uint64_t /*of_slice*/) {
       return progress(done + some, static_cast<uint64_t>(all) * layers);
