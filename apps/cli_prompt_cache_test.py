@@ -325,12 +325,13 @@ class SignalTest(Case):
         tokens = [t for o in last["output"] for t in o["tokens"]]
         # After a signal a line waits only a moment for its reader.
         self.assertLessEqual(len(tokens) - len(streamed), 1)
-        self.assertEqual(tokens[:len(streamed)],
-                         [line["token"] for line in streamed])
-        # A text that ends within a character has its mark behind its tokens.
-        for output in last["output"]:
-            said = "".join(line["text"] for line in streamed
-                           if line["seed"] == output["seed"])
+        for index, output in enumerate(last["output"]):
+            own = [line for line in streamed if line["index"] == index]
+            self.assertEqual(output["tokens"][:len(own)],
+                             [line["token"] for line in own])
+            # A text that ends within a character has its mark behind its
+            # tokens.
+            said = "".join(line["text"] for line in own)
             self.assertTrue(output["text"].startswith(said))
 
     def test_a_reader_that_sleeps_holds_nothing_up(self):

@@ -12,10 +12,22 @@
 
 namespace tiercel {
 
+// A second choice for one token of a block, and tokens that may follow it.
+struct DraftBranch {
+  size_t at = 0;  // the token of the block whose place its first one takes
+  std::vector<int32_t> tokens;
+  std::vector<Distribution> distributions;  // [tokens]
+};
+
 // Tokens that may follow, each with the distribution that it was drawn from.
+// With branches it is a tree (SpecInfer, arXiv 2305.09781; SpecExec, arXiv
+// 2406.02532): each place has one branch at most, and branches have none. The
+// first token of a branch is drawn without replacement: from the distribution
+// of the block's token, without that token.
 struct DraftBlock {
   std::vector<int32_t> tokens;
   std::vector<Distribution> distributions;  // [tokens]
+  std::vector<DraftBranch> branches = {};
 };
 
 // The number of a block's tokens that a check looks at: those that held, and
@@ -31,7 +43,9 @@ struct DraftLevel {
   int64_t drafted = 0;
   int64_t checked = 0;
   int64_t accepted = 0;
-  double cost_ratio = 0;  // for adaptive lengths; 0: they are fixed
+  int64_t branches = 0;         // branches that were drafted
+  int64_t branch_accepted = 0;  // tokens that held in them
+  double cost_ratio = 0;        // for adaptive lengths; 0: they are fixed
 
   // Adds a block.
   void Count(size_t block_drafted, size_t block_accepted) {

@@ -13,6 +13,8 @@ enum class Purpose : uint32_t {
   kAccept = 2,
   kReplace = 3,
   kNested = 4,  // all draws of the nested blocks
+  kBranch = 5,  // ... and of a block's branches
+  kAcceptBranch = 6,
 };
 
 // The source of randomness where drafted tokens are judged by their
@@ -42,6 +44,13 @@ struct DrawKey {
     return {.seed = seed,
             .output = output,
             .enclosing = SeedFor(Purpose::kNested),
+            .start = position};
+  }
+  // The key of a branch of this block that begins at `position`.
+  DrawKey Branch(int64_t position) const {
+    return {.seed = seed,
+            .output = output,
+            .enclosing = SeedFor(Purpose::kBranch),
             .start = position};
   }
 };

@@ -34,7 +34,7 @@ class ForcedTarget final : public Target {
     }
     return distributions;
   }
-  absl::Status Keep(size_t count, int32_t next) override {
+  absl::Status Keep(size_t count, absl::Span<const int32_t> next) override {
     return target_.Keep(count, next);
   }
 

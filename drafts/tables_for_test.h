@@ -98,10 +98,22 @@ class TableTarget final : public DraftTarget {
     }
     return distributions;
   }
-  absl::Status Keep(size_t count, int32_t next) override {
+  absl::StatusOr<TreeDistributions> OfTree(const DraftBlock& block) override {
+    ASSIGN_OR_RETURN(std::vector<Distribution> all,
+                     Distributions(block.tokens));
+    TreeDistributions tree = {std::move(all), {}};
+    for (const DraftBranch& branch : block.branches) {
+      std::vector<Distribution>& own = tree.branches.emplace_back();
+      for (const int32_t id : branch.tokens) {
+        own.push_back(distributions_.After({id}));
+      }
+    }
+    return tree;
+  }
+  absl::Status Keep(size_t count, absl::Span<const int32_t> next) override {
     tokens.insert(tokens.end(), pending_.begin(),
                   pending_.begin() + static_cast<std::ptrdiff_t>(count));
-    tokens.push_back(next);
+    tokens.insert(tokens.end(), next.begin(), next.end());
     return absl::OkStatus();
   }
   Ids tokens;

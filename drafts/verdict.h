@@ -70,26 +70,89 @@ L ResidualOf(const L& target, const L& draft) {
   return residual;
 }
 
+// `distribution` without one of its tokens; empty if it has no other.
+template <typename L>
+L WithoutToken(const L& distribution, int32_t id) {
+  L rest;
+  NumberOf<L> total(0);
+  for (size_t i = 0; i < distribution.ids.size(); ++i) {
+    const NumberOf<L> p = distribution.probabilities[i];
+    if (distribution.ids[i] == id || !(NumberOf<L>(0) < p)) continue;
+    rest.ids.push_back(distribution.ids[i]);
+    rest.probabilities.push_back(p);
+    total = total + p;
+  }
+  for (NumberOf<L>& p : rest.probabilities) p = p / total;
+  return rest;
+}
+
 // The outcome of checking a drafted block: the number of tokens that hold, and
-// the token that follows them.
+// the token that follows them. If a branch holds these are the tokens before
+// it, then so many of its own.
 struct Verdict {
   size_t accepted = 0;
   int32_t next = 0;
+  int branch = -1;  // -1: none holds
+  size_t of_branch = 0;
 };
 
-// `targets[i]` is the target's distribution after i of the drafted `tokens`,
-// and token i was drawn from `drafts[i]`; there is one more target than tokens.
-// `chance` decides: Accept(probability, i) returns true if token i holds, and
-// Draw(distribution, i) draws the token in place i.
+// Drafted tokens with the distributions that they were drawn from, and the
+// target's: `targets[i]` follows i of the tokens, one more than there are.
+template <typename L>
+struct Chain {
+  const std::vector<int32_t>& tokens;
+  const std::vector<L>& drafts;
+  const std::vector<L>& targets;
+};
+// A branch in place `at` of a chain. targets[i] follows i + 1 of its tokens.
+template <typename L>
+struct Branch {
+  size_t at;
+  Chain<L> chain;
+};
+
+// The index of the branch in place `at`; -1: there is none.
+template <typename L>
+int BranchAt(const std::vector<Branch<L>>& branches, size_t at) {
+  for (size_t i = 0; i < branches.size(); ++i) {
+    if (branches[i].at == at) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// `chance` decides: Accept(probability, i) returns true if the token in place i
+// holds, AcceptBranch(probability, i) if the first of the branch there does,
+// and Draw(distribution, i) draws the token in place i. A first token that does
+// not hold leaves the residual, of which the branch is a draft in turn: the
+// tokens of one place are checked as draws without replacement (SpecInfer,
+// algorithm 2).
 template <typename L, typename Chance>
-Verdict JudgeResidual(const std::vector<int32_t>& tokens,
-                      const std::vector<L>& drafts,
-                      const std::vector<L>& targets, Chance& chance) {
+Verdict JudgeResidual(const Chain<L>& chain,
+                      const std::vector<Branch<L>>& branches, Chance& chance) {
+  const auto& [tokens, drafts, targets] = chain;
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (chance.Accept(AcceptanceOf(targets[i], drafts[i], tokens[i]), i)) {
       continue;
     }
-    return {i, chance.Draw(ResidualOf(targets[i], drafts[i]), i)};
+    L rest = ResidualOf(targets[i], drafts[i]);
+    const int index = BranchAt(branches, i);
+    if (index < 0) return {i, chance.Draw(rest, i)};
+    const auto& [others, of_others, behind] =
+        branches[static_cast<size_t>(index)].chain;
+    if (!chance.AcceptBranch(AcceptanceOf(rest, of_others[0], others[0]), i)) {
+      return {i, chance.Draw(ResidualOf(rest, of_others[0]), i)};
+    }
+    for (size_t k = 1;; ++k) {
+      const L& target = behind[k - 1];
+      if (k == others.size()) {
+        return {i, chance.Draw(target, i + k), index, k};
+      }
+      if (!chance.Accept(AcceptanceOf(target, of_others[k], others[k]),
+                         i + k)) {
+        return {i, chance.Draw(ResidualOf(target, of_others[k]), i + k), index,
+                k};
+      }
+    }
   }
   return {tokens.size(), chance.Draw(targets[tokens.size()], tokens.size())};
 }
@@ -98,11 +161,21 @@ Verdict JudgeResidual(const std::vector<int32_t>& tokens,
 // drafted token holds if it is the one that the target draws, so the text for a
 // seed is the same whatever drafted it.
 template <typename L, typename Chance>
-Verdict JudgeCoupled(const std::vector<int32_t>& tokens,
-                     const std::vector<L>& targets, Chance& chance) {
+Verdict JudgeCoupled(const Chain<L>& chain,
+                     const std::vector<Branch<L>>& branches, Chance& chance) {
+  const auto& [tokens, drafts, targets] = chain;
   for (size_t i = 0;; ++i) {
     const int32_t drawn = chance.Draw(targets[i], i);
-    if (i == tokens.size() || drawn != tokens[i]) return {i, drawn};
+    if (i < tokens.size() && drawn == tokens[i]) continue;
+    const int index = BranchAt(branches, i);
+    if (index < 0) return {i, drawn};
+    const auto& [others, of_others, behind] =
+        branches[static_cast<size_t>(index)].chain;
+    if (drawn != others[0]) return {i, drawn};
+    for (size_t k = 1;; ++k) {
+      const int32_t next = chance.Draw(behind[k - 1], i + k);
+      if (k == others.size() || next != others[k]) return {i, next, index, k};
+    }
   }
 }
 

@@ -67,6 +67,7 @@ class Walker {
     } while (walker.Next());
   }
 
+  bool AcceptBranch(Rational chance, size_t i) { return Accept(chance, i); }
   bool Accept(Rational chance, size_t /*i*/) {
     const Rational refuse = Rational(1) - chance;
     std::vector<Rational> ways;
@@ -131,10 +132,17 @@ Ids Joined(Ids tokens, const Ids& more) {
   return tokens;
 }
 
-// A drafted block: the tokens, and the distribution each was drawn from.
+// A drafted block: the tokens, the distribution each was drawn from, and
+// branches.
 struct Block {
+  struct Branching {
+    size_t at;
+    Ids tokens;
+    std::vector<ExactDistribution> distributions;
+  };
   Ids tokens;
   std::vector<ExactDistribution> distributions;
+  std::vector<Branching> branches = {};
 };
 using Drafter = std::function<Block(Walker&, const Ids&, size_t)>;
 
@@ -159,9 +167,34 @@ std::vector<ExactDistribution> Targets(const Table& target, const Ids& before,
   return distributions;
 }
 
-Ids Kept(const Ids& block, const Verdict& verdict) {
-  Ids kept(block.begin(),
-           block.begin() + static_cast<std::ptrdiff_t>(verdict.accepted));
+Ids First(const Ids& tokens, size_t count) {
+  return {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+// The tokens that a check of `block` adds behind `before`.
+Ids Checked(const Table& target, const Ids& before, const Block& block,
+            Walker& walker) {
+  const std::vector<ExactDistribution> targets =
+      Targets(target, before, block.tokens);
+  std::vector<std::vector<ExactDistribution>> behind;
+  std::vector<Branch<ExactDistribution>> branches;
+  behind.reserve(block.branches.size());
+  for (const Block::Branching& branch : block.branches) {
+    behind.push_back(Targets(
+        target, Joined(before, First(block.tokens, branch.at)), branch.tokens));
+    behind.back().erase(behind.back().begin());
+    branches.push_back(
+        {branch.at, {branch.tokens, branch.distributions, behind.back()}});
+  }
+  const Chain<ExactDistribution> chain = {block.tokens, block.distributions,
+                                          targets};
+  const Verdict verdict = JudgeResidual(chain, branches, walker);
+  Ids kept = First(block.tokens, verdict.accepted);
+  if (verdict.branch >= 0) {
+    const auto& own = block.branches[static_cast<size_t>(verdict.branch)];
+    EXPECT_EQ(own.at, verdict.accepted);
+    kept = Joined(kept, First(own.tokens, verdict.of_branch));
+  }
   kept.push_back(verdict.next);
   return kept;
 }
@@ -169,10 +202,7 @@ Ids Kept(const Ids& block, const Verdict& verdict) {
 Round Verified(const Table& target, Drafter draft, size_t gamma) {
   return [&target, draft = std::move(draft), gamma](Walker& walker,
                                                     const Ids& before) {
-    const Block block = draft(walker, before, gamma);
-    return Kept(block.tokens,
-                JudgeResidual(block.tokens, block.distributions,
-                              Targets(target, before, block.tokens), walker));
+    return Checked(target, before, draft(walker, before, gamma), walker);
   };
 }
 
@@ -187,9 +217,7 @@ Drafter Verifying(const Table& model, Drafter inner, size_t gamma) {
       const Block guess = inner(walker, so_far, gamma);
       const std::vector<ExactDistribution> distributions =
           Targets(model, so_far, guess.tokens);
-      const Ids kept =
-          Kept(guess.tokens, JudgeResidual(guess.tokens, guess.distributions,
-                                           distributions, walker));
+      const Ids kept = Checked(model, so_far, guess, walker);
       for (size_t i = 0; i < kept.size(); ++i) {
         block.tokens.push_back(kept[i]);
         block.distributions.push_back(distributions[i]);
@@ -284,6 +312,62 @@ TEST(VerdictTest, LengthsMayFollowFromTokensThatStay) {
               Outputs(Plain(kSmallTarget), 4));
 }
 
+// Adds branches of `length` tokens in the places that `places` gives for a
+// block, each drawn without the block's token there.
+Drafter Branching(const Table& model, size_t length,
+                  std::function<std::vector<size_t>(const Block&)> places) {
+  return [&model, length, places = std::move(places)](
+             Walker& walker, const Ids& before, size_t most) {
+    Block block = Alone(model)(walker, before, most);
+    for (const size_t at : places(block)) {
+      const ExactDistribution others =
+          WithoutToken(block.distributions[at], block.tokens[at]);
+      if (others.ids.empty()) continue;
+      Block::Branching branch = {at, {walker.Draw(others, at)}, {others}};
+      const Block rest = Alone(model)(
+          walker,
+          Joined(Joined(before, First(block.tokens, at)), branch.tokens),
+          length - 1);
+      branch.tokens = Joined(branch.tokens, rest.tokens);
+      branch.distributions.insert(branch.distributions.end(),
+                                  rest.distributions.begin(),
+                                  rest.distributions.end());
+      block.branches.push_back(branch);
+    }
+    return block;
+  };
+}
+
+TEST(VerdictTest, BranchesHaveTheTargetsDistribution) {
+  using Places = std::function<std::vector<size_t>(const Block&)>;
+  const Places first = [](const Block&) { return std::vector<size_t>{0}; };
+  const Places both = [](const Block&) { return std::vector<size_t>{1, 0}; };
+  // Places may follow from the block's own tokens.
+  const Places by_last = [](const Block& block) {
+    return std::vector<size_t>{block.tokens.back() % 2 == 0 ? 0u : 1u};
+  };
+  ExpectEqual(Outputs(Verified(kTarget, Branching(kDraft, 1, first), 1), 2),
+              Outputs(Plain(kTarget), 2));
+  ExpectEqual(
+      Outputs(Verified(kSmallTarget, Branching(kSmallDraft, 2, first), 1), 4),
+      Outputs(Plain(kSmallTarget), 4));
+  for (const Places& places : {both, by_last}) {
+    ExpectEqual(
+        Outputs(Verified(kSmallTarget, Branching(kSmallDraft, 1, places), 2),
+                3),
+        Outputs(Plain(kSmallTarget), 3));
+  }
+}
+
+// A second choice that is a lookup's, where the first was drawn from it too.
+TEST(VerdictTest, ADraftThatIsCertainHasNoSecondChoice) {
+  const Table lookup(4, {{0, 0, 1, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}});
+  EXPECT_TRUE(WithoutToken(lookup.After({0, 0}), 2).ids.empty());
+  const ExactDistribution rest = WithoutToken(kTarget.After({0, 0}), 1);
+  EXPECT_EQ(rest.ids, (Ids{0, 2}));
+  EXPECT_TRUE(rest.probabilities[0] == Rational(int64_t{1}, int64_t{2}));
+}
+
 TEST(VerdictTest, AcceptanceIsTheCommonPart) {
   const ExactDistribution p = kTarget.After({0, 1});
   const ExactDistribution q = kDraft.After({0, 1});
@@ -334,10 +418,43 @@ TEST(VerdictTest, CoupledIsWhatTheTargetDraws) {
                                            {{2, 1, 3}, 1},
                                            {{2, 0, 3}, 3}}) {
     Fixed chance{draws};
-    const Verdict verdict =
-        JudgeCoupled(drafted, Targets(any, {}, drafted), chance);
+    const auto targets = Targets(any, {}, drafted);
+    const Chain<ExactDistribution> chain = {drafted, {}, targets};
+    const Verdict verdict = JudgeCoupled(chain, {}, chance);
     EXPECT_EQ(verdict.accepted, accepted) << testing::PrintToString(drafted);
     EXPECT_EQ(verdict.next, draws[accepted]);
+    EXPECT_EQ(verdict.branch, -1);
+  }
+}
+
+// The walk leaves the block where the target draws a branch's first token.
+TEST(VerdictTest, CoupledFollowsTheBranchThatTheTargetDraws) {
+  const Table any(4, {{1, 1, 1, 1}});
+  const Ids draws = {2, 0, 3, 1, 1};
+  struct Case {
+    Ids block;
+    size_t at;
+    Ids branch;
+    Verdict want;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{2, 1, 3}, 1, {0, 3}, {1, 1, 0, 2}},   // all of it holds
+           {{2, 1, 3}, 1, {0, 2}, {1, 3, 0, 1}},   // its first token does
+           {{2, 1, 3}, 1, {3, 3}, {1, 0, -1, 0}},  // another one
+           {{2, 1, 3}, 0, {0, 3}, {1, 0, -1, 0}},  // in another place
+           {{1, 1, 3}, 0, {2, 0, 3}, {0, 1, 0, 3}}}) {
+    Fixed chance{draws};
+    const auto targets = Targets(any, {}, c.block);
+    auto behind = Targets(any, {}, c.branch);
+    behind.erase(behind.begin());
+    const Chain<ExactDistribution> chain = {c.block, {}, targets};
+    const std::vector<ExactDistribution> drawn;
+    const Verdict verdict =
+        JudgeCoupled(chain, {{c.at, {c.branch, drawn, behind}}}, chance);
+    EXPECT_EQ(verdict.accepted, c.want.accepted);
+    EXPECT_EQ(verdict.next, c.want.next);
+    EXPECT_EQ(verdict.branch, c.want.branch);
+    EXPECT_EQ(verdict.of_branch, c.want.of_branch);
   }
 }
 

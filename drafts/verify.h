@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "drafts/drafter.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
@@ -27,9 +30,21 @@ class Target {
   // tokens of `block`.
   virtual absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) = 0;
-  // Appends the first `count` tokens of that block and `next` to the sequence,
-  // and removes every trace of the others.
-  virtual absl::Status Keep(size_t count, int32_t next) = 0;
+  // The same for a block with branches: the pass checks them too.
+  struct TreeDistributions {
+    std::vector<Distribution> block;  // as above
+    // [branch][its tokens]: number i is that of the token after i + 1 tokens of
+    // the branch. Empty: the target did not look at this branch.
+    std::vector<std::vector<Distribution>> branches;
+  };
+  virtual absl::StatusOr<TreeDistributions> OfTree(const DraftBlock& block) {
+    ASSIGN_OR_RETURN(std::vector<Distribution> distributions,
+                     Distributions(block.tokens));
+    return TreeDistributions{std::move(distributions), {}};
+  }
+  // Appends the first `count` tokens of that block and `next`, one token or
+  // more, to the sequence, and removes every trace of the others.
+  virtual absl::Status Keep(size_t count, absl::Span<const int32_t> next) = 0;
 };
 
 // The tokens that a round adds: the drafted tokens that held and the one that
@@ -37,8 +52,10 @@ class Target {
 struct VerifiedBlock {
   std::vector<int32_t> tokens;
   std::vector<Distribution> distributions;
-  size_t drafted = 0;
-  size_t accepted = 0;
+  size_t drafted = 0;   // without branches
+  size_t accepted = 0;  // likewise
+  size_t branches = 0;
+  size_t branch_accepted = 0;
 };
 
 // The one round that every level uses: draft, check in one pass, replace, roll

@@ -128,6 +128,48 @@ TEST(VerifyTest, EveryDecisionHasNoiseOfItsOwn) {
   }
 }
 
+// Half of the block's tokens hold, and half of the branches where they do not.
+TEST(VerifyTest, ABranchIsJudgedByNoiseOfItsOwn) {
+  constexpr int kSamples = 20'000;
+  class Certain final : public Drafter {
+   public:
+    const char* name() const override { return "certain"; }
+    absl::StatusOr<DraftBlock> Draft(const Ids&, int64_t,
+                                     const DrawKey&) override {
+      DraftBlock block = {{0}, {{{0}, {1.0f}}}};
+      block.branches.push_back({.at = 0, .tokens = {1}, .distributions = {}});
+      block.branches[0].distributions.push_back({{1}, {1.0f}});
+      return block;
+    }
+  };
+  class Fixed final : public DraftTarget {
+   public:
+    absl::Status Begin(const Ids&) override { return absl::OkStatus(); }
+    absl::StatusOr<std::vector<Distribution>> Distributions(
+        const Ids&) override {
+      return std::vector<Distribution>{{{0, 1, 2}, {0.5f, 0.25f, 0.25f}},
+                                       {{3}, {1.0f}}};
+    }
+    absl::StatusOr<TreeDistributions> OfTree(const DraftBlock&) override {
+      ASSIGN_OR_RETURN(std::vector<Distribution> all, Distributions({}));
+      return TreeDistributions{all, {{all[1]}}};
+    }
+    absl::Status Keep(size_t, absl::Span<const int32_t>) override {
+      return absl::OkStatus();
+    }
+  };
+  std::map<Ids, int64_t> counts;
+  for (uint64_t seed = 0; seed < kSamples; ++seed) {
+    Certain drafter;
+    Fixed target;
+    const absl::StatusOr<VerifiedBlock> block = VerifyRound(
+        {}, 1, VerifyMode::kResidual, {.seed = seed}, &drafter, target);
+    ASSERT_TRUE(block.ok());
+    ++counts[block->tokens];
+  }
+  ExpectCounts({{{0, 3}, 0.5}, {{1, 3}, 0.25}, {{2}, 0.25}}, counts);
+}
+
 TEST(VerifyTest, AcceptanceIsTheCommonPart) {
   constexpr size_t kSamples = 20'000;
   const Tables target(kVocab, 5);
@@ -160,8 +202,9 @@ TEST(VerifyTest, EveryDrawHasAKeyOfItsOwn) {
   std::set<uint64_t> seeds;
   size_t keys = 0;
   const auto add = [&](const DrawKey& key) {
-    for (Purpose purpose : {Purpose::kDraft, Purpose::kAccept,
-                            Purpose::kReplace, Purpose::kNested}) {
+    for (Purpose purpose :
+         {Purpose::kDraft, Purpose::kAccept, Purpose::kReplace,
+          Purpose::kNested, Purpose::kBranch, Purpose::kAcceptBranch}) {
       seeds.insert(key.SeedFor(purpose));
       ++keys;
     }
@@ -174,6 +217,8 @@ TEST(VerifyTest, EveryDrawHasAKeyOfItsOwn) {
         // At every depth a position draws anew within each block.
         for (int64_t middle : {7, 8}) {
           add(outer.Within(middle));
+          add(outer.Branch(middle));
+          add(outer.Branch(middle).Within(9));
           for (int64_t inner : {8, 9}) add(outer.Within(middle).Within(inner));
         }
       }

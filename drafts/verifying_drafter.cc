@@ -4,17 +4,59 @@
 #include <iterator>
 #include <utility>
 
+#include "drafts/verdict.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
+namespace {
+
+// The places of a block at which second choices are most likely to be needed,
+// the last first: where the block is likely to hold so far, and its token may
+// not be the target's.
+std::vector<size_t> PlacesToBranch(const DraftBlock& block, int most) {
+  // A draft that gives a token the probability q errs in about this share of
+  // 1 - q.
+  constexpr double kErrs = 0.25;
+  std::vector<std::pair<double, size_t>> places;
+  double reached = 1;
+  for (size_t i = 0; i < block.tokens.size(); ++i) {
+    const auto q = static_cast<double>(
+        ProbabilityOf(block.distributions[i], block.tokens[i]));
+    if (block.distributions[i].ids.size() > 1) {
+      places.emplace_back(reached * (1 - q), i);
+    }
+    reached *= 1 - kErrs * (1 - q);
+  }
+  std::stable_sort(
+      places.begin(), places.end(),
+      [](const auto& a, const auto& b) { return a.first > b.first; });
+  places.resize(std::min(places.size(), static_cast<size_t>(most)));
+  std::vector<size_t> found;
+  for (const auto& place : places) found.push_back(place.second);
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+}  // namespace
 
 absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
     const std::vector<int32_t>& tokens, int64_t most, const DrawKey& key) {
   RETURN_IF_ERROR(target_.Begin(tokens));
   std::vector<int32_t> sequence = tokens;
   DraftBlock block;
-  while (std::ssize(block.tokens) < most) {
-    const int64_t size = std::ssize(block.tokens);
+  RETURN_IF_ERROR(
+      Extend(&sequence, most, key, &block.tokens, &block.distributions));
+  if (options_.branches > 0) {
+    RETURN_IF_ERROR(AddBranches(tokens, key, &block));
+  }
+  return block;
+}
+
+absl::Status VerifyingDrafter::Extend(
+    std::vector<int32_t>* sequence, int64_t most, const DrawKey& key,
+    std::vector<int32_t>* tokens, std::vector<Distribution>* distributions) {
+  while (std::ssize(*tokens) < most) {
+    const int64_t size = std::ssize(*tokens);
     // A round adds the tokens that hold and one more, so never too many. Its
     // length is decided before any of it is drawn.
     const int64_t inner_most =
@@ -23,18 +65,51 @@ absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
             : std::min(options_.gamma1.Next(), most - size - 1);
     ASSIGN_OR_RETURN(
         VerifiedBlock round,
-        VerifyRound(sequence, inner_most, options_.mode,
+        VerifyRound(*sequence, inner_most, options_.mode,
                     key.Within(key.start + size), options_.inner, target_));
     inner_level_.Count(round.drafted, round.accepted);
     options_.gamma1.Count(static_cast<int64_t>(round.drafted),
                           static_cast<int64_t>(round.accepted));
-    sequence.insert(sequence.end(), round.tokens.begin(), round.tokens.end());
-    block.tokens.insert(block.tokens.end(), round.tokens.begin(),
-                        round.tokens.end());
+    sequence->insert(sequence->end(), round.tokens.begin(), round.tokens.end());
+    tokens->insert(tokens->end(), round.tokens.begin(), round.tokens.end());
     std::move(round.distributions.begin(), round.distributions.end(),
-              std::back_inserter(block.distributions));
+              std::back_inserter(*distributions));
   }
-  return block;
+  return absl::OkStatus();
+}
+
+// A branch is where it is, and as long as it is, by the block alone; its draws
+// are used for nothing else.
+absl::Status VerifyingDrafter::AddBranches(const std::vector<int32_t>& before,
+                                           const DrawKey& key,
+                                           DraftBlock* block) {
+  for (const size_t at : PlacesToBranch(*block, options_.branches)) {
+    const Distribution others =
+        WithoutToken(block->distributions[at], block->tokens[at]);
+    if (others.ids.empty()) continue;
+    const int64_t position = key.start + static_cast<int64_t>(at);
+    const DrawKey own = key.Branch(position);
+    DraftBranch& branch = block->branches.emplace_back();
+    branch.at = at;
+    // The target would draw this one second, if it draws with the noise.
+    branch.tokens = {Draw(others,
+                          options_.mode == VerifyMode::kCoupled
+                              ? key.seed
+                              : own.SeedFor(Purpose::kDraft),
+                          position)};
+    branch.distributions = {others};
+    std::vector<int32_t> sequence = before;
+    sequence.insert(sequence.end(), block->tokens.begin(),
+                    block->tokens.begin() + static_cast<std::ptrdiff_t>(at));
+    sequence.push_back(branch.tokens.front());
+    RETURN_IF_ERROR(target_.Rewind(sequence));
+    // It ends where the block does, at the latest.
+    const int64_t most = std::min<int64_t>(
+        kBranchTokens, std::ssize(block->tokens) - static_cast<int64_t>(at));
+    RETURN_IF_ERROR(
+        Extend(&sequence, most, own, &branch.tokens, &branch.distributions));
+  }
+  return absl::OkStatus();
 }
 
 std::vector<DraftLevel> VerifyingDrafter::inner_levels() const {

@@ -16,6 +16,11 @@ class DraftTarget : public Target {
   // Makes `tokens` the sequence, and removes every trace of what was kept
   // beyond it.
   virtual absl::Status Begin(const std::vector<int32_t>& tokens) = 0;
+  // Does the same after some drafting, and may use what is there of the tokens
+  // that both have first.
+  virtual absl::Status Rewind(const std::vector<int32_t>& tokens) {
+    return Begin(tokens);
+  }
 };
 
 // Drafts with a model of its own, `target`, by the same round that will check
@@ -29,7 +34,9 @@ class VerifyingDrafter final : public Drafter {
     VerifyMode mode = VerifyMode::kResidual;
     Drafter* inner = nullptr;                    // null: none
     DraftLength gamma1 = DraftLength::Fixed(1);  // tokens of `inner` at a time
+    int branches = 0;                            // most of a block
   };
+  static constexpr int64_t kBranchTokens = 8;  // the most of a branch
 
   // `target` and what `options` names must outlive it.
   VerifyingDrafter(DraftTarget& target, const Options& options)
@@ -37,14 +44,22 @@ class VerifyingDrafter final : public Drafter {
 
   const char* name() const override { return options_.name; }
 
-  // Drafts exactly `most` tokens. Errors: those of the target and of the inner
-  // drafter.
+  // Drafts exactly `most` tokens, and branches where a token is least likely to
+  // hold. Errors: those of the target and of the inner drafter.
   absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
                                    int64_t most, const DrawKey& key) override;
 
   std::vector<DraftLevel> inner_levels() const override;
 
  private:
+  // Adds tokens until the block has `most`. The target holds `sequence`, which
+  // grows with them.
+  absl::Status Extend(std::vector<int32_t>* sequence, int64_t most,
+                      const DrawKey& key, std::vector<int32_t>* tokens,
+                      std::vector<Distribution>* distributions);
+  absl::Status AddBranches(const std::vector<int32_t>& before,
+                           const DrawKey& key, DraftBlock* block);
+
   DraftTarget& target_;
   Options options_;
   DraftLevel inner_level_;

@@ -3,10 +3,12 @@
 
 #include "drafts/verifying_drafter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "drafts/tables_for_test.h"
+#include "drafts/verdict.h"
 #include "gtest/gtest.h"
 #include "kernels/token/counts_for_test.h"
 
@@ -26,6 +28,7 @@ struct Lengths {
   int64_t outer = 3;
   int64_t inner = 2;
   bool adaptive = false;  // grow the block while all holds
+  int branches = 0;
 };
 
 // Generates `length` tokens by two levels of rounds, and adds up the counts of
@@ -40,7 +43,8 @@ Ids Speculated(const Chain& chain, uint64_t seed, VerifyMode mode,
   VerifyingDrafter outer(middle, {.name = "middle",
                                   .mode = mode,
                                   .inner = &inner,
-                                  .gamma1 = DraftLength::Fixed(lengths.inner)});
+                                  .gamma1 = DraftLength::Fixed(lengths.inner),
+                                  .branches = lengths.branches});
   Ids tokens;
   DraftLevel outermost = {outer.name()};
   int64_t most = lengths.outer;
@@ -53,6 +57,11 @@ Ids Speculated(const Chain& chain, uint64_t seed, VerifyMode mode,
     if (!block.ok()) return tokens;
     EXPECT_EQ(block->drafted, static_cast<size_t>(most));
     outermost.Count(block->drafted, block->accepted);
+    outermost.branches += static_cast<int64_t>(block->branches);
+    outermost.branch_accepted += static_cast<int64_t>(block->branch_accepted);
+    EXPECT_EQ(block->tokens.size(),
+              block->accepted + block->branch_accepted + 1);
+    EXPECT_EQ(block->distributions.size(), block->tokens.size());
     tokens.insert(tokens.end(), block->tokens.begin(), block->tokens.end());
     EXPECT_EQ(target.tokens, tokens);
     if (lengths.adaptive) {
@@ -68,6 +77,8 @@ Ids Speculated(const Chain& chain, uint64_t seed, VerifyMode mode,
       (*levels)[i].drafted += all[i].drafted;
       (*levels)[i].checked += all[i].checked;
       (*levels)[i].accepted += all[i].accepted;
+      (*levels)[i].branches += all[i].branches;
+      (*levels)[i].branch_accepted += all[i].branch_accepted;
     }
   }
   tokens.resize(length);
@@ -86,10 +97,14 @@ TEST(VerifyingDrafterTest, CoupledTextIsThePlainSamplers) {
     for (int64_t outer : {1, 2, 5}) {
       for (int64_t inner : {1, 3}) {
         for (bool adaptive : {false, true}) {
-          ASSERT_EQ(Speculated(chain, seed, VerifyMode::kCoupled,
-                               {outer, inner, adaptive}, 20, &levels),
-                    plain)
-              << seed << " " << outer << " " << inner << " " << adaptive;
+          for (int branches : {0, 1, 3}) {
+            ASSERT_EQ(
+                Speculated(chain, seed, VerifyMode::kCoupled,
+                           {outer, inner, adaptive, branches}, 20, &levels),
+                plain)
+                << seed << " " << outer << " " << inner << " " << adaptive
+                << " " << branches;
+          }
         }
       }
     }
@@ -102,6 +117,54 @@ TEST(VerifyingDrafterTest, CoupledTextIsThePlainSamplers) {
     EXPECT_LT(level.accepted, level.checked);
     EXPECT_LT(level.checked, level.drafted);
   }
+}
+
+// A second choice stands in another token's place, and what follows it was
+// drafted behind it.
+TEST(VerifyingDrafterTest, BranchesLeaveTheBlockWhereItMayErr) {
+  const Tables distributions(6, 61);
+  const Tables small_distributions(6, 62);
+  size_t made = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    TableTarget target(distributions);
+    TableTarget small(small_distributions);
+    VerifyingDrafter inner(small, {.name = "small"});
+    VerifyingDrafter outer(target, {.name = "middle",
+                                    .inner = &inner,
+                                    .gamma1 = DraftLength::Fixed(2),
+                                    .branches = 2});
+    const absl::StatusOr<DraftBlock> block =
+        outer.Draft({3}, 5, {.seed = seed, .start = 1});
+    ASSERT_TRUE(block.ok());
+    made += block->branches.size();
+    EXPECT_LE(block->branches.size(), 2u);
+    for (const DraftBranch& branch : block->branches) {
+      ASSERT_LT(branch.at, block->tokens.size());
+      ASSERT_EQ(branch.tokens.size(), block->tokens.size() - branch.at);
+      ASSERT_EQ(branch.distributions.size(), branch.tokens.size());
+      const int32_t token = block->tokens[branch.at];
+      const Distribution& whole = block->distributions[branch.at];
+      EXPECT_NE(branch.tokens[0], token);
+      EXPECT_EQ(branch.distributions[0].ids, WithoutToken(whole, token).ids);
+      Ids before = {branch.tokens[0]};
+      for (size_t i = 1; i < branch.tokens.size(); ++i) {
+        EXPECT_EQ(branch.distributions[i].ids, distributions.After(before).ids);
+        before.push_back(branch.tokens[i]);
+      }
+    }
+    // The first token always counts: a less likely one has a branch before it.
+    const auto has = [&](size_t at) {
+      return std::any_of(block->branches.begin(), block->branches.end(),
+                         [at](const DraftBranch& b) { return b.at == at; });
+    };
+    const auto sure = [&](size_t at) {
+      return ProbabilityOf(block->distributions[at], block->tokens[at]);
+    };
+    if (has(1) && !has(0) && block->branches.size() == 2) {
+      EXPECT_LT(sure(1), sure(0));
+    }
+  }
+  EXPECT_GT(made, 200u);
 }
 
 TEST(DraftLevelTest, WhatFollowsTheFirstThatDidNotHoldIsNotChecked) {
@@ -127,17 +190,20 @@ TEST(VerifyingDrafterTest, ResidualTextHasTheTargetsDistribution) {
       // The upper level rejects nothing, so a bias from below comes out whole.
       {"the middle is the target", {target, target, Tables(3, 34)}},
       {"all are the target", {target, target, target}},
+      // Here second choices hold by chance, too.
+      {"five tokens", {Tables(5, 35), Tables(5, 36), Tables(5, 37)}},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
     for (const Lengths lengths :
-         {Lengths{1, 1}, Lengths{3, 2}, Lengths{2, 2, true}}) {
+         {Lengths{1, 1}, Lengths{3, 2}, Lengths{2, 2, true},
+          Lengths{1, 1, false, 1}, Lengths{3, 2, false, 2}}) {
       std::map<Ids, int64_t> counts;
       for (int64_t seed = 0; seed < kSamples; ++seed) {
         ++counts[Speculated(c.chain, static_cast<uint64_t>(seed),
                             VerifyMode::kResidual, lengths, kLength)];
       }
-      ExpectCounts(OutputDistribution(target, kLength), counts);
+      ExpectCounts(OutputDistribution(c.chain.target, kLength), counts);
     }
   }
 }

@@ -442,6 +442,12 @@ typedef struct tiercel_policy {
    * form a block of "sfi" ends with a sentence or after gamma2 tokens. Without
    * a tokenizer both forms need "trigger=fixed". */
   const char* settings;
+  /* For "triforce": the most second choices for tokens of a block, 0 to 16,
+   * each with up to 7 tokens behind it, which the same sweep checks. They pay
+   * where a sweep costs far more than a few rows more of it and some tens of
+   * passes over the view. With verify "coupled" they change no token. Over
+   * several ranks there are none in this version: TIERCEL_USAGE. */
+  int64_t branches;
 } tiercel_policy;
 
 enum {

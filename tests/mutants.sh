@@ -64,6 +64,19 @@ batch_behind|models/decoder/decoder.cc|all.position = (kv.first_page + shared)|a
 batch_logits|runtime/session/batch.cc|(kept + first - skipped)|(0 * kept + first - skipped)|runtime/session/batch_test.cc
 batch_fills|runtime/session/batch.cc|rows + count <= most|rows + count <= most / 8|runtime/session/batch_test.cc
 batch_shares|runtime/session/runner.cc|if (CanShare(own) \&\& can_go|if (false \&\& can_go|runtime/session/batch_test.cc
+branch_residual|drafts/verdict.h|chance.Draw(ResidualOf(rest, of_others\[0\]), i)|chance.Draw(rest, i)|drafts/verdict_test.cc
+branch_rest|drafts/verdict.h|AcceptanceOf(rest, of_others\[0\]|AcceptanceOf(targets[i], of_others[0]|drafts/verdict_test.cc
+branch_without|drafts/verdict.h|distribution.ids\[i\] == id|(distribution.ids[i] == id \&\& false)|drafts/verdict_test.cc
+branch_behind|drafts/verdict.h|const L\& target = behind\[k - 1\];|const L\& target = behind[0];|drafts/verdict_test.cc
+branch_place|drafts/verdict.h|branches\[i\].at == at|branches[i].at <= at|drafts/verdict_test.cc
+branch_walk|drafts/verdict.h|if (drawn != others\[0\]) return|if (false) return|drafts/verdict_test.cc
+branch_noise|drafts/verify.cc|Accept(probability, i, accept_branch_)|Accept(probability, i, accept_)|drafts/verify_test.cc
+branch_context|drafts/verifying_drafter.cc|kBranchTokens, std::ssize(block->tokens) - static_cast<int64_t>(at))|kBranchTokens, 8)|runtime/policies/triforce/triforce_test.cc
+branch_rows|runtime/drafting/session_kv.cc|RowLogits(first + skipped, count)|RowLogits(first, count)|runtime/policies/triforce/triforce_test.cc
+branch_tokens|runtime/drafting/model_target.cc|const size_t shared = before_ + branch.at;|const size_t shared = before_;|runtime/policies/triforce/triforce_test.cc
+branch_kept|drafts/verify.cc|.subspan(verdict.accepted)|.last(1)|runtime/policies/triforce/triforce_test.cc
+branch_slots|runtime/plan/session_plan.cc|branches > 0 ? 2 : 1|branches > 0 ? 1 : 1|runtime/policies/triforce/triforce_test.cc
+branch_ids|runtime/session/forward.cc|step_of(\*copy, other.data()|step_of(*copy, own.ids + 0 * other.data()[0]|runtime/policies/triforce/triforce_test.cc
 batch_turns|runtime/session/batch.cc|if (members_.size() > 1) running_->strand->Yield();||runtime/session/batch_test.cc
 prompt_slices|runtime/session/runner.cc|return CanSharePrompts(kv) ? kMaxStepRows : kAlone;|return 0 * kAlone;|runtime/session/batch_prompts_test.cc
 prompt_beside|runtime/session/batch.cc|decodes ? kMaxStepRows : most;|decodes ? most : most;|runtime/session/batch_prompts_test.cc
@@ -85,7 +98,7 @@ staging_arrived|offload/kv/staging.cc|  return arrived_;|  return absl::OkStatus
 staging_undone|offload/kv/staging.cc|for (const int64_t each : taken) taken_\[Index(each)\] = 0;|;|offload/kv/forks_test.cc
 forks_planned|runtime/plan/tier_plan.cc|plan.shape.staged_pages += needs.forks.All();|;|runtime/session/batch_tiers_test.cc
 forks_views|runtime/plan/session_plan.cc|(1 + forks) \* Retrieval|Retrieval|runtime/session/batch_tiers_test.cc
-forks_slots|offload/tier/tier_shape.h|+ newest_pages + kForksOpenPages);|+ newest_pages);|runtime/session/batch_tiers_test.cc
+forks_slots|offload/tier/tier_shape.h|+ newest_pages + forks.open);|+ newest_pages);|runtime/session/batch_tiers_test.cc
 forks_copied|offload/retrieval/retrieval.cc|(\*fork)->selector_ = nullptr;|;|runtime/session/batch_tiers_test.cc
 at_once_counts|apps/commands/at_once.cc|return a.first > b.first;|return a.first < b.first;|apps/cli_generation_test.py
 best_of_least|apps/commands/generation.cc|return a.likely < b.likely;|return b.likely < a.likely;|apps/cli_generation_test.py
@@ -101,7 +114,7 @@ forks_on_disk|runtime/plan/tier_plan.cc|slot_bytes - shape.forks.All(), 0|slot_b
 forks_pool|offload/tier/tier_shape.h|return context_pages + forks.All();|return context_pages;|runtime/plan/tier_plan_test.cc
 forks_folds|runtime/plan/session_plan.cc|needs.workspace += Decoder::FoldBytes(config, RowsTogether());|;|runtime/plan/session_plan_test.cc
 forks_bounds|runtime/plan/session_plan.cc|options.forks > kMostForks|false|runtime/plan/session_plan_test.cc
-forks_page|runtime/plan/session_plan.cc|pages(fork_tokens) + 1|pages(fork_tokens)|runtime/plan/session_plan_test.cc
+forks_page|runtime/plan/session_plan.cc|pages(adds) + 1|pages(adds)|runtime/plan/session_plan_test.cc
 batch_callback|runtime/api/generate_api.cc|return batch->OnCaller(call) .. more;|call(); return more;|runtime/api/batch_api_test.cc
 batch_status|runtime/api/generate_api.cc|all\[i\].Report(ends\[i\]);||runtime/api/batch_api_test.cc
 batch_params|runtime/api/batch_entry.cc|read.params_ = \*params;|;|runtime/api/batch_api_test.cc
@@ -409,7 +422,7 @@ draft_rest|runtime/api/session_calls.h|^    session->policy->Rest();||runtime/ap
 trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
 bytes_page|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|tests/same_bytes.py
 bytes_plan|runtime/plan/plan.cc|\["min_device_bytes"\] = least|["min_device_bytes"] = least + 1|tests/same_bytes.py
-bytes_unchecked|drafts/verdict.h|drawn != tokens\[i\]) return|(i > 0 \&\& drawn != tokens[i])) return|tests/same_bytes.py
+bytes_unchecked|drafts/verdict.h|i < tokens.size() \&\& drawn == tokens\[i\]) continue|i < tokens.size() \&\& (i == 0 \|\| drawn == tokens[i])) continue|tests/same_bytes.py
 bytes_read|offload/disk/page_reader.cc|\*read_bytes += static_cast<uint64_t>(done.result);|*read_bytes += 1;|tests/same_bytes.py
 folder_trial_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|tests/folder_trial.py
 folder_trial_tokens|offload/prompt_cache/kv_folder.cc|CommonBeginning(info.ids, ids);|static_cast<int64_t>(std::min(info.ids.size(), ids.size()));|tests/folder_trial.py
@@ -581,7 +594,7 @@ breaker_rest|runtime/generate/dry_breakers.cc|text.substr(length), Tok|text, Tok
 breakers_known|runtime/generate/dry_breakers.cc|texts != texts_|texts.size() != texts_.size()|runtime/generate/dry_breakers_test.cc
 draft_distribution|runtime/drafting/proposer.cc|\*params.draft_session, drafts,|*params.draft_session, DistributionParams{.top_k = distribution.top_k},|runtime/drafting/draft_window_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policies/triforce/triforce_distribution_test.cc
-certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policies/triforce/triforce_distribution_test.cc
+certain_replacement|drafts/verdict.h|if (index < 0) return {i, chance.Draw(rest, i)};|if (index < 0) return {i, chance.Draw(targets[i], i)};|runtime/policies/triforce/triforce_distribution_test.cc
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policies/triforce/triforce_test.cc
 draft_left|runtime/drafting/retrieval_kv.cc|  view.Truncate(end_);|;|runtime/policies/triforce/triforce_test.cc
 stale_view|runtime/session/draft_view.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policies/triforce/triforce_test.cc

@@ -614,13 +614,44 @@ TEST_F(ArgsTest, BenchLists) {
 }
 
 TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
-  const Args flags = {
-      "-f",           "x",   "--policy", "triforce", "--draft",          "self",
-      "--budget",     "256", "--chunk",  "16",       "--sink",           "24",
-      "--window",     "40",  "--gamma1", "auto",     "--gamma2",         "9",
-      "--cost-ratio", "2.5", "--verify", "coupled",  "--draft-layers",   "3",
-      "-s",           "5",   "--temp",   "0.6",      "--top-k",          "7",
-      "--top-p",      "0.9", "--min-p",  "0.1",      "--repeat-penalty", "1.1"};
+  const Args flags = {"-f",
+                      "x",
+                      "--policy",
+                      "triforce",
+                      "--draft",
+                      "self",
+                      "--budget",
+                      "256",
+                      "--chunk",
+                      "16",
+                      "--sink",
+                      "24",
+                      "--window",
+                      "40",
+                      "--gamma1",
+                      "auto",
+                      "--gamma2",
+                      "9",
+                      "--branches",
+                      "5",
+                      "--cost-ratio",
+                      "2.5",
+                      "--verify",
+                      "coupled",
+                      "--draft-layers",
+                      "3",
+                      "-s",
+                      "5",
+                      "--temp",
+                      "0.6",
+                      "--top-k",
+                      "7",
+                      "--top-p",
+                      "0.9",
+                      "--min-p",
+                      "0.1",
+                      "--repeat-penalty",
+                      "1.1"};
   Args bench = {"bench", "-d", "100,200"};
   Args generate = {"generate"};
   bench.insert(bench.end(), flags.begin(), flags.end());
@@ -637,6 +668,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     EXPECT_EQ(options.session.window, 40);
     EXPECT_EQ(options.sampling.gamma1, -1);
     EXPECT_EQ(options.sampling.gamma2, 9);
+    EXPECT_EQ(options.sampling.branches, 5);
     EXPECT_EQ(options.sampling.cost_ratio, 2.5);
     EXPECT_EQ(options.sampling.verify, "coupled");
     EXPECT_EQ(options.sampling.draft_layers, 3);

@@ -316,6 +316,10 @@ void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.Text("--model-draft", "PATH",
              "a faster model with the same tokens, for --draft small",
              [=](const std::string& path) { sampling->draft_path = path; });
+  flags.Int("--branches",
+            "of --policy triforce: also check second choices for up to N "
+            "tokens of a block, each with up to 7 behind it (default 0)",
+            0, 16, [=](int64_t n) { sampling->branches = n; });
 }
 
 void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {

@@ -118,7 +118,7 @@ bool MakesAtOnce(const Options& options, size_t texts) {
   const SamplingOptions& sampling = options.sampling;
   return texts > 1 && options.model.tensor_parallel == 1 && !sampling.plain &&
          std::string_view(sampling.Drafter()) != "small" &&
-         !sampling.verify_against_full;
+         sampling.branches == 0 && !sampling.verify_against_full;
 }
 
 absl::Status MakeAtOnce(const Options& options, const Model& model,
@@ -154,7 +154,7 @@ absl::Status MakeAtOnce(const Options& options, const Model& model,
       }
       const bool forked = i > 0;
       texts.push_back({forked ? forks.back() : generator, *prompt,
-                       /*reads=*/forked, seed});
+                       /*reads=*/forked, seed, first + i});
     }
     begin(generator);
     RETURN_IF_ERROR(Generator::ContinueAtOnce(texts));

@@ -194,6 +194,7 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   policy.verify = sampling.verify.empty() ? nullptr : sampling.verify.c_str();
   policy.gamma1 = sampling.gamma1;
   policy.gamma2 = sampling.gamma2;
+  policy.branches = sampling.branches;
   policy.cost_ratio = sampling.cost_ratio;
   policy.draft_layers = sampling.draft_layers;
   policy.budget = from.budget;

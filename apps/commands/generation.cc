@@ -140,9 +140,10 @@ absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
 }
 
 absl::StatusOr<Json> Generator::Continue(const std::string& question,
-                                         uint64_t seed) {
+                                         uint64_t seed,
+                                         std::optional<size_t> index) {
   RETURN_IF_ERROR(SayWarnings());
-  TokenWriter writer(*options_, as_ids_, question, seed);
+  TokenWriter writer(*options_, as_ids_, question, seed, index);
   RETURN_IF_ERROR(writer.Begin());
   absl::StatusOr<Json> report =
       Decode(seed, [&](int32_t id, std::string_view text) {
@@ -181,7 +182,7 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
   all.reserve(texts.size());
   for (AtOnce& text : texts) {
     writers.emplace_back(options, first.as_ids_, text.prompt.question,
-                         text.seed);
+                         text.seed, text.index);
   }
   // A text for which there was no room beside the others is made after them.
   const auto found_no_room = [&](size_t text) {
@@ -432,8 +433,10 @@ absl::Status RunGeneration(const Options& options, const Model& model,
                 unseen, model, prompts,
                 [&](Generator& generator, const Prompt& prompt, uint64_t seed) {
                   begin(generator);
+                  const std::optional<size_t> index =
+                      texts > 1 ? std::optional(runs.size()) : std::nullopt;
                   return add(generator, prompt, seed, /*at_once=*/1,
-                             generator.Continue(prompt.question, seed));
+                             generator.Continue(prompt.question, seed, index));
                 });
   if (best && !runs.empty() && (done.ok() || IsInterrupted(done))) {
     RETURN_IF_ERROR(KeepBest(options, model.info().has_tokenizer == 0, &runs));

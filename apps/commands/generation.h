@@ -49,7 +49,9 @@ class Generator {
   // Continues the last prompt, writes the text as it comes (under `question`,
   // if there is one), says the session's warnings and where an answer was cut,
   // and returns the session's report. After an error the text so far counts.
-  absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
+  // `index`: its place among several texts.
+  absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed,
+                                std::optional<size_t> index = {});
   // A copy that holds the same tokens. Errors: out_of_memory.
   absl::StatusOr<Generator> Fork() const;
   // One of several texts that are made at once.
@@ -58,6 +60,7 @@ class Generator {
     const Prompt& prompt;
     bool reads;  // else the generator has read it
     uint64_t seed;
+    size_t index;                          // its place among all texts
     absl::StatusOr<Json> report = Json();  // the session's, or an error
   };
   // Reads, where need be, and continues the prompts of all at once, and writes

@@ -197,7 +197,7 @@ absl::StatusOr<std::string> ReadingKey(const Options& options,
       {"policy",
        {drawn.policy, drawn.plain, drawn.settings, drawn.Drafter(),
         drawn.verify, drawn.gamma1, drawn.gamma2, drawn.cost_ratio,
-        drawn.draft_layers}},
+        drawn.draft_layers, drawn.branches}},
       {"asked", {book.words, book.language, book.instruction}}};
   return Dump(key);
 }

@@ -15,6 +15,7 @@ absl::Status TokenWriter::Begin() {
 absl::Status TokenWriter::Write(int32_t id, std::string_view text) {
   if (options_.stream) {
     Json line = {{"token", id}, {"text", text}};
+    if (index_.has_value()) line["index"] = *index_;
     if (options_.sampling.seeds.has_value()) line["seed"] = seed_;
     return WriteJson(line);
   }
@@ -32,6 +33,7 @@ absl::Status TokenWriter::End() {
 }
 
 absl::Status InOrder::Write(size_t text, int32_t id, std::string_view piece) {
+  if (texts_[text].writer.MayMix()) return texts_[text].writer.Write(id, piece);
   RETURN_IF_ERROR(Advance());
   if (text == next_) {
     RETURN_IF_ERROR(Begin());

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,31 +21,36 @@ namespace tiercel::cli {
 class TokenWriter {
  public:
   // `question`: that which the text answers, its title; empty: none. `as_ids`:
-  // tokens have no texts.
+  // tokens have no texts. `index`: its place among several texts.
   TokenWriter(const Options& options, bool as_ids, std::string question,
-              uint64_t seed)
+              uint64_t seed, std::optional<size_t> index = {})
       : options_(options),
         as_ids_(as_ids),
         question_(std::move(question)),
-        seed_(seed) {}
+        seed_(seed),
+        index_(index) {}
 
   absl::Status Begin();
   absl::Status Write(int32_t id, std::string_view text);
   // Ends the line that is open, also after an error.
   absl::Status End();
+  // Returns true if each token is a line that says whose it is, so that lines
+  // of several texts may mix.
+  bool MayMix() const { return options_.stream && index_.has_value(); }
 
  private:
   const Options& options_;
   const bool as_ids_;
   const std::string question_;
   const uint64_t seed_;
+  const std::optional<size_t> index_;
   ProseWriter prose_;
   bool open_line_ = false;
 };
 
 // Writes texts that are made at once one after the other, as if they were made
 // so: the first that has not ended as its tokens come, those behind it once it
-// is their turn.
+// is their turn. Lines that may mix are written as they come.
 class InOrder {
  public:
   // `ended(i)`: text i gets no more tokens.

@@ -32,6 +32,9 @@ struct HostShare {
 struct ForkPages {
   int64_t count = 0;
   int64_t pages = 0;
+  // The device slots of each for pages that are being written: 1 if it may wait
+  // where its rows lie in two pages, else 2.
+  int64_t open = 1;
 
   int64_t All() const { return count * pages; }
 };
@@ -52,7 +55,6 @@ struct TierShape {
   // step lie in two pages at most, and a prompt writes its last page while two
   // pages that a step has left are still there.
   static constexpr int64_t kOpenPages = 3;
-  static constexpr int64_t kForksOpenPages = 1;  // for each fork, besides
 
   // Returns true if the page is on disk rather than in the host tier; its
   // number alone decides. Resident pages go to disk first, as no sweep reads
@@ -78,7 +80,7 @@ struct TierShape {
   int64_t Slots() const {
     const int64_t own = resident_pages == context_pages ? forks.pages : 0;
     return resident_pages + newest_pages + kOpenPages +
-           forks.count * (own + newest_pages + kForksOpenPages);
+           forks.count * (own + newest_pages + forks.open);
   }
   int64_t SlotBytes() const {
     return AlignedBytes(Slots() * layers * layout.PageBytes());

@@ -199,6 +199,7 @@ TEST_F(BatchApiTest, APromptThatFailsEndsItsEntryAlone) {
   EXPECT_EQ(Generate(), TIERCEL_CANCELLED);
   EXPECT_EQ(taken_[0].status, TIERCEL_CANCELLED);
   EXPECT_TRUE(taken_[0].ids.empty());
+  EXPECT_EQ(ReportOf(sessions_[0])["output"][0]["finish_reason"], "cancelled");
   EXPECT_EQ(taken_[2].status, TIERCEL_USAGE);
   EXPECT_STREQ(taken_[2].error.code, "invalid_token");
   ExpectAlone(1);

@@ -95,9 +95,19 @@ absl::Status BatchEntry::ReadAndGenerate(CallersThread& thread,
       };
       return in_.progress == nullptr || call_out(tell);
     };
-    RETURN_IF_ERROR(Stoppable(in_.session, [&] {
+    const absl::Status read = Stoppable(in_.session, [&] {
       return ReadInto(in_.session, prompt_->data(), prompt_->size(), progress);
-    }));
+    });
+    if (ClassOf(read) == ErrorClass::kCancelled) {
+      // The report is that of a generation that was stopped before its text.
+      const Session& session = *in_.session->session;
+      const int64_t held = std::ssize(session.sequence().tokens());
+      tiercel::Report report =
+          NewReport(session, {.prompt_tokens = held, .cached_tokens = held});
+      report.finish_reason = "cancelled";
+      Keep(std::move(report), in_.session);
+    }
+    RETURN_IF_ERROR(read);
   }
   return GenerateIn(
       in_.session, params_, [&](int32_t id, std::string_view text) {

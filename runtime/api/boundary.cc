@@ -23,7 +23,7 @@ TIERCEL_ENDS_WITH(tiercel_model_params, host_layers);
 TIERCEL_ENDS_WITH(tiercel_model_info, ranks);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, content_bytes);
-TIERCEL_ENDS_WITH(tiercel_policy, settings);
+TIERCEL_ENDS_WITH(tiercel_policy, branches);
 TIERCEL_ENDS_WITH(tiercel_session_params, fork_tokens);
 TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
 TIERCEL_ENDS_WITH(tiercel_token, text_bytes);

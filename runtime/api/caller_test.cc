@@ -487,6 +487,8 @@ TEST_F(NumbersTest, OfPolicies) {
       {"gamma1", [](P* p) { p->gamma1 = kMin32; }},
       {"gamma2", [](P* p) { p->gamma2 = kMax32; }},
       {"draft_layers", [](P* p) { p->draft_layers = kMax32; }},
+      {"branches", [](P* p) { p->branches = kMax64; }},
+      {"branches", [](P* p) { p->branches = kMin64; }},
       {"chunk", [](P* p) { p->chunk = kMin32; }},
       {"budget", [](P* p) { p->budget = kMax64; }},
       {"sink", [](P* p) { p->sink = kMax64; }},

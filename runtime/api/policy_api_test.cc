@@ -151,7 +151,7 @@ TEST_F(PolicyApiTest, SinksThatNobodyNamesFitTheBudget) {
 }
 
 TEST_F(PolicyApiTest, PoliciesAreChecked) {
-  std::vector<tiercel_policy> bad(11, Sized<tiercel_policy>());
+  std::vector<tiercel_policy> bad(15, Sized<tiercel_policy>());
   bad[0].name = "nothing";
   bad[1].draft = "nobody";
   bad[2].verify = "";
@@ -164,6 +164,13 @@ TEST_F(PolicyApiTest, PoliciesAreChecked) {
   bad[9].name = "triforce";
   bad[9].chunk = 24;
   bad[10].struct_size = 0;
+  bad[11].branches = 1;  // "full" drafts none
+  bad[12].name = "sfi";
+  bad[12].branches = 1;
+  bad[13].name = "triforce";
+  bad[13].branches = 17;
+  bad[14].name = "triforce";
+  bad[14].branches = -1;
   for (size_t i = 0; i < bad.size(); ++i) {
     auto params = Sized<tiercel_session_params>();
     params.policy = &bad[i];

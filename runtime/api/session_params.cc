@@ -102,6 +102,11 @@ absl::StatusOr<PolicyParams> ReadPolicy(
         "invalid_argument",
         absl::StrCat("cost_ratio: got ", p.cost_ratio, ", need 0 to 1000000"));
   }
+  if (p.branches < 0 || p.branches > PolicyParams::kMostBranches) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("branches: got ", p.branches, ", need 0 to ",
+                                   PolicyParams::kMostBranches));
+  }
   ASSIGN_OR_RETURN(const std::optional<DraftLength> gamma1,
                    ParseLength("gamma1", p.gamma1, p.cost_ratio));
   ASSIGN_OR_RETURN(const std::optional<DraftLength> gamma2,
@@ -118,6 +123,7 @@ absl::StatusOr<PolicyParams> ReadPolicy(
                          .verify = verify,
                          .gamma1 = gamma1,
                          .gamma2 = gamma2,
+                         .branches = static_cast<int>(p.branches),
                          .draft_model = draft_model->get(),
                          .draft_layers = p.draft_layers};
   RETURN_IF_ERROR(

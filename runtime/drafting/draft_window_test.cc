@@ -194,8 +194,8 @@ TEST_F(DraftWindowKvTest, HoldsTheWindowOfTheText) {
         ASSERT_EQ(distributions->at(0).ids, expected->at(0).ids) << length;
         ASSERT_EQ(distributions->at(0).probabilities,
                   expected->at(0).probabilities);
-        ASSERT_TRUE(small->Keep(0, next).ok());
-        ASSERT_TRUE(fresh->Keep(0, next).ok());
+        ASSERT_TRUE(small->Keep(0, {next}).ok());
+        ASSERT_TRUE(fresh->Keep(0, {next}).ok());
       }
     }
   }
@@ -244,9 +244,9 @@ TEST_F(DraftWindowKvTest, ChecksBlocksToo) {
     ASSERT_TRUE(one.ok());
     EXPECT_EQ(distributions->at(i).ids, one->at(0).ids);
     EXPECT_EQ(distributions->at(i).probabilities, one->at(0).probabilities);
-    ASSERT_TRUE(single->Keep(0, static_cast<int32_t>(3 + i)).ok());
+    ASSERT_TRUE(single->Keep(0, {static_cast<int32_t>(3 + i)}).ok());
   }
-  ASSERT_TRUE(small->Keep(1, 9).ok());
+  ASSERT_TRUE(small->Keep(1, {9}).ok());
   Ids tokens = Seen(text, kWindow);
   tokens.push_back(3);
   tokens.push_back(9);
@@ -288,7 +288,7 @@ TEST_F(DraftWindowKvTest, ComputesOnlyWhatIsNew) {
     ASSERT_TRUE(small->Begin(text).ok());
     rows += small.session->sequence().pending();
     ASSERT_TRUE(small->Distributions({}).ok());
-    ASSERT_TRUE(small->Keep(0, 1).ok());  // does not hold
+    ASSERT_TRUE(small->Keep(0, {1}).ok());  // does not hold
     text.push_back(2 + i % 300);
   }
   // The rows are the first window, one for each token, and after each of the

@@ -26,11 +26,21 @@ class TargetKv {
   // Appends `block`, and passes the rows that the KV lacks. Returns the logits
   // of the token after the last one before the block, and after each of the
   // block's: [block size + 1, vocab], valid until the next call. Errors: those
-  // of the session.
+  // of the session. `branches` of the block may be passed, too.
   virtual absl::StatusOr<const float*> Pass(
-      const std::vector<int32_t>& block) = 0;
+      const std::vector<int32_t>& block,
+      absl::Span<const DraftBranch> branches) = 0;
+  // The logits of the token after each of a branch of the last Pass: [tokens,
+  // vocab], valid until the next call; null: it was not passed.
+  virtual absl::StatusOr<const float*> BranchLogits(size_t /*branch*/) {
+    return nullptr;
+  }
   // Keeps the first `length` tokens with their rows, and appends `next`.
-  virtual absl::Status Keep(size_t length, int32_t next) = 0;
+  virtual absl::Status Keep(size_t length, absl::Span<const int32_t> next) = 0;
+  // As DraftTarget::Rewind.
+  virtual absl::Status Rewind(const std::vector<int32_t>& tokens) {
+    return Begin(tokens);
+  }
 };
 
 // A session's model as a target, over the KV that it is given. Over all of the
@@ -45,9 +55,13 @@ class ModelTarget final : public DraftTarget {
   absl::Status Begin(const std::vector<int32_t>& tokens) override {
     return kv_->Begin(tokens);
   }
+  absl::Status Rewind(const std::vector<int32_t>& tokens) override {
+    return kv_->Rewind(tokens);
+  }
   absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override;
-  absl::Status Keep(size_t count, int32_t next) override {
+  absl::StatusOr<TreeDistributions> OfTree(const DraftBlock& block) override;
+  absl::Status Keep(size_t count, absl::Span<const int32_t> next) override {
     return kv_->Keep(before_ + count, next);
   }
 

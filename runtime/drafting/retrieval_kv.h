@@ -28,8 +28,11 @@ class RetrievalKv final : public TargetKv {
 
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
   const std::vector<int32_t>& tokens() const override { return tokens_; }
-  absl::StatusOr<const float*> Pass(const std::vector<int32_t>& block) override;
-  absl::Status Keep(size_t length, int32_t next) override;
+  absl::StatusOr<const float*> Pass(
+      const std::vector<int32_t>& block,
+      absl::Span<const DraftBranch> branches) override;
+  absl::Status Rewind(const std::vector<int32_t>& tokens) override;
+  absl::Status Keep(size_t length, absl::Span<const int32_t> next) override;
 
  private:
   Session& session_;

@@ -25,7 +25,16 @@ absl::StatusOr<std::vector<Distribution>> Rounds::TimedTarget::Distributions(
   return target_.Distributions(block);
 }
 
-absl::Status Rounds::TimedTarget::Keep(size_t count, int32_t next) {
+absl::StatusOr<Target::TreeDistributions> Rounds::TimedTarget::OfTree(
+    const DraftBlock& block) {
+  const absl::Cleanup count = [this, start = session_.Elapsed()] {
+    spent_ += session_.Elapsed() - start;
+  };
+  return target_.OfTree(block);
+}
+
+absl::Status Rounds::TimedTarget::Keep(size_t count,
+                                       absl::Span<const int32_t> next) {
   const absl::Cleanup spent = [this, start = session_.Elapsed()] {
     spent_ += session_.Elapsed() - start;
   };
@@ -50,13 +59,15 @@ absl::Status Rounds::Begin() {
 // A block is not cut short at the end of the output: the tokens must not depend
 // on where that is.
 int64_t Rounds::MostToDraft() const {
-  // The first token of a text needs no sweep.
-  if (options_.drafter == nullptr || session_.sequence().pending() != 1)
-    return 0;
+  // The first token of a text needs no sweep. Later ones follow one token that
+  // the KV lacks, or those of a branch that held.
+  const int64_t pending = session_.sequence().pending();
+  if (options_.drafter == nullptr || pending == 0) return 0;
   const int64_t most = std::min(
-      {length_.Next(), session_.sequence().room() - 1, kMaxStepRows - 1});
-  if (options_.over_view && !session_.draft_view().HasRoom(most + 1)) return 0;
-  return most;
+      {length_.Next(), session_.sequence().room() - 1, kMaxStepRows - pending});
+  const bool fits =
+      !options_.over_view || session_.draft_view().HasRoom(most + pending);
+  return fits ? std::max<int64_t>(most, 0) : 0;
 }
 
 absl::StatusOr<VerifiedBlock> Rounds::Next() {
@@ -72,6 +83,8 @@ absl::StatusOr<VerifiedBlock> Rounds::Next() {
   length_.Count(static_cast<int64_t>(block->drafted),
                 static_cast<int64_t>(block->accepted));
   level_.Count(block->drafted, block->accepted);
+  level_.branches += static_cast<int64_t>(block->branches);
+  level_.branch_accepted += static_cast<int64_t>(block->branch_accepted);
   const TimeSpent decided = session_.Elapsed();
   const TimeSpent sweep = target_.spent() - swept;
   verify_ += sweep;

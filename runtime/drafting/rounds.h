@@ -64,7 +64,8 @@ class Rounds {
 
     absl::StatusOr<std::vector<Distribution>> Distributions(
         const std::vector<int32_t>& block) override;
-    absl::Status Keep(size_t count, int32_t next) override;
+    absl::StatusOr<TreeDistributions> OfTree(const DraftBlock& block) override;
+    absl::Status Keep(size_t count, absl::Span<const int32_t> next) override;
     TimeSpent spent() const { return spent_; }
 
    private:

@@ -56,8 +56,9 @@ absl::StatusOr<std::vector<Distribution>> StepTarget::Distributions(
                          distribution_);
 }
 
-absl::Status StepTarget::Keep(size_t /*count*/, int32_t next) {
-  return Append(next);
+absl::Status StepTarget::Keep(size_t /*count*/,
+                              absl::Span<const int32_t> next) {
+  return Append(next.front());
 }
 
 }  // namespace tiercel

@@ -34,7 +34,7 @@ class StepTarget : public Target {
   // The block must be empty: a plain form checks no drafts.
   absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override;
-  absl::Status Keep(size_t count, int32_t next) override;
+  absl::Status Keep(size_t count, absl::Span<const int32_t> next) override;
 
   // Adds the time spent since Begin, and the steps taken if the report has a
   // schedule.

@@ -10,7 +10,9 @@ absl::Status WindowKv::Begin(const std::vector<int32_t>& tokens) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<const float*> WindowKv::Pass(const std::vector<int32_t>& block) {
+absl::StatusOr<const float*> WindowKv::Pass(
+    const std::vector<int32_t>& block,
+    absl::Span<const DraftBranch> /*branches*/) {
   RETURN_IF_ERROR(session_.Append(block.data(), block.size()));
   const int64_t rows = session_.sequence().pending();
   const int64_t wanted = std::ssize(block) + 1;
@@ -18,9 +20,9 @@ absl::StatusOr<const float*> WindowKv::Pass(const std::vector<int32_t>& block) {
   return session_.runner().RowLogits(rows - wanted, wanted);
 }
 
-absl::Status WindowKv::Keep(size_t length, int32_t next) {
+absl::Status WindowKv::Keep(size_t length, absl::Span<const int32_t> next) {
   session_.Truncate(length);
-  return session_.Append(&next, 1);
+  return session_.Append(next.data(), next.size());
 }
 
 absl::StatusOr<DraftBlock> WindowDrafter::Draft(

@@ -30,8 +30,10 @@ class WindowKv final : public TargetKv {
   const std::vector<int32_t>& tokens() const override {
     return session_.sequence().tokens();
   }
-  absl::StatusOr<const float*> Pass(const std::vector<int32_t>& block) override;
-  absl::Status Keep(size_t length, int32_t next) override;
+  absl::StatusOr<const float*> Pass(
+      const std::vector<int32_t>& block,
+      absl::Span<const DraftBranch> branches) override;
+  absl::Status Keep(size_t length, absl::Span<const int32_t> next) override;
 
  private:
   Session& session_;

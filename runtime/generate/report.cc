@@ -194,6 +194,8 @@ nlohmann::json Report::ToJson() const {
     level_list.push_back({{"drafter", level.drafter},
                           {"drafted", level.drafted},
                           {"checked", level.checked},
+                          {"branches", level.branches},
+                          {"branch_accepted", level.branch_accepted},
                           {"accepted", level.accepted}});
     if (level.cost_ratio > 0) {
       level_list.back()["cost_ratio"] = level.cost_ratio;

@@ -81,8 +81,8 @@ class Flat final : public DraftTarget {
          .distribution = {
              .temperature = 1, .min_p = 1e-8f, .repeat_penalty = 1.1f}});
   }
-  absl::Status Keep(size_t /*count*/, int32_t next) override {
-    tokens_.push_back(next);
+  absl::Status Keep(size_t /*count*/, absl::Span<const int32_t> next) override {
+    tokens_.insert(tokens_.end(), next.begin(), next.end());
     return absl::OkStatus();
   }
 

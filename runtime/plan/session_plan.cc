@@ -243,8 +243,11 @@ TierNeeds SessionSite::Needs(int64_t context) const {
   const auto pages = [](int64_t positions) {
     return positions / kPageTokens + (positions % kPageTokens != 0);
   };
-  if (forks > 0) {  // a fork begins within a page, which it copies
-    needs.forks = {forks, pages(fork_tokens) + 1};
+  if (forks + branches > 0) {  // a fork begins within a page, which it copies
+    const int64_t adds =
+        std::max(forks > 0 ? fork_tokens : 0, branches > 0 ? kMaxStepRows : 0);
+    // Branches are swept with their block or not at all.
+    needs.forks = {forks + branches, pages(adds) + 1, branches > 0 ? 2 : 1};
     needs.workspace += Decoder::FoldBytes(config, RowsTogether());
     needs.distributions +=
         RowsTogether() * config.vocab * static_cast<int64_t>(sizeof(float));
@@ -398,6 +401,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
       .kept_newest = options.kept_newest,
       .forks = options.forks,
       .fork_tokens = options.fork_tokens,
+      .branches = options.branches,
       .retrieval = options.retrieval,
       .extent = options.EndsPrompts() ? options.extent : std::nullopt,
       .threads = threads,

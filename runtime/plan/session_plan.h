@@ -92,6 +92,9 @@ struct SessionOptions {
   // of them adds: memory is planned for them, too.
   int64_t forks = 0;
   int64_t fork_tokens = 0;
+  // Branches of a drafted block that are swept with it, over pages of their
+  // own: memory is planned for these.
+  int branches = 0;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
   // The extent of the KV by layer; absent: every position exists in all layers.
@@ -137,6 +140,7 @@ struct SessionSite {
   int64_t kept_newest = 0;
   int64_t forks = 0;
   int64_t fork_tokens = 0;
+  int branches = 0;
   std::optional<RetrievalSize> retrieval = {};  // the view for drafts
   std::optional<KvExtent> extent = {};  // SessionOptions', if it ends prompts
   int64_t draft_bytes = 0;              // for a draft model's whole session

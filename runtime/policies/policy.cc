@@ -31,6 +31,15 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
                         "draft: only the verified form drafts");
     }
   }
+  if (params.branches > 0) {
+    const char* const why =
+        !params.policy->has_branches() ? "the policy drafts none"
+        : target.ranks() > 1           ? "over several ranks there are none"
+                                       : nullptr;
+    if (why != nullptr) {
+      return UsageError("invalid_argument", absl::StrCat("branches: ", why));
+    }
+  }
   RETURN_IF_ERROR(params.policy->Check(target, params));
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
   return CheckDraftModel(target, *params.draft_model);
@@ -66,6 +75,7 @@ FastSteps PolicyParams::PlannedSteps() const {
 SessionOptions PolicyParams::OptionsFor(const Model& target,
                                         SessionOptions options) const {
   options.retrieval = RetrievalView();
+  options.branches = branches;
   if (form == PolicyForm::kBaseline) return options;
   options.distributions = policy->Distributions(*this);
   policy->AddNeeds(target, *this, &options);

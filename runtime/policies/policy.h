@@ -59,6 +59,10 @@ struct PolicyParams {
   static constexpr int64_t kProposals = 8;
   static constexpr int64_t kGamma1 = 4;
   static constexpr int64_t kGamma2 = 16;
+  // The most second choices for tokens of a block of the view's drafts, which
+  // the same sweep checks (VerifyingDrafter).
+  int branches = 0;
+  static constexpr int kMostBranches = 16;
   // The rates from which adaptive lengths take the ratio of costs, if none is
   // given (KeptRates::costs). They do not change during a generation.
   std::optional<Rates> costs = {};

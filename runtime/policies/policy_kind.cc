@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "drafts/verifying_drafter.h"
 #include "lib/status/error.h"
 #include "runtime/policies/settings.h"
 
@@ -63,8 +64,9 @@ std::optional<RetrievalSize> PolicyKind::RetrievalView(
 BlockDistributions PolicyKind::Distributions(const PolicyParams& params) const {
   if (params.form != PolicyForm::kVerified) return {};
   const int64_t block = MostTokens(params.gamma2, PolicyParams::kGamma2);
-  return {.rows = 1 + block,
-          .drafted = block,
+  const int64_t in_branches = params.branches * VerifyingDrafter::kBranchTokens;
+  return {.rows = 1 + block + in_branches,
+          .drafted = block + in_branches,
           .draft_rows = 1 + MostTokens(params.gamma1, PolicyParams::kGamma1)};
 }
 

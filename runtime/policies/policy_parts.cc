@@ -42,7 +42,8 @@ VerifyingDrafter::Options PolicyParts::ViewDrafts(Drafter* inner) const {
           .mode = params.verify,
           .inner = inner,
           .gamma1 = Length(params.gamma1, PolicyParams::kGamma1,
-                           &DraftCosts::ViewPassInProposals)};
+                           &DraftCosts::ViewPassInProposals),
+          .branches = params.branches};
 }
 
 Rounds::Options PolicyParts::SweepsOfViewDrafts(uint64_t seed,

@@ -82,6 +82,7 @@ absl::Status Session::ForwardAll(Phase phase, Progress progress,
     const int64_t slice =
         phase == Phase::kPrefill ? runner_->PromptSlice(*kv_) : 0;
     *last = slice == 0 ? left : std::min(left, slice);
+    if (*last == all) return Forward(all, phase, progress, view);
     const auto done = static_cast<uint64_t>(all - left) * layers;
     const auto in_all = [&](uint64_t some, uint64_t /*of_slice*/) {
       return progress(done + some, static_cast<uint64_t>(all) * layers);
@@ -91,13 +92,57 @@ absl::Status Session::ForwardAll(Phase phase, Progress progress,
   return absl::OkStatus();
 }
 
-absl::Status Session::Sweep(Phase phase) {
+absl::Status Session::Sweep(Phase phase,
+                            absl::Span<const std::vector<int32_t>> others,
+                            std::vector<int64_t>* first_rows) {
   absl::Cleanup abandon = [&] { AbandonStep(); };
-  Runner::Stop stop;
-  RETURN_IF_ERROR(Pass(sequence_.pending(), phase, kNoProgress, View::Full(),
-                       /*certain=*/false, /*keeps=*/false, &stop));
+  if (first_rows != nullptr) first_rows->assign(others.size(), -1);
+  if (others.empty() || !kv_->IsAlone()) {
+    Runner::Stop stop;
+    RETURN_IF_ERROR(Pass(sequence_.pending(), phase, kNoProgress, View::Full(),
+                         /*certain=*/false, /*keeps=*/false, &stop));
+  } else {
+    kv_->DropInterrupted();
+    RETURN_IF_ERROR(WithPagesBeingSaved(
+        [&] { return SweepBeside(phase, others, first_rows); }));
+  }
   std::move(abandon).Cancel();
   return absl::OkStatus();
+}
+
+absl::Status Session::SweepBeside(Phase phase,
+                                  absl::Span<const std::vector<int32_t>> others,
+                                  std::vector<int64_t>* first_rows) {
+  const View all = View::Full();
+  const SequenceRows own = PendingRows(sequence_.pending(), all);
+  const auto step_of = [&](RankKv& kv, const int32_t* ids, int64_t count) {
+    return RankStep{.rows = {kv, ids, count},
+                    .phase = phase,
+                    .view = all,
+                    .certain = false};
+  };
+  std::vector<RankStep> steps = {step_of(kv_->first(), own.ids, own.count)};
+  std::vector<std::unique_ptr<RankKv>> copies;
+  const int64_t most =
+      std::min(kv_->site().RowsTogether(), kv_->plan().state_rows);
+  int64_t rows = own.count;
+  for (const std::vector<int32_t>& other : others) {
+    rows += std::ssize(other);
+    if (rows > most || std::ssize(other) > kMaxStepRows) break;
+    ASSIGN_OR_RETURN(std::unique_ptr<RankKv> copy, kv_->first().ForkPages());
+    steps.push_back(step_of(*copy, other.data(), std::ssize(other)));
+    copies.push_back(std::move(copy));
+  }
+  RETURN_IF_ERROR(
+      runner_->PassTogether(absl::MakeSpan(steps), /*view_layers=*/0,
+                            [this] { return cancellation_.cancelled(); }));
+  for (size_t i = 0; i < copies.size(); ++i) {
+    const RankStep& step = steps[i + 1];
+    if (!step.status.ok()) continue;
+    (*first_rows)[i] = step.first_row;
+    copies[i]->store->Abandon();
+  }
+  return steps.front().status;
 }
 
 absl::Status Session::Keep(size_t length) {

@@ -83,11 +83,16 @@ absl::Status RankKv::TakeShare() {
 }
 
 absl::StatusOr<std::unique_ptr<RankKv>> RankKv::Fork() const {
-  auto copy = std::make_unique<RankKv>(model_, planned);
-  ASSIGN_OR_RETURN(copy->store, store->Fork());
+  ASSIGN_OR_RETURN(std::unique_ptr<RankKv> copy, ForkPages());
   if (retrieval != nullptr) {
     ASSIGN_OR_RETURN(copy->retrieval, retrieval->Fork(*copy->store));
   }
+  return copy;
+}
+
+absl::StatusOr<std::unique_ptr<RankKv>> RankKv::ForkPages() const {
+  auto copy = std::make_unique<RankKv>(model_, planned);
+  ASSIGN_OR_RETURN(copy->store, store->Fork());
   copy->placement = placement;
   copy->tier = tier;
   copy->in_place = in_place;

@@ -32,6 +32,8 @@ class RankKv {
   absl::Status Make(Gather& gather, const PromptCacheFolder* texts);
   // Copies the sequence. Errors: those of KvStore::Fork and Retrieval::Fork.
   absl::StatusOr<std::unique_ptr<RankKv>> Fork() const;
+  // A copy without a view.
+  absl::StatusOr<std::unique_ptr<RankKv>> ForkPages() const;
 
   // Makes the shares, if there are none. Errors: out_of_memory.
   absl::Status ReserveShares();

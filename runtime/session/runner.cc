@@ -251,6 +251,7 @@ absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
 
 absl::Status Runner::PassTogether(absl::Span<RankStep> steps, int view_layers,
                                   Cancelled cancelled) {
+  RETURN_IF_ERROR(BeginAlone());
   return EachRank([&](RunnerRank& rank) {
     return rank.PassTogether(steps, view_layers, cancelled);
   });

@@ -102,7 +102,14 @@ class Session {
   absl::Span<const float> NextLogits() const { return runner_->KeptRow(); }
   // A Forward of all the tokens that the KV lacks, at most kMaxStepRows, of
   // which Keep decides how many stay.
-  absl::Status Sweep(Phase phase);
+  //
+  // The sweep also passes the rows of `others`, tokens that might be there in
+  // place of those, over copies of the KV that end with it. (*first_rows)[i] is
+  // the first row of others[i] among those of the step; -1: there was no room
+  // for it, or there are several ranks.
+  absl::Status Sweep(Phase phase,
+                     absl::Span<const std::vector<int32_t>> others = {},
+                     std::vector<int64_t>* first_rows = nullptr);
   // Keeps the tokens of the last Sweep up to `length` in all, and removes the
   // others. Errors: copy_failed, cancelled.
   absl::Status Keep(size_t length);
@@ -151,6 +158,9 @@ class Session {
                        const View& view, bool certain, bool keeps,
                        Runner::Stop* stop);
   absl::Status WithPagesBeingSaved(absl::FunctionRef<absl::Status()> step);
+  absl::Status SweepBeside(Phase phase,
+                           absl::Span<const std::vector<int32_t>> others,
+                           std::vector<int64_t>* first_rows);
   absl::Status ForwardAll(Phase phase, Progress progress, const View& view,
                           int64_t* last);
   // Adds the first `rows` rows of a step under `view` to the KV.

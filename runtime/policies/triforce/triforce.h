@@ -43,6 +43,7 @@ class TriForceKind final : public PolicyKind {
     return "the model guesses from the parts of the text that matter now, and "
            "checks against all of it";
   }
+  bool has_branches() const override { return true; }
   absl::Status Read(const PolicyRequest& request,
                     PolicyParams* params) const override;
   absl::StatusOr<std::unique_ptr<Policy>> Make(

@@ -91,6 +91,7 @@ class TriForceDistributionTest : public testing::Test {
       for (const DraftLevel& level : report.rounds.levels) {
         held_ += level.accepted;
         refused_ += level.drafted - level.accepted;
+        in_branches_ += level.branch_accepted;
       }
       ++counts[BinOf(report.tokens)];
     }
@@ -102,6 +103,7 @@ class TriForceDistributionTest : public testing::Test {
   Ids prompt_;
   int64_t held_ = 0;
   int64_t refused_ = 0;
+  int64_t in_branches_ = 0;
 };
 
 TEST_F(TriForceDistributionTest, OutputsHaveTheDistributionOfPlainSampling) {
@@ -132,6 +134,15 @@ TEST_F(TriForceDistributionTest, OutputsHaveTheDistributionOfPlainSampling) {
       }
     }
   }
+  const PolicyParams branching = {.policy = PolicyNamed("triforce"),
+                                  .proposer = Proposer::kNgram,
+                                  .verify = VerifyMode::kResidual,
+                                  .gamma1 = DraftLength::Fixed(2),
+                                  .gamma2 = DraftLength::Fixed(3),
+                                  .branches = 2};
+  in_branches_ = 0;
+  EXPECT_LT(Deviations(plain, Sampled(first, &branching)), kOneInAMillion);
+  EXPECT_GT(in_branches_, 0);
 }
 
 }  // namespace

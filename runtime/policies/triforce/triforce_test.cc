@@ -59,12 +59,18 @@ class TriForceTest : public RepeatedTextTest<5> {
          .verify = verify,
          .gamma1 = DraftLength::Fixed(6),
          .draft_layers = 1},
+        {.policy = PolicyNamed("triforce"),
+         .proposer = Proposer::kNgram,
+         .verify = verify,
+         .gamma1 = DraftLength::Fixed(2),
+         .gamma2 = DraftLength::Fixed(7),
+         .branches = 3},
     };
   }
 };
 
 TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
-  std::vector<DraftLevel> sums(7);
+  std::vector<DraftLevel> sums(9);
   for (float temperature : {0.0f, 0.6f, 1.0f}) {
     const GenerateParams params = Params(temperature);
     const Ids expected = Plain(params);
@@ -82,6 +88,8 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
         for (const DraftLevel& level : report.rounds.levels) {
           sums[sum].drafter = level.drafter;
           sums[sum].drafted += level.drafted;
+          sums[sum].branches += level.branches;
+          sums[sum].branch_accepted += level.branch_accepted;
           sums[sum++].accepted += level.accepted;
         }
         ExpectNoTrace(*session, *model_);
@@ -89,10 +97,59 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
     }
   }
   // On every level some drafts hold and some do not.
-  for (const DraftLevel& level :
-       {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]}) {
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const DraftLevel& level = sums[i];
     EXPECT_GT(level.accepted, 0) << level.drafter;
     EXPECT_LT(level.accepted, level.drafted) << level.drafter;
+    // One choice has branches.
+    EXPECT_EQ(level.branches > 0, i == 8) << i;
+    EXPECT_EQ(level.branch_accepted > 0, i == 8) << i;
+  }
+}
+
+// Penalties of a branch's tokens see those of the block before it.
+TEST_F(TriForceTest, BranchesAreJudgedBehindTheirBlock) {
+  PolicyParams choice = Choices(VerifyMode::kCoupled)[5];
+  choice.branches = 8;
+  int64_t held = 0;
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    GenerateParams params = Params(0.9f, 120);
+    params.seed = seed;
+    params.distribution.repeat_penalty = 1.2f;
+    params.distribution.dry = StrictDry();
+    params.distribution.dry.multiplier = 5;
+    const Report report =
+        GenerateDrafted(*WithView({32, 128, 1, 60}), params, choice);
+    EXPECT_EQ(report.tokens, Plain(params));
+    held += report.rounds.levels.back().branch_accepted;
+  }
+  EXPECT_GT(held, 20);
+}
+
+// Branches are swept over pages of their own, for which memory is planned.
+TEST_F(TriForceTest, BranchesBehindALinkGiveTheSameText) {
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
+  Session::Options options = {.context = 500};
+  PolicyParams choice = Choices(VerifyMode::kResidual)[5];
+  choice.view = kSmallView;
+  options = choice.OptionsFor(*deep, options);
+  EXPECT_EQ(options.branches, 3);
+  const GenerateParams params = Params(0.8f, 120);
+  const auto in_place = Prefilled(*deep, *prompt_, options);
+  const Report expected = GenerateDrafted(*in_place, params, choice);
+  for (Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+    const Tiered tiered = MakeTiered(*deep, options, budget);
+    Session& session = *tiered.session;
+    ASSERT_TRUE(
+        Prefill(session, prompt_->data(), prompt_->size(), kNoProgress).ok());
+    const Report report = GenerateDrafted(session, params, choice);
+    ASSERT_TRUE(report.status.ok()) << report.status;
+    EXPECT_EQ(report.tokens, expected.tokens);
+    EXPECT_EQ(report.rounds.levels.back().branches,
+              expected.rounds.levels.back().branches);
+    EXPECT_GT(report.rounds.levels.back().branch_accepted, 0);
+    ExpectNoTrace(session, *deep);
   }
 }
 
