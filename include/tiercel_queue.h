@@ -42,9 +42,10 @@ typedef void (*tiercel_on_end)(void* user_data, tiercel_status status,
  * cancelled, its entry ends, and it is deleted after that.
  *
  * Callbacks run on the queue's thread, one at a time; all entries wait for
- * them. They may use the queue, but for tiercel_queue_wait and _free, and
- * cancel or free sessions; calls that need one that shares pages with an entry
- * are "session_in_use" there. An exception of one ends its entry alone, with
+ * them. They may use the queue, but for tiercel_queue_wait, which is
+ * TIERCEL_USAGE there, and tiercel_queue_free, which does nothing; and cancel
+ * or free sessions; calls that need one that shares pages with an entry are
+ * "session_in_use" there. An exception of one ends its entry alone, with
  * TIERCEL_FAILED. They must not end the thread.
  *
  * `on_end` may be NULL. Errors, with on_end not called: those of

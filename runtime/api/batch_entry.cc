@@ -11,12 +11,6 @@
 
 namespace tiercel {
 
-absl::StatusOr<GenerateParams> ParamsOf(tiercel_session* session,
-                                        const tiercel_sampling* sampling) {
-  return ReadSampling(sampling, session->model->tokenizer.get(),
-                      &session->breakers);
-}
-
 absl::Status GenerateIn(tiercel_session* session, GenerateParams params,
                         const Transcript::OnToken& give) {
   return Stoppable(session, [&] {
@@ -40,16 +34,16 @@ absl::Status GenerateIn(tiercel_session* session, GenerateParams params,
 
 absl::StatusOr<BatchEntry> BatchEntry::Read(
     const std::string& name, const tiercel_batch_entry* entry,
-    absl::FunctionRef<absl::Status(tiercel_session*)> take) {
+    absl::FunctionRef<absl::StatusOr<KnownBreakers*>(tiercel_session*)> take) {
   BatchEntry read;
   tiercel_batch_entry& in = read.in_;
   RETURN_IF_ERROR(ReadStruct(name.c_str(), entry, &in));
   RETURN_IF_ERROR(Annotate(NeedArgument("session", in.session), name));
   RETURN_IF_ERROR(Annotate(NeedArray("ids", in.ids, in.count), name));
-  RETURN_IF_ERROR(take(in.session));
+  ASSIGN_OR_RETURN(KnownBreakers* const breakers, take(in.session));
   if (in.ids != nullptr) read.prompt_.emplace(in.ids, in.ids + in.count);
   const absl::StatusOr<GenerateParams> params =
-      ParamsOf(in.session, in.sampling);
+      ReadSampling(in.sampling, in.session->model->tokenizer.get(), breakers);
   if (!params.ok()) return Annotate(params.status(), name);
   read.params_ = *params;
   return read;

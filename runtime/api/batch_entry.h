@@ -13,10 +13,6 @@
 
 namespace tiercel {
 
-// Reads the arguments of a generation. Errors: those of ReadSampling.
-absl::StatusOr<GenerateParams> ParamsOf(tiercel_session* session,
-                                        const tiercel_sampling* sampling);
-
 // Generates in a session whose turn the call has, and keeps the report.
 absl::Status GenerateIn(tiercel_session* session, GenerateParams params,
                         const Transcript::OnToken& give);
@@ -25,11 +21,12 @@ absl::Status GenerateIn(tiercel_session* session, GenerateParams params,
 class BatchEntry {
  public:
   // `name` stands for it in errors. `take` checks its session and takes the
-  // turn at it. Errors: those of ReadStruct, of ParamsOf and of `take`;
+  // turn at it; it returns the breakers that are known of the session's
+  // vocabulary. Errors: those of ReadStruct, of ReadSampling and of `take`;
   // null_argument.
   static absl::StatusOr<BatchEntry> Read(
       const std::string& name, const tiercel_batch_entry* entry,
-      absl::FunctionRef<absl::Status(tiercel_session*)> take);
+      absl::FunctionRef<absl::StatusOr<KnownBreakers*>(tiercel_session*)> take);
 
   // Runs a callback of the program where it wants it to run. Returns false if
   // the callback does, or could not run.

@@ -13,6 +13,7 @@
 #include "runtime/api/batch_entry.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/session_calls.h"
+#include "runtime/api/session_params.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
 #include "runtime/session/batch.h"
@@ -44,7 +45,8 @@ absl::Status ReadEntries(const tiercel_batch_entry* const* entries,
   std::vector<const Turns*> taken;
   for (size_t i = 0; i < count; ++i) {
     const std::string name = absl::StrCat("entries ", i);
-    const auto take = [&](tiercel_session* session) -> absl::Status {
+    const auto take =
+        [&](tiercel_session* session) -> absl::StatusOr<KnownBreakers*> {
       const auto holds = [&](const BatchEntry& other) {
         return other.session() == session;
       };
@@ -61,12 +63,13 @@ absl::Status ReadEntries(const tiercel_batch_entry* const* entries,
       }
       const Turns* const own = session->turns.get();
       if (std::find(taken.begin(), taken.end(), own) != taken.end()) {
-        return Turn::Check(*session);
+        RETURN_IF_ERROR(Turn::Check(*session));
+        return &session->breakers;
       }
       ASSIGN_OR_RETURN(Turn turn, TurnAt(session));
       turns->push_back(std::move(turn));
       taken.push_back(own);
-      return absl::OkStatus();
+      return &session->breakers;
     };
     ASSIGN_OR_RETURN(BatchEntry entry,
                      BatchEntry::Read(name, entries[i], take));
@@ -86,8 +89,10 @@ tiercel_status tiercel_generate(tiercel_session* session,
                                 tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
-    ASSIGN_OR_RETURN(const tiercel::GenerateParams params,
-                     tiercel::ParamsOf(session, sampling));
+    ASSIGN_OR_RETURN(
+        const tiercel::GenerateParams params,
+        tiercel::ReadSampling(sampling, session->model->tokenizer.get(),
+                              &session->breakers));
     return tiercel::GenerateIn(
         session, params, [&](int32_t id, std::string_view text) {
           const tiercel_token token = {id, text.data(), text.size()};

@@ -70,7 +70,8 @@ absl::Status Queue::Add(const tiercel_batch_entry* entry,
   RETURN_IF_ERROR(CheckProcess());
   const std::lock_guard<std::mutex> lock(mutex_);
   tiercel_session* taken = nullptr;
-  const auto take = [&](tiercel_session* session) -> absl::Status {
+  const auto take =
+      [&](tiercel_session* session) -> absl::StatusOr<KnownBreakers*> {
     if (session->model != model_) {
       return UsageError("invalid_argument",
                         "entry: its session is of another model than the "
@@ -78,7 +79,7 @@ absl::Status Queue::Add(const tiercel_batch_entry* entry,
     }
     RETURN_IF_ERROR(Take(session));
     taken = session;
-    return absl::OkStatus();
+    return &breakers_;
   };
   absl::StatusOr<BatchEntry> read = BatchEntry::Read("entry", entry, take);
   if (!read.ok()) {
@@ -110,7 +111,6 @@ absl::Status Queue::Take(tiercel_session* session) {
 
 void Queue::Release(tiercel_session* session) {
   const auto held = held_.find(session->turns.get());
-  session->length = session->session->sequence().tokens().size();
   session->in_queue = false;
   if (--held->second.entries > 0) return;
   const std::shared_ptr<Turns> turns = held->second.turns;
@@ -128,7 +128,7 @@ absl::Status Queue::CheckProcess() const {
 
 absl::Status Queue::Wait() {
   RETURN_IF_ERROR(CheckProcess());
-  if (std::this_thread::get_id() == thread_.get_id()) {
+  if (IsInCallback()) {
     return UsageError("invalid_argument",
                       "queue: a callback of it cannot wait for it");
   }
@@ -256,6 +256,8 @@ void Queue::End(std::list<Job>::iterator job) {
     ended.splice(ended.end(), running_, job);
     ++ending_;
     job->entry.Report(job->status);
+    tiercel_session& session = *job->entry.session();
+    session.length = session.session->sequence().tokens().size();
     Release(job->entry.session());
   }
   if (job->on_end != nullptr) {

@@ -40,6 +40,10 @@ class Queue {
   absl::Status Add(const tiercel_batch_entry* entry, tiercel_on_end on_end);
   // Errors: forked, in another process than the one that made it.
   absl::Status CheckProcess() const;
+  // Returns true in a callback of an entry.
+  bool IsInCallback() const {
+    return std::this_thread::get_id() == thread_.get_id();
+  }
   // Waits until all entries have ended. Errors: invalid_argument, on the
   // queue's thread.
   absl::Status Wait();
@@ -84,6 +88,9 @@ class Queue {
   std::list<Job> waiting_;
   std::list<Job> running_;
   int64_t ending_ = 0;  // entries of which on_end is told
+  // Of the model's vocabulary. A session's own may be in use: another call on
+  // it may have a turn.
+  KnownBreakers breakers_ = {};
   std::map<const Turns*, Held> held_;
   bool ends_ = false;
   CallersThread* callers_ = nullptr;  // the queue's thread, for callbacks

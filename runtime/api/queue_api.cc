@@ -69,8 +69,12 @@ tiercel_status tiercel_queue_wait(tiercel_queue* queue, tiercel_error* error) {
 
 void tiercel_queue_free(tiercel_queue* queue) {
   const tiercel::CallersThread thread;
-  // A forked process has no thread to end.
-  if (queue == nullptr || !queue->queue->CheckProcess().ok()) return;
+  // A forked process has no thread to end, and a callback cannot wait for its
+  // own end.
+  if (queue == nullptr || !queue->queue->CheckProcess().ok() ||
+      queue->queue->IsInCallback()) {
+    return;
+  }
   delete queue;
 }
 

@@ -64,6 +64,9 @@ int Take(void* to, const tiercel_token* token) {
   if (given == 2) {
     tiercel_session* copy = nullptr;
     person.tried = tiercel_session_fork(person.session, &copy, nullptr);
+    // It cannot wait for its own end.
+    EXPECT_EQ(tiercel_queue_wait(person.queue, nullptr), TIERCEL_USAGE);
+    tiercel_queue_free(person.queue);
   }
   return 0;
 }
