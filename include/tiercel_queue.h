@@ -38,7 +38,8 @@ typedef void (*tiercel_on_end)(void* user_data, tiercel_status status,
  *
  * From here to its end the session is in use. Other sessions that share pages
  * with it may be used and forked meanwhile: such a call waits for a pass of the
- * queue to end, and the queue for the call. A session that is freed is
+ * queue to end (while a prompt is read that no other entry waits for, for 256
+ * of its tokens), and the queue for the call. A session that is freed is
  * cancelled, its entry ends, and it is deleted after that.
  *
  * Callbacks run on the queue's thread, one at a time; all entries wait for

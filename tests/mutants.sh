@@ -77,7 +77,9 @@ branch_tokens|runtime/drafting/model_target.cc|const size_t shared = before_ + b
 branch_kept|drafts/verify.cc|.subspan(verdict.accepted)|.last(1)|runtime/policies/triforce/triforce_test.cc
 branch_slots|runtime/plan/session_plan.cc|branches > 0 ? 2 : 1|branches > 0 ? 1 : 1|runtime/policies/triforce/triforce_test.cc
 branch_ids|runtime/session/forward.cc|step_of(\*copy, other.data()|step_of(*copy, own.ids + 0 * other.data()[0]|runtime/policies/triforce/triforce_test.cc
-batch_turns|runtime/session/batch.cc|if (members_.size() > 1) running_->strand->Yield();||runtime/session/batch_test.cc
+batch_turns|runtime/session/batch.cc|if (members_.size() > 1 .. arrivals_may_come_) running_->strand->Yield();||runtime/session/batch_test.cc
+batch_sole|runtime/session/batch.cc|members_.size() > 1 .. arrivals_may_come_|members_.size() > 1|runtime/session/batch_test.cc
+prompt_first|runtime/session/runner.cc|return CanSharePrompts(kv) ? kFirst : kAlone;|return 0 * kFirst;|runtime/session/batch_prompts_test.cc
 prompt_slices|runtime/session/runner.cc|return CanSharePrompts(kv) ? kMaxStepRows : kAlone;|return 0 * kAlone;|runtime/session/batch_prompts_test.cc
 prompt_beside|runtime/session/batch.cc|decodes ? kMaxStepRows : most;|decodes ? most : most;|runtime/session/batch_prompts_test.cc
 prompt_last_row|runtime/session/batch.cc|(kept + first - skipped)|(kept + first)|runtime/session/batch_prompts_test.cc
@@ -119,12 +121,14 @@ batch_callback|runtime/api/generate_api.cc|return batch->OnCaller(call) .. more;
 batch_status|runtime/api/generate_api.cc|all\[i\].Report(ends\[i\]);||runtime/api/batch_api_test.cc
 batch_params|runtime/api/batch_entry.cc|read.params_ = \*params;|;|runtime/api/batch_api_test.cc
 batch_prompt|runtime/api/batch_entry.cc|return ReadInto(|return PrefillInto(|runtime/api/batch_api_test.cc
-queue_room|runtime/api/queue.cc|!HasRoom(waiting_.front())|false|runtime/api/queue_api_test.cc
+queue_room|runtime/api/queue.cc|HasRoom(waiting_.front());|true;|runtime/api/queue_api_test.cc
 queue_most|runtime/api/queue.cc|running_.size() < at_once_|running_.size() <= at_once_|runtime/api/queue_api_test.cc
 queue_in_use|runtime/api/turns.cc|return session.in_queue ? InUse() : absl::OkStatus();|return session.in_queue \&\& false ? InUse() : absl::OkStatus();|runtime/api/queue_api_test.cc
-queue_lends|runtime/api/queue.cc|each->LetOthers();|(void)each;|runtime/api/queue_api_test.cc
+queue_lends|runtime/api/queue.cc|turns->Lend();|(void)turns;|runtime/api/queue_api_test.cc
+queue_ends|runtime/api/queue.cc|if (ends_) return CancelledError();|;|runtime/api/queue_api_test.cc
+queue_residue|runtime/api/queue.cc|if (job->cancelled) session|if (false) session|runtime/api/queue_api_test.cc
 queue_thrown|runtime/api/queue.cc|job.status = thrown.ok() ? made : thrown;|job.status = made;|runtime/api/queue_api_test.cc
-queue_cancels|runtime/api/queue.cc|if (ends_) session.cancellation().Cancel();|;|runtime/api/queue_api_test.cc
+queue_cancels|runtime/api/queue.cc|if (ends_) Cancel(\*job);|;|runtime/api/queue_api_test.cc
 queue_released|runtime/api/queue.cc|if (taken != nullptr) Release(taken);|;|runtime/api/queue_api_test.cc
 texts_in_order|apps/commands/token_writer.cc|if (text == next_) {|if (text >= next_) {|apps/cli_generation_test.py
 draw_block|kernels/token/distribution.cc|i += kNoiseIds - 1;|i += kNoiseIds;|kernels/token/distribution_test.cc
@@ -733,7 +737,7 @@ ended_thread|runtime/api/boundary.h|throw;  // by a callback.*|return TIERCEL_FA
 file_size_signal|runtime/api/callers_thread.cc|SIG_BLOCK|SIG_UNBLOCK|runtime/api/host_signals_test.cc
 file_size_pending|runtime/api/callers_thread.cc|if (!signal_was_pending_)|if (signal_was_pending_)|runtime/api/host_signals_test.cc
 session_turn|runtime/api/turns.cc|holder_ == self)) return false;|holder_ == self)) return true;|runtime/api/lives_test.cc
-freed_in_call|runtime/api/turns.cc|if (taken_) {|if (taken_ \&\& session == nullptr) {|runtime/api/lives_test.cc
+freed_in_call|runtime/api/turns.cc|if (taken_ .. HasQueue()) {|if (HasQueue()) {|runtime/api/lives_test.cc
 draft_model_freed|runtime/api/session_api.cc|request.draft_model,|nullptr,|runtime/api/lives_test.cc
 cancelled_thread|runtime/api/callers_thread.cc|PTHREAD_CANCEL_DISABLE|PTHREAD_CANCEL_ENABLE|runtime/api/callbacks_test.cc
 callbacks_modes|runtime/api/callers_thread.h|~Outside() { thread_.Enter(); }|~Outside() {}|runtime/api/callbacks_test.cc

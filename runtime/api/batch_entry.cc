@@ -1,6 +1,7 @@
 #include "runtime/api/batch_entry.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -54,6 +55,8 @@ absl::Status BatchEntry::Make(CallersThread& thread, CallOut call_out) const {
     return ReadAndGenerate(thread, call_out);
   } catch (const std::bad_alloc&) {
     return MemoryError("out_of_memory", "the system gave no more memory");
+  } catch (const std::exception& e) {
+    return InternalError("internal", e.what());
   }
 }
 

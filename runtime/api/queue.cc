@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <chrono>
 #include <exception>
 #include <iterator>
 #include <new>
@@ -9,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/system/thread.h"
 #include "lib/status/error.h"
@@ -37,6 +39,18 @@ absl::Status Guarded(Callback callback) {
   }
 }
 
+// Lends the turns to the calls that wait, until all have had them. A call that
+// has one of them may need another.
+void LetOthers(const std::vector<std::shared_ptr<Turns>>& all) {
+  for (;;) {
+    for (const auto& turns : all) turns->Lend();
+    bool back = true;
+    for (const auto& turns : all) back = turns->TakeBack() && back;
+    if (back) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Queue>> Queue::Create(
@@ -55,9 +69,7 @@ Queue::~Queue() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ends_ = true;
-    for (Job& job : running_) {
-      job.entry.session()->session->cancellation().Cancel();
-    }
+    for (Job& job : running_) Cancel(job);
   }
   changed_.notify_all();
   thread_.join();
@@ -69,7 +81,12 @@ absl::Status Queue::Add(const tiercel_batch_entry* entry,
                         tiercel_on_end on_end) {
   RETURN_IF_ERROR(CheckProcess());
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (ends_) return CancelledError();
   tiercel_session* taken = nullptr;
+  // Runs after an exception, too.
+  absl::Cleanup release = [&] {
+    if (taken != nullptr) Release(taken);
+  };
   const auto take =
       [&](tiercel_session* session) -> absl::StatusOr<KnownBreakers*> {
     if (session->model != model_) {
@@ -81,12 +98,9 @@ absl::Status Queue::Add(const tiercel_batch_entry* entry,
     taken = session;
     return &breakers_;
   };
-  absl::StatusOr<BatchEntry> read = BatchEntry::Read("entry", entry, take);
-  if (!read.ok()) {
-    if (taken != nullptr) Release(taken);
-    return read.status();
-  }
-  waiting_.push_back({*std::move(read), on_end});
+  ASSIGN_OR_RETURN(BatchEntry read, BatchEntry::Read("entry", entry, take));
+  waiting_.push_back({std::move(read), on_end});
+  std::move(release).Cancel();
   changed_.notify_all();
   return absl::OkStatus();
 }
@@ -107,6 +121,11 @@ absl::Status Queue::Take(tiercel_session* session) {
   }
   ++held.entries;
   return absl::OkStatus();
+}
+
+void Queue::Cancel(Job& job) {
+  job.cancelled = true;
+  job.entry.session()->session->cancellation().Cancel();
 }
 
 void Queue::Release(tiercel_session* session) {
@@ -140,11 +159,13 @@ absl::Status Queue::Wait() {
 }
 
 size_t Queue::running() const {
+  if (!CheckProcess().ok()) return 0;
   const std::lock_guard<std::mutex> lock(mutex_);
   return running_.size();
 }
 
 size_t Queue::waiting() const {
+  if (!CheckProcess().ok()) return 0;
   const std::lock_guard<std::mutex> lock(mutex_);
   return waiting_.size();
 }
@@ -154,6 +175,7 @@ size_t Queue::waiting() const {
 void Queue::Work() {
   CallersThread callers;
   callers_ = &callers;
+  Turns::NeverWait();
   for (;;) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -179,6 +201,8 @@ void Queue::MakeEntries() {
       status = (*batch)->Run({}, [&] { return Admit(**batch); });
     }
   } catch (const std::bad_alloc&) {  // no entry throws, so the batch does
+  } catch (const std::exception& e) {
+    status = InternalError("internal", e.what());
   }
   // All that began have ended, unless the batch itself failed.
   if (status.ok()) return;
@@ -200,17 +224,20 @@ std::vector<Batch::Call> Queue::Admit(Batch& batch) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [key, held] : held_) turns.push_back(held.turns);
   }
-  for (const auto& each : turns) each->LetOthers();
+  LetOthers(turns);
 
   std::vector<Batch::Call> calls;
   const std::lock_guard<std::mutex> lock(mutex_);
   while (!waiting_.empty() && running_.size() < at_once_) {
+    Session& session = *waiting_.front().entry.session()->session;
     // An entry that is cancelled needs no room.
-    if (!ends_ && !running_.empty() && !HasRoom(waiting_.front())) break;
+    const bool begins = ends_ || running_.empty() ||
+                        session.cancellation().cancelled() ||
+                        HasRoom(waiting_.front());
+    if (!begins) break;
     running_.splice(running_.end(), waiting_, waiting_.begin());
     const auto job = std::prev(running_.end());
-    Session& session = *job->entry.session()->session;
-    if (ends_) session.cancellation().Cancel();
+    if (ends_) Cancel(*job);
     const auto ended = [this, job](const absl::Status& begun) {
       job->status.Update(begun);
       End(job);
@@ -258,6 +285,8 @@ void Queue::End(std::list<Job>::iterator job) {
     job->entry.Report(job->status);
     tiercel_session& session = *job->entry.session();
     session.length = session.session->sequence().tokens().size();
+    // The next call on the session is another's.
+    if (job->cancelled) session.session->cancellation().Clear();
     Release(job->entry.session());
   }
   if (job->on_end != nullptr) {

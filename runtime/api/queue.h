@@ -36,7 +36,8 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  // Errors: those of BatchEntry::Read; invalid_argument, session_in_use.
+  // Errors: those of BatchEntry::Read; invalid_argument, session_in_use;
+  // cancelled, while it ends.
   absl::Status Add(const tiercel_batch_entry* entry, tiercel_on_end on_end);
   // Errors: forked, in another process than the one that made it.
   absl::Status CheckProcess() const;
@@ -55,6 +56,7 @@ class Queue {
     BatchEntry entry;
     tiercel_on_end on_end;
     absl::Status status = {};  // its end, or a callback's exception
+    bool cancelled = false;    // by the queue
   };
   // The turn at sessions that share pages, which the queue has while entries
   // are theirs.
@@ -68,6 +70,7 @@ class Queue {
 
   absl::Status Take(tiercel_session* session);  // with the lock
   void Release(tiercel_session* session);       // with the lock
+  static void Cancel(Job& job);                 // with the lock
 
   // ---- On the queue's thread ----
   void Work();

@@ -44,6 +44,7 @@ struct Person {
   bool freed_at_end = false;
   tiercel_queue* queue = nullptr;
   Person* follows = nullptr;          // is added when this one has ended
+  tiercel_status added = TIERCEL_OK;  // the status of that
   tiercel_status tried = TIERCEL_OK;  // a call on its session in a callback
   size_t most_running = 0;
 };
@@ -76,7 +77,7 @@ void End(void* to, tiercel_status status, const tiercel_error* error) {
   person.status = status;
   person.message = error->message;
   if (person.follows != nullptr) {
-    EXPECT_EQ(AddTo(person.queue, *person.follows, nullptr), TIERCEL_OK);
+    person.added = AddTo(person.queue, *person.follows, nullptr);
   }
   if (person.freed_at_end) {
     tiercel_session_free(std::exchange(person.session, nullptr));
@@ -221,6 +222,40 @@ TEST_F(QueueApiTest, OtherSessionsGoOnBesideIt) {
   tiercel_session_free(Fork(person.session));
 }
 
+// A call that has the turn at one text may use another in its callbacks.
+TEST_F(QueueApiTest, CallsWithinCallsGoOnBesideIt) {
+  const auto plain = Sized<tiercel_session_params>();
+  tiercel_session* other = nullptr;
+  ASSERT_EQ(tiercel_session_create(model_, &plain, &other, &error_),
+            TIERCEL_OK);
+  Read(other, "Far away, in the hills,");
+  MakeQueue(2);
+  Add(Ask(" Then", 400));
+  Person& of_other = Ask("", 400);
+  tiercel_session_free(std::exchange(of_other.session, Fork(other)));
+  Add(of_other);
+  struct Within {
+    tiercel_session* other;
+    int forks = 0;
+  } within = {other};
+  const auto on_token = [](void* to, const tiercel_token*) {
+    auto& own = *static_cast<Within*>(to);
+    tiercel_session* fork = nullptr;
+    own.forks += tiercel_session_fork(own.other, &fork, nullptr) == TIERCEL_OK;
+    tiercel_session_free(fork);
+    return 0;
+  };
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 8;
+  sampling.ignore_eos = 1;
+  EXPECT_EQ(tiercel_generate(session_, &sampling, on_token, &within, &error_),
+            TIERCEL_OK)
+      << error_.message;
+  EXPECT_EQ(within.forks, 8);
+  Wait();
+  tiercel_session_free(other);
+}
+
 TEST_F(QueueApiTest, OneThatFailsOrIsFreedEndsAlone) {
   MakeQueue(8);
   Person& throws = Ask(" Then", 30);
@@ -246,6 +281,7 @@ TEST_F(QueueApiTest, OneThatFailsOrIsFreedEndsAlone) {
   EXPECT_LE(frees.ids.size(), 7u);
   EXPECT_EQ(wrong.status, TIERCEL_USAGE);
   EXPECT_THAT(wrong.message, HasSubstr("token"));
+  EXPECT_EQ(goes_on.added, TIERCEL_OK);
   for (const Person* person : {&goes_on, &follows}) {
     EXPECT_EQ(person->status, TIERCEL_OK) << person->message;
     EXPECT_EQ(person->ids, Alone(*person));
@@ -256,13 +292,23 @@ TEST_F(QueueApiTest, OneThatFailsOrIsFreedEndsAlone) {
 TEST_F(QueueApiTest, FreeingItCancelsWhatHasNotEnded) {
   MakeQueue(2);
   for (int i = 0; i < 5; ++i) Add(Ask(" Then", 400));
+  people_[0].follows = &people_[0];      // it would never end
+  people_[3].sampling.temperature = -1;  // too late: its arguments were copied
+  Person& wrong = Ask(" Then", 400);
+  wrong.sampling.temperature = -1;
+  wrong.prompt.clear();
+  Add(wrong);
   while (people_[1].given == 0) std::this_thread::yield();
   tiercel_queue_free(std::exchange(queue_, nullptr));
   for (const Person& person : people_) {
     EXPECT_EQ(person.ends, 1);
-    EXPECT_EQ(person.status, TIERCEL_CANCELLED);
+    EXPECT_EQ(person.status,
+              &person == &wrong ? TIERCEL_USAGE : TIERCEL_CANCELLED);
     EXPECT_LT(person.ids.size(), 400u);
   }
+  EXPECT_EQ(people_[0].added, TIERCEL_CANCELLED);
+  wrong.sampling.temperature = 0;
+  EXPECT_EQ(Generated(wrong.session, wrong.sampling).size(), 400u);
   EXPECT_TRUE(people_[4].ids.empty());
   // The sessions are free, and go on.
   EXPECT_EQ(Generated(people_[0].session, people_[0].sampling).size(), 400u);
@@ -319,6 +365,13 @@ TEST_F(QueueApiTest, WrongArgumentsAddNothing) {
   MakeQueue(0);
   Person& person = Ask(" Then", 4);
   EXPECT_EQ(tiercel_queue_add(queue_, nullptr, End, &error_), TIERCEL_USAGE);
+  auto endless = Sized<tiercel_batch_entry>();
+  endless.session = person.session;
+  endless.sampling = &person.sampling;
+  endless.ids = person.prompt.data();
+  endless.count = size_t{1} << 60;
+  EXPECT_EQ(tiercel_queue_add(queue_, &endless, End, &error_),
+            TIERCEL_OUT_OF_MEMORY);
   person.sampling.temperature = -1;
   EXPECT_EQ(AddTo(queue_, person, &error_), TIERCEL_OK);  // it ends with that
   Wait();

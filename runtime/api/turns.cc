@@ -9,6 +9,8 @@
 namespace tiercel {
 namespace {
 
+thread_local bool never_waits = false;
+
 absl::Status InUse() {
   return UsageError("session_in_use",
                     "session: another call uses it, or a fork of it, which "
@@ -20,52 +22,85 @@ absl::Status InUse() {
 bool Turns::Take() {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::thread::id self = std::this_thread::get_id();
-  if (taken_ && (!by_queue_ || holder_ == self)) return false;
-  if (taken_) {
+  if (taken_ && (!HasQueue() || holder_ == self)) return false;
+  if (HasQueue()) {
+    if (never_waits) return false;
     ++waiting_;
-    changed_.wait(lock, [this] { return !taken_; });
+    changed_.wait(lock,
+                  [this] { return !taken_ && (lent_ > 0 || !HasQueue()); });
     --waiting_;
-    ++served_;
+    if (lent_ > 0) --lent_;
   }
   taken_ = true;
   holder_ = self;
   return true;
 }
 
+void Turns::End() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  DeleteFreed(lock);
+  taken_ = false;
+  changed_.notify_all();
+}
+
+void Turns::Free(tiercel_session* session) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    session->freed_next = std::exchange(freed_, session);
+    if (taken_ || HasQueue()) {
+      session->session->cancellation().Cancel();
+      return;
+    }
+    taken_ = true;
+    holder_ = std::this_thread::get_id();
+  }
+  End();
+}
+
+void Turns::NeverWait() { never_waits = true; }
+
 bool Turns::TakeFor(std::thread::id thread) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (taken_ || by_queue_) return false;
+  if (taken_ || HasQueue()) return false;
   taken_ = true;
-  by_queue_ = true;
   holder_ = thread;
+  queue_ = thread;
   return true;
 }
 
-void Turns::LetOthers() {
+void Turns::Lend() {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (tiercel_session* const session = TakeFreed()) {
-    lock.unlock();
-    delete session;
-    lock.lock();
-  }
+  if (!taken_ || holder_ != queue_) return;
+  DeleteFreed(lock);
   if (waiting_ == 0) return;
-  const int64_t until = served_ + waiting_;
+  lent_ = waiting_;
   taken_ = false;
   changed_.notify_all();
-  changed_.wait(lock, [&] { return served_ >= until && !taken_; });
-  taken_ = true;
-  holder_ = std::this_thread::get_id();
 }
 
-void Turns::End() {
-  std::unique_lock<std::mutex> lock(mutex_);
+bool Turns::TakeBack() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (taken_) return holder_ == queue_;
+  if (lent_ > 0) return false;
+  taken_ = true;
+  holder_ = queue_;
+  return true;
+}
+
+void Turns::EndQueue() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    queue_ = std::thread::id();
+  }
+  End();
+}
+
+void Turns::DeleteFreed(std::unique_lock<std::mutex>& lock) {
   while (tiercel_session* const session = TakeFreed()) {
     lock.unlock();
     delete session;
     lock.lock();
   }
-  taken_ = false;
-  changed_.notify_all();
 }
 
 // Sessions with entries stay until these have ended.
@@ -75,28 +110,6 @@ tiercel_session* Turns::TakeFreed() {
   tiercel_session* const session = *link;
   if (session != nullptr) *link = session->freed_next;
   return session;
-}
-
-void Turns::EndQueue() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    by_queue_ = false;
-  }
-  End();
-}
-
-void Turns::Free(tiercel_session* session) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    session->freed_next = std::exchange(freed_, session);
-    if (taken_) {
-      session->session->cancellation().Cancel();
-      return;
-    }
-    taken_ = true;
-    holder_ = std::this_thread::get_id();
-  }
-  End();
 }
 
 absl::StatusOr<Turn> Turn::At(const tiercel_session& session) {

@@ -14,37 +14,45 @@ struct tiercel_session;
 namespace tiercel {
 
 // A session and its forks share pages, so their calls take turns: a call that
-// comes while another has the turn is refused; while a queue has it, it waits
-// until the queue lets others have turns. Thread-safe.
+// comes while another has the turn is refused. While a queue has the turn it
+// waits until the queue lends it. Thread-safe.
 class Turns {
  public:
   // Takes the turn. Returns false if another call has it, or the calling thread
-  // has.
+  // has, or would have to wait and never does.
   bool Take();
-  // Takes the turn for a queue, which works on `thread`. Returns false if a
-  // call or another queue has it.
-  bool TakeFor(std::thread::id thread);
-  // Lets the calls that wait have their turns before the queue goes on, and
-  // deletes sessions that were freed. The queue's thread has the turn.
-  void LetOthers();
-  // Ends the turn, and deletes sessions that were freed during it; EndQueue
-  // ends a queue's.
+  // Ends the turn, and deletes sessions that were freed during it.
   void End();
-  void EndQueue();
   // Deletes `session` in a turn of its own, or at the end of the current turn,
   // whose call is cancelled if it uses this session.
   void Free(tiercel_session* session);
 
+  // ---- For a queue, which works on one thread ----
+
+  // The calling thread waits for no queue, since others may wait for it.
+  static void NeverWait();
+  // Takes the turn for the queue of `thread`. Returns false if a call or
+  // another queue has it.
+  bool TakeFor(std::thread::id thread);
+  // Lends the turn to the calls that wait now, and deletes sessions that were
+  // freed. Does nothing if it is lent.
+  void Lend();
+  // Takes the turn back once those calls have had it. Returns false before.
+  bool TakeBack();
+  void EndQueue();  // ends the queue's turn, as End
+
  private:
   tiercel_session* TakeFreed();  // null: none can be deleted; with the lock
+  void DeleteFreed(std::unique_lock<std::mutex>& lock);
+  bool HasQueue() const { return queue_ != std::thread::id(); }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool taken_ = false;
-  bool by_queue_ = false;  // the turn is a queue's, which may have lent it
   std::thread::id holder_;
-  int64_t waiting_ = 0;               // calls that wait for a queue
-  int64_t served_ = 0;                // ... and those that had their turn
+  std::thread::id queue_;  // the queue that has the turn or has lent it
+  int64_t waiting_ = 0;    // calls that wait for the queue
+  int64_t lent_ = 0;       // turns that these may still take
   tiercel_session* freed_ = nullptr;  // first in the list of sessions to delete
 };
 

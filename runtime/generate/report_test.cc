@@ -71,6 +71,8 @@ TEST(ReportTest, RatesAreOfTheirOwnTokensAndTimes) {
                            .drafted = 8,
                            .checked = 6,
                            .accepted = 5,
+                           .branches = 4,
+                           .branch_accepted = 2,
                            .cost_ratio = 2.5}};
   const Json json = report.ToJson();
   EXPECT_EQ(json["prompt_tokens"], 14);
@@ -83,10 +85,11 @@ TEST(ReportTest, RatesAreOfTheirOwnTokensAndTimes) {
   EXPECT_EQ(speculation["tokens_per_sweep"], 1.5);
   EXPECT_EQ(speculation["levels"],
             Json::parse(R"([{"drafter": "ngram", "drafted": 9, "checked": 7,
-                             "accepted": 3},
+                             "accepted": 3, "branches": 0,
+                             "branch_accepted": 0},
                             {"drafter": "retrieval", "drafted": 8,
-                             "checked": 6, "accepted": 5,
-                             "cost_ratio": 2.5}])"));
+                             "checked": 6, "accepted": 5, "branches": 4,
+                             "branch_accepted": 2, "cost_ratio": 2.5}])"));
 }
 
 TEST(ReportTest, WhatHasNoMeaningIsNull) {

@@ -14,14 +14,18 @@ absl::StatusOr<std::unique_ptr<Batch>> Batch::Create(const Session& session) {
   return std::unique_ptr<Batch>(new Batch(std::move(runner)));
 }
 
-absl::Status Batch::Run(std::vector<Call> calls, Arrivals arrivals) {
+absl::Status Batch::Run(std::vector<Call> calls,
+                        std::optional<Arrivals> arrivals) {
   const absl::Cleanup end = [this] { End(); };
+  arrivals_may_come_ = arrivals.has_value();
   for (Call& call : calls) RETURN_IF_ERROR(Add(std::move(call)));
   for (auto next = members_.begin(); next != members_.end();) {
     Resume(*next++);
   }
   for (;;) {
-    for (Call& call : arrivals()) {
+    std::vector<Call> arrived;
+    if (arrivals.has_value()) arrived = (*arrivals)();
+    for (Call& call : arrived) {
       const auto ended = call.ended;
       const absl::Status added = Add(std::move(call));
       if (added.ok()) {
@@ -217,7 +221,7 @@ bool Batch::OthersWait() const {
 
 absl::Status Batch::LetOthers() {
   if (ends_) return CancelledError();
-  if (members_.size() > 1) running_->strand->Yield();
+  if (members_.size() > 1 || arrivals_may_come_) running_->strand->Yield();
   return ends_ ? CancelledError() : absl::OkStatus();
 }
 

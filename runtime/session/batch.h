@@ -7,6 +7,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -63,7 +64,8 @@ class Batch final : public SharedPasses {
 
   // Makes the calls, and returns when all have ended; throws what one of them,
   // or an OnCaller, throws. Errors, with no call begun: no_thread.
-  absl::Status Run(std::vector<Call> calls, Arrivals arrivals = kNone);
+  absl::Status Run(std::vector<Call> calls,
+                   std::optional<Arrivals> arrivals = {});
   // Runs `work` for the call that is running, on the thread of Run. Returns
   // false, without running it, if the batch is ending.
   bool OnCaller(absl::FunctionRef<void()> work);
@@ -73,6 +75,7 @@ class Batch final : public SharedPasses {
   absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
                     bool certain, Cancelled cancelled) override;
   bool OthersWait() const override;
+  bool OthersMayCome() const override { return arrivals_may_come_; }
   absl::Status LetOthers() override;
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count) override;
 
@@ -101,9 +104,6 @@ class Batch final : public SharedPasses {
   };
 
   explicit Batch(std::unique_ptr<Runner> runner) : runner_(std::move(runner)) {}
-  static std::vector<Call> NoCalls() { return {}; }
-  static constexpr auto kNone = &NoCalls;
-
   // Makes a member of the call. Errors: no_thread.
   absl::Status Add(Call call);
   // Lets a member run until it wants a step, or has ended and is a member no
@@ -124,6 +124,7 @@ class Batch final : public SharedPasses {
   // [rows that are kept, vocab]: a copy, since what a call does before its next
   // step needs the workspace.
   std::vector<float> logits_;
+  bool arrivals_may_come_ = false;
   bool ends_ = false;
   Passes passes_;
 };

@@ -46,7 +46,7 @@ class BatchPromptsTest : public RepeatedTextTest<5> {
   static std::unique_ptr<Session> NewSession(const Job& job,
                                              int64_t forks = 0) {
     SessionOptions options;
-    options.context = 512;
+    options.context = 1024;
     options.forks = forks;
     options.fork_tokens = forks > 0 ? 100 : 0;
     auto session =
@@ -56,6 +56,11 @@ class BatchPromptsTest : public RepeatedTextTest<5> {
   }
   static Outcome Made(Session& session, const Job& job) {
     Outcome made;
+    MakeInto(session, job, &made);
+    return made;
+  }
+  static void MakeInto(Session& session, const Job& job, Outcome* to) {
+    Outcome& made = *to;
     absl::StatusOr<PrefillReport> read =
         Prefill(session, job.prompt.data(), job.prompt.size(),
                 [&](uint64_t done, uint64_t total) {
@@ -65,12 +70,11 @@ class BatchPromptsTest : public RepeatedTextTest<5> {
                   return done < job.refused_after;
                 });
     made.read = read.status();
-    if (!read.ok()) return made;
+    if (!read.ok()) return;
     made.prefill = *read;
     made.report = GenerateDrafted(
         session, DraftedParams(job.tokens % 2 == 0 ? 0.0f : 0.9f, job.tokens),
         job.policy);
-    return made;
   }
   std::vector<Outcome> AtOnce(
       const std::vector<Job>& jobs,
@@ -145,6 +149,36 @@ TEST_F(BatchPromptsTest, OneThatDecodesWaitsForOneSlice) {
   EXPECT_EQ(batch_->passes().most_rows_beside, kMaxStepRows);
   // Each token of the first text is one pass, whatever is read beside it.
   EXPECT_EQ(batch_->passes().passes, 90);
+}
+
+// A prompt that no other call waits for is read in slices, too, where others
+// may come.
+TEST_F(BatchPromptsTest, OneThatComesDuringAPromptWaitsForASlice) {
+  std::vector<Job> jobs = {JobOf(300, 3), JobOf(10, 3)};
+  jobs[0].prompt.insert(jobs[0].prompt.end(), prompt_->begin(), prompt_->end());
+  const auto sessions = Sessions(jobs);
+  batch_ = Batch::Create(*sessions.front()).value();
+  std::vector<Outcome> made(jobs.size());
+  uint64_t done = 0;  // token-layers of the first when the second begins
+  int asked = 0;
+  const auto call = [&](size_t i) {
+    return Batch::Call{*sessions[i], [&, i] {
+                         if (i == 1) done = made[0].done;
+                         MakeInto(*sessions[i], jobs[i], &made[i]);
+                       }};
+  };
+  const auto arrivals = [&] {
+    std::vector<Batch::Call> calls;
+    // It is asked before the first slice and before the second.
+    if (asked++ == 1) calls.push_back(call(1));
+    return calls;
+  };
+  std::vector<Batch::Call> first;
+  first.push_back(call(0));
+  EXPECT_TRUE(batch_->Run(std::move(first), arrivals).ok());
+  const auto layers = static_cast<uint64_t>(model_->config.layers);
+  EXPECT_EQ(done, 256 * layers);
+  for (size_t i = 0; i < jobs.size(); ++i) ExpectAsAlone(jobs[i], made[i]);
 }
 
 // Forks that ask about one text read their questions in one sweep.

@@ -161,6 +161,39 @@ TEST_F(BatchTest, StepsOfTheirOwnGoInTurns) {
   EXPECT_LE(apart, 6);  // they begin with different steps
 }
 
+// A call that comes while another is alone, with steps of its own, begins
+// before that has ended.
+TEST_F(BatchTest, OneAloneLetsOthersCome) {
+  std::vector<Job> jobs = {JobOf(200, 0, 40), JobOf(150, 0, 3)};
+  jobs[0].policy = SmallSfi(PolicyForm::kPlain);
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (const Job& job : jobs) sessions.push_back(NewSession(job));
+  batch_ = Batch::Create(*sessions.front()).value();
+  std::vector<Report> reports(jobs.size());
+  std::vector<size_t> ended;
+  int asked = 0;
+  const auto call = [&](size_t i) {
+    return Batch::Call{*sessions[i],
+                       [&, i] { reports[i] = Generate(*sessions[i], jobs[i]); },
+                       [&, i](const absl::Status& begun) {
+                         EXPECT_TRUE(begun.ok());
+                         ended.push_back(i);
+                       }};
+  };
+  const auto arrivals = [&] {
+    std::vector<Batch::Call> calls;
+    if (asked++ == 5) calls.push_back(call(1));
+    return calls;
+  };
+  std::vector<Batch::Call> first;
+  first.push_back(call(0));
+  EXPECT_TRUE(batch_->Run(std::move(first), arrivals).ok());
+  EXPECT_EQ(ended, (std::vector<size_t>{1, 0}));
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(reports[i].tokens, Alone(jobs[i]).tokens);
+  }
+}
+
 // Blocks of more rows than a pass takes go in turns.
 TEST_F(BatchTest, TakesMoreRowsThanAPass) {
   std::vector<Job> jobs;

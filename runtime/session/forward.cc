@@ -113,6 +113,7 @@ absl::Status Session::Sweep(Phase phase,
 absl::Status Session::SweepBeside(Phase phase,
                                   absl::Span<const std::vector<int32_t>> others,
                                   std::vector<int64_t>* first_rows) {
+  first_rows->assign(others.size(), -1);
   const View all = View::Full();
   const SequenceRows own = PendingRows(sequence_.pending(), all);
   const auto step_of = [&](RankKv& kv, const int32_t* ids, int64_t count) {

@@ -2,17 +2,24 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "kernels/kv/kv_layout.h"
 
 namespace tiercel {
 
 void PageNeeds::Add(const Session& session, int64_t kept, int64_t most) {
-  const int64_t begin = session.sequence().first_position();
+  const Sequence& sequence = session.sequence();
+  const int64_t begin = sequence.first_position();
   // The last page that is kept may be shared, and is copied when it is written.
   const int64_t first = (begin + kept) / kPageTokens;
-  const int64_t end = (begin + most + kPageTokens - 1) / kPageTokens;
-  pages_[&session] = std::max<int64_t>(end - first, 0);
+  // A block is drafted whole at the end of a text, too.
+  const int64_t context = std::ssize(sequence.tokens()) + sequence.room();
+  const int64_t rows = std::min(most + kMaxStepRows, context);
+  const int64_t end = (begin + rows + kPageTokens - 1) / kPageTokens;
+  // The rows of a branch lie in two pages at most.
+  const int64_t in_branches = 2 * session.kv().site().branches;
+  pages_[&session] = std::max<int64_t>(end - first, 0) + in_branches;
 }
 
 bool PageNeeds::Fit() const {

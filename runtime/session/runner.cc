@@ -170,10 +170,11 @@ bool Runner::CanSharePrompts(const SequenceKv& kv) const {
 
 int64_t Runner::PromptSlice(const SequenceKv& kv) const {
   constexpr int64_t kAlone = 1024;  // rows that share their pass with no others
-  const bool whole = others_ == nullptr || kv.site().extent.has_value() ||
-                     !others_->OthersWait();
-  if (whole) return 0;
-  return CanSharePrompts(kv) ? kMaxStepRows : kAlone;
+  constexpr int64_t kFirst = 256;   // ... if no other waits for it yet
+  if (others_ == nullptr || kv.site().extent.has_value()) return 0;
+  if (others_->OthersWait()) return CanSharePrompts(kv) ? kMaxStepRows : kAlone;
+  if (!others_->OthersMayCome()) return 0;
+  return CanSharePrompts(kv) ? kFirst : kAlone;
 }
 
 // Prepares a step that no others pass: they go on first.

@@ -49,6 +49,8 @@ class SharedPasses {
   // Returns true if others would wait for a prompt that the calling runner
   // passes whole.
   virtual bool OthersWait() const = 0;
+  // Returns true if others may come that would wait, though there are none.
+  virtual bool OthersMayCome() const = 0;
   // Lets the others go on before a step that the calling runner passes itself,
   // with no workspace. Errors: cancelled.
   virtual absl::Status LetOthers() = 0;
