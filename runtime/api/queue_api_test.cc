@@ -76,7 +76,8 @@ void End(void* to, tiercel_status status, const tiercel_error* error) {
   auto& person = *static_cast<Person*>(to);
   person.status = status;
   person.message = error->message;
-  if (person.follows != nullptr) {
+  constexpr int kEnough = 50;
+  if (person.follows != nullptr && person.ends < kEnough) {
     person.added = AddTo(person.queue, *person.follows, nullptr);
   }
   if (person.freed_at_end) {
