@@ -276,6 +276,28 @@ struct Run {
   std::optional<double> likely = {};
 };
 
+// Tokens a second of all runs, over the seconds in which any of them decoded;
+// null: none did.
+Json RateOfAll(const std::vector<Run>& runs) {
+  double tokens = 0;
+  double seconds = 0;
+  for (size_t first = 0; first < runs.size();) {
+    const size_t end = std::min(runs.size(), first + runs[first].at_once);
+    double longest = 0;
+    for (; first < end; ++first) {
+      const Json& report = runs[first].report;
+      const Json& rate = report.at("decode_tok_s");
+      if (!rate.is_number() || rate.get<double>() <= 0) continue;
+      const auto decoded = static_cast<double>(
+          report.at("output").at(0).at("tokens").size() - 1);
+      tokens += decoded;
+      longest = std::max(longest, decoded / rate.get<double>());
+    }
+    seconds += longest;
+  }
+  return seconds > 0 ? Json(tokens / seconds) : Json();
+}
+
 SeedRange SeedsOf(const Options& options) {
   const uint64_t seed = options.sampling.seed.value_or(0);
   const auto more =
@@ -461,6 +483,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
     warnings.push_back(full);
   }
   document["warnings"] = std::move(warnings);
+  if (many) document["decode_tok_s"] = RateOfAll(runs);
   Json outputs = Json::array();
   for (const Run& run : runs) {
     Json output = OutputOf(run, several || best);

@@ -115,12 +115,12 @@ class Generator {
 
 // Continues each prompt for every seed of `options` in one session, and writes
 // the texts, or the JSON document. In JSON `output` has one entry for each run,
-// with its times if there are several; the rest is the first run's, with its
-// warnings behind `warnings`. With --verify-against full it then does all of
-// that again in the baseline's session, which reads the prompts itself and does
-// not count in the times. After a signal the document holds the text generated
-// so far. `complete` gets the whole document, even if it is not written, and
-// may add to it.
+// with its times if there are several; decode_tok_s then is that of all, and
+// the rest is the first run's, with its warnings behind `warnings`. With
+// --verify-against full it then does all of that again in the baseline's
+// session, which reads the prompts itself and does not count in the times.
+// After a signal the document holds the text generated so far. `complete` gets
+// the whole document, even if it is not written, and may add to it.
 using CompleteFn = std::function<absl::Status(Json& document)>;
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts,
