@@ -30,9 +30,9 @@ class Target {
   // tokens of `block`.
   virtual absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) = 0;
-  // The same for a block with branches: the pass checks them too.
+  // The distributions of a block with branches, which one pass checks.
   struct TreeDistributions {
-    std::vector<Distribution> block;  // as above
+    std::vector<Distribution> block;  // as Distributions returns them
     // [branch][its tokens]: number i is that of the token after i + 1 tokens of
     // the branch. Empty: the target did not look at this branch.
     std::vector<std::vector<Distribution>> branches;

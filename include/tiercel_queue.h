@@ -47,7 +47,7 @@ typedef void (*tiercel_on_end)(void* user_data, tiercel_status status,
  * TIERCEL_USAGE there, and tiercel_queue_free, which does nothing; and cancel
  * or free sessions; calls that need one that shares pages with an entry are
  * "session_in_use" there. An exception of one ends its entry alone, with
- * TIERCEL_FAILED. They must not end the thread.
+ * TIERCEL_FAILED or TIERCEL_OUT_OF_MEMORY. They must not end the thread.
  *
  * `on_end` may be NULL. Errors, with on_end not called: those of
  * tiercel_generate for the arguments; TIERCEL_USAGE: "invalid_argument" for a

@@ -1,8 +1,6 @@
 #include "runtime/api/batch_entry.h"
 
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <utility>
 
 #include "lib/status/status_macros.h"
@@ -51,13 +49,10 @@ absl::StatusOr<BatchEntry> BatchEntry::Read(
 }
 
 absl::Status BatchEntry::Make(CallersThread& thread, CallOut call_out) const {
-  try {
-    return ReadAndGenerate(thread, call_out);
-  } catch (const std::bad_alloc&) {
-    return MemoryError("out_of_memory", "the system gave no more memory");
-  } catch (const std::exception& e) {
-    return InternalError("internal", e.what());
-  }
+  absl::Status made;
+  absl::Status thrown =
+      Guarded([&] { made = ReadAndGenerate(thread, call_out); });
+  return thrown.ok() ? made : thrown;
 }
 
 void BatchEntry::Report(const absl::Status& status) const {

@@ -93,6 +93,25 @@ __attribute__((no_sanitize("undefined"))) tiercel_status AtBoundary(
   }
 }
 
+// Runs `body`: its exception, or that of a callback, becomes an error. It is
+// for the library's own threads, where AtBoundary is not around the work.
+template <typename Body>
+__attribute__((no_sanitize("undefined"))) absl::Status Guarded(Body body) {
+  try {
+    body();
+    return absl::OkStatus();
+  } catch (const abi::__forced_unwind&) {
+    throw;  // it ends the thread, and must not be caught
+  } catch (const std::bad_alloc&) {
+    return MemoryError("out_of_memory", "the system gave no more memory");
+  } catch (const std::exception& e) {
+    return InternalError("internal", e.what());
+  } catch (...) {
+    return InternalError("internal",
+                         "a callback threw what is no std::exception");
+  }
+}
+
 // Reads a caller's struct, whichever version of the header made it. Fields that
 // the caller does not know are zero, which means their defaults. Fields that we
 // do not know must be zero, since we could not honour them.

@@ -1,11 +1,7 @@
 #include "runtime/api/queue.h"
 
-#include <cxxabi.h>
-
 #include <chrono>
-#include <exception>
 #include <iterator>
-#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -20,24 +16,6 @@
 
 namespace tiercel {
 namespace {
-
-// Calls a callback of the program; its exception becomes an error.
-template <typename Callback>
-absl::Status Guarded(Callback callback) {
-  try {
-    callback();
-    return absl::OkStatus();
-  } catch (const abi::__forced_unwind&) {
-    throw;  // it ends the thread, and must not be caught
-  } catch (const std::bad_alloc&) {
-    return MemoryError("out_of_memory", "the system gave no more memory");
-  } catch (const std::exception& e) {
-    return InternalError("internal", e.what());
-  } catch (...) {
-    return InternalError("internal",
-                         "a callback threw what is no std::exception");
-  }
-}
 
 // Lends the turns to the calls that wait, until all have had them. A call that
 // has one of them may need another.
@@ -187,23 +165,18 @@ void Queue::Work() {
 }
 
 void Queue::MakeEntries() {
-  absl::Status status =
-      MemoryError("out_of_memory", "the system gave no more memory");
-  try {
-    const Session* first = nullptr;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      first = waiting_.front().entry.session()->session.get();
-    }
-    absl::StatusOr<std::unique_ptr<Batch>> batch = Batch::Create(*first);
-    status = batch.status();
-    if (batch.ok()) {
-      status = (*batch)->Run({}, [&] { return Admit(**batch); });
-    }
-  } catch (const std::bad_alloc&) {  // no entry throws, so the batch does
-  } catch (const std::exception& e) {
-    status = InternalError("internal", e.what());
+  const Session* first = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    first = waiting_.front().entry.session()->session.get();
   }
+  absl::Status made;
+  absl::Status status = Guarded([&] {
+    absl::StatusOr<std::unique_ptr<Batch>> batch = Batch::Create(*first);
+    made = batch.ok() ? (*batch)->Run({}, [&] { return Admit(**batch); })
+                      : batch.status();
+  });
+  status.Update(made);
   // All that began have ended, unless the batch itself failed.
   if (status.ok()) return;
   std::unique_lock<std::mutex> lock(mutex_);
@@ -287,7 +260,7 @@ void Queue::End(std::list<Job>::iterator job) {
     session.length = session.session->sequence().tokens().size();
     // The next call on the session is another's.
     if (job->cancelled) session.session->cancellation().Clear();
-    Release(job->entry.session());
+    Release(&session);
   }
   if (job->on_end != nullptr) {
     tiercel_error error = {};

@@ -91,8 +91,8 @@ class Queue {
   std::list<Job> waiting_;
   std::list<Job> running_;
   int64_t ending_ = 0;  // entries of which on_end is told
-  // Of the model's vocabulary. A session's own may be in use: another call on
-  // it may have a turn.
+  // These are known of the model's vocabulary. Those of a session may be in use
+  // by a call on it that has a turn.
   KnownBreakers breakers_ = {};
   std::map<const Turns*, Held> held_;
   bool ends_ = false;

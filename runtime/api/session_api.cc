@@ -32,25 +32,6 @@ std::optional<KeptRates> RatesOf(const Model& model,
                     on_disk ? &*request.options.texts : nullptr);
 }
 
-// Does what PrefillInto does, with KV that is not computed.
-absl::Status FillInto(CallersThread& thread, tiercel_session* session,
-                      const int32_t* ids, size_t count, uint64_t seed,
-                      tiercel_progress progress, void* user_data) {
-  const size_t before = session->session->sequence().tokens().size();
-  ASSIGN_OR_RETURN(const PrefillReport filled,
-                   FillPrompt(*session->session, ids, count, seed,
-                              [&](uint64_t done, uint64_t total) {
-                                return thread.GoesOn(progress, user_data, done,
-                                                     total);
-                              }));
-  // It throws if there is no memory for the report.
-  absl::Cleanup forget = [&] { session->session->Truncate(before); };
-  Keep(NewReport(*session->session, filled), session);
-  BeginText(count, session);
-  std::move(forget).Cancel();
-  return absl::OkStatus();
-}
-
 // One budget must hold a model and its draft model.
 absl::Status NeedBeside(const Model& model, const Model& draft) {
   if (draft.machine == model.machine) return absl::OkStatus();
@@ -322,8 +303,12 @@ tiercel_status tiercel_fill(tiercel_session* session, const int32_t* ids,
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
     return tiercel::Stoppable(session, [&] {
-      return tiercel::FillInto(thread, session, ids, count, seed, progress,
-                               user_data);
+      return tiercel::AddInto(session, count, [&](tiercel::Session& own) {
+        return tiercel::FillPrompt(
+            own, ids, count, seed, [&](uint64_t done, uint64_t total) {
+              return thread.GoesOn(progress, user_data, done, total);
+            });
+      });
     });
   });
 }

@@ -63,17 +63,25 @@ void TruncateTo(size_t length, tiercel_session* session) {
   session->text_begin = std::min(session->text_begin, length);
 }
 
-absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
-                         size_t count, Session::Progress progress) {
-  const size_t before = session->session->sequence().tokens().size();
-  ASSIGN_OR_RETURN(const PrefillReport prefill,
-                   Prefill(*session->session, ids, count, progress));
+absl::Status AddInto(
+    tiercel_session* session, size_t count,
+    absl::FunctionRef<absl::StatusOr<PrefillReport>(Session&)> add) {
+  Session& own = *session->session;
+  const size_t before = own.sequence().tokens().size();
+  ASSIGN_OR_RETURN(const PrefillReport added, add(own));
   // It throws if there is no memory for the report.
-  absl::Cleanup forget = [&] { session->session->Truncate(before); };
-  Keep(NewReport(*session->session, prefill), session);
+  absl::Cleanup forget = [&] { own.Truncate(before); };
+  Keep(NewReport(own, added), session);
   BeginText(count, session);
   std::move(forget).Cancel();
   return absl::OkStatus();
+}
+
+absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
+                         size_t count, Session::Progress progress) {
+  return AddInto(session, count, [&](Session& own) {
+    return Prefill(own, ids, count, progress);
+  });
 }
 
 absl::Status ReadInto(tiercel_session* session, const int32_t* ids,

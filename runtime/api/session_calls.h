@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "lib/status/error.h"
 #include "runtime/api/boundary.h"
@@ -46,6 +47,10 @@ void Keep(Report report, tiercel_session* session);
 
 // Keeps the first `length` tokens.
 void TruncateTo(size_t length, tiercel_session* session);
+// Keeps the report of `count` tokens that `add` appends.
+absl::Status AddInto(
+    tiercel_session* session, size_t count,
+    absl::FunctionRef<absl::StatusOr<PrefillReport>(Session&)> add);
 // Appends tokens and keeps the report, as tiercel_prefill; or makes the session
 // hold these tokens, as tiercel_read.
 absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,

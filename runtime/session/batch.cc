@@ -192,6 +192,7 @@ absl::Status Batch::KeepLogits(absl::Span<const PositionRange> rows) {
   }
   return absl::OkStatus();
 }
+
 void Batch::End() {
   ends_ = true;
   for (Member& member : members_) {

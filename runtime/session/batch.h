@@ -52,9 +52,8 @@ class Batch final : public SharedPasses {
     int64_t sweeps = 0;  // the passes that are no drafts over views
     int64_t steps = 0;
     int64_t rows = 0;
-    int64_t most_rows = 0;  // the most of one pass
-    // ... and of prompts, in one with steps that decode.
-    int64_t most_rows_beside = 0;
+    int64_t most_rows = 0;         // the most of one pass
+    int64_t most_rows_beside = 0;  // the most of prompts, in one that decodes
   };
 
   // For sessions of `session`'s model. Errors: those of Runner::Fork.

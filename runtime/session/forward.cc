@@ -96,8 +96,8 @@ absl::Status Session::Sweep(Phase phase,
                             absl::Span<const std::vector<int32_t>> others,
                             std::vector<int64_t>* first_rows) {
   absl::Cleanup abandon = [&] { AbandonStep(); };
-  if (first_rows != nullptr) first_rows->assign(others.size(), -1);
   if (others.empty() || !kv_->IsAlone()) {
+    if (first_rows != nullptr) first_rows->assign(others.size(), -1);
     Runner::Stop stop;
     RETURN_IF_ERROR(Pass(sequence_.pending(), phase, kNoProgress, View::Full(),
                          /*certain=*/false, /*keeps=*/false, &stop));

@@ -26,22 +26,25 @@ bool PageNeeds::Fit() const {
   if (pages_.empty()) return true;
   const size_t ranks = pages_.begin()->first->kv().ranks().size();
   for (size_t rank = 0; rank < ranks; ++rank) {
-    std::map<const PagePool*, int64_t> wanted;  // pages of each pool
-    std::map<const PagePool*, const RankKv*> whose;
+    struct Wanted {
+      const RankKv* of = nullptr;  // one of those that share the pages
+      int64_t pages = 0;
+    };
+    std::map<const PagePool*, Wanted> wanted;
     for (const auto& [session, pages] : pages_) {
       const RankKv& kv = *session->kv().ranks()[rank];
-      wanted[&kv.pages()] += pages;
-      whose[&kv.pages()] = &kv;
+      Wanted& own = wanted[&kv.pages()];
+      own.of = &kv;
+      own.pages += pages;
     }
     int64_t beyond = 0;  // bytes that were not planned
-    for (const auto& [pool, pages] : wanted) {
-      const RankKv& kv = *whose[pool];
-      const int64_t more = pages - kv.PlannedPages();
+    for (const auto& [pool, own] : wanted) {
+      const int64_t more = own.pages - own.of->PlannedPages();
       if (more <= 0) continue;
       if (pool->on_device()) return false;
       beyond += more * pool->layers() * pool->layout().PageBytes();
     }
-    const RankKv& any = *whose.begin()->second;
+    const RankKv& any = *wanted.begin()->second.of;
     if (beyond > 0 && beyond > any.machine().kv_account()->room()) return false;
   }
   return true;
