@@ -6,6 +6,7 @@
 #include "kernels/system/resource_limits.h"
 #include "kernels/system/thread.h"
 #include "lib/status/error.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 namespace {
@@ -75,7 +76,9 @@ RankGroup::RankGroup(int ranks)
     : ranks_(ranks),
       spins_(ranks > AllowedCpus() ? 0 : kSpins),
       ended_(static_cast<size_t>(ranks)),
-      brought_(static_cast<size_t>(ranks)) {}
+      brought_(static_cast<size_t>(ranks)) {
+  for (auto& works : works_) works.resize(static_cast<size_t>(ranks));
+}
 
 RankGroup::~RankGroup() {
   stop_.store(true, std::memory_order_relaxed);
@@ -166,6 +169,20 @@ absl::Status RankGroup::Meet(int rank, const absl::Status& mine) {
     if ((now & ~kLeft) != meeting) return outcome;  // all ranks have come
     if ((now & kLeft) != 0) return mine.ok() ? RankFailed() : mine;
   }
+}
+
+absl::Status RankGroup::MeetOver(int rank, absl::Span<absl::Status> each,
+                                 const absl::Status& mine) {
+  if (ranks_ == 1) return mine;
+  auto& works = works_[meeting_.load(std::memory_order_acquire) % 2];
+  works[static_cast<size_t>(rank)].assign(each.begin(), each.end());
+  RETURN_IF_ERROR(Meet(rank, mine));
+  std::vector<absl::Status> brought(works.size());  // [rank]
+  for (size_t i = 0; i < each.size(); ++i) {
+    for (size_t r = 0; r < works.size(); ++r) brought[r] = works[r][i];
+    each[i] = FirstOf(brought);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tiercel

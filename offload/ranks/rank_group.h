@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace tiercel {
 
@@ -48,6 +49,11 @@ class RankGroup {
   // rank's writes before it are visible to all after it. Errors also:
   // rank_failed, where another rank's part has ended.
   absl::Status Meet(int rank, const absl::Status& mine = absl::OkStatus());
+  // Meet over several works of which each rank does its part, as many for all
+  // ranks: each[i] becomes the error of the lowest rank that came with one for
+  // work i. After an error `each` is as it was.
+  absl::Status MeetOver(int rank, absl::Span<absl::Status> each,
+                        const absl::Status& mine = absl::OkStatus());
 
  private:
   explicit RankGroup(int ranks);
@@ -73,6 +79,8 @@ class RankGroup {
   std::vector<absl::Status> brought_;  // [rank]: the status that it came with
   // There are two: a rank may still read one when the next meeting is over.
   std::array<absl::Status, 2> outcome_;
+  // Two as well: [rank][work], as MeetOver brought them.
+  std::array<std::vector<std::vector<absl::Status>>, 2> works_;
 
   std::vector<std::thread> threads_;
 };

@@ -149,5 +149,34 @@ TEST(RankGroupTest, TheLowestRanksErrorCounts) {
   EXPECT_EQ(status.message(), "1");
 }
 
+// Each work has the error of the lowest rank that failed in it, on all ranks.
+TEST(RankGroupTest, EveryWorkIsMetOverOnItsOwn) {
+  constexpr int kRanks = 3;
+  const auto group = GroupOf(kRanks);
+  const absl::Status status = group->Run([&](int rank) -> absl::Status {
+    for (int round = 0; round < 100; ++round) {
+      std::vector<absl::Status> each(4);
+      if (rank == round % kRanks) each[1] = MemoryError("one", "");
+      if (rank > 0) each[2] = UsageError(rank == 1 ? "first" : "second", "");
+      Dawdle(rank, round % kRanks);
+      absl::Status all = group->MeetOver(rank, absl::MakeSpan(each));
+      EXPECT_TRUE(all.ok()) << all;
+      EXPECT_TRUE(each[0].ok() && each[3].ok());
+      EXPECT_EQ(CodeOf(each[1]), "one");
+      EXPECT_EQ(CodeOf(each[2]), "first");
+      // A meeting of another kind between two of these.
+      const bool meets = round % 2 == 0;
+      EXPECT_TRUE(!meets || group->Meet(rank).ok());
+      each[0] = UsageError("own", "");
+      all = group->MeetOver(rank, absl::MakeSpan(each),
+                            rank == 2 ? CancelledError() : absl::OkStatus());
+      EXPECT_EQ(ClassOf(all), ErrorClass::kCancelled);
+      EXPECT_EQ(CodeOf(each[0]), "own");
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 }  // namespace
 }  // namespace tiercel
