@@ -445,9 +445,18 @@ class GenerateTest(Case):
     def test_questions_asked_at_once_are_answered_alone(self):
         book = self.path("book.txt", b"The cat sat on the mat. " * 20)
         asked = ["who?", "where is it?", "why?"]
-        args = ["ask", "-m", CHAT, "-n", "20", "--temp", "1", book]
-        alone = [self.succeed(*args, question) for question in asked]
-        self.assertEqual(self.succeed(*args, *asked), b"".join(alone))
+        view = ["--budget", "64", "--sink", "8", "--window", "16"]
+        triforce = ["--policy", "triforce", "--chunk", "8", *view]
+        for policy in ([], ["--policy", "speed", "--plain"],
+                       ["--policy", "sfi", "--plain", *view],
+                       [*triforce, "--branches", "2"],
+                       [*triforce, "--tensor-parallel", "2"]):
+            args = ["ask", "-m", CHAT, "-n", "20", "--temp", "1", book, *policy]
+            alone = [self.document(*args, question) for question in asked]
+            at_once = self.document(*args, *asked)["output"]
+            self.assertEqual([output["tokens"] for output in at_once],
+                             [one["output"][0]["tokens"] for one in alone])
+            self.assertEqual({output["at_once"] for output in at_once}, {3})
 
     def test_each_output_has_its_own_times(self):
         document = self.document("generate", "-m", CHAT, "-p", "Once", "-n",

@@ -824,18 +824,16 @@ typedef struct tiercel_batch_entry {
  * are set; tiercel_cancel ends one alone. Callbacks are called one at a time,
  * on the caller's thread. Behind a link, what forks share crosses once for all;
  * a sweep for which the device has no room beside the others (`forks` of
- * tiercel_session_params) is made after them. Steps over several ranks, and
- * those of plain forms that read a view or end below the last layer, are made
- * in turns in this version.
+ * tiercel_session_params) is made after them. A draft model's steps are not
+ * shared, in this version.
  *
  * Prompts are read beside the steps of others, and short ones together. While
  * there are others a prompt goes in slices of 64 tokens, and a pass that
  * decodes reads one slice at most: between two steps of its own an entry waits
  * for the drafts of the others and one pass, of at most 256 tokens. A prompt
- * that shares no passes (over several ranks, or on a GPU without
- * `deterministic`) goes in slices of 1024, each in a turn of its own; under
- * "speed" it is read whole. One that is stopped leaves its session with the
- * tokens that tiercel_read leaves, and no work is kept.
+ * that shares no passes (on a GPU without `deterministic`) goes in slices of
+ * 1024, each in a turn of its own. One that is stopped leaves its session with
+ * the tokens that tiercel_read leaves, and no work is kept.
  *
  * Memory that was planned for one session may not do for its forks, too: an
  * entry that finds none ends with TIERCEL_OUT_OF_MEMORY, and holds the tokens

@@ -52,10 +52,10 @@ blas_block|kernels/layer/matmul_gpu.cc|target.out += row|target.out += 0 * row|k
 blas_version|kernels/device/cuda/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/device/cuda/blas_lt_test.cc
 blas_alignment|kernels/device/cuda/blas_lt.cc|prefer(alignment, kAlignment);|prefer(alignment, 2 * kAlignment);|kernels/device/cuda/blas_lt_test.cc
 blas_choice|kernels/device/cuda/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/device/cuda/blas_lt_test.cc
-batch_angle|runtime/pass/step.cc|step.sequences\[i\].rows, 0, row}|step.sequences[i].rows, 0, 0}|runtime/session/batch_test.cc
-batch_pages|runtime/pass/step.cc|kv = \&pages_\[i\];|kv = \&pages_[0];|runtime/session/batch_test.cc
-batch_queries|runtime/pass/step.cc|parts_\[i\].first_angle \* width|0 * width|runtime/session/batch_test.cc
-batch_ids|runtime/pass/step.cc|ids.end(), sequence.ids, |ids.end(), step_.sequences[0].ids, step_.sequences[0].ids - sequence.ids + |runtime/session/batch_test.cc
+batch_angle|runtime/pass/step.cc|{own.position + part.rows.begin, own.position + part.rows.end}|{part.rows.begin, part.rows.end}|runtime/session/batch_test.cc
+batch_pages|runtime/pass/step.cc|attends ? \&kv_\[i\].pages()|attends ? \&kv_[0].pages()|runtime/session/batch_test.cc
+batch_queries|runtime/pass/step.cc|decoder_.queries() + first \* decoder_.query_width()|decoder_.queries() + 0 * first|runtime/session/batch_test.cc
+batch_ids|runtime/pass/step.cc|ids.insert(ids.end(), own + part.rows.begin, own + part.rows.end);|ids.insert(ids.end(), own, own + (part.rows.end - part.rows.begin));|runtime/session/batch_prompts_test.cc
 batch_keys|models/decoder/decoder.cc|a_.k.data() + row \* widths_.kv|a_.k.data()|runtime/session/batch_test.cc
 batch_heads|models/decoder/decoder.cc|a_.head.data() + row \* widths_.heads|a_.head.data()|runtime/session/batch_test.cc
 batch_folds|models/decoder/decoder.cc|pages.sum = pages.sum + folds;||runtime/session/batch_test.cc
@@ -63,7 +63,7 @@ batch_shared|models/decoder/decoder.cc|a.pages\[shared\] == b.pages\[shared\]|b.
 batch_behind|models/decoder/decoder.cc|all.position = (kv.first_page + shared)|all.position = (kv.first_page + 0 * shared)|runtime/session/batch_test.cc
 batch_logits|runtime/session/batch.cc|(kept + first - skipped)|(0 * kept + first - skipped)|runtime/session/batch_test.cc
 batch_fills|runtime/session/batch.cc|rows + count <= most|rows + count <= most / 8|runtime/session/batch_test.cc
-batch_shares|runtime/session/runner.cc|if (CanShare(own) \&\& can_go|if (false \&\& can_go|runtime/session/batch_test.cc
+batch_shares|runtime/session/runner.cc|others_ != nullptr \&\& own.count <= kMaxStepRows|false \&\& own.count <= kMaxStepRows|runtime/session/batch_test.cc
 branch_residual|drafts/verdict.h|chance.Draw(ResidualOf(rest, of_others\[0\]), i)|chance.Draw(rest, i)|drafts/verdict_test.cc
 branch_rest|drafts/verdict.h|AcceptanceOf(rest, of_others\[0\]|AcceptanceOf(targets[i], of_others[0]|drafts/verdict_test.cc
 branch_without|drafts/verdict.h|distribution.ids\[i\] == id|(distribution.ids[i] == id \&\& false)|drafts/verdict_test.cc
@@ -76,22 +76,22 @@ branch_rows|runtime/drafting/session_kv.cc|RowLogits(first + skipped, count)|Row
 branch_tokens|runtime/drafting/model_target.cc|const size_t shared = before_ + branch.at;|const size_t shared = before_;|runtime/policies/triforce/triforce_test.cc
 branch_kept|drafts/verify.cc|.subspan(verdict.accepted)|.last(1)|runtime/policies/triforce/triforce_test.cc
 branch_slots|runtime/plan/session_plan.cc|branches > 0 ? 2 : 1|branches > 0 ? 1 : 1|runtime/policies/triforce/triforce_test.cc
-branch_ids|runtime/session/forward.cc|step_of(\*copy, other.data()|step_of(*copy, own.ids + 0 * other.data()[0]|runtime/policies/triforce/triforce_test.cc
+branch_ids|runtime/session/forward.cc|{\*copy, other.data(), |{*copy, own.ids + 0 * other.data()[0], |runtime/policies/triforce/triforce_test.cc
 batch_turns|runtime/session/batch.cc|if (members_.size() > 1 .. arrivals_may_come_) running_->strand->Yield();||runtime/session/batch_test.cc
-batch_sole|runtime/session/batch.cc|members_.size() > 1 .. arrivals_may_come_|members_.size() > 1|runtime/session/batch_test.cc
-prompt_first|runtime/session/runner.cc|return CanSharePrompts(kv) ? kFirst : kAlone;|return 0 * kFirst;|runtime/session/batch_prompts_test.cc
-prompt_slices|runtime/session/runner.cc|return CanSharePrompts(kv) ? kMaxStepRows : kAlone;|return 0 * kAlone;|runtime/session/batch_prompts_test.cc
+batch_sole|runtime/session/batch.cc|members_.size() > 1 .. arrivals_may_come_|members_.size() > 1|runtime/session/batch_prompts_test.cc
+prompt_first|runtime/session/runner.cc|return CanSharePrompts() ? kFirst : kAlone;|return 0 * kFirst;|runtime/session/batch_prompts_test.cc
+prompt_slices|runtime/session/runner.cc|return CanSharePrompts() ? kMaxStepRows : kAlone;|return 0 * kAlone;|runtime/session/batch_prompts_test.cc
 prompt_beside|runtime/session/batch.cc|decodes ? kMaxStepRows : most;|decodes ? most : most;|runtime/session/batch_prompts_test.cc
 prompt_last_row|runtime/session/batch.cc|(kept + first - skipped)|(kept + first)|runtime/session/batch_prompts_test.cc
-prompt_shared|runtime/session/runner.cc|return kv.IsAlone() \&\& !stream().fast_prompts|return !kv.IsAlone() \&\& !stream().fast_prompts|runtime/session/batch_prompts_test.cc
-prompt_told|runtime/session/forward.cc|progress(done + some|progress(0 * done + some|runtime/session/batch_prompts_test.cc
+prompt_shared|runtime/session/runner.cc|return !stream().fast_prompts|return stream().fast_prompts|runtime/session/batch_prompts_test.cc
+prompt_told|runtime/session/forward.cc|progress(done + own|progress(0 * done + own|runtime/session/batch_prompts_test.cc
 batch_fold_rows|models/decoder/decoder.cc|folds_.data() + rows \* all.heads|folds_.data() + all.heads|runtime/session/batch_test.cc
-batch_drafts|runtime/session/runner.cc|^  if (CanShare(own)) {|  if (false) {|runtime/session/batch_tiers_test.cc
-batch_drafts_first|runtime/session/batch.cc|kind = draft != waiting_.end()|kind = draft == waiting_.begin()|runtime/session/batch_tiers_test.cc
-batch_waits|runtime/session/batch.cc|if ((\*each)->wanted->waits) waiting_|if (false) waiting_|runtime/session/batch_tiers_test.cc
+batch_drafts|runtime/session/runner.cc|if (others_ != nullptr \&\& few) {|if (few \&\& false) {|runtime/session/batch_tiers_test.cc
+batch_drafts_first|runtime/session/batch.cc|bool drafts = any(\[\](const StepKind\& kind) { return kind|bool drafts = !any([](const StepKind\& kind) { return !kind|runtime/session/batch_tiers_test.cc
+batch_waits|runtime/session/batch.cc|if ((\*each)->wanted->waits()) waiting_|if (false) waiting_|runtime/session/batch_tiers_test.cc
 batch_workspace|runtime/session/runner.cc|^  Rest();|  ;|runtime/session/batch_tiers_test.cc
 batch_rests|runtime/session/batch.cc|member.session.runner().Rest();|;|runtime/session/batch_tiers_test.cc
-batch_abandons|runtime/session/runner_rank.cc|whose\[i\]->rows.kv.store->Abandon();|;|runtime/session/batch_tiers_test.cc
+batch_abandons|runtime/session/runner_rank.cc|if (failed \&\& !step.kind.IsDraft()) {|if (failed \&\& false) {|runtime/session/batch_tiers_test.cc
 batch_host|offload/kv/staging.cc|asked_ == 0 \&\& steps_.size() == 1|asked_ == 0|runtime/session/batch_tiers_test.cc
 staging_once|offload/kv/staging.cc|std::exchange(fetched\[Index(place)\], 1) != 0|fetched[Index(place)] != 0|offload/kv/forks_test.cc
 staging_shared_place|offload/kv/staging.cc|    places_\[contents\] = place;|    (void)places_;|offload/kv/forks_test.cc
@@ -107,7 +107,18 @@ best_of_least|apps/commands/generation.cc|return a.likely < b.likely;|return b.l
 best_of_mean|apps/commands/generation.cc|static_cast<double>(likely.size())|1.0|apps/cli_generation_test.py
 bench_forks|apps/commands/bench.cc|ssize(sessions) < row->parallel|ssize(sessions) < 2|apps/cli_bench_test.py
 batch_page_rows|models/decoder/decoder.cc|if (rows + parts\[count\].rows > kPageTokens) break;|;|runtime/session/batch_test.cc
-batch_awaits|runtime/pass/step.cc|if (sequence.before_layer) {|if (false) {|runtime/session/batch_tiers_test.cc
+batch_awaits|runtime/pass/step.cc|if (sequence.before_layer) RETURN_IF|if (false) RETURN_IF|runtime/session/batch_tiers_test.cc
+step_deep|runtime/pass/step.cc|parts.push_back({i, deep, own.layers});|parts.push_back({i, deep, own.shallow_layers});|runtime/session/batch_prompts_test.cc
+step_order|runtime/pass/step.cc|return a.layers > b.layers;|return a.layers < b.layers;|runtime/session/batch_prompts_test.cc
+step_last|runtime/pass/step.cc|own.last_row = row + count - 1;|own.last_row = row;|runtime/session/batch_prompts_test.cc
+step_both|runtime/pass/step.cc|row < sequence.rows; ++row|row < 0; ++row|runtime/policies/sfi/sfi_test.cc
+step_agrees|runtime/pass/step.cc|step_.sequences\[i\].status = std::move(errors\[i\]);|;|runtime/session/batch_ranks_test.cc
+ranks_heads|runtime/session/runner_rank.cc|alone() ? view : Own(view)|view|runtime/session/ranks_test.cc
+ranks_room|runtime/session/runner_rank.cc|return ranks_->group->Meet(site.rank, mine);|return mine;|runtime/session/batch_ranks_test.cc
+ranks_works|offload/ranks/rank_group.cc|each\[i\] = FirstOf(brought);|each[i] = brought[0];|offload/ranks/rank_group_test.cc
+ranks_works_turn|offload/ranks/rank_group.cc|works_\[meeting_.load(std::memory_order_acquire) % 2\]|works_[0]|offload/ranks/rank_group_test.cc
+batch_beside|runtime/session/runner_rank.cc|begins\[i - static_cast<size_t>(step.beside)\]|true|runtime/session/runner_test.cc
+batch_places|runtime/session/batch.cc|own.last_row = own_rows - 1;|own.last_row = own.rows.count - 1;|runtime/session/batch_tiers_test.cc
 staging_left|offload/kv/staging.cc|^    EndLayers();|    ;|offload/kv/forks_test.cc
 staging_forgotten|offload/kv/staging.cc|^  Leave(step);|  (void)step;|offload/kv/forks_test.cc
 staging_places|offload/kv/staging.cc|for (const int64_t contents : added) places_.erase(contents);|;|offload/kv/forks_test.cc
@@ -426,7 +437,7 @@ draft_rest|runtime/api/session_calls.h|^    session->policy->Rest();||runtime/ap
 trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
 bytes_page|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|tests/same_bytes.py
 bytes_plan|runtime/plan/plan.cc|\["min_device_bytes"\] = least|["min_device_bytes"] = least + 1|tests/same_bytes.py
-bytes_unchecked|drafts/verdict.h|i < tokens.size() \&\& drawn == tokens\[i\]) continue|i < tokens.size() \&\& (i == 0 \|\| drawn == tokens[i])) continue|tests/same_bytes.py
+bytes_unchecked|drafts/verdict.h|i < tokens.size() \&\& drawn == tokens\[i\]) continue|i < tokens.size() \&\& i * (drawn != tokens[i]) == 0) continue|tests/same_bytes.py
 bytes_read|offload/disk/page_reader.cc|\*read_bytes += static_cast<uint64_t>(done.result);|*read_bytes += 1;|tests/same_bytes.py
 folder_trial_page|offload/prompt_cache/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|tests/folder_trial.py
 folder_trial_tokens|offload/prompt_cache/kv_folder.cc|CommonBeginning(info.ids, ids);|static_cast<int64_t>(std::min(info.ids.size(), ids.size()));|tests/folder_trial.py
@@ -470,7 +481,7 @@ sfi_unheeded|runtime/policies/sfi/sfi.cc|target.tokenizer == nullptr) std::erase
 sfi_closer|runtime/policies/sfi/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_cooldown|runtime/policies/sfi/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_evidence|runtime/session/draft_view.cc|sequence().kv_length() - first().evidence_rows()|sequence().kv_length() - 1|runtime/policies/sfi/sfi_test.cc
-sfi_kept_row|runtime/pass/pass.cc|.rows = layout.kv_heads,|.rows = 1,|runtime/policies/sfi/sfi_test.cc
+sfi_kept_row|runtime/pass/step.cc|.rows = layout.kv_heads,|.rows = 1,|runtime/policies/sfi/sfi_test.cc
 sfi_norms|offload/retrieval/importance_selector.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/retrieval/importance_selector_test.cc
 sfi_one_row|offload/retrieval/importance_selector.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/retrieval/importance_selector_test.cc
 sfi_decay|offload/retrieval/importance_selector.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/retrieval/importance_selector_test.cc
@@ -893,7 +904,7 @@ text_owner|offload/prompt_cache/kv_file.cc|status.st_uid != geteuid()|false|offl
 prompt_unlinked|offload/prompt_cache/kv_folder.cc|status.st_nlink == 0) continue;|false) continue;|offload/prompt_cache/prompt_file_test.cc
 prompt_no_room|offload/prompt_cache/kv_folder.cc|if (!opened.ok()) disk_.Remove(folder.fd(), name.c_str());||offload/prompt_cache/prompt_file_test.cc
 prompt_owner|offload/prompt_cache/kv_folder.cc|        status.st_uid != geteuid()) {|        false) {|offload/prompt_cache/prompt_file_test.cc
-pass_values|runtime/pass/pass.cc|layout.VOffset(0, written), layout|layout.KOffset(0, written), layout|tests/hosted_test.cc
+pass_values|runtime/pass/step.cc|layout.VOffset(0, written), layout|layout.KOffset(0, written), layout|tests/hosted_test.cc
 shares_stale|offload/retrieval/attention_shares.cc|digests_.Truncate(begin);.*||offload/retrieval/attention_shares_test.cc
 lost_queue|kernels/device/sim/sim_queue.cc|queue.Forget();|(void)queue;|kernels/device/sim/sim_queue_test.cc
 sim_lists|kernels/device/op.h|if (op.keep != nullptr) op.keep(own, lists);||kernels/device/sim/sim_queue_test.cc

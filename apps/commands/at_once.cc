@@ -116,9 +116,8 @@ absl::StatusOr<Together> OpenTogether(const Options& options,
 
 bool MakesAtOnce(const Options& options, size_t texts) {
   const SamplingOptions& sampling = options.sampling;
-  return texts > 1 && options.model.tensor_parallel == 1 && !sampling.plain &&
-         std::string_view(sampling.Drafter()) != "small" &&
-         sampling.branches == 0 && !sampling.verify_against_full;
+  return texts > 1 && std::string_view(sampling.Drafter()) != "small" &&
+         !sampling.verify_against_full;
 }
 
 absl::Status MakeAtOnce(const Options& options, const Model& model,

@@ -14,10 +14,9 @@
 
 namespace tiercel::cli {
 
-// Returns true if several texts are made at once: where their steps share
-// passes, and no model drafts, whose memory is planned for one text, nor do
-// blocks have branches, whose sweeps are their own. A text
-// that is compared with its baseline needs its own times.
+// Returns true if several texts are made at once: where no model drafts, whose
+// memory is planned for one text. A text that is compared with its baseline
+// needs its own times.
 bool MakesAtOnce(const Options& options, size_t texts);
 
 // Takes a prompt and a seed, the number of texts that were made at once, and

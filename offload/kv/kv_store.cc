@@ -9,14 +9,18 @@
 namespace tiercel {
 
 absl::Status KvStore::BeginStep(int64_t rows, Phase phase, const View& view,
-                                Cancelled cancelled, bool certain) {
+                                Cancelled cancelled, bool certain,
+                                Agree agree) {
   seen_by_ = nullptr;
   step_rows_ = rows;
-  RETURN_IF_ERROR(BeginOwnStep(rows, phase, view, cancelled));
+  const absl::Status room = BeginOwnStep(rows, phase, view, cancelled);
+  absl::Status status = agree(room);
   // A step that finds no room is not shown: the observer stays as it is.
-  seen_by_ = view.IsFull() ? observer_ : nullptr;
-  const absl::Status status = ShowStep(rows, certain, cancelled);
-  if (!status.ok()) AbandonOwn();
+  if (status.ok()) {
+    seen_by_ = view.IsFull() ? observer_ : nullptr;
+    status = ShowStep(rows, certain, cancelled);
+  }
+  if (room.ok() && !status.ok()) AbandonOwn();
   return status;
 }
 

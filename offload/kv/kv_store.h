@@ -36,17 +36,23 @@ namespace tiercel {
 // all stores forked from it are used from one thread.
 class KvStore : public LayeredKv {
  public:
+  static constexpr auto kAgreed = [](const absl::Status& room) { return room; };
+
   int64_t begin() const { return begin_; }
   int64_t end() const { return end_; }
   int64_t length() const { return end_ - begin_; }
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }
 
+  // Called once a step has room, or an error that says why it has none; the
+  // answer decides whether it begins.
+  using Agree = absl::FunctionRef<absl::Status(const absl::Status& room)>;
   // `certain`: all rows will be committed; otherwise Commit says how many.
   // Errors, with nothing changed: invalid_view, out_of_memory, copy_failed,
-  // cancelled.
+  // cancelled; those of `agree`.
   absl::Status BeginStep(int64_t rows, Phase phase, const View& view,
-                         Cancelled cancelled, bool certain = true);
+                         Cancelled cancelled, bool certain = true,
+                         Agree agree = kAgreed);
   // Commits the first `rows` rows of the step, which exist from now on; those
   // of a prompt are all committed. Errors: copy_failed, cancelled. After these,
   // and after errors of BeginLayer, the caller calls Abandon.

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "kernels/device/copies.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -98,67 +97,6 @@ void AskAhead(const PassRows& rows, const RowBlock& now, HiddenStates& hidden) {
   }
 }
 
-// The KV of a pass, and the one that gets the rows too.
-class PassKv {
- public:
-  PassKv(const Pass& pass, Stream& stream) : pass_(pass), stream_(stream) {}
-
-  absl::StatusOr<KvPages> BeginLayer(int layer,
-                                     LayeredKv::Cancelled cancelled) {
-    if (pass_.copied_to != nullptr) {
-      ASSIGN_OR_RETURN(copies_, pass_.copied_to->BeginLayer(layer, cancelled));
-    }
-    RETURN_IF_ERROR(pass_.before_layer(layer));
-    ASSIGN_OR_RETURN(pages_, pass_.kv.BeginLayer(layer, cancelled));
-    return pages_;
-  }
-
-  absl::Status EndLayer(int layer) {
-    if (pass_.copied_to != nullptr) {
-      for (int64_t row = 0; row < pass_.rows; ++row) {
-        RETURN_IF_ERROR(CopyRow(row));
-      }
-    }
-    pass_.kv.EndLayer(layer);
-    if (pass_.copied_to != nullptr) pass_.copied_to->EndLayer(layer);
-    pass_.after_layer(layer);
-    return absl::OkStatus();
-  }
-
- private:
-  // The page of a row, and its slot there.
-  static std::pair<DevicePtr<std::byte>, int> PlaceOf(const KvPages& kv,
-                                                      int64_t row) {
-    const int64_t position = kv.end + row;
-    return {kv.pages[position / kPageTokens - kv.first_page],
-            static_cast<int>(position % kPageTokens)};
-  }
-
-  absl::Status CopyRow(int64_t row) {
-    const auto [from, read] = PlaceOf(pages_, row);
-    const auto [to, written] = PlaceOf(copies_, row);
-    const KvLayout& layout = copies_.layout;
-    const auto copy_heads = [&](int64_t first, int64_t next, int64_t target,
-                                int64_t row_bytes) {
-      return stream_.CopyColumns({.from = from + first,
-                                  .from_stride = next - first,
-                                  .to = to + target,
-                                  .to_stride = next - first,
-                                  .rows = layout.kv_heads,
-                                  .bytes = row_bytes});
-    };
-    RETURN_IF_ERROR(copy_heads(layout.KOffset(0, read), layout.KOffset(1, read),
-                               layout.KOffset(0, written), layout.KRowBytes()));
-    return copy_heads(layout.VOffset(0, read), layout.VOffset(1, read),
-                      layout.VOffset(0, written), layout.VRowBytes());
-  }
-
-  const Pass& pass_;
-  Stream& stream_;
-  KvPages pages_ = {};   // the pages of the layer that has begun
-  KvPages copies_ = {};  // ... and of the other KV
-};
-
 }  // namespace
 
 absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
@@ -173,10 +111,9 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
     return pass.rank != nullptr ? pass.rank->group.Meet(pass.rank->rank, mine)
                                 : mine;
   };
-  PassKv kv(pass, stream);
   for (;;) {
     const absl::StatusOr<KvPages> pages =
-        kv.BeginLayer(point->layer, cancelled);
+        pass.kv.BeginLayer(point->layer, cancelled);
     bool agreed = false;
     while (const std::optional<RowBlock> block =
                rows_of.Block(point->layer, point->row)) {
@@ -221,7 +158,8 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
     if (pass.seen_by != nullptr) {
       RETURN_IF_ERROR(pass.seen_by->AfterLayer(stream, point->layer, *pages));
     }
-    RETURN_IF_ERROR(kv.EndLayer(point->layer));
+    pass.kv.EndLayer(point->layer);
+    pass.after_layer(point->layer);
     if (point->layer + 1 == pass.layers) break;
     *point = {point->layer + 1, 0};
   }

@@ -28,15 +28,12 @@ struct PassRank {
   int threads;  // each rank's
 };
 
-// Called when a layer is about to begin. Errors are the pass's.
-using BeforeLayer = absl::FunctionRef<absl::Status(int layer)>;
-inline constexpr auto kNothingBefore = [](int) { return absl::OkStatus(); };
 // Called when a layer has ended.
 using AfterLayer = absl::FunctionRef<void(int layer)>;
 inline constexpr auto kNothingAfter = [](int) {};
 
-// Rows on their way through the layers of a model: of a prompt, a sweep or a
-// draft. The KV has room for them, and the decoder has begun their step.
+// Rows of one sequence on their way through the layers of a model: of a prompt
+// or a sweep. The KV has room for them, and the decoder has begun their step.
 struct Pass {
   static constexpr int kAllLayers = std::numeric_limits<int>::max();
 
@@ -55,10 +52,6 @@ struct Pass {
   // already holds the rows.
   const int32_t* ids = nullptr;
   StepObserver* seen_by = nullptr;  // null: none
-  // Another KV, of the same layout and with room for them, that gets the rows'
-  // K and V too; null: none.
-  LayeredKv* copied_to = nullptr;
-  BeforeLayer before_layer = kNothingBefore;
   AfterLayer after_layer = kNothingAfter;
   // The rank that computes this part of the pass; null: there is one rank.
   const PassRank* rank = nullptr;

@@ -247,7 +247,8 @@ TierNeeds SessionSite::Needs(int64_t context) const {
     const int64_t adds =
         std::max(forks > 0 ? fork_tokens : 0, branches > 0 ? kMaxStepRows : 0);
     // Branches are swept with their block or not at all.
-    needs.forks = {forks + branches, pages(adds) + 1, branches > 0 ? 2 : 1};
+    needs.forks = {forks + (1 + forks) * branches, pages(adds) + 1,
+                   branches > 0 ? 2 : 1};
     needs.workspace += Decoder::FoldBytes(config, RowsTogether());
     needs.distributions +=
         RowsTogether() * config.vocab * static_cast<int64_t>(sizeof(float));

@@ -31,14 +31,8 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
                         "draft: only the verified form drafts");
     }
   }
-  if (params.branches > 0) {
-    const char* const why =
-        !params.policy->has_branches() ? "the policy drafts none"
-        : target.ranks() > 1           ? "over several ranks there are none"
-                                       : nullptr;
-    if (why != nullptr) {
-      return UsageError("invalid_argument", absl::StrCat("branches: ", why));
-    }
+  if (params.branches > 0 && !params.policy->has_branches()) {
+    return UsageError("invalid_argument", "branches: the policy drafts none");
   }
   RETURN_IF_ERROR(params.policy->Check(target, params));
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();

@@ -41,10 +41,10 @@ absl::Status Batch::Run(std::vector<Call> calls,
     PassGroup(group);
     // Members for which there was no room are the first of the next pass.
     for (auto each = group.rbegin(); each != group.rend(); ++each) {
-      if ((*each)->wanted->waits) waiting_.push_front(*each);
+      if ((*each)->wanted->waits()) waiting_.push_front(*each);
     }
     for (Member* const member : group) {
-      if (!member->wanted->waits) Resume(*member);
+      if (!member->wanted->waits()) Resume(*member);
     }
   }
   return absl::OkStatus();
@@ -83,30 +83,33 @@ void Batch::Resume(Member& member) {
   if (ended) ended(absl::OkStatus());
 }
 
+int64_t Batch::Wanted::rows() const {
+  int64_t rows = 0;
+  for (const JointStep& step : steps) rows += step.rows.count;
+  return rows;
+}
+
 std::vector<Batch::Member*> Batch::TakeGroup() {
-  const auto draft = std::find_if(
-      waiting_.begin(), waiting_.end(),
-      [](const Member* member) { return !member->wanted->kind.IsSweep(); });
-  const StepKind kind = draft != waiting_.end()
-                            ? (*draft)->wanted->kind
-                            : waiting_.front()->wanted->kind;
-  const RunnerRank& rank = runner_->first();
-  const int64_t most = std::min(rank.site.RowsTogether(), rank.plan.state_rows);
-  const bool decodes = std::any_of(
-      waiting_.begin(), waiting_.end(),
-      [](const Member* member) { return !member->wanted->kind.IsPrompt(); });
+  const auto any = [this](auto is) {
+    return std::any_of(waiting_.begin(), waiting_.end(),
+                       [&](const Member* m) { return is(m->wanted->kind()); });
+  };
+  const bool drafts = any([](const StepKind& kind) { return kind.IsDraft(); });
+  const bool decodes =
+      any([](const StepKind& kind) { return !kind.IsPrompt(); });
+  const int64_t most = runner_->MostRowsTogether();
   const int64_t most_of_prompts = decodes ? kMaxStepRows : most;
   std::vector<Member*> group;
   int64_t rows = 0;
   int64_t of_prompts = 0;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     const Wanted& wanted = *(*at)->wanted;
-    const int64_t count = wanted.rows.count;
-    const int64_t of_prompt = wanted.kind.IsPrompt() ? count : 0;
+    const int64_t count = wanted.rows();
+    const int64_t of_prompt = wanted.kind().IsPrompt() ? count : 0;
     const bool fits =
         rows + count <= most &&
         (of_prompt == 0 || of_prompts + of_prompt <= most_of_prompts);
-    if (!wanted.kind.GoesWith(kind) || !(group.empty() || fits)) {
+    if (wanted.kind().IsDraft() != drafts || !(group.empty() || fits)) {
       ++at;
       continue;
     }
@@ -119,20 +122,16 @@ std::vector<Batch::Member*> Batch::TakeGroup() {
 }
 
 void Batch::PassGroup(absl::Span<Member* const> group) {
-  std::vector<RankStep> steps;
-  std::vector<Member*> whose;  // [step]
+  std::vector<JointStep> steps;
+  std::vector<Member*> whose;
   for (Member* const member : group) {
     Wanted& wanted = *member->wanted;
-    wanted.waits = false;
+    wanted.steps.front().waits = false;
     if (wanted.cancelled()) {
       wanted.status = CancelledError();
       continue;
     }
-    const SequenceRows& rows = wanted.rows;
-    steps.push_back({.rows = {rows.kv.first(), rows.ids, rows.count},
-                     .phase = wanted.kind.phase,
-                     .view = rows.view,
-                     .certain = wanted.certain});
+    for (const JointStep& step : wanted.steps) steps.push_back(step);
     whose.push_back(member);
   }
   if (steps.empty()) return;
@@ -140,45 +139,46 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
     return std::all_of(whose.begin(), whose.end(),
                        [](Member* m) { return m->wanted->cancelled(); });
   };
-  const StepKind kind = whose.front()->wanted->kind;
-  absl::Status status = runner_->PassTogether(absl::MakeSpan(steps),
-                                              kind.view_layers, all_cancelled);
+  absl::Status status =
+      runner_->PassTogether(absl::MakeSpan(steps), all_cancelled);
   int64_t rows = 0;
   int64_t of_prompts = 0;
-  int64_t kept = 0;
-  std::vector<PositionRange> with_logits;  // rows of the pass
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const RankStep& step = steps[i];
-    Wanted& wanted = *whose[i]->wanted;
-    wanted.status = step.status;
-    wanted.waits = step.waits;
-    if (step.first_row < 0) continue;
-    rows += step.rows.count;
-    if (wanted.kind.IsPrompt()) of_prompts += step.rows.count;
-    const int64_t skipped = wanted.kind.IsPrompt() ? step.rows.count - 1 : 0;
-    const int64_t wants = step.rows.count - skipped;
-    whose[i]->logits = {.first = kept, .skipped = skipped};
-    kept += wants;
-    const int64_t first = step.first_row + skipped;
-    if (with_logits.empty() || with_logits.back().end < first) {
-      with_logits.push_back({first, first});
+  int64_t held = 0;  // rows whose logits are kept
+  std::vector<PositionRange> kept;
+  auto passed = steps.begin();
+  for (Member* const member : whose) {
+    Wanted& wanted = *member->wanted;
+    const bool prompt = wanted.kind().IsPrompt();
+    member->logits = {.first = held, .skipped = prompt ? wanted.rows() - 1 : 0};
+    int64_t own_rows = 0;
+    for (JointStep& own : wanted.steps) {
+      own.status = passed->status;
+      own.waits = passed->waits;
+      const int64_t end = (passed++)->last_row + 1;
+      if (end == 0) continue;
+      own_rows += own.rows.count;
+      own.last_row = own_rows - 1;
+      const int64_t begin = end - (prompt ? 1 : own.rows.count);
+      if (kept.empty() || kept.back().end != begin)
+        kept.push_back({begin, begin});
+      kept.back().end = end;
+      held += end - begin;
     }
-    with_logits.back().end = first + wants;
+    rows += own_rows;
+    if (prompt) of_prompts += own_rows;
+    passes_.steps += wanted.waits() ? 0 : 1;
   }
   logits_.clear();
-  if (status.ok()) status = KeepLogits(with_logits);
+  if (status.ok()) status = KeepLogits(kept);
   runner_->Rest();
   ++passes_.passes;
-  passes_.sweeps += kind.IsSweep() ? 1 : 0;
+  passes_.sweeps += steps.front().kind.IsDraft() ? 0 : 1;
   passes_.rows += rows;
   passes_.most_rows = std::max(passes_.most_rows, rows);
   if (of_prompts < rows) {
     passes_.most_rows_beside = std::max(passes_.most_rows_beside, of_prompts);
   }
-  for (Member* const member : whose) {
-    member->wanted->status.Update(status);
-    passes_.steps += member->wanted->waits ? 0 : 1;
-  }
+  for (Member* const member : whose) member->wanted->status = status;
 }
 
 absl::Status Batch::KeepLogits(absl::Span<const PositionRange> rows) {
@@ -235,11 +235,10 @@ bool Batch::OnCaller(absl::FunctionRef<void()> work) {
   return !ends_;
 }
 
-absl::Status Batch::Pass(const SequenceRows& rows, const StepKind& kind,
-                         bool certain, Cancelled cancelled) {
+absl::Status Batch::Pass(absl::Span<JointStep> steps, Cancelled cancelled) {
   if (ends_) return CancelledError();
   Member& own = *running_;
-  Wanted wanted = {rows, kind, certain, cancelled};
+  Wanted wanted = {steps, cancelled};
   own.wanted = &wanted;
   own.strand->Yield();
   own.wanted = nullptr;

@@ -71,24 +71,24 @@ class Batch final : public SharedPasses {
   const Passes& passes() const { return passes_; }
 
   // ---- SharedPasses: called by the runner of the call that is running ----
-  absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
-                    bool certain, Cancelled cancelled) override;
+  absl::Status Pass(absl::Span<JointStep> steps, Cancelled cancelled) override;
   bool OthersWait() const override;
   bool OthersMayCome() const override { return arrivals_may_come_; }
   absl::Status LetOthers() override;
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count) override;
 
  private:
-  // A step that a call waits for.
+  // Steps that a call waits for, which go in one pass.
   struct Wanted {
-    const SequenceRows& rows;
-    StepKind kind;
-    bool certain;
+    absl::Span<JointStep> steps;
     Cancelled cancelled;
     absl::Status status = {};
-    bool waits = false;  // the last pass had no room for it
+
+    const StepKind& kind() const { return steps.front().kind; }
+    int64_t rows() const;
+    bool waits() const { return steps.front().waits; }
   };
-  // Rows of a step whose logits are kept, from its row `skipped` on.
+  // Rows of a call's steps whose logits are kept, from their row `skipped` on.
   struct LogitRows {
     int64_t first = 0;  // among those that are kept
     int64_t skipped = 0;

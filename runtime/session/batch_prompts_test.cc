@@ -118,6 +118,8 @@ TEST_F(BatchPromptsTest, SlicesGiveTheBitsOfTheWhole) {
   PolicyParams speed;
   speed.policy = PolicyNamed("speed");
   speed.view = kSmallView;
+  PolicyParams plain_speed = speed;
+  plain_speed.form = PolicyForm::kPlain;
   const std::vector<Job> jobs = {JobOf(40, 60),
                                  JobOf(300, 11),
                                  JobOf(130, 24, SmallTriforce()),
@@ -128,7 +130,9 @@ TEST_F(BatchPromptsTest, SlicesGiveTheBitsOfTheWhole) {
                                  JobOf(240, 9, speed),
                                  JobOf(1, 40),
                                  JobOf(192, 6),
-                                 JobOf(150, 14, SmallSfi(PolicyForm::kPlain))};
+                                 JobOf(150, 14, SmallSfi(PolicyForm::kPlain)),
+                                 JobOf(280, 20, plain_speed),
+                                 JobOf(70, 21, plain_speed)};
   const auto sessions = Sessions(jobs);
   const std::vector<Outcome> made = AtOnce(jobs, sessions);
   for (size_t i = 0; i < jobs.size(); ++i) {

@@ -127,71 +127,52 @@ TEST_F(BatchTest, PoliciesMayDiffer) {
   EXPECT_LT(batch_->passes().passes, batch_->passes().steps);
 }
 
-// Steps that no pass is shared with go in turns, so that none waits for the
-// whole text of another.
-TEST_F(BatchTest, StepsOfTheirOwnGoInTurns) {
+// Steps that read a view and write the pages go beside sweeps.
+TEST_F(BatchTest, PlainFormsAreInThePassesOfAll) {
   std::vector<Job> jobs = {JobOf(200, 0, 40), JobOf(190, 0.8f, 40),
-                           JobOf(150, 0, 40)};
-  std::vector<std::unique_ptr<Session>> sessions;
-  for (Job& job : jobs) {
-    job.policy = SmallSfi(PolicyForm::kPlain);
-    sessions.push_back(NewSession(job));
+                           JobOf(150, 0, 40), JobOf(170, 0.9f, 40)};
+  for (size_t i = 0; i < 3; ++i) {
+    jobs[i].policy = SmallSfi(PolicyForm::kPlain);
   }
-  batch_ = Batch::Create(*sessions.front()).value();
-  std::vector<int> given(jobs.size());  // tokens of each
-  int apart = 0;                        // the most that two differed
-  const auto count = [&](size_t i) {
-    ++given[i];
-    const auto [least, most] = std::minmax_element(given.begin(), given.end());
-    apart = std::max(apart, *most - *least);
-    return true;
-  };
-  std::vector<Batch::Call> calls;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const auto generate = [&, i] {
-      const Report report =
-          GenerateDrafted(*sessions[i], jobs[i].params, jobs[i].policy,
-                          [&](int32_t, std::string_view) { return count(i); });
-      EXPECT_EQ(report.tokens, Alone(jobs[i]).tokens);
-    };
-    calls.push_back({*sessions[i], generate});
-  }
-  EXPECT_TRUE(batch_->Run(std::move(calls)).ok());
-  EXPECT_THAT(given, testing::Each(40));
-  EXPECT_LE(apart, 6);  // they begin with different steps
+  ExpectAsAlone(jobs);
+  EXPECT_EQ(batch_->passes().sweeps, batch_->passes().passes);
+  EXPECT_GT(batch_->passes().steps, 150);
+  EXPECT_LT(batch_->passes().passes, 60);
 }
 
-// A call that comes while another is alone, with steps of its own, begins
-// before that has ended.
-TEST_F(BatchTest, OneAloneLetsOthersCome) {
-  std::vector<Job> jobs = {JobOf(200, 0, 40), JobOf(150, 0, 3)};
-  jobs[0].policy = SmallSfi(PolicyForm::kPlain);
+// A prompt that was stopped goes on in a step of its own, before which others
+// begin.
+TEST_F(BatchTest, StepsOfTheirOwnGoInTurns) {
+  const std::vector<Job> jobs = {JobOf(200, 0, 3), JobOf(190, 0.8f, 3)};
   std::vector<std::unique_ptr<Session>> sessions;
-  for (const Job& job : jobs) sessions.push_back(NewSession(job));
-  batch_ = Batch::Create(*sessions.front()).value();
-  std::vector<Report> reports(jobs.size());
-  std::vector<size_t> ended;
-  int asked = 0;
-  const auto call = [&](size_t i) {
-    return Batch::Call{*sessions[i],
-                       [&, i] { reports[i] = Generate(*sessions[i], jobs[i]); },
-                       [&, i](const absl::Status& begun) {
-                         EXPECT_TRUE(begun.ok());
-                         ended.push_back(i);
-                       }};
-  };
-  const auto arrivals = [&] {
-    std::vector<Batch::Call> calls;
-    if (asked++ == 5) calls.push_back(call(1));
-    return calls;
-  };
-  std::vector<Batch::Call> first;
-  first.push_back(call(0));
-  EXPECT_TRUE(batch_->Run(std::move(first), arrivals).ok());
-  EXPECT_EQ(ended, (std::vector<size_t>{1, 0}));
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    EXPECT_EQ(reports[i].tokens, Alone(jobs[i]).tokens);
+  for (const Job& job : jobs) {
+    sessions.push_back(
+        MakeSession(*model_, job.policy.OptionsFor(*model_, {.context = 512})));
+    const auto stop = [](uint64_t done, uint64_t) { return done < 200; };
+    EXPECT_EQ(CodeOf(Prefill(*sessions.back(), job.prompt.data(),
+                             job.prompt.size(), stop)
+                         .status()),
+              "cancelled");
+    EXPECT_TRUE(sessions.back()->kv().interrupted().exists());
+    sessions.back()->runner().Rest();
   }
+  batch_ = Batch::Create(*sessions.front()).value();
+  std::vector<int> order;  // 2 i: call i begins; 2 i + 1: it has its prompt
+  std::vector<Batch::Call> calls;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    calls.push_back({*sessions[i], [&, i] {
+                       order.push_back(static_cast<int>(2 * i));
+                       const Job& job = jobs[i];
+                       EXPECT_TRUE(Prefill(*sessions[i], job.prompt.data(),
+                                           job.prompt.size(), kNoProgress)
+                                       .ok());
+                       order.push_back(static_cast<int>(2 * i + 1));
+                       EXPECT_EQ(Generate(*sessions[i], job).tokens,
+                                 Alone(job).tokens);
+                     }});
+  }
+  EXPECT_TRUE(batch_->Run(std::move(calls)).ok());
+  EXPECT_EQ(order, (std::vector<int>{0, 2, 1, 3}));
 }
 
 // Blocks of more rows than a pass takes go in turns.

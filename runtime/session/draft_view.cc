@@ -28,6 +28,12 @@ void DraftView::Truncate(int64_t end) {
   }
 }
 
+void DraftView::Extend(int64_t rows) {
+  for (const auto& rank : session_.kv().ranks()) {
+    rank->retrieval->kv().Extend(rows);
+  }
+}
+
 void DraftView::SetWindow(int64_t positions) {
   for (const auto& rank : session_.kv().ranks()) {
     rank->retrieval->kv().SetWindow(positions);
@@ -67,9 +73,16 @@ absl::Status DraftView::Forward(const int32_t* ids, int64_t rows, int layers) {
   session_.kv().DropInterrupted();
   const View all = View::Full();
   const SequenceRows own = {session_.kv(), ids, rows, all};
-  const absl::Status status = session_.runner().PassOverViews(
-      own, layers, [this] { return session_.cancellation().cancelled(); });
-  if (!status.ok()) session_.ForgetDamaged();
+  const absl::Status status = session_.runner().PassFew(
+      own,
+      {.phase = Phase::kDraft, .over = StepKind::Over::kView, .layers = layers},
+      /*certain=*/false,
+      [this] { return session_.cancellation().cancelled(); });
+  if (!status.ok()) {
+    session_.ForgetDamaged();
+    return status;
+  }
+  Extend(rows);
   return status;
 }
 
@@ -80,14 +93,13 @@ absl::Status DraftView::Step(Phase phase) {
   const SequenceRows own = session_.PendingRows(1, row);
   absl::Cleanup abandon = [&] { session_.AbandonStep(); };
   RETURN_IF_ERROR(session_.WithPagesBeingSaved([&] {
-    return session_.runner().StepOverViews(
-        own, phase, [this] { return session_.cancellation().cancelled(); });
+    return session_.runner().PassFew(
+        own, {.phase = phase, .over = StepKind::Over::kBoth}, /*certain=*/true,
+        [this] { return session_.cancellation().cancelled(); });
   }));
   RETURN_IF_ERROR(session_.Commit(1, row));
   std::move(abandon).Cancel();
-  for (const auto& rank : session_.kv().ranks()) {
-    rank->retrieval->kv().Extend(1);
-  }
+  Extend(1);
   return session_.runner().KeepRow(0);
 }
 

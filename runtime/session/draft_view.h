@@ -47,6 +47,8 @@ class DraftView {
   absl::Status Refresh();
 
  private:
+  void Extend(int64_t rows);
+
   Session& session_;
 };
 

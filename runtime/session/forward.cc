@@ -66,26 +66,37 @@ absl::Status Session::CatchUp(Phase phase, Progress progress) {
     }
   }
   int64_t last = 0;  // rows of the last step
-  RETURN_IF_ERROR(ForwardAll(phase, progress, view, &last));
+  const bool ends_below = extent.has_value() && !view.IsFull();
+  RETURN_IF_ERROR(ForwardAll(phase, progress, view,
+                             ends_below ? &*extent : nullptr, &last));
   sequence_.EndPrompt(std::move(extent));
   return runner_->KeepRow(last - 1);
 }
 
 // Passes all rows that the KV lacks: those of a prompt in slices, where others
-// would wait for it.
+// would wait for it. `extent`: the layers that they go through; null: all.
 absl::Status Session::ForwardAll(Phase phase, Progress progress,
-                                 const View& view, int64_t* last) {
+                                 const View& view, const SequenceExtent* extent,
+                                 int64_t* last) {
+  const int64_t begin = sequence_.kv_length();
   const int64_t all = sequence_.pending();
-  const auto layers = static_cast<uint64_t>(model().config.layers);
+  // The token-layers of rows, counted from `begin`.
+  const auto upto = [&](int64_t rows) {
+    const int layers = model().config.layers;
+    if (extent == nullptr) return static_cast<uint64_t>(rows * layers);
+    const int64_t first = sequence_.first_position() + begin;
+    return static_cast<uint64_t>(extent->Entries(layers, first + rows) -
+                                 extent->Entries(layers, first));
+  };
   while (sequence_.pending() > 0) {
     const int64_t left = sequence_.pending();
-    const int64_t slice =
-        phase == Phase::kPrefill ? runner_->PromptSlice(*kv_) : 0;
+    const int64_t slice = phase == Phase::kPrefill ? runner_->PromptSlice() : 0;
     *last = slice == 0 ? left : std::min(left, slice);
     if (*last == all) return Forward(all, phase, progress, view);
-    const auto done = static_cast<uint64_t>(all - left) * layers;
-    const auto in_all = [&](uint64_t some, uint64_t /*of_slice*/) {
-      return progress(done + some, static_cast<uint64_t>(all) * layers);
+    const uint64_t done = upto(all - left);
+    const uint64_t own = upto(all - left + *last) - done;
+    const auto in_all = [&](uint64_t some, uint64_t of_slice) {
+      return progress(done + own * some / of_slice, upto(all));
     };
     RETURN_IF_ERROR(Forward(*last, phase, in_all, view));
   }
@@ -96,7 +107,7 @@ absl::Status Session::Sweep(Phase phase,
                             absl::Span<const std::vector<int32_t>> others,
                             std::vector<int64_t>* first_rows) {
   absl::Cleanup abandon = [&] { AbandonStep(); };
-  if (others.empty() || !kv_->IsAlone()) {
+  if (others.empty()) {
     if (first_rows != nullptr) first_rows->assign(others.size(), -1);
     Runner::Stop stop;
     RETURN_IF_ERROR(Pass(sequence_.pending(), phase, kNoProgress, View::Full(),
@@ -116,32 +127,30 @@ absl::Status Session::SweepBeside(Phase phase,
   first_rows->assign(others.size(), -1);
   const View all = View::Full();
   const SequenceRows own = PendingRows(sequence_.pending(), all);
-  const auto step_of = [&](RankKv& kv, const int32_t* ids, int64_t count) {
-    return RankStep{.rows = {kv, ids, count},
-                    .phase = phase,
-                    .view = all,
-                    .certain = false};
-  };
-  std::vector<RankStep> steps = {step_of(kv_->first(), own.ids, own.count)};
-  std::vector<std::unique_ptr<RankKv>> copies;
-  const int64_t most =
-      std::min(kv_->site().RowsTogether(), kv_->plan().state_rows);
+  const StepKind kind = {.phase = phase};
+  std::vector<JointStep> steps = {
+      {.rows = own, .kind = kind, .certain = false}};
+  std::vector<std::unique_ptr<SequenceKv>> copies;
+  const int64_t most = runner_->MostRowsTogether();
   int64_t rows = own.count;
   for (const std::vector<int32_t>& other : others) {
     rows += std::ssize(other);
     if (rows > most || std::ssize(other) > kMaxStepRows) break;
-    ASSIGN_OR_RETURN(std::unique_ptr<RankKv> copy, kv_->first().ForkPages());
-    steps.push_back(step_of(*copy, other.data(), std::ssize(other)));
+    ASSIGN_OR_RETURN(std::unique_ptr<SequenceKv> copy,
+                     kv_->Fork(SequenceKv::Copies::kPages));
+    steps.push_back({.rows = {*copy, other.data(), std::ssize(other), all},
+                     .kind = kind,
+                     .certain = false,
+                     .beside = std::ssize(steps)});
     copies.push_back(std::move(copy));
   }
-  RETURN_IF_ERROR(
-      runner_->PassTogether(absl::MakeSpan(steps), /*view_layers=*/0,
-                            [this] { return cancellation_.cancelled(); }));
+  RETURN_IF_ERROR(runner_->PassTogether(
+      absl::MakeSpan(steps), [this] { return cancellation_.cancelled(); }));
   for (size_t i = 0; i < copies.size(); ++i) {
-    const RankStep& step = steps[i + 1];
+    const JointStep& step = steps[i + 1];
     if (!step.status.ok()) continue;
-    (*first_rows)[i] = step.first_row;
-    copies[i]->store->Abandon();
+    (*first_rows)[i] = step.last_row + 1 - step.rows.count;
+    for (const auto& rank : copies[i]->ranks()) rank->store->Abandon();
   }
   return steps.front().status;
 }

@@ -123,6 +123,36 @@ TEST(RanksTest, LogitsAreThoseOfOneRank) {
   }
 }
 
+// Each rank reads the positions that a view selects for its own heads.
+TEST(RanksTest, SelectionsOfHeadsAreThoseOfOneRank) {
+  const auto one = OpenOver(PathOf("llama_gqa"), 1);
+  const ModelConfig& config = one->config;
+  const Ids ids = RandomIds(300, config.vocab);
+  View view = View::Window(/*sinks=*/4, /*recent=*/20);
+  for (int i = 0; i < config.layers * config.kv_heads; ++i) {
+    view.selected.push_back({{16 + i * 24, 32 + i * 24}});
+  }
+  const auto logits_of = [&](const Model& model) {
+    const auto session = MakeSession(model, {.context = 400});
+    EXPECT_TRUE(session->Append(ids.data(), ids.size()).ok());
+    std::vector<float> last(static_cast<size_t>(config.vocab));
+    for (const int64_t rows : {200, 60, 40}) {
+      EXPECT_TRUE(
+          session->Forward(rows, Phase::kDraft, kNoProgress, view).ok());
+      const float* const logits =
+          session->runner().RowLogits(rows - 1, 1).value();
+      std::copy_n(logits, last.size(), last.begin());
+    }
+    return last;
+  };
+  const std::vector<float> expected = logits_of(*one);
+  for (const int ranks : {2, 3}) {
+    EXPECT_TRUE(
+        SameBits(logits_of(*OpenOver(PathOf("llama_gqa"), ranks)), expected))
+        << ranks;
+  }
+}
+
 // Prompts with hidden states in tiles on each rank give the same bytes.
 TEST(RanksTest, PromptsInTilesAreThoseOfOneRank) {
   const std::string path = Deepened("llama_chat");

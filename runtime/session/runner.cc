@@ -157,24 +157,19 @@ absl::Status Runner::EachRankOf(
   return status;
 }
 
-// Returns true if others can pass the rows of a step with theirs.
-bool Runner::CanShare(const SequenceRows& rows) const {
-  return others_ != nullptr && rows.count <= kMaxStepRows && rows.kv.IsAlone();
-}
-
 // Returns true if a prompt's rows have the bits of other rows, and may be
 // passed with these.
-bool Runner::CanSharePrompts(const SequenceKv& kv) const {
-  return kv.IsAlone() && !stream().fast_prompts() && stream().blas() == nullptr;
+bool Runner::CanSharePrompts() const {
+  return !stream().fast_prompts() && stream().blas() == nullptr;
 }
 
-int64_t Runner::PromptSlice(const SequenceKv& kv) const {
+int64_t Runner::PromptSlice() const {
   constexpr int64_t kAlone = 1024;  // rows that share their pass with no others
   constexpr int64_t kFirst = 256;   // ... if no other waits for it yet
-  if (others_ == nullptr || kv.site().extent.has_value()) return 0;
-  if (others_->OthersWait()) return CanSharePrompts(kv) ? kMaxStepRows : kAlone;
+  if (others_ == nullptr) return 0;
+  if (others_->OthersWait()) return CanSharePrompts() ? kMaxStepRows : kAlone;
   if (!others_->OthersMayCome()) return 0;
-  return CanSharePrompts(kv) ? kFirst : kAlone;
+  return CanSharePrompts() ? kFirst : kAlone;
 }
 
 // Prepares a step that no others pass: they go on first.
@@ -186,27 +181,16 @@ absl::Status Runner::BeginAlone() {
   return others_->LetOthers();
 }
 
-// They pass it on a stream of their own, in the same workspace.
-absl::Status Runner::PassWithOthers(const SequenceRows& rows,
-                                    const StepKind& kind, bool certain,
-                                    Cancelled cancelled) {
-  shared_last_ = true;
-  RETURN_IF_ERROR(stream().Synchronize());
-  Rest();
-  return others_->Pass(rows, kind, certain, cancelled);
-}
-
 absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
                           PassProgress progress, Cancelled cancelled,
                           Stop* stop) {
   const bool resumes = step.resume_at.has_value();
-  // All rows of a shared step go through all layers.
-  const bool can_go =
-      !own.kv.site().extent.has_value() &&
-      (step.phase != Phase::kPrefill || CanSharePrompts(own.kv));
-  if (CanShare(own) && can_go && !resumes) {
+  const bool joins = others_ != nullptr && own.count <= kMaxStepRows &&
+                     !resumes &&
+                     (step.phase != Phase::kPrefill || CanSharePrompts());
+  if (joins) {
     RETURN_IF_ERROR(
-        PassWithOthers(own, {.phase = step.phase}, step.certain, cancelled));
+        PassFew(own, {.phase = step.phase}, step.certain, cancelled));
     const auto all = static_cast<uint64_t>(own.count * model_.config.layers);
     return progress(all, all) ? absl::OkStatus() : CancelledError();
   }
@@ -250,36 +234,41 @@ absl::Status Runner::Pass(const SequenceRows& own, const Step& step,
   return status;
 }
 
-absl::Status Runner::PassTogether(absl::Span<RankStep> steps, int view_layers,
+absl::Status Runner::PassTogether(absl::Span<JointStep> steps,
                                   Cancelled cancelled) {
-  RETURN_IF_ERROR(BeginAlone());
-  return EachRank([&](RunnerRank& rank) {
-    return rank.PassTogether(steps, view_layers, cancelled);
-  });
-}
-
-absl::Status Runner::PassOverViews(const SequenceRows& own, int layers,
-                                   Cancelled cancelled) {
-  if (CanShare(own)) {
-    RETURN_IF_ERROR(
-        PassWithOthers(own, {.phase = Phase::kDraft, .view_layers = layers},
-                       /*certain=*/false, cancelled));
-  } else {
-    RETURN_IF_ERROR(BeginAlone());
-    RETURN_IF_ERROR(EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) {
-      return rank.PassOverView({kv, own.ids, own.count}, layers, cancelled);
-    }));
+  const bool few = std::all_of(
+      steps.begin(), steps.end(),
+      [](const JointStep& step) { return step.rows.count <= kMaxStepRows; });
+  if (others_ != nullptr && few) {
+    // They pass it on a stream of their own, in the same workspace.
+    shared_last_ = true;
+    RETURN_IF_ERROR(stream().Synchronize());
+    Rest();
+    return others_->Pass(steps, cancelled);
   }
-  for (const auto& kv : own.kv.ranks()) kv->retrieval->kv().Extend(own.count);
-  return absl::OkStatus();
+  RETURN_IF_ERROR(BeginAlone());
+  absl::Status status = EachRank(
+      [&](RunnerRank& rank) { return rank.PassTogether(steps, cancelled); });
+  for (const JointStep& step : steps) {
+    const bool failed = !status.ok() || !step.status.ok();
+    if (failed && !step.waits) step.rows.kv.DropViews();
+  }
+  return status;
 }
 
-absl::Status Runner::StepOverViews(const SequenceRows& own, Phase phase,
-                                   Cancelled cancelled) {
-  RETURN_IF_ERROR(BeginAlone());
-  return EachRankOf(own.kv, [&](RunnerRank& rank, RankKv& kv) {
-    return rank.StepOverView({kv, own.ids, own.count}, phase, cancelled);
-  });
+int64_t Runner::MostRowsTogether() const {
+  int64_t most = std::numeric_limits<int64_t>::max();
+  for (const auto& rank : ranks_) {
+    most = std::min({most, rank->site.RowsTogether(), rank->plan.state_rows});
+  }
+  return most;
+}
+
+absl::Status Runner::PassFew(const SequenceRows& own, const StepKind& kind,
+                             bool certain, Cancelled cancelled) {
+  JointStep step = {.rows = own, .kind = kind, .certain = certain};
+  RETURN_IF_ERROR(PassTogether({&step, 1}, cancelled));
+  return step.status;
 }
 
 absl::Status Runner::RefreshViews(SequenceKv& kv, Cancelled cancelled) {

@@ -88,22 +88,19 @@ class Runner {
   // Has others pass its steps together with theirs; null: it passes them
   // itself. They must outlive its calls.
   void ShareSteps(SharedPasses* others) { others_ = others; }
-  // The most rows of a prompt of `kv` to pass at a time; 0: all.
-  int64_t PromptSlice(const SequenceKv& kv) const;
-  // Passes steps of several sequences together, on the one rank
-  // (RunnerRank::PassTogether). Each has an error of its own; errors that all
-  // share are returned.
-  absl::Status PassTogether(absl::Span<RankStep> steps, int view_layers,
-                            Cancelled cancelled);
-  // Passes the rows through the first `layers` layers, over the retrieval views
-  // of their KV alone, which have room for them and hold them afterwards: by
-  // ShareSteps' passes if these can.
-  absl::Status PassOverViews(const SequenceRows& rows, int layers,
-                             Cancelled cancelled);
-  // Passes one row over the retrieval view of its KV, which has the types of
-  // the store; its K and V go to both, and exist once both are told so.
-  absl::Status StepOverViews(const SequenceRows& rows, Phase phase,
-                             Cancelled cancelled);
+  // The most rows of a prompt to pass at a time; 0: all.
+  int64_t PromptSlice() const;
+  // Passes steps of several sequences together (RunnerRank::PassTogether), by
+  // ShareSteps' passes if these can. Each has an error of its own; errors that
+  // all share are returned.
+  absl::Status PassTogether(absl::Span<JointStep> steps, Cancelled cancelled);
+  // The most rows of steps that are passed together.
+  int64_t MostRowsTogether() const;
+  // Passes at most kMaxStepRows rows of one sequence, by PassTogether.
+  // `certain`: all of them will be kept. They exist once the views, or the
+  // pages, are told.
+  absl::Status PassFew(const SequenceRows& rows, const StepKind& kind,
+                       bool certain, Cancelled cancelled);
   // Chooses the positions of the views anew (Retrieval::Refresh).
   absl::Status RefreshViews(SequenceKv& kv, Cancelled cancelled);
   // Gives `rows` positions random keys and values (FillKv).
@@ -140,11 +137,8 @@ class Runner {
       SequenceKv& kv,
       absl::FunctionRef<absl::Status(RunnerRank&, RankKv&)> part);
   void LeaveWorkspace();
-  bool CanShare(const SequenceRows& rows) const;
-  bool CanSharePrompts(const SequenceKv& kv) const;
+  bool CanSharePrompts() const;
   absl::Status BeginAlone();
-  absl::Status PassWithOthers(const SequenceRows& rows, const StepKind& kind,
-                              bool certain, Cancelled cancelled);
   absl::Status LogitsInto(int64_t first, int64_t count, int64_t row);
   // Rank 0's logits.
   const float* HostLogits() const {

@@ -11,7 +11,6 @@
 #include "lib/status/status_macros.h"
 #include "offload/ranks/nccl_gather.h"
 #include "runtime/pass/fill.h"
-#include "runtime/pass/step.h"
 
 namespace tiercel {
 namespace {
@@ -179,6 +178,13 @@ View RunnerRank::Own(const View& view) const {
   return own;
 }
 
+absl::Status RunnerRank::BeginRows(KvStore& store, int64_t rows, Phase phase,
+                                   const View& view, bool certain,
+                                   Cancelled cancelled, KvStore::Agree agree) {
+  return store.BeginStep(rows, phase, alone() ? view : Own(view), cancelled,
+                         certain, agree);
+}
+
 absl::Status RunnerRank::Begin(const RankRows& rows, Phase phase,
                                const View& view, bool certain,
                                Cancelled cancelled,
@@ -189,10 +195,8 @@ absl::Status RunnerRank::Begin(const RankRows& rows, Phase phase,
     RETURN_IF_ERROR(tiles_->BeginStep(rows.count, hidden_.data(), phase));
   }
   KvStore& store = *rows.kv.store;
-  RETURN_IF_ERROR(
-      alone()
-          ? store.BeginStep(rows.count, phase, view, cancelled, certain)
-          : store.BeginStep(rows.count, phase, Own(view), cancelled, certain));
+  RETURN_IF_ERROR(BeginRows(store, rows.count, phase, view, certain, cancelled,
+                            KvStore::kAgreed));
   RETURN_IF_ERROR(go_on());
   return decoder_.BeginStep(*stream, rows.count, store.end(),
                             phase == Phase::kPrefill);
@@ -217,91 +221,123 @@ absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
                             /*of_prompt=*/true);
 }
 
-Pass RunnerRank::PassOf(const RankRows& rows, LayeredKv& layers_of,
-                        int64_t before, Phase phase, BeforeLayer before_layer,
-                        AfterLayer after_layer) {
-  whole_ = WholeStates(hidden_.data(), model_.config.hidden);
-  return {.kv = layers_of,
-          .rows = rows.count,
-          .before = before,
-          .layers = model_.config.layers,
-          .weight_bytes_per_token = site.weights.MostPerToken(),
-          .hidden = IsTiled() ? static_cast<HiddenStates&>(*tiles_) : whole_,
-          .weights = {model_.streamed.get(), phase, &streamed_use_},
-          .ids = rows.ids,
-          .before_layer = before_layer,
-          .after_layer = after_layer,
-          .rank = alone() ? nullptr : &pass_rank_};
-}
-
 absl::Status RunnerRank::RunLayers(const RankRows& rows, PassProgress progress,
                                    Cancelled cancelled, AfterLayer after,
                                    PassPoint* point) {
   KvStore& store = *rows.kv.store;
-  Pass pass =
-      PassOf(rows, store, store.length(), phase_, kNothingBefore, after);
   KvStore::StepRows step = store.Step();
-  pass.deep = std::move(step.deep);
-  pass.shallow_layers = step.shallow_layers;
-  pass.seen_by = step.seen_by;
+  whole_ = WholeStates(hidden_.data(), model_.config.hidden);
+  const Pass pass = {
+      .kv = store,
+      .rows = rows.count,
+      .before = store.length(),
+      .layers = model_.config.layers,
+      .deep = std::move(step.deep),
+      .shallow_layers = step.shallow_layers,
+      .weight_bytes_per_token = site.weights.MostPerToken(),
+      .hidden = IsTiled() ? static_cast<HiddenStates&>(*tiles_) : whole_,
+      .weights = {model_.streamed.get(), phase_, &streamed_use_},
+      .ids = rows.ids,
+      .seen_by = step.seen_by,
+      .after_layer = after,
+      .rank = alone() ? nullptr : &pass_rank_};
   return RunPass(pass, decoder_, *stream, progress, cancelled, point);
 }
 
-absl::Status RunnerRank::PassTogether(absl::Span<RankStep> steps,
-                                      int view_layers, Cancelled cancelled) {
-  const bool sweeps = view_layers == 0;
-  const Phase phase = steps.front().phase;  // weights count as the first's
-  phase_ = phase;
+absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
+                                                    Cancelled cancelled) {
+  const SequenceRows& rows = step.rows;
+  const StepKind& kind = step.kind;
+  RankKv& kv = *rows.kv.ranks()[static_cast<size_t>(site.rank)];
+  KvStore& store = *kv.store;
+  kv.DropStates();
+  if (!kind.IsDraft()) {
+    const auto agree = [this](const absl::Status& mine) {
+      return ranks_->group->Meet(site.rank, mine);
+    };
+    const absl::Status begun =
+        BeginRows(store, rows.count, kind.phase, rows.view, step.certain,
+                  cancelled, agree);
+    const absl::Status all = agree(begun);
+    if (begun.ok() && !all.ok()) store.Abandon();
+    RETURN_IF_ERROR(all);
+  }
+  const int layers = std::min(kind.layers, model_.config.layers);
+  if (kind.over == StepKind::Over::kPages) {
+    KvStore::StepRows own = store.Step();
+    return SequenceStep{.kv = store,
+                        .rows = rows.count,
+                        .ids = rows.ids,
+                        .position = store.end(),
+                        .layers = layers,
+                        .deep = std::move(own.deep),
+                        .shallow_layers = own.shallow_layers,
+                        .seen_by = own.seen_by};
+  }
+  Retrieval& retrieval = *kv.retrieval;
+  CompactKv& view = retrieval.kv();
+  SequenceStep own = {.kv = view,
+                      .rows = rows.count,
+                      .ids = rows.ids,
+                      .position = view.end(),
+                      .layers = layers};
+  own.before_layer = [this, cancelled, &retrieval](int layer) {
+    return retrieval.Await(*stream, layer, cancelled);
+  };
+  if (kind.over == StepKind::Over::kBoth) {
+    retrieval.BeginViewStep(view.end());
+    own.seen_by = &retrieval;
+    own.copied_to = &store;
+  }
+  return own;
+}
+
+absl::Status RunnerRank::PassTogether(absl::Span<JointStep> steps,
+                                      Cancelled cancelled) {
+  phase_ = steps.front().kind.phase;  // weights count as the first's
   tiles_ = nullptr;
   std::vector<SequenceStep> begun;
-  std::vector<RankStep*> whose;  // [sequence that has begun]
-  std::vector<PositionRange> positions;
+  std::vector<JointStep*> whose;  // [sequence that has begun]
+  std::vector<bool> begins(steps.size(), false);
   int64_t rows = 0;
-  for (RankStep& step : steps) {
-    RankKv& kv = step.rows.kv;
-    kv.DropStates();
-    SequenceStep own = {
-        .kv = sweeps ? static_cast<LayeredKv&>(*kv.store) : kv.retrieval->kv(),
-        .rows = step.rows.count,
-        .ids = step.rows.ids};
-    int64_t end = kv.store->end();
-    if (sweeps) {
-      step.status = kv.store->BeginStep(own.rows, step.phase, step.view,
-                                        cancelled, step.certain);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    JointStep& step = steps[i];
+    const bool may =
+        step.beside == 0 || begins[i - static_cast<size_t>(step.beside)];
+    absl::StatusOr<SequenceStep> own =
+        may ? BeginJoint(step, cancelled)
+            : MemoryError("out_of_memory", "the step beside it does not begin");
+    begins[i] = own.ok();
+    if (site.rank == 0) {
+      step.status = own.status();
       step.waits =
           ClassOf(step.status) == ErrorClass::kMemory && !begun.empty();
-      if (!step.status.ok()) continue;
-      own.seen_by = kv.store->Step().seen_by;
-    } else {
-      end = kv.retrieval->kv().end();
-      own.before_layer = [this, cancelled, &kv](int layer) {
-        return kv.retrieval->Await(*stream, layer, cancelled);
-      };
     }
-    begun.push_back(std::move(own));
+    if (!own.ok()) continue;
+    begun.push_back(*std::move(own));
     whose.push_back(&step);
-    positions.push_back({end, end + step.rows.count});
-    step.first_row = rows;
     rows += step.rows.count;
   }
   if (begun.empty()) return absl::OkStatus();
   absl::Status status = FitHidden(rows);
   if (status.ok()) {
-    status = decoder_.BeginStep(*stream, positions, /*of_prompt=*/false);
-  }
-  if (status.ok()) {
     status =
         RunStep({.sequences = absl::MakeSpan(begun),
-                 .layers = sweeps ? model_.config.layers : view_layers,
                  .hidden = hidden_.data(),
-                 .weights = {model_.streamed.get(), phase, &streamed_use_}},
+                 .weights = {model_.streamed.get(), phase_, &streamed_use_},
+                 .rank = alone() ? nullptr : &pass_rank_},
                 decoder_, *stream, cancelled);
   }
   // Sequences that go on may begin other steps before those that failed do.
   for (size_t i = 0; i < begun.size(); ++i) {
-    whose[i]->status = begun[i].status;
-    if (sweeps && (!status.ok() || !begun[i].status.ok())) {
-      whose[i]->rows.kv.store->Abandon();
+    JointStep& step = *whose[i];
+    if (site.rank == 0) {
+      step.status = begun[i].status;
+      step.last_row = begun[i].last_row;
+    }
+    const bool failed = !status.ok() || !begun[i].status.ok();
+    if (failed && !step.kind.IsDraft()) {
+      step.rows.kv.ranks()[static_cast<size_t>(site.rank)]->store->Abandon();
     }
   }
   return status;
@@ -378,45 +414,6 @@ absl::Status RunnerRank::LogitsInto(int64_t first, int64_t count, int64_t row) {
   }
   return decoder_.Logits(*stream, rows, count,
                          logits.data() + row * model_.config.vocab);
-}
-
-absl::Status RunnerRank::PassOverView(const RankRows& rows, int layers,
-                                      Cancelled cancelled) {
-  RETURN_IF_ERROR(ReserveHidden(rows.kv, rows.count));
-  Retrieval& retrieval = *rows.kv.retrieval;
-  CompactKv& view = retrieval.kv();
-  RETURN_IF_ERROR(decoder_.BeginStep(*stream, rows.count, view.end(),
-                                     /*of_prompt=*/false));
-  const auto await = [&](int layer) {
-    return retrieval.Await(*stream, layer, cancelled);
-  };
-  Pass pass = PassOf(rows, view, view.end() - rows.kv.store->begin(),
-                     Phase::kDraft, await, kNothingAfter);
-  pass.layers = layers;
-  PassPoint point;
-  return RunPass(pass, decoder_, *stream, kNoProgress, cancelled, &point);
-}
-
-absl::Status RunnerRank::StepOverView(const RankRows& rows, Phase phase,
-                                      Cancelled cancelled) {
-  KvStore& store = *rows.kv.store;
-  Retrieval& retrieval = *rows.kv.retrieval;
-  const int64_t before = store.length();
-  const View row = View::Window(/*sinks=*/0, /*recent=*/1);
-  CompactKv& view = retrieval.kv();
-  RETURN_IF_ERROR(ReserveHidden(rows.kv, 1));
-  RETURN_IF_ERROR(store.BeginStep(1, phase, row, cancelled));
-  RETURN_IF_ERROR(
-      decoder_.BeginStep(*stream, 1, view.end(), /*of_prompt=*/false));
-  retrieval.BeginViewStep(view.end());
-  const auto await = [&](int layer) {
-    return retrieval.Await(*stream, layer, cancelled);
-  };
-  Pass pass = PassOf(rows, view, before, phase, await, kNothingAfter);
-  pass.copied_to = &store;
-  pass.seen_by = &retrieval;
-  PassPoint point;
-  return RunPass(pass, decoder_, *stream, kNoProgress, cancelled, &point);
 }
 
 }  // namespace tiercel

@@ -16,6 +16,7 @@
 #include "offload/ranks/gather.h"
 #include "runtime/model/model.h"
 #include "runtime/pass/pass.h"
+#include "runtime/pass/step.h"
 #include "runtime/plan/session_plan.h"
 #include "runtime/plan/tier_plan.h"
 #include "runtime/session/rank_kv.h"
@@ -42,17 +43,6 @@ struct RankRows {
   RankKv& kv;
   const int32_t* ids;  // [count]
   int64_t count;
-};
-
-// A step of one of several sequences, as one rank passes it.
-struct RankStep {
-  RankRows rows;
-  Phase phase;
-  const View& view;
-  bool certain;              // all rows will be kept
-  absl::Status status = {};  // an error of this sequence alone
-  int64_t first_row = -1;    // its rows among those of the step; -1: none
-  bool waits = false;        // memory had no room for it beside the others
 };
 
 // A runner's part on one rank: it passes rows through that rank's part of the
@@ -101,27 +91,16 @@ class RunnerRank {
   absl::StatusOr<int> TakeLayers(RankKv& kv, int64_t rows,
                                  KvStore::GiveLayers give, Cancelled cancelled);
 
-  // Passes the rows of several sequences, each over its view: in a sweep
-  // through all layers (view_layers 0), where sequences for which memory has no
-  // room beside the others wait; or over their retrieval views, as PassOverView
-  // does. A sweep's
-  // step that fails is abandoned. Errors that all share: those of RunStep;
-  // out_of_memory.
-  absl::Status PassTogether(absl::Span<RankStep> steps, int view_layers,
-                            Cancelled cancelled);
+  // Passes the rows of several sequences. A step for which memory has no room
+  // beside those before it waits, and changes nothing, as does one beside a
+  // step that does not begin; one that fails is abandoned. Rank 0 notes how
+  // each has ended. Errors that all share: those of RunStep; out_of_memory.
+  absl::Status PassTogether(absl::Span<JointStep> steps, Cancelled cancelled);
 
   // Writes the logits of `count` rows of the last step, from row `first` on,
   // into row `row` of `logits` and those after it. Errors: out_of_memory, and
   // those of the ops.
   absl::Status LogitsInto(int64_t first, int64_t count, int64_t row);
-
-  // Passes the rows through the first `layers` layers over the retrieval view,
-  // whose positions they follow.
-  absl::Status PassOverView(const RankRows& rows, int layers,
-                            Cancelled cancelled);
-  // Passes one row over the view; its K and V go to the store too.
-  absl::Status StepOverView(const RankRows& rows, Phase phase,
-                            Cancelled cancelled);
 
   // FillKv for the rank's heads.
   absl::Status Fill(RankKv& kv, int64_t rows, uint64_t seed,
@@ -156,9 +135,15 @@ class RunnerRank {
 
  private:
   View Own(const View& view) const;
+  // KvStore::BeginStep over this rank's part of `view`.
+  absl::Status BeginRows(KvStore& store, int64_t rows, Phase phase,
+                         const View& view, bool certain, Cancelled cancelled,
+                         KvStore::Agree agree);
   const Weights& weights() const { return model_.weights_of(site.rank); }
-  Pass PassOf(const RankRows& rows, LayeredKv& layers_of, int64_t before,
-              Phase phase, BeforeLayer before_layer, AfterLayer after_layer);
+  // Makes room for a step, unless it is a draft, which has it. Errors: those of
+  // KvStore::BeginStep, the same on all ranks.
+  absl::StatusOr<SequenceStep> BeginJoint(const JointStep& step,
+                                          Cancelled cancelled);
   // Makes room for a step, whose hidden states are in tiles if the plan does
   // not have all of them on the device.
   absl::Status ReserveHidden(RankKv& kv, int64_t rows);

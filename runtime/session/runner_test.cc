@@ -71,24 +71,20 @@ TEST_F(RunnerTest, PassesRowsOfOneSequenceAfterTheOther) {
 TEST_F(RunnerTest, PassesSeveralSequencesTogetherAsAlone) {
   const std::vector<int32_t> ids = {7, 8, 9};
   const auto pass = [&](std::vector<SequenceKv*> kvs) {
-    std::vector<RankStep> steps;
+    std::vector<JointStep> steps;
     for (size_t i = 0; i < kvs.size(); ++i) {
       const auto rows = static_cast<int64_t>(i % ids.size()) + 1;
-      steps.push_back({.rows = {kvs[i]->first(), ids.data(), rows},
-                       .phase = Phase::kVerify,
-                       .view = all_,
+      steps.push_back({.rows = {*kvs[i], ids.data(), rows, all_},
+                       .kind = {.phase = Phase::kVerify},
                        .certain = true});
     }
-    EXPECT_TRUE(
-        runner_->PassTogether(absl::MakeSpan(steps), /*view_layers=*/0, kGoOn)
-            .ok());
+    EXPECT_TRUE(runner_->PassTogether(absl::MakeSpan(steps), kGoOn).ok());
     std::vector<std::vector<float>> logits;
-    for (const RankStep& step : steps) {
+    for (const JointStep& step : steps) {
       EXPECT_TRUE(step.status.ok()) << step.status;
-      const int64_t last = step.first_row + step.rows.count - 1;
-      const float* const row = runner_->RowLogits(last, 1).value();
+      const float* const row = runner_->RowLogits(step.last_row, 1).value();
       logits.emplace_back(row, row + model_->config.vocab);
-      step.rows.kv.store->Abandon();
+      step.rows.kv.store().Abandon();
     }
     return logits;
   };
@@ -103,6 +99,32 @@ TEST_F(RunnerTest, PassesSeveralSequencesTogetherAsAlone) {
   EXPECT_EQ(together[2], pass({second_.get(), first_.get(), empty.get()})[2]);
   EXPECT_NE(together[0], together[1]);
   EXPECT_NE(together[1], together[2]);
+}
+
+// A step that is refused takes those beside it along, and leaves the others.
+TEST_F(RunnerTest, AStepBesideOneThatIsRefusedIsNotPassed) {
+  ASSERT_TRUE(Pass(*first_).ok());
+  ASSERT_TRUE(Pass(*second_).ok());
+  const auto beside = second_->Fork(SequenceKv::Copies::kPages).value();
+  const std::vector<int32_t> ids = {7, 8, 9};
+  const View refused = View::Window(/*sinks=*/4, /*recent=*/0);
+  const auto step_of = [&](SequenceKv& kv, const View& view, int64_t to) {
+    return JointStep{.rows = {kv, ids.data(), 3, view},
+                     .kind = {.phase = Phase::kVerify},
+                     .certain = true,
+                     .beside = to};
+  };
+  std::vector<JointStep> steps = {step_of(*second_, refused, 0),
+                                  step_of(*first_, all_, 0),
+                                  step_of(*beside, all_, 2)};
+  EXPECT_TRUE(runner_->PassTogether(absl::MakeSpan(steps), kGoOn).ok());
+  EXPECT_EQ(CodeOf(steps[0].status), "invalid_view");
+  EXPECT_EQ(steps[0].last_row, -1);
+  EXPECT_TRUE(steps[1].status.ok());
+  EXPECT_EQ(steps[1].last_row, 2);
+  EXPECT_FALSE(steps[2].status.ok());
+  EXPECT_EQ(steps[2].last_row, -1);
+  first_->store().Abandon();
 }
 
 TEST_F(RunnerTest, KeepsALogitsRowWhileItRests) {

@@ -18,10 +18,12 @@ absl::StatusOr<std::unique_ptr<SequenceKv>> SequenceKv::Create(
   return kv;
 }
 
-absl::StatusOr<std::unique_ptr<SequenceKv>> SequenceKv::Fork() const {
+absl::StatusOr<std::unique_ptr<SequenceKv>> SequenceKv::Fork(
+    Copies copies) const {
   std::unique_ptr<SequenceKv> copy(new SequenceKv(model_));
   for (const auto& rank : ranks_) {
-    ASSIGN_OR_RETURN(std::unique_ptr<RankKv> forked, rank->Fork());
+    ASSIGN_OR_RETURN(std::unique_ptr<RankKv> forked,
+                     copies == Copies::kAll ? rank->Fork() : rank->ForkPages());
     copy->ranks_.push_back(std::move(forked));
   }
   return copy;

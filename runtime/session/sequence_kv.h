@@ -35,7 +35,9 @@ class SequenceKv {
       absl::Span<const std::shared_ptr<const RankPlan>> plans, Gather& gather,
       const PromptCacheFolder* texts);
   // Errors: those of RankKv::Fork.
-  absl::StatusOr<std::unique_ptr<SequenceKv>> Fork() const;
+  enum class Copies { kAll, kPages };  // pages alone: without views
+  absl::StatusOr<std::unique_ptr<SequenceKv>> Fork(
+      Copies copies = Copies::kAll) const;
 
   const std::vector<std::unique_ptr<RankKv>>& ranks() const { return ranks_; }
   // These are rank 0's; the context, and all else that is not per rank, holds

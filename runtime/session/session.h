@@ -106,7 +106,7 @@ class Session {
   // The sweep also passes the rows of `others`, tokens that might be there in
   // place of those, over copies of the KV that end with it. (*first_rows)[i] is
   // the first row of others[i] among those of the step; -1: there was no room
-  // for it, or there are several ranks.
+  // for it.
   absl::Status Sweep(Phase phase,
                      absl::Span<const std::vector<int32_t>> others = {},
                      std::vector<int64_t>* first_rows = nullptr);
@@ -162,7 +162,7 @@ class Session {
                            absl::Span<const std::vector<int32_t>> others,
                            std::vector<int64_t>* first_rows);
   absl::Status ForwardAll(Phase phase, Progress progress, const View& view,
-                          int64_t* last);
+                          const SequenceExtent* extent, int64_t* last);
   // Adds the first `rows` rows of a step under `view` to the KV.
   absl::Status Commit(int64_t rows, const View& view);
   // Undoes a step, unless it was kept as an interrupted prefill; the KV then is

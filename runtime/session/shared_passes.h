@@ -5,8 +5,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "offload/kv/view.h"
 #include "offload/tier/ledger.h"
+#include "runtime/pass/pass.h"
 #include "runtime/session/sequence_kv.h"
 
 namespace tiercel {
@@ -21,16 +23,33 @@ struct SequenceRows {
 
 // The kind of a step.
 struct StepKind {
+  // The KV that its rows read and write.
+  enum class Over {
+    kPages,  // the sequence's own
+    kView,   // its retrieval view
+    kBoth,   // they read the view, and are written to both
+  };
   Phase phase = Phase::kVerify;
-  int view_layers = 0;  // the first layers, over retrieval views; 0: a sweep
+  Over over = Over::kPages;
+  int layers = Pass::kAllLayers;  // the first layers, that they go through
 
-  bool IsSweep() const { return view_layers == 0; }
+  bool IsDraft() const { return over == Over::kView; }
   bool IsPrompt() const { return phase == Phase::kPrefill; }
-  // Returns true if both can be passed together: sweeps, prompts among them, or
-  // drafts of the same layers.
-  bool GoesWith(const StepKind& other) const {
-    return view_layers == other.view_layers;
-  }
+};
+
+// A step of one of several sequences that are passed together.
+struct JointStep {
+  SequenceRows rows;
+  StepKind kind;
+  bool certain;  // all rows will be kept
+  // It is passed only if the step so many before it is; 0: it depends on none.
+  int64_t beside = 0;
+
+  absl::Status status = {};  // an error of this sequence alone
+  // The place of its last row among those of the pass; -1: it was not passed.
+  // Those before it have the places before, but for a prompt's.
+  int64_t last_row = -1;
+  bool waits = false;  // memory had no room for it beside the others
 };
 
 // Passes steps of several runners together: the rows of each, few as they are,
@@ -41,11 +60,12 @@ class SharedPasses {
   using Cancelled = SequenceKv::Cancelled;
   virtual ~SharedPasses() = default;
 
-  // Passes the rows, at most kMaxStepRows, with those of other runners, for
-  // which it waits. `certain`: all of them will be kept. Errors: those of
-  // RunnerRank::PassTogether, and of this sequence's step.
-  virtual absl::Status Pass(const SequenceRows& rows, const StepKind& kind,
-                            bool certain, Cancelled cancelled) = 0;
+  // Passes the steps, each of at most kMaxStepRows rows, with those of other
+  // runners, for which it waits. The first does not wait for room; the others
+  // are beside it. Places of rows are those among these steps'. Errors: those
+  // of Runner::PassTogether.
+  virtual absl::Status Pass(absl::Span<JointStep> steps,
+                            Cancelled cancelled) = 0;
   // Returns true if others would wait for a prompt that the calling runner
   // passes whole.
   virtual bool OthersWait() const = 0;
