@@ -382,9 +382,13 @@ class GenerateTest(Case):
                 "1.5", "--stop", "a"]
         alone = [self.succeed(*args, "-s", str(seed)) for seed in range(20)]
         self.assertGreater(len({len(text) for text in alone}), 3)
-        self.assertEqual(self.succeed(*args, "--seeds", "0:19"),
-                         b"".join(b"# seed %d\n%b" % (seed, text)
-                                  for seed, text in enumerate(alone)))
+        for flags in ([], ["--at-once", "3"], ["--at-once", "1"]):
+            self.assertEqual(self.succeed(*args, "--seeds", "0:19", *flags),
+                             b"".join(b"# seed %d\n%b" % (seed, text)
+                                      for seed, text in enumerate(alone)))
+            outputs = self.document(*args, "--seeds", "0:5", *flags)["output"]
+            self.assertEqual([output["at_once"] for output in outputs],
+                             [int(flags[1]) if flags else 6] * 6)
 
     def nll(self, tokens):
         """The sum of -log p of all tokens but the first, by `eval`."""

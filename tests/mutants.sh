@@ -103,6 +103,7 @@ forks_views|runtime/plan/session_plan.cc|(1 + forks) \* Retrieval|Retrieval|runt
 forks_slots|offload/tier/tier_shape.h|+ newest_pages + forks.open);|+ newest_pages);|runtime/session/batch_tiers_test.cc
 forks_copied|offload/retrieval/retrieval.cc|(\*fork)->selector_ = nullptr;|;|runtime/session/batch_tiers_test.cc
 at_once_counts|apps/commands/at_once.cc|return a.first > b.first;|return a.first < b.first;|apps/cli_generation_test.py
+at_once_asked|apps/commands/at_once.cc|asked > 0 ?|asked > 64 ?|apps/cli_generation_test.py
 best_of_least|apps/commands/generation.cc|return a.likely < b.likely;|return b.likely < a.likely;|apps/cli_generation_test.py
 best_of_mean|apps/commands/generation.cc|static_cast<double>(likely.size())|1.0|apps/cli_generation_test.py
 bench_forks|apps/commands/bench.cc|ssize(sessions) < row->parallel|ssize(sessions) < 2|apps/cli_bench_test.py

@@ -413,6 +413,19 @@ TEST_F(ArgsTest, ABudgetIsASize) {
   }
 }
 
+TEST_F(ArgsTest, TextsAtOnceAreACount) {
+  for (const char* command : {"summarize", "ask"}) {
+    EXPECT_EQ(
+        Parse({command, "-m", "x", "book", "--at-once", "3"}).session.at_once,
+        3);
+  }
+  EXPECT_EQ(Parse({"generate", "-p", "x"}).session.at_once, 0);
+  for (const char* wrong : {"0", "-1", "65", "two", ""}) {
+    EXPECT_THAT(Refusal({"generate", "-p", "x", "--at-once", wrong}),
+                HasSubstr("--at-once"));
+  }
+}
+
 TEST_F(ArgsTest, RanksAreACount) {
   EXPECT_EQ(Parse({"plan", "-m", "x"}).model.tensor_parallel, 1);
   EXPECT_EQ(Parse({"plan", "-m", "x", "--tensor-parallel", "3"})

@@ -68,6 +68,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
+  AddAtOnceFlag(flags, &options->session);
   AddSummaryFlags(flags, &options->book);
   flags.NotBuilt({"--each", "--chapter-pattern"});
   flags.Group("Output");
@@ -85,6 +86,7 @@ void AddAsk(FlagSet& flags, Options* options) {
                     FlagSet::Need::kOptional, &options->questions);
   SetReadingDefaults(/*max_tokens=*/256, &options->sampling);
   AddGenerationFlags(flags, options);
+  AddAtOnceFlag(flags, &options->session);
 }
 
 void AddChat(FlagSet& flags, Options* options) {
@@ -102,6 +104,7 @@ void AddGenerate(FlagSet& flags, Options* options) {
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
   AddGenerationFlags(flags, options);
+  AddAtOnceFlag(flags, &options->session);
   AddSeedsFlag(flags, &options->sampling);
 }
 

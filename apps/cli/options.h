@@ -47,6 +47,7 @@ struct SessionOptions {
       prompt_cache_name;  // name of the text, shown by `tiercel cache list`
   // The prompt cache keeps only prompts that are still being read or answered.
   bool keeps_prompts_alone = false;
+  int64_t at_once = 0;  // most texts that are made at once; 0: the plan's
   // Texts that are made at once beside the first, and the tokens that each of
   // them may add to what they share.
   int64_t forks = 0;

@@ -469,4 +469,12 @@ void AddGenerationFlags(FlagSet& flags, Options* options) {
   AddVerifyAgainstFlag(flags, &options->sampling);
 }
 
+void AddAtOnceFlag(FlagSet& flags, SessionOptions* session) {
+  flags.Group("Model");
+  flags.Int("--at-once",
+            "make at most N texts or parts of a book at once (default: as "
+            "memory serves best, at most 16); each is the same text",
+            1, kMaxParallel, [=](int64_t n) { session->at_once = n; });
+}
+
 }  // namespace tiercel::cli

@@ -45,8 +45,11 @@ void AddTokensFlag(FlagSet& flags, InputOptions* input);
 void AddJsonFlag(FlagSet& flags, Options* options);
 void AddProgressFlag(FlagSet& flags, Options* options);
 
-// Adds the flags that `summarize`, `ask` and `generate` share.
+// Adds the flags that `summarize`, `ask`, `chat` and `generate` share.
 void AddGenerationFlags(FlagSet& flags, Options* options);
+
+// Bounds the texts that `summarize`, `ask` and `generate` make at once.
+void AddAtOnceFlag(FlagSet& flags, SessionOptions* session);
 
 }  // namespace tiercel::cli
 

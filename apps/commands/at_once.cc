@@ -18,13 +18,6 @@ namespace {
 // The most texts that are made at once: more rows of a pass save little.
 constexpr size_t kMostAtOnce = 16;
 
-// The session of texts that are made at once, and the most of them.
-struct Together {
-  std::unique_ptr<Options> options;  // the generator's
-  Generator generator;
-  size_t most;
-};
-
 // The number of tokens that all prompts begin with.
 size_t SharedTokens(const std::vector<Prompt>& prompts) {
   const std::vector<int32_t>& first = prompts.front().tokens;
@@ -38,31 +31,41 @@ size_t SharedTokens(const std::vector<Prompt>& prompts) {
   return shared;
 }
 
-// `options` of a session for `count` texts of `prompts` at once.
+}  // namespace
+
+bool MakesAtOnce(const Options& options, size_t texts) {
+  const SamplingOptions& sampling = options.sampling;
+  return texts > 1 && options.session.at_once != 1 &&
+         std::string_view(sampling.Drafter()) != "small" &&
+         !sampling.verify_against_full;
+}
+
 Options OptionsFor(const Options& options, const Model& model,
-                   const std::vector<Prompt>& prompts, size_t count) {
+                   const TextSizes& texts, size_t at_once) {
   constexpr int64_t kOpenAnswer = 1024;  // the length of an answer is not known
   Options sized = options;
-  sized.session.forks = static_cast<int64_t>(count) - 1;
-  if (count > 1) {
+  sized.session.forks = static_cast<int64_t>(at_once) - 1;
+  if (at_once > 1) {
     const int64_t answer = options.sampling.max_tokens;
-    const size_t own = LongestOf(prompts) - SharedTokens(prompts);
     sized.session.fork_tokens = std::min(
-        static_cast<int64_t>(own) + (answer < 0 ? kOpenAnswer : answer),
+        static_cast<int64_t>(texts.own) + (answer < 0 ? kOpenAnswer : answer),
         ContextOf(options, model));
   }
   return sized;
 }
 
-// The numbers of texts to make at once, the best first, up to 1. Memory for
-// forks holds fewer pages of the text that they share, so more of these cross
-// the link for all: the best number gives the most rows a second.
+size_t MostAtOnce(const Options& options, const TextSizes& texts) {
+  if (!MakesAtOnce(options, texts.count)) return 1;
+  const int64_t asked = options.session.at_once;
+  return std::min(asked > 0 ? static_cast<size_t>(asked) : kMostAtOnce,
+                  texts.count);
+}
+
 std::vector<size_t> CountsAtOnce(const Options& options, const Model& model,
-                                 const std::vector<Prompt>& prompts,
-                                 size_t texts) {
+                                 const TextSizes& texts) {
   std::vector<std::pair<double, size_t>> rates;  // rows a second, count
-  for (size_t count = std::min(kMostAtOnce, texts); count > 0; count /= 2) {
-    const Options sized = OptionsFor(options, model, prompts, count);
+  for (size_t count = MostAtOnce(options, texts); count > 0; count /= 2) {
+    const Options sized = OptionsFor(options, model, texts, count);
     const absl::StatusOr<Json> plan =
         model.Plan(SessionParams(sized, nullptr).session);
     if (count > 1 && (!plan.ok() || !plan->at("fits").get<bool>())) continue;
@@ -81,43 +84,27 @@ std::vector<size_t> CountsAtOnce(const Options& options, const Model& model,
   return counts;
 }
 
-// Opens a session with memory for as many texts at once as it has room for, if
-// need be for one.
 absl::StatusOr<Together> OpenTogether(const Options& options,
                                       const Model& model,
-                                      const std::vector<Prompt>& prompts,
-                                      size_t texts) {
-  const size_t longest = LongestOf(prompts);
+                                      const TextSizes& texts) {
   const int64_t needed =
       std::min<int64_t>(ContextOf(options, model),
-                        static_cast<int64_t>(longest) +
+                        static_cast<int64_t>(texts.longest) +
                             std::max<int64_t>(options.sampling.max_tokens, 1));
   absl::Status status;
-  for (const size_t most : CountsAtOnce(options, model, prompts, texts)) {
+  for (const size_t most : CountsAtOnce(options, model, texts)) {
     auto sized =
-        std::make_unique<Options>(OptionsFor(options, model, prompts, most));
+        std::make_unique<Options>(OptionsFor(options, model, texts, most));
     absl::StatusOr<Generator> generator =
-        Generator::Open(*sized, model, longest);
+        Generator::Open(*sized, model, texts.longest);
     status = generator.status();
     if (ExitOf(status) == Exit::kMemory) continue;
     RETURN_IF_ERROR(status);
     ASSIGN_OR_RETURN(const Json report, generator->Report());
     if (most > 1 && report.at("context").get<int64_t>() < needed) continue;
-    if (most < std::min(kMostAtOnce, texts)) {
-      WriteNote(absl::StrCat(most, most == 1 ? " text" : " texts",
-                             " at a time, as memory serves best\n"));
-    }
     return Together{std::move(sized), *std::move(generator), most};
   }
   return status;
-}
-
-}  // namespace
-
-bool MakesAtOnce(const Options& options, size_t texts) {
-  const SamplingOptions& sampling = options.sampling;
-  return texts > 1 && std::string_view(sampling.Drafter()) != "small" &&
-         !sampling.verify_against_full;
 }
 
 absl::Status MakeAtOnce(const Options& options, const Model& model,
@@ -131,8 +118,15 @@ absl::Status MakeAtOnce(const Options& options, const Model& model,
       jobs.emplace_back(&prompt, seeds.first + i);
     }
   }
-  ASSIGN_OR_RETURN(Together together,
-                   OpenTogether(options, model, prompts, jobs.size()));
+  const size_t longest = LongestOf(prompts);
+  const TextSizes sizes = {jobs.size(), longest,
+                           longest - SharedTokens(prompts)};
+  ASSIGN_OR_RETURN(Together together, OpenTogether(options, model, sizes));
+  if (together.most < MostAtOnce(options, sizes)) {
+    WriteNote(absl::StrCat(together.most,
+                           together.most == 1 ? " text" : " texts",
+                           " at a time, as memory serves best\n"));
+  }
   Generator& generator = together.generator;
   size_t count = 0;
   for (size_t first = 0; first < jobs.size(); first += count) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -18,6 +19,39 @@ namespace tiercel::cli {
 // memory is planned for one text. A text that is compared with its baseline
 // needs its own times.
 bool MakesAtOnce(const Options& options, size_t texts);
+
+// The sizes of texts that may be made at once, in tokens.
+struct TextSizes {
+  size_t count;    // texts
+  size_t longest;  // tokens of the longest prompt
+  size_t own;      // most of the tokens of a prompt that not all prompts share
+};
+
+// `options` of a session that makes `at_once` of such texts at once.
+Options OptionsFor(const Options& options, const Model& model,
+                   const TextSizes& texts, size_t at_once);
+
+// The numbers of texts to make at once, the best first, up to 1. Memory for
+// forks holds fewer pages of the text that they share, so more of these cross
+// the link for all: the best number gives the most rows a second.
+std::vector<size_t> CountsAtOnce(const Options& options, const Model& model,
+                                 const TextSizes& texts);
+
+// The most texts that are made at once if memory has room for them.
+size_t MostAtOnce(const Options& options, const TextSizes& texts);
+
+// The session of texts that are made at once, and the most of them.
+struct Together {
+  std::unique_ptr<Options> options;  // the generator's
+  Generator generator;
+  size_t most;
+};
+
+// Opens a session with memory for as many texts at once as it has room for, if
+// need be for one. Errors: Generator::Open's.
+absl::StatusOr<Together> OpenTogether(const Options& options,
+                                      const Model& model,
+                                      const TextSizes& texts);
 
 // Takes a prompt and a seed, the number of texts that were made at once, and
 // the text that they gave, or its error.
