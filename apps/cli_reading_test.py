@@ -74,6 +74,16 @@ class ReadingTest(Case):
             self.assertEqual(run_["output"], plain, policy)
             self.assertGreater(run_["speculation"]["levels"][-1]["accepted"], 0)
 
+    def test_sections_side_by_side_are_those_one_by_one(self):
+        """Also where a long text is read in parts of the context's length."""
+        path = self.part(60000, 6000)
+        for flags in (["-n", "48"], ["-c", "1k", "-n", "40", "--temp", "0.8"]):
+            made = [self.summary(path, "--no-cache", "--at-once", count, *flags)
+                    for count in ("1", "3")]
+            self.assertEqual([run_["at_once"] for run_ in made], [1, 3])
+            for field in "output", "parts", "prompt_tokens":
+                self.assertEqual(made[0][field], made[1][field])
+
     def test_what_was_made_is_not_made_again(self):
         path = self.part(60000, 3500)
         once, twice = (self.summary(path) for _ in range(2))

@@ -400,28 +400,50 @@ class GoingOnInAPartTest(GoingOnTest):
         self.assertEqual(json.loads(result.stdout)["resumed"],
                          {"layers": 0, "nodes": 0})
 
-    def test_while_an_answer_is_written(self):
-        self.command[self.command.index("-n") + 1] = "400"
-        whole = self.document(*self.command[:-1], "--no-cache", env=self.env)
-        # The process waits in the second answer until its output is read.
+    def stop_in_an_answer(self, number):
+        """Stops the command in the answer of a part of this number, where it
+        waits until its output is read; returns what it said."""
         process = subprocess.Popen([TIERCEL, *self.command, "--stream"],
                                    env=self.env, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         for line in process.stdout:
-            if json.loads(line)["number"] == 1:
+            if json.loads(line)["number"] == number:
                 break
         process.send_signal(signal.SIGINT)
         said = process.stderr.read().decode()
         process.stdout.close()
         process.stderr.close()
         self.assertEqual(process.wait(60), 130)
+        return said
+
+    def test_while_an_answer_is_written(self):
+        self.command[self.command.index("-n") + 1] = "400"
+        self.command[1:1] = ["--at-once", "1"]
+        whole = self.document(*self.command[:-1], "--no-cache", env=self.env)
+        said = self.stop_in_an_answer(1)
         layers = int(re.search("goes on behind 1 part, and in the next behind "
                                r"layer (\d+) of %d\n" % self.layers, said)[1])
         self.assertLessEqual(layers, self.layers - 3)
         document = self.document(*self.command[:-1], env=self.env)
         self.assertEqual(document["resumed"], {"layers": self.layers - 3,
                                                "nodes": 1})
+        for name in ("output", "parts"):
+            self.assertEqual(document[name], whole[name])
+
+    def test_while_several_answers_are_written(self):
+        """Each of them goes on behind the layers of its prompt."""
+        self.command[self.command.index("-n") + 1] = "400"
+        whole = self.document(*self.command[:-1], "--no-cache", "--at-once",
+                              "2", env=self.env)
+        self.assertEqual(whole["at_once"], 2)
+        self.command[1:1] = ["--at-once", "2"]
+        said = self.stop_in_an_answer(0)
+        self.assertRegex(said, "goes on in the first part, behind layer %d of "
+                         "%d\n" % (self.layers - 3, self.layers))
+        document = self.document(*self.command[:-1], env=self.env)
+        self.assertEqual(document["resumed"],
+                         {"layers": 2 * (self.layers - 3), "nodes": 0})
         for name in ("output", "parts"):
             self.assertEqual(document[name], whole[name])
 

@@ -132,19 +132,16 @@ class WidthTest(Case):
 class PartsTest(Case):
     """A book that is read in parts."""
 
-    def test_a_part_has_a_number_and_a_place(self):
-        book = self.path("book.html", "".join(
-            "<h1>Part \u732b %d</h1><p>%s</p>" % (i, "The cat sat. " * 60)
-            for i in range(4)).encode())
-        args = ["summarize", book, "-m", CHAT, "-c", "400", "-n", "24"]
-        parts = self.document(*args)["parts"][:-1]
-        levels = [[part for part in parts if part["level"] == level]
-                  for level in range(parts[-1]["level"] + 1)]
+    def seen(self, *args):
+        """The lines that a terminal drew, and its text at the end."""
         terminal = Terminal(self, *args, columns=60)
         self.assertEqual(terminal.end(), 0)
         seen = terminal.seen.decode()
-        drawn = re.findall(r"\r\x1b\[K([^\r]+)", seen)
-        shown = " ".join(Screen(60, seen).text())
+        return (re.findall(r"\r\x1b\[K([^\r]+)", seen),
+                " ".join(Screen(60, seen).text()))
+
+    def check_done(self, levels, shown):
+        """Checks that the end of each part is said, in the order of the book."""
         for level, made in enumerate(levels):
             for i, part in enumerate(made):
                 name = "%s %d of %d" % ("summary" if level else "part", i + 1,
@@ -157,10 +154,33 @@ class PartsTest(Case):
                 else:
                     self.assertIn(done, shown)
                     shown = shown[shown.index(done):]
+
+    def test_a_part_has_a_number_and_a_place(self):
+        book = self.path("book.html", "".join(
+            "<h1>Part \u732b %d</h1><p>%s</p>" % (i, "The cat sat. " * 60)
+            for i in range(4)).encode())
+        args = ["summarize", book, "-m", CHAT, "-c", "400", "-n", "24"]
+        parts = self.document(*args)["parts"][:-1]
+        levels = [[part for part in parts if part["level"] == level]
+                  for level in range(parts[-1]["level"] + 1)]
+        drawn, shown = self.seen(*args, "--at-once", "1")
+        self.check_done(levels, shown)
+        for level, made in enumerate(levels):
+            for i, part in enumerate(made):
+                name = "%s %d of %d" % ("summary" if level else "part", i + 1,
+                                        len(made))
+                titles = part["chapters"]
                 for verb in ("reading", "writing"):
                     pattern = "%s, %s.*: %s" % (name, titles[0], verb)
                     self.assertTrue(any(re.match(pattern, line)
                                         for line in drawn), pattern)
+        drawn, shown = self.seen(*args, "--at-once", "3")
+        self.check_done(levels, shown)
+        count = len(levels[0])
+        for line in ("part 1 of %d and 2 more: writing" % count,
+                     "part 2 of %d, %s.*: reading" % (
+                         count, levels[0][1]["chapters"][0])):
+            self.assertTrue(any(re.match(line, one) for one in drawn), line)
         for quiet in (Terminal(self, *args, "--no-progress"),
                       Terminal(self, *args, TERM="dumb")):
             self.assertEqual(quiet.end(), 0)

@@ -104,6 +104,13 @@ forks_slots|offload/tier/tier_shape.h|+ newest_pages + forks.open);|+ newest_pag
 forks_copied|offload/retrieval/retrieval.cc|(\*fork)->selector_ = nullptr;|;|runtime/session/batch_tiers_test.cc
 at_once_counts|apps/commands/at_once.cc|return a.first > b.first;|return a.first < b.first;|apps/cli_generation_test.py
 at_once_asked|apps/commands/at_once.cc|asked > 0 ?|asked > 64 ?|apps/cli_generation_test.py
+part_prompt|apps/commands/part_maker.cc|Read(part.prompt, |Read(First()->task->part.prompt, |apps/cli_book_test.py
+part_seed|apps/commands/part_maker.cc|ContinueIn(\*queue_, seed()|ContinueIn(*queue_, seed() + running_ - 1|apps/cli_book_test.py
+part_order|apps/commands/tree.cc|if (state == Making::State::kWaits) break;|if (state == Making::State::kWaits) continue;|apps/cli_book_test.py
+part_lines|apps/commands/part_maker.cc|if (!lines.ended) break;|if (!lines.waiting.empty()) break;|apps/cli_book_test.py
+part_shares|apps/commands/part_maker.cc|RETURN_IF_ERROR(ReadRequest(first, generator));|;|apps/cli_book_test.py
+parts_forecast|apps/commands/tree.cc|^  all.write_s \*=|  all.gaps_s *=|apps/cli_book_test.py
+parts_rate|apps/commands/total_cost.cc|decode_s_.value_or(|std::optional<double>().value_or(|apps/commands/total_cost_test.cc
 best_of_least|apps/commands/generation.cc|return a.likely < b.likely;|return b.likely < a.likely;|apps/cli_generation_test.py
 best_of_mean|apps/commands/generation.cc|static_cast<double>(likely.size())|1.0|apps/cli_generation_test.py
 bench_forks|apps/commands/bench.cc|ssize(sessions) < row->parallel|ssize(sessions) < 2|apps/cli_bench_test.py
@@ -728,7 +735,7 @@ page_dashes|apps/reader/selection.cc|!dashes \&\& item|dashes \&\& item|apps/rea
 stdin_named|apps/cli/check_together.cc|named.st_ino == typed.st_ino|false|apps/cli_chat_test.py
 no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/prompt_cache_test.py
 deaf_peer|bench/llama_server.py|            self.__exit__()||bench/prompt_cache_test.py
-part_request|apps/commands/tree.cc|if (!options_.session.prompt_cache_dir.empty()) {|if (false) {|apps/cli_saved_test.py
+part_request|apps/commands/part_maker.cc|if (!options_.session.prompt_cache_dir.empty()) {|if (false) {|apps/cli_saved_test.py
 interrupted_anew|apps/commands/generation.cc|session.KeptLayers() > 0 \&\& goes_on|session.KeptLayers() > 0|apps/cli_saved_test.py
 shorter_again|apps/commands/tree.cc|AnswerWith(static_cast<size_t>(tokens / 2));|AnswerWith(static_cast<size_t>(tokens / 3));|apps/cli_book_test.py
 talk_failed|apps/commands/follow_up.cc|    failed_.Update(status);||apps/cli_chat_test.py
@@ -845,7 +852,7 @@ flag_at_once|apps/cli/flags.cc|value = args\[i\].substr(2)|value = name.substr(2
 predicted_gap|apps/commands/summary.cc|Number(predicted, "tbt_ms")|0 * Number(predicted, "tbt_ms")|apps/commands/summary_test.cc
 chapter_level|apps/reader/outline.cc|return a.second.numbers < b.second.numbers|return a.second.sections < b.second.sections|apps/reader/outline_test.cc
 chapter_asked|apps/reader/selection.cc|found < range.last - range.first + 1|found < 0|apps/reader/selection_test.cc
-part_sentence|apps/commands/tree.cc|else if (writing.cut) {|else if (false) {|apps/cli_book_test.py
+part_sentence|apps/commands/part_maker.cc|else if (made.writing.cut) {|else if (false) {|apps/cli_book_test.py
 last_sentence|apps/reader/parts.cc|std::string(text) + " Another"|std::string(text)|apps/reader/parts_test.cc
 lone_heading|apps/reader/parts.cc|next > enough|next < enough|apps/reader/parts_test.cc
 place_blanks|apps/reader/places.cc|run.find_last_not_of(kBlanks) + 1|run.size()|apps/reader/places_test.cc

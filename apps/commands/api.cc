@@ -361,6 +361,43 @@ absl::StatusOr<std::vector<double>> Session::TokenSeconds() const {
       });
 }
 
+absl::StatusOr<Queue> Queue::Create(const Model& model, size_t at_once) {
+  auto params = Defaults<tiercel_queue_params>();
+  params.at_once = static_cast<int64_t>(at_once);
+  tiercel_queue* queue = nullptr;
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_queue_create(model.get(), &params, &queue, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return Queue(queue);
+}
+
+absl::Status Queue::Add(const Session& session,
+                        const tiercel_sampling& sampling, Results* results) {
+  tiercel_batch_entry entry = Defaults<tiercel_batch_entry>();
+  entry.session = session.session_.get();
+  entry.sampling = &sampling;
+  entry.user_data = results;
+  entry.on_token = [](void* user_data, const tiercel_token* token) {
+    static_cast<Results*>(user_data)->on_token(
+        token->id, {token->text, token->text_bytes});
+    return static_cast<int>(SignalReceived() != 0);
+  };
+  const tiercel_on_end on_end = [](void* user_data, tiercel_status status,
+                                   const tiercel_error* error) {
+    static_cast<Results*>(user_data)->on_end(FromApi(status, *error));
+  };
+  sessions_.insert(entry.session);
+  tiercel_error error = Defaults<tiercel_error>();
+  return FromApi(tiercel_queue_add(queue_.get(), &entry, on_end, &error),
+                 error);
+}
+
+void Queue::CancelOnSignalIn(absl::FunctionRef<void()> wait) const {
+  const CancelOnSignal cancel({sessions_.begin(), sessions_.end()});
+  wait();
+}
+
 absl::StatusOr<Json> MeasureMachine(int32_t threads,
                                     const ProgressFn& progress) {
   return FillJson([&](char* text, size_t* size, tiercel_error* error) {

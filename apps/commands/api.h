@@ -4,19 +4,22 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
-#include "include/tiercel.h"
+#include "include/tiercel_queue.h"
 
 // A C++ form of the C API: handles that free themselves, absl::Status for
-// errors, std containers for buffers. include/tiercel.h documents the calls.
+// errors, std containers for buffers. include/tiercel.h and tiercel_queue.h
+// document the calls.
 namespace tiercel::cli {
 
 // A zeroed parameter struct of the C API with its size set.
@@ -134,6 +137,7 @@ class Session {
   absl::StatusOr<std::vector<double>> TokenSeconds() const;
 
  private:
+  friend class Queue;
   struct Free {
     void operator()(tiercel_session* session) const {
       tiercel_session_free(session);
@@ -142,6 +146,36 @@ class Session {
   explicit Session(tiercel_session* session) : session_(session) {}
 
   std::unique_ptr<tiercel_session, Free> session_;
+};
+
+// Generations that are made at once, and come and go one by one, on a thread of
+// the library's own (tiercel_queue.h). Sessions must outlive it.
+class Queue {
+ public:
+  // Takes the results of a generation, on the queue's thread, and stays in its
+  // place until the end. After a signal the generation ends.
+  struct Results {
+    std::function<void(int32_t id, std::string_view text)> on_token;
+    std::function<void(absl::Status status)> on_end;
+  };
+
+  static absl::StatusOr<Queue> Create(const Model& model, size_t at_once);
+
+  // Begins a generation behind the tokens that `session` holds. Until its end
+  // no other call may use the session.
+  absl::Status Add(const Session& session, const tiercel_sampling& sampling,
+                   Results* results);
+  // Calls `wait`, and cancels all generations if a signal comes meanwhile.
+  void CancelOnSignalIn(absl::FunctionRef<void()> wait) const;
+
+ private:
+  struct Free {
+    void operator()(tiercel_queue* queue) const { tiercel_queue_free(queue); }
+  };
+  explicit Queue(tiercel_queue* queue) : queue_(queue) {}
+
+  std::unique_ptr<tiercel_queue, Free> queue_;
+  std::set<tiercel_session*> sessions_;  // all that were added
 };
 
 // Measures the peak rates of this machine with `threads` threads

@@ -98,6 +98,7 @@ Json BookSummaryWriter::Document() const {
                      {"finish_reason", cut ? "length" : "stop"}}}}});
   document.update(summary_.spent.ToJson());
   document["seconds"] = summary_.seconds;
+  document["at_once"] = summary_.at_once;
   document["predicted"] = Predicted();
   document["parts"] = std::move(parts);
   document["resumed"] = {{"layers", summary_.resumed_layers},
@@ -120,7 +121,7 @@ Json BookSummaryWriter::Predicted() const {
   predicted["ttft_s"] = times.read_s;
   // The time saved by drafts depends on how many are accepted.
   if (!options_.sampling.HasDrafts() && times.answer > 0) {
-    predicted["tbt_ms"] = 1e3 * times.write_s / times.answer;
+    predicted["tbt_ms"] = 1e3 * times.gaps_s / times.answer;
   }
   return predicted;
 }

@@ -12,7 +12,8 @@ std::optional<Forecast::Times> Forecast::Of(size_t prompt, size_t answer) {
   const double share =
       static_cast<double>(prompt) / static_cast<double>(prompt + answer);
   const auto tokens = static_cast<double>(answer);
-  return Times{share * rates->full_s, tokens * rates->step_s, tokens};
+  const double write_s = tokens * rates->step_s;
+  return Times{share * rates->full_s, write_s, write_s, tokens};
 }
 
 // Rounds the length up to a multiple of kStep, so that few plans are made.

@@ -21,12 +21,14 @@ class Forecast {
   struct Times {
     double read_s = 0;   // to read the prompts
     double write_s = 0;  // to write the answers
+    double gaps_s = 0;   // from token to token of each answer, summed
     double answer = 0;   // tokens of the answers
 
     double Seconds() const { return read_s + write_s; }
     void Add(const Times& other) {
       read_s += other.read_s;
       write_s += other.write_s;
+      gaps_s += other.gaps_s;
       answer += other.answer;
     }
   };

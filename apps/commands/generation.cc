@@ -236,6 +236,13 @@ absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed,
   return Decode(seed, on_token);
 }
 
+absl::Status Generator::ContinueIn(Queue& queue, uint64_t seed,
+                                   Queue::Results* results) {
+  RETURN_IF_ERROR(session_.Truncate(prompt_));
+  ApiPromptCache texts;
+  return queue.Add(session_, ToApi(options_->sampling, seed, &texts), results);
+}
+
 absl::StatusOr<std::vector<double>> Generator::LogProbabilities(
     const std::vector<int32_t>& prompt, const std::vector<int32_t>& ids) {
   // The row of a token has the probabilities of the tokens behind it.

@@ -71,6 +71,9 @@ class Generator {
   void SayCuts(const Json& report);
   // Continues without writing; `on_token` gets each token as it comes.
   absl::StatusOr<Json> ContinueUnseen(uint64_t seed, const TokenFn& on_token);
+  // Begins to continue the last prompt in a queue, without writing. Until the
+  // end the generator may not be used.
+  absl::Status ContinueIn(Queue& queue, uint64_t seed, Queue::Results* results);
   // The natural logarithms of the probabilities of `ids`, each behind `prompt`
   // and the ids before it. Changes the tokens that the session holds.
   absl::StatusOr<std::vector<double>> LogProbabilities(

@@ -86,7 +86,8 @@ void TotalCost::Add(const Json& report,
 Json TotalCost::ToJson() const {
   const bool any = !sums_.is_null();
   const auto gaps = static_cast<double>(gap_ms_.size());
-  const double decode_ms = std::accumulate(gap_ms_.begin(), gap_ms_.end(), 0.0);
+  const double decode_s = decode_s_.value_or(
+      1e-3 * std::accumulate(gap_ms_.begin(), gap_ms_.end(), 0.0));
   const auto percentile = [&](double share) {
     const std::optional<double> sample = Percentile(gap_ms_, share);
     return sample.has_value() ? Json(*sample) : Json(nullptr);
@@ -109,7 +110,7 @@ Json TotalCost::ToJson() const {
       {"ttft_s", any ? Json(ttft_s_) : Json(nullptr)},
       {"prefill_tok_s",
        Ratio(static_cast<double>(prompt_tokens_ - cached_tokens_), prefill_s_)},
-      {"decode_tok_s", Ratio(1e3 * gaps, decode_ms)},
+      {"decode_tok_s", Ratio(gaps, decode_s)},
       {"tbt_ms",
        {{"p50", percentile(0.50)},
         {"p90", percentile(0.90)},

@@ -2,6 +2,7 @@
 #define TIERCEL_APPS_COMMANDS_TOTAL_COST_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "apps/terminal/output.h"
@@ -14,6 +15,9 @@ class TotalCost {
   // Adds the session's report of one prompt and its answer. `token_seconds` has
   // the seconds of each token of the answer since the one before.
   void Add(const Json& report, const std::vector<double>& token_seconds);
+  // Says in how many seconds any of the answers was generated, if several were
+  // at once.
+  void DecodedIn(double seconds) { decode_s_ = seconds; }
 
   int64_t prompt_tokens() const { return prompt_tokens_; }
   int64_t cached_tokens() const { return cached_tokens_; }
@@ -35,7 +39,8 @@ class TotalCost {
   int64_t output_tokens_ = 0;
   double prefill_s_ = 0;
   double ttft_s_ = 0;
-  std::vector<double> gap_ms_;  // between tokens of one answer
+  std::vector<double> gap_ms_;      // between tokens of one answer
+  std::optional<double> decode_s_;  // absent: answers came one by one
   Json sums_;  // sums of "speculation" and "ledger"; null before the first Add
   Json memory_;
   Json predicted_memory_ = Json::object();

@@ -68,6 +68,16 @@ TEST(SpentTest, SumsWhatCanBeSummed) {
             Json({{"host_bytes", 6}, {"device_bytes", 70}}));
 }
 
+TEST(SpentTest, AnswersAtOnceHaveTheSecondsOfAll) {
+  TotalCost spent;
+  spent.Add(ReportOf(100, 10, 1.0, 1.5, 3, 70), {0.25, 0.010, 0.030});
+  spent.Add(ReportOf(50, 20, 0.5, 0.75, 4, 60), {0.5, 0.020});
+  spent.DecodedIn(0.030);
+  const Json all = spent.ToJson();
+  EXPECT_DOUBLE_EQ(all["decode_tok_s"].get<double>(), 100);  // 3 in 30 ms
+  EXPECT_EQ(all["tbt_ms"]["p99"], 30);
+}
+
 TEST(SpentTest, NothingIsNull) {
   const TotalCost spent;
   const Json all = spent.ToJson();

@@ -13,15 +13,14 @@
 #include "apps/cli/error.h"
 #include "apps/cli/flags.h"
 #include "apps/cli/numbers.h"
+#include "apps/commands/at_once.h"
 #include "apps/commands/book_summary.h"
 #include "apps/commands/command.h"
 #include "apps/commands/forecast.h"
-#include "apps/commands/generation.h"
+#include "apps/commands/part_maker.h"
 #include "apps/commands/readings.h"
 #include "apps/commands/requests.h"
-#include "apps/commands/sampling.h"
 #include "apps/commands/sections.h"
-#include "apps/commands/supported.h"
 #include "apps/commands/text_length.h"
 #include "apps/reader/outline.h"
 #include "apps/reader/parts.h"
@@ -85,8 +84,8 @@ class Tree {
         book_(book),
         sections_(leaves == Leaves::kSections) {
     summary_.warnings = std::move(warnings);
-    // The texts of the parts are kept, and the KV of the part that is being
-    // read, but not that of all parts, which is gigabytes.
+    // The texts of the parts are kept, and the KV of those that are being made,
+    // but not that of all parts, which is gigabytes.
     options_.session.keeps_prompts_alone = true;
   }
 
@@ -127,35 +126,52 @@ class Tree {
   // texts.
   size_t Shares(size_t below) const;
   bool SharesFit(const Level& below);
-  // Makes the text `index` of `count` of a level.
-  absl::Status RunNode(size_t level, size_t index, size_t count,
-                       const TalkFn& talk, std::string_view text, Node* node);
-  // Reads a prompt of `talk`.
-  absl::Status Read(const TalkFn& talk, const Tokens& prompt);
+  // A level whose texts are being made.
+  struct Making {
+    enum class State { kWaits, kNothing, kKept, kMade };
+
+    size_t level;
+    const TalkFn& talk;
+    const std::vector<std::string_view>& texts;  // to make them of
+    Level* nodes;
+    Tokens bare;                         // the request alone
+    std::vector<uint64_t> fingerprints;  // a prompt's, for each text
+    std::vector<State> states;
+    size_t next = 0;     // the text that is begun next
+    size_t written = 0;  // texts that have their place in the summary
+  };
+  // Makes the texts of a level.
+  absl::Status RunLevel(size_t level, const TalkFn& talk,
+                        const std::vector<std::string_view>& texts,
+                        Level* nodes);
+  // The next text that is to be made, and was not kept.
+  absl::StatusOr<std::optional<Part>> Next(Making& making);
+  // Keeps a text that was made.
+  absl::Status Keep(Making& making, const Part& part, MadePart made);
+  // Gives the texts that are there their nodes, in their order, and writes
+  // them.
+  absl::Status Advance(Making& making);
+  static std::string NameOf(const Making& making, size_t index) {
+    return absl::StrCat(making.level == 0 ? "part " : "summary ", index + 1,
+                        " of ", making.nodes->size());
+  }
+  std::string PlaceOf(const Node& node) const {
+    return reader::PlacesOf(book_, node.begin, node.end).text;
+  }
+  // Says that the text is made, unless the text itself shows.
+  void EndPart(const Making& making, size_t index);
   // Gives `node` its text, made now or before.
   void Put(const reader::Writing& writing, Node* node);
-  // Makes the session hold the request of a prompt alone. So every run reads
-  // the rest behind the same tokens, and finds a prompt that another run has
-  // left on disk.
-  absl::Status ReadRequest(const TalkFn& talk, const Tokens& prompt);
-  // Shows the text that is made from here on.
-  void BeginPart(size_t level, size_t index, size_t count, const Node& node);
-  // Says that the text is made, unless the text itself shows.
-  void EndPart();
-  absl::StatusOr<Generator*> OpenGenerator();
-  // Opens the session that scores words by the full model, so that every policy
-  // keeps the same sentences of a text.
-  absl::StatusOr<Generator*> OpenScorer();
-  // Cuts a writing about `prompt` to the sentences that the text in the prompt
-  // supports; `bare` is the prompt without the text, `ends` has the byte offset
-  // behind each token of `said`.
-  absl::Status KeepSupported(const Tokens& prompt, const Tokens& bare,
-                             std::string_view said,
-                             const std::vector<size_t>& ends,
-                             reader::Writing* writing);
   // Writes a paragraph of the summary, if `node` is one.
   absl::Status Write(const Node& node);
-  void Progressed(size_t prompt, size_t written);
+  // The time that the texts of a level take, each behind so many tokens; absent
+  // if this machine's rates are not known.
+  std::optional<Forecast::Times> TimesOf(
+      const std::vector<size_t>& prompts) const;
+  // The lengths of the parts of the book, and those of the levels above it at
+  // their greatest.
+  std::vector<std::vector<size_t>> LevelLengths(size_t around) const;
+  PartMaker::Shape Shape() const;
 
   TalkFn ForPart() const {
     return [this](const std::string& text) {
@@ -182,16 +198,10 @@ class Tree {
   const bool sections_;
   BookSummary summary_;  // the part made so far
   std::optional<Reading> reading_;
-  std::optional<Generator> generator_;
-  Options scoring_;                  // the scorer's
-  std::optional<Generator> scorer_;  // absent: generator_ scores, or none yet
-  std::unique_ptr<Progress> progress_;
-  std::string part_;      // the text that is being made: "part 3 of 48"
-  std::string place_;     // its place in the book; empty: there are no places
+  std::optional<PartMaker> maker_;
+  Work work_;             // estimated
   size_t room_ = 0;       // most tokens of a text, its request and its answer
   size_t around_ = 0;     // tokens of the request of a text, or a few more
-  size_t work_ = 0;       // estimated tokens to read and write
-  size_t work_done_ = 0;  // tokens of finished parts
   bool is_last_ = false;  // the highest level is the summary
   bool written_ = false;  // a paragraph of the summary was written
   absl::Status error_;
@@ -310,43 +320,42 @@ size_t Tree::Shares(size_t below) const {
   return std::clamp<size_t>(below / 2, 1, wanted);
 }
 
-absl::Status Tree::SayPlan() {
-  ASSIGN_OR_RETURN(const Tokens around, ForPart()("").Tokens(*model_));
-  const Level& leaves = summary_.levels.front();
-  const auto leaves_s = [&] {
-    Forecast forecast(options_, *model_);
-    Forecast::Times all;
-    for (const Node& leaf : leaves) {
-      const size_t text = leaf.last_token - leaf.first_token;
-      all.Add(forecast.Of(text + around.size(), summary_.answer)
-                  .value_or(Forecast::Times()));
-    }
-    return all.Seconds();
-  };
-  std::vector<std::string> trouble;
-  RETURN_IF_ERROR(MeasureRates(options_, *model_, leaves_s, &trouble));
-  if (!trouble.empty()) {
-    options_.session.cache_dir.clear();  // once is enough
-    summary_.warnings.insert(summary_.warnings.end(), trouble.begin(),
-                             trouble.end());
-  }
-  Forecast forecast(options_, *model_);
-  summary_.predicted.emplace();
-  const auto add = [&](size_t text) {
-    size_t prompt = text + around.size();
-    // The answer is scored with the text, and without.
-    if (sections_) prompt += around.size() + 2 * summary_.answer;
-    work_ += prompt + summary_.answer;
+PartMaker::Shape Tree::Shape() const {
+  const size_t longest = room_ - summary_.answer;
+  return {{summary_.levels.front().size(), longest, longest},
+          summary_.context,
+          summary_.answer,
+          sections_};
+}
+
+std::optional<Forecast::Times> Tree::TimesOf(
+    const std::vector<size_t>& prompts) const {
+  TextSizes sizes = Shape().sizes;
+  sizes.count = std::min(sizes.count, prompts.size());
+  const size_t at_once = CountsAtOnce(options_, *model_, sizes).front();
+  const Options sized = OptionsFor(options_, *model_, sizes, at_once);
+  Forecast forecast(sized, *model_);
+  Forecast::Times all;
+  for (const size_t prompt : prompts) {
     const std::optional<Forecast::Times> times =
         forecast.Of(prompt, summary_.answer);
-    if (!times.has_value()) summary_.predicted.reset();
-    if (summary_.predicted.has_value()) summary_.predicted->Add(*times);
-  };
-  for (const Node& leaf : leaves) add(leaf.last_token - leaf.first_token);
-  // Summaries are counted at their greatest length.
+    if (!times.has_value()) return times;
+    all.Add(*times);
+  }
+  const size_t rounds = (prompts.size() + at_once - 1) / at_once;
+  all.write_s *=
+      static_cast<double>(rounds) / static_cast<double>(prompts.size());
+  return all;
+}
+
+std::vector<std::vector<size_t>> Tree::LevelLengths(size_t around) const {
+  const Level& leaves = summary_.levels.front();
+  std::vector<std::vector<size_t>> levels(1);
+  for (const Node& leaf : leaves) {
+    levels[0].push_back(leaf.last_token - leaf.first_token);
+  }
   size_t nodes = leaves.size();
-  size_t above = 0;
-  const size_t room = room_ - summary_.answer - around.size();
+  const size_t room = room_ - summary_.answer - around;
   while (nodes > 1) {
     const size_t shares = Shares(nodes);
     if (shares == nodes) break;
@@ -355,31 +364,71 @@ absl::Status Tree::SayPlan() {
             ? shares
             : std::max(nodes * summary_.answer / room, size_t{1});
     if (next >= nodes) break;
-    for (size_t i = 0; i < next; ++i) add(nodes * summary_.answer / next);
-    above += next;
+    levels.emplace_back(next, nodes * summary_.answer / next);
     if (next == shares) break;
     nodes = next;
   }
+  return levels;
+}
+
+absl::Status Tree::SayPlan() {
+  ASSIGN_OR_RETURN(const Tokens around, ForPart()("").Tokens(*model_));
+  std::vector<std::vector<size_t>> prompts = LevelLengths(around.size());
+  for (std::vector<size_t>& level : prompts) {
+    for (size_t& tokens : level) {
+      tokens += around.size();
+      // The answer is scored with the text, and without.
+      if (sections_) tokens += around.size() + 2 * summary_.answer;
+      work_.total += tokens + summary_.answer;
+    }
+  }
+  const auto leaves_s = [&] {
+    return TimesOf(prompts.front()).value_or(Forecast::Times()).Seconds();
+  };
+  std::vector<std::string> trouble;
+  RETURN_IF_ERROR(MeasureRates(options_, *model_, leaves_s, &trouble));
+  if (!trouble.empty()) {
+    options_.session.cache_dir.clear();  // once is enough
+    summary_.warnings.insert(summary_.warnings.end(), trouble.begin(),
+                             trouble.end());
+  }
+  summary_.predicted.emplace();
+  size_t above = 0;
+  for (const std::vector<size_t>& level : prompts) {
+    const std::optional<Forecast::Times> times = TimesOf(level);
+    if (!times.has_value()) summary_.predicted.reset();
+    if (summary_.predicted.has_value()) summary_.predicted->Add(*times);
+    above += level.size();
+  }
+  const size_t leaves = prompts.front().size();
+  above -= leaves;
   std::string plan = absl::StrCat(
       Grouped(static_cast<int64_t>(summary_.book_tokens)),
       sections_ ? " tokens, a small model reads at most "
                 : " tokens, the context holds ",
       Grouped(
           static_cast<int64_t>(sections_ ? kSectionTokens : summary_.context)),
-      sections_ ? " at once: " : ": ", Parts(leaves.size()), " to summarize");
+      sections_ ? " at once: " : ": ", Parts(leaves), " to summarize");
   if (above > 0) {
     absl::StrAppend(&plan, ", then the summaries in ", above);
   }
-  absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(work_)),
+  absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(work_.total)),
                   " tokens to read and write at most");
+  const TextSizes sizes = Shape().sizes;
+  const size_t at_once = CountsAtOnce(options_, *model_, sizes).front();
+  const size_t most = MostAtOnce(options_, sizes);
+  if (most > 1) {
+    absl::StrAppend(&plan, ", ", Parts(at_once), " at a time",
+                    at_once < most ? " as memory serves best" : "");
+  }
   if (summary_.predicted.has_value()) {
     absl::StrAppend(&plan, ", in about ",
                     Duration(summary_.predicted->Seconds()));
   }
   WriteNote(plan + "\n");
-  ASSIGN_OR_RETURN(const std::string at_once, AtOnceAdvice());
-  if (!at_once.empty()) {
-    WriteNote(absl::StrCat("it could be read at once; ", at_once, "\n"));
+  ASSIGN_OR_RETURN(const std::string advice, AtOnceAdvice());
+  if (!advice.empty()) {
+    WriteNote(absl::StrCat("it could be read at once; ", advice, "\n"));
   }
   return absl::OkStatus();
 }
@@ -396,72 +445,13 @@ absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
   return RoomAdvice(asked_, *model_, std::min(tokens + answer, made_for));
 }
 
-absl::StatusOr<Generator*> Tree::OpenScorer() {
-  if (scorer_.has_value()) return &*scorer_;
-  // With --plain or SPEED the session's rows are not the full model's.
-  if (!options_.sampling.plain && options_.sampling.policy != "speed") {
-    return OpenGenerator();
-  }
-  scoring_ = BaselineOf(options_, {{"context", options_.session.context}});
-  scoring_.sampling.policy = "full";
-  scoring_.sampling.settings.clear();
-  scoring_.sampling.baseline = false;
-  ASSIGN_OR_RETURN(Generator scorer,
-                   Generator::Open(scoring_, *model_, summary_.context));
-  scorer_.emplace(std::move(scorer));
-  return &*scorer_;
-}
-
-absl::StatusOr<Generator*> Tree::OpenGenerator() {
-  if (generator_.has_value()) return &*generator_;
-  RETURN_IF_ERROR(LoadModel(options_, model_));
-  ASSIGN_OR_RETURN(Generator generator,
-                   Generator::Open(options_, *model_, summary_.context));
-  generator_.emplace(std::move(generator));
-  RETURN_IF_ERROR(generator_->SayWarnings());
-  progress_ = std::make_unique<Progress>(options_.progress, "reading", "tokens",
-                                         "tok/s");
-  return &*generator_;
-}
-
-void Tree::Progressed(size_t prompt, size_t written) {
-  const ProgressFn draw = progress_->Callback();
-  if (draw) draw(std::min(work_done_ + prompt + written, work_), work_);
-}
-
-absl::Status Tree::ReadRequest(const TalkFn& talk, const Tokens& prompt) {
-  // SPEED takes the end of what a session reads for the beginning of an answer,
-  // so the prompt must be read in one piece.
-  if (options_.sampling.policy == "speed") return generator_->Forget();
-  ASSIGN_OR_RETURN(const Tokens around, talk("").Tokens(*model_));
-  const auto [end, ignored] =
-      std::mismatch(around.begin(), around.end(), prompt.begin(), prompt.end());
-  if (end == around.begin()) return generator_->Forget();
-  return generator_->Read({around.begin(), end}, nullptr);
-}
-
-absl::Status Tree::Read(const TalkFn& talk, const Tokens& prompt) {
-  if (!options_.session.prompt_cache_dir.empty()) {
-    RETURN_IF_ERROR(ReadRequest(talk, prompt));
-  }
-  return generator_->Read(prompt, [&](uint64_t done, uint64_t) {  //
-    Progressed(done, 0);
-  });
-}
-
-void Tree::BeginPart(size_t level, size_t index, size_t count,
-                     const Node& node) {
-  part_ =
-      absl::StrCat(level == 0 ? "part " : "summary ", index + 1, " of ", count);
-  place_ = reader::PlacesOf(book_, node.begin, node.end).text;
-  progress_->SetPart(part_, place_, "reading");
-}
-
-void Tree::EndPart() {
+void Tree::EndPart(const Making& making, size_t index) {
   // A paragraph of the summary shows on the terminal when it is written.
   if (is_last_ && !options_.json && OutIsTerminal()) return;
-  progress_->Say(absl::StrCat(part_, " is done", place_.empty() ? "" : ": ",
-                              place_, "\n"));
+  const Node& node = (*making.nodes)[index];
+  const std::string place = PlaceOf(node);
+  maker_->Say(absl::StrCat(NameOf(making, index), " is done",
+                           place.empty() ? "" : ": ", place, "\n"));
 }
 
 void Tree::Put(const reader::Writing& writing, Node* node) {
@@ -471,72 +461,64 @@ void Tree::Put(const reader::Writing& writing, Node* node) {
   if (writing.cut && most == summary_.answer) ++summary_.cut;
 }
 
-absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
-                           const TalkFn& talk, std::string_view text,
-                           Node* node) {
-  if (SignalReceived() != 0) return Interrupted();
-  const absl::string_view content =
-      absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
-  if (content.empty()) return absl::OkStatus();  // nothing to write about
-  ASSIGN_OR_RETURN(const Tokens prompt,
-                   talk(std::string(content)).Tokens(*model_));
-  Tokens what = prompt;
-  what.push_back(static_cast<int32_t>(options_.sampling.max_tokens));
-  const uint64_t fingerprint =
-      reader::Fingerprint({reinterpret_cast<const char*>(what.data()),
-                           what.size() * sizeof(int32_t)});
-  const auto depth = static_cast<int>(level);
-  if (const reader::Writing* kept =
-          reading_->journal().Find(depth, index, fingerprint)) {
-    Put(*kept, node);
+absl::Status Tree::RunLevel(size_t level, const TalkFn& talk,
+                            const std::vector<std::string_view>& texts,
+                            Level* nodes) {
+  ASSIGN_OR_RETURN(Tokens bare, talk("").Tokens(*model_));
+  Making making = {level, talk, texts, nodes, std::move(bare), {}, {}};
+  making.fingerprints.resize(texts.size());
+  making.states.resize(texts.size(), Making::State::kWaits);
+  return maker_->Make([&] { return Next(making); },
+                      [&](const Part& part, MadePart made) {
+                        return Keep(making, part, std::move(made));
+                      });
+}
+
+absl::StatusOr<std::optional<Part>> Tree::Next(Making& making) {
+  while (making.next < making.texts.size()) {
+    const size_t index = making.next++;
+    const std::string_view text = making.texts[index];
+    const absl::string_view content =
+        absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
+    if (content.empty()) {  // nothing to write about
+      making.states[index] = Making::State::kNothing;
+      RETURN_IF_ERROR(Advance(making));
+      continue;
+    }
+    ASSIGN_OR_RETURN(Tokens prompt,
+                     making.talk(std::string(content)).Tokens(*model_));
+    Tokens what = prompt;
+    what.push_back(static_cast<int32_t>(options_.sampling.max_tokens));
+    const uint64_t fingerprint =
+        reader::Fingerprint({reinterpret_cast<const char*>(what.data()),
+                             what.size() * sizeof(int32_t)});
+    making.fingerprints[index] = fingerprint;
+    const auto depth = static_cast<int>(making.level);
+    if (reading_->journal().Find(depth, index, fingerprint) == nullptr) {
+      return Part{making.level,          index,
+                  NameOf(making, index), PlaceOf((*making.nodes)[index]),
+                  std::move(prompt),     making.bare};
+    }
+    making.states[index] = Making::State::kKept;
     ++summary_.resumed;
-    work_ -= std::min(work_, prompt.size() + summary_.answer);
-    return absl::OkStatus();
+    work_.total -= std::min(work_.total, prompt.size() + summary_.answer);
+    RETURN_IF_ERROR(Advance(making));
   }
-  ASSIGN_OR_RETURN(Generator * generator, OpenGenerator());
-  BeginPart(level, index, count, *node);
-  RETURN_IF_ERROR(Read(talk, prompt));
-  progress_->SetVerb("writing");
-  size_t said = 0;           // bytes
-  std::vector<size_t> ends;  // `said` behind each token
-  ASSIGN_OR_RETURN(
-      const Json report,
-      (generator)->ContinueUnseen(options_.sampling.seed.value_or(0),
-                                  [&](int32_t id, std::string_view words) {
-                                    ends.push_back(said += words.size());
-                                    Progressed(prompt.size(), ends.size());
-                                    if (!options_.stream)
-                                      return absl::OkStatus();
-                                    return WriteJson({{"token", id},
-                                                      {"text", words},
-                                                      {"level", level},
-                                                      {"number", index}});
-                                  }));
-  ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                   generator->TokenSeconds());
-  summary_.spent.Add(report, seconds);
+  return std::nullopt;
+}
+
+absl::Status Tree::Keep(Making& making, const Part& part, MadePart made) {
+  const Json& report = made.report;
+  summary_.spent.Add(report, made.token_seconds);
   summary_.resumed_layers += report.at("resumed").at("layers").get<int>();
   if (summary_.made++ == 0) {  // the same in every report
     for (const Json& warning : report.at("warnings")) {
       summary_.warnings.push_back(warning.get<std::string>());
     }
   }
-  const Json& output = report.at("output").at(0);
-  reader::Writing writing = {
-      std::string(absl::StripAsciiWhitespace(generator->text())),
-      output.at("tokens").get<Tokens>(),
-      output.at("finish_reason") == "length"};
-  if (sections_ && !writing.tokens.empty()) {
-    ASSIGN_OR_RETURN(const Tokens bare, talk("").Tokens(*model_));
-    const std::string text_said = generator->text();
-    RETURN_IF_ERROR(KeepSupported(prompt, bare, text_said, ends, &writing));
-    work_done_ += bare.size() + 2 * summary_.answer;
-  } else if (writing.cut) {
-    writing.text = std::string(reader::WholeSentences(writing.text));
-  }
-  work_done_ += prompt.size() + summary_.answer;
   const absl::Status kept =
-      reading_->Add(depth, index, fingerprint, std::move(writing));
+      reading_->Add(static_cast<int>(part.level), part.index,
+                    making.fingerprints[part.index], std::move(made.writing));
   if (!kept.ok()) {
     if (IsInterrupted(kept)) return kept;
     // A part that cannot be kept does not end the reading.
@@ -545,31 +527,24 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
     WriteWarnings({summary_.warnings.back()});
     reading_->StopKeeping();
   }
-  Put(*reading_->journal().Find(depth, index, fingerprint), node);
-  EndPart();
-  return absl::OkStatus();
+  making.states[part.index] = Making::State::kMade;
+  return Advance(making);
 }
 
-absl::Status Tree::KeepSupported(const Tokens& prompt, const Tokens& bare,
-                                 std::string_view said,
-                                 const std::vector<size_t>& ends,
-                                 reader::Writing* writing) {
-  ASSIGN_OR_RETURN(Generator * scorer, OpenScorer());
-  ASSIGN_OR_RETURN(const std::vector<double> with,
-                   scorer->LogProbabilities(prompt, writing->tokens));
-  ASSIGN_OR_RETURN(const std::vector<double> without,
-                   scorer->LogProbabilities(bare, writing->tokens));
-  std::vector<double> gains;
-  for (size_t i = 0; i < with.size(); ++i) {
-    gains.push_back(with[i] - without[i]);
+absl::Status Tree::Advance(Making& making) {
+  for (; making.written < making.states.size(); ++making.written) {
+    const size_t index = making.written;
+    const Making::State state = making.states[index];
+    if (state == Making::State::kWaits) break;
+    Node& node = (*making.nodes)[index];
+    if (state != Making::State::kNothing) {
+      Put(*reading_->journal().Find(static_cast<int>(making.level), index,
+                                    making.fingerprints[index]),
+          &node);
+    }
+    if (state == Making::State::kMade) EndPart(making, index);
+    RETURN_IF_ERROR(Write(node));
   }
-  gains.resize(ends.size());  // a --stop leaves tokens without words
-  writing->text = SupportedSentences(said, ends, gains);
-  ASSIGN_OR_RETURN(writing->tokens,
-                   model_->Tokenize(writing->text, /*flags=*/0, /*limits=*/{}));
-  // An answer of kSectionAnswer tokens has the three sentences that are kept,
-  // so its cut loses none; a shorter one, by -n, may lose some.
-  writing->cut = writing->cut && summary_.answer < kSectionAnswer;
   return absl::OkStatus();
 }
 
@@ -628,15 +603,19 @@ absl::Status Tree::Run() {
   }
   const auto begin = std::chrono::steady_clock::now();
   const KeepOnSignal keep;
+  maker_.emplace(options_, model_, Shape(), &work_);
   const absl::Status done = RunLevels();
-  progress_.reset();
+  const int32_t layers = maker_->KeptLayers();
+  summary_.at_once = maker_->at_once();
+  if (maker_->decode_seconds().has_value()) {
+    summary_.spent.DecodedIn(*maker_->decode_seconds());
+  }
+  maker_.reset();
   summary_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
   if (IsInterrupted(done) && reading_->keeps()) {
     NoteKept(false);  // the note below says it
-    const int32_t layers =
-        generator_.has_value() ? generator_->KeptLayers() : 0;
     const size_t parts = reading_->journal().size();
     std::string where =
         parts > 0 ? absl::StrCat("behind ", Parts(parts)) : "in the first part";
@@ -655,14 +634,12 @@ absl::Status Tree::Run() {
 
 absl::Status Tree::RunLevels() {
   Level& leaves = summary_.levels.front();
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const std::string_view text =
-        std::string_view(book_.text)
-            .substr(leaves[i].begin, leaves[i].end - leaves[i].begin);
-    absl::Status s = RunNode(0, i, leaves.size(), ForPart(), text, &leaves[i]);
-    if (s.ok()) s = Write(leaves[i]);
-    if (!s.ok()) return s;
+  std::vector<std::string_view> texts;
+  for (const Node& leaf : leaves) {
+    texts.push_back(
+        std::string_view(book_.text).substr(leaf.begin, leaf.end - leaf.begin));
   }
+  RETURN_IF_ERROR(RunLevel(0, ForPart(), texts, &leaves));
   while (!is_last_) {
     RETURN_IF_ERROR(RunLevelAbove());
   }
@@ -691,15 +668,12 @@ absl::Status Tree::RunLevelAbove() {
   }
   const TalkFn talk = ForJoin(is_last_ ? WordsOfShare(parts.size()) : 0);
   Level above;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const auto [begin, end] = parts[i];
+  std::vector<std::string_view> texts;
+  for (const auto& [begin, end] : parts) {
     above.push_back(Over(below, joined, begin, end));
-    const std::string_view text =
-        std::string_view(joined.text).substr(begin, end - begin);
-    absl::Status s = RunNode(level, i, parts.size(), talk, text, &above.back());
-    if (s.ok()) s = Write(above.back());
-    if (!s.ok()) return s;
+    texts.push_back(std::string_view(joined.text).substr(begin, end - begin));
   }
+  RETURN_IF_ERROR(RunLevel(level, talk, texts, &above));
   summary_.levels.push_back(std::move(above));
   return absl::OkStatus();
 }
