@@ -5,6 +5,8 @@
   bench/at_once.py BOOK --save      also writes
                                     bench/results/<date>-<cpu>-at-once.md
   bench/at_once.py BOOK -- FLAG...  more flags of `tiercel generate`
+  bench/at_once.py --parts          the parts of a book that is summarized;
+                                    --save: ...-parts-at-once.md
 
 It runs `tiercel generate --seeds` behind pieces of BOOK of some lengths, for
 one seed and for more, which then share their passes. A rate counts all texts'
@@ -12,9 +14,15 @@ tokens but their first, by the time of the text that takes longest. The ratio
 is to the rate of one seed alone, in turns with it; medians of --rounds. Every
 text must be the one that its seed gives alone.
 
+With --parts it runs `tiercel summarize` on the first --bytes of BOOK (policy.txt
+of $TIERCEL_BOOKS unless named), with --at-once 1 and with as many as the plan
+chooses, by turns. Its seconds are those of the whole reading, whose tokens are
+those written; all texts must be the same.
+
 Standard library only.
 """
 
+import os
 import pathlib
 import statistics
 import sys
@@ -56,12 +64,69 @@ def row_of(length, alone, together):
             f"{statistics.median(between):.1f}"]
 
 
+PARTS_COLUMNS = ["parts", "at once", "tokens", "seconds", "one by one",
+                 "tokens/s written", "one by one", "ratio of seconds"]
+
+
+def parts_row_of(alone, beside):
+    """A row for readings of a book one by one and side by side, by turns."""
+    def median_of(documents, value):
+        return statistics.median(map(value, documents))
+
+    # The gaps between tokens, and the first token of each text.
+    written = beside[0]["tbt_ms"]["samples"]
+    texts = len(beside[0]["parts"]) - (
+        beside[0]["parts"][-1]["level"] > 0)
+    seconds = [median_of(documents, lambda d: d["seconds"])
+               for documents in (beside, alone)]
+    rates = [median_of(documents, lambda d: d["decode_tok_s"])
+             for documents in (beside, alone)]
+    ratio = statistics.median(one["seconds"] / several["seconds"]
+                              for one, several in zip(alone, beside))
+    return [str(texts), str(beside[0]["at_once"]), str(written + texts),
+            *(f"{value:.1f}" for value in seconds),
+            *(f"{value:.0f}" for value in rates), f"{ratio:.2f}"]
+
+
+def measure_parts(args):
+    """Publishes the readings of a book by parts."""
+    program = Program(args.tiercel)
+    book = args.book or (pathlib.Path(os.environ["TIERCEL_BOOKS"])
+                         / "policy.txt")
+    alone, beside = [], []
+    with scratch_beside(args.tiercel) as folder:
+        folder = pathlib.Path(folder)
+        keep_caches_in(folder)
+        cut = folder / book.name
+        cut.write_bytes(book.read_bytes()[:args.bytes])
+        for _ in range(args.rounds):
+            for documents, flags in ((alone, ("--at-once", 1)), (beside, ())):
+                documents.append(program.document(
+                    "summarize", cut, "--no-cache", *flags, *args.flags))
+                if documents[-1]["parts"] != alone[0]["parts"]:
+                    sys.exit("another text")
+    pages.publish(
+        "Parts of a book that are made at once",
+        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of {book.name}"
+        f", {args.bytes} bytes; {pages.load_now()}; flags: "
+        f"{' '.join(args.flags) or 'none'}",
+        pages.table(PARTS_COLUMNS, [parts_row_of(alone, beside)], words=0),
+        args.save and "parts-at-once")
+
+
 def main():
-    parser = book_parser(__doc__)
+    parser = book_parser(__doc__, needs_book=False)
+    parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--bytes", type=int, default=48000)
     parser.add_argument("--generated", type=int, default=129)
     parser.add_argument("--lengths", type=int, nargs="+", default=[64, 2000])
     parser.add_argument("--texts", type=int, nargs="+", default=COUNTS)
     args = parser.parse_args()
+    if args.parts:
+        measure_parts(args)
+        return
+    if args.book is None:
+        parser.error("BOOK is required without --parts")
     program = Program(args.tiercel)
     text = args.book.read_text(encoding="utf-8")
     rows = []

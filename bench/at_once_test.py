@@ -4,8 +4,10 @@
 """
 
 import json
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import at_once
@@ -36,6 +38,32 @@ class AtOnceTest(unittest.TestCase):
         together = [document((11, 8), (11, 8)), document((11, 15), (11, 15))]
         self.assertEqual(at_once.row_of(64, alone, together),
                          ["64", "2", "2", "23", "15", "1.55", "95.8"])
+
+    def test_a_row_of_parts(self):
+        def reading(seconds, rate, at_once):
+            return {"seconds": seconds, "decode_tok_s": rate,
+                    "at_once": at_once, "tbt_ms": {"samples": 95},
+                    "parts": [{"level": 0}] * 4 + [{"level": 1}]}
+        alone = [reading(40, 10, 1), reading(90, 12, 1), reading(60, 14, 1)]
+        beside = [reading(20, 30, 4), reading(30, 31, 4), reading(40, 32, 4)]
+        self.assertEqual(at_once.parts_row_of(alone, beside),
+                         ["4", "4", "99", "30.0", "60.0", "31", "12", "2.00"])
+
+    def test_the_program_has_the_fields_of_parts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            book = pathlib.Path(folder, "book.txt")
+            book.write_text("The cat sat on the mat.\n\n" * 60)
+            done = subprocess.run(
+                [TIERCEL, "summarize", book, "-m",
+                 f"{CHECKPOINTS}/llama_chat.gguf", "-c", "400", "-n", "8",
+                 "--ignore-eos", "--no-cache", "--json", "--no-progress"],
+                capture_output=True, check=True)
+        document = json.loads(done.stdout)
+        texts = len(document["parts"]) - 1
+        row = at_once.parts_row_of(*[[document]] * 2)
+        self.assertEqual(row[0], str(texts))
+        self.assertEqual(row[2], str(8 * texts))
+        self.assertGreater(int(row[1]), 1)
 
     def test_the_program_has_the_fields(self):
         done = subprocess.run(

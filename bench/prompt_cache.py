@@ -177,10 +177,11 @@ def row_of(who, times, tokens, size):
             f"{100 * share:.0f} %", f"{100 * whole:.0f} %"]
 
 
-def book_parser(about):
+def book_parser(about, needs_book=True):
     """The arguments of a script that measures pieces of a book."""
     parser = argparse.ArgumentParser(description=about.split("\n")[0])
-    parser.add_argument("book", type=pathlib.Path)
+    parser.add_argument("book", type=pathlib.Path,
+                        nargs=None if needs_book else "?")
     parser.add_argument("--tokens", type=int, default=7000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tiercel", default=str(
