@@ -16,7 +16,8 @@ import time
 import unittest
 
 from cli_testing import (CHAT, TIERCEL, environment, lend_rates, run, run_until,
-                         without_rates_warnings, write_deeper, Case)
+                         without_rates_warnings, write_deeper, write_faulty,
+                         Case)
 
 TEXT = b"".join(b"Part %d of it. One two three, four five. Six!\n\n" % i
                 for i in range(200))
@@ -323,6 +324,10 @@ class TreeTest(BookCase):
 class SideBySideTest(BookCase):
     """Parts that are made at once are those that are made one by one."""
 
+    def setUp(self):
+        super().setUp()
+        self.path("book.txt", TEXT[:3000])  # five parts
+
     def streamed(self, at_once, *flags):
         """The document, and the tokens of each text."""
         out = self.succeed(*self.command, "--no-cache", "--stream",
@@ -360,7 +365,7 @@ class SideBySideTest(BookCase):
                              env=self.env) for count in ("1", "16"))
         self.assertEqual(alone.returncode, 0, alone.stderr)
         self.assertEqual(alone.stdout, beside.stdout)
-        self.assertIn(b" at most, 14 parts at a time, in about ", beside.stderr)
+        self.assertIn(b" at most, 5 parts at a time, in about ", beside.stderr)
         self.assertNotIn(b"at a time", alone.stderr)
 
     def test_drafts_of_a_model_and_plain_forms_come_one_by_one(self):
@@ -378,13 +383,11 @@ class SideBySideTest(BookCase):
         flags = ["-m", model, "-c", "700"]
         plan = run("plan", *flags, "--simulate", f"device=1kB,{link}", "--json")
         least = json.loads(plan.stdout)["min_device_bytes"]
-        book = self.path("short.txt", TEXT[:4000])
-        summary = ["summarize", book, *flags, "-n", "8", "--no-cache",
-                   "--json"]
-        alone = self.document(*summary[:-1], "--at-once", "1", env=self.env)
+        summary = ["summarize", self.book, *flags, "-n", "8", "--no-cache"]
+        alone = self.document(*summary, "--at-once", "1", env=self.env)
         counts = []
         for times in (1.01, 1.3, 8):
-            made = run(*summary, "--simulate",
+            made = run(*summary, "--json", "--simulate",
                        f"device={int(least * times)},{link}", env=self.env)
             self.assertEqual(made.returncode, 0, made.stderr)
             document = json.loads(made.stdout)
@@ -404,6 +407,22 @@ class SideBySideTest(BookCase):
                          ["predicted"] for count in ("1", "8"))
         self.assertLess(beside["seconds"] - beside["ttft_s"],
                         alone["seconds"] - alone["ttft_s"])
+
+    def test_one_that_fails_leaves_the_others(self):
+        (token,) = json.loads(self.succeed("tokenize", "-m", CHAT, "-p", "Z",
+                                           "--json"))["tokens"]
+        model = self.path("faulty.gguf")
+        write_faulty(model, token)
+        text = TEXT[:1000] + b"Z" + TEXT[1000:3000]
+        command = ["summarize", self.path("book.txt", text), "-m", model,
+                   *SMALL[2:]]
+        for count, kept in (("5", 4), ("1", 1)):
+            shutil.rmtree(self.readings, ignore_errors=True)
+            result = run(*command, "--at-once", count, "--json", env=self.env)
+            self.assertEqual(result.returncode, 1)
+            self.assertEqual(json.loads(result.stdout)["error"]["code"],
+                             "non_finite")
+            self.assertEqual(self.kept(), kept)
 
     def test_some_that_were_stopped_are_made_one_by_one(self):
         whole = self.summary("--no-cache", "--at-once", "1")

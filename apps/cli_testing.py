@@ -148,6 +148,25 @@ def write_deeper(path, times):
                             source.alignment)
 
 
+def write_faulty(path, token):
+    """Writes CHAT with NaN for the embedding of a token, so that texts with it
+    cannot be continued, and with an output matrix of its own, as it was."""
+    with gguf_file.Reader(CHAT + ".gguf") as source:
+        tensors, data = [], []
+        for tensor in source.tensors:
+            values = bytes(source.data(tensor))
+            if tensor.name == "token_embd.weight":
+                tensors.append(tensor._replace(name="output.weight"))
+                data.append(values)
+                row = tensor.size // tensor.dims[1]
+                values = (values[:token * row] + b"\xff" * row
+                          + values[(token + 1) * row:])
+            tensors.append(tensor)
+            data.append(values)
+        with open(path, "wb") as file:
+            gguf_file.write(file, source.keys, tensors, data, source.alignment)
+
+
 class Screen:
     """The lines that a terminal of `columns` columns shows of `written`."""
 

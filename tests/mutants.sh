@@ -106,9 +106,10 @@ at_once_counts|apps/commands/at_once.cc|return a.first > b.first;|return a.first
 at_once_asked|apps/commands/at_once.cc|asked > 0 ?|asked > 64 ?|apps/cli_generation_test.py
 part_prompt|apps/commands/part_maker.cc|Read(part.prompt, |Read(First()->task->part.prompt, |apps/cli_book_test.py
 part_seed|apps/commands/part_maker.cc|ContinueIn(\*queue_, seed()|ContinueIn(*queue_, seed() + running_ - 1|apps/cli_book_test.py
+part_failed|apps/commands/part_maker.cc|if (running_ == 0) return failed;|if (running_ * failed.ok() == 0) return failed;|apps/cli_book_test.py
 part_order|apps/commands/tree.cc|if (state == Making::State::kWaits) break;|if (state == Making::State::kWaits) continue;|apps/cli_book_test.py
 part_lines|apps/commands/part_maker.cc|if (!lines.ended) break;|if (!lines.waiting.empty()) break;|apps/cli_book_test.py
-part_shares|apps/commands/part_maker.cc|RETURN_IF_ERROR(ReadRequest(first, generator));|;|apps/cli_book_test.py
+part_shares|apps/commands/part_maker.cc|RETURN_IF_ERROR(ReadRequest(first, generator));|(void)first;|apps/cli_book_test.py
 parts_forecast|apps/commands/tree.cc|^  all.write_s \*=|  all.gaps_s *=|apps/cli_book_test.py
 parts_rate|apps/commands/total_cost.cc|decode_s_.value_or(|std::optional<double>().value_or(|apps/commands/total_cost_test.cc
 best_of_least|apps/commands/generation.cc|return a.likely < b.likely;|return b.likely < a.likely;|apps/cli_generation_test.py

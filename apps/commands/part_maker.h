@@ -55,12 +55,12 @@ struct MadePart {
 // is made beside it.
 class PartMaker {
  public:
-  // Keeping sections, each text is cut to the sentences that its part supports
-  // (SupportedSentences).
   struct Shape {
     TextSizes sizes;
     size_t context;  // tokens
     size_t answer;   // most tokens of a text, on every level
+    // Texts are cut to the sentences that their part supports
+    // (SupportedSentences).
     bool sections;
   };
 
@@ -140,7 +140,8 @@ class PartMaker {
   // Begins a part, and without a queue ends it, too. Sets `failed` to a part's
   // error.
   absl::Status Begin(Task task, MadeFn made, absl::Status* failed);
-  // Handles what the queue did, and waits if it did nothing yet.
+  // Handles what the queue did, up to the end of a part, and waits if it did
+  // nothing yet.
   absl::Status Await(MadeFn made, absl::Status* failed);
   absl::Status Handle(Event event, MadeFn made, absl::Status* failed);
   // Ends the part of a slot, which generated with `status`.
