@@ -305,6 +305,24 @@ typedef struct tiercel_message {
   size_t content_bytes;
 } tiercel_message;
 
+enum {
+  TIERCEL_THINK_AUTO = 0, /* as the template does by itself */
+  TIERCEL_THINK_ON = 1,
+  TIERCEL_THINK_OFF = 2
+};
+
+/* The way in which a template writes a conversation. */
+typedef struct tiercel_chat_settings {
+  size_t struct_size;
+  /* Whether the model thinks before it answers: `enable_thinking` and
+   * `thinking` of the template; one that begins a thought nevertheless has it
+   * closed. */
+  int32_t think;
+  /* NUL-terminated: a JSON object, whose members are variables of the template;
+   * NULL: none. */
+  const char* template_kwargs;
+} tiercel_chat_settings;
+
 /* Encodes a conversation by the checkpoint's own chat template, up to the start
  * of the assistant's next message. No wording of a message makes a special
  * token. `messages` may be NULL if count is 0; `limits` may be NULL; *size is
@@ -314,6 +332,12 @@ TIERCEL_API tiercel_status
 tiercel_chat_tokens(const tiercel_model* model, const tiercel_message* messages,
                     size_t count, const tiercel_text_limits* limits,
                     int32_t* ids, size_t* size, tiercel_error* error);
+/* The same with settings, which may be NULL. TIERCEL_USAGE: also
+ * "invalid_argument" for them. */
+TIERCEL_API tiercel_status tiercel_chat_tokens_with(
+    const tiercel_model* model, const tiercel_message* messages, size_t count,
+    const tiercel_chat_settings* settings, const tiercel_text_limits* limits,
+    int32_t* ids, size_t* size, tiercel_error* error);
 
 /* ---- Sessions ------------------------------------------------------------ */
 
@@ -738,6 +762,10 @@ typedef struct tiercel_token {
   int32_t id;
   const char* text; /* UTF-8; the texts of all tokens, joined, are the output */
   size_t text_bytes;
+  /* With split_thought: the token's part of what the model thinks before it
+   * answers, which is no part of the output's text. */
+  const char* thought;
+  size_t thought_bytes;
 } tiercel_token;
 /* A non-zero return stops after this token, which is kept:
  * TIERCEL_CANCELLED. */
@@ -777,6 +805,12 @@ typedef struct tiercel_sampling {
   int32_t dry_no_breakers;
   const char* const* dry_breakers;
   size_t num_dry_breakers;
+  /* 1: what the model thinks before it answers, between the tags that its
+   * template or vocabulary names (<think>, </think> if neither does), is told
+   * apart: the report has it as "reasoning", and "text" is the answer alone,
+   * empty if the output ends within a thought. The output's tokens, and
+   * max_tokens, count both. 0 (default): all is text. */
+  int64_t split_thought;
 } tiercel_sampling;
 
 /* Returns TIERCEL_OK if `draft` may be the draft_model of a session on `model`,

@@ -174,9 +174,11 @@ inline Ids StoppedAnywhere(Session& session, const GenerateParams& params,
   for (size_t stop = 1; stop < expected.size(); ++stop) {
     session.Truncate(prompt);
     size_t count = 0;
-    const Report report = GenerateDrafted(
-        session, params, policy_params,
-        [&](int32_t, std::string_view) { return ++count < stop; });
+    const Report report =
+        GenerateDrafted(session, params, policy_params,
+                        [&](int32_t, std::string_view, std::string_view) {
+                          return ++count < stop;
+                        });
     EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled) << stop;
     EXPECT_EQ(report.tokens,
               Ids(expected.begin(),

@@ -128,6 +128,12 @@ ranks_works|offload/ranks/rank_group.cc|each\[i\] = FirstOf(brought);|each[i] = 
 ranks_works_turn|offload/ranks/rank_group.cc|works_\[meeting_.load(std::memory_order_acquire) % 2\]|works_[0]|offload/ranks/rank_group_test.cc
 batch_beside|runtime/session/runner_rank.cc|begins\[i - static_cast<size_t>(step.beside)\]|true|runtime/session/runner_test.cc
 batch_places|runtime/session/batch.cc|own.last_row = own_rows - 1;|own.last_row = own.rows.count - 1;|runtime/session/batch_tiers_test.cc
+thought_start|runtime/generate/thought_splitter.cc|tags_.open.starts_with(said)|tags_.open.empty()|runtime/generate/thought_splitter_test.cc
+thought_held|runtime/generate/thought_splitter.cc|thought.remove_suffix(|if (false) thought.remove_suffix(|runtime/generate/thought_splitter_test.cc
+thought_behind|runtime/generate/thought_splitter.cc|answer_begin_ = first;|answer_begin_ = at_ - 1;|runtime/generate/thought_splitter_test.cc
+thought_control|runtime/generate/transcript.cc|id == tags_.open_id|false|runtime/generate/transcript_test.cc
+thought_tags|models/chat/thought_tags.cc|kKnown) {|kKnown) { if (open != kKnown[0].open) break;|models/chat/thought_tags_test.cc
+chat_variables|models/chat/chat_template.cc|interpreter.Define(name, ValueOf(rendering, value));|if (false) interpreter.Define(name, ValueOf(rendering, value));|models/chat/chat_template_test.cc
 staging_left|offload/kv/staging.cc|^    EndLayers();|    ;|offload/kv/forks_test.cc
 staging_forgotten|offload/kv/staging.cc|^  Leave(step);|  (void)step;|offload/kv/forks_test.cc
 staging_places|offload/kv/staging.cc|for (const int64_t contents : added) places_.erase(contents);|;|offload/kv/forks_test.cc

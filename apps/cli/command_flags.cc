@@ -68,6 +68,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
+  AddTemplateFlags(flags, options);
   AddAtOnceFlag(flags, &options->session);
   AddSummaryFlags(flags, &options->book);
   flags.NotBuilt({"--each", "--chapter-pattern"});
@@ -86,6 +87,7 @@ void AddAsk(FlagSet& flags, Options* options) {
                     FlagSet::Need::kOptional, &options->questions);
   SetReadingDefaults(/*max_tokens=*/256, &options->sampling);
   AddGenerationFlags(flags, options);
+  AddTemplateFlags(flags, options);
   AddAtOnceFlag(flags, &options->session);
 }
 
@@ -96,6 +98,7 @@ void AddChat(FlagSet& flags, Options* options) {
   AddChoiceFlags(flags, &options->book);
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
+  AddTemplateFlags(flags, options);
 }
 
 void AddGenerate(FlagSet& flags, Options* options) {

@@ -34,6 +34,8 @@ struct ModelOptions {
   uint64_t host_memory_bytes = 0;    // 0: all that is free
   int64_t tensor_parallel = 1;       // ranks, or kBestRanks
   int64_t host_layers = 0;
+  std::string think;            // on, off; else as the template does by itself
+  std::string template_kwargs;  // a JSON object; empty: none
 };
 
 struct SessionOptions {
@@ -77,6 +79,7 @@ struct SamplingOptions {
   std::optional<std::vector<std::string>> dry_breakers;
   std::vector<std::string> stops;
   bool ignore_eos = false;
+  bool split_thought = false;  // a thought is no part of the answer
   std::string policy = "full";
   bool plain = false;
   bool baseline = false;   // the policy without its savings

@@ -120,8 +120,7 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
                  sampling->max_tokens = n;
                });
   flags.LastCounts("-n");
-  flags.NotBuilt({"--think", "--template-kwargs", "--json-schema", "--grammar",
-                  "-sys", "--stop-id"});
+  flags.NotBuilt({"--json-schema", "--grammar", "-sys", "--stop-id"});
   AddDistributionFlags(flags, sampling);
   flags.RepeatableText(
       "--stop", "TEXT", "end the output before this text; repeatable",
@@ -467,6 +466,19 @@ void AddGenerationFlags(FlagSet& flags, Options* options) {
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddSpeculationFlags(flags, &options->sampling);
   AddVerifyAgainstFlag(flags, &options->sampling);
+}
+
+void AddTemplateFlags(FlagSet& flags, Options* options) {
+  options->sampling.split_thought = true;
+  flags.Group("The answer");
+  flags.Choice("--think", {"on", "off", "auto"},
+               "have the model think before it answers, if it can (default: as "
+               "its template does by itself)",
+               &options->model.think);
+  flags.Text(
+      "--template-kwargs", "JSON",
+      "an object of variables for the model's chat template",
+      [=](const std::string& text) { options->model.template_kwargs = text; });
 }
 
 void AddAtOnceFlag(FlagSet& flags, SessionOptions* session) {

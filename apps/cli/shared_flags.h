@@ -47,6 +47,8 @@ void AddProgressFlag(FlagSet& flags, Options* options);
 
 // Adds the flags that `summarize`, `ask`, `chat` and `generate` share.
 void AddGenerationFlags(FlagSet& flags, Options* options);
+// For commands that write a conversation by the model's template.
+void AddTemplateFlags(FlagSet& flags, Options* options);
 
 // Bounds the texts that `summarize`, `ask` and `generate` make at once.
 void AddAtOnceFlag(FlagSet& flags, SessionOptions* session);

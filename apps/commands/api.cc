@@ -95,8 +95,8 @@ struct Guarded {
 
 int OnToken(void* user_data, const tiercel_token* token) {
   auto& guarded = *static_cast<Guarded<TokenFn>*>(user_data);
-  guarded.status =
-      guarded.callback(token->id, {token->text, token->text_bytes});
+  guarded.status = guarded.callback(token->id, {token->text, token->text_bytes},
+                                    {token->thought, token->thought_bytes});
   return !guarded.status.ok() || SignalReceived() != 0;
 }
 
@@ -193,6 +193,11 @@ absl::StatusOr<std::string> Model::Detokenize(const std::vector<int32_t>& ids,
 absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
     const std::vector<Message>& messages, const TextLimits& limits) const {
   const tiercel_text_limits api_limits = ToApi(limits);
+  auto settings = Defaults<tiercel_chat_settings>();
+  settings.think = think_;
+  if (!template_kwargs_.empty()) {
+    settings.template_kwargs = template_kwargs_.c_str();
+  }
   std::vector<tiercel_message> views;
   size_t guess = 1024;  // for the template's own text
   for (const Message& message : messages) {
@@ -203,8 +208,9 @@ absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
   return FillBuffer<std::vector<int32_t>>(
       MostTokens(guess, limits),
       [&](int32_t* ids, size_t* size, tiercel_error* error) {
-        return tiercel_chat_tokens(get(), views.data(), views.size(),
-                                   &api_limits, ids, size, error);
+        return tiercel_chat_tokens_with(get(), views.data(), views.size(),
+                                        &settings, &api_limits, ids, size,
+                                        error);
       });
 }
 

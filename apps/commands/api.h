@@ -33,7 +33,8 @@ Params Defaults() {
 // Callbacks of the library. Each also checks for a signal, so that none is
 // missed between two calls. An error that it returns ends the call with that
 // error.
-using TokenFn = std::function<absl::Status(int32_t id, std::string_view text)>;
+using TokenFn = std::function<absl::Status(int32_t id, std::string_view text,
+                                           std::string_view thought)>;
 using RowFn = std::function<absl::Status(size_t index, const float* logits)>;
 
 class Model {
@@ -63,6 +64,12 @@ class Model {
   }
   const Model* draft() const { return draft_.get(); }
 
+  // Sets the way in which the template writes: tiercel_chat_settings.
+  void SetTemplate(int32_t think, std::string kwargs) {
+    think_ = think;
+    template_kwargs_ = std::move(kwargs);
+  }
+
   // Limits at which to give up on a text: tiercel_text_limits.
   struct TextLimits {
     size_t most_tokens = 0;
@@ -90,6 +97,8 @@ class Model {
   std::unique_ptr<tiercel_model, Free> model_;
   tiercel_model_info info_ = Defaults<tiercel_model_info>();
   std::unique_ptr<Model> draft_;
+  int32_t think_ = TIERCEL_THINK_AUTO;
+  std::string template_kwargs_;  // empty: none
 };
 
 // A session. It must not outlive its model.

@@ -345,7 +345,7 @@ class Bencher {
     SamplingOptions sampling = options_.sampling;
     sampling.max_tokens = count;
     sampling.ignore_eos = true;
-    const TokenFn go_on = [](int32_t, std::string_view) {
+    const TokenFn go_on = [](int32_t, std::string_view, std::string_view) {
       return absl::OkStatus();
     };
     std::vector<ApiPromptCache> texts(sessions.size());

@@ -120,6 +120,11 @@ absl::StatusOr<Model> OpenOver(int64_t ranks, const Options& options,
     return Blame(model.status(), "TIERCEL_MODEL");
   }
   if (!model.ok()) return model;
+  const std::string& think = options.model.think;
+  model->SetTemplate(think == "on"    ? TIERCEL_THINK_ON
+                     : think == "off" ? TIERCEL_THINK_OFF
+                                      : TIERCEL_THINK_AUTO,
+                     options.model.template_kwargs);
   RETURN_IF_ERROR(CheckScale(options.model, *model));
   const int32_t draft_layers = options.sampling.draft_layers;
   if (draft_layers > model->info().layers) {

@@ -129,12 +129,12 @@ absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   text_.clear();
   RETURN_IF_ERROR(session_.Truncate(prompt_));
   ApiPromptCache texts;
-  const absl::Status generated =
-      session_.Generate(ToApi(options_->sampling, seed, &texts),
-                        [&](int32_t id, std::string_view text) {
-                          text_.append(text);
-                          return on_token(id, text);
-                        });
+  const absl::Status generated = session_.Generate(
+      ToApi(options_->sampling, seed, &texts),
+      [&](int32_t id, std::string_view text, std::string_view thought) {
+        text_.append(text);
+        return on_token(id, text, thought);
+      });
   if (!generated.ok()) return generated;
   return session_.Report();
 }
@@ -145,9 +145,9 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   RETURN_IF_ERROR(SayWarnings());
   TokenWriter writer(*options_, as_ids_, question, seed, index);
   RETURN_IF_ERROR(writer.Begin());
-  absl::StatusOr<Json> report =
-      Decode(seed, [&](int32_t id, std::string_view text) {
-        return writer.Write(id, text);
+  absl::StatusOr<Json> report = Decode(
+      seed, [&](int32_t id, std::string_view text, std::string_view thought) {
+        return writer.Write(id, text, thought);
       });
   const absl::Status ended = writer.End();
   if (!report.ok()) return report;
@@ -187,7 +187,7 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
   // A text for which there was no room beside the others is made after them.
   const auto found_no_room = [&](size_t text) {
     return all[text].result == TIERCEL_OUT_OF_MEMORY &&
-           texts[text].generator.text_.empty();
+           !texts[text].generator.began_;
   };
   InOrder in_order(std::move(writers), [&](size_t text) {
     return all[text].ended() && !found_no_room(text);
@@ -196,12 +196,15 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
     Generator& own = texts[i].generator;
     const std::vector<int32_t>& prompt = texts[i].prompt.tokens;
     own.text_.clear();
+    own.began_ = false;
     own.prompt_ = prompt.size();
     all.push_back({&own.session_, texts[i].reads ? &prompt : nullptr,
                    ToApi(options.sampling, texts[i].seed, &kept[i]),
-                   [&in_order, &own, i](int32_t id, std::string_view text) {
+                   [&in_order, &own, i](int32_t id, std::string_view text,
+                                        std::string_view thought) {
                      own.text_.append(text);
-                     return in_order.Write(i, id, text);
+                     own.began_ = true;
+                     return in_order.Write(i, id, text, thought);
                    }});
   }
   absl::Status made = Session::GenerateAtOnce(all);
@@ -358,10 +361,10 @@ absl::Status KeepBest(const Options& options, bool as_ids,
   RETURN_IF_ERROR(writer.Begin());
   if (as_ids) {
     for (const Json& id : output.at("tokens")) {
-      RETURN_IF_ERROR(writer.Write(id.get<int32_t>(), ""));
+      RETURN_IF_ERROR(writer.Write(id.get<int32_t>(), "", ""));
     }
   } else {
-    RETURN_IF_ERROR(writer.Write(0, output.at("text").get<std::string>()));
+    RETURN_IF_ERROR(writer.Write(0, output.at("text").get<std::string>(), ""));
   }
   RETURN_IF_ERROR(writer.End());
   if (!options.json && options.statistics && run.likely.has_value()) {
@@ -392,11 +395,12 @@ absl::Status AddBaseline(const Options& options, const Model& model,
         size_t done = 0;
         ASSIGN_OR_RETURN(
             const Json report,
-            generator.ContinueUnseen(seed, [&](int32_t, std::string_view) {
-              ++done;
-              if (draw) draw(done, expected);
-              return absl::OkStatus();
-            }));
+            generator.ContinueUnseen(
+                seed, [&](int32_t, std::string_view, std::string_view) {
+                  ++done;
+                  if (draw) draw(done, expected);
+                  return absl::OkStatus();
+                }));
         run->baseline =
             Compared(run->report, rate(run->report), report, rate(report));
         ++run;

@@ -111,6 +111,7 @@ class Generator {
   int64_t vocab_;
   size_t prompt_ = 0;  // tokens of the session that are the prompt
   std::string text_;
+  bool began_ = false;  // a text that is made at once has a token
   std::vector<std::string> warnings_;
   bool warned_ = false;
   std::string full_;  // the last warning of a full context

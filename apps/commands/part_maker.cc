@@ -170,12 +170,12 @@ absl::Status PartMaker::Begin(Task task, MadeFn made, absl::Status* failed) {
     status = slot.generator->ContinueIn(*queue_, seed(), &slot.results);
     if (status.ok()) return absl::OkStatus();
   } else if (status.ok()) {
-    status = slot.generator
-                 ->ContinueUnseen(seed(),
-                                  [&](int32_t id, std::string_view text) {
-                                    return Wrote(slot, id, text);
-                                  })
-                 .status();
+    status =
+        slot.generator
+            ->ContinueUnseen(
+                seed(), [&](int32_t id, std::string_view text,
+                            std::string_view) { return Wrote(slot, id, text); })
+            .status();
   }
   return End(slot, status, made, failed);
 }

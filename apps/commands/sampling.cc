@@ -81,6 +81,7 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.repeat_penalty =
       std::max(static_cast<float>(from.repeat_penalty), FLT_MIN);
   sampling.ignore_eos = from.ignore_eos;
+  sampling.split_thought = from.split_thought ? 1 : 0;
   sampling.stops = texts->stops.data();
   sampling.num_stops = texts->stops.size();
   sampling.dry_multiplier = static_cast<float>(from.dry_multiplier);

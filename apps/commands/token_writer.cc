@@ -12,16 +12,21 @@ absl::Status TokenWriter::Begin() {
   return WriteOut(absl::StrCat("# seed ", seed_, "\n"));
 }
 
-absl::Status TokenWriter::Write(int32_t id, std::string_view text) {
+absl::Status TokenWriter::Write(int32_t id, std::string_view text,
+                                std::string_view thought) {
   if (options_.stream) {
     Json line = {{"token", id}, {"text", text}};
+    if (!thought.empty()) line["reasoning"] = thought;
     if (index_.has_value()) line["index"] = *index_;
     if (options_.sampling.seeds.has_value()) line["seed"] = seed_;
     return WriteJson(line);
   }
   if (options_.json) return absl::OkStatus();
   const bool first = !std::exchange(open_line_, true);
-  if (!as_ids_) return prose_.Write(text);
+  if (!as_ids_) {
+    RETURN_IF_ERROR(prose_.WriteThought(thought));
+    return prose_.Write(text);
+  }
   return prose_.Write(absl::StrCat(first ? "" : " ", id));
 }
 
@@ -32,14 +37,17 @@ absl::Status TokenWriter::End() {
   return finished.ok() ? WriteOut("\n") : finished;
 }
 
-absl::Status InOrder::Write(size_t text, int32_t id, std::string_view piece) {
-  if (texts_[text].writer.MayMix()) return texts_[text].writer.Write(id, piece);
+absl::Status InOrder::Write(size_t text, int32_t id, std::string_view piece,
+                            std::string_view thought) {
+  TokenWriter& writer = texts_[text].writer;
+  if (writer.MayMix()) return writer.Write(id, piece, thought);
   RETURN_IF_ERROR(Advance());
   if (text == next_) {
     RETURN_IF_ERROR(Begin());
-    return texts_[text].writer.Write(id, piece);
+    return writer.Write(id, piece, thought);
   }
-  texts_[text].waiting.emplace_back(id, piece);
+  texts_[text].waiting.push_back(
+      {id, std::string(piece), std::string(thought)});
   return absl::OkStatus();
 }
 
@@ -63,8 +71,8 @@ absl::Status InOrder::Begin() {
   begun_ = true;
   Text& text = texts_[next_];
   RETURN_IF_ERROR(text.writer.Begin());
-  for (const auto& [id, piece] : text.waiting) {
-    RETURN_IF_ERROR(text.writer.Write(id, piece));
+  for (const Token& token : text.waiting) {
+    RETURN_IF_ERROR(text.writer.Write(token.id, token.text, token.thought));
   }
   text.waiting.clear();
   return absl::OkStatus();

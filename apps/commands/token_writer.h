@@ -31,7 +31,10 @@ class TokenWriter {
         index_(index) {}
 
   absl::Status Begin();
-  absl::Status Write(int32_t id, std::string_view text);
+  // `text` and `thought`: the token's parts of the answer and of the thought
+  // before it, which a terminal alone shows.
+  absl::Status Write(int32_t id, std::string_view text,
+                     std::string_view thought);
   // Ends the line that is open, also after an error.
   absl::Status End();
   // Returns true if each token is a line that says whose it is, so that lines
@@ -59,16 +62,22 @@ class InOrder {
     for (TokenWriter& writer : writers) texts_.push_back({std::move(writer)});
   }
 
-  absl::Status Write(size_t text, int32_t id, std::string_view piece);
+  absl::Status Write(size_t text, int32_t id, std::string_view piece,
+                     std::string_view thought);
   // Writes all that is left of the texts that have ended.
   absl::Status Advance();
   // Ends the line that is open, also after an error.
   absl::Status End();
 
  private:
+  struct Token {
+    int32_t id;
+    std::string text;
+    std::string thought;
+  };
   struct Text {
     TokenWriter writer;
-    std::vector<std::pair<int32_t, std::string>> waiting = {};
+    std::vector<Token> waiting = {};
   };
   absl::Status Begin();
 

@@ -1,15 +1,18 @@
 #include "apps/terminal/output.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "apps/cli/error.h"
 #include "apps/terminal/printable.h"
 #include "apps/terminal/screen.h"
 #include "apps/terminal/signals.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
 namespace {
@@ -21,6 +24,15 @@ std::string Wrapped(std::string_view text, int columns) {
   lines += wrap.Finish(columns);
   return lines;
 }
+
+// The codes of a terminal for grey text, and for its own color; empty where the
+// user wants no colors (no-color.org).
+bool HasColors() {
+  const char* const none = getenv("NO_COLOR");
+  return none == nullptr || *none == '\0';
+}
+std::string_view Grey() { return HasColors() ? "\x1b[90m" : ""; }
+std::string_view NoColor() { return HasColors() ? "\x1b[39m" : ""; }
 
 }  // namespace
 
@@ -80,11 +92,23 @@ void WriteWarnings(const std::vector<std::string>& warnings) {
 
 absl::Status ProseWriter::Write(std::string_view text) {
   if (!OutIsTerminal()) return WriteOut(text);
+  if (thinks_ && !text.empty()) {
+    RETURN_IF_ERROR(Finish());
+    RETURN_IF_ERROR(WriteOut("\n\n"));
+    wrap_ = WordWrap();
+  }
+  return WriteOut(wrap_.Push(Printable(text), OutColumns()));
+}
+
+absl::Status ProseWriter::WriteThought(std::string_view text) {
+  if (!OutIsTerminal() || text.empty()) return absl::OkStatus();
+  if (!std::exchange(thinks_, true)) RETURN_IF_ERROR(WriteOut(Grey()));
   return WriteOut(wrap_.Push(Printable(text), OutColumns()));
 }
 
 absl::Status ProseWriter::Finish() {
-  return WriteOut(wrap_.Finish(OutColumns()));
+  RETURN_IF_ERROR(WriteOut(wrap_.Finish(OutColumns())));
+  return WriteOut(std::exchange(thinks_, false) ? NoColor() : "");
 }
 
 absl::Status WriteProse(std::string_view text) {

@@ -42,11 +42,15 @@ void WriteWarnings(const std::vector<std::string>& warnings);
 class ProseWriter {
  public:
   absl::Status Write(std::string_view text);
+  // Writes, in grey, what a model thinks before it answers: on a terminal
+  // alone.
+  absl::Status WriteThought(std::string_view text);
   // Writes the word that still waits. Called at the end, also after a failure.
   absl::Status Finish();
 
  private:
   WordWrap wrap_;
+  bool thinks_ = false;  // the text so far is a thought
 };
 // Writes a whole text in the same way.
 absl::Status WriteProse(std::string_view text);

@@ -32,6 +32,50 @@ jinja::Value MakeMessage(jinja::Rendering& rendering,
        {jinja::MakeString(rendering, "content"), said(message.content)}});
 }
 
+jinja::Value ValueOf(jinja::Rendering& rendering, const nlohmann::json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<int64_t>();
+  if (json.is_number()) return json.get<double>();
+  if (json.is_string()) {
+    return jinja::MakeString(rendering, json.get<std::string>());
+  }
+  if (json.is_array()) {
+    std::vector<jinja::Value> items;
+    for (const nlohmann::json& item : json) {
+      items.push_back(ValueOf(rendering, item));
+    }
+    return jinja::MakeList(rendering, std::move(items));
+  }
+  if (json.is_object()) {
+    std::vector<jinja::Dict::Item> items;
+    for (const auto& [name, item] : json.items()) {
+      items.emplace_back(jinja::MakeString(rendering, name),
+                         ValueOf(rendering, item));
+    }
+    return jinja::MakeDict(rendering, std::move(items));
+  }
+  return jinja::None{};
+}
+
+absl::Status CheckVariables(const nlohmann::json& variables) {
+  if (!variables.is_object()) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("the template's variables: got ", variables.type_name(),
+                     ", need a JSON object"));
+  }
+  for (const char* const own :
+       {"messages", "add_generation_prompt", "bos_token", "eos_token", "tools",
+        "documents"}) {
+    if (variables.contains(own)) {
+      return UsageError("invalid_argument",
+                        absl::StrCat("the template's variables: \"", own,
+                                     "\" is set by the conversation itself"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 size_t BytesOf(const std::vector<ChatMessage>& messages) {
   size_t bytes = 0;
   for (const ChatMessage& message : messages) {
@@ -131,8 +175,16 @@ absl::StatusOr<std::vector<ChatPiece>> ChatTemplate::Render(
                      jinja::MakeString(rendering, inputs.eos_token));
   interpreter.Define("tools", jinja::None{});
   interpreter.Define("documents", jinja::None{});
-  if (inputs.enable_thinking.has_value()) {
-    interpreter.Define("enable_thinking", *inputs.enable_thinking);
+  const nlohmann::json& variables = inputs.settings.variables;
+  RETURN_IF_ERROR(CheckVariables(variables));
+  // Families differ in the name.
+  for (const char* const name : {"enable_thinking", "thinking"}) {
+    if (inputs.settings.think.has_value() && !variables.contains(name)) {
+      interpreter.Define(name, *inputs.settings.think);
+    }
+  }
+  for (const auto& [name, value] : variables.items()) {
+    interpreter.Define(name, ValueOf(rendering, value));
   }
   const jinja::Text text = interpreter.Render(impl_->body);
   if (!rendering.ok()) return rendering.status();

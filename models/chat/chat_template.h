@@ -9,12 +9,21 @@
 
 #include "absl/status/statusor.h"
 #include "models/format/checkpoint.h"
+#include "nlohmann/json.hpp"
 
 namespace tiercel {
 
 struct ChatMessage {
   std::string role;  // system, user, assistant
   std::string content;
+};
+
+// Settings of a template.
+struct ChatSettings {
+  // Has the model think, or not; absent: as the template does by itself.
+  std::optional<bool> think = std::nullopt;
+  // An object: variables of the template, by name.
+  nlohmann::json variables = nlohmann::json::object();
 };
 
 // A piece of a rendered conversation, either written by the template, where
@@ -47,11 +56,11 @@ class ChatTemplate {
     bool add_generation_prompt = true;
     std::string bos_token;
     std::string eos_token;
-    // A setting of the templates of models that can think; undefined if unset.
-    std::optional<bool> enable_thinking = std::nullopt;
+    ChatSettings settings = {};
   };
   // Adjacent pieces of one origin are joined. Errors: template_error with the
-  // line, or the template's own raise_exception message.
+  // line, or the template's own raise_exception message; invalid_argument for
+  // variables that are no object, or have the name of another input.
   absl::StatusOr<std::vector<ChatPiece>> Render(const Inputs& inputs) const;
 
   const std::string& source() const;

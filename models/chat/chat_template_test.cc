@@ -165,12 +165,31 @@ TEST(ChatTemplateTest, TokensAreTheTemplates) {
   EXPECT_FALSE((*pieces)[0].from_message);
 }
 
+TEST(ChatTemplateTest, VariablesAreThoseOfTheJson) {
+  const char* source =
+      "{{ thinking }} {{ effort }} {{ n + 1 }} {{ f }} {{ l[1] }} {{ d.k }} "
+      "{{ none is none }}";
+  ChatTemplate::Inputs inputs;
+  inputs.settings.think = true;
+  inputs.settings.variables = nlohmann::json::parse(
+      R"({"effort": "high", "n": 2, "f": 0.5, "l": [1, "b"],
+          "d": {"k": true}, "none": null})");
+  EXPECT_EQ(Joined(*Render(source, inputs)), "True high 3 0.5 b True True");
+  // A variable comes before --think.
+  inputs.settings.variables["thinking"] = false;
+  EXPECT_EQ(Joined(*Render("{{ thinking }}", inputs)), "False");
+  for (const char* const refused : {"[1]", R"({"messages": 1})"}) {
+    inputs.settings.variables = nlohmann::json::parse(refused);
+    EXPECT_EQ(CodeOf(Render("x", inputs).status()), "invalid_argument");
+  }
+}
+
 TEST(ChatTemplateTest, ThinkingIsUndefinedUnlessSet) {
   const char* source =
       "{{ enable_thinking is defined }} {{ enable_thinking | default('-') }}";
   ChatTemplate::Inputs inputs;
   EXPECT_EQ(Joined(*Render(source, inputs)), "False -");
-  inputs.enable_thinking = false;
+  inputs.settings.think = false;
   EXPECT_EQ(Joined(*Render(source, inputs)), "True False");
 }
 

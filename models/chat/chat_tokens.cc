@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "lib/status/status_macros.h"
+#include "models/chat/thought_tags.h"
 
 namespace tiercel {
 namespace {
@@ -16,18 +18,32 @@ absl::StatusOr<std::string> TextOf(const Tokenizer& tokenizer,
   return tokenizer.Piece(*id, Tokenizer::Special::kParse);
 }
 
+// Ends a thought that the template begins for the assistant.
+void CloseThought(const ThoughtTags& tags, std::vector<ChatPiece>* pieces) {
+  if (pieces->empty() || pieces->back().from_message) return;
+  std::string& text = pieces->back().text;
+  if (!EndsInThought(text, tags)) return;
+  absl::StrAppend(&text, text.ends_with('\n') ? "\n" : "\n\n", tags.close,
+                  "\n\n");
+}
+
 absl::Status Encode(const ChatTemplate& chat_template,
                     const Tokenizer& tokenizer,
                     std::vector<ChatMessage> messages, bool assistant_speaks,
-                    const EncodeLimits& limits, std::vector<int32_t>* ids) {
+                    const ChatSettings& settings, const EncodeLimits& limits,
+                    std::vector<int32_t>* ids) {
   ASSIGN_OR_RETURN(std::string bos, TextOf(tokenizer, tokenizer.bos()));
   ASSIGN_OR_RETURN(std::string eos, TextOf(tokenizer, tokenizer.eos()));
   ASSIGN_OR_RETURN(
-      const std::vector<ChatPiece> pieces,
+      std::vector<ChatPiece> pieces,
       chat_template.Render({.messages = std::move(messages),
                             .add_generation_prompt = assistant_speaks,
                             .bos_token = std::move(bos),
-                            .eos_token = std::move(eos)}));
+                            .eos_token = std::move(eos),
+                            .settings = settings}));
+  if (settings.think == false && assistant_speaks) {
+    CloseThought(ThoughtTagsOf(&chat_template, &tokenizer), &pieces);
+  }
   std::vector<Tokenizer::Part> parts;
   parts.reserve(pieces.size());
   for (const ChatPiece& piece : pieces) {
@@ -43,9 +59,10 @@ absl::Status Encode(const ChatTemplate& chat_template,
 absl::Status EncodeChat(const ChatTemplate& chat_template,
                         const Tokenizer& tokenizer,
                         std::vector<ChatMessage> messages,
+                        const ChatSettings& settings,
                         const EncodeLimits& limits, std::vector<int32_t>* ids) {
   return Encode(chat_template, tokenizer, std::move(messages),
-                /*assistant_speaks=*/true, limits, ids);
+                /*assistant_speaks=*/true, settings, limits, ids);
 }
 
 absl::StatusOr<std::vector<int32_t>> AssistantHeader(
@@ -54,8 +71,8 @@ absl::StatusOr<std::vector<int32_t>> AssistantHeader(
   std::vector<int32_t> without;
   for (std::vector<int32_t>* const ids : {&with, &without}) {
     RETURN_IF_ERROR(Encode(chat_template, tokenizer, {{"user", "?"}},
-                           /*assistant_speaks=*/ids == &with, EncodeLimits(),
-                           ids));
+                           /*assistant_speaks=*/ids == &with, ChatSettings(),
+                           EncodeLimits(), ids));
   }
   const auto [header, rest] =
       std::mismatch(with.begin(), with.end(), without.begin(), without.end());

@@ -13,10 +13,13 @@ namespace tiercel {
 
 // Appends the ids of a conversation, up to the start of the assistant's next
 // message. Special tokens are parsed only in the text that the template wrote:
-// no wording of a message can end its turn. Errors: those of Render and Encode.
+// no wording of a message can end its turn. If the settings say that the model
+// is not to think, a thought that the template begins is closed. Errors: those
+// of Render and Encode.
 absl::Status EncodeChat(const ChatTemplate& chat_template,
                         const Tokenizer& tokenizer,
                         std::vector<ChatMessage> messages,
+                        const ChatSettings& settings,
                         const EncodeLimits& limits, std::vector<int32_t>* ids);
 
 // Returns the ids that the template writes at the start of the assistant's

@@ -102,8 +102,10 @@ absl::Status BatchEntry::ReadAndGenerate(CallersThread& thread,
     RETURN_IF_ERROR(read);
   }
   return GenerateIn(
-      in_.session, params_, [&](int32_t id, std::string_view text) {
-        const tiercel_token token = {id, text.data(), text.size()};
+      in_.session, params_,
+      [&](int32_t id, std::string_view text, std::string_view thought) {
+        const tiercel_token token = {id, text.data(), text.size(),
+                                     thought.data(), thought.size()};
         const auto give = [&] {
           return thread.GoesOn(in_.on_token, in_.user_data, &token);
         };

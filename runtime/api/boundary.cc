@@ -23,11 +23,12 @@ TIERCEL_ENDS_WITH(tiercel_model_params, host_layers);
 TIERCEL_ENDS_WITH(tiercel_model_info, ranks);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, content_bytes);
+TIERCEL_ENDS_WITH(tiercel_chat_settings, template_kwargs);
 TIERCEL_ENDS_WITH(tiercel_policy, branches);
 TIERCEL_ENDS_WITH(tiercel_session_params, fork_tokens);
 TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
-TIERCEL_ENDS_WITH(tiercel_token, text_bytes);
-TIERCEL_ENDS_WITH(tiercel_sampling, num_dry_breakers);
+TIERCEL_ENDS_WITH(tiercel_token, thought_bytes);
+TIERCEL_ENDS_WITH(tiercel_sampling, split_thought);
 TIERCEL_ENDS_WITH(tiercel_generation, simulated);
 TIERCEL_ENDS_WITH(tiercel_batch_entry, progress);
 #undef TIERCEL_ENDS_WITH

@@ -94,8 +94,10 @@ tiercel_status tiercel_generate(tiercel_session* session,
         tiercel::ReadSampling(sampling, session->model->tokenizer.get(),
                               &session->breakers));
     return tiercel::GenerateIn(
-        session, params, [&](int32_t id, std::string_view text) {
-          const tiercel_token token = {id, text.data(), text.size()};
+        session, params,
+        [&](int32_t id, std::string_view text, std::string_view thought) {
+          const tiercel_token token = {id, text.data(), text.size(),
+                                       thought.data(), thought.size()};
           return thread.GoesOn(on_token, user_data, &token);
         });
   });

@@ -198,6 +198,44 @@ absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits,
   return read;
 }
 
+absl::StatusOr<nlohmann::json> ReadVariables(const char* text) {
+  constexpr int kMostDepth = 32;
+  bool deep = false;
+  nlohmann::json variables = nlohmann::json::parse(
+      text,
+      [&deep](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+        deep = deep || depth > kMostDepth;
+        return !deep;
+      },
+      /*allow_exceptions=*/false);
+  if (!deep && variables.is_object()) return variables;
+  return UsageError(
+      "invalid_argument",
+      absl::StrCat("template_kwargs: got ",
+                   deep                       ? "more than 32 levels"
+                   : variables.is_discarded() ? "no JSON"
+                                              : variables.type_name(),
+                   ", need a JSON object"));
+}
+
+absl::StatusOr<ChatSettings> ReadChatSettings(
+    const tiercel_chat_settings* settings) {
+  ChatSettings read;
+  if (settings == nullptr) return read;
+  tiercel_chat_settings s;
+  RETURN_IF_ERROR(ReadStruct("settings", settings, &s));
+  if (s.think < TIERCEL_THINK_AUTO || s.think > TIERCEL_THINK_OFF) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("think: got ", s.think,
+                                   ", need a TIERCEL_THINK_ constant"));
+  }
+  if (s.think != TIERCEL_THINK_AUTO) read.think = s.think == TIERCEL_THINK_ON;
+  if (s.template_kwargs != nullptr) {
+    ASSIGN_OR_RETURN(read.variables, ReadVariables(s.template_kwargs));
+  }
+  return read;
+}
+
 absl::Status CheckFlags(uint32_t flags) {
   if ((flags & ~uint32_t{TIERCEL_ADD_BOS | TIERCEL_PARSE_SPECIAL}) == 0) {
     return absl::OkStatus();
@@ -347,6 +385,14 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
                                    const tiercel_text_limits* limits,
                                    int32_t* ids, size_t* size,
                                    tiercel_error* error) {
+  return tiercel_chat_tokens_with(model, messages, count, /*settings=*/nullptr,
+                                  limits, ids, size, error);
+}
+
+tiercel_status tiercel_chat_tokens_with(
+    const tiercel_model* model, const tiercel_message* messages, size_t count,
+    const tiercel_chat_settings* settings, const tiercel_text_limits* limits,
+    int32_t* ids, size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     RETURN_IF_ERROR(tiercel::NeedTokenizer(model));
     RETURN_IF_ERROR(tiercel::NeedPlace("ids", ids, size));
@@ -357,6 +403,8 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
       return tiercel::InputError("no_chat_template",
                                  "the checkpoint has no chat template to use");
     }
+    ASSIGN_OR_RETURN(const tiercel::ChatSettings chat,
+                     tiercel::ReadChatSettings(settings));
     ASSIGN_OR_RETURN(const tiercel::EncodeLimits read,
                      tiercel::ReadLimits(limits, thread));
     std::vector<tiercel::ChatMessage> conversation;
@@ -375,7 +423,8 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
     std::vector<int32_t> out;
     const std::shared_ptr<const tiercel::Model> held = model->model;
     RETURN_IF_ERROR(tiercel::EncodeChat(*held->chat_template, *held->tokenizer,
-                                        std::move(conversation), read, &out));
+                                        std::move(conversation), chat, read,
+                                        &out));
     return tiercel::Fill(out.data(), out.size(), ids, size);
   });
 }

@@ -236,6 +236,7 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
   ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadBreakers(s));
   if (dry.multiplier > 0.0f) dry.breakers = breakers->Of(tokenizer, texts);
   params.ignore_eos = s.ignore_eos != 0;
+  params.split_thought = s.split_thought != 0;
   if (s.num_stops > kMostStops) {
     return UsageError("invalid_stop",
                       absl::StrCat("stop texts: got ", s.num_stops,

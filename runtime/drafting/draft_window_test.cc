@@ -456,9 +456,11 @@ TEST_F(DraftWindowKvTest, CancelledAnywhereItIsAsItWas) {
     for (size_t stop = 1; stop < expected.size(); ++stop) {
       session->Truncate(prompt_->size());
       size_t count = 0;
-      const Report report = GenerateDrafted(
-          *session, params, choice,
-          [&](int32_t, std::string_view) { return ++count < stop; });
+      const Report report =
+          GenerateDrafted(*session, params, choice,
+                          [&](int32_t, std::string_view, std::string_view) {
+                            return ++count < stop;
+                          });
       ASSERT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
       ASSERT_EQ(report.tokens,
                 Ids(expected.begin(),

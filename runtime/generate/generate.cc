@@ -110,6 +110,24 @@ PrefillReport ReportOf(const Session& session, int64_t computed,
   return report;
 }
 
+// Has the thought of a text told from its answer. The text begins within one if
+// the template wrote the opening tag at the end of the prompt.
+absl::Status SplitThought(const Session& session, Transcript* transcript) {
+  constexpr std::ptrdiff_t kEnd = 32;  // tokens, more than an opening tag has
+  const Model& model = session.model();
+  if (model.tokenizer == nullptr) return absl::OkStatus();
+  ThoughtTags tags =
+      ThoughtTagsOf(model.chat_template.get(), model.tokenizer.get());
+  const std::vector<int32_t>& prompt = session.sequence().tokens();
+  const std::vector<int32_t> end(
+      prompt.end() - std::min(std::ssize(prompt), kEnd), prompt.end());
+  ASSIGN_OR_RETURN(const std::string text,
+                   model.tokenizer->Decode(end, Tokenizer::Special::kParse));
+  const bool thinks = EndsInThought(text, tags);
+  transcript->SplitThought(std::move(tags), thinks);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
@@ -187,6 +205,10 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   report.status =
       transcript.GoOnBehind(session.sequence().tokens(), params.within_text);
   if (!report.status.ok()) return report;
+  if (params.split_thought) {
+    report.status = SplitThought(session, &transcript);
+    if (!report.status.ok()) return report;
+  }
   absl::Cleanup forget = [&] {
     session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size());
   };
@@ -206,6 +228,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   std::move(forget).Invoke();
   report.NoteKv(session);
   report.text = transcript.text();
+  if (params.split_thought) report.thought = transcript.thought();
   report.tokens = transcript.tokens();
   // A stop text takes back the tokens that it began in.
   report.token_seconds.resize(report.tokens.size());

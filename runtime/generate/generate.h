@@ -23,7 +23,8 @@ struct GenerateParams {
   DistributionParams distribution;
   bool ignore_eos = false;
   std::vector<std::string> stops;
-  bool within_text = false;  // the text goes on from the tokens before
+  bool within_text = false;    // the text goes on from the tokens before
+  bool split_thought = false;  // a thought is told from the answer
 };
 
 // Each of these functions fails at once if the session is already cancelled.

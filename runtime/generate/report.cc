@@ -206,14 +206,15 @@ nlohmann::json Report::ToJson() const {
     for (const LinkUse& use : all.link) total += use.*bytes;
     return total;
   };
+  nlohmann::json output = {
+      {"text", text}, {"tokens", tokens}, {"finish_reason", finish_reason}};
+  if (thought.has_value()) output["reasoning"] = *thought;
   nlohmann::json document = {
       {"context", plan.context},
       {"prompt_tokens", prefill.prompt_tokens},
       {"cached_tokens", prefill.cached_tokens},
       {"resumed", {{"layers", prefill.resumed_layers}}},
-      {"output", nlohmann::json::array({{{"text", text},
-                                         {"tokens", tokens},
-                                         {"finish_reason", finish_reason}}})},
+      {"output", nlohmann::json::array({std::move(output)})},
       {"ttft_s", token_seconds.empty()
                      ? nlohmann::json(nullptr)
                      : nlohmann::json(prefill_s + token_seconds[0])},

@@ -35,6 +35,8 @@ struct Report {
   PrefillReport prefill;
 
   std::string text;
+  std::optional<std::string>
+      thought;  // before the text; absent: none was split
   std::vector<int32_t> tokens;
   std::string finish_reason;  // stop, length, cancelled; empty: failed
   // The seconds from the token before to each token (for the first: from the

@@ -240,9 +240,10 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
   for (size_t stop : {1, 2, 5, 21}) {
     const auto session = Prefilled(*model_, *prompt_);
     size_t count = 0;
-    const Report report =
-        Generate(*session, params,
-                 [&](int32_t, std::string_view) { return ++count < stop; });
+    const Report report = Generate(
+        *session, params, [&](int32_t, std::string_view, std::string_view) {
+          return ++count < stop;
+        });
     EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
     EXPECT_EQ(report.tokens,
               Ids(expected.begin(),

@@ -9,8 +9,15 @@ namespace tiercel {
 
 Transcript::Transcript(const Tokenizer* tokenizer,
                        std::vector<std::string> stops, OnToken on_token)
-    : stops_(std::move(stops)), on_token_(std::move(on_token)) {
+    : tokenizer_(tokenizer),
+      stops_(std::move(stops)),
+      on_token_(std::move(on_token)) {
   if (tokenizer != nullptr) decoder_.emplace(tokenizer);
+}
+
+void Transcript::SplitThought(ThoughtTags tags, bool thinks) {
+  tags_ = tags;
+  splitter_.emplace(std::move(tags), thinks);
 }
 
 absl::Status Transcript::GoOnBehind(absl::Span<const int32_t> before,
@@ -21,7 +28,12 @@ absl::Status Transcript::GoOnBehind(absl::Span<const int32_t> before,
 
 absl::StatusOr<bool> Transcript::Push(int32_t id) {
   if (decoder_.has_value()) {
-    ASSIGN_OR_RETURN(const std::string piece, decoder_->Push(id));
+    ASSIGN_OR_RETURN(std::string piece, decoder_->Push(id));
+    if (splitter_.has_value() &&
+        (id == tags_.open_id || id == tags_.close_id)) {
+      ASSIGN_OR_RETURN(piece,
+                       tokenizer_->Piece(id, Tokenizer::Special::kParse));
+    }
     decoded_ += piece.size();
     text_ += stops_.Push(piece);
   }
@@ -40,21 +52,41 @@ void Transcript::Finish() {
 
 // A token is settled when its text is; at the end also a token that a stop cut.
 void Transcript::GiveOut(bool all) {
+  const size_t settled =
+      splitter_.has_value() ? splitter_->Advance(text_, all) : text_.size();
   size_t given = 0;
   for (const Waiting& token : waiting_) {
-    const bool whole = token.text_end <= text_.size();
+    const bool whole = token.text_end <= settled;
     const bool cut = all && given_ < text_.size();
     if ((!whole && !cut) || refused_) break;
     const size_t end = std::min(token.text_end, text_.size());
-    const std::string_view text =
-        std::string_view(text_).substr(given_, end - given_);
-    given_ = end;
+    const size_t begin = std::exchange(given_, end);
     ++given;
     tokens_.push_back(token.id);
-    if (on_token_ && !on_token_(token.id, text)) refused_ = true;
+    if (on_token_ &&
+        !on_token_(token.id, TextOf(begin, end), ThoughtOf(begin, end))) {
+      refused_ = true;
+    }
   }
   waiting_.erase(waiting_.begin(),
                  waiting_.begin() + static_cast<std::ptrdiff_t>(given));
+}
+
+std::string_view Transcript::text() const { return TextOf(0, text_.size()); }
+
+std::string_view Transcript::thought() const {
+  return ThoughtOf(0, text_.size());
+}
+
+std::string_view Transcript::TextOf(size_t begin, size_t end) const {
+  return splitter_.has_value()
+             ? splitter_->AnswerIn(text_, begin, end)
+             : std::string_view(text_).substr(begin, end - begin);
+}
+
+std::string_view Transcript::ThoughtOf(size_t begin, size_t end) const {
+  return splitter_.has_value() ? splitter_->ThoughtIn(text_, begin, end)
+                               : std::string_view();
 }
 
 }  // namespace tiercel

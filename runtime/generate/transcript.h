@@ -13,22 +13,29 @@
 #include "absl/types/span.h"
 #include "models/tokenizer/tokenizer.h"
 #include "runtime/generate/stop_matcher.h"
+#include "runtime/generate/thought_splitter.h"
 
 namespace tiercel {
 
-// The output of one generation: tokens become text, stop texts are cut off, and
-// each token is given out once its text is settled. Bytes at the end that are
-// no whole character are not given out as text; a generation that goes on
-// behind them gives the whole character.
+// The output of one generation: tokens become text, stop texts are cut off, a
+// thought at the beginning is told from the answer, and each token is given out
+// once its text is settled. Bytes at the end that are no whole character are
+// not given out as text; a generation that goes on behind them gives the whole
+// character.
 class Transcript {
  public:
-  // Gets every token of the output in order; false asks to stop.
-  using OnToken = std::function<bool(int32_t id, std::string_view text)>;
+  // Gets every token of the output in order, with its parts of the answer and
+  // of the thought; false asks to stop.
+  using OnToken = std::function<bool(int32_t id, std::string_view text,
+                                     std::string_view thought)>;
 
   // `tokenizer` may be null: tokens then have no text and no stops match.
   Transcript(const Tokenizer* tokenizer, std::vector<std::string> stops,
              OnToken on_token);
 
+  // Has a thought told from the answer, before the first Push; see
+  // ThoughtSplitter. Otherwise all is the answer.
+  void SplitThought(ThoughtTags tags, bool thinks);
   // Must come before the first Push; see StreamDecoder::GoOnBehind.
   absl::Status GoOnBehind(absl::Span<const int32_t> before, bool within_text);
 
@@ -38,8 +45,10 @@ class Transcript {
   // Settles the text that is still held back, except an incomplete character.
   void Finish();
 
-  const std::string& text() const { return text_; }
-  // The tokens given out: text() has the whole text of each.
+  // The answer, and the thought before it.
+  std::string_view text() const;
+  std::string_view thought() const;
+  // The tokens given out: text() and thought() have the whole text of each.
   const std::vector<int32_t>& tokens() const { return tokens_; }
   bool refused() const { return refused_; }  // on_token asked to stop
 
@@ -50,12 +59,18 @@ class Transcript {
   };
   void GiveOut(bool all);
 
+  std::string_view TextOf(size_t begin, size_t end) const;
+  std::string_view ThoughtOf(size_t begin, size_t end) const;
+
+  const Tokenizer* const tokenizer_;
   std::optional<StreamDecoder> decoder_;
   StopMatcher stops_;
   OnToken on_token_;
-  std::string text_;
-  size_t given_ = 0;    // bytes of text_ given out
-  size_t decoded_ = 0;  // bytes that left the decoder
+  ThoughtTags tags_;
+  std::optional<ThoughtSplitter> splitter_;  // absent: all is the answer
+  std::string text_;                         // the thought, too, with its tags
+  size_t given_ = 0;                         // bytes of text_ given out
+  size_t decoded_ = 0;                       // bytes that left the decoder
   std::vector<Waiting> waiting_;
   std::vector<int32_t> tokens_;
   bool refused_ = false;

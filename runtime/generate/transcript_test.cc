@@ -36,7 +36,7 @@ class TranscriptTest : public testing::Test {
     Given given;
     transcript_ = std::make_unique<Transcript>(
         model_->tokenizer.get(), std::move(stops),
-        [&](int32_t id, std::string_view text) {
+        [&](int32_t id, std::string_view text, std::string_view) {
           given.emplace_back(id, std::string(text));
           return true;
         });
@@ -134,7 +134,7 @@ TEST_F(TranscriptTest, NothingComesAfterARefusal) {
   ASSERT_GT(ids.size(), 2u);
   std::vector<int32_t> given;
   Transcript transcript(model_->tokenizer.get(), {},
-                        [&](int32_t id, std::string_view) {
+                        [&](int32_t id, std::string_view, std::string_view) {
                           given.push_back(id);
                           return given.size() < 2;
                         });
@@ -147,16 +147,81 @@ TEST_F(TranscriptTest, NothingComesAfterARefusal) {
 
 TEST_F(TranscriptTest, WithoutATokenizerThereAreOnlyIds) {
   std::vector<int32_t> given;
-  Transcript transcript(nullptr, {}, [&](int32_t id, std::string_view text) {
-    EXPECT_TRUE(text.empty());
-    given.push_back(id);
-    return given.size() < 2;
-  });
+  Transcript transcript(
+      nullptr, {}, [&](int32_t id, std::string_view text, std::string_view) {
+        EXPECT_TRUE(text.empty());
+        given.push_back(id);
+        return given.size() < 2;
+      });
   EXPECT_TRUE(*transcript.Push(7));
   EXPECT_FALSE(*transcript.Push(8));
   EXPECT_TRUE(transcript.refused());
   transcript.Finish();
   EXPECT_THAT(given, ElementsAre(7, 8));
+}
+
+// A thought comes apart from the answer, token by token, and a stop text ends
+// either.
+TEST_F(TranscriptTest, TellsAThoughtFromTheAnswer) {
+  const struct {
+    std::string text;
+    bool thinks;
+    std::vector<std::string> stops;
+    std::string thought;
+    std::string answer;
+  } cases[] = {
+      {"<think>hm, so</think>\n\nYes.", false, {}, "hm, so", "Yes."},
+      {"hm </think>Yes. <no", true, {}, "hm", "Yes. <no"},
+      {"<think>hm</think>Yes. No.", false, {" No"}, "hm", "Yes."},
+      {"<think>hm, so</think>Yes.", false, {", so"}, "hm", ""},
+      {"Yes. <think>", false, {}, "", "Yes. <think>"},
+  };
+  for (const auto& c : cases) {
+    std::string thought;
+    std::string answer;
+    std::vector<int32_t> given;
+    Transcript transcript(
+        model_->tokenizer.get(), c.stops,
+        [&](int32_t id, std::string_view text, std::string_view thinks) {
+          given.push_back(id);
+          answer += text;
+          thought += thinks;
+          return true;
+        });
+    transcript.SplitThought(ThoughtTags{}, c.thinks);
+    for (const int32_t id : Ids(c.text)) {
+      const absl::StatusOr<bool> more = transcript.Push(id);
+      ASSERT_TRUE(more.ok()) << more.status();
+      if (!*more) break;
+    }
+    transcript.Finish();
+    EXPECT_EQ(thought, c.thought) << c.text;
+    EXPECT_EQ(answer, c.answer) << c.text;
+    EXPECT_EQ(transcript.thought(), c.thought);
+    EXPECT_EQ(transcript.text(), c.answer);
+    EXPECT_EQ(transcript.tokens(), given);
+    EXPECT_TRUE(!c.stops.empty() || given == Ids(c.text));
+  }
+}
+
+// Tags that are control tokens have no text, and are found all the same.
+TEST_F(TranscriptTest, TagsMayBeControlTokens) {
+  ThoughtTags tags = {.open = "<|im_start|>", .close = "<|im_end|>"};
+  std::vector<int32_t> ids;
+  for (std::optional<int32_t>* const id : {&tags.open_id, &tags.close_id}) {
+    const std::string& text = id == &tags.open_id ? tags.open : tags.close;
+    ASSERT_TRUE(
+        model_->tokenizer->Encode(text, Tokenizer::Special::kParse, &ids).ok());
+    *id = ids.back();
+    for (const int32_t word : Ids("ab")) ids.push_back(word);
+  }
+  ASSERT_TRUE(model_->tokenizer->IsControl(*tags.open_id));
+  Transcript transcript(model_->tokenizer.get(), {}, nullptr);
+  transcript.SplitThought(tags, /*thinks=*/false);
+  for (const int32_t id : ids) ASSERT_TRUE(transcript.Push(id).ok());
+  transcript.Finish();
+  EXPECT_EQ(transcript.thought(), "ab");
+  EXPECT_EQ(transcript.text(), "ab");
 }
 
 }  // namespace

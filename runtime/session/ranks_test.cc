@@ -592,7 +592,7 @@ TEST_F(RankFaultsTest, ACancelledText) {
     size_t count = 0;
     const Report report =
         GenerateDrafted(*session, DraftedParams(0.8f, 6), policy_,
-                        [&](int32_t, std::string_view) {
+                        [&](int32_t, std::string_view, std::string_view) {
                           if (++count == stop) session->cancellation().Cancel();
                           return true;
                         });

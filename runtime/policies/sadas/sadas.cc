@@ -157,7 +157,9 @@ std::vector<PolicyKey> SadasKind::keys() const {
        "which tokens read the newest alone: those between the tags; literal: "
        "all, the prompt's too, until the closing tag; always: all of the "
        "answer"},
-      {"open", "<think>", "the tag that begins the thinking"},
+      {"open", "<think>",
+       "the tag that begins the thinking; where the model's template or "
+       "vocabulary names others, these"},
       {"close", "</think>", "the one that ends it"},
       {"think", "off", "on: the answer thinks from its first token on"},
       {"most", "0",
@@ -200,12 +202,13 @@ std::string SadasKind::Warning(const Model& target,
   const absl::StatusOr<ThinkSchedule::Options> tags =
       ThinkOptionsOf(target, sadas);
   const bool is_token = tags.ok() && tags->open.size() == 1;
+  const std::string open = TagsOf(target, sadas).open;
   const bool in_template =
       target.chat_template != nullptr &&
-      target.chat_template->source().find(sadas.open) != std::string::npos;
+      target.chat_template->source().find(open) != std::string::npos;
   if (!tags.ok() || is_token || in_template) return "";
   return absl::StrCat(
-      "policy sadas: does nothing while a text has no ", sadas.open,
+      "policy sadas: does nothing while a text has no ", open,
       ", nor have the model's vocabulary and chat template: it ",
       params.form == PolicyForm::kPlain ? "reads everything, as full does"
                                         : "drafts as triforce does");

@@ -38,6 +38,14 @@ absl::Status SadasParams::Set(const std::string& settings) {
   return absl::OkStatus();
 }
 
+ThoughtTags TagsOf(const Model& model, const SadasParams& params) {
+  const SadasParams unset;
+  if (params.open != unset.open || params.close != unset.close) {
+    return {params.open, params.close};
+  }
+  return ThoughtTagsOf(model.chat_template.get(), model.tokenizer.get());
+}
+
 absl::StatusOr<ThinkSchedule::Options> ThinkOptionsOf(
     const Model& model, const SadasParams& params) {
   ThinkSchedule::Options options = {.gate = params.gate,
@@ -51,8 +59,9 @@ absl::StatusOr<ThinkSchedule::Options> ThinkOptionsOf(
         "settings of sadas: the checkpoint has no tokenizer to find tags with; "
         "need gate=always or think=on");
   }
-  for (const auto& [text, ids] : {std::pair(&params.open, &options.open),
-                                  std::pair(&params.close, &options.close)}) {
+  const ThoughtTags tags = TagsOf(model, params);
+  for (const auto& [text, ids] : {std::pair(&tags.open, &options.open),
+                                  std::pair(&tags.close, &options.close)}) {
     if (absl::Status s =
             model.tokenizer->Encode(*text, Tokenizer::Special::kParse, ids);
         !s.ok()) {

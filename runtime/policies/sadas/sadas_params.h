@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "models/chat/thought_tags.h"
 #include "offload/kv/view.h"
 #include "runtime/model/model.h"
 #include "runtime/plan/prediction.h"
@@ -43,6 +44,8 @@ struct SadasParams {
   }
 };
 
+// The tags: the model's own (ThoughtTagsOf), unless others are set.
+ThoughtTags TagsOf(const Model& model, const SadasParams& params);
 // Errors: invalid_argument, if the model has no tokenizer and a tag must be
 // found, or if it cannot encode a tag.
 absl::StatusOr<ThinkSchedule::Options> ThinkOptionsOf(
