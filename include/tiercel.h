@@ -127,7 +127,10 @@ typedef int (*tiercel_progress)(void* user_data, uint64_t done, uint64_t total);
 
 typedef enum tiercel_load {
   TIERCEL_LOAD_ALL = 0,
-  TIERCEL_LOAD_HEADER = 1 /* no weights: describe, tokenize, detokenize */
+  TIERCEL_LOAD_HEADER = 1, /* no weights: describe, tokenize, detokenize */
+  /* As the header, but a checkpoint that cannot be run is opened, too, and its
+   * description says why ("cannot_run"). */
+  TIERCEL_LOAD_DESCRIPTION = 2
 } tiercel_load;
 
 typedef struct tiercel_model_params {
@@ -214,9 +217,9 @@ typedef struct tiercel_model_params {
   int64_t host_layers;
 } tiercel_model_params;
 
-/* Opens a checkpoint, and reads its weights unless params->load is
- * TIERCEL_LOAD_HEADER. After an error *model is NULL. TIERCEL_IO: a file cannot
- * be read; TIERCEL_INVALID_INPUT: its contents are invalid or unsupported;
+/* Opens a checkpoint, and reads its weights if params->load says so. After an
+ * error *model is NULL. TIERCEL_IO: a file cannot be read;
+ * TIERCEL_INVALID_INPUT: its contents are invalid or unsupported;
  * TIERCEL_NO_DEVICE. */
 TIERCEL_API tiercel_status
 tiercel_model_open(const tiercel_model_params* params, tiercel_model** model,
@@ -786,7 +789,9 @@ typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
  * dry_breakers are num_dry_breakers NUL-terminated texts of 1 to 40 bytes, at
  * most 64, across which no repetition counts. Without any, they are a line
  * feed, a colon, a quotation mark and an asterisk; if dry_no_breakers is not 0,
- * or the checkpoint has no tokenizer, there are none. */
+ * or the checkpoint has no tokenizer, there are none.
+ *
+ * stop_ids are num_stop_ids tokens that end the output, whatever ignore_eos. */
 typedef struct tiercel_sampling {
   size_t struct_size;
   int64_t max_tokens; /* most to generate; 0: to the end of the context */
@@ -797,7 +802,8 @@ typedef struct tiercel_sampling {
   float min_p;          /* 0: off */
   float repeat_penalty; /* 0 or 1: off; over the last 256 tokens */
   int32_t ignore_eos;
-  const char* const* stops; /* NUL-terminated texts that end the output */
+  const char* const* stops; /* NUL-terminated texts that end the output, as does
+                               a control token with one of these texts */
   size_t num_stops;
   float dry_multiplier;
   float dry_base;
@@ -805,6 +811,8 @@ typedef struct tiercel_sampling {
   int32_t dry_no_breakers;
   const char* const* dry_breakers;
   size_t num_dry_breakers;
+  const int32_t* stop_ids;
+  size_t num_stop_ids;
   /* 1: what the model thinks before it answers, between the tags that its
    * template or vocabulary names (<think>, </think> if neither does), is told
    * apart: the report has it as "reasoning", and "text" is the answer alone,

@@ -120,6 +120,10 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
                                  "[end]",
                                  "--stop",
                                  "\n",
+                                 "--stop-id",
+                                 "0",
+                                 "--stop-id",
+                                 "151645",
                                  "--ignore-eos",
                                  "--json",
                                  "--stream",
@@ -166,6 +170,7 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
   EXPECT_EQ(options.sampling.dry_allowed_length, 3);
   EXPECT_EQ(options.sampling.dry_breakers, Args({"\n", "- "}));
   EXPECT_EQ(options.sampling.stops, Args({"[end]", "\n"}));
+  EXPECT_EQ(options.sampling.stop_ids, std::vector<int32_t>({0, 151645}));
   EXPECT_TRUE(options.sampling.ignore_eos);
   EXPECT_TRUE(options.json);
   EXPECT_TRUE(options.stream);
@@ -281,6 +286,9 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
        "--dry-sequence-breaker"},
       {{"generate", "-p", "x", "--stop", ""}, "--stop"},
       {{"generate", "-p", "x", "--stop", std::string(5000, 'a')}, "--stop"},
+      {{"generate", "-p", "x", "--stop-id", "-1"}, "--stop-id"},
+      {{"generate", "-p", "x", "--stop-id", "</s>"}, "--stop-id"},
+      {{"generate", "-p", "x", "--stop-id", "2147483648"}, "--stop-id"},
       {{"generate", "-p", "x", "-ctk", "q4_1"}, "-ctk"},
       {{"generate", "-p", "x", "-ctv", "q4_1"}, "-ctv"},
       {{"generate", "-p", "x", "--device", "tpu"}, "--device"},
@@ -377,6 +385,15 @@ TEST_F(ArgsTest, AtMost64Stops) {
   args.push_back("--stop");
   args.push_back("s");
   EXPECT_THAT(Refusal(args), HasSubstr("--stop"));
+  args = {"generate", "-p", "x"};
+  for (int i = 0; i < 64; ++i) {
+    args.push_back("--stop-id");
+    args.push_back("7");
+  }
+  EXPECT_EQ(Parse(args).sampling.stop_ids.size(), 64u);
+  args.push_back("--stop-id");
+  args.push_back("7");
+  EXPECT_THAT(Refusal(args), HasSubstr("--stop-id"));
 }
 
 TEST_F(ArgsTest, ADraftModelDrafts) {

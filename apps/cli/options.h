@@ -78,6 +78,7 @@ struct SamplingOptions {
   std::optional<int32_t> dry_allowed_length;
   std::optional<std::vector<std::string>> dry_breakers;
   std::vector<std::string> stops;
+  std::vector<int32_t> stop_ids;
   bool ignore_eos = false;
   bool split_thought = false;  // a thought is no part of the answer
   std::string policy = "full";

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ constexpr int64_t kMaxRanks = 64;
 constexpr int64_t kMaxLayers = 512;
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxStopBytes = 4096;
+constexpr int64_t kMaxTokenId = std::numeric_limits<int32_t>::max();
 constexpr size_t kMaxBreakers = 64;
 constexpr size_t kMaxBreakerBytes = 40;
 
@@ -120,10 +122,12 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
                  sampling->max_tokens = n;
                });
   flags.LastCounts("-n");
-  flags.NotBuilt({"--json-schema", "--grammar", "-sys", "--stop-id"});
+  flags.NotBuilt({"--json-schema", "--grammar", "-sys"});
   AddDistributionFlags(flags, sampling);
   flags.RepeatableText(
-      "--stop", "TEXT", "end the output before this text; repeatable",
+      "--stop", "TEXT",
+      "end the output before this text, which may be that of a control token; "
+      "repeatable",
       [=](const std::string& stop) {
         if (stop.size() > kMaxStopBytes) {
           FlagSet::Reject("--stop",
@@ -135,6 +139,19 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
                           absl::StrCat("at most ", kMaxStops, " texts"), stop);
         }
         sampling->stops.push_back(stop);
+      });
+  flags.RepeatableText(
+      "--stop-id", "N", "end the output before this token; repeatable",
+      [=](const std::string& text) {
+        const std::optional<int64_t> id = ParseInt(text);
+        if (!id.has_value() || *id < 0 || *id > kMaxTokenId) {
+          FlagSet::Reject("--stop-id", "a token's number", text);
+        }
+        if (sampling->stop_ids.size() == kMaxStops) {
+          FlagSet::Reject("--stop-id", absl::StrCat("at most ", kMaxStops),
+                          text);
+        }
+        sampling->stop_ids.push_back(static_cast<int32_t>(*id));
       });
   flags.Switch("--ignore-eos", "go on where the model would end the text",
                [=] { sampling->ignore_eos = true; });

@@ -97,7 +97,7 @@ std::string InspectTable(const Json& document) {
 }  // namespace
 
 absl::Status Inspect(const Options& options) {
-  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_DESCRIPTION));
   ASSIGN_OR_RETURN(Json document, model.Describe());
   return options.json ? WriteJson(document)
                       : WriteProse(InspectTable(document));

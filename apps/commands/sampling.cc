@@ -84,6 +84,8 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.split_thought = from.split_thought ? 1 : 0;
   sampling.stops = texts->stops.data();
   sampling.num_stops = texts->stops.size();
+  sampling.stop_ids = from.stop_ids.data();
+  sampling.num_stop_ids = from.stop_ids.size();
   sampling.dry_multiplier = static_cast<float>(from.dry_multiplier);
   sampling.dry_base = static_cast<float>(from.dry_base.value_or(0));
   sampling.dry_allowed_length = from.dry_allowed_length.value_or(0);

@@ -23,6 +23,7 @@ TEST(ToApiTest, EveryFlagIsHanded) {
   from.dry_allowed_length = 3;
   from.dry_breakers = {":", "- "};
   from.stops = {"[end]", "\n"};
+  from.stop_ids = {7, 2};
   from.ignore_eos = true;
   ApiPromptCache texts;
   const tiercel_sampling to = ToApi(from, /*seed=*/5, &texts);
@@ -35,6 +36,8 @@ TEST(ToApiTest, EveryFlagIsHanded) {
   EXPECT_EQ(to.repeat_penalty, 1.25f);
   EXPECT_THAT(std::vector<std::string>(to.stops, to.stops + to.num_stops),
               ::testing::ElementsAre("[end]", "\n"));
+  EXPECT_THAT(std::vector<int32_t>(to.stop_ids, to.stop_ids + to.num_stop_ids),
+              ::testing::ElementsAre(7, 2));
   EXPECT_NE(to.ignore_eos, 0);
   EXPECT_EQ(to.dry_multiplier, 0.5f);
   EXPECT_EQ(to.dry_base, 2.5f);

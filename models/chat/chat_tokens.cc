@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "lib/status/status_macros.h"
 #include "models/chat/thought_tags.h"
@@ -27,20 +29,28 @@ void CloseThought(const ThoughtTags& tags, std::vector<ChatPiece>* pieces) {
                   "\n\n");
 }
 
+absl::StatusOr<std::vector<ChatPiece>> Render(const ChatTemplate& chat_template,
+                                              const Tokenizer& tokenizer,
+                                              std::vector<ChatMessage> messages,
+                                              bool assistant_speaks,
+                                              const ChatSettings& settings) {
+  ASSIGN_OR_RETURN(std::string bos, TextOf(tokenizer, tokenizer.bos()));
+  ASSIGN_OR_RETURN(std::string eos, TextOf(tokenizer, tokenizer.eos()));
+  return chat_template.Render({.messages = std::move(messages),
+                               .add_generation_prompt = assistant_speaks,
+                               .bos_token = std::move(bos),
+                               .eos_token = std::move(eos),
+                               .settings = settings});
+}
+
 absl::Status Encode(const ChatTemplate& chat_template,
                     const Tokenizer& tokenizer,
                     std::vector<ChatMessage> messages, bool assistant_speaks,
                     const ChatSettings& settings, const EncodeLimits& limits,
                     std::vector<int32_t>* ids) {
-  ASSIGN_OR_RETURN(std::string bos, TextOf(tokenizer, tokenizer.bos()));
-  ASSIGN_OR_RETURN(std::string eos, TextOf(tokenizer, tokenizer.eos()));
-  ASSIGN_OR_RETURN(
-      std::vector<ChatPiece> pieces,
-      chat_template.Render({.messages = std::move(messages),
-                            .add_generation_prompt = assistant_speaks,
-                            .bos_token = std::move(bos),
-                            .eos_token = std::move(eos),
-                            .settings = settings}));
+  ASSIGN_OR_RETURN(std::vector<ChatPiece> pieces,
+                   Render(chat_template, tokenizer, std::move(messages),
+                          assistant_speaks, settings));
   if (settings.think == false && assistant_speaks) {
     CloseThought(ThoughtTagsOf(&chat_template, &tokenizer), &pieces);
   }
@@ -52,6 +62,42 @@ absl::Status Encode(const ChatTemplate& chat_template,
                                      : Tokenizer::Special::kParse});
   }
   return tokenizer.Encode(parts, ids, limits);
+}
+
+// Returns the text that the template writes behind the assistant's message
+// `said`, the second of `messages`; empty if the message is not to be found.
+std::string BehindMessage(const ChatTemplate& chat_template,
+                          const Tokenizer& tokenizer, const std::string& said,
+                          std::vector<ChatMessage> messages) {
+  const absl::StatusOr<std::vector<ChatPiece>> pieces =
+      Render(chat_template, tokenizer, std::move(messages),
+             /*assistant_speaks=*/false, ChatSettings());
+  if (!pieces.ok()) return std::string();
+  for (size_t i = 0; i + 1 < pieces->size(); ++i) {
+    const ChatPiece& piece = (*pieces)[i];
+    if (piece.from_message && absl::EndsWith(piece.text, said)) {
+      return (*pieces)[i + 1].text;
+    }
+  }
+  return std::string();
+}
+
+// Returns the control or user-defined token that `text` begins with, white
+// space aside. White space itself may be a user-defined token.
+std::optional<int32_t> FirstSpecial(const Tokenizer& tokenizer,
+                                    const std::string& text) {
+  std::vector<int32_t> ids;
+  if (!tokenizer.Encode(text, Tokenizer::Special::kParse, &ids).ok()) {
+    return std::nullopt;
+  }
+  for (const int32_t id : ids) {
+    const std::string piece =
+        tokenizer.Piece(id, Tokenizer::Special::kParse).value_or("");
+    if (absl::StripAsciiWhitespace(piece).empty()) continue;
+    const bool special = tokenizer.IsControl(id) || tokenizer.IsUserDefined(id);
+    return special ? std::optional<int32_t>(id) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -77,6 +123,31 @@ absl::StatusOr<std::vector<int32_t>> AssistantHeader(
   const auto [header, rest] =
       std::mismatch(with.begin(), with.end(), without.begin(), without.end());
   return std::vector<int32_t>(header, with.end());
+}
+
+std::vector<int32_t> EndsOfTurn(const Tokenizer& tokenizer,
+                                const ChatTemplate* chat_template) {
+  std::vector<int32_t> ends = tokenizer.Ends();
+  if (chat_template == nullptr) return ends;
+  const std::string said = "The answer.";
+  const ChatMessage user = {"user", "The question?"};
+  const ChatMessage assistant = {"assistant", said};
+  for (const std::vector<ChatMessage>& messages :
+       {std::vector<ChatMessage>{user, assistant, user},
+        std::vector<ChatMessage>{user, assistant}}) {
+    const std::optional<int32_t> end = FirstSpecial(
+        tokenizer, BehindMessage(*chat_template, tokenizer, said, messages));
+    // Tokenizer::Ends has decided about those with a known spelling.
+    if (!end ||
+        IsEndSpelling(
+            tokenizer.Piece(*end, Tokenizer::Special::kParse).value())) {
+      continue;
+    }
+    ends.push_back(*end);
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  return ends;
 }
 
 }  // namespace tiercel

@@ -28,6 +28,13 @@ absl::Status EncodeChat(const ChatTemplate& chat_template,
 absl::StatusOr<std::vector<int32_t>> AssistantHeader(
     const ChatTemplate& chat_template, const Tokenizer& tokenizer);
 
+// Returns the tokens that end the assistant's message, in ascending order:
+// those of Tokenizer::Ends, and the one that the template, if there is one,
+// writes directly behind such a message, with or without another message after
+// it.
+std::vector<int32_t> EndsOfTurn(const Tokenizer& tokenizer,
+                                const ChatTemplate* chat_template);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_MODELS_CHAT_CHAT_TOKENS_H_

@@ -63,7 +63,8 @@ struct ModelConfig {
   bool tied_embeddings = false;  // the output matrix is the embedding
 
   // The end-of-text ids: generation stops at any of them. From
-  // generation_config.json or the GGUF's eos, eot and eom keys.
+  // generation_config.json or the GGUF's eos, eot and eom keys; Model adds
+  // those that the tokenizer and the chat template end a turn with.
   std::vector<int32_t> eos_ids;
 };
 

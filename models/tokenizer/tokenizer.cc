@@ -1,6 +1,8 @@
 #include "models/tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -13,6 +15,38 @@ namespace {
 
 bool IsControlType(TokenType type) {
   return type == TokenType::kControl || type == TokenType::kUnknown;
+}
+
+// The texts of tokens that end a text or a turn. A file may call a token with a
+// text of the first list a word, although no document means it so; those of the
+// second are control tokens only where the file says so.
+constexpr std::string_view kEndSpellings[] = {
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<end_of_turn>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|calls|>",
+    "<|flush|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|end_of_turn|>",
+    "<turn|>",
+    "<|eos|>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<end_of_utterance>",
+    "<|endofturn|>",
+};
+constexpr std::string_view kControlEndSpellings[] = {
+    "</s>", "<eos>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "[e~[",
+};
+
+template <size_t kCount>
+bool IsIn(const std::string_view (&texts)[kCount], std::string_view text) {
+  return std::find(std::begin(texts), std::end(texts), text) != std::end(texts);
 }
 
 absl::Status CheckEnds(const TokenizerSpec& spec) {
@@ -55,6 +89,13 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
   for (const std::optional<int32_t>& id : {spec.bos, spec.eos}) {
     if (id && spec.tokens[*id].type == TokenType::kUserDefined) {
       spec.tokens[*id].type = TokenType::kControl;
+    }
+  }
+  for (TokenEntry& token : spec.tokens) {
+    if ((token.type == TokenType::kUserDefined ||
+         token.type == TokenType::kNormal) &&
+        IsIn(kEndSpellings, token.text)) {
+      token.type = TokenType::kControl;
     }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<TextModel> model,
@@ -182,6 +223,58 @@ absl::StatusOr<std::string> Tokenizer::Decode(const std::vector<int32_t>& ids,
 
 bool Tokenizer::IsControl(int32_t id) const {
   return id >= 0 && id < vocab() && IsControlType(spec_.tokens[id].type);
+}
+
+bool Tokenizer::IsUsed(int32_t id) const {
+  return id >= 0 && id < vocab() && spec_.tokens[id].type != TokenType::kUnused;
+}
+
+bool Tokenizer::IsUserDefined(int32_t id) const {
+  return id >= 0 && id < vocab() &&
+         spec_.tokens[id].type == TokenType::kUserDefined;
+}
+
+std::optional<int32_t> Tokenizer::FirstWordFrom(int64_t id) const {
+  for (; id < vocab(); ++id) {
+    const TokenType type = spec_.tokens[static_cast<size_t>(id)].type;
+    if (type == TokenType::kNormal || type == TokenType::kByte) {
+      return static_cast<int32_t>(id);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<int32_t> Tokenizer::ControlNamed(std::string_view text) const {
+  const std::optional<SpecialMatcher::Match> match = special_.Find(text, 0);
+  if (!match || match->begin != 0 || match->end != text.size() ||
+      !IsControl(match->id)) {
+    return std::nullopt;
+  }
+  return match->id;
+}
+
+std::vector<int32_t> Tokenizer::Ends() const {
+  // A turn of these two makers has parts: <|end|> closes one, others the turn.
+  const auto has = [this](std::string_view text) {
+    return ControlNamed(text).has_value();
+  };
+  const bool has_parts = (has("<|return|>") && has("<|call|>")) ||
+                         (has("<|flush|>") && has("<|calls|>"));
+  std::vector<int32_t> ends;
+  for (size_t i = 0; i < spec_.tokens.size(); ++i) {
+    const TokenEntry& token = spec_.tokens[i];
+    const auto id = static_cast<int32_t>(i);
+    const bool ends_part = has_parts && token.text == "<|end|>";
+    if (id == spec_.eos || (IsControlType(token.type) && !ends_part &&
+                            IsEndSpelling(token.text))) {
+      ends.push_back(id);
+    }
+  }
+  return ends;
+}
+
+bool IsEndSpelling(std::string_view text) {
+  return IsIn(kEndSpellings, text) || IsIn(kControlEndSpellings, text);
 }
 
 nlohmann::json Tokenizer::Describe() const {

@@ -69,7 +69,21 @@ class Tokenizer {
   bool adds_bos() const { return spec_.adds_bos; }
   // True if decoding removes a text's first space.
   bool strips_first_space() const { return spec_.strips_prefix; }
-  bool IsControl(int32_t id) const;  // false for an id that is no token
+  bool IsControl(int32_t id) const;      // false for an id that is no token
+  bool IsUserDefined(int32_t id) const;  // likewise
+  // Returns false for padding, and for an id that is no token.
+  bool IsUsed(int32_t id) const;
+
+  // Returns the first token of plain text, a word or a byte, from `id` on.
+  std::optional<int32_t> FirstWordFrom(int64_t id) const;
+
+  // Returns the control token with this text, if there is one.
+  std::optional<int32_t> ControlNamed(std::string_view text) const;
+
+  // Returns the control tokens that end a text or a turn: EOS, and those with
+  // a text that models give to such tokens (IsEndSpelling), but not <|end|>
+  // where it ends one of several parts of a turn. In ascending order.
+  std::vector<int32_t> Ends() const;
 
   // Returns kind, pre-tokeniser, sizes and special ids, for `inspect`.
   nlohmann::json Describe() const;
@@ -87,6 +101,10 @@ class Tokenizer {
   SpecialMatcher user_defined_;
   SpecialMatcher special_;  // user-defined and control
 };
+
+// Returns true for a text that models of several makers give to a control token
+// that ends a text or a turn: <|im_end|>, <end_of_turn> and so on.
+bool IsEndSpelling(std::string_view text);
 
 // Turns a stream of tokens into text that is valid UTF-8 at every call. Bytes
 // of an unfinished sequence are held back, and bytes that can no longer become

@@ -318,7 +318,8 @@ TEST_F(ApiTest, SamplingIsChecked) {
                             &error_),
             TIERCEL_OK);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::vector<tiercel_sampling> bad(8, Sized<tiercel_sampling>());
+  const int32_t no_token[] = {1'000'000};
+  std::vector<tiercel_sampling> bad(11, Sized<tiercel_sampling>());
   bad[0].temperature = nan;
   bad[1].temperature = -1;
   bad[2].top_p = 2;
@@ -326,7 +327,12 @@ TEST_F(ApiTest, SamplingIsChecked) {
   bad[4].min_p = nan;
   bad[5].repeat_penalty = -1;
   bad[6].max_tokens = -1;
-  bad[7].num_stops = 1;  // without stops
+  bad[7].num_stops = 1;     // without stops
+  bad[8].num_stop_ids = 1;  // without them
+  bad[9].stop_ids = no_token;
+  bad[9].num_stop_ids = 1;
+  bad[10].stop_ids = no_token;
+  bad[10].num_stop_ids = SIZE_MAX;
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_EQ(tiercel_generate(session_, &bad[i], nullptr, nullptr, &error_),
               TIERCEL_USAGE)
@@ -581,6 +587,15 @@ TEST_F(ApiTest, GenerationsSayHowTheyEnded) {
   sampling.stops = stops;
   sampling.num_stops = 1;
   EXPECT_EQ(finish(nullptr), TIERCEL_FINISH_STOP);
+  sampling.num_stops = 0;
+  ASSERT_EQ(finish(nullptr), TIERCEL_FINISH_LENGTH);
+  const std::vector<int32_t> tokens = ReportOf(session_)["output"][0]["tokens"];
+  sampling.stop_ids = &tokens[3];
+  sampling.num_stop_ids = 1;
+  EXPECT_EQ(finish(nullptr), TIERCEL_FINISH_STOP);
+  const auto first = std::find(tokens.begin(), tokens.end(), tokens[3]);
+  EXPECT_EQ(ReportOf(session_)["output"][0]["tokens"],
+            std::vector<int32_t>(tokens.begin(), first));
 }
 
 TEST_F(ApiTest, TextsMayBeGivenUp) {

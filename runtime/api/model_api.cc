@@ -94,13 +94,16 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   int load = 0;  // an enum of C may hold any number
   static_assert(sizeof(load) == sizeof(p.load));
   std::memcpy(&load, &p.load, sizeof(load));
-  if (load != TIERCEL_LOAD_ALL && load != TIERCEL_LOAD_HEADER) {
+  if (load != TIERCEL_LOAD_ALL && load != TIERCEL_LOAD_HEADER &&
+      load != TIERCEL_LOAD_DESCRIPTION) {
     return UsageError("invalid_argument",
                       absl::StrCat("load: got ", load,
-                                   ", need TIERCEL_LOAD_ALL or "
-                                   "TIERCEL_LOAD_HEADER"));
+                                   ", need TIERCEL_LOAD_ALL, "
+                                   "TIERCEL_LOAD_HEADER or "
+                                   "TIERCEL_LOAD_DESCRIPTION"));
   }
   options.weights = load == TIERCEL_LOAD_ALL;
+  options.describes = load == TIERCEL_LOAD_DESCRIPTION;
   options.check_tensors = p.check_tensors != 0;
   if (p.beside != nullptr) {
     if (p.device != nullptr || p.threads != 0 || p.device_memory_bytes != 0 ||
@@ -172,6 +175,8 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
 absl::Status NeedTokenizer(const tiercel_model* model) {
   RETURN_IF_ERROR(NeedArgument("model", model));
   if (model->model->tokenizer != nullptr) return absl::OkStatus();
+  const absl::Status& why = model->model->tokenizer_status;
+  if (!why.ok() && CodeOf(why) != "no_tokenizer") return why;
   return InputError("no_tokenizer",
                     "the checkpoint has no tokenizer; give token ids");
 }

@@ -400,7 +400,7 @@ tiercel_status tiercel_check_draft(const tiercel_model* model,
     const tiercel::Model& m = *model->model;
     const tiercel::Model& d = *draft->model;
     RETURN_IF_ERROR(tiercel::NeedBeside(m, d));
-    RETURN_IF_ERROR(tiercel::CheckDraftModel(m, d));
+    RETURN_IF_ERROR(tiercel::CheckDraftModel(m, d).status());
     return tiercel::DraftWindow().Within(d.config.context).status();
   });
 }

@@ -249,6 +249,15 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
     }
     params.stops.emplace_back(s.stops[i]);
   }
+  if (s.num_stop_ids > kMostStops) {
+    return UsageError("invalid_stop",
+                      absl::StrCat("stop ids: got ", s.num_stop_ids,
+                                   ", at most ", kMostStops));
+  }
+  if (s.num_stop_ids > 0) {
+    RETURN_IF_ERROR(NeedArgument("stop_ids", s.stop_ids));
+    params.stop_ids.assign(s.stop_ids, s.stop_ids + s.num_stop_ids);
+  }
   return params;
 }
 

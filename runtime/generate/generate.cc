@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostStopBytes = 4096;
 
-absl::Status Validate(const GenerateParams& params) {
+absl::Status Validate(const GenerateParams& params, int64_t vocab) {
   RETURN_IF_ERROR(ValidateDistributionParams(params.distribution));
   if (params.max_tokens < 0) {
     return UsageError("invalid_sampling",
@@ -28,13 +28,31 @@ absl::Status Validate(const GenerateParams& params) {
                                      " bytes, need 1 to ", kMostStopBytes));
     }
   }
+  for (const int32_t id : params.stop_ids) {
+    if (id < 0 || id >= vocab) {
+      return UsageError(
+          "invalid_stop",
+          absl::StrCat("stop id: got ", id, ", need 0 to ", vocab - 1));
+    }
+  }
   return absl::OkStatus();
 }
 
-bool IsEndOfText(const Model& model, int32_t id) {
-  const std::vector<int32_t>& ends = model.config.eos_ids;
-  return std::find(ends.begin(), ends.end(), id) != ends.end() ||
-         (model.tokenizer != nullptr && model.tokenizer->eos() == id);
+// Returns the tokens that end this text: the model's ends, and those that the
+// caller names by id, or by the text of a control token, which is no part of
+// the text that stops are looked for in.
+std::vector<int32_t> EndsOf(const Model& model, const GenerateParams& params) {
+  std::vector<int32_t> ends = params.stop_ids;
+  if (!params.ignore_eos) {
+    ends.insert(ends.end(), model.config.eos_ids.begin(),
+                model.config.eos_ids.end());
+  }
+  if (model.tokenizer == nullptr) return ends;
+  for (const std::string& stop : params.stops) {
+    const std::optional<int32_t> id = model.tokenizer->ControlNamed(stop);
+    if (id.has_value()) ends.push_back(*id);
+  }
+  return ends;
 }
 
 // Counts a block, of which `given` tokens may belong to the text, and which
@@ -55,14 +73,15 @@ void CountBlock(const VerifiedBlock& block, size_t given, double seconds,
   }
 }
 
-// Gives out the tokens of a block until something ends the text. Returns the
-// reason, or "". `left` is the number of tokens that the text may still have.
+// Gives out the tokens of a block until something ends the text, as one of
+// `ends` does. Returns the reason, or "". `left` is the number of tokens that
+// the text may still have.
 absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
                                     const Session& session,
-                                    const GenerateParams& params,
+                                    const std::vector<int32_t>& ends,
                                     Transcript& transcript, int64_t& left) {
   for (const int32_t token : block.tokens) {
-    if (!params.ignore_eos && IsEndOfText(session.model(), token)) {
+    if (std::find(ends.begin(), ends.end(), token) != ends.end()) {
       return "stop";
     }
     ASSIGN_OR_RETURN(const bool more, transcript.Push(token));
@@ -84,13 +103,14 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
   int64_t left = params.max_tokens > 0
                      ? std::min(params.max_tokens, session.sequence().room())
                      : session.sequence().room();
+  const std::vector<int32_t> ends = EndsOf(session.model(), params);
   while (left > 0) {
     ASSIGN_OR_RETURN(const VerifiedBlock block, policy.NextBlock());
     const TimeSpent now = session.Elapsed();
     const double seconds = (now - std::exchange(last, now)).seconds;
     const int64_t before = left;
     absl::StatusOr<std::string> ended =
-        GiveOut(block, session, params, transcript, left);
+        GiveOut(block, session, ends, transcript, left);
     CountBlock(block, static_cast<size_t>(before - left), seconds, report);
     if (!ended.ok() || !ended->empty()) return ended;
   }
@@ -192,7 +212,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
       prefill.prompt_tokens == prompt
           ? prefill
           : PrefillReport{.prompt_tokens = prompt, .cached_tokens = prompt});
-  report.status = Validate(params);
+  report.status = Validate(params, session.model().config.vocab);
   if (!report.status.ok()) return report;
   if (session.cancellation().cancelled()) {
     report.status = CancelledError();

@@ -22,7 +22,11 @@ struct GenerateParams {
   uint64_t seed = 0;
   DistributionParams distribution;
   bool ignore_eos = false;
+  // Texts that end the output. One that is the text of a control token stands
+  // for that token, too.
   std::vector<std::string> stops;
+  std::vector<int32_t> stop_ids =
+      {};                      // tokens that end it, whatever ignore_eos
   bool within_text = false;    // the text goes on from the tokens before
   bool split_thought = false;  // a thought is told from the answer
 };

@@ -193,22 +193,25 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
   // A file of a vocabulary alone serves to tokenise, whatever its architecture.
   const bool has_tensors = !model->checkpoint->tensors().empty();
   if (has_tensors || options.weights) {
-    RETURN_IF_ERROR(model->ReadConfig());
+    RETURN_IF_ERROR(model->Allow(model->ReadConfig()));
   }
 
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
       Tokenizer::Create(*model->checkpoint);
   if (tokenizer.ok()) {
     model->tokenizer = *std::move(tokenizer);
-  } else if (CodeOf(tokenizer.status()) != "no_tokenizer" || !has_tensors) {
+  } else if (has_tensors || options.describes) {
+    // Token ids need none.
+    model->tokenizer_status = tokenizer.status();
+    if (CodeOf(tokenizer.status()) != "no_tokenizer") {
+      model->Warn(
+          {absl::StrCat("tokenizer not used: ", tokenizer.status().message())});
+    }
+  } else {
     return tokenizer.status();
   }
-  if (has_tensors && model->tokenizer != nullptr &&
-      model->tokenizer->vocab() > model->config.vocab) {
-    return InputError(
-        "invalid_vocab",
-        absl::StrCat("the tokenizer has ", model->tokenizer->vocab(),
-                     " tokens, the embedding ", model->config.vocab, " rows"));
+  if (model->config.layers > 0) {
+    RETURN_IF_ERROR(model->Allow(model->CheckRows()));
   }
   // A template that cannot be used matters only to those who chat.
   absl::StatusOr<std::unique_ptr<ChatTemplate>> chat_template =
@@ -219,19 +222,42 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     model->warnings.push_back(absl::StrCat("chat template not used: ",
                                            chat_template.status().message()));
   }
+  model->FindEnds();
   if (options.weights) {
     RETURN_IF_ERROR(model->Load(progress));
   } else if (has_tensors) {
     // A checkpoint that cannot be run can still be inspected.
+    if (model->config.layers == 0) return model;
     const absl::StatusOr<WeightSizes> sizes =
         MeasureWeights(*model->checkpoint, model->config);
     if (sizes.ok()) {
       model->Warn(sizes->warnings);
     } else {
-      model->Warn({absl::StrCat("cannot be run: ", sizes.status().message())});
+      model->CannotRun(sizes.status());
     }
   }
   return model;
+}
+
+absl::Status Model::Allow(const absl::Status& status) {
+  if (status.ok() || !options.describes) return status;
+  CannotRun(status);
+  return absl::OkStatus();
+}
+
+void Model::CannotRun(const absl::Status& status) {
+  if (cannot_run.empty()) cannot_run = std::string(status.message());
+  Warn({absl::StrCat("cannot be run: ", status.message())});
+}
+
+absl::Status Model::CheckRows() const {
+  if (tokenizer == nullptr) return absl::OkStatus();
+  const std::optional<int32_t> word = tokenizer->FirstWordFrom(config.vocab);
+  if (!word.has_value()) return absl::OkStatus();
+  return InputError("invalid_vocab",
+                    absl::StrCat("the tokenizer has ", tokenizer->vocab(),
+                                 " tokens, the embedding ", config.vocab,
+                                 " rows: there is none for the word ", *word));
 }
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Over(int ranks) const {
@@ -276,6 +302,16 @@ absl::Status Model::ReadConfig() {
   ASSIGN_OR_RETURN(split, ModelSplit::Create(read, ranks()));
   config = std::move(read);
   return absl::OkStatus();
+}
+
+void Model::FindEnds() {
+  if (tokenizer == nullptr) return;
+  std::vector<int32_t>& ends = config.eos_ids;
+  for (const int32_t id : EndsOfTurn(*tokenizer, chat_template.get())) {
+    if (id < config.vocab) ends.push_back(id);
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
 }
 
 absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
@@ -457,11 +493,19 @@ nlohmann::json Model::Describe() const {
   if (checkpoint->side_files().contains("config.json")) {
     values = checkpoint->side_files()["config.json"];
   }
+  std::string architecture = config.architecture;
+  if (architecture.empty()) {  // one that is not supported
+    const nlohmann::json& stated =
+        values.contains("general.architecture") ? values["general.architecture"]
+        : values.contains("model_type")         ? values["model_type"]
+                                                : nlohmann::json();
+    if (stated.is_string()) architecture = stated.get<std::string>();
+  }
   nlohmann::json document = {
       {"format", checkpoint->format() == Checkpoint::Format::kGguf
                      ? "gguf"
                      : "safetensors"},
-      {"architecture", config.architecture},
+      {"architecture", architecture},
       {"name", config.name},
       {"parameters", parameters},
       {"file_bytes", checkpoint->file_bytes()},
@@ -470,6 +514,8 @@ nlohmann::json Model::Describe() const {
        tokenizer != nullptr ? tokenizer->Describe() : nlohmann::json(nullptr)},
       {"chat_template", chat_template != nullptr},
       {"prompt_arithmetic", machine->PromptArithmetic()},
+      {"cannot_run", cannot_run.empty() ? nlohmann::json(nullptr)
+                                        : nlohmann::json(cannot_run)},
       {"metadata", std::move(values)},
       {"warnings", warnings},
   };

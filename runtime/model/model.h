@@ -29,6 +29,8 @@ struct Model {
   struct Options {
     std::string path = {};
     bool weights = true;  // false: header, tokenizer and template only
+    // Opens, without weights, also what cannot be run, to describe it.
+    bool describes = false;
     bool check_tensors = false;
     // A machine that other models are on; null: a new one, as `machine` says.
     std::shared_ptr<Machine> beside = nullptr;
@@ -78,8 +80,10 @@ struct Model {
   Options options;
   std::shared_ptr<Machine> machine;  // rank 0's, with its weights
   std::shared_ptr<const Checkpoint> checkpoint;
-  ModelConfig config;                           // vocab 0: no tensors to run
+  ModelConfig config;      // vocab 0: no tensors to run
+  std::string cannot_run;  // the reason why it cannot; empty: it can
   std::unique_ptr<Tokenizer> tokenizer;         // null: ids only
+  absl::Status tokenizer_status;                // the reason why there is none
   std::unique_ptr<ChatTemplate> chat_template;  // null: none
   std::unique_ptr<StreamedLayers> streamed;     // null: none; outlives weights
   std::unique_ptr<Weights> weights;             // rank 0's; null: header only
@@ -116,6 +120,15 @@ struct Model {
   void MakeMachines(int ranks);
   absl::Status FindDevices();
   absl::Status ReadConfig();
+  // Returns an error of a checkpoint that cannot be run, or notes it where the
+  // model is opened to be described.
+  absl::Status Allow(const absl::Status& status);
+  void CannotRun(const absl::Status& status);
+  // Every word of the vocabulary must have a row of the embedding; special and
+  // unused tokens, which no text can name, need none.
+  absl::Status CheckRows() const;
+  // Adds the ends of a turn to those of config.
+  void FindEnds();
   absl::Status CheckHostLayers() const;
   absl::StatusOr<std::unique_ptr<StreamedLayers>> MakeStreamed(
       const WeightSizes& size) const;

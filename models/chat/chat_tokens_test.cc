@@ -1,0 +1,119 @@
+#include "models/chat/chat_tokens.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::chat_tokens_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr TokenType kNormal = TokenType::kNormal;
+constexpr TokenType kControl = TokenType::kControl;
+constexpr TokenType kUser = TokenType::kUserDefined;
+
+// A vocabulary of the letters and of `more`, whose ids begin at kFirst.
+constexpr int32_t kFirst = 95;
+std::unique_ptr<Tokenizer> WithTokens(
+    const std::vector<std::pair<std::string, TokenType>>& more) {
+  TokenizerSpec spec;
+  for (char c = '!'; c <= '~'; ++c) {
+    spec.tokens.push_back({std::string(1, c), kNormal, 0});
+  }
+  spec.tokens.push_back({"\u0120", kNormal, 0});  // the space
+  for (const auto& [text, type] : more) spec.tokens.push_back({text, type, 0});
+  auto tokenizer = Tokenizer::Create(std::move(spec));
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return *std::move(tokenizer);
+}
+
+std::vector<int32_t> Ends(const Tokenizer& tokenizer,
+                          std::string_view source = "") {
+  std::unique_ptr<ChatTemplate> chat;
+  if (!source.empty()) chat = *ChatTemplate::Parse(source);
+  return EndsOfTurn(tokenizer, chat.get());
+}
+
+// A template with `end` behind each message.
+std::string Ending(const std::string& end) {
+  return "{% for m in messages %}[{{ m.role }}]{{ m.content }}" + end +
+         "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
+}
+
+TEST(EndsOfTurnTest, KnownSpellingsOfControlTokens) {
+  for (const char* text :
+       {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>",
+        "<|return|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<EOT>",
+        "<turn|>", "<|END_OF_TURN_TOKEN|>"}) {
+    EXPECT_THAT(Ends(*WithTokens({{"<|im_start|>", kControl},
+                                  {text, kControl},
+                                  {"<|user|>", kControl}})),
+                ElementsAre(kFirst + 1))
+        << text;
+  }
+}
+
+TEST(EndsOfTurnTest, ATextOfThisKindIsControlWhateverTheFileSays) {
+  const auto t = WithTokens({{"<|im_end|>", kUser},
+                             {"<end_of_turn>", kNormal},
+                             {"</s>", kNormal},
+                             {"<EOT>", kUser}});
+  EXPECT_THAT(Ends(*t), ElementsAre(kFirst, kFirst + 1));
+  std::vector<int32_t> ids;
+  ASSERT_TRUE(t->Encode("<|im_end|>", Tokenizer::Special::kPlain, &ids).ok());
+  EXPECT_EQ(ids.size(), 10u);
+  // A word stays one where a text of this kind is common.
+  EXPECT_FALSE(t->IsControl(kFirst + 2));
+  EXPECT_FALSE(t->IsControl(kFirst + 3));
+}
+
+TEST(EndsOfTurnTest, WhereATurnHasPartsTheirEndIsNoEnd) {
+  const auto t = WithTokens({{"<|end|>", kControl},
+                             {"<|return|>", kControl},
+                             {"<|call|>", kControl}});
+  EXPECT_THAT(Ends(*t, Ending("<|end|>")), ElementsAre(kFirst + 1, kFirst + 2));
+}
+
+TEST(EndsOfTurnTest, TheTemplatesOwn) {
+  const auto t = WithTokens({{"<sep>", kControl},
+                             {"<next>", kControl},
+                             {"<word>", kUser},
+                             {"\u0120\u0120", kUser}});
+  EXPECT_THAT(Ends(*t), IsEmpty());
+  EXPECT_THAT(Ends(*t, Ending("<sep><next>")), ElementsAre(kFirst));
+  EXPECT_THAT(Ends(*t, Ending(" <next>")), ElementsAre(kFirst + 1));
+  EXPECT_THAT(Ends(*t, Ending("<word>")), ElementsAre(kFirst + 2));
+  EXPECT_THAT(Ends(*t, Ending("bye<sep>")), IsEmpty());
+  EXPECT_THAT(Ends(*t, Ending("")), IsEmpty());
+}
+
+// A turn may end where the next message begins, and the last one otherwise.
+TEST(EndsOfTurnTest, WithAndWithoutAMessageBehindIt) {
+  const auto t = WithTokens(
+      {{"<user>", kControl}, {"<assistant>", kControl}, {"<over>", kControl}});
+  EXPECT_THAT(Ends(*t,
+                   "{% for m in messages %}<{{ m.role }}>{{ m.content }}"
+                   "{% endfor %}"),
+              IsEmpty());  // the role is the message's, not the template's
+  EXPECT_THAT(
+      Ends(*t,
+           "{% for m in messages %}{% if m.role == 'user' %}<user>"
+           "{{ m.content }}{% else %}<assistant>{{ m.content | trim }}"
+           "{% endif %}{% endfor %}{% if messages[-1].role == 'assistant' %}"
+           "<over>{% endif %}"),
+      ElementsAre(kFirst, kFirst + 2));
+}
+
+TEST(EndsOfTurnTest, OfATemplateThatRefusesTheConversation) {
+  const auto t = WithTokens({{"<sep>", kControl}, {"<|im_end|>", kControl}});
+  EXPECT_THAT(Ends(*t, "{{ raise_exception('no') }}"), ElementsAre(kFirst + 1));
+}
+
+}  // namespace
+}  // namespace tiercel::chat_tokens_test
