@@ -69,9 +69,11 @@ class Checkpoint {
 
   // The key-values of GGUF; empty for safetensors.
   const Metadata& metadata() const { return metadata_; }
-  // Safetensors directory: config.json, generation_config.json,
-  // tokenizer.json, tokenizer_config.json and chat_template.jinja (as a JSON
-  // string) by file name; a file that is absent has no entry.
+  // Safetensors directory, by file name: config.json, generation_config.json,
+  // tokenizer.json, tokenizer_config.json, special_tokens_map.json,
+  // added_tokens.json and chat_template.jinja (as a JSON string); without a
+  // tokenizer.json also vocab.json, merges.txt and tokenizer.model (as JSON
+  // strings of bytes). A file that is absent has no entry.
   const nlohmann::json& side_files() const { return side_files_; }
 
  protected:

@@ -134,4 +134,21 @@ absl::Status File::CheckUnchanged() const {
                    " after it was opened; load it again"));
 }
 
+absl::Status CheckIsNoPointer(const File& file) {
+  // A pointer has less than 1,024 bytes (git-lfs, docs/spec.md).
+  constexpr std::string_view kStart =
+      "version https://git-lfs.github.com/spec/";
+  if (file.size() < kStart.size() || file.size() >= 1024) {
+    return absl::OkStatus();
+  }
+  std::string start(kStart.size(), '\0');
+  RETURN_IF_ERROR(
+      file.Read(0, {reinterpret_cast<std::byte*>(start.data()), start.size()}));
+  if (start != kStart) return absl::OkStatus();
+  return InputError("git_lfs_pointer",
+                    absl::StrCat(file.path(),
+                                 ": is a Git LFS pointer, not the file that it "
+                                 "stands for; fetch that with `git lfs pull`"));
+}
+
 }  // namespace tiercel

@@ -66,6 +66,10 @@ class File {
 using FileOpener =
     std::function<absl::StatusOr<std::unique_ptr<File>>(const std::string&)>;
 
+// Refuses a pointer of Git LFS, the short text that stands in a checkout for a
+// large file that was not fetched. Errors: git_lfs_pointer; those of Read.
+absl::Status CheckIsNoPointer(const File& file);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_MODELS_FORMAT_FILE_H_

@@ -83,6 +83,7 @@ class GgufCheckpoint final : public Checkpoint {
   absl::StatusOr<GgufHeader> AddFile(const std::string& path,
                                      const FileOpener& open) {
     ASSIGN_OR_RETURN(std::unique_ptr<File> file, open(path));
+    RETURN_IF_ERROR(CheckIsNoPointer(*file));
     ASSIGN_OR_RETURN(GgufHeader header, ReadGgufHeader(*file));
     for (TensorInfo& tensor : header.tensors) {
       tensor.file = static_cast<int>(files_.size());

@@ -83,6 +83,16 @@ TEST(GgufSet, A29MissingPart) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(kThird));
 }
 
+TEST(GgufSet, APartThatIsAPointerOfGitLfs) {
+  for (const char* part : {kFirst, kThird}) {
+    std::map<std::string, std::string> files = ThreeParts();
+    files[part] =
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n";
+    EXPECT_EQ(CodeOf(OpenStatus(files)), "git_lfs_pointer");
+    EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr(part));
+  }
+}
+
 TEST(GgufSet, A29RepeatedPart) {
   std::map<std::string, std::string> files = ThreeParts();
   files[kThird] = files[kSecond];

@@ -19,9 +19,14 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kConfig = "config.json";
-constexpr std::array<const char*, 3> kOptionalJson = {
-    "generation_config.json", "tokenizer.json", "tokenizer_config.json"};
+constexpr std::array<const char*, 5> kOptionalJson = {
+    "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+    "special_tokens_map.json", "added_tokens.json"};
 constexpr const char* kTemplate = "chat_template.jinja";
+// The vocabulary where there is no tokenizer.json.
+constexpr const char* kVocab = "vocab.json";
+constexpr std::array<const char*, 2> kVocabTexts = {"merges.txt",
+                                                    "tokenizer.model"};
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
@@ -59,6 +64,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
   absl::StatusOr<std::string> ReadText(const std::string& name,
                                        const FileOpener& open) const {
     ASSIGN_OR_RETURN(const std::unique_ptr<File> file, open(PathOf(name)));
+    RETURN_IF_ERROR(CheckIsNoPointer(*file));
     if (file->size() > SafetensorsLimits::kSideFileBytes) {
       return InputError(
           "limit_exceeded",
@@ -89,15 +95,23 @@ class SafetensorsCheckpoint final : public Checkpoint {
     if (!config.ok()) return config.status();
     side_files_[kConfig] = *std::move(config);
     for (const char* name : kOptionalJson) {
-      absl::StatusOr<json> document = ReadJson(name, open);
-      if (CodeOf(document.status()) == "file_not_found") continue;
-      if (!document.ok()) return document.status();
-      side_files_[name] = *std::move(document);
+      RETURN_IF_ERROR(KeepIfThere(name, ReadJson(name, open)));
     }
-    absl::StatusOr<std::string> chat = ReadText(kTemplate, open);
-    if (CodeOf(chat.status()) == "file_not_found") return absl::OkStatus();
-    if (!chat.ok()) return chat.status();
-    side_files_[kTemplate] = *std::move(chat);
+    RETURN_IF_ERROR(KeepIfThere(kTemplate, ReadText(kTemplate, open)));
+    if (side_files_.contains("tokenizer.json")) return absl::OkStatus();
+    RETURN_IF_ERROR(KeepIfThere(kVocab, ReadJson(kVocab, open)));
+    for (const char* name : kVocabTexts) {
+      RETURN_IF_ERROR(KeepIfThere(name, ReadText(name, open)));
+    }
+    return absl::OkStatus();
+  }
+
+  // Adds a side file, if there is one.
+  template <typename T>
+  absl::Status KeepIfThere(const char* name, absl::StatusOr<T> content) {
+    if (CodeOf(content.status()) == "file_not_found") return absl::OkStatus();
+    if (!content.ok()) return content.status();
+    side_files_[name] = *std::move(content);
     return absl::OkStatus();
   }
 
@@ -106,6 +120,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
   absl::Status AddFile(const std::string& name, const FileOpener& open,
                        const Names* listed) {
     ASSIGN_OR_RETURN(std::unique_ptr<File> file, open(PathOf(name)));
+    RETURN_IF_ERROR(CheckIsNoPointer(*file));
     ASSIGN_OR_RETURN(SafetensorsHeader header, ReadSafetensorsHeader(*file));
     Names missing = listed == nullptr ? Names() : *listed;
     for (TensorInfo& tensor : header.tensors) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lib/status/error.h"
@@ -399,6 +400,49 @@ TEST(SafetensorsDirectory, BrokenSideFilesAreNamed) {
     EXPECT_EQ(CodeOf(OpenStatus(files)), "invalid_json");
     EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr(name));
   }
+}
+
+constexpr char kPointer[] =
+    "version https://git-lfs.github.com/spec/v1\n"
+    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e23"
+    "93\nsize 12345\n";
+
+TEST(SafetensorsDirectory, PointersOfGitLfsAreNamed) {
+  Files whole = TwoShards();
+  whole["d/model.safetensors"] = OneTensor("a");
+  for (const char* name :
+       {"d/config.json", "d/tokenizer.json", "d/tokenizer_config.json",
+        "d/generation_config.json", "d/special_tokens_map.json",
+        "d/added_tokens.json", "d/vocab.json", "d/merges.txt",
+        "d/tokenizer.model", "d/chat_template.jinja", "d/two.safetensors",
+        "d/model.safetensors.index.json", "d/model.safetensors"}) {
+    Files files =
+        absl::StrContains(name, "two") || absl::StrContains(name, "index")
+            ? TwoShards()
+            : whole;
+    files[name] = kPointer;
+    EXPECT_EQ(CodeOf(OpenStatus(files)), "git_lfs_pointer") << name;
+    EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr(name));
+  }
+  // A long text that begins so is none.
+  whole["d/chat_template.jinja"] = kPointer + std::string(900, ' ');
+  EXPECT_TRUE(OpenStatus(whole).ok());
+}
+
+TEST(SafetensorsDirectory, AVocabularyIsReadWhereThereIsNoTokenizer) {
+  Files files = TwoShards();
+  files["d/vocab.json"] = R"({"a":0})";
+  files["d/merges.txt"] = "a b\n";
+  files["d/tokenizer.model"] = std::string("\n\x80\0", 3);
+  const auto side = [&] {
+    return (*OpenSafetensors("d", MemoryOpener(files)))->side_files();
+  };
+  EXPECT_EQ(side()["vocab.json"]["a"], 0);
+  EXPECT_EQ(side()["merges.txt"], "a b\n");
+  EXPECT_EQ(side()["tokenizer.model"], std::string("\n\x80\0", 3));
+  files["d/tokenizer.json"] = "{}";
+  EXPECT_FALSE(side().contains("vocab.json"));
+  EXPECT_FALSE(side().contains("tokenizer.model"));
 }
 
 TEST(SafetensorsDirectory, HugeSideFileIsRefusedUnread) {

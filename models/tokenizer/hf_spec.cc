@@ -1,4 +1,5 @@
-// Reads a TokenizerSpec from a Hugging Face folder's tokenizer.json. The format
+// Reads a TokenizerSpec from a Hugging Face folder, as a rule from its
+// tokenizer.json. The format
 // is a small language for pipelines. The pipelines of the supported families
 // are read here, and any other is refused by name.
 
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "lib/text/quote.h"
+#include "models/tokenizer/hf_settings.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
 namespace tiercel {
@@ -177,34 +180,61 @@ void MarkBytes(TokenizerSpec* spec) {
   }
 }
 
+absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
+  const Json& content = Member(token, "content");
+  if (!content.is_string() || content.get_ref<const std::string&>().empty()) {
+    return InvalidJsonVocab("an added token has no content");
+  }
+  const std::string& text = content.get_ref<const std::string&>();
+  for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
+    if (IsTrue(Member(token, flag))) {
+      return UnsupportedJson(
+          absl::StrCat("added token ", Quoted(text), " has ", flag));
+    }
+  }
+  const bool special = IsTrue(Member(token, "special"));
+  // Such a token would be matched after the normaliser has changed the text.
+  const bool changes =
+      spec->nfc || spec->kind == TokenizerSpec::Kind::kSentencePiece;
+  if (!special && changes && IsTrue(Member(token, "normalized"))) {
+    return UnsupportedJson(
+        absl::StrCat("added token ", Quoted(text), " is normalized"));
+  }
+  return PutToken(Member(token, "id"), text,
+                  special ? TokenType::kControl : TokenType::kUserDefined,
+                  spec);
+}
+
 absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
   if (added.is_null()) return absl::OkStatus();
   if (!added.is_array())
     return InvalidJsonVocab("added_tokens must be an array");
   for (const Json& token : added) {
+    RETURN_IF_ERROR(ReadAddedToken(token, spec));
+  }
+  return absl::OkStatus();
+}
+
+// Adds the tokens of the files beside the vocabulary. One whose text the
+// vocabulary has keeps the id that it has there.
+absl::Status ReadSideTokens(const HfSettings& settings, TokenizerSpec* spec) {
+  std::unordered_map<std::string, int32_t> ids;
+  for (size_t i = 0; i < spec->tokens.size(); ++i) {
+    if (spec->tokens[i].type == TokenType::kUnused) continue;
+    ids.emplace(spec->tokens[i].text, static_cast<int32_t>(i));
+  }
+  for (Json token : settings.AddedTokens()) {
     const Json& content = Member(token, "content");
-    if (!content.is_string() || content.get_ref<const std::string&>().empty()) {
-      return InvalidJsonVocab("an added token has no content");
-    }
-    const std::string& text = content.get_ref<const std::string&>();
-    for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
-      if (IsTrue(Member(token, flag))) {
-        return UnsupportedJson(
-            absl::StrCat("added token ", Quoted(text), " has ", flag));
-      }
-    }
-    const bool special = IsTrue(Member(token, "special"));
-    // Such a token would be matched after the normaliser has changed the text.
-    const bool changes =
-        spec->nfc || spec->kind == TokenizerSpec::Kind::kSentencePiece;
-    if (!special && changes && IsTrue(Member(token, "normalized"))) {
-      return UnsupportedJson(
-          absl::StrCat("added token ", Quoted(text), " is normalized"));
-    }
-    absl::Status s =
-        PutToken(Member(token, "id"), text,
-                 special ? TokenType::kControl : TokenType::kUserDefined, spec);
-    if (!s.ok()) return s;
+    const auto known =
+        content.is_string() ? ids.find(content.get<std::string>()) : ids.end();
+    if (known != ids.end()) token["id"] = known->second;
+    RETURN_IF_ERROR(ReadAddedToken(token, spec));
+    ids.emplace(content.get<std::string>(), token["id"].get<int32_t>());
+  }
+  for (const std::string& text : settings.SpecialTexts()) {
+    const auto known = ids.find(text);
+    if (known == ids.end()) continue;  // there is no row for it
+    spec->tokens[static_cast<size_t>(known->second)].type = TokenType::kControl;
   }
   return absl::OkStatus();
 }
@@ -381,40 +411,60 @@ const Json& FirstOfTemplate(const Json& file) {
   return null;
 }
 
-void ReadEnds(const Json& side_files, TokenizerSpec* spec) {
-  const Json& file = Member(side_files, "tokenizer.json");
-  const Json& side = Member(side_files, "tokenizer_config.json");
+void ReadEnds(const Json& side_files, const Json& file,
+              const HfSettings& settings, TokenizerSpec* spec) {
   const Json& config = Member(side_files, "config.json");
   const Json& first = FirstOfTemplate(file);
-  spec->bos = IdOf(*spec, Member(side, "bos_token"));
-  if (!spec->bos) spec->bos = IdOf(*spec, first);
-  if (!spec->bos) spec->bos = IdOfConfig(*spec, Member(config, "bos_token_id"));
-  spec->eos = IdOf(*spec, Member(side, "eos_token"));
-  if (!spec->eos) spec->eos = IdOfConfig(*spec, Member(config, "eos_token_id"));
-  const Json& adds_bos = Member(side, "add_bos_token");
+  const HfSettings::Named bos = settings.TokenFor("bos_token");
+  const HfSettings::Named eos = settings.TokenFor("eos_token");
+  // The vocabulary's own file may have named them where nothing else does.
+  if (bos.is_said) spec->bos = IdOf(*spec, bos.token);
+  const bool no_bos = settings.Has("bos_token") && bos.token.is_null();
+  if (!spec->bos && !no_bos) spec->bos = IdOf(*spec, first);
+  if (!spec->bos && !bos.is_said) {
+    spec->bos = IdOfConfig(*spec, Member(config, "bos_token_id"));
+  }
+  if (eos.is_said) spec->eos = IdOf(*spec, eos.token);
+  if (!spec->eos && !eos.is_said) {
+    spec->eos = IdOfConfig(*spec, Member(config, "eos_token_id"));
+  }
+  const Json& adds_bos = settings.Get("add_bos_token");
   spec->adds_bos =
-      spec->bos && (adds_bos.is_boolean() ? IsTrue(adds_bos)
-                                          : IdOf(*spec, first) == spec->bos);
+      spec->bos && (adds_bos.is_boolean()
+                        ? IsTrue(adds_bos)
+                        : spec->adds_bos || IdOf(*spec, first) == spec->bos);
+}
+
+absl::Status ReadTokenizerJson(const Json& file, TokenizerSpec* spec) {
+  RETURN_IF_ERROR(ReadModel(Member(file, "model"), spec));
+  const bool bytes = spec->kind == TokenizerSpec::Kind::kByteLevel;
+  RETURN_IF_ERROR(bytes ? ReadByteLevelStages(file, spec)
+                        : ReadSentencePieceStages(file, spec));
+  RETURN_IF_ERROR(ReadAddedTokens(Member(file, "added_tokens"), spec));
+  if (!bytes) MarkBytes(spec);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(const Json& side_files) {
-  const Json& file = Member(side_files, "tokenizer.json");
-  if (!file.is_object()) {
-    return InputError("no_tokenizer",
-                      "tokenizer: the checkpoint has no tokenizer.json");
-  }
+  const HfSettings settings(side_files);
+  Json file = Member(side_files, "tokenizer.json");
+  if (!file.is_object()) file = settings.FromVocabAndMerges();
   TokenizerSpec spec;
-  RETURN_IF_ERROR(ReadModel(Member(file, "model"), &spec));
-  const bool bytes = spec.kind == TokenizerSpec::Kind::kByteLevel;
-  absl::Status s = bytes ? ReadByteLevelStages(file, &spec)
-                         : ReadSentencePieceStages(file, &spec);
-  if (!s.ok()) return s;
-  s = ReadAddedTokens(Member(file, "added_tokens"), &spec);
-  if (!s.ok()) return s;
-  if (!bytes) MarkBytes(&spec);
-  ReadEnds(side_files, &spec);
+  if (file.is_object()) {
+    RETURN_IF_ERROR(ReadTokenizerJson(file, &spec));
+  } else if (Member(side_files, "tokenizer.model").is_string()) {
+    ASSIGN_OR_RETURN(spec,
+                     SpecFromSentencePiece(Member(side_files, "tokenizer.model")
+                                               .get_ref<const std::string&>()));
+  } else {
+    return InputError("no_tokenizer",
+                      "tokenizer: the checkpoint has no tokenizer.json, nor "
+                      "vocab.json with merges.txt, nor tokenizer.model");
+  }
+  RETURN_IF_ERROR(ReadSideTokens(settings, &spec));
+  ReadEnds(side_files, file, settings, &spec);
   return spec;
 }
 

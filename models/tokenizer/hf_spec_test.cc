@@ -243,6 +243,93 @@ TEST(HfSpecTest, AddedTokens) {
             "unsupported_tokenizer");
 }
 
+// As transformers has it: special_tokens_map.json counts unless
+// tokenizer_config.json has an added_tokens_decoder.
+TEST(HfSpecTest, SideFilesNameTheEnds) {
+  Json files = ByteLevel();
+  files["config.json"] = {{"bos_token_id", 0}, {"eos_token_id", 1}};
+  files["special_tokens_map.json"] = {{"bos_token", {{"content", "<e>"}}},
+                                      {"eos_token", "ab"}};
+  EXPECT_EQ(Spec(files).bos, 3);
+  EXPECT_EQ(Spec(files).eos, 2);
+  EXPECT_EQ(Spec(files).tokens[2].type, TokenType::kControl);
+  files["tokenizer_config.json"] = {{"eos_token", "b"}};
+  EXPECT_EQ(Spec(files).eos, 2);
+  files["tokenizer_config.json"]["added_tokens_decoder"] = Json::object();
+  EXPECT_EQ(Spec(files).eos, 1);
+  EXPECT_EQ(Spec(files).bos, std::nullopt);
+  // An absent field has the class's default, a null one stands for none.
+  files = ByteLevel();
+  files["config.json"] = {{"bos_token_id", 0}, {"eos_token_id", 1}};
+  files["tokenizer.json"]["added_tokens"][0]["content"] = "<|endoftext|>";
+  files["tokenizer_config.json"] = {{"tokenizer_class", "GPT2TokenizerFast"}};
+  EXPECT_EQ(Spec(files).bos, 3);
+  EXPECT_EQ(Spec(files).eos, 3);
+  files["tokenizer_config.json"]["bos_token"] = nullptr;
+  EXPECT_EQ(Spec(files).bos, std::nullopt);
+  EXPECT_EQ(Spec(files).eos, 3);
+  files["tokenizer_config.json"] = {
+      {"tokenizer_class", "PreTrainedTokenizerFast"}};
+  EXPECT_EQ(Spec(files).bos, std::nullopt);
+  EXPECT_EQ(Spec(files).eos, std::nullopt);
+  files["config.json"]["model_type"] = "qwen2";
+  files["tokenizer_config.json"] = Json::object();
+  EXPECT_EQ(Spec(files).bos, std::nullopt);
+  EXPECT_EQ(Spec(files).eos, 3);
+}
+
+TEST(HfSpecTest, SideFilesAddTokens) {
+  Json files = ByteLevel();
+  files["tokenizer_config.json"]["added_tokens_decoder"] = {
+      {"2", {{"content", "ab"}, {"special", true}}},
+      {"3", {{"content", "<e>"}, {"special", false}}},
+      {"4", {{"content", "<new>"}, {"special", true}}},
+      {"9", {{"content", "b"}, {"special", false}}}};
+  const TokenizerSpec spec = Spec(files);
+  ASSERT_EQ(spec.tokens.size(), 5u);
+  EXPECT_EQ(spec.tokens[2].type, TokenType::kControl);
+  EXPECT_EQ(spec.tokens[3].type, TokenType::kUserDefined);
+  EXPECT_EQ(spec.tokens[4].text, "<new>");
+  EXPECT_EQ(spec.tokens[4].type, TokenType::kControl);
+  EXPECT_EQ(spec.tokens[1].type, TokenType::kUserDefined);  // its id is 1
+  files["tokenizer_config.json"]["added_tokens_decoder"]["4"]["lstrip"] = true;
+  EXPECT_EQ(CodeFrom(files), "unsupported_tokenizer");
+
+  // Before that there was a file of ids.
+  files = ByteLevel();
+  files["added_tokens.json"] = {{"<new>", 4}, {"<word>", 5}};
+  files["tokenizer_config.json"] = {
+      {"pad_token", "<new>"},
+      {"unk_token", "<of no row>"},
+      {"additional_special_tokens", {"a", {{"content", "b"}}}}};
+  ASSERT_EQ(Spec(files).tokens.size(), 6u);
+  EXPECT_EQ(Spec(files).tokens[4].type, TokenType::kControl);
+  EXPECT_EQ(Spec(files).tokens[5].type, TokenType::kUserDefined);
+  EXPECT_EQ(Spec(files).tokens[0].type, TokenType::kControl);
+  EXPECT_EQ(Spec(files).tokens[1].type, TokenType::kControl);
+}
+
+TEST(HfSpecTest, ReadsVocabAndMerges) {
+  Json files = {
+      {"vocab.json", {{"a", 0}, {"b", 1}, {"ab", 2}, {"<|endoftext|>", 3}}},
+      {"merges.txt", "#version: 0.2\na b\r\n\n"},
+      {"tokenizer_config.json", {{"eos_token", "<|endoftext|>"}}}};
+  EXPECT_EQ(Spec(files).pretokenizer, Pretokenizer::kGpt2);
+  EXPECT_FALSE(Spec(files).nfc);
+  EXPECT_EQ(Spec(files).eos, 3);
+  EXPECT_EQ(Spec(files).tokens[3].type, TokenType::kControl);
+  EXPECT_EQ(Spec(files).merges,
+            (std::vector<std::pair<std::string, std::string>>{{"a", "b"}}));
+  EXPECT_EQ(CodeFrom(files), "");
+  files["tokenizer_config.json"]["tokenizer_class"] = "Qwen2Tokenizer";
+  EXPECT_EQ(Spec(files).pretokenizer, Pretokenizer::kQwen2);
+  EXPECT_TRUE(Spec(files).nfc);
+  files["merges.txt"] = "a b c\n";
+  EXPECT_EQ(CodeFrom(files), "invalid_vocab");
+  files.erase("merges.txt");
+  EXPECT_EQ(CodeFrom(files), "no_tokenizer");
+}
+
 TEST(HfSpecTest, RefusesOtherPipelines) {
   EXPECT_EQ(CodeFrom(Json()), "no_tokenizer");
   EXPECT_EQ(CodeFrom({{"tokenizer.json", nullptr}}), "no_tokenizer");

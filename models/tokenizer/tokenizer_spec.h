@@ -67,11 +67,16 @@ inline constexpr int64_t kMostVocab = 1 << 20;
 absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata);
 
 // Reads the files of a Hugging Face folder by name, as Checkpoint::side_files()
-// has them: tokenizer.json defines the tokenizer; tokenizer_config.json and
-// config.json add BOS and EOS. Errors: no_tokenizer, unsupported_tokenizer,
-// invalid_vocab.
+// has them: tokenizer.json defines the tokenizer, or vocab.json with
+// merges.txt, or tokenizer.model; the settings of hf_settings.h add special
+// tokens, BOS and EOS, and config.json the latter where there are none. Errors:
+// no_tokenizer, unsupported_tokenizer, invalid_vocab.
 absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(
     const nlohmann::json& side_files);
+
+// Reads the bytes of SentencePiece's own file, a protocol buffer, of a BPE
+// model. Errors: unsupported_tokenizer, invalid_vocab.
+absl::StatusOr<TokenizerSpec> SpecFromSentencePiece(std::string_view bytes);
 
 }  // namespace tiercel
 
