@@ -157,7 +157,8 @@ RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context) {
 }
 
 // Returns the number of rows of the embedding or, if a file holds only a
-// vocabulary, of its tokens.
+// vocabulary, of its tokens. There may be rows without a token, and unused
+// tokens without a row.
 absl::StatusOr<int64_t> ReadVocab(const Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(const std::vector<std::string>* tokens,
                    checkpoint.metadata().FindStrings("tokenizer.ggml.tokens"));
@@ -171,12 +172,6 @@ absl::StatusOr<int64_t> ReadVocab(const Checkpoint& checkpoint) {
   const int64_t vocab = embedding == nullptr || embedding->shape.empty()
                             ? count
                             : embedding->shape[0];
-  if (tokens != nullptr && count != vocab) {
-    return InputError(
-        "invalid_vocab",
-        absl::StrCat("tokenizer.ggml.tokens has ", count,
-                     " tokens; token_embd.weight has ", vocab, " rows"));
-  }
   if (vocab < 1 || vocab > ConfigLimits::kVocab) {
     return InputError("invalid_vocab",
                       absl::StrCat("a vocabulary of ", vocab, "; need 1 to ",

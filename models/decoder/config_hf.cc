@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -177,26 +178,31 @@ absl::Status ReadRope(JsonReader& top, ModelConfig* config) {
   } else if (type == "yarn") {
     scaling.type = RopeScaling::Type::kYarn;
     ReadYarn(rope, config->context, &scaling);
+  } else if (type == "dynamic") {
+    // Frequencies depend on the length of a text that is longer than the model
+    // was trained for; up to there they are the default's, and texts end there.
+    config->context = std::min(config->context, scaling.original_context);
   } else if (type != "default") {
     rope.Fail("unsupported_rope_scaling",
               absl::StrCat("type ", Quoted(type),
-                           "; need default, linear, llama3 or yarn"));
+                           "; need default, linear, dynamic, llama3 or yarn"));
   }
   return rope.status();
 }
 
 // Returns the number of recent positions that attention sees in the model's
 // sliding window; 0 for none.
-int64_t SlidingWindow(JsonReader& top, std::string_view model_type) {
+int64_t SlidingWindow(JsonReader& top, std::string_view model_type,
+                      int layers) {
   const int64_t window =
       top.Int("sliding_window", 0, std::numeric_limits<int64_t>::max())
           .value_or(0);
-  if (const json* layers = top.Find("layer_types"); layers != nullptr) {
-    if (!layers->is_array()) {
-      top.Wrong("layer_types", *layers, "an array");
+  if (const json* types = top.Find("layer_types"); types != nullptr) {
+    if (!types->is_array()) {
+      top.Wrong("layer_types", *types, "an array");
       return 0;
     }
-    for (const json& layer : *layers) {
+    for (const json& layer : *types) {
       if (layer == "full_attention") continue;
       if (layer == "sliding_attention") return window;
       top.Fail("unsupported_architecture",
@@ -204,11 +210,29 @@ int64_t SlidingWindow(JsonReader& top, std::string_view model_type) {
     }
     return 0;
   }
-  // The qwen families carry a window that is off unless this flag is set.
-  const bool is_on =
-      top.Bool("use_sliding_window")
-          .value_or(model_type != "qwen2" && model_type != "qwen3");
-  return is_on ? window : 0;
+  if (model_type != "qwen2" && model_type != "qwen3") return window;
+  // The qwen families carry a window that is off unless a flag is set, and that
+  // the first layers do not have.
+  constexpr int64_t kUsualLayersWithout = 28;
+  const int64_t without =
+      top.Int("max_window_layers", 0, std::numeric_limits<int64_t>::max())
+          .value_or(kUsualLayersWithout);
+  const bool is_on = top.Bool("use_sliding_window").value_or(false);
+  return is_on && without < layers ? window : 0;
+}
+
+// Returns the number of positions that the model was made for. Old files have
+// other names for it; where there is none it is the default of transformers.
+int64_t ReadContext(JsonReader& top, std::string_view model_type) {
+  for (const char* key : {"max_position_embeddings", "max_sequence_length",
+                          "max_seq_len", "max_seq_length", "seq_length",
+                          "n_positions", "n_ctx", "model_max_length"}) {
+    const std::optional<int64_t> length =
+        top.Int(key, 1, ConfigLimits::kContext);
+    if (length.has_value() || !top.status().ok()) return length.value_or(1);
+  }
+  if (model_type == "mistral") return 131072;
+  return model_type == "llama" ? 2048 : 32768;
 }
 
 // Reads eos_token_id of one file: an integer or a list of them.
@@ -240,7 +264,7 @@ void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
     top.Fail("unsupported_architecture",
              absl::StrCat("activation ", Quoted(activation), "; need silu"));
   }
-  const int64_t window = SlidingWindow(top, model_type);
+  const int64_t window = SlidingWindow(top, model_type, config.layers);
   if (window > 0 && window < config.context) {
     top.Fail("unsupported_architecture",
              absl::StrCat("attention in a sliding window of ", window));
@@ -260,8 +284,7 @@ absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
   config->architecture = model_type == "mistral" ? "llama" : model_type;
   config->name = top.String("_name_or_path").value_or("");
   config->vocab = top.NeedInt("vocab_size", ConfigLimits::kVocab);
-  config->context =
-      top.NeedInt("max_position_embeddings", ConfigLimits::kContext);
+  config->context = ReadContext(top, model_type);
   config->hidden =
       static_cast<int>(top.NeedInt("hidden_size", ConfigLimits::kHidden));
   config->layers =

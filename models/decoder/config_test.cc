@@ -240,8 +240,8 @@ TEST(GgufConfig, A16Heads) {
 
 TEST(GgufConfig, A24EmbeddingRowsAndTokens) {
   EXPECT_EQ(Gguf().Tensor("token_embd.weight", {64, 8}).Code(), "");
-  EXPECT_EQ(Gguf().Tensor("token_embd.weight", {64, 9}).Code(),
-            "invalid_vocab");
+  EXPECT_EQ(Gguf().Tensor("token_embd.weight", {64, 9}).Config()->vocab, 9);
+  EXPECT_EQ(Gguf().Tensor("token_embd.weight", {64, 7}).Config()->vocab, 7);
   EXPECT_EQ(Gguf().SetTokens(0).Code(), "invalid_vocab");
   EXPECT_EQ(Gguf().Without("tokenizer.ggml.tokens").Code(), "invalid_vocab");
   const auto config = Gguf()
@@ -444,7 +444,7 @@ TEST(HfConfig, B12Architectures) {
 TEST(HfConfig, B12MissingAndWrongFields) {
   for (const char* key :
        {"hidden_size", "intermediate_size", "num_hidden_layers",
-        "num_attention_heads", "vocab_size", "max_position_embeddings"}) {
+        "num_attention_heads", "vocab_size"}) {
     SCOPED_TRACE(key);
     EXPECT_EQ(HfCode(key, nullptr), "invalid_metadata");
     EXPECT_THAT(std::string(HfWith(key, nullptr).status().message()),
@@ -542,7 +542,7 @@ TEST(HfConfig, B12RopeScalingErrors) {
   EXPECT_EQ(code(json::object()), "");
   EXPECT_EQ(code({{"type", "default"}}), "");
   EXPECT_EQ(code({{"type", "linear"}, {"factor", 2}}), "");
-  for (const char* type : {"dynamic", "longrope", "mrope", ""}) {
+  for (const char* type : {"longrope", "mrope", ""}) {
     EXPECT_EQ(code({{"type", type}, {"factor", 2}}), "unsupported_rope_scaling")
         << type;
   }
@@ -575,6 +575,43 @@ TEST(HfConfig, B12RopeScalingErrors) {
   }
 }
 
+TEST(HfConfig, TheLengthHasOtherNamesAndADefault) {
+  json config = HfConfig();
+  config.erase("max_position_embeddings");
+  EXPECT_EQ(ReadHf(config)->context, 2048);
+  config["model_type"] = "qwen2";
+  EXPECT_EQ(ReadHf(config)->context, 32768);
+  config["model_type"] = "mistral";
+  EXPECT_EQ(ReadHf(config)->context, 131072);
+  for (const char* key : {"max_sequence_length", "n_positions", "seq_length",
+                          "n_ctx", "model_max_length", "max_seq_len"}) {
+    json other = config;
+    other[key] = 512;
+    EXPECT_EQ(ReadHf(other)->context, 512) << key;
+    other["max_position_embeddings"] = 1024;
+    EXPECT_EQ(ReadHf(other)->context, 1024) << key;
+    other.erase("max_position_embeddings");
+    for (const json& value : {json("64"), json(64.5), json(0), json(-1)}) {
+      other[key] = value;
+      EXPECT_EQ(CodeFor(ReadHf(other)), "invalid_metadata") << key << value;
+    }
+  }
+  for (const json& value : {json("64"), json(64.0), json(0)}) {
+    EXPECT_EQ(HfCode("max_position_embeddings", value), "invalid_metadata");
+  }
+}
+
+TEST(HfConfig, DynamicScalingIsTheDefaultUpToTheTrainedLength) {
+  const json dynamic = {{"type", "dynamic"}, {"factor", 2.0}};
+  const auto config = HfWith("rope_scaling", dynamic);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->rope_scaling.type, RopeScaling::Type::kNone);
+  EXPECT_EQ(config->context, 4096);
+  json trained = dynamic;
+  trained["original_max_position_embeddings"] = 1024;
+  EXPECT_EQ(HfWith("rope_scaling", trained)->context, 1024);
+}
+
 TEST(HfConfig, YarnStretchesTheContext) {
   const json yarn = {{"rope_type", "yarn"},
                      {"factor", 4.0},
@@ -595,6 +632,10 @@ TEST(HfConfig, B12SlidingWindows) {
   config["model_type"] = "qwen2";
   EXPECT_EQ(CodeFor(ReadHf(config)), "");  // off by default there
   config["use_sliding_window"] = true;
+  EXPECT_EQ(CodeFor(ReadHf(config)), "");  // the first 28 layers have none
+  config["max_window_layers"] = 2;
+  EXPECT_EQ(CodeFor(ReadHf(config)), "");
+  config["max_window_layers"] = 1;
   EXPECT_EQ(CodeFor(ReadHf(config)), "unsupported_architecture");
   config["use_sliding_window"] = false;
   EXPECT_EQ(CodeFor(ReadHf(config)), "");

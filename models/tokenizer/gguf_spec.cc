@@ -149,8 +149,24 @@ absl::Status ReadId(const Metadata& metadata, std::string_view key,
   return absl::OkStatus();
 }
 
-// Reads BOS and whether texts begin with it, which two families imply.
+// Returns `id` if the vocabulary has a control token there, or one with `text`.
+std::optional<int32_t> UsualId(const TokenizerSpec& spec, int32_t id,
+                               std::string_view text) {
+  if (static_cast<size_t>(id) >= spec.tokens.size()) return std::nullopt;
+  const TokenEntry& token = spec.tokens[static_cast<size_t>(id)];
+  if (token.type != TokenType::kControl && token.text != text) {
+    return std::nullopt;
+  }
+  return id;
+}
+
+// Reads BOS and EOS, for which SentencePiece has usual ids, and whether texts
+// begin with BOS, which two families imply.
 absl::Status ReadEnds(const Metadata& metadata, TokenizerSpec* spec) {
+  if (spec->kind == TokenizerSpec::Kind::kSentencePiece) {
+    spec->bos = UsualId(*spec, 1, "<s>");
+    spec->eos = UsualId(*spec, 2, "</s>");
+  }
   absl::Status s =
       ReadId(metadata, "tokenizer.ggml.bos_token_id", *spec, &spec->bos);
   if (!s.ok()) return s;

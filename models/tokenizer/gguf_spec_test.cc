@@ -76,6 +76,25 @@ TEST(GgufSpecTest, ReadsSentencePiece) {
   EXPECT_EQ(CodeFrom(metadata), "");
 }
 
+TEST(GgufSpecTest, SentencePieceHasUsualEnds) {
+  Metadata metadata = SentencePiece();
+  metadata.Set("tokenizer.ggml.tokens", Strings{"<unk>", "<s>", "</s>"});
+  metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{2, 3, 3});
+  EXPECT_EQ(SpecFromGguf(metadata)->bos, 1);
+  EXPECT_EQ(SpecFromGguf(metadata)->eos, 2);
+  EXPECT_TRUE(SpecFromGguf(metadata)->adds_bos);
+  metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{2, 1, 1});
+  EXPECT_EQ(SpecFromGguf(metadata)->bos, 1);
+  metadata.Set("tokenizer.ggml.eos_token_id", uint64_t{0});
+  EXPECT_EQ(SpecFromGguf(metadata)->eos, 0);
+  // Words are no ends.
+  metadata.Set("tokenizer.ggml.tokens", Strings{"<unk>", "a", "b"});
+  EXPECT_EQ(SpecFromGguf(metadata)->bos, std::nullopt);
+  EXPECT_FALSE(SpecFromGguf(metadata)->adds_bos);
+  // Nor has a byte-level vocabulary any by itself.
+  EXPECT_EQ(SpecFromGguf(ByteLevel())->bos, std::nullopt);
+}
+
 TEST(GgufSpecTest, FlagsOverrideWhatTheFamilyImplies) {
   Metadata metadata = SentencePiece();
   metadata.Set("tokenizer.ggml.bos_token_id", uint64_t{0});
