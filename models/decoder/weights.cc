@@ -26,20 +26,43 @@ constexpr int64_t kReadBytes = int64_t{1} << 20;
 // layers.
 struct TensorName {
   std::string_view gguf;
-  std::string_view hf;
+  std::string_view hf;  // behind the prefix of the folder's names
 };
 
-constexpr TensorName kEmbedding = {"token_embd", "model.embed_tokens"};
+constexpr TensorName kEmbedding = {"token_embd", "embed_tokens"};
+constexpr TensorName kOutput = {"output", "lm_head"};
 
-std::string NameIn(const Checkpoint& checkpoint, TensorName name, int layer,
-                   std::string_view suffix) {
-  const bool gguf = checkpoint.format() == Checkpoint::Format::kGguf;
-  std::string full;
-  if (layer >= 0) {
-    full = gguf ? absl::StrCat("blk.", layer, ".")
-                : absl::StrCat("model.layers.", layer, ".");
+// A tensor that holds the rows of several matrices, one below the other.
+struct FusedTensor {
+  TensorName name = {};  // empty: there is none
+  int64_t rows = 0;      // all of them
+  int64_t first = 0;     // the first of the matrix in question
+};
+
+// Some rows of a tensor; null: it is absent.
+struct RowsOfTensor {
+  const TensorInfo* tensor = nullptr;
+  int64_t first = 0;
+};
+
+// The prefixes of a folder's names: the usual one; of a model saved without its
+// head; and of the text's part of one that also sees.
+constexpr std::string_view kPrefixes[] = {"model.", "", "language_model.model.",
+                                          "model.language_model.",
+                                          "language_model."};
+
+// Returns the prefix with which the checkpoint has its embedding; the usual one
+// if there is none.
+std::string_view PrefixIn(const Checkpoint& checkpoint) {
+  for (const std::string_view prefix : kPrefixes) {
+    const std::string name = absl::StrCat(
+        std::string(prefix), std::string(kEmbedding.hf), ".weight");
+    if (checkpoint.Find(name) != nullptr ||
+        checkpoint.unread().count(name) > 0) {
+      return prefix;
+    }
   }
-  return full.append(gguf ? name.gguf : name.hf).append(suffix);
+  return kPrefixes[0];
 }
 
 // Returns each rank's range of rows of a Q, K or V matrix.
@@ -99,7 +122,8 @@ class Loader {
         sizes_(sizes),
         taken_(taken),
         query_rows_(RowsOfHeads(split, /*queries=*/true, config.head_dim)),
-        kv_rows_(RowsOfHeads(split, /*queries=*/false, config.head_dim)) {
+        kv_rows_(RowsOfHeads(split, /*queries=*/false, config.head_dim)),
+        prefix_(PrefixIn(checkpoint)) {
     for (const TensorInfo& tensor : checkpoint.tensors()) {
       total_ += tensor.bytes;
     }
@@ -118,36 +142,46 @@ class Loader {
   absl::Status PlaceLayer(int layer);
   absl::Status LoadLayer(int layer);
   absl::Status LoadOutput();
-  absl::Status Matrix(TensorName name, int layer, int64_t rows, int64_t cols,
-                      Rows order, const Parts& parts,
-                      PlaceIn<PackedMatrix> place);
+  absl::Status Matrix(TensorName name, const FusedTensor& fused, int layer,
+                      int64_t rows, int64_t cols, Rows order,
+                      const Parts& parts, PlaceIn<PackedMatrix> place);
   // If `parts` is null every rank has the whole vector.
-  absl::Status Vector(TensorName name, int layer, std::string_view suffix,
-                      int64_t size, Rows order, bool required,
-                      const Parts* parts, PlaceIn<DeviceArray<float>> place);
+  absl::Status Vector(TensorName name, const FusedTensor& fused, int layer,
+                      std::string_view suffix, int64_t size, Rows order,
+                      bool required, const Parts* parts,
+                      PlaceIn<DeviceArray<float>> place);
   // Reads values on the host; empty if the tensor is absent, or nothing is
   // read.
-  absl::Status Values(TensorName name, int layer, std::string_view suffix,
-                      int64_t size, Rows order, bool required,
-                      const Parts* parts, std::vector<float>* out);
-  // Reads rows begin..end - 1 of a tensor into `buffer` and packs them for the
-  // ranks that have them.
-  absl::Status ReadRows(const TensorInfo& tensor, int64_t begin, int64_t end,
+  absl::Status Values(TensorName name, const FusedTensor& fused, int layer,
+                      std::string_view suffix, int64_t size, Rows order,
+                      bool required, const Parts* parts,
+                      std::vector<float>* out);
+  // Reads rows begin..end - 1 of those in `from` into `buffer` and packs them
+  // for the ranks that have them.
+  absl::Status ReadRows(const RowsOfTensor& from, int64_t begin, int64_t end,
                         Rows order, const Parts& parts,
                         std::vector<std::byte>& buffer,
                         std::vector<PackedMatrix>& packed) const;
-  // Reads all of a tensor, and packs it for the ranks that have a part of it.
-  absl::Status ReadMatrix(const TensorInfo& tensor, Rows order,
+  // Reads `rows` rows, and packs them for the ranks that have a part of them.
+  absl::Status ReadMatrix(const RowsOfTensor& from, int64_t rows, Rows order,
                           const Parts& parts,
                           std::vector<PackedMatrix>& packed);
   // Returns the unit of rows that threads may pack in parallel: no two may
   // write one panel, and in heads rows change places. 0: no unit, one thread
   // packs all.
   int64_t RowsApart(Rows order, const Parts& parts) const;
+  std::string NameOf(TensorName name, int layer, std::string_view suffix) const;
+  bool Has(const std::string& name) const;
   // Returns null if the tensor is absent and not required.
   absl::StatusOr<const TensorInfo*> Find(const std::string& name,
                                          const std::vector<int64_t>& shape,
                                          bool required);
+  // Finds a tensor of `shape`, or its rows in a fused one.
+  absl::StatusOr<RowsOfTensor> FindRows(TensorName name,
+                                        const FusedTensor& fused, int layer,
+                                        std::string_view suffix,
+                                        std::vector<int64_t> shape,
+                                        bool required);
   int64_t RowOf(int64_t file_row, Rows order) const;
   absl::Status Advance(uint64_t bytes);
   int64_t KvDim() const { return int64_t{config_.kv_heads} * config_.head_dim; }
@@ -167,6 +201,7 @@ class Loader {
   const TakenBytes taken_;
   const Parts query_rows_;
   const Parts kv_rows_;
+  const std::string_view prefix_;  // begins a folder's names
   LoadedShares loaded_;
   uint64_t done_ = 0;
   uint64_t total_ = 0;
@@ -179,9 +214,9 @@ class Loader {
 absl::StatusOr<LoadedShares> Loader::Load() {
   loaded_.weights.resize(ranks());
   const Parts whole(ranks(), {0, config_.vocab});
-  RETURN_IF_ERROR(
-      Matrix(kEmbedding, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
-             whole, [](Weights& w) -> PackedMatrix& { return w.embedding; }));
+  RETURN_IF_ERROR(Matrix(
+      kEmbedding, {}, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
+      whole, [](Weights& w) -> PackedMatrix& { return w.embedding; }));
   // The embedding is looked up by row, so it counts only as the output matrix.
   for (size_t rank = 0; sizes_ != nullptr && rank < ranks(); ++rank) {
     (*sizes_)[rank].bytes_per_token = 0;
@@ -194,7 +229,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
   }
   RETURN_IF_ERROR(LoadOutput());
   std::vector<float> factors;
-  RETURN_IF_ERROR(Values({"rope_freqs", "rope_freqs"}, -1, ".weight",
+  RETURN_IF_ERROR(Values({"rope_freqs", "rope_freqs"}, {}, -1, ".weight",
                          config_.rope_dims / 2, Rows::kAsTheyAre,
                          /*required=*/false, /*parts=*/nullptr, &factors));
   std::vector<std::string> unused;
@@ -223,27 +258,24 @@ absl::StatusOr<LoadedShares> Loader::Load() {
 // Loads the last norm and the output matrix.
 absl::Status Loader::LoadOutput() {
   RETURN_IF_ERROR(
-      Vector({"output_norm", "model.norm"}, -1, ".weight", config_.hidden,
+      Vector({"output_norm", "norm"}, {}, -1, ".weight", config_.hidden,
              Rows::kAsTheyAre, /*required=*/true, /*parts=*/nullptr,
              [](Weights& w) -> DeviceArray<float>& { return w.output_norm; }));
-  constexpr TensorName kOutput = {"output", "lm_head"};
-  const std::string output = NameIn(checkpoint_, kOutput, -1, ".weight");
   const bool gguf = checkpoint_.format() == Checkpoint::Format::kGguf;
-  const bool absent = checkpoint_.Find(output) == nullptr &&
-                      checkpoint_.unread().count(output) == 0;
+  const bool absent = !Has(NameOf(kOutput, -1, ".weight"));
   const bool tied = gguf ? absent : config_.tied_embeddings;
   if (!tied) {
-    return Matrix(kOutput, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
-                  split_.vocab(), [](Weights& w) -> PackedMatrix& {
-                    return w.separate_output;
-                  });
+    return Matrix(
+        kOutput, {}, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
+        split_.vocab(),
+        [](Weights& w) -> PackedMatrix& { return w.separate_output; });
   }
   for (size_t rank = 0; rank < ranks(); ++rank) {
     const Columns& rows = split_.vocab()[rank];
     Weights& weights = loaded_.weights[rank];
     if (sizes_ != nullptr) {
       const TensorInfo& table =
-          *checkpoint_.Find(NameIn(checkpoint_, kEmbedding, -1, ".weight"));
+          *checkpoint_.Find(NameOf(kEmbedding, -1, ".weight"));
       ASSIGN_OR_RETURN(
           const int64_t bytes,
           PackedMatrix::BytesOf(table.type, rows.size(), config_.hidden));
@@ -292,8 +324,18 @@ absl::Status Loader::LoadLayer(int layer) {
   constexpr TensorName kDown = {"ffn_down", "mlp.down_proj"};
   using W = LayerWeights;
 
+  const int64_t kv = KvDim();
+  const auto in_qkv = [&](int64_t first) {
+    return FusedTensor{{"attn_qkv", "self_attn.qkv_proj"}, q + 2 * kv, first};
+  };
+  // Its halves are the gate and then the other, which GGUF names it by.
+  const auto in_gate_up = [&](int64_t first) {
+    return FusedTensor{
+        {"ffn_up", "mlp.gate_up_proj"}, 2 * int64_t{config_.ffn}, first};
+  };
   const struct {
     TensorName name;
+    FusedTensor fused;
     int64_t rows;
     int64_t cols;
     Rows order;
@@ -301,22 +343,29 @@ absl::Status Loader::LoadLayer(int layer) {
     PackedMatrix W::*matrix;
     DeviceArray<float> W::*bias;
   } matrices[] = {
-      {kQ, q, hidden, rotary, query_rows_, &W::q, &W::q_bias},
-      {kK, KvDim(), hidden, rotary, kv_rows_, &W::k, &W::k_bias},
-      {kV, KvDim(), hidden, kPlain, kv_rows_, &W::v, &W::v_bias},
-      {kO, hidden, q, kPlain, split_.hidden(), &W::o, &W::o_bias},
-      {kGate, config_.ffn, hidden, kPlain, split_.ffn(), &W::gate,
-       &W::gate_bias},
-      {kUp, config_.ffn, hidden, kPlain, split_.ffn(), &W::up, &W::up_bias},
-      {kDown, hidden, config_.ffn, kPlain, split_.hidden(), &W::down,
+      {kQ, in_qkv(0), q, hidden, rotary, query_rows_, &W::q, &W::q_bias},
+      {kK, in_qkv(q), kv, hidden, rotary, kv_rows_, &W::k, &W::k_bias},
+      {kV, in_qkv(q + kv), kv, hidden, kPlain, kv_rows_, &W::v, &W::v_bias},
+      {kO, {}, hidden, q, kPlain, split_.hidden(), &W::o, &W::o_bias},
+      {kGate, in_gate_up(0), config_.ffn, hidden, kPlain, split_.ffn(),
+       &W::gate, &W::gate_bias},
+      {kUp, in_gate_up(config_.ffn), config_.ffn, hidden, kPlain, split_.ffn(),
+       &W::up, &W::up_bias},
+      {kDown,
+       {},
+       hidden,
+       config_.ffn,
+       kPlain,
+       split_.hidden(),
+       &W::down,
        &W::down_bias},
   };
   const auto at = static_cast<size_t>(layer);
   for (const auto& m : matrices) {
     RETURN_IF_ERROR(Matrix(
-        m.name, layer, m.rows, m.cols, m.order, m.parts,
+        m.name, m.fused, layer, m.rows, m.cols, m.order, m.parts,
         [&](Weights& w) -> PackedMatrix& { return w.layers[at].*m.matrix; }));
-    RETURN_IF_ERROR(Vector(m.name, layer, ".bias", m.rows, m.order,
+    RETURN_IF_ERROR(Vector(m.name, m.fused, layer, ".bias", m.rows, m.order,
                            /*required=*/false, &m.parts,
                            [&](Weights& w) -> DeviceArray<float>& {
                              return w.layers[at].*m.bias;
@@ -342,22 +391,23 @@ absl::Status Loader::LoadLayer(int layer) {
        &W::k_norm},
   };
   for (const auto& n : norms) {
-    RETURN_IF_ERROR(Vector(n.name, layer, ".weight", n.size, kPlain, n.required,
-                           /*parts=*/nullptr,
-                           [&](Weights& w) -> DeviceArray<float>& {
-                             return w.layers[at].*n.norm;
-                           }));
+    RETURN_IF_ERROR(
+        Vector(n.name, {}, layer, ".weight", n.size, kPlain, n.required,
+               /*parts=*/nullptr, [&](Weights& w) -> DeviceArray<float>& {
+                 return w.layers[at].*n.norm;
+               }));
   }
   return absl::OkStatus();
 }
 
-absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
-                            int64_t cols, Rows order, const Parts& parts,
-                            PlaceIn<PackedMatrix> place) {
-  const std::string full = NameIn(checkpoint_, name, layer, ".weight");
-  ASSIGN_OR_RETURN(const TensorInfo* tensor,
-                   Find(full, {rows, cols}, /*required=*/true));
-  const DType type = tensor->type;
+absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
+                            int layer, int64_t rows, int64_t cols, Rows order,
+                            const Parts& parts, PlaceIn<PackedMatrix> place) {
+  ASSIGN_OR_RETURN(const RowsOfTensor from,
+                   FindRows(name, fused, layer, ".weight", {rows, cols},
+                            /*required=*/true));
+  const std::string& full = from.tensor->name;
+  const DType type = from.tensor->type;
   if (sizes_ != nullptr) {
     for (size_t rank = 0; rank < ranks(); ++rank) {
       const absl::StatusOr<int64_t> bytes =
@@ -379,7 +429,7 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
     packed.push_back(*std::move(part));
   }
 
-  RETURN_IF_ERROR(ReadMatrix(*tensor, order, parts, packed));
+  RETURN_IF_ERROR(ReadMatrix(from, rows, order, parts, packed));
   for (size_t rank = 0; rank < ranks(); ++rank) {
     absl::StatusOr<PackedMatrix> there =
         streams_[rank]->on_host()
@@ -391,10 +441,10 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
   return absl::OkStatus();
 }
 
-absl::Status Loader::ReadMatrix(const TensorInfo& tensor, Rows order,
-                                const Parts& parts,
+absl::Status Loader::ReadMatrix(const RowsOfTensor& from, int64_t rows,
+                                Rows order, const Parts& parts,
                                 std::vector<PackedMatrix>& packed) {
-  const int64_t rows = tensor.shape.front();
+  const TensorInfo& tensor = *from.tensor;
   const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
   const int64_t apart = RowsApart(order, parts);
   const int64_t unit = std::max<int64_t>(1, apart);
@@ -415,7 +465,7 @@ absl::Status Loader::ReadMatrix(const TensorInfo& tensor, Rows order,
     const auto read_rows = [&](int64_t begin, int64_t end, int thread) {
       try {
         read[static_cast<size_t>(begin / grain)] =
-            ReadRows(tensor, first + begin, first + end, order, parts,
+            ReadRows(from, first + begin, first + end, order, parts,
                      buffers_[static_cast<size_t>(thread)], packed);
       } catch (...) {  // there is no memory for what an error says
         threw = true;
@@ -445,14 +495,16 @@ int64_t Loader::RowsApart(Rows order, const Parts& parts) const {
              : kApart;
 }
 
-absl::Status Loader::ReadRows(const TensorInfo& tensor, int64_t begin,
+absl::Status Loader::ReadRows(const RowsOfTensor& from, int64_t begin,
                               int64_t end, Rows order, const Parts& parts,
                               std::vector<std::byte>& buffer,
                               std::vector<PackedMatrix>& packed) const {
+  const TensorInfo& tensor = *from.tensor;
   const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
   const auto bytes = static_cast<size_t>((end - begin) * row_bytes);
   RETURN_IF_ERROR(checkpoint_.Read(tensor,
-                                   static_cast<uint64_t>(begin * row_bytes),
+                                   static_cast<uint64_t>(from.first + begin) *
+                                       static_cast<uint64_t>(row_bytes),
                                    {buffer.data(), bytes}));
   for (size_t rank = 0; rank < ranks(); ++rank) {
     const Columns& part = parts[rank];
@@ -465,23 +517,22 @@ absl::Status Loader::ReadRows(const TensorInfo& tensor, int64_t begin,
   return absl::OkStatus();
 }
 
-absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
-                            int64_t size, Rows order, bool required,
-                            const Parts* parts,
+absl::Status Loader::Vector(TensorName name, const FusedTensor& fused,
+                            int layer, std::string_view suffix, int64_t size,
+                            Rows order, bool required, const Parts* parts,
                             PlaceIn<DeviceArray<float>> place) {
   std::vector<float> values;
-  if (absl::Status s =
-          Values(name, layer, suffix, size, order, required, parts, &values);
+  if (absl::Status s = Values(name, fused, layer, suffix, size, order, required,
+                              parts, &values);
       !s.ok() || values.empty()) {
     return s;
   }
   for (size_t rank = 0; rank < ranks(); ++rank) {
     const Columns part = parts != nullptr ? (*parts)[rank] : Columns{0, size};
     Stream& stream = *streams_[rank];
-    ASSIGN_OR_RETURN(
-        DeviceArray<float> array,
-        DeviceArray<float>::Create(MemoryOf(stream), part.size(),
-                                   NameIn(checkpoint_, name, layer, suffix)));
+    ASSIGN_OR_RETURN(DeviceArray<float> array,
+                     DeviceArray<float>::Create(MemoryOf(stream), part.size(),
+                                                NameOf(name, layer, suffix)));
     RETURN_IF_ERROR(
         stream.Copy(array.data(), values.data() + part.begin,
                     static_cast<size_t>(part.size()) * sizeof(float)));
@@ -490,18 +541,20 @@ absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
   return absl::OkStatus();
 }
 
-absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
-                            int64_t size, Rows order, bool required,
-                            const Parts* parts, std::vector<float>* out) {
-  const std::string full = NameIn(checkpoint_, name, layer, suffix);
-  ASSIGN_OR_RETURN(const TensorInfo* tensor, Find(full, {size}, required));
+absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
+                            int layer, std::string_view suffix, int64_t size,
+                            Rows order, bool required, const Parts* parts,
+                            std::vector<float>* out) {
+  ASSIGN_OR_RETURN(const RowsOfTensor from,
+                   FindRows(name, fused, layer, suffix, {size}, required));
+  const TensorInfo* const tensor = from.tensor;
   if (tensor == nullptr) return absl::OkStatus();
   const DType type = tensor->type;
   if (InfoOf(type).block_elements != 1) {
-    return InputError(
-        "unsupported_type",
-        absl::StrCat(full, ": got type ", std::string(InfoOf(type).name),
-                     ", need f32, f16 or bf16"));
+    return InputError("unsupported_type",
+                      absl::StrCat(tensor->name, ": got type ",
+                                   std::string(InfoOf(type).name),
+                                   ", need f32, f16 or bf16"));
   }
   if (sizes_ != nullptr) {
     for (size_t rank = 0; rank < ranks(); ++rank) {
@@ -512,7 +565,9 @@ absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
     return absl::OkStatus();
   }
   std::vector<std::byte> buffer(static_cast<size_t>(RowBytes(type, size)));
-  RETURN_IF_ERROR(checkpoint_.Read(*tensor, 0, {buffer.data(), buffer.size()}));
+  RETURN_IF_ERROR(checkpoint_.Read(
+      *tensor, static_cast<uint64_t>(RowBytes(type, from.first)),
+      {buffer.data(), buffer.size()}));
   out->resize(static_cast<size_t>(size));
   for (int64_t i = 0; i < size; ++i) {
     float value;
@@ -526,6 +581,50 @@ absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
     (*out)[static_cast<size_t>(RowOf(i, order))] = value;
   }
   return Advance(buffer.size());
+}
+
+std::string Loader::NameOf(TensorName name, int layer,
+                           std::string_view suffix) const {
+  if (checkpoint_.format() == Checkpoint::Format::kGguf) {
+    std::string full;
+    if (layer >= 0) full = absl::StrCat("blk.", layer, ".");
+    return full.append(name.gguf).append(suffix);
+  }
+  std::string full(prefix_);
+  if (layer >= 0) absl::StrAppend(&full, "layers.", layer, ".");
+  full.append(name.hf).append(suffix);
+  if (name.hf != kOutput.hf || Has(full)) return full;
+  // The head stands beside the model as a rule, and within what also sees.
+  const std::string beside =
+      absl::StrCat(std::string(kOutput.hf), std::string(suffix));
+  const std::string within = absl::StrCat("language_model.", beside);
+  return Has(within) ? within : beside;
+}
+
+bool Loader::Has(const std::string& name) const {
+  return checkpoint_.Find(name) != nullptr ||
+         checkpoint_.unread().count(name) > 0;
+}
+
+absl::StatusOr<RowsOfTensor> Loader::FindRows(
+    TensorName name, const FusedTensor& fused, int layer,
+    std::string_view suffix, std::vector<int64_t> shape, bool required) {
+  const std::string own = NameOf(name, layer, suffix);
+  if (fused.rows > 0) {
+    const std::string all = NameOf(fused.name, layer, suffix);
+    const TensorInfo* const tensor = checkpoint_.Find(all);
+    const bool fits = tensor != nullptr && !tensor->shape.empty() &&
+                      tensor->shape.front() == fused.rows;
+    const bool unread = checkpoint_.unread().count(all) > 0;
+    // One name may be that of both.
+    if ((own == all || !Has(own)) && (fits || unread)) {
+      shape.front() = fused.rows;
+      ASSIGN_OR_RETURN(const TensorInfo* found, Find(all, shape, required));
+      return RowsOfTensor{found, fused.first};
+    }
+  }
+  ASSIGN_OR_RETURN(const TensorInfo* found, Find(own, shape, required));
+  return RowsOfTensor{found, 0};
 }
 
 absl::StatusOr<const TensorInfo*> Loader::Find(

@@ -245,6 +245,95 @@ TEST(LoadWeights, A23SafetensorsWithoutAnOutput) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   shapes["lm_head.weight"] = {5, 32};
   ExpectError(load(shapes), "invalid_shape", "lm_head.weight");
+
+  // A model saved without its head, or within one that also sees.
+  shapes["lm_head.weight"] = {4, 32};
+  for (const auto& [prefix, head] :
+       {std::pair("", ""),
+        std::pair("language_model.model.", "language_model."),
+        std::pair("model.language_model.", ""),
+        std::pair("language_model.", "")}) {
+    std::map<std::string, std::vector<int>> renamed;
+    for (const auto& [name, shape] : shapes) {
+      const bool of_model = name.substr(0, 6) == "model.";
+      renamed[of_model ? prefix + name.substr(6) : head + name] = shape;
+    }
+    const auto named = load(renamed);
+    ASSERT_TRUE(named.ok()) << named.status();
+    EXPECT_THAT(named->warnings, IsEmpty());
+    renamed.erase(std::string(prefix) + "layers.0.mlp.up_proj.weight");
+    ExpectError(load(renamed), "missing_tensor",
+                std::string(prefix) + "layers.0.mlp.up_proj.weight");
+  }
+}
+
+std::string Numbers(size_t count, float first) {
+  std::vector<float> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return {reinterpret_cast<const char*>(numbers.data()), count * sizeof(float)};
+}
+
+// Q, K and V in one tensor, as the gate and the other, are the same weights.
+TEST(LoadWeights, FusedTensorsAreTheirParts) {
+  Tensors apart = Needed();
+  Tensors fused = Needed();
+  const auto join =
+      [&](const std::vector<std::pair<std::string, uint64_t>>& parts,
+          const std::string& name, const std::string& suffix) {
+        const bool matrix = suffix == ".weight";
+        uint64_t rows = 0;
+        std::string all;
+        for (const auto& [part, count] : parts) {
+          const size_t elements = count * (matrix ? 32 : 1);
+          Tensor tensor = {{count},
+                           DType::kF32,
+                           Numbers(elements, static_cast<float>(all.size()))};
+          if (matrix) tensor.dims = {32, count};
+          rows += count;
+          all += tensor.data;
+          fused.erase("blk.0." + part + suffix);
+          apart["blk.0." + part + suffix] = std::move(tensor);
+        }
+        Tensor& whole = fused["blk.0." + name + suffix];
+        whole = {{rows}, DType::kF32, all};
+        if (matrix) whole.dims = {32, rows};
+      };
+  for (const char* suffix : {".weight", ".bias"}) {
+    join({{"attn_q", 32}, {"attn_k", 16}, {"attn_v", 16}}, "attn_qkv", suffix);
+    join({{"ffn_gate", 64}, {"ffn_up", 64}}, "ffn_up", suffix);
+  }
+  for (const char* architecture : {"llama", "qwen2"}) {
+    const auto one = Load(apart, architecture);
+    const auto other = Load(fused, architecture);
+    ASSERT_TRUE(one.ok()) << one.status();
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_THAT(other->warnings, IsEmpty());
+    using W = LayerWeights;
+    const W& a = one->weights.layers[0];
+    const W& b = other->weights.layers[0];
+    for (const auto matrix : {&W::q, &W::k, &W::v, &W::gate, &W::up}) {
+      ASSERT_EQ((a.*matrix).rows(), (b.*matrix).rows());
+      std::vector<float> ours(32), theirs(32);
+      for (int64_t row = 0; row < (a.*matrix).rows(); ++row) {
+        (a.*matrix).UnpackRow(row, ours.data());
+        (b.*matrix).UnpackRow(row, theirs.data());
+        EXPECT_EQ(ours, theirs) << row;
+      }
+    }
+    for (const auto bias :
+         {&W::q_bias, &W::k_bias, &W::v_bias, &W::gate_bias, &W::up_bias}) {
+      const auto values = [&](const W& of) {
+        const float* const data = HostAddress((of.*bias).data());
+        return std::vector<float>(data, data + (of.*bias).size());
+      };
+      EXPECT_FALSE(values(a).empty());
+      EXPECT_EQ(values(a), values(b));
+    }
+  }
+  fused["blk.0.attn_qkv.weight"].dims = {32, 65};
+  ExpectError(Load(fused), "missing_tensor", "blk.0.attn_q.weight");
+  fused["blk.0.attn_qkv.weight"].unread = true;
+  ExpectError(Load(fused), "unsupported_type", "blk.0.attn_qkv.weight");
 }
 
 TEST(LoadWeights, A32LoadingStopsAfterAnyTensor) {
