@@ -88,7 +88,8 @@ class Distributions {
         logits_(p.logits),
         row_ranges_((p.vocab + kRange - 1) / kRange),
         distributions_(static_cast<size_t>(p.rows)) {
-    if (!Penalises(p.distribution)) return;
+    const bool masks = p.never != nullptr && !p.never->empty();
+    if (!Penalises(p.distribution) && !masks) return;
     penalised_.assign(p.logits, p.logits + p.rows * p.vocab);
     logits_ = penalised_.data();
     for (int64_t row = 0; row < p.rows; ++row) {
@@ -97,6 +98,11 @@ class Distributions {
         PenaliseRepeats(p, row, logits);
       if (p.distribution.dry.multiplier > 0.0f)
         PenaliseRepetitions(p, row, logits);
+      if (!masks) continue;
+      // The logit stays finite; beside any other its exponential is 0.
+      for (const int32_t id : *p.never) {
+        logits[id] = std::numeric_limits<float>::lowest();
+      }
     }
   }
 

@@ -49,6 +49,9 @@ struct MakeDistributionsParams {
   int64_t before;
   DistributionParams distribution;
   int64_t answer_begin = 0;  // index in `tokens`, at most `before`
+  // Tokens that have no probability, ids below `vocab` but not all of them;
+  // null: none.
+  const std::vector<int32_t>* never = nullptr;
 };
 absl::StatusOr<std::vector<Distribution>> MakeDistributions(
     Stream& stream, const MakeDistributionsParams& p);

@@ -442,6 +442,39 @@ TEST(DistributionTest, WhatIsImpossibleIsNotDrawn) {
 
 // Rows have several ranges of the vocabulary, on several threads, and each has
 // penalties for the tokens before it.
+// What is left has the distribution that it has without the others.
+TEST(DistributionTest, SomeTokensAreNeverDrawn) {
+  const auto stream = Stream::Create({.threads = 2});
+  std::vector<float> logits(10'000, 0.0f);
+  logits[3] = 9;
+  logits[5000] = 8;
+  logits[9999] = std::numeric_limits<float>::infinity();
+  std::vector<int32_t> never(4096);  // all of one range
+  std::iota(never.begin(), never.end(), 0);
+  never.push_back(9999);
+  const auto made = [&](const DistributionParams& params) {
+    return *MakeDistributions(**stream,
+                              {.logits = logits.data(),
+                               .rows = 1,
+                               .vocab = static_cast<int64_t>(logits.size()),
+                               .tokens = nullptr,
+                               .before = 0,
+                               .distribution = params,
+                               .never = &never});
+  };
+  EXPECT_THAT(made({.temperature = 0})[0].ids, ElementsAre(5000));
+  for (const float min_p : {0.0f, 1e-8f}) {
+    const auto map = AsMap(made({.temperature = 1, .min_p = min_p})[0]);
+    const double total = std::exp(8.0) + 10'000 - 4096 - 2;
+    EXPECT_NEAR(map.at(5000), std::exp(8.0) / total, 1e-6);
+    EXPECT_NEAR(map.at(4096), 1 / total, 1e-9);
+    for (const int32_t id : never) {
+      const auto found = map.find(id);
+      EXPECT_TRUE(found == map.end() || found->second == 0) << id;
+    }
+  }
+}
+
 TEST(DistributionTest, EveryRowHasTheDistributionItHasAlone) {
   constexpr int64_t kRows = 5;
   constexpr int64_t kVocab = 9001;

@@ -145,12 +145,13 @@ TEST_F(AnswerTest, OfASmallModel) {
         [recent](Session& session, const DistributionParams& distribution,
                  const Ids& block) {
           const DraftWindow window = {.sink = 4, .recent = recent};
+          const SharedTokens shared(model_->config.vocab, {});
           const auto small =
               MakeSession(*model_, {.context = window.Context()});
           ModelTarget target(
               *small, distribution,
               std::make_unique<DraftWindowKv>(
-                  *small, window, session.sequence().answer_begin()));
+                  *small, window, shared, session.sequence().answer_begin()));
           return Drafted(target, session.sequence().tokens(), block);
         },
         /*takes_blocks=*/true);

@@ -35,6 +35,7 @@ absl::Status DraftWindowKv::Begin(const std::vector<int32_t>& tokens) {
       tokens.begin(),
       tokens.begin() + std::min<std::ptrdiff_t>(window_.sink, begin));
   seen.insert(seen.end(), tokens.begin() + begin, tokens.end());
+  for (int32_t& id : seen) id = shared_.ReadFor(id);
   const std::vector<int32_t>& held = session().sequence().tokens();
   const auto kept = static_cast<size_t>(
       std::mismatch(seen.begin(), seen.end(), held.begin(), held.end()).first -

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/drafting/session_kv.h"
+#include "runtime/model/draft_model.h"
 #include "runtime/session/session.h"
 
 namespace tiercel {
@@ -45,14 +46,18 @@ class DraftWindowKv final : public SessionKv {
   // `session` has room for the window, whatever it holds. The answer begins
   // behind `answer_begin` tokens of the text.
   DraftWindowKv(Session& session, const DraftWindow& window,
-                int64_t answer_begin)
-      : SessionKv(session), window_(window), answer_begin_(answer_begin) {}
+                const SharedTokens& shared, int64_t answer_begin)
+      : SessionKv(session),
+        window_(window),
+        shared_(shared),
+        answer_begin_(answer_begin) {}
 
   // Keeps the KV of the tokens that the session holds already.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
 
  private:
   const DraftWindow window_;
+  const SharedTokens& shared_;  // outlives this
   const int64_t answer_begin_;
 };
 

@@ -21,6 +21,8 @@
 namespace tiercel::draft_window_test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Model> OpenGolden(const std::string& name) {
@@ -78,15 +80,19 @@ class DraftWindowKvTest : public testing::Test {
     delete model_;
   }
 
+  inline static const SharedTokens kAllShared = {1 << 20, {}};
+
   // A target and its own session.
   struct Small {
     Small(const Model& model, const DistributionParams& distribution,
-          const DraftWindow& window, int64_t answer_begin = 0)
+          const DraftWindow& window, int64_t answer_begin = 0,
+          const SharedTokens& shared = kAllShared)
         : session(MakeSession(model, {.context = window.Context()})),
           target(std::make_unique<ModelTarget>(
               *session, distribution,
-              std::make_unique<DraftWindowKv>(*session, window,
-                                              answer_begin))) {}
+              std::make_unique<DraftWindowKv>(*session, window, shared,
+                                              answer_begin),
+              &shared.never())) {}
     ModelTarget* operator->() const { return target.get(); }
 
     const std::unique_ptr<Session> session;
@@ -520,13 +526,16 @@ TEST_F(DraftWindowKvTest, ShortPromptsAndFullContexts) {
 
 class DraftModelTest : public DraftWindowKvTest {
  protected:
-  // The model llama_chat with one token changed.
+  static constexpr TokenType kUnusedType = TokenType::kUnused;
+
+  // The model llama_chat with some tokens changed.
   template <typename Change>
   static std::unique_ptr<Model> WithToken(Change change) {
     std::unique_ptr<Model> model = OpenGolden("llama_chat.gguf");
     absl::StatusOr<TokenizerSpec> spec =
         SpecFromGguf(model->checkpoint->metadata());
     EXPECT_TRUE(spec.ok());
+    spec->merges.clear();  // they need all of their tokens
     change(&*spec);
     absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
         Tokenizer::Create(*std::move(spec));
@@ -541,7 +550,8 @@ class DraftModelTest : public DraftWindowKvTest {
         NewPolicy(*session, Choice(draft, VerifyMode::kResidual)).status();
     EXPECT_EQ(CodeOf(status), "draft_vocabulary") << status;
     EXPECT_EQ(ClassOf(status), ErrorClass::kInput);
-    EXPECT_EQ(CodeOf(CheckDraftModel(target, draft)), "draft_vocabulary");
+    EXPECT_EQ(CodeOf(CheckDraftModel(target, draft).status()),
+              "draft_vocabulary");
     return std::string(status.message());
   }
 };
@@ -552,19 +562,22 @@ TEST_F(DraftModelTest, NeedsTheSameVocabulary) {
   EXPECT_THAT(Refusal(*model_, *mha), HasSubstr("the model 384"));
   EXPECT_THAT(Refusal(*mha, *model_), HasSubstr("it has 384 tokens"));
 
+  // More than one token in twenty is another.
   const std::string text = "\"<|endoftext|>\"";  // token 0, a control token
-  const auto renamed = WithToken(
-      [](TokenizerSpec* spec) { spec->tokens[0].text = "<|\x01other|>"; });
-  EXPECT_THAT(Refusal(*model_, *renamed),
-              HasSubstr("token 0 is \"<|\\001other|>\" (control), the model's "
-                        "is " +
-                        text + " (control)"));
-  const auto retyped = WithToken([](TokenizerSpec* spec) {
-    spec->tokens[0].type = TokenType::kUserDefined;
+  const auto renamed = WithToken([](TokenizerSpec* spec) {
+    spec->tokens[0].text = "<|\x01other|>";
+    for (size_t i = 360; i < 380; ++i) spec->tokens[i].text += "x";
   });
-  EXPECT_THAT(Refusal(*retyped, *model_),
-              HasSubstr("token 0 is " + text + " (control), the model's is " +
-                        text + ";"));
+  EXPECT_THAT(Refusal(*model_, *renamed),
+              AllOf(HasSubstr("of 384 tokens that are used 21 differ"),
+                    HasSubstr("token 0 is \"<|\\001other|>\" (control), the "
+                              "model's is " +
+                              text + " (control)")));
+  const auto unused = WithToken([](TokenizerSpec* spec) {
+    for (size_t i = 360; i < 380; ++i) spec->tokens[i].type = kUnusedType;
+  });
+  EXPECT_THAT(Refusal(*unused, *model_), HasSubstr("the model's is not used;"));
+  EXPECT_THAT(Refusal(*model_, *unused), HasSubstr("token 360 is not used"));
 
   const auto same = WithToken([](TokenizerSpec*) {});
   EXPECT_TRUE(CheckDraftModel(*model_, *same).ok());
@@ -575,6 +588,65 @@ TEST_F(DraftModelTest, NeedsTheSameVocabulary) {
   same->tokenizer.reset();
   EXPECT_TRUE(CheckDraftModel(*model_, *same).ok());
   EXPECT_TRUE(CheckDraftModel(*same, *model_).ok());
+}
+
+// Padding that neither uses is no difference, and a token that differs is never
+// drafted nor read.
+TEST_F(DraftModelTest, AFewTokensMayDiffer) {
+  const auto other = WithToken([](TokenizerSpec* spec) {
+    spec->tokens[7].text += "x";
+    spec->tokens[0].type = kUnusedType;
+    spec->tokens[9].type = TokenType::kControl;
+  });
+  for (const auto& [target, draft] :
+       {std::pair(&*model_, &*other), std::pair(&*other, &*model_)}) {
+    const absl::StatusOr<SharedTokens> shared =
+        CheckDraftModel(*target, *draft);
+    ASSERT_TRUE(shared.ok()) << shared.status();
+    EXPECT_THAT(shared->never(), ElementsAre(0, 7, 9));
+    EXPECT_EQ(shared->ReadFor(8), 8);
+    for (const int32_t id : {0, 7, 9, 384}) {
+      EXPECT_EQ(shared->ReadFor(id), 1) << id;
+    }
+  }
+  // A draft with fewer rows than its target has tokens.
+  const auto padded = WithToken([](TokenizerSpec* spec) {
+    for (size_t i = 300; i < 384; ++i) spec->tokens[i].type = kUnusedType;
+  });
+  const auto shorter =
+      WithToken([](TokenizerSpec* spec) { spec->tokens.resize(300); });
+  shorter->config.vocab = 300;
+  EXPECT_TRUE(CheckDraftModel(*padded, *shorter).ok());
+  EXPECT_TRUE(CheckDraftModel(*shorter, *padded).ok());
+}
+
+// The same text comes out, though a token of every block is masked, and tokens
+// of the text are not the draft's.
+TEST_F(DraftModelTest, DraftsWithoutTheTokensThatDiffer) {
+  const Ids expected = Plain(*model_, Params(0.7f));
+  const auto other = WithToken([&](TokenizerSpec* spec) {
+    spec->tokens[static_cast<size_t>(expected[1])].text += "x";
+    spec->tokens[static_cast<size_t>(prompt_->back())].text += "y";
+  });
+  const SharedTokens shared = *CheckDraftModel(*model_, *other);
+  ASSERT_EQ(shared.never().size(), 2u);
+  for (const float temperature : {0.0f, 1.5f}) {
+    const DraftWindow window = {.sink = 4, .recent = 32};
+    Small small(*other, {.temperature = temperature}, window, 0, shared);
+    ASSERT_TRUE(small->Begin(*prompt_).ok());
+    EXPECT_NE(small.session->sequence().tokens().back(), prompt_->back());
+    const auto made = small->Distributions({});
+    ASSERT_TRUE(made.ok()) << made.status();
+    for (size_t i = 0; i < (*made)[0].ids.size(); ++i) {
+      if ((*made)[0].probabilities[i] == 0) continue;
+      EXPECT_THAT(shared.never(),
+                  ::testing::Not(::testing::Contains((*made)[0].ids[i])));
+    }
+  }
+  const auto session = Prefilled(*model_, *prompt_);
+  EXPECT_EQ(
+      DraftedText(*session, Params(0.7f), Choice(*other, VerifyMode::kCoupled)),
+      expected);
 }
 
 TEST_F(DraftModelTest, NeedsAModelWithWeightsAndContext) {

@@ -9,7 +9,7 @@ absl::StatusOr<std::vector<Distribution>> ModelTarget::Distributions(
   before_ = kv_->tokens().size();
   ASSIGN_OR_RETURN(const float* logits, kv_->Pass(block, /*branches=*/{}));
   return DistributionsOf(session_, logits, kv_->tokens(), before_,
-                         distribution_);
+                         distribution_, never_);
 }
 
 absl::StatusOr<Target::TreeDistributions> ModelTarget::OfTree(
@@ -19,7 +19,7 @@ absl::StatusOr<Target::TreeDistributions> ModelTarget::OfTree(
   ASSIGN_OR_RETURN(const float* logits,
                    kv_->Pass(block.tokens, block.branches));
   ASSIGN_OR_RETURN(tree.block, DistributionsOf(session_, logits, kv_->tokens(),
-                                               before_, distribution_));
+                                               before_, distribution_, never_));
   for (size_t i = 0; i < block.branches.size(); ++i) {
     const DraftBranch& branch = block.branches[i];
     tree.branches.emplace_back();
@@ -30,16 +30,17 @@ absl::StatusOr<Target::TreeDistributions> ModelTarget::OfTree(
         kv_->tokens().begin(),
         kv_->tokens().begin() + static_cast<std::ptrdiff_t>(shared));
     tokens.insert(tokens.end(), branch.tokens.begin(), branch.tokens.end());
-    ASSIGN_OR_RETURN(
-        tree.branches.back(),
-        DistributionsOf(session_, own, tokens, shared + 1, distribution_));
+    ASSIGN_OR_RETURN(tree.branches.back(),
+                     DistributionsOf(session_, own, tokens, shared + 1,
+                                     distribution_, never_));
   }
   return tree;
 }
 
 absl::StatusOr<std::vector<Distribution>> DistributionsOf(
     Session& session, const float* logits, const std::vector<int32_t>& tokens,
-    size_t before, const DistributionParams& distribution) {
+    size_t before, const DistributionParams& distribution,
+    const std::vector<int32_t>* never) {
   return MakeDistributions(
       session.runner().stream(),
       {.logits = logits,
@@ -48,7 +49,8 @@ absl::StatusOr<std::vector<Distribution>> DistributionsOf(
        .tokens = tokens.data(),
        .before = static_cast<int64_t>(before),
        .distribution = distribution,
-       .answer_begin = session.sequence().answer_begin()});
+       .answer_begin = session.sequence().answer_begin(),
+       .never = never});
 }
 
 }  // namespace tiercel

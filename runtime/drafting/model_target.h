@@ -47,10 +47,15 @@ class TargetKv {
 // session's KV (SessionKv) its distribution is the one promised to the user.
 class ModelTarget final : public DraftTarget {
  public:
-  // The session outlives it.
+  // The session outlives it, as do the tokens that it may `never` draw (null:
+  // none).
   ModelTarget(Session& session, const DistributionParams& distribution,
-              std::unique_ptr<TargetKv> kv)
-      : session_(session), distribution_(distribution), kv_(std::move(kv)) {}
+              std::unique_ptr<TargetKv> kv,
+              const std::vector<int32_t>* never = nullptr)
+      : session_(session),
+        distribution_(distribution),
+        kv_(std::move(kv)),
+        never_(never) {}
 
   absl::Status Begin(const std::vector<int32_t>& tokens) override {
     return kv_->Begin(tokens);
@@ -69,15 +74,18 @@ class ModelTarget final : public DraftTarget {
   Session& session_;
   const DistributionParams distribution_;
   std::unique_ptr<TargetKv> kv_;
+  const std::vector<int32_t>* const never_;
   size_t before_ = 0;  // number of tokens before the block
 };
 
 // The distributions [rows] of the tokens after the first `before` of `tokens`
 // and after each that follows, by their logits [rows, vocab] from the session's
-// model. Errors: those of MakeDistributions.
+// model; those of `never` (null: none) have no probability. Errors: those of
+// MakeDistributions.
 absl::StatusOr<std::vector<Distribution>> DistributionsOf(
     Session& session, const float* logits, const std::vector<int32_t>& tokens,
-    size_t before, const DistributionParams& distribution);
+    size_t before, const DistributionParams& distribution,
+    const std::vector<int32_t>* never = nullptr);
 
 }  // namespace tiercel
 

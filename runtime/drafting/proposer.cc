@@ -15,7 +15,8 @@ DistributionParams DraftDistribution(DistributionParams distribution) {
 
 InnermostDrafter::InnermostDrafter(Session& session,
                                    const DistributionParams& distribution,
-                                   const ProposerParams& params) {
+                                   const ProposerParams& params)
+    : shared_(params.shared) {
   const DistributionParams drafts = DraftDistribution(distribution);
   const char* name = "";
   switch (params.kind) {
@@ -38,8 +39,9 @@ InnermostDrafter::InnermostDrafter(Session& session,
       target_ = std::make_unique<ModelTarget>(
           *params.draft_session, drafts,
           std::make_unique<DraftWindowKv>(*params.draft_session,
-                                          params.draft_window,
-                                          session.sequence().answer_begin()));
+                                          params.draft_window, *shared_,
+                                          session.sequence().answer_begin()),
+          &shared_->never());
       break;
   }
   drafter_ = std::make_unique<VerifyingDrafter>(

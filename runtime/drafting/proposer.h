@@ -8,6 +8,7 @@
 #include "drafts/verifying_drafter.h"
 #include "kernels/token/distribution.h"
 #include "runtime/drafting/draft_window.h"
+#include "runtime/model/draft_model.h"
 #include "runtime/session/session.h"
 
 namespace tiercel {
@@ -27,6 +28,8 @@ struct ProposerParams {
   int draft_layers = 0;  // for kSelf: it runs the first so many; 0: all
   Session* draft_session = nullptr;  // for kSmall; holds at most draft_window
   DraftWindow draft_window = {};     // the part of a text that kSmall sees
+  // The tokens that kSmall may propose, and its target has.
+  std::shared_ptr<const SharedTokens> shared = nullptr;
 };
 
 // The sampler of a draft, if `distribution` is the target's. It need not be the
@@ -44,6 +47,7 @@ class InnermostDrafter {
   Drafter* drafter() const { return drafter_.get(); }  // null for kNone
 
  private:
+  std::shared_ptr<const SharedTokens> shared_;
   std::unique_ptr<DraftTarget> target_;
   std::unique_ptr<Drafter> drafter_;
 };

@@ -1,7 +1,10 @@
 #include "runtime/model/draft_model.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +19,9 @@ absl::Status Differs(const std::string& how) {
                                  "the model: ",
                                  how, "; both need the same tokens"));
 }
+
+// A share of the tokens, one in so many, may differ.
+constexpr int64_t kFewOf = 20;
 
 // A token's text in the form that error messages show.
 std::string Shown(const Tokenizer& tokenizer, int32_t id) {
@@ -35,29 +41,59 @@ bool SameToken(const Tokenizer& a, const Tokenizer& b, int32_t id) {
 
 }  // namespace
 
-absl::Status CheckDraftModel(const Model& target, const Model& draft) {
-  const auto sizes = [](int64_t ours, int64_t drafts) {
-    return Differs(
-        absl::StrCat("it has ", drafts, " tokens, the model ", ours));
-  };
-  if (target.config.vocab != draft.config.vocab) {
-    return sizes(target.config.vocab, draft.config.vocab);
+SharedTokens::SharedTokens(int64_t vocab, std::vector<int32_t> never)
+    : vocab_(vocab), never_(std::move(never)) {
+  for (const int32_t id : never_) {
+    if (id == instead_) ++instead_;
   }
+}
+
+int32_t SharedTokens::ReadFor(int32_t id) const {
+  const bool shared =
+      id < vocab_ && !std::binary_search(never_.begin(), never_.end(), id);
+  return shared ? id : instead_;
+}
+
+absl::StatusOr<SharedTokens> CheckDraftModel(const Model& target,
+                                             const Model& draft) {
+  const int64_t rows = draft.config.vocab;
   if (target.tokenizer == nullptr || draft.tokenizer == nullptr) {
-    return absl::OkStatus();
+    if (target.config.vocab == rows) return SharedTokens(rows, {});
+    return Differs(absl::StrCat("it has ", rows, " tokens, the model ",
+                                target.config.vocab));
   }
   const Tokenizer& ours = *target.tokenizer;
   const Tokenizer& drafts = *draft.tokenizer;
-  if (ours.vocab() != drafts.vocab()) {
-    return sizes(ours.vocab(), drafts.vocab());
-  }
-  for (int64_t i = 0; i < ours.vocab(); ++i) {
+  std::vector<int32_t> never;
+  std::optional<int32_t> first;  // the first that differs
+  int64_t used = 0;
+  int64_t differing = 0;
+  for (int64_t i = 0; i < std::max(rows, target.config.vocab); ++i) {
     const auto id = static_cast<int32_t>(i);
-    if (SameToken(ours, drafts, id)) continue;
-    return Differs(absl::StrCat("token ", id, " is ", Shown(drafts, id),
-                                ", the model's is ", Shown(ours, id)));
+    const bool we_use = i < target.config.vocab && ours.IsUsed(id);
+    const bool it_uses = i < rows && drafts.IsUsed(id);
+    if (we_use && it_uses && SameToken(ours, drafts, id)) {
+      ++used;
+      continue;
+    }
+    if (i < rows) never.push_back(id);
+    if (!we_use && !it_uses) continue;
+    ++used;
+    ++differing;
+    if (!first.has_value()) first = id;
   }
-  return absl::OkStatus();
+  // More than a few: another vocabulary, with which hardly a draft would hold.
+  if (differing * kFewOf > used) {
+    const auto shown = [&](const Model& of) {
+      return *first < of.config.vocab && of.tokenizer->IsUsed(*first)
+                 ? Shown(*of.tokenizer, *first)
+                 : "not used";
+    };
+    return Differs(absl::StrCat(
+        "of ", used, " tokens that are used ", differing, " differ; token ",
+        *first, " is ", shown(draft), ", the model's is ", shown(target)));
+  }
+  return SharedTokens(rows, std::move(never));
 }
 
 }  // namespace tiercel

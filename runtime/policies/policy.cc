@@ -36,7 +36,7 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
   }
   RETURN_IF_ERROR(params.policy->Check(target, params));
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
-  return CheckDraftModel(target, *params.draft_model);
+  return CheckDraftModel(target, *params.draft_model).status();
 }
 
 std::vector<std::string> PolicyWarnings(const Model& target,
@@ -106,6 +106,9 @@ absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
     drafts->cancellation().Follow(session.cancellation());
     proposer.draft_session = drafts;
     proposer.draft_window = window;
+    ASSIGN_OR_RETURN(SharedTokens shared,
+                     CheckDraftModel(session.model(), drafts->model()));
+    proposer.shared = std::make_shared<const SharedTokens>(std::move(shared));
   }
   const PolicyKind& kind =
       params.form == PolicyForm::kBaseline && !params.policy->HasBaseline()
