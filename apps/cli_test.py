@@ -527,9 +527,21 @@ class WrongModelTest(Case):
         model = self.copy(CHAT)
         self.change("tokenizer.json", lambda file: file["added_tokens"].append(
             {"id": 384, "content": "<beyond>", "special": True}))
-        message = self.refuse(3, "invalid_vocab", "inspect", model)
-        self.assertIn("385 tokens", message)
+        # A special token needs no row, unless a prompt names it.
+        self.succeed("generate", "-m", model, "-p", "a", "-n", "2")
+        tokens = self.path("tokens", b"1 384")
+        self.refuse(3, "invalid_token", "generate", "-m", model, "--tokens",
+                    tokens)
+        # A word does.
+        self.change("tokenizer.json", lambda file: file["model"]["vocab"]
+                    .update({"beyond": 385}))
+        args = ["generate", "-m", model, "-p", "a"]
+        message = self.refuse(3, "invalid_vocab", *args)
+        self.assertIn("386 tokens", message)
         self.assertIn("384 rows", message)
+        self.assertIn("word 385", message)
+        self.assertIn(message.split(": ", 1)[-1].strip(),
+                      self.document("inspect", model)["cannot_run"])
 
     def test_chat_templates(self):
         model = self.copy(CHAT)

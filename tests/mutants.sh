@@ -773,6 +773,26 @@ chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|ru
 gguf_padding|models/format/gguf.cc|next = CheckedAlignUp(\*next, alignment)|next = CheckedAlignUp(*next, 32)|models/format/gguf_test.cc
 gguf_one_of_one|models/format/gguf_set.cc|count->value_or(0) > 1|count->value_or(0) > 0|models/format/gguf_set_test.cc
 failed_encode|models/tokenizer/tokenizer.cc|ids->resize(before)|(void)before|models/tokenizer/tokenizer_test.cc
+end_spelling|models/tokenizer/tokenizer.cc|IsEndSpelling(token.text))) {|token.text.empty())) {|models/chat/chat_tokens_test.cc
+end_of_part|models/tokenizer/tokenizer.cc|has_parts && token.text|!has_parts \&\& token.text|models/chat/chat_tokens_test.cc
+end_word_is_control|models/tokenizer/tokenizer.cc|IsIn(kEndSpellings, token.text)) {|token.text.empty()) {|models/chat/chat_tokens_test.cc
+end_of_template|models/chat/chat_tokens.cc|return (\*pieces)\[i + 1\].text;|return "";|models/chat/chat_tokens_test.cc
+end_behind_space|models/chat/chat_tokens.cc|absl::StripAsciiWhitespace(piece).empty()|piece.empty()|models/chat/chat_tokens_test.cc
+stop_is_token|runtime/generate/generate.cc|if (id.has_value()) ends.push_back(\*id);||apps/cli_files_test.py
+stop_ids|runtime/generate/generate.cc|std::vector<int32_t> ends = params.stop_ids;|std::vector<int32_t> ends;|runtime/api/api_test.cc
+null_bos|models/tokenizer/hf_spec.cc|if (!spec->bos \&\& !bos.is_said) {|if (!spec->bos) {|models/tokenizer/hf_spec_test.cc
+map_before_config|models/tokenizer/hf_settings.cc|merged_.contains("added_tokens_decoder")|!merged_.is_null()|models/tokenizer/hf_spec_test.cc
+side_token_id|models/tokenizer/hf_spec.cc|token\["id"\] = known->second;||models/tokenizer/hf_spec_test.cc
+piece_score|models/tokenizer/sentence_piece_spec.cc|if (field->number == 2) {|if (field->number == 5) {|models/tokenizer/sentence_piece_spec_test.cc
+lfs_pointer|models/format/file.cc|if (start != kStart) return absl::OkStatus();|return absl::OkStatus();|models/format/safetensors_test.cc
+fused_rows|models/decoder/weights.cc|static_cast<uint64_t>(from.first + begin)|static_cast<uint64_t>(begin)|models/decoder/weights_test.cc
+fused_bias|models/decoder/weights.cc|RowBytes(type, from.first)|RowBytes(type, 0)|models/decoder/weights_test.cc
+window_layers|models/decoder/config_hf.cc|is_on \&\& without < layers|is_on \&\& without <= layers|models/decoder/config_test.cc
+never_drawn|kernels/token/distribution.cc|logits\[id\] = std::numeric_limits<float>::lowest();||kernels/token/distribution_test.cc
+draft_reads_shared|runtime/drafting/draft_window.cc|id = shared_.ReadFor(id);|(void)id;|runtime/drafting/draft_window_test.cc
+draft_padding|runtime/model/draft_model.cc|if (!we_use \&\& !it_uses) continue;||runtime/drafting/draft_window_test.cc
+word_without_row|runtime/model/model.cc|if (!word.has_value()) return absl::OkStatus();|return absl::OkStatus();|apps/cli_test.py
+described|runtime/model/model.cc|if (cannot_run.empty()) cannot_run = std::string(status.message());||apps/cli_files_test.py
 longest_special|models/tokenizer/special_matcher.cc|if (++low == high) break;|break;|models/tokenizer/special_matcher_test.cc
 first_space|models/tokenizer/stream_decoder.cc|  first_ = false;|  (void)first_;|models/tokenizer/stream_decoder_test.cc
 equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) != score(normal\[i - 1\])|i > 0|models/tokenizer/tokenizer_test.cc

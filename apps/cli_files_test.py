@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Model files as people have them: other spellings, keys that are absent, side
+files that disagree.
+
+    cli_files_test.py TIERCEL CHECKPOINTS
+
+Needs only the standard library.
+"""
+
+import os
+import unittest
+
+from cli_testing import Case, run
+import gguf_file
+import told_model
+from told_model import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER, path_of
+
+GREEDY = ["--temp", "0", "--repeat-penalty", "1", "-n", "8", "--no-cache"]
+
+
+class FilesCase(Case):
+    def ask(self, model, *flags):
+        """Returns the answer to a question about a note, and its end."""
+        note = self.path("note.txt", b"A note.\n")
+        said = self.document("ask", note, "hello", "-m", model, *GREEDY, *flags)
+        output = said["output"][0]
+        return output["text"], output["finish_reason"]
+
+
+class EndsTest(FilesCase):
+    """The tokens that end an answer."""
+
+    def answer(self, end, template, *flags, types=None, **keys):
+        names = told_model.tokens(["<|endoftext|>", "<|im_start|>", end])
+        model = told_model.write_gguf(
+            self.path("model.gguf"), path_of("\n", "O", "K", end, "!", "!"),
+            names, types, tokenizer__chat_template=gguf_file.string(template),
+            **keys)
+        return self.ask(model, *flags)
+
+    def test_known_texts_of_control_tokens(self):
+        plain = told_model.CHATML.replace("<|im_end|>", "")
+        for end in "<|im_end|>", "<|eot_id|>", "<end_of_turn>", "</s>":
+            with self.subTest(end):
+                self.assertEqual(self.answer(end, plain), ("OK", "stop"))
+        # A word with such a text is a control token; any other word is none.
+        self.assertEqual(
+            self.answer("<|im_end|>", plain,
+                        types=[CONTROL, CONTROL, USER] + [NORMAL] * 256),
+            ("OK", "stop"))
+        self.assertEqual(self.answer("<sep>", plain)[1], "length")
+
+    def test_what_the_template_ends_a_turn_with(self):
+        own = told_model.CHATML.replace("<|im_end|>", "<sep>")
+        self.assertEqual(self.answer("<sep>", own), ("OK", "stop"))
+        self.assertEqual(
+            self.answer("<sep>", own, "--ignore-eos"), ("OK!!!!!", "length"))
+
+    def test_stops_name_a_control_token(self):
+        plain = told_model.CHATML.replace("<|im_end|>", "")
+        for flag, value in (("--stop", "<sep>"), ("--stop-id", "2")):
+            for more in [], ["--ignore-eos"]:
+                with self.subTest(flag=flag, more=more):
+                    self.assertEqual(
+                        self.answer("<sep>", plain, flag, value, *more),
+                        ("OK", "stop"))
+        self.assertEqual(self.answer("<sep>", plain, "--stop-id", "1")[1],
+                         "length")
+        said = self.refuse(2, "invalid_stop", "generate", "-m",
+                           self.path("model.gguf"), "-p", "x", "--stop-id",
+                           "259")
+        self.assertIn("got 259, need 0 to 258", said)
+
+
+OK = path_of("\n", "O", "K", "<|im_end|>", "!", "!")
+
+
+class FolderTest(FilesCase):
+    """Side files of a folder."""
+
+    def folder(self, name, **kwargs):
+        return told_model.write_folder(self.path(name), OK, **kwargs)
+
+    def settings(self, template=told_model.CHATML, **fields):
+        return {"tokenizer_config.json": {"chat_template": template, **fields}}
+
+    def test_the_template_gets_the_tokens_that_are_said(self):
+        # The model answers to the last character that the template writes.
+        template = told_model.CHATML.replace("assistant\n",
+                                             "assistant\n{{ bos_token }}")
+        for number, (fields, config, answers) in enumerate([
+                ({"bos_token": None}, {"bos_token_id": 0}, True),
+                ({"tokenizer_class": "PreTrainedTokenizerFast"},
+                 {"bos_token_id": 0}, True),
+                ({"bos_token": "<|endoftext|>"}, {}, False)]):
+            with self.subTest(fields):
+                model = self.folder(
+                    f"m{number}", config=config,
+                    files=self.settings(template, eos_token="<|im_end|>",
+                                        **fields))
+                text, _ = self.ask(model)
+                self.assertEqual(text == "OK", answers, text)
+
+    def test_special_tokens_in_one_file_alone(self):
+        names = told_model.tokens()
+        plain = told_model.tokenizer_json(names, [])
+        for number, files in enumerate([
+                {"special_tokens_map.json": {"eos_token": "<|im_end|>"},
+                 **self.settings()},
+                {**self.settings(added_tokens_decoder={
+                    "2": {"content": "<|im_end|>", "special": True}})},
+                {"generation_config.json": {"eos_token_id": [1, 2]},
+                 **self.settings()},
+                {"added_tokens.json": {"<|im_end|>": 2},
+                 **self.settings(eos_token="<|im_end|>")}]):
+            with self.subTest(files):
+                model = self.folder(f"m{number}",
+                                    config={"eos_token_id": None},
+                                    files={"tokenizer.json": plain, **files})
+                self.assertEqual(self.ask(model), ("OK", "stop"))
+        self.assertEqual(self.document(
+            "tokenize", "-m", self.path("m1"), "--parse-special", "-p",
+            "<|im_end|>")["tokens"], [2])
+
+    def test_a_vocabulary_without_tokenizer_json(self):
+        names = told_model.tokens()
+        model = self.folder("m", files={
+            "tokenizer.json": None,
+            "vocab.json": {name: i for i, name in enumerate(names)},
+            "merges.txt": "#version: 0.2\n"})
+        self.assertEqual(self.ask(model), ("OK", "stop"))
+        os.remove(os.path.join(model, "merges.txt"))
+        self.refuse(3, "no_tokenizer", "generate", "-m", model, "-p", "x")
+
+    def test_pointers_of_git_lfs(self):
+        pointer = (b"version https://git-lfs.github.com/spec/v1\n"
+                   b"oid sha256:4d7a\nsize 12345\n")
+        model = self.folder("m")
+        for name in "model.safetensors", "tokenizer.json", "config.json":
+            path = os.path.join(model, name)
+            with open(path, "rb") as file:
+                whole = file.read()
+            with open(path, "wb") as file:
+                file.write(pointer)
+            said = self.refuse(3, "git_lfs_pointer", "inspect", model)
+            self.assertIn(name + ": is a Git LFS pointer", said)
+            with open(path, "wb") as file:
+                file.write(whole)
+
+    def test_names_of_tensors(self):
+        for number, prefix in enumerate(["", "language_model.model."]):
+            model = self.folder(f"m{number}", rename=lambda name, to=prefix: (
+                name.replace("model.", to, 1)))
+            self.assertEqual(self.ask(model), ("OK", "stop"), prefix)
+
+    def test_a_pad_without_a_row(self):
+        names = [*told_model.tokens(), "[PAD]"]
+        model = self.folder(
+            "m", names=names, rows=len(names) - 1,
+            files={"tokenizer.json": told_model.tokenizer_json(
+                names, [*told_model.SPECIAL, "[PAD]"])})
+        self.assertEqual(self.ask(model), ("OK", "stop"))
+        self.refuse(3, "invalid_token", "generate", "-m", model, "--tokens",
+                    self.path("ids", b"5 %d" % (len(names) - 1)))
+
+
+class UnusableTest(FilesCase):
+    """A file that cannot be run is described; one without text takes ids."""
+
+    def test_inspect_describes_another_architecture(self):
+        model = told_model.write_gguf(
+            self.path("m.gguf"), OK,
+            general__architecture=gguf_file.string("gemma9"))
+        shown = self.document("inspect", model)
+        self.assertEqual(shown["architecture"], "gemma9")
+        self.assertIn("gemma9", shown["cannot_run"])
+        self.assertTrue(shown["tensors"])
+        self.assertEqual(shown["metadata"]["llama.block_count"], 1)
+        self.assertNotIn("config", shown)
+        self.assertIn(b"cannot be run", self.succeed("inspect", model))
+        self.refuse(3, "unsupported_architecture", "generate", "-m", model,
+                    "-p", "x")
+        model = told_model.write_folder(self.path("m"), OK,
+                                        config={"model_type": "gemma9"})
+        self.assertEqual(self.document("inspect", model)["architecture"],
+                         "gemma9")
+        model = told_model.write_folder(self.path("n"), OK)
+        shown = self.document("inspect", model)
+        self.assertIsNone(shown["cannot_run"])
+        self.assertEqual(shown["config"]["eos_ids"], [0, 2])
+
+    def test_ids_need_no_tokenizer(self):
+        ids = self.path("ids", b"13 82 78")
+        for number, keys in enumerate([
+                {"tokenizer__ggml__model": gguf_file.string("t9")},
+                {"tokenizer__ggml__pre": gguf_file.string("none-such")},
+                {"tokenizer__ggml__merges": told_model.gguf_strings(["a"])}]):
+            with self.subTest(keys):
+                model = told_model.write_gguf(self.path(f"{number}.gguf"), OK,
+                                              **keys)
+                self.assertIsNone(self.document("inspect", model)["tokenizer"])
+                self.assertEqual(self.document("eval", "-m", model, "--tokens",
+                                               ids)["tokens"], 3)
+                made = self.document("generate", "-m", model, "--tokens", ids,
+                                     "-n", "3", "--temp", "0")
+                self.assertEqual(len(made["output"][0]["tokens"]), 3)
+                self.document("bench", "-m", model, "-p", "4", "-n", "2", "-r",
+                              "1")
+                said = run("generate", "-m", model, "-p", "x")
+                self.assertEqual(said.returncode, 3)
+                self.assertIn(b"tokenizer", said.stderr)
+
+
+class DraftTest(FilesCase):
+    """Drafts whose vocabulary is not quite the model's."""
+
+    def drafted(self, names, types, rows=None):
+        pads = [f"[PAD{i}]" for i in range(5)]
+        model = told_model.write_gguf(
+            self.path("model.gguf"), OK, [*told_model.tokens(), *pads],
+            [CONTROL] * 3 + [NORMAL] * 256 + [UNUSED] * 5)
+        draft = told_model.write_gguf(self.path("draft.gguf"), OK, names,
+                                      types, rows)
+        return ["generate", "-m", model, "-md", draft, "-p", "\n", "-n", "8",
+                "--temp", "0"]
+
+    def test_padding_and_a_few_other_tokens(self):
+        names = told_model.tokens()
+        kinds = [CONTROL] * 3 + [NORMAL] * 256
+        others = list(names)
+        others[1], others[250] = "<other>", "zz"
+        for case in ((names, kinds), (names, kinds, 300),
+                     ([*names, "[P]"], kinds + [UNUSED]), (others, kinds)):
+            with self.subTest(names=len(case[0]), rows=case[2:]):
+                made = self.document(*self.drafted(*case))
+                self.assertEqual(made["output"][0]["text"], "OK")
+                level = made["speculation"]["levels"][0]
+                self.assertGreater(level["drafted"], 0)
+                self.assertGreater(level["accepted"], 0)
+
+    def test_another_vocabulary(self):
+        names = told_model.tokens()
+        names[3:] = reversed(names[3:])
+        kinds = [CONTROL] * 3 + [NORMAL] * 256
+        said = self.refuse(3, "draft_vocabulary",
+                           *self.drafted(names, kinds))
+        self.assertIn("token 3 is", said)
+
+
+class SentencePieceTest(FilesCase):
+    def test_ids_that_are_absent(self):
+        names = ["<unk>", "<s>", "</s>", "\u2581", "a", "b"]
+        names += [f"<0x{byte:02X}>" for byte in range(256)]
+        model = told_model.write_gguf(
+            self.path("m.gguf"), path_of("b", "a", "</s>", "b"), names,
+            [UNKNOWN, CONTROL, CONTROL, NORMAL, NORMAL, NORMAL] + [BYTE] * 256,
+            tokenizer__ggml__model=gguf_file.string("llama"),
+            tokenizer__ggml__eos_token_id=None,
+            tokenizer__ggml__scores=gguf_file.array(6, [0.0] * len(names)))
+        self.assertEqual(self.document("tokenize", "-m", model, "--add-bos",
+                                       "-p", "b")["tokens"], [1, 3, 5])
+        made = self.document("generate", "-m", model, "-p", "b", "-n", "8",
+                             "--temp", "0")["output"][0]
+        self.assertEqual((made["text"], made["finish_reason"]), ("a", "stop"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["cli_files_test"])
