@@ -59,6 +59,7 @@ struct Expr {
     kCompare,      // children[0] operators[0] children[1] operators[1] ...
     kConditional,  // children[1] if children[0] else children[2] (may be null)
     kBlockText,    // the text of the block whose filter this is
+    kSpread,       // *children[0], an argument of a call
   };
   Kind kind;
   int line;
@@ -67,6 +68,7 @@ struct Expr {
   Value constant;
   std::vector<Operator> operators;
   std::vector<ExprPtr> children;
+  // Arguments by name; "**" stands for the items of a dict.
   std::vector<std::pair<std::string, ExprPtr>> named;
 };
 
@@ -106,6 +108,10 @@ struct Stmt {
   ExprPtr condition;
   std::vector<Branch> branches;
   std::vector<Parameter> parameters;
+  bool recursive = false;  // a loop that may be called
+  // A macro whose body names `varargs` or `kwargs` takes more arguments.
+  bool takes_varargs = false;
+  bool takes_kwargs = false;
   Body body;
   Body otherwise;
 };

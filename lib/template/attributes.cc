@@ -1,5 +1,6 @@
 // Attributes and items of values, and the methods of dicts, lists and loops.
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -52,15 +53,29 @@ Value DictMethod(Rendering& rendering, const Value& self,
 
 Value ListMethod(Rendering& rendering, const Value& self,
                  const std::string& name) {
+  const List& list = *self.IfRef<List>();
+  for (size_t i = 0; i < list.names.size(); ++i) {
+    if (list.names[i] == name) return list.items[i];
+  }
+  if (name == "copy" && !list.tuple) {
+    return MakeFunction(name, self, [self](const Args&) { return self; });
+  }
   if (name != "index" && name != "count") return Undefined{&name};
   const bool is_index = name == "index";
   return MakeFunction(
       name, self, [&rendering, self, is_index](const Args& args) -> Value {
-        const std::vector<Value> bound =
-            Bind(rendering, "a list's method", args, {"value"}, 1);
+        const std::vector<Value> bound = Bind(
+            rendering, "a list's method", args, {"value", "start", "stop"}, 1);
         const std::vector<Value>& items = self.IfRef<List>()->items;
+        const auto size = static_cast<int64_t>(items.size());
+        const auto place = [&](const Value& given, int64_t absent) {
+          const int64_t at = given.IfInteger().value_or(absent);
+          return static_cast<size_t>(
+              std::clamp<int64_t>(at < 0 ? at + size : at, 0, size));
+        };
+        const size_t stop = place(bound[2], size);
         int64_t count = 0;
-        for (size_t i = 0; i < items.size() && rendering.ok(); ++i) {
+        for (size_t i = place(bound[1], 0); i < stop && rendering.ok(); ++i) {
           if (!Equal(rendering, items[i], bound[0])) continue;
           if (is_index) return static_cast<int64_t>(i);
           ++count;
@@ -83,10 +98,19 @@ Value LoopAttribute(Rendering& rendering, const Value& self,
   if (name == "first") return index == 0;
   if (name == "last") return index + 1 == length;
   if (name == "length") return length;
-  if (name == "depth") return int64_t{1};
-  if (name == "depth0") return int64_t{0};
+  if (name == "depth") return loop.depth + 1;
+  if (name == "depth0") return loop.depth;
   if (name == "previtem" && index > 0) return items[loop.index - 1];
   if (name == "nextitem" && index + 1 < length) return items[loop.index + 1];
+  if (name == "changed") {
+    return MakeFunction(name, self, [&rendering, self](const Args& args) {
+      Value values = MakeList(rendering, args.positional, /*tuple=*/true);
+      Value& last = *self.IfLoop()->last;
+      const bool same = !last.IsUndefined() && Equal(rendering, last, values);
+      last = std::move(values);
+      return !same;
+    });
+  }
   if (name != "cycle") return Undefined{&name};
   return MakeFunction(
       name, self, [&rendering, self](const Args& args) -> Value {

@@ -2,6 +2,7 @@
 #define TIERCEL_LIB_TEMPLATE_BUILTINS_H_
 
 #include <initializer_list>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -10,8 +11,7 @@
 namespace tiercel::jinja {
 
 // The filters, tests, methods and functions of the language. Each fails the
-// rendering on arguments that it does not take. Case is mapped for ASCII
-// letters only.
+// rendering on arguments that it does not take.
 
 using Filter = Value (*)(Rendering& rendering, const Value& input,
                          const Args& args);
@@ -21,6 +21,7 @@ struct FilterEntry {
 };
 Filter FindFilter(std::string_view name);      // null where there is none
 Filter FindListFilter(std::string_view name);  // the filters of list_filters.cc
+Filter FindTextFilter(std::string_view name);  // the filters of text_filters.cc
 
 using Test = bool (*)(Rendering& rendering, const Value& value,
                       const Args& args);
@@ -38,7 +39,12 @@ Value GetItem(Rendering& rendering, const Value& value, const Value& key);
 Value GetStringMethod(Rendering& rendering, const Value& self,
                       const std::string& name);
 
-// Adds the functions range, dict, raise_exception and strftime_now.
+// Fills an empty `object`, which gives the next of some items each time, from
+// the first again after the last.
+Value MakeCycler(Rendering& rendering, const Args& args,
+                 const std::shared_ptr<Scope>& object);
+
+// Adds the functions range, dict, joiner, raise_exception and strftime_now.
 void AddGlobals(Rendering& rendering, Scope* globals);
 
 // Fails the rendering with a message that `who` got `got` and needs `needed`.
@@ -58,13 +64,19 @@ Text Strip(const Text& text, const Text* set, Side side);
 // str.replace; count < 0 means all.
 Value Replace(Rendering& rendering, const Text& text, const Text& from,
               const Text& to, int64_t count);
-// str.splitlines: returns the lines as strings.
-std::vector<Value> SplitLines(Rendering& rendering, const Text& text);
+// str.splitlines: returns the lines as strings, with their ends if it `keeps`
+// them.
+std::vector<Value> SplitLines(Rendering& rendering, const Text& text,
+                              bool keeps = false);
 Value Join(Rendering& rendering, const Value& items, const Text& separator);
 
-char Lower(char byte);
-char Upper(char byte);
-bool IsLetter(char byte);  // every byte beyond ASCII is a letter
+// str.split(): returns the words between white space.
+std::vector<Value> SplitWords(Rendering& rendering, const Text& text);
+// str.center.
+Value Centered(Rendering& rendering, const Text& text, int64_t width,
+               const Text& fill);
+// The text with entities for the characters that HTML gives a meaning.
+Text Escaped(Rendering& rendering, const Text& text);
 
 }  // namespace tiercel::jinja
 

@@ -242,6 +242,8 @@ ExprPtr ExpressionParser::ParsePrimary() {
         return MakeConstant(None{}, token.line);
       }
       ExprPtr name = Make(Expr::Kind::kName, token.line);
+      more_.varargs += token.text == "varargs";
+      more_.kwargs += token.text == "kwargs";
       name->name = token.text;
       return name;
     }
@@ -348,6 +350,13 @@ ExprPtr ExpressionParser::ParseSubscript(ExprPtr node) {
   return result;
 }
 
+void ExpressionParser::AdoptNamed(Expr* call, std::string name, ExprPtr value) {
+  // Adopt counts the child's depth; then the child moves to its place.
+  Adopt(call, std::move(value));
+  call->named.emplace_back(std::move(name), std::move(call->children.back()));
+  call->children.pop_back();
+}
+
 void ExpressionParser::ParseArguments(Expr* call) {
   tokens_.ExpectOperator("(");
   bool first = true;
@@ -358,16 +367,17 @@ void ExpressionParser::ParseArguments(Expr* call) {
     }
     first = false;
     const Token& ahead = tokens_.ahead();
-    if (tokens_.At(Token::Kind::kName) &&
-        ahead.kind == Token::Kind::kOperator && ahead.text == "=") {
+    if (tokens_.SkipOperator("**")) {
+      AdoptNamed(call, "**", ParseExpression());
+    } else if (tokens_.AtOperator("*")) {
+      const int line = tokens_.line();
+      tokens_.Next();
+      Adopt(call, MakeWith(Expr::Kind::kSpread, line, ParseExpression()));
+    } else if (tokens_.At(Token::Kind::kName) &&
+               ahead.kind == Token::Kind::kOperator && ahead.text == "=") {
       std::string name = tokens_.TakeName("a name");
       tokens_.Next();
-      ExprPtr value = ParseExpression();
-      // Adopt counts the child's depth; then the child moves to its place.
-      Adopt(call, std::move(value));
-      call->named.emplace_back(std::move(name),
-                               std::move(call->children.back()));
-      call->children.pop_back();
+      AdoptNamed(call, std::move(name), ParseExpression());
     } else if (!call->named.empty()) {
       tokens_.Fail("a positional argument follows a named one");
     } else {

@@ -39,6 +39,14 @@ class ExpressionParser {
 
   ExprPtr Make(Expr::Kind kind, int line);
 
+  // The number of names so far by which a macro's body asks for the arguments
+  // that are not among its parameters.
+  struct MoreArguments {
+    int varargs = 0;
+    int kwargs = 0;
+  };
+  const MoreArguments& more() const { return more_; }
+
  private:
   class Nesting;
 
@@ -61,11 +69,13 @@ class ExpressionParser {
 
   // Adds a child, updates the depth and checks it.
   void Adopt(Expr* parent, ExprPtr child);
+  void AdoptNamed(Expr* call, std::string name, ExprPtr value);
   ExprPtr MakeWith(Expr::Kind kind, int line, ExprPtr child);
   ExprPtr MakeConstant(Value value, int line);
 
   TokenStream& tokens_;
   int nesting_ = 0;
+  MoreArguments more_;
 };
 
 }  // namespace tiercel::jinja

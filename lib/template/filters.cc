@@ -7,32 +7,18 @@
 
 #include "lib/template/builtins.h"
 #include "lib/template/format.h"
+#include "lib/template/letter_case.h"
 
 namespace tiercel::jinja {
 namespace {
 
 // --- strings
 
-Value Mapped(Rendering& rendering, const Value& input, char (*map)(char)) {
-  return MakeString(rendering, Str(rendering, input).Mapped(map));
-}
-
 Value CallStringMethod(Rendering& rendering, const Value& input,
                        const std::string& method, const Args& args) {
   const Value string = MakeString(rendering, Str(rendering, input));
   const Value function = GetAttribute(rendering, string, method);
   return rendering.ok() ? function.IfRef<Function>()->call(args) : Undefined{};
-}
-
-Value TitleFilter(Rendering& rendering, const Value& input, const Args&) {
-  bool starts = true;
-  return MakeString(
-      rendering, Str(rendering, input).Mapped([&starts](char byte) {
-        const char mapped = starts ? Upper(byte) : Lower(byte);
-        starts = std::string_view("- \t\n\r\v\f({[<").find(byte) !=
-                 std::string_view::npos;
-        return mapped;
-      }));
 }
 
 Value ReplaceFilter(Rendering& rendering, const Value& input,
@@ -76,32 +62,7 @@ Value IndentFilter(Rendering& rendering, const Value& input, const Args& args) {
 }
 
 Value EscapeFilter(Rendering& rendering, const Value& input, const Args&) {
-  const Text text = Str(rendering, input);
-  TextBuilder out(rendering);
-  text.ForEachRun([&out](std::string_view part, Origin origin) {
-    for (size_t i = 0; i < part.size(); ++i) {
-      switch (part[i]) {
-        case '&':
-          out.Append("&amp;", origin);
-          break;
-        case '<':
-          out.Append("&lt;", origin);
-          break;
-        case '>':
-          out.Append("&gt;", origin);
-          break;
-        case '"':
-          out.Append("&#34;", origin);
-          break;
-        case '\'':
-          out.Append("&#39;", origin);
-          break;
-        default:
-          out.Append(part.substr(i, 1), origin);
-      }
-    }
-  });
-  return MakeString(rendering, out.TakeText());
+  return MakeString(rendering, Escaped(rendering, Str(rendering, input)));
 }
 
 Value ToJson(Rendering& rendering, const Value& input, const Args& args) {
@@ -266,20 +227,28 @@ constexpr FilterEntry kFilters[] = {
     {"float", FloatFilter},
     {"indent", IndentFilter},
     {"int", IntFilter},
-    {"lower", [](Rendering& rendering, const Value& v,
-                 const Args&) { return Mapped(rendering, v, Lower); }},
+    {"forceescape", EscapeFilter},
+    {"lower",
+     [](Rendering& rendering, const Value& v, const Args&) {
+       return WithCase(rendering, Str(rendering, v), Case::kLower);
+     }},
     {"replace", ReplaceFilter},
     {"round", RoundFilter},
     {"safe", StringFilter},
     {"string", StringFilter},
-    {"title", TitleFilter},
+    {"title",
+     [](Rendering& rendering, const Value& v, const Args&) {
+       return WithCase(rendering, Str(rendering, v), Case::kTitleWords);
+     }},
     {"tojson", ToJson},
     {"trim",
      [](Rendering& rendering, const Value& v, const Args& args) {
        return CallStringMethod(rendering, v, "strip", args);
      }},
-    {"upper", [](Rendering& rendering, const Value& v,
-                 const Args&) { return Mapped(rendering, v, Upper); }},
+    {"upper",
+     [](Rendering& rendering, const Value& v, const Args&) {
+       return WithCase(rendering, Str(rendering, v), Case::kUpper);
+     }},
 };
 
 }  // namespace
@@ -288,7 +257,8 @@ Filter FindFilter(std::string_view name) {
   for (const FilterEntry& entry : kFilters) {
     if (entry.name == name) return entry.filter;
   }
-  return FindListFilter(name);
+  const Filter of_text = FindTextFilter(name);
+  return of_text != nullptr ? of_text : FindListFilter(name);
 }
 
 }  // namespace tiercel::jinja

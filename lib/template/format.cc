@@ -61,8 +61,6 @@ void AppendStringRepr(const Text& text, TextBuilder* out) {
   out->Append(mark);
 }
 
-void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out);
-
 void AppendListRepr(Rendering& rendering, const List& list, TextBuilder* out) {
   out->Append(list.tuple ? "(" : "[");
   for (size_t i = 0; i < list.items.size() && rendering.ok(); ++i) {
@@ -82,30 +80,6 @@ void AppendDictRepr(Rendering& rendering, const Dict& dict, TextBuilder* out) {
     AppendRepr(rendering, dict.items[i].second, out);
   }
   out->Append("}");
-}
-
-void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out) {
-  if (!rendering.Step()) return;
-  if (value.IsUndefined()) {
-    out->Append("Undefined");
-  } else if (value.Is<None>()) {
-    out->Append("None");
-  } else if (const bool* boolean = value.If<bool>()) {
-    out->Append(*boolean ? "True" : "False");
-  } else if (const int64_t* integer = value.If<int64_t>()) {
-    out->Append(std::to_string(*integer));
-  } else if (const double* real = value.If<double>()) {
-    out->Append(FloatRepr(*real));
-  } else if (const Text* text = value.IfText()) {
-    AppendStringRepr(*text, out);
-  } else if (const List* list = value.IfRef<List>()) {
-    AppendListRepr(rendering, *list, out);
-  } else if (const Dict* dict = value.IfRef<Dict>()) {
-    AppendDictRepr(rendering, *dict, out);
-  } else {
-    rendering.Fail(
-        absl::StrCat("a ", Abseil(KindOf(value)), " cannot be written"));
-  }
 }
 
 class JsonWriter {
@@ -275,6 +249,30 @@ std::string FloatRepr(double value) {
   std::string text(buffer, fixed.ptr);
   if (text.find('.') == std::string::npos) text += ".0";
   return text;
+}
+
+void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out) {
+  if (!rendering.Step()) return;
+  if (value.IsUndefined()) {
+    out->Append("Undefined");
+  } else if (value.Is<None>()) {
+    out->Append("None");
+  } else if (const bool* boolean = value.If<bool>()) {
+    out->Append(*boolean ? "True" : "False");
+  } else if (const int64_t* integer = value.If<int64_t>()) {
+    out->Append(std::to_string(*integer));
+  } else if (const double* real = value.If<double>()) {
+    out->Append(FloatRepr(*real));
+  } else if (const Text* text = value.IfText()) {
+    AppendStringRepr(*text, out);
+  } else if (const List* list = value.IfRef<List>()) {
+    AppendListRepr(rendering, *list, out);
+  } else if (const Dict* dict = value.IfRef<Dict>()) {
+    AppendDictRepr(rendering, *dict, out);
+  } else {
+    rendering.Fail(
+        absl::StrCat("a ", Abseil(KindOf(value)), " cannot be written"));
+  }
 }
 
 void AppendStr(Rendering& rendering, const Value& value, TextBuilder* out) {

@@ -9,6 +9,8 @@ namespace tiercel::jinja {
 
 // Appends str(value), as {{ value }} writes it; nothing for undefined.
 void AppendStr(Rendering& rendering, const Value& value, TextBuilder* out);
+// Appends repr(value).
+void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out);
 // Returns the str() of a value; for a string the string itself.
 Text Str(Rendering& rendering, const Value& value);
 // Python's repr of a float: the shortest digits that read back the same.

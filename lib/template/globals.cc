@@ -2,7 +2,9 @@
 
 #include <time.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "lib/template/builtins.h"
@@ -120,7 +122,55 @@ Value StrftimeNow(Rendering& rendering, const Args& args) {
   return MakeString(rendering, out.TakeText());
 }
 
+// A function that gives "" the first time, and then a separator.
+Value Joiner(Rendering& rendering, const Args& args) {
+  const std::vector<Value> bound = Bind(rendering, "joiner", args, {"sep"});
+  const Value separator =
+      bound[0].IsUndefined() ? MakeString(rendering, ", ") : bound[0];
+  return MakeFunction("joiner", separator,
+                      [&rendering, separator,
+                       used = std::make_shared<bool>(false)](const Args&) {
+                        return std::exchange(*used, true)
+                                   ? separator
+                                   : MakeString(rendering, "");
+                      });
+}
+
 }  // namespace
+
+Value MakeCycler(Rendering& rendering, const Args& args,
+                 const std::shared_ptr<Scope>& object) {
+  if (args.positional.empty() || !args.named.empty()) {
+    rendering.Fail("cycler: takes one item or more, without names");
+    return Undefined{};
+  }
+  struct State {
+    std::vector<Value> items;
+    size_t at = 0;
+    std::weak_ptr<Scope> shown;  // the object
+
+    void Show() {
+      if (const auto scope = shown.lock()) scope->Set("current", items[at]);
+    }
+  };
+  auto state = std::make_shared<State>();
+  state->items = args.positional;
+  state->shown = object;
+  state->Show();
+  object->Set("next", MakeFunction("next", None{}, [state](const Args&) {
+                const Value item = state->items[state->at];
+                state->at = (state->at + 1) % state->items.size();
+                state->Show();
+                return item;
+              }));
+  object->Set("reset",
+              MakeFunction("reset", None{}, [state](const Args&) -> Value {
+                state->at = 0;
+                state->Show();
+                return None{};
+              }));
+  return object;
+}
 
 void AddGlobals(Rendering& rendering, Scope* globals) {
   struct Global {
@@ -129,6 +179,7 @@ void AddGlobals(Rendering& rendering, Scope* globals) {
   };
   static constexpr Global kGlobals[] = {{"range", Range},
                                         {"dict", MakeDictFromArgs},
+                                        {"joiner", Joiner},
                                         {"raise_exception", RaiseException},
                                         {"strftime_now", StrftimeNow}};
   for (const Global& global : kGlobals) {

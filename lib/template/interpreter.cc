@@ -54,6 +54,11 @@ Interpreter::Interpreter(Rendering& rendering)
   Define("namespace", MakeFunction("namespace", None{}, [this](const Args& a) {
            return MakeNamespace(a);
          }));
+  Define("cycler", MakeFunction("cycler", None{}, [this](const Args& a) {
+           const std::shared_ptr<Scope> object = NewScope(nullptr);
+           Keep(object);
+           return MakeCycler(rendering_, a, object);
+         }));
 }
 
 Interpreter::~Interpreter() {
@@ -163,8 +168,27 @@ std::vector<Value> Interpreter::ChooseItems(const Stmt& statement,
 }
 
 Interpreter::Flow Interpreter::ExecuteFor(const Stmt& statement) {
-  std::shared_ptr<const List> list =
-      Iterate(rendering_, Evaluate(*statement.value));
+  return ExecuteLoop(statement, Evaluate(*statement.value), /*depth=*/0);
+}
+
+Value Interpreter::CallLoop(const Stmt& statement,
+                            const std::shared_ptr<Scope>& outer,
+                            const Value& items, int64_t depth) {
+  const Nesting nesting(this);
+  if (!rendering_.ok()) return Undefined{};
+  TextBuilder written(rendering_);
+  TextBuilder* const out = std::exchange(out_, &written);
+  {
+    const Scoped scoped(this, outer);
+    ExecuteLoop(statement, items, depth);
+  }
+  out_ = out;
+  return MakeString(rendering_, written.TakeText());
+}
+
+Interpreter::Flow Interpreter::ExecuteLoop(const Stmt& statement,
+                                           const Value& items, int64_t depth) {
+  std::shared_ptr<const List> list = Iterate(rendering_, items);
   if (list != nullptr && statement.condition != nullptr) {
     list = Iterate(rendering_,
                    MakeList(rendering_, ChooseItems(statement, *list)));
@@ -174,7 +198,17 @@ Interpreter::Flow Interpreter::ExecuteFor(const Stmt& statement) {
     const Scoped scoped(this, NewScope(scope_));
     return ExecuteBody(statement.otherwise);
   }
-  const auto loop = std::make_shared<Loop>(Loop{list});
+  const auto loop = std::make_shared<Loop>();
+  loop->items = list;
+  loop->depth = depth;
+  loop->last = std::make_shared<Value>();
+  // The scope outlives the loop, which is running in it.
+  if (statement.recursive) {
+    loop->call = [this, &statement, depth,
+                  outer = std::weak_ptr<Scope>(scope_)](const Value& more) {
+      return CallLoop(statement, outer.lock(), more, depth + 1);
+    };
+  }
   for (; loop->index < list->items.size() && rendering_.Step(); ++loop->index) {
     const Scoped scoped(this, NewScope(scope_));
     scope_->Set("loop", loop);
@@ -257,13 +291,24 @@ Value Interpreter::CallMacro(const Stmt& statement,
                              const std::shared_ptr<Scope>& outer,
                              const Args& args) {
   const std::string& name = statement.name.empty() ? "caller" : statement.name;
-  if (args.positional.size() > statement.parameters.size()) {
+  if (args.positional.size() > statement.parameters.size() &&
+      !statement.takes_varargs) {
     rendering_.Fail(absl::StrCat(name, ": got ", args.positional.size(),
                                  " arguments, takes ",
                                  statement.parameters.size()));
     return Undefined{};
   }
   const Scoped scoped(this, NewScope(outer));
+  if (statement.takes_varargs) {
+    const size_t taken =
+        std::min(args.positional.size(), statement.parameters.size());
+    scope_->Set("varargs", MakeList(rendering_,
+                                    {args.positional.begin() +
+                                         static_cast<std::ptrdiff_t>(taken),
+                                     args.positional.end()},
+                                    /*tuple=*/true));
+  }
+  std::vector<Dict::Item> more;
   for (const auto& [key, value] : args.named) {
     const bool known =
         key == "caller" ||
@@ -271,11 +316,18 @@ Value Interpreter::CallMacro(const Stmt& statement,
                     [&key = key](const auto& parameter) {
                       return parameter.name == key;
                     });
+    if (!known && statement.takes_kwargs) {
+      more.emplace_back(MakeString(rendering_, key), value);
+      continue;
+    }
     if (!known) {
       rendering_.Fail(absl::StrCat(name, ": takes no argument '", key, "'"));
       return Undefined{};
     }
     scope_->Set(key, value);
+  }
+  if (statement.takes_kwargs) {
+    scope_->Set("kwargs", MakeDict(rendering_, std::move(more)));
   }
   for (size_t i = 0; i < statement.parameters.size(); ++i) {
     const Stmt::Parameter& parameter = statement.parameters[i];
@@ -367,6 +419,8 @@ Value Interpreter::Evaluate(const Expr& node) {
       return EvaluateConditional(node);
     case Expr::Kind::kBlockText:
       return block_text_;
+    case Expr::Kind::kSpread:  // EvaluateArgs takes it apart
+      return Evaluate(*node.children[0]);
   }
   return Undefined{};
 }
@@ -416,10 +470,30 @@ Value Interpreter::EvaluateSlice(const Expr& node) {
 Args Interpreter::EvaluateArgs(const Expr& node) {
   Args args;
   for (size_t i = 1; i < node.children.size(); ++i) {
-    args.positional.push_back(Evaluate(*node.children[i]));
+    Value value = Evaluate(*node.children[i]);
+    if (node.children[i]->kind != Expr::Kind::kSpread) {
+      args.positional.push_back(std::move(value));
+      continue;
+    }
+    const std::shared_ptr<const List> list = Iterate(rendering_, value);
+    if (list == nullptr || !rendering_.Step(list->items.size())) break;
+    args.positional.insert(args.positional.end(), list->items.begin(),
+                           list->items.end());
   }
-  for (const auto& [name, value] : node.named) {
-    args.named.emplace_back(name, Evaluate(*value));
+  for (const auto& [name, node_of] : node.named) {
+    Value value = Evaluate(*node_of);
+    if (name != "**") {
+      args.named.emplace_back(name, std::move(value));
+      continue;
+    }
+    const Dict* const dict = value.IfRef<Dict>();
+    if (dict == nullptr) {
+      FailKind(rendering_, "**", value, "a dict");
+      break;
+    }
+    for (const auto& [key, item] : dict->items) {
+      args.named.emplace_back(Str(rendering_, key).bytes(), item);
+    }
   }
   return args;
 }
@@ -432,6 +506,12 @@ Value Interpreter::EvaluateCall(const Expr& node, const Value* caller) {
   if (!rendering_.ok()) return Undefined{};
   const Function* function = callee.IfRef<Function>();
   if (function != nullptr) return function->call(args);
+  if (const Loop* const loop = callee.IfLoop();
+      loop != nullptr && loop->call != nullptr) {
+    const std::vector<Value> bound =
+        Bind(rendering_, "loop", args, {"items"}, 1);
+    return rendering_.ok() ? loop->call(bound[0]) : Undefined{};
+  }
   const Undefined* undefined = callee.If<Undefined>();
   rendering_.Fail(undefined != nullptr && undefined->name != nullptr
                       ? absl::StrCat("'", *undefined->name, "' is undefined")

@@ -38,6 +38,10 @@ class Interpreter {
   Flow Execute(const Stmt& statement);
   Flow ExecuteIf(const Stmt& statement);
   Flow ExecuteFor(const Stmt& statement);
+  Flow ExecuteLoop(const Stmt& statement, const Value& items, int64_t depth);
+  // Runs a recursive loop's body for `items`; returns the text that it writes.
+  Value CallLoop(const Stmt& statement, const std::shared_ptr<Scope>& outer,
+                 const Value& items, int64_t depth);
   void ExecuteMacro(const Stmt& statement);
   void ExecuteCall(const Stmt& statement);
   Flow ExecuteWith(const Stmt& statement);

@@ -241,14 +241,33 @@ class Lexer {
         ++end;
       }
     };
-    take_digits();
+    // 0x2a, 0o52 and 0b101010.
+    const char kind = rest.size() > 2 && rest[0] == '0' ? rest[1] : ' ';
+    const int base = kind == 'x' || kind == 'X'   ? 16
+                     : kind == 'o' || kind == 'O' ? 8
+                     : kind == 'b' || kind == 'B' ? 2
+                                                  : 10;
+    if (base != 10) {
+      end = 2;
+      const auto is_digit = [base](char c) {
+        int value = 0;
+        return std::from_chars(&c, &c + 1, value, base).ptr == &c + 1;
+      };
+      while (end < rest.size() && (is_digit(rest[end]) || rest[end] == '_')) {
+        if (rest[end] != '_') digits.push_back(rest[end]);
+        ++end;
+      }
+    }
+    if (base == 10) take_digits();
     bool is_float = false;
-    if (end + 1 < rest.size() && rest[end] == '.' && IsDigit(rest[end + 1])) {
+    if (base == 10 && end + 1 < rest.size() && rest[end] == '.' &&
+        IsDigit(rest[end + 1])) {
       is_float = true;
       digits.push_back(rest[end++]);
       take_digits();
     }
-    if (end < rest.size() && (rest[end] == 'e' || rest[end] == 'E')) {
+    if (base == 10 && end < rest.size() &&
+        (rest[end] == 'e' || rest[end] == 'E')) {
       const size_t sign = end + 1 < rest.size() &&
                                   (rest[end + 1] == '-' || rest[end + 1] == '+')
                               ? 1
@@ -265,7 +284,7 @@ class Lexer {
     const char* const last = first + digits.size();
     const std::from_chars_result parsed =
         is_float ? std::from_chars(first, last, tokens_.back().real)
-                 : std::from_chars(first, last, tokens_.back().integer);
+                 : std::from_chars(first, last, tokens_.back().integer, base);
     if (parsed.ec != std::errc() || parsed.ptr != last) {
       Fail(absl::StrCat("number ", digits, " is out of range"));
     }

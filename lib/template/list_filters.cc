@@ -1,11 +1,13 @@
 // The filters of `value | filter` for lists and other iterables.
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "lib/template/builtins.h"
 #include "lib/template/format.h"
+#include "lib/template/letter_case.h"
 
 namespace tiercel::jinja {
 namespace {
@@ -27,6 +29,29 @@ class Items {
   const std::shared_ptr<const List> list_;
 };
 
+// Returns the value of a dotted attribute path, whose parts may be numbers; the
+// item itself if the path is undefined.
+Value GetPath(Rendering& rendering, const Value& item, const Value& path) {
+  if (path.IsUndefined() || path.Is<None>()) return item;
+  const Text* text = path.IfText();
+  if (text == nullptr) return GetItem(rendering, item, path);
+  Value value = item;
+  const std::string_view bytes = text->bytes();
+  for (size_t begin = 0; begin <= bytes.size() && rendering.Step();) {
+    const size_t end = std::min(bytes.find('.', begin), bytes.size());
+    const std::string_view part = bytes.substr(begin, end - begin);
+    int64_t number = 0;
+    const std::from_chars_result read =
+        std::from_chars(part.data(), part.data() + part.size(), number);
+    const bool is_number =
+        read.ec == std::errc() && read.ptr == part.data() + part.size();
+    value = GetItem(rendering, value,
+                    is_number ? Value(number) : MakeString(rendering, part));
+    begin = end + 1;
+  }
+  return value;
+}
+
 Value JoinFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
       Bind(rendering, "join", args, {"d", "attribute"});
@@ -34,7 +59,7 @@ Value JoinFilter(Rendering& rendering, const Value& input, const Args& args) {
   if (bound[1].IsUndefined()) return Join(rendering, input, separator);
   std::vector<Value> parts;
   for (const Value& item : Items(rendering, input)) {
-    parts.push_back(GetItem(rendering, item, bound[1]));
+    parts.push_back(GetPath(rendering, item, bound[1]));
     if (!rendering.ok()) return Undefined{};
   }
   return Join(rendering, MakeList(rendering, std::move(parts)), separator);
@@ -49,7 +74,7 @@ Value SumFilter(Rendering& rendering, const Value& input, const Args& args) {
   const Items items(rendering, input);
   std::vector<Value> terms(items.begin(), items.end());
   if (!bound[0].IsUndefined()) {
-    for (Value& term : terms) term = GetItem(rendering, term, bound[0]);
+    for (Value& term : terms) term = GetPath(rendering, term, bound[0]);
   }
   if (!bound[1].IsUndefined()) terms.push_back(bound[1]);
   for (const Value& term : terms) {
@@ -131,7 +156,26 @@ Value ItemsFilter(Rendering& rendering, const Value& input, const Args&) {
 Value SortKey(Rendering& rendering, const Value& value, bool case_sensitive) {
   const Text* text = value.IfText();
   if (case_sensitive || text == nullptr) return value;
-  return MakeString(rendering, text->Mapped(Lower));
+  return WithCase(rendering, *text, Case::kLower);
+}
+
+// Returns the key of an item by an attribute, or of several with commas.
+Value PathKey(Rendering& rendering, const Value& item, const Value& paths,
+              bool case_sensitive) {
+  const Text* const text = paths.IfText();
+  if (text == nullptr || text->bytes().find(',') == std::string_view::npos) {
+    return SortKey(rendering, GetPath(rendering, item, paths), case_sensitive);
+  }
+  std::vector<Value> keys;
+  const std::string_view bytes = text->bytes();
+  for (size_t begin = 0; begin <= bytes.size() && rendering.Step();) {
+    const size_t end = std::min(bytes.find(',', begin), bytes.size());
+    const Value path = MakeString(rendering, bytes.substr(begin, end - begin));
+    keys.push_back(
+        SortKey(rendering, GetPath(rendering, item, path), case_sensitive));
+    begin = end + 1;
+  }
+  return MakeList(rendering, std::move(keys));
 }
 
 // Sorts `items` by key, stably. It has its own merge sort, since comparisons
@@ -172,9 +216,8 @@ Value SortFilter(Rendering& rendering, const Value& input, const Args& args) {
   const Items items(rendering, input);
   std::vector<Value> keys;
   for (const Value& item : items) {
-    const Value key =
-        bound[2].IsUndefined() ? item : GetItem(rendering, item, bound[2]);
-    keys.push_back(SortKey(rendering, key, Truth(bound[1])));
+    keys.push_back(
+        PathKey(rendering, item, bound[2], /*case_sensitive=*/Truth(bound[1])));
     if (!rendering.ok()) return Undefined{};
   }
   return MakeList(rendering, SortBy(rendering, items, keys, Truth(bound[0])));
@@ -198,11 +241,11 @@ Value DictSortFilter(Rendering& rendering, const Value& input,
 
 Value UniqueFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
-      Bind(rendering, "unique", args, {"case_sensitive"});
+      Bind(rendering, "unique", args, {"case_sensitive", "attribute"});
   std::vector<Value> kept;
   std::vector<Value> keys;
   for (const Value& item : Items(rendering, input)) {
-    const Value key = SortKey(rendering, item, Truth(bound[0]));
+    const Value key = PathKey(rendering, item, bound[1], Truth(bound[0]));
     const bool seen = std::any_of(
         keys.begin(), keys.end(),
         [&](const Value& other) { return Equal(rendering, key, other); });
@@ -214,31 +257,115 @@ Value UniqueFilter(Rendering& rendering, const Value& input, const Args& args) {
   return MakeList(rendering, std::move(kept));
 }
 
-Value Extreme(Rendering& rendering, const Value& input, bool least) {
+Value Extreme(Rendering& rendering, const Value& input, const Args& args,
+              bool least) {
+  const std::vector<Value> bound = Bind(rendering, least ? "min" : "max", args,
+                                        {"case_sensitive", "attribute"});
   const Items items(rendering, input);
   if (items.size() == 0) return Undefined{};
+  const auto key = [&](size_t i) {
+    return PathKey(rendering, items[i], bound[1], Truth(bound[0]));
+  };
   size_t best = 0;
   for (size_t i = 1; i < items.size() && rendering.ok(); ++i) {
-    const Value a = SortKey(rendering, items[i], /*case_sensitive=*/false);
-    const Value b = SortKey(rendering, items[best], /*case_sensitive=*/false);
+    const Value a = key(i);
+    const Value b = key(best);
     if (least ? Less(rendering, a, b) : Less(rendering, b, a)) best = i;
   }
   return items[best];
 }
 
-// Returns the value of a dotted attribute path, as map and select take it.
-Value GetPath(Rendering& rendering, const Value& item, const Value& path) {
-  const Text* text = path.IfText();
-  if (text == nullptr) return GetItem(rendering, item, path);
-  Value value = item;
-  const std::string_view bytes = text->bytes();
-  for (size_t begin = 0; begin <= bytes.size() && rendering.Step();) {
-    const size_t end = std::min(bytes.find('.', begin), bytes.size());
-    value = GetItem(rendering, value,
-                    MakeString(rendering, bytes.substr(begin, end - begin)));
-    begin = end + 1;
+// The size that batch and slice are given.
+size_t SizeOf(Rendering& rendering, std::string_view who, const Value& value) {
+  constexpr int64_t kMost = 1'000'000;
+  const int64_t size = value.IfInteger().value_or(0);
+  if (size < 1 || size > kMost) {
+    rendering.Fail(
+        absl::StrCat(Abseil(who), ": needs a number from 1 to ", kMost));
+    return 1;
   }
-  return value;
+  return static_cast<size_t>(size);
+}
+
+bool IsGiven(const Value& value) {
+  return !value.IsUndefined() && !value.Is<None>();
+}
+
+Value BatchFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "batch", args, {"linecount", "fill_with"}, 1);
+  const size_t size = SizeOf(rendering, "batch", bound[0]);
+  const Items items(rendering, input);
+  std::vector<Value> batches;
+  for (size_t begin = 0; begin < items.size() && rendering.Step();
+       begin += size) {
+    const size_t end = std::min(begin + size, items.size());
+    std::vector<Value> batch(items.begin() + begin, items.begin() + end);
+    while (IsGiven(bound[1]) && batch.size() < size && rendering.Step()) {
+      batch.push_back(bound[1]);
+    }
+    batches.push_back(MakeList(rendering, std::move(batch)));
+  }
+  return MakeList(rendering, std::move(batches));
+}
+
+Value SliceFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "slice", args, {"slices", "fill_with"}, 1);
+  const size_t count = SizeOf(rendering, "slice", bound[0]);
+  const Items items(rendering, input);
+  const size_t each = items.size() / count;
+  const size_t longer = items.size() % count;
+  std::vector<Value> slices;
+  size_t begin = 0;
+  for (size_t i = 0; i < count && rendering.Step(); ++i) {
+    const size_t end = begin + each + (i < longer ? 1 : 0);
+    std::vector<Value> slice(items.begin() + begin, items.begin() + end);
+    if (IsGiven(bound[1]) && i >= longer) slice.push_back(bound[1]);
+    slices.push_back(MakeList(rendering, std::move(slice)));
+    begin = end;
+  }
+  return MakeList(rendering, std::move(slices));
+}
+
+// Pairs of (grouper, list) by an attribute, in its order.
+Value GroupByFilter(Rendering& rendering, const Value& input,
+                    const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "groupby", args,
+           {"attribute", "default", "case_sensitive"}, 1);
+  const Items items(rendering, input);
+  const auto value_of = [&](const Value& item) {
+    const Value value = GetPath(rendering, item, bound[0]);
+    return value.IsUndefined() ? bound[1] : value;
+  };
+  std::vector<Value> keys;
+  for (const Value& item : items) {
+    keys.push_back(SortKey(rendering, value_of(item), Truth(bound[2])));
+    if (!rendering.ok()) return Undefined{};
+  }
+  std::vector<Value> groups;
+  std::vector<Value> group;
+  const std::vector<Value> sorted = SortBy(rendering, items, keys, false);
+  for (size_t i = 0; i < sorted.size() && rendering.Step(); ++i) {
+    group.push_back(sorted[i]);
+    const auto key = [&](size_t at) {
+      return SortKey(rendering, value_of(sorted[at]), Truth(bound[2]));
+    };
+    if (i + 1 < sorted.size() && Equal(rendering, key(i), key(i + 1))) continue;
+    const Value grouper = value_of(group.front());
+    groups.push_back(MakeList(rendering,
+                              {grouper, MakeList(rendering, std::move(group))},
+                              /*tuple=*/true, {"grouper", "list"}));
+    group.clear();
+  }
+  return MakeList(rendering, std::move(groups));
+}
+
+// Jinja draws an item; so that one conversation has one prompt, it is always
+// the first here.
+Value RandomFilter(Rendering& rendering, const Value& input, const Args& args) {
+  return FirstFilter(rendering, input, args);
 }
 
 Value MapFilter(Rendering& rendering, const Value& input, const Args& args) {
@@ -308,19 +435,26 @@ Value Choose(Rendering& rendering, const Value& input, const Args& args,
 }
 
 constexpr FilterEntry kListFilters[] = {
+    {"batch", BatchFilter},
     {"count", LengthFilter},
     {"dictsort", DictSortFilter},
     {"first", FirstFilter},
+    {"groupby", GroupByFilter},
     {"items", ItemsFilter},
     {"join", JoinFilter},
     {"last", LastFilter},
     {"length", LengthFilter},
     {"list", ListFilter},
     {"map", MapFilter},
-    {"max", [](Rendering& rendering, const Value& v,
-               const Args&) { return Extreme(rendering, v, /*least=*/false); }},
-    {"min", [](Rendering& rendering, const Value& v,
-               const Args&) { return Extreme(rendering, v, /*least=*/true); }},
+    {"max",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Extreme(rendering, v, args, /*least=*/false);
+     }},
+    {"min",
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Extreme(rendering, v, args, /*least=*/true);
+     }},
+    {"random", RandomFilter},
     {"reject",
      [](Rendering& rendering, const Value& v, const Args& args) {
        return Choose(rendering, v, args, /*by_attribute=*/false,
@@ -342,6 +476,7 @@ constexpr FilterEntry kListFilters[] = {
        return Choose(rendering, v, args, /*by_attribute=*/true,
                      /*wanted=*/true);
      }},
+    {"slice", SliceFilter},
     {"sort", SortFilter},
     {"sum", SumFilter},
     {"unique", UniqueFilter},

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "lib/template/format.h"
+#include "lib/template/printf.h"
 
 namespace tiercel::jinja {
 namespace {
@@ -263,6 +264,10 @@ Value ApplyBinary(Rendering& rendering, Operator op, const Value& a,
   const std::optional<double> number_b = b.IfNumber();
   if (number_a.has_value() && number_b.has_value()) {
     return ApplyReals(rendering, op, *number_a, *number_b);
+  }
+  if (const Text* text = a.IfText();
+      text != nullptr && op == Operator::kModulo) {
+    return FormatPercent(rendering, *text, b);
   }
   if (op == Operator::kAdd) {
     const Text* text_a = a.IfText();

@@ -130,9 +130,7 @@ class Parser {
     if (tokens_.SkipName("if")) {
       statement->condition = expressions_.ParseExpression();
     }
-    if (tokens_.AtName("recursive")) {
-      tokens_.Fail("recursive loops are not supported");
-    }
+    statement->recursive = tokens_.SkipName("recursive");
     CloseTag();
     ++loops_;
     statement->body = ParseBody({"else", "endfor"});
@@ -163,7 +161,7 @@ class Parser {
     StmtPtr statement = Make(Stmt::Kind::kMacro, line);
     statement->name = tokens_.TakeName("a macro's name");
     ParseParameters(statement.get());
-    statement->body = ParseFunctionBody("endmacro");
+    ParseFunctionBody("endmacro", statement.get());
     return statement;
   }
 
@@ -174,7 +172,7 @@ class Parser {
     if (statement->value->kind != Expr::Kind::kCall) {
       tokens_.FailExpected("a call");
     }
-    statement->body = ParseFunctionBody("endcall");
+    ParseFunctionBody("endcall", statement.get());
     return statement;
   }
 
@@ -234,11 +232,13 @@ class Parser {
   }
 
   // The body must not break or continue a loop around it.
-  Body ParseFunctionBody(std::string_view end) {
+  void ParseFunctionBody(std::string_view end, Stmt* statement) {
     const int loops = std::exchange(loops_, 0);
-    Body body = ParseClosedBody(end);
+    const ExpressionParser::MoreArguments before = expressions_.more();
+    statement->body = ParseClosedBody(end);
+    statement->takes_varargs = expressions_.more().varargs > before.varargs;
+    statement->takes_kwargs = expressions_.more().kwargs > before.kwargs;
     loops_ = loops;
-    return body;
   }
 
   void CloseTag() { tokens_.Expect(Token::Kind::kBlockEnd, "'%}'"); }

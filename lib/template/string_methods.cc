@@ -1,11 +1,13 @@
 // The methods of strings.
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "lib/template/builtins.h"
 #include "lib/template/format.h"
+#include "lib/template/letter_case.h"
+#include "lib/template/printf.h"
 
 namespace tiercel::jinja {
 namespace {
@@ -29,8 +31,6 @@ int64_t IntegerOr(Rendering& rendering, std::string_view who,
   if (!integer.has_value()) FailKind(rendering, who, value, "an integer");
   return integer.value_or(absent);
 }
-
-bool IsDigitByte(char byte) { return byte >= '0' && byte <= '9'; }
 
 Value MakeTriple(Rendering& rendering, Text first, Text second, Text third) {
   return MakeList(rendering,
@@ -78,6 +78,30 @@ std::vector<Value> SplitSpaces(Rendering& rendering, const Text& self,
   return parts;
 }
 
+// The same from the end: the rest is what comes first.
+std::vector<Value> SplitSpacesFromRight(Rendering& rendering, const Text& self,
+                                        int64_t most) {
+  std::vector<Value> parts;
+  Text left = Strip(self, nullptr, Side::kRight);
+  while (!left.empty() && rendering.Step()) {
+    size_t begin = left.size();
+    while (begin > 0) {
+      const size_t previous = CharacterBegin(left.bytes(), begin);
+      if (IsSpace(left.bytes().substr(previous, begin - previous))) break;
+      begin = previous;
+    }
+    const bool rest = static_cast<int64_t>(parts.size()) == most;
+    parts.push_back(
+        MakeString(rendering, rest ? Strip(left, nullptr, Side::kLeft)
+                                   : left.Cut(begin, left.size())));
+    if (rest) break;
+    left = Strip(left.Cut(0, begin), nullptr, Side::kRight);
+    if (left.empty()) break;
+  }
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
 std::vector<Value> SplitAt(Rendering& rendering, const Text& self,
                            std::string_view mark, int64_t most) {
   std::vector<Value> parts;
@@ -115,11 +139,9 @@ Value SplitMethod(Rendering& rendering, const Text& self, const Args& args,
   const int64_t most = IntegerOr(rendering, "split", bound[1], -1);
   rendering.StepBytes(self.size());
   if (IsAbsent(bound[0])) {
-    if (from_right && most >= 0) {
-      rendering.Fail("rsplit needs a separator");
-      return Undefined{};
-    }
-    return MakeList(rendering, SplitSpaces(rendering, self, most));
+    return MakeList(rendering, from_right && most >= 0
+                                   ? SplitSpacesFromRight(rendering, self, most)
+                                   : SplitSpaces(rendering, self, most));
   }
   const Text* mark = NeedText(rendering, "split", bound[0]);
   if (mark == nullptr) return Undefined{};
@@ -155,10 +177,189 @@ Value PartitionMethod(Rendering& rendering, const Text& self, const Args& args,
                     self.Cut(end, self.size()));
 }
 
-Value AffixMethod(Rendering& rendering, const Text& self, const Args& args,
+Value ReplaceMethod(Rendering& rendering, const Text& self, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "replace", args, {"old", "new", "count"}, 2);
+  const Text* from = NeedText(rendering, "replace", bound[0]);
+  const Text* to = NeedText(rendering, "replace", bound[1]);
+  if (from == nullptr || to == nullptr) return Undefined{};
+  return Replace(rendering, self, *from, *to,
+                 IntegerOr(rendering, "replace", bound[2], -1));
+}
+
+Value JoinMethod(Rendering& rendering, const Text& self, const Args& args) {
+  const std::vector<Value> bound = Bind(rendering, "join", args, {"items"}, 1);
+  return Join(rendering, bound[0], self);
+}
+
+// str.ljust, str.rjust and str.center.
+Value JustifyMethod(Rendering& rendering, const Text& self, const Args& args,
+                    std::string_view who, char align) {
+  const std::vector<Value> bound =
+      Bind(rendering, who, args, {"width", "fillchar"}, 1);
+  const int64_t width = IntegerOr(rendering, who, bound[0], 0);
+  const Text fill =
+      bound[1].IsUndefined() ? Text(" ") : Str(rendering, bound[1]);
+  if (CountCharacters(fill.bytes()) != 1) {
+    rendering.Fail(absl::StrCat(Abseil(who), ": the fill is one character"));
+    return Undefined{};
+  }
+  if (align == '^') return Centered(rendering, self, width, fill);
+  TextBuilder out(rendering);
+  AppendPadded(rendering, self, fill, align, width, &out);
+  return MakeString(rendering, out.TakeText());
+}
+
+Value ZfillMethod(Rendering& rendering, const Text& self, const Args& args) {
+  const std::vector<Value> bound = Bind(rendering, "zfill", args, {"width"}, 1);
+  const int64_t width = IntegerOr(rendering, "zfill", bound[0], 0);
+  const bool has_sign =
+      !self.empty() && (self.bytes()[0] == '+' || self.bytes()[0] == '-');
+  const size_t sign = has_sign ? 1 : 0;
+  TextBuilder out(rendering);
+  out.Append(self, 0, sign);
+  AppendPadded(rendering, self.Cut(sign, self.size()), Text("0"), '>',
+               width - static_cast<int64_t>(sign), &out);
+  return MakeString(rendering, out.TakeText());
+}
+
+Value ExpandTabsMethod(Rendering& rendering, const Text& self,
+                       const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "expandtabs", args, {"tabsize"});
+  const int64_t size = IntegerOr(rendering, "expandtabs", bound[0], 8);
+  TextBuilder out(rendering);
+  int64_t column = 0;
+  for (size_t at = 0; at < self.size() && rendering.Step();) {
+    const size_t end = CharacterEnd(self.bytes(), at);
+    const char first = self.bytes()[at];
+    if (first == '\t') {
+      const int64_t spaces =
+          size > 0 ? std::min<int64_t>(size, 1000) - column % size : 0;
+      for (int64_t i = 0; i < spaces; ++i) {
+        out.Append(" ", self.OriginAt(at));
+      }
+      column += spaces;
+    } else {
+      out.Append(self, at, end);
+      column = first == '\n' || first == '\r' ? 0 : column + 1;
+    }
+    at = end;
+  }
+  return MakeString(rendering, out.TakeText());
+}
+
+// str.isdigit and its like: true if there is a character and all of them are.
+template <typename Is>
+Value AllAre(Rendering& rendering, const Text& self, Is is) {
+  rendering.StepBytes(self.size());
+  for (size_t at = 0; at < self.size(); at = CharacterEnd(self.bytes(), at)) {
+    if (!is(ClassAt(self.bytes(), at))) return false;
+  }
+  return !self.empty();
+}
+
+// str.isupper and str.islower: a letter has this case and none another.
+Value AllCased(Rendering& rendering, const Text& self, bool upper) {
+  rendering.StepBytes(self.size());
+  bool has_letter = false;
+  for (size_t at = 0; at < self.size(); at = CharacterEnd(self.bytes(), at)) {
+    const CharacterClass of = ClassAt(self.bytes(), at);
+    if (of.cased() && !(upper ? of.upper : of.lower)) return false;
+    has_letter = has_letter || of.cased();
+  }
+  return has_letter;
+}
+
+Value IsTitle(Rendering& rendering, const Text& self) {
+  rendering.StepBytes(self.size());
+  bool within = false;
+  bool has_letter = false;
+  for (size_t at = 0; at < self.size(); at = CharacterEnd(self.bytes(), at)) {
+    const CharacterClass of = ClassAt(self.bytes(), at);
+    if (of.cased() && of.lower != within) return false;
+    within = of.cased();
+    has_letter = has_letter || of.cased();
+  }
+  return has_letter;
+}
+
+Value IsIdentifier(Rendering& rendering, const Text& self) {
+  rendering.StepBytes(self.size());
+  for (size_t at = 0; at < self.size(); at = CharacterEnd(self.bytes(), at)) {
+    const CharacterClass of = ClassAt(self.bytes(), at);
+    const bool part = of.letter || self.bytes()[at] == '_';
+    if (!part && !(at > 0 && of.decimal)) return false;
+  }
+  return !self.empty();
+}
+
+// The part of a text that start and stop, as in a slice, leave; its offset in
+// bytes comes with it.
+struct Part {
+  Text text;
+  size_t begin = 0;
+};
+Part PartOf(Rendering& rendering, std::string_view who, const Text& self,
+            const Value& start, const Value& stop) {
+  if (IsAbsent(start) && IsAbsent(stop)) return {self, 0};
+  const auto size = static_cast<int64_t>(CountCharacters(self.bytes()));
+  const auto offset = [&](const Value& given, int64_t absent) {
+    int64_t at = IntegerOr(rendering, who, given, absent);
+    at = std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+    size_t byte = 0;
+    for (; at > 0; --at) byte = CharacterEnd(self.bytes(), byte);
+    return byte;
+  };
+  const size_t begin = offset(start, 0);
+  const size_t end = std::max(begin, offset(stop, size));
+  return {self.Cut(begin, end), begin};
+}
+
+Value FindMethod(Rendering& rendering, const Text& self, const Args& args,
+                 bool from_right, bool must_be_there) {
+  const std::string_view who = must_be_there ? "index" : "find";
+  const std::vector<Value> bound =
+      Bind(rendering, who, args, {"sub", "start", "end"}, 1);
+  const Text* mark = NeedText(rendering, who, bound[0]);
+  if (mark == nullptr) return Undefined{};
+  rendering.StepBytes(self.size());
+  const Part part = PartOf(rendering, who, self, bound[1], bound[2]);
+  const size_t at = from_right ? part.text.bytes().rfind(mark->bytes())
+                               : part.text.bytes().find(mark->bytes());
+  if (at == std::string_view::npos) {
+    if (must_be_there) rendering.Fail("index: the text is not in the string");
+    return int64_t{-1};
+  }
+  return static_cast<int64_t>(
+      CountCharacters(self.bytes().substr(0, part.begin + at)));
+}
+
+Value CountMethod(Rendering& rendering, const Text& whole, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "count", args, {"sub", "start", "end"}, 1);
+  const Text* part = NeedText(rendering, "count", bound[0]);
+  if (part == nullptr) return Undefined{};
+  rendering.StepBytes(whole.size());
+  const Text self = PartOf(rendering, "count", whole, bound[1], bound[2]).text;
+  if (part->empty()) {
+    return static_cast<int64_t>(CountCharacters(self.bytes()) + 1);
+  }
+  int64_t count = 0;
+  for (size_t at = self.bytes().find(part->bytes());
+       at != std::string_view::npos && rendering.Step();
+       at = self.bytes().find(part->bytes(), at + part->size())) {
+    ++count;
+  }
+  return count;
+}
+
+Value AffixMethod(Rendering& rendering, const Text& whole, const Args& args,
                   bool at_end) {
   const std::string_view who = at_end ? "endswith" : "startswith";
-  const std::vector<Value> bound = Bind(rendering, who, args, {"affix"}, 1);
+  const std::vector<Value> bound =
+      Bind(rendering, who, args, {"affix", "start", "end"}, 1);
+  const Text self = PartOf(rendering, who, whole, bound[1], bound[2]).text;
   const auto matches = [&](const Value& value) {
     const Text* affix = NeedText(rendering, who, value);
     if (affix == nullptr || affix->size() > self.size()) return false;
@@ -184,127 +385,6 @@ Value RemoveAffixMethod(Rendering& rendering, const Text& self,
                                       : self.Cut(affix->size(), self.size()));
 }
 
-Value FindMethod(Rendering& rendering, const Text& self, const Args& args,
-                 bool from_right) {
-  const std::vector<Value> bound = Bind(rendering, "find", args, {"sub"}, 1);
-  const Text* part = NeedText(rendering, "find", bound[0]);
-  if (part == nullptr) return Undefined{};
-  rendering.StepBytes(self.size());
-  const size_t at = from_right ? self.bytes().rfind(part->bytes())
-                               : self.bytes().find(part->bytes());
-  if (at == std::string_view::npos) return int64_t{-1};
-  return static_cast<int64_t>(CountCharacters(self.bytes().substr(0, at)));
-}
-
-Value CountMethod(Rendering& rendering, const Text& self, const Args& args) {
-  const std::vector<Value> bound = Bind(rendering, "count", args, {"sub"}, 1);
-  const Text* part = NeedText(rendering, "count", bound[0]);
-  if (part == nullptr) return Undefined{};
-  rendering.StepBytes(self.size());
-  if (part->empty()) {
-    return static_cast<int64_t>(CountCharacters(self.bytes()) + 1);
-  }
-  int64_t count = 0;
-  for (size_t at = self.bytes().find(part->bytes());
-       at != std::string_view::npos && rendering.Step();
-       at = self.bytes().find(part->bytes(), at + part->size())) {
-    ++count;
-  }
-  return count;
-}
-
-Value ReplaceMethod(Rendering& rendering, const Text& self, const Args& args) {
-  const std::vector<Value> bound =
-      Bind(rendering, "replace", args, {"old", "new", "count"}, 2);
-  const Text* from = NeedText(rendering, "replace", bound[0]);
-  const Text* to = NeedText(rendering, "replace", bound[1]);
-  if (from == nullptr || to == nullptr) return Undefined{};
-  return Replace(rendering, self, *from, *to,
-                 IntegerOr(rendering, "replace", bound[2], -1));
-}
-
-Value JoinMethod(Rendering& rendering, const Text& self, const Args& args) {
-  const std::vector<Value> bound = Bind(rendering, "join", args, {"items"}, 1);
-  return Join(rendering, bound[0], self);
-}
-
-Value Title(Rendering& rendering, const Text& self) {
-  rendering.StepBytes(self.size());
-  bool in_word = false;
-  return MakeString(rendering, self.Mapped([&in_word](char byte) {
-    const char mapped = in_word ? Lower(byte) : Upper(byte);
-    in_word = IsLetter(byte);
-    return mapped;
-  }));
-}
-
-// Returns the argument that a field of str.format names; null if there is none.
-const Value* FormatArgument(const Args& args, std::string_view field,
-                            size_t* next) {
-  size_t index = 0;
-  if (field.empty()) {
-    index = (*next)++;
-  } else if (std::all_of(field.begin(), field.end(), IsDigitByte)) {
-    const auto parsed =
-        std::from_chars(field.data(), field.data() + field.size(), index);
-    if (parsed.ec != std::errc()) return nullptr;
-  } else {
-    for (const auto& [name, value] : args.named) {
-      if (name == field) return &value;
-    }
-    return nullptr;
-  }
-  return index < args.positional.size() ? &args.positional[index] : nullptr;
-}
-
-// str.format for {}, {0} and {name}, each written as str() does; {{ and }} are
-// braces.
-Value FormatMethod(Rendering& rendering, const Text& self, const Args& args) {
-  const std::string_view bytes = self.bytes();
-  TextBuilder out(rendering);
-  size_t next = 0;  // index of the next argument for {}
-  for (size_t at = 0; at < bytes.size() && rendering.Step();) {
-    const size_t brace = std::min(bytes.find_first_of("{}", at), bytes.size());
-    out.Append(self, at, brace);
-    if (brace == bytes.size()) break;
-    if (bytes.substr(brace, 2) == std::string(2, bytes[brace])) {
-      out.Append(self, brace, brace + 1);
-      at = brace + 2;
-      continue;
-    }
-    const size_t close = bytes.find('}', brace);
-    if (bytes[brace] == '}' || close == std::string_view::npos) {
-      rendering.Fail("format: a brace has no partner");
-      break;
-    }
-    const std::string_view field = bytes.substr(brace + 1, close - brace - 1);
-    const Value* argument = FormatArgument(args, field, &next);
-    if (argument == nullptr) {
-      rendering.Fail("format: a field names no argument");
-      break;
-    }
-    AppendStr(rendering, *argument, &out);
-    at = close + 1;
-  }
-  return MakeString(rendering, out.TakeText());
-}
-
-Value Capitalize(Rendering& rendering, const Text& self) {
-  rendering.StepBytes(self.size());
-  bool first = true;
-  return MakeString(rendering, self.Mapped([&first](char byte) {
-    return std::exchange(first, false) ? Upper(byte) : Lower(byte);
-  }));
-}
-
-// str.isdigit and its like: true if there is a character and all of them are.
-template <typename Is>
-Value AllBytes(Rendering& rendering, const Text& self, Is is) {
-  rendering.StepBytes(self.size());
-  return !self.empty() &&
-         std::all_of(self.bytes().begin(), self.bytes().end(), is);
-}
-
 using StringMethod = Value (*)(Rendering&, const Text& self, const Args&);
 
 struct StringMethodEntry {
@@ -313,39 +393,110 @@ struct StringMethodEntry {
 };
 
 constexpr StringMethodEntry kStringMethods[] = {
-    {"capitalize", [](Rendering& rendering, const Text& s,
-                      const Args&) { return Capitalize(rendering, s); }},
+    {"capitalize",
+     [](Rendering& rendering, const Text& s, const Args&) {
+       return WithCase(rendering, s, Case::kCapital);
+     }},
+    {"casefold",
+     [](Rendering& rendering, const Text& s, const Args&) {
+       return WithCase(rendering, s, Case::kFolded);
+     }},
+    {"center",
+     [](Rendering& rendering, const Text& s, const Args& a) {
+       return JustifyMethod(rendering, s, a, "center", '^');
+     }},
     {"count", CountMethod},
     {"endswith",
      [](Rendering& rendering, const Text& s, const Args& a) {
        return AffixMethod(rendering, s, a, /*at_end=*/true);
      }},
+    {"expandtabs", ExpandTabsMethod},
     {"find",
      [](Rendering& rendering, const Text& s, const Args& a) {
-       return FindMethod(rendering, s, a, /*from_right=*/false);
+       return FindMethod(rendering, s, a, /*from_right=*/false,
+                         /*must_be_there=*/false);
      }},
-    {"format", FormatMethod},
+    {"format", FormatBraces},
+    {"format_map",
+     [](Rendering& rendering, const Text& s, const Args& a) {
+       const Value map = Bind(rendering, "format_map", a, {"map"}, 1)[0];
+       Args named;
+       if (const Dict* dict = map.IfRef<Dict>()) {
+         for (const auto& [key, value] : dict->items) {
+           named.named.emplace_back(Str(rendering, key).bytes(), value);
+         }
+       }
+       return FormatBraces(rendering, s, named);
+     }},
+    {"index",
+     [](Rendering& rendering, const Text& s, const Args& a) {
+       return FindMethod(rendering, s, a, /*from_right=*/false,
+                         /*must_be_there=*/true);
+     }},
     {"isalnum",
      [](Rendering& rendering, const Text& s, const Args&) {
-       return AllBytes(rendering, s,
-                       [](char b) { return IsLetter(b) || IsDigitByte(b); });
+       return AllAre(rendering, s, [](const CharacterClass& c) {
+         return c.letter || c.numeric;
+       });
      }},
-    {"isalpha", [](Rendering& rendering, const Text& s,
-                   const Args&) { return AllBytes(rendering, s, IsLetter); }},
+    {"isalpha",
+     [](Rendering& rendering, const Text& s, const Args&) {
+       return AllAre(rendering, s,
+                     [](const CharacterClass& c) { return c.letter; });
+     }},
+    {"isascii",
+     [](Rendering& rendering, const Text& s, const Args&) -> Value {
+       rendering.StepBytes(s.size());
+       return std::none_of(s.bytes().begin(), s.bytes().end(), [](char byte) {
+         return static_cast<unsigned char>(byte) >= 0x80;
+       });
+     }},
+    {"isdecimal",
+     [](Rendering& rendering, const Text& s, const Args&) {
+       return AllAre(rendering, s,
+                     [](const CharacterClass& c) { return c.decimal; });
+     }},
     {"isdigit",
      [](Rendering& rendering, const Text& s, const Args&) {
-       return AllBytes(rendering, s, IsDigitByte);
+       return AllAre(rendering, s,
+                     [](const CharacterClass& c) { return c.digit; });
+     }},
+    {"isidentifier", [](Rendering& rendering, const Text& s,
+                        const Args&) { return IsIdentifier(rendering, s); }},
+    {"islower",
+     [](Rendering& rendering, const Text& s, const Args&) {
+       return AllCased(rendering, s, /*upper=*/false);
+     }},
+    {"isnumeric",
+     [](Rendering& rendering, const Text& s, const Args&) {
+       return AllAre(rendering, s,
+                     [](const CharacterClass& c) { return c.numeric; });
+     }},
+    {"isprintable",
+     [](Rendering& rendering, const Text& s, const Args&) -> Value {
+       return s.empty() ||
+              Truth(AllAre(rendering, s, [](const CharacterClass& c) {
+                return c.printable;
+              }));
      }},
     {"isspace",
      [](Rendering& rendering, const Text& s, const Args&) -> Value {
        rendering.StepBytes(s.size());
        return !s.empty() && Strip(s, nullptr, Side::kBoth).empty();
      }},
-    {"join", JoinMethod},
-    {"lower",
+    {"istitle", [](Rendering& rendering, const Text& s,
+                   const Args&) { return IsTitle(rendering, s); }},
+    {"isupper",
      [](Rendering& rendering, const Text& s, const Args&) {
-       return MakeString(rendering, s.Mapped(Lower));
+       return AllCased(rendering, s, /*upper=*/true);
      }},
+    {"join", JoinMethod},
+    {"ljust",
+     [](Rendering& rendering, const Text& s, const Args& a) {
+       return JustifyMethod(rendering, s, a, "ljust", '<');
+     }},
+    {"lower", [](Rendering& rendering, const Text& s,
+                 const Args&) { return WithCase(rendering, s, Case::kLower); }},
     {"lstrip",
      [](Rendering& rendering, const Text& s, const Args& a) {
        return StripMethod(rendering, s, a, Side::kLeft);
@@ -365,7 +516,17 @@ constexpr StringMethodEntry kStringMethods[] = {
     {"replace", ReplaceMethod},
     {"rfind",
      [](Rendering& rendering, const Text& s, const Args& a) {
-       return FindMethod(rendering, s, a, /*from_right=*/true);
+       return FindMethod(rendering, s, a, /*from_right=*/true,
+                         /*must_be_there=*/false);
+     }},
+    {"rindex",
+     [](Rendering& rendering, const Text& s, const Args& a) {
+       return FindMethod(rendering, s, a, /*from_right=*/true,
+                         /*must_be_there=*/true);
+     }},
+    {"rjust",
+     [](Rendering& rendering, const Text& s, const Args& a) {
+       return JustifyMethod(rendering, s, a, "rjust", '>');
      }},
     {"rpartition",
      [](Rendering& rendering, const Text& s, const Args& a) {
@@ -384,8 +545,9 @@ constexpr StringMethodEntry kStringMethods[] = {
        return SplitMethod(rendering, s, a, /*from_right=*/false);
      }},
     {"splitlines",
-     [](Rendering& rendering, const Text& s, const Args&) {
-       return MakeList(rendering, SplitLines(rendering, s));
+     [](Rendering& rendering, const Text& s, const Args& a) {
+       const Value keeps = Bind(rendering, "splitlines", a, {"keepends"})[0];
+       return MakeList(rendering, SplitLines(rendering, s, Truth(keeps)));
      }},
     {"startswith",
      [](Rendering& rendering, const Text& s, const Args& a) {
@@ -395,12 +557,15 @@ constexpr StringMethodEntry kStringMethods[] = {
      [](Rendering& rendering, const Text& s, const Args& a) {
        return StripMethod(rendering, s, a, Side::kBoth);
      }},
-    {"title", [](Rendering& rendering, const Text& s,
-                 const Args&) { return Title(rendering, s); }},
-    {"upper",
+    {"swapcase",
      [](Rendering& rendering, const Text& s, const Args&) {
-       return MakeString(rendering, s.Mapped(Upper));
+       return WithCase(rendering, s, Case::kSwapped);
      }},
+    {"title", [](Rendering& rendering, const Text& s,
+                 const Args&) { return WithCase(rendering, s, Case::kTitle); }},
+    {"upper", [](Rendering& rendering, const Text& s,
+                 const Args&) { return WithCase(rendering, s, Case::kUpper); }},
+    {"zfill", ZfillMethod},
 };
 
 }  // namespace

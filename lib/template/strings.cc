@@ -1,26 +1,14 @@
 // Operations on texts that filters and methods share.
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "lib/template/builtins.h"
 #include "lib/template/format.h"
+#include "lib/template/printf.h"
 
 namespace tiercel::jinja {
-
-char Lower(char byte) {
-  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a')
-                                    : byte;
-}
-
-char Upper(char byte) {
-  return byte >= 'a' && byte <= 'z' ? static_cast<char>(byte - 'a' + 'A')
-                                    : byte;
-}
-
-bool IsLetter(char byte) {
-  return Upper(byte) != Lower(byte) ||
-         (static_cast<unsigned char>(byte) & 0x80) != 0;
-}
 
 Text Strip(const Text& text, const Text* set, Side side) {
   const std::string_view bytes = text.bytes();
@@ -71,15 +59,19 @@ Value Replace(Rendering& rendering, const Text& text, const Text& from,
   return MakeString(rendering, out.TakeText());
 }
 
-std::vector<Value> SplitLines(Rendering& rendering, const Text& text) {
+std::vector<Value> SplitLines(Rendering& rendering, const Text& text,
+                              bool keeps) {
   std::vector<Value> lines;
   const std::string_view bytes = text.bytes();
   rendering.StepBytes(bytes.size());
   for (size_t begin = 0; begin < bytes.size() && rendering.Step();) {
     const size_t end = std::min(
         bytes.find_first_of("\n\r\v\f\x1C\x1D\x1E", begin), bytes.size());
-    lines.push_back(MakeString(rendering, text.Cut(begin, end)));
-    begin = bytes.substr(end, 2) == "\r\n" ? end + 2 : end + 1;
+    const size_t next = bytes.substr(end, 2) == "\r\n" ? end + 2 : end + 1;
+    lines.push_back(MakeString(
+        rendering,
+        text.Cut(begin, keeps ? std::min(next, bytes.size()) : end)));
+    begin = next;
   }
   return lines;
 }
@@ -93,6 +85,59 @@ Value Join(Rendering& rendering, const Value& items, const Text& separator) {
     AppendStr(rendering, list->items[i], &out);
   }
   return MakeString(rendering, out.TakeText());
+}
+
+std::vector<Value> SplitWords(Rendering& rendering, const Text& text) {
+  std::vector<Value> words;
+  const std::string_view bytes = text.bytes();
+  const auto is_space = [&](size_t at) {
+    return IsSpace(bytes.substr(at, CharacterEnd(bytes, at) - at));
+  };
+  rendering.StepBytes(bytes.size());
+  for (size_t at = 0; at < bytes.size() && rendering.Step();) {
+    const size_t begin = at;
+    const bool space = is_space(at);
+    while (at < bytes.size() && is_space(at) == space) {
+      at = CharacterEnd(bytes, at);
+    }
+    if (!space) words.push_back(MakeString(rendering, text.Cut(begin, at)));
+  }
+  return words;
+}
+
+Value Centered(Rendering& rendering, const Text& text, int64_t width,
+               const Text& fill) {
+  // Python puts one of an odd number of characters more on the left if the
+  // width is odd.
+  const auto size = static_cast<int64_t>(CountCharacters(text.bytes()));
+  const int64_t missing = std::max<int64_t>(width - size, 0);
+  const int64_t left = missing / 2 + (missing & width & 1);
+  TextBuilder padded(rendering);
+  AppendPadded(rendering, text, fill, '>', size + left, &padded);
+  TextBuilder out(rendering);
+  AppendPadded(rendering, padded.text(), fill, '<', width, &out);
+  return MakeString(rendering, out.TakeText());
+}
+
+Text Escaped(Rendering& rendering, const Text& text) {
+  static constexpr std::pair<char, std::string_view> kEntities[] = {
+      {'&', "&amp;"},
+      {'<', "&lt;"},
+      {'>', "&gt;"},
+      {'"', "&#34;"},
+      {'\'', "&#39;"}};
+  TextBuilder out(rendering);
+  text.ForEachRun([&out](std::string_view part, Origin origin) {
+    for (size_t i = 0; i < part.size(); ++i) {
+      const auto* const found =
+          std::find_if(std::begin(kEntities), std::end(kEntities),
+                       [&](const auto& e) { return e.first == part[i]; });
+      out.Append(
+          found == std::end(kEntities) ? part.substr(i, 1) : found->second,
+          origin);
+    }
+  });
+  return out.TakeText();
 }
 
 }  // namespace tiercel::jinja

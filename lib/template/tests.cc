@@ -1,5 +1,8 @@
 // The tests of `value is test`.
 
+#include <memory>
+#include <string>
+
 #include "lib/template/builtins.h"
 
 namespace tiercel::jinja {
@@ -42,6 +45,19 @@ bool IsAtLeast(Rendering& rendering, const Value& value, const Args& args) {
   return IsEqual(rendering, value, args) || IsAbove(rendering, value, args);
 }
 
+// Python's `is`: of numbers and strings equal ones of one kind are the same.
+bool IsSame(Rendering& rendering, const Value& value, const Args& args) {
+  const Value& other = Operand(rendering, args);
+  if (value.index() != other.index()) return false;
+  if (const auto* list = value.If<std::shared_ptr<const List>>()) {
+    return *list == *other.If<std::shared_ptr<const List>>();
+  }
+  if (const auto* dict = value.If<std::shared_ptr<const Dict>>()) {
+    return *dict == *other.If<std::shared_ptr<const Dict>>();
+  }
+  return Equal(rendering, value, other);
+}
+
 bool IsDivisible(Rendering& rendering, const Value& value, const Args& args) {
   const int64_t divisor = IntegerOf(rendering, Operand(rendering, args));
   if (divisor == 0) rendering.Fail("division by zero");
@@ -49,17 +65,12 @@ bool IsDivisible(Rendering& rendering, const Value& value, const Args& args) {
          (divisor == -1 || IntegerOf(rendering, value) % divisor == 0);
 }
 
-// str.islower and str.isupper: true if a letter has this case and none the
-// other.
-bool IsCased(const Value& value, char (*map)(char)) {
-  const Text* text = value.IfText();
-  if (text == nullptr) return false;
-  bool has_letter = false;
-  for (const char byte : text->bytes()) {
-    if (map(byte) != byte) return false;
-    has_letter = has_letter || Lower(byte) != Upper(byte);
-  }
-  return has_letter;
+// Calls a method of strings that tells if a string is of some kind.
+bool TextIs(Rendering& rendering, const Value& value,
+            const std::string& method) {
+  if (value.IfText() == nullptr) return false;
+  const Value bound = GetStringMethod(rendering, value, method);
+  return rendering.ok() && Truth(bound.IfRef<Function>()->call({}));
 }
 
 struct TestEntry {
@@ -87,6 +98,12 @@ constexpr TestEntry kTests[] = {
                 const Args&) { return IntegerOf(rendering, v) % 2 == 0; }},
     {"false", [](Rendering&, const Value& v,
                  const Args&) { return v.Is<bool>() && !Truth(v); }},
+    {"escaped", [](Rendering&, const Value&, const Args&) { return false; }},
+    {"filter",
+     [](Rendering&, const Value& v, const Args&) {
+       return v.IfText() != nullptr &&
+              FindFilter(v.IfText()->bytes()) != nullptr;
+     }},
     {"float",
      [](Rendering&, const Value& v, const Args&) { return v.Is<double>(); }},
     {"ge", IsAtLeast},
@@ -101,8 +118,8 @@ constexpr TestEntry kTests[] = {
     {"iterable", IsIterable},
     {"le", IsAtMost},
     {"lessthan", IsBelow},
-    {"lower",
-     [](Rendering&, const Value& v, const Args&) { return IsCased(v, Lower); }},
+    {"lower", [](Rendering& rendering, const Value& v,
+                 const Args&) { return TextIs(rendering, v, "islower"); }},
     {"lt", IsBelow},
     {"mapping", [](Rendering&, const Value& v,
                    const Args&) { return v.IfRef<Dict>() != nullptr; }},
@@ -113,15 +130,20 @@ constexpr TestEntry kTests[] = {
                   const Args&) { return v.IfNumber().has_value(); }},
     {"odd", [](Rendering& rendering, const Value& v,
                const Args&) { return IntegerOf(rendering, v) % 2 != 0; }},
+    {"sameas", IsSame},
     {"sequence", IsIterable},
     {"string", [](Rendering&, const Value& v,
                   const Args&) { return v.IfText() != nullptr; }},
+    {"test",
+     [](Rendering&, const Value& v, const Args&) {
+       return v.IfText() != nullptr && FindTest(v.IfText()->bytes()) != nullptr;
+     }},
     {"true", [](Rendering&, const Value& v,
                 const Args&) { return v.Is<bool>() && Truth(v); }},
     {"undefined",
      [](Rendering&, const Value& v, const Args&) { return v.IsUndefined(); }},
-    {"upper",
-     [](Rendering&, const Value& v, const Args&) { return IsCased(v, Upper); }},
+    {"upper", [](Rendering& rendering, const Value& v,
+                 const Args&) { return TextIs(rendering, v, "isupper"); }},
 };
 
 }  // namespace

@@ -45,14 +45,6 @@ class Text {
 
   Text Cut(size_t begin, size_t end) const;
 
-  // Returns this text with each byte replaced by map(byte); origins stay.
-  template <typename Map>
-  Text Mapped(Map map) const {
-    Text mapped = *this;
-    for (char& byte : mapped.bytes_) byte = map(byte);
-    return mapped;
-  }
-
   // Calls visit(std::string_view, Origin) for each longest run of one origin.
   template <typename Visit>
   void ForEachRun(Visit visit) const {

@@ -247,15 +247,16 @@ Value MakeString(Rendering& rendering, std::string_view text) {
   return MakeString(rendering, Text(text));
 }
 
-Value MakeList(Rendering& rendering, std::vector<Value> items, bool tuple) {
+Value MakeList(Rendering& rendering, std::vector<Value> items, bool tuple,
+               std::vector<std::string_view> names) {
   Charge charge(rendering);
   charge.Grow(kObjectBytes + items.size() * sizeof(Value));
   const int depth = 1 + Deepest(items);
   if (!rendering.Step(1 + items.size() / 8) || !CheckDepth(rendering, depth)) {
     return Undefined{};
   }
-  return std::make_shared<const List>(
-      List{std::move(items), tuple, depth, std::move(charge)});
+  return std::make_shared<const List>(List{
+      std::move(items), tuple, depth, std::move(charge), std::move(names)});
 }
 
 Value MakeDict(Rendering& rendering, std::vector<Dict::Item> items) {

@@ -76,6 +76,7 @@ struct List {
   bool tuple;
   int depth;
   Charge charge;
+  std::vector<std::string_view> names = {};  // the items' own, if any
 };
 
 struct Dict {
@@ -115,7 +116,12 @@ struct Function {
 // The `loop` variable of a running for loop.
 struct Loop {
   std::shared_ptr<const List> items;
-  size_t index = 0;  // index of the current item
+  size_t index = 0;   // index of the current item
+  int64_t depth = 0;  // loops of the same statement around it
+  // The values that loop.changed was given last, for all loops of one run.
+  std::shared_ptr<Value> last = nullptr;
+  // Runs the loop's body for other items, if it is recursive; else null.
+  std::function<Value(const Value&)> call = nullptr;
 };
 
 int DepthOf(const Value& value);
@@ -138,7 +144,7 @@ Value MakeString(Rendering& rendering, Text text);
 Value MakeString(Rendering& rendering,
                  std::string_view text);  // written by the template
 Value MakeList(Rendering& rendering, std::vector<Value> items,
-               bool tuple = false);
+               bool tuple = false, std::vector<std::string_view> names = {});
 Value MakeDict(Rendering& rendering, std::vector<Dict::Item> items);
 Value MakeFunction(std::string name, const Value& self,
                    std::function<Value(const Args&)> call);

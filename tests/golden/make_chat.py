@@ -262,6 +262,71 @@ FEATURES = {
         "{{ [] | sum }}|{{ [] | join('x') }}|{{ '  ' | trim | length }}|"
         "{{ 'x' | upper | lower }}|{{ [[1, 2], [3]] | map('length') | list }}|"
         "{{ [0, 1, 2] | reject | list }}|{{ [1, 2] | reject('odd') | list }}",
+    "percent": "{{ '%s says %d' % ('user', 3) }}|{{ '%5.2f|%-6s|%06d' % (3.14159, 'ab', -42) }}|"
+               "{{ '%x %X %#o %e %G' % (255, 255, 8, 12345.678, 0.00001) }}|"
+               "{{ '%(a)s-%(b)03d' % {'a': 'x', 'b': 7} }}|{{ '%r %c %%' % ('q', 'z') }}|"
+               "{{ '%s' % 5 }}|{{ '%s' % [1, 2] }}|{{ '%+d % d %i' % (1, 2, 3.9) }}|"
+               "{{ '%*d' % (5, 3) }}|{{ '%.3s|%5s' % ('abcdef', 'é') }}|"
+               "{{ '%.4d|%5.1e|%g' % (7, 0.00123, 1e20) }}|{{ 'é %s' % none }}",
+    "format": "{{ '{} {}'.format(1, 'a') }}|{{ '{1}{0}'.format(1, 2) }}|"
+              "{{ '{x:>5}|{y:<5}|{z:^5}'.format(x='a', y='b', z='c') }}|"
+              "{{ '{:*^9}|{:08.3f}|{:+}|{: d}'.format('mid', 3.14159, 5, 6) }}|"
+              "{{ '{:,}|{:_}|{:,.2f}'.format(1234567, 1234567, 9876.543) }}|"
+              "{{ '{:x}|{:#x}|{:b}|{:#o}|{:X}'.format(255, 255, 5, 8, 255) }}|"
+              "{{ '{:.1%}|{:e}|{:g}|{:.3}'.format(0.256, 1234.5, 1e-7, 2.71828) }}|"
+              "{{ '{!r:>6}|{!s}'.format('a', 'b') }}|{{ '{0[k]}{1[1]}'.format({'k': 1}, [2, 3]) }}|"
+              "{{ '{{}}{:c}'.format(233) }}|{{ '{:{w}.{p}f}'.format(2.5, w=8, p=2) }}|"
+              "{{ '{:.2}|{:5}|{:<5}|'.format('abcdef', 3, 3) }}|{{ '{:=+6d}'.format(42) }}|"
+              "{{ '{a}'.format_map({'a': 1}) }}|{{ '{}'.format([1, 'x']) }}|{{ '{:5}|'.format(true) }}|"
+              "{{ '{:g}|{:.0f}|{}'.format(100000.0, 2.5, 1e22) }}",
+    "number literals": "{{ 0x2a }} {{ 0XFF }} {{ 0b101 }} {{ 0o17 }} {{ 0xdead_beef }} {{ 1e-3 }} "
+                       "{{ 1_0.5 }} {{ 0 }} {{ 0x0 + 1 }}",
+    "python methods": "{{ '7'.zfill(3) }}|{{ '-7'.zfill(4) }}|{{ 'x'.ljust(3) }}|{{ 'x'.rjust(3, '.') }}|"
+                      "{{ 'ab'.center(5, '*') }}|{{ 'abc'.center(6) }}|{{ 'abc'.index('c') }}|"
+                      "{{ 'abcabc'.rindex('b') }}|{{ 'abcabc'.find('b', 2) }}|{{ 'abcabc'.find('b', -3, -1) }}|"
+                      "{{ 'abcabc'.count('b', 2) }}|{{ 'xabc'.startswith('ab', 1) }}|{{ 'abcx'.endswith('c', 0, 3) }}|"
+                      "{{ 'a\tb'.expandtabs(4) }}|{{ 'aBc'.swapcase() }}|{{ 'Straße'.casefold() }}|"
+                      "{{ 'a\nb\r\nc'.splitlines(true) }}|{{ 'a b c d'.rsplit(none, 2) }}|{{ ' a  b '.rsplit() }}|"
+                      "{{ 'AB'.isupper() }}{{ 'Ab'.isupper() }}{{ 'ab1'.islower() }}{{ '1'.islower() }}"
+                      "{{ 'Ab Cd'.istitle() }}{{ 'AB'.istitle() }}{{ '١'.isdecimal() }}{{ '²'.isdigit() }}{{ '²'.isdecimal() }}"
+                      "{{ '½'.isnumeric() }}{{ 'é'.isascii() }}{{ 'a_1'.isidentifier() }}{{ '1a'.isidentifier() }}"
+                      "{{ 'a b'.isprintable() }}{{ 'a\n'.isprintable() }}{{ 'é1'.isalnum() }}{{ '日本'.isalpha() }}|"
+                      "{{ [1, 2, 1].index(1, 1) }}|{{ (1, 2).count(2) }}|{{ [1].copy() }}|{{ {'a': 1}.copy() }}",
+    "case beyond ASCII": "{{ 'école' | upper }}|{{ 'ÉCOLE' | lower }}|{{ 'élan vital' | title }}|{{ 'éCOLE' | capitalize }}|"
+                         "{{ 'straße'.upper() }}|{{ 'ΟΔΟΣ'.lower() }}|{{ 'ΣΑΣ ΣΑ'.lower() }}|{{ 'привет мир'.title() }}|{{ 'ǆ'.title() }}|"
+                         "{{ \"they're élan_x\".title() }}|{{ \"they're (él) a-é\" | title }}|{{ 'ﬁx'.upper() }}|{{ 'ﬁx'.capitalize() }}|"
+                         "{{ ['é', 'É', 'a'] | unique | list }}|{{ ['é', 'Z', 'a'] | sort }}|{{ 'É' is upper }}{{ 'é' is lower }}",
+    "cycler joiner": "{% set c = cycler('a', 'b', 'c') %}{{ c.next() }}{{ c.next() }}{{ c.current }}{{ c.next() }}{{ c.next() }}"
+                     "{{ c.reset() }}{{ c.current }}{{ cycler(1, 2).next() }}"
+                     "{% set j = joiner('; ') %}{% for x in [1, 2, 3] %}{{ j() }}{{ x }}{% endfor %}{{ joiner()() }}",
+    "varargs": "{% macro m(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, k=4) }}{{ m(1) }}"
+               "{% macro n(a, b=2) %}{{ a }}{{ b }}{{ kwargs.get('z') }}{% endmacro %}{{ n(1, z=9) }}{{ n(*[5, 6]) }}{{ n(**{'a': 7, 'b': 8}) }}"
+               "{{ n(1, *[2], **{'z': 3}) }}{% macro v() %}{% for x in varargs %}<{{ x }}>{% endfor %}{% endmacro %}{{ v(*'ab') }}{{ v(1, 2) }}",
+    "recursive loops": "{% for x in [{'n': 1, 'c': [{'n': 2, 'c': []}, {'n': 3, 'c': [{'n': 4, 'c': []}]}]}] recursive %}"
+                       "{{ x.n }}@{{ loop.depth }}{{ loop.depth0 }}{% if x.c %}({{ loop(x.c) }}){% endif %}{% endfor %}"
+                       "{% for x in [1, 1, 2, 2, 1] %}{{ loop.changed(x) }}{% endfor %}",
+    "more filters": "{{ ([1, 2, 3] | batch(2) | list) == [[1, 2], [3]] }}|{{ [1, 2, 3] | batch(2, 'x') | list }}|"
+                    "{{ range(7) | slice(3) | list }}|{{ range(7) | slice(3, '-') | list }}|"
+                    "{% for k, l in [{'a': 'y', 'n': 1}, {'a': 'X', 'n': 2}, {'a': 'Y', 'n': 3}] | groupby('a') %}{{ k }}:{{ l | map(attribute='n') | list }};{% endfor %}|"
+                    "{{ ([{'a': 1}] | groupby('a'))[0].grouper }}|{{ [{'a': 2}, {}] | groupby('a', default=0) | map('first') | list }}|"
+                    "{{ 'abc' | center(9) }}|{{ 'one two  three' | wordcount }}|{{ '%s-%s' | format('a', 1) }}|{{ '%(x)s' | format(x=1) }}|"
+                    "{{ 'foo bar baz qux' | truncate(9) }}|{{ 'foo bar baz qux' | truncate(9, true) }}|{{ 'foo bar' | truncate(5) }}|"
+                    "{{ 'foo bar baz' | truncate(6, true, '..', 0) }}|{{ 'a b&c/d?é' | urlencode }}|{{ {'a b': 1, 'c': 'x&y'} | urlencode }}|"
+                    "{{ [('k', 'v w')] | urlencode }}|{{ '<p>a  <b>b</b> &amp; c</p><!-- x -->' | striptags }}|"
+                    "{{ 1 | filesizeformat }},{{ 999 | filesizeformat }},{{ 13000 | filesizeformat }},{{ 4100000 | filesizeformat }},{{ 2048 | filesizeformat(true) }},{{ 5000000 | filesizeformat(true) }}|"
+                    "{{ 'x' | forceescape }}|{{ [1, 'a'] | pprint }}|{{ {'b': 2, 'a': 1} | items | sort | list }}|"
+                    "{{ [{'a': 1, 'b': 2}, {'a': 1, 'b': 1}] | sort(attribute='a,b') | map(attribute='b') | list }}|"
+                    "{{ [{'a': [5]}, {'a': [4]}] | sort(attribute='a.0') | map(attribute='a.0') | join }}|"
+                    "{{ [{'a': 3}, {'a': 1}] | min(attribute='a') }}|{{ ['b', 'A'] | max(case_sensitive=true) }}|"
+                    "{{ [{'a': 1}, {'a': 1}] | unique(attribute='a') | list }}|{{ [{'a': {'b': 2}}] | sum(attribute='a.b') }}",
+    "xmlattr": "<p{{ {'class': 'a \"b\"', 'id': 5, 'no': none, 'un': nope} | xmlattr }}>|{{ {'a': 1} | xmlattr(false) }}|",
+    "wordwrap": "{{ 'The quick brown fox jumped over the lazy dog' | wordwrap(12) }}|{{ 'abcdefghijkl mno' | wordwrap(5) }}|"
+                "{{ 'abcdefghijkl mno' | wordwrap(5, false) }}|{{ 'a b c d e' | wordwrap(3, wrapstring='/') }}|"
+                "{{ 'well-known facts' | wordwrap(6) }}|{{ 'a\n\nlong line here' | wordwrap(5) }}|"
+                "{{ 'well-known facts' | wordwrap(6, break_on_hyphens=false) }}",
+    "more tests": "{% set a = [1] %}{% set b = [1] %}{{ a is sameas a }}{{ a is sameas b }}{{ none is sameas none }}{{ 1 is sameas true }}"
+                  "{{ 'upper' is filter }}{{ 'nope' is filter }}{{ 'odd' is test }}{{ 'nope' is test }}{{ 'x' is escaped }}"
+                  "{{ 'É' is upper }}{{ 'éa' is lower }}{{ {} is mapping }}{{ cycler is callable }}",
     "loops": "{% for x in 'abcd' %}{{ loop.revindex }}{{ loop.revindex0 }}"
              "{{ loop.depth }}{{ loop.depth0 }}{{ loop.previtem }}"
              "{{ loop.nextitem }}{{ loop.cycle(1, 2, 3) }}"
