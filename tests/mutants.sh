@@ -793,6 +793,14 @@ draft_reads_shared|runtime/drafting/draft_window.cc|id = shared_.ReadFor(id);|(v
 draft_padding|runtime/model/draft_model.cc|if (!we_use \&\& !it_uses) continue;||runtime/drafting/draft_window_test.cc
 word_without_row|runtime/model/model.cc|if (!word.has_value()) return absl::OkStatus();|return absl::OkStatus();|apps/cli_test.py
 described|runtime/model/model.cc|if (cannot_run.empty()) cannot_run = std::string(status.message());||apps/cli_files_test.py
+alias_merges|models/tokenizer/gguf_spec.cc|spec->ignore_merges = pre.ignore_merges;|spec->ignore_merges = true;|models/tokenizer/gguf_spec_test.cc
+percent_left|lib/template/printf.cc|if (rendering.ok()) given.End();||models/chat/chat_template_test.cc
+spec_zero|lib/template/printf.cc|    spec->align = .=.;|    (void)c;|models/chat/chat_template_test.cc
+final_sigma|lib/template/letter_case.cc|if (own == Case::kLower && c.code_point == 0x3A3|if (own == Case::kLower \&\& c.code_point == 0|models/chat/chat_template_test.cc
+case_origin|lib/template/letter_case.cc|out.Append(mapped, text.OriginAt(begin));|out.Append(mapped);|models/chat/chat_template_test.cc
+macro_kwargs|lib/template/interpreter.cc|scope_->Set("kwargs", |scope_->Set("varargs", |models/chat/chat_template_test.cc
+loop_depth|lib/template/interpreter.cc|outer.lock(), more, depth + 1)|outer.lock(), more, depth)|models/chat/chat_template_test.cc
+batch_fill|lib/template/list_filters.cc|IsGiven(bound\[1\]) \&\& batch.size() < size|batch.size() < 0|models/chat/chat_template_test.cc
 longest_special|models/tokenizer/special_matcher.cc|if (++low == high) break;|break;|models/tokenizer/special_matcher_test.cc
 first_space|models/tokenizer/stream_decoder.cc|  first_ = false;|  (void)first_;|models/tokenizer/stream_decoder_test.cc
 equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) != score(normal\[i - 1\])|i > 0|models/tokenizer/tokenizer_test.cc

@@ -20,32 +20,67 @@ namespace tiercel {
 namespace {
 
 // The meaning of a name in tokenizer.ggml.pre. GGUF does not carry the
-// normaliser: `nfc` follows the tokenizer.json of that family.
+// normaliser: `nfc` follows the tokenizer.json of that family. The names are
+// those that llama.cpp's converter writes (src/llama-vocab.cpp).
 struct Pre {
   std::string_view name;
   Pretokenizer kind;
-  bool nfc;
+  bool nfc = false;
+  bool ignore_merges = false;
+  bool adds_bos = false;  // if the file does not say
 };
 
 constexpr Pre kPres[] = {
-    {"gpt-2", Pretokenizer::kGpt2, false},
-    {"phi-2", Pretokenizer::kGpt2, false},
+    {"gpt-2", Pretokenizer::kGpt2},
+    {"phi-2", Pretokenizer::kGpt2},
     {"mpt", Pretokenizer::kGpt2, true},
     {"olmo", Pretokenizer::kGpt2, true},
-    {"llama-bpe", Pretokenizer::kLlama3, false},
-    {"llama3", Pretokenizer::kLlama3, false},
-    {"llama-v3", Pretokenizer::kLlama3, false},
-    {"falcon3", Pretokenizer::kLlama3, false},
-    {"pixtral", Pretokenizer::kLlama3, false},
+    {"jais", Pretokenizer::kGpt2},
+    {"gigachat", Pretokenizer::kGpt2},
+    {"a.x-4.0", Pretokenizer::kGpt2},
+    {"mellum", Pretokenizer::kGpt2},
+    {"modern-bert", Pretokenizer::kGpt2},
+    {"exaone4", Pretokenizer::kGpt2},
+    {"trillion", Pretokenizer::kGpt2},
+    {"granite-docling", Pretokenizer::kGpt2},
+    {"jina-es", Pretokenizer::kGpt2},
+    {"jina-de", Pretokenizer::kGpt2},
+    {"jina-v1-en", Pretokenizer::kGpt2},
+    {"jina-v2-es", Pretokenizer::kGpt2},
+    {"jina-v2-de", Pretokenizer::kGpt2},
+    {"jina-v2-code", Pretokenizer::kGpt2},
+    {"roberta-bpe", Pretokenizer::kGpt2},
+    {"llama-bpe", Pretokenizer::kLlama3, false, true, true},
+    {"llama3", Pretokenizer::kLlama3, false, true, true},
+    {"llama-v3", Pretokenizer::kLlama3, false, true, true},
+    {"falcon3", Pretokenizer::kLlama3, false, true, true},
+    {"falcon-h1", Pretokenizer::kLlama3, false, true, true},
+    {"pixtral", Pretokenizer::kLlama3, false, true, true},
+    {"midm-2.0", Pretokenizer::kLlama3, false, true, true},
+    {"lfm2", Pretokenizer::kLlama3, false, true, true},
+    {"jina-v5-nano", Pretokenizer::kLlama3, false, true, true},
+    {"glm4", Pretokenizer::kLlama3, false, true},
+    {"glm5", Pretokenizer::kLlama3, false, true},
+    {"chatglm-bpe", Pretokenizer::kLlama3},
+    {"smaug-bpe", Pretokenizer::kLlama3},
+    {"dbrx", Pretokenizer::kLlama3},
     {"qwen2", Pretokenizer::kQwen2, true},
-    {"deepseek-r1-qwen", Pretokenizer::kQwen2, false},
-    {"megrez", Pretokenizer::kQwen2, false},
-    {"smollm", Pretokenizer::kSmollm, false},
-    {"starcoder", Pretokenizer::kSmollm, false},
-    {"refact", Pretokenizer::kSmollm, false},
+    {"deepseek-r1-qwen", Pretokenizer::kQwen2},
+    {"megrez", Pretokenizer::kQwen2},
+    {"kormo", Pretokenizer::kQwen2},
+    {"f2llmv2", Pretokenizer::kQwen2},
+    {"stablelm2", Pretokenizer::kQwen2},
+    {"hunyuan", Pretokenizer::kQwen2},
+    {"solar-open", Pretokenizer::kQwen2},
+    {"grok-2", Pretokenizer::kQwen2},
+    {"smollm", Pretokenizer::kSmollm},
+    {"starcoder", Pretokenizer::kSmollm},
+    {"refact", Pretokenizer::kSmollm},
     {"command-r", Pretokenizer::kSmollm, true},
-    {"codeshell", Pretokenizer::kSmollm, false},
-    {"exaone", Pretokenizer::kSmollm, false},
+    {"codeshell", Pretokenizer::kSmollm},
+    {"exaone", Pretokenizer::kSmollm},
+    {"minerva-7b", Pretokenizer::kSmollm},
+    {"mellum2", Pretokenizer::kSmollm},
 };
 
 absl::Status InvalidVocab(std::string_view message) {
@@ -65,7 +100,8 @@ absl::Status ReadPre(const Metadata& metadata, TokenizerSpec* spec) {
     if (name && *name == pre.name) {
       spec->pretokenizer = pre.kind;
       spec->nfc = pre.nfc;
-      spec->ignore_merges = pre.kind == Pretokenizer::kLlama3;
+      spec->ignore_merges = pre.ignore_merges;
+      spec->adds_bos = pre.adds_bos;
       return absl::OkStatus();
     }
     absl::StrAppend(&known, known.empty() ? "" : ", ", std::string(pre.name));
@@ -174,8 +210,8 @@ absl::Status ReadEnds(const Metadata& metadata, TokenizerSpec* spec) {
   if (!s.ok()) return s;
   ASSIGN_OR_RETURN(const auto adds_bos,
                    metadata.FindBool("tokenizer.ggml.add_bos_token"));
-  const bool implied = spec->kind == TokenizerSpec::Kind::kSentencePiece ||
-                       spec->pretokenizer == Pretokenizer::kLlama3;
+  const bool implied =
+      spec->kind == TokenizerSpec::Kind::kSentencePiece || spec->adds_bos;
   spec->adds_bos = adds_bos.value_or(implied && spec->bos.has_value());
   return absl::OkStatus();
 }

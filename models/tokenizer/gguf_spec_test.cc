@@ -123,6 +123,21 @@ TEST(GgufSpecTest, PreNamesTheFamily) {
   EXPECT_TRUE(with("qwen2").nfc);
   EXPECT_FALSE(with("qwen2").ignore_merges);
   EXPECT_FALSE(with("qwen2").adds_bos);
+  // These have Llama 3's pattern alone.
+  for (const char* name : {"smaug-bpe", "dbrx", "chatglm-bpe"}) {
+    EXPECT_EQ(with(name).pretokenizer, Pretokenizer::kLlama3) << name;
+    EXPECT_FALSE(with(name).ignore_merges) << name;
+    EXPECT_FALSE(with(name).adds_bos) << name;
+  }
+  EXPECT_TRUE(with("glm4").ignore_merges);
+  EXPECT_FALSE(with("glm4").adds_bos);
+  EXPECT_TRUE(with("lfm2").adds_bos);
+  EXPECT_EQ(with("stablelm2").pretokenizer, Pretokenizer::kQwen2);
+  EXPECT_FALSE(with("stablelm2").nfc);
+  EXPECT_TRUE(with("mpt").nfc);
+  EXPECT_TRUE(with("command-r").nfc);
+  EXPECT_EQ(with("minerva-7b").pretokenizer, Pretokenizer::kSmollm);
+  EXPECT_EQ(with("jais").pretokenizer, Pretokenizer::kGpt2);
   EXPECT_EQ(with("starcoder").pretokenizer, Pretokenizer::kSmollm);
   EXPECT_EQ(with("gpt-2").pretokenizer, Pretokenizer::kGpt2);
 }
