@@ -7,7 +7,10 @@ files that disagree.
 Needs only the standard library.
 """
 
+import math
 import os
+import random
+import struct
 import unittest
 
 from cli_testing import Case, run
@@ -262,6 +265,130 @@ class SentencePieceTest(FilesCase):
         made = self.document("generate", "-m", model, "-p", "b", "-n", "8",
                              "--temp", "0")["output"][0]
         self.assertEqual((made["text"], made["finish_reason"]), ("a", "stop"))
+
+
+class HeadSizeTest(FilesCase):
+    """Heads of any even size are those of a model whose heads are padded."""
+
+    HEADS, KV_HEADS, HIDDEN, FFN, VOCAB = 8, 2, 32, 32, 48
+
+    def write(self, name, kind, real, dim, quantised=False):
+        """Writes a model of random weights with heads of `real` elements, and
+        zeros behind them up to `dim`. The first rows of Q and the norms of
+        heads then make up for what `dim` divides by."""
+        chance = random.Random(5)
+        ratio = math.sqrt(dim / real)
+
+        def matrix(rows, cols):
+            return [[chance.gauss(0, 0.3) for _ in range(cols)]
+                    for _ in range(rows)]
+
+        def padded_rows(rows, factor=1.0):
+            wide = []
+            for begin in range(0, len(rows), real):
+                wide += [[factor * x for x in row]
+                         for row in rows[begin:begin + real]]
+                wide += [[0.0] * len(rows[0])] * (dim - real)
+            return wide
+
+        def norm():
+            values = [chance.uniform(0.5, 2) for _ in range(real)]
+            return [x / ratio for x in values] + [0.0] * (dim - real)
+
+        tensors = {"token_embd": matrix(self.VOCAB, self.HIDDEN),
+                   "output": matrix(self.VOCAB, self.HIDDEN),
+                   "output_norm": [1.0] * self.HIDDEN}
+        for layer in range(2):
+            width = self.HEADS * real
+            own = {"attn_norm": [1.0] * self.HIDDEN,
+                   "ffn_norm": [1.0] * self.HIDDEN,
+                   "attn_q": matrix(width, self.HIDDEN),
+                   "attn_k": matrix(self.KV_HEADS * real, self.HIDDEN),
+                   "attn_v": matrix(self.KV_HEADS * real, self.HIDDEN),
+                   "attn_output": matrix(self.HIDDEN, width),
+                   "ffn_gate": matrix(self.FFN, self.HIDDEN),
+                   "ffn_up": matrix(self.FFN, self.HIDDEN),
+                   "ffn_down": matrix(self.HIDDEN, self.FFN)}
+            own["attn_output"] = [
+                [x for begin in range(0, width, real)
+                 for x in row[begin:begin + real] + [0.0] * (dim - real)]
+                for row in own["attn_output"]]
+            normed = kind == "qwen3"
+            own["attn_q"] = padded_rows(own["attn_q"],
+                                        1.0 if normed else ratio)
+            for name_of in "attn_k", "attn_v":
+                own[name_of] = padded_rows(own[name_of])
+            if normed:
+                own["attn_q_norm"] = [ratio * x for x in norm()]
+                own["attn_k_norm"] = norm()
+            tensors.update({f"blk.{layer}.{key}": values
+                            for key, values in own.items()})
+        keys = {"general.architecture": gguf_file.string(kind)}
+        for key, value in (("context_length", 256), ("block_count", 2),
+                           ("embedding_length", self.HIDDEN),
+                           ("feed_forward_length", self.FFN),
+                           ("attention.head_count", self.HEADS),
+                           ("attention.head_count_kv", self.KV_HEADS),
+                           ("attention.key_length", dim),
+                           ("attention.value_length", dim),
+                           ("rope.dimension_count", real)):
+            keys[f"{kind}.{key}"] = gguf_file.u32(value)
+        keys[kind + ".attention.layer_norm_rms_epsilon"] = gguf_file.f32(1e-7)
+        described, data = [], []
+        for key, values in tensors.items():
+            if isinstance(values[0], list):
+                dims = (len(values[0]), len(values))
+                flat = [x for row in values for x in row]
+            else:
+                dims, flat = (len(values),), values
+            as_blocks = quantised and "attn_" in key and len(dims) == 2
+            described.append(gguf_file.Tensor(
+                key + ".weight", dims,
+                gguf_file.Q8_0 if as_blocks else gguf_file.F32))
+            data.append(self.as_q8_0(flat) if as_blocks
+                        else struct.pack(f"<{len(flat)}f", *flat))
+        path = self.path(name)
+        with open(path, "wb") as file:
+            gguf_file.write(file, keys, described, data)
+        return path
+
+    @staticmethod
+    def as_q8_0(values):
+        out = b""
+        for begin in range(0, len(values), 32):
+            block = values[begin:begin + 32]
+            # A scale that halves have exactly, so that padding changes nothing.
+            out += struct.pack("<e32b", 1 / 64,
+                               *(max(-127, min(127, round(64 * x)))
+                                 for x in block))
+        return out
+
+    def nll(self, model, *flags):
+        ids = self.path("ids", b"5 17 3 40 22 9 31 1 44 8 5 17 2 29 11 6")
+        return self.document("eval", "-m", model, "--tokens", ids, "--compute",
+                             "f32", "-ctk", "f32", "-ctv", "f32", *flags)["nll"]
+
+    def test_padded_heads_give_the_same(self):
+        for kind in "llama", "qwen2", "qwen3":
+            for real, dim in (20, 24), (2, 8), (100, 104):
+                with self.subTest(kind=kind, real=real):
+                    own = self.write("own.gguf", kind, real, real)
+                    padded = self.write("padded.gguf", kind, real, dim)
+                    nll = self.nll(own)
+                    self.assertAlmostEqual(nll, self.nll(padded), delta=2e-5)
+                    self.assertEqual(nll, self.nll(own, "--tensor-parallel",
+                                                   "2"))
+                    self.assertAlmostEqual(nll, self.nll(own, "--device",
+                                                         "ref"), delta=1e-5)
+
+    def test_blocks_across_heads(self):
+        own = self.write("own.gguf", "qwen3", 20, 20, quantised=True)
+        padded = self.write("padded.gguf", "qwen3", 20, 24, quantised=True)
+        self.assertAlmostEqual(self.nll(own), self.nll(padded), delta=2e-5)
+        shown = self.document("inspect", own)
+        self.assertEqual(shown["config"]["head_dim"], 20)
+        self.refuse(2, "invalid_kv_type", "generate", "-m", own, "--tokens",
+                    self.path("ids"), "-ctk", "q8_0")
 
 
 if __name__ == "__main__":

@@ -801,6 +801,10 @@ case_origin|lib/template/letter_case.cc|out.Append(mapped, text.OriginAt(begin))
 macro_kwargs|lib/template/interpreter.cc|scope_->Set("kwargs", |scope_->Set("varargs", |models/chat/chat_template_test.cc
 loop_depth|lib/template/interpreter.cc|outer.lock(), more, depth + 1)|outer.lock(), more, depth)|models/chat/chat_template_test.cc
 batch_fill|lib/template/list_filters.cc|IsGiven(bound\[1\]) \&\& batch.size() < size|batch.size() < 0|models/chat/chat_template_test.cc
+padded_scale|kernels/kv/kv_layout.h|head_elements > 0 ? head_elements|head_elements < 0 ? head_elements|apps/cli_files_test.py
+padded_rows|models/decoder/weights.cc|return head \* config_.head_dim + in_head;|return file_row;|apps/cli_files_test.py
+padded_norm|models/decoder/weights.h|return config.norm_eps \* PaddedShare(config);|return 0.5f;|apps/cli_files_test.py
+padded_blocks|models/decoder/weights.cc|Dequantize(tensor.type, row, cols, values.data());||apps/cli_files_test.py
 longest_special|models/tokenizer/special_matcher.cc|if (++low == high) break;|break;|models/tokenizer/special_matcher_test.cc
 first_space|models/tokenizer/stream_decoder.cc|  first_ = false;|  (void)first_;|models/tokenizer/stream_decoder_test.cc
 equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) != score(normal\[i - 1\])|i > 0|models/tokenizer/tokenizer_test.cc

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_KERNELS_KV_KV_LAYOUT_H_
 #define TIERCEL_KERNELS_KV_KV_LAYOUT_H_
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/number/dtype.h"
@@ -32,6 +33,13 @@ struct KvLayout {
   DType type_v;  // likewise
   int kv_heads;
   int head_dim;
+  int head_elements = 0;  // the others are zeros; 0: all
+
+  // The factor on the products of queries and keys.
+  float AttentionScale() const {
+    return 1.0f / std::sqrt(static_cast<float>(head_elements > 0 ? head_elements
+                                                                 : head_dim));
+  }
 
   int64_t KRowBytes() const { return RowBytes(type_k, head_dim); }
   int64_t VRowBytes() const { return RowBytes(type_v, head_dim); }

@@ -25,11 +25,6 @@ absl::Status CheckHeads(const ModelConfig& c) {
   if (c.head_dim % 2 != 0) {
     return Invalid("the head dimension", c.head_dim, "an even number");
   }
-  if (c.head_dim % 8 != 0) {  // attention's vectors need it
-    return InputError("unsupported_head_dim",
-                      absl::StrCat("the head dimension is ", c.head_dim,
-                                   ", need a multiple of 8"));
-  }
   if (c.rope_dims % 2 != 0 || c.rope_dims > c.head_dim) {
     return InputError("invalid_metadata",
                       absl::StrCat(c.rope_dims, " rotated dimensions of ",
@@ -109,6 +104,11 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint) {
   if (status.ok()) status = CheckFloats(*config);
   if (status.ok()) status = CheckEosIds(*config);
   if (!status.ok()) return Annotate(status, checkpoint.path());
+  constexpr int kAlign = ModelConfig::kHeadAlign;
+  if (config->head_dim % kAlign != 0) {
+    config->head_elements = config->head_dim;
+    config->head_dim = (config->head_dim + kAlign - 1) / kAlign * kAlign;
+  }
   const RopeScaling& rope = config->rope_scaling;
   if (rope.type == RopeScaling::Type::kYarn) {
     const double stretched =

@@ -52,7 +52,10 @@ struct ModelConfig {
   int layers = 0;
   int heads = 0;
   int kv_heads = 0;  // divides heads
-  int head_dim = 0;  // need not be hidden / heads
+  int head_dim = 0;  // need not be hidden / heads; a multiple of kHeadAlign
+  // The elements of a head that the checkpoint has, if they are not head_dim:
+  // the others are zero, and belong to the end of a head. 0: all.
+  int head_elements = 0;
   int ffn = 0;
   int64_t context = 0;  // positions the checkpoint was made for; with YaRN at
                         // least original_context * factor
@@ -61,6 +64,12 @@ struct ModelConfig {
   int rope_dims = 0;  // rotated elements of a head, even, <= head_dim
   RopeScaling rope_scaling;
   bool tied_embeddings = false;  // the output matrix is the embedding
+
+  // The vectors of attention need heads of whole multiples of this.
+  static constexpr int kHeadAlign = 8;
+  int HeadElements() const {
+    return head_elements > 0 ? head_elements : head_dim;
+  }
 
   // The end-of-text ids: generation stops at any of them. From
   // generation_config.json or the GGUF's eos, eot and eom keys; Model adds

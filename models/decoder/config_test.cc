@@ -466,7 +466,12 @@ TEST(HfConfig, B12MissingAndWrongFields) {
   EXPECT_EQ(HfCode("num_key_value_heads", 3), "invalid_metadata");
   EXPECT_EQ(HfCode("num_attention_heads", 5), "invalid_metadata");
   EXPECT_EQ(HfCode("head_dim", 15), "invalid_metadata");
-  EXPECT_EQ(HfCode("head_dim", 20), "unsupported_head_dim");
+  // Heads of other sizes are padded.
+  EXPECT_EQ(HfWith("head_dim", 20)->head_dim, 24);
+  EXPECT_EQ(HfWith("head_dim", 20)->HeadElements(), 20);
+  EXPECT_EQ(HfWith("head_dim", 20)->rope_dims, 20);
+  EXPECT_EQ(HfWith("head_dim", 24)->HeadElements(), 24);
+  EXPECT_EQ(HfWith("head_dim", 24)->head_elements, 0);
   EXPECT_EQ(HfCode("head_dim", nullptr), "");
   EXPECT_EQ(HfCode("partial_rotary_factor", 0), "invalid_metadata");
   EXPECT_EQ(HfCode("partial_rotary_factor", 1.5), "invalid_metadata");

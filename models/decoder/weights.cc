@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <new>
 #include <numeric>
@@ -12,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/number/dequantize.h"
 #include "kernels/number/half.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -134,6 +136,8 @@ class Loader {
  private:
   // The order of a matrix's rows in the file.
   enum class Rows { kAsTheyAre, kRotaryPairs };
+  // The side of a matrix along which heads lie, whose ends may be padded.
+  enum class Heads { kNone, kInRows, kInColumns };
   // The rows of a tensor that each rank has.
   using Parts = std::vector<Columns>;
   template <typename T>
@@ -142,34 +146,42 @@ class Loader {
   absl::Status PlaceLayer(int layer);
   absl::Status LoadLayer(int layer);
   absl::Status LoadOutput();
+  // Rows and columns are those of the file; `parts` are of the rows loaded.
   absl::Status Matrix(TensorName name, const FusedTensor& fused, int layer,
-                      int64_t rows, int64_t cols, Rows order,
+                      int64_t rows, int64_t cols, Rows order, Heads heads,
                       const Parts& parts, PlaceIn<PackedMatrix> place);
   // If `parts` is null every rank has the whole vector.
+  // Multiplies the values by `factor`.
   absl::Status Vector(TensorName name, const FusedTensor& fused, int layer,
                       std::string_view suffix, int64_t size, Rows order,
-                      bool required, const Parts* parts,
-                      PlaceIn<DeviceArray<float>> place);
+                      Heads heads, bool required, const Parts* parts,
+                      PlaceIn<DeviceArray<float>> place, float factor = 1);
   // Reads values on the host; empty if the tensor is absent, or nothing is
   // read.
   absl::Status Values(TensorName name, const FusedTensor& fused, int layer,
                       std::string_view suffix, int64_t size, Rows order,
-                      bool required, const Parts* parts,
+                      Heads heads, bool required, const Parts* parts,
                       std::vector<float>* out);
   // Reads rows begin..end - 1 of those in `from` into `buffer` and packs them
   // for the ranks that have them.
   absl::Status ReadRows(const RowsOfTensor& from, int64_t begin, int64_t end,
-                        Rows order, const Parts& parts,
+                        Rows order, Heads heads, const Parts& parts,
                         std::vector<std::byte>& buffer,
                         std::vector<PackedMatrix>& packed) const;
   // Reads `rows` rows, and packs them for the ranks that have a part of them.
   absl::Status ReadMatrix(const RowsOfTensor& from, int64_t rows, Rows order,
-                          const Parts& parts,
+                          Heads heads, const Parts& parts,
                           std::vector<PackedMatrix>& packed);
+  // Packs the rows of zeros at the ends of heads.
+  void PackPadding(const TensorInfo& tensor, const Parts& parts,
+                   std::vector<PackedMatrix>& packed) const;
+  // Returns a row with zeros at the ends of its heads, as it is packed.
+  std::vector<std::byte> WidenedRow(const TensorInfo& tensor,
+                                    const std::byte* row) const;
   // Returns the unit of rows that threads may pack in parallel: no two may
   // write one panel, and in heads rows change places. 0: no unit, one thread
   // packs all.
-  int64_t RowsApart(Rows order, const Parts& parts) const;
+  int64_t RowsApart(Rows order, Heads heads, const Parts& parts) const;
   std::string NameOf(TensorName name, int layer, std::string_view suffix) const;
   bool Has(const std::string& name) const;
   // Returns null if the tensor is absent and not required.
@@ -182,9 +194,19 @@ class Loader {
                                         std::string_view suffix,
                                         std::vector<int64_t> shape,
                                         bool required);
-  int64_t RowOf(int64_t file_row, Rows order) const;
+  int64_t RowOf(int64_t file_row, Rows order, Heads heads) const;
+  bool pads() const { return config_.HeadElements() != config_.head_dim; }
+  // The rows or columns that heads with `size` elements take.
+  int64_t Padded(int64_t size) const {
+    return size / config_.HeadElements() * config_.head_dim;
+  }
+  // Columns cannot be moved within blocks, so those become floats.
+  DType StoredType(DType type, Heads heads) const {
+    const bool moves = heads == Heads::kInColumns && pads();
+    return moves && InfoOf(type).block_elements != 1 ? DType::kF32 : type;
+  }
   absl::Status Advance(uint64_t bytes);
-  int64_t KvDim() const { return int64_t{config_.kv_heads} * config_.head_dim; }
+
   size_t ranks() const { return static_cast<size_t>(split_.ranks()); }
   // The memory of arrays that are made now.
   DeviceMemory& MemoryOf(Stream& stream) {
@@ -214,9 +236,10 @@ class Loader {
 absl::StatusOr<LoadedShares> Loader::Load() {
   loaded_.weights.resize(ranks());
   const Parts whole(ranks(), {0, config_.vocab});
-  RETURN_IF_ERROR(Matrix(
-      kEmbedding, {}, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
-      whole, [](Weights& w) -> PackedMatrix& { return w.embedding; }));
+  RETURN_IF_ERROR(
+      Matrix(kEmbedding, {}, -1, config_.vocab, config_.hidden,
+             Rows::kAsTheyAre, Heads::kNone, whole,
+             [](Weights& w) -> PackedMatrix& { return w.embedding; }));
   // The embedding is looked up by row, so it counts only as the output matrix.
   for (size_t rank = 0; sizes_ != nullptr && rank < ranks(); ++rank) {
     (*sizes_)[rank].bytes_per_token = 0;
@@ -230,7 +253,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
   RETURN_IF_ERROR(LoadOutput());
   std::vector<float> factors;
   RETURN_IF_ERROR(Values({"rope_freqs", "rope_freqs"}, {}, -1, ".weight",
-                         config_.rope_dims / 2, Rows::kAsTheyAre,
+                         config_.rope_dims / 2, Rows::kAsTheyAre, Heads::kNone,
                          /*required=*/false, /*parts=*/nullptr, &factors));
   std::vector<std::string> unused;
   for (const TensorInfo& tensor : checkpoint_.tensors()) {
@@ -257,17 +280,17 @@ absl::StatusOr<LoadedShares> Loader::Load() {
 
 // Loads the last norm and the output matrix.
 absl::Status Loader::LoadOutput() {
-  RETURN_IF_ERROR(
-      Vector({"output_norm", "norm"}, {}, -1, ".weight", config_.hidden,
-             Rows::kAsTheyAre, /*required=*/true, /*parts=*/nullptr,
-             [](Weights& w) -> DeviceArray<float>& { return w.output_norm; }));
+  RETURN_IF_ERROR(Vector(
+      {"output_norm", "norm"}, {}, -1, ".weight", config_.hidden,
+      Rows::kAsTheyAre, Heads::kNone, /*required=*/true, /*parts=*/nullptr,
+      [](Weights& w) -> DeviceArray<float>& { return w.output_norm; }));
   const bool gguf = checkpoint_.format() == Checkpoint::Format::kGguf;
   const bool absent = !Has(NameOf(kOutput, -1, ".weight"));
   const bool tied = gguf ? absent : config_.tied_embeddings;
   if (!tied) {
     return Matrix(
         kOutput, {}, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
-        split_.vocab(),
+        Heads::kNone, split_.vocab(),
         [](Weights& w) -> PackedMatrix& { return w.separate_output; });
   }
   for (size_t rank = 0; rank < ranks(); ++rank) {
@@ -307,7 +330,8 @@ absl::Status Loader::PlaceLayer(int layer) {
 
 absl::Status Loader::LoadLayer(int layer) {
   const int64_t hidden = config_.hidden;
-  const int64_t q = int64_t{config_.heads} * config_.head_dim;
+  const int64_t q = int64_t{config_.heads} * config_.HeadElements();
+  const int64_t kv = int64_t{config_.kv_heads} * config_.HeadElements();
   // Converters of the llama architecture reorder Q and K rows for kernels that
   // rotate neighbours. Our kernels rotate halves, so the order is undone here.
   const bool paired = checkpoint_.format() == Checkpoint::Format::kGguf &&
@@ -323,8 +347,9 @@ absl::Status Loader::LoadLayer(int layer) {
   constexpr TensorName kUp = {"ffn_up", "mlp.up_proj"};
   constexpr TensorName kDown = {"ffn_down", "mlp.down_proj"};
   using W = LayerWeights;
+  constexpr Heads kNone = Heads::kNone;
+  constexpr Heads kInRows = Heads::kInRows;
 
-  const int64_t kv = KvDim();
   const auto in_qkv = [&](int64_t first) {
     return FusedTensor{{"attn_qkv", "self_attn.qkv_proj"}, q + 2 * kv, first};
   };
@@ -339,23 +364,35 @@ absl::Status Loader::LoadLayer(int layer) {
     int64_t rows;
     int64_t cols;
     Rows order;
+    Heads heads;
     const Parts& parts;
     PackedMatrix W::*matrix;
     DeviceArray<float> W::*bias;
   } matrices[] = {
-      {kQ, in_qkv(0), q, hidden, rotary, query_rows_, &W::q, &W::q_bias},
-      {kK, in_qkv(q), kv, hidden, rotary, kv_rows_, &W::k, &W::k_bias},
-      {kV, in_qkv(q + kv), kv, hidden, kPlain, kv_rows_, &W::v, &W::v_bias},
-      {kO, {}, hidden, q, kPlain, split_.hidden(), &W::o, &W::o_bias},
-      {kGate, in_gate_up(0), config_.ffn, hidden, kPlain, split_.ffn(),
+      {kQ, in_qkv(0), q, hidden, rotary, kInRows, query_rows_, &W::q,
+       &W::q_bias},
+      {kK, in_qkv(q), kv, hidden, rotary, kInRows, kv_rows_, &W::k, &W::k_bias},
+      {kV, in_qkv(q + kv), kv, hidden, kPlain, kInRows, kv_rows_, &W::v,
+       &W::v_bias},
+      {kO,
+       {},
+       hidden,
+       q,
+       kPlain,
+       Heads::kInColumns,
+       split_.hidden(),
+       &W::o,
+       &W::o_bias},
+      {kGate, in_gate_up(0), config_.ffn, hidden, kPlain, kNone, split_.ffn(),
        &W::gate, &W::gate_bias},
-      {kUp, in_gate_up(config_.ffn), config_.ffn, hidden, kPlain, split_.ffn(),
-       &W::up, &W::up_bias},
+      {kUp, in_gate_up(config_.ffn), config_.ffn, hidden, kPlain, kNone,
+       split_.ffn(), &W::up, &W::up_bias},
       {kDown,
        {},
        hidden,
        config_.ffn,
        kPlain,
+       kNone,
        split_.hidden(),
        &W::down,
        &W::down_bias},
@@ -363,9 +400,10 @@ absl::Status Loader::LoadLayer(int layer) {
   const auto at = static_cast<size_t>(layer);
   for (const auto& m : matrices) {
     RETURN_IF_ERROR(Matrix(
-        m.name, m.fused, layer, m.rows, m.cols, m.order, m.parts,
+        m.name, m.fused, layer, m.rows, m.cols, m.order, m.heads, m.parts,
         [&](Weights& w) -> PackedMatrix& { return w.layers[at].*m.matrix; }));
     RETURN_IF_ERROR(Vector(m.name, m.fused, layer, ".bias", m.rows, m.order,
+                           m.heads == kInRows ? kInRows : kNone,
                            /*required=*/false, &m.parts,
                            [&](Weights& w) -> DeviceArray<float>& {
                              return w.layers[at].*m.bias;
@@ -376,38 +414,47 @@ absl::Status Loader::LoadLayer(int layer) {
   const struct {
     TensorName name;
     int64_t size;
+    Heads heads;
     bool required;
     DeviceArray<float> W::*norm;
   } norms[] = {
-      {{"attn_norm", "input_layernorm"}, hidden, true, &W::attn_norm},
-      {{"ffn_norm", "post_attention_layernorm"}, hidden, true, &W::ffn_norm},
+      {{"attn_norm", "input_layernorm"}, hidden, kNone, true, &W::attn_norm},
+      {{"ffn_norm", "post_attention_layernorm"},
+       hidden,
+       kNone,
+       true,
+       &W::ffn_norm},
       {{"attn_q_norm", "self_attn.q_norm"},
-       config_.head_dim,
+       config_.HeadElements(),
+       kInRows,
        qk_norm,
        &W::q_norm},
       {{"attn_k_norm", "self_attn.k_norm"},
-       config_.head_dim,
+       config_.HeadElements(),
+       kInRows,
        qk_norm,
        &W::k_norm},
   };
   for (const auto& n : norms) {
-    RETURN_IF_ERROR(
-        Vector(n.name, {}, layer, ".weight", n.size, kPlain, n.required,
-               /*parts=*/nullptr, [&](Weights& w) -> DeviceArray<float>& {
-                 return w.layers[at].*n.norm;
-               }));
+    RETURN_IF_ERROR(Vector(
+        n.name, {}, layer, ".weight", n.size, kPlain, n.heads, n.required,
+        /*parts=*/nullptr,
+        [&](Weights& w) -> DeviceArray<float>& { return w.layers[at].*n.norm; },
+        n.heads == kInRows ? std::sqrt(PaddedShare(config_)) : 1.0f));
   }
   return absl::OkStatus();
 }
 
 absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
                             int layer, int64_t rows, int64_t cols, Rows order,
-                            const Parts& parts, PlaceIn<PackedMatrix> place) {
+                            Heads heads, const Parts& parts,
+                            PlaceIn<PackedMatrix> place) {
   ASSIGN_OR_RETURN(const RowsOfTensor from,
                    FindRows(name, fused, layer, ".weight", {rows, cols},
                             /*required=*/true));
   const std::string& full = from.tensor->name;
-  const DType type = from.tensor->type;
+  const DType type = StoredType(from.tensor->type, heads);
+  if (heads == Heads::kInColumns) cols = Padded(cols);
   if (sizes_ != nullptr) {
     for (size_t rank = 0; rank < ranks(); ++rank) {
       const absl::StatusOr<int64_t> bytes =
@@ -429,7 +476,7 @@ absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
     packed.push_back(*std::move(part));
   }
 
-  RETURN_IF_ERROR(ReadMatrix(from, rows, order, parts, packed));
+  RETURN_IF_ERROR(ReadMatrix(from, rows, order, heads, parts, packed));
   for (size_t rank = 0; rank < ranks(); ++rank) {
     absl::StatusOr<PackedMatrix> there =
         streams_[rank]->on_host()
@@ -442,11 +489,12 @@ absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
 }
 
 absl::Status Loader::ReadMatrix(const RowsOfTensor& from, int64_t rows,
-                                Rows order, const Parts& parts,
+                                Rows order, Heads heads, const Parts& parts,
                                 std::vector<PackedMatrix>& packed) {
   const TensorInfo& tensor = *from.tensor;
+  if (heads == Heads::kInRows && pads()) PackPadding(tensor, parts, packed);
   const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
-  const int64_t apart = RowsApart(order, parts);
+  const int64_t apart = RowsApart(order, heads, parts);
   const int64_t unit = std::max<int64_t>(1, apart);
   const int64_t grain =
       std::max<int64_t>(1, kReadBytes / (row_bytes * unit)) * unit;
@@ -465,7 +513,7 @@ absl::Status Loader::ReadMatrix(const RowsOfTensor& from, int64_t rows,
     const auto read_rows = [&](int64_t begin, int64_t end, int thread) {
       try {
         read[static_cast<size_t>(begin / grain)] =
-            ReadRows(from, first + begin, first + end, order, parts,
+            ReadRows(from, first + begin, first + end, order, heads, parts,
                      buffers_[static_cast<size_t>(thread)], packed);
       } catch (...) {  // there is no memory for what an error says
         threw = true;
@@ -485,18 +533,55 @@ absl::Status Loader::ReadMatrix(const RowsOfTensor& from, int64_t rows,
   return absl::OkStatus();
 }
 
-int64_t Loader::RowsApart(Rows order, const Parts& parts) const {
+int64_t Loader::RowsApart(Rows order, Heads heads, const Parts& parts) const {
   constexpr int64_t kApart = PackedMatrix::kPanelRows;
   for (const Columns& part : parts) {
     if (part.begin % kApart != 0) return 0;
   }
-  return order == Rows::kRotaryPairs
-             ? std::lcm<int64_t>(kApart, config_.head_dim)
-             : kApart;
+  const bool moves =
+      order == Rows::kRotaryPairs || (heads == Heads::kInRows && pads());
+  if (!moves) return kApart;
+  return std::lcm<int64_t>(kApart, config_.head_dim) / config_.head_dim *
+         config_.HeadElements();
+}
+
+void Loader::PackPadding(const TensorInfo& tensor, const Parts& parts,
+                         std::vector<PackedMatrix>& packed) const {
+  // In every type these bytes are the values of zeros.
+  const std::vector<std::byte> zeros(
+      static_cast<size_t>(RowBytes(tensor.type, tensor.shape.back())));
+  for (size_t rank = 0; rank < ranks(); ++rank) {
+    const Columns& part = parts[rank];
+    for (int64_t row = part.begin; row < part.end; ++row) {
+      if (row % config_.head_dim < config_.HeadElements()) continue;
+      packed[rank].PackRow(row - part.begin, zeros.data());
+    }
+  }
+}
+
+std::vector<std::byte> Loader::WidenedRow(const TensorInfo& tensor,
+                                          const std::byte* row) const {
+  const DType type = StoredType(tensor.type, Heads::kInColumns);
+  const int64_t cols = tensor.shape.back();
+  std::vector<float> values;
+  if (type != tensor.type) {
+    values.resize(static_cast<size_t>(cols));
+    Dequantize(tensor.type, row, cols, values.data());
+    row = reinterpret_cast<const std::byte*>(values.data());
+  }
+  std::vector<std::byte> wide(
+      static_cast<size_t>(RowBytes(type, Padded(cols))));
+  const auto from = static_cast<size_t>(RowBytes(type, config_.HeadElements()));
+  const auto to = static_cast<size_t>(RowBytes(type, config_.head_dim));
+  for (size_t head = 0; head < wide.size() / to; ++head) {
+    std::memcpy(wide.data() + head * to, row + head * from, from);
+  }
+  return wide;
 }
 
 absl::Status Loader::ReadRows(const RowsOfTensor& from, int64_t begin,
-                              int64_t end, Rows order, const Parts& parts,
+                              int64_t end, Rows order, Heads heads,
+                              const Parts& parts,
                               std::vector<std::byte>& buffer,
                               std::vector<PackedMatrix>& packed) const {
   const TensorInfo& tensor = *from.tensor;
@@ -506,12 +591,19 @@ absl::Status Loader::ReadRows(const RowsOfTensor& from, int64_t begin,
                                    static_cast<uint64_t>(from.first + begin) *
                                        static_cast<uint64_t>(row_bytes),
                                    {buffer.data(), bytes}));
-  for (size_t rank = 0; rank < ranks(); ++rank) {
-    const Columns& part = parts[rank];
-    for (int64_t row = std::max(begin, part.begin);
-         row < std::min(end, part.end); ++row) {
-      packed[rank].PackRow(RowOf(row, order) - part.begin,
-                           buffer.data() + (row - begin) * row_bytes);
+  const bool widens = heads == Heads::kInColumns && pads();
+  std::vector<std::byte> wide;
+  for (int64_t file_row = begin; file_row < end; ++file_row) {
+    const int64_t row = RowOf(file_row, order, heads);
+    const std::byte* source = buffer.data() + (file_row - begin) * row_bytes;
+    if (widens) {
+      wide = WidenedRow(tensor, source);
+      source = wide.data();
+    }
+    for (size_t rank = 0; rank < ranks(); ++rank) {
+      const Columns& part = parts[rank];
+      if (row < part.begin || row >= part.end) continue;
+      packed[rank].PackRow(row - part.begin, source);
     }
   }
   return absl::OkStatus();
@@ -519,16 +611,19 @@ absl::Status Loader::ReadRows(const RowsOfTensor& from, int64_t begin,
 
 absl::Status Loader::Vector(TensorName name, const FusedTensor& fused,
                             int layer, std::string_view suffix, int64_t size,
-                            Rows order, bool required, const Parts* parts,
-                            PlaceIn<DeviceArray<float>> place) {
+                            Rows order, Heads heads, bool required,
+                            const Parts* parts,
+                            PlaceIn<DeviceArray<float>> place, float factor) {
   std::vector<float> values;
-  if (absl::Status s = Values(name, fused, layer, suffix, size, order, required,
-                              parts, &values);
+  if (absl::Status s = Values(name, fused, layer, suffix, size, order, heads,
+                              required, parts, &values);
       !s.ok() || values.empty()) {
     return s;
   }
+  for (float& value : values) value *= factor;
+  const Columns all = {0, static_cast<int64_t>(values.size())};
   for (size_t rank = 0; rank < ranks(); ++rank) {
-    const Columns part = parts != nullptr ? (*parts)[rank] : Columns{0, size};
+    const Columns part = parts != nullptr ? (*parts)[rank] : all;
     Stream& stream = *streams_[rank];
     ASSIGN_OR_RETURN(DeviceArray<float> array,
                      DeviceArray<float>::Create(MemoryOf(stream), part.size(),
@@ -543,8 +638,8 @@ absl::Status Loader::Vector(TensorName name, const FusedTensor& fused,
 
 absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
                             int layer, std::string_view suffix, int64_t size,
-                            Rows order, bool required, const Parts* parts,
-                            std::vector<float>* out) {
+                            Rows order, Heads heads, bool required,
+                            const Parts* parts, std::vector<float>* out) {
   ASSIGN_OR_RETURN(const RowsOfTensor from,
                    FindRows(name, fused, layer, suffix, {size}, required));
   const TensorInfo* const tensor = from.tensor;
@@ -556,9 +651,10 @@ absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
                                    std::string(InfoOf(type).name),
                                    ", need f32, f16 or bf16"));
   }
+  const int64_t placed = heads == Heads::kInRows ? Padded(size) : size;
   if (sizes_ != nullptr) {
     for (size_t rank = 0; rank < ranks(); ++rank) {
-      const int64_t floats = parts != nullptr ? (*parts)[rank].size() : size;
+      const int64_t floats = parts != nullptr ? (*parts)[rank].size() : placed;
       (*sizes_)[rank].bytes +=
           taken_(floats * static_cast<int64_t>(sizeof(float)));
     }
@@ -568,7 +664,7 @@ absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
   RETURN_IF_ERROR(checkpoint_.Read(
       *tensor, static_cast<uint64_t>(RowBytes(type, from.first)),
       {buffer.data(), buffer.size()}));
-  out->resize(static_cast<size_t>(size));
+  out->resize(static_cast<size_t>(placed));
   for (int64_t i = 0; i < size; ++i) {
     float value;
     if (type == DType::kF32) {
@@ -578,7 +674,7 @@ absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
       std::memcpy(&bits, buffer.data() + i * 2, 2);
       value = type == DType::kF16 ? F32FromF16(bits) : F32FromBf16(bits);
     }
-    (*out)[static_cast<size_t>(RowOf(i, order))] = value;
+    (*out)[static_cast<size_t>(RowOf(i, order, heads))] = value;
   }
   return Advance(buffer.size());
 }
@@ -653,13 +749,15 @@ absl::StatusOr<const TensorInfo*> Loader::Find(
   return tensor;
 }
 
-int64_t Loader::RowOf(int64_t file_row, Rows order) const {
-  if (order == Rows::kAsTheyAre) return file_row;
-  const int64_t head = file_row / config_.head_dim;
-  const int64_t in_head = file_row % config_.head_dim;
+int64_t Loader::RowOf(int64_t file_row, Rows order, Heads heads) const {
+  if (heads != Heads::kInRows) return file_row;
+  const int64_t head = file_row / config_.HeadElements();
+  int64_t in_head = file_row % config_.HeadElements();
   const int64_t rotated = config_.rope_dims;
-  if (in_head >= rotated) return file_row;
-  return head * config_.head_dim + in_head % 2 * (rotated / 2) + in_head / 2;
+  if (order == Rows::kRotaryPairs && in_head < rotated) {
+    in_head = in_head % 2 * (rotated / 2) + in_head / 2;
+  }
+  return head * config_.head_dim + in_head;
 }
 
 absl::Status Loader::Advance(uint64_t bytes) {

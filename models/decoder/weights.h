@@ -93,6 +93,18 @@ struct LoadedWeights {
   std::vector<std::string> warnings;  // tensors in the file that go unused
 };
 
+// A head's norm divides by the root of the mean over its own elements. Zeros at
+// its end make the mean smaller by this factor; as the weights of such a norm
+// are loaded times its root, and the epsilon counts times the factor, the
+// result is the same.
+inline float PaddedShare(const ModelConfig& config) {
+  return static_cast<float>(config.HeadElements()) /
+         static_cast<float>(config.head_dim);
+}
+inline float HeadNormEps(const ModelConfig& config) {
+  return config.norm_eps * PaddedShare(config);
+}
+
 // Reads and repacks every tensor into the stream's memory. If that is not host
 // memory, each tensor is packed on the host and then sent. The layers that
 // `streamed` has go there; null: none do. `progress(done, total)` counts bytes

@@ -107,17 +107,17 @@ absl::Status AttentionShares::AfterLayer(Stream& stream, int layer,
   const int64_t before = begin / shape_.Chunk() - digests_.shape().FirstChunk();
   const int64_t stride = Stride(shape_);
   for (int64_t row = 0; row < step_rows_; ++row) {
-    RETURN_IF_ERROR(MeanScores(
-        stream, {.q = queries_.data() + row * QueryWidth(shape_),
-                 .heads = shape_.heads,
-                 .kv_heads = shape_.layout.kv_heads,
-                 .head_dim = head_dim,
-                 .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                 .means = digests_.MeansOf(0) + before * head_dim,
-                 .means_stride = digests_.HeadElements(),
-                 .num_chunks = std::ssize(weights_),
-                 .out = scores_.data(),
-                 .out_stride = stride}));
+    RETURN_IF_ERROR(
+        MeanScores(stream, {.q = queries_.data() + row * QueryWidth(shape_),
+                            .heads = shape_.heads,
+                            .kv_heads = shape_.layout.kv_heads,
+                            .head_dim = head_dim,
+                            .scale = shape_.layout.AttentionScale(),
+                            .means = digests_.MeansOf(0) + before * head_dim,
+                            .means_stride = digests_.HeadElements(),
+                            .num_chunks = std::ssize(weights_),
+                            .out = scores_.data(),
+                            .out_stride = stride}));
     RETURN_IF_ERROR(ReadBack(stream, scores_, &read_));
     for (int head = 0; head < shape_.heads; ++head) {
       Divide({read_.data() + head * stride, weights_.size()},

@@ -57,16 +57,16 @@ absl::Status DigestSelector::Choose(Stream& stream, int layer,
     return absl::OkStatus();
   }
   const int head_dim = shape_.digests.layout.head_dim;
-  RETURN_IF_ERROR(ChunkScores(
-      stream, {.q = by.q + (by.rows - 1) * by.row_floats,
-               .heads = shape_.digests.heads,
-               .kv_heads = heads,
-               .head_dim = head_dim,
-               .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-               .means = digests_.MeansOf(layer),
-               .means_stride = digests_.HeadElements(),
-               .num_chunks = chunks,
-               .out = scores_.data()}));
+  RETURN_IF_ERROR(
+      ChunkScores(stream, {.q = by.q + (by.rows - 1) * by.row_floats,
+                           .heads = shape_.digests.heads,
+                           .kv_heads = heads,
+                           .head_dim = head_dim,
+                           .scale = shape_.digests.layout.AttentionScale(),
+                           .means = digests_.MeansOf(layer),
+                           .means_stride = digests_.HeadElements(),
+                           .num_chunks = chunks,
+                           .out = scores_.data()}));
   RETURN_IF_ERROR(TopK(stream, {.values = scores_.data(),
                                 .stride = chunks,
                                 .rows = heads,

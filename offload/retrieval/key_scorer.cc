@@ -59,21 +59,20 @@ absl::Status KeyScorer::Score(Stream& stream, int /*layer*/,
   }
   const KvPages& kv = *asked.kv;
   const int head_dim = kv.layout.head_dim;
-  return KeyScores(stream,
-                   {.q = asked.q,
-                    .q_stride = int64_t{shape_.heads} * head_dim,
-                    .rows = 1,
-                    .heads = shape_.heads,
-                    .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                    .layout = kv.layout,
-                    .pages = kv.pages,
-                    .first_page = kv.first_page,
-                    .num_pages = kv.num_pages,
-                    .position = asked.position,
-                    .first = shape_.begin + asked.first,
-                    .last = shape_.begin + asked.last,
-                    .out = scores,
-                    .out_stride = stride});
+  return KeyScores(stream, {.q = asked.q,
+                            .q_stride = int64_t{shape_.heads} * head_dim,
+                            .rows = 1,
+                            .heads = shape_.heads,
+                            .scale = kv.layout.AttentionScale(),
+                            .layout = kv.layout,
+                            .pages = kv.pages,
+                            .first_page = kv.first_page,
+                            .num_pages = kv.num_pages,
+                            .position = asked.position,
+                            .first = shape_.begin + asked.first,
+                            .last = shape_.begin + asked.last,
+                            .out = scores,
+                            .out_stride = stride});
 }
 
 }  // namespace tiercel

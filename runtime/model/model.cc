@@ -521,11 +521,16 @@ nlohmann::json Model::Describe() const {
   };
   if (config.layers > 0) {
     document["config"] = {
-        {"context", config.context},       {"vocab", config.vocab},
-        {"hidden", config.hidden},         {"layers", config.layers},
-        {"heads", config.heads},           {"kv_heads", config.kv_heads},
-        {"head_dim", config.head_dim},     {"ffn", config.ffn},
-        {"rope_theta", config.rope_theta}, {"eos_ids", config.eos_ids},
+        {"context", config.context},
+        {"vocab", config.vocab},
+        {"hidden", config.hidden},
+        {"layers", config.layers},
+        {"heads", config.heads},
+        {"kv_heads", config.kv_heads},
+        {"head_dim", config.HeadElements()},
+        {"ffn", config.ffn},
+        {"rope_theta", config.rope_theta},
+        {"eos_ids", config.eos_ids},
     };
     document["config"]["rope_scaling"] = ToJson(config.rope_scaling);
   }

@@ -116,7 +116,8 @@ struct SessionOptions {
     return extent.has_value() && !retrieval.has_value();
   }
   KvLayout Layout(const ModelConfig& config) const {
-    return {type_k, type_v, config.kv_heads, config.head_dim};
+    return {type_k, type_v, config.kv_heads, config.head_dim,
+            config.head_elements};
   }
 };
 
