@@ -800,7 +800,7 @@ final_sigma|lib/template/letter_case.cc|if (own == Case::kLower && c.code_point 
 case_origin|lib/template/letter_case.cc|out.Append(mapped, text.OriginAt(begin));|out.Append(mapped);|models/chat/chat_template_test.cc
 macro_kwargs|lib/template/interpreter.cc|scope_->Set("kwargs", |scope_->Set("varargs", |models/chat/chat_template_test.cc
 loop_depth|lib/template/interpreter.cc|outer.lock(), more, depth + 1)|outer.lock(), more, depth)|models/chat/chat_template_test.cc
-batch_fill|lib/template/list_filters.cc|IsGiven(bound\[1\]) \&\& batch.size() < size|batch.size() < 0|models/chat/chat_template_test.cc
+batch_fill|lib/template/list_filters.cc|IsGiven(bound\[1\]) \&\& batch.size() < size|batch.size() > size|models/chat/chat_template_test.cc
 padded_scale|kernels/kv/kv_layout.h|head_elements > 0 ? head_elements|head_elements < 0 ? head_elements|apps/cli_files_test.py
 padded_rows|models/decoder/weights.cc|return head \* config_.head_dim + in_head;|return file_row;|apps/cli_files_test.py
 padded_norm|models/decoder/weights.h|return config.norm_eps \* PaddedShare(config);|return 0.5f;|apps/cli_files_test.py
