@@ -795,7 +795,6 @@ word_without_row|runtime/model/model.cc|if (!word.has_value()) return absl::OkSt
 described|runtime/model/model.cc|if (cannot_run.empty()) cannot_run = std::string(status.message());||apps/cli_files_test.py
 alias_merges|models/tokenizer/gguf_spec.cc|spec->ignore_merges = pre.ignore_merges;|spec->ignore_merges = true;|models/tokenizer/gguf_spec_test.cc
 percent_left|lib/template/printf.cc|if (rendering.ok()) given.End();||models/chat/chat_template_test.cc
-spec_zero|lib/template/printf.cc|    spec->align = .=.;|    (void)c;|models/chat/chat_template_test.cc
 final_sigma|lib/template/letter_case.cc|if (own == Case::kLower && c.code_point == 0x3A3|if (own == Case::kLower \&\& c.code_point == 0|models/chat/chat_template_test.cc
 case_origin|lib/template/letter_case.cc|out.Append(mapped, text.OriginAt(begin));|out.Append(mapped);|models/chat/chat_template_test.cc
 macro_kwargs|lib/template/interpreter.cc|scope_->Set("kwargs", |scope_->Set("varargs", |models/chat/chat_template_test.cc

@@ -104,11 +104,13 @@ class DraftWindowKvTest : public testing::Test {
                const PolicyParams& choice)
         : session(MakeSession(*choice.draft_model,
                               {.context = choice.draft_window.Context()})),
-          innermost(whole, distribution,
-                    {.kind = Proposer::kSmall,
-                     .verify = choice.verify,
-                     .draft_session = session.get(),
-                     .draft_window = choice.draft_window}) {
+          innermost(
+              whole, distribution,
+              {.kind = Proposer::kSmall,
+               .verify = choice.verify,
+               .draft_session = session.get(),
+               .draft_window = choice.draft_window,
+               .shared = std::make_shared<const SharedTokens>(kAllShared)}) {
       session->cancellation().Follow(whole.cancellation());
     }
     absl::StatusOr<DraftBlock> Draft(const Ids& text) const {

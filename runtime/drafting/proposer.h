@@ -28,7 +28,7 @@ struct ProposerParams {
   int draft_layers = 0;  // for kSelf: it runs the first so many; 0: all
   Session* draft_session = nullptr;  // for kSmall; holds at most draft_window
   DraftWindow draft_window = {};     // the part of a text that kSmall sees
-  // The tokens that kSmall may propose, and its target has.
+  // The tokens that kSmall may propose, and its target has; it needs them.
   std::shared_ptr<const SharedTokens> shared = nullptr;
 };
 
