@@ -134,6 +134,10 @@ thought_behind|runtime/generate/thought_splitter.cc|answer_begin_ = first;|answe
 thought_control|runtime/generate/transcript.cc|id == tags_.open_id|false|runtime/generate/transcript_test.cc
 thought_tags|models/chat/thought_tags.cc|kKnown) {|kKnown) { if (open != kKnown[0].open) break;|models/chat/thought_tags_test.cc
 chat_variables|models/chat/chat_template.cc|interpreter.Define(name, ValueOf(rendering, value));|if (false) interpreter.Define(name, ValueOf(rendering, value));|models/chat/chat_template_test.cc
+think_closed|models/chat/chat_tokens.cc|if (settings.think == false \&\& assistant_speaks) {|if (false) {|apps/cli_think_test.py
+think_flag|apps/commands/command.cc|think == "off" ? TIERCEL_THINK_OFF|think == "off" ? TIERCEL_THINK_ON|apps/cli_think_test.py
+think_split|apps/cli/shared_flags.cc|options->sampling.split_thought = true;|;|apps/cli_think_test.py
+think_begins|runtime/generate/generate.cc|const bool thinks = EndsInThought(text, tags);|const bool thinks = false;|apps/cli_think_test.py
 staging_left|offload/kv/staging.cc|^    EndLayers();|    ;|offload/kv/forks_test.cc
 staging_forgotten|offload/kv/staging.cc|^  Leave(step);|  (void)step;|offload/kv/forks_test.cc
 staging_places|offload/kv/staging.cc|for (const int64_t contents : added) places_.erase(contents);|;|offload/kv/forks_test.cc
