@@ -90,6 +90,15 @@ void WriteWarnings(const std::vector<std::string>& warnings) {
   }
 }
 
+namespace {
+
+// Writes a code of the terminal, which WriteOut would show as text.
+absl::Status WriteCode(std::string_view code) {
+  return WriteAll(STDOUT_FILENO, code, "to stdout");
+}
+
+}  // namespace
+
 absl::Status ProseWriter::Write(std::string_view text) {
   if (!OutIsTerminal()) return WriteOut(text);
   if (thinks_ && !text.empty()) {
@@ -102,13 +111,14 @@ absl::Status ProseWriter::Write(std::string_view text) {
 
 absl::Status ProseWriter::WriteThought(std::string_view text) {
   if (!OutIsTerminal() || text.empty()) return absl::OkStatus();
-  if (!std::exchange(thinks_, true)) RETURN_IF_ERROR(WriteOut(Grey()));
+  if (!std::exchange(thinks_, true)) RETURN_IF_ERROR(WriteCode(Grey()));
   return WriteOut(wrap_.Push(Printable(text), OutColumns()));
 }
 
 absl::Status ProseWriter::Finish() {
   RETURN_IF_ERROR(WriteOut(wrap_.Finish(OutColumns())));
-  return WriteOut(std::exchange(thinks_, false) ? NoColor() : "");
+  return std::exchange(thinks_, false) ? WriteCode(NoColor())
+                                       : absl::OkStatus();
 }
 
 absl::Status WriteProse(std::string_view text) {
