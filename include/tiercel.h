@@ -816,8 +816,8 @@ typedef struct tiercel_sampling {
   /* 1: what the model thinks before it answers, between the tags that its
    * template or vocabulary names (<think>, </think> if neither does), is told
    * apart: the report has it as "reasoning", and "text" is the answer alone,
-   * empty if the output ends within a thought. The output's tokens, and
-   * max_tokens, count both. 0 (default): all is text. */
+   * empty if the output ends within a thought. Stops end the answer alone. The
+   * output's tokens, and max_tokens, count both. 0 (default): all is text. */
   int64_t split_thought;
 } tiercel_sampling;
 

@@ -131,6 +131,7 @@ batch_places|runtime/session/batch.cc|own.last_row = own_rows - 1;|own.last_row 
 thought_start|runtime/generate/thought_splitter.cc|tags_.open.starts_with(said)|tags_.open.empty()|runtime/generate/thought_splitter_test.cc
 thought_held|runtime/generate/thought_splitter.cc|thought.remove_suffix(|if (false) thought.remove_suffix(|runtime/generate/thought_splitter_test.cc
 thought_behind|runtime/generate/thought_splitter.cc|answer_begin_ = first;|answer_begin_ = at_ - 1;|runtime/generate/thought_splitter_test.cc
+thought_stops|runtime/generate/transcript.cc|^  if (IsAnswering()) {|  if (true) {|runtime/generate/transcript_test.cc
 thought_control|runtime/generate/transcript.cc|id == tags_.open_id|false|runtime/generate/transcript_test.cc
 thought_tags|models/chat/thought_tags.cc|kKnown) {|kKnown) { if (open != kKnown[0].open) break;|models/chat/thought_tags_test.cc
 chat_variables|models/chat/chat_template.cc|interpreter.Define(name, ValueOf(rendering, value));|if (false) interpreter.Define(name, ValueOf(rendering, value));|models/chat/chat_template_test.cc

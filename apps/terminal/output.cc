@@ -25,11 +25,13 @@ std::string Wrapped(std::string_view text, int columns) {
   return lines;
 }
 
-// The codes of a terminal for grey text, and for its own color; empty where the
-// user wants no colors (no-color.org).
+// The codes of a terminal for grey text, and for its own color; empty where it
+// has none, or the user wants none (no-color.org).
 bool HasColors() {
   const char* const none = getenv("NO_COLOR");
-  return none == nullptr || *none == '\0';
+  const char* const term = getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view(term) == "dumb";
+  return !dumb && (none == nullptr || *none == '\0');
 }
 std::string_view Grey() { return HasColors() ? "\x1b[90m" : ""; }
 std::string_view NoColor() { return HasColors() ? "\x1b[39m" : ""; }

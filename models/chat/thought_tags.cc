@@ -7,7 +7,7 @@ namespace tiercel {
 namespace {
 
 // The tags of families that think: most; Magistral and Ministral; Command A;
-// Seed-OSS; Kimi-VL; others.
+// Seed-OSS; Kimi-VL; OpenThinker and Sky-T1; others.
 constexpr struct {
   std::string_view open;
   std::string_view close;
@@ -17,6 +17,7 @@ constexpr struct {
     {"<|START_THINKING|>", "<|END_THINKING|>"},
     {"<seed:think>", "</seed:think>"},
     {"◁think▷", "◁/think▷"},
+    {"<|begin_of_thought|>", "<|end_of_thought|>"},
     {"<thinking>", "</thinking>"},
     {"<thought>", "</thought>"},
     {"<reasoning>", "</reasoning>"},

@@ -23,6 +23,9 @@ class ThoughtSplitter {
   // grows no more. Returns the number of its bytes whose part is certain.
   size_t Advance(std::string_view text, bool whole);
 
+  // The first byte of the answer; npos: the text has not come to it.
+  size_t answer_begin() const { return answer_begin_; }
+
   // The parts of bytes [begin, end) of the text, which are certain.
   std::string_view ThoughtIn(std::string_view text, size_t begin,
                              size_t end) const {

@@ -35,7 +35,7 @@ absl::StatusOr<bool> Transcript::Push(int32_t id) {
                        tokenizer_->Piece(id, Tokenizer::Special::kParse));
     }
     decoded_ += piece.size();
-    text_ += stops_.Push(piece);
+    AddText(piece, /*whole=*/false);
   }
   waiting_.push_back({id, decoded_});
   if (stops_.matched()) return false;
@@ -45,7 +45,26 @@ absl::StatusOr<bool> Transcript::Push(int32_t id) {
   return !refused_;
 }
 
+bool Transcript::IsAnswering() const {
+  return !splitter_.has_value() ||
+         splitter_->answer_begin() != std::string_view::npos;
+}
+
+void Transcript::AddText(std::string_view piece, bool whole) {
+  if (IsAnswering()) {
+    text_ += stops_.Push(piece);
+    return;
+  }
+  text_.append(piece);
+  splitter_->Advance(text_, whole);
+  if (!IsAnswering()) return;
+  const std::string answer = text_.substr(splitter_->answer_begin());
+  text_.resize(splitter_->answer_begin());
+  text_ += stops_.Push(answer);
+}
+
 void Transcript::Finish() {
+  if (!IsAnswering()) AddText("", /*whole=*/true);
   if (!stops_.matched()) text_ += stops_.Finish();
   GiveOut(/*all=*/true);
 }

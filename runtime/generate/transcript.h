@@ -34,7 +34,8 @@ class Transcript {
              OnToken on_token);
 
   // Has a thought told from the answer, before the first Push; see
-  // ThoughtSplitter. Otherwise all is the answer.
+  // ThoughtSplitter. Otherwise all is the answer. Stop texts end an answer, and
+  // are not looked for before it.
   void SplitThought(ThoughtTags tags, bool thinks);
   // Must come before the first Push; see StreamDecoder::GoOnBehind.
   absl::Status GoOnBehind(absl::Span<const int32_t> before, bool within_text);
@@ -57,6 +58,9 @@ class Transcript {
     int32_t id;
     size_t text_end;  // decoded bytes up to and including this token
   };
+  bool IsAnswering() const;
+  // Adds decoded text, or what stop texts leave of it.
+  void AddText(std::string_view piece, bool whole);
   void GiveOut(bool all);
 
   std::string_view TextOf(size_t begin, size_t end) const;

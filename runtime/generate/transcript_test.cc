@@ -161,7 +161,7 @@ TEST_F(TranscriptTest, WithoutATokenizerThereAreOnlyIds) {
 }
 
 // A thought comes apart from the answer, token by token, and a stop text ends
-// either.
+// the answer alone.
 TEST_F(TranscriptTest, TellsAThoughtFromTheAnswer) {
   const struct {
     std::string text;
@@ -173,7 +173,11 @@ TEST_F(TranscriptTest, TellsAThoughtFromTheAnswer) {
       {"<think>hm, so</think>\n\nYes.", false, {}, "hm, so", "Yes."},
       {"hm </think>Yes. <no", true, {}, "hm", "Yes. <no"},
       {"<think>hm</think>Yes. No.", false, {" No"}, "hm", "Yes."},
-      {"<think>hm, so</think>Yes.", false, {", so"}, "hm", ""},
+      {"<think>hm, so</think>Yes.", false, {", so"}, "hm, so", "Yes."},
+      {"<think>hm</think>Yes> no.", false, {">"}, "hm", "Yes"},
+      {"<think>hm</think>Yes.", false, {"k>Y", "hm"}, "hm", "Yes."},
+      {"<thi> no", false, {">"}, "", "<thi"},
+      {"<thi", false, {"hi"}, "", "<t"},
       {"Yes. <think>", false, {}, "", "Yes. <think>"},
   };
   for (const auto& c : cases) {
