@@ -368,12 +368,16 @@ class SideBySideTest(BookCase):
         self.assertIn(b" at most, 5 parts at a time, in about ", beside.stderr)
         self.assertNotIn(b"at a time", alone.stderr)
 
-    def test_drafts_of_a_model_and_plain_forms_come_one_by_one(self):
-        for flags in (["--draft", "small", "-md", CHAT],
-                      ["--policy", "sadas", "--plain"],
+    def test_drafts_of_a_model_come_one_by_one_and_plain_forms_together(self):
+        small = self.summary("--no-cache", "--draft", "small", "-md", CHAT)
+        self.assertEqual(small["at_once"], 1)
+        for flags in (["--policy", "sadas", "--plain"],
                       ["--tensor-parallel", "2"]):
-            self.assertEqual(self.summary("--no-cache", *flags)["at_once"], 1,
-                             flags)
+            alone = self.summary("--no-cache", *flags, "--at-once", "1")
+            together = self.summary("--no-cache", *flags)
+            self.assertGreater(together["at_once"], 1, flags)
+            self.assertEqual(together["parts"], alone["parts"])
+            self.assertEqual(together["output"], alone["output"])
 
     def test_the_plan_chooses_their_number(self):
         """Behind a link each part holds pages that others then lack."""
