@@ -7,7 +7,6 @@
 #include <new>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -17,55 +16,13 @@
 #include "kernels/number/half.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "models/decoder/tensor_finder.h"
 
 namespace tiercel {
 namespace {
 
 // Each thread reads about this much of a tensor at a time, in whole rows.
 constexpr int64_t kReadBytes = int64_t{1} << 20;
-
-// The two spellings of a tensor's name; `layer` is < 0 for tensors outside
-// layers.
-struct TensorName {
-  std::string_view gguf;
-  std::string_view hf;  // behind the prefix of the folder's names
-};
-
-constexpr TensorName kEmbedding = {"token_embd", "embed_tokens"};
-constexpr TensorName kOutput = {"output", "lm_head"};
-
-// A tensor that holds the rows of several matrices, one below the other.
-struct FusedTensor {
-  TensorName name = {};  // empty: there is none
-  int64_t rows = 0;      // all of them
-  int64_t first = 0;     // the first of the matrix in question
-};
-
-// Some rows of a tensor; null: it is absent.
-struct RowsOfTensor {
-  const TensorInfo* tensor = nullptr;
-  int64_t first = 0;
-};
-
-// The prefixes of a folder's names: the usual one; of a model saved without its
-// head; and of the text's part of one that also sees.
-constexpr std::string_view kPrefixes[] = {"model.", "", "language_model.model.",
-                                          "model.language_model.",
-                                          "language_model."};
-
-// Returns the prefix with which the checkpoint has its embedding; the usual one
-// if there is none.
-std::string_view PrefixIn(const Checkpoint& checkpoint) {
-  for (const std::string_view prefix : kPrefixes) {
-    const std::string name = absl::StrCat(
-        std::string(prefix), std::string(kEmbedding.hf), ".weight");
-    if (checkpoint.Find(name) != nullptr ||
-        checkpoint.unread().count(name) > 0) {
-      return prefix;
-    }
-  }
-  return kPrefixes[0];
-}
 
 // Returns each rank's range of rows of a Q, K or V matrix.
 std::vector<Columns> RowsOfHeads(const ModelSplit& split, bool queries,
@@ -125,7 +82,7 @@ class Loader {
         taken_(taken),
         query_rows_(RowsOfHeads(split, /*queries=*/true, config.head_dim)),
         kv_rows_(RowsOfHeads(split, /*queries=*/false, config.head_dim)),
-        prefix_(PrefixIn(checkpoint)) {
+        tensors_(checkpoint) {
     for (const TensorInfo& tensor : checkpoint.tensors()) {
       total_ += tensor.bytes;
     }
@@ -182,18 +139,6 @@ class Loader {
   // write one panel, and in heads rows change places. 0: no unit, one thread
   // packs all.
   int64_t RowsApart(Rows order, Heads heads, const Parts& parts) const;
-  std::string NameOf(TensorName name, int layer, std::string_view suffix) const;
-  bool Has(const std::string& name) const;
-  // Returns null if the tensor is absent and not required.
-  absl::StatusOr<const TensorInfo*> Find(const std::string& name,
-                                         const std::vector<int64_t>& shape,
-                                         bool required);
-  // Finds a tensor of `shape`, or its rows in a fused one.
-  absl::StatusOr<RowsOfTensor> FindRows(TensorName name,
-                                        const FusedTensor& fused, int layer,
-                                        std::string_view suffix,
-                                        std::vector<int64_t> shape,
-                                        bool required);
   int64_t RowOf(int64_t file_row, Rows order, Heads heads) const;
   bool pads() const { return config_.HeadElements() != config_.head_dim; }
   // The rows or columns that heads with `size` elements take.
@@ -223,11 +168,10 @@ class Loader {
   const TakenBytes taken_;
   const Parts query_rows_;
   const Parts kv_rows_;
-  const std::string_view prefix_;  // begins a folder's names
+  TensorFinder tensors_;
   LoadedShares loaded_;
   uint64_t done_ = 0;
   uint64_t total_ = 0;
-  std::set<std::string, std::less<>> used_;
   DeviceMemory* memory_ = nullptr;  // a streamed layer's; null: the streams'
   ReusedMemory before_gpu_;         // host memory, to pack matrices for a GPU
   std::vector<std::vector<std::byte>> buffers_;  // [thread]
@@ -257,7 +201,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
                          /*required=*/false, /*parts=*/nullptr, &factors));
   std::vector<std::string> unused;
   for (const TensorInfo& tensor : checkpoint_.tensors()) {
-    if (used_.count(tensor.name) == 0) unused.push_back(tensor.name);
+    if (tensors_.used().count(tensor.name) == 0) unused.push_back(tensor.name);
   }
   if (!unused.empty()) {
     const size_t shown = std::min<size_t>(unused.size(), 4);
@@ -285,7 +229,7 @@ absl::Status Loader::LoadOutput() {
       Rows::kAsTheyAre, Heads::kNone, /*required=*/true, /*parts=*/nullptr,
       [](Weights& w) -> DeviceArray<float>& { return w.output_norm; }));
   const bool gguf = checkpoint_.format() == Checkpoint::Format::kGguf;
-  const bool absent = !Has(NameOf(kOutput, -1, ".weight"));
+  const bool absent = !tensors_.Has(tensors_.NameOf(kOutput, -1, ".weight"));
   const bool tied = gguf ? absent : config_.tied_embeddings;
   if (!tied) {
     return Matrix(
@@ -298,7 +242,7 @@ absl::Status Loader::LoadOutput() {
     Weights& weights = loaded_.weights[rank];
     if (sizes_ != nullptr) {
       const TensorInfo& table =
-          *checkpoint_.Find(NameOf(kEmbedding, -1, ".weight"));
+          *checkpoint_.Find(tensors_.NameOf(kEmbedding, -1, ".weight"));
       ASSIGN_OR_RETURN(
           const int64_t bytes,
           PackedMatrix::BytesOf(table.type, rows.size(), config_.hidden));
@@ -449,9 +393,10 @@ absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
                             int layer, int64_t rows, int64_t cols, Rows order,
                             Heads heads, const Parts& parts,
                             PlaceIn<PackedMatrix> place) {
-  ASSIGN_OR_RETURN(const RowsOfTensor from,
-                   FindRows(name, fused, layer, ".weight", {rows, cols},
-                            /*required=*/true));
+  ASSIGN_OR_RETURN(
+      const RowsOfTensor from,
+      tensors_.FindRows(name, fused, layer, ".weight", {rows, cols},
+                        /*required=*/true));
   const std::string& full = from.tensor->name;
   const DType type = StoredType(from.tensor->type, heads);
   if (heads == Heads::kInColumns) cols = Padded(cols);
@@ -625,9 +570,10 @@ absl::Status Loader::Vector(TensorName name, const FusedTensor& fused,
   for (size_t rank = 0; rank < ranks(); ++rank) {
     const Columns part = parts != nullptr ? (*parts)[rank] : all;
     Stream& stream = *streams_[rank];
-    ASSIGN_OR_RETURN(DeviceArray<float> array,
-                     DeviceArray<float>::Create(MemoryOf(stream), part.size(),
-                                                NameOf(name, layer, suffix)));
+    ASSIGN_OR_RETURN(
+        DeviceArray<float> array,
+        DeviceArray<float>::Create(MemoryOf(stream), part.size(),
+                                   tensors_.NameOf(name, layer, suffix)));
     RETURN_IF_ERROR(
         stream.Copy(array.data(), values.data() + part.begin,
                     static_cast<size_t>(part.size()) * sizeof(float)));
@@ -640,8 +586,9 @@ absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
                             int layer, std::string_view suffix, int64_t size,
                             Rows order, Heads heads, bool required,
                             const Parts* parts, std::vector<float>* out) {
-  ASSIGN_OR_RETURN(const RowsOfTensor from,
-                   FindRows(name, fused, layer, suffix, {size}, required));
+  ASSIGN_OR_RETURN(
+      const RowsOfTensor from,
+      tensors_.FindRows(name, fused, layer, suffix, {size}, required));
   const TensorInfo* const tensor = from.tensor;
   if (tensor == nullptr) return absl::OkStatus();
   const DType type = tensor->type;
@@ -677,76 +624,6 @@ absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
     (*out)[static_cast<size_t>(RowOf(i, order, heads))] = value;
   }
   return Advance(buffer.size());
-}
-
-std::string Loader::NameOf(TensorName name, int layer,
-                           std::string_view suffix) const {
-  if (checkpoint_.format() == Checkpoint::Format::kGguf) {
-    std::string full;
-    if (layer >= 0) full = absl::StrCat("blk.", layer, ".");
-    return full.append(name.gguf).append(suffix);
-  }
-  std::string full(prefix_);
-  if (layer >= 0) absl::StrAppend(&full, "layers.", layer, ".");
-  full.append(name.hf).append(suffix);
-  if (name.hf != kOutput.hf || Has(full)) return full;
-  // The head stands beside the model as a rule, and within what also sees.
-  const std::string beside =
-      absl::StrCat(std::string(kOutput.hf), std::string(suffix));
-  const std::string within = absl::StrCat("language_model.", beside);
-  return Has(within) ? within : beside;
-}
-
-bool Loader::Has(const std::string& name) const {
-  return checkpoint_.Find(name) != nullptr ||
-         checkpoint_.unread().count(name) > 0;
-}
-
-absl::StatusOr<RowsOfTensor> Loader::FindRows(
-    TensorName name, const FusedTensor& fused, int layer,
-    std::string_view suffix, std::vector<int64_t> shape, bool required) {
-  const std::string own = NameOf(name, layer, suffix);
-  if (fused.rows > 0) {
-    const std::string all = NameOf(fused.name, layer, suffix);
-    const TensorInfo* const tensor = checkpoint_.Find(all);
-    const bool fits = tensor != nullptr && !tensor->shape.empty() &&
-                      tensor->shape.front() == fused.rows;
-    const bool unread = checkpoint_.unread().count(all) > 0;
-    // One name may be that of both.
-    if ((own == all || !Has(own)) && (fits || unread)) {
-      shape.front() = fused.rows;
-      ASSIGN_OR_RETURN(const TensorInfo* found, Find(all, shape, required));
-      return RowsOfTensor{found, fused.first};
-    }
-  }
-  ASSIGN_OR_RETURN(const TensorInfo* found, Find(own, shape, required));
-  return RowsOfTensor{found, 0};
-}
-
-absl::StatusOr<const TensorInfo*> Loader::Find(
-    const std::string& name, const std::vector<int64_t>& shape, bool required) {
-  const TensorInfo* tensor = checkpoint_.Find(name);
-  const auto unread = checkpoint_.unread().find(name);
-  if (unread != checkpoint_.unread().end()) {
-    return InputError("unsupported_type",
-                      absl::StrCat(name, ": got type ", unread->second,
-                                   ", need F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
-                                   "Q5_0, Q5_1, Q4_K, Q5_K or Q6_K"));
-  }
-  if (tensor == nullptr) {
-    if (!required) return nullptr;
-    return InputError("missing_tensor",
-                      absl::StrCat(name, ": not in the checkpoint, need shape ",
-                                   "[", absl::StrJoin(shape, ", "), "]"));
-  }
-  if (tensor->shape != shape) {
-    return InputError(
-        "invalid_shape",
-        absl::StrCat(name, ": got shape [", absl::StrJoin(tensor->shape, ", "),
-                     "], need [", absl::StrJoin(shape, ", "), "]"));
-  }
-  used_.insert(name);
-  return tensor;
 }
 
 int64_t Loader::RowOf(int64_t file_row, Rows order, Heads heads) const {

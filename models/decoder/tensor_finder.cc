@@ -1,0 +1,108 @@
+#include "models/decoder/tensor_finder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "lib/status/error.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel {
+namespace {
+
+// The prefixes of a folder's names: the usual one; of a model saved without its
+// head; and of the text's part of one that also sees.
+constexpr std::string_view kPrefixes[] = {"model.", "", "language_model.model.",
+                                          "model.language_model.",
+                                          "language_model."};
+
+// Returns the prefix with which the checkpoint has its embedding; the usual one
+// if there is none.
+std::string_view PrefixIn(const Checkpoint& checkpoint) {
+  for (const std::string_view prefix : kPrefixes) {
+    const std::string name = absl::StrCat(
+        std::string(prefix), std::string(kEmbedding.hf), ".weight");
+    if (checkpoint.Find(name) != nullptr ||
+        checkpoint.unread().count(name) > 0) {
+      return prefix;
+    }
+  }
+  return kPrefixes[0];
+}
+
+}  // namespace
+
+TensorFinder::TensorFinder(const Checkpoint& checkpoint)
+    : checkpoint_(checkpoint), prefix_(PrefixIn(checkpoint)) {}
+
+std::string TensorFinder::NameOf(TensorName name, int layer,
+                                 std::string_view suffix) const {
+  if (checkpoint_.format() == Checkpoint::Format::kGguf) {
+    std::string full;
+    if (layer >= 0) full = absl::StrCat("blk.", layer, ".");
+    return full.append(name.gguf).append(suffix);
+  }
+  std::string full(prefix_);
+  if (layer >= 0) absl::StrAppend(&full, "layers.", layer, ".");
+  full.append(name.hf).append(suffix);
+  if (name.hf != kOutput.hf || Has(full)) return full;
+  // The head stands beside the model as a rule, and within what also sees.
+  const std::string beside =
+      absl::StrCat(std::string(kOutput.hf), std::string(suffix));
+  const std::string within = absl::StrCat("language_model.", beside);
+  return Has(within) ? within : beside;
+}
+
+bool TensorFinder::Has(const std::string& name) const {
+  return checkpoint_.Find(name) != nullptr ||
+         checkpoint_.unread().count(name) > 0;
+}
+
+absl::StatusOr<RowsOfTensor> TensorFinder::FindRows(
+    TensorName name, const FusedTensor& fused, int layer,
+    std::string_view suffix, std::vector<int64_t> shape, bool required) {
+  const std::string own = NameOf(name, layer, suffix);
+  if (fused.rows > 0) {
+    const std::string all = NameOf(fused.name, layer, suffix);
+    const TensorInfo* const tensor = checkpoint_.Find(all);
+    const bool fits = tensor != nullptr && !tensor->shape.empty() &&
+                      tensor->shape.front() == fused.rows;
+    const bool unread = checkpoint_.unread().count(all) > 0;
+    // One name may be that of both.
+    if ((own == all || !Has(own)) && (fits || unread)) {
+      shape.front() = fused.rows;
+      ASSIGN_OR_RETURN(const TensorInfo* found, Find(all, shape, required));
+      return RowsOfTensor{found, fused.first};
+    }
+  }
+  ASSIGN_OR_RETURN(const TensorInfo* found, Find(own, shape, required));
+  return RowsOfTensor{found, 0};
+}
+
+absl::StatusOr<const TensorInfo*> TensorFinder::Find(
+    const std::string& name, const std::vector<int64_t>& shape, bool required) {
+  const TensorInfo* tensor = checkpoint_.Find(name);
+  const auto unread = checkpoint_.unread().find(name);
+  if (unread != checkpoint_.unread().end()) {
+    return InputError("unsupported_type",
+                      absl::StrCat(name, ": got type ", unread->second,
+                                   ", need F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
+                                   "Q5_0, Q5_1, Q4_K, Q5_K or Q6_K"));
+  }
+  if (tensor == nullptr) {
+    if (!required) return nullptr;
+    return InputError("missing_tensor",
+                      absl::StrCat(name, ": not in the checkpoint, need shape ",
+                                   "[", absl::StrJoin(shape, ", "), "]"));
+  }
+  if (tensor->shape != shape) {
+    return InputError(
+        "invalid_shape",
+        absl::StrCat(name, ": got shape [", absl::StrJoin(tensor->shape, ", "),
+                     "], need [", absl::StrJoin(shape, ", "), "]"));
+  }
+  used_.insert(name);
+  return tensor;
+}
+
+}  // namespace tiercel
