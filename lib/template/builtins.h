@@ -1,6 +1,7 @@
 #ifndef TIERCEL_LIB_TEMPLATE_BUILTINS_H_
 #define TIERCEL_LIB_TEMPLATE_BUILTINS_H_
 
+#include <cstddef>
 #include <initializer_list>
 #include <memory>
 #include <string_view>
@@ -13,12 +14,23 @@ namespace tiercel::jinja {
 // The filters, tests, methods and functions of the language. Each fails the
 // rendering on arguments that it does not take.
 
+// A function of the language, in a table of those of its kind.
+template <typename F>
+struct BuiltinEntry {
+  std::string_view name;
+  F function;
+};
+// Returns the function of that name; null: the table has none.
+template <typename F, size_t kCount>
+F FindIn(const BuiltinEntry<F> (&table)[kCount], std::string_view name) {
+  for (const BuiltinEntry<F>& entry : table) {
+    if (entry.name == name) return entry.function;
+  }
+  return nullptr;
+}
+
 using Filter = Value (*)(Rendering& rendering, const Value& input,
                          const Args& args);
-struct FilterEntry {
-  std::string_view name;
-  Filter filter;
-};
 Filter FindFilter(std::string_view name);      // null where there is none
 Filter FindListFilter(std::string_view name);  // the filters of list_filters.cc
 Filter FindTextFilter(std::string_view name);  // the filters of text_filters.cc

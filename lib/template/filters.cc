@@ -213,7 +213,7 @@ Value AttrFilter(Rendering& rendering, const Value& input, const Args& args) {
                                         : Undefined{};
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr BuiltinEntry<Filter> kFilters[] = {
     {"abs", AbsFilter},
     {"attr", AttrFilter},
     {"capitalize",
@@ -254,9 +254,8 @@ constexpr FilterEntry kFilters[] = {
 }  // namespace
 
 Filter FindFilter(std::string_view name) {
-  for (const FilterEntry& entry : kFilters) {
-    if (entry.name == name) return entry.filter;
-  }
+  const Filter own = FindIn(kFilters, name);
+  if (own != nullptr) return own;
   const Filter of_text = FindTextFilter(name);
   return of_text != nullptr ? of_text : FindListFilter(name);
 }

@@ -434,7 +434,7 @@ Value Choose(Rendering& rendering, const Value& input, const Args& args,
   return MakeList(rendering, std::move(chosen));
 }
 
-constexpr FilterEntry kListFilters[] = {
+constexpr BuiltinEntry<Filter> kListFilters[] = {
     {"batch", BatchFilter},
     {"count", LengthFilter},
     {"dictsort", DictSortFilter},
@@ -485,10 +485,7 @@ constexpr FilterEntry kListFilters[] = {
 }  // namespace
 
 Filter FindListFilter(std::string_view name) {
-  for (const FilterEntry& entry : kListFilters) {
-    if (entry.name == name) return entry.filter;
-  }
-  return nullptr;
+  return FindIn(kListFilters, name);
 }
 
 }  // namespace tiercel::jinja

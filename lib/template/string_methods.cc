@@ -78,7 +78,8 @@ std::vector<Value> SplitSpaces(Rendering& rendering, const Text& self,
   return parts;
 }
 
-// The same from the end: the rest is what comes first.
+// Splits at white space from the end: the last part is what is left at the
+// front.
 std::vector<Value> SplitSpacesFromRight(Rendering& rendering, const Text& self,
                                         int64_t most) {
   std::vector<Value> parts;
@@ -387,12 +388,7 @@ Value RemoveAffixMethod(Rendering& rendering, const Text& self,
 
 using StringMethod = Value (*)(Rendering&, const Text& self, const Args&);
 
-struct StringMethodEntry {
-  std::string_view name;
-  StringMethod call;
-};
-
-constexpr StringMethodEntry kStringMethods[] = {
+constexpr BuiltinEntry<StringMethod> kStringMethods[] = {
     {"capitalize",
      [](Rendering& rendering, const Text& s, const Args&) {
        return WithCase(rendering, s, Case::kCapital);
@@ -572,14 +568,11 @@ constexpr StringMethodEntry kStringMethods[] = {
 
 Value GetStringMethod(Rendering& rendering, const Value& self,
                       const std::string& name) {
-  for (const StringMethodEntry& method : kStringMethods) {
-    if (method.name != name) continue;
-    return MakeFunction(
-        name, self, [&rendering, self, call = method.call](const Args& args) {
-          return call(rendering, *self.IfText(), args);
-        });
-  }
-  return Undefined{&name};
+  const StringMethod method = FindIn(kStringMethods, name);
+  if (method == nullptr) return Undefined{&name};
+  return MakeFunction(name, self, [&rendering, self, method](const Args& args) {
+    return method(rendering, *self.IfText(), args);
+  });
 }
 
 }  // namespace tiercel::jinja

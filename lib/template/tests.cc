@@ -73,12 +73,7 @@ bool TextIs(Rendering& rendering, const Value& value,
   return rendering.ok() && Truth(bound.IfRef<Function>()->call({}));
 }
 
-struct TestEntry {
-  std::string_view name;
-  Test test;
-};
-
-constexpr TestEntry kTests[] = {
+constexpr BuiltinEntry<Test> kTests[] = {
     {"!=", IsUnequal},
     {"<", IsBelow},
     {"<=", IsAtMost},
@@ -148,11 +143,6 @@ constexpr TestEntry kTests[] = {
 
 }  // namespace
 
-Test FindTest(std::string_view name) {
-  for (const TestEntry& entry : kTests) {
-    if (entry.name == name) return entry.test;
-  }
-  return nullptr;
-}
+Test FindTest(std::string_view name) { return FindIn(kTests, name); }
 
 }  // namespace tiercel::jinja

@@ -341,7 +341,7 @@ Value FileSizeFilter(Rendering& rendering, const Value& input,
   return MakeString(rendering, text);
 }
 
-constexpr FilterEntry kTextFilters[] = {
+constexpr BuiltinEntry<Filter> kTextFilters[] = {
     {"center", CenterFilter},       {"filesizeformat", FileSizeFilter},
     {"format", FormatFilter},       {"pprint", PprintFilter},
     {"striptags", StripTagsFilter}, {"truncate", TruncateFilter},
@@ -352,10 +352,7 @@ constexpr FilterEntry kTextFilters[] = {
 }  // namespace
 
 Filter FindTextFilter(std::string_view name) {
-  for (const FilterEntry& entry : kTextFilters) {
-    if (entry.name == name) return entry.filter;
-  }
-  return nullptr;
+  return FindIn(kTextFilters, name);
 }
 
 }  // namespace tiercel::jinja
