@@ -15,40 +15,8 @@ import tempfile
 import time
 import unittest
 
-from cli_testing import (CHAT, TIERCEL, environment, lend_rates, run, run_until,
-                         without_rates_warnings, write_deeper, write_faulty,
-                         Case)
-
-TEXT = b"".join(b"Part %d of it. One two three, four five. Six!\n\n" % i
-                for i in range(200))
-SMALL = ["-m", CHAT, "-c", "700", "-n", "24"]
-
-
-class BookCase(Case):
-    def setUp(self):
-        super().setUp()
-        self.cache = self.path("cache")
-        self.env = environment(XDG_CACHE_HOME=self.cache)
-        lend_rates(self, os.path.join(self.cache, "tiercel"))
-        self.readings = os.path.join(self.cache, "tiercel", "readings")
-        self.book = self.path("book.txt", TEXT)
-        self.command = ["summarize", self.book, *SMALL]
-
-    def summary(self, *flags, **kwargs):
-        return self.document(*self.command, *flags,
-                             **{"env": self.env, **kwargs})
-
-    def kept(self):
-        """The number of parts on the disk."""
-        listed = json.loads(run("cache", "list", "--json",
-                                env=self.env).stdout)["readings"]
-        return sum(file["parts"] for file in listed)
-
-    def file(self):
-        # A process that was killed may have left another, half written.
-        (name,) = (name for name in os.listdir(self.readings)
-                   if name.endswith(".txt"))
-        return os.path.join(self.readings, name)
+from cli_testing import (BOOK, CHAT, SMALL, TIERCEL, BookCase, run, run_until,
+                         without_rates_warnings, write_deeper)
 
 
 class TreeTest(BookCase):
@@ -131,7 +99,7 @@ class TreeTest(BookCase):
         self.assertEqual([part["begin"] for part in one
                           if part["level"] == one[-1]["level"]], [0])
         # Each flag changes the text of a short document, too.
-        short = ["summarize", self.path("short.txt", TEXT[:500]), "-m", CHAT,
+        short = ["summarize", self.path("short.txt", BOOK[:500]), "-m", CHAT,
                  "-n", "24"]
         texts = {self.document(*short, *flags)["output"][0]["text"]
                  for flags in ([], ["--words", "200"], ["--language", "Greek"],
@@ -268,7 +236,7 @@ class TreeTest(BookCase):
                 len(self.document(*run_with, context)["parts"]), 2)
 
     def test_a_text_that_fits_is_one_part(self):
-        short = self.path("short.txt", TEXT[:500])
+        short = self.path("short.txt", BOOK[:500])
         document = self.document("summarize", short, "-m", CHAT, "-n", "24")
         (part,) = document["parts"]
         self.assertEqual((part["level"], part["begin"]), (0, 0))
@@ -319,136 +287,6 @@ class TreeTest(BookCase):
                                        "--toc")["sections"], [])
         self.assertEqual(self.document("ask", self.book, "-m", CHAT,
                                        "--toc")["title"], "")
-
-
-class SideBySideTest(BookCase):
-    """Parts that are made at once are those that are made one by one."""
-
-    def setUp(self):
-        super().setUp()
-        self.path("book.txt", TEXT[:3000])  # five parts
-
-    def streamed(self, at_once, *flags):
-        """The document, and the tokens of each text."""
-        out = self.succeed(*self.command, "--no-cache", "--stream",
-                           "--at-once", str(at_once), *flags, env=self.env)
-        *lines, document = map(json.loads, out.splitlines())
-        tokens = {}
-        for line in lines:
-            tokens.setdefault((line["level"], line["number"]),
-                              []).append(line["token"])
-        return document, tokens
-
-    def test_they_have_the_same_bytes(self):
-        drawn = ["--temp", "1", "--seed", "3", "--ignore-eos"]
-        triforce = ["--policy", "triforce", "--budget", "128"]
-        for flags, counts in ((drawn, (2, 5, 64)), ([], (3,)),
-                              ([*drawn, "--draft", "ngram"], (4,)),
-                              ([*drawn, *triforce], (4,)),
-                              (["--policy", "speed", "--temp", "1"], (4,))):
-            alone, tokens = self.streamed(1, *flags)
-            self.assertEqual(alone["at_once"], 1)
-            for count in counts:
-                with self.subTest(flags=flags, count=count):
-                    document, beside = self.streamed(count, *flags)
-                    leaves = sum(part["level"] == 0
-                                 for part in document["parts"])
-                    self.assertEqual(document["at_once"], min(count, leaves))
-                    self.assertEqual(list(tokens), list(beside))
-                    for field in "output", "parts", "prompt_tokens":
-                        self.assertEqual(document[field], alone[field])
-                    self.assertEqual(tokens, beside)
-
-    def test_they_are_written_in_their_order(self):
-        flags = ["--no-cache", "--temp", "2", "--stop", "e"]
-        alone, beside = (run(*self.command, *flags, "--at-once", count,
-                             env=self.env) for count in ("1", "16"))
-        self.assertEqual(alone.returncode, 0, alone.stderr)
-        self.assertEqual(alone.stdout, beside.stdout)
-        self.assertIn(b" at most, 5 parts at a time, in about ", beside.stderr)
-        self.assertNotIn(b"at a time", alone.stderr)
-
-    def test_drafts_of_a_model_come_one_by_one_and_plain_forms_together(self):
-        small = self.summary("--no-cache", "--draft", "small", "-md", CHAT)
-        self.assertEqual(small["at_once"], 1)
-        for flags in (["--policy", "sadas", "--plain"],
-                      ["--tensor-parallel", "2"]):
-            alone = self.summary("--no-cache", *flags, "--at-once", "1")
-            together = self.summary("--no-cache", *flags)
-            self.assertGreater(together["at_once"], 1, flags)
-            self.assertEqual(together["parts"], alone["parts"])
-            self.assertEqual(together["output"], alone["output"])
-
-    def test_the_plan_chooses_their_number(self):
-        """Behind a link each part holds pages that others then lack."""
-        model = self.path("deeper.gguf")
-        write_deeper(model, 3)
-        link = "link=1GB/s"
-        flags = ["-m", model, "-c", "700"]
-        plan = run("plan", *flags, "--simulate", f"device=1kB,{link}", "--json")
-        least = json.loads(plan.stdout)["min_device_bytes"]
-        summary = ["summarize", self.book, *flags, "-n", "8", "--no-cache"]
-        alone = self.document(*summary, "--at-once", "1", env=self.env)
-        counts = []
-        for times in (1.01, 1.3, 8):
-            made = run(*summary, "--json", "--simulate",
-                       f"device={int(least * times)},{link}", env=self.env)
-            self.assertEqual(made.returncode, 0, made.stderr)
-            document = json.loads(made.stdout)
-            self.assertEqual(document["parts"], alone["parts"])
-            said = re.search(rb", (\d+) parts? at a time( as memory serves "
-                             rb"best)?[,\n]", made.stderr)
-            self.assertEqual(int(said[1]), document["at_once"])
-            counts.append(document["at_once"])
-            leaves = sum(part["level"] == 0 for part in document["parts"])
-            self.assertEqual(said[2] is not None, counts[-1] < leaves)
-        self.assertEqual(counts, sorted(counts))
-        self.assertLess(counts[0], counts[-1])
-        self.assertEqual(counts[-1], leaves)
-
-    def test_what_is_predicted_counts_them(self):
-        alone, beside = (self.summary("--no-cache", "--at-once", count)
-                         ["predicted"] for count in ("1", "8"))
-        self.assertLess(beside["seconds"] - beside["ttft_s"],
-                        alone["seconds"] - alone["ttft_s"])
-
-    def test_one_that_fails_leaves_the_others(self):
-        (token,) = json.loads(self.succeed("tokenize", "-m", CHAT, "-p", "Z",
-                                           "--json"))["tokens"]
-        model = self.path("faulty.gguf")
-        write_faulty(model, token)
-        text = TEXT[:1000] + b"Z" + TEXT[1000:3000]
-        command = ["summarize", self.path("book.txt", text), "-m", model,
-                   *SMALL[2:]]
-        for count, kept in (("5", 4), ("1", 1)):
-            shutil.rmtree(self.readings, ignore_errors=True)
-            result = run(*command, "--at-once", count, "--json", env=self.env)
-            self.assertEqual(result.returncode, 1)
-            self.assertEqual(json.loads(result.stdout)["error"]["code"],
-                             "non_finite")
-            self.assertEqual(self.kept(), kept)
-
-    def test_some_that_were_stopped_are_made_one_by_one(self):
-        whole = self.summary("--no-cache", "--at-once", "1")
-        for number in (signal.SIGINT, signal.SIGKILL):
-            for _ in range(20):
-                process, _, said = run_until(
-                    lambda: os.path.isdir(self.readings) and self.kept() > 0,
-                    number, *self.command, "--at-once", "4", env=self.env)
-                if process.returncode != 0:
-                    break
-                shutil.rmtree(self.readings)
-            before = self.kept()
-            self.assertGreater(before, 0)
-            if number == signal.SIGINT:
-                self.assertEqual(process.returncode, 130)
-                self.assertIn(b"the same command goes on behind %d part"
-                              % before, said)
-            again = self.summary("--at-once", "1")
-            for field in "output", "parts":
-                self.assertEqual(again[field], whole[field])
-            self.assertEqual(again["resumed"]["nodes"], before)
-            shutil.rmtree(self.readings)
 
 
 class GoingOnTest(BookCase):
@@ -536,15 +374,15 @@ class GoingOnTest(BookCase):
         self.assertIn(b"0 parts made", again.stderr)
         # Another text of the same length begins anew.
         with open(self.book, "wb") as file:
-            file.write(TEXT.replace(b"Six", b"Ten"))
+            file.write(BOOK.replace(b"Six", b"Ten"))
         self.assertEqual(self.summary()["resumed"]["nodes"], 0)
 
     def test_every_setting_has_a_reading_of_its_own(self):
-        book = self.path("some.txt", TEXT[:3000])
+        book = self.path("some.txt", BOOK[:3000])
         usual = [("-c", "700"), ("-n", "16"), ("--temp", "1")]
         other = self.path("other.gguf")
         shutil.copy(CHAT + ".gguf", other)
-        again = self.path("again.txt", TEXT[:3000])
+        again = self.path("again.txt", BOOK[:3000])
 
         def kept(*flags, model=CHAT, book=book):
             own = [word for flag in usual if flag[0] not in flags
@@ -757,7 +595,7 @@ class NotesTest(BookCase):
         self.assertIn("[tokens 0 to ", notes["notes.txt"])
 
     def test_parts_of_one_place_are_told_apart(self):
-        book = self.path("book.md", b"# One\n\n" + TEXT + b"# Two\n\nEnd.\n")
+        book = self.path("book.md", b"# One\n\n" + BOOK + b"# Two\n\nEnd.\n")
         path = self.path("notes.html")
         document = self.document("summarize", book, *SMALL, "--no-cache",
                                  "--output", path)
@@ -773,7 +611,7 @@ class NotesTest(BookCase):
         self.assertEqual(len(set(headings)), 1 + len(leaves))
 
     def test_of_a_text_that_fits_and_of_answers(self):
-        short = self.path("short.txt", TEXT[:500])
+        short = self.path("short.txt", BOOK[:500])
         for command in (["summarize", short], ["ask", short, "Who?", "Why?"]):
             path = self.path("notes.txt")
             document = self.document(*command, "-m", CHAT, "-n", "24",
@@ -787,7 +625,7 @@ class NotesTest(BookCase):
                     self.assertIn(line.strip(), said)
 
     def test_what_is_read_is_not_written_over(self):
-        book = self.path("own.txt", TEXT[:600])
+        book = self.path("own.txt", BOOK[:600])
         link = self.path("link.txt")
         os.symlink(book, link)
         for output in (book, link, CHAT + ".gguf"):
@@ -799,18 +637,18 @@ class NotesTest(BookCase):
         run("chat", "--book", book, "-m", CHAT,
             input=b"/save %s\n" % book.encode())
         with open(book, "rb") as file:
-            self.assertEqual(file.read(), TEXT[:600])
+            self.assertEqual(file.read(), BOOK[:600])
 
     def test_notes_are_for_whom_they_were(self):
         notes = self.path("notes.md", b"old")
         os.chmod(notes, 0o600)
-        self.succeed("summarize", self.path("b.txt", TEXT[:600]), "-m", CHAT,
+        self.succeed("summarize", self.path("b.txt", BOOK[:600]), "-m", CHAT,
                      "-n", "4", "--output", notes, "--no-cache")
         self.assertEqual(stat.S_IMODE(os.stat(notes).st_mode), 0o600)
         self.assertGreater(os.path.getsize(notes), 3)
 
     def test_a_file_that_cannot_be_written(self):
-        self.refuse(6, "io_error", "ask", self.path("short.txt", TEXT[:500]),
+        self.refuse(6, "io_error", "ask", self.path("short.txt", BOOK[:500]),
                     "Who?", "-m", self.without_weights(), "--check-tensors",
                     "--output", self.path("no/folder"))
         self.refuse(6, "io_error", *self.command, "--output", "/proc/notes")
@@ -821,7 +659,7 @@ class ReadHereTest(BookCase):
     """The passages that drew most of an answer's attention."""
 
     def ask(self, *flags):
-        text = TEXT[:5000]
+        text = BOOK[:5000]
         book = self.path("fits.txt", text)
         document = self.document(
             "ask", book, "what is six?", "one?", "-m", CHAT, "-c", "4000", "-n",
@@ -861,7 +699,7 @@ class ReadHereTest(BookCase):
         self.assertNotIn("read_here", outputs[0])
 
     def test_they_are_said_beside_the_answer(self):
-        book = self.path("fits.txt", TEXT[:5000])
+        book = self.path("fits.txt", BOOK[:5000])
         result = run("ask", book, "six?", "-m", CHAT, "-c", "4000", "-n", "8",
                      "--no-cache")
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -336,3 +336,37 @@ class Case(unittest.TestCase):
         self.assertEqual("tiercel: " + error["message"] + "\n",
                          plain.stderr.decode())
         return error["message"]
+
+
+BOOK = b"".join(b"Part %d of it. One two three, four five. Six!\n\n" % i
+                for i in range(200))
+SMALL = ["-m", CHAT, "-c", "700", "-n", "24"]
+
+
+class BookCase(Case):
+    """A book that the context does not hold, and a cache of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.cache = self.path("cache")
+        self.env = environment(XDG_CACHE_HOME=self.cache)
+        lend_rates(self, os.path.join(self.cache, "tiercel"))
+        self.readings = os.path.join(self.cache, "tiercel", "readings")
+        self.book = self.path("book.txt", BOOK)
+        self.command = ["summarize", self.book, *SMALL]
+
+    def summary(self, *flags, **kwargs):
+        return self.document(*self.command, *flags,
+                             **{"env": self.env, **kwargs})
+
+    def kept(self):
+        """The number of parts on the disk."""
+        listed = json.loads(run("cache", "list", "--json",
+                                env=self.env).stdout)["readings"]
+        return sum(file["parts"] for file in listed)
+
+    def file(self):
+        # A process that was killed may have left another, half written.
+        (name,) = (name for name in os.listdir(self.readings)
+                   if name.endswith(".txt"))
+        return os.path.join(self.readings, name)

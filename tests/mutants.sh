@@ -104,13 +104,13 @@ forks_slots|offload/tier/tier_shape.h|+ newest_pages + forks.open);|+ newest_pag
 forks_copied|offload/retrieval/retrieval.cc|(\*fork)->selector_ = nullptr;|;|runtime/session/batch_tiers_test.cc
 at_once_counts|apps/commands/at_once.cc|return a.first > b.first;|return a.first < b.first;|apps/cli_generation_test.py
 at_once_asked|apps/commands/at_once.cc|asked > 0 ?|asked > 64 ?|apps/cli_generation_test.py
-part_prompt|apps/commands/part_maker.cc|Read(part.prompt, |Read(First()->task->part.prompt, |apps/cli_book_test.py
-part_seed|apps/commands/part_maker.cc|ContinueIn(\*queue_, seed()|ContinueIn(*queue_, seed() + running_ - 1|apps/cli_book_test.py
-part_failed|apps/commands/part_maker.cc|if (running_ == 0) return failed;|if (running_ * failed.ok() == 0) return failed;|apps/cli_book_test.py
-part_order|apps/commands/tree.cc|if (state == Making::State::kWaits) break;|if (state == Making::State::kWaits) continue;|apps/cli_book_test.py
-part_lines|apps/commands/part_maker.cc|if (!lines.ended) break;|if (!lines.waiting.empty()) break;|apps/cli_book_test.py
-part_shares|apps/commands/part_maker.cc|RETURN_IF_ERROR(ReadRequest(first, generator));|(void)first;|apps/cli_book_test.py
-parts_forecast|apps/commands/tree.cc|^  all.write_s \*=|  all.gaps_s *=|apps/cli_book_test.py
+part_prompt|apps/commands/part_maker.cc|Read(part.prompt, |Read(First()->task->part.prompt, |apps/cli_parts_test.py
+part_seed|apps/commands/part_maker.cc|ContinueIn(\*queue_, seed()|ContinueIn(*queue_, seed() + running_ - 1|apps/cli_parts_test.py
+part_failed|apps/commands/part_maker.cc|if (running_ == 0) return failed;|if (running_ * failed.ok() == 0) return failed;|apps/cli_parts_test.py
+part_order|apps/commands/tree.cc|if (state == Making::State::kWaits) break;|if (state == Making::State::kWaits) continue;|apps/cli_parts_test.py
+part_lines|apps/commands/part_maker.cc|if (!lines.ended) break;|if (!lines.waiting.empty()) break;|apps/cli_parts_test.py
+part_shares|apps/commands/part_maker.cc|RETURN_IF_ERROR(ReadRequest(first, generator));|(void)first;|apps/cli_parts_test.py
+parts_forecast|apps/commands/tree.cc|^  all.write_s \*=|  all.gaps_s *=|apps/cli_parts_test.py
 parts_rate|apps/commands/total_cost.cc|decode_s_.value_or(|std::optional<double>().value_or(|apps/commands/total_cost_test.cc
 best_of_least|apps/commands/generation.cc|return a.likely < b.likely;|return b.likely < a.likely;|apps/cli_generation_test.py
 best_of_mean|apps/commands/generation.cc|static_cast<double>(likely.size())|1.0|apps/cli_generation_test.py
@@ -132,7 +132,7 @@ thought_start|runtime/generate/thought_splitter.cc|tags_.open.starts_with(said)|
 thought_held|runtime/generate/thought_splitter.cc|thought.remove_suffix(|if (false) thought.remove_suffix(|runtime/generate/thought_splitter_test.cc
 thought_behind|runtime/generate/thought_splitter.cc|answer_begin_ = first;|answer_begin_ = at_ - 1;|runtime/generate/thought_splitter_test.cc
 thought_stops|runtime/generate/transcript.cc|^  if (IsAnswering()) {|  if (true) {|runtime/generate/transcript_test.cc
-thought_control|runtime/generate/transcript.cc|id == tags_.open_id|false|runtime/generate/transcript_test.cc
+thought_control|runtime/generate/thought_splitter.h|id == tags_.open_id|false|runtime/generate/transcript_test.cc
 thought_tags|models/chat/thought_tags.cc|kKnown) {|kKnown) { if (open != kKnown[0].open) break;|models/chat/thought_tags_test.cc
 chat_variables|models/chat/chat_template.cc|interpreter.Define(name, ValueOf(rendering, value));|if (false) interpreter.Define(name, ValueOf(rendering, value));|models/chat/chat_template_test.cc
 think_closed|models/chat/chat_tokens.cc|if (settings.think == false \&\& assistant_speaks) {|if (false) {|apps/cli_think_test.py
