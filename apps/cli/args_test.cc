@@ -376,24 +376,20 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
 }
 
 TEST_F(ArgsTest, AtMost64Stops) {
-  Args args = {"generate", "-p", "x"};
-  for (int i = 0; i < 64; ++i) {
-    args.push_back("--stop");
-    args.push_back("s");
-  }
-  EXPECT_EQ(Parse(args).sampling.stops.size(), 64u);
-  args.push_back("--stop");
-  args.push_back("s");
-  EXPECT_THAT(Refusal(args), HasSubstr("--stop"));
-  args = {"generate", "-p", "x"};
-  for (int i = 0; i < 64; ++i) {
-    args.push_back("--stop-id");
+  for (const std::string flag : {"--stop", "--stop-id"}) {
+    Args args = {"generate", "-p", "x"};
+    for (int i = 0; i < 64; ++i) {
+      args.push_back(flag);
+      args.push_back("7");
+    }
+    const SamplingOptions sampling = Parse(args).sampling;
+    EXPECT_EQ(
+        flag == "--stop" ? sampling.stops.size() : sampling.stop_ids.size(),
+        64u);
+    args.push_back(flag);
     args.push_back("7");
+    EXPECT_THAT(Refusal(args), HasSubstr(flag));
   }
-  EXPECT_EQ(Parse(args).sampling.stop_ids.size(), 64u);
-  args.push_back("--stop-id");
-  args.push_back("7");
-  EXPECT_THAT(Refusal(args), HasSubstr("--stop-id"));
 }
 
 TEST_F(ArgsTest, ADraftModelDrafts) {

@@ -622,8 +622,7 @@ TEST_F(DraftModelTest, AFewTokensMayDiffer) {
   EXPECT_TRUE(CheckDraftModel(*shorter, *padded).ok());
 }
 
-// The same text comes out, though a token of every block is masked, and tokens
-// of the text are not the draft's.
+// A draft whose vocabulary lacks tokens of the text leaves the text as it is.
 TEST_F(DraftModelTest, DraftsWithoutTheTokensThatDiffer) {
   const Ids expected = Plain(*model_, Params(0.7f));
   const auto other = WithToken([&](TokenizerSpec* spec) {

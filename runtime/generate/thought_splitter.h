@@ -2,6 +2,7 @@
 #define TIERCEL_RUNTIME_GENERATE_THOUGHT_SPLITTER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +19,11 @@ class ThoughtSplitter {
   // `thinks`: the text begins within a thought.
   ThoughtSplitter(ThoughtTags tags, bool thinks)
       : tags_(std::move(tags)), stage_(thinks ? kThought : kStart) {}
+
+  // Returns true for a control token that stands for a tag.
+  bool IsTag(int32_t id) const {
+    return id == tags_.open_id || id == tags_.close_id;
+  }
 
   // Notes that the text is now `text`, which begins as before; `whole`: it
   // grows no more. Returns the number of its bytes whose part is certain.

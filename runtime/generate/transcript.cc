@@ -16,7 +16,6 @@ Transcript::Transcript(const Tokenizer* tokenizer,
 }
 
 void Transcript::SplitThought(ThoughtTags tags, bool thinks) {
-  tags_ = tags;
   splitter_.emplace(std::move(tags), thinks);
 }
 
@@ -29,8 +28,7 @@ absl::Status Transcript::GoOnBehind(absl::Span<const int32_t> before,
 absl::StatusOr<bool> Transcript::Push(int32_t id) {
   if (decoder_.has_value()) {
     ASSIGN_OR_RETURN(std::string piece, decoder_->Push(id));
-    if (splitter_.has_value() &&
-        (id == tags_.open_id || id == tags_.close_id)) {
+    if (splitter_.has_value() && splitter_->IsTag(id)) {
       ASSIGN_OR_RETURN(piece,
                        tokenizer_->Piece(id, Tokenizer::Special::kParse));
     }

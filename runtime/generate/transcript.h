@@ -70,7 +70,6 @@ class Transcript {
   std::optional<StreamDecoder> decoder_;
   StopMatcher stops_;
   OnToken on_token_;
-  ThoughtTags tags_;
   std::optional<ThoughtSplitter> splitter_;  // absent: all is the answer
   std::string text_;                         // the thought, too, with its tags
   size_t given_ = 0;                         // bytes of text_ given out

@@ -46,8 +46,8 @@ struct JointStep {
   int64_t beside = 0;
 
   absl::Status status = {};  // an error of this sequence alone
-  // The place of its last row among those of the pass; -1: it was not passed.
-  // Those before it have the places before, but for a prompt's.
+  // The place of its last row among those of the pass, behind those of its
+  // other rows unless it is a prompt; -1: it was not passed.
   int64_t last_row = -1;
   bool waits = false;  // memory had no room for it beside the others
 };
