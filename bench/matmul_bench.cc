@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -88,14 +89,12 @@ void Run(benchmark::State& state, Stream& stream, const Peaks& peaks,
 }
 
 void Register(Stream& stream, const Peaks& peaks) {
-  const DType types[] = {DType::kQ4_1, DType::kQ4_0, DType::kQ8_0, DType::kQ5_0,
-                         DType::kQ5_1, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
-                         DType::kF16,  DType::kBF16, DType::kF32};
   const int64_t shapes[][2] = {
       {576, 576}, {1536, 576}, {576, 1536}, {49152, 576}};
   for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
     for (const int64_t rows : {1, 7, 512}) {
-      for (const DType type : types) {
+      for (size_t t = 0; t < std::size(kDTypeInfos); ++t) {
+        const DType type = static_cast<DType>(t);
         if (compute == Compute::kQ8 && !IsQuantised(type)) continue;
         for (const auto& shape : shapes) {
           const int64_t n = shape[0];

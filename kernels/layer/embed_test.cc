@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/layer/packed_matrix.h"
+#include "kernels/layer/testing.h"
 #include "kernels/number/dequantize.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
@@ -48,10 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, EmbedBackendTest,
                          testing::ValuesIn(Backends()), NameOfBackend);
 
 TEST_P(EmbedBackendTest, RowsAreTheTablesRows) {
-  for (const DType type :
-       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
-        DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ4_K, DType::kQ5_K,
-        DType::kQ6_K}) {
+  for (const DType type : EveryType()) {
     const Table table(type);
     for (const int threads : Threads({1, 3})) {
       const std::unique_ptr<Stream> stream = NewStream(threads);

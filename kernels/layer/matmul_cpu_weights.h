@@ -9,10 +9,10 @@
 
 namespace tiercel::TIERCEL_ISA_NS {
 
-// Quad j (0 to 3) of half a block's codes, all lanes. j must be a constant once
-// loops are unrolled.
+// Quad j (0 to 3) of half a block's codes, all lanes; if there is a book, of
+// their places in it. j must be a constant once loops are unrolled.
 template <CodeLayout kCodes>
-TIERCEL_INLINE U8x64 CodeQuad(const uint8_t* block, int half, int j) {
+TIERCEL_INLINE U8x64 PackedQuad(const uint8_t* block, int half, int j) {
   if constexpr (kCodes == CodeLayout::k8) {
     return Load64(block + 64 * (4 * half + j));
   } else {
@@ -34,10 +34,18 @@ TIERCEL_INLINE U8x64 CodeQuad(const uint8_t* block, int half, int j) {
   }
 }
 
+template <PackedLayout kLayout>
+TIERCEL_INLINE U8x64 CodeQuad(const uint8_t* block, int half, int j) {
+  const U8x64 quad = PackedQuad<kLayout.codes>(block, half, j);
+  if constexpr (kLayout.book == Book::kNone) return quad;
+  static constexpr PlacedCodes kCodes = CodesOfBook(kLayout);
+  return LookUp(kCodes.of, quad);
+}
+
 // Part `part` (PartsOf) of quad 0 to 7 of a block's codes, all lanes.
 template <PackedLayout kLayout>
 TIERCEL_INLINE U8x64 PartQuad(const uint8_t* block, int part, int quad) {
-  const U8x64 codes = CodeQuad<kLayout.codes>(block, quad / 4, quad % 4);
+  const U8x64 codes = CodeQuad<kLayout>(block, quad / 4, quad % 4);
   if constexpr (PartsOf(kLayout.max_code) == 1) return codes;
   return part == 0 ? ShiftMask<0>(codes, 15) : ShiftMask<-4>(codes, 15);
 }
@@ -82,8 +90,6 @@ TIERCEL_INLINE void HalfBlockWeights(const uint8_t* codes,
                                      int half, F32x16 w[16]) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
   constexpr bool kHasMin = HasMin(kLayout.scales);
-  constexpr int kOffset =
-      kLayout.offset_bits > 0 ? 1 << kLayout.offset_bits : 0;
   BlockScales s = LoadScales<kLayout.scales>(scales, block);
   if constexpr (kLayout.scales == ScaleLayout::kK6) {
     s.d = s.d * LoadI8(HalfScale(scales, block, half));
@@ -91,11 +97,12 @@ TIERCEL_INLINE void HalfBlockWeights(const uint8_t* codes,
   const uint8_t* block_codes = codes + block * CodeBytes(kLayout.codes);
   const auto weight = [&](I32x16 code) __attribute__((always_inline)) {
     if constexpr (kHasMin) return Fma(ToF32(code), s.d, s.m);
-    return ToF32(code - SetI32(kOffset)) * s.d;  // NOLINT: LoadScales fills it
+    return ToF32(code - SetI32(OffsetOf(kLayout))) *
+           s.d;  // NOLINT: LoadScales fills it
   };
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const U8x64 quad = CodeQuad<kLayout.codes>(block_codes, half, j);
+    const U8x64 quad = CodeQuad<kLayout>(block_codes, half, j);
     w[4 * j] = weight(ByteOf<0>(quad));
     w[4 * j + 1] = weight(ByteOf<1>(quad));
     w[4 * j + 2] = weight(ByteOf<2>(quad));

@@ -52,16 +52,16 @@ TIERCEL_DEVICE int SumOf(uint32_t halves, int half) {
   return static_cast<int16_t>(halves >> (16 * half));
 }
 
-// Four codes for the matrix unit, which takes int8. Q8_0's offset is subtracted
-// here; codes of other types fit an int8 unchanged, and OffsetLeft is
+// Four codes for the matrix unit, which takes int8. An offset of 128 is
+// subtracted here; other codes fit an int8 unchanged, and OffsetLeft is
 // subtracted from sums later.
 template <DType kType>
 TIERCEL_DEVICE uint32_t Signed(uint32_t quad) {
-  return kType == DType::kQ8_0 ? quad ^ 0x80808080u : quad;
+  return OffsetOf(LayoutOf(kType)) == 128 ? quad ^ 0x80808080u : quad;
 }
 constexpr int OffsetLeft(DType type) {
-  const int bits = LayoutOf(type).offset_bits;
-  return type == DType::kQ8_0 || bits == 0 ? 0 : 1 << bits;
+  const int offset = OffsetOf(LayoutOf(type));
+  return offset == 128 ? 0 : offset;
 }
 
 // The number of groups of `columns` columns that all targets have, one after

@@ -23,11 +23,6 @@
 namespace tiercel::matmul_test {
 namespace {
 
-constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
-                            DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
-                            DType::kQ5_0, DType::kQ5_1, DType::kQ4_K,
-                            DType::kQ5_K, DType::kQ6_K};
-
 std::vector<int64_t> EveryK(DType type) {
   switch (InfoOf(type).block_elements) {
     case 1:
@@ -60,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, MatmulTest,
 // reference's bits. The cases alternate between flags and numbers of threads.
 TEST_P(MatmulTest, HasTheReferencesBits) {
   unsigned turn = 0;
-  for (const DType type : kTypes) {
+  for (const DType type : EveryType()) {
     for (const int64_t k : Some(EveryK(type))) {
       for (const int64_t n :
            Fewer(InShort({1, 15, 16, 17, 48, 100}, {1, 17, 100}), {17, 100})) {
@@ -89,7 +84,7 @@ TEST_P(MatmulTest, HasTheReferencesBits) {
 
 // All tile heights are used, also with rows that do not fill a tile.
 TEST_P(MatmulTest, EveryRowCountHasTheBitsOfSingleRows) {
-  for (const DType type : kTypes) {
+  for (const DType type : EveryType()) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
       const MatmulProblem problem(RandomWeights(type, 72, 256, 1), 64,
                                   {compute, true, StoreMode::kAdd});
@@ -113,7 +108,7 @@ TEST_P(MatmulTest, EveryRowCountHasTheBitsOfSingleRows) {
 // A GPU has other kernels for one row, which copy in stages. Lengths are around
 // the size of a stage, also such that do not fill the last one.
 TEST_P(MatmulTest, OneRowOfAnyLengthHasTheReferencesBits) {
-  for (const DType type : kTypes) {
+  for (const DType type : EveryType()) {
     const int64_t step = std::max<int64_t>(IsQuantised(type) ? 32 : 8,
                                            InfoOf(type).block_elements);
     for (const int64_t steps : {5, 39, 40, 41, 137}) {
@@ -338,7 +333,7 @@ TEST_P(MatmulTest, WhatIsNotFiniteShows) {
   const float bad_values[] = {std::numeric_limits<float>::quiet_NaN(),
                               std::numeric_limits<float>::infinity(),
                               -std::numeric_limits<float>::infinity()};
-  for (const DType type : kTypes) {
+  for (const DType type : EveryType()) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
       MatmulProblem problem(RandomWeights(type, 40, 256, 1), 15, {compute});
       const std::vector<float> clean = problem.Run(Fast(1));
@@ -449,7 +444,7 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
 // and, with kQ8, half a code for every activation.
 TEST(MatmulReferenceTest, IsNearTheExactProduct) {
   const std::unique_ptr<Stream> stream = MakeStream(DeviceKind::kRef);
-  for (const DType type : kTypes) {
+  for (const DType type : EveryType()) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
       const int64_t k = 768, n = 20, rows = 3;
       const MatmulProblem problem(RandomWeights(type, n, k, 4), rows,

@@ -18,8 +18,7 @@ struct PackedBlocks {
   static constexpr int kCodeWords = CodeBytes(kLayout.codes) / 4;
   static constexpr int kGroupWords = GroupBytes(kLayout.scales) / 4;
   static constexpr bool kHasHalves = kLayout.scales == ScaleLayout::kK6;
-  static constexpr int kOffset =
-      kLayout.offset_bits > 0 ? 1 << kLayout.offset_bits : 0;
+  static constexpr int kOffset = OffsetOf(kLayout);
 
   struct Scales {
     float d;
@@ -165,8 +164,28 @@ struct PackedBlocks {
   // Word i of four; `low` has the low four bits, `high` those above.
   static TIERCEL_DEVICE uint32_t WordOf(uint32_t low, uint32_t high, int i) {
     const uint32_t four = low >> (i / 2 * 4) & 0x0f0f0f0fu;
+    if constexpr (kLayout.book != Book::kNone) return LookUp(four);
     if constexpr (kLayout.codes != CodeLayout::k6) return four;
     return four | (high >> (2 * i) & 0x03030303u) << 4;
+  }
+  // The codes at four places of the book, a byte each.
+  static TIERCEL_DEVICE uint32_t LookUp(uint32_t places) {
+    // A permutation chooses by the low three bits of a digit; a third one
+    // chooses between its halves of the book by the fourth bit.
+    const uint32_t pairs = places | places >> 4;
+    const uint32_t digits = BytePermute(pairs, 0, 0x4420);
+    constexpr uint32_t kWords[] = {BookWord(0), BookWord(1), BookWord(2),
+                                   BookWord(3)};
+    const uint32_t low = BytePermute(kWords[0], kWords[1], digits & 0x7777u);
+    const uint32_t high = BytePermute(kWords[2], kWords[3], digits & 0x7777u);
+    return BytePermute(low, high, 0x3210u | (digits & 0x8888u) >> 1);
+  }
+  // Codes 4 i to 4 i + 3 of the book.
+  static constexpr uint32_t BookWord(int i) {
+    const PlacedCodes codes = CodesOfBook(kLayout);
+    uint32_t word = 0;
+    for (int j = 3; j >= 0; --j) word = word << 8 | codes.of[4 * i + j];
+    return word;
   }
   static TIERCEL_DEVICE float HalfOf(uint32_t two, int h) {
     return F32FromF16(static_cast<uint16_t>(two >> (16 * h)));

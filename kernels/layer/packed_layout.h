@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/number/code_book.h"
 #include "kernels/number/dtype.h"
 
 namespace tiercel {
@@ -13,9 +14,9 @@ namespace tiercel {
 // F32, F16, BF16: numbers as in the file; kLanes [k][row], kFragments [row][k].
 //
 // Quantised types: first the codes of all blocks of 32, then all scales. A code
-// is unsigned and stands for code - offset. A quad is the codes of four
-// consecutive k of one row, a byte each. Both orders take the same number of
-// bytes:
+// is unsigned and stands for code - offset. If the type has a book, its 4 bits
+// are the place of the code in it. A quad is the codes of four consecutive k of
+// one row, a byte each. Both orders take the same number of bytes:
 //
 //   codes   k4, k6, k8: 4, 6, 8 bits each
 //   scales  kD    per block: f16 d of each row
@@ -66,11 +67,14 @@ inline constexpr int kPanelRows = 16;
 enum class CodeLayout { kNone, k4, k6, k8 };
 enum class ScaleLayout { kNone, kD, kDM, kK, kK6 };
 
+enum class Book { kNone, kNl4 };
+
 struct PackedLayout {
   CodeLayout codes;
   ScaleLayout scales;
   int offset_bits;  // offset = 1 << offset_bits; 0: there is none
   int max_code;     // codes are in [0, max_code]
+  Book book = Book::kNone;
 };
 
 constexpr PackedLayout LayoutOf(DType type) {
@@ -95,12 +99,32 @@ constexpr PackedLayout LayoutOf(DType type) {
       return {CodeLayout::k8, ScaleLayout::kK, 0, 31};
     case DType::kQ6_K:
       return {CodeLayout::k6, ScaleLayout::kK6, 5, 63};
+    case DType::kIQ4_NL:
+      return {CodeLayout::k4, ScaleLayout::kD, 7, 241, Book::kNl4};
   }
   return {};
 }
 
 constexpr bool IsQuantised(DType type) {
   return LayoutOf(type).codes != CodeLayout::kNone;
+}
+
+constexpr int OffsetOf(const PackedLayout& layout) {
+  return layout.offset_bits > 0 ? 1 << layout.offset_bits : 0;
+}
+
+// The codes of a layout with a book, by their place; of one without a book,
+// places are codes.
+struct PlacedCodes {
+  alignas(16) uint8_t of[16];
+};
+constexpr PlacedCodes CodesOfBook(const PackedLayout& layout) {
+  PlacedCodes codes = {};
+  for (int i = 0; i < 16; ++i) {
+    const int number = kNl4Book.of[i];
+    codes.of[i] = static_cast<uint8_t>(number + OffsetOf(layout));
+  }
+  return codes;
 }
 
 constexpr bool HasMin(ScaleLayout scales) {
@@ -203,6 +227,8 @@ template <typename Body>
       return body.template operator()<DType::kQ5_K>();
     case DType::kQ6_K:
       return body.template operator()<DType::kQ6_K>();
+    case DType::kIQ4_NL:
+      return body.template operator()<DType::kIQ4_NL>();
   }
   __builtin_unreachable();  // the switch has all types
 }

@@ -77,6 +77,7 @@ CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
       }
       return codes;
     case DType::kQ4_0:
+    case DType::kIQ4_NL:
       return Nibbles(source + 2);
     case DType::kQ4_1:
       return Nibbles(source + 4);
@@ -466,10 +467,13 @@ WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
   const PackedLayout layout = LayoutOf(type_);
   const PanelRow from = {order_, layout, cols_ / 32,
                          static_cast<int>(row % kLanes)};
-  const int offset = layout.offset_bits > 0 ? 1 << layout.offset_bits : 0;
   WeightBlock out;
-  const CodeBlock unsigned_codes = GetCodes(from, block, panel);
-  for (size_t i = 0; i < 32; ++i) out.codes[i] = unsigned_codes[i] - offset;
+  CodeBlock codes = GetCodes(from, block, panel);
+  if (layout.book != Book::kNone) {
+    const PlacedCodes placed = CodesOfBook(layout);
+    for (uint8_t& code : codes) code = placed.of[code];
+  }
+  for (size_t i = 0; i < 32; ++i) out.codes[i] = codes[i] - OffsetOf(layout);
   UnpackScales(from, panel + from.Group(block),
                static_cast<int>(block % GroupBlocks(layout.scales)), out);
   return out;

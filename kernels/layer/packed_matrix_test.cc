@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/layer/testing.h"
 #include "kernels/number/dequantize.h"
 #include "kernels/system/testing.h"
 #include "kernels/system/thread_pool.h"
@@ -15,10 +16,6 @@ namespace tiercel {
 namespace {
 
 constexpr PanelOrder kOrders[] = {PanelOrder::kLanes, PanelOrder::kFragments};
-constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
-                            DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
-                            DType::kQ5_0, DType::kQ5_1, DType::kQ4_K,
-                            DType::kQ5_K, DType::kQ6_K};
 
 // Equal bits, or both NaN (a product's NaN has no promised payload).
 void ExpectSame(const std::vector<float>& got,
@@ -60,7 +57,7 @@ std::vector<float> Unpacked(const PackedMatrix& matrix, int64_t row) {
 
 TEST(PackedMatrixTest, UnpackedRowsAreTheFilesValues) {
   for (const PanelOrder order : kOrders) {
-    for (const DType type : kTypes) {
+    for (const DType type : EveryType()) {
       const int64_t block = InfoOf(type).block_elements;
       for (const int64_t rows : {1, 2, 15, 16, 17, 33}) {
         for (const int64_t blocks : {1, 2, 3, 7}) {
@@ -120,8 +117,8 @@ TEST(PackedMatrixTest, FragmentsLieAsTheMatrixUnitTakesThem) {
 // Every f16 can be a scale, also subnormals, infinities and NaN, and is never
 // rounded.
 TEST(PackedMatrixTest, EveryScaleSurvives) {
-  for (const DType type : kTypes) {
-    const size_t d_at = type == DType::kQ6_K ? 208 : 0;
+  for (const DType type : EveryType()) {
+    const std::vector<size_t> halves = HalvesOf(type);
     const int64_t cols = InfoOf(type).block_elements;
     if (cols == 1) continue;
     Source source(type, 1, cols);
@@ -129,12 +126,11 @@ TEST(PackedMatrixTest, EveryScaleSurvives) {
     PackedMatrix fragments = *PackedMatrix::Create(
         type, 1, cols, SystemMemory(), PanelOrder::kFragments);
     for (uint32_t bits = 0; bits < 65536; bits += TriesLess() ? 11 : 1) {
-      const auto half = static_cast<uint16_t>(bits);
-      std::memcpy(source.bytes.data() + 1 + d_at, &half, sizeof(half));
-      if (type == DType::kQ4_1 || type == DType::kQ5_1 ||
-          type == DType::kQ4_K || type == DType::kQ5_K) {
-        const auto other = static_cast<uint16_t>(bits * 40503u);
-        std::memcpy(source.bytes.data() + 3, &other, sizeof(other));
+      uint32_t value = bits;
+      for (const size_t at : halves) {
+        const auto half = static_cast<uint16_t>(value);
+        std::memcpy(source.bytes.data() + 1 + at, &half, sizeof(half));
+        value *= 40503u;
       }
       matrix.PackRow(0, source.Row(0));
       ExpectSame(Unpacked(matrix, 0), source.Values(0));
@@ -160,7 +156,7 @@ TEST(PackedMatrixTest, EveryHalfSurvives) {
 
 TEST(PackedMatrixTest, PackingAgainReplaces) {
   for (const PanelOrder order : kOrders) {
-    for (const DType type : kTypes) {
+    for (const DType type : EveryType()) {
       const int64_t cols = 256;
       const Source first(type, 2, cols);
       Source second(type, 1, cols);
@@ -177,7 +173,7 @@ TEST(PackedMatrixTest, PackingAgainReplaces) {
 }
 
 TEST(PackedMatrixTest, PanelsFromSeveralThreads) {
-  for (const DType type : kTypes) {
+  for (const DType type : EveryType()) {
     const int64_t rows = 130;
     const Source source(type, rows, 256);
     PackedMatrix matrix = *PackedMatrix::Create(type, rows, 256);
@@ -221,7 +217,7 @@ TEST(PackedMatrixTest, RefusesShapesThatAreNone) {
 }
 
 TEST(PackedMatrixTest, RefusesWhatNoMemoryHolds) {
-  for (const DType type : kTypes) {
+  for (const DType type : EveryType()) {
     for (const int64_t rows : {int64_t{1} << 30, INT64_MAX}) {
       const absl::StatusOr<PackedMatrix> matrix =
           PackedMatrix::Create(type, rows, int64_t{1} << 40);

@@ -5,14 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/layer/matmul.h"
-#include "kernels/layer/packed_layout.h"
 #include "kernels/layer/packed_matrix.h"
+#include "kernels/number/dtype.h"
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 
@@ -45,6 +46,30 @@ class MatmulWeights {
   std::vector<std::byte> source_;
 };
 
+inline std::vector<DType> EveryType() {
+  std::vector<DType> types(std::size(kDTypeInfos));
+  for (size_t i = 0; i < types.size(); ++i) types[i] = static_cast<DType>(i);
+  return types;
+}
+
+// The offsets of the f16 in a block, by the format's layout.
+inline std::vector<size_t> HalvesOf(DType type) {
+  switch (type) {
+    case DType::kF32:
+    case DType::kBF16:
+      return {};
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return {0, 2};
+    case DType::kQ6_K:
+      return {208};
+    default:
+      return {0};
+  }
+}
+
 // A matrix of random codes and scales around 1/16 of either sign.
 inline MatmulWeights RandomWeights(DType type, int64_t n, int64_t k,
                                    unsigned seed) {
@@ -65,8 +90,7 @@ inline MatmulWeights RandomWeights(DType type, int64_t n, int64_t k,
       const uint16_t bits = Bf16FromF32(value);
       std::memcpy(&rows[at], &bits, sizeof(bits));
     } else {
-      half(type == DType::kQ6_K ? at + 208 : at);
-      if (HasMin(LayoutOf(type).scales)) half(at + 2);
+      for (const size_t offset : HalvesOf(type)) half(at + offset);
     }
   }
   return {type, n, k, std::move(rows)};

@@ -1,6 +1,7 @@
 #include "kernels/number/dequantize.h"
 
 #include "kernels/number/block_bytes.h"
+#include "kernels/number/code_book.h"
 #include "kernels/number/half.h"
 
 namespace tiercel {
@@ -81,6 +82,12 @@ void BlockQ6_K(const std::byte* p, float* out) {
   }
 }
 
+void BlockIQ4_NL(const std::byte* p, float* out) {
+  for (int i = 0; i < 32; ++i) {
+    out[i] = Half(p) * F32(kNl4Book.of[Nibble(p + 2, i)]);
+  }
+}
+
 void One(DType type, const std::byte* p, float* out) {
   switch (type) {
     case DType::kF32:
@@ -108,6 +115,8 @@ void One(DType type, const std::byte* p, float* out) {
       return BlockQ5_K(p, out);
     case DType::kQ6_K:
       return BlockQ6_K(p, out);
+    case DType::kIQ4_NL:
+      return BlockIQ4_NL(p, out);
   }
 }
 

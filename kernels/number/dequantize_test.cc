@@ -147,6 +147,22 @@ TEST(DequantizeTest, Q6_KFourQuartersShareTheirHighBits) {
   EXPECT_EQ(block.Values(), expected);
 }
 
+// The numbers of the 16 codes, and the order of nibbles.
+TEST(DequantizeTest, IQ4_NLCodesArePlacesInABook) {
+  const int numbers[] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                         1,    13,   25,  38,  53,  69,  89,  113};
+  Block block(DType::kIQ4_NL);
+  block.Half(0, 0.5f);
+  std::vector<float> expected(32);
+  for (int i = 0; i < 16; ++i) {
+    const auto at = static_cast<size_t>(i);
+    block.Byte(2 + at, i | (15 - i) << 4);
+    expected[at] = 0.5f * static_cast<float>(numbers[i]);
+    expected[at + 16] = 0.5f * static_cast<float>(numbers[15 - i]);
+  }
+  EXPECT_EQ(block.Values(), expected);
+}
+
 TEST(DequantizeTest, FloatsAreThemselves) {
   const uint16_t halves[] = {0x3c00, 0x8001, 0x7bff};
   std::vector<float> out(3, kPoison);

@@ -21,6 +21,7 @@ enum class DType : uint8_t {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kIQ4_NL,
 };
 
 struct DTypeInfo {
@@ -34,7 +35,7 @@ inline constexpr DTypeInfo kDTypeInfos[] = {
     {"f32", 1, 4},      {"f16", 1, 2},      {"bf16", 1, 2},
     {"q8_0", 32, 34},   {"q4_0", 32, 18},   {"q4_1", 32, 20},
     {"q5_0", 32, 22},   {"q5_1", 32, 24},   {"q4_K", 256, 144},
-    {"q5_K", 256, 176}, {"q6_K", 256, 210},
+    {"q5_K", 256, 176}, {"q6_K", 256, 210}, {"iq4_nl", 32, 18},
 };
 
 constexpr const DTypeInfo& InfoOf(DType type) {

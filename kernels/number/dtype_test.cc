@@ -27,6 +27,7 @@ constexpr Expected kExpected[] = {
     {DType::kQ4_K, "q4_K", 256, 4 + 12 + 128},
     {DType::kQ5_K, "q5_K", 256, 4 + 12 + 32 + 128},
     {DType::kQ6_K, "q6_K", 256, 128 + 64 + 16 + 2},
+    {DType::kIQ4_NL, "iq4_nl", 32, 2 + 16},
 };
 
 TEST(DTypeTest, EveryTypeHasItsBlock) {

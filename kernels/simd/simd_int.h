@@ -75,6 +75,11 @@ TIERCEL_INLINE U8x64 ShiftMask(U8x64 a, int8_t mask) {
   if constexpr (kBits < 0) shifted = _mm512_srli_epi16(a.v, -kBits);
   return {_mm512_and_si512(shifted, _mm512_set1_epi8(mask))};
 }
+// Returns bytes of the 16 at `table`, which is aligned, by their places.
+TIERCEL_INLINE U8x64 LookUp(const uint8_t* table, U8x64 places) {
+  const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), places.v)};
+}
 // Returns byte kIndex of every quad.
 template <int kIndex>
 TIERCEL_INLINE I32x16 ByteOf(U8x64 a) {
@@ -208,6 +213,13 @@ TIERCEL_INLINE U8x64 ShiftMask(U8x64 a, int8_t mask) {
   return {_mm256_and_si256(shifted.lo, _mm256_set1_epi8(mask)),
           _mm256_and_si256(shifted.hi, _mm256_set1_epi8(mask))};
 }
+// Returns bytes of the 16 at `table`, which is aligned, by their places.
+TIERCEL_INLINE U8x64 LookUp(const uint8_t* table, U8x64 places) {
+  const __m256i bytes = _mm256_broadcastsi128_si256(
+      _mm_load_si128(reinterpret_cast<const __m128i*>(table)));
+  return {_mm256_shuffle_epi8(bytes, places.lo),
+          _mm256_shuffle_epi8(bytes, places.hi)};
+}
 // Returns byte kIndex of every quad.
 template <int kIndex>
 TIERCEL_INLINE I32x16 ByteOf(U8x64 a) {
@@ -335,6 +347,10 @@ TIERCEL_INLINE U8x64 ShiftMask(U8x64 a, int8_t mask) {
       return (a.v[i] >> -kBits) & mask;
     }
   });
+}
+// Returns bytes of the 16 at `table`, which is aligned, by their places.
+TIERCEL_INLINE U8x64 LookUp(const uint8_t* table, U8x64 places) {
+  return Bytes([&](int i) { return table[places.v[i]]; });
 }
 // Returns byte kIndex of every quad.
 template <int kIndex>

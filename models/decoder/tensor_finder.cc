@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/number/dtype.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -28,6 +30,17 @@ std::string_view PrefixIn(const Checkpoint& checkpoint) {
     }
   }
   return kPrefixes[0];
+}
+
+// Lists the types that tensors may have: "F32, F16, ... or Q6_K".
+std::string NamesOfTypes() {
+  std::vector<std::string> names;
+  for (const DTypeInfo& info : kDTypeInfos) {
+    names.push_back(absl::AsciiStrToUpper(std::string(info.name)));
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
 }
 
 }  // namespace
@@ -86,8 +99,7 @@ absl::StatusOr<const TensorInfo*> TensorFinder::Find(
   if (unread != checkpoint_.unread().end()) {
     return InputError("unsupported_type",
                       absl::StrCat(name, ": got type ", unread->second,
-                                   ", need F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
-                                   "Q5_0, Q5_1, Q4_K, Q5_K or Q6_K"));
+                                   ", need ", NamesOfTypes()));
   }
   if (tensor == nullptr) {
     if (!required) return nullptr;

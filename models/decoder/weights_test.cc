@@ -197,6 +197,8 @@ TEST(LoadWeights, A23UnreadTensorsMatterWhereTheyAreNeeded) {
     tensors[name].unread = true;
     if (tensors[name].dims.empty()) tensors[name].dims = {32};
     ExpectError(Load(tensors), "unsupported_type", name);
+    EXPECT_THAT(std::string(Load(tensors).status().message()),
+                HasSubstr("got type IQ2_XXS, need F32, F16, BF16, Q8_0, "));
   }
 }
 
