@@ -68,6 +68,11 @@ TIERCEL_INLINE BlockScales LoadScales(const uint8_t* scales, int64_t block) {
     const uint8_t* group = scales + block / 8 * GroupBytes(kScales);
     const uint16_t* dm = reinterpret_cast<const uint16_t*>(group);
     if constexpr (kScales == ScaleLayout::kK6) return {LoadF16(dm), Zero()};
+    if constexpr (kScales == ScaleLayout::kKS) {
+      const uint8_t* scale = group + 32 + block % 8 * 16;
+      return {LoadF16(dm) * LoadI8(reinterpret_cast<const int8_t*>(scale)),
+              Zero()};
+    }
     const uint8_t* six_bits = group + 64 + block % 8 * 32;
     return {LoadF16(dm) * LoadU8(six_bits),
             LoadF16(dm + 16) * LoadU8(six_bits + 16)};

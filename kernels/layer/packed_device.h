@@ -109,6 +109,9 @@ struct PackedBlocks {
     if constexpr (kGroup > 1) {
       words.bytes = group[ByteScalesAt(kLayout.scales,
                                        static_cast<int>(block % kGroup), g)];
+      if constexpr (kLayout.scales == ScaleLayout::kKS) {
+        words.bytes >>= block % 2 * 16;
+      }
     }
     return words;
   }
@@ -129,6 +132,8 @@ struct PackedBlocks {
         if constexpr (kHasHalves) {
           s[h].of_halves[0] = static_cast<int8_t>(bytes >> (16 * h));
           s[h].of_halves[1] = static_cast<int8_t>(bytes >> (16 * h + 8));
+        } else if constexpr (kLayout.scales == ScaleLayout::kKS) {
+          s[h].d *= static_cast<float>(static_cast<int8_t>(bytes >> (8 * h)));
         } else {
           s[h].d *= static_cast<float>(bytes >> (8 * h) & 0xffu);
           s[h].m *= static_cast<float>(bytes >> (16 + 8 * h) & 0xffu);

@@ -23,9 +23,10 @@ namespace tiercel {
 //           kDM   per block: f16 d and f16 m
 //           kK    per 256: f16 d and f16 -dmin, then per block u8 scale, u8 min
 //           kK6   per 256: f16 d, then per 16: int8 scale
+//           kKS   per 256: f16 d, then per block: int8 scale
 //
 //   w = d (code - offset) [+ m], with d = d scale and m = -dmin min for kK and
-//   d = d scale for kK6: every product is exact in float32.
+//   d = d scale for kK6 and kKS: every product is exact in float32.
 //
 // kLanes is for the CPU, whose SIMD lanes are the rows; 64 bytes hold one quad
 // of each row:
@@ -38,6 +39,7 @@ namespace tiercel {
 //          kDM   d[row], m[row]
 //          kK    d[row], -dmin[row], then per block scale[row], min[row]
 //          kK6   d[row], then per 16 scale[row]
+//          kKS   d[row], then per block scale[row]
 //
 // kFragments is for GPUs, whose matrix unit multiplies a panel by a block in
 // one step: lane 4 g + t of a warp gives it four words (MmaS8 of
@@ -58,6 +60,8 @@ namespace tiercel {
 //                min, min
 //          kK6   [g]: d, d, then per block [g]: both scales of row g, both of
 //                row g + 8
+//          kKS   [g]: d, d, then per two blocks [g]: both rows' scales of the
+//                first, both of the second
 //
 // A panel is padded to 64 bytes.
 enum class PanelOrder { kLanes, kFragments };
@@ -65,7 +69,7 @@ enum class PanelOrder { kLanes, kFragments };
 inline constexpr int kPanelRows = 16;
 
 enum class CodeLayout { kNone, k4, k6, k8 };
-enum class ScaleLayout { kNone, kD, kDM, kK, kK6 };
+enum class ScaleLayout { kNone, kD, kDM, kK, kK6, kKS };
 
 enum class Book { kNone, kNl4 };
 
@@ -101,6 +105,8 @@ constexpr PackedLayout LayoutOf(DType type) {
       return {CodeLayout::k6, ScaleLayout::kK6, 5, 63};
     case DType::kIQ4_NL:
       return {CodeLayout::k4, ScaleLayout::kD, 7, 241, Book::kNl4};
+    case DType::kIQ4_XS:
+      return {CodeLayout::k4, ScaleLayout::kKS, 7, 241, Book::kNl4};
   }
   return {};
 }
@@ -148,7 +154,14 @@ constexpr int CodeBytes(CodeLayout codes) {
 
 // The number of blocks that share a group of scales, and the group's bytes.
 constexpr int GroupBlocks(ScaleLayout scales) {
-  return scales == ScaleLayout::kK || scales == ScaleLayout::kK6 ? 8 : 1;
+  switch (scales) {
+    case ScaleLayout::kK:
+    case ScaleLayout::kK6:
+    case ScaleLayout::kKS:
+      return 8;
+    default:
+      return 1;
+  }
 }
 constexpr int GroupBytes(ScaleLayout scales) {
   switch (scales) {
@@ -162,6 +175,8 @@ constexpr int GroupBytes(ScaleLayout scales) {
       return 32 + 32 + 8 * 32;
     case ScaleLayout::kK6:
       return 32 + 16 * 16;
+    case ScaleLayout::kKS:
+      return 32 + 8 * 16;
   }
   return 0;
 }
@@ -196,7 +211,8 @@ constexpr int HalfScalesAt(ScaleLayout scales, int g) {
   return HasMin(scales) ? 2 * g : g;
 }
 constexpr int ByteScalesAt(ScaleLayout scales, int j, int g) {
-  return HalfScalesAt(scales, kPanelRows / 2) + 8 * j + g;
+  const int words = scales == ScaleLayout::kKS ? j / 2 : j;
+  return HalfScalesAt(scales, kPanelRows / 2) + 8 * words + g;
 }
 
 // Calls body.operator()<type>(), so that the type, which is known at run time,
@@ -229,6 +245,8 @@ template <typename Body>
       return body.template operator()<DType::kQ6_K>();
     case DType::kIQ4_NL:
       return body.template operator()<DType::kIQ4_NL>();
+    case DType::kIQ4_XS:
+      return body.template operator()<DType::kIQ4_XS>();
   }
   __builtin_unreachable();  // the switch has all types
 }

@@ -100,6 +100,8 @@ CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
       return codes;
     case DType::kQ6_K:
       return CodesOfQ6K(source, j);
+    case DType::kIQ4_XS:
+      return Nibbles(source + 8 + 16 * j);
     default:
       return codes;
   }
@@ -140,15 +142,17 @@ struct PanelRow {
                : HalfScalesAt(layout.scales, row % 8) * 4 + index * 4 +
                      row / 8 * 2;
   }
-  // The byte scale `index` (0 or 1) of block j of a group.
+  // The byte scale `index` (0 or 1; kKS: 0) of block j of a group.
   int Byte(int j, int index) const {
-    const int first = HasMin(layout.scales) ? 64 : 32;
+    const bool one = layout.scales == ScaleLayout::kKS;
     if (order == PanelOrder::kLanes) {
-      return first + (2 * j + index) * kLanes + row;
+      const int first = HasMin(layout.scales) ? 64 : 32;
+      return first + (one ? j : 2 * j + index) * kLanes + row;
     }
     const int word = ByteScalesAt(layout.scales, j, row % 8) * 4;
-    return layout.scales == ScaleLayout::kK6 ? word + row / 8 * 2 + index
-                                             : word + index * 2 + row / 8;
+    return layout.scales == ScaleLayout::kK6
+               ? word + row / 8 * 2 + index
+               : word + (one ? j % 2 : index) * 2 + row / 8;
   }
 };
 
@@ -300,6 +304,12 @@ void PackScales(const PanelRow& to, const std::byte* source, std::byte* group) {
         group[to.Byte(j / 2, j % 2)] = source[192 + j];
       }
       return;
+    case ScaleLayout::kKS:
+      WriteAs(ReadAs<uint16_t>(source), group + to.Half(0));
+      for (int j = 0; j < 8; ++j) {
+        WriteAs(ScaleOfIQ4_XS(source, j), group + to.Byte(j, 0));
+      }
+      return;
   }
 }
 
@@ -334,6 +344,10 @@ void UnpackScales(const PanelRow& from, const std::byte* group, int j,
       for (int h = 0; h < 2; ++h) {
         out.half_scales[h] = ReadAs<int8_t>(group + from.Byte(j, h));
       }
+      return;
+    case ScaleLayout::kKS:
+      out.scale =
+          half(0) * static_cast<float>(ReadAs<int8_t>(group + from.Byte(j, 0)));
       return;
   }
 }

@@ -43,6 +43,16 @@ inline SixBits SixBitsOf(const std::byte* packed, int j) {
           static_cast<uint8_t>(low >> 4 | bits(j) >> 6 << 4)};
 }
 
+// Unpacks the scale of sub-block `j` of eight in the IQ4_XS block at `block`.
+// Its low 4 bits are a nibble of bytes 4 to 7, its high 2 bits are in the word
+// before; 32 is subtracted.
+inline int8_t ScaleOfIQ4_XS(const std::byte* block, int j) {
+  const auto byte = std::to_integer<unsigned>(block[4 + j / 2]);
+  const unsigned low = byte >> (j % 2 * 4) & 15u;
+  const unsigned high = ReadAs<uint16_t>(block + 2) >> (2 * j) & 3u;
+  return static_cast<int8_t>(static_cast<int>(low | high << 4) - 32);
+}
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_KERNELS_NUMBER_BLOCK_BYTES_H_

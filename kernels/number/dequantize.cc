@@ -88,6 +88,13 @@ void BlockIQ4_NL(const std::byte* p, float* out) {
   }
 }
 
+void BlockIQ4_XS(const std::byte* p, float* out) {
+  for (int i = 0; i < 256; ++i) {
+    const int number = kNl4Book.of[Nibble(p + 8 + i / 32 * 16, i % 32)];
+    out[i] = Half(p) * F32(ScaleOfIQ4_XS(p, i / 32)) * F32(number);
+  }
+}
+
 void One(DType type, const std::byte* p, float* out) {
   switch (type) {
     case DType::kF32:
@@ -117,6 +124,8 @@ void One(DType type, const std::byte* p, float* out) {
       return BlockQ6_K(p, out);
     case DType::kIQ4_NL:
       return BlockIQ4_NL(p, out);
+    case DType::kIQ4_XS:
+      return BlockIQ4_XS(p, out);
   }
 }
 

@@ -163,6 +163,27 @@ TEST(DequantizeTest, IQ4_NLCodesArePlacesInABook) {
   EXPECT_EQ(block.Values(), expected);
 }
 
+TEST(DequantizeTest, IQ4_XSScalesHaveSixBitsInTwoPlaces) {
+  Block block(DType::kIQ4_XS);
+  block.Half(0, 0.5f);
+  block.Byte(3, 0x88);  // the high bits of scales 5 and 7: 2
+  block.Byte(4, 0x70);  // the low bits of scale 1: 7
+  block.Byte(6, 0x90);  // the low bits of scale 5: 9
+  block.Byte(7, 0x10);  // the low bits of scale 7: 1
+  block.Byte(8 + 16 + 3, 0xf0);
+  block.Byte(8 + 5 * 16, 0x0f);
+  // A code of 0 stands for -127.
+  std::vector<float> expected = Filled(256, 0.5f * -32 * -127);
+  for (size_t i = 0; i < 32; ++i) {
+    expected[32 + i] = 0.5f * (7 - 32) * -127;
+    expected[160 + i] = 0.5f * (32 + 9 - 32) * -127;
+    expected[224 + i] = 0.5f * (32 + 1 - 32) * -127;
+  }
+  expected[32 + 19] = 0.5f * (7 - 32) * 113;
+  expected[160] = 0.5f * 9 * 113;
+  EXPECT_EQ(block.Values(), expected);
+}
+
 TEST(DequantizeTest, FloatsAreThemselves) {
   const uint16_t halves[] = {0x3c00, 0x8001, 0x7bff};
   std::vector<float> out(3, kPoison);

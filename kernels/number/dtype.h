@@ -22,6 +22,7 @@ enum class DType : uint8_t {
   kQ5_K,
   kQ6_K,
   kIQ4_NL,
+  kIQ4_XS,
 };
 
 struct DTypeInfo {
@@ -32,10 +33,11 @@ struct DTypeInfo {
 
 inline constexpr DTypeInfo kDTypeInfos[] = {
     // in the order of DType
-    {"f32", 1, 4},      {"f16", 1, 2},      {"bf16", 1, 2},
-    {"q8_0", 32, 34},   {"q4_0", 32, 18},   {"q4_1", 32, 20},
-    {"q5_0", 32, 22},   {"q5_1", 32, 24},   {"q4_K", 256, 144},
-    {"q5_K", 256, 176}, {"q6_K", 256, 210}, {"iq4_nl", 32, 18},
+    {"f32", 1, 4},        {"f16", 1, 2},      {"bf16", 1, 2},
+    {"q8_0", 32, 34},     {"q4_0", 32, 18},   {"q4_1", 32, 20},
+    {"q5_0", 32, 22},     {"q5_1", 32, 24},   {"q4_K", 256, 144},
+    {"q5_K", 256, 176},   {"q6_K", 256, 210}, {"iq4_nl", 32, 18},
+    {"iq4_xs", 256, 136},
 };
 
 constexpr const DTypeInfo& InfoOf(DType type) {

@@ -28,6 +28,7 @@ constexpr Expected kExpected[] = {
     {DType::kQ5_K, "q5_K", 256, 4 + 12 + 32 + 128},
     {DType::kQ6_K, "q6_K", 256, 128 + 64 + 16 + 2},
     {DType::kIQ4_NL, "iq4_nl", 32, 2 + 16},
+    {DType::kIQ4_XS, "iq4_xs", 256, 2 + 2 + 4 + 128},
 };
 
 TEST(DTypeTest, EveryTypeHasItsBlock) {

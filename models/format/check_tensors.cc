@@ -25,6 +25,7 @@ BlockFloats FloatsOf(DType type) {
     case DType::kQ4_0:
     case DType::kQ5_0:
     case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
       return {BlockFloats::kF16, 1, {0, 0}};
     case DType::kBF16:
       return {BlockFloats::kBF16, 1, {0, 0}};

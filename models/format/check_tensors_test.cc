@@ -36,7 +36,8 @@ const std::vector<Case>& QuantisedCases() {
   static const auto& cases = *new std::vector<Case>{
       {DType::kQ8_0, {0}},    {DType::kQ4_0, {0}},    {DType::kQ4_1, {0, 2}},
       {DType::kQ5_0, {0}},    {DType::kQ5_1, {0, 2}}, {DType::kQ4_K, {0, 2}},
-      {DType::kQ5_K, {0, 2}}, {DType::kQ6_K, {208}},  {DType::kIQ4_NL, {0}}};
+      {DType::kQ5_K, {0, 2}}, {DType::kQ6_K, {208}},  {DType::kIQ4_NL, {0}},
+      {DType::kIQ4_XS, {0}}};
   return cases;
 }
 
