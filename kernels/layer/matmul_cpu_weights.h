@@ -61,6 +61,9 @@ TIERCEL_INLINE BlockScales LoadScales(const uint8_t* scales, int64_t block) {
   if constexpr (kScales == ScaleLayout::kD) {
     return {LoadF16(reinterpret_cast<const uint16_t*>(scales + block * 32)),
             Zero()};
+  } else if constexpr (kScales == ScaleLayout::kDE) {
+    return {LoadBf16(reinterpret_cast<const uint16_t*>(scales + block * 32)),
+            Zero()};
   } else if constexpr (kScales == ScaleLayout::kDM) {
     const uint16_t* dm = reinterpret_cast<const uint16_t*>(scales + block * 64);
     return {LoadF16(dm), LoadF16(dm + 16)};

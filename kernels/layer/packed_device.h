@@ -193,7 +193,9 @@ struct PackedBlocks {
     return word;
   }
   static TIERCEL_DEVICE float HalfOf(uint32_t two, int h) {
-    return F32FromF16(static_cast<uint16_t>(two >> (16 * h)));
+    const auto bits = static_cast<uint16_t>(two >> (16 * h));
+    return kLayout.scales == ScaleLayout::kDE ? F32FromBf16(bits)
+                                              : F32FromF16(bits);
   }
 };
 

@@ -20,6 +20,7 @@ namespace tiercel {
 //
 //   codes   k4, k6, k8: 4, 6, 8 bits each
 //   scales  kD    per block: f16 d of each row
+//           kDE   per block: bf16 d, a power of two
 //           kDM   per block: f16 d and f16 m
 //           kK    per 256: f16 d and f16 -dmin, then per block u8 scale, u8 min
 //           kK6   per 256: f16 d, then per 16: int8 scale
@@ -35,7 +36,7 @@ namespace tiercel {
 //          k6    [4][64 bytes] the low four bits, like k4, then
 //                [2][64 bytes] the high two: quad 4i+f at bits 2f
 //          k8    [8][64 bytes]: a byte is a code
-//   scales kD    d[row]
+//   scales kD    d[row]; kDE likewise
 //          kDM   d[row], m[row]
 //          kK    d[row], -dmin[row], then per block scale[row], min[row]
 //          kK6   d[row], then per 16 scale[row]
@@ -54,7 +55,7 @@ namespace tiercel {
 //                bits 2i
 //          k8    per block [lane][16 bytes]: the words
 //   scales a word, or two, of the rows g and g + 8 together:
-//          kD    [g]: d, d
+//          kD    [g]: d, d; kDE likewise
 //          kDM   [g]: d, d, m, m
 //          kK    [g]: d, d, -dmin, -dmin, then per block [g]: scale, scale,
 //                min, min
@@ -69,9 +70,9 @@ enum class PanelOrder { kLanes, kFragments };
 inline constexpr int kPanelRows = 16;
 
 enum class CodeLayout { kNone, k4, k6, k8 };
-enum class ScaleLayout { kNone, kD, kDM, kK, kK6, kKS };
+enum class ScaleLayout { kNone, kD, kDE, kDM, kK, kK6, kKS };
 
-enum class Book { kNone, kNl4 };
+enum class Book { kNone, kNl4, kFp4 };
 
 struct PackedLayout {
   CodeLayout codes;
@@ -107,6 +108,8 @@ constexpr PackedLayout LayoutOf(DType type) {
       return {CodeLayout::k4, ScaleLayout::kD, 7, 241, Book::kNl4};
     case DType::kIQ4_XS:
       return {CodeLayout::k4, ScaleLayout::kKS, 7, 241, Book::kNl4};
+    case DType::kMXFP4:
+      return {CodeLayout::k4, ScaleLayout::kDE, 4, 28, Book::kFp4};
   }
   return {};
 }
@@ -125,10 +128,10 @@ struct PlacedCodes {
   alignas(16) uint8_t of[16];
 };
 constexpr PlacedCodes CodesOfBook(const PackedLayout& layout) {
+  const CodeBook& book = layout.book == Book::kNl4 ? kNl4Book : kFp4Book;
   PlacedCodes codes = {};
   for (int i = 0; i < 16; ++i) {
-    const int number = kNl4Book.of[i];
-    codes.of[i] = static_cast<uint8_t>(number + OffsetOf(layout));
+    codes.of[i] = static_cast<uint8_t>(book.of[i] + OffsetOf(layout));
   }
   return codes;
 }
@@ -168,6 +171,7 @@ constexpr int GroupBytes(ScaleLayout scales) {
     case ScaleLayout::kNone:
       return 0;
     case ScaleLayout::kD:
+    case ScaleLayout::kDE:
       return 32;
     case ScaleLayout::kDM:
       return 64;
@@ -247,6 +251,8 @@ template <typename Body>
       return body.template operator()<DType::kIQ4_NL>();
     case DType::kIQ4_XS:
       return body.template operator()<DType::kIQ4_XS>();
+    case DType::kMXFP4:
+      return body.template operator()<DType::kMXFP4>();
   }
   __builtin_unreachable();  // the switch has all types
 }

@@ -102,6 +102,8 @@ CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
       return CodesOfQ6K(source, j);
     case DType::kIQ4_XS:
       return Nibbles(source + 8 + 16 * j);
+    case DType::kMXFP4:
+      return Nibbles(source + 1);
     default:
       return codes;
   }
@@ -283,6 +285,9 @@ void PackScales(const PanelRow& to, const std::byte* source, std::byte* group) {
     case ScaleLayout::kD:
       WriteAs(ReadAs<uint16_t>(source), group + to.Half(0));
       return;
+    case ScaleLayout::kDE:
+      WriteAs(Bf16OfExponent(ReadAs<uint8_t>(source)), group + to.Half(0));
+      return;
     case ScaleLayout::kDM:
       WriteAs(ReadAs<uint16_t>(source), group + to.Half(0));
       WriteAs(ReadAs<uint16_t>(source + 2), group + to.Half(1));
@@ -328,6 +333,9 @@ void UnpackScales(const PanelRow& from, const std::byte* group, int j,
       return;
     case ScaleLayout::kD:
       out.scale = half(0);
+      return;
+    case ScaleLayout::kDE:
+      out.scale = F32FromBf16(ReadAs<uint16_t>(group + from.Half(0)));
       return;
     case ScaleLayout::kDM:
       out.scale = half(0);

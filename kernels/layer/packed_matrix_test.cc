@@ -126,6 +126,7 @@ TEST(PackedMatrixTest, EveryScaleSurvives) {
     PackedMatrix fragments = *PackedMatrix::Create(
         type, 1, cols, SystemMemory(), PanelOrder::kFragments);
     for (uint32_t bits = 0; bits < 65536; bits += TriesLess() ? 11 : 1) {
+      if (type == DType::kMXFP4) source.bytes[1] = static_cast<std::byte>(bits);
       uint32_t value = bits;
       for (const size_t at : halves) {
         const auto half = static_cast<uint16_t>(value);

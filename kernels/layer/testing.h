@@ -57,6 +57,7 @@ inline std::vector<size_t> HalvesOf(DType type) {
   switch (type) {
     case DType::kF32:
     case DType::kBF16:
+    case DType::kMXFP4:
       return {};
     case DType::kQ4_1:
     case DType::kQ5_1:
@@ -89,6 +90,8 @@ inline MatmulWeights RandomWeights(DType type, int64_t n, int64_t k,
     } else if (type == DType::kBF16) {
       const uint16_t bits = Bf16FromF32(value);
       std::memcpy(&rows[at], &bits, sizeof(bits));
+    } else if (type == DType::kMXFP4) {
+      rows[at] = static_cast<std::byte>(120 + random() % 4);
     } else {
       for (const size_t offset : HalvesOf(type)) half(at + offset);
     }

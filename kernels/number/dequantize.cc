@@ -1,5 +1,7 @@
 #include "kernels/number/dequantize.h"
 
+#include <cmath>
+
 #include "kernels/number/block_bytes.h"
 #include "kernels/number/code_book.h"
 #include "kernels/number/half.h"
@@ -95,6 +97,13 @@ void BlockIQ4_XS(const std::byte* p, float* out) {
   }
 }
 
+// The scale is a power of two, half of what doubled numbers would need.
+void BlockMXFP4(const std::byte* p, float* out) {
+  for (int i = 0; i < 32; ++i) {
+    out[i] = std::ldexp(F32(kFp4Book.of[Nibble(p + 1, i)]), Byte(p) - 128);
+  }
+}
+
 void One(DType type, const std::byte* p, float* out) {
   switch (type) {
     case DType::kF32:
@@ -126,6 +135,8 @@ void One(DType type, const std::byte* p, float* out) {
       return BlockIQ4_NL(p, out);
     case DType::kIQ4_XS:
       return BlockIQ4_XS(p, out);
+    case DType::kMXFP4:
+      return BlockMXFP4(p, out);
   }
 }
 

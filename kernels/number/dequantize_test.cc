@@ -1,5 +1,6 @@
 #include "kernels/number/dequantize.h"
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -182,6 +183,23 @@ TEST(DequantizeTest, IQ4_XSScalesHaveSixBitsInTwoPlaces) {
   expected[32 + 19] = 0.5f * (7 - 32) * 113;
   expected[160] = 0.5f * 9 * 113;
   EXPECT_EQ(block.Values(), expected);
+}
+
+TEST(DequantizeTest, MXFP4ScalesArePowersOfTwo) {
+  const float numbers[] = {0, 0.5f,  1,  1.5f,  2,  3,  4,  6,
+                           0, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+  for (const int exponent : {0, 1, 2, 126, 127, 128, 252}) {
+    Block block(DType::kMXFP4);
+    block.Byte(0, exponent);
+    std::vector<float> expected(32);
+    for (int i = 0; i < 16; ++i) {
+      const auto at = static_cast<size_t>(i);
+      block.Byte(1 + at, i | (15 - i) << 4);
+      expected[at] = std::ldexp(numbers[i], exponent - 127);
+      expected[at + 16] = std::ldexp(numbers[15 - i], exponent - 127);
+    }
+    EXPECT_EQ(block.Values(), expected) << exponent;
+  }
 }
 
 TEST(DequantizeTest, FloatsAreThemselves) {

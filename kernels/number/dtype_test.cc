@@ -29,6 +29,7 @@ constexpr Expected kExpected[] = {
     {DType::kQ6_K, "q6_K", 256, 128 + 64 + 16 + 2},
     {DType::kIQ4_NL, "iq4_nl", 32, 2 + 16},
     {DType::kIQ4_XS, "iq4_xs", 256, 2 + 2 + 4 + 128},
+    {DType::kMXFP4, "mxfp4", 32, 1 + 16},
 };
 
 TEST(DTypeTest, EveryTypeHasItsBlock) {

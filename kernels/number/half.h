@@ -22,6 +22,12 @@ constexpr uint16_t Bf16FromF32(float value) {
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+// 2^(exponent - 128), which bf16 holds for every exponent.
+constexpr uint16_t Bf16OfExponent(uint8_t exponent) {
+  return static_cast<uint16_t>(exponent > 1 ? (exponent - 1) << 7
+                                            : 0x20 << exponent);
+}
+
 constexpr float F32FromF16(uint16_t bits) {
 #ifdef __CUDA_ARCH__
   // This is one instruction instead of thirteen, with the same result.

@@ -100,5 +100,12 @@ TEST(Bf16Test, NanStaysNan) {
   }
 }
 
+TEST(HalfTest, EveryExponentIsABf16) {
+  for (int exponent = 0; exponent < 256; ++exponent) {
+    EXPECT_EQ(F32FromBf16(Bf16OfExponent(static_cast<uint8_t>(exponent))),
+              std::ldexp(1.0f, exponent - 128));
+  }
+}
+
 }  // namespace
 }  // namespace tiercel

@@ -11,7 +11,7 @@ namespace {
 
 // The floats within a block: their kind, which they share, and their offsets.
 struct BlockFloats {
-  enum Kind { kF32, kF16, kBF16 } kind;
+  enum Kind { kF32, kF16, kBF16, kExponent } kind;
   int count;
   std::array<int, 2> at;  // bytes from the block's start
 };
@@ -36,12 +36,15 @@ BlockFloats FloatsOf(DType type) {
       return {BlockFloats::kF16, 2, {0, 2}};
     case DType::kQ6_K:
       return {BlockFloats::kF16, 1, {208, 0}};
+    case DType::kMXFP4:
+      return {BlockFloats::kExponent, 1, {0, 0}};
   }
   return {BlockFloats::kF32, 0, {0, 0}};
 }
 
 // Returns true if a bit of the exponent is clear.
 bool IsFinite(const std::byte* at, BlockFloats::Kind kind) {
+  if (kind == BlockFloats::kExponent) return *at != std::byte{0xff};
   if (kind == BlockFloats::kF32) {
     uint32_t bits;
     std::memcpy(&bits, at, sizeof(bits));

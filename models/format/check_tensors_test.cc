@@ -105,6 +105,18 @@ TEST(CheckTensors, A27ElementsOfPlainTypes) {
   EXPECT_EQ(bad_of(DType::kBF16, Bytes("\x7f\x7f", 2)), -1);
 }
 
+TEST(CheckTensors, A27ExponentsOfMXFP4) {
+  std::string data(17 * 3, '\xff');
+  data[0] = '\0';
+  data[17] = '\xfe';
+  GgufWriter w;
+  w.Tensor("t", {32, 3}, DType::kMXFP4, data);
+  const std::vector<BadTensor> bad = Check(w);
+  ASSERT_THAT(bad, SizeIs(1));
+  EXPECT_EQ(bad[0].first_block, 2);
+  EXPECT_EQ(bad[0].blocks, 1);
+}
+
 // Longer than one piece of reading, and not a whole number of them.
 TEST(CheckTensors, BlocksAreCountedAcrossPieces) {
   constexpr uint64_t kBlocks = (9 << 20) / 210;
