@@ -24,7 +24,7 @@ namespace {
 // ---- Quantised weights, int8 activations ----
 
 // A warp computes one panel for 8 kTiles rows. A block of 32 takes one exact
-// step of the matrix unit (two for Q6_K, whose halves have their own scales),
+// step of the matrix unit (two where halves of blocks have their own scales),
 // and then one link of each output's chain; k is not split. Panels and x pass
 // through a ring of stages in shared memory, eight blocks each: while one stage
 // is used the others are copied. Both are in the order of the matrix unit: a

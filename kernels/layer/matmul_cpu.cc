@@ -88,7 +88,7 @@ TIERCEL_INLINE void DotBlocks(const Quads& quad_at, const uint8_t* scales,
   constexpr int kQuads = 8 / kHalves;
 #pragma GCC unroll 2
   for (int half = 0; half < kHalves; ++half) {
-    DotSum<kParts == 1 ? kLayout.max_code : 15> sums[kParts][kRows];
+    DotSum<kParts == 1 ? kLayout.max_code : 15, kQuads> sums[kParts][kRows];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       int32_t neg_sum = x[r].neg_sum;

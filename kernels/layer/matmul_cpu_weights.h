@@ -82,7 +82,7 @@ TIERCEL_INLINE BlockScales LoadScales(const uint8_t* scales, int64_t block) {
   }
 }
 
-// Q6_K's int8 scale of a half block.
+// kK6's int8 scale of a half block.
 TIERCEL_INLINE const int8_t* HalfScale(const uint8_t* scales, int64_t block,
                                        int half) {
   const uint8_t* group = scales + block / 8 * GroupBytes(ScaleLayout::kK6);

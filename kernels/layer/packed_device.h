@@ -23,7 +23,7 @@ struct PackedBlocks {
   struct Scales {
     float d;
     float m;           // minimum, if the type has one
-    int of_halves[2];  // scales of Q6_K's halves; else 1
+    int of_halves[2];  // scales of kK6's halves; else 1
   };
 
   // The codes of lane `lane` of a warp in blocks 2 pair and 2 pair + 1, as they

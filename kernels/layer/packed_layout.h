@@ -110,6 +110,8 @@ constexpr PackedLayout LayoutOf(DType type) {
       return {CodeLayout::k4, ScaleLayout::kKS, 7, 241, Book::kNl4};
     case DType::kMXFP4:
       return {CodeLayout::k4, ScaleLayout::kDE, 4, 28, Book::kFp4};
+    case DType::kQ3_K:
+      return {CodeLayout::k4, ScaleLayout::kK6, 2, 7};
   }
   return {};
 }
@@ -253,6 +255,8 @@ template <typename Body>
       return body.template operator()<DType::kIQ4_XS>();
     case DType::kMXFP4:
       return body.template operator()<DType::kMXFP4>();
+    case DType::kQ3_K:
+      return body.template operator()<DType::kQ3_K>();
   }
   __builtin_unreachable();  // the switch has all types
 }

@@ -67,6 +67,17 @@ CodeBlock CodesOfQ6K(const std::byte* block, int j) {
   return codes;
 }
 
+// The two bits of sub-block j of the eight of a Q3_K block. Four sub-blocks
+// share 32 bytes.
+CodeBlock TwoBits(const std::byte* bytes, int j) {
+  CodeBlock codes;
+  for (size_t i = 0; i < 32; ++i) {
+    const unsigned byte = Bits(bytes + j / 4 * 32 + i);
+    codes[i] = static_cast<uint8_t>(byte >> (j % 4 * 2) & 3u);
+  }
+  return codes;
+}
+
 // The codes of block j of the file's block at `source`; j is 0 but for K types.
 CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
   CodeBlock codes = {};
@@ -104,6 +115,13 @@ CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
       return Nibbles(source + 8 + 16 * j);
     case DType::kMXFP4:
       return Nibbles(source + 1);
+    case DType::kQ3_K:
+      codes = TwoBits(source + 32, j);
+      for (size_t i = 0; i < 32; ++i) {
+        const unsigned bit = Bits(source + i) >> j & 1u;
+        codes[i] = static_cast<uint8_t>(codes[i] | bit << 2);
+      }
+      return codes;
     default:
       return codes;
   }
@@ -278,7 +296,8 @@ void PackFloats(PanelOrder order, const std::byte* source, int64_t cols,
 }
 
 // Copies the scales of one block of the file into their group.
-void PackScales(const PanelRow& to, const std::byte* source, std::byte* group) {
+void PackScales(DType type, const PanelRow& to, const std::byte* source,
+                std::byte* group) {
   switch (to.layout.scales) {
     case ScaleLayout::kNone:
       return;
@@ -304,9 +323,12 @@ void PackScales(const PanelRow& to, const std::byte* source, std::byte* group) {
       return;
     }
     case ScaleLayout::kK6:
-      WriteAs(ReadAs<uint16_t>(source + 208), group + to.Half(0));
+      WriteAs(ReadAs<uint16_t>(source + (type == DType::kQ3_K ? 108 : 208)),
+              group + to.Half(0));
       for (int j = 0; j < 16; ++j) {
-        group[to.Byte(j / 2, j % 2)] = source[192 + j];
+        WriteAs(type == DType::kQ3_K ? ScaleOfQ3_K(source + 96, j)
+                                     : ReadAs<int8_t>(source + 192 + j),
+                group + to.Byte(j / 2, j % 2));
       }
       return;
     case ScaleLayout::kKS:
@@ -479,7 +501,7 @@ void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
     for (int j = 0; j < group_blocks; ++j) {
       PutCodes(to, ReadCodes(type_, source, j), block + j, panel);
     }
-    PackScales(to, source, panel + to.Group(block));
+    PackScales(type_, to, source, panel + to.Group(block));
     source += info.block_bytes;
   }
 }

@@ -16,7 +16,7 @@ namespace tiercel {
 // codes[i] + min.
 struct WeightBlock {
   int codes[32];       // without the type's offset
-  int half_scales[2];  // Q6_K's scales of 16; otherwise 1
+  int half_scales[2];  // Q6_K's, Q3_K's scales of 16; otherwise 1
   float scale;         // with the 6-bit scale of a K type multiplied in
   float min;           // 0 if the type has none
   bool has_min;

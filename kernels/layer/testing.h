@@ -66,6 +66,8 @@ inline std::vector<size_t> HalvesOf(DType type) {
       return {0, 2};
     case DType::kQ6_K:
       return {208};
+    case DType::kQ3_K:
+      return {108};
     default:
       return {0};
   }

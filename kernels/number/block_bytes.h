@@ -53,6 +53,16 @@ inline int8_t ScaleOfIQ4_XS(const std::byte* block, int j) {
   return static_cast<int8_t>(static_cast<int>(low | high << 4) - 32);
 }
 
+// Unpacks scale `j` of 16, of six bits, from the 12 bytes at `packed` in a Q3_K
+// block. Its low 4 bits are a nibble of the first eight bytes, its high 2 bits
+// are in the last four; 32 is subtracted.
+inline int8_t ScaleOfQ3_K(const std::byte* packed, int j) {
+  const auto bits = [&](int i) { return std::to_integer<unsigned>(packed[i]); };
+  const unsigned low = bits(j % 8) >> (j / 8 * 4) & 15u;
+  const unsigned high = bits(8 + j % 4) >> (j / 4 * 2) & 3u;
+  return static_cast<int8_t>(static_cast<int>(low | high << 4) - 32);
+}
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_KERNELS_NUMBER_BLOCK_BYTES_H_

@@ -84,6 +84,19 @@ void BlockQ6_K(const std::byte* p, float* out) {
   }
 }
 
+// Weight i of 256, with 2 bits: four times 32 share 32 bytes.
+int TwoBits(const std::byte* bytes, int i) {
+  return Byte(bytes + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
+}
+
+void BlockQ3_K(const std::byte* p, float* out) {
+  for (int i = 0; i < 256; ++i) {
+    const int high = Byte(p + i % 32) >> (i / 32) & 1;
+    const int code = TwoBits(p + 32, i) | high << 2;
+    out[i] = Half(p + 108) * F32(ScaleOfQ3_K(p + 96, i / 16)) * F32(code - 4);
+  }
+}
+
 void BlockIQ4_NL(const std::byte* p, float* out) {
   for (int i = 0; i < 32; ++i) {
     out[i] = Half(p) * F32(kNl4Book.of[Nibble(p + 2, i)]);
@@ -137,6 +150,8 @@ void One(DType type, const std::byte* p, float* out) {
       return BlockIQ4_XS(p, out);
     case DType::kMXFP4:
       return BlockMXFP4(p, out);
+    case DType::kQ3_K:
+      return BlockQ3_K(p, out);
   }
 }
 

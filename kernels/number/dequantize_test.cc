@@ -202,6 +202,29 @@ TEST(DequantizeTest, MXFP4ScalesArePowersOfTwo) {
   }
 }
 
+TEST(DequantizeTest, Q3_KThirdBitsAndScalesLieApart) {
+  Block block(DType::kQ3_K);
+  block.Half(108, 0.5f);
+  block.Byte(31, 0x22);            // the third bits of weights 63 and 191
+  block.Byte(32 + 31, 0x0d);       // weights 31: 1, 63: 3
+  block.Byte(32 + 32 + 31, 0x80);  // weight 255: 2
+  block.Byte(96 + 3, 0xa5);        // low bits of scales 3: 5, 11: 10
+  block.Byte(96 + 7, 0xf0);        // the low bits of scale 15
+  block.Byte(96 + 8 + 3, 0xd2);    // high bits of scales 3, 7, 11, 15: 2 0 1 3
+  // Codes of 0 stand for -4, scales of 0 for -32.
+  std::vector<float> expected = Filled(256, 0.5f * -32 * -4);
+  for (size_t i = 0; i < 16; ++i) {
+    expected[3 * 16 + i] = 0.5f * (32 + 5 - 32) * -4;
+    expected[11 * 16 + i] = 0.5f * (16 + 10 - 32) * -4;
+    expected[15 * 16 + i] = 0.5f * (48 + 15 - 32) * -4;
+  }
+  expected[31] = 0.5f * -32 * (1 - 4);
+  expected[63] = 0.5f * 5 * (3 + 4 - 4);
+  expected[191] = 0.5f * -6 * (4 - 4);
+  expected[255] = 0.5f * 31 * (2 - 4);
+  EXPECT_EQ(block.Values(), expected);
+}
+
 TEST(DequantizeTest, FloatsAreThemselves) {
   const uint16_t halves[] = {0x3c00, 0x8001, 0x7bff};
   std::vector<float> out(3, kPoison);

@@ -24,6 +24,7 @@ enum class DType : uint8_t {
   kIQ4_NL,
   kIQ4_XS,
   kMXFP4,
+  kQ3_K,
 };
 
 struct DTypeInfo {
@@ -38,7 +39,7 @@ inline constexpr DTypeInfo kDTypeInfos[] = {
     {"q8_0", 32, 34},     {"q4_0", 32, 18},   {"q4_1", 32, 20},
     {"q5_0", 32, 22},     {"q5_1", 32, 24},   {"q4_K", 256, 144},
     {"q5_K", 256, 176},   {"q6_K", 256, 210}, {"iq4_nl", 32, 18},
-    {"iq4_xs", 256, 136}, {"mxfp4", 32, 17},
+    {"iq4_xs", 256, 136}, {"mxfp4", 32, 17},  {"q3_K", 256, 110},
 };
 
 constexpr const DTypeInfo& InfoOf(DType type) {

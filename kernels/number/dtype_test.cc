@@ -30,6 +30,7 @@ constexpr Expected kExpected[] = {
     {DType::kIQ4_NL, "iq4_nl", 32, 2 + 16},
     {DType::kIQ4_XS, "iq4_xs", 256, 2 + 2 + 4 + 128},
     {DType::kMXFP4, "mxfp4", 32, 1 + 16},
+    {DType::kQ3_K, "q3_K", 256, 32 + 64 + 12 + 2},
 };
 
 TEST(DTypeTest, EveryTypeHasItsBlock) {

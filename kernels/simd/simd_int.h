@@ -375,10 +375,10 @@ constexpr int PartsOf(int max_code) { return max_code > 127 ? 2 : 1; }
 constexpr int PartsOf(int) { return 1; }
 #endif
 
-// Sums `start` and the dot product of a block of codes (at most kMaxCode, one
-// part) with one row's int8 codes, quad by quad. Call Start, then AddQuad for
-// each j from 0 on (fully unrolled, a multiple of four), then Total.
-template <int kMaxCode>
+// Sums `start` and the dot product of kQuads (4 or 8) quads of codes (at most
+// kMaxCode, one part) with one row's int8 codes, quad by quad. Call Start, then
+// AddQuad for each j from 0 on (fully unrolled), then Total.
+template <int kMaxCode, int kQuads>
 struct DotSum {
   I32x16 wide;
 #if defined(TIERCEL_PAIRS)
@@ -387,8 +387,8 @@ struct DotSum {
 #endif
 };
 
-template <int kMaxCode>
-TIERCEL_INLINE void Start(DotSum<kMaxCode>& sum, int32_t start) {
+template <int kMaxCode, int kQuads>
+TIERCEL_INLINE void Start(DotSum<kMaxCode, kQuads>& sum, int32_t start) {
 #if defined(TIERCEL_PAIRS)
   sum.start = start;
 #else
@@ -396,14 +396,18 @@ TIERCEL_INLINE void Start(DotSum<kMaxCode>& sum, int32_t start) {
 #endif
 }
 
-template <int kMaxCode>
-TIERCEL_INLINE void AddQuad(DotSum<kMaxCode>& sum, [[maybe_unused]] int j,
-                            U8x64 codes, const int8_t* x) {
+template <int kMaxCode, int kQuads>
+TIERCEL_INLINE void AddQuad(DotSum<kMaxCode, kQuads>& sum,
+                            [[maybe_unused]] int j, U8x64 codes,
+                            const int8_t* x) {
 #if defined(TIERCEL_PAIRS)
   // As many products as 16 bits can hold are added before widening. Their
-  // number is a power of two, so that it divides the quads of a half block.
+  // number is a power of two, so that it divides the quads.
   constexpr int kHeld = 32767 / (2 * 127 * kMaxCode);
-  constexpr int kRun = kHeld >= 8 ? 8 : kHeld >= 4 ? 4 : kHeld >= 2 ? 2 : 1;
+  constexpr int kRun = kHeld >= kQuads ? kQuads
+                       : kHeld >= 4    ? 4
+                       : kHeld >= 2    ? 2
+                                       : 1;
   const I16x32 pairs = DotPairs(codes, BroadcastQuad(x));
   sum.narrow = j % kRun == 0 ? pairs : sum.narrow + pairs;
   Settle(sum.narrow);
@@ -418,8 +422,8 @@ TIERCEL_INLINE void AddQuad(DotSum<kMaxCode>& sum, [[maybe_unused]] int j,
 #endif
 }
 
-template <int kMaxCode>
-TIERCEL_INLINE I32x16 Total(const DotSum<kMaxCode>& sum) {
+template <int kMaxCode, int kQuads>
+TIERCEL_INLINE I32x16 Total(const DotSum<kMaxCode, kQuads>& sum) {
 #if defined(TIERCEL_PAIRS)
   return sum.wide + SetI32(sum.start);
 #else
