@@ -273,7 +273,7 @@ q4_clamp|kernels/kv/kv_row.cc|std::clamp(q, 0.0f, 15.0f)|std::clamp(q, 0.0f, 14.
 q4_written|kernels/kv/kv_write_cpu.cc|q\[1\]\[i\] << 4|q[1][i] << 3|kernels/kv/kv_write_test.cc
 q4_kept|offload/prompt_cache/kv_format.cc|DType::kQ8_0, DType::kQ4_0};|DType::kQ8_0, DType::kQ8_0};|offload/prompt_cache/kv_format_test.cc
 halves_offset|kernels/layer/fast_matmul.cu|i, W::kOffset)|i, 0)|kernels/layer/fast_matmul_test.cc
-halves_minimum|kernels/layer/fast_matmul.cu|w\[i\] += s\[row\].m;|w[i] -= s[row].m;|kernels/layer/fast_matmul_test.cc
+halves_minimum|kernels/layer/fast_matmul.cu|w\[i\] += W::MinOf|w[i] -= W::MinOf|kernels/layer/fast_matmul_test.cc
 halves_of_six|kernels/layer/fast_matmul.cu|of_halves\[half\]|of_halves[0]|kernels/layer/fast_matmul_test.cc
 halves_last_panel|kernels/layer/fast_matmul.cu|column >= target.n|column >= target.n + 1|kernels/layer/fast_matmul_test.cc
 halves_tile|kernels/layer/fast_matmul.cu|if (r >= rows) continue;||kernels/layer/fast_matmul_test.cc

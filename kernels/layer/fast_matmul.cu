@@ -91,7 +91,8 @@ struct CodePair {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           w[i] = d * FloatOfByte(quad, i, W::kOffset);
-          if constexpr (HasMin(W::kLayout.scales)) w[i] += s[row].m;
+          if constexpr (HasMin(W::kLayout.scales))
+            w[i] += W::MinOf(s[row], half);
         }
         a[half][row] = PackHalves(w[0], w[1]);
         a[half][row + 2] = PackHalves(w[2], w[3]);

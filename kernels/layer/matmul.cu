@@ -213,8 +213,8 @@ struct MultiplyPanels {
       sum = std::fma(static_cast<float>(dots[j]), w[j / 2].d * scale, sum);
       if constexpr (HasMin(W::kLayout.scales)) {
         const uint32_t halves = of_x[2 + j % 2];
-        const auto of_codes =
-            static_cast<float>(SumOf(halves, 0) + SumOf(halves, 1));
+        const auto of_codes = static_cast<float>(
+            W::MinSum(w[j / 2], SumOf(halves, 0), SumOf(halves, 1)));
         sum = std::fma(w[j / 2].m, scale * of_codes, sum);
       }
     }

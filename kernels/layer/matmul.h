@@ -23,7 +23,8 @@ enum class StoreMode { kAssign, kAdd };
 // for up to three matrices that read the same x (Q, K, V; gate, up). Every
 // output is one chain over ascending k, whatever the number of rows:
 //   kQ8, quantised w: acc = fma(float(block dot), d_w * d_x, acc) per block of
-//     32; if the type has a minimum, acc = fma(m_w, d_x * sum_x, acc) next
+//     32; if the type has a minimum, acc = fma(m_w, d_x * sum_x, acc) next.
+//     Scales and minimums of 16 weights are factors of the dot and of sum_x
 //   otherwise: acc = fma(x[k], w[k], acc) per k
 // then bias, then the addition. x is quantised per 32 with d_x = max|x| / s
 // (float), where s is the one of 127, 126, 125, 124 that rounds best, and

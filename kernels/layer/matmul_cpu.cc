@@ -84,7 +84,7 @@ TIERCEL_INLINE void DotBlocks(const Quads& quad_at, const uint8_t* scales,
                               I32x16 dots[kRows]) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
   constexpr int kParts = PartsOf(kLayout.max_code);
-  constexpr int kHalves = kLayout.scales == ScaleLayout::kK6 ? 2 : 1;
+  constexpr int kHalves = HasHalves(kLayout.scales) ? 2 : 1;
   constexpr int kQuads = 8 / kHalves;
 #pragma GCC unroll 2
   for (int half = 0; half < kHalves; ++half) {
@@ -117,7 +117,7 @@ TIERCEL_INLINE void DotBlocks(const Quads& quad_at, const uint8_t* scales,
         total = total + ShiftLeft<4>(Total(sums[kParts - 1][r]));
       }
       if constexpr (kHalves == 2) {
-        total = total * LoadI8AsI32(HalfScale(scales, block, half));
+        total = total * HalfScale<kLayout.scales>(scales, block, half);
       }
       dots[r] = half == 0 ? total : dots[r] + total;
     }
@@ -131,7 +131,12 @@ TIERCEL_INLINE void AddBlock(const I32x16 dots[kRows], const BlockScales& s,
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
     acc[r] = Fma(ToF32(dots[r]), s.d * Set1(x[r].scale), acc[r]);
-    if constexpr (HasMin(LayoutOf(kType).scales)) {
+    if constexpr (LayoutOf(kType).scales == ScaleLayout::kK2) {
+      const I32x16 sum =
+          s.half_mins[0] * SetI32(-x[r].neg_sum_low) +
+          s.half_mins[1] * SetI32(x[r].neg_sum_low - x[r].neg_sum);
+      acc[r] = Fma(s.m, Set1(x[r].scale) * ToF32(sum), acc[r]);
+    } else if constexpr (HasMin(LayoutOf(kType).scales)) {
       acc[r] = Fma(s.m, Set1(x[r].scaled_sum), acc[r]);
     }
   }

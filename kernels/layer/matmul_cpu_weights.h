@@ -15,6 +15,18 @@ template <CodeLayout kCodes>
 TIERCEL_INLINE U8x64 PackedQuad(const uint8_t* block, int half, int j) {
   if constexpr (kCodes == CodeLayout::k8) {
     return Load64(block + 64 * (4 * half + j));
+  } else if constexpr (kCodes == CodeLayout::k2) {
+    const U8x64 quads = Load64(block + 64 * half);
+    switch (j) {
+      case 0:
+        return ShiftMask<0>(quads, 3);
+      case 1:
+        return ShiftMask<-2>(quads, 3);
+      case 2:
+        return ShiftMask<-4>(quads, 3);
+      default:
+        return ShiftMask<-6>(quads, 3);
+    }
   } else {
     const U8x64 pair = Load64(block + 64 * (2 * half + j / 2));
     const U8x64 low =
@@ -53,8 +65,29 @@ TIERCEL_INLINE U8x64 PartQuad(const uint8_t* block, int part, int quad) {
 // Scales of a block, all lanes.
 struct BlockScales {
   F32x16 d;
-  F32x16 m;  // minimum, if the layout has one
+  F32x16 m;                  // minimum, if the layout has one
+  I32x16 half_mins[2] = {};  // factors of m for kK2's halves
 };
+
+// The bytes of half a block, if halves have their own scales.
+template <ScaleLayout kScales>
+TIERCEL_INLINE const uint8_t* HalfBytes(const uint8_t* scales, int64_t block,
+                                        int half) {
+  const uint8_t* group = scales + block / 8 * GroupBytes(kScales);
+  constexpr int kFirst = HasMin(kScales) ? 64 : 32;
+  return group + kFirst + (block % 8 * 2 + half) * 16;
+}
+template <ScaleLayout kScales>
+TIERCEL_INLINE I32x16 HalfScale(const uint8_t* scales, int64_t block,
+                                int half) {
+  const uint8_t* bytes = HalfBytes<kScales>(scales, block, half);
+  if constexpr (kScales == ScaleLayout::kK2) return LoadU4(bytes, false);
+  return LoadI8AsI32(reinterpret_cast<const int8_t*>(bytes));
+}
+// kK2's minimum of half a block.
+TIERCEL_INLINE I32x16 HalfMin(const uint8_t* scales, int64_t block, int half) {
+  return LoadU4(HalfBytes<ScaleLayout::kK2>(scales, block, half), true);
+}
 
 template <ScaleLayout kScales>
 TIERCEL_INLINE BlockScales LoadScales(const uint8_t* scales, int64_t block) {
@@ -71,6 +104,11 @@ TIERCEL_INLINE BlockScales LoadScales(const uint8_t* scales, int64_t block) {
     const uint8_t* group = scales + block / 8 * GroupBytes(kScales);
     const uint16_t* dm = reinterpret_cast<const uint16_t*>(group);
     if constexpr (kScales == ScaleLayout::kK6) return {LoadF16(dm), Zero()};
+    if constexpr (kScales == ScaleLayout::kK2) {
+      return {LoadF16(dm),
+              LoadF16(dm + 16),
+              {HalfMin(scales, block, 0), HalfMin(scales, block, 1)}};
+    }
     if constexpr (kScales == ScaleLayout::kKS) {
       const uint8_t* scale = group + 32 + block % 8 * 16;
       return {LoadF16(dm) * LoadI8(reinterpret_cast<const int8_t*>(scale)),
@@ -82,14 +120,6 @@ TIERCEL_INLINE BlockScales LoadScales(const uint8_t* scales, int64_t block) {
   }
 }
 
-// kK6's int8 scale of a half block.
-TIERCEL_INLINE const int8_t* HalfScale(const uint8_t* scales, int64_t block,
-                                       int half) {
-  const uint8_t* group = scales + block / 8 * GroupBytes(ScaleLayout::kK6);
-  return reinterpret_cast<const int8_t*>(group) + 32 +
-         (block % 8 * 2 + half) * 16;
-}
-
 // The weights of half a block as floats: w[i] is column i of 16, all lanes. The
 // bits are those of Dequantize.
 template <DType kType>
@@ -98,15 +128,18 @@ TIERCEL_INLINE void HalfBlockWeights(const uint8_t* codes,
                                      int half, F32x16 w[16]) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
   constexpr bool kHasMin = HasMin(kLayout.scales);
+  constexpr int kOffset = OffsetOf(kLayout);
   BlockScales s = LoadScales<kLayout.scales>(scales, block);
-  if constexpr (kLayout.scales == ScaleLayout::kK6) {
-    s.d = s.d * LoadI8(HalfScale(scales, block, half));
+  if constexpr (HasHalves(kLayout.scales)) {
+    s.d = s.d * ToF32(HalfScale<kLayout.scales>(scales, block, half));
+  }
+  if constexpr (kLayout.scales == ScaleLayout::kK2) {
+    s.m = s.m * ToF32(HalfMin(scales, block, half));
   }
   const uint8_t* block_codes = codes + block * CodeBytes(kLayout.codes);
   const auto weight = [&](I32x16 code) __attribute__((always_inline)) {
     if constexpr (kHasMin) return Fma(ToF32(code), s.d, s.m);
-    return ToF32(code - SetI32(OffsetOf(kLayout))) *
-           s.d;  // NOLINT: LoadScales fills it
+    return ToF32(code - SetI32(kOffset)) * s.d;  // NOLINT: LoadScales fills it
   };
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {

@@ -34,7 +34,7 @@ Q8Block QuantiseReference(const float* x) {
     max = std::max(max, std::abs(x[i]));
   }
   if (!finite) {
-    block.scale = block.scaled_sum = std::numeric_limits<float>::quiet_NaN();
+    block.scale = std::numeric_limits<float>::quiet_NaN();
     return block;
   }
   block.scale = max / kQ8Steps[0];
@@ -47,12 +47,9 @@ Q8Block QuantiseReference(const float* x) {
       block.scale = max / steps;
     }
   }
-  int sum = 0;
   for (int i = 0; i < 32; ++i) {
     block.codes[i] = static_cast<int8_t>(CodeOf(x[i], block.scale));
-    sum += block.codes[i];
   }
-  block.scaled_sum = block.scale * static_cast<float>(sum);
   return block;
 }
 
@@ -60,11 +57,15 @@ float ChainQ8(const std::vector<WeightBlock>& weights, const Q8Block* x) {
   float acc = 0.0f;
   for (const WeightBlock& w : weights) {
     int dot = 0;
+    int sum = 0;
     for (int i = 0; i < 32; ++i) {
       dot += w.half_scales[i / 16] * w.codes[i] * x->codes[i];
+      sum += w.half_mins[i / 16] * x->codes[i];
     }
     acc = std::fma(static_cast<float>(dot), w.scale * x->scale, acc);
-    if (w.has_min) acc = std::fma(w.min, x->scaled_sum, acc);
+    if (w.has_min) {
+      acc = std::fma(w.min, x->scale * static_cast<float>(sum), acc);
+    }
     ++x;
   }
   return acc;

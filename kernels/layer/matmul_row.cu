@@ -396,7 +396,8 @@ struct MultiplyPanelRow {
       link.at[1] = w[j].d * scale;
       if constexpr (kHasMin) {
         link.at[2] = w[j].m;
-        link.at[3] = scale * static_cast<float>(sums[0] + sums[1]);
+        link.at[3] =
+            scale * static_cast<float>(W::MinSum(w[j], sums[0], sums[1]));
       }
       shared.links[at + 8 * j] = link;
     }

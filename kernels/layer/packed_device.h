@@ -17,20 +17,22 @@ struct PackedBlocks {
   static constexpr int kGroup = GroupBlocks(kLayout.scales);
   static constexpr int kCodeWords = CodeBytes(kLayout.codes) / 4;
   static constexpr int kGroupWords = GroupBytes(kLayout.scales) / 4;
-  static constexpr bool kHasHalves = kLayout.scales == ScaleLayout::kK6;
+  static constexpr bool kHasHalves = HasHalves(kLayout.scales);
+  static constexpr bool kHasHalfMins = kLayout.scales == ScaleLayout::kK2;
   static constexpr int kOffset = OffsetOf(kLayout);
 
   struct Scales {
     float d;
     float m;           // minimum, if the type has one
-    int of_halves[2];  // scales of kK6's halves; else 1
+    int of_halves[2];  // scales of halves, if they have any; else 1
+    int of_mins[2];    // minimums of kK2's halves
   };
 
   // The codes of lane `lane` of a warp in blocks 2 pair and 2 pair + 1, as they
   // are in memory.
   struct PairWords {
     Packet<uint32_t> low[kLayout.codes == CodeLayout::k8 ? 2 : 1];
-    uint32_t high[2];  // used by k6
+    uint32_t high[2];  // used by k6 and k2
   };
   // The codes of block 2 pair + 1 are zeros if it is not below `blocks`.
   static TIERCEL_DEVICE PairWords LoadPair(const uint32_t* codes,
@@ -43,14 +45,17 @@ struct PackedBlocks {
     if constexpr (kLayout.codes == CodeLayout::k8) {
       words.low[0] = Load16(from);
       if (both) words.low[1] = Load16(from + kCodeWords);
-    } else if (both) {
-      words.low[0] = Load16(from);
-    } else {
-      for (int i = 0; i < 2; ++i) words.low[0][i] = from[i];
+    } else if constexpr (kLayout.codes != CodeLayout::k2) {
+      if (both) {
+        words.low[0] = Load16(from);
+      } else {
+        for (int i = 0; i < 2; ++i) words.low[0][i] = from[i];
+      }
     }
-    if constexpr (kLayout.codes == CodeLayout::k6) {
+    if constexpr (kHasHigh) {
       for (int b = 0; b < 2; ++b) {
-        words.high[b] = codes[HighFragmentAt(2 * pair + b, lane)];
+        words.high[b] =
+            codes[HighFragmentAt(kLayout.codes, 2 * pair + b, lane)];
       }
     }
     return words;
@@ -71,9 +76,10 @@ struct PackedBlocks {
         codes + FragmentAt(kLayout.codes, blocks, block, lane);
     if constexpr (kLayout.codes == CodeLayout::k8) return from[i];
     uint32_t high = 0;
-    if constexpr (kLayout.codes == CodeLayout::k6) {
-      high = codes[HighFragmentAt(block, lane)];
+    if constexpr (kHasHigh) {
+      high = codes[HighFragmentAt(kLayout.codes, block, lane)];
     }
+    if constexpr (kLayout.codes == CodeLayout::k2) return WordOf(0, high, i);
     return WordOf(from[i % 2], high, i);
   }
 
@@ -87,9 +93,12 @@ struct PackedBlocks {
       if constexpr (kLayout.codes == CodeLayout::k8) {
         words[j] = packets[i][j];
       } else {
-        const uint32_t high =
-            kLayout.codes == CodeLayout::k6 ? packets[kQuadPackets - 1][i] : 0;
-        words[j] = WordOf(packets[i / 2][i % 2 * 2 + j % 2], high, j);
+        const uint32_t high = kHasHigh ? packets[kQuadPackets - 1][i] : 0;
+        if constexpr (kLayout.codes == CodeLayout::k2) {
+          words[j] = WordOf(0, high, j);
+        } else {
+          words[j] = WordOf(packets[i / 2][i % 2 * 2 + j % 2], high, j);
+        }
       }
     }
   }
@@ -121,7 +130,7 @@ struct PackedBlocks {
   }
   static TIERCEL_DEVICE void ScalesOf(const ScaleWords& words, Scales (&s)[2]) {
     for (int h = 0; h < 2; ++h) {
-      s[h] = {HalfOf(words.halves, h), 0.0f, {1, 1}};
+      s[h] = {HalfOf(words.halves, h), 0.0f, {1, 1}, {1, 1}};
       if constexpr (HasMin(kLayout.scales)) {
         s[h].m = HalfOf(words.min_halves, h);
       }
@@ -129,7 +138,13 @@ struct PackedBlocks {
     if constexpr (kGroup > 1) {
       const uint32_t bytes = words.bytes;
       for (int h = 0; h < 2; ++h) {
-        if constexpr (kHasHalves) {
+        if constexpr (kHasHalfMins) {
+          for (int half = 0; half < 2; ++half) {
+            const uint32_t byte = bytes >> (16 * h + 8 * half) & 0xffu;
+            s[h].of_halves[half] = static_cast<int>(byte & 15u);
+            s[h].of_mins[half] = static_cast<int>(byte >> 4);
+          }
+        } else if constexpr (kHasHalves) {
           s[h].of_halves[0] = static_cast<int8_t>(bytes >> (16 * h));
           s[h].of_halves[1] = static_cast<int8_t>(bytes >> (16 * h + 8));
         } else if constexpr (kLayout.scales == ScaleLayout::kKS) {
@@ -162,12 +177,29 @@ struct PackedBlocks {
     const int code = static_cast<int>(quad >> (i % 4 * 8) & 0xffu);
     const float w =
         s.d * static_cast<float>(of_half) * static_cast<float>(code - kOffset);
-    return HasMin(kLayout.scales) ? w + s.m : w;
+    return HasMin(kLayout.scales) ? w + MinOf(s, i / 16) : w;
+  }
+  // The minimum of half a block.
+  static TIERCEL_DEVICE float MinOf(const Scales& s, int half) {
+    if constexpr (!kHasHalfMins) return s.m;
+    return s.m * static_cast<float>(half == 0 ? s.of_mins[0] : s.of_mins[1]);
+  }
+  // The factor of m and of x's scale in a product, if halves of x's codes have
+  // these sums.
+  static TIERCEL_DEVICE int MinSum(const Scales& s, int low, int high) {
+    if constexpr (!kHasHalfMins) return low + high;
+    return low * s.of_mins[0] + high * s.of_mins[1];
   }
 
  private:
+  static constexpr bool kHasHigh =
+      kLayout.codes == CodeLayout::k6 || kLayout.codes == CodeLayout::k2;
+
   // Word i of four; `low` has the low four bits, `high` those above.
   static TIERCEL_DEVICE uint32_t WordOf(uint32_t low, uint32_t high, int i) {
+    if constexpr (kLayout.codes == CodeLayout::k2) {
+      return high >> (2 * i) & 0x03030303u;
+    }
     const uint32_t four = low >> (i / 2 * 4) & 0x0f0f0f0fu;
     if constexpr (kLayout.book != Book::kNone) return LookUp(four);
     if constexpr (kLayout.codes != CodeLayout::k6) return four;

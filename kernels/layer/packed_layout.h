@@ -18,16 +18,18 @@ namespace tiercel {
 // are the place of the code in it. A quad is the codes of four consecutive k of
 // one row, a byte each. Both orders take the same number of bytes:
 //
-//   codes   k4, k6, k8: 4, 6, 8 bits each
+//   codes   k2, k4, k6, k8: 2, 4, 6, 8 bits each
 //   scales  kD    per block: f16 d of each row
 //           kDE   per block: bf16 d, a power of two
 //           kDM   per block: f16 d and f16 m
 //           kK    per 256: f16 d and f16 -dmin, then per block u8 scale, u8 min
 //           kK6   per 256: f16 d, then per 16: int8 scale
 //           kKS   per 256: f16 d, then per block: int8 scale
+//           kK2   per 256: f16 d and f16 -dmin, then per 16: a byte, whose low
+//                 four bits are the scale and whose high four are min
 //
 //   w = d (code - offset) [+ m], with d = d scale and m = -dmin min for kK and
-//   d = d scale for kK6 and kKS: every product is exact in float32.
+//   kK2 and d = d scale for kK6 and kKS: every product is exact in float32.
 //
 // kLanes is for the CPU, whose SIMD lanes are the rows; 64 bytes hold one quad
 // of each row:
@@ -35,12 +37,14 @@ namespace tiercel {
 //   codes  k4    [4][64 bytes]: byte = quad 2i | quad 2i+1 << 4
 //          k6    [4][64 bytes] the low four bits, like k4, then
 //                [2][64 bytes] the high two: quad 4i+f at bits 2f
+//          k2    [2][64 bytes], like the high two of k6
 //          k8    [8][64 bytes]: a byte is a code
 //   scales kD    d[row]; kDE likewise
 //          kDM   d[row], m[row]
 //          kK    d[row], -dmin[row], then per block scale[row], min[row]
 //          kK6   d[row], then per 16 scale[row]
 //          kKS   d[row], then per block scale[row]
+//          kK2   d[row], -dmin[row], then per 16 the bytes [row]
 //
 // kFragments is for GPUs, whose matrix unit multiplies a panel by a block in
 // one step: lane 4 g + t of a warp gives it four words (MmaS8 of
@@ -53,6 +57,7 @@ namespace tiercel {
 //          k6    per four blocks two times the low four bits, like k4, then
 //                [lane][16 bytes] the high two, a word per block: word i at
 //                bits 2i
+//          k2    per four blocks [lane][16 bytes], like the high two of k6
 //          k8    per block [lane][16 bytes]: the words
 //   scales a word, or two, of the rows g and g + 8 together:
 //          kD    [g]: d, d; kDE likewise
@@ -61,6 +66,7 @@ namespace tiercel {
 //                min, min
 //          kK6   [g]: d, d, then per block [g]: both scales of row g, both of
 //                row g + 8
+//          kK2   [g]: d, d, -dmin, -dmin, then bytes like kK6
 //          kKS   [g]: d, d, then per two blocks [g]: both rows' scales of the
 //                first, both of the second
 //
@@ -69,8 +75,8 @@ enum class PanelOrder { kLanes, kFragments };
 
 inline constexpr int kPanelRows = 16;
 
-enum class CodeLayout { kNone, k4, k6, k8 };
-enum class ScaleLayout { kNone, kD, kDE, kDM, kK, kK6, kKS };
+enum class CodeLayout { kNone, k2, k4, k6, k8 };
+enum class ScaleLayout { kNone, kD, kDE, kDM, kK, kK6, kKS, kK2 };
 
 enum class Book { kNone, kNl4, kFp4 };
 
@@ -112,6 +118,8 @@ constexpr PackedLayout LayoutOf(DType type) {
       return {CodeLayout::k4, ScaleLayout::kDE, 4, 28, Book::kFp4};
     case DType::kQ3_K:
       return {CodeLayout::k4, ScaleLayout::kK6, 2, 7};
+    case DType::kQ2_K:
+      return {CodeLayout::k2, ScaleLayout::kK2, 0, 3};
   }
   return {};
 }
@@ -139,7 +147,13 @@ constexpr PlacedCodes CodesOfBook(const PackedLayout& layout) {
 }
 
 constexpr bool HasMin(ScaleLayout scales) {
-  return scales == ScaleLayout::kDM || scales == ScaleLayout::kK;
+  return scales == ScaleLayout::kDM || scales == ScaleLayout::kK ||
+         scales == ScaleLayout::kK2;
+}
+
+// Returns true if the halves of a block have their own scales.
+constexpr bool HasHalves(ScaleLayout scales) {
+  return scales == ScaleLayout::kK6 || scales == ScaleLayout::kK2;
 }
 
 // The bytes of the codes of one block of 32, for all rows of the panel.
@@ -147,6 +161,8 @@ constexpr int CodeBytes(CodeLayout codes) {
   switch (codes) {
     case CodeLayout::kNone:
       return 0;
+    case CodeLayout::k2:
+      return 128;
     case CodeLayout::k4:
       return 256;
     case CodeLayout::k6:
@@ -163,6 +179,7 @@ constexpr int GroupBlocks(ScaleLayout scales) {
     case ScaleLayout::kK:
     case ScaleLayout::kK6:
     case ScaleLayout::kKS:
+    case ScaleLayout::kK2:
       return 8;
     default:
       return 1;
@@ -183,6 +200,8 @@ constexpr int GroupBytes(ScaleLayout scales) {
       return 32 + 16 * 16;
     case ScaleLayout::kKS:
       return 32 + 8 * 16;
+    case ScaleLayout::kK2:
+      return 32 + 32 + 16 * 16;
   }
   return 0;
 }
@@ -190,12 +209,13 @@ constexpr int GroupBytes(ScaleLayout scales) {
 // The following are offsets in kFragments, in words of 4 bytes.
 //
 // The first word of the codes of lane `lane` in block `block` of `blocks`: four
-// words for k8, two otherwise.
+// words for k8, two otherwise. Those of k2 are at HighFragmentAt.
 constexpr int64_t FragmentAt(CodeLayout codes, int64_t blocks, int64_t block,
                              int lane) {
   const bool alone = block % 2 == 0 && block + 1 == blocks;
   switch (codes) {
     case CodeLayout::kNone:
+    case CodeLayout::k2:
       return 0;
     case CodeLayout::k4:
       return alone ? block * 64 + lane * 2
@@ -207,9 +227,10 @@ constexpr int64_t FragmentAt(CodeLayout codes, int64_t blocks, int64_t block,
   }
   return 0;
 }
-// The word of k6's high bits.
-constexpr int64_t HighFragmentAt(int64_t block, int lane) {
-  return block / 4 * 384 + 256 + lane * 4 + block % 4;
+// The word of k6's high bits, or of k2.
+constexpr int64_t HighFragmentAt(CodeLayout codes, int64_t block, int lane) {
+  const int low_words = codes == CodeLayout::k6 ? 256 : 0;
+  return block / 4 * (low_words + 128) + low_words + lane * 4 + block % 4;
 }
 // The offsets within a group of scales of the f16 of rows g and g + 8, and of
 // the bytes of its block j for these rows.
@@ -257,6 +278,8 @@ template <typename Body>
       return body.template operator()<DType::kMXFP4>();
     case DType::kQ3_K:
       return body.template operator()<DType::kQ3_K>();
+    case DType::kQ2_K:
+      return body.template operator()<DType::kQ2_K>();
   }
   __builtin_unreachable();  // the switch has all types
 }

@@ -67,8 +67,8 @@ CodeBlock CodesOfQ6K(const std::byte* block, int j) {
   return codes;
 }
 
-// The two bits of sub-block j of the eight of a Q3_K block. Four sub-blocks
-// share 32 bytes.
+// The two bits of sub-block j of the eight of a Q2_K or Q3_K block. Four
+// sub-blocks share 32 bytes.
 CodeBlock TwoBits(const std::byte* bytes, int j) {
   CodeBlock codes;
   for (size_t i = 0; i < 32; ++i) {
@@ -115,6 +115,8 @@ CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
       return Nibbles(source + 8 + 16 * j);
     case DType::kMXFP4:
       return Nibbles(source + 1);
+    case DType::kQ2_K:
+      return TwoBits(source + 16, j);
     case DType::kQ3_K:
       codes = TwoBits(source + 32, j);
       for (size_t i = 0; i < 32; ++i) {
@@ -148,7 +150,7 @@ struct PanelRow {
     return 4 * FragmentAt(layout.codes, blocks, block, row % 8 * 4 + t);
   }
   int64_t High(int64_t block, int t) const {
-    return 4 * HighFragmentAt(block, row % 8 * 4 + t);
+    return 4 * HighFragmentAt(layout.codes, block, row % 8 * 4 + t);
   }
 
   int64_t Group(int64_t block) const {
@@ -170,11 +172,16 @@ struct PanelRow {
       return first + (one ? j : 2 * j + index) * kLanes + row;
     }
     const int word = ByteScalesAt(layout.scales, j, row % 8) * 4;
-    return layout.scales == ScaleLayout::kK6
+    return HasHalves(layout.scales)
                ? word + row / 8 * 2 + index
                : word + (one ? j % 2 : index) * 2 + row / 8;
   }
 };
+
+// The bits of a code at which those of k6's high two, or of k2, begin; and the
+// offset in kLanes of their bytes.
+int HighBits(CodeLayout layout) { return layout == CodeLayout::k6 ? 4 : 0; }
+int HighLanes(CodeLayout layout) { return layout == CodeLayout::k6 ? 256 : 0; }
 
 // Writes the codes of a block in the order kLanes. This lane's first byte is at
 // `out`.
@@ -183,7 +190,7 @@ void PutLanes(CodeLayout layout, const Quads& quads, std::byte* out) {
     for (size_t j = 0; j < 8; ++j) WriteAs(quads[j], out + 64 * j);
     return;
   }
-  for (size_t i = 0; i < 4; ++i) {
+  for (size_t i = 0; layout != CodeLayout::k2 && i < 4; ++i) {
     const uint32_t even = quads[2 * i] & kLowFour;
     const uint32_t odd = quads[2 * i + 1] & kLowFour;
     WriteAs(even | odd << 4, out + 64 * i);
@@ -192,9 +199,9 @@ void PutLanes(CodeLayout layout, const Quads& quads, std::byte* out) {
   for (size_t i = 0; i < 2; ++i) {
     uint32_t high = 0;
     for (size_t f = 0; f < 4; ++f) {
-      high |= (quads[4 * i + f] >> 4 & kLowTwo) << (2 * f);
+      high |= (quads[4 * i + f] >> HighBits(layout) & kLowTwo) << (2 * f);
     }
-    WriteAs(high, out + 256 + 64 * i);
+    WriteAs(high, out + HighLanes(layout) + 64 * i);
   }
 }
 
@@ -205,11 +212,14 @@ Quads GetLanes(CodeLayout layout, const std::byte* in) {
       quads[j] = ReadAs<uint32_t>(in + 64 * j);
       continue;
     }
-    quads[j] = ReadAs<uint32_t>(in + 64 * (j / 2)) >> (4 * (j % 2)) & kLowFour;
-    if (layout == CodeLayout::k6) {
-      const uint32_t high = ReadAs<uint32_t>(in + 256 + 64 * (j / 4));
-      quads[j] |= (high >> (2 * (j % 4)) & kLowTwo) << 4;
-    }
+    quads[j] =
+        layout == CodeLayout::k2
+            ? 0
+            : ReadAs<uint32_t>(in + 64 * (j / 2)) >> (4 * (j % 2)) & kLowFour;
+    if (layout == CodeLayout::k4) continue;
+    const uint32_t high =
+        ReadAs<uint32_t>(in + HighLanes(layout) + 64 * (j / 4));
+    quads[j] |= (high >> (2 * (j % 4)) & kLowTwo) << HighBits(layout);
   }
   return quads;
 }
@@ -228,13 +238,16 @@ void PutFragments(const PanelRow& to, const Quads& quads, int64_t block,
       WriteAs(high, out + 8);
       continue;
     }
-    WriteAs((low & kLowFour) | (high & kLowFour) << 4, out);
+    if (to.layout.codes != CodeLayout::k2) {
+      WriteAs((low & kLowFour) | (high & kLowFour) << 4, out);
+    }
     if (to.layout.codes == CodeLayout::k4) continue;
+    const int first = HighBits(to.layout.codes);
     std::byte* const bits = panel + to.High(block, t);  // shared by both rows
     const uint32_t others =
         ReadAs<uint32_t>(bits) & ~((kLowTwo | kLowTwo << 4) << (2 * i));
-    WriteAs(others | (low >> 4 & kLowTwo) << (2 * i) |
-                (high >> 4 & kLowTwo) << (2 * i + 4),
+    WriteAs(others | (low >> first & kLowTwo) << (2 * i) |
+                (high >> first & kLowTwo) << (2 * i + 4),
             bits);
   }
 }
@@ -247,7 +260,7 @@ Quads GetFragments(const PanelRow& from, int64_t block,
     uint32_t& low = quads[static_cast<size_t>(t)];
     uint32_t& high = quads[static_cast<size_t>(t) + 4];
     const std::byte* const in = panel + from.Fragment(block, t) + 4 * i;
-    low = ReadAs<uint32_t>(in);
+    low = from.layout.codes == CodeLayout::k2 ? 0 : ReadAs<uint32_t>(in);
     if (from.layout.codes == CodeLayout::k8) {
       high = ReadAs<uint32_t>(in + 8);
       continue;
@@ -255,9 +268,10 @@ Quads GetFragments(const PanelRow& from, int64_t block,
     high = low >> 4 & kLowFour;
     low &= kLowFour;
     if (from.layout.codes == CodeLayout::k4) continue;
+    const int first = HighBits(from.layout.codes);
     const uint32_t bits = ReadAs<uint32_t>(panel + from.High(block, t));
-    low |= (bits >> (2 * i) & kLowTwo) << 4;
-    high |= (bits >> (2 * i + 4) & kLowTwo) << 4;
+    low |= (bits >> (2 * i) & kLowTwo) << first;
+    high |= (bits >> (2 * i + 4) & kLowTwo) << first;
   }
   return quads;
 }
@@ -331,6 +345,14 @@ void PackScales(DType type, const PanelRow& to, const std::byte* source,
                 group + to.Byte(j / 2, j % 2));
       }
       return;
+    case ScaleLayout::kK2:
+      WriteAs(ReadAs<uint16_t>(source + 80), group + to.Half(0));
+      WriteAs(static_cast<uint16_t>(ReadAs<uint16_t>(source + 82) ^ kHalfSign),
+              group + to.Half(1));
+      for (int j = 0; j < 16; ++j) {
+        group[to.Byte(j / 2, j % 2)] = source[j];
+      }
+      return;
     case ScaleLayout::kKS:
       WriteAs(ReadAs<uint16_t>(source), group + to.Half(0));
       for (int j = 0; j < 8; ++j) {
@@ -348,6 +370,7 @@ void UnpackScales(const PanelRow& from, const std::byte* group, int j,
   };
   const ScaleLayout layout = from.layout.scales;
   out.half_scales[0] = out.half_scales[1] = 1;
+  out.half_mins[0] = out.half_mins[1] = 1;
   out.has_min = HasMin(layout);
   out.min = 0.0f;
   switch (layout) {
@@ -373,6 +396,15 @@ void UnpackScales(const PanelRow& from, const std::byte* group, int j,
       out.scale = half(0);
       for (int h = 0; h < 2; ++h) {
         out.half_scales[h] = ReadAs<int8_t>(group + from.Byte(j, h));
+      }
+      return;
+    case ScaleLayout::kK2:
+      out.scale = half(0);
+      out.min = half(1);
+      for (int h = 0; h < 2; ++h) {
+        const auto byte = ReadAs<uint8_t>(group + from.Byte(j, h));
+        out.half_scales[h] = byte & 15;
+        out.half_mins[h] = byte >> 4;
       }
       return;
     case ScaleLayout::kKS:
@@ -533,7 +565,8 @@ void PackedMatrix::UnpackRow(int64_t row, float* out) const {
         const int half = i / 16;
         const float value = w.scale * static_cast<float>(w.half_scales[half]) *
                             static_cast<float>(w.codes[i]);
-        *out++ = w.has_min ? value + w.min : value;
+        const float min = w.min * static_cast<float>(w.half_mins[half]);
+        *out++ = w.has_min ? value + min : value;
       }
     }
     return;

@@ -13,10 +13,11 @@
 namespace tiercel {
 
 // 32 quantised weights of one row: w[i] = scale * half_scales[i / 16] *
-// codes[i] + min.
+// codes[i] + min * half_mins[i / 16].
 struct WeightBlock {
   int codes[32];       // without the type's offset
-  int half_scales[2];  // Q6_K's, Q3_K's scales of 16; otherwise 1
+  int half_scales[2];  // scales of 16, if the type has any; otherwise 1
+  int half_mins[2];    // Q2_K's; otherwise 1
   float scale;         // with the 6-bit scale of a K type multiplied in
   float min;           // 0 if the type has none
   bool has_min;

@@ -68,6 +68,8 @@ inline std::vector<size_t> HalvesOf(DType type) {
       return {208};
     case DType::kQ3_K:
       return {108};
+    case DType::kQ2_K:
+      return {80, 82};
     default:
       return {0};
   }

@@ -97,6 +97,15 @@ void BlockQ3_K(const std::byte* p, float* out) {
   }
 }
 
+void BlockQ2_K(const std::byte* p, float* out) {
+  for (int i = 0; i < 256; ++i) {
+    const int scale = Byte(p + i / 16) & 15;
+    const int min = Byte(p + i / 16) >> 4;
+    out[i] = Half(p + 80) * F32(scale) * F32(TwoBits(p + 16, i)) -
+             Half(p + 82) * F32(min);
+  }
+}
+
 void BlockIQ4_NL(const std::byte* p, float* out) {
   for (int i = 0; i < 32; ++i) {
     out[i] = Half(p) * F32(kNl4Book.of[Nibble(p + 2, i)]);
@@ -152,6 +161,8 @@ void One(DType type, const std::byte* p, float* out) {
       return BlockMXFP4(p, out);
     case DType::kQ3_K:
       return BlockQ3_K(p, out);
+    case DType::kQ2_K:
+      return BlockQ2_K(p, out);
   }
 }
 

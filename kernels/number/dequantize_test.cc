@@ -225,6 +225,24 @@ TEST(DequantizeTest, Q3_KThirdBitsAndScalesLieApart) {
   EXPECT_EQ(block.Values(), expected);
 }
 
+TEST(DequantizeTest, Q2_KScalesAndMinimumsAreNibbles) {
+  Block block(DType::kQ2_K);
+  block.Half(80, 0.5f).Half(82, 0.25f);
+  block.Byte(1, 0x75);             // scale 1: 5, min 1: 7
+  block.Byte(9, 0x0c);             // scale 9: 12
+  block.Byte(15, 0xf1);            // scale 15: 1, min 15: 15
+  block.Byte(16 + 17, 0x01);       // weight 17: 1
+  block.Byte(16 + 32 + 31, 0xc8);  // weights 159: 0, 191: 2, 223: 0, 255: 3
+  block.Byte(16 + 32 + 16, 0x03);  // weight 144: 3
+  std::vector<float> expected = Filled(256, 0.0f);
+  for (size_t i = 16; i < 32; ++i) expected[i] = -7 * 0.25f;
+  for (size_t i = 240; i < 256; ++i) expected[i] = -15 * 0.25f;
+  expected[17] = 0.5f * 5 * 1 - 7 * 0.25f;
+  expected[144] = 0.5f * 12 * 3;
+  expected[255] = 0.5f * 1 * 3 - 15 * 0.25f;
+  EXPECT_EQ(block.Values(), expected);
+}
+
 TEST(DequantizeTest, FloatsAreThemselves) {
   const uint16_t halves[] = {0x3c00, 0x8001, 0x7bff};
   std::vector<float> out(3, kPoison);

@@ -25,6 +25,7 @@ enum class DType : uint8_t {
   kIQ4_XS,
   kMXFP4,
   kQ3_K,
+  kQ2_K,
 };
 
 struct DTypeInfo {
@@ -40,6 +41,7 @@ inline constexpr DTypeInfo kDTypeInfos[] = {
     {"q5_0", 32, 22},     {"q5_1", 32, 24},   {"q4_K", 256, 144},
     {"q5_K", 256, 176},   {"q6_K", 256, 210}, {"iq4_nl", 32, 18},
     {"iq4_xs", 256, 136}, {"mxfp4", 32, 17},  {"q3_K", 256, 110},
+    {"q2_K", 256, 84},
 };
 
 constexpr const DTypeInfo& InfoOf(DType type) {

@@ -31,6 +31,7 @@ constexpr Expected kExpected[] = {
     {DType::kIQ4_XS, "iq4_xs", 256, 2 + 2 + 4 + 128},
     {DType::kMXFP4, "mxfp4", 32, 1 + 16},
     {DType::kQ3_K, "q3_K", 256, 32 + 64 + 12 + 2},
+    {DType::kQ2_K, "q2_K", 256, 16 + 64 + 4},
 };
 
 TEST(DTypeTest, EveryTypeHasItsBlock) {

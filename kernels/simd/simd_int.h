@@ -26,6 +26,13 @@ TIERCEL_INLINE I32x16 LoadI8AsI32(const int8_t* p) {
   return {_mm512_cvtepi8_epi32(
       _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
+// The low, or the high, four bits of 16 bytes.
+TIERCEL_INLINE I32x16 LoadU4(const uint8_t* p, bool high) {
+  const __m512i bytes = _mm512_cvtepu8_epi32(
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return {_mm512_and_si512(high ? _mm512_srli_epi32(bytes, 4) : bytes,
+                           _mm512_set1_epi32(15))};
+}
 TIERCEL_INLINE I32x16 operator+(I32x16 a, I32x16 b) {
   return {_mm512_add_epi32(a.v, b.v)};
 }
@@ -135,6 +142,14 @@ TIERCEL_INLINE I32x16 LoadI8AsI32(const int8_t* p) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return {_mm256_cvtepi8_epi32(bytes),
           _mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8))};
+}
+// The low, or the high, four bits of 16 bytes.
+TIERCEL_INLINE I32x16 LoadU4(const uint8_t* p, bool high) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const __m128i four =
+      _mm_and_si128(high ? _mm_srli_epi16(bytes, 4) : bytes, _mm_set1_epi8(15));
+  return {_mm256_cvtepu8_epi32(four),
+          _mm256_cvtepu8_epi32(_mm_srli_si128(four, 8))};
 }
 TIERCEL_INLINE I32x16 operator+(I32x16 a, I32x16 b) {
   return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
@@ -286,6 +301,10 @@ TIERCEL_INLINE I32x16 SetI32(int32_t x) {
 }
 TIERCEL_INLINE I32x16 LoadI8AsI32(const int8_t* p) {
   return IntLanes([&](int i) { return p[i]; });
+}
+// The low, or the high, four bits of 16 bytes.
+TIERCEL_INLINE I32x16 LoadU4(const uint8_t* p, bool high) {
+  return IntLanes([&](int i) { return p[i] >> (high ? 4 : 0) & 15; });
 }
 TIERCEL_INLINE I32x16 operator+(I32x16 a, I32x16 b) {
   return IntLanes([&](int i) { return a.v[i] + b.v[i]; });

@@ -38,6 +38,8 @@ BlockFloats FloatsOf(DType type) {
       return {BlockFloats::kF16, 1, {208, 0}};
     case DType::kQ3_K:
       return {BlockFloats::kF16, 1, {108, 0}};
+    case DType::kQ2_K:
+      return {BlockFloats::kF16, 2, {80, 82}};
     case DType::kMXFP4:
       return {BlockFloats::kExponent, 1, {0, 0}};
   }

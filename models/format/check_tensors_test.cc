@@ -37,7 +37,7 @@ const std::vector<Case>& QuantisedCases() {
       {DType::kQ8_0, {0}},    {DType::kQ4_0, {0}},    {DType::kQ4_1, {0, 2}},
       {DType::kQ5_0, {0}},    {DType::kQ5_1, {0, 2}}, {DType::kQ4_K, {0, 2}},
       {DType::kQ5_K, {0, 2}}, {DType::kQ6_K, {208}},  {DType::kIQ4_NL, {0}},
-      {DType::kIQ4_XS, {0}},  {DType::kQ3_K, {108}}};
+      {DType::kIQ4_XS, {0}},  {DType::kQ3_K, {108}},  {DType::kQ2_K, {80, 82}}};
   return cases;
 }
 

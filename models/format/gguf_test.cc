@@ -301,9 +301,8 @@ TEST(Gguf, A10UnknownTypes) {
 
 TEST(Gguf, TensorsOfOtherKnownTypesAreLeftOut) {
   const std::vector<std::pair<uint32_t, std::string>> types = {
-      {9, "Q8_1"},   {10, "Q2_K"},  {15, "Q8_K"}, {16, "IQ2_XXS"},
-      {24, "I8"},    {26, "I32"},   {28, "F64"},  {29, "IQ1_M"},
-      {34, "TQ1_0"}, {40, "NVFP4"}, {42, "Q2_0"}};
+      {9, "Q8_1"}, {15, "Q8_K"},  {16, "IQ2_XXS"}, {24, "I8"},    {26, "I32"},
+      {28, "F64"}, {29, "IQ1_M"}, {34, "TQ1_0"},   {40, "NVFP4"}, {42, "Q2_0"}};
   for (const auto& [number, name] : types) {
     GgufWriter w;
     w.RawTensor("other", {256}, number, 0).RawData(std::string(4096, '\0'));

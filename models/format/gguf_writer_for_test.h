@@ -146,8 +146,8 @@ class GgufWriter {
   }
 
   static uint32_t NumberOf(DType type) {
-    static constexpr uint32_t kNumbers[] = {0,  1,  30, 8,  2,  3,  6, 7,
-                                            12, 13, 14, 20, 23, 39, 11};
+    static constexpr uint32_t kNumbers[] = {0,  1,  30, 8,  2,  3,  6,  7,
+                                            12, 13, 14, 20, 23, 39, 11, 10};
     return kNumbers[static_cast<size_t>(type)];
   }
 
