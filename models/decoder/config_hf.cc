@@ -254,10 +254,20 @@ absl::Status ReadEosIds(JsonReader& in, std::vector<int32_t>* ids) {
 // does not implement.
 void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
                        std::string_view model_type) {
-  if (top.Find("quantization_config") != nullptr) {
+  const json* quantised = top.Find("quantization_config");
+  if (quantised != nullptr) {
+    const json method = quantised->is_object()
+                            ? quantised->value("quant_method", json())
+                            : json();
     top.Fail("unsupported_quantization",
-             "the checkpoint is quantised (\"quantization_config\"); need "
-             "F32, F16 or BF16 weights, or a GGUF file");
+             absl::StrCat(
+                 "the weights are quantised",
+                 method.is_string()
+                     ? absl::StrCat(" by ", Quoted(method.get<std::string>()))
+                     : "",
+                 " (\"quantization_config\"); need F32, F16 or BF16 "
+                 "weights: take the checkpoint that this one was made "
+                 "from, or a GGUF file of the model"));
   }
   const std::string activation = top.String("hidden_act").value_or("silu");
   if (activation != "silu" && activation != "swish") {

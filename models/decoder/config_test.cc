@@ -661,8 +661,22 @@ TEST(HfConfig, B12SlidingWindows) {
 }
 
 TEST(HfConfig, WhatWeDoNotDoIsRefused) {
-  EXPECT_EQ(HfCode("quantization_config", {{"quant_method", "gptq"}}),
-            "unsupported_quantization");
+  for (const char* method : {"gptq", "awq"}) {
+    const auto config =
+        HfWith("quantization_config", {{"quant_method", method}, {"bits", 4}});
+    EXPECT_EQ(CodeFor(config), "unsupported_quantization");
+    EXPECT_EQ(
+        config.status().message(),
+        absl::StrCat("config.json: the weights are quantised by \"", method,
+                     "\" (\"quantization_config\"); need F32, F16 or "
+                     "BF16 weights: take the checkpoint that this one "
+                     "was made from, or a GGUF file of the model"));
+  }
+  for (const json& unnamed : {json({{"bits", 4}}), json({{"quant_method", 8}}),
+                              json::array({1}), json("awq")}) {
+    EXPECT_EQ(HfCode("quantization_config", unnamed),
+              "unsupported_quantization");
+  }
   EXPECT_EQ(HfCode("quantization_config", nullptr), "");
   EXPECT_EQ(HfCode("hidden_act", "gelu"), "unsupported_architecture");
   EXPECT_EQ(HfCode("hidden_act", "swish"), "");
