@@ -200,22 +200,28 @@ struct PackedBlocks {
     if constexpr (kLayout.codes == CodeLayout::k2) {
       return high >> (2 * i) & 0x03030303u;
     }
+    if constexpr (kLayout.book != Book::kNone) return LookUp(low, i);
     const uint32_t four = low >> (i / 2 * 4) & 0x0f0f0f0fu;
-    if constexpr (kLayout.book != Book::kNone) return LookUp(four);
     if constexpr (kLayout.codes != CodeLayout::k6) return four;
     return four | (high >> (2 * i) & 0x03030303u) << 4;
   }
-  // The codes at four places of the book, a byte each.
-  static TIERCEL_DEVICE uint32_t LookUp(uint32_t places) {
-    // A permutation chooses by the low three bits of a digit; a third one
-    // chooses between its halves of the book by the fourth bit.
-    const uint32_t pairs = places | places >> 4;
-    const uint32_t digits = BytePermute(pairs, 0, 0x4420);
-    constexpr uint32_t kWords[] = {BookWord(0), BookWord(1), BookWord(2),
-                                   BookWord(3)};
-    const uint32_t low = BytePermute(kWords[0], kWords[1], digits & 0x7777u);
-    const uint32_t high = BytePermute(kWords[2], kWords[3], digits & 0x7777u);
-    return BytePermute(low, high, 0x3210u | (digits & 0x8888u) >> 1);
+  // Word i of the codes whose places in the book are at `low`. Words i and i +
+  // 2 differ by the last permutation alone, so a compiler computes the rest
+  // once.
+  static TIERCEL_DEVICE uint32_t LookUp(uint32_t low, int i) {
+    constexpr uint32_t kBook[] = {BookWord(0), BookWord(1), BookWord(2),
+                                  BookWord(3)};
+    uint32_t codes[2];
+    for (int half = 0; half < 2; ++half) {
+      // The low three bits of a place choose in each half of the book, the
+      // fourth chooses between the halves.
+      const uint32_t places = low >> (16 * half);
+      codes[half] =
+          BytePermute(BytePermute(kBook[0], kBook[1], places & 0x7777u),
+                      BytePermute(kBook[2], kBook[3], places & 0x7777u),
+                      0x3210u | (places >> 1 & 0x4444u));
+    }
+    return BytePermute(codes[0], codes[1], i < 2 ? 0x6420u : 0x7531u);
   }
   // Codes 4 i to 4 i + 3 of the book.
   static constexpr uint32_t BookWord(int i) {
