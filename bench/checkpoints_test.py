@@ -137,7 +137,7 @@ class DropTest(Case):
     def test_all_layers_are_the_file(self):
         for name in ("llama_chat", "llama_rope_llama3", "llama_bias", "qwen3",
                      "quant32/q4_1", "quant32/bf16", "quant256/q4_k",
-                     "quant256/q6_k"):
+                     "quant256/q6_k", "quant256/iq4_xs", "quant32/mxfp4"):
             source = CHECKPOINTS / (name + ".gguf")
             layers = self.inspect(source)["config"]["layers"]
             for keep in ("first", "spread"):

@@ -53,8 +53,9 @@ std::vector<Golden> Goldens() {
                      bias + "/golden.npy"});
   for (const char* name :
        {"quant32/f16", "quant32/bf16", "quant32/q8_0", "quant32/q4_0",
-        "quant32/q4_1", "quant32/q5_0", "quant32/q5_1", "quant256/q4_k",
-        "quant256/q5_k", "quant256/q6_k"}) {
+        "quant32/q4_1", "quant32/q5_0", "quant32/q5_1", "quant32/iq4_nl",
+        "quant32/mxfp4", "quant256/q4_k", "quant256/q5_k", "quant256/q6_k",
+        "quant256/iq4_xs", "quant256/q3_k", "quant256/q2_k"}) {
     const std::string path = CheckpointPath(name);
     goldens.push_back({path + ".gguf",
                        path.substr(0, path.rfind('/')) + "/tokens.txt",

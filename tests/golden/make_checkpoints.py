@@ -150,7 +150,8 @@ QUANTISED = {
             num_key_value_heads=1,
             head_dim=32,
         ),
-        ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"],
+        ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL",
+         "MXFP4_MOE"],
     ),
     "quant256": (
         dict(
@@ -162,7 +163,7 @@ QUANTISED = {
             head_dim=64,
             tie_word_embeddings=True,
         ),
-        ["Q4_K_S", "Q5_K_S", "Q6_K"],
+        ["Q4_K_S", "Q5_K_S", "Q6_K", "IQ4_XS", "Q3_K_S", "Q2_K"],
     ),
 }
 
@@ -388,7 +389,7 @@ def make_quantised(family, seed, args):
         convert(args.llama_cpp, source, wide)
         config = reference.load_directory(source).config
         for kind in types:
-            stem = kind.lower().removesuffix("_s")
+            stem = kind.lower().removesuffix("_s").removesuffix("_moe")
             file = directory / f"{stem}.gguf"
             run([args.quantize, "--pure", wide, file, kind, "1"])
             model = reference.load_gguf(file, config)
