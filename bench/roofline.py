@@ -52,17 +52,18 @@ PROMPT_ROWS = 1024  # PromptRowsAtOnce of runtime/pass/pass.h
 FAST_TILE = 64  # queries of a KV head in a block of flash_attention.cu
 FOLDING_TILES = 256  # kGpuFoldingTiles: blocks that are enough to fold pages
 
-# Bits of a weight with its share of the scales, which is the same in a file and
-# packed.
+# Bits of a packed weight with its share of the scales.
 BITS = {0: 32, 1: 16, 30: 16, 8: 8.5, 2: 4.5, 3: 5, 6: 8.5, 7: 9, 12: 5,
-        13: 9, 14: 6.75}
+        13: 9, 14: 6.75, 20: 4.5, 23: 4.3125, 39: 4.5, 11: 4.5625, 10: 2.625}
 FLOATS = (0, 1, 30)
 NAMES = {"F32": 0, "F16": 1, "BF16": 30, "Q8_0": 8, "Q4_0": 2, "Q4_1": 3,
-         "Q5_0": 6, "Q5_1": 7, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14}
+         "Q5_0": 6, "Q5_1": 7, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14,
+         "IQ4_NL": 20, "IQ4_XS": 23, "MXFP4": 39, "Q3_K": 11, "Q2_K": 10}
 KV_BITS = {"f16": 16, "q8_0": 8.5, "q4_0": 4.5}
 # The numbers of types in the names of kernels: DType of kernels/number/dtype.h,
 # and OfType of kernels/attention/attention.cu.
-DTYPES = {0: 0, 1: 1, 30: 2, 8: 3, 2: 4, 3: 5, 6: 6, 7: 7, 12: 8, 13: 9, 14: 10}
+DTYPES = {0: 0, 1: 1, 30: 2, 8: 3, 2: 4, 3: 5, 6: 6, 7: 7, 12: 8, 13: 9, 14: 10,
+          20: 11, 23: 12, 39: 13, 11: 14, 10: 15}
 OF_TYPES = {"f16": 0, "q8_0": 1, "q4_0": 2}
 LANES = 32  # a warp's threads
 STEP_INT8 = 2 * 16 * 8 * 32  # operations of a step of the matrix unit

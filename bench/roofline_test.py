@@ -87,6 +87,8 @@ class NumbersTest(unittest.TestCase):
                                          2 * 24 * 8192))
         self.assertEqual(of("Q6_K", 33), (6912, {"MultiplyPanels 10 4": 128},
                                           2 * 64 * 8192))
+        self.assertEqual(of("Q2_K", 33), (2688, {"MultiplyPanels 15 4": 128},
+                                          2 * 64 * 8192))
         # A single row has a kernel of its own if k is a multiple of 256.
         self.assertEqual(of("Q8_0", 1, 256), (17408, {"MultiplyPanelRow 3": 32},
                                               2 * 8 * 16384))

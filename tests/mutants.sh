@@ -313,6 +313,25 @@ silent_query|kernels/select/importance.cu|w.length == 0.0f|w.length < 0.0f|kerne
 silent_head|kernels/select/chunk_scores.cu|if (std::isnan(sum)) return;.*||kernels/select/chunk_scores_test.cc
 selector_sums|kernels/select/selector.cu|Barrier();  *// the sums are there||kernels/select/selector_test.cc
 greatest_equals|kernels/select/block_top_k.h|before < equals|before <= equals|kernels/select/selector_test.cc
+nl_book|kernels/number/code_book.h|-49, -35|-49, -34|kernels/number/dequantize_test.cc
+nl_offset|kernels/layer/packed_layout.h|book.of\[i\] + OffsetOf|book.of[i] + 1 + OffsetOf|kernels/layer/packed_matrix_test.cc
+nl_places|kernels/layer/packed_device.h|places >> 1 \& 0x4444u|places >> 1 \& 0x4440u|kernels/layer/embed_test.cc
+xs_scale|kernels/number/block_bytes.h|>> (2 \* j) \& 3u|>> j \& 3u|kernels/number/dequantize_test.cc
+xs_pair|kernels/layer/packed_device.h|block % 2 \* 16|block % 2 * 8|kernels/layer/embed_test.cc
+xs_lanes|kernels/layer/matmul_cpu_weights.h|group + 32 + block % 8 \* 16|group + 32 + block % 4 * 16|kernels/layer/matmul_test.cc
+fp4_book|kernels/number/code_book.h|-6, -8, -12|-6, -8, -10|kernels/number/dequantize_test.cc
+fp4_exponent|kernels/number/half.h|(exponent - 1) << 7|exponent << 7|kernels/number/half_test.cc
+fp4_least|kernels/number/half.h|0x20 << exponent|0x40 << exponent|kernels/number/half_test.cc
+fp4_scale|kernels/layer/packed_matrix.cc|Bf16OfExponent(ReadAs<uint8_t>(source))|Bf16OfExponent(ReadAs<uint8_t>(source + 1))|kernels/layer/packed_matrix_test.cc
+fp4_bad|models/format/check_tensors.cc|std::byte{0xff}|std::byte{0xfe}|models/format/check_tensors_test.cc
+q3_scale|kernels/number/block_bytes.h|(j / 4 \* 2) \& 3u|(j % 4 * 2) \& 3u|kernels/number/dequantize_test.cc
+q3_third|kernels/layer/packed_matrix.cc|Bits(source + i) >> j \& 1u|Bits(source + i) >> (j ^ 1) \& 1u|kernels/layer/packed_matrix_test.cc
+q3_run|kernels/simd/simd_int.h|kHeld >= kQuads ? kQuads|kHeld >= 8 ? 8|kernels/layer/matmul_test.cc
+q2_min|kernels/number/dequantize.cc|Byte(p + i / 16) >> 4|Byte(p + i / 16) >> 3|kernels/number/dequantize_test.cc
+q2_shift|kernels/layer/matmul_cpu_weights.h|ShiftMask<-6>(quads, 3)|ShiftMask<-4>(quads, 3)|kernels/layer/matmul_test.cc
+q2_sums|kernels/layer/matmul_cpu.cc|SetI32(-x\[r\].neg_sum_low)|SetI32(-x[r].neg_sum)|kernels/layer/matmul_test.cc
+q2_halves|kernels/layer/packed_device.h|low \* s.of_mins\[0\]|low * s.of_mins[1]|kernels/layer/matmul_test.cc
+quant_method|models/decoder/config_hf.cc|quantised->value("quant_method", json())|json()|models/decoder/config_test.cc
 embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block|kernels/layer/embed_test.cc
 norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc

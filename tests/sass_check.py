@@ -10,7 +10,7 @@ or takes what a build has compiled, and fails if one of these does not hold:
 
   1. no kernel has a stack or spills registers to local memory;
   2. in the loops of the hot kernels at least 95 % of the bytes from global
-     memory come in loads of 128 bits (75 % in MultiplyPanelRow, whose lanes
+     memory come in loads of 128 bits (70 % in MultiplyPanelRow, whose lanes
      each load the scales of their own block), and the loads of one pass through
      such a loop, in all warps for which a multiprocessor has registers, are
      bytes enough to keep its share of the memory's bandwidth busy;
@@ -21,7 +21,7 @@ or takes what a build has compiled, and fails if one of these does not hold:
      1.6 if it has six, 1.25 if it has 64; the loop of flash attention over f16
      at most 8 a step of the matrix unit (9 in heads of 96, 11 in heads of 64,
      which have as many weights to compute for fewer steps), that of products of
-     prompts at most 7.5;
+     prompts at most 7.5 (8 for Q2_K, whose halves of blocks have minimums);
   5. in the innermost loops of attention's f16 kernels at least a stated share
      of the conversions and products are products: the more queries a warp has,
      the more products a load and a conversion serve;
@@ -56,7 +56,7 @@ SKIPPED = 77
 # mangled name.
 HOT = ("MultiplyPanels", "MultiplyFloatPanels", "MultiplyPanelRow",
        "MultiplyFloatRow", "MeasureKeys")
-LEAST_WIDE = {"MultiplyPanelRow": 0.75}  # others: 0.95
+LEAST_WIDE = {"MultiplyPanelRow": 0.70}  # others: 0.95
 # The instructions of a loop are counted for each of these in it: the links of
 # its chains, or the steps of the matrix unit.
 UNITS = {"ComputePages": "FFMA", "MultiplyFloatRow": "FFMA",
@@ -68,7 +68,7 @@ WORDS = {"FFMA": "a link", "IMMA": "a step", "HMMA": "a step"}
 MOST = (("MultiplyFloatRow .*", 4), ("MultiplyFloatPanels . Rows24", 1.6),
         ("MultiplyFloatPanels . Rows64", 1.25), ("FlashAttend 128 1", 8),
         ("FlashAttend 96 1", 9), ("FlashAttend 64 1", 11),
-        ("MultiplyHalves .*", 7.5))
+        ("MultiplyHalves 15", 8), ("MultiplyHalves .*", 7.5))
 MORE_THAN_SAVED = 1.1
 # Bandwidth times latency for one multiprocessor: of an RTX 2080 Ti, an RTX
 # 4090 and an H100.

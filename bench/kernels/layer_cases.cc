@@ -101,6 +101,17 @@ std::vector<OpCase> LayerCases(Inputs& inputs, const ModelShape& m,
       }
     }
   }
+  // One product tells how the rest of a type's would do.
+  for (const DType type : {DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4,
+                           DType::kQ3_K, DType::kQ2_K}) {
+    for (const int64_t rows : sizes.rows) {
+      cases.push_back(MatmulCase(inputs, m, products.back(), type, rows));
+      if (rows > 1) {
+        cases.push_back(MatmulCase(inputs, m, products.back(), type, rows,
+                                   /*fast=*/true));
+      }
+    }
+  }
   for (const int64_t rows : sizes.rows) {
     OpCase norm = Between("rms_norm", m, rows, m.hidden, m.hidden);
     norm.call = [&inputs, m, rows](Stream& stream, int64_t turn) {
