@@ -817,7 +817,7 @@ draft_reads_shared|runtime/drafting/draft_window.cc|id = shared_.ReadFor(id);|(v
 draft_padding|runtime/model/draft_model.cc|if (!we_use \&\& !it_uses) continue;||runtime/drafting/draft_window_test.cc
 word_without_row|runtime/model/model.cc|if (!word.has_value()) return absl::OkStatus();|return absl::OkStatus();|apps/cli_test.py
 described|runtime/model/model.cc|if (cannot_run.empty()) cannot_run = std::string(status.message());||apps/cli_files_test.py
-alias_merges|models/tokenizer/gguf_spec.cc|spec->ignore_merges = pre.ignore_merges;|spec->ignore_merges = true;|models/tokenizer/gguf_spec_test.cc
+alias_merges|models/tokenizer/gguf_spec.cc|spec->ignore_merges = pre->ignore_merges;|spec->ignore_merges = true;|models/tokenizer/gguf_spec_test.cc
 percent_left|lib/template/printf.cc|if (rendering.ok()) given.End();||models/chat/chat_template_test.cc
 final_sigma|lib/template/letter_case.cc|if (own == Case::kLower && c.code_point == 0x3A3|if (own == Case::kLower \&\& c.code_point == 0|models/chat/chat_template_test.cc
 case_origin|lib/template/letter_case.cc|out.Append(mapped, text.OriginAt(begin));|out.Append(mapped);|models/chat/chat_template_test.cc

@@ -31,7 +31,7 @@ class ByteBpe : public TextModel {
       const TokenizerSpec& spec) {
     auto model = std::make_unique<ByteBpe>();
     ASSIGN_OR_RETURN(model->merges_, MergeTable::Make(spec));
-    model->pretokenizer_ = spec.pretokenizer;
+    ASSIGN_OR_RETURN(model->pretokenizer_, Pretokenizer::Make(spec.cuts));
     model->nfc_ = spec.nfc;
     model->byte_ids_.fill(kNoToken);
     for (size_t i = 0; i < spec.tokens.size(); ++i) {
@@ -62,9 +62,10 @@ class ByteBpe : public TextModel {
     const std::string composed = nfc_ ? ComposeNfc(run) : std::string();
     const std::string_view text = nfc_ ? composed : run;
     Merger merger;
+    Pretokenizer::Walk walk(pretokenizer_, text);
     return EncodePieces(
         text, run.size(), watch, ids,
-        [&](size_t begin) { return PieceEnd(pretokenizer_, text, begin); },
+        [&](size_t begin) { return walk.End(begin); },
         [&](absl::string_view piece, LookFn look) {
           return EncodePiece(piece, look, &merger, ids);
         });
@@ -121,7 +122,7 @@ class ByteBpe : public TextModel {
   }
 
   MergeTable merges_;
-  Pretokenizer pretokenizer_ = Pretokenizer::kGpt2;
+  Pretokenizer pretokenizer_;
   bool nfc_ = false;
   std::array<int32_t, 256> byte_ids_;  // kNoToken where there is none
   // Tokens by their bytes; empty unless merges are ignored for them.

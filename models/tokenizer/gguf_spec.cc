@@ -14,74 +14,15 @@
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "lib/text/quote.h"
+#include "models/tokenizer/gguf_pres.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
 namespace tiercel {
 namespace {
 
-// The meaning of a name in tokenizer.ggml.pre. GGUF does not carry the
-// normaliser: `nfc` follows the tokenizer.json of that family. The names are
-// those that llama.cpp's converter writes (src/llama-vocab.cpp).
-struct Pre {
-  std::string_view name;
-  Pretokenizer kind;
-  bool nfc = false;
-  bool ignore_merges = false;
-  bool adds_bos = false;  // if the file does not say
-};
-
-constexpr Pre kPres[] = {
-    {"gpt-2", Pretokenizer::kGpt2},
-    {"phi-2", Pretokenizer::kGpt2},
-    {"mpt", Pretokenizer::kGpt2, true},
-    {"olmo", Pretokenizer::kGpt2, true},
-    {"jais", Pretokenizer::kGpt2},
-    {"gigachat", Pretokenizer::kGpt2},
-    {"a.x-4.0", Pretokenizer::kGpt2},
-    {"mellum", Pretokenizer::kGpt2},
-    {"modern-bert", Pretokenizer::kGpt2},
-    {"exaone4", Pretokenizer::kGpt2},
-    {"trillion", Pretokenizer::kGpt2},
-    {"granite-docling", Pretokenizer::kGpt2},
-    {"jina-es", Pretokenizer::kGpt2},
-    {"jina-de", Pretokenizer::kGpt2},
-    {"jina-v1-en", Pretokenizer::kGpt2},
-    {"jina-v2-es", Pretokenizer::kGpt2},
-    {"jina-v2-de", Pretokenizer::kGpt2},
-    {"jina-v2-code", Pretokenizer::kGpt2},
-    {"roberta-bpe", Pretokenizer::kGpt2},
-    {"llama-bpe", Pretokenizer::kLlama3, false, true, true},
-    {"llama3", Pretokenizer::kLlama3, false, true, true},
-    {"llama-v3", Pretokenizer::kLlama3, false, true, true},
-    {"falcon3", Pretokenizer::kLlama3, false, true, true},
-    {"falcon-h1", Pretokenizer::kLlama3, false, true, true},
-    {"pixtral", Pretokenizer::kLlama3, false, true, true},
-    {"midm-2.0", Pretokenizer::kLlama3, false, true, true},
-    {"lfm2", Pretokenizer::kLlama3, false, true, true},
-    {"jina-v5-nano", Pretokenizer::kLlama3, false, true, true},
-    {"glm4", Pretokenizer::kLlama3, false, true},
-    {"glm5", Pretokenizer::kLlama3, false, true},
-    {"chatglm-bpe", Pretokenizer::kLlama3},
-    {"smaug-bpe", Pretokenizer::kLlama3},
-    {"dbrx", Pretokenizer::kLlama3},
-    {"qwen2", Pretokenizer::kQwen2, true},
-    {"deepseek-r1-qwen", Pretokenizer::kQwen2},
-    {"megrez", Pretokenizer::kQwen2},
-    {"kormo", Pretokenizer::kQwen2},
-    {"f2llmv2", Pretokenizer::kQwen2},
-    {"stablelm2", Pretokenizer::kQwen2},
-    {"hunyuan", Pretokenizer::kQwen2},
-    {"solar-open", Pretokenizer::kQwen2},
-    {"grok-2", Pretokenizer::kQwen2},
-    {"smollm", Pretokenizer::kSmollm},
-    {"starcoder", Pretokenizer::kSmollm},
-    {"refact", Pretokenizer::kSmollm},
-    {"command-r", Pretokenizer::kSmollm, true},
-    {"codeshell", Pretokenizer::kSmollm},
-    {"exaone", Pretokenizer::kSmollm},
-    {"minerva-7b", Pretokenizer::kSmollm},
-    {"mellum2", Pretokenizer::kSmollm},
-};
+// SentencePiece's spaces and bytes, merges in place of scores, and no space
+// before the text.
+constexpr std::string_view kGemma4 = "gemma4";
 
 absl::Status InvalidVocab(std::string_view message) {
   return InputError("invalid_vocab",
@@ -95,23 +36,21 @@ absl::Status Unsupported(std::string_view message) {
 
 absl::Status ReadPre(const Metadata& metadata, TokenizerSpec* spec) {
   ASSIGN_OR_RETURN(const auto name, metadata.FindString("tokenizer.ggml.pre"));
-  std::string known;
-  for (const Pre& pre : kPres) {
-    if (name && *name == pre.name) {
-      spec->pretokenizer = pre.kind;
-      spec->nfc = pre.nfc;
-      spec->ignore_merges = pre.ignore_merges;
-      spec->adds_bos = pre.adds_bos;
-      return absl::OkStatus();
-    }
-    absl::StrAppend(&known, known.empty() ? "" : ", ", std::string(pre.name));
+  const GgufPre* const pre = name ? FindGgufPre(*name) : nullptr;
+  if (pre == nullptr) {
+    return Unsupported(absl::StrCat("tokenizer.ggml.pre is ",
+                                    name ? Quoted(*name) : "absent", "; need ",
+                                    NamesOfGgufPres()));
   }
-  return Unsupported(absl::StrCat("tokenizer.ggml.pre is ",
-                                  name ? Quoted(*name) : "absent", "; need ",
-                                  known));
+  spec->cuts = pre->cuts;
+  spec->nfc = pre->nfc;
+  spec->ignore_merges = pre->ignore_merges;
+  spec->adds_bos = pre->adds_bos;
+  return absl::OkStatus();
 }
 
-absl::Status ReadTokens(const Metadata& metadata, TokenizerSpec* spec) {
+absl::Status ReadTokens(const Metadata& metadata, bool needs_scores,
+                        TokenizerSpec* spec) {
   ASSIGN_OR_RETURN(const auto texts,
                    metadata.FindStrings("tokenizer.ggml.tokens"));
   ASSIGN_OR_RETURN(const auto types,
@@ -127,8 +66,7 @@ absl::Status ReadTokens(const Metadata& metadata, TokenizerSpec* spec) {
     return InvalidVocab(
         absl::StrCat(types->size(), " token types for ", count, " tokens"));
   }
-  if (scores ? scores->size() != count
-             : spec->kind == TokenizerSpec::Kind::kSentencePiece) {
+  if (scores ? scores->size() != count : needs_scores) {
     return InvalidVocab(absl::StrCat(scores ? scores->size() : 0,
                                      " scores for ", count, " tokens"));
   }
@@ -150,8 +88,7 @@ absl::Status ReadTokens(const Metadata& metadata, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
-// A merge is "left right": the alphabet of byte-level vocabularies has no
-// space.
+// A merge is "left right": no token with a space merges.
 absl::Status ReadMerges(const Metadata& metadata, TokenizerSpec* spec) {
   ASSIGN_OR_RETURN(const auto merges,
                    metadata.FindStrings("tokenizer.ggml.merges"));
@@ -229,13 +166,14 @@ absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata) {
   TokenizerSpec spec;
   if (*model == "gpt2") {
     spec.kind = TokenizerSpec::Kind::kByteLevel;
-  } else if (*model == "llama") {
+  } else if (*model == "llama" || *model == kGemma4) {
     spec.kind = TokenizerSpec::Kind::kSentencePiece;
   } else {
     return Unsupported(absl::StrCat("tokenizer.ggml.model is ", Quoted(*model),
-                                    "; need gpt2 or llama"));
+                                    "; need gpt2, llama or gemma4"));
   }
-  RETURN_IF_ERROR(ReadTokens(metadata, &spec));
+  RETURN_IF_ERROR(
+      ReadTokens(metadata, /*needs_scores=*/*model == "llama", &spec));
   ASSIGN_OR_RETURN(const auto prefix,
                    metadata.FindBool("tokenizer.ggml.add_space_prefix"));
   if (spec.kind == TokenizerSpec::Kind::kByteLevel) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/status/error.h"
+#include "models/tokenizer/gguf_pres.h"
 #include "models/tokenizer/tokenizer.h"
 
 namespace tiercel {
@@ -52,7 +53,7 @@ TEST(GgufSpecTest, ReadsByteLevel) {
   const auto spec = SpecFromGguf(ByteLevel());
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->kind, TokenizerSpec::Kind::kByteLevel);
-  EXPECT_EQ(spec->pretokenizer, Pretokenizer::kSmollm);
+  EXPECT_EQ(NameOfCuts(spec->cuts), "smollm");
   EXPECT_EQ(spec->tokens.size(), 4u);
   EXPECT_EQ(spec->tokens[3].type, TokenType::kControl);
   EXPECT_EQ(spec->merges,
@@ -116,23 +117,23 @@ TEST(GgufSpecTest, PreNamesTheFamily) {
     EXPECT_TRUE(spec.ok()) << spec.status();
     return spec.ok() ? *spec : TokenizerSpec();
   };
-  EXPECT_EQ(with("llama3").pretokenizer, Pretokenizer::kLlama3);
+  EXPECT_EQ(NameOfCuts(with("llama3").cuts), "llama-bpe");
   EXPECT_TRUE(with("llama-bpe").ignore_merges);
   EXPECT_TRUE(with("llama-bpe").adds_bos);
-  EXPECT_EQ(with("qwen2").pretokenizer, Pretokenizer::kQwen2);
+  EXPECT_EQ(NameOfCuts(with("qwen2").cuts), "qwen2");
   EXPECT_TRUE(with("qwen2").nfc);
   EXPECT_FALSE(with("qwen2").ignore_merges);
   EXPECT_FALSE(with("qwen2").adds_bos);
   // These have Llama 3's pattern alone.
   for (const char* name : {"smaug-bpe", "dbrx", "chatglm-bpe"}) {
-    EXPECT_EQ(with(name).pretokenizer, Pretokenizer::kLlama3) << name;
+    EXPECT_EQ(NameOfCuts(with(name).cuts), "llama-bpe") << name;
     EXPECT_FALSE(with(name).ignore_merges) << name;
     EXPECT_FALSE(with(name).adds_bos) << name;
   }
   EXPECT_TRUE(with("glm4").ignore_merges);
   EXPECT_FALSE(with("glm4").adds_bos);
   EXPECT_TRUE(with("lfm2").adds_bos);
-  EXPECT_EQ(with("stablelm2").pretokenizer, Pretokenizer::kQwen2);
+  EXPECT_EQ(NameOfCuts(with("stablelm2").cuts), "qwen2");
   EXPECT_FALSE(with("stablelm2").nfc);
   EXPECT_TRUE(with("mpt").nfc);
   EXPECT_TRUE(with("command-r").nfc);
@@ -148,7 +149,7 @@ TEST(GgufSpecTest, RefusesWhatItDoesNotKnow) {
             "no_tokenizer");
   EXPECT_EQ(CodeWith(ByteLevel(), "model", std::string("bert")),
             "unsupported_tokenizer");
-  EXPECT_EQ(CodeWith(ByteLevel(), "pre", std::string("default")),
+  EXPECT_EQ(CodeWith(ByteLevel(), "pre", std::string("none")),
             "unsupported_tokenizer");
   EXPECT_EQ(CodeWith(ByteLevel(), "add_space_prefix", true),
             "unsupported_tokenizer");

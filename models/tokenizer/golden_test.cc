@@ -20,6 +20,7 @@
 #include "lib/status/error.h"
 #include "lib/text/utf8.h"
 #include "models/format/json.h"
+#include "models/tokenizer/gguf_pres.h"
 #include "models/tokenizer/nfc.h"
 #include "models/tokenizer/tokenizer.h"
 
@@ -132,7 +133,7 @@ TokenizerSpec ThroughGguf(const TokenizerSpec& spec) {
   metadata.Set("tokenizer.ggml.tokens", tokens);
   metadata.Set("tokenizer.ggml.token_type", types);
   if (bytes) {
-    metadata.Set("tokenizer.ggml.pre", std::string(NameOf(spec.pretokenizer)));
+    metadata.Set("tokenizer.ggml.pre", std::string(NameOfCuts(spec.cuts)));
     metadata.Set("tokenizer.ggml.merges", merges);
   } else {
     metadata.Set("tokenizer.ggml.scores", scores);

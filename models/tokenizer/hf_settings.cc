@@ -131,14 +131,13 @@ Json HfSettings::FromVocabAndMerges() const {
                      {"use_regex", !qwen}};
   Json stages = byte_level;
   if (qwen) {
-    stages = {
-        {"type", "Sequence"},
-        {"pretokenizers",
-         {{{"type", "Split"},
-           {"pattern", {{"Regex", std::string(Pattern(Pretokenizer::kQwen2))}}},
-           {"behavior", "Isolated"},
-           {"invert", false}},
-          byte_level}}};
+    stages = {{"type", "Sequence"},
+              {"pretokenizers",
+               {{{"type", "Split"},
+                 {"pattern", {{"Regex", std::string(kQwen2Pattern)}}},
+                 {"behavior", "Isolated"},
+                 {"invert", false}},
+                byte_level}}};
   }
   return {{"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges}}},
           {"normalizer", qwen ? Json{{"type", "NFC"}} : Json()},

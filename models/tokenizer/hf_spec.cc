@@ -16,6 +16,8 @@
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "lib/text/quote.h"
+#include "models/tokenizer/hf_json.h"
+#include "models/tokenizer/hf_pipeline.h"
 #include "models/tokenizer/hf_settings.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
@@ -23,59 +25,6 @@ namespace tiercel {
 namespace {
 
 using Json = nlohmann::json;
-
-absl::Status InvalidJsonVocab(std::string_view message) {
-  return InputError("invalid_vocab",
-                    absl::StrCat("tokenizer.json: ", std::string(message)));
-}
-
-absl::Status UnsupportedJson(std::string_view message) {
-  return InputError("unsupported_tokenizer",
-                    absl::StrCat("tokenizer.json: ", std::string(message)));
-}
-
-// Returns the member of `object`; JSON null if there is none.
-const Json& Member(const Json& object, const char* key) {
-  static const Json null;
-  if (!object.is_object()) return null;
-  const auto found = object.find(key);
-  return found == object.end() ? null : *found;
-}
-
-bool IsString(const Json& value, std::string_view text) {
-  return value.is_string() && value.get_ref<const std::string&>() == text;
-}
-
-bool IsType(const Json& value, std::string_view type) {
-  return IsString(Member(value, "type"), type);
-}
-
-bool IsTrue(const Json& value) { return value.is_boolean() && value == true; }
-
-std::string TypeOf(const Json& value) {
-  const Json& type = Member(value, "type");
-  return type.is_string() ? Quoted(type.get_ref<const std::string&>())
-                          : "without a type";
-}
-
-// Flattens `value` to a list: empty for null, the members of a Sequence (under
-// `key`), nested ones in place; else the value alone. The parser bounds the
-// depth of JSON.
-void Flatten(const Json& value, const char* key,
-             std::vector<const Json*>* stages) {
-  if (value.is_null()) return;
-  if (!IsType(value, "Sequence")) {
-    stages->push_back(&value);
-    return;
-  }
-  for (const Json& stage : Member(value, key)) Flatten(stage, key, stages);
-}
-
-std::vector<const Json*> Stages(const Json& value, const char* key) {
-  std::vector<const Json*> stages;
-  Flatten(value, key, &stages);
-  return stages;
-}
 
 std::optional<int32_t> AsId(const Json& value) {
   if (!value.is_number_integer() || value < 0 || value >= kMostVocab) {
@@ -186,11 +135,9 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
     return InvalidJsonVocab("an added token has no content");
   }
   const std::string& text = content.get_ref<const std::string&>();
-  for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
-    if (IsTrue(Member(token, flag))) {
-      return UnsupportedJson(
-          absl::StrCat("added token ", Quoted(text), " has ", flag));
-    }
+  if (IsTrue(Member(token, "single_word"))) {
+    return UnsupportedJson(
+        absl::StrCat("added token ", Quoted(text), " has single_word"));
   }
   const bool special = IsTrue(Member(token, "special"));
   // Such a token would be matched after the normaliser has changed the text.
@@ -239,138 +186,6 @@ absl::Status ReadSideTokens(const HfSettings& settings, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
-bool IsKnownSplit(const Json& stage, Pretokenizer* kind) {
-  const Json& pattern = Member(Member(stage, "pattern"), "Regex");
-  // Both forms keep all of the text, since the patterns match every character.
-  const bool inverted = IsTrue(Member(stage, "invert"));
-  if (!IsType(stage, "Split") || !pattern.is_string() ||
-      !IsString(Member(stage, "behavior"), inverted ? "Removed" : "Isolated")) {
-    return false;
-  }
-  for (const Pretokenizer known :
-       {Pretokenizer::kGpt2, Pretokenizer::kLlama3, Pretokenizer::kQwen2}) {
-    if (IsString(pattern, Pattern(known))) {
-      *kind = known;
-      return true;
-    }
-  }
-  return false;
-}
-
-// Accepts ByteLevel, with a Split or Digits before it.
-absl::Status ReadByteLevelStages(const Json& file, TokenizerSpec* spec) {
-  for (const Json* stage : Stages(Member(file, "normalizer"), "normalizers")) {
-    if (!IsType(*stage, "NFC")) {
-      return UnsupportedJson(absl::StrCat("normalizer ", TypeOf(*stage),
-                                          "; need none or \"NFC\""));
-    }
-    spec->nfc = true;
-  }
-  if (!IsType(Member(file, "decoder"), "ByteLevel")) {
-    return UnsupportedJson(absl::StrCat(
-        "decoder ", TypeOf(Member(file, "decoder")), "; need \"ByteLevel\""));
-  }
-  const std::vector<const Json*> stages =
-      Stages(Member(file, "pre_tokenizer"), "pretokenizers");
-  if (stages.empty() || stages.size() > 2 ||
-      !IsType(*stages.back(), "ByteLevel")) {
-    return UnsupportedJson(
-        "pre_tokenizer must end in one ByteLevel, with at most "
-        "one Split or Digits before it");
-  }
-  const Json& byte_level = *stages.back();
-  if (IsTrue(Member(byte_level, "add_prefix_space"))) {
-    return UnsupportedJson("ByteLevel with add_prefix_space");
-  }
-  const Json& use_regex = Member(byte_level, "use_regex");
-  const bool splits = use_regex.is_null() || IsTrue(use_regex);
-  const Json& first = *stages.front();
-  const bool alone = stages.size() == 1;
-  if (alone && splits) {
-    spec->pretokenizer = Pretokenizer::kGpt2;
-    return absl::OkStatus();
-  }
-  if (!alone && splits && IsType(first, "Digits") &&
-      IsTrue(Member(first, "individual_digits"))) {
-    spec->pretokenizer = Pretokenizer::kSmollm;
-    return absl::OkStatus();
-  }
-  if (!alone && !splits && IsKnownSplit(first, &spec->pretokenizer)) {
-    return absl::OkStatus();
-  }
-  return UnsupportedJson(
-      "pre_tokenizer is none of gpt-2 (ByteLevel), llama-bpe, qwen2 (Split by "
-      "their patterns, then ByteLevel) and smollm (individual Digits, then "
-      "ByteLevel)");
-}
-
-absl::Status ReadPrefixScheme(const Json& stage, TokenizerSpec* spec) {
-  const Json& scheme = Member(stage, "prepend_scheme");
-  const Json& old_scheme = Member(stage, "add_prefix_space");
-  if (IsString(scheme, "first")) {
-    spec->space_prefix = TokenizerSpec::SpacePrefix::kText;
-  } else if (IsString(scheme, "always") ||
-             (scheme.is_null() &&
-              (old_scheme.is_null() || IsTrue(old_scheme)))) {
-    spec->space_prefix = TokenizerSpec::SpacePrefix::kEachRun;
-  } else if (!IsString(scheme, "never") && !scheme.is_null()) {
-    return UnsupportedJson("Metaspace with an unknown prepend_scheme");
-  }
-  spec->prefixes_spaces = false;
-  const Json& split = Member(stage, "split");
-  spec->splits_words = split.is_null() || IsTrue(split);
-  return absl::OkStatus();
-}
-
-// Spaces become U+2581 either in the normaliser (Prepend, Replace) or in the
-// pre-tokeniser (Metaspace).
-absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
-  constexpr std::string_view kSpace = "\u2581";
-  bool replaced = false;
-  for (const Json* stage : Stages(Member(file, "normalizer"), "normalizers")) {
-    if (IsType(*stage, "Prepend") && !replaced &&
-        IsString(Member(*stage, "prepend"), kSpace)) {
-      spec->space_prefix = TokenizerSpec::SpacePrefix::kEachRun;
-    } else if (IsType(*stage, "Replace") && !replaced &&
-               IsString(Member(Member(*stage, "pattern"), "String"), " ") &&
-               IsString(Member(*stage, "content"), kSpace)) {
-      replaced = true;
-    } else {
-      return UnsupportedJson(absl::StrCat(
-          "normalizer ", TypeOf(*stage),
-          "; need Prepend and Replace of spaces by U+2581, or none"));
-    }
-  }
-  const std::vector<const Json*> stages =
-      Stages(Member(file, "pre_tokenizer"), "pretokenizers");
-  if (replaced ? !stages.empty()
-               : stages.size() != 1 || !IsType(*stages[0], "Metaspace") ||
-                     !IsString(Member(*stages[0], "replacement"), kSpace)) {
-    return UnsupportedJson(
-        "spaces must become U+2581 once, in the normalizer (Replace) or in the "
-        "pre_tokenizer (Metaspace)");
-  }
-  if (!replaced) {
-    RETURN_IF_ERROR(ReadPrefixScheme(*stages[0], spec));
-  }
-  for (const Json* stage : Stages(Member(file, "decoder"), "decoders")) {
-    const Json& strips = Member(*stage, "start");
-    if (IsType(*stage, "Strip") && strips.is_number_integer() && strips == 1 &&
-        IsString(Member(*stage, "content"), " ")) {
-      spec->strips_prefix = true;
-    } else if (IsType(*stage, "Metaspace")) {
-      TokenizerSpec decoder;
-      RETURN_IF_ERROR(ReadPrefixScheme(*stage, &decoder));
-      spec->strips_prefix =
-          decoder.space_prefix != TokenizerSpec::SpacePrefix::kNone;
-    } else if (!IsType(*stage, "Replace") && !IsType(*stage, "ByteFallback") &&
-               !IsType(*stage, "Fuse")) {
-      return UnsupportedJson(absl::StrCat("decoder ", TypeOf(*stage)));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // Returns a token's id by its text; a token may be written as {"content":
 // text}.
 std::optional<int32_t> IdOf(const TokenizerSpec& spec, const Json& token) {
@@ -401,7 +216,7 @@ std::optional<int32_t> IdOfConfig(const TokenizerSpec& spec,
 const Json& FirstOfTemplate(const Json& file) {
   static const Json null;
   for (const Json* stage :
-       Stages(Member(file, "post_processor"), "processors")) {
+       StagesOf(Member(file, "post_processor"), "processors")) {
     const Json& single = Member(*stage, "single");
     if (IsType(*stage, "TemplateProcessing") && single.is_array() &&
         !single.empty()) {
@@ -438,8 +253,7 @@ void ReadEnds(const Json& side_files, const Json& file,
 absl::Status ReadTokenizerJson(const Json& file, TokenizerSpec* spec) {
   RETURN_IF_ERROR(ReadModel(Member(file, "model"), spec));
   const bool bytes = spec->kind == TokenizerSpec::Kind::kByteLevel;
-  RETURN_IF_ERROR(bytes ? ReadByteLevelStages(file, spec)
-                        : ReadSentencePieceStages(file, spec));
+  RETURN_IF_ERROR(ReadHfPipeline(file, spec));
   RETURN_IF_ERROR(ReadAddedTokens(Member(file, "added_tokens"), spec));
   if (!bytes) MarkBytes(spec);
   return absl::OkStatus();

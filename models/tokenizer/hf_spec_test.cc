@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/status/error.h"
+#include "models/tokenizer/gguf_pres.h"
 #include "models/tokenizer/tokenizer.h"
 
 namespace tiercel::hf_spec_test {
@@ -75,7 +76,7 @@ TokenizerSpec Spec(const Json& files) {
 TEST(HfSpecTest, ReadsByteLevel) {
   const TokenizerSpec spec = Spec(ByteLevel());
   EXPECT_EQ(spec.kind, TokenizerSpec::Kind::kByteLevel);
-  EXPECT_EQ(spec.pretokenizer, Pretokenizer::kGpt2);
+  EXPECT_EQ(NameOfCuts(spec.cuts), "gpt-2");
   ASSERT_EQ(spec.tokens.size(), 4u);
   EXPECT_EQ(spec.tokens[2].text, "ab");
   EXPECT_EQ(spec.tokens[3].type, TokenType::kControl);
@@ -89,42 +90,91 @@ TEST(HfSpecTest, BothSpellingsOfMerges) {
   EXPECT_EQ(CodeFrom(files), "");
 }
 
-TEST(HfSpecTest, RecognisesThePipelinesOfTheFamilies) {
-  const Json byte_level = {{"type", "ByteLevel"}, {"use_regex", false}};
-  const auto split = [&byte_level](Pretokenizer kind) {
-    const Json stage = {{"type", "Split"},
-                        {"pattern", {{"Regex", std::string(Pattern(kind))}}},
-                        {"behavior", "Isolated"},
-                        {"invert", false}};
-    Json files = ByteLevel();
-    files["tokenizer.json"]["pre_tokenizer"] = {
-        {"type", "Sequence"}, {"pretokenizers", {stage, byte_level}}};
-    return files;
-  };
-  for (const Pretokenizer kind :
-       {Pretokenizer::kGpt2, Pretokenizer::kLlama3, Pretokenizer::kQwen2}) {
-    EXPECT_EQ(Spec(split(kind)).pretokenizer, kind);
-  }
-  const std::string stages = "/pre_tokenizer/pretokenizers/";
-  const Json qwen2 = split(Pretokenizer::kQwen2);
-  EXPECT_EQ(CodeWith(qwen2, stages + "0/pattern/Regex", "\\w+"),
-            "unsupported_tokenizer");
-  EXPECT_EQ(CodeWith(qwen2, stages + "0/behavior", "MergedWithNext"),
-            "unsupported_tokenizer");
-  EXPECT_EQ(CodeWith(qwen2, stages + "0/invert", true),
-            "unsupported_tokenizer");
-  EXPECT_EQ(CodeWith(qwen2, stages + "1/use_regex", true),
-            "unsupported_tokenizer");
-  EXPECT_EQ(CodeWith(qwen2, stages + "2", byte_level), "unsupported_tokenizer");
+// Returns a folder whose pre_tokenizer has these stages.
+Json WithStages(const Json& stages) {
+  Json files = ByteLevel();
+  files["tokenizer.json"]["pre_tokenizer"] = {{"type", "Sequence"},
+                                              {"pretokenizers", stages}};
+  return files;
+}
 
-  Json smollm = ByteLevel();
-  smollm["tokenizer.json"]["pre_tokenizer"] = Json::parse(R"({
-    "type": "Sequence", "pretokenizers": [
-      {"type": "Digits", "individual_digits": true},
-      {"type": "ByteLevel", "use_regex": true}]})");
-  EXPECT_EQ(Spec(smollm).pretokenizer, Pretokenizer::kSmollm);
-  EXPECT_EQ(CodeWith(smollm, stages + "0/individual_digits", false),
-            "unsupported_tokenizer");
+Json Split(std::string_view pattern, const char* behavior = "Isolated",
+           bool invert = false) {
+  return {{"type", "Split"},
+          {"pattern", {{"Regex", std::string(pattern)}}},
+          {"behavior", behavior},
+          {"invert", invert}};
+}
+
+const Json kByteLevelAlone = {{"type", "ByteLevel"}, {"use_regex", false}};
+
+std::vector<std::string> PatternsOf(const Json& files) {
+  std::vector<std::string> patterns;
+  for (const Cut& cut : Spec(files).cuts) patterns.push_back(cut.pattern);
+  return patterns;
+}
+
+TEST(HfSpecTest, RecognisesThePipelinesOfTheFamilies) {
+  for (const GgufPre& pre : AllGgufPres()) {
+    Json stages;
+    for (const Cut& cut : pre.cuts) stages.push_back(Split(cut.pattern));
+    stages.push_back(kByteLevelAlone);
+    EXPECT_EQ(NameOfCuts(Spec(WithStages(stages)).cuts), NameOfCuts(pre.cuts));
+  }
+  EXPECT_EQ(NameOfCuts(Spec(WithStages(Json::parse(R"([
+              {"type": "Digits", "individual_digits": true},
+              {"type": "ByteLevel", "use_regex": true}])")))
+                           .cuts),
+            "smollm");
+  EXPECT_EQ(NameOfCuts(Spec(WithStages(Json::parse(R"([
+              {"type": "Punctuation", "behavior": "Contiguous"},
+              {"type": "ByteLevel"},
+              {"type": "Split", "pattern": {"Regex": "[0-9][0-9][0-9]"},
+               "behavior": "Isolated", "invert": false}])")))
+                           .cuts),
+            "falcon");
+}
+
+TEST(HfSpecTest, ReadsStagesOfAnyPattern) {
+  using V = std::vector<std::string>;
+  EXPECT_EQ(PatternsOf(WithStages({Split("\\w+"), kByteLevelAlone})),
+            V{"\\w+"});
+  EXPECT_EQ(NameOfCuts(Spec(WithStages({Split("\\w+"), kByteLevelAlone})).cuts),
+            "custom");
+  EXPECT_EQ(
+      PatternsOf(WithStages({Split("ab", "Contiguous"), kByteLevelAlone})),
+      V{"(?:ab)+"});
+  EXPECT_EQ(PatternsOf(WithStages({Json::parse(R"({
+              "type": "Split", "pattern": {"String": "a.b"},
+              "behavior": "Isolated", "invert": false})"),
+                                   kByteLevelAlone})),
+            V{"a\\.b"});
+  EXPECT_EQ(
+      PatternsOf(WithStages({{{"type", "Digits"}, {"individual_digits", false}},
+                             {{"type", "Punctuation"}},
+                             kByteLevelAlone})),
+      (V{"\\p{N}+", R"([\p{P}\$\+<=>\^~\|`])"}));
+  const Json whole = WithStages({Split("a", "Removed", true), kByteLevelAlone});
+  EXPECT_TRUE(Spec(whole).cuts[0].is_all);
+  EXPECT_FALSE(Spec(WithStages({Split("a"), kByteLevelAlone})).cuts[0].is_all);
+}
+
+TEST(HfSpecTest, RefusesStagesThatItDoesNotKnow) {
+  const auto code = [](const Json& stages) {
+    return CodeFrom(WithStages(stages));
+  };
+  EXPECT_EQ(code({Split("a"), kByteLevelAlone}), "");
+  for (const Json& stages :
+       {Json{Split("a", "MergedWithNext"), kByteLevelAlone},
+        Json{Split("a", "Removed"), kByteLevelAlone},
+        Json{Split("a", "Contiguous", true), kByteLevelAlone},
+        Json{{{"type", "Split"}, {"behavior", "Isolated"}}, kByteLevelAlone},
+        Json{{{"type", "Whitespace"}}, kByteLevelAlone},
+        Json{kByteLevelAlone, kByteLevelAlone},
+        Json{kByteLevelAlone, Split("a")}, Json{Split("a")},
+        Json{{{"type", "ByteLevel"}, {"add_prefix_space", true}}}}) {
+    EXPECT_EQ(code(stages), "unsupported_tokenizer") << stages;
+  }
 }
 
 TEST(HfSpecTest, NestedSequencesAreOneSequence) {
@@ -314,7 +364,7 @@ TEST(HfSpecTest, ReadsVocabAndMerges) {
       {"vocab.json", {{"a", 0}, {"b", 1}, {"ab", 2}, {"<|endoftext|>", 3}}},
       {"merges.txt", "#version: 0.2\na b\r\n\n"},
       {"tokenizer_config.json", {{"eos_token", "<|endoftext|>"}}}};
-  EXPECT_EQ(Spec(files).pretokenizer, Pretokenizer::kGpt2);
+  EXPECT_EQ(NameOfCuts(Spec(files).cuts), "gpt-2");
   EXPECT_FALSE(Spec(files).nfc);
   EXPECT_EQ(Spec(files).eos, 3);
   EXPECT_EQ(Spec(files).tokens[3].type, TokenType::kControl);
@@ -322,7 +372,7 @@ TEST(HfSpecTest, ReadsVocabAndMerges) {
             (std::vector<std::pair<std::string, std::string>>{{"a", "b"}}));
   EXPECT_EQ(CodeFrom(files), "");
   files["tokenizer_config.json"]["tokenizer_class"] = "Qwen2Tokenizer";
-  EXPECT_EQ(Spec(files).pretokenizer, Pretokenizer::kQwen2);
+  EXPECT_EQ(NameOfCuts(Spec(files).cuts), "qwen2");
   EXPECT_TRUE(Spec(files).nfc);
   files["merges.txt"] = "a b c\n";
   EXPECT_EQ(CodeFrom(files), "invalid_vocab");
@@ -350,8 +400,6 @@ TEST(HfSpecTest, RefusesOtherPipelines) {
               "unsupported_tokenizer");
   }
   EXPECT_EQ(CodeWith(ByteLevel(), "/pre_tokenizer/add_prefix_space", true),
-            "unsupported_tokenizer");
-  EXPECT_EQ(CodeWith(ByteLevel(), "/pre_tokenizer/use_regex", false),
             "unsupported_tokenizer");
 }
 

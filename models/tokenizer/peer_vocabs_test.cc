@@ -66,7 +66,9 @@ TEST_P(PeerVocabsTest, EveryVector) {
 INSTANTIATE_TEST_SUITE_P(All, PeerVocabsTest,
                          testing::Values("gpt-2", "llama-bpe", "qwen2",
                                          "llama-spm", "starcoder", "refact",
-                                         "command-r", "mpt"),
+                                         "command-r", "mpt", "falcon",
+                                         "deepseek-llm", "deepseek-coder",
+                                         "qwen35", "phi-3", "gemma-4"),
                          [](const auto& family) {
                            std::string name = family.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

@@ -7,14 +7,15 @@ namespace tiercel {
 absl::Status EncodePieces(
     std::string_view text, size_t run_bytes, EncodeWatch* watch,
     std::vector<int32_t>* ids,
-    absl::FunctionRef<size_t(size_t begin)> piece_end,
+    absl::FunctionRef<absl::StatusOr<size_t>(size_t begin)> piece_end,
     absl::FunctionRef<absl::Status(absl::string_view piece, LookFn look)>
         encode) {
   absl::Status status = watch->Begin(run_bytes, text.size(), ids->size());
   SpelledWords words;
   for (size_t begin = 0; begin < text.size() && status.ok();) {
-    const size_t end = piece_end(begin);
-    const absl::string_view piece(text.data() + begin, end - begin);
+    const absl::StatusOr<size_t> end = piece_end(begin);
+    if (!end.ok()) return end.status();
+    const absl::string_view piece(text.data() + begin, *end - begin);
     const auto look = [&](size_t done) {
       return watch->Look(begin + done, ids->size());
     };
@@ -25,7 +26,7 @@ absl::Status EncodePieces(
       status = encode(piece, look);
       words.Add(piece, before, ids->size() - before);
     }
-    begin = end;
+    begin = *end;
   }
   return status;
 }

@@ -1,193 +1,92 @@
 #include "models/tokenizer/pretokenize.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "lib/status/error.h"
+#include "lib/status/status_macros.h"
+#include "lib/text/quote.h"
 #include "lib/text/utf8.h"
-#include "models/tokenizer/unicode_classes.h"
 
 namespace tiercel {
 namespace {
 
-struct Char {
-  char32_t code_point;
-  CharClass kind;
-  size_t end;  // the begin of the next one
-};
-
-Char CharAt(std::string_view text, size_t begin) {
-  const Utf8Char c = Utf8At(text, begin);
-  return {c.code_point, ClassOf(c.code_point), begin + c.bytes};
+// Returns `text` with a control character for each byte that is not UTF-8.
+std::string WithoutStrayBytes(std::string_view text) {
+  std::string clean(text);
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Char c = Utf8At(text, at);
+    if (c.code_point == kNoCodePoint) clean[at] = '\x01';
+    at += c.bytes;
+  }
+  return clean;
 }
 
-bool IsAt(std::string_view text, size_t begin, CharClass kind) {
-  return begin < text.size() && CharAt(text, begin).kind == kind;
-}
-
-bool IsNewline(char32_t c) { return c == '\r' || c == '\n'; }
-
-// Returns the end of the run of `kind` at `begin`, which may be empty.
-size_t SkipClass(std::string_view text, size_t begin, CharClass kind) {
-  while (begin < text.size()) {
-    const Char c = CharAt(text, begin);
-    if (c.kind != kind) break;
-    begin = c.end;
-  }
-  return begin;
-}
-
-// Returns the end of the contraction ('s 't 'm 'd 're 've 'll) at `begin`,
-// where a ' is; `begin` if there is none. If case is folded the long s (U+017F)
-// is an s.
-size_t ContractionEnd(std::string_view text, size_t begin, bool fold_case) {
-  const auto letter_at = [text, fold_case](size_t at) -> char32_t {
-    const char32_t c = Utf8At(text, at).code_point;
-    if (!fold_case) return c;
-    return c == 0x17f ? U's' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-  };
-  const char32_t first = letter_at(begin + 1);
-  const size_t end = begin + 1 + Utf8At(text, begin + 1).bytes;
-  switch (first) {
-    case 's':
-    case 't':
-    case 'm':
-    case 'd':
-      return end;
-    case 'r':
-    case 'v':
-      return letter_at(end) == 'e' ? end + 1 : begin;
-    case 'l':
-      return letter_at(end) == 'l' ? end + 1 : begin;
-    default:
-      return begin;
-  }
-}
-
-struct SpaceRun {
-  size_t last;         // start of its last character
-  size_t end;          //
-  size_t newline_end;  // after its last \r or \n; `begin` without one
-};
-
-SpaceRun SpaceRunAt(std::string_view text, size_t begin) {
-  SpaceRun run = {begin, begin, begin};
-  while (run.end < text.size()) {
-    const Char c = CharAt(text, run.end);
-    if (c.kind != CharClass::kSpace) break;
-    run.last = run.end;
-    run.end = c.end;
-    if (IsNewline(c.code_point)) run.newline_end = c.end;
-  }
-  return run;
-}
-
-// `\s+(?!\S)|\s+`: the last space goes with the word that follows it, unless it
-// is the only one or nothing follows.
-size_t SpacesEnd(const SpaceRun& run, size_t begin, bool at_end) {
-  return at_end || run.last == begin ? run.end : run.last;
-}
-
-size_t Gpt2End(std::string_view text, size_t begin, bool lone_numbers) {
-  const Char first = CharAt(text, begin);
-  if (lone_numbers && first.kind == CharClass::kNumber) return first.end;
-  if (first.code_point == '\'') {
-    const size_t end = ContractionEnd(text, begin, /*fold_case=*/false);
-    if (end != begin) return end;
-  }
-  // ` ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+`
-  const size_t body = first.code_point == ' ' ? first.end : begin;
-  if (body < text.size()) {
-    const CharClass kind = CharAt(text, body).kind;
-    if (kind != CharClass::kSpace &&
-        !(lone_numbers && kind == CharClass::kNumber)) {
-      return SkipClass(text, body, kind);
-    }
-  }
-  const SpaceRun run = SpaceRunAt(text, begin);
-  const bool at_end = run.end == text.size() ||
-                      (lone_numbers && IsAt(text, run.end, CharClass::kNumber));
-  return SpacesEnd(run, begin, at_end);
-}
-
-size_t Llama3End(std::string_view text, size_t begin, int most_digits) {
-  const Char first = CharAt(text, begin);
-  if (first.code_point == '\'') {
-    const size_t end = ContractionEnd(text, begin, /*fold_case=*/true);
-    if (end != begin) return end;
-  }
-  // `[^\r\n\p{L}\p{N}]?\p{L}+`
-  if (first.kind == CharClass::kLetter ||
-      (first.kind != CharClass::kNumber && !IsNewline(first.code_point) &&
-       IsAt(text, first.end, CharClass::kLetter))) {
-    return SkipClass(text, first.end, CharClass::kLetter);
-  }
-  // `\p{N}{1,3}` or `\p{N}`
-  if (first.kind == CharClass::kNumber) {
-    size_t end = first.end;
-    for (int i = 1; i < most_digits; ++i) {
-      if (!IsAt(text, end, CharClass::kNumber)) break;
-      end = CharAt(text, end).end;
-    }
-    return end;
-  }
-  // ` ?[^\s\p{L}\p{N}]+[\r\n]*`
-  const size_t body = first.code_point == ' ' ? first.end : begin;
-  if (IsAt(text, body, CharClass::kOther)) {
-    size_t end = SkipClass(text, body, CharClass::kOther);
-    while (end < text.size() && IsNewline(static_cast<uint8_t>(text[end]))) {
-      ++end;
-    }
-    return end;
-  }
-  // `\s*[\r\n]+|\s+(?!\S)|\s+`
-  const SpaceRun run = SpaceRunAt(text, begin);
-  if (run.newline_end != begin) return run.newline_end;
-  return SpacesEnd(run, begin, run.end == text.size());
+// Returns the first match that begins at `from` or behind it and is not empty,
+// or the place of an empty one behind `from`, where a pattern that matches
+// nothing cuts.
+absl::StatusOr<TextRange> FirstMatch(const Regex& regex, std::string_view text,
+                                     size_t from, Regex::Room* room) {
+  ASSIGN_OR_RETURN(TextRange match, regex.Find(text, from, room));
+  if (match.begin != from || match.end != from) return match;
+  return regex.Find(text, from + Utf8At(text, from).bytes, room);
 }
 
 }  // namespace
 
-std::string_view NameOf(Pretokenizer kind) {
-  switch (kind) {
-    case Pretokenizer::kGpt2:
-      return "gpt-2";
-    case Pretokenizer::kLlama3:
-      return "llama-bpe";
-    case Pretokenizer::kQwen2:
-      return "qwen2";
-    case Pretokenizer::kSmollm:
-      return "smollm";
+absl::StatusOr<Pretokenizer> Pretokenizer::Make(const std::vector<Cut>& cuts) {
+  Pretokenizer made;
+  for (const Cut& cut : cuts) {
+    Step step = {MatcherOf(cut.pattern), std::nullopt, cut.is_all};
+    if (step.by_hand == nullptr) {
+      ASSIGN_OR_RETURN(step.regex, Regex::Compile(cut.pattern));
+    }
+    made.steps_.push_back(std::move(step));
   }
-  return "";
+  return made;
 }
 
-std::string_view Pattern(Pretokenizer kind) {
-  switch (kind) {
-    case Pretokenizer::kGpt2:
-    case Pretokenizer::kSmollm:
-      return R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|)"
-             R"( ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-    case Pretokenizer::kLlama3:
-      return R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)"
-             R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)"
-             R"(\s+(?!\S)|\s+)";
-    case Pretokenizer::kQwen2:
-      return R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)"
-             R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)"
-             R"(\s+(?!\S)|\s+)";
+Pretokenizer::Walk::Walk(const Pretokenizer& pretokenizer,
+                         std::string_view text)
+    : of_(pretokenizer), text_(text) {
+  bool by_regex = false;
+  for (const Step& step : of_.steps_) by_regex |= step.regex.has_value();
+  // The engine takes UTF-8 alone.
+  if (by_regex) {
+    clean_ = WithoutStrayBytes(text);
+    text_ = clean_;
   }
-  return "";
+  pieces_.assign(of_.steps_.size(), {0, 0});
 }
 
-size_t PieceEnd(Pretokenizer kind, std::string_view text, size_t begin) {
-  switch (kind) {
-    case Pretokenizer::kGpt2:
-      return Gpt2End(text, begin, /*lone_numbers=*/false);
-    case Pretokenizer::kSmollm:
-      return Gpt2End(text, begin, /*lone_numbers=*/true);
-    case Pretokenizer::kLlama3:
-      return Llama3End(text, begin, /*most_digits=*/3);
-    case Pretokenizer::kQwen2:
-      return Llama3End(text, begin, /*most_digits=*/1);
+absl::StatusOr<size_t> Pretokenizer::Walk::End(size_t begin) {
+  TextRange around = {0, text_.size()};
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    TextRange& piece = pieces_[i];
+    if (piece.end <= begin) {
+      const Step& step = of_.steps_[i];
+      const std::string_view stretch =
+          text_.substr(around.begin, around.end - around.begin);
+      const size_t from = begin - around.begin;
+      TextRange match;
+      if (step.by_hand != nullptr) {
+        match = step.by_hand(stretch, from);
+      } else {
+        ASSIGN_OR_RETURN(match, FirstMatch(*step.regex, stretch, from, &room_));
+      }
+      // Text before the match is a piece of its own.
+      if (match.begin > from && step.is_all) {
+        return InputError(
+            "invalid_text",
+            absl::StrCat("tokenizer: the vocabulary has no place for ",
+                         Quoted(stretch.substr(from, match.begin - from))));
+      }
+      piece = {begin,
+               around.begin + (match.begin > from ? match.begin : match.end)};
+    }
+    around = piece;
   }
-  return text.size();
+  return around.end;
 }
 
 }  // namespace tiercel

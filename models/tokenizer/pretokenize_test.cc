@@ -6,197 +6,183 @@
 #include <string>
 #include <vector>
 
-#include "kernels/system/testing.h"
-#include "lib/text/utf8.h"
-#include "models/tokenizer/regex_oracle.h"
-#include "models/tokenizer/unicode_classes.h"
+#include "lib/status/error.h"
+#include "models/tokenizer/gguf_pres.h"
 
 namespace tiercel {
 namespace {
 
-constexpr Pretokenizer kKinds[] = {Pretokenizer::kGpt2, Pretokenizer::kLlama3,
-                                   Pretokenizer::kQwen2, Pretokenizer::kSmollm};
+using Strings = std::vector<std::string>;
 
-std::vector<std::string> Pieces(Pretokenizer kind, std::string_view text) {
-  std::vector<std::string> pieces;
+Strings PiecesBy(const Pretokenizer& pretokenizer, std::string_view text) {
+  Strings pieces;
+  Pretokenizer::Walk walk(pretokenizer, text);
   for (size_t begin = 0; begin < text.size();) {
-    const size_t end = PieceEnd(kind, text, begin);
-    if (end <= begin || end > text.size()) {
-      ADD_FAILURE() << "a piece from " << begin << " to " << end;
+    const auto end = walk.End(begin);
+    if (!end.ok() || *end <= begin || *end > text.size()) {
+      ADD_FAILURE() << "a piece from " << begin << ": " << end.status();
       break;
     }
-    pieces.emplace_back(text.substr(begin, end - begin));
-    begin = end;
+    pieces.emplace_back(text.substr(begin, *end - begin));
+    begin = *end;
   }
   return pieces;
 }
 
-class Oracle {
- public:
-  explicit Oracle(Pretokenizer kind)
-      : number_(R"(\p{N})"),
-        pattern_(Pattern(kind)),
-        lone_numbers_(kind == Pretokenizer::kSmollm) {}
+Strings PiecesBy(const std::vector<Cut>& cuts, std::string_view text) {
+  const auto pretokenizer = Pretokenizer::Make(cuts);
+  EXPECT_TRUE(pretokenizer.ok()) << pretokenizer.status();
+  return pretokenizer.ok() ? PiecesBy(*pretokenizer, text) : Strings();
+}
 
-  std::vector<std::string> Pieces(const std::string& text) const {
-    std::vector<std::string> stretches = {text};
-    if (lone_numbers_) {
-      stretches.clear();
-      number_.Split(text, &stretches);
+Strings PiecesOf(std::string_view family, std::string_view text) {
+  const GgufPre* const pre = FindGgufPre(family);
+  EXPECT_NE(pre, nullptr) << family;
+  return pre == nullptr ? Strings() : PiecesBy(pre->cuts, text);
+}
+
+// Cuts all of the text step by step.
+Strings AllAtEachStep(const std::vector<Regex>& steps,
+                      const std::string& text) {
+  Strings pieces = {text};
+  for (const Regex& step : steps) {
+    Regex::Room room;
+    Strings next;
+    for (const std::string& piece : pieces) {
+      for (size_t begin = 0; begin < piece.size();) {
+        const TextRange match = *step.Find(piece, begin, &room);
+        if (match.begin > begin) {
+          next.push_back(piece.substr(begin, match.begin - begin));
+        }
+        if (match.end > match.begin) {
+          next.push_back(piece.substr(match.begin, match.end - match.begin));
+        }
+        begin = match.end;
+      }
     }
-    std::vector<std::string> pieces;
-    for (const std::string& stretch : stretches) {
-      pattern_.Split(stretch, &pieces);
-    }
-    return pieces;
+    pieces = std::move(next);
   }
-
- private:
-  RegexOracle number_;
-  RegexOracle pattern_;
-  bool lone_numbers_;
-};
-
-TEST(PretokenizeTest, PatternsCompile) {
-  for (const Pretokenizer kind : kKinds) {
-    EXPECT_TRUE(RegexOracle(Pattern(kind)).valid());
-  }
+  return pieces;
 }
 
-TEST(PretokenizeTest, Gpt2ByHand) {
-  const auto pieces = [](std::string_view text) {
-    return Pieces(Pretokenizer::kGpt2, text);
-  };
-  using V = std::vector<std::string>;
-  EXPECT_EQ(pieces("I'll say  it's 1234."),
-            (V{"I", "'ll", " say", " ", " it", "'s", " 1234", "."}));
-  EXPECT_EQ(pieces("I'LL"), (V{"I", "'", "LL"}));
-  EXPECT_EQ(pieces("a\n\nb  "), (V{"a", "\n", "\n", "b", "  "}));
-  EXPECT_EQ(pieces("x \xff\xfe!"), (V{"x", " \xff\xfe!"}));
+TEST(PretokenizeTest, NumbersApart) {
+  // Spaces before a number end a stretch, and none of them goes with it.
+  EXPECT_EQ(PiecesOf("smollm", "a  12 b"),
+            (Strings{"a", "  ", "1", "2", " b"}));
 }
 
-TEST(PretokenizeTest, Llama3ByHand) {
-  const auto pieces = [](std::string_view text) {
-    return Pieces(Pretokenizer::kLlama3, text);
-  };
-  using V = std::vector<std::string>;
-  EXPECT_EQ(pieces("I'LL (say) 12345\tx"),
-            (V{"I", "'LL", " (", "say", ")", " ", "123", "45", "\tx"}));
-  EXPECT_EQ(pieces("a!\n\n  \n b"), (V{"a", "!\n\n", "  \n", " b"}));
-  EXPECT_EQ(pieces("a   b"), (V{"a", "  ", " b"}));
-  EXPECT_EQ(pieces("'\u017fo"), (V{"'\u017f", "o"}));
+TEST(PretokenizeTest, CaseEndsWords) {
+  EXPECT_EQ(PiecesOf("tekken", "HelloWORLDs camelCase it's 123/\n x"),
+            (Strings{"Hello", "WORLDs", " camel", "Case", " it", "'s", " ", "1",
+                     "2", "3", "/\n", " x"}));
+  // Contractions stay with their words, and numbers come in threes.
+  EXPECT_EQ(PiecesOf("gpt-4o", "It'll DON'T 1234./"),
+            (Strings{"It'll", " DON'T", " ", "123", "4", "./"}));
 }
 
-TEST(PretokenizeTest, Qwen2ByHand) {
-  EXPECT_EQ(Pieces(Pretokenizer::kQwen2, "a 123"),
-            (std::vector<std::string>{"a", " ", "1", "2", "3"}));
+TEST(PretokenizeTest, MarksStayWithTheirLetters) {
+  EXPECT_EQ(PiecesOf("qwen35", "e\u0301a 12"),
+            (Strings{"e\u0301a", " ", "1", "2"}));
+  EXPECT_EQ(PiecesOf("qwen2", "e\u0301a"), (Strings{"e", "\u0301a"}));
 }
 
-TEST(PretokenizeTest, SmollmByHand) {
-  // Spaces before a number end a stretch, and none of them goes with the
-  // number.
-  EXPECT_EQ(Pieces(Pretokenizer::kSmollm, "a  12 b"),
-            (std::vector<std::string>{"a", "  ", "1", "2", " b"}));
+TEST(PretokenizeTest, ScriptsApart) {
+  EXPECT_EQ(PiecesOf("deepseek-v3", "ab\u4e2d\u6587\u304b cd1234"),
+            (Strings{"ab", "\u4e2d\u6587\u304b", " cd", "123", "4"}));
+  EXPECT_EQ(PiecesOf("deepseek-llm", "a b,\n\n1234  "),
+            (Strings{"a", " b", ",", "\n", "\n", "1234", "  "}));
+  EXPECT_EQ(PiecesOf("deepseek-coder", "a_b 12"),
+            (Strings{"a", "_", "b", " ", "1", "2"}));
+  EXPECT_EQ(PiecesOf("kimi-k2", "ab\u4e2d\u6587cd"),
+            (Strings{"ab", "\u4e2d\u6587", "cd"}));
 }
 
-// Random strings over the characters on which the patterns turn.
-TEST(PretokenizeTest, FindsWhatTheRegularExpressionsFind) {
-  const std::vector<std::string> alphabet = {
-      " ",      " ",          " ",
-      "\n",     "\r",         "\t",
-      "\u00a0", "\u3000",     "\u2028",
-      "\u0085", "\u180e",     "'",
-      "'",      "'s",         "'S",
-      "'re",    "'VE",        "'lL",
-      "s",      "t",          "r",
-      "e",      "v",          "E",
-      "l",      "L",          "m",
-      "d",      "a",          "Z",
-      "\u017f", "\u212a",     "\u00e9",
-      "\u0301", "\u4e2d",     "\u3042",
-      "\u0e01", "1",          "2",
-      "0",      "\u0663",     "\u00bd",
-      "\u2167", ".",          "!",
-      "-",      "_",          "\u2014",
-      "\u200d", "\U0001f600", "\U0001d7d9",
-      "\u02b0", "\u0903",     std::string(1, '\0')};
+TEST(PretokenizeTest, MarksThenWordsThenDigits) {
+  EXPECT_EQ(PiecesOf("falcon", "x+=y `12345` z"),
+            (Strings{"x", "+=", "y", " ", "`", "123", "45", "`", " z"}));
+  EXPECT_EQ(PiecesOf("default", "x+=y 12345"),
+            (Strings{"x", "+=", "y", " ", "123", "45"}));
+}
+
+// The walk keeps the current piece of each step; here every step is whole.
+TEST(PretokenizeTest, EveryFamilyCutsStepByStep) {
+  const Strings alphabet = {
+      " ",      " ",      "\n",     "\r",     "\t",     "\u00a0", "\u3000",
+      "'s",     "'RE",    "'",      "a",      "b",      "Z",      "Q",
+      "\u01c5", "\u02b0", "\u0301", "\u0e01", "\u4e2d", "\u3042", "\uac00",
+      "1",      "2",      "3",      "\u0663", "\u00bd", ".",      "/",
+      "$",      "`",      "_",      "\uff01", "\u2018", "\x01",   "\u200d"};
   std::mt19937 random(1);
-  for (const Pretokenizer kind : kKinds) {
-    const Oracle oracle(kind);
-    for (int round = 0; round < 20000; ++round) {
+  for (const GgufPre& pre : AllGgufPres()) {
+    const auto pretokenizer = *Pretokenizer::Make(pre.cuts);
+    std::vector<Regex> steps;
+    for (const Cut& cut : pre.cuts) {
+      steps.push_back(*Regex::Compile(cut.pattern));
+    }
+    for (int round = 0; round < 300; ++round) {
       std::string text;
-      for (int left = static_cast<int>(random() % 12) + 1; left > 0; --left) {
+      for (int left = static_cast<int>(random() % 14) + 1; left > 0; --left) {
         text += alphabet[random() % alphabet.size()];
       }
-      ASSERT_EQ(Pieces(kind, text), oracle.Pieces(text))
-          << NameOf(kind) << " on " << text;
-    }
-  }
-}
-
-// Every code point, between characters that show its class.
-TEST(PretokenizeTest, AgreesOnEveryCodePointOfUnicode14) {
-  const RegexOracle unassigned(R"(\p{Cn})");
-  for (const Pretokenizer kind : kKinds) {
-    const Oracle oracle(kind);
-    for (char32_t c = 0; c <= 0x10ffff; ++c) {
-      if (c >= 0xd800 && c < 0xe000) continue;
-      if (TriesLess() && c > 0x7ff && c % 11 != 0) continue;
-      // The installed engine may know fewer letters than our tables.
-      std::string one;
-      AppendUtf8(c, &one);
-      if (ClassOf(c) != CharClass::kOther && unassigned.Matches(one)) continue;
-      if (c > 0x3ffff && c % 257 != 0) continue;  // all alike
-      std::string text = "a";
-      text.append(one).append(" ").append(one).append("1").append(one);
-      text.append("!");
-      ASSERT_EQ(Pieces(kind, text), oracle.Pieces(text))
-          << NameOf(kind) << " U+" << std::hex << static_cast<uint32_t>(c);
+      ASSERT_EQ(PiecesBy(pretokenizer, text), AllAtEachStep(steps, text))
+          << pre.names.front() << " on " << text;
     }
   }
 }
 
 TEST(PretokenizeTest, PiecesOfAnyBytesMakeUpTheText) {
   std::mt19937 random(2);
-  for (const Pretokenizer kind : kKinds) {
-    for (int round = 0; round < 3000; ++round) {
+  for (const GgufPre& pre : AllGgufPres()) {
+    const auto pretokenizer = *Pretokenizer::Make(pre.cuts);
+    for (int round = 0; round < 200; ++round) {
       std::string text;
       for (int left = static_cast<int>(random() % 40); left > 0; --left) {
         text.push_back(static_cast<char>(random() % 3 == 0 ? ' ' + random() % 20
                                                            : random() % 256));
       }
       std::string joined;
-      for (const std::string& piece : Pieces(kind, text)) joined += piece;
-      ASSERT_EQ(joined, text);
+      for (const std::string& piece : PiecesBy(pretokenizer, text))
+        joined += piece;
+      ASSERT_EQ(joined, text) << pre.names.front();
     }
   }
 }
 
-TEST(UnicodeClassesTest, WhiteSpaceIsTwentyFiveCodePoints) {
-  std::vector<char32_t> spaces;
-  for (char32_t c = 0; c <= 0x10ffff; ++c) {
-    if (ClassOf(c) == CharClass::kSpace) spaces.push_back(c);
-  }
-  EXPECT_EQ(spaces, (std::vector<char32_t>{
-                        0x9,    0xa,    0xb,    0xc,    0xd,    0x20,   0x85,
-                        0xa0,   0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004,
-                        0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200a, 0x2028,
-                        0x2029, 0x202f, 0x205f, 0x3000}));
+TEST(PretokenizeTest, AStrayByteIsASymbol) {
+  EXPECT_EQ(PiecesOf("tekken", "x \xff\xfe!"), (Strings{"x", " \xff\xfe!"}));
 }
 
-TEST(UnicodeClassesTest, FirstAndLastOfARange) {
-  EXPECT_EQ(ClassOf(U'@'), CharClass::kOther);
-  EXPECT_EQ(ClassOf(U'A'), CharClass::kLetter);
-  EXPECT_EQ(ClassOf(U'Z'), CharClass::kLetter);
-  EXPECT_EQ(ClassOf(U'['), CharClass::kOther);
-  EXPECT_EQ(ClassOf(0x3400), CharClass::kLetter);
-  EXPECT_EQ(ClassOf(0x4dbf), CharClass::kLetter);
-  EXPECT_EQ(ClassOf(0x4dc0), CharClass::kOther);
-  EXPECT_EQ(ClassOf(0x2160), CharClass::kNumber);
-  EXPECT_EQ(ClassOf(0x323af), CharClass::kLetter);  // the last, new in 15.0
-  EXPECT_EQ(ClassOf(0x323b0), CharClass::kOther);
-  EXPECT_EQ(ClassOf(0x10ffff), CharClass::kOther);
-  EXPECT_EQ(ClassOf(kNoCodePoint), CharClass::kOther);
+TEST(PretokenizeTest, APatternThatMatchesNothingCutsThere) {
+  EXPECT_EQ(PiecesBy({{"(?=b)"}}, "abba"), (Strings{"a", "b", "ba"}));
+  EXPECT_EQ(PiecesBy({{"x*"}}, "axxb"), (Strings{"a", "xx", "b"}));
+}
+
+TEST(PretokenizeTest, NoStepsLeaveThePieceWhole) {
+  EXPECT_EQ(PiecesBy(std::vector<Cut>(), "a b"), (Strings{"a b"}));
+}
+
+TEST(PretokenizeTest, NamesTextThatAFamilyWouldDrop) {
+  const auto pretokenizer = Pretokenizer::Make({{"[a-z]+", /*is_all=*/true}});
+  ASSERT_TRUE(pretokenizer.ok());
+  Pretokenizer::Walk walk(*pretokenizer, "ab 1c");
+  EXPECT_EQ(*walk.End(0), 2u);
+  const auto end = walk.End(2);
+  EXPECT_EQ(CodeOf(end.status()), "invalid_text");
+  EXPECT_NE(end.status().message().find("\" 1\""), absl::string_view::npos)
+      << end.status();
+}
+
+TEST(PretokenizeTest, RefusesWhatIsNoRegularExpression) {
+  const auto made = Pretokenizer::Make({{"(a"}});
+  EXPECT_EQ(CodeOf(made.status()), "unsupported_tokenizer");
+}
+
+TEST(PretokenizeTest, EndsWhatGrowsWithoutBound) {
+  const auto pretokenizer = Pretokenizer::Make({{"(a|a)+[bc]"}});
+  ASSERT_TRUE(pretokenizer.ok());
+  const std::string text(64, 'a');
+  Pretokenizer::Walk walk(*pretokenizer, text);
+  EXPECT_EQ(CodeOf(walk.End(0).status()), "invalid_text");
 }
 
 }  // namespace

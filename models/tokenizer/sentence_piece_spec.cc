@@ -19,12 +19,12 @@
 namespace tiercel {
 namespace {
 
-absl::Status Invalid(std::string_view message) {
+absl::Status InvalidModel(std::string_view message) {
   return InputError("invalid_vocab",
                     absl::StrCat("tokenizer.model: ", std::string(message)));
 }
 
-absl::Status Unsupported(std::string_view message) {
+absl::Status UnsupportedModel(std::string_view message) {
   return InputError("unsupported_tokenizer",
                     absl::StrCat("tokenizer.model: ", std::string(message)));
 }
@@ -67,15 +67,16 @@ class WireMessage {
         RETURN_IF_ERROR(Fixed(sizeof(uint32_t), &field.value));
         break;
       default:
-        return Invalid(absl::StrCat("a field of wire type ", tag & 7,
-                                    "; the file is no SentencePiece model"));
+        return InvalidModel(
+            absl::StrCat("a field of wire type ", tag & 7,
+                         "; the file is no SentencePiece model"));
     }
     return field;
   }
 
  private:
   static absl::Status Cut() {
-    return Invalid(
+    return InvalidModel(
         "it ends within a field; it is damaged, or no "
         "SentencePiece model");
   }
@@ -111,13 +112,14 @@ absl::Status ReadPiece(std::string_view bytes, TokenizerSpec* spec) {
     }
     if (field->number != 3) continue;
     if (field->value < 1 || field->value > 6) {
-      return Invalid(absl::StrCat("token ", spec->tokens.size(), " has type ",
-                                  field->value, "; need 1 to 6"));
+      return InvalidModel(absl::StrCat("token ", spec->tokens.size(),
+                                       " has type ", field->value,
+                                       "; need 1 to 6"));
     }
     token.type = static_cast<TokenType>(field->value);  // the same numbers
   }
   if (std::isnan(token.score)) {
-    return Invalid(
+    return InvalidModel(
         absl::StrCat("token ", spec->tokens.size(), " has no score (NaN)"));
   }
   spec->tokens.push_back(std::move(token));
@@ -140,7 +142,7 @@ absl::Status ReadTrainer(std::string_view bytes, TokenizerSpec* spec) {
     if (field->number == 42) spec->eos = named;
   }
   if (kind == kBpe) return absl::OkStatus();
-  return Unsupported(
+  return UnsupportedModel(
       absl::StrCat("a model of kind ", kind, "; need BPE, kind ", kBpe));
 }
 
@@ -153,14 +155,15 @@ absl::Status ReadNormalizer(std::string_view bytes, TokenizerSpec* spec) {
     ASSIGN_OR_RETURN(const std::optional<WireField> field, message.Next());
     if (!field) break;
     if (field->number == 2 && !field->text.empty()) {
-      return Unsupported("a normaliser that changes characters; need none");
+      return UnsupportedModel(
+          "a normaliser that changes characters; need none");
     }
     if (field->number == 3) prefixes = field->value != 0;
     if (field->number == 4) trims = field->value != 0;
     if (field->number == 5) escapes = field->value != 0;
   }
   if (trims || !escapes) {
-    return Unsupported(
+    return UnsupportedModel(
         "a normaliser that removes spaces, or keeps them as they are; need one "
         "that writes each as U+2581");
   }
@@ -184,14 +187,14 @@ absl::StatusOr<TokenizerSpec> SpecFromSentencePiece(std::string_view bytes) {
     if (!field) break;
     if (field->number == 1) {
       if (spec.tokens.size() == kMostVocab) {
-        return Invalid(absl::StrCat("more than ", kMostVocab, " tokens"));
+        return InvalidModel(absl::StrCat("more than ", kMostVocab, " tokens"));
       }
       RETURN_IF_ERROR(ReadPiece(field->text, &spec));
     }
     if (field->number == 2) trainer = field->text;
     if (field->number == 3) normalizer = field->text;
   }
-  if (spec.tokens.empty()) return Invalid("it has no tokens");
+  if (spec.tokens.empty()) return InvalidModel("it has no tokens");
   RETURN_IF_ERROR(ReadTrainer(trainer, &spec));
   RETURN_IF_ERROR(ReadNormalizer(normalizer, &spec));
   spec.adds_bos = spec.bos.has_value();

@@ -9,6 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "lib/text/utf8.h"
+#include "models/tokenizer/gguf_pres.h"
+#include "models/tokenizer/unicode_classes.h"
 
 namespace tiercel {
 namespace {
@@ -156,9 +159,6 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
     first_run = false;
     return s;
   };
-  const auto add = [&run](std::string_view text) {
-    if (!text.empty()) run.push_back(text);
-  };
   const auto encode = [&]() -> absl::Status {
     for (const Part& part : parts) {
       const SpecialMatcher& matcher =
@@ -296,7 +296,7 @@ nlohmann::json Tokenizer::Describe() const {
                          {"adds_bos", spec_.adds_bos}};
   if (spec_.kind == TokenizerSpec::Kind::kByteLevel) {
     json["kind"] = "byte-level BPE";
-    json["pretokenizer"] = std::string(NameOf(spec_.pretokenizer));
+    json["pretokenizer"] = std::string(NameOfCuts(spec_.cuts));
     json["normalizer"] = spec_.nfc ? "NFC" : "none";
   } else {
     json["kind"] = "SentencePiece BPE";

@@ -48,7 +48,7 @@ struct TokenizerSpec {
   bool adds_bos = false;
 
   // Byte-level.
-  Pretokenizer pretokenizer = Pretokenizer::kGpt2;
+  std::vector<Cut> cuts;
   bool nfc = false;            // composes the text first
   bool ignore_merges = false;  // a piece that is a token is not split
 

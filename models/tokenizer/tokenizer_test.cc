@@ -33,7 +33,7 @@ TokenizerSpec ByteSpec() {
   add("<u>", TokenType::kUnknown);       // 12
   add("two words", TokenType::kNormal);  // 13: not in the byte alphabet
   spec.merges = {{"a", "b"}};
-  spec.pretokenizer = Pretokenizer::kGpt2;
+  spec.cuts = {{std::string(kGpt2Pattern)}};
   spec.bos = 8;
   spec.eos = 10;
   return spec;

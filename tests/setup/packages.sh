@@ -24,7 +24,7 @@ readonly DEMO=(
   libgtest-dev
   libgumbo-dev  # documents: HTML
   libhwloc-dev
-  libonig-dev  # the tokenizer's test oracle
+  libonig-dev  # patterns of tokenizers
   libpugixml-dev  # documents: EPUB's XML
   libuchardet-dev  # documents: charsets that are not declared
   liburing-dev  # the prompt cache
