@@ -829,6 +829,20 @@ padded_rows|models/decoder/weights.cc|return head \* config_.head_dim + in_head;
 padded_norm|models/decoder/weights.h|return config.norm_eps \* PaddedShare(config);|return 0.5f;|apps/cli_files_test.py
 padded_blocks|models/decoder/weights.cc|Dequantize(tensor.type, row, cols, values.data());||apps/cli_files_test.py
 longest_special|models/tokenizer/special_matcher.cc|if (++low == high) break;|break;|models/tokenizer/special_matcher_test.cc
+gap_before_match|models/tokenizer/pretokenize.cc|(match.begin > from ? match.begin|(match.begin < from ? match.begin|models/tokenizer/pretokenize_test.cc
+piece_of_step|models/tokenizer/pretokenize.cc|^    around = piece;||models/tokenizer/pretokenize_test.cc
+stray_symbol|models/tokenizer/pretokenize.cc|clean\[at\] = '.x01'|clean[at] = ' '|models/tokenizer/pretokenize_test.cc
+dropped_text|models/tokenizer/pretokenize.cc|match.begin > from \&\& step.is_all|false|models/tokenizer/pretokenize_test.cc
+empty_match|models/tokenizer/pretokenize.cc|if (match.begin != from .. match.end != from) return match;|return match;|models/tokenizer/pretokenize_test.cc
+regex_steps|models/tokenizer/regex.cc|onig_set_retry_limit_in_match_of_match_param(param, steps);|onig_set_retry_limit_in_match_of_match_param(param, 0);|models/tokenizer/pretokenize_test.cc
+upper_words|models/tokenizer/gguf_pres.cc|upper, "+", lower, "\*", suffix|upper, "+", lower, "+", suffix|models/tokenizer/pretokenize_test.cc
+inverted_split|models/tokenizer/hf_pipeline.cc|/\*is_all=\*/true|/*is_all=*/false|models/tokenizer/hf_spec_test.cc
+behind_bytes|models/tokenizer/hf_pipeline.cc|    is_spelled = true;|    is_spelled = spec->cuts.empty();|models/tokenizer/hf_spec_test.cc
+strips_left|models/tokenizer/tokenizer.cc|if (token.strips_left) run.StripEnd();||models/tokenizer/tokenizer_test.cc
+strips_right|models/tokenizer/tokenizer.cc|if (token.strips_right) run.StripBegin();||models/tokenizer/tokenizer_test.cc
+strips_once|models/tokenizer/tokenizer.cc|    while (strips_ \&\& !text.empty()) {|    if (strips_ \&\& !text.empty()) {|models/tokenizer/tokenizer_test.cc
+phi3_ends|models/tokenizer/gguf_spec.cc|token.text != "<s>"|!token.text.empty()|models/tokenizer/gguf_spec_test.cc
+gemma_merges|models/tokenizer/gguf_spec.cc|  } else if (.model == kGemma4) {|  } else if (false) {|models/tokenizer/gguf_spec_test.cc
 first_space|models/tokenizer/stream_decoder.cc|  first_ = false;|  (void)first_;|models/tokenizer/stream_decoder_test.cc
 equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) != score(normal\[i - 1\])|i > 0|models/tokenizer/tokenizer_test.cc
 chat_at_most|lib/template/tests.cc|IsEqual(rendering, value, args) .. IsBelow(rendering, value, args)|IsBelow(rendering, value, args)|models/chat/chat_template_test.cc

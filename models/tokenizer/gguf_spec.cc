@@ -153,6 +153,18 @@ absl::Status ReadEnds(const Metadata& metadata, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
+// GGUF does not say that a token takes the spaces behind it. Those of Phi-3 do,
+// but for the ends of its texts.
+void SetStrips(const Metadata& metadata, TokenizerSpec* spec) {
+  const auto architecture = metadata.FindString("general.architecture");
+  if (!architecture.ok() || !*architecture || **architecture != "phi3") return;
+  for (TokenEntry& token : spec->tokens) {
+    token.strips_right = (token.type == TokenType::kControl ||
+                          token.type == TokenType::kUserDefined) &&
+                         token.text != "<s>" && token.text != "<|endoftext|>";
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata) {
@@ -182,9 +194,14 @@ absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata) {
     if (prefix.value_or(false)) {
       return Unsupported("add_space_prefix with a byte-level vocabulary");
     }
-  } else if (prefix.value_or(true)) {
-    spec.space_prefix = TokenizerSpec::SpacePrefix::kEachRun;
-    spec.strips_prefix = true;
+  } else if (*model == kGemma4) {
+    RETURN_IF_ERROR(ReadMerges(metadata, &spec));
+  } else {
+    SetStrips(metadata, &spec);
+    if (prefix.value_or(true)) {
+      spec.space_prefix = TokenizerSpec::SpacePrefix::kEachRun;
+      spec.strips_prefix = true;
+    }
   }
   RETURN_IF_ERROR(ReadEnds(metadata, &spec));
   return spec;

@@ -137,10 +137,40 @@ TEST(GgufSpecTest, PreNamesTheFamily) {
   EXPECT_FALSE(with("stablelm2").nfc);
   EXPECT_TRUE(with("mpt").nfc);
   EXPECT_TRUE(with("command-r").nfc);
-  EXPECT_EQ(with("minerva-7b").pretokenizer, Pretokenizer::kSmollm);
-  EXPECT_EQ(with("jais").pretokenizer, Pretokenizer::kGpt2);
-  EXPECT_EQ(with("starcoder").pretokenizer, Pretokenizer::kSmollm);
-  EXPECT_EQ(with("gpt-2").pretokenizer, Pretokenizer::kGpt2);
+  EXPECT_EQ(NameOfCuts(with("minerva-7b").cuts), "smollm");
+  EXPECT_EQ(NameOfCuts(with("jais").cuts), "gpt-2");
+  EXPECT_EQ(NameOfCuts(with("starcoder").cuts), "smollm");
+  EXPECT_EQ(NameOfCuts(with("gpt-2").cuts), "gpt-2");
+}
+
+// SentencePiece's spaces with merges.
+TEST(GgufSpecTest, ReadsGemma4) {
+  Metadata metadata = ByteLevel();
+  metadata.Set("tokenizer.ggml.model", std::string("gemma4"));
+  const auto spec = SpecFromGguf(metadata);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->kind, TokenizerSpec::Kind::kSentencePiece);
+  EXPECT_FALSE(spec->merges.empty());
+  EXPECT_EQ(spec->space_prefix, TokenizerSpec::SpacePrefix::kNone);
+  EXPECT_FALSE(spec->strips_prefix);
+}
+
+TEST(GgufSpecTest, TokensOfPhi3TakeTheSpacesBehindThem) {
+  Metadata metadata = SentencePiece();
+  metadata.Set("tokenizer.ggml.tokens", Strings{"<s>", "a", "<|end|>"});
+  metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{3, 1, 3});
+  const auto strips_right = [&metadata] {
+    const auto spec = SpecFromGguf(metadata);
+    EXPECT_TRUE(spec.ok()) << spec.status();
+    std::string texts;
+    for (const TokenEntry& token : spec->tokens) {
+      if (token.strips_right) texts += token.text;
+    }
+    return texts;
+  };
+  EXPECT_EQ(strips_right(), "");
+  metadata.Set("general.architecture", std::string("phi3"));
+  EXPECT_EQ(strips_right(), "<|end|>");
 }
 
 TEST(GgufSpecTest, RefusesWhatItDoesNotKnow) {

@@ -147,9 +147,14 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
     return UnsupportedJson(
         absl::StrCat("added token ", Quoted(text), " is normalized"));
   }
-  return PutToken(Member(token, "id"), text,
-                  special ? TokenType::kControl : TokenType::kUserDefined,
-                  spec);
+  RETURN_IF_ERROR(
+      PutToken(Member(token, "id"), text,
+               special ? TokenType::kControl : TokenType::kUserDefined, spec));
+  TokenEntry& entry =
+      spec->tokens[static_cast<size_t>(*AsId(Member(token, "id")))];
+  entry.strips_left = IsTrue(Member(token, "lstrip"));
+  entry.strips_right = IsTrue(Member(token, "rstrip"));
+  return absl::OkStatus();
 }
 
 absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {

@@ -281,10 +281,15 @@ TEST(HfSpecTest, AddedTokens) {
   ASSERT_EQ(spec.tokens.size(), 7u);
   EXPECT_EQ(spec.tokens[4].type, TokenType::kUnused);  // a gap
   EXPECT_EQ(spec.tokens[6].type, TokenType::kUserDefined);
-  for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
-    EXPECT_EQ(CodeWith(files, std::string("/added_tokens/1/") + flag, true),
-              "unsupported_tokenizer");
-  }
+  EXPECT_EQ(CodeWith(files, "/added_tokens/1/single_word", true),
+            "unsupported_tokenizer");
+  added[1]["lstrip"] = true;
+  EXPECT_TRUE(Spec(files).tokens[6].strips_left);
+  EXPECT_FALSE(Spec(files).tokens[6].strips_right);
+  added[1]["lstrip"] = false;
+  added[1]["rstrip"] = true;
+  EXPECT_FALSE(Spec(files).tokens[6].strips_left);
+  EXPECT_TRUE(Spec(files).tokens[6].strips_right);
   // The flag matters only if there is a normaliser.
   EXPECT_EQ(CodeWith(files, "/added_tokens/1/normalized", true), "");
   files["tokenizer.json"]["normalizer"] = {{"type", "NFC"}};
@@ -342,7 +347,10 @@ TEST(HfSpecTest, SideFilesAddTokens) {
   EXPECT_EQ(spec.tokens[4].text, "<new>");
   EXPECT_EQ(spec.tokens[4].type, TokenType::kControl);
   EXPECT_EQ(spec.tokens[1].type, TokenType::kUserDefined);  // its id is 1
-  files["tokenizer_config.json"]["added_tokens_decoder"]["4"]["lstrip"] = true;
+  Json& fourth = files["tokenizer_config.json"]["added_tokens_decoder"]["4"];
+  fourth["lstrip"] = true;
+  EXPECT_TRUE(Spec(files).tokens[4].strips_left);
+  fourth["single_word"] = true;
   EXPECT_EQ(CodeFrom(files), "unsupported_tokenizer");
 
   // Before that there was a file of ids.

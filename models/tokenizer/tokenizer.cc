@@ -73,6 +73,49 @@ std::string Joined(const std::vector<std::string_view>& parts) {
   return text;
 }
 
+bool IsSpaceAt(std::string_view text, size_t begin) {
+  return ClassOf(Utf8At(text, begin).code_point) == CharClass::kSpace;
+}
+
+// The text since the last special token, which may come in parts.
+class Run {
+ public:
+  // Leaves out the spaces with which the text begins.
+  void StripBegin() { strips_ = true; }
+
+  void Add(std::string_view text) {
+    while (strips_ && !text.empty()) {
+      strips_ = IsSpaceAt(text, 0);
+      if (strips_) text.remove_prefix(Utf8At(text, 0).bytes);
+    }
+    if (!text.empty()) texts_.push_back(text);
+  }
+
+  // Drops the spaces with which the text ends so far.
+  void StripEnd() {
+    while (!texts_.empty()) {
+      std::string_view& last = texts_.back();
+      size_t end = 0;
+      for (size_t at = 0; at < last.size(); at += Utf8At(last, at).bytes) {
+        if (!IsSpaceAt(last, at)) end = at + Utf8At(last, at).bytes;
+      }
+      last = last.substr(0, end);
+      if (!last.empty()) return;
+      texts_.pop_back();
+    }
+  }
+
+  // Ends the text and returns it.
+  std::vector<std::string_view> Take() {
+    strips_ = false;
+    return std::exchange(texts_, {});
+  }
+
+ private:
+  std::vector<std::string_view> texts_;
+  bool strips_ = false;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
@@ -148,14 +191,14 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
   uint64_t total = 0;
   for (const Part& part : parts) total += part.text.size();
   EncodeWatch watch(limits, total);
-  std::vector<std::string_view> run;  // since the last special token
+  Run run;
   bool first_run = true;
   const auto end_run = [&]() -> absl::Status {
-    if (run.empty()) return absl::OkStatus();
-    absl::Status s = run.size() == 1
-                         ? EncodeRun(run[0], first_run, &watch, ids)
-                         : EncodeRun(Joined(run), first_run, &watch, ids);
-    run.clear();
+    const std::vector<std::string_view> texts = run.Take();
+    if (texts.empty()) return absl::OkStatus();
+    absl::Status s = texts.size() == 1
+                         ? EncodeRun(texts[0], first_run, &watch, ids)
+                         : EncodeRun(Joined(texts), first_run, &watch, ids);
     first_run = false;
     return s;
   };
@@ -165,14 +208,17 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
           part.special == Special::kParse ? special_ : user_defined_;
       size_t begin = 0;
       while (const auto match = matcher.Find(part.text, begin)) {
-        add(part.text.substr(begin, match->begin - begin));
+        const TokenEntry& token = spec_.tokens[match->id];
+        run.Add(part.text.substr(begin, match->begin - begin));
+        if (token.strips_left) run.StripEnd();
         RETURN_IF_ERROR(end_run());
         ids->push_back(match->id);
+        if (token.strips_right) run.StripBegin();
         first_run = false;
         RETURN_IF_ERROR(watch.Begin(match->end - match->begin, 0, ids->size()));
         begin = match->end;
       }
-      add(part.text.substr(begin));
+      run.Add(part.text.substr(begin));
     }
     return end_run();
   };

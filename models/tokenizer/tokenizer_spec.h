@@ -29,6 +29,9 @@ struct TokenEntry {
   std::string text;  // as the checkpoint spells it
   TokenType type = TokenType::kUnused;
   float score = 0;  // SentencePiece: higher merges first
+  // A special token whose match takes the spaces before or behind it.
+  bool strips_left = false;
+  bool strips_right = false;
 };
 
 // A checkpoint's declaration of its tokenizer, from either format. The readers

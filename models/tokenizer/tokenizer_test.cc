@@ -103,6 +103,35 @@ TEST(TokenizerTest, PartsAreSpelledAsOneText) {
   EXPECT_EQ(ids, (Ids{5, 7, 3, 0, 4, 3, 0, 4, 8, 2}));
 }
 
+// As the added tokens of Hugging Face with lstrip and rstrip do, across parts.
+TEST(TokenizerTest, TokensTakeTheSpacesBesideThem) {
+  TokenizerSpec spec = ByteSpec();
+  spec.tokens[8].strips_right = true;
+  const auto right = Made(spec);
+  EXPECT_EQ(Encoded(*right, "a <a> \n\u2003 b", kParse), (Ids{0, 6, 8, 1}));
+  Ids ids;
+  ASSERT_TRUE(right
+                  ->Encode({{"a ", kParse},
+                            {"<a> ", kParse},
+                            {" ", kPlain},
+                            {" b ", kPlain},
+                            {" c", kPlain}},
+                           &ids)
+                  .ok());
+  EXPECT_EQ(ids, (Ids{0, 6, 8, 1, 6, 6, 2}));
+  EXPECT_EQ(Encoded(*right, "<a>   <a> ", kParse), (Ids{8, 8}));
+
+  spec.tokens[8].strips_right = false;
+  spec.tokens[8].strips_left = true;
+  const auto left = Made(spec);
+  EXPECT_EQ(Encoded(*left, "a\u2003 <a> b", kParse), (Ids{0, 8, 6, 1}));
+  ids.clear();
+  ASSERT_TRUE(
+      left->Encode({{"a ", kPlain}, {" ", kPlain}, {"<a>", kParse}}, &ids)
+          .ok());
+  EXPECT_EQ(ids, (Ids{0, 8}));
+}
+
 TEST(TokenizerTest, NothingGivesNothing) {
   const auto t = Made(ByteSpec());
   EXPECT_EQ(Encoded(*t, ""), Ids{});
