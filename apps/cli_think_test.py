@@ -79,10 +79,26 @@ class ThinkTest(Case):
                   '{"enable_thinking":true}'], ("z", "A"))):
             with self.subTest(flags):
                 self.assertEqual(self.output(model, *flags)[:2], expected)
-        for wrong in "{", "[1]", '{"messages":[]}', "[" * 5000:
+        for wrong in ("{", "[1]", '{"messages":[]}', "[" * 5000,
+                      '{"a":1,"a":2}'):
             message = self.refuse(2, "invalid_argument", *self.asked(
                 model, "--template-kwargs", wrong))
             self.assertIn("template", message)
+        self.assertIn("1e400", self.refuse(2, "invalid_argument", *self.asked(
+            model, "--template-kwargs", '{"x":1e400}')))
+
+    def test_a_switch_that_changes_nothing_is_noted(self):
+        for template, flags, noted in (
+                (told_model.CHATML, [], False),
+                (told_model.CHATML, ["--think", "off"], True),
+                (SWITCH, ["--think", "off"], False),
+                (SWITCH, ["--think", "on"], False),
+                (SWITCH, ["--think", "on", "--template-kwargs",
+                          '{"enable_thinking":true}'], True)):
+            with self.subTest(flags):
+                found = run(*self.asked(self.model(template), *flags))
+                self.assertEqual(found.returncode, 0, found.stderr)
+                self.assertEqual(b"changes nothing" in found.stderr, noted)
 
     def test_streams_tell_it(self):
         lines = [json.loads(line) for line in self.succeed(
@@ -98,14 +114,31 @@ class ThinkTest(Case):
             self.assertEqual(
                 "".join(line.get("reasoning", "") for line in own), "hm")
 
-    def test_no_part_of_a_tree_has_it(self):
+    def summarized(self, *flags):
         book = self.path("book.txt", b"A boat came in.\n\n" * 200)
-        document = self.document("summarize", book, "-m", self.model(), *GREEDY,
-                                 "-c", "512", "--no-cache")
+        return ["summarize", book, "-m", self.model(), *GREEDY, "-c", "512",
+                "--no-cache", *flags]
+
+    def test_no_part_of_a_tree_has_it(self):
+        document = self.document(*self.summarized())
         self.assertGreater(len(document["parts"]), 3)
         for part in [*document["parts"], *document["output"]]:
             self.assertNotIn("think", part["text"])
             self.assertNotIn("hm", part["text"])
+        lines = [json.loads(line) for line in self.succeed(
+            *self.summarized("--stream")).splitlines()][:-1]
+        thoughts = [line.get("reasoning", "") for line in lines
+                    if (line["level"], line["number"]) == (0, 0)]
+        self.assertEqual("".join(thoughts), "hm")
+
+    def test_a_tree_of_thoughts_alone_says_so(self):
+        document = self.document(*self.summarized("-n", "2"))
+        output = document["output"][0]
+        self.assertEqual((output["text"], output["finish_reason"]),
+                         ("", "length"))
+        self.assertIn("--think off", " ".join(document["warnings"]))
+        self.assertNotIn("--think off", " ".join(
+            self.document(*self.summarized())["warnings"]))
 
     def test_the_next_turn_does_not_have_it(self):
         # The prompt ends with the letter that the first answer begins with.

@@ -842,6 +842,11 @@ strips_left|models/tokenizer/tokenizer.cc|if (token.strips_left) run.StripEnd();
 strips_right|models/tokenizer/tokenizer.cc|if (token.strips_right) run.StripBegin();||models/tokenizer/tokenizer_test.cc
 strips_once|models/tokenizer/tokenizer.cc|    while (strips_ \&\& !text.empty()) {|    if (strips_ \&\& !text.empty()) {|models/tokenizer/tokenizer_test.cc
 phi3_ends|models/tokenizer/gguf_spec.cc|token.text != "<s>"|!token.text.empty()|models/tokenizer/gguf_spec_test.cc
+half_vocab|models/tokenizer/hf_spec.cc|vocab    ? "vocab.json without|merges ? "vocab.json without|models/tokenizer/hf_spec_test.cc
+vain_think|apps/commands/command.cc|otherwise.ok() \&\& .as_asked == .otherwise|otherwise.ok() \&\& as_asked->empty()|apps/cli_think_test.py
+thoughts_alone|apps/commands/book_summary.cc|cut = cut .. (text.empty() \&\& summary_.cut > 0);||apps/cli_think_test.py
+unanswered_parts|apps/commands/tree.cc|if (made.in_thought) ++summary_.unanswered;||apps/cli_think_test.py
+thought_of_part|apps/commands/part_maker.cc|lines.waiting.back()\["reasoning"\] = thought;|(void)0;|apps/cli_think_test.py
 gemma_merges|models/tokenizer/gguf_spec.cc|  } else if (.model == kGemma4) {|  } else if (false) {|models/tokenizer/gguf_spec_test.cc
 first_space|models/tokenizer/stream_decoder.cc|  first_ = false;|  (void)first_;|models/tokenizer/stream_decoder_test.cc
 equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) != score(normal\[i - 1\])|i > 0|models/tokenizer/tokenizer_test.cc

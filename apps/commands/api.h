@@ -164,7 +164,9 @@ class Queue {
   // Takes the results of a generation, on the queue's thread, and stays in its
   // place until the end. After a signal the generation ends.
   struct Results {
-    std::function<void(int32_t id, std::string_view text)> on_token;
+    std::function<void(int32_t id, std::string_view text,
+                       std::string_view thought)>
+        on_token;
     std::function<void(absl::Status status)> on_end;
   };
 

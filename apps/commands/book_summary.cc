@@ -83,6 +83,7 @@ Json BookSummaryWriter::Document() const {
     }
   }
   const std::string text = Text();
+  cut = cut || (text.empty() && summary_.cut > 0);
   if (summary_.levels.back().size() > 1) {  // adds the summary as a whole
     Node whole = {0, book_.text.size(), 0, summary_.book_tokens, {}};
     whole.writing.text = text;
@@ -171,11 +172,18 @@ std::vector<std::string> BookSummaryWriter::LeafHeadings() const {
 }
 
 absl::Status BookSummaryWriter::Write() {
-  if (summary_.cut > 0) {
-    summary_.warnings.push_back(
-        absl::StrCat("the summaries of ", Parts(summary_.cut), " were cut at ",
-                     summary_.answer, " tokens; -n N for more"));
+  const auto warn = [this](std::string warning) {
+    summary_.warnings.push_back(std::move(warning));
     WriteWarnings({summary_.warnings.back()});
+  };
+  if (summary_.cut > 0) {
+    warn(absl::StrCat("the summaries of ", Parts(summary_.cut), " were cut at ",
+                      summary_.answer, " tokens; -n N for more"));
+  }
+  if (summary_.unanswered > 0) {
+    warn(absl::StrCat(Parts(summary_.unanswered),
+                      " ended within a thought and have no summary; --think "
+                      "off, or -n N for more"));
   }
   if (options_.json) {  // one document only, so notes must be written first
     absl::Status noted = WriteNotes(options_, Notes());

@@ -39,6 +39,7 @@ struct BookSummary {
   size_t made = 0;         // texts made in this run
   size_t resumed = 0;      // texts made before it
   size_t cut = 0;          // texts, of both kinds, that were cut at `answer`
+  size_t unanswered = 0;   // texts made that ended within a thought
   size_t at_once = 0;      // most texts that were made at once
   int resumed_layers = 0;  // layers of prompts that earlier runs had finished
   TotalCost spent;

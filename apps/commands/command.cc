@@ -111,6 +111,12 @@ absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
   return std::optional<Model>(*std::move(draft));
 }
 
+int32_t ThinkOf(const ModelOptions& options) {
+  return options.think == "on"    ? TIERCEL_THINK_ON
+         : options.think == "off" ? TIERCEL_THINK_OFF
+                                  : TIERCEL_THINK_AUTO;
+}
+
 // Does as OpenModel, over `ranks` ranks.
 absl::StatusOr<Model> OpenOver(int64_t ranks, const Options& options,
                                tiercel_load load) {
@@ -120,11 +126,7 @@ absl::StatusOr<Model> OpenOver(int64_t ranks, const Options& options,
     return Blame(model.status(), "TIERCEL_MODEL");
   }
   if (!model.ok()) return model;
-  const std::string& think = options.model.think;
-  model->SetTemplate(think == "on"    ? TIERCEL_THINK_ON
-                     : think == "off" ? TIERCEL_THINK_OFF
-                                      : TIERCEL_THINK_AUTO,
-                     options.model.template_kwargs);
+  model->SetTemplate(ThinkOf(options.model), options.model.template_kwargs);
   RETURN_IF_ERROR(CheckScale(options.model, *model));
   const int32_t draft_layers = options.sampling.draft_layers;
   if (draft_layers > model->info().layers) {
@@ -152,6 +154,28 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
     ranks = best;
   }
   return OpenOver(ranks, options, load);
+}
+
+absl::StatusOr<Model> OpenTalker(const Options& options) {
+  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  const int32_t asked = ThinkOf(options.model);
+  if (asked == TIERCEL_THINK_AUTO) return model;
+  const std::vector<Model::Message> talk = {{"user", "?"}};
+  const absl::StatusOr<std::vector<int32_t>> as_asked =
+      model.ChatTokens(talk, {});
+  model.SetTemplate(
+      asked == TIERCEL_THINK_ON ? TIERCEL_THINK_OFF : TIERCEL_THINK_ON,
+      options.model.template_kwargs);
+  const absl::StatusOr<std::vector<int32_t>> otherwise =
+      model.ChatTokens(talk, {});
+  model.SetTemplate(asked, options.model.template_kwargs);
+  // A template that fails says so when it writes the prompt.
+  if (as_asked.ok() && otherwise.ok() && *as_asked == *otherwise) {
+    WriteNote(absl::StrCat("--think ", options.model.think,
+                           " changes nothing: the model's chat template writes "
+                           "the same without it\n"));
+  }
+  return model;
 }
 
 absl::Status CheckSession(const Options& options, const Model& model) {

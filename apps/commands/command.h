@@ -37,6 +37,10 @@ inline constexpr std::vector<std::string>* kOnStderrAlone = nullptr;
 // draft layers than the model has; those of tiercel_check_draft.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 
+// Opens the model's header for a conversation; a note says if its template has
+// no use for --think. Errors: those of OpenModel.
+absl::StatusOr<Model> OpenTalker(const Options& options);
+
 // Checks that a session of `options` can be planned, even if it does not fit.
 // Errors: those of tiercel_plan.
 absl::Status CheckSession(const Options& options, const Model& model);

@@ -115,8 +115,9 @@ absl::Status PartMaker::AddSlots() {
     slots_.push_back({&forks_.back()});
   }
   for (Slot& slot : slots_) {
-    slot.results.on_token = [this, &slot](int32_t id, std::string_view text) {
-      mail_.Put({&slot, id, std::string(text)});
+    slot.results.on_token = [this, &slot](int32_t id, std::string_view text,
+                                          std::string_view thought) {
+      mail_.Put({&slot, id, std::string(text), std::string(thought)});
     };
     slot.results.on_end = [this, &slot](absl::Status status) {
       mail_.Put({.slot = &slot, .end = std::move(status)});
@@ -170,12 +171,13 @@ absl::Status PartMaker::Begin(Task task, MadeFn made, absl::Status* failed) {
     status = slot.generator->ContinueIn(*queue_, seed(), &slot.results);
     if (status.ok()) return absl::OkStatus();
   } else if (status.ok()) {
-    status =
-        slot.generator
-            ->ContinueUnseen(
-                seed(), [&](int32_t id, std::string_view text,
-                            std::string_view) { return Wrote(slot, id, text); })
-            .status();
+    status = slot.generator
+                 ->ContinueUnseen(seed(),
+                                  [&](int32_t id, std::string_view text,
+                                      std::string_view thought) {
+                                    return Wrote(slot, id, text, thought);
+                                  })
+                 .status();
   }
   return End(slot, status, made, failed);
 }
@@ -199,8 +201,9 @@ absl::Status PartMaker::Await(MadeFn made, absl::Status* failed) {
 }
 
 absl::Status PartMaker::Handle(Event event, MadeFn made, absl::Status* failed) {
-  return event.end.has_value() ? End(*event.slot, *event.end, made, failed)
-                               : Wrote(*event.slot, event.id, event.text);
+  return event.end.has_value()
+             ? End(*event.slot, *event.end, made, failed)
+             : Wrote(*event.slot, event.id, event.text, event.thought);
 }
 
 absl::Status PartMaker::End(Slot& slot, const absl::Status& status, MadeFn made,
@@ -240,6 +243,8 @@ absl::StatusOr<MadePart> PartMaker::Finish(Slot& slot) {
   made.writing = {std::string(absl::StripAsciiWhitespace(slot.said)),
                   output.at("tokens").get<std::vector<int32_t>>(),
                   output.at("finish_reason") == "length"};
+  made.in_thought =
+      made.writing.text.empty() && output.value("reasoning", "") != "";
   if (shape_.sections && !made.writing.tokens.empty()) {
     RETURN_IF_ERROR(KeepSupported(slot, &made.writing));
   } else if (made.writing.cut) {
@@ -271,7 +276,8 @@ absl::Status PartMaker::Read(Slot& slot) {
   });
 }
 
-absl::Status PartMaker::Wrote(Slot& slot, int32_t id, std::string_view text) {
+absl::Status PartMaker::Wrote(Slot& slot, int32_t id, std::string_view text,
+                              std::string_view thought) {
   slot.said.append(text);
   slot.ends.push_back(slot.said.size());
   Progressed();
@@ -281,18 +287,19 @@ absl::Status PartMaker::Wrote(Slot& slot, int32_t id, std::string_view text) {
     return absl::OkStatus();
   }
   ++lines.tokens;
-  lines.waiting.emplace_back(id, text);
+  lines.waiting.push_back({{"token", id},
+                           {"text", text},
+                           {"level", lines.level},
+                           {"number", lines.index}});
+  if (!thought.empty()) lines.waiting.back()["reasoning"] = thought;
   return WriteLines();
 }
 
 absl::Status PartMaker::WriteLines() {
   while (!lines_.empty()) {
     Lines& lines = *lines_.front();
-    for (const auto& [id, text] : std::exchange(lines.waiting, {})) {
-      RETURN_IF_ERROR(WriteJson({{"token", id},
-                                 {"text", text},
-                                 {"level", lines.level},
-                                 {"number", lines.index}}));
+    for (const Json& line : std::exchange(lines.waiting, {})) {
+      RETURN_IF_ERROR(WriteJson(line));
     }
     if (!lines.ended) break;
     lines_.pop_front();

@@ -46,6 +46,7 @@ struct MadePart {
   reader::Writing writing;
   Json report;
   std::vector<double> token_seconds;
+  bool in_thought = false;  // it ended before its answer began
 };
 
 // Makes the parts of a book, several side by side: each has a session, a fork
@@ -96,7 +97,7 @@ class PartMaker {
     size_t level;
     size_t index;
     size_t tokens = 0;  // also those that were written
-    std::vector<std::pair<int32_t, std::string>> waiting = {};
+    std::vector<Json> waiting = {};
     bool ended = false;
   };
   struct Task {
@@ -116,6 +117,7 @@ class PartMaker {
     Slot* slot;
     int32_t id = 0;
     std::string text = {};
+    std::string thought = {};
     std::optional<absl::Status> end = {};
   };
   // Events from the queue's thread.
@@ -153,7 +155,9 @@ class PartMaker {
   // on disk.
   absl::Status ReadRequest(const Part& part, Generator& generator) const;
   absl::Status Read(Slot& slot);
-  absl::Status Wrote(Slot& slot, int32_t id, std::string_view text);
+  // Takes a token, with its parts of the answer and of the thought.
+  absl::Status Wrote(Slot& slot, int32_t id, std::string_view text,
+                     std::string_view thought);
   // Writes the lines of parts in the order of these: all of those that have
   // ended, and what there is of the next.
   absl::Status WriteLines();

@@ -132,7 +132,7 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
     ASSIGN_OR_RETURN(book, OpenBook(asked));
   }
   const Options options = book.has_value() ? Named(asked, *book) : asked;
-  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(Model model, OpenTalker(options));
   Subject subject;
   subject.lines = std::move(lines);
   const std::string state = StateFolder();
@@ -173,7 +173,7 @@ absl::Status AskInTalk(const Options& options) {
 absl::Status Summarize(const Options& asked) {
   ASSIGN_OR_RETURN(const document::Document book, OpenBook(asked));
   const Options options = Named(asked, book);
-  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(Model model, OpenTalker(options));
   if (options.book.toc) return WriteContents(options, model, book);
   const TalkFn talk = [&](const std::string& text) {
     return SummaryTalk(options.book, text);
@@ -207,7 +207,7 @@ absl::Status Ask(const Options& asked) {
   if (asked.questions.empty() && !asked.book.toc) return AskInTalk(asked);
   ASSIGN_OR_RETURN(const document::Document book, OpenBook(asked));
   const Options options = Named(asked, book);
-  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(Model model, OpenTalker(options));
   if (options.book.toc) return WriteContents(options, model, book);
   std::vector<TalkFn> talks;
   for (const std::string& question : options.questions) {

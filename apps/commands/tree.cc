@@ -509,6 +509,7 @@ absl::Status Tree::Keep(Making& making, const Part& part, MadePart made) {
   const Json& report = made.report;
   summary_.spent.Add(report, made.token_seconds);
   summary_.resumed_layers += report.at("resumed").at("layers").get<int>();
+  if (made.in_thought) ++summary_.unanswered;
   if (summary_.made++ == 0) {  // the same in every report
     for (const Json& warning : report.at("warnings")) {
       summary_.warnings.push_back(warning.get<std::string>());

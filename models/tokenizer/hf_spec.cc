@@ -278,9 +278,16 @@ absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(const Json& side_files) {
                      SpecFromSentencePiece(Member(side_files, "tokenizer.model")
                                                .get_ref<const std::string&>()));
   } else {
-    return InputError("no_tokenizer",
-                      "tokenizer: the checkpoint has no tokenizer.json, nor "
-                      "vocab.json with merges.txt, nor tokenizer.model");
+    const bool vocab = !Member(side_files, "vocab.json").is_null();
+    const bool merges = !Member(side_files, "merges.txt").is_null();
+    return InputError(
+        "no_tokenizer",
+        absl::StrCat("tokenizer: the checkpoint has ",
+                     vocab    ? "vocab.json without merges.txt"
+                     : merges ? "merges.txt without vocab.json"
+                              : "no tokenizer",
+                     "; need tokenizer.json, or vocab.json with merges.txt, or "
+                     "tokenizer.model"));
   }
   RETURN_IF_ERROR(ReadSideTokens(settings, &spec));
   ReadEnds(side_files, file, settings, &spec);

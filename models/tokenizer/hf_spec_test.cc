@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
 #include "models/tokenizer/gguf_pres.h"
 #include "models/tokenizer/tokenizer.h"
@@ -384,8 +385,17 @@ TEST(HfSpecTest, ReadsVocabAndMerges) {
   EXPECT_TRUE(Spec(files).nfc);
   files["merges.txt"] = "a b c\n";
   EXPECT_EQ(CodeFrom(files), "invalid_vocab");
-  files.erase("merges.txt");
-  EXPECT_EQ(CodeFrom(files), "no_tokenizer");
+  // Half of it is named.
+  for (const auto& [there, missing] : {std::pair("vocab.json", "merges.txt"),
+                                       std::pair("merges.txt", "vocab.json")}) {
+    Json half = files;
+    half.erase(missing);
+    const absl::Status status = SpecFromHuggingFace(half).status();
+    EXPECT_EQ(CodeOf(status), "no_tokenizer");
+    EXPECT_NE(status.message().find(absl::StrCat(there, " without ", missing)),
+              absl::string_view::npos)
+        << status;
+  }
 }
 
 TEST(HfSpecTest, RefusesOtherPipelines) {

@@ -9,6 +9,7 @@
 #include "kernels/device/cuda/cuda_driver.h"
 #include "lib/status/status_macros.h"
 #include "models/chat/chat_tokens.h"
+#include "models/format/json.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_identity.h"
 #include "runtime/api/version.h"
@@ -204,22 +205,16 @@ absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits,
 }
 
 absl::StatusOr<nlohmann::json> ReadVariables(const char* text) {
-  constexpr int kMostDepth = 32;
-  bool deep = false;
-  nlohmann::json variables = nlohmann::json::parse(
-      text,
-      [&deep](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        deep = deep || depth > kMostDepth;
-        return !deep;
-      },
-      /*allow_exceptions=*/false);
-  if (!deep && variables.is_object()) return variables;
+  constexpr std::string_view kWho = "template_kwargs";
+  absl::StatusOr<nlohmann::json> variables = ParseJson(kWho, text);
+  if (!variables.ok()) {
+    return UsageError("invalid_argument",
+                      std::string(variables.status().message()));
+  }
+  if (variables->is_object()) return variables;
   return UsageError(
       "invalid_argument",
-      absl::StrCat("template_kwargs: got ",
-                   deep                       ? "more than 32 levels"
-                   : variables.is_discarded() ? "no JSON"
-                                              : variables.type_name(),
+      absl::StrCat(std::string(kWho), ": got ", variables->type_name(),
                    ", need a JSON object"));
 }
 
