@@ -184,8 +184,15 @@ absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
           "; need Prepend and Replace of spaces by U+2581, or none"));
     }
   }
-  const std::vector<const Json*> stages =
+  std::vector<const Json*> stages =
       StagesOf(Member(file, "pre_tokenizer"), "pretokenizers");
+  if (replaced) {
+    // No space is left at which a Split could cut (Gemma has one).
+    std::erase_if(stages, [](const Json* stage) {
+      return IsType(*stage, "Split") &&
+             IsString(Member(Member(*stage, "pattern"), "String"), " ");
+    });
+  }
   if (replaced ? !stages.empty()
                : stages.size() != 1 || !IsType(*stages[0], "Metaspace") ||
                      !IsString(Member(*stages[0], "replacement"), kSpace)) {

@@ -202,6 +202,20 @@ TEST(HfSpecTest, ReadsSentencePiece) {
   EXPECT_EQ(CodeFrom(SentencePiece()), "");
 }
 
+// As Gemma has it.
+TEST(HfSpecTest, NoSpaceIsLeftToCutAt) {
+  Json files = SentencePiece();
+  Json& stage = files["tokenizer.json"]["pre_tokenizer"];
+  EXPECT_TRUE(stage.is_null());
+  stage = {{"type", "Split"},
+           {"pattern", {{"String", " "}}},
+           {"behavior", "MergedWithPrevious"},
+           {"invert", false}};
+  EXPECT_EQ(CodeFrom(files), "");
+  stage["pattern"]["String"] = "a";
+  EXPECT_EQ(CodeFrom(files), "unsupported_tokenizer");
+}
+
 TEST(HfSpecTest, ReadsMetaspaceInItsForms) {
   const std::string space = "\u2581";
   TokenizerSpec spec = Spec(Metaspace({{"type", "Metaspace"},
