@@ -2,7 +2,7 @@
 """Makes the golden token ids: what Hugging Face tokenizers say about our texts.
 
   make_tokens.py --model SMOLLM2.gguf --books DIR [--policy POLICY.txt]
-                 [--out DIR] [--train]
+                 [--out DIR] [--train] [--only NAME,...]
 
 Writes into tokens/:
   corpus.json      short awkward texts, as hexadecimal bytes, and the code
@@ -12,6 +12,7 @@ Writes into tokens/:
   NAME/            with --train: a small vocabulary of family NAME
                    (tokenizer.json), of a thousand tokens from the first book
                    and some numbers
+With --only, the files of these tokenizers alone.
 
 Of books nothing is kept but ids and checksums. A hash is FNV-1a with 64 bits
 over ids (or bytes) as units.
@@ -20,6 +21,7 @@ over ids (or bytes) as units.
 import argparse
 import json
 import pathlib
+import unicodedata
 
 import gguf
 import tokenizers
@@ -32,7 +34,15 @@ UNICODE = pathlib.Path("/usr/share/unicode/UnicodeData.txt")  # 15.0
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 SYMBOLS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 NUMBERS = " 100 365 1999 2000 12345" * 400  # books have few
-FAMILIES = ["gpt-2", "llama-bpe", "qwen2", "smollm", "spm", "spm-metaspace"]
+CASED = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"
+    r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]+{suffix}|[^\r\n\p{L}\p{N}]?"
+    r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*{suffix}|")
+CASED_SYMBOLS = SYMBOLS.replace(r"[\r\n]*", r"[\r\n/]*", 1)
+# Families whose patterns Tiercel leaves to a library, which knows Unicode 14.
+BY_LIBRARY = ["tekken", "gpt-4o", "qwen35", "deepseek-v3"]
+FAMILIES = ["gpt-2", "llama-bpe", "qwen2", "smollm", "spm", "spm-metaspace",
+            *BY_LIBRARY]
 
 WORDS = [
     "", " ", "  ", "   ", "\t", "\n", "\n\n", "\n\n\n", "\t\n", " \n", "\n ",
@@ -78,9 +88,10 @@ BYTES = [  # no UTF-8: kept as they are, so no oracle has a say
 ]
 
 
-def split_by(pattern):
+def split_by(*patterns):
     return pre_tokenizers.Sequence([
-        pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated"),
+        *(pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")
+          for pattern in patterns),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
     ])
 
@@ -93,6 +104,24 @@ def byte_level_stages(family):
             pre_tokenizers.Digits(individual_digits=True),
             pre_tokenizers.ByteLevel(add_prefix_space=False),
         ])
+    if family == "tekken":
+        return None, split_by(CASED.replace("{suffix}", "") + r"\p{N}"
+                              + CASED_SYMBOLS)
+    if family == "gpt-4o":
+        return None, split_by(
+            CASED.replace("{suffix}", r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?")
+            + r"\p{N}{1,3}" + CASED_SYMBOLS)
+    if family == "qwen35":
+        return None, split_by(
+            CONTRACTIONS.replace(r"\p{L}+", r"[\p{L}\p{M}]+") + r"\p{N}"
+            + SYMBOLS.replace(r"\s\p{L}\p{N}", r"\s\p{L}\p{M}\p{N}"))
+    if family == "deepseek-v3":
+        return None, split_by(
+            r"\p{N}{1,3}",
+            "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+            r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|"""
+            r"[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
+            r"\s*[\r\n]+|\s+(?!\S)|\s+")
     if family == "qwen2":
         return normalizers.NFC(), split_by(
             CONTRACTIONS + r"\p{N}" + SYMBOLS)
@@ -102,7 +131,7 @@ def byte_level_stages(family):
 def train_byte_level(family, text):
     normalizer, pre_tokenizer = byte_level_stages(family)
     result = tokenizers.Tokenizer(
-        models.BPE(ignore_merges=family == "llama-bpe"))
+        models.BPE(ignore_merges=family in ("llama-bpe", "tekken")))
     if normalizer:
         result.normalizer = normalizer
     result.pre_tokenizer = pre_tokenizer
@@ -193,13 +222,23 @@ def later_than_unicode_15():
              if code not in known
              and (keep.pre_tokenize_str(chr(code))
                   or len(digits.pre_tokenize_str(f"a{chr(code)}")) > 1)]
+    return ranges_of(later)
+
+
+def ranges_of(codes):
     ranges = []
-    for code in later:
+    for code in codes:
         if ranges and ranges[-1][1] == code - 1:
             ranges[-1][1] = code
         else:
             ranges.append([code, code])
     return ranges
+
+
+def unassigned_in_unicode_14():
+    assert unicodedata.unidata_version == "14.0.0"
+    return ranges_of([code for code in scalar_values()
+                      if unicodedata.category(chr(code)) == "Cn"])
 
 
 def scalar_values():
@@ -286,17 +325,19 @@ def main():
     parser.add_argument("--out", type=pathlib.Path,
                         default=pathlib.Path(__file__).parent / "tokens")
     parser.add_argument("--train", action="store_true")
+    parser.add_argument("--only", default="")
     args = parser.parse_args()
 
     books = sorted(args.books.glob("*.txt"))
     texts = books + ([args.policy] if args.policy else [])
     later = later_than_unicode_15()
-    write(args.out / "corpus.json", {
-        "texts": [word.encode().hex() for word in WORDS],
-        "not_utf8": [b.replace(" ", "") for b in BYTES],
-        "later_than_unicode_15": later,
-    })
-    for family in FAMILIES:
+    if not args.only:
+        write(args.out / "corpus.json", {
+            "texts": [word.encode().hex() for word in WORDS],
+            "not_utf8": [b.replace(" ", "") for b in BYTES],
+            "later_than_unicode_15": later,
+        })
+    for family in args.only.split(",") if args.only else FAMILIES:
         path = args.out / family / "tokenizer.json"
         if args.train:
             train = (train_sentence_piece if family.startswith("spm")
@@ -305,7 +346,11 @@ def main():
             path.write_text(
                 train(family, books[0].read_text() + NUMBERS).to_str() + "\n")
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        write(args.out / f"{family}.json", golden(tokenizer, later, texts))
+        by_library = family in BY_LIBRARY
+        skipped = unassigned_in_unicode_14() if by_library else later
+        write(args.out / f"{family}.json", golden(tokenizer, skipped, texts))
+    if args.only:
+        return
     tokenizer = tokenizer_of(gguf.GGUFReader(args.model))
     write(args.out / "smollm2.json",
           golden(tokenizer, later, texts)
