@@ -33,10 +33,12 @@ struct KvLayout {
   DType type_v;  // likewise
   int kv_heads;
   int head_dim;
-  int head_elements = 0;  // the others are zeros; 0: all
+  int head_elements = 0;         // the others are zeros; 0: all
+  float attention_scale = 0.0f;  // 0: 1 / sqrt(the head's elements)
 
   // The factor on the products of queries and keys.
   float AttentionScale() const {
+    if (attention_scale > 0) return attention_scale;
     return 1.0f / std::sqrt(static_cast<float>(head_elements > 0 ? head_elements
                                                                  : head_dim));
   }

@@ -43,9 +43,12 @@ class RowWriter {
       write_(kv.type_v, p_.v.raw() + r * p_.v_stride + column, kv.head_dim,
              page + kv.VOffset(head, cell));
     }
-    if (to.half == 0) return;
+    if (!to.ChangesQueries()) return;
     for (int head = 0; head < to.heads; ++head) {
-      Rotate(r, to.q.raw() + r * to.q_stride + int64_t{head} * kv.head_dim);
+      float* const q =
+          to.q.raw() + r * to.q_stride + int64_t{head} * kv.head_dim;
+      Rotate(r, q);
+      for (int i = 0; i < kv.head_dim; ++i) q[i] *= to.q_scale;
     }
   }
 
@@ -84,7 +87,7 @@ constexpr PerIsa<KvRowWriteFn*> kRowWrite = {
 
 absl::Status ValidateRotation(const KvWriteParams& p) {
   const Rotation& to = p.rotation;
-  if (to.half == 0) return absl::OkStatus();
+  if (to.half >= 0 && !to.ChangesQueries()) return absl::OkStatus();
   const int head_dim = p.layout.head_dim;
   if (to.half < 0 || int64_t{2} * to.half > head_dim || to.heads < 0 ||
       to.q_stride < int64_t{to.heads} * head_dim) {
@@ -95,8 +98,9 @@ absl::Status ValidateRotation(const KvWriteParams& p) {
                      "; need half and heads of at least 0, 2 * half <= "
                      "head_dim, q_stride >= heads * head_dim"));
   }
-  if (p.rows > 0 && (to.cos == nullptr || to.sin == nullptr ||
-                     (to.heads > 0 && to.q == nullptr))) {
+  const bool no_angles = to.cos == nullptr || to.sin == nullptr;
+  if (p.rows > 0 &&
+      ((to.half > 0 && no_angles) || (to.heads > 0 && to.q == nullptr))) {
     return UsageError("invalid_argument",
                       "KvWrite: rotation.cos, sin or q is null");
   }

@@ -12,8 +12,9 @@ namespace tiercel {
 namespace {
 
 // A warp writes 32 elements of one head's row, of K or of V, and moves 6 to 8
-// bytes for each, or rotates 32 pairs of a query. One launch writes both K and
-// V of a page, and rotates the queries of its rows.
+// bytes for each, or rotates 32 pairs of a query; if queries are scaled, it
+// takes the elements that are not rotated as pairs of one. One launch writes
+// both K and V of a page, and rotates the queries of its rows.
 struct WritePieces {
   static constexpr int kMaxThreads = 128;
   struct Shared {};
@@ -36,9 +37,14 @@ struct WritePieces {
     }
   }
 
-  // The parts of 32 pairs that are rotated in a head.
+  // The pairs of a query's head that change.
+  static constexpr int Pairs(const KvPageRows& p) {
+    const int half = p.rotation.half;
+    return p.rotation.q_scale == 1.0f ? half : p.head_dim - half;
+  }
+  // The parts of 32 pairs of a head.
   static constexpr int64_t PairPieces(const KvPageRows& p) {
-    return (p.rotation.half + kWarpLanes - 1) / kWarpLanes;
+    return (Pairs(p) + kWarpLanes - 1) / kWarpLanes;
   }
 
   // Pair i of a head, rotated by its angle.
@@ -55,18 +61,23 @@ struct WritePieces {
     return {a * cos - b * sin, b * cos + a * sin};
   }
 
-  // Rotates 32 pairs of a query's head, in place.
+  // Rotates and scales 32 pairs of a query's head, in place.
   TIERCEL_DEVICE void RotatePairs(const Thread& t, int64_t piece) const {
     const int64_t of_head = PairPieces(p);
     const int64_t row = piece / of_head / p.rotation.heads;
     const int64_t head = piece / of_head % p.rotation.heads;
     const auto i = static_cast<int>(piece % of_head) * kWarpLanes + t.lane();
-    if (i >= p.rotation.half) return;
+    if (i >= Pairs(p)) return;
+    const float scale = p.rotation.q_scale;
     float* const x =
         p.rotation.q.raw() + row * p.rotation.q_stride + head * p.head_dim;
+    if (i >= p.rotation.half) {
+      x[i + p.rotation.half] *= scale;
+      return;
+    }
     const Pair pair = Rotated(x, row, i);
-    x[i] = pair.first;
-    x[i + p.rotation.half] = pair.second;
+    x[i] = pair.first * scale;
+    x[i + p.rotation.half] = pair.second * scale;
   }
 
   // Writes 32 elements of a head's row, of which the first `rotated` pairs are

@@ -18,7 +18,8 @@ class Stream;
 
 // Rotary position embedding (Su et al. 2021) of some rows: turns the pair
 // (x[i], x[i + half]) of every head by angle i, one of RopeAngles
-// (kernels/layer/rope.h).
+// (kernels/layer/rope.h). All elements of queries are multiplied by `q_scale`
+// afterwards.
 struct Rotation {
   int half = 0;  // 2 * half <= head_dim, later elements stay; 0: all stay
   DevicePtr<const float> cos;  // [rows, half]
@@ -26,6 +27,9 @@ struct Rotation {
   DevicePtr<float> q;          // [rows, q_stride], a row is [heads, head_dim]
   int64_t q_stride = 0;
   int heads = 0;  // query heads, 0 is allowed
+  float q_scale = 1.0f;
+
+  bool ChangesQueries() const { return half > 0 || q_scale != 1.0f; }
 };
 
 // Writes the keys and values of consecutive positions into their pages,

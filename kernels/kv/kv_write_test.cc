@@ -154,6 +154,16 @@ struct Heads {
     }
     return to;
   }
+  // Returns these rows with every head times `scale`.
+  Heads Times(float scale) const {
+    Heads to = *this;
+    for (int64_t i = 0; i < rows * stride; ++i) {
+      if (i % stride < int64_t{heads} * head_dim) {
+        to.x[static_cast<size_t>(i)] *= scale;
+      }
+    }
+    return to;
+  }
 
   int64_t rows;
   int heads;
@@ -162,19 +172,24 @@ struct Heads {
   std::vector<float> x;
 };
 
-// Keys are rotated on their way to the pages, queries in place, and nothing
-// else changes: the pages are those of keys that were rotated before.
+// Keys are rotated on their way to the pages, queries rotated and scaled in
+// place, and nothing else changes: the pages are those of keys that were
+// rotated before.
 TEST_P(KvWriteTest, RotatesKeysAndQueries) {
   const struct {
     int head_dim, half, heads, kv_heads;
     int64_t position, rows;
+    float q_scale = 1;
   } cases[] = {{8, 1, 3, 2, 5, 1},
                {8, 4, 0, 1, 0, 2},
                {40, 20, 6, 3, kPageTokens - 2, 67},
                {40, 17, 2, 2, kPageTokens, 1},
                {64, 32, 4, 1, 3 * kPageTokens - 3, 5},
                {96, 40, 3, 3, 70, 0},
-               {96, 48, 1, 2, 120007, 2}};
+               {96, 48, 1, 2, 120007, 2},
+               {40, 20, 6, 3, kPageTokens - 2, 67, 1.7f},
+               {96, 36, 3, 1, 5, 3, 0.3f},
+               {72, 0, 2, 1, 5, 3, 1.7f}};
   unsigned seed = 0;
   for (const auto& c : cases) {
     for (const DType type : KvTypes(c.head_dim)) {
@@ -207,13 +222,15 @@ TEST_P(KvWriteTest, RotatesKeysAndQueries) {
                            c.rows,      layout,      list.data(), first_page,
                            pages,       c.position};
         if (rotates) {
-          p.rotation = {c.half,      on_cos.data(), on_sin.data(),
-                        on_q.data(), q.stride,      c.heads};
+          p.rotation = {c.half,   on_cos.data(), on_sin.data(), on_q.data(),
+                        q.stride, c.heads,       c.q_scale};
         }
         const absl::Status status = KvWrite(stream, p);
         EXPECT_TRUE(status.ok()) << status;
         EXPECT_EQ(on_k.Read(), keys.x);
-        EXPECT_EQ(on_q.Read(), rotates ? q.RotatedBy(cos, sin, c.half).x : q.x);
+        EXPECT_EQ(
+            on_q.Read(),
+            rotates ? q.RotatedBy(cos, sin, c.half).Times(c.q_scale).x : q.x);
         return to.Read();
       };
       for (const int threads : Threads({1, 3})) {

@@ -13,7 +13,9 @@ namespace tiercel {
 
 void EmbedReference(const EmbedParams& p, int64_t begin, int64_t end) {
   for (int64_t r = begin; r < end; ++r) {
-    p.table->UnpackRow(p.ids[r], p.out.raw() + r * p.table->cols());
+    float* const row = p.out.raw() + r * p.table->cols();
+    p.table->UnpackRow(p.ids[r], row);
+    for (int64_t k = 0; k < p.table->cols(); ++k) row[k] *= p.scale;
   }
 }
 
@@ -58,7 +60,8 @@ absl::Status OnGpu(Stream& stream, const EmbedParams& p) {
                           p.table->cols(),
                           ids.raw(),
                           p.rows,
-                          p.out.raw()};
+                          p.out.raw(),
+                          p.scale};
   return CudaStatus("Embed",
                     EmbedCuda(stream.queue().handle(), p.table->type(), rows));
 }

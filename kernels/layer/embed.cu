@@ -1,5 +1,5 @@
 // Bytes: a row of the table read and 4 an element written.
-// Operations: 2 f32 an element of a quantised row.
+// Operations: 1 f32 an element, and 2 more of a quantised row.
 // Bound by: the launch for one row, memory for a prompt.
 
 #include "kernels/device/device_lang.h"
@@ -26,6 +26,7 @@ struct UnpackRows {
       if (k >= p.cols) continue;
       const int32_t id = p.ids[row];
       p.out[row * p.cols + k] =
+          p.scale *
           Get(p.panels + id / kPanelRows * p.panel_bytes, id % kPanelRows, k);
     }
   }

@@ -15,12 +15,14 @@ namespace tiercel {
 class PackedMatrix;
 class Stream;
 
-// out[r] = table[ids[r]].  Errors: an id outside the table (invalid_token).
+// out[r] = scale table[ids[r]].  Errors: an id outside the table
+// (invalid_token).
 struct EmbedParams {
   const PackedMatrix* table;  // [vocab, hidden]
   const int32_t* ids;         // [rows]
   int64_t rows;               // 0 is allowed
   DevicePtr<float> out;       // [rows, hidden]
+  float scale = 1.0f;
 };
 absl::Status Embed(Stream& stream, const EmbedParams& p);
 
@@ -37,6 +39,7 @@ struct EmbedRows {
   const int32_t* ids;  // [rows]
   int64_t rows;        // at least one
   float* out;          // [rows, cols]
+  float scale;
 };
 
 // Queues the work on a GPU's stream, with the reference's bits. Returns a

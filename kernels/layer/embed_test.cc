@@ -48,7 +48,7 @@ class EmbedBackendTest : public BackendTest {};
 INSTANTIATE_TEST_SUITE_P(Backends, EmbedBackendTest,
                          testing::ValuesIn(Backends()), NameOfBackend);
 
-TEST_P(EmbedBackendTest, RowsAreTheTablesRows) {
+TEST_P(EmbedBackendTest, RowsAreTheTablesRowsTimesTheScale) {
   for (const DType type : EveryType()) {
     const Table table(type);
     for (const int threads : Threads({1, 3})) {
@@ -56,19 +56,23 @@ TEST_P(EmbedBackendTest, RowsAreTheTablesRows) {
       const PackedMatrix matrix =
           *table.Packed(PackedMatrix::OrderFor(*stream)).CopyTo(*stream);
       for (const int64_t rows : Fewer({0, 1, 15, 16, 17, 100}, {0, 1, 37})) {
+        const float scale = rows % 2 == 0 ? 1.0f : 12.1f;
         std::vector<int32_t> ids(static_cast<size_t>(rows));
         std::vector<float> expected;
         for (size_t r = 0; r < ids.size(); ++r) {
           ids[r] = static_cast<int32_t>((r * 11 + 36) % kVocab);
-          const auto row = table.values.begin() + ids[r] * kHidden;
-          expected.insert(expected.end(), row, row + kHidden);
+          for (int64_t k = 0; k < kHidden; ++k) {
+            expected.push_back(
+                scale *
+                table.values[static_cast<size_t>(ids[r] * kHidden + k)]);
+          }
         }
         // There is one element more than is used, so that a write past the end
         // is noticed.
         OnDevice<float> out(*stream,
                             std::vector<float>(expected.size() + 1, kPoison));
         const absl::Status status =
-            Embed(*stream, {&matrix, ids.data(), rows, out.data()});
+            Embed(*stream, {&matrix, ids.data(), rows, out.data(), scale});
         ASSERT_TRUE(status.ok()) << status;
         std::vector<float> got = out.Read();
         EXPECT_TRUE(std::isnan(got.back()));

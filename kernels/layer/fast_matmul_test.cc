@@ -46,13 +46,14 @@ void ExpectProductOfHalves(const MatmulProblem& problem, int64_t r,
     }
     const auto at =
         static_cast<size_t>(r * (w.rows() + MatmulProblem::kGap) + n);
-    for (const float added :
-         {problem.options.bias ? problem.bias[static_cast<size_t>(n)] : 0.0f,
-          problem.options.store == StoreMode::kAdd ? problem.before[at]
-                                                   : 0.0f}) {
+    const auto add = [&](float added) {
       sum += added;
       magnitude += std::fabs(added);
-    }
+    };
+    if (problem.options.bias) add(problem.bias[static_cast<size_t>(n)]);
+    sum *= problem.options.scale;
+    magnitude *= problem.options.scale;
+    if (problem.options.store == StoreMode::kAdd) add(problem.before[at]);
     ASSERT_NEAR(out[at], sum, static_cast<double>(k + 3) * 0x1p-23 * magnitude)
         << "row " << r << " of " << problem.rows << ", column " << n;
   }
@@ -85,7 +86,8 @@ TEST_P(FastMatmulTest, IsTheProductOfHalves) {
           {.bias = turn % 2 == 0,
            .store = turn / 2 % 2 == 0 ? StoreMode::kAssign : StoreMode::kAdd,
            .x_gap = turn % 3,
-           .fast = true});
+           .fast = true,
+           .scale = turn % 2 == 0 ? 1.0f : 0.25f});
       const std::vector<float> out = problem.Run(*stream);
       for (int64_t r = 0; r < rows; r += r % 8 == 0 ? 1 : 7) {
         ExpectProductOfHalves(problem, r, out);

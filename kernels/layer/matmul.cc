@@ -339,7 +339,8 @@ MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
           output.bias.raw(),
           output.out.raw() + row * output.out_stride,
           output.out_stride,
-          output.store == StoreMode::kAdd};
+          output.store == StoreMode::kAdd,
+          output.scale};
 }
 
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {

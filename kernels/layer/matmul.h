@@ -18,7 +18,8 @@ enum class Compute {
 
 enum class StoreMode { kAssign, kAdd };
 
-// out[r, n] = bias[n] + sum_k x[r, k] w[n, k]   (+ the old value, with kAdd)
+// out[r, n] = scale (bias[n] + sum_k x[r, k] w[n, k])
+//             (+ the old value, with kAdd)
 //
 // for up to three matrices that read the same x (Q, K, V; gate, up). Every
 // output is one chain over ascending k, whatever the number of rows:
@@ -26,11 +27,11 @@ enum class StoreMode { kAssign, kAdd };
 //     32; if the type has a minimum, acc = fma(m_w, d_x * sum_x, acc) next.
 //     Scales and minimums of 16 weights are factors of the dot and of sum_x
 //   otherwise: acc = fma(x[k], w[k], acc) per k
-// then bias, then the addition. x is quantised per 32 with d_x = max|x| / s
-// (float), where s is the one of 127, 126, 125, 124 that rounds best, and
-// q = round(x / d_x), ties to even, within +-127 even if d_x is subnormal. A
-// block that holds a NaN or an infinity makes its row's outputs NaN. Every ISA,
-// the kernels of GPUs and the reference give the same bits.
+// then bias, then the scale, then the addition. x is quantised per 32 with d_x
+// = max|x| / s (float), where s is the one of 127, 126, 125, 124 that rounds
+// best, and q = round(x / d_x), ties to even, within +-127 even if d_x is
+// subnormal. A block that holds a NaN or an infinity makes its row's outputs
+// NaN. Every ISA, the kernels of GPUs and the reference give the same bits.
 //
 // With `fast`, a GPU multiplies by its matrix unit in f16 where FastMatmulFits
 // (fast_matmul.h), but not quantised weights with kF32: x and weights are
@@ -66,6 +67,7 @@ struct MatmulOutput {
   DevicePtr<float> out;         // [rows, out_stride]
   int64_t out_stride;           // floats, >= n
   StoreMode store;
+  float scale = 1.0f;
 };
 struct MatmulParams {
   DevicePtr<const float> x;  // [rows, x_stride], of which k columns are used

@@ -90,6 +90,7 @@ class MatmulBlasTest : public testing::Test {
     int64_t n = 33;
     bool bias = false;
     StoreMode store = StoreMode::kAssign;
+    float scale = 1.0f;
   };
   // Returns all outputs, with a gap after every row.
   static std::vector<float> Run(Stream& stream, const Outputs& o,
@@ -115,8 +116,9 @@ class MatmulBlasTest : public testing::Test {
                                     static_cast<size_t>(rows * (n + 2)), 0.5f));
     }
     for (size_t i = 0; i < o.types.size(); ++i) {
-      p.outputs[i] = {&weights[i], o.bias ? bias.data() : nullptr,
-                      outs[i].data(), weights[i].rows() + 2, o.store};
+      p.outputs[i] = {&weights[i],    o.bias ? bias.data() : nullptr,
+                      outs[i].data(), weights[i].rows() + 2,
+                      o.store,        o.scale};
     }
     const absl::Status status = Matmul(stream, p);
     EXPECT_TRUE(status.ok()) << status;
@@ -157,7 +159,8 @@ TEST_F(MatmulBlasTest, PromptsGoToTheLibrary) {
           {type, type},
           33,
           turn % 2 == 0,
-          turn / 2 % 2 == 0 ? StoreMode::kAssign : StoreMode::kAdd};
+          turn / 2 % 2 == 0 ? StoreMode::kAssign : StoreMode::kAdd,
+          turn % 3 == 0 ? 0.3f : 1.0f};
       ++turn;
       fake_.calls.clear();
       EXPECT_TRUE(SameBits(Run(*stream_, outputs, x, rows),

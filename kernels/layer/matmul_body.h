@@ -56,6 +56,7 @@ struct MatmulTarget {
   float* out;         // [rows, out_stride]
   int64_t out_stride;
   bool add;  // add to the old values of out
+  float scale;
 };
 
 // Targets of one call that share a kernel, as their weights have the same type.
@@ -182,7 +183,7 @@ TIERCEL_KERNEL(RoundRowsCuda, CUstream_st* stream, const float* x,
                int64_t x_stride, int64_t rows, int64_t all_rows, int64_t k,
                DType type, uint16_t* out, float* back);
 // Writes the products [rows, target.n], each times its row's `back`, to the
-// target, and adds the bias and, if `add`, the old value.
+// target, with the target's bias, scale and old value.
 TIERCEL_KERNEL(StoreRowsCuda, CUstream_st* stream, const float* products,
                const float* back, int64_t rows, const MatmulTarget& target);
 

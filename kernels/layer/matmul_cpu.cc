@@ -56,18 +56,20 @@ TIERCEL_INLINE void Prefetch(const uint8_t* p, int64_t ahead, int bytes) {
   }
 }
 
-// Stores panel `panel` of the rows from `row` on: acc[r] (+ bias) (+ the old
-// value).
+// Stores panel `panel` of the rows from `row` on: scale (acc[r] (+ bias)) (+
+// the old value).
 template <int kRows>
 TIERCEL_INLINE void StoreTile(const MatmulTarget& t, int64_t panel, int64_t row,
                               const F32x16 acc[kRows]) {
   const int64_t column = panel * 16;
   const int lanes = t.n - column < 16 ? static_cast<int>(t.n - column) : 16;
   float* out = t.out + row * t.out_stride + column;
+  const F32x16 scale = Set1(t.scale);
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
     F32x16 value = acc[r];
     if (t.bias != nullptr) value = value + LoadN(t.bias + column, lanes);
+    value = value * scale;
     if (t.add) value = value + LoadN(out, lanes);
     StoreN(value, out, lanes);
     out += t.out_stride;

@@ -21,6 +21,7 @@ TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
                                  int64_t column, float value) {
   float& out = target.out[row * target.out_stride + column];
   if (target.bias != nullptr) value += target.bias[column];
+  value *= target.scale;
   out = target.add ? value + out : value;
 }
 

@@ -81,6 +81,7 @@ void StoreReference(float value, const MatmulOutput& output, int64_t row,
                     int64_t column) {
   float& out = output.out.raw()[row * output.out_stride + column];
   if (output.bias != nullptr) value += output.bias.raw()[column];
+  value *= output.scale;
   out = output.store == StoreMode::kAdd ? value + out : value;
 }
 

@@ -69,6 +69,7 @@ TEST_P(MatmulTest, HasTheReferencesBits) {
             problem.options.bias = turn % 2 == 0;
             problem.options.store =
                 turn / 2 % 2 == 0 ? StoreMode::kAssign : StoreMode::kAdd;
+            problem.options.scale = turn / 4 % 2 == 0 ? 1.0f : 0.22f;
             const int threads = static_cast<int>(1 + turn % 3);
             ASSERT_TRUE(SameBits(problem.Run(Fast(threads), 0, rows),
                                  problem.Run(Reference(), 0, rows)))
@@ -434,6 +435,12 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
   EXPECT_EQ(out[0], 0.5f);
   EXPECT_EQ(out[1], 2 * (1264 * 0.5f * 2 - 2.0f * 127 * 2 + 0.5f));
 
+  p.outputs[0].scale = -0.5f;
+  ASSERT_TRUE(Matmul(*stream, p).ok());
+  EXPECT_EQ(out[0], 0.375f);
+  EXPECT_EQ(out[1], 1.5f * (1264 * 0.5f * 2 - 2.0f * 127 * 2 + 0.5f));
+
+  p.outputs[0].scale = 1;
   p.outputs[0].store = StoreMode::kAssign;
   p.compute = Compute::kF32;
   ASSERT_TRUE(Matmul(*stream, p).ok());

@@ -10,7 +10,7 @@
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/fast_matmul.h"
-#include "kernels/layer/matmul_body.h"
+#include "kernels/layer/matmul_device.h"
 #include "kernels/number/half.h"
 
 namespace tiercel {
@@ -98,10 +98,7 @@ struct StoreRows {
          i += t.blocks * t.count) {
       const int64_t row = i / target.n;
       const int64_t column = i % target.n;
-      float& out = target.out[row * target.out_stride + column];
-      float value = products[i] * back[row];
-      if (target.bias != nullptr) value += target.bias[column];
-      out = target.add ? value + out : value;
+      StoreProduct(target, row, column, products[i] * back[row]);
     }
   }
 };

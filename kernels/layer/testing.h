@@ -122,6 +122,7 @@ struct MatmulOptions {
   StoreMode store = StoreMode::kAssign;
   int64_t x_gap = 4;  // after every row of x; some values align rows
   bool fast = false;
+  float scale = 1.0f;
 };
 
 // One output of one matrix, with a gap after every row.
@@ -157,8 +158,12 @@ struct MatmulProblem {
     p.compute = options.compute;
     p.fast = options.fast;
     p.num_outputs = 1;
-    p.outputs[0] = {&w, options.bias ? added.data() : nullptr, out.data(),
-                    out_stride, options.store};
+    p.outputs[0] = {&w,
+                    options.bias ? added.data() : nullptr,
+                    out.data(),
+                    out_stride,
+                    options.store,
+                    options.scale};
     const absl::Status status = Matmul(stream, p);
     EXPECT_TRUE(status.ok()) << status;
     return out.Read();
