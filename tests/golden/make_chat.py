@@ -491,8 +491,133 @@ MISTRAL = """\
 {%- endif %}
 """
 
+# Modes of thinking that the system text switches, and metadata.
+SMOLLM3 = """\
+{%- if enable_thinking is not defined %}{% set enable_thinking = true %}{% endif %}
+{%- if messages and messages[0].role == 'system' %}
+  {%- set system = messages[0].content %}
+  {%- if '/no_think' in system %}
+    {%- set mode = '/no_think' %}
+  {%- elif '/think' in system %}
+    {%- set mode = '/think' %}
+  {%- else %}
+    {%- set mode = '/think' if enable_thinking else '/no_think' %}
+  {%- endif %}
+  {%- set told = system.replace('/no_think', '').replace('/think', '').rstrip() %}
+  {%- set messages = messages[1:] %}
+{%- else %}
+  {%- set mode = '/think' if enable_thinking else '/no_think' %}
+{%- endif %}
+{{- '<|im_start|>system\\n' -}}
+{%- if told is defined and '/system_override' in told -%}
+  {{- told.replace('/system_override', '').rstrip() ~ '<|im_end|>\\n' -}}
+{%- else -%}
+  {{- '## Metadata\\n\\nMode: ' ~ mode ~ '\\n\\n' -}}
+  {{- '## Instructions\\n\\n' ~ (told if told else 'Be brief.') ~ '\\n\\n<|im_end|>\\n' -}}
+{%- endif -%}
+{%- for message in messages -%}
+  {%- set content = message.content if message.content is string else '' -%}
+  {%- if message.role == 'user' -%}
+    {{- '<|im_start|>user\\n' + content + '<|im_end|>\\n' -}}
+  {%- elif message.role == 'assistant' -%}
+    {%- generation -%}
+    {%- if mode == '/think' -%}
+      {{- '<|im_start|>assistant\\n' + content.lstrip('\\n') + '<|im_end|>\\n' -}}
+    {%- else -%}
+      {{- '<|im_start|>assistant\\n<think>\\n\\n</think>\\n' + content.lstrip('\\n') + '<|im_end|>\\n' -}}
+    {%- endif -%}
+    {%- endgeneration -%}
+  {%- elif message.role == 'tool' -%}
+    {{- '<|im_start|>user\\n' + content + '<|im_end|>\\n' -}}
+  {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+  {{- '<|im_start|>assistant\\n' ~ ('' if mode == '/think' else '<think>\\n\\n</think>\\n') -}}
+{%- endif -%}
+"""
+
+PHI = """\
+{% for message in messages %}{% if message['role'] == 'system' and message['content'] %}\
+{{'<|system|>\\n' + message['content'] + '<|end|>\\n'}}{% elif message['role'] == 'user' %}\
+{{'<|user|>\\n' + message['content'] + '<|end|>\\n'}}{% elif message['role'] == 'assistant' %}\
+{{'<|assistant|>\\n' + message['content'] + '<|end|>\\n'}}{% endif %}{% endfor %}\
+{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% else %}{{ eos_token }}{% endif %}
+"""
+
+# Loops over messages with a hidden first one, and roles that are joined.
+GRANITE = """\
+{%- if messages and messages[0]['role'] == 'system' %}
+    {%- set system_message = messages[0]['content'] %}
+    {%- set loop_messages = messages[1:] %}
+{%- else %}
+    {%- set system_message = "Knowledge ends in April." %}
+    {%- if tools and documents %}
+        {%- set system_message = system_message + " Use both." %}
+    {%- elif documents %}
+        {%- set system_message = system_message + " Use documents." %}
+    {%- endif %}
+    {%- set loop_messages = messages %}
+{%- endif %}
+{{- '<|start_of_role|>system<|end_of_role|>' + system_message + '<|end_of_text|>\\n' }}
+{%- for message in loop_messages %}
+    {{- '<|start_of_role|>' + message['role'] + '<|end_of_role|>' + message['content'] + '<|end_of_text|>\\n' }}
+    {%- if loop.last and add_generation_prompt %}
+        {{- '<|start_of_role|>assistant' }}
+            {%- if controls %}
+                {{- ' ' + controls | tojson() }}
+            {%- endif %}
+        {{- '<|end_of_role|>' }}
+    {%- endif %}
+{%- endfor %}
+"""
+
+# Users and assistants take turns, counted without what is not theirs.
+MINISTRAL = """\
+{{- bos_token }}
+{%- set usual = 'Think first.' %}
+{%- if messages and messages[0]['role'] == 'system' %}
+    {{- '[SYSTEM_PROMPT]' -}}
+    {%- if messages[0]['content'] is string %}
+        {{- messages[0]['content'] -}}
+    {%- else %}
+        {%- for block in messages[0]['content'] %}
+            {%- if block['type'] == 'text' %}{{- block['text'] }}{%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '[/SYSTEM_PROMPT]' -}}
+    {%- set rest = messages[1:] %}
+{%- else %}
+    {%- set rest = messages %}
+    {{- '[SYSTEM_PROMPT]' + usual + '[/SYSTEM_PROMPT]' }}
+{%- endif %}
+{%- set ns = namespace(index=0) %}
+{%- for message in rest %}
+    {%- if message.role == 'user' or (message.role == 'assistant' and (message.tool_calls is not defined or message.tool_calls is none or message.tool_calls | length == 0)) %}
+        {%- if (message['role'] == 'user') != (ns.index % 2 == 0) %}
+            {{- raise_exception('Roles must take turns.') }}
+        {%- endif %}
+        {%- set ns.index = ns.index + 1 %}
+    {%- endif %}
+{%- endfor %}
+{%- for message in rest %}
+    {%- if message['role'] == 'user' %}
+        {{- '[INST]' + message['content'] + '[/INST]' }}
+    {%- elif message['role'] == 'assistant' %}
+        {%- if (message['content'] is none or message['content'] == '' or message['content'] | length == 0) and not message['tool_calls'] %}
+            {{- raise_exception('Nothing was said.') }}
+        {%- endif %}
+        {{- message['content'] + eos_token }}
+    {%- elif message['role'] == 'tool' %}
+        {{- '[TOOL_RESULTS]' + message['content'] | string + '[/TOOL_RESULTS]' }}
+    {%- else %}
+        {{- raise_exception('No role ' + message['role']) }}
+    {%- endif %}
+{%- endfor %}
+"""
+
 STYLES = {"chatml": CHATML, "llama2": LLAMA2, "llama3": LLAMA3, "qwen": QWEN,
-          "gemma": GEMMA, "mistral": MISTRAL}
+          "gemma": GEMMA, "mistral": MISTRAL, "smollm3": SMOLLM3, "phi": PHI,
+          "granite": GRANITE, "ministral": MINISTRAL}
 
 
 def say(*turns):

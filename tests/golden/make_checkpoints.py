@@ -2,6 +2,7 @@
 """Makes the tiny checkpoints and their golden logits.
 
   make_checkpoints.py --llama-cpp DIR [--quantize FILE] [--out DIR]
+                      [--only NAME,NAME...]
 
 DIR is a llama.cpp source tree: its converter writes the GGUF twin of every
 safetensors directory, its llama-quantize writes the quantised files. Both are
@@ -9,8 +10,8 @@ run as they are; the golden logits come from transformers (reference.py).
 
 The weights are random, from a fixed seed, and scaled so that logits spread by
 one to three and attention is neither flat nor one-hot. README.md says what is
-written. The script ends by checking what it wrote: every GGUF file must give
-the logits of its directory.
+written. The script checks what it wrote: every GGUF file must give the logits of
+its directory. With --only the other checkpoints stay as they are.
 """
 
 import argparse
@@ -136,7 +137,87 @@ CHECKPOINTS = {
         bos_token_id=1,
         eos_token_id=2,
     ),
+    # The fourth layer is not rotated; nothing is said of the output matrix.
+    "smollm3": dict(
+        architectures=["SmolLM3ForCausalLM"],
+        model_type="smollm3",
+        hidden_size=24,
+        num_hidden_layers=5,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        rope_theta=5000000.0,
+        no_rope_layers=[1, 1, 1, 0, 1],
+        no_rope_layer_interval=4,
+        use_sliding_window=False,
+        sliding_window=64,
+        tie_word_embeddings=None,
+        pad_token_id=0,
+        torch_dtype="bfloat16",
+    ),
+    "granite": dict(
+        architectures=["GraniteForCausalLM"],
+        model_type="granite",
+        num_attention_heads=4,
+        head_dim=None,
+        embedding_multiplier=3.0,
+        attention_multiplier=0.2,
+        residual_multiplier=0.6,
+        logits_scaling=0.7,
+        attention_bias=True,
+        tie_word_embeddings=True,
+    ),
+    # Queries grow at 40, 80, 120: within pages.
+    "ministral3": dict(
+        architectures=["Ministral3ForCausalLM"],
+        model_type="ministral3",
+        num_attention_heads=4,
+        head_dim=24,
+        max_position_embeddings=640,
+        rope_theta=None,
+        rope_parameters=dict(
+            rope_type="yarn",
+            rope_theta=1000000.0,
+            factor=16.0,
+            original_max_position_embeddings=40,
+            beta_fast=32.0,
+            beta_slow=1.0,
+            mscale=1.0,
+            mscale_all_dim=1.0,
+            llama_4_scaling_beta=0.3,
+        ),
+        pad_token_id=0,
+    ),
+    # Q, K and V in one matrix, the feed-forward's two in another; 12 of 16
+    # elements are rotated, by one list of factors or the other.
+    "phi3": dict(
+        architectures=["Phi3ForCausalLM"],
+        model_type="phi3",
+        hidden_size=48,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        head_dim=None,
+        partial_rotary_factor=0.75,
+        max_position_embeddings=256,
+        original_max_position_embeddings=64,
+        sliding_window=512,
+        rope_scaling=dict(
+            type="longrope",
+            short_factor=[1.0, 1.0625, 1.125, 1.25, 1.5, 2.0],
+            long_factor=[1.0, 1.5, 2.5, 4.0, 6.5, 9.0],
+        ),
+        pad_token_id=0,
+    ),
+    # transformers takes the length of the text, 160 tokens: all that there are.
+    "llama_rope_dynamic": dict(
+        head_dim=32,
+        num_key_value_heads=1,
+        max_position_embeddings=64,
+        rope_scaling=dict(rope_type="dynamic", factor=2.5),
+    ),
 }
+# GGUF has no such scaling.
+WITHOUT_TWIN = ("llama_rope_dynamic",)
 SHARDED = {"llama_bias": 3}  # safetensors shards; the GGUF is also split
 
 # Only their quantised GGUF files are kept. Blocks of 32 and super-blocks of
@@ -196,7 +277,7 @@ import pathlib, runpy, sys
 root, pre = pathlib.Path(sys.argv[1]), sys.argv[2]
 sys.argv = sys.argv[2:]
 sys.path[:0] = [str(root), str(root / "gguf-py")]
-from conversion import base, llama, qwen
+from conversion import base, llama, phi, qwen
 base.TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
 
 def no_vocabulary(self):
@@ -205,7 +286,8 @@ def no_vocabulary(self):
         self.gguf_writer.add_vocab_size(self.hparams["vocab_size"])
 
 if pre == "none":
-    for model in (llama.LlamaModel, qwen.Qwen2Model, qwen.Qwen3Model):
+    for model in (llama.LlamaModel, phi.Phi3MiniModel, qwen.Qwen2Model,
+                  qwen.Qwen3Model):
         model.set_vocab = no_vocabulary
 runpy.run_path(str(root / "convert_hf_to_gguf.py"), run_name="__main__")
 """
@@ -236,7 +318,7 @@ def random_weights(config, seed):
         else:
             # Scores have a deviation of the product of q's and k's gains.
             gain = 1.0
-            if "q_proj" in name or "k_proj" in name:
+            if any(key in name for key in ("q_proj", "k_proj", "qkv_proj")):
                 gain = 1.4
             if "lm_head" in name or "embed" in name:
                 gain = 2.0
@@ -358,6 +440,11 @@ def make_checkpoint(name, seed, args):
     reference.write_tokens(directory / "tokens.txt", tokens)
     model = reference.load_directory(directory)
     entry = golden(model, tokens, directory / "golden.npy")
+    if config["model_type"] == "phi3":  # the other factors
+        short = tokens[: config["original_max_position_embeddings"]]
+        golden(model, short, directory / "short.npy")
+    if name in WITHOUT_TWIN:
+        return entry
 
     twin = args.out / f"{name}.gguf"
     convert(args.llama_cpp, directory, twin)
@@ -420,23 +507,40 @@ def main():
         default=pathlib.Path(__file__).parent / "checkpoints",
         help="where to write; what is there is replaced",
     )
+    parser.add_argument("--only", help="some checkpoints alone")
     args = parser.parse_args()
     default = args.llama_cpp / "build/bin/llama-quantize"
     args.quantize = args.quantize or default
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 
-    shutil.rmtree(args.out, ignore_errors=True)
-    args.out.mkdir(parents=True)
+    only = args.only.split(",") if args.only else [*CHECKPOINTS, *QUANTISED]
+    if unknown := set(only) - set(CHECKPOINTS) - set(QUANTISED):
+        parser.error(f"no such checkpoint: {', '.join(sorted(unknown))}")
     manifest = {}
+    if args.only:
+        manifest = json.loads((args.out / "manifest.json").read_text())
+        for name in only:
+            shutil.rmtree(args.out / name, ignore_errors=True)
+    else:
+        shutil.rmtree(args.out, ignore_errors=True)
+        args.out.mkdir(parents=True)
     for seed, name in enumerate(CHECKPOINTS):
+        if name not in only:
+            continue
         manifest[name] = make_checkpoint(name, seed, args)
         print(name, manifest[name], flush=True)
     for seed, family in enumerate(QUANTISED, start=100):
+        if family not in only:
+            continue
         for name, entry in make_quantised(family, seed, args).items():
             manifest[name] = entry
             print(name, entry, flush=True)
-    text = json.dumps(manifest, indent=2) + "\n"
+    order = [*CHECKPOINTS, *QUANTISED]
+    entries = sorted(
+        manifest.items(), key=lambda entry: order.index(entry[0].split("/")[0])
+    )
+    text = json.dumps(dict(entries), indent=2) + "\n"
     (args.out / "manifest.json").write_text(text)
 
 

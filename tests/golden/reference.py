@@ -29,11 +29,20 @@ LAYER_NAMES = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+# Matrices that phi3 has in one.
+PHI3_NAMES = {
+    "attn_qkv": "self_attn.qkv_proj",
+    "ffn_up": "mlp.gate_up_proj",
+}
 TOP_NAMES = {
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
     "output": "lm_head",
 }
+
+
+# The families whose GGUF files have Q and K rows in the order of adjacent pairs.
+PAIRS_ROWS = ("llama", "smollm3", "granite", "ministral3")
 
 
 def load_directory(path, dtype=torch.float32):
@@ -51,15 +60,16 @@ def load_gguf(path, config=None, dtype=torch.float32):
     config._attn_implementation = "eager"
     state = {}
     for tensor in reader.tensors:
-        name = transformers_name(tensor.name)
+        name = transformers_name(tensor.name, config.model_type)
         if name is None:
             continue
         values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
         shape = [int(n) for n in reversed(tensor.shape)]
         values = torch.from_numpy(values.astype(np.float32).reshape(shape))
-        if config.model_type == "llama" and ".attn_q." in tensor.name:
+        pairs = config.model_type in PAIRS_ROWS
+        if pairs and ".attn_q." in tensor.name:
             values = split_halves(values, config.num_attention_heads)
-        if config.model_type == "llama" and ".attn_k." in tensor.name:
+        if pairs and ".attn_k." in tensor.name:
             values = split_halves(values, config.num_key_value_heads)
         state[name] = values
     if config.tie_word_embeddings:
@@ -69,22 +79,24 @@ def load_gguf(path, config=None, dtype=torch.float32):
     return model.to(dtype).eval()
 
 
-def transformers_name(name):
+def transformers_name(name, model_type):
     """The transformers name of a GGUF tensor; None for RoPE factors."""
     stem, suffix = name.rsplit(".", 1)
     if stem in TOP_NAMES:
         return f"{TOP_NAMES[stem]}.{suffix}"
-    if stem == "rope_freqs":
+    if stem.startswith("rope_f"):
         return None
     _, layer, stem = stem.split(".")
+    if model_type == "phi3" and stem in PHI3_NAMES:
+        return f"model.layers.{layer}.{PHI3_NAMES[stem]}.{suffix}"
     return f"model.layers.{layer}.{LAYER_NAMES[stem]}.{suffix}"
 
 
 def split_halves(rows, heads):
     """Rows for adjacent RoPE pairs -> rows for split halves.
 
-    GGUF files of the llama architecture keep the two numbers of a pair side by
-    side; transformers keeps them half a head apart.
+    Some families' GGUF files keep the two numbers of a pair side by side;
+    transformers keeps them half a head apart.
     """
     shape = rows.shape
     rows = rows.reshape(heads, -1, 2, *shape[1:])
