@@ -39,9 +39,10 @@ struct Golden {
 
 std::vector<Golden> Goldens() {
   std::vector<Golden> goldens;
-  for (const char* name : {"llama_mha", "llama_gqa", "llama_mqa", "llama_bias",
-                           "llama_chat", "llama_rope_llama3", "llama_rope_yarn",
-                           "llama_rope_linear", "qwen2", "qwen3"}) {
+  for (const char* name :
+       {"llama_mha", "llama_gqa", "llama_mqa", "llama_bias", "llama_chat",
+        "llama_rope_llama3", "llama_rope_yarn", "llama_rope_linear", "qwen2",
+        "qwen3", "smollm3", "granite"}) {
     const std::string path = CheckpointPath(name);
     for (const char* form : {"", ".gguf"}) {
       goldens.push_back(

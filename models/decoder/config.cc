@@ -41,6 +41,20 @@ absl::Status CheckFloats(const ModelConfig& c) {
   if (!(c.rope_theta > 1 && c.rope_theta <= 1e15)) {
     return Invalid("the rotary base", c.rope_theta, "above 1, at most 1e15");
   }
+  constexpr float kMostScale = 1e6f;
+  const struct {
+    const char* name;
+    float value;
+  } scales[] = {
+      {"the factor on embeddings", c.embedding_scale},
+      {"the factor on attention's scores", c.attention_scale.value_or(1)},
+      {"the factor on what blocks add", c.residual_scale},
+      {"the factor on logits", c.logit_scale}};
+  for (const auto& scale : scales) {
+    if (!(scale.value >= 1 / kMostScale && scale.value <= kMostScale)) {
+      return Invalid(scale.name, scale.value, "1e-6 to 1e6");
+    }
+  }
   const RopeScaling& rope = c.rope_scaling;
   if (rope.type == RopeScaling::Type::kNone) return absl::OkStatus();
   if (!(rope.factor > 0 && rope.factor <= 1e6)) {
@@ -93,6 +107,14 @@ absl::Status CheckEosIds(const ModelConfig& c) {
 }
 
 }  // namespace
+
+std::vector<bool> RotatedLayers(int layers, int64_t unrotated_interval) {
+  std::vector<bool> rotated;
+  for (int layer = 1; unrotated_interval > 0 && layer <= layers; ++layer) {
+    rotated.push_back(layer % unrotated_interval != 0);
+  }
+  return rotated;
+}
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint) {
   absl::StatusOr<ModelConfig> config =

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_MODELS_DECODER_CONFIG_H_
 #define TIERCEL_MODELS_DECODER_CONFIG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,7 +46,7 @@ struct ConfigLimits {
 // The description of a decoder: every supported architecture is this struct
 // with other numbers (pre-norm, RoPE, grouped-query attention, SwiGLU).
 struct ModelConfig {
-  std::string architecture;  // llama, qwen2, qwen3
+  std::string architecture;  // a Family's name: llama, qwen2, ...
   std::string name;          // for people; may be empty
   int64_t vocab = 0;
   int hidden = 0;
@@ -63,12 +64,23 @@ struct ModelConfig {
   double rope_theta = 0;
   int rope_dims = 0;  // rotated elements of a head, even, <= head_dim
   RopeScaling rope_scaling;
-  bool tied_embeddings = false;  // the output matrix is the embedding
+  std::vector<bool> rotated = {};  // [layer]: it has RoPE; empty: all have it
+  bool tied_embeddings = false;    // the output matrix is the embedding
+  // Factors: on embeddings; on the products of queries and keys (absent: 1 /
+  // sqrt of the head's elements); on what attention and the feed-forward add to
+  // the hidden state; on logits.
+  float embedding_scale = 1;
+  std::optional<float> attention_scale = {};
+  float residual_scale = 1;
+  float logit_scale = 1;
 
   // The vectors of attention need heads of whole multiples of this.
   static constexpr int kHeadAlign = 8;
   int HeadElements() const {
     return head_elements > 0 ? head_elements : head_dim;
+  }
+  bool Rotates(int layer) const {
+    return rotated.empty() || rotated[static_cast<size_t>(layer)];
   }
 
   // The end-of-text ids: generation stops at any of them. From

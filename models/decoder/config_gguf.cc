@@ -1,17 +1,14 @@
 #include <algorithm>
-#include <array>
 
 #include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "lib/text/quote.h"
 #include "models/decoder/config_readers.h"
+#include "models/decoder/families.h"
 
 namespace tiercel {
 namespace {
-
-constexpr std::array<const char*, 3> kArchitectures = {"llama", "qwen2",
-                                                       "qwen3"};
 
 // Reads a count that files give once or, in newer ones, per layer. All layers
 // must have the same.
@@ -75,6 +72,9 @@ class MetadataReader {
   }
   std::optional<double> Float(std::string_view key) {
     return Keep(metadata_.FindFloat(Key(key)));
+  }
+  std::optional<bool> Bool(std::string_view key) {
+    return Keep(metadata_.FindBool(Key(key)));
   }
   std::string String(std::string_view key, std::string absent) {
     return Keep(metadata_.FindString(Key(key))).value_or(std::move(absent));
@@ -156,6 +156,23 @@ RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context) {
   return scaling;
 }
 
+// Reads the factors of a family that has them, where zero is none, and whether
+// its layers have RoPE.
+void ReadScales(MetadataReader& in, ModelConfig* config) {
+  const auto scale = [&](const char* key) -> std::optional<float> {
+    const double value = in.Float(key).value_or(0);
+    if (value == 0) return std::nullopt;
+    return static_cast<float>(value);
+  };
+  config->embedding_scale = scale("embedding_scale").value_or(1);
+  config->attention_scale = scale("attention.scale");
+  config->residual_scale = scale("residual_scale").value_or(1);
+  config->logit_scale = 1 / scale("logit_scale").value_or(1);
+  if (!in.Bool("rope.scaling.finetuned").value_or(true)) {
+    config->rotated.assign(static_cast<size_t>(config->layers), false);
+  }
+}
+
 // Returns the number of rows of the embedding or, if a file holds only a
 // vocabulary, of its tokens. There may be rows without a token, and unused
 // tokens without a row.
@@ -202,11 +219,11 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
     return InputError("unsupported_architecture",
                       "\"general.architecture\" is missing or no string");
   }
-  if (std::find(kArchitectures.begin(), kArchitectures.end(), **architecture) ==
-      kArchitectures.end()) {
+  const Family* const family = FindFamily(**architecture);
+  if (family == nullptr) {
     return InputError("unsupported_architecture",
                       absl::StrCat("architecture ", Quoted(**architecture),
-                                   "; need llama, qwen2 or qwen3"));
+                                   "; need ", NamesOfFamilies()));
   }
   ASSIGN_OR_RETURN(const int64_t vocab, ReadVocab(checkpoint));
 
@@ -268,6 +285,9 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
       "rope.dimension_count", 2, ConfigLimits::kHeadDim, config.head_dim));
   config.rope_theta = in.Float("rope.freq_base").value_or(10000);
   config.rope_scaling = ReadRopeScaling(in, config.context);
+  // The files have no key for it.
+  config.rotated = RotatedLayers(config.layers, family->unrotated_interval);
+  if (family->scales) ReadScales(in, &config);
   if (in.Int("expert_count", 0, INT64_MAX, 0) > 0) {
     in.Fail("unsupported_architecture", "a mixture of experts");
   }

@@ -7,6 +7,7 @@
 #include "lib/status/status_macros.h"
 #include "lib/text/quote.h"
 #include "models/decoder/config_readers.h"
+#include "models/decoder/families.h"
 #include "models/format/json.h"
 
 namespace tiercel {
@@ -123,7 +124,8 @@ void ReadYarn(JsonReader& rope, int64_t context, RopeScaling* scaling) {
 // Rotary settings: transformers up to 4 writes rope_theta beside an object
 // rope_scaling (or null), from 5 on everything into rope_parameters. The kind
 // is "rope_type", before that "type".
-absl::Status ReadRope(JsonReader& top, ModelConfig* config) {
+absl::Status ReadRope(JsonReader& top, const HfFamily& family,
+                      ModelConfig* config) {
   static const json kNone = json::object();
   const json* object = top.Find("rope_scaling");
   const char* where = "rope_scaling";
@@ -143,8 +145,9 @@ absl::Status ReadRope(JsonReader& top, ModelConfig* config) {
                       absl::StrCat(kConfigFile, ": ", where, ": ", Quoted(key),
                                    " differs by kind of layer"));
   }
-  config->rope_theta = rope.Float("rope_theta")
-                           .value_or(top.Float("rope_theta").value_or(10000));
+  config->rope_theta =
+      rope.Float("rope_theta")
+          .value_or(top.Float("rope_theta").value_or(family.rope_theta));
   const double part =
       rope.Float("partial_rotary_factor")
           .value_or(top.Float("partial_rotary_factor").value_or(1));
@@ -190,10 +193,44 @@ absl::Status ReadRope(JsonReader& top, ModelConfig* config) {
   return rope.status();
 }
 
+// Reads which layers have RoPE, where a family has some without: from a list of
+// 1 and 0, or every so manyth layer.
+void ReadRotated(JsonReader& top, int usual_interval, ModelConfig* config) {
+  if (usual_interval == 0) return;
+  const int64_t interval =
+      top.Int("no_rope_layer_interval", 1, ConfigLimits::kLayers)
+          .value_or(usual_interval);
+  config->rotated = RotatedLayers(config->layers, interval);
+  const json* const list = top.Find("no_rope_layers");
+  if (list == nullptr) return;
+  const auto is_flag = [](const json& of) {
+    return of.is_number_integer() && (of == 0 || of == 1);
+  };
+  if (!list->is_array() || list->size() < config->rotated.size() ||
+      !std::all_of(list->begin(), list->end(), is_flag)) {
+    top.Wrong("no_rope_layers", *list,
+              absl::StrCat("1 or 0 for each of ", config->layers, " layers"));
+    return;
+  }
+  for (size_t i = 0; i < config->rotated.size(); ++i) {
+    config->rotated[i] = (*list)[i] == 1;
+  }
+}
+
+// Reads the factors of a family that has them; each is 1 unless stated.
+void ReadScales(JsonReader& top, ModelConfig* config) {
+  const auto scale = [&](const char* key) {
+    return static_cast<float>(top.Float(key).value_or(1));
+  };
+  config->embedding_scale = scale("embedding_multiplier");
+  config->attention_scale = scale("attention_multiplier");
+  config->residual_scale = scale("residual_multiplier");
+  config->logit_scale = 1 / scale("logits_scaling");
+}
+
 // Returns the number of recent positions that attention sees in the model's
 // sliding window; 0 for none.
-int64_t SlidingWindow(JsonReader& top, std::string_view model_type,
-                      int layers) {
+int64_t SlidingWindow(JsonReader& top, const HfFamily& family, int layers) {
   const int64_t window =
       top.Int("sliding_window", 0, std::numeric_limits<int64_t>::max())
           .value_or(0);
@@ -210,20 +247,19 @@ int64_t SlidingWindow(JsonReader& top, std::string_view model_type,
     }
     return 0;
   }
-  if (model_type != "qwen2" && model_type != "qwen3") return window;
-  // The qwen families carry a window that is off unless a flag is set, and that
-  // the first layers do not have.
+  if (family.window == WindowRule::kOn) return window;
+  const bool is_on = top.Bool("use_sliding_window").value_or(false);
+  if (family.window == WindowRule::kFlag) return is_on ? window : 0;
   constexpr int64_t kUsualLayersWithout = 28;
   const int64_t without =
       top.Int("max_window_layers", 0, std::numeric_limits<int64_t>::max())
           .value_or(kUsualLayersWithout);
-  const bool is_on = top.Bool("use_sliding_window").value_or(false);
   return is_on && without < layers ? window : 0;
 }
 
 // Returns the number of positions that the model was made for. Old files have
 // other names for it; where there is none it is the default of transformers.
-int64_t ReadContext(JsonReader& top, std::string_view model_type) {
+int64_t ReadContext(JsonReader& top, const HfFamily& family) {
   for (const char* key : {"max_position_embeddings", "max_sequence_length",
                           "max_seq_len", "max_seq_length", "seq_length",
                           "n_positions", "n_ctx", "model_max_length"}) {
@@ -231,8 +267,7 @@ int64_t ReadContext(JsonReader& top, std::string_view model_type) {
         top.Int(key, 1, ConfigLimits::kContext);
     if (length.has_value() || !top.status().ok()) return length.value_or(1);
   }
-  if (model_type == "mistral") return 131072;
-  return model_type == "llama" ? 2048 : 32768;
+  return family.context;
 }
 
 // Reads eos_token_id of one file: an integer or a list of them.
@@ -253,7 +288,7 @@ absl::Status ReadEosIds(JsonReader& in, std::vector<int32_t>* ids) {
 // Refuses settings that would change the arithmetic in ways that the decoder
 // does not implement.
 void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
-                       std::string_view model_type) {
+                       const HfFamily& family) {
   const json* quantised = top.Find("quantization_config");
   if (quantised != nullptr) {
     const json method = quantised->is_object()
@@ -274,7 +309,7 @@ void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
     top.Fail("unsupported_architecture",
              absl::StrCat("activation ", Quoted(activation), "; need silu"));
   }
-  const int64_t window = SlidingWindow(top, model_type, config.layers);
+  const int64_t window = SlidingWindow(top, family, config.layers);
   if (window > 0 && window < config.context) {
     top.Fail("unsupported_architecture",
              absl::StrCat("attention in a sliding window of ", window));
@@ -283,18 +318,17 @@ void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
 
 absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
   const std::string model_type = top.String("model_type").value_or("");
-  if (model_type != "llama" && model_type != "mistral" &&
-      model_type != "qwen2" && model_type != "qwen3") {
+  const HfFamily* const family = FindHfFamily(model_type);
+  if (family == nullptr) {
     top.Fail("unsupported_architecture",
-             absl::StrCat("model_type ", Quoted(model_type),
-                          "; need llama, mistral, qwen2 or qwen3"));
+             absl::StrCat("model_type ", Quoted(model_type), "; need ",
+                          NamesOfHfFamilies()));
     return top.status();
   }
-  // Mistral without its window is llama, tensor names included.
-  config->architecture = model_type == "mistral" ? "llama" : model_type;
+  config->architecture = std::string(family->family);
   config->name = top.String("_name_or_path").value_or("");
   config->vocab = top.NeedInt("vocab_size", ConfigLimits::kVocab);
-  config->context = ReadContext(top, model_type);
+  config->context = ReadContext(top, *family);
   config->hidden =
       static_cast<int>(top.NeedInt("hidden_size", ConfigLimits::kHidden));
   config->layers =
@@ -307,8 +341,9 @@ absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
   config->ffn =
       static_cast<int>(top.NeedInt("intermediate_size", ConfigLimits::kFfn));
   config->norm_eps =
-      static_cast<float>(top.Float("rms_norm_eps").value_or(1e-6));
-  config->tied_embeddings = top.Bool("tie_word_embeddings").value_or(false);
+      static_cast<float>(top.Float("rms_norm_eps").value_or(family->norm_eps));
+  config->tied_embeddings =
+      top.Bool("tie_word_embeddings").value_or(family->tied_embeddings);
   const std::optional<int64_t> head_dim =
       top.Int("head_dim", 1, ConfigLimits::kHeadDim);
   if (!top.status().ok()) return top.status();
@@ -323,8 +358,11 @@ absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
     return top.status();
   }
   config->head_dim = static_cast<int>(head_dim.value_or(derived));
-  RETURN_IF_ERROR(ReadRope(top, config));
-  RefuseUnsupported(top, *config, model_type);
+  RETURN_IF_ERROR(ReadRope(top, *family, config));
+  const Family& traits = *FindFamily(family->family);
+  ReadRotated(top, traits.unrotated_interval, config);
+  if (traits.scales) ReadScales(top, config);
+  RefuseUnsupported(top, *config, *family);
   return top.status();
 }
 

@@ -2,6 +2,7 @@
 #define TIERCEL_MODELS_DECODER_CONFIG_READERS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "models/decoder/config.h"
@@ -13,6 +14,10 @@ namespace tiercel {
 // alike.
 absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint);
 absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint);
+
+// Returns ModelConfig::rotated where every `unrotated_interval`th layer has no
+// RoPE; 0: all have it.
+std::vector<bool> RotatedLayers(int layers, int64_t unrotated_interval);
 
 }  // namespace tiercel
 

@@ -191,27 +191,29 @@ absl::Status Decoder::SetAngles(Stream& stream, const PositionRange& range,
 
 absl::Status Decoder::Embed(Stream& stream, const int32_t* ids, int64_t rows,
                             DevicePtr<float> hidden) {
-  return tiercel::Embed(
-      stream,
-      {.table = &weights_.embedding, .ids = ids, .rows = rows, .out = hidden});
+  return tiercel::Embed(stream, {.table = &weights_.embedding,
+                                 .ids = ids,
+                                 .rows = rows,
+                                 .out = hidden,
+                                 .scale = config_.embedding_scale});
 }
 
 absl::Status Decoder::Layer(Stream& stream, int layer,
                             absl::Span<const LayerRows> parts,
                             DevicePtr<float> hidden) {
-  const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
   int64_t rows = 0;
   for (const LayerRows& part : parts) rows += part.rows;
   RETURN_IF_ERROR(Reserve(rows, 0));
-  RETURN_IF_ERROR(AttentionBlock(stream, w, rows, parts, hidden));
-  return FeedForwardBlock(stream, w, rows, hidden);
+  RETURN_IF_ERROR(AttentionBlock(stream, layer, rows, parts, hidden));
+  return FeedForwardBlock(stream, weights_.layers[static_cast<size_t>(layer)],
+                          rows, hidden);
 }
 
 // hidden += o(attention(rope(q), KV)) of the normed hidden.
-absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
-                                     int64_t rows,
+absl::Status Decoder::AttentionBlock(Stream& stream, int layer, int64_t rows,
                                      absl::Span<const LayerRows> parts,
                                      DevicePtr<float> hidden) {
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
   const int head_dim = config_.head_dim;
   const int64_t q_dim = widths_.q;
   const int64_t kv_dim = widths_.kv;
@@ -259,12 +261,12 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                                      .out_stride = r.stride}));
   }
 
-  // 3. q and k rotated, k and v into their pages, then every row over what the
-  // view shows of the positions up to it
+  // 3. q and k rotated, if the layer has RoPE, k and v into their pages, then
+  // every row over what the view shows of the positions up to it
   int64_t row = 0;
   for (const LayerRows& part : parts) {
     if (part.kv != nullptr) {
-      RETURN_IF_ERROR(Write(stream, part, row));
+      RETURN_IF_ERROR(Write(stream, layer, part, row));
     }
     row += part.rows;
   }
@@ -285,27 +287,29 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                      all_heads, rows, {}, hidden);
 }
 
-absl::Status Decoder::Write(Stream& stream, const LayerRows& part,
+absl::Status Decoder::Write(Stream& stream, int layer, const LayerRows& part,
                             int64_t row) {
   const KvPages& kv = *part.kv;
-  const int64_t angle = part.first_angle * (config_.rope_dims / 2);
-  return KvWrite(stream, {.k = a_.k.data() + row * widths_.kv,
-                          .v = a_.v.data() + row * widths_.kv,
-                          .k_stride = widths_.kv,
-                          .v_stride = widths_.kv,
-                          .rows = part.rows,
-                          .layout = kv.layout,
-                          .pages = kv.pages,
-                          .first_page = kv.first_page,
-                          .num_pages = kv.num_pages,
-                          .position = kv.end + part.first_row,
-                          .rotation = {.half = config_.rope_dims / 2,
-                                       .cos = a_.cos.data() + angle,
-                                       .sin = a_.sin.data() + angle,
-                                       .q = a_.q.data() + row * widths_.q,
-                                       .q_stride = widths_.q,
-                                       .heads = static_cast<int>(
-                                           split_.query_heads(rank_).size())}});
+  const int half = config_.rope_dims / 2;
+  const int64_t angle = part.first_angle * half;
+  return KvWrite(stream,
+                 {.k = a_.k.data() + row * widths_.kv,
+                  .v = a_.v.data() + row * widths_.kv,
+                  .k_stride = widths_.kv,
+                  .v_stride = widths_.kv,
+                  .rows = part.rows,
+                  .layout = kv.layout,
+                  .pages = kv.pages,
+                  .first_page = kv.first_page,
+                  .num_pages = kv.num_pages,
+                  .position = kv.end + part.first_row,
+                  .rotation = {.half = config_.Rotates(layer) ? half : 0,
+                               .cos = a_.cos.data() + angle,
+                               .sin = a_.sin.data() + angle,
+                               .q = a_.q.data() + row * widths_.q,
+                               .q_stride = widths_.q,
+                               .heads = static_cast<int>(
+                                   split_.query_heads(rank_).size())}});
 }
 
 AttentionParams Decoder::ParamsOf(const KvPages& kv, int64_t rows,
@@ -388,7 +392,7 @@ absl::Status Decoder::Attend(Stream& stream, absl::Span<const LayerRows> parts,
   return absl::OkStatus();
 }
 
-// hidden += matrix(prologue(x)) + bias, each rank its columns.
+// hidden += scale (matrix(prologue(x)) + bias), each rank its columns.
 absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
                                   const DeviceArray<float>& bias,
                                   DevicePtr<const float> x, int64_t x_stride,
@@ -403,7 +407,7 @@ absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
                       .compute = compute_,
                       .num_outputs = 1,
                       .outputs = {{&matrix, bias.data(), own, config_.hidden,
-                                   StoreMode::kAdd}},
+                                   StoreMode::kAdd, config_.residual_scale}},
                       .fast = fast_,
                       .prologue = prologue}));
   return GatherAll(stream, split_.hidden(), rows, own, config_.hidden, hidden,
@@ -467,15 +471,15 @@ absl::Status Decoder::Logits(Stream& stream, DevicePtr<const float> hidden,
   RETURN_IF_ERROR(Reserve(rows, 0));
   const DevicePtr<float> own =
       logits + split_.vocab()[static_cast<size_t>(rank_)].begin;
-  RETURN_IF_ERROR(
-      Matmul(stream, {.x = hidden,
-                      .x_stride = config_.hidden,
-                      .rows = rows,
-                      .compute = compute_,
-                      .num_outputs = 1,
-                      .outputs = {{&weights_.output(), nullptr, own,
-                                   config_.vocab, StoreMode::kAssign}},
-                      .prologue = NormBy(weights_.output_norm)}));
+  RETURN_IF_ERROR(Matmul(
+      stream, {.x = hidden,
+               .x_stride = config_.hidden,
+               .rows = rows,
+               .compute = compute_,
+               .num_outputs = 1,
+               .outputs = {{&weights_.output(), nullptr, own, config_.vocab,
+                            StoreMode::kAssign, config_.logit_scale}},
+               .prologue = NormBy(weights_.output_norm)}));
   return GatherAll(stream, split_.vocab(), rows, own, config_.vocab, logits,
                    config_.vocab);
 }

@@ -142,12 +142,13 @@ class Decoder {
 
   absl::Status SetAngles(Stream& stream, const PositionRange& range,
                          int64_t row);
-  absl::Status AttentionBlock(Stream& stream, const LayerWeights& w,
-                              int64_t rows, absl::Span<const LayerRows> parts,
+  absl::Status AttentionBlock(Stream& stream, int layer, int64_t rows,
+                              absl::Span<const LayerRows> parts,
                               DevicePtr<float> hidden);
   // Writes K and V of one sequence's rows, the activations' rows from `row` on,
   // and rotates their queries.
-  absl::Status Write(Stream& stream, const LayerRows& part, int64_t row);
+  absl::Status Write(Stream& stream, int layer, const LayerRows& part,
+                     int64_t row);
   // Attends with the queries of sequences, whose rows are those from `row` on.
   // All of them read the first `shared` pages at once.
   absl::Status Attend(Stream& stream, absl::Span<const LayerRows> parts,

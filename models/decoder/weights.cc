@@ -16,6 +16,7 @@
 #include "kernels/number/half.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "models/decoder/families.h"
 #include "models/decoder/tensor_finder.h"
 
 namespace tiercel {
@@ -34,6 +35,11 @@ std::vector<Columns> RowsOfHeads(const ModelSplit& split, bool queries,
     rows.push_back({heads.begin * head_dim, heads.end * head_dim});
   }
   return rows;
+}
+
+Family FamilyOf(const ModelConfig& config) {
+  const Family* const family = FindFamily(config.architecture);
+  return family != nullptr ? *family : Family();
 }
 
 // System memory that keeps one block when it is given back. Matrices on their
@@ -74,6 +80,7 @@ class Loader {
          TakenBytes taken = AlignedBytes)
       : checkpoint_(checkpoint),
         config_(config),
+        family_(FamilyOf(config)),
         split_(split),
         streams_(streams),
         progress_(progress),
@@ -160,6 +167,7 @@ class Loader {
 
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
+  const Family family_;
   const ModelSplit& split_;
   const std::span<Stream* const> streams_;  // [rank]
   absl::FunctionRef<bool(uint64_t, uint64_t)> progress_;
@@ -276,10 +284,10 @@ absl::Status Loader::LoadLayer(int layer) {
   const int64_t hidden = config_.hidden;
   const int64_t q = int64_t{config_.heads} * config_.HeadElements();
   const int64_t kv = int64_t{config_.kv_heads} * config_.HeadElements();
-  // Converters of the llama architecture reorder Q and K rows for kernels that
-  // rotate neighbours. Our kernels rotate halves, so the order is undone here.
-  const bool paired = checkpoint_.format() == Checkpoint::Format::kGguf &&
-                      config_.architecture == "llama";
+  // Converters of some families reorder Q and K rows for kernels that rotate
+  // neighbours. Our kernels rotate halves, so the order is undone here.
+  const bool paired =
+      checkpoint_.format() == Checkpoint::Format::kGguf && family_.pairs_rows;
   const Rows rotary = paired ? Rows::kRotaryPairs : Rows::kAsTheyAre;
   constexpr Rows kPlain = Rows::kAsTheyAre;
 
@@ -354,7 +362,6 @@ absl::Status Loader::LoadLayer(int layer) {
                            }));
   }
 
-  const bool qk_norm = config_.architecture == "qwen3";
   const struct {
     TensorName name;
     int64_t size;
@@ -371,12 +378,12 @@ absl::Status Loader::LoadLayer(int layer) {
       {{"attn_q_norm", "self_attn.q_norm"},
        config_.HeadElements(),
        kInRows,
-       qk_norm,
+       family_.norms_heads,
        &W::q_norm},
       {{"attn_k_norm", "self_attn.k_norm"},
        config_.HeadElements(),
        kInRows,
-       qk_norm,
+       family_.norms_heads,
        &W::k_norm},
   };
   for (const auto& n : norms) {

@@ -116,8 +116,12 @@ struct SessionOptions {
     return extent.has_value() && !retrieval.has_value();
   }
   KvLayout Layout(const ModelConfig& config) const {
-    return {type_k, type_v, config.kv_heads, config.head_dim,
-            config.head_elements};
+    return {type_k,
+            type_v,
+            config.kv_heads,
+            config.head_dim,
+            config.head_elements,
+            config.attention_scale.value_or(0)};
   }
 };
 

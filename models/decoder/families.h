@@ -1,0 +1,55 @@
+#ifndef TIERCEL_MODELS_DECODER_FAMILIES_H_
+#define TIERCEL_MODELS_DECODER_FAMILIES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tiercel {
+
+// An architecture that the decoder serves: the differences that its files do
+// not state. A family has no code of its own; a feature that several share is a
+// field here or in ModelConfig.
+struct Family {
+  std::string_view name;  // general.architecture of GGUF; ModelConfig's
+  // Rows of Q and K in its GGUF files are in the order of kernels that rotate
+  // neighbours; otherwise, of those that rotate halves.
+  bool pairs_rows = false;
+  bool norms_heads = false;  // Q and K are normed by head, with weights
+  // Every layer whose number, from 1, is a multiple of this has no RoPE, unless
+  // the checkpoint lists such layers. 0: all layers have it.
+  int unrotated_interval = 0;
+  bool scales = false;  // its files may have the four factors of ModelConfig
+};
+
+// Returns the family of this name, or null.
+const Family* FindFamily(std::string_view name);
+// Lists the names for an error: "llama, qwen2 or qwen3".
+std::string NamesOfFamilies();
+
+// The meaning of a sliding window that config.json has.
+enum class WindowRule {
+  kOn,      // attention is limited to it
+  kFlag,    // it is off unless use_sliding_window says otherwise
+  kLayers,  // so, too, and only layers from max_window_layers on have it
+};
+
+// A model_type of config.json, with the values that it may leave out, which are
+// those of transformers.
+struct HfFamily {
+  std::string_view model_type;
+  std::string_view family;  // the Family's name
+  int64_t context;
+  double norm_eps = 1e-6;
+  double rope_theta = 10000;
+  bool tied_embeddings = false;
+  WindowRule window = WindowRule::kOn;
+};
+
+// Returns the family of this model_type, or null.
+const HfFamily* FindHfFamily(std::string_view model_type);
+std::string NamesOfHfFamilies();
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_DECODER_FAMILIES_H_
