@@ -36,8 +36,9 @@ struct Checkpoint {
 // Each family and each weight type.
 std::vector<Checkpoint> Checkpoints() {
   std::vector<Checkpoint> all;
-  for (const char* name : {"llama_mha", "llama_gqa", "llama_bias.gguf", "qwen2",
-                           "qwen3.gguf", "smollm3", "granite.gguf"}) {
+  for (const char* name :
+       {"llama_mha", "llama_gqa", "llama_bias.gguf", "qwen2", "qwen3.gguf",
+        "smollm3", "granite.gguf", "ministral3", "phi3.gguf"}) {
     const std::string path = CheckpointPath(name);
     all.push_back({path, path.substr(0, path.rfind(".gguf")) + "/tokens.txt"});
   }

@@ -56,7 +56,7 @@ batch_angle|runtime/pass/step.cc|{own.position + part.rows.begin, own.position +
 batch_pages|runtime/pass/step.cc|attends ? \&kv_\[i\].pages()|attends ? \&kv_[0].pages()|runtime/session/batch_test.cc
 batch_queries|runtime/pass/step.cc|decoder_.queries() + first \* decoder_.query_width()|decoder_.queries() + 0 * first|runtime/session/batch_test.cc
 batch_ids|runtime/pass/step.cc|ids.insert(ids.end(), own + part.rows.begin, own + part.rows.end);|ids.insert(ids.end(), own, own + (part.rows.end - part.rows.begin));|runtime/session/batch_prompts_test.cc
-batch_keys|models/decoder/decoder.cc|a_.k.data() + row \* widths_.kv|a_.k.data()|runtime/session/batch_test.cc
+batch_keys|models/decoder/decoder.cc|a_.k.data() + at \* widths_.kv|a_.k.data()|runtime/session/batch_test.cc
 batch_heads|models/decoder/decoder.cc|a_.head.data() + row \* widths_.heads|a_.head.data()|runtime/session/batch_test.cc
 batch_folds|models/decoder/decoder.cc|pages.sum = pages.sum + folds;||runtime/session/batch_test.cc
 batch_shared|models/decoder/decoder.cc|a.pages\[shared\] == b.pages\[shared\]|b.pages[shared] != nullptr|runtime/session/batch_test.cc
@@ -285,7 +285,7 @@ halves_row|kernels/layer/prompt_rows.cu|row % 8 \* 4 + i % 16 / 4|row % 8 * 4 + 
 halves_ways|kernels/layer/matmul_gpu.cc|(q8 .. !IsQuantised(type))|true|kernels/layer/fast_matmul_test.cc
 halves_fit|kernels/layer/fast_matmul.h|k % 64 == 0|k % 32 == 0|kernels/layer/fast_matmul_test.cc
 halves_of_prompts|models/decoder/decoder.cc|^      .fast = fast_,|      .fast = false,|tests/hosted_test.cc
-fast_phase|runtime/session/runner_rank.cc|phase == Phase::kPrefill);|true);|tests/hosted_test.cc
+fast_phase|runtime/session/runner_rank.cc|phase == Phase::kPrefill, rows|true, rows|tests/hosted_test.cc
 fast_resumed|models/decoder/decoder.cc|fast_ = of_prompt|fast_ = of_prompt \&\& rows > 40|tests/hosted_test.cc
 fast_kind|runtime/machine/machine.h|return options_.fast_prompts \&\& device_|return device_|runtime/machine/machine_test.cc
 flash_half|kernels/device/executor/host_executor.cc|half(column \* 4 + t, 4 + k / 8, k % 2)|half(column * 4 + t, 4, k % 2)|kernels/device/matrix_step_test.cc
@@ -426,6 +426,16 @@ scale_before_bias|kernels/layer/matmul_ref.cc|value += output.bias.raw()\[column
 kernel_scale|kernels/layer/matmul_device.h|value \*= target.scale;||kernels/layer/matmul_test.cc
 kernel_embedding|kernels/layer/embed.cu|p.scale \*$|1.0f *|kernels/layer/embed_test.cc
 query_scale|kernels/kv/kv_write.cc|q\[i\] \*= to.q_scale;|q[i] *= 1;|kernels/kv/kv_write_test.cc
+query_growth|models/decoder/decoder.cc|.q_scale = config_.QueryScale(position)|.q_scale = 1|tests/golden_logits_test.cc
+query_step|models/decoder/decoder.cc|std::min(end, config_.NextQueryScale(position))|end|tests/golden_logits_test.cc
+longrope_list|models/decoder/rope_frequencies.cc|is_longer ? factors.of_long : factors.of_short|is_longer ? factors.of_short : factors.of_long|tests/golden_logits_test.cc
+longrope_tensor|models/decoder/weights.cc|"rope_factors_short", in_tensors|"rope_factors_long", in_tensors|tests/golden_logits_test.cc
+longrope_end|models/decoder/config.cc|if (end <= original) return 0;|if (end < original) return 0;|models/decoder/families_test.cc
+dynamic_base|models/decoder/rope_frequencies.cc|(scaling.factor - 1);|scaling.factor;|models/decoder/rope_frequencies_test.cc
+batch_frequencies|models/decoder/decoder.cc|rope_length_ != rope_length|rope_length_ < 0|tests/families_test.cc
+batch_rope_length|runtime/pass/step.cc|own.rope_length});|0});|tests/families_test.cc
+text_rope_length|runtime/session/prompt_cache.cc|{"length", length},|{"length", 0},|tests/families_test.cc
+fused_family|models/decoder/families.cc|{.name = "phi3"},|{.name = "phi3", .pairs_rows = true},|tests/golden_logits_test.cc
 kernel_query_rest|kernels/kv/kv_write.cu|x\[i + p.rotation.half\] \*= scale;||kernels/kv/kv_write_test.cc
 kv_cell|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + cell) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (cell \& 63)) * KRowBytes|tests/golden_logits_test.cc
 digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(rows)|static_cast<float>((rows + 3) / 4 * 4)|kernels/kv/chunk_means_test.cc
@@ -865,7 +875,7 @@ equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) !=
 chat_at_most|lib/template/tests.cc|IsEqual(rendering, value, args) .. IsBelow(rendering, value, args)|IsBelow(rendering, value, args)|models/chat/chat_template_test.cc
 chat_sum|lib/template/list_filters.cc|terms.push_back(bound\[1\])|(void)bound|models/chat/chat_template_test.cc
 chat_loop|lib/template/attributes.cc|return length - index - 1|return length - index|models/chat/chat_template_test.cc
-yarn_attention|models/decoder/rope_frequencies.cc|std::log(scaling.factor) + 1|std::log(scaling.factor)|models/decoder/rope_frequencies_test.cc
+yarn_attention|models/decoder/rope_frequencies.cc|std::log(factor) + 1|std::log(factor)|models/decoder/rope_frequencies_test.cc
 yarn_context|models/decoder/config.cc|std::max(config->context|std::min(config->context|models/decoder/config_test.cc
 penalty_window|kernels/token/distribution.h|kRepeatWindow = 256|kRepeatWindow = 63|kernels/token/distribution_test.cc
 min_p_equals|kernels/token/distribution_cut.cc|w < least) break|w <= least) break|kernels/token/distribution_test.cc

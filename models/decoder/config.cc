@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
@@ -55,6 +56,9 @@ absl::Status CheckFloats(const ModelConfig& c) {
       return Invalid(scale.name, scale.value, "1e-6 to 1e6");
     }
   }
+  if (!(c.query_growth >= 0 && c.query_growth <= 1e3)) {
+    return Invalid("the growth of queries", c.query_growth, "0 to 1000");
+  }
   const RopeScaling& rope = c.rope_scaling;
   if (rope.type == RopeScaling::Type::kNone) return absl::OkStatus();
   if (!(rope.factor > 0 && rope.factor <= 1e6)) {
@@ -68,6 +72,7 @@ absl::Status CheckFloats(const ModelConfig& c) {
                    static_cast<double>(rope.original_context),
                    "1 to 1073741824");
   }
+  if (rope.type == RopeScaling::Type::kDynamic) return absl::OkStatus();
   if (rope.type == RopeScaling::Type::kLlama3) {
     if (!(rope.low_freq_factor > 0 && rope.low_freq_factor <= 1e6)) {
       return Invalid("low_freq_factor", rope.low_freq_factor,
@@ -80,17 +85,18 @@ absl::Status CheckFloats(const ModelConfig& c) {
     }
     return absl::OkStatus();
   }
+  const double attention = rope.attention_factor.value_or(1);
+  if (!(attention > 0 && attention <= 1e3)) {
+    return Invalid("the rotary attention factor", attention,
+                   "above 0, at most 1000");
+  }
+  if (rope.type == RopeScaling::Type::kLongRope) return absl::OkStatus();
   if (!(rope.beta_slow > 0 && rope.beta_slow <= 1e6)) {
     return Invalid("yarn's beta_slow", rope.beta_slow, "above 0, at most 1e6");
   }
   if (!(rope.beta_fast >= rope.beta_slow && rope.beta_fast <= 1e6)) {
     return Invalid("yarn's beta_fast", rope.beta_fast,
                    "at least beta_slow, at most 1e6");
-  }
-  const double attention = rope.attention_factor.value_or(1);
-  if (!(attention > 0 && attention <= 1e3)) {
-    return Invalid("yarn's attention factor", attention,
-                   "above 0, at most 1000");
   }
   return absl::OkStatus();
 }
@@ -116,6 +122,29 @@ std::vector<bool> RotatedLayers(int layers, int64_t unrotated_interval) {
   return rotated;
 }
 
+int64_t ModelConfig::RopeLength(int64_t end) const {
+  const int64_t original = rope_scaling.original_context;
+  if (end <= original) return 0;
+  switch (rope_scaling.type) {
+    case RopeScaling::Type::kLongRope:
+      return original + 1;
+    case RopeScaling::Type::kDynamic:
+      return end;
+    default:
+      return 0;
+  }
+}
+
+float ModelConfig::QueryScale(int64_t position) const {
+  const auto steps = static_cast<double>(position / query_step);
+  return static_cast<float>(1 + query_growth * std::log1p(steps));
+}
+
+int64_t ModelConfig::NextQueryScale(int64_t position) const {
+  if (query_growth == 0) return std::numeric_limits<int64_t>::max();
+  return (position / query_step + 1) * query_step;
+}
+
 absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint) {
   absl::StatusOr<ModelConfig> config =
       checkpoint.format() == Checkpoint::Format::kGguf
@@ -132,7 +161,8 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint) {
     config->head_dim = (config->head_dim + kAlign - 1) / kAlign * kAlign;
   }
   const RopeScaling& rope = config->rope_scaling;
-  if (rope.type == RopeScaling::Type::kYarn) {
+  if (rope.type == RopeScaling::Type::kYarn ||
+      rope.type == RopeScaling::Type::kDynamic) {
     const double stretched =
         static_cast<double>(rope.original_context) * rope.factor;
     config->context =

@@ -16,9 +16,11 @@ namespace tiercel {
 struct RopeScaling {
   enum class Type {
     kNone,
-    kLinear,  // all frequencies divided by factor (Chen et al. 2023)
-    kLlama3,  // low frequencies divided, high kept, blended between
-    kYarn,    // by wavelength, with an attention factor (Peng et al. 2023)
+    kLinear,    // all frequencies divided by factor (Chen et al. 2023)
+    kLlama3,    // low frequencies divided, high kept, blended between
+    kYarn,      // by wavelength, with an attention factor (Peng et al. 2023)
+    kLongRope,  // each by its own factor, of two lists (Ding et al. 2024)
+    kDynamic,   // from a greater base for a greater length (NTK-aware)
   };
   Type type = Type::kNone;
   double factor = 1.0;
@@ -28,7 +30,11 @@ struct RopeScaling {
   double beta_fast = 32.0;        // yarn
   double beta_slow = 1.0;         // yarn
   bool truncate = true;           // yarn: whole dimensions bound the blend
-  std::optional<double> attention_factor;  // yarn; absent: 0.1 ln(factor) + 1
+  // yarn; absent: 0.1 ln(factor) + 1. longrope; absent: 1
+  std::optional<double> attention_factor;
+  // longrope, of config.json: [rope_dims / 2] each. GGUF has tensors.
+  std::vector<double> short_factors = {};
+  std::vector<double> long_factors = {};
 };
 
 // Far above every known model, and low enough that no product of a few of them
@@ -41,6 +47,7 @@ struct ConfigLimits {
   static constexpr int64_t kHeadDim = 1024;
   static constexpr int64_t kFfn = int64_t{1} << 20;
   static constexpr int64_t kContext = int64_t{1} << 30;
+  static constexpr double kRopeFactor = 1e6;
 };
 
 // The description of a decoder: every supported architecture is this struct
@@ -58,8 +65,8 @@ struct ModelConfig {
   // the others are zero, and belong to the end of a head. 0: all.
   int head_elements = 0;
   int ffn = 0;
-  int64_t context = 0;  // positions the checkpoint was made for; with YaRN at
-                        // least original_context * factor
+  int64_t context = 0;  // positions the checkpoint was made for; with YaRN and
+                        // dynamic scaling at least original_context * factor
   float norm_eps = 0;
   double rope_theta = 0;
   int rope_dims = 0;  // rotated elements of a head, even, <= head_dim
@@ -74,6 +81,11 @@ struct ModelConfig {
   float residual_scale = 1;
   float logit_scale = 1;
 
+  // Queries at position p are multiplied, once they are rotated, by
+  // 1 + query_growth ln(1 + floor(p / query_step)) (Ministral 3).
+  double query_growth = 0;
+  int64_t query_step = 1;
+
   // The vectors of attention need heads of whole multiples of this.
   static constexpr int kHeadAlign = 8;
   int HeadElements() const {
@@ -82,6 +94,17 @@ struct ModelConfig {
   bool Rotates(int layer) const {
     return rotated.empty() || rotated[static_cast<size_t>(layer)];
   }
+  float QueryScale(int64_t position) const;
+  // The first position after this one whose queries have another factor.
+  int64_t NextQueryScale(int64_t position) const;
+  // With longrope and dynamic scaling the frequencies depend on a length. In
+  // transformers it is that of the text at each step, though the keys before
+  // were rotated by others. Here a session has one set of frequencies, by the
+  // end of the positions that it may reach: up to original_context the short
+  // list, or no scaling; else the long list, or the scaling for that end.
+  // Returns a number that is the same for sessions with the same frequencies: 0
+  // if they are the first of these, or depend on nothing.
+  int64_t RopeLength(int64_t end) const;
 
   // The end-of-text ids: generation stops at any of them. From
   // generation_config.json or the GGUF's eos, eot and eom keys; Model adds
@@ -98,15 +121,24 @@ struct ModelConfig {
 // invalid_metadata, naming the key, the value and the need.
 absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint);
 
+// Divisors of rotary frequencies that a checkpoint lists, [rope_dims / 2] each,
+// or empty: those of every session (the GGUF tensor rope_freqs), which replace
+// llama3 scaling, and longrope's two lists.
+struct RopeFactors {
+  std::vector<double> all = {};
+  std::vector<double> of_short = {};
+  std::vector<double> of_long = {};
+};
+
 // The rotary frequencies [rope_dims / 2] and the factor on cos and sin for
-// `config`. `factors`, if not empty, divides them one by one (the GGUF tensor
-// rope_freqs) and replaces llama3 scaling.
+// `config`, and for sessions of this RopeLength.
 struct RopeFrequencies {
   std::vector<double> inv_freq;
   double attention_factor = 1.0;
 };
 RopeFrequencies MakeRopeFrequencies(const ModelConfig& config,
-                                    const std::vector<float>& factors);
+                                    const RopeFactors& factors,
+                                    int64_t length = 0);
 
 }  // namespace tiercel
 

@@ -102,29 +102,46 @@ RopeScaling ReadYarn(MetadataReader& in, RopeScaling scaling) {
   scaling.beta_slow =
       in.Float("rope.scaling.yarn_beta_slow").value_or(scaling.beta_slow);
   // Converters store config.json's attention_factor here; a negative one is
-  // unset.
+  // unset. Others store its mscale_all_dim, beside an mscale of 1.
   const double attention =
       in.Float("rope.scaling.yarn_attn_factor").value_or(-1);
-  if (!(attention < 0)) scaling.attention_factor = attention;
+  const double mscale_all =
+      in.Float("rope.scaling.yarn_log_multiplier").value_or(0);
+  if (!(attention < 0)) {
+    scaling.attention_factor = attention;
+  } else if (mscale_all != 0) {
+    scaling.attention_factor = YarnMagnitude(scaling.factor, 1) /
+                               YarnMagnitude(scaling.factor, mscale_all);
+  }
   const double extrapolation =
       in.Float("rope.scaling.yarn_ext_factor").value_or(1);
-  const double log_multiplier =
-      in.Float("rope.scaling.yarn_log_multiplier").value_or(0);
-  if ((!(extrapolation < 0) && extrapolation != 1) || log_multiplier != 0) {
-    in.Fail(
-        "unsupported_rope_scaling",
-        absl::StrCat("yarn with extrapolation factor ", extrapolation,
-                     " and log multiplier ", log_multiplier, "; need 1 and 0"));
+  if (!(extrapolation < 0) && extrapolation != 1) {
+    in.Fail("unsupported_rope_scaling",
+            absl::StrCat("yarn with extrapolation factor ", extrapolation,
+                         "; need 1"));
   }
   return scaling;
 }
 
-RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context) {
+// `has_factors`: there are tensors of longrope's factors, beside which older
+// converters name no type.
+RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context,
+                            bool has_factors) {
   RopeScaling scaling;
   const std::optional<double> factor = in.Float("rope.scaling.factor");
   const std::string type = in.String("rope.scaling.type", "");
   scaling.original_context = in.Int("rope.scaling.original_context_length", 1,
                                     ConfigLimits::kContext, context);
+  const double attention = in.Float("rope.scaling.attn_factor").value_or(1);
+  if (type == "longrope" || (type.empty() && has_factors)) {
+    scaling.type = RopeScaling::Type::kLongRope;
+    scaling.attention_factor = attention;
+    return scaling;
+  }
+  if (attention != 1) {
+    in.Fail("unsupported_rope_scaling",
+            absl::StrCat("rotary attention factor ", attention, "; need 1"));
+  }
   if (type.empty()) {
     // Files of 2023 have only a linear factor, under the newer or the older
     // key.
@@ -146,12 +163,7 @@ RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context) {
   } else if (type != "none") {
     in.Fail("unsupported_rope_scaling",
             absl::StrCat("rotary scaling ", Quoted(type),
-                         "; need none, linear or yarn"));
-  }
-  const double attention = in.Float("rope.scaling.attn_factor").value_or(1);
-  if (attention != 1) {
-    in.Fail("unsupported_rope_scaling",
-            absl::StrCat("rotary attention factor ", attention, "; need 1"));
+                         "; need none, linear, yarn or longrope"));
   }
   return scaling;
 }
@@ -284,10 +296,16 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
   config.rope_dims = static_cast<int>(in.Int(
       "rope.dimension_count", 2, ConfigLimits::kHeadDim, config.head_dim));
   config.rope_theta = in.Float("rope.freq_base").value_or(10000);
-  config.rope_scaling = ReadRopeScaling(in, config.context);
+  config.rope_scaling =
+      ReadRopeScaling(in, config.context,
+                      checkpoint.Find("rope_factors_long.weight") != nullptr);
   // The files have no key for it.
   config.rotated = RotatedLayers(config.layers, family->unrotated_interval);
   if (family->scales) ReadScales(in, &config);
+  if (family->grows_queries) {
+    config.query_growth = in.Float("attention.temperature_scale").value_or(0);
+    config.query_step = config.rope_scaling.original_context;
+  }
   if (in.Int("expert_count", 0, INT64_MAX, 0) > 0) {
     in.Fail("unsupported_architecture", "a mixture of experts");
   }

@@ -17,6 +17,7 @@ using nlohmann::json;
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationFile = "generation_config.json";
+constexpr const char* kTextConfig = "text_config";
 
 // Reads the fields of one object; `where` names it in errors. A null field
 // counts as absent, as in transformers. The first failure stays; values read
@@ -96,10 +97,6 @@ class JsonReader {
   absl::Status status_;
 };
 
-double YarnMagnitude(double factor, double multiplier) {
-  return factor <= 1 ? 1 : 0.1 * multiplier * std::log(factor) + 1;
-}
-
 void ReadYarn(JsonReader& rope, int64_t context, RopeScaling* scaling) {
   scaling->factor = rope.Float("factor").value_or(
       static_cast<double>(context) /
@@ -121,6 +118,42 @@ void ReadYarn(JsonReader& rope, int64_t context, RopeScaling* scaling) {
   }
 }
 
+// Reads one of longrope's lists, with a factor for each of `count` frequencies.
+std::vector<double> ReadFactors(JsonReader& rope, const char* key, int count) {
+  const json* const list = rope.Find(key);
+  if (list == nullptr) {
+    rope.Fail("invalid_metadata", absl::StrCat("\"", key, "\" is missing"));
+    return {};
+  }
+  const auto is_factor = [](const json& of) {
+    return of.is_number() && of > 0 && of <= ConfigLimits::kRopeFactor;
+  };
+  if (!list->is_array() || list->size() != static_cast<size_t>(count) ||
+      !std::all_of(list->begin(), list->end(), is_factor)) {
+    rope.Wrong(key, *list,
+               absl::StrCat(count, " numbers above 0, at most ",
+                            ConfigLimits::kRopeFactor));
+    return {};
+  }
+  return list->get<std::vector<double>>();
+}
+
+void ReadLongRope(JsonReader& rope, const ModelConfig& config,
+                  RopeScaling* scaling) {
+  const auto original = static_cast<double>(scaling->original_context);
+  scaling->type = RopeScaling::Type::kLongRope;
+  scaling->factor = rope.Float("factor").value_or(
+      static_cast<double>(config.context) / original);
+  scaling->attention_factor = rope.Float("attention_factor");
+  if (!scaling->attention_factor.has_value() && scaling->factor > 1) {
+    scaling->attention_factor =
+        std::sqrt(1 + std::log(scaling->factor) / std::log(original));
+  }
+  const int count = config.rope_dims / 2;
+  scaling->short_factors = ReadFactors(rope, "short_factor", count);
+  scaling->long_factors = ReadFactors(rope, "long_factor", count);
+}
+
 // Rotary settings: transformers up to 4 writes rope_theta beside an object
 // rope_scaling (or null), from 5 on everything into rope_parameters. The kind
 // is "rope_type", before that "type".
@@ -132,6 +165,10 @@ absl::Status ReadRope(JsonReader& top, const HfFamily& family,
   if (object == nullptr || object->empty()) {
     object = top.Find("rope_parameters");
     where = "rope_parameters";
+  }
+  if (object == nullptr && family.needs_rope) {
+    top.Fail("invalid_metadata", absl::StrCat("\"", where, "\" is missing"));
+    return top.status();
   }
   if (object == nullptr) object = &kNone;
   JsonReader rope(*object, absl::StrCat(kConfigFile, ": ", where));
@@ -163,10 +200,15 @@ absl::Status ReadRope(JsonReader& top, const HfFamily& family,
   // The top-level key wins, as in transformers.
   const int64_t original =
       rope.Int("original_max_position_embeddings", 1, ConfigLimits::kContext)
-          .value_or(config->context);
+          .value_or(family.original_context > 0 ? family.original_context
+                                                : config->context);
   scaling.original_context =
       top.Int("original_max_position_embeddings", 1, ConfigLimits::kContext)
           .value_or(original);
+  if (FindFamily(config->architecture)->grows_queries) {
+    config->query_growth = rope.Float("llama_4_scaling_beta").value_or(0);
+    config->query_step = scaling.original_context;
+  }
   const std::string type =
       rope.String("rope_type")
           .value_or(rope.String("type").value_or("default"));
@@ -178,17 +220,21 @@ absl::Status ReadRope(JsonReader& top, const HfFamily& family,
     scaling.factor = rope.NeedFloat("factor");
     scaling.low_freq_factor = rope.NeedFloat("low_freq_factor");
     scaling.high_freq_factor = rope.NeedFloat("high_freq_factor");
+  } else if (type == "longrope" || type == "su" ||
+             (type == "yarn" && rope.Find("long_factor") != nullptr)) {
+    ReadLongRope(rope, *config, &scaling);
   } else if (type == "yarn") {
     scaling.type = RopeScaling::Type::kYarn;
     ReadYarn(rope, config->context, &scaling);
   } else if (type == "dynamic") {
-    // Frequencies depend on the length of a text that is longer than the model
-    // was trained for; up to there they are the default's, and texts end there.
-    config->context = std::min(config->context, scaling.original_context);
+    scaling.type = RopeScaling::Type::kDynamic;
+    scaling.factor = rope.NeedFloat("factor");
+    scaling.original_context = config->context;
   } else if (type != "default") {
     rope.Fail("unsupported_rope_scaling",
               absl::StrCat("type ", Quoted(type),
-                           "; need default, linear, dynamic, llama3 or yarn"));
+                           "; need default, linear, dynamic, llama3, yarn or "
+                           "longrope"));
   }
   return rope.status();
 }
@@ -285,10 +331,7 @@ absl::Status ReadEosIds(JsonReader& in, std::vector<int32_t>* ids) {
   return absl::OkStatus();
 }
 
-// Refuses settings that would change the arithmetic in ways that the decoder
-// does not implement.
-void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
-                       const HfFamily& family) {
+void RefuseQuantised(JsonReader& top) {
   const json* quantised = top.Find("quantization_config");
   if (quantised != nullptr) {
     const json method = quantised->is_object()
@@ -304,6 +347,13 @@ void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
                  "weights: take the checkpoint that this one was made "
                  "from, or a GGUF file of the model"));
   }
+}
+
+// Refuses settings that would change the arithmetic in ways that the decoder
+// does not implement.
+void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
+                       const HfFamily& family) {
+  RefuseQuantised(top);
   const std::string activation = top.String("hidden_act").value_or("silu");
   if (activation != "silu" && activation != "swish") {
     top.Fail("unsupported_architecture",
@@ -316,15 +366,23 @@ void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
   }
 }
 
-absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
-  const std::string model_type = top.String("model_type").value_or("");
+// Returns the family of a config's model_type; null, with an error, if there is
+// none.
+const HfFamily* ReadFamily(JsonReader& top, const char* absent) {
+  const std::string model_type = top.String("model_type").value_or(absent);
   const HfFamily* const family = FindHfFamily(model_type);
   if (family == nullptr) {
     top.Fail("unsupported_architecture",
              absl::StrCat("model_type ", Quoted(model_type), "; need ",
                           NamesOfHfFamilies()));
-    return top.status();
   }
+  return family;
+}
+
+// `tied`: the embedding is the output matrix if the config does not say it.
+absl::Status ReadConfig(JsonReader& top, const HfFamily& of, bool tied,
+                        ModelConfig* config) {
+  const HfFamily* const family = &of;
   config->architecture = std::string(family->family);
   config->name = top.String("_name_or_path").value_or("");
   config->vocab = top.NeedInt("vocab_size", ConfigLimits::kVocab);
@@ -342,8 +400,7 @@ absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
       static_cast<int>(top.NeedInt("intermediate_size", ConfigLimits::kFfn));
   config->norm_eps =
       static_cast<float>(top.Float("rms_norm_eps").value_or(family->norm_eps));
-  config->tied_embeddings =
-      top.Bool("tie_word_embeddings").value_or(family->tied_embeddings);
+  config->tied_embeddings = top.Bool("tie_word_embeddings").value_or(tied);
   const std::optional<int64_t> head_dim =
       top.Int("head_dim", 1, ConfigLimits::kHeadDim);
   if (!top.status().ok()) return top.status();
@@ -366,6 +423,30 @@ absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
   return top.status();
 }
 
+// Reads the text_config of a model that also sees. What is tied is seen by the
+// tensors, since files and versions differ in where they say it.
+absl::Status ReadNested(JsonReader& top, const Checkpoint& checkpoint,
+                        ModelConfig* config) {
+  const json* const object = top.Find(kTextConfig);
+  if (object == nullptr || !object->is_object()) {
+    top.Fail("invalid_metadata",
+             absl::StrCat("\"", kTextConfig, "\" is missing, or no object"));
+  }
+  RefuseQuantised(top);
+  RETURN_IF_ERROR(top.status());
+  JsonReader text(*object, absl::StrCat(kConfigFile, ": ", kTextConfig));
+  const HfFamily* const family = ReadFamily(text, /*absent=*/"mistral");
+  if (family == nullptr) return text.status();
+  if (family->nested) {
+    text.Fail("unsupported_architecture", "a model within another's");
+    return text.status();
+  }
+  const bool has_output =
+      checkpoint.Find("lm_head.weight") != nullptr ||
+      checkpoint.Find("language_model.lm_head.weight") != nullptr;
+  return ReadConfig(text, *family, /*tied=*/!has_output, config);
+}
+
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
@@ -376,7 +457,13 @@ absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
   }
   JsonReader top(*file, kConfigFile);
   ModelConfig config;
-  RETURN_IF_ERROR(ReadConfig(top, &config));
+  const HfFamily* const family = ReadFamily(top, /*absent=*/"");
+  if (family == nullptr) return top.status();
+  if (family->nested) {
+    RETURN_IF_ERROR(ReadNested(top, checkpoint, &config));
+  } else {
+    RETURN_IF_ERROR(ReadConfig(top, *family, family->tied_embeddings, &config));
+  }
 
   const auto generation = files.find(kGenerationFile);
   if (generation != files.end() && generation->is_object()) {
@@ -385,6 +472,10 @@ absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
   }
   if (config.eos_ids.empty()) {
     RETURN_IF_ERROR(ReadEosIds(top, &config.eos_ids));
+  }
+  if (config.eos_ids.empty() && family->nested) {
+    JsonReader text((*file)[kTextConfig], kTextConfig);
+    RETURN_IF_ERROR(ReadEosIds(text, &config.eos_ids));
   }
   return config;
 }

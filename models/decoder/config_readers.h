@@ -19,6 +19,9 @@ absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint);
 // RoPE; 0: all have it.
 std::vector<bool> RotatedLayers(int layers, int64_t unrotated_interval);
 
+// Returns the magnitude of YaRN's attention, from which its factor is made.
+double YarnMagnitude(double factor, double multiplier);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_MODELS_DECODER_CONFIG_READERS_H_

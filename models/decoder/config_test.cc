@@ -338,7 +338,7 @@ TEST(GgufConfig, RopeScaling) {
   none.Set<std::string>(scaling + "type", "none");
   EXPECT_EQ(none.Config()->rope_scaling.type, RopeScaling::Type::kNone);
   Gguf other;
-  other.Set<std::string>(scaling + "type", "longrope");
+  other.Set<std::string>(scaling + "type", "ntk");
   EXPECT_EQ(other.Code(), "unsupported_rope_scaling");
 }
 
@@ -547,7 +547,7 @@ TEST(HfConfig, B12RopeScalingErrors) {
   EXPECT_EQ(code(json::object()), "");
   EXPECT_EQ(code({{"type", "default"}}), "");
   EXPECT_EQ(code({{"type", "linear"}, {"factor", 2}}), "");
-  for (const char* type : {"longrope", "mrope", ""}) {
+  for (const char* type : {"proportional", "mrope", ""}) {
     EXPECT_EQ(code({{"type", type}, {"factor", 2}}), "unsupported_rope_scaling")
         << type;
   }
@@ -606,15 +606,15 @@ TEST(HfConfig, TheLengthHasOtherNamesAndADefault) {
   }
 }
 
-TEST(HfConfig, DynamicScalingIsTheDefaultUpToTheTrainedLength) {
+TEST(HfConfig, DynamicScalingStretchesWhatASessionNeeds) {
   const json dynamic = {{"type", "dynamic"}, {"factor", 2.0}};
   const auto config = HfWith("rope_scaling", dynamic);
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->rope_scaling.type, RopeScaling::Type::kNone);
-  EXPECT_EQ(config->context, 4096);
-  json trained = dynamic;
-  trained["original_max_position_embeddings"] = 1024;
-  EXPECT_EQ(HfWith("rope_scaling", trained)->context, 1024);
+  EXPECT_EQ(config->rope_scaling.type, RopeScaling::Type::kDynamic);
+  EXPECT_EQ(config->context, 8192);
+  EXPECT_EQ(config->RopeLength(4096), 0);
+  EXPECT_EQ(config->RopeLength(6000), 6000);
+  EXPECT_EQ(HfCode("rope_scaling", {{"type", "dynamic"}}), "invalid_metadata");
 }
 
 TEST(HfConfig, YarnStretchesTheContext) {

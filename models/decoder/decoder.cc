@@ -135,33 +135,45 @@ int64_t Decoder::ReservedBytes(const ModelConfig& config,
 }
 
 absl::Status Decoder::BeginStep(Stream& stream,
-                                absl::Span<const PositionRange> ranges,
+                                absl::Span<const StepRows> ranges,
                                 bool of_prompt) {
   fast_ = of_prompt && stream.fast_prompts();
   int64_t rows = 0;
-  for (const PositionRange& range : ranges) rows += range.end - range.begin;
+  for (const auto& [positions, length] : ranges) {
+    rows += positions.end - positions.begin;
+  }
   RETURN_IF_ERROR(Reserve(0, rows));
   if (ranges.size() > 1) ReserveFolds(rows);
   int64_t row = 0;
-  for (const PositionRange& range : ranges) {
+  for (const StepRows& range : ranges) {
     RETURN_IF_ERROR(SetAngles(stream, range, row));
-    row += range.end - range.begin;
+    row += range.positions.end - range.positions.begin;
   }
   return absl::OkStatus();
 }
 
-// Sets the angles of rows at the positions of `range`, which are the step's
-// rows from `row` on.
-absl::Status Decoder::SetAngles(Stream& stream, const PositionRange& range,
+const RopeFrequencies& Decoder::FrequenciesFor(int64_t rope_length) {
+  if (rope_length_ != rope_length) {
+    rope_ = MakeRopeFrequencies(config_, weights_.rope_factors, rope_length);
+    rope_length_ = rope_length;
+  }
+  return rope_;
+}
+
+// Sets the angles of the rows of `range`, which are the step's rows from `row`
+// on.
+absl::Status Decoder::SetAngles(Stream& stream, const StepRows& range,
                                 int64_t row) {
+  const RopeFrequencies& rope = FrequenciesFor(range.rope_length);
+  const auto [begin, end] = range.positions;
   const int64_t half = config_.rope_dims / 2;
   const DevicePtr<float> cos = a_.cos.data() + row * half;
   const DevicePtr<float> sin = a_.sin.data() + row * half;
-  RopeAnglesParams all = {.inv_freq = weights_.rope.inv_freq.data(),
+  RopeAnglesParams all = {.inv_freq = rope.inv_freq.data(),
                           .half = config_.rope_dims / 2,
-                          .scale = weights_.rope.attention_factor,
-                          .position = range.begin,
-                          .rows = range.end - range.begin,
+                          .scale = rope.attention_factor,
+                          .position = begin,
+                          .rows = end - begin,
                           .cos_out = nullptr,
                           .sin_out = nullptr};
   if (stream.on_host()) {
@@ -175,7 +187,7 @@ absl::Status Decoder::SetAngles(Stream& stream, const PositionRange& range,
   float* const host_sin = angles_.data() + at_once * half;
   for (int64_t done = 0; done < all.rows; done += at_once) {
     RopeAnglesParams part = all;
-    part.position = range.begin + done;
+    part.position = begin + done;
     part.rows = std::min(at_once, all.rows - done);
     part.cos_out = angles_.data();
     part.sin_out = host_sin;
@@ -291,25 +303,34 @@ absl::Status Decoder::Write(Stream& stream, int layer, const LayerRows& part,
                             int64_t row) {
   const KvPages& kv = *part.kv;
   const int half = config_.rope_dims / 2;
-  const int64_t angle = part.first_angle * half;
-  return KvWrite(stream,
-                 {.k = a_.k.data() + row * widths_.kv,
-                  .v = a_.v.data() + row * widths_.kv,
-                  .k_stride = widths_.kv,
-                  .v_stride = widths_.kv,
-                  .rows = part.rows,
-                  .layout = kv.layout,
-                  .pages = kv.pages,
-                  .first_page = kv.first_page,
-                  .num_pages = kv.num_pages,
-                  .position = kv.end + part.first_row,
-                  .rotation = {.half = config_.Rotates(layer) ? half : 0,
-                               .cos = a_.cos.data() + angle,
-                               .sin = a_.sin.data() + angle,
-                               .q = a_.q.data() + row * widths_.q,
-                               .q_stride = widths_.q,
-                               .heads = static_cast<int>(
-                                   split_.query_heads(rank_).size())}});
+  const int64_t begin = kv.end + part.first_row;
+  const int64_t end = begin + part.rows;
+  for (int64_t position = begin; position < end;) {
+    const int64_t next = std::min(end, config_.NextQueryScale(position));
+    const int64_t at = row + position - begin;
+    const int64_t angle = (part.first_angle + position - begin) * half;
+    RETURN_IF_ERROR(KvWrite(
+        stream, {.k = a_.k.data() + at * widths_.kv,
+                 .v = a_.v.data() + at * widths_.kv,
+                 .k_stride = widths_.kv,
+                 .v_stride = widths_.kv,
+                 .rows = next - position,
+                 .layout = kv.layout,
+                 .pages = kv.pages,
+                 .first_page = kv.first_page,
+                 .num_pages = kv.num_pages,
+                 .position = position,
+                 .rotation = {.half = config_.Rotates(layer) ? half : 0,
+                              .cos = a_.cos.data() + angle,
+                              .sin = a_.sin.data() + angle,
+                              .q = a_.q.data() + at * widths_.q,
+                              .q_stride = widths_.q,
+                              .heads = static_cast<int>(
+                                  split_.query_heads(rank_).size()),
+                              .q_scale = config_.QueryScale(position)}}));
+    position = next;
+  }
+  return absl::OkStatus();
 }
 
 AttentionParams Decoder::ParamsOf(const KvPages& kv, int64_t rows,

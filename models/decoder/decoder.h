@@ -83,16 +83,21 @@ class Decoder {
                                const ModelSplit& split, int rank, int64_t rows,
                                int64_t step_rows);
 
-  // Computes the rotary angles of a step's rows, which are at these positions,
-  // one range after the other; all layers share them. Layer may then be called
-  // for any part of these rows. `of_prompt`: they are a prompt's, which a
-  // stream with fast_prompts computes with other bits.
-  absl::Status BeginStep(Stream& stream, absl::Span<const PositionRange> ranges,
+  // Rows at these positions, in a session of this RopeLength.
+  struct StepRows {
+    PositionRange positions;
+    int64_t rope_length = 0;
+  };
+  // Computes the rotary angles of a step's rows, one range after the other; all
+  // layers share them. Layer may then be called for any part of these rows.
+  // `of_prompt`: they are a prompt's, which a stream with fast_prompts computes
+  // with other bits.
+  absl::Status BeginStep(Stream& stream, absl::Span<const StepRows> ranges,
                          bool of_prompt);
   // Computes the angles of a step of `rows` rows from `position` on.
   absl::Status BeginStep(Stream& stream, int64_t rows, int64_t position,
-                         bool of_prompt) {
-    const PositionRange range = {position, position + rows};
+                         bool of_prompt, int64_t rope_length = 0) {
+    const StepRows range = {{position, position + rows}, rope_length};
     return BeginStep(stream, {&range, 1}, of_prompt);
   }
 
@@ -121,8 +126,8 @@ class Decoder {
   absl::Status Logits(Stream& stream, DevicePtr<const float> hidden,
                       int64_t rows, DevicePtr<float> logits);
 
-  // The rotated queries of the last Layer's rows: [rows, heads * head_dim];
-  // with several ranks, those of the rank's query_heads.
+  // The queries of the last Layer's rows, rotated and scaled: [rows, heads *
+  // head_dim]; with several ranks, those of the rank's query_heads.
   DevicePtr<const float> queries() const { return a_.q.data(); }
   int64_t query_width() const { return widths_.q; }
 
@@ -140,13 +145,13 @@ class Decoder {
     }
   };
 
-  absl::Status SetAngles(Stream& stream, const PositionRange& range,
-                         int64_t row);
+  absl::Status SetAngles(Stream& stream, const StepRows& range, int64_t row);
+  const RopeFrequencies& FrequenciesFor(int64_t rope_length);
   absl::Status AttentionBlock(Stream& stream, int layer, int64_t rows,
                               absl::Span<const LayerRows> parts,
                               DevicePtr<float> hidden);
   // Writes K and V of one sequence's rows, the activations' rows from `row` on,
-  // and rotates their queries.
+  // and rotates and scales their queries.
   absl::Status Write(Stream& stream, int layer, const LayerRows& part,
                      int64_t row);
   // Attends with the queries of sequences, whose rows are those from `row` on.
@@ -183,6 +188,8 @@ class Decoder {
   Gather* const gather_;  // null: one rank
   const Widths widths_;
   DecoderWorkspace a_;
+  RopeFrequencies rope_;       // the last range's
+  int64_t rope_length_ = -1;   // ... and its RopeLength; -1: there was none
   std::vector<float> angles_;  // angles of some rows, to be sent
   // The folds of rows that read pages together: maxima, then sums, each
   // [rows of a step, heads]; empty: there is no step of several sequences, or

@@ -11,6 +11,8 @@ constexpr Family kFamilies[] = {
     {.name = "qwen3", .norms_heads = true},
     {.name = "smollm3", .pairs_rows = true, .unrotated_interval = 4},
     {.name = "granite", .pairs_rows = true, .scales = true},
+    {.name = "mistral3", .pairs_rows = true, .grows_queries = true},
+    {.name = "phi3"},
 };
 
 constexpr HfFamily kHfFamilies[] = {
@@ -32,6 +34,18 @@ constexpr HfFamily kHfFamilies[] = {
      .tied_embeddings = true,
      .window = WindowRule::kFlag},
     {.model_type = "granite", .family = "granite", .context = 2048},
+    {.model_type = "ministral3",
+     .family = "mistral3",
+     .context = 262144,
+     .norm_eps = 1e-5,
+     .rope_theta = 1e6,
+     .needs_rope = true},
+    {.model_type = "mistral3", .nested = true},
+    {.model_type = "phi3",
+     .family = "phi3",
+     .context = 4096,
+     .norm_eps = 1e-5,
+     .original_context = 4096},
 };
 
 // Returns the entry whose `name` is this, or null.

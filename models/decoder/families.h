@@ -20,6 +20,7 @@ struct Family {
   // the checkpoint lists such layers. 0: all layers have it.
   int unrotated_interval = 0;
   bool scales = false;  // its files may have the four factors of ModelConfig
+  bool grows_queries = false;  // ... and ModelConfig::query_growth
 };
 
 // Returns the family of this name, or null.
@@ -38,12 +39,17 @@ enum class WindowRule {
 // those of transformers.
 struct HfFamily {
   std::string_view model_type;
-  std::string_view family;  // the Family's name
-  int64_t context;
+  std::string_view family = {};  // the Family's name; none: `nested`
+  int64_t context = 0;
   double norm_eps = 1e-6;
   double rope_theta = 10000;
   bool tied_embeddings = false;
   WindowRule window = WindowRule::kOn;
+  int64_t original_context = 0;  // RopeScaling's; 0: the config's context
+  bool needs_rope = false;       // its rotary settings must be there
+  // A model that also sees: the one that writes is in text_config, which has a
+  // model_type of its own.
+  bool nested = false;
 };
 
 // Returns the family of this model_type, or null.

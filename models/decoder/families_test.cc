@@ -176,5 +176,206 @@ TEST(Granite, FactorsMayBeAbsent) {
   EXPECT_EQ(rotated(false), std::vector<bool>(6, false));
 }
 
+const json kYarn = {{"rope_type", "yarn"},
+                    {"rope_theta", 1e6},
+                    {"factor", 16.0},
+                    {"original_max_position_embeddings", 1024},
+                    {"mscale", 1.0},
+                    {"mscale_all_dim", 1.0},
+                    {"llama_4_scaling_beta", 0.1}};
+
+TEST(Ministral3, QueriesGrow) {
+  const auto of_gguf = ReadGguf("mistral3", [](GgufWriter& w) {
+    w.Key<std::string>("mistral3.rope.scaling.type", "yarn");
+    w.Key<float>("mistral3.rope.scaling.factor", 16);
+    w.Key<uint32_t>("mistral3.rope.scaling.original_context_length", 1024);
+    w.Key<float>("mistral3.rope.scaling.yarn_log_multiplier", 1);
+    w.Key<float>("mistral3.attention.temperature_scale", 0.1f);
+  });
+  const auto of_hf =
+      ReadHf({{"model_type", "ministral3"}, {"rope_parameters", kYarn}});
+  for (const auto& config : {of_hf, of_gguf}) {
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->architecture, "mistral3");
+    EXPECT_EQ(config->context, 16384);
+    EXPECT_EQ(config->rope_scaling.attention_factor, 1);
+    EXPECT_EQ(config->QueryScale(1023), 1);
+    EXPECT_EQ(config->NextQueryScale(0), 1024);
+    EXPECT_EQ(config->NextQueryScale(1024), 2048);
+    EXPECT_FLOAT_EQ(config->QueryScale(1024), 1 + 0.1f * std::log(2.0f));
+    EXPECT_FLOAT_EQ(config->QueryScale(16383), 1 + 0.1f * std::log(16.0f));
+  }
+  EXPECT_EQ(ReadGguf("mistral3")->QueryScale(1 << 20), 1);
+  EXPECT_EQ(ReadGguf("mistral3")->NextQueryScale(0),
+            std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(ReadHf({{"model_type", "llama"}, {"rope_parameters", kYarn}})
+                ->query_growth,
+            0);
+}
+
+TEST(Ministral3, WhatIsMissingOrWrongIsRefused) {
+  EXPECT_EQ(HfCode({{"model_type", "ministral3"}}), "invalid_metadata");
+  for (const json& beta : {json("0.1"), json(-1), json(1e6)}) {
+    json rope = kYarn;
+    rope["llama_4_scaling_beta"] = beta;
+    EXPECT_EQ(HfCode({{"model_type", "ministral3"}, {"rope_parameters", rope}}),
+              "invalid_metadata")
+        << beta;
+  }
+}
+
+// The quotient of two magnitudes; GGUF has the second's multiplier alone.
+TEST(Ministral3, AttentionFactorOfYarn) {
+  json rope = kYarn;
+  rope["mscale_all_dim"] = 0.5;
+  const auto of_hf =
+      ReadHf({{"model_type", "ministral3"}, {"rope_parameters", rope}});
+  const auto of_gguf = ReadGguf("mistral3", [](GgufWriter& w) {
+    w.Key<std::string>("mistral3.rope.scaling.type", "yarn");
+    w.Key<float>("mistral3.rope.scaling.factor", 16);
+    w.Key<float>("mistral3.rope.scaling.yarn_log_multiplier", 0.5f);
+  });
+  const double expected =
+      (0.1 * std::log(16.0) + 1) / (0.05 * std::log(16.0) + 1);
+  EXPECT_NEAR(of_hf->rope_scaling.attention_factor.value_or(0), expected,
+              1e-12);
+  EXPECT_NEAR(of_gguf->rope_scaling.attention_factor.value_or(0), expected,
+              1e-12);
+}
+
+// A model that also sees has the one that writes inside.
+TEST(Mistral3, TheTextsConfigIsWithin) {
+  const json text = {{"hidden_size", 64},
+                     {"intermediate_size", 96},
+                     {"num_hidden_layers", 6},
+                     {"num_attention_heads", 4},
+                     {"vocab_size", 100},
+                     {"eos_token_id", 2},
+                     {"max_position_embeddings", 4096}};
+  json config = {{"model_type", "mistral3"}, {"text_config", text}};
+  EXPECT_EQ(ReadHf(config)->architecture, "llama");  // Mistral, if unnamed
+  EXPECT_TRUE(ReadHf(config)->tied_embeddings);      // there is no other matrix
+  EXPECT_THAT(ReadHf(config)->eos_ids, ElementsAre(2));
+  config["text_config"]["tie_word_embeddings"] = false;
+  EXPECT_FALSE(ReadHf(config)->tied_embeddings);
+  config["eos_token_id"] = 3;
+  EXPECT_THAT(ReadHf(config)->eos_ids, ElementsAre(3));
+  config["text_config"]["model_type"] = "ministral3";
+  config["text_config"]["rope_parameters"] = kYarn;
+  EXPECT_EQ(ReadHf(config)->architecture, "mistral3");
+  EXPECT_EQ(ReadHf(config)->query_growth, 0.1);
+  config["text_config"]["hidden_size"] = "64";
+  EXPECT_THAT(std::string(ReadHf(config).status().message()),
+              HasSubstr("config.json: text_config: \"hidden_size\""));
+  for (const char* type : {"gemma2", "mistral3"}) {
+    config["text_config"]["model_type"] = type;
+    EXPECT_EQ(HfCode(config), "unsupported_architecture") << type;
+  }
+  config["text_config"] = text;
+  config["quantization_config"] = {{"quant_method", "fp8"}};
+  EXPECT_EQ(HfCode(config), "unsupported_quantization");
+  config.erase("quantization_config");
+  for (const json& none : {json(nullptr), json(1), json::array()}) {
+    config["text_config"] = none;
+    EXPECT_EQ(HfCode(config), "invalid_metadata") << none;
+  }
+}
+
+json LongRope() {
+  return {{"type", "longrope"},
+          {"short_factor", {1, 1, 1, 1, 1, 1.5}},
+          {"long_factor", {1, 2, 3, 4, 5, 6.5}}};
+}
+
+// Heads have 16 elements, of which 12 are rotated.
+TEST(Phi3, LongRopeHasTwoLists) {
+  json config = {{"model_type", "phi3"},
+                 {"partial_rotary_factor", 0.75},
+                 {"rope_scaling", LongRope()},
+                 {"max_position_embeddings", 131072}};
+  const auto read = ReadHf(config);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->rope_dims, 12);
+  EXPECT_EQ(read->norm_eps, 1e-5f);
+  EXPECT_EQ(read->context, 131072);
+  const RopeScaling& scaling = read->rope_scaling;
+  EXPECT_EQ(scaling.type, RopeScaling::Type::kLongRope);
+  EXPECT_EQ(scaling.original_context, 4096);
+  EXPECT_EQ(scaling.short_factors.back(), 1.5);
+  EXPECT_EQ(scaling.long_factors.back(), 6.5);
+  EXPECT_NEAR(scaling.attention_factor.value_or(0),
+              std::sqrt(1 + std::log(32.0) / std::log(4096.0)), 1e-12);
+  config["original_max_position_embeddings"] = 8192;
+  EXPECT_EQ(ReadHf(config)->rope_scaling.original_context, 8192);
+  config["rope_scaling"]["attention_factor"] = 1.25;
+  EXPECT_EQ(ReadHf(config)->rope_scaling.attention_factor, 1.25);
+  // Older names.
+  for (const char* type : {"su", "yarn"}) {
+    config["rope_scaling"]["type"] = type;
+    EXPECT_EQ(ReadHf(config)->rope_scaling.type, RopeScaling::Type::kLongRope);
+  }
+}
+
+TEST(Phi3, ListsThatDoNotFitAreRefused) {
+  for (const char* key : {"short_factor", "long_factor"}) {
+    for (const json& list :
+         {json(nullptr), json::array(), json({1, 1, 1, 1, 1}),
+          json({1, 1, 1, 1, 1, 0}), json({1, 1, 1, 1, 1, "1"}),
+          json({1, 1, 1, 1, 1, 1e9}), json("1")}) {
+      json scaling = LongRope();
+      scaling[key] = list;
+      EXPECT_EQ(HfCode({{"model_type", "phi3"},
+                        {"partial_rotary_factor", 0.75},
+                        {"rope_scaling", scaling}}),
+                "invalid_metadata")
+          << key << list;
+    }
+  }
+}
+
+// One length counts for all sessions with the same frequencies.
+TEST(Phi3, ASessionsEndChoosesItsList) {
+  json config = {{"model_type", "phi3"},
+                 {"partial_rotary_factor", 0.75},
+                 {"rope_scaling", LongRope()},
+                 {"max_position_embeddings", 131072}};
+  const ModelConfig phi = *ReadHf(config);
+  EXPECT_EQ(phi.RopeLength(1), 0);
+  EXPECT_EQ(phi.RopeLength(4096), 0);
+  EXPECT_EQ(phi.RopeLength(4097), phi.RopeLength(131072));
+  const RopeFactors factors = {.of_short = phi.rope_scaling.short_factors,
+                               .of_long = phi.rope_scaling.long_factors};
+  ModelConfig plain = phi;
+  plain.rope_scaling = {};
+  const RopeFrequencies unscaled = MakeRopeFrequencies(plain, {});
+  for (const int64_t end : {4096, 4097}) {
+    const RopeFrequencies rope =
+        MakeRopeFrequencies(phi, factors, phi.RopeLength(end));
+    EXPECT_EQ(rope.inv_freq[5],
+              unscaled.inv_freq[5] / (end == 4096 ? 1.5 : 6.5));
+    EXPECT_EQ(rope.attention_factor, phi.rope_scaling.attention_factor);
+  }
+}
+
+// Converters of phi3 write no type; the tensors are there.
+TEST(Phi3, GgufHasTensorsOfFactors) {
+  const auto with = [](bool tensors, const std::string& type) {
+    return ReadGguf("phi3", [=](GgufWriter& w) {
+      w.Key<uint32_t>("phi3.rope.dimension_count", 12);
+      w.Key<uint32_t>("phi3.rope.scaling.original_context_length", 64);
+      w.Key<float>("phi3.rope.scaling.attn_factor", 1.25f);
+      if (!type.empty()) w.Key<std::string>("phi3.rope.scaling.type", type);
+      if (tensors) w.Tensor("rope_factors_long.weight", {6}, DType::kF32);
+    });
+  };
+  for (const auto& config : {with(true, ""), with(false, "longrope")}) {
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->rope_scaling.type, RopeScaling::Type::kLongRope);
+    EXPECT_EQ(config->rope_scaling.original_context, 64);
+    EXPECT_EQ(config->rope_scaling.attention_factor, 1.25);
+  }
+  EXPECT_EQ(CodeOf(with(false, "").status()), "unsupported_rope_scaling");
+}
+
 }  // namespace
 }  // namespace tiercel

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/decoder/config.h"
+#include "models/decoder/config_readers.h"
 
 namespace tiercel {
 namespace {
@@ -51,23 +52,49 @@ void Yarn(const ModelConfig& config, RopeFrequencies* rope) {
     rope->inv_freq[i] =
         inv_freq / scaling.factor * slow + inv_freq * (1 - slow);
   }
-  const double usual =
-      scaling.factor <= 1 ? 1 : 0.1 * std::log(scaling.factor) + 1;
-  rope->attention_factor = scaling.attention_factor.value_or(usual);
+  rope->attention_factor =
+      scaling.attention_factor.value_or(YarnMagnitude(scaling.factor, 1));
+}
+
+// The base that stretches the lowest frequency to a length beyond the original
+// (NTK-aware scaling).
+double DynamicBase(const ModelConfig& config, int64_t length) {
+  const RopeScaling& scaling = config.rope_scaling;
+  const double stretch = scaling.factor * static_cast<double>(length) /
+                             static_cast<double>(scaling.original_context) -
+                         (scaling.factor - 1);
+  const double dims = config.rope_dims;
+  return config.rope_theta * std::pow(stretch, dims / (dims - 2));
+}
+
+void Divide(const std::vector<double>& factors, RopeFrequencies* rope) {
+  const size_t count = std::min(factors.size(), rope->inv_freq.size());
+  for (size_t i = 0; i < count; ++i) rope->inv_freq[i] /= factors[i];
 }
 
 }  // namespace
 
+double YarnMagnitude(double factor, double multiplier) {
+  return factor <= 1 ? 1 : 0.1 * multiplier * std::log(factor) + 1;
+}
+
 RopeFrequencies MakeRopeFrequencies(const ModelConfig& config,
-                                    const std::vector<float>& factors) {
+                                    const RopeFactors& factors,
+                                    int64_t length) {
+  const bool is_longer = length > config.rope_scaling.original_context;
+  const double base =
+      config.rope_scaling.type == RopeScaling::Type::kDynamic && is_longer
+          ? DynamicBase(config, length)
+          : config.rope_theta;
   RopeFrequencies rope;
   rope.inv_freq.resize(config.rope_dims / 2);
   for (size_t i = 0; i < rope.inv_freq.size(); ++i) {
-    rope.inv_freq[i] = std::pow(
-        config.rope_theta, -2.0 * static_cast<double>(i) / config.rope_dims);
+    rope.inv_freq[i] =
+        std::pow(base, -2.0 * static_cast<double>(i) / config.rope_dims);
   }
   switch (config.rope_scaling.type) {
     case RopeScaling::Type::kNone:
+    case RopeScaling::Type::kDynamic:
       break;
     case RopeScaling::Type::kLinear:
       for (double& inv_freq : rope.inv_freq) {
@@ -75,7 +102,7 @@ RopeFrequencies MakeRopeFrequencies(const ModelConfig& config,
       }
       break;
     case RopeScaling::Type::kLlama3:
-      if (!factors.empty()) break;
+      if (!factors.all.empty()) break;
       for (double& inv_freq : rope.inv_freq) {
         inv_freq = Llama3(inv_freq, config.rope_scaling);
       }
@@ -83,9 +110,12 @@ RopeFrequencies MakeRopeFrequencies(const ModelConfig& config,
     case RopeScaling::Type::kYarn:
       Yarn(config, &rope);
       break;
+    case RopeScaling::Type::kLongRope:
+      Divide(is_longer ? factors.of_long : factors.of_short, &rope);
+      rope.attention_factor = config.rope_scaling.attention_factor.value_or(1);
+      break;
   }
-  const size_t scaled = std::min(factors.size(), rope.inv_freq.size());
-  for (size_t i = 0; i < scaled; ++i) rope.inv_freq[i] /= factors[i];
+  Divide(factors.all, &rope);
   return rope;
 }
 

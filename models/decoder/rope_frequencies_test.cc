@@ -43,11 +43,15 @@ ModelConfig ConfigOf(const json& golden) {
 
 TEST(RopeFrequencies, EqualTransformers) {
   const json golden = Golden();
-  ASSERT_EQ(golden["cases"].size(), 10u);
+  ASSERT_EQ(golden["cases"].size(), 15u);
   for (const json& c : golden["cases"]) {
     SCOPED_TRACE(c["name"]);
     const ModelConfig config = ConfigOf(c);
-    const RopeFrequencies rope = MakeRopeFrequencies(config, {});
+    const RopeScaling& scaling = config.rope_scaling;
+    const RopeFrequencies rope = MakeRopeFrequencies(
+        config,
+        {.of_short = scaling.short_factors, .of_long = scaling.long_factors},
+        config.RopeLength(c.value("length", int64_t{0})));
     ASSERT_EQ(rope.inv_freq.size(), c["inv_freq"].size());
     // The golden values are computed in float: the exponent is off by a unit
     // in its last place, times ln(theta) in the power, and a blend's weight
@@ -82,7 +86,7 @@ TEST(RopeFrequencies, FactorsDivideAndStandForLlama3) {
   config.rope_scaling.type = RopeScaling::Type::kLlama3;
   config.rope_scaling.factor = 8;
   config.rope_scaling.original_context = 16;
-  const RopeFrequencies rope = MakeRopeFrequencies(config, {2, 4});
+  const RopeFrequencies rope = MakeRopeFrequencies(config, {.all = {2, 4}});
   EXPECT_EQ(rope.inv_freq[0], plain.inv_freq[0] / 2);
   EXPECT_EQ(rope.inv_freq[1], plain.inv_freq[1] / 4);
 }

@@ -110,6 +110,7 @@ class Loader {
   absl::Status PlaceLayer(int layer);
   absl::Status LoadLayer(int layer);
   absl::Status LoadOutput();
+  absl::StatusOr<RopeFactors> LoadRopeFactors();
   // Rows and columns are those of the file; `parts` are of the rows loaded.
   absl::Status Matrix(TensorName name, const FusedTensor& fused, int layer,
                       int64_t rows, int64_t cols, Rows order, Heads heads,
@@ -203,10 +204,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
     RETURN_IF_ERROR(PlaceLayer(layer));
   }
   RETURN_IF_ERROR(LoadOutput());
-  std::vector<float> factors;
-  RETURN_IF_ERROR(Values({"rope_freqs", "rope_freqs"}, {}, -1, ".weight",
-                         config_.rope_dims / 2, Rows::kAsTheyAre, Heads::kNone,
-                         /*required=*/false, /*parts=*/nullptr, &factors));
+  ASSIGN_OR_RETURN(const RopeFactors factors, LoadRopeFactors());
   std::vector<std::string> unused;
   for (const TensorInfo& tensor : checkpoint_.tensors()) {
     if (tensors_.used().count(tensor.name) == 0) unused.push_back(tensor.name);
@@ -225,9 +223,41 @@ absl::StatusOr<LoadedShares> Loader::Load() {
     RETURN_IF_ERROR(stream->Synchronize());
   }
   for (Weights& weights : loaded_.weights) {
-    weights.rope = MakeRopeFrequencies(config_, factors);
+    weights.rope_factors = factors;
   }
   return std::move(loaded_);
+}
+
+absl::StatusOr<RopeFactors> Loader::LoadRopeFactors() {
+  const RopeScaling& scaling = config_.rope_scaling;
+  RopeFactors factors = {.of_short = scaling.short_factors,
+                         .of_long = scaling.long_factors};
+  const bool in_tensors = scaling.type == RopeScaling::Type::kLongRope &&
+                          scaling.long_factors.empty();
+  const struct {
+    std::string_view name;
+    bool required;
+    std::vector<double>& list;
+  } lists[] = {{"rope_freqs", false, factors.all},
+               {"rope_factors_short", in_tensors, factors.of_short},
+               {"rope_factors_long", in_tensors, factors.of_long}};
+  for (const auto& [name, required, list] : lists) {
+    if (!required && name != "rope_freqs") continue;
+    std::vector<float> values;
+    RETURN_IF_ERROR(Values({name, name}, {}, -1, ".weight",
+                           config_.rope_dims / 2, Rows::kAsTheyAre,
+                           Heads::kNone, required, /*parts=*/nullptr, &values));
+    for (const float value : values) {
+      if (!(value > 0 && value <= ConfigLimits::kRopeFactor)) {
+        return InputError("invalid_metadata",
+                          absl::StrCat(std::string(name), " holds ", value,
+                                       "; need above 0, at most ",
+                                       ConfigLimits::kRopeFactor));
+      }
+      list.push_back(value);
+    }
+  }
+  return factors;
 }
 
 // Loads the last norm and the output matrix.

@@ -52,7 +52,7 @@ struct Weights {
   DeviceArray<float> output_norm;  // [hidden]
   PackedMatrix separate_output;    // [vocab, hidden]; empty where tied
   PackedMatrix tied_output;        // a rank's rows of the embedding; empty: all
-  RopeFrequencies rope;
+  RopeFactors rope_factors;
 
   const PackedMatrix& output() const {
     return separate_output.rows() > 0 ? separate_output

@@ -55,6 +55,12 @@ Tensors Needed() {
   return tensors;
 }
 
+std::string Numbers(size_t count, float first) {
+  std::vector<float> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return {reinterpret_cast<const char*>(numbers.data()), count * sizeof(float)};
+}
+
 absl::StatusOr<LoadedWeights> LoadFrom(
     const absl::StatusOr<std::unique_ptr<Checkpoint>>& checkpoint,
     Progress progress) {
@@ -153,10 +159,11 @@ TEST(LoadWeights, A23ShapesThatAreNotTheConfigs) {
   Tensors all = Needed();
   all["output.weight"] = {{32, 4}};
   all["blk.0.attn_q.bias"] = {{32}};
-  all["rope_freqs.weight"] = {{8}};
+  all["rope_freqs.weight"] = {{8}, DType::kF32, Numbers(8, 1)};
   ASSERT_TRUE(Load(all).ok()) << Load(all).status();
   for (const auto& [name, tensor] : all) {
     Tensors tensors = all;
+    tensors[name] = {.dims = tensor.dims, .type = tensor.type};
     tensors[name].dims[0] += 32;
     ExpectError(Load(tensors), "invalid_shape", name);
     tensors[name] = tensor;
@@ -199,6 +206,15 @@ TEST(LoadWeights, A23UnreadTensorsMatterWhereTheyAreNeeded) {
     ExpectError(Load(tensors), "unsupported_type", name);
     EXPECT_THAT(std::string(Load(tensors).status().message()),
                 HasSubstr("got type IQ2_XXS, need F32, F16, BF16, Q8_0, "));
+  }
+}
+
+// Frequencies are divided by these.
+TEST(LoadWeights, A28RotaryFactorsOutOfRange) {
+  for (const float first : {0.0f, -1.0f, 1e7f}) {
+    Tensors tensors = Needed();
+    tensors["rope_freqs.weight"] = {{8}, DType::kF32, Numbers(8, first)};
+    ExpectError(Load(tensors), "invalid_metadata", "rope_freqs");
   }
 }
 
@@ -267,12 +283,6 @@ TEST(LoadWeights, A23SafetensorsWithoutAnOutput) {
     ExpectError(load(renamed), "missing_tensor",
                 std::string(prefix) + "layers.0.mlp.up_proj.weight");
   }
-}
-
-std::string Numbers(size_t count, float first) {
-  std::vector<float> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return {reinterpret_cast<const char*>(numbers.data()), count * sizeof(float)};
 }
 
 // Q, K and V in one tensor, as the gate and the other, are the same weights.

@@ -31,7 +31,11 @@ absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
     }
     config->rope_theta = *options.rope_freq_base;
   }
-  if (options.rope_scaling.has_value()) scaling.type = *options.rope_scaling;
+  if (options.rope_scaling.has_value() &&
+      *options.rope_scaling != scaling.type) {
+    scaling.type = *options.rope_scaling;
+    scaling.attention_factor.reset();
+  }
   if (options.yarn_orig_ctx.has_value()) {
     if (*options.yarn_orig_ctx < 1 ||
         *options.yarn_orig_ctx > ConfigLimits::kContext) {
@@ -52,6 +56,12 @@ absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
       return UsageError("invalid_rope",
                         absl::StrCat("rope scale: got ", *options.rope_scale,
                                      " with rope scaling none"));
+    }
+    if (scaling.type == RopeScaling::Type::kLongRope) {
+      return UsageError("invalid_rope",
+                        absl::StrCat("rope scale: got ", *options.rope_scale,
+                                     ", the checkpoint has a factor for each "
+                                     "frequency (longrope)"));
     }
     const int64_t original = scaling.original_context > 0
                                  ? scaling.original_context
@@ -105,6 +115,12 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
       break;
     case RopeScaling::Type::kYarn:
       type = "yarn";
+      break;
+    case RopeScaling::Type::kLongRope:
+      type = "longrope";
+      break;
+    case RopeScaling::Type::kDynamic:
+      type = "dynamic";
       break;
   }
   return {{"type", type},

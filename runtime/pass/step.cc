@@ -129,18 +129,19 @@ class StepLayers {
  private:
   // Gives every row its place.
   absl::Status Begin() {
-    std::vector<PositionRange> positions;
+    std::vector<Decoder::StepRows> ranges;
     int64_t row = 0;
     for (const StepPart& part : parts_) {
       SequenceStep& own = step_.sequences[part.sequence];
       const int64_t count = part.rows.end - part.rows.begin;
-      positions.push_back(
-          {own.position + part.rows.begin, own.position + part.rows.end});
+      ranges.push_back(
+          {{own.position + part.rows.begin, own.position + part.rows.end},
+           own.rope_length});
       if (part.rows.end == own.rows) own.last_row = row + count - 1;
       rows_.push_back({nullptr, count, part.rows.begin, row});
       row += count;
     }
-    return decoder_.BeginStep(stream_, positions, /*of_prompt=*/false);
+    return decoder_.BeginStep(stream_, ranges, /*of_prompt=*/false);
   }
 
   absl::Status RunLayer(int layer) {

@@ -20,9 +20,10 @@ namespace tiercel {
 struct SequenceStep {
   LayeredKv& kv;
   int64_t rows;
-  const int32_t* ids;  // [rows]
-  int64_t position;    // the first row's
-  int layers;          // the first layers, that the rows go through
+  const int32_t* ids;       // [rows]
+  int64_t position;         // the first row's
+  int layers;               // the first layers, that the rows go through
+  int64_t rope_length = 0;  // the session's
   // Ranges of the rows that go on after the first `shallow_layers`, in order.
   std::vector<PositionRange> deep = {};
   int shallow_layers = Pass::kAllLayers;

@@ -16,7 +16,7 @@
 namespace tiercel {
 namespace {
 
-nlohmann::json RopeJson(const ModelConfig& config) {
+nlohmann::json RopeJson(const ModelConfig& config, int64_t length) {
   const RopeScaling& scaling = config.rope_scaling;
   return {{"theta", config.rope_theta},
           {"dims", config.rope_dims},
@@ -28,6 +28,7 @@ nlohmann::json RopeJson(const ModelConfig& config) {
           {"beta_fast", scaling.beta_fast},
           {"beta_slow", scaling.beta_slow},
           {"truncate", scaling.truncate},
+          {"length", length},
           {"attention_factor", scaling.attention_factor.has_value()
                                    ? nlohmann::json(*scaling.attention_factor)
                                    : nlohmann::json(nullptr)}};
@@ -77,9 +78,10 @@ absl::StatusOr<int64_t> ClearPromptCache(const std::string& folder) {
 }
 
 PromptCache::PromptCache(const Model& model, const KvLayout& layout,
-                         const PromptCacheFolder& folder)
+                         int64_t context, const PromptCacheFolder& folder)
     : model_(model),
       layout_(layout),
+      rope_length_(model.config.RopeLength(context)),
       build_(folder.build),
       name_(folder.name),
       begins_anew_(folder.begins_anew),
@@ -108,7 +110,7 @@ absl::StatusOr<std::string> PromptCache::Fingerprint(Cancelled cancelled) {
        {"prompts", machine.PromptArithmetic()},
        {"compute", model_.options.compute == Compute::kQ8 ? "q8" : "f32"},
        {"checkpoint", checkpoint},
-       {"rope", RopeJson(model_.config)},
+       {"rope", RopeJson(model_.config, rope_length_)},
        {"layers", model_.config.layers},
        {"kv_heads", layout_.kv_heads},
        {"head_dim", layout_.head_dim},

@@ -45,7 +45,7 @@ class PromptCache {
   using Cancelled = absl::FunctionRef<bool()>;
 
   // The model outlives it.
-  PromptCache(const Model& model, const KvLayout& layout,
+  PromptCache(const Model& model, const KvLayout& layout, int64_t context,
               const PromptCacheFolder& folder);
   ~PromptCache();  // waits for the writing to end
   PromptCache(const PromptCache&) = delete;
@@ -138,6 +138,7 @@ class PromptCache {
 
   const Model& model_;
   const KvLayout layout_;
+  const int64_t rope_length_;
   const std::string build_;
   const std::string name_;
   const bool begins_anew_;

@@ -50,6 +50,9 @@ class RankKv {
     return tier != nullptr ? tier->pool : *in_place;
   }
   int64_t PlannedPages() const;
+  int64_t RopeLength() const {
+    return model_.config.RopeLength(site.first_position + plan.context);
+  }
   // The bytes that moved since it was made.
   KvMoves moves() const;
   Machine& machine() const { return model_.machine_of(site.rank); }

@@ -89,7 +89,8 @@ const std::vector<std::pair<std::string, std::vector<int>>>& Splits() {
       new std::vector<std::pair<std::string, std::vector<int>>>{
           {"llama_gqa", {2, 3, 4}}, {"llama_mqa", {2, 3}}, {"llama_mha", {2}},
           {"llama_bias", {2}},      {"qwen2", {2, 3, 4}},  {"qwen3", {2}},
-          {"llama_chat", {2}},      {"smollm3", {2}},      {"granite", {2, 3}}};
+          {"llama_chat", {2}},      {"smollm3", {2}},      {"granite", {3}},
+          {"ministral3", {2}},      {"phi3", {3}}};
   return *splits;
 }
 

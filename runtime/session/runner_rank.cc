@@ -199,7 +199,7 @@ absl::Status RunnerRank::Begin(const RankRows& rows, Phase phase,
                             KvStore::kAgreed));
   RETURN_IF_ERROR(go_on());
   return decoder_.BeginStep(*stream, rows.count, store.end(),
-                            phase == Phase::kPrefill);
+                            phase == Phase::kPrefill, rows.kv.RopeLength());
 }
 
 absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
@@ -218,7 +218,7 @@ absl::Status RunnerRank::Resume(const RankRows& rows, Cancelled cancelled) {
   if (IsTiled()) tiles_->Resume(hidden_.data());
   rows.kv.DropParked();
   return decoder_.BeginStep(*stream, rows.count, rows.kv.store->end(),
-                            /*of_prompt=*/true);
+                            /*of_prompt=*/true, rows.kv.RopeLength());
 }
 
 absl::Status RunnerRank::RunLayers(const RankRows& rows, PassProgress progress,
@@ -270,6 +270,7 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
                         .ids = rows.ids,
                         .position = store.end(),
                         .layers = layers,
+                        .rope_length = kv.RopeLength(),
                         .deep = std::move(own.deep),
                         .shallow_layers = own.shallow_layers,
                         .seen_by = own.seen_by};
@@ -280,7 +281,8 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
                       .rows = rows.count,
                       .ids = rows.ids,
                       .position = view.end(),
-                      .layers = layers};
+                      .layers = layers,
+                      .rope_length = kv.RopeLength()};
   own.before_layer = [this, cancelled, &retrieval](int layer) {
     return retrieval.Await(*stream, layer, cancelled);
   };

@@ -43,7 +43,8 @@ SessionPromptCache::SessionPromptCache(const PromptCacheFolder& folder,
       runner_(parts.runner),
       kv_(parts.kv),
       folder_(folder),
-      cache_(parts.runner.model(), parts.kv.WholeLayout(), folder) {}
+      cache_(parts.runner.model(), parts.kv.WholeLayout(),
+             parts.kv.plan().context, folder) {}
 
 std::unique_ptr<SessionPromptCache> SessionPromptCache::Fork(
     const Parts& parts) const {

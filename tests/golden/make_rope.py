@@ -10,6 +10,10 @@ import transformers
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
+LONG_ROPE = dict(rope_type="longrope",
+                 short_factor=[1.0, 1.02, 1.1, 1.3, 1.5, 2.0, 2.6, 2.8],
+                 long_factor=[1.0, 1.2, 3.1, 6.3, 12.5, 21.0, 33.6, 61.8],
+                 original_max_position_embeddings=4096)
 CASES = {
     "linear": dict(head_dim=64, theta=100000.0, context=16384,
                    rope=dict(rope_type="linear", factor=4.0)),
@@ -49,6 +53,20 @@ CASES = {
     "yarn clamped": dict(head_dim=8, theta=10000.0, context=64,
                          rope=dict(rope_type="yarn", factor=2.0,
                                    original_max_position_embeddings=16)),
+    # The frequencies of the next depend on the length of a text.
+    "longrope, short": dict(head_dim=16, theta=10000.0, context=131072,
+                            rope=LONG_ROPE, length=4096),
+    "longrope, long": dict(head_dim=16, theta=10000.0, context=131072,
+                           rope=LONG_ROPE, length=4097),
+    "longrope, its own factor": dict(head_dim=16, theta=10000.0, context=65536,
+                                     rope=dict(LONG_ROPE, factor=8.0),
+                                     length=65536),
+    "dynamic, short": dict(head_dim=64, theta=10000.0, context=2048,
+                           rope=dict(rope_type="dynamic", factor=4.0),
+                           length=2048),
+    "dynamic, long": dict(head_dim=64, theta=10000.0, context=2048,
+                          rope=dict(rope_type="dynamic", factor=4.0),
+                          length=5000),
 }
 
 
@@ -61,7 +79,9 @@ def main():
             max_position_embeddings=case["context"],
             rope_parameters=dict(case["rope"], rope_theta=case["theta"]))
         function = ROPE_INIT_FUNCTIONS[case["rope"]["rope_type"]]
-        inv_freq, attention = function(config, "cpu")
+        length = case.get("length")
+        arguments = {} if length is None else dict(seq_len=length)
+        inv_freq, attention = function(config, "cpu", **arguments)
         golden["cases"].append({
             "name": name,
             "head_dim": case["head_dim"],
@@ -69,7 +89,7 @@ def main():
             "rope_parameters": dict(case["rope"], rope_theta=case["theta"]),
             "attention_factor": attention,
             "inv_freq": [float(f) for f in inv_freq],
-        })
+        } | ({} if length is None else {"length": length}))
     text = json.dumps(golden, indent=1)
     # One line for each list of numbers.
     head, *rest = text.split('"inv_freq": [')
