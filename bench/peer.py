@@ -103,19 +103,19 @@ def build_flags(isa):
         for name in every]
 
 
-def peer_programs(source, isa, jobs):
+def peer_programs(source, isa, jobs, tools=TOOLS):
     """Returns llama.cpp's programs by name, building those that are missing."""
     if source is None:
         script = ROOT / "tests/setup/peer.sh"
         source = pathlib.Path(output_of([script]).strip())
     folder = source / ("build" if isa is None else f"build-{isa}")
-    programs = {tool: folder / "bin" / tool for tool in TOOLS}
+    programs = {tool: folder / "bin" / tool for tool in tools}
     if not all(path.exists() for path in programs.values()):
-        build_peer(source, folder, build_flags(isa), jobs)
+        build_peer(source, folder, build_flags(isa), jobs, tools)
     return programs
 
 
-def build_peer(source, folder, flags, jobs):
+def build_peer(source, folder, flags, jobs, tools):
     say(f"building llama.cpp in {folder}: {' '.join(flags)}")
     # The configuration leaves out the server, tests and downloads.
     off = ("LLAMA_BUILD_SERVER", "LLAMA_BUILD_TESTS", "LLAMA_CURL")
@@ -123,7 +123,7 @@ def build_peer(source, folder, flags, jobs):
     configure += ["-DCMAKE_BUILD_TYPE=Release", *flags]
     output_of(configure + [f"-D{name}=OFF" for name in off])
     build = ["cmake", "--build", folder, "-j", jobs, "--target"]
-    output_of(build + list(TOOLS))
+    output_of(build + list(tools))
 
 
 def without_broken_amx(programs, model, jobs):
@@ -137,7 +137,7 @@ def without_broken_amx(programs, model, jobs):
         folder = programs["llama-bench"].parents[1]
         build_peer(folder.parent, folder, build_flags(None) + [
             f"-DCMAKE_{language}_FLAGS={flags}" for language in ("C", "CXX")
-        ], jobs)
+        ], jobs, tuple(programs))
 
 
 def model_files(names, shipped, quantize):

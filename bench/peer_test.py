@@ -14,6 +14,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 import peer
+import peer_parallel
 import peer_table
 import quiet
 
@@ -188,7 +189,8 @@ print(json.dumps([
                 self.assertEqual(programs["llama-bench"],
                                  self.directory / folder / "bin/llama-bench")
                 self.assertEqual(built.pop()[1:], (
-                    self.directory / folder, peer.build_flags(isa), 2))
+                    self.directory / folder, peer.build_flags(isa), 2,
+                    peer.TOOLS))
                 for path in programs.values():
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.touch()
@@ -247,6 +249,33 @@ class TableTest(unittest.TestCase):
             self.assertEqual(json.loads(written[0].read_text())["about"],
                              self.about)
             self.assertEqual(page.read_text(), text.replace("old", "new"))
+
+
+class ParallelTest(unittest.TestCase):
+    def test_the_better_median_counts(self):
+        rows = peer_parallel.rows_of(
+            64, {1: [40, 60, 50], 4: [100, 120, 110]},
+            {(1, "off"): [20, 25, 30], (1, "on"): [10, 90, 20],
+             (4, "off"): [50, 50, 50], (4, "on"): [55, 55, 55]})
+        self.assertEqual(rows, [
+            ["64", "1", "50", "25", "2.00", "1.00", "1.00"],
+            ["64", "4", "110", "55", "2.00", "2.20", "2.20"]])
+
+    def test_the_program_has_the_fields(self):
+        args = argparse.Namespace(
+            tiercel=TIERCEL, model=CHECKPOINTS / "llama_chat.gguf", threads=1,
+            generate=4, counts=[1, 3])
+        self.assertEqual(set(peer_parallel.run_tiercel(args, 16)), {1, 3})
+
+    def test_lines_of_the_peer(self):
+        args = argparse.Namespace(model="m", threads=1, generate=4,
+                                  counts=[1, 3])
+        said = 'log\n{"pl": 1, "speed_tg": 7.5}\n{"pl": 3, "speed_tg": 9}\n'
+        with mock.patch("peer.output_of", return_value=said) as called:
+            rates = peer_parallel.run_llama("bench", args, 16)
+        self.assertEqual(rates[3, "on"], 9)
+        self.assertEqual(len(rates), 4)
+        self.assertIn(16 + 3 * 5, called.call_args.args[0])
 
 
 if __name__ == "__main__":
