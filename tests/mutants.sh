@@ -382,6 +382,8 @@ speed_share|bench/speed_tables.py|value / take(full)|take(full) / value|bench/sp
 speed_literal|bench/speed_tables.py|DRAFT_PROMPT + 136|DRAFT_PROMPT|bench/speed_tables_test.py
 papers_flag|bench/policies.py|part.replace("-", "_")|part|bench/policies_test.py
 block_lengths|bench/acceptance.py|held(view, 32, length, 0.6)|held(view, 32, 16, 0.6)|bench/acceptance_test.py
+answers_prefix|bench/answers.cc|ids.insert(ids.end(), behind.begin(), behind.end());||bench/answers_test.py
+answers_form|bench/answers.cc|of_policy.form = text("form");||bench/answers_test.py
 logits_gather|runtime/plan/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/plan/prediction_test.cc
 named_rank|runtime/plan/session_plan.cc|"rank ", rank, " of "|"rank ", 0, " of "|runtime/plan/session_plan_test.cc
 rank_fits|runtime/plan/plan.cc|= ranks.sites\[i\].Fits(context)|= ranks.Fit(context)|runtime/plan/plan_test.cc
@@ -1099,6 +1101,7 @@ build() {  # copy test...
     case $test in
       # A script's test needs the program, and some the one that has a GPU.
       tests/*.py) targets+=(tiercel_cli tiercel_hosted_cli) ;;
+      bench/answers_test.py) targets+=(answers) ;;
       *.py) targets+=(tiercel_cli) ;;
       *) test=${test//[\/.]/_} && targets+=("${test%_cc}") ;;
     esac
