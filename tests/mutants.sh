@@ -382,6 +382,16 @@ speed_share|bench/speed_tables.py|value / take(full)|take(full) / value|bench/sp
 speed_literal|bench/speed_tables.py|DRAFT_PROMPT + 136|DRAFT_PROMPT|bench/speed_tables_test.py
 papers_flag|bench/policies.py|part.replace("-", "_")|part|bench/policies_test.py
 block_lengths|bench/acceptance.py|held(view, 32, length, 0.6)|held(view, 32, 16, 0.6)|bench/acceptance_test.py
+hay_search|bench/haystack.py|step = -(-step // 2)|step = step // 2|bench/haystack_test.py
+hay_depths|bench/haystack.py|depth \* len(hay) / 100|depth * len(hay) / 90|bench/haystack_test.py
+hay_letters|bench/haystack.py|>= _SHORTEST|>= 0|bench/haystack_test.py
+task_seed|bench/long_task.py|{self.name} {seed} {index}|{self.name} {index}|bench/long_task_test.py
+task_sentence|bench/long_task.py|if p.strip()|if True|bench/long_task_test.py
+task_others|bench/retrieval_tasks.py|others = size if where|others = 9 if where|bench/long_task_test.py
+task_chain|bench/gathering_tasks.py|gaps = sorted(draw|gaps = list(draw|bench/long_task_test.py
+task_zeta|bench/gathering_tasks.py|(len(counts) + 1)\*\*2|(len(counts) + 1)**1|bench/long_task_test.py
+world_lies|bench/small_world.py|self.seen.get(thing, \[place\])\[-1\] == place|True|bench/long_task_test.py
+world_once|bench/small_world.py|seen.count(seen\[i\]) == 1|True|bench/long_task_test.py
 answers_prefix|bench/answers.cc|ids.insert(ids.end(), behind.begin(), behind.end());||bench/answers_test.py
 answers_form|bench/answers.cc|of_policy.form = text("form");||bench/answers_test.py
 logits_gather|runtime/plan/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/plan/prediction_test.cc
