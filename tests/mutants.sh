@@ -392,6 +392,9 @@ task_chain|bench/gathering_tasks.py|gaps = sorted(draw|gaps = list(draw|bench/lo
 task_zeta|bench/gathering_tasks.py|(len(counts) + 1)\*\*2|(len(counts) + 1)**1|bench/long_task_test.py
 world_lies|bench/small_world.py|self.seen.get(thing, \[place\])\[-1\] == place|True|bench/long_task_test.py
 world_once|bench/small_world.py|seen.count(seen\[i\]) == 1|True|bench/long_task_test.py
+ruler_fits|bench/ruler.py|+ task.new_tokens <= length|<= length|bench/ruler_test.py
+ruler_tail|bench/ruler.py|min(lost, gained) + 1|min(lost, gained)|bench/ruler_test.py
+ruler_right|bench/ruler.py|full >= RIGHT > policy|full > policy|bench/ruler_test.py
 answers_prefix|bench/answers.cc|ids.insert(ids.end(), behind.begin(), behind.end());||bench/answers_test.py
 answers_form|bench/answers.cc|of_policy.form = text("form");||bench/answers_test.py
 logits_gather|runtime/plan/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/plan/prediction_test.cc
@@ -1111,7 +1114,7 @@ build() {  # copy test...
     case $test in
       # A script's test needs the program, and some the one that has a GPU.
       tests/*.py) targets+=(tiercel_cli tiercel_hosted_cli) ;;
-      bench/answers_test.py) targets+=(answers) ;;
+      bench/answers_test.py | bench/ruler_test.py) targets+=(answers) ;;
       *.py) targets+=(tiercel_cli) ;;
       *) test=${test//[\/.]/_} && targets+=("${test%_cc}") ;;
     esac
