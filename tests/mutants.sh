@@ -429,16 +429,16 @@ lanes_mask|kernels/device/executor/host_executor.cc|state == State::kWaits \&\& 
 early_copy|kernels/device/executor/host_executor.cc|running->copies.push_back({to, from, running->groups});|std::memcpy(to, from, 16);|kernels/device/executor/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, w.up_bias.data()|{\&w.gate, w.up_bias.data()|tests/golden_logits_test.cc
-residual|models/decoder/decoder.cc|StoreMode::kAdd, config_|StoreMode::kAssign, config_|tests/golden_logits_test.cc
+residual|models/decoder/decoder.cc|StoreMode::kAdd}},|StoreMode::kAssign}},|tests/golden_logits_test.cc
 unrotated_layer|models/decoder/decoder.cc|config_.Rotates(layer) ? half : 0|half|tests/golden_logits_test.cc
 unrotated_number|models/decoder/config.cc|layer % unrotated_interval != 0|(layer - 1) % unrotated_interval != 0|models/decoder/families_test.cc
 paired_family|models/decoder/families.cc|"smollm3", .pairs_rows = true|"smollm3", .pairs_rows = false|tests/golden_logits_test.cc
 scaled_embedding|models/decoder/decoder.cc|.scale = config_.embedding_scale|.scale = 1|tests/golden_logits_test.cc
-scaled_residual|models/decoder/decoder.cc|StoreMode::kAdd, config_.residual_scale|StoreMode::kAdd, 1|tests/golden_logits_test.cc
-scaled_logits|models/decoder/decoder.cc|StoreMode::kAssign, config_.logit_scale|StoreMode::kAssign, 1|tests/golden_logits_test.cc
+scaled_residual|models/decoder/decoder.cc|.scale = config_.residual_scale|.scale = 1|tests/golden_logits_test.cc
+scaled_logits|models/decoder/decoder.cc|.scale = config_.logit_scale|.scale = 1|tests/golden_logits_test.cc
 scaled_scores|runtime/plan/session_plan.h|config.attention_scale.value_or(0)|0|tests/golden_logits_test.cc
-scale_before_bias|kernels/layer/matmul_ref.cc|value += output.bias.raw()\[column\];|value += output.bias.raw()[column] / output.scale;|kernels/layer/matmul_test.cc
-kernel_scale|kernels/layer/matmul_device.h|value \*= target.scale;||kernels/layer/matmul_test.cc
+scale_before_bias|kernels/layer/matmul_ref.cc|value += output.bias.raw()\[column\];|value += output.bias.raw()[column] / scale;|kernels/layer/matmul_test.cc
+kernel_scale|kernels/layer/matmul_device.h|value \*= scale;||kernels/layer/matmul_test.cc
 kernel_embedding|kernels/layer/embed.cu|p.scale \*$|1.0f *|kernels/layer/embed_test.cc
 query_scale|kernels/kv/kv_write.cc|q\[i\] \*= to.q_scale;|q[i] *= 1;|kernels/kv/kv_write_test.cc
 query_growth|models/decoder/decoder.cc|.q_scale = config_.QueryScale(position)|.q_scale = 1|tests/golden_logits_test.cc

@@ -244,7 +244,7 @@ struct MultiplyHalves {
         for (int j = 0; j < 2 * kPanels; ++j) {
           const int64_t column = first * kPanelRows + 8 * j + t.lane() / 4;
           if (column >= target.n) continue;
-          StoreProduct(target, r, column,
+          StoreProduct(target, targets.scale, r, column,
                        undo * acc[j / 2][tile][j % 2 * 2 + i]);
         }
       }

@@ -237,7 +237,7 @@ class CpuMatmul {
       own.panel_end = std::min(range.panel_end - first, panels);
       first += panels;
       if (own.panel_begin >= own.panel_end) continue;
-      const MatmulTarget target = TargetOf(output, row_);
+      const ScaledTarget target = TargetOf(p_, output, row_);
       if (UsesQ8(p_, output)) {
         bodies_.q8(target, own, q8_);
       } else {
@@ -329,18 +329,14 @@ absl::Status RunPrologue(Stream& stream, const MatmulParams& p) {
   return InternalError("internal", "Matmul: a prologue has no op");
 }
 
-MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
+ScaledTarget TargetOf(const MatmulParams& p, const MatmulOutput& output,
+                      int64_t row) {
   const PackedMatrix& weights = *output.weights;
-  return {weights.data().As<const uint8_t>().raw(),
-          weights.panel_bytes(),
-          weights.type(),
-          weights.cols(),
-          weights.rows(),
-          output.bias.raw(),
-          output.out.raw() + row * output.out_stride,
-          output.out_stride,
-          output.store == StoreMode::kAdd,
-          output.scale};
+  return {{weights.data().As<const uint8_t>().raw(), weights.panel_bytes(),
+           weights.type(), weights.cols(), weights.rows(), output.bias.raw(),
+           output.out.raw() + row * output.out_stride, output.out_stride,
+           output.store == StoreMode::kAdd},
+          p.scale};
 }
 
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {

@@ -265,7 +265,7 @@ struct MultiplyPanels {
         const int64_t r = row + 8 * tile + t.lane() % 4 * 2 + j % 2;
         const int64_t column = panel * kPanelRows + t.lane() / 4 + j / 2 * 8;
         if (r >= rows || column >= target.n) continue;
-        StoreProduct(target, r, column, acc[tile][j]);
+        StoreProduct(target, targets.scale, r, column, acc[tile][j]);
       }
     }
   }
@@ -368,7 +368,7 @@ struct MultiplyFloatPanels {
         const int64_t r = row + RowOf(t, i);
         const int64_t column = group * Tile::kColumns + ColumnOf(t, j);
         if (r < rows && column < target.n) {
-          StoreProduct(target, r, column, acc[i][j]);
+          StoreProduct(target, targets.scale, r, column, acc[i][j]);
         }
       }
     }
@@ -510,7 +510,7 @@ struct MultiplyFloats {
     const int64_t column = panel * kPanelRows + lane;
     if (row >= rows || column >= target.n) return;
     const uint8_t* weights = target.panels + panel * target.panel_bytes;
-    StoreProduct(target, row, column,
+    StoreProduct(target, targets.scale, row, column,
                  Chain(weights, target.k, lane, x + row * x_stride));
   }
 

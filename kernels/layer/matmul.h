@@ -67,7 +67,6 @@ struct MatmulOutput {
   DevicePtr<float> out;         // [rows, out_stride]
   int64_t out_stride;           // floats, >= n
   StoreMode store;
-  float scale = 1.0f;
 };
 struct MatmulParams {
   DevicePtr<const float> x;  // [rows, x_stride], of which k columns are used
@@ -78,6 +77,7 @@ struct MatmulParams {
   MatmulOutput outputs[3];
   bool fast = false;
   MatmulPrologue prologue = {};
+  float scale = 1.0f;
 };
 absl::Status Matmul(Stream& stream, const MatmulParams& p);
 

@@ -115,10 +115,10 @@ class MatmulBlasTest : public testing::Test {
       outs.emplace_back(stream, std::vector<float>(
                                     static_cast<size_t>(rows * (n + 2)), 0.5f));
     }
+    p.scale = o.scale;
     for (size_t i = 0; i < o.types.size(); ++i) {
-      p.outputs[i] = {&weights[i],    o.bias ? bias.data() : nullptr,
-                      outs[i].data(), weights[i].rows() + 2,
-                      o.store,        o.scale};
+      p.outputs[i] = {&weights[i], o.bias ? bias.data() : nullptr,
+                      outs[i].data(), weights[i].rows() + 2, o.store};
     }
     const absl::Status status = Matmul(stream, p);
     EXPECT_TRUE(status.ok()) << status;

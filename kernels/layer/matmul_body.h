@@ -56,18 +56,24 @@ struct MatmulTarget {
   float* out;         // [rows, out_stride]
   int64_t out_stride;
   bool add;  // add to the old values of out
+};
+// A target with the scale of its call.
+struct ScaledTarget : MatmulTarget {
   float scale;
 };
 
 // Targets of one call that share a kernel, as their weights have the same type.
+// The scale is beside them: in each, nvcc would spill it.
 struct MatmulTargets {
   static constexpr int kMost = 3;
   MatmulTarget of[kMost];
   int count = 0;
+  float scale = 1.0f;
 };
 
 // The target of an output for the rows from `row` on.
-MatmulTarget TargetOf(const MatmulOutput& output, int64_t row);
+ScaledTarget TargetOf(const MatmulParams& p, const MatmulOutput& output,
+                      int64_t row);
 
 // Returns true if an output is computed from int8 activations.
 bool UsesQ8(const MatmulParams& p, const MatmulOutput& output);
@@ -97,11 +103,11 @@ struct MatmulBodies {
                     float* tile);
 
   // Multiplies by quantised weights. `tiles` has the tiles of all rows.
-  void (*q8)(const MatmulTarget& target, const MatmulRange& range,
+  void (*q8)(const ScaledTarget& target, const MatmulRange& range,
              const Q8Block* tiles);
   // Multiplies by any weights. `expanded` is scratch memory of one thread, used
   // if there are several rows and weights are not floats yet.
-  void (*f32)(const MatmulTarget& target, const MatmulRange& range,
+  void (*f32)(const ScaledTarget& target, const MatmulRange& range,
               const float* tiles, float* expanded);
 };
 
@@ -185,7 +191,7 @@ TIERCEL_KERNEL(RoundRowsCuda, CUstream_st* stream, const float* x,
 // Writes the products [rows, target.n], each times its row's `back`, to the
 // target, with the target's bias, scale and old value.
 TIERCEL_KERNEL(StoreRowsCuda, CUstream_st* stream, const float* products,
-               const float* back, int64_t rows, const MatmulTarget& target);
+               const float* back, int64_t rows, const ScaledTarget& target);
 
 }  // namespace tiercel
 

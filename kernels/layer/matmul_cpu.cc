@@ -59,7 +59,7 @@ TIERCEL_INLINE void Prefetch(const uint8_t* p, int64_t ahead, int bytes) {
 // Stores panel `panel` of the rows from `row` on: scale (acc[r] (+ bias)) (+
 // the old value).
 template <int kRows>
-TIERCEL_INLINE void StoreTile(const MatmulTarget& t, int64_t panel, int64_t row,
+TIERCEL_INLINE void StoreTile(const ScaledTarget& t, int64_t panel, int64_t row,
                               const F32x16 acc[kRows]) {
   const int64_t column = panel * 16;
   const int lanes = t.n - column < 16 ? static_cast<int>(t.n - column) : 16;
@@ -148,7 +148,7 @@ TIERCEL_INLINE void AddBlock(const I32x16 dots[kRows], const BlockScales& s,
 // one and are not stored. The rows of a block of x are `pitch` apart from those
 // of the next.
 template <DType kType, int kRows>
-void Q8Tile(const MatmulTarget& t, int64_t panel, int64_t panel_end,
+void Q8Tile(const ScaledTarget& t, int64_t panel, int64_t panel_end,
             int64_t row, const Q8Block* x, int64_t pitch) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
   constexpr int kPanels = Q8Panels(kRows);
@@ -197,7 +197,7 @@ constexpr int RowsAtOnce() {
 
 // Computes one panel for kQ8TileRows rows.
 template <DType kType>
-void Q8FullTile(const MatmulTarget& t, int64_t panel, int64_t row,
+void Q8FullTile(const ScaledTarget& t, int64_t panel, int64_t row,
                 const Q8Block* x) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
   constexpr int kParts = PartsOf(kLayout.max_code);
@@ -235,7 +235,7 @@ void Q8FullTile(const MatmulTarget& t, int64_t panel, int64_t row,
 
 // Computes the panels of a range for `rows` rows (1 to kRows) from `row` on.
 template <DType kType, int kRows>
-TIERCEL_INLINE void Q8TileOf(int rows, const MatmulTarget& t,
+TIERCEL_INLINE void Q8TileOf(int rows, const ScaledTarget& t,
                              int64_t panel_begin, int64_t panel_end,
                              int64_t row, const Q8Block* x, int64_t pitch) {
   if constexpr (kRows > 0) {
@@ -251,7 +251,7 @@ TIERCEL_INLINE void Q8TileOf(int rows, const MatmulTarget& t,
 }
 
 template <DType kType>
-void Q8Range(const MatmulTarget& t, const MatmulRange& range,
+void Q8Range(const ScaledTarget& t, const MatmulRange& range,
              const Q8Block* tiles) {
   constexpr int kGroup = kMaxPanels;
   constexpr int kRows = RowsAtOnce<kType>();
@@ -281,7 +281,7 @@ void Q8Range(const MatmulTarget& t, const MatmulRange& range,
   }
 }
 
-void Q8(const MatmulTarget& t, const MatmulRange& range, const Q8Block* tiles) {
+void Q8(const ScaledTarget& t, const MatmulRange& range, const Q8Block* tiles) {
   WithWeightType(t.type, [&]<DType kType>() {
     if constexpr (IsQuantised(kType)) Q8Range<kType>(t, range, tiles);
   });
@@ -345,7 +345,7 @@ void Quantise(const float* x, int64_t x_stride, int rows, int64_t k,
 // Computes kPanels panels at once. Panels past the range's end repeat the last
 // one and are not stored.
 template <DType kType, int kRows>
-void F32Tile(const MatmulTarget& t, const uint8_t* weights, int64_t panel,
+void F32Tile(const ScaledTarget& t, const uint8_t* weights, int64_t panel,
              int64_t panel_end, int64_t row, const float* x) {
   constexpr int kPanels = F32Panels(kRows);
   constexpr int kColumnBytes = kType == DType::kF32 ? 64 : 32;
@@ -385,7 +385,7 @@ void F32Tile(const MatmulTarget& t, const uint8_t* weights, int64_t panel,
 // Computes the panels of a range, which are at `weights`, for the tile that
 // starts at `row`.
 template <DType kType, int kRows>
-TIERCEL_INLINE void F32TileOf(int rows, const MatmulTarget& t,
+TIERCEL_INLINE void F32TileOf(int rows, const ScaledTarget& t,
                               const uint8_t* weights, const MatmulRange& range,
                               int64_t row, const float* x) {
   if constexpr (kRows > 0) {
@@ -404,7 +404,7 @@ TIERCEL_INLINE void F32TileOf(int rows, const MatmulTarget& t,
 // Computes a range, few panels at a time, so that they stay in the cache for
 // all tiles of rows.
 template <DType kType>
-void F32Range(const MatmulTarget& t, const uint8_t* weights,
+void F32Range(const ScaledTarget& t, const uint8_t* weights,
               const MatmulRange& range, const float* tiles) {
   constexpr int kGroup = kMaxPanels;
   for (int64_t begin = range.panel_begin; begin < range.panel_end;
@@ -427,7 +427,7 @@ void F32Range(const MatmulTarget& t, const uint8_t* weights,
 // Multiplies one row by quantised weights, which it expands in registers, as no
 // second row uses them again.
 template <DType kType>
-void F32Row(const MatmulTarget& t, const MatmulRange& range, const float* x) {
+void F32Row(const ScaledTarget& t, const MatmulRange& range, const float* x) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
   constexpr int kPanels = F32Panels(1);
   const int64_t blocks = t.k / 32;
@@ -460,7 +460,7 @@ void F32Row(const MatmulTarget& t, const MatmulRange& range, const float* x) {
 }
 
 template <DType kType>
-void Expand(const MatmulTarget& t, int64_t panel, float* out) {
+void Expand(const ScaledTarget& t, int64_t panel, float* out) {
   const uint8_t* codes = t.panels + panel * t.panel_bytes;
   if constexpr (!IsQuantised(kType)) {
     const int64_t ahead = PrefetchDistance(t, kExpandedPanels);
@@ -483,9 +483,9 @@ void Expand(const MatmulTarget& t, int64_t panel, float* out) {
 
 // Expands a few panels at a time to floats, then multiplies by those.
 template <DType kType>
-void F32Expanded(const MatmulTarget& t, const MatmulRange& range,
+void F32Expanded(const ScaledTarget& t, const MatmulRange& range,
                  const float* tiles, float* expanded) {
-  MatmulTarget floats = t;
+  ScaledTarget floats = t;
   floats.panel_bytes = t.k * 64;
   MatmulRange group = range;
   for (int64_t begin = range.panel_begin; begin < range.panel_end;
@@ -506,7 +506,7 @@ void F32Expanded(const MatmulTarget& t, const MatmulRange& range,
 // two rows on; for half floats, which one instruction converts, from two tiles
 // on.
 template <DType kType>
-void F32Of(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
+void F32Of(const ScaledTarget& t, const MatmulRange& range, const float* tiles,
            float* expanded) {
   const int64_t rows = range.row_end - range.row_begin;
   if constexpr (IsQuantised(kType)) {
@@ -520,7 +520,7 @@ void F32Of(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
   F32Expanded<kType>(t, range, tiles, expanded);
 }
 
-void F32(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
+void F32(const ScaledTarget& t, const MatmulRange& range, const float* tiles,
          float* expanded) {
   WithWeightType(
       t.type, [&]<DType kType>() { F32Of<kType>(t, range, tiles, expanded); });

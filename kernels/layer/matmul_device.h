@@ -17,11 +17,11 @@ namespace tiercel {
 // a must be above 0. This form takes fewer registers than (a + b - 1) / b.
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a - 1) / b + 1; }
 
-TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
-                                 int64_t column, float value) {
+TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, float scale,
+                                 int64_t row, int64_t column, float value) {
   float& out = target.out[row * target.out_stride + column];
   if (target.bias != nullptr) value += target.bias[column];
-  value *= target.scale;
+  value *= scale;
   out = target.add ? value + out : value;
 }
 

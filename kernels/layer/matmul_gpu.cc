@@ -44,12 +44,12 @@ class GpuMatmul {
     bool done[MatmulTargets::kMost] = {};
     for (int i = 0; i < p_.num_outputs; ++i) {
       if (done[i]) continue;
-      MatmulTargets alike;
+      MatmulTargets alike = {.of = {}, .scale = p_.scale};
       for (int j = i; j < p_.num_outputs; ++j) {
         if (p_.outputs[j].weights->type() != p_.outputs[i].weights->type()) {
           continue;
         }
-        alike.of[alike.count++] = TargetOf(p_.outputs[j], 0);
+        alike.of[alike.count++] = TargetOf(p_, p_.outputs[j], 0);
         done[j] = true;
       }
       RETURN_IF_ERROR(Multiply(i, alike));
@@ -188,7 +188,7 @@ class GpuMatmul {
                                   BlasLt::kRows, k_, type, rounded_, back_));
       if (!s.ok()) return s;
       for (int i = 0; i < alike.count; ++i) {
-        MatmulTarget target = alike.of[i];
+        ScaledTarget target = {alike.of[i], alike.scale};
         target.out += row * target.out_stride;
         s = stream_.blas()->Multiply(
             queue_, {type, target.n, k_, target.panels, rounded_, products_});

@@ -77,11 +77,11 @@ float ChainF32(const std::vector<float>& weights, const float* x) {
   return acc;
 }
 
-void StoreReference(float value, const MatmulOutput& output, int64_t row,
-                    int64_t column) {
+void StoreReference(float value, const MatmulOutput& output, float scale,
+                    int64_t row, int64_t column) {
   float& out = output.out.raw()[row * output.out_stride + column];
   if (output.bias != nullptr) value += output.bias.raw()[column];
-  value *= output.scale;
+  value *= scale;
   out = output.store == StoreMode::kAdd ? value + out : value;
 }
 
@@ -95,8 +95,8 @@ void MatmulReference(const MatmulParams& p, const MatmulOutput& output,
     for (int64_t n = n_begin; n < n_end; ++n) {
       matrix.UnpackRow(n, weights.data());
       for (int64_t r = 0; r < p.rows; ++r) {
-        StoreReference(ChainF32(weights, p.x.raw() + r * p.x_stride), output, r,
-                       n);
+        StoreReference(ChainF32(weights, p.x.raw() + r * p.x_stride), output,
+                       p.scale, r, n);
       }
     }
     return;
@@ -113,7 +113,8 @@ void MatmulReference(const MatmulParams& p, const MatmulOutput& output,
       weights[static_cast<size_t>(b)] = matrix.UnpackBlock(n, b);
     }
     for (int64_t r = 0; r < p.rows; ++r) {
-      StoreReference(ChainQ8(weights, x.data() + r * blocks), output, r, n);
+      StoreReference(ChainQ8(weights, x.data() + r * blocks), output, p.scale,
+                     r, n);
     }
   }
 }

@@ -94,7 +94,7 @@ struct MultiplyFloatRow {
     const int64_t column = group * kColumns + t.lane();
     if (column >= target.n) return;
     acc = AddRest(target, column, stages * kLength, acc);
-    StoreProduct(target, 0, column, acc);
+    StoreProduct(target, targets.scale, 0, column, acc);
   }
 
   // Columns past the end of the last panel are undefined. A panel past the end
@@ -302,7 +302,7 @@ struct MultiplyPanelRow {
     if (t.index >= kPanelRows) return;
     const int64_t column = panel * kPanelRows + t.index;
     if (column < target.n) {
-      StoreProduct(target, 0, column, shared.sums[t.index]);
+      StoreProduct(target, targets.scale, 0, column, shared.sums[t.index]);
     }
   }
 

@@ -435,12 +435,12 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
   EXPECT_EQ(out[0], 0.5f);
   EXPECT_EQ(out[1], 2 * (1264 * 0.5f * 2 - 2.0f * 127 * 2 + 0.5f));
 
-  p.outputs[0].scale = -0.5f;
+  p.scale = -0.5f;
   ASSERT_TRUE(Matmul(*stream, p).ok());
   EXPECT_EQ(out[0], 0.375f);
   EXPECT_EQ(out[1], 1.5f * (1264 * 0.5f * 2 - 2.0f * 127 * 2 + 0.5f));
 
-  p.outputs[0].scale = 1;
+  p.scale = 1;
   p.outputs[0].store = StoreMode::kAssign;
   p.compute = Compute::kF32;
   ASSERT_TRUE(Matmul(*stream, p).ok());

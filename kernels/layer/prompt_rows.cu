@@ -91,14 +91,14 @@ struct StoreRows {
   const float* products;  // [rows, target.n]
   const float* back;      // [rows]
   int64_t rows;
-  MatmulTarget target;
+  ScaledTarget target;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
     for (int64_t i = t.block * t.count + t.index; i < rows * target.n;
          i += t.blocks * t.count) {
       const int64_t row = i / target.n;
       const int64_t column = i % target.n;
-      StoreProduct(target, row, column, products[i] * back[row]);
+      StoreProduct(target, target.scale, row, column, products[i] * back[row]);
     }
   }
 };
@@ -125,7 +125,7 @@ TIERCEL_KERNEL_BODY(RoundFragmentsCuda, CUstream_st* stream, const float* x,
 
 TIERCEL_KERNEL_BODY(StoreRowsCuda, CUstream_st* stream, const float* products,
                     const float* back, int64_t rows,
-                    const MatmulTarget& target) {
+                    const ScaledTarget& target) {
   return Launch(stream, TurnsFor(rows * target.n, kThreads, kThreads),
                 StoreRows{products, back, rows, target});
 }

@@ -158,12 +158,9 @@ struct MatmulProblem {
     p.compute = options.compute;
     p.fast = options.fast;
     p.num_outputs = 1;
-    p.outputs[0] = {&w,
-                    options.bias ? added.data() : nullptr,
-                    out.data(),
-                    out_stride,
-                    options.store,
-                    options.scale};
+    p.scale = options.scale;
+    p.outputs[0] = {&w, options.bias ? added.data() : nullptr, out.data(),
+                    out_stride, options.store};
     const absl::Status status = Matmul(stream, p);
     EXPECT_TRUE(status.ok()) << status;
     return out.Read();

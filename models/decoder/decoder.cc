@@ -428,9 +428,10 @@ absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
                       .compute = compute_,
                       .num_outputs = 1,
                       .outputs = {{&matrix, bias.data(), own, config_.hidden,
-                                   StoreMode::kAdd, config_.residual_scale}},
+                                   StoreMode::kAdd}},
                       .fast = fast_,
-                      .prologue = prologue}));
+                      .prologue = prologue,
+                      .scale = config_.residual_scale}));
   return GatherAll(stream, split_.hidden(), rows, own, config_.hidden, hidden,
                    config_.hidden);
 }
@@ -492,15 +493,16 @@ absl::Status Decoder::Logits(Stream& stream, DevicePtr<const float> hidden,
   RETURN_IF_ERROR(Reserve(rows, 0));
   const DevicePtr<float> own =
       logits + split_.vocab()[static_cast<size_t>(rank_)].begin;
-  RETURN_IF_ERROR(Matmul(
-      stream, {.x = hidden,
-               .x_stride = config_.hidden,
-               .rows = rows,
-               .compute = compute_,
-               .num_outputs = 1,
-               .outputs = {{&weights_.output(), nullptr, own, config_.vocab,
-                            StoreMode::kAssign, config_.logit_scale}},
-               .prologue = NormBy(weights_.output_norm)}));
+  RETURN_IF_ERROR(
+      Matmul(stream, {.x = hidden,
+                      .x_stride = config_.hidden,
+                      .rows = rows,
+                      .compute = compute_,
+                      .num_outputs = 1,
+                      .outputs = {{&weights_.output(), nullptr, own,
+                                   config_.vocab, StoreMode::kAssign}},
+                      .prologue = NormBy(weights_.output_norm),
+                      .scale = config_.logit_scale}));
   return GatherAll(stream, split_.vocab(), rows, own, config_.vocab, logits,
                    config_.vocab);
 }
