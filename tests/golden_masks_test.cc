@@ -75,7 +75,8 @@ TEST_P(GoldenMasksTest, SadasIsTransformersUnderItsMask) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Checkpoints, GoldenMasksTest,
-                         testing::Values("llama_mha", "llama_gqa", "qwen3"));
+                         testing::Values("llama_mha", "llama_gqa", "qwen3",
+                                         "smollm3", "granite", "ministral3"));
 
 }  // namespace
 }  // namespace tiercel

@@ -18,7 +18,8 @@ import torch
 
 import reference
 
-CHECKPOINTS = ("llama_mha", "llama_gqa", "qwen3")
+CHECKPOINTS = ("llama_mha", "llama_gqa", "qwen3", "smollm3", "granite",
+               "ministral3")
 PROMPT = 90
 # SPEED: of two layers the second sees the anchor, and all from the tail on.
 CUT, ANCHOR, TAIL = 1, 2, 4
