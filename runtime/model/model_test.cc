@@ -74,6 +74,21 @@ TEST(RopeFlagsTest, WhatNobodySaysIsTheCheckpoints) {
   EXPECT_EQ(more.rope_scaling.beta_fast, yarn.rope_scaling.beta_fast);
 }
 
+// Factors that a checkpoint lists are no others' to scale; another kind of
+// scaling has an attention factor of its own.
+TEST(RopeFlagsTest, LongRopeIsReplacedOrStays) {
+  const ModelConfig phi = *ConfigOf("phi3", {});
+  ASSERT_EQ(phi.rope_scaling.type, Type::kLongRope);
+  ASSERT_TRUE(phi.rope_scaling.attention_factor.has_value());
+  const auto scaled = ConfigOf("phi3", {.rope_scale = 2});
+  EXPECT_EQ(CodeOf(scaled.status()), "invalid_rope");
+  const ModelConfig yarn =
+      *ConfigOf("phi3", {.rope_scaling = Type::kYarn, .rope_scale = 8});
+  EXPECT_EQ(yarn.rope_scaling.type, Type::kYarn);
+  EXPECT_FALSE(yarn.rope_scaling.attention_factor.has_value());
+  EXPECT_EQ(yarn.context, 8 * 64);
+}
+
 TEST(RopeFlagsTest, NoneLeavesFrequenciesAsTheyAre) {
   ASSERT_EQ(ConfigOf("llama_rope_linear", {})->rope_scaling.type,
             Type::kLinear);
