@@ -430,7 +430,7 @@ early_copy|kernels/device/executor/host_executor.cc|running->copies.push_back({t
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, w.up_bias.data()|{\&w.gate, w.up_bias.data()|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|StoreMode::kAdd}},|StoreMode::kAssign}},|tests/golden_logits_test.cc
-unrotated_layer|models/decoder/decoder.cc|config_.Rotates(layer) ? half : 0|half|tests/golden_logits_test.cc
+unrotated_layer|models/decoder/decoder.cc|config_.Rotates(layer) ? half : 0|config_.Rotates(0 * layer) ? half : 0|tests/golden_logits_test.cc
 unrotated_number|models/decoder/config.cc|layer % unrotated_interval != 0|(layer - 1) % unrotated_interval != 0|models/decoder/families_test.cc
 paired_family|models/decoder/families.cc|"smollm3", .pairs_rows = true|"smollm3", .pairs_rows = false|tests/golden_logits_test.cc
 scaled_embedding|models/decoder/decoder.cc|.scale = config_.embedding_scale|.scale = 1|tests/golden_logits_test.cc
@@ -438,7 +438,7 @@ scaled_residual|models/decoder/decoder.cc|.scale = config_.residual_scale|.scale
 scaled_logits|models/decoder/decoder.cc|.scale = config_.logit_scale|.scale = 1|tests/golden_logits_test.cc
 scaled_scores|runtime/plan/session_plan.h|config.attention_scale.value_or(0)|0|tests/golden_logits_test.cc
 scale_before_bias|kernels/layer/matmul_ref.cc|value += output.bias.raw()\[column\];|value += output.bias.raw()[column] / scale;|kernels/layer/matmul_test.cc
-kernel_scale|kernels/layer/matmul_device.h|value \*= scale;||kernels/layer/matmul_test.cc
+kernel_scale|kernels/layer/matmul_device.h|value \*= scale;|value *= 1 + 0 * scale;|kernels/layer/matmul_test.cc
 kernel_embedding|kernels/layer/embed.cu|p.scale \*$|1.0f *|kernels/layer/embed_test.cc
 query_scale|kernels/kv/kv_write.cc|q\[i\] \*= to.q_scale;|q[i] *= 1;|kernels/kv/kv_write_test.cc
 query_growth|models/decoder/decoder.cc|.q_scale = config_.QueryScale(position)|.q_scale = 1|tests/golden_logits_test.cc
@@ -449,7 +449,7 @@ longrope_end|models/decoder/config.cc|if (end <= original) return 0;|if (end < o
 dynamic_base|models/decoder/rope_frequencies.cc|(scaling.factor - 1);|scaling.factor;|models/decoder/rope_frequencies_test.cc
 batch_frequencies|models/decoder/decoder.cc|rope_length_ != rope_length|rope_length_ < 0|tests/families_test.cc
 batch_rope_length|runtime/pass/step.cc|own.rope_length});|0});|tests/families_test.cc
-text_rope_length|runtime/session/prompt_cache.cc|{"length", length},|{"length", 0},|tests/families_test.cc
+text_rope_length|runtime/session/prompt_cache.cc|{"length", length},|{"length", 0 * length},|tests/families_test.cc
 fused_family|models/decoder/families.cc|{.name = "phi3"},|{.name = "phi3", .pairs_rows = true},|tests/golden_logits_test.cc
 kernel_query_rest|kernels/kv/kv_write.cu|x\[i + p.rotation.half\] \*= scale;||kernels/kv/kv_write_test.cc
 kv_cell|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + cell) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (cell \& 63)) * KRowBytes|tests/golden_logits_test.cc
