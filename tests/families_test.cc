@@ -29,27 +29,17 @@ struct PolicyCase {
 };
 
 std::vector<PolicyCase> Policies() {
-  std::vector<PolicyCase> all = {{"full", {}},
-                                 {"triforce",
-                                  {.policy = PolicyNamed("triforce"),
-                                   .verify = VerifyMode::kCoupled,
-                                   .view = kSmallView}}};
+  std::vector<PolicyCase> all = {{"full", {}}, {"triforce", SmallTriforce()}};
   for (const PolicyForm form : {PolicyForm::kVerified, PolicyForm::kPlain}) {
-    PolicyParams sfi = {.policy = PolicyNamed("sfi"),
-                        .form = form,
-                        .verify = VerifyMode::kCoupled};
-    sfi.Own<SfiParams>().budget = 40;
-    sfi.Own<SfiParams>().sink = 2;
-    sfi.Own<SfiParams>().window = 20;
+    PolicyParams sfi = SmallSfi(form);
     EXPECT_TRUE(sfi.Own<SfiParams>().Set("trigger=fixed,interval=8").ok());
     all.push_back({"sfi", sfi});
-    PolicyParams speed = {.policy = PolicyNamed("speed"),
-                          .form = form,
-                          .verify = VerifyMode::kCoupled,
-                          .view = kSmallView};
+    PolicyParams speed = {
+        .policy = PolicyNamed("speed"), .form = form, .view = kSmallView};
     EXPECT_TRUE(speed.Own<SpeedParams>().Set("cut=1").ok());
     all.push_back({"speed", speed});
   }
+  for (PolicyCase& policy : all) policy.params.verify = VerifyMode::kCoupled;
   return all;
 }
 

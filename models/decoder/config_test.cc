@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
+#include "models/decoder/config_for_test.h"
 #include "models/format/files_for_test.h"
 #include "models/format/gguf.h"
 #include "models/format/gguf_writer_for_test.h"
@@ -24,13 +25,6 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-absl::StatusOr<ModelConfig> Read(
-    const absl::StatusOr<std::unique_ptr<Checkpoint>>& checkpoint) {
-  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
-  if (!checkpoint.ok()) return checkpoint.status();
-  return ReadModelConfig(**checkpoint);
-}
 
 // Returns the stable code of a reading's error; "" for success.
 std::string CodeFor(const absl::StatusOr<ModelConfig>& config) {
@@ -84,7 +78,8 @@ class Gguf {
     GgufWriter w;
     for (const auto& [key, write] : keys_) write(w);
     for (const Write& write : tensors_) write(w);
-    return Read(OpenGguf("m.gguf", MemoryOpener({{"m.gguf", w.Bytes()}})));
+    return ReadConfigOf(
+        OpenGguf("m.gguf", MemoryOpener({{"m.gguf", w.Bytes()}})));
   }
   std::string Code() const { return CodeFor(Config()); }
 
@@ -363,29 +358,18 @@ json HfConfig() {
           {"max_position_embeddings", 4096}};
 }
 
-absl::StatusOr<ModelConfig> ReadHf(const json& config,
-                                   const json& generation = json()) {
-  std::map<std::string, std::string> files = {
-      {"d/config.json", WriteJson(config)},
-      {"d/model.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10)}};
-  if (!generation.is_null()) {
-    files["d/generation_config.json"] = WriteJson(generation);
-  }
-  return Read(OpenSafetensors("d", MemoryOpener(files)));
-}
-
 // Returns the config with one field set; null removes it.
 absl::StatusOr<ModelConfig> HfWith(const char* key, const json& value) {
   json config = HfConfig();
   config[key] = value;
-  return ReadHf(config);
+  return ReadConfigFolder(config);
 }
 std::string HfCode(const char* key, const json& value) {
   return CodeFor(HfWith(key, value));
 }
 
 TEST(HfConfig, DefaultsOfWhatIsAbsent) {
-  const auto config = ReadHf(HfConfig());
+  const auto config = ReadConfigFolder(HfConfig());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->architecture, "llama");
   EXPECT_EQ(config->vocab, 100);
@@ -418,7 +402,7 @@ TEST(HfConfig, EveryField) {
                  {"use_sliding_window", false},
                  {"sliding_window", 128},
                  {"eos_token_id", 5}});
-  const auto config = ReadHf(fields);
+  const auto config = ReadConfigFolder(fields);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->architecture, "qwen3");
   EXPECT_EQ(config->kv_heads, 2);
@@ -475,7 +459,7 @@ TEST(HfConfig, B12MissingAndWrongFields) {
   EXPECT_EQ(HfCode("head_dim", nullptr), "");
   EXPECT_EQ(HfCode("partial_rotary_factor", 0), "invalid_metadata");
   EXPECT_EQ(HfCode("partial_rotary_factor", 1.5), "invalid_metadata");
-  EXPECT_EQ(CodeFor(ReadHf(json::array())), "invalid_metadata");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(json::array())), "invalid_metadata");
 }
 
 TEST(HfConfig, B12NotANumberIsNotJson) {
@@ -495,11 +479,14 @@ TEST(HfConfig, B12EndOfTextIds) {
   }
   json config = HfConfig();
   config["eos_token_id"] = 1;
-  EXPECT_THAT(ReadHf(config, {{"eos_token_id", {2, 4}}})->eos_ids,
+  EXPECT_THAT(ReadConfigFolder(config, {{"eos_token_id", {2, 4}}})->eos_ids,
               ElementsAre(2, 4));
-  EXPECT_THAT(ReadHf(config, {{"eos_token_id", 2}})->eos_ids, ElementsAre(2));
-  EXPECT_THAT(ReadHf(config, {{"top_p", 0.9}})->eos_ids, ElementsAre(1));
-  EXPECT_EQ(CodeFor(ReadHf(config, {{"eos_token_id", 100}})), "invalid_vocab");
+  EXPECT_THAT(ReadConfigFolder(config, {{"eos_token_id", 2}})->eos_ids,
+              ElementsAre(2));
+  EXPECT_THAT(ReadConfigFolder(config, {{"top_p", 0.9}})->eos_ids,
+              ElementsAre(1));
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config, {{"eos_token_id", 100}})),
+            "invalid_vocab");
 }
 
 TEST(HfConfig, B12RopeSpellings) {
@@ -512,17 +499,17 @@ TEST(HfConfig, B12RopeSpellings) {
   config["rope_theta"] = 500000.0;
   config["rope_scaling"] = llama3;
   config["rope_scaling"]["rope_type"] = "llama3";
-  const auto newer4 = ReadHf(config);
+  const auto newer4 = ReadConfigFolder(config);
   // transformers 4, before 2024.
   config["rope_scaling"].erase("rope_type");
   config["rope_scaling"]["type"] = "llama3";
-  const auto older4 = ReadHf(config);
+  const auto older4 = ReadConfigFolder(config);
   // transformers 5.
   config = HfConfig();
   config["rope_parameters"] = llama3;
   config["rope_parameters"]["rope_type"] = "llama3";
   config["rope_parameters"]["rope_theta"] = 500000.0;
-  const auto newest = ReadHf(config);
+  const auto newest = ReadConfigFolder(config);
   for (const auto* read : {&newer4, &older4, &newest}) {
     ASSERT_TRUE(read->ok()) << read->status();
     const ModelConfig& c = **read;
@@ -535,8 +522,9 @@ TEST(HfConfig, B12RopeSpellings) {
     EXPECT_EQ(c.context, 4096);
   }
   config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 7.0}};
-  EXPECT_EQ(ReadHf(config)->rope_theta, 7);
-  EXPECT_EQ(ReadHf(config)->rope_scaling.type, RopeScaling::Type::kNone);
+  EXPECT_EQ(ReadConfigFolder(config)->rope_theta, 7);
+  EXPECT_EQ(ReadConfigFolder(config)->rope_scaling.type,
+            RopeScaling::Type::kNone);
 }
 
 TEST(HfConfig, B12RopeScalingErrors) {
@@ -583,22 +571,23 @@ TEST(HfConfig, B12RopeScalingErrors) {
 TEST(HfConfig, TheLengthHasOtherNamesAndADefault) {
   json config = HfConfig();
   config.erase("max_position_embeddings");
-  EXPECT_EQ(ReadHf(config)->context, 2048);
+  EXPECT_EQ(ReadConfigFolder(config)->context, 2048);
   config["model_type"] = "qwen2";
-  EXPECT_EQ(ReadHf(config)->context, 32768);
+  EXPECT_EQ(ReadConfigFolder(config)->context, 32768);
   config["model_type"] = "mistral";
-  EXPECT_EQ(ReadHf(config)->context, 131072);
+  EXPECT_EQ(ReadConfigFolder(config)->context, 131072);
   for (const char* key : {"max_sequence_length", "n_positions", "seq_length",
                           "n_ctx", "model_max_length", "max_seq_len"}) {
     json other = config;
     other[key] = 512;
-    EXPECT_EQ(ReadHf(other)->context, 512) << key;
+    EXPECT_EQ(ReadConfigFolder(other)->context, 512) << key;
     other["max_position_embeddings"] = 1024;
-    EXPECT_EQ(ReadHf(other)->context, 1024) << key;
+    EXPECT_EQ(ReadConfigFolder(other)->context, 1024) << key;
     other.erase("max_position_embeddings");
     for (const json& value : {json("64"), json(64.5), json(0), json(-1)}) {
       other[key] = value;
-      EXPECT_EQ(CodeFor(ReadHf(other)), "invalid_metadata") << key << value;
+      EXPECT_EQ(CodeFor(ReadConfigFolder(other)), "invalid_metadata")
+          << key << value;
     }
   }
   for (const json& value : {json("64"), json(64.0), json(0)}) {
@@ -625,39 +614,40 @@ TEST(HfConfig, YarnStretchesTheContext) {
   json config = HfConfig();
   config["rope_scaling"] = yarn;
   config["max_position_embeddings"] = 16384;
-  EXPECT_EQ(ReadHf(config)->context, 16384);
+  EXPECT_EQ(ReadConfigFolder(config)->context, 16384);
   // Without a factor it is the ratio of the two lengths.
   config["rope_scaling"].erase("factor");
-  EXPECT_EQ(ReadHf(config)->rope_scaling.factor, 4);
+  EXPECT_EQ(ReadConfigFolder(config)->rope_scaling.factor, 4);
 }
 
 TEST(HfConfig, B12SlidingWindows) {
   json config = HfConfig();
   config["sliding_window"] = 1024;
   config["model_type"] = "qwen2";
-  EXPECT_EQ(CodeFor(ReadHf(config)), "");  // off by default there
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");  // off by default there
   config["use_sliding_window"] = true;
-  EXPECT_EQ(CodeFor(ReadHf(config)), "");  // the first 28 layers have none
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)),
+            "");  // the first 28 layers have none
   config["max_window_layers"] = 2;
-  EXPECT_EQ(CodeFor(ReadHf(config)), "");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
   config["max_window_layers"] = 1;
-  EXPECT_EQ(CodeFor(ReadHf(config)), "unsupported_architecture");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
   config["use_sliding_window"] = false;
-  EXPECT_EQ(CodeFor(ReadHf(config)), "");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
   config["layer_types"] = {"full_attention", "full_attention"};
-  EXPECT_EQ(CodeFor(ReadHf(config)), "");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
   config["layer_types"] = {"full_attention", "sliding_attention"};
-  EXPECT_EQ(CodeFor(ReadHf(config)), "unsupported_architecture");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
   config["layer_types"] = {"linear_attention", "full_attention"};
-  EXPECT_EQ(CodeFor(ReadHf(config)), "unsupported_architecture");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
   config = HfConfig();
   config["model_type"] = "mistral";
   config["sliding_window"] = 1024;
-  EXPECT_EQ(CodeFor(ReadHf(config)), "unsupported_architecture");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
   config["sliding_window"] = 4096;
-  EXPECT_EQ(CodeFor(ReadHf(config)), "");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
   config["sliding_window"] = nullptr;
-  EXPECT_EQ(CodeFor(ReadHf(config)), "");
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
 }
 
 TEST(HfConfig, WhatWeDoNotDoIsRefused) {

@@ -10,11 +10,10 @@
 
 #include "lib/status/error.h"
 #include "models/decoder/config.h"
+#include "models/decoder/config_for_test.h"
 #include "models/format/files_for_test.h"
 #include "models/format/gguf.h"
 #include "models/format/gguf_writer_for_test.h"
-#include "models/format/json.h"
-#include "models/format/safetensors.h"
 
 namespace tiercel {
 namespace {
@@ -24,23 +23,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-absl::StatusOr<ModelConfig> Read(
-    const absl::StatusOr<std::unique_ptr<Checkpoint>>& checkpoint) {
-  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
-  if (!checkpoint.ok()) return checkpoint.status();
-  return ReadModelConfig(**checkpoint);
-}
-
 // Reads a config.json of a small model with these fields besides.
 absl::StatusOr<ModelConfig> ReadHf(const json& fields) {
   json config = {{"hidden_size", 64},      {"intermediate_size", 96},
                  {"num_hidden_layers", 6}, {"num_attention_heads", 4},
                  {"vocab_size", 100},      {"max_position_embeddings", 4096}};
   config.update(fields);
-  return Read(OpenSafetensors(
-      "d", MemoryOpener({{"d/config.json", WriteJson(config)},
-                         {"d/model.safetensors",
-                          std::string("\2\0\0\0\0\0\0\0{}", 10)}})));
+  return ReadConfigFolder(config);
 }
 std::string HfCode(const json& fields) {
   const absl::StatusOr<ModelConfig> config = ReadHf(fields);
@@ -63,7 +52,8 @@ absl::StatusOr<ModelConfig> ReadGguf(
   w.Array<std::string>("tokenizer.ggml.tokens",
                        std::vector<std::string>(8, "t"));
   more(w);
-  return Read(OpenGguf("m.gguf", MemoryOpener({{"m.gguf", w.Bytes()}})));
+  return ReadConfigOf(
+      OpenGguf("m.gguf", MemoryOpener({{"m.gguf", w.Bytes()}})));
 }
 
 TEST(Families, AreFoundByTheirNames) {

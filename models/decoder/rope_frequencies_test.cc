@@ -4,10 +4,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/decoder/config.h"
-#include "models/format/files_for_test.h"
+#include "models/decoder/config_for_test.h"
 #include "models/format/json.h"
-#include "models/format/safetensors.h"
 
 namespace tiercel {
 namespace {
@@ -31,12 +29,7 @@ ModelConfig ConfigOf(const json& golden) {
                        {"vocab_size", 4},
                        {"max_position_embeddings", golden["context"]},
                        {"rope_parameters", golden["rope_parameters"]}};
-  const auto checkpoint = OpenSafetensors(
-      "d", MemoryOpener({{"d/config.json", WriteJson(config)},
-                         {"d/model.safetensors",
-                          std::string("\2\0\0\0\0\0\0\0{}", 10)}}));
-  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
-  const absl::StatusOr<ModelConfig> read = ReadModelConfig(**checkpoint);
+  const absl::StatusOr<ModelConfig> read = ReadConfigFolder(config);
   EXPECT_TRUE(read.ok()) << read.status();
   return read.value_or(ModelConfig());
 }
