@@ -61,7 +61,7 @@ absl::Status CheckFloats(const ModelConfig& c) {
   }
   const RopeScaling& rope = c.rope_scaling;
   if (rope.type == RopeScaling::Type::kNone) return absl::OkStatus();
-  if (!(rope.factor > 0 && rope.factor <= 1e6)) {
+  if (!(rope.factor > 0 && rope.factor <= ConfigLimits::kRopeFactor)) {
     return Invalid("the rotary scaling factor", rope.factor,
                    "above 0, at most 1e6");
   }

@@ -158,7 +158,7 @@ void ReadLongRope(JsonReader& rope, const ModelConfig& config,
 // rope_scaling (or null), from 5 on everything into rope_parameters. The kind
 // is "rope_type", before that "type".
 absl::Status ReadRope(JsonReader& top, const HfFamily& family,
-                      ModelConfig* config) {
+                      const Family& traits, ModelConfig* config) {
   static const json kNone = json::object();
   const json* object = top.Find("rope_scaling");
   const char* where = "rope_scaling";
@@ -205,7 +205,7 @@ absl::Status ReadRope(JsonReader& top, const HfFamily& family,
   scaling.original_context =
       top.Int("original_max_position_embeddings", 1, ConfigLimits::kContext)
           .value_or(original);
-  if (FindFamily(config->architecture)->grows_queries) {
+  if (traits.grows_queries) {
     config->query_growth = rope.Float("llama_4_scaling_beta").value_or(0);
     config->query_step = scaling.original_context;
   }
@@ -380,13 +380,12 @@ const HfFamily* ReadFamily(JsonReader& top, const char* absent) {
 }
 
 // `tied`: the embedding is the output matrix if the config does not say it.
-absl::Status ReadConfig(JsonReader& top, const HfFamily& of, bool tied,
+absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
                         ModelConfig* config) {
-  const HfFamily* const family = &of;
-  config->architecture = std::string(family->family);
+  config->architecture = std::string(family.family);
   config->name = top.String("_name_or_path").value_or("");
   config->vocab = top.NeedInt("vocab_size", ConfigLimits::kVocab);
-  config->context = ReadContext(top, *family);
+  config->context = ReadContext(top, family);
   config->hidden =
       static_cast<int>(top.NeedInt("hidden_size", ConfigLimits::kHidden));
   config->layers =
@@ -399,7 +398,7 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& of, bool tied,
   config->ffn =
       static_cast<int>(top.NeedInt("intermediate_size", ConfigLimits::kFfn));
   config->norm_eps =
-      static_cast<float>(top.Float("rms_norm_eps").value_or(family->norm_eps));
+      static_cast<float>(top.Float("rms_norm_eps").value_or(family.norm_eps));
   config->tied_embeddings = top.Bool("tie_word_embeddings").value_or(tied);
   const std::optional<int64_t> head_dim =
       top.Int("head_dim", 1, ConfigLimits::kHeadDim);
@@ -415,11 +414,11 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& of, bool tied,
     return top.status();
   }
   config->head_dim = static_cast<int>(head_dim.value_or(derived));
-  RETURN_IF_ERROR(ReadRope(top, *family, config));
-  const Family& traits = *FindFamily(family->family);
+  const Family& traits = *FindFamily(family.family);
+  RETURN_IF_ERROR(ReadRope(top, family, traits, config));
   ReadRotated(top, traits.unrotated_interval, config);
   if (traits.scales) ReadScales(top, config);
-  RefuseUnsupported(top, *config, *family);
+  RefuseUnsupported(top, *config, family);
   return top.status();
 }
 
