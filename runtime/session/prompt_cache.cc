@@ -78,10 +78,10 @@ absl::StatusOr<int64_t> ClearPromptCache(const std::string& folder) {
 }
 
 PromptCache::PromptCache(const Model& model, const KvLayout& layout,
-                         int64_t context, const PromptCacheFolder& folder)
+                         int64_t rope_length, const PromptCacheFolder& folder)
     : model_(model),
       layout_(layout),
-      rope_length_(model.config.RopeLength(context)),
+      rope_length_(rope_length),
       build_(folder.build),
       name_(folder.name),
       begins_anew_(folder.begins_anew),

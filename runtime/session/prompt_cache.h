@@ -44,8 +44,8 @@ class PromptCache {
  public:
   using Cancelled = absl::FunctionRef<bool()>;
 
-  // The model outlives it.
-  PromptCache(const Model& model, const KvLayout& layout, int64_t context,
+  // The model outlives it. `rope_length`: the sessions'.
+  PromptCache(const Model& model, const KvLayout& layout, int64_t rope_length,
               const PromptCacheFolder& folder);
   ~PromptCache();  // waits for the writing to end
   PromptCache(const PromptCache&) = delete;

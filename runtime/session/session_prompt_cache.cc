@@ -44,7 +44,7 @@ SessionPromptCache::SessionPromptCache(const PromptCacheFolder& folder,
       kv_(parts.kv),
       folder_(folder),
       cache_(parts.runner.model(), parts.kv.WholeLayout(),
-             parts.kv.plan().context, folder) {}
+             parts.kv.first().RopeLength(), folder) {}
 
 std::unique_ptr<SessionPromptCache> SessionPromptCache::Fork(
     const Parts& parts) const {
