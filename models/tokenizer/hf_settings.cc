@@ -6,19 +6,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "models/tokenizer/pretokenize.h"
+#include "models/tokenizer/hf_json.h"
+#include "models/tokenizer/known_patterns.h"
 
 namespace tiercel {
 namespace {
 
 using Json = nlohmann::json;
-
-const Json& Field(const Json& object, const char* key) {
-  static const Json null;
-  if (!object.is_object()) return null;
-  const auto found = object.find(key);
-  return found == object.end() ? null : *found;
-}
 
 // The tokens that transformers' classes have by themselves.
 struct ClassTokens {
@@ -40,22 +34,22 @@ constexpr const char* kUses[] = {"bos_token", "eos_token", "unk_token",
 
 // Appends the text of a token, which may be written as {"content": text}.
 void AddText(const Json& token, std::vector<std::string>* texts) {
-  const Json& text = token.is_object() ? Field(token, "content") : token;
+  const Json& text = token.is_object() ? Member(token, "content") : token;
   if (text.is_string() && text != "") texts->push_back(text);
 }
 
 }  // namespace
 
 HfSettings::HfSettings(const Json& side_files) : side_files_(side_files) {
-  const Json& map = Field(side_files, "special_tokens_map.json");
-  merged_ = Field(side_files, "tokenizer_config.json");
+  const Json& map = Member(side_files, "special_tokens_map.json");
+  merged_ = Member(side_files, "tokenizer_config.json");
   if (!map.is_object() || merged_.contains("added_tokens_decoder")) return;
   if (!merged_.is_object()) merged_ = Json::object();
   for (const auto& [key, value] : map.items()) merged_[key] = value;
 }
 
 const Json& HfSettings::Get(const char* key) const {
-  return Field(merged_, key);
+  return Member(merged_, key);
 }
 
 std::string HfSettings::ClassName() const {
@@ -63,7 +57,7 @@ std::string HfSettings::ClassName() const {
   if (name.is_string()) {
     return std::string(absl::StripSuffix(name.get<std::string>(), "Fast"));
   }
-  const Json& type = Field(Field(side_files_, "config.json"), "model_type");
+  const Json& type = Member(Member(side_files_, "config.json"), "model_type");
   if (type == "llama" || type == "mistral") return "LlamaTokenizer";
   if (type == "qwen2" || type == "qwen3") return "Qwen2Tokenizer";
   return "";
@@ -90,7 +84,7 @@ Json HfSettings::AddedTokens() const {
     added.push_back(token);
     added.back()["id"] = number;
   }
-  const Json& ids = Field(side_files_, "added_tokens.json");
+  const Json& ids = Member(side_files_, "added_tokens.json");
   if (decoder.is_object() || !ids.is_object()) return added;
   for (const auto& [text, id] : ids.items()) {
     added.push_back({{"content", text}, {"id", id}});
@@ -112,8 +106,8 @@ std::vector<std::string> HfSettings::SpecialTexts() const {
 }
 
 Json HfSettings::FromVocabAndMerges() const {
-  const Json& vocab = Field(side_files_, "vocab.json");
-  const Json& text = Field(side_files_, "merges.txt");
+  const Json& vocab = Member(side_files_, "vocab.json");
+  const Json& text = Member(side_files_, "merges.txt");
   if (!vocab.is_object() || !text.is_string()) return nullptr;
   Json merges = Json::array();
   for (absl::string_view line :

@@ -1,7 +1,6 @@
 // Reads a TokenizerSpec from a Hugging Face folder, as a rule from its
-// tokenizer.json. The format
-// is a small language for pipelines. The pipelines of the supported families
-// are read here, and any other is refused by name.
+// tokenizer.json: its tokens, its merges and its ends. The stages through which
+// text passes are read by hf_pipeline.
 
 #include <cstddef>
 #include <cstdint>

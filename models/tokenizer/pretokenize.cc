@@ -53,6 +53,7 @@ Pretokenizer::Walk::Walk(const Pretokenizer& pretokenizer,
   for (const Step& step : of_.steps_) by_regex |= step.regex.has_value();
   // The engine takes UTF-8 alone.
   if (by_regex) {
+    room_.emplace();
     clean_ = WithoutStrayBytes(text);
     text_ = clean_;
   }
@@ -72,7 +73,8 @@ absl::StatusOr<size_t> Pretokenizer::Walk::End(size_t begin) {
       if (step.by_hand != nullptr) {
         match = step.by_hand(stretch, from);
       } else {
-        ASSIGN_OR_RETURN(match, FirstMatch(*step.regex, stretch, from, &room_));
+        ASSIGN_OR_RETURN(match,
+                         FirstMatch(*step.regex, stretch, from, &*room_));
       }
       // Text before the match is a piece of its own.
       if (match.begin > from && step.is_all) {

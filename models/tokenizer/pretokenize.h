@@ -45,8 +45,8 @@ class Pretokenizer {
     const Pretokenizer& of_;
     std::string clean_;  // the text, if it has bytes that are not UTF-8
     std::string_view text_;
-    std::vector<TextRange> pieces_;  // the current one of each step
-    Regex::Room room_;
+    std::vector<TextRange> pieces_;    // the current one of each step
+    std::optional<Regex::Room> room_;  // absent: no step needs it
   };
 
  private:
