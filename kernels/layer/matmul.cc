@@ -108,7 +108,7 @@ class CpuMatmul {
  public:
   CpuMatmul(Stream& stream, const MatmulParams& p)
       : pool_(stream.pool()),
-        bodies_(*kBodies[stream.isa()]),
+        bodies_(MatmulBodiesOf(stream)),
         p_(p),
         k_(p.outputs[0].weights->cols()) {
     for (int i = 0; i < p.num_outputs; ++i) {
@@ -298,6 +298,10 @@ constexpr OpBodies<MatmulParams> kMatmul = {
     .reference = OnReference, .cpu = OnCpu, .gpu = MultiplyOnGpu};
 
 }  // namespace
+
+const MatmulBodies& MatmulBodiesOf(const Stream& stream) {
+  return *kBodies[stream.isa()];
+}
 
 bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
   return p.compute == Compute::kQ8 && IsQuantised(output.weights->type());

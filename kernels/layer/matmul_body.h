@@ -111,6 +111,9 @@ struct MatmulBodies {
               const float* tiles, float* expanded);
 };
 
+// The bodies for the instruction set of a stream.
+const MatmulBodies& MatmulBodiesOf(const Stream& stream);
+
 namespace portable {
 extern const MatmulBodies kMatmulBodies;
 }

@@ -30,10 +30,14 @@ class MatmulWeights {
   PackedMatrix Packed(PanelOrder order = PanelOrder::kLanes) const {
     PackedMatrix packed =
         *PackedMatrix::Create(type_, n_, k_, SystemMemory(), order);
-    for (int64_t r = 0; r < n_; ++r) {
-      packed.PackRow(r, source_.data() + r * RowBytes(type_, k_));
-    }
+    PackInto(packed, 0);
     return packed;
+  }
+  // Packs the rows as those of `packed` from `first` on.
+  void PackInto(PackedMatrix& packed, int64_t first) const {
+    for (int64_t r = 0; r < n_; ++r) {
+      packed.PackRow(first + r, source_.data() + r * RowBytes(type_, k_));
+    }
   }
   PackedMatrix PackedFor(Stream& stream) const {
     return *Packed(PackedMatrix::OrderFor(stream)).CopyTo(stream);
