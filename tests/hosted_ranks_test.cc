@@ -86,7 +86,8 @@ bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
 TEST_F(HostedRanksTest, LogitsAreTheCpus) {
   for (const auto& [name, ranks] :
        {std::pair("llama_gqa", 2), std::pair("llama_gqa", 3),
-        std::pair("llama_mqa", 2), std::pair("qwen3", 2)}) {
+        std::pair("llama_mqa", 2), std::pair("qwen3", 2),
+        std::pair("qwen3moe", 3)}) {
     const std::string path = CheckpointPath(std::string(name) + ".gguf");
     const auto cpu = OneOnCpu(path);
     const Ids ids = RandomIds(24, cpu->config.vocab);

@@ -38,7 +38,8 @@ std::vector<Checkpoint> Checkpoints() {
   std::vector<Checkpoint> all;
   for (const char* name :
        {"llama_mha", "llama_gqa", "llama_bias.gguf", "qwen2", "qwen3.gguf",
-        "smollm3", "granite.gguf", "ministral3", "phi3.gguf"}) {
+        "smollm3", "granite.gguf", "ministral3", "phi3.gguf", "qwen3moe.gguf",
+        "qwen3moe_mixed"}) {
     const std::string path = CheckpointPath(name);
     all.push_back({path, path.substr(0, path.rfind(".gguf")) + "/tokens.txt"});
   }
@@ -46,7 +47,8 @@ std::vector<Checkpoint> Checkpoints() {
        {"quant32/f16", "quant32/bf16", "quant32/q8_0", "quant32/q4_0",
         "quant32/q4_1", "quant32/q5_0", "quant32/q5_1", "quant32/iq4_nl",
         "quant32/mxfp4", "quant256/q4_k", "quant256/q5_k", "quant256/q6_k",
-        "quant256/iq4_xs", "quant256/q3_k", "quant256/q2_k"}) {
+        "quant256/iq4_xs", "quant256/q3_k", "quant256/q2_k",
+        "quant_experts/q4_k"}) {
     const std::string path = CheckpointPath(name);
     all.push_back(
         {path + ".gguf", path.substr(0, path.rfind('/')) + "/tokens.txt"});
@@ -77,7 +79,8 @@ class HostedTest : public testing::TestWithParam<Checkpoint> {
 INSTANTIATE_TEST_SUITE_P(Checkpoints, HostedTest,
                          testing::ValuesIn(Checkpoints()), [](const auto& one) {
                            std::string name = one.param.path;
-                           name = name.substr(name.rfind('/') + 1);
+                           name = name.substr(CheckpointPath("").size());
+                           std::replace(name.begin(), name.end(), '/', '_');
                            return name.substr(0, name.find('.'));
                          });
 
@@ -464,6 +467,15 @@ TEST(HostedCallsTest, ATokenIsReadOnceAndWaitedForOnce) {
     calls.erase("launch");
     EXPECT_EQ(calls, (std::map<std::string, int>{{"copy", 1}, {"wait", 1}}));
   }
+}
+
+// The host reads the experts of a row once a layer, and waits for them.
+TEST(HostedCallsTest, ExpertsAreWaitedForOnceALayer) {
+  const std::map<std::string, int> calls =
+      CallsOfOneToken(CheckpointPath("qwen3moe.gguf"));
+  constexpr int kLayers = 2;
+  EXPECT_EQ(calls.at("copy"), kLayers + 1);
+  EXPECT_EQ(calls.at("wait"), kLayers + 1);
 }
 
 // Behind a view the rows of all heads are copied to the store by one launch for

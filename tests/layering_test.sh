@@ -85,8 +85,8 @@ fi
 # kernels, copies, libraries. The rest asks before, and says HostAddress or
 # InPlace. Tests and benches know their device.
 readonly RAW='kernels/.*|offload/move/.*|offload/ranks/nccl_gather\.cc'
-readonly IN_PLACE='models/decoder/decoder\.cc|offload/kv/in_place_kv\.cc'\
-'|offload/kv/host_attention\.cc|offload/ranks/gather\.cc'\
+readonly IN_PLACE='models/decoder/(decoder|experts)\.cc'\
+'|offload/kv/(in_place_kv|host_attention)\.cc|offload/ranks/gather\.cc'\
 '|offload/tier/page_pool\.cc|runtime/pass/fill\.cc'\
 '|runtime/plan/(rates|disk_rate)\.cc|runtime/session/runner\.h'
 # Fails on lines that match $1 in files other than $2.

@@ -101,6 +101,13 @@ absl::Status CheckFloats(const ModelConfig& c) {
   return absl::OkStatus();
 }
 
+absl::Status CheckExperts(const ExpertsConfig& experts) {
+  if (experts.used <= experts.count) return absl::OkStatus();
+  return InputError("invalid_metadata",
+                    absl::StrCat("each row uses ", experts.used, " of ",
+                                 experts.count, " experts; need at most all"));
+}
+
 absl::Status CheckEosIds(const ModelConfig& c) {
   for (const int32_t id : c.eos_ids) {
     if (id < 0 || id >= c.vocab) {
@@ -153,6 +160,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint) {
   absl::Status status = config.status();
   if (status.ok()) status = CheckHeads(*config);
   if (status.ok()) status = CheckFloats(*config);
+  if (status.ok()) status = CheckExperts(config->experts);
   if (status.ok()) status = CheckEosIds(*config);
   if (!status.ok()) return Annotate(status, checkpoint.path());
   constexpr int kAlign = ModelConfig::kHeadAlign;

@@ -48,6 +48,31 @@ struct ConfigLimits {
   static constexpr int64_t kFfn = int64_t{1} << 20;
   static constexpr int64_t kContext = int64_t{1} << 30;
   static constexpr double kRopeFactor = 1e6;
+  static constexpr int64_t kExperts = 1024;
+};
+
+// The experts of a model, of which each row uses some instead of one wide
+// feed-forward (Shazeer et al. 2017): the router is a matrix, its softmax over
+// all experts ranks them, and the results of the best ones are added by their
+// shares in it.
+struct ExpertsConfig {
+  int count = 0;        // in each layer that has any; 0: the model has none
+  int used = 0;         // by a row, of those
+  int ffn = 0;          // columns of one expert's feed-forward
+  bool normed = false;  // the shares of the experts that a row uses add up to 1
+  // [layer]: true if the layer has experts; else its feed-forward is dense.
+  std::vector<bool> layers = {};
+
+  bool Has(int layer) const {
+    const auto at = static_cast<size_t>(layer);
+    return at < layers.size() && layers[at];
+  }
+  // The number of the layers before `end` that have experts.
+  int LayersBefore(int end) const {
+    int with = 0;
+    for (int layer = 0; layer < end; ++layer) with += Has(layer) ? 1 : 0;
+    return with;
+  }
 };
 
 // The description of a decoder: every supported architecture is this struct
@@ -85,6 +110,7 @@ struct ModelConfig {
   // 1 + query_growth ln(1 + floor(p / query_step)) (Ministral 3).
   double query_growth = 0;
   int64_t query_step = 1;
+  ExpertsConfig experts;
 
   // The vectors of attention need heads of whole multiples of this.
   static constexpr int kHeadAlign = 8;
@@ -115,10 +141,11 @@ struct ModelConfig {
 // Reads the description from GGUF's metadata, or from config.json and
 // generation_config.json, and checks its ranges. Errors:
 // unsupported_architecture, also for features of a known architecture that are
-// not supported (experts, a sliding window shorter than the context, another
-// activation); unsupported_rope_scaling; unsupported_quantization (config.json
-// only); invalid_vocab (end-of-text ids, GGUF tokens against embedding rows);
-// invalid_metadata, naming the key, the value and the need.
+// not supported (experts of another one, a sliding window shorter than the
+// context, another activation); unsupported_rope_scaling;
+// unsupported_quantization (config.json only); invalid_vocab (end-of-text ids,
+// GGUF tokens against embedding rows); invalid_metadata, naming the key, the
+// value and the need.
 absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint);
 
 // Divisors of rotary frequencies that a checkpoint lists, [rope_dims / 2] each,

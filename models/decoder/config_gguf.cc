@@ -185,6 +185,44 @@ void ReadScales(MetadataReader& in, ModelConfig* config) {
   }
 }
 
+// Reads the experts of an architecture whose layers all have them. Their shares
+// are normed where no key says otherwise, as files of it say nothing.
+ExpertsConfig ReadExperts(MetadataReader& in, const ModelConfig& config) {
+  ExpertsConfig experts;
+  experts.count =
+      static_cast<int>(in.Int("expert_count", ConfigLimits::kExperts));
+  experts.used =
+      static_cast<int>(in.Int("expert_used_count", ConfigLimits::kExperts));
+  const std::optional<int64_t> ffn = in.PerLayer(
+      "expert_feed_forward_length", config.layers, ConfigLimits::kFfn);
+  // Files without the key divide the feed-forward among the experts of a row.
+  experts.ffn =
+      static_cast<int>(ffn.value_or(config.ffn / std::max(experts.used, 1)));
+  if (experts.ffn < 1) {
+    in.Fail("invalid_metadata",
+            absl::StrCat("experts of ", experts.ffn, " ffn columns; need 1 to ",
+                         ConfigLimits::kFfn));
+  }
+  experts.normed = in.Bool("expert_weights_norm").value_or(true);
+  // These would change the arithmetic.
+  const double scale = in.Float("expert_weights_scale").value_or(0);
+  if (scale != 0 && scale != 1) {
+    in.Fail("unsupported_architecture",
+            absl::StrCat("shares of experts scaled by ", scale));
+  }
+  constexpr int64_t kSoftmax = 1;
+  if (in.Int("expert_gating_func", 0, INT64_MAX, kSoftmax) > kSoftmax) {
+    in.Fail("unsupported_architecture",
+            "experts are not chosen by a softmax over all");
+  }
+  if (in.Int("expert_shared_count", 0, INT64_MAX, 0) > 0 ||
+      in.Int("expert_group_count", 0, INT64_MAX, 0) > 1) {
+    in.Fail("unsupported_architecture", "experts that rows share, or groups");
+  }
+  experts.layers.assign(static_cast<size_t>(std::max(config.layers, 0)), true);
+  return experts;
+}
+
 // Returns the number of rows of the embedding or, if a file holds only a
 // vocabulary, of its tokens. There may be rows without a token, and unused
 // tokens without a row.
@@ -306,8 +344,11 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
     config.query_growth = in.Float("attention.temperature_scale").value_or(0);
     config.query_step = config.rope_scaling.original_context;
   }
-  if (in.Int("expert_count", 0, INT64_MAX, 0) > 0) {
-    in.Fail("unsupported_architecture", "a mixture of experts");
+  if (family->experts) {
+    config.experts = ReadExperts(in, config);
+  } else if (in.Int("expert_count", 0, INT64_MAX, 0) > 0) {
+    in.Fail("unsupported_architecture",
+            absl::StrCat("a mixture of experts of ", config.architecture));
   }
   const int64_t window =
       in.Int("attention.sliding_window", 0, INT64_MAX, config.context);

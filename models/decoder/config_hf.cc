@@ -331,6 +331,40 @@ absl::Status ReadEosIds(JsonReader& in, std::vector<int32_t>* ids) {
   return absl::OkStatus();
 }
 
+// Reads the experts of qwen3_moe. What is absent is the default of
+// transformers.
+absl::Status ReadExperts(JsonReader& top, ModelConfig* config) {
+  constexpr int64_t kMost = ConfigLimits::kExperts;
+  ExpertsConfig& experts = config->experts;
+  // Older names of one number.
+  std::optional<int64_t> count = top.Int("num_local_experts", 0, kMost);
+  if (!count.has_value()) count = top.Int("num_experts", 0, kMost);
+  experts.count = static_cast<int>(count.value_or(128));
+  if (experts.count == 0 || !top.status().ok()) return top.status();
+  experts.used =
+      static_cast<int>(top.Int("num_experts_per_tok", 1, kMost).value_or(8));
+  experts.ffn = static_cast<int>(
+      top.Int("moe_intermediate_size", 1, ConfigLimits::kFfn).value_or(768));
+  experts.normed = top.Bool("norm_topk_prob").value_or(false);
+  // Every `step`th layer has experts, unless the list says that it is dense.
+  const int64_t step =
+      top.Int("decoder_sparse_step", 1, ConfigLimits::kLayers).value_or(1);
+  for (int layer = 0; layer < config->layers; ++layer) {
+    experts.layers.push_back((layer + 1) % step == 0);
+  }
+  const json* const dense = top.Find("mlp_only_layers");
+  if (dense == nullptr) return top.status();
+  if (!dense->is_array()) top.Wrong("mlp_only_layers", *dense, "an array");
+  for (const json& layer : dense->is_array() ? *dense : json::array()) {
+    if (!layer.is_number_integer() || layer < 0) {
+      top.Wrong("mlp_only_layers", layer, "numbers of layers in it");
+      break;
+    }
+    if (layer < config->layers) experts.layers[layer.get<size_t>()] = false;
+  }
+  return top.status();
+}
+
 void RefuseQuantised(JsonReader& top) {
   const json* quantised = top.Find("quantization_config");
   if (quantised != nullptr) {
@@ -418,6 +452,7 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
   RETURN_IF_ERROR(ReadRope(top, family, traits, config));
   ReadRotated(top, traits.unrotated_interval, config);
   if (traits.scales) ReadScales(top, config);
+  if (traits.experts) RETURN_IF_ERROR(ReadExperts(top, config));
   RefuseUnsupported(top, *config, family);
   return top.status();
 }

@@ -419,7 +419,7 @@ TEST(HfConfig, B12Architectures) {
     EXPECT_EQ(HfCode("model_type", type), "") << type;
   }
   EXPECT_EQ(HfWith("model_type", "mistral")->architecture, "llama");
-  for (const json& type : {json("qwen3_moe"), json("gemma2"), json(""),
+  for (const json& type : {json("mixtral"), json("gemma2"), json(""),
                            json(nullptr), json(std::string(1 << 20, 'a'))}) {
     EXPECT_EQ(HfCode("model_type", type), "unsupported_architecture");
   }

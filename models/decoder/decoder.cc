@@ -68,6 +68,12 @@ Decoder::Widths::Widths(const ModelConfig& config, const ModelSplit& split,
   ffn = split.ffn()[at].size();
   all_heads = alone ? 0 : int64_t{config.heads} * config.head_dim;
   all_ffn = alone ? 0 : config.ffn;
+  const ExpertsConfig& experts = config.experts;
+  if (experts.count == 0) return;
+  ffn = std::max(ffn, experts.used * split.expert_ffn()[at].size());
+  if (!alone) {
+    all_ffn = std::max<int64_t>(all_ffn, int64_t{experts.used} * experts.ffn);
+  }
 }
 
 Decoder::Decoder(const ModelConfig& config, const Weights& weights,
@@ -98,15 +104,15 @@ int64_t DecoderWorkspace::Bytes() const {
                                           &all_heads, &all_ffn, &cos, &sin}) {
     bytes += array->bytes();
   }
-  return bytes;
+  return bytes + experts.Bytes();
 }
 
 absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
-  const auto fit = [this](DeviceArray<float>& array, int64_t size) {
+  const auto fit = [this]<typename T>(DeviceArray<T>& array, int64_t size) {
     if (static_cast<int64_t>(array.size()) >= size) return absl::OkStatus();
-    array = DeviceArray<float>();  // its contents are those of the last step
+    array = DeviceArray<T>();  // its contents are those of the last step
     ASSIGN_OR_RETURN(array,
-                     DeviceArray<float>::Create(memory_, size, "activations"));
+                     DeviceArray<T>::Create(memory_, size, "activations"));
     return absl::OkStatus();
   };
   const std::array<int64_t, 9> widths = widths_.All(config_);
@@ -116,6 +122,11 @@ absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
   for (size_t i = 0; i < widths.size(); ++i) {
     RETURN_IF_ERROR(fit(*arrays[i], rows * widths[i]));
   }
+  const std::array<int64_t, 4> of_experts = ExpertWorkspace::Widths(config_);
+  RETURN_IF_ERROR(fit(a_.experts.logits, rows * of_experts[0]));
+  RETURN_IF_ERROR(fit(a_.experts.shares, rows * of_experts[1]));
+  RETURN_IF_ERROR(fit(a_.experts.chosen, rows * of_experts[2]));
+  RETURN_IF_ERROR(fit(a_.experts.of_items, rows * of_experts[3]));
   const int64_t half = config_.rope_dims / 2;
   for (DeviceArray<float>* angles : {&a_.cos, &a_.sin}) {
     RETURN_IF_ERROR(fit(*angles, step_rows * half));
@@ -129,6 +140,9 @@ int64_t Decoder::ReservedBytes(const ModelConfig& config,
   constexpr int64_t kFloat = sizeof(float);
   int64_t bytes = 2 * AlignedBytes(step_rows * (config.rope_dims / 2) * kFloat);
   for (int64_t width : Widths(config, split, rank).All(config)) {
+    bytes += AlignedBytes(rows * width * kFloat);
+  }
+  for (int64_t width : ExpertWorkspace::Widths(config)) {
     bytes += AlignedBytes(rows * width * kFloat);
   }
   return bytes;
@@ -216,9 +230,10 @@ absl::Status Decoder::Layer(Stream& stream, int layer,
   int64_t rows = 0;
   for (const LayerRows& part : parts) rows += part.rows;
   RETURN_IF_ERROR(Reserve(rows, 0));
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
   RETURN_IF_ERROR(AttentionBlock(stream, layer, rows, parts, hidden));
-  return FeedForwardBlock(stream, weights_.layers[static_cast<size_t>(layer)],
-                          rows, hidden);
+  if (!w.experts.empty()) return ExpertsBlock(stream, w, rows, hidden);
+  return FeedForwardBlock(stream, w, rows, hidden);
 }
 
 // hidden += o(attention(rope(q), KV)) of the normed hidden.
@@ -454,7 +469,7 @@ absl::Status Decoder::GatherAll(Stream& stream,
 // hidden += down(silu(gate) * up) of the normed hidden.
 absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                        int64_t rows, DevicePtr<float> hidden) {
-  const int64_t ffn = widths_.ffn;
+  const int64_t ffn = split_.ffn()[static_cast<size_t>(rank_)].size();
   const MatmulParams gate_up = {
       .x = hidden,
       .x_stride = config_.hidden,

@@ -14,6 +14,7 @@
 #include "kernels/device/stream.h"
 #include "kernels/layer/matmul.h"
 #include "models/decoder/config.h"
+#include "models/decoder/experts.h"
 #include "models/decoder/model_split.h"
 #include "models/decoder/weights.h"
 #include "offload/kv/layered_kv.h"
@@ -29,12 +30,13 @@ struct DecoderWorkspace {
   DeviceArray<float> k;          // [rows, widths.kv]
   DeviceArray<float> v;          // [rows, widths.kv]
   DeviceArray<float> head;       // [rows, widths.heads]
-  DeviceArray<float> gate;       // [rows, widths.ffn]
-  DeviceArray<float> up;         // [rows, widths.ffn]
+  DeviceArray<float> gate;       // [rows, widths.ffn], or [items, expert ffn]
+  DeviceArray<float> up;         // [rows, widths.ffn], or [items, expert ffn]
   DeviceArray<float> all_heads;  // [rows, widths.all_heads]
   DeviceArray<float> all_ffn;    // [rows, widths.all_ffn]
   DeviceArray<float> cos;        // [rows of the step, rope_dims / 2]
   DeviceArray<float> sin;        // [rows of the step, rope_dims / 2]
+  ExpertWorkspace experts;
 
   int64_t Bytes() const;
 };
@@ -137,7 +139,9 @@ class Decoder {
   // The widths of a rank's activations, in floats.
   struct Widths {
     Widths(const ModelConfig& config, const ModelSplit& split, int rank);
-    int64_t q, kv, heads, ffn;
+    int64_t q, kv, heads;
+    // The dense feed-forward, or that of all experts of a row if it is wider.
+    int64_t ffn;
     // Widths over all ranks together; 0 if there is one rank.
     int64_t all_heads, all_ffn;
     std::array<int64_t, 9> All(const ModelConfig& config) const {
@@ -165,6 +169,10 @@ class Decoder {
   void ReserveFolds(int64_t rows);
   absl::Status FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                 int64_t rows, DevicePtr<float> hidden);
+  // experts.cc
+  absl::Status ExpertsBlock(Stream& stream, const LayerWeights& w, int64_t rows,
+                            DevicePtr<float> hidden);
+  absl::Status SortByExpert(Stream& stream, int64_t rows);
   absl::Status AddToHidden(Stream& stream, const PackedMatrix& matrix,
                            const DeviceArray<float>& bias,
                            DevicePtr<const float> x, int64_t x_stride,
@@ -188,9 +196,11 @@ class Decoder {
   Gather* const gather_;  // null: one rank
   const Widths widths_;
   DecoderWorkspace a_;
-  RopeFrequencies rope_;       // the last range's
-  int64_t rope_length_ = -1;   // ... and its RopeLength; -1: there was none
-  std::vector<float> angles_;  // angles of some rows, to be sent
+  RopeFrequencies rope_;         // the last range's
+  int64_t rope_length_ = -1;     // ... and its RopeLength; -1: there was none
+  std::vector<float> angles_;    // angles of some rows, to be sent
+  ExpertGroups experts_;         // the rows of a layer
+  std::vector<int32_t> chosen_;  // their experts, read from a device apart
   // The folds of rows that read pages together: maxima, then sums, each
   // [rows of a step, heads]; empty: there is no step of several sequences, or
   // no memory.

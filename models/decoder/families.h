@@ -21,6 +21,7 @@ struct Family {
   int unrotated_interval = 0;
   bool scales = false;  // its files may have the four factors of ModelConfig
   bool grows_queries = false;  // ... and ModelConfig::query_growth
+  bool experts = false;        // ... and ModelConfig::experts
 };
 
 // Returns the family of this name, or null.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/status/error.h"
@@ -61,7 +62,8 @@ TEST(Families, AreFoundByTheirNames) {
   EXPECT_EQ(FindFamily("mistral"), nullptr);
   EXPECT_EQ(FindHfFamily("mistral")->family, "llama");
   EXPECT_EQ(FindHfFamily(""), nullptr);
-  EXPECT_THAT(NamesOfFamilies(), HasSubstr("llama, qwen2, qwen3, smollm3"));
+  EXPECT_THAT(NamesOfFamilies(),
+              HasSubstr("llama, qwen2, qwen3, qwen3moe, smollm3"));
   EXPECT_THAT(NamesOfHfFamilies(), HasSubstr("llama, mistral, qwen2, "));
 }
 
@@ -71,6 +73,144 @@ TEST(Families, ErrorsListThem) {
               HasSubstr("need " + NamesOfFamilies()));
   EXPECT_THAT(std::string(ReadHf({{"model_type", "mamba"}}).status().message()),
               HasSubstr("need " + NamesOfHfFamilies()));
+}
+
+// Writes the keys of a mixture of experts in GGUF, of which `key` is another
+// value.
+template <typename T = uint32_t>
+absl::StatusOr<ModelConfig> ReadExperts(const std::string& key = "",
+                                        T value = {}) {
+  return ReadGguf("qwen3moe", [&](GgufWriter& w) {
+    for (const auto& [name, usual] :
+         {std::pair("expert_count", 8u), std::pair("expert_used_count", 3u)}) {
+      if (key != name) w.Key<uint32_t>(std::string("qwen3moe.") + name, usual);
+    }
+    if (!key.empty()) w.Key<T>("qwen3moe." + key, value);
+  });
+}
+
+TEST(Qwen3Moe, ExpertsOfGguf) {
+  const auto without = ReadExperts();
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->architecture, "qwen3moe");
+  EXPECT_EQ(without->experts.count, 8);
+  EXPECT_EQ(without->experts.used, 3);
+  EXPECT_EQ(without->experts.ffn, 32);  // its share of 96
+  EXPECT_TRUE(without->experts.normed);
+  EXPECT_EQ(without->experts.layers, std::vector<bool>(6, true));
+  EXPECT_EQ(ReadExperts("expert_feed_forward_length", 48)->experts.ffn, 48);
+  EXPECT_FALSE(ReadExperts("expert_weights_norm", false)->experts.normed);
+  EXPECT_TRUE(ReadExperts("expert_weights_scale", 1.0f).ok());
+  EXPECT_TRUE(ReadExperts("expert_gating_func", 1).ok());
+  const auto by_layer = ReadGguf("qwen3moe", [](GgufWriter& w) {
+    w.Key<uint32_t>("qwen3moe.expert_count", 8);
+    w.Key<uint32_t>("qwen3moe.expert_used_count", 3);
+    w.Array<uint32_t>("qwen3moe.expert_feed_forward_length",
+                      std::vector<uint32_t>(6, 40));
+  });
+  EXPECT_EQ(by_layer->experts.ffn, 40);
+}
+
+TEST(Qwen3Moe, ExpertsOfGgufThatMakeNoModel) {
+  const auto code = []<typename T>(const std::string& key, T value) {
+    const auto config = ReadExperts<T>(key, value);
+    return config.ok() ? "" : CodeOf(config.status());
+  };
+  for (const uint32_t count : {0u, 2u, 1025u}) {  // a row uses 3
+    EXPECT_EQ(code("expert_count", count), "invalid_metadata") << count;
+  }
+  for (const uint32_t used : {0u, 9u}) {
+    EXPECT_EQ(code("expert_used_count", used), "invalid_metadata") << used;
+  }
+  EXPECT_EQ(code("expert_feed_forward_length", 0u), "invalid_metadata");
+  EXPECT_EQ(code("expert_feed_forward_length", 1u << 21), "invalid_metadata");
+  EXPECT_EQ(CodeOf(ReadGguf("qwen3moe").status()), "invalid_metadata");
+  const auto too_narrow = ReadGguf("qwen3moe", [](GgufWriter& w) {
+    w.Key<uint32_t>("qwen3moe.expert_count", 128);
+    w.Key<uint32_t>("qwen3moe.expert_used_count", 97);  // 96 columns in all
+  });
+  EXPECT_EQ(CodeOf(too_narrow.status()), "invalid_metadata");
+  // These would be other arithmetic.
+  EXPECT_EQ(code("expert_weights_scale", 2.5f), "unsupported_architecture");
+  EXPECT_EQ(code("expert_gating_func", 2u), "unsupported_architecture");
+  EXPECT_EQ(code("expert_shared_count", 1u), "unsupported_architecture");
+  EXPECT_EQ(code("expert_group_count", 8u), "unsupported_architecture");
+}
+
+TEST(Qwen3Moe, OtherFamiliesHaveNoExperts) {
+  const auto llama = ReadGguf(
+      "llama", [](GgufWriter& w) { w.Key<uint32_t>("llama.expert_count", 8); });
+  EXPECT_EQ(CodeOf(llama.status()), "unsupported_architecture");
+}
+
+json HfExperts(const json& changes = json::object()) {
+  json config = {{"model_type", "qwen3_moe"},
+                 {"num_experts", 16},
+                 {"num_experts_per_tok", 4},
+                 {"moe_intermediate_size", 48}};
+  config.update(changes);
+  return config;
+}
+
+TEST(Qwen3Moe, ExpertsOfConfigJson) {
+  const auto plain = ReadHf(HfExperts());
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(plain->architecture, "qwen3moe");
+  EXPECT_EQ(plain->experts.count, 16);
+  EXPECT_EQ(plain->experts.used, 4);
+  EXPECT_EQ(plain->experts.ffn, 48);
+  EXPECT_FALSE(plain->experts.normed);
+  EXPECT_EQ(plain->experts.LayersBefore(6), 6);
+
+  const auto mixed = ReadHf(HfExperts({{"decoder_sparse_step", 2},
+                                       {"mlp_only_layers", {3, 7}},
+                                       {"norm_topk_prob", true}}));
+  ASSERT_TRUE(mixed.ok()) << mixed.status();
+  EXPECT_THAT(mixed->experts.layers,
+              ElementsAre(false, true, false, false, false, true));
+  EXPECT_TRUE(mixed->experts.normed);
+  EXPECT_EQ(mixed->experts.LayersBefore(5), 1);
+  EXPECT_FALSE(mixed->experts.Has(6));  // there is no such layer
+
+  // Nulls are the defaults of transformers, as what is absent is.
+  const auto nulls = ReadHf(HfExperts({{"num_experts", nullptr},
+                                       {"num_experts_per_tok", nullptr},
+                                       {"moe_intermediate_size", nullptr},
+                                       {"norm_topk_prob", nullptr},
+                                       {"decoder_sparse_step", nullptr},
+                                       {"mlp_only_layers", nullptr}}));
+  ASSERT_TRUE(nulls.ok()) << nulls.status();
+  EXPECT_EQ(nulls->experts.count, 128);
+  EXPECT_EQ(nulls->experts.used, 8);
+  EXPECT_EQ(nulls->experts.ffn, 768);
+  EXPECT_EQ(nulls->experts.LayersBefore(6), 6);
+  // The name that transformers 5 writes.
+  EXPECT_EQ(
+      ReadHf(HfExperts({{"num_experts", nullptr}, {"num_local_experts", 32}}))
+          ->experts.count,
+      32);
+  const auto dense = ReadHf(HfExperts({{"num_experts", 0}}));
+  ASSERT_TRUE(dense.ok()) << dense.status();
+  EXPECT_EQ(dense->experts.LayersBefore(6), 0);
+}
+
+TEST(Qwen3Moe, ExpertsOfConfigJsonThatMakeNoModel) {
+  const auto code = [](const char* key, const json& value) {
+    return HfCode(HfExperts({{key, value}}));
+  };
+  for (const json& value : {json(-1), json(3), json(1025), json("16")}) {
+    EXPECT_EQ(code("num_experts", value), "invalid_metadata");
+  }
+  for (const json& value : {json(0), json(17), json(4.0)}) {
+    EXPECT_EQ(code("num_experts_per_tok", value), "invalid_metadata");
+  }
+  EXPECT_EQ(code("moe_intermediate_size", 0), "invalid_metadata");
+  EXPECT_EQ(code("norm_topk_prob", 1), "invalid_metadata");
+  EXPECT_EQ(code("decoder_sparse_step", 0), "invalid_metadata");
+  for (const json& value : {json(3), json("3"), json::array({-1}),
+                            json::array({1.5}), json::array({"1"})}) {
+    EXPECT_EQ(code("mlp_only_layers", value), "invalid_metadata") << value;
+  }
 }
 
 TEST(SmolLm3, EveryFourthLayerIsNotRotated) {

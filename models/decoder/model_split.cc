@@ -39,6 +39,7 @@ absl::Status CannotSplit(int ranks, const std::string& why) {
 }
 
 int64_t Others(const std::vector<Columns>& columns, int rank) {
+  if (columns.empty()) return 0;
   return columns.back().end - columns[static_cast<size_t>(rank)].size();
 }
 
@@ -55,10 +56,13 @@ absl::StatusOr<ModelSplit> ModelSplit::Create(const ModelConfig& config,
         "invalid_argument",
         absl::StrCat("ranks: got ", ranks, ", need 1 to ", kMostRanks));
   }
-  if (std::min(config.hidden, config.ffn) < ranks) {
-    return CannotSplit(ranks,
-                       absl::StrCat("it has ", config.hidden, " hidden and ",
-                                    config.ffn, " ffn columns"));
+  const ExpertsConfig& experts = config.experts;
+  const int ffn =
+      experts.count > 0 ? std::min(config.ffn, experts.ffn) : config.ffn;
+  if (std::min(config.hidden, ffn) < ranks) {
+    return CannotSplit(
+        ranks, absl::StrCat("it has ", config.hidden, " hidden and ", ffn,
+                            " ffn columns"));
   }
   // With tied embeddings a rank uses its output rows in place in the embedding,
   // so they must be whole panels.
@@ -103,13 +107,17 @@ absl::StatusOr<ModelSplit> ModelSplit::Create(const ModelConfig& config,
   }
   split.hidden_ = Divide(config.hidden, ranks);
   split.ffn_ = Divide(config.ffn, ranks);
+  if (experts.count > 0) split.expert_ffn_ = Divide(experts.ffn, ranks);
+  split.used_ = experts.used;
   split.vocab_ = DividePanels(config.vocab, ranks);
   return split;
 }
 
-int64_t ModelSplit::GatheredPerLayer(int rank) const {
+int64_t ModelSplit::GatheredPerLayer(int rank, bool experts) const {
+  const int64_t ffn =
+      experts ? used_ * Others(expert_ffn_, rank) : Others(ffn_, rank);
   const int64_t floats =
-      Others(attention_, rank) + 2 * Others(hidden_, rank) + Others(ffn_, rank);
+      Others(attention_, rank) + 2 * Others(hidden_, rank) + ffn;
   return floats * static_cast<int64_t>(sizeof(float));
 }
 

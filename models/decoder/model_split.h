@@ -16,14 +16,15 @@ namespace tiercel {
 //
 //   q, k, v    by heads: a rank's query heads are those of its KV heads
 //   o, down    by hidden columns
-//   gate, up   by ffn columns
+//   gate, up   by ffn columns; those of experts by the columns of each expert
 //   output     by vocabulary
 //
 // With fewer KV heads than ranks, several ranks share one KV head. Each of them
 // computes its K and V and the queries of all its query heads (which select
 // what a view shows), and attends with some of these. The embedding is whole on
 // every rank: a step looks up a few rows of it, and its memory costs less than
-// one more gather of every prompt's hidden states would.
+// one more gather of every prompt's hidden states would. Each rank has the
+// whole router of experts, too, so that all choose the same ones.
 //
 // Slices of columns and of the vocabulary are whole panels of 16 outputs, if
 // there are enough of them. Shares may differ by a KV head, or by a panel.
@@ -54,14 +55,17 @@ class ModelSplit {
   }
 
   // The columns that are gathered from each rank, [ranks]: attention outputs in
-  // floats, hidden states, ffn and logits.
+  // floats, hidden states, ffn, that of an expert (empty: there are none) and
+  // logits.
   const std::vector<Columns>& attention() const { return attention_; }
   const std::vector<Columns>& hidden() const { return hidden_; }
   const std::vector<Columns>& ffn() const { return ffn_; }
+  const std::vector<Columns>& expert_ffn() const { return expert_ffn_; }
   const std::vector<Columns>& vocab() const { return vocab_; }
 
-  // Bytes that `rank` receives per row: in each layer, and for its logits.
-  int64_t GatheredPerLayer(int rank) const;
+  // Bytes that `rank` receives per row: in a layer, with or without experts,
+  // and for its logits.
+  int64_t GatheredPerLayer(int rank, bool experts = false) const;
   int64_t GatheredLogits(int rank) const;
 
  private:
@@ -70,11 +74,13 @@ class ModelSplit {
   }
 
   int64_t group_ = 1;  // query heads of a KV head
+  int64_t used_ = 0;   // experts of a row
   std::vector<Columns> kv_heads_;
   std::vector<Columns> heads_;
   std::vector<Columns> attention_;
   std::vector<Columns> hidden_;
   std::vector<Columns> ffn_;
+  std::vector<Columns> expert_ffn_;
   std::vector<Columns> vocab_;
 };
 

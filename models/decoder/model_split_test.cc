@@ -105,6 +105,20 @@ TEST(ModelSplitTest, WhatIsGatheredIsWhatOthersCompute) {
   EXPECT_EQ(Split(Config(9, 3), 1).GatheredPerLayer(0), 0);
 }
 
+// The columns of each expert are divided; a row's experts are gathered.
+TEST(ModelSplitTest, ExpertsAreDividedByTheirColumns) {
+  ModelConfig config = Config(9, 3);
+  EXPECT_TRUE(Split(config, 2).expert_ffn().empty());
+  EXPECT_EQ(Split(config, 2).GatheredPerLayer(0, /*experts=*/true),
+            4 * (6 * 8 + 2 * 52));
+  config.experts = {.count = 10, .used = 3, .ffn = 41};
+  const ModelSplit split = Split(config, 2);
+  EXPECT_EQ(split.expert_ffn(), (std::vector<Columns>{{0, 16}, {16, 41}}));
+  EXPECT_EQ(split.GatheredPerLayer(0), 4 * (6 * 8 + 2 * 52 + 129));
+  EXPECT_EQ(split.GatheredPerLayer(0, /*experts=*/true),
+            4 * (6 * 8 + 2 * 52 + 3 * 25));
+}
+
 TEST(ModelSplitTest, WhatCannotBeSplitSaysWhy) {
   const auto why = [](const ModelConfig& config, int ranks,
                       ErrorClass expected) {
@@ -119,6 +133,10 @@ TEST(ModelSplitTest, WhatCannotBeSplitSaysWhy) {
   ModelConfig narrow = Config(8, 8);
   narrow.hidden = 7;
   EXPECT_THAT(why(narrow, 8, ErrorClass::kMemory), HasSubstr("7 hidden"));
+  ModelConfig narrow_experts = Config(8, 8);
+  narrow_experts.experts = {.count = 10, .used = 3, .ffn = 7};
+  EXPECT_THAT(why(narrow_experts, 8, ErrorClass::kMemory),
+              HasSubstr("7 ffn columns"));
   ModelConfig few = Config(8, 8);
   few.vocab = 48;
   EXPECT_THAT(why(few, 4, ErrorClass::kMemory), HasSubstr("48 tokens"));

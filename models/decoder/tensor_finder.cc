@@ -92,6 +92,31 @@ absl::StatusOr<RowsOfTensor> TensorFinder::FindRows(
   return RowsOfTensor{found, 0};
 }
 
+absl::StatusOr<RowsOfTensor> TensorFinder::FindExpert(const ExpertTensor& of,
+                                                      int layer, int expert,
+                                                      int experts, int64_t rows,
+                                                      int64_t cols) {
+  if (checkpoint_.format() == Checkpoint::Format::kGguf) {
+    ASSIGN_OR_RETURN(const TensorInfo* all,
+                     Find(NameOf({of.gguf, {}}, layer, ".weight"),
+                          {experts, rows, cols}, /*required=*/true));
+    return RowsOfTensor{all, expert * rows};
+  }
+  const std::string name = NameOf({{}, of.hf_all}, layer, "");
+  if (Has(name)) {
+    ASSIGN_OR_RETURN(
+        const TensorInfo* all,
+        Find(name, {experts, of.halves * rows, cols}, /*required=*/true));
+    return RowsOfTensor{all, (expert * of.halves + of.half) * rows};
+  }
+  const std::string own =
+      absl::StrCat("mlp.experts.", expert, ".", std::string(of.hf));
+  ASSIGN_OR_RETURN(const TensorInfo* found,
+                   Find(NameOf({{}, own}, layer, ".weight"), {rows, cols},
+                        /*required=*/true));
+  return RowsOfTensor{found, 0};
+}
+
 absl::StatusOr<const TensorInfo*> TensorFinder::Find(
     const std::string& name, const std::vector<int64_t>& shape, bool required) {
   const TensorInfo* tensor = checkpoint_.Find(name);

@@ -30,6 +30,15 @@ struct FusedTensor {
   int64_t first = 0;     // the first of the matrix in question
 };
 
+// The names of a matrix that every expert has.
+struct ExpertTensor {
+  std::string_view gguf;    // a tensor of all experts
+  std::string_view hf;      // a tensor of one, behind its number
+  std::string_view hf_all;  // a tensor of all, behind the prefix
+  int64_t halves = 1;       // matrices of an expert in that one
+  int64_t half = 0;         // this one's place among them
+};
+
 // Some rows of a tensor; null: it is absent.
 struct RowsOfTensor {
   const TensorInfo* tensor = nullptr;
@@ -54,6 +63,12 @@ class TensorFinder {
                                         std::string_view suffix,
                                         std::vector<int64_t> shape,
                                         bool required);
+  // Finds the matrix [rows, cols] of one of `experts` experts: its own tensor,
+  // or its rows in the one of all, which may hold each expert's gate and then
+  // its other half. Errors: as FindRows.
+  absl::StatusOr<RowsOfTensor> FindExpert(const ExpertTensor& of, int layer,
+                                          int expert, int experts, int64_t rows,
+                                          int64_t cols);
   // The names of those that were found.
   const std::set<std::string, std::less<>>& used() const { return used_; }
 

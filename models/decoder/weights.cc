@@ -17,6 +17,7 @@
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/decoder/families.h"
+#include "models/decoder/reused_memory.h"
 #include "models/decoder/tensor_finder.h"
 
 namespace tiercel {
@@ -41,33 +42,6 @@ Family FamilyOf(const ModelConfig& config) {
   const Family* const family = FindFamily(config.architecture);
   return family != nullptr ? *family : Family();
 }
-
-// System memory that keeps one block when it is given back. Matrices on their
-// way to a GPU follow each other, many of the same size, and getting new memory
-// takes longer than filling it.
-class ReusedMemory final : public DeviceMemory {
- public:
-  ~ReusedMemory() override {
-    if (kept_ != nullptr) SystemMemory().Free(kept_, bytes_);
-  }
-
-  absl::StatusOr<DevicePtr<std::byte>> Allocate(
-      size_t bytes, std::string_view what) override {
-    if (kept_ != nullptr && bytes == bytes_) {
-      return std::exchange(kept_, nullptr);
-    }
-    return SystemMemory().Allocate(bytes, what);
-  }
-  void Free(DevicePtr<std::byte> data, size_t bytes) override {
-    if (kept_ != nullptr) SystemMemory().Free(kept_, bytes_);
-    kept_ = data;
-    bytes_ = bytes;
-  }
-
- private:
-  DevicePtr<std::byte> kept_;  // null: none
-  size_t bytes_ = 0;
-};
 
 class Loader {
  public:
@@ -109,6 +83,11 @@ class Loader {
 
   absl::Status PlaceLayer(int layer);
   absl::Status LoadLayer(int layer);
+  absl::Status LoadExperts(int layer);
+  // A matrix [rows, cols] of every expert.
+  absl::Status ExpertMatrix(const ExpertTensor& name, int layer, int64_t rows,
+                            int64_t cols, const Parts& parts,
+                            PlaceIn<PackedMatrix> place);
   absl::Status LoadOutput();
   absl::StatusOr<RopeFactors> LoadRopeFactors();
   // Rows and columns are those of the file; `parts` are of the rows loaded.
@@ -130,13 +109,21 @@ class Loader {
   // Reads rows begin..end - 1 of those in `from` into `buffer` and packs them
   // for the ranks that have them.
   absl::Status ReadRows(const RowsOfTensor& from, int64_t begin, int64_t end,
-                        Rows order, Heads heads, const Parts& parts,
+                        Rows order, Heads heads, const Parts& parts, int expert,
                         std::vector<std::byte>& buffer,
                         std::vector<PackedMatrix>& packed) const;
-  // Reads `rows` rows, and packs them for the ranks that have a part of them.
+  // Reads `rows` rows, and packs them for the ranks that have a part of them,
+  // as those of the matrix of expert `expert`.
   absl::Status ReadMatrix(const RowsOfTensor& from, int64_t rows, Rows order,
-                          Heads heads, const Parts& parts,
+                          Heads heads, const Parts& parts, int expert,
                           std::vector<PackedMatrix>& packed);
+  // Makes each rank's matrix of `rows(rank)` rows, empty as yet.
+  absl::Status Create(DType type, absl::FunctionRef<int64_t(size_t)> rows,
+                      int64_t cols, const std::string& name,
+                      std::vector<PackedMatrix>* packed);
+  // Puts them in their places, on their devices.
+  absl::Status Place(std::vector<PackedMatrix>& packed, const std::string& name,
+                     PlaceIn<PackedMatrix> place);
   // Packs the rows of zeros at the ends of heads.
   void PackPadding(const TensorInfo& tensor, const Parts& parts,
                    std::vector<PackedMatrix>& packed) const;
@@ -224,6 +211,7 @@ absl::StatusOr<LoadedShares> Loader::Load() {
   }
   for (Weights& weights : loaded_.weights) {
     weights.rope_factors = factors;
+    weights.experts = config_.experts;
   }
   return std::move(loaded_);
 }
@@ -380,7 +368,11 @@ absl::Status Loader::LoadLayer(int layer) {
        &W::down_bias},
   };
   const auto at = static_cast<size_t>(layer);
+  const bool dense = !config_.experts.Has(layer);
   for (const auto& m : matrices) {
+    const bool of_ffn =
+        m.matrix == &W::gate || m.matrix == &W::up || m.matrix == &W::down;
+    if (of_ffn && !dense) continue;
     RETURN_IF_ERROR(Matrix(
         m.name, m.fused, layer, m.rows, m.cols, m.order, m.heads, m.parts,
         [&](Weights& w) -> PackedMatrix& { return w.layers[at].*m.matrix; }));
@@ -391,6 +383,8 @@ absl::Status Loader::LoadLayer(int layer) {
                              return w.layers[at].*m.bias;
                            }));
   }
+
+  if (!dense) RETURN_IF_ERROR(LoadExperts(layer));
 
   const struct {
     TensorName name;
@@ -426,6 +420,48 @@ absl::Status Loader::LoadLayer(int layer) {
   return absl::OkStatus();
 }
 
+absl::Status Loader::LoadExperts(int layer) {
+  const auto at = static_cast<size_t>(layer);
+  const int64_t hidden = config_.hidden;
+  const ExpertsConfig& experts = config_.experts;
+  const Parts whole(ranks(), {0, experts.count});
+  RETURN_IF_ERROR(Matrix({"ffn_gate_inp", "mlp.gate"}, {}, layer, experts.count,
+                         hidden, Rows::kAsTheyAre, Heads::kNone, whole,
+                         [&](Weights& w) -> PackedMatrix& {
+                           return w.layers[at].experts.router;
+                         }));
+  const struct {
+    ExpertTensor name;
+    int64_t rows;
+    int64_t cols;
+    const Parts& parts;
+    PackedMatrix ExpertWeights::*matrix;
+  } matrices[] = {
+      {{"ffn_gate_exps", "gate_proj", "mlp.experts.gate_up_proj", 2, 0},
+       experts.ffn,
+       hidden,
+       split_.expert_ffn(),
+       &ExpertWeights::gate},
+      {{"ffn_up_exps", "up_proj", "mlp.experts.gate_up_proj", 2, 1},
+       experts.ffn,
+       hidden,
+       split_.expert_ffn(),
+       &ExpertWeights::up},
+      {{"ffn_down_exps", "down_proj", "mlp.experts.down_proj"},
+       hidden,
+       experts.ffn,
+       split_.hidden(),
+       &ExpertWeights::down},
+  };
+  for (const auto& m : matrices) {
+    RETURN_IF_ERROR(ExpertMatrix(m.name, layer, m.rows, m.cols, m.parts,
+                                 [&](Weights& w) -> PackedMatrix& {
+                                   return w.layers[at].experts.*m.matrix;
+                                 }));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
                             int layer, int64_t rows, int64_t cols, Rows order,
                             Heads heads, const Parts& parts,
@@ -448,23 +484,82 @@ absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
     return absl::OkStatus();
   }
   std::vector<PackedMatrix> packed;
+  RETURN_IF_ERROR(Create(
+      type, [&](size_t rank) { return parts[rank].size(); }, cols, full,
+      &packed));
+  RETURN_IF_ERROR(
+      ReadMatrix(from, rows, order, heads, parts, /*expert=*/0, packed));
+  return Place(packed, full, place);
+}
+
+absl::Status Loader::ExpertMatrix(const ExpertTensor& name, int layer,
+                                  int64_t rows, int64_t cols,
+                                  const Parts& parts,
+                                  PlaceIn<PackedMatrix> place) {
+  const ExpertsConfig& experts = config_.experts;
+  const auto find = [&](int expert) {
+    return tensors_.FindExpert(name, layer, expert, experts.count, rows, cols);
+  };
+  ASSIGN_OR_RETURN(const RowsOfTensor first, find(0));
+  const std::string& full = first.tensor->name;
+  const DType type = first.tensor->type;
+  const auto rows_of = [&](size_t rank) {
+    return experts.count * ExpertStride(parts[rank].size());
+  };
+  std::vector<PackedMatrix> packed;
+  for (size_t rank = 0; sizes_ != nullptr && rank < ranks(); ++rank) {
+    const absl::StatusOr<int64_t> bytes =
+        PackedMatrix::BytesOf(type, rows_of(rank), cols);
+    if (!bytes.ok()) return Annotate(bytes.status(), full);
+    WeightSizes& size = (*sizes_)[rank];
+    const int64_t read = *bytes / experts.count * experts.used;
+    size.bytes += taken_(*bytes);
+    size.bytes_per_token += read;
+    size.expert_bytes += read;
+  }
+  if (sizes_ == nullptr) {
+    RETURN_IF_ERROR(Create(type, rows_of, cols, full, &packed));
+  }
+  for (int expert = 0; expert < experts.count; ++expert) {
+    ASSIGN_OR_RETURN(const RowsOfTensor from, find(expert));
+    if (from.tensor->type != type) {
+      return InputError(
+          "unsupported_type",
+          absl::StrCat(from.tensor->name, ": got type ",
+                       std::string(InfoOf(from.tensor->type).name), ", need ",
+                       std::string(InfoOf(type).name), " as ", full, " has"));
+    }
+    if (sizes_ != nullptr) continue;
+    RETURN_IF_ERROR(ReadMatrix(from, rows, Rows::kAsTheyAre, Heads::kNone,
+                               parts, expert, packed));
+  }
+  return sizes_ != nullptr ? absl::OkStatus() : Place(packed, full, place);
+}
+
+absl::Status Loader::Create(DType type, absl::FunctionRef<int64_t(size_t)> rows,
+                            int64_t cols, const std::string& name,
+                            std::vector<PackedMatrix>* packed) {
   for (size_t rank = 0; rank < ranks(); ++rank) {
     Stream& stream = *streams_[rank];
     absl::StatusOr<PackedMatrix> part =
-        PackedMatrix::Create(type, parts[rank].size(), cols,
+        PackedMatrix::Create(type, rows(rank), cols,
                              stream.on_host() ? MemoryOf(stream) : before_gpu_,
                              PackedMatrix::OrderFor(stream));
-    if (!part.ok()) return Annotate(part.status(), full);
-    packed.push_back(*std::move(part));
+    if (!part.ok()) return Annotate(part.status(), name);
+    packed->push_back(*std::move(part));
   }
+  return absl::OkStatus();
+}
 
-  RETURN_IF_ERROR(ReadMatrix(from, rows, order, heads, parts, packed));
+absl::Status Loader::Place(std::vector<PackedMatrix>& packed,
+                           const std::string& name,
+                           PlaceIn<PackedMatrix> place) {
   for (size_t rank = 0; rank < ranks(); ++rank) {
     absl::StatusOr<PackedMatrix> there =
         streams_[rank]->on_host()
             ? std::move(packed[rank])
             : packed[rank].CopyTo(*streams_[rank], MemoryOf(*streams_[rank]));
-    if (!there.ok()) return Annotate(there.status(), full);
+    if (!there.ok()) return Annotate(there.status(), name);
     place(loaded_.weights[rank]) = *std::move(there);
   }
   return absl::OkStatus();
@@ -472,16 +567,18 @@ absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
 
 absl::Status Loader::ReadMatrix(const RowsOfTensor& from, int64_t rows,
                                 Rows order, Heads heads, const Parts& parts,
-                                std::vector<PackedMatrix>& packed) {
+                                int expert, std::vector<PackedMatrix>& packed) {
   const TensorInfo& tensor = *from.tensor;
   if (heads == Heads::kInRows && pads()) PackPadding(tensor, parts, packed);
   const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
   const int64_t apart = RowsApart(order, heads, parts);
   const int64_t unit = std::max<int64_t>(1, apart);
-  const int64_t grain =
-      std::max<int64_t>(1, kReadBytes / (row_bytes * unit)) * unit;
   ThreadPool& pool = streams_.front()->pool();
   const int threads = apart > 0 ? pool.num_threads() : 1;
+  // A small matrix is divided among the threads.
+  const int64_t units = std::min(kReadBytes / (row_bytes * unit),
+                                 (rows / threads + unit - 1) / unit);
+  const int64_t grain = std::max<int64_t>(1, units) * unit;
   buffers_.resize(static_cast<size_t>(threads));
   for (std::vector<std::byte>& buffer : buffers_) {
     buffer.resize(static_cast<size_t>(std::min(rows, grain) * row_bytes));
@@ -496,7 +593,7 @@ absl::Status Loader::ReadMatrix(const RowsOfTensor& from, int64_t rows,
       try {
         read[static_cast<size_t>(begin / grain)] =
             ReadRows(from, first + begin, first + end, order, heads, parts,
-                     buffers_[static_cast<size_t>(thread)], packed);
+                     expert, buffers_[static_cast<size_t>(thread)], packed);
       } catch (...) {  // there is no memory for what an error says
         threw = true;
       }
@@ -563,7 +660,7 @@ std::vector<std::byte> Loader::WidenedRow(const TensorInfo& tensor,
 
 absl::Status Loader::ReadRows(const RowsOfTensor& from, int64_t begin,
                               int64_t end, Rows order, Heads heads,
-                              const Parts& parts,
+                              const Parts& parts, int expert,
                               std::vector<std::byte>& buffer,
                               std::vector<PackedMatrix>& packed) const {
   const TensorInfo& tensor = *from.tensor;
@@ -585,7 +682,8 @@ absl::Status Loader::ReadRows(const RowsOfTensor& from, int64_t begin,
     for (size_t rank = 0; rank < ranks(); ++rank) {
       const Columns& part = parts[rank];
       if (row < part.begin || row >= part.end) continue;
-      packed[rank].PackRow(row - part.begin, source);
+      packed[rank].PackRow(
+          expert * ExpertStride(part.size()) + row - part.begin, source);
     }
   }
   return absl::OkStatus();
@@ -680,22 +778,6 @@ absl::Status Loader::Advance(uint64_t bytes) {
 }
 
 }  // namespace
-
-int64_t Weights::bytes() const {
-  const int64_t looked_up = &output() == &embedding ? 0 : embedding.bytes();
-  return bytes_per_token() + looked_up - tied_output.bytes();
-}
-
-int64_t Weights::bytes_per_token() const {
-  int64_t bytes = output().bytes();
-  for (const LayerWeights& layer : layers) {
-    for (const PackedMatrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o,
-                                       &layer.gate, &layer.up, &layer.down}) {
-      bytes += matrix->bytes();
-    }
-  }
-  return bytes;
-}
 
 absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
     const Checkpoint& checkpoint, const ModelConfig& config,

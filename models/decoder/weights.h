@@ -13,6 +13,7 @@
 #include "kernels/device/stream.h"
 #include "kernels/layer/packed_matrix.h"
 #include "models/decoder/config.h"
+#include "models/decoder/experts.h"
 #include "models/decoder/model_split.h"
 #include "models/format/checkpoint.h"
 #include "offload/weights/streamed_layers.h"
@@ -23,7 +24,7 @@ namespace tiercel {
 // lacks. Q and K rows are in the order of split-half RoPE, whatever the file
 // had. A rank has the rows that ModelSplit assigns to it: those of its query
 // and KV heads in Q, K, V, its hidden columns in O and down, its ffn columns in
-// gate and up, each with its biases.
+// gate and up, each with its biases. A layer has experts or gate, up and down.
 struct LayerWeights {
   DeviceArray<float> attn_norm;  // [hidden]
   PackedMatrix q;                // [heads * head_dim, hidden]
@@ -44,6 +45,7 @@ struct LayerWeights {
   DeviceArray<float> gate_bias;  // [ffn]
   DeviceArray<float> up_bias;    // [ffn]
   DeviceArray<float> down_bias;  // [hidden]
+  ExpertWeights experts;
 };
 
 struct Weights {
@@ -53,6 +55,7 @@ struct Weights {
   PackedMatrix separate_output;    // [vocab, hidden]; empty where tied
   PackedMatrix tied_output;        // a rank's rows of the embedding; empty: all
   RopeFactors rope_factors;
+  ExpertsConfig experts;
 
   const PackedMatrix& output() const {
     return separate_output.rows() > 0 ? separate_output
@@ -69,6 +72,10 @@ struct WeightSizes {
   int64_t bytes = 0;            // bytes in device memory
   int64_t bytes_per_token = 0;  // read to decode one token
   int64_t most_per_token = 0;   // the most that any rank reads; 0: this one
+  int64_t expert_bytes = 0;     // the part of it that is in a row's experts
+  // Returns the bytes that `rows` rows of a step read, in those that one reads:
+  // they use more experts together (DistinctExperts).
+  double MoreOfRows(const ExpertsConfig& experts, int64_t rows) const;
   std::vector<int64_t> layers = {};  // [layer], in `bytes` unless on the host
   int64_t host_bytes = 0;            // layers in the host tier (StreamedLayers)
   std::vector<std::string> warnings = {};  // as LoadedWeights

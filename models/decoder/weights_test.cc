@@ -88,6 +88,11 @@ absl::StatusOr<LoadedWeights> Load(const Tensors& tensors,
   w.Key<uint32_t>(key(".attention.head_count_kv"), 1);
   w.Key<float>(key(".attention.layer_norm_rms_epsilon"), 1e-5f);
   w.Key<uint32_t>(key(".rope.dimension_count"), rope_dims);
+  if (architecture == "qwen3moe") {
+    w.Key<uint32_t>(key(".expert_count"), 3);
+    w.Key<uint32_t>(key(".expert_used_count"), 2);
+    w.Key<uint32_t>(key(".expert_feed_forward_length"), 40);
+  }
   w.Array<std::string>("tokenizer.ggml.tokens", {"a", "b", "c", "d"});
   for (const auto& [name, tensor] : tensors) {
     w.Tensor(name, tensor.dims, tensor.type, tensor.data);
@@ -170,6 +175,67 @@ TEST(LoadWeights, A23ShapesThatAreNotTheConfigs) {
     tensors[name].dims.insert(tensors[name].dims.begin(), 1);
     ExpectError(Load(tensors), "invalid_shape", name);
   }
+}
+
+// The tensors of a layer with three experts.
+Tensors NeededWithExperts() {
+  Tensors tensors = Needed();
+  for (const char* name : {"gate", "up", "down"}) {
+    tensors.erase("blk.0.ffn_" + std::string(name) + ".weight");
+  }
+  tensors["blk.0.attn_q_norm.weight"] = {{16}};
+  tensors["blk.0.attn_k_norm.weight"] = {{16}};
+  tensors["blk.0.ffn_gate_inp.weight"] = {{32, 3}};
+  tensors["blk.0.ffn_gate_exps.weight"] = {{32, 40, 3}};
+  tensors["blk.0.ffn_up_exps.weight"] = {{32, 40, 3}};
+  tensors["blk.0.ffn_down_exps.weight"] = {{40, 32, 3}};
+  return tensors;
+}
+
+TEST(LoadWeights, ExpertsAreNeededAndHaveTheirShapes) {
+  const Tensors all = NeededWithExperts();
+  const auto loaded = Load(all, "qwen3moe");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->warnings, IsEmpty());
+  const ExpertWeights& experts = loaded->weights.layers[0].experts;
+  EXPECT_EQ(experts.gate.rows(), 3 * 48);  // 40 rows are two panels and a half
+  EXPECT_EQ(experts.down.rows(), 3 * 32);
+  EXPECT_EQ(loaded->weights.layers[0].gate.rows(), 0);
+  for (const auto& [name, tensor] : all) {
+    Tensors tensors = all;
+    tensors.erase(name);
+    ExpectError(Load(tensors, "qwen3moe"), "missing_tensor", name);
+    for (size_t i = 0; i < tensor.dims.size(); ++i) {
+      tensors[name] = tensor;
+      tensors[name].dims[i] += 32;
+      if (name == "token_embd.weight" && i == 1) continue;  // the vocabulary
+      ExpectError(Load(tensors, "qwen3moe"), "invalid_shape", name);
+    }
+  }
+  // A dense feed-forward beside them is not used.
+  Tensors more = all;
+  more["blk.0.ffn_gate.weight"] = {{32, 64}};
+  const auto unused = Load(more, "qwen3moe");
+  ASSERT_TRUE(unused.ok()) << unused.status();
+  EXPECT_THAT(unused->warnings, ElementsAre(HasSubstr("blk.0.ffn_gate")));
+}
+
+// A token reads two of three experts, and the router.
+TEST(LoadWeights, ATokenReadsItsExpertsAlone) {
+  const auto loaded = Load(NeededWithExperts(), "qwen3moe");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const Weights& weights = loaded->weights;
+  const ExpertWeights& experts = weights.layers[0].experts;
+  const int64_t all =
+      experts.gate.bytes() + experts.up.bytes() + experts.down.bytes();
+  EXPECT_EQ(experts.bytes_per_token(weights.experts),
+            experts.router.bytes() + all / 3 * 2);
+  EXPECT_EQ(weights.bytes() - weights.bytes_per_token(), all / 3);
+  // Two rows are expected to use 8/3 experts.
+  WeightSizes sizes = {.bytes_per_token = 1000, .expert_bytes = 600};
+  EXPECT_DOUBLE_EQ(sizes.MoreOfRows(weights.experts, 1), 1);
+  EXPECT_NEAR(sizes.MoreOfRows(weights.experts, 2), 1 + 0.6 / 3, 1e-12);
+  EXPECT_EQ(WeightSizes().MoreOfRows({}, 9), 1);
 }
 
 TEST(LoadWeights, A23TypesThatDoNotServe) {
@@ -367,8 +433,9 @@ TEST(LoadWeights, A32LoadingStopsAfterAnyTensor) {
 // The rows of all ranks, one after the other, are those of the whole, whatever
 // the type and the order in the file, and they take the measured bytes.
 TEST(LoadShares, EachRankHasItsRows) {
-  for (const char* name : {"llama_gqa.gguf", "llama_gqa", "qwen2", "llama_mha",
-                           "llama_bias.gguf", "quant32/q4_1.gguf"}) {
+  for (const char* name :
+       {"llama_gqa.gguf", "llama_gqa", "qwen2", "llama_mha", "llama_bias.gguf",
+        "quant32/q4_1.gguf", "qwen3moe.gguf", "qwen3moe", "qwen3moe_mixed"}) {
     const std::string path = std::string("tests/golden/checkpoints/") + name;
     if (!std::filesystem::exists(path)) {
       ADD_FAILURE() << path;
@@ -436,6 +503,25 @@ TEST(LoadShares, EachRankHasItsRows) {
         expect_rows(all.gate, split->ffn()[at].begin, some.gate);
         expect_rows(all.up, split->ffn()[at].begin, some.up);
         expect_rows(all.down, split->hidden()[at].begin, some.down);
+        expect_rows(all.experts.router, 0, some.experts.router);
+        const auto expect_experts = [&](const PackedMatrix& wholes,
+                                        int64_t size, const Columns& part,
+                                        const PackedMatrix& parts) {
+          for (int e = 0; e < config->experts.count; ++e) {
+            expect_rows(
+                wholes, e * ExpertStride(size) + part.begin,
+                parts.Borrow(e * ExpertStride(part.size()), part.size()));
+          }
+        };
+        if (some.experts.empty()) continue;
+        const Columns& ffn = split->expert_ffn()[at];
+        const Columns& hidden = split->hidden()[at];
+        expect_experts(all.experts.gate, config->experts.ffn, ffn,
+                       some.experts.gate);
+        expect_experts(all.experts.up, config->experts.ffn, ffn,
+                       some.experts.up);
+        expect_experts(all.experts.down, config->hidden, hidden,
+                       some.experts.down);
         ASSERT_EQ(some.q_bias.empty(), all.q_bias.empty());
         for (size_t b = 0; b < some.q_bias.size(); ++b) {
           EXPECT_EQ(HostAddress(some.q_bias.data())[b],

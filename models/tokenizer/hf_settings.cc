@@ -59,7 +59,9 @@ std::string HfSettings::ClassName() const {
   }
   const Json& type = Member(Member(side_files_, "config.json"), "model_type");
   if (type == "llama" || type == "mistral") return "LlamaTokenizer";
-  if (type == "qwen2" || type == "qwen3") return "Qwen2Tokenizer";
+  if (type == "qwen2" || type == "qwen3" || type == "qwen3_moe") {
+    return "Qwen2Tokenizer";
+  }
   return "";
 }
 

@@ -216,8 +216,39 @@ CHECKPOINTS = {
         rope_scaling=dict(rope_type="dynamic", factor=2.5),
     ),
 }
-# GGUF has no such scaling.
-WITHOUT_TWIN = ("llama_rope_dynamic",)
+# Mixtures of experts: shares that are normed, one tensor for each expert; and
+# shares that are not, dense layers in between, one tensor for all experts.
+QWEN3MOE = dict(
+    architectures=["Qwen3MoeForCausalLM"],
+    model_type="qwen3_moe",
+    num_attention_heads=3,
+    num_key_value_heads=1,
+    moe_intermediate_size=24,
+    mlp_bias=None,
+    rope_theta=1000000.0,
+)
+EXPERTS = {
+    "qwen3moe": dict(
+        **QWEN3MOE,
+        num_experts=6,
+        num_experts_per_tok=2,
+        norm_topk_prob=True,
+        decoder_sparse_step=1,
+        mlp_only_layers=[],
+    ),
+    "qwen3moe_mixed": dict(
+        **QWEN3MOE,
+        num_hidden_layers=4,
+        num_experts=5,
+        num_experts_per_tok=3,
+        norm_topk_prob=False,
+        decoder_sparse_step=2,
+        mlp_only_layers=[1],
+    ),
+}
+# GGUF has no dynamic scaling, and llama.cpp's converter knows no dense layers
+# between those with experts.
+WITHOUT_TWIN = ("llama_rope_dynamic", "qwen3moe_mixed")
 SHARDED = {"llama_bias": 3}  # safetensors shards; the GGUF is also split
 
 # Only their quantised GGUF files are kept. Blocks of 32 and super-blocks of
@@ -245,6 +276,19 @@ QUANTISED = {
             tie_word_embeddings=True,
         ),
         ["Q4_K_S", "Q5_K_S", "Q6_K", "IQ4_XS", "Q3_K_S", "Q2_K"],
+    ),
+    "quant_experts": (
+        dict(
+            EXPERTS["qwen3moe"],
+            hidden_size=256,
+            num_hidden_layers=1,
+            num_attention_heads=4,
+            head_dim=64,
+            num_experts=3,
+            moe_intermediate_size=256,
+            tie_word_embeddings=True,
+        ),
+        ["Q4_K_S"],
     ),
 }
 
@@ -287,7 +331,7 @@ def no_vocabulary(self):
 
 if pre == "none":
     for model in (llama.LlamaModel, phi.Phi3MiniModel, qwen.Qwen2Model,
-                  qwen.Qwen3Model):
+                  qwen.Qwen3Model, qwen.Qwen3MoeModel):
         model.set_vocab = no_vocabulary
 runpy.run_path(str(root / "convert_hf_to_gguf.py"), run_name="__main__")
 """
@@ -320,10 +364,26 @@ def random_weights(config, seed):
             gain = 1.0
             if any(key in name for key in ("q_proj", "k_proj", "qkv_proj")):
                 gain = 1.4
-            if "lm_head" in name or "embed" in name:
+            if "lm_head" in name or "embed" in name or "mlp.gate." in name:
                 gain = 2.0
             state[name] = noise * (gain / parameter.shape[-1] ** 0.5)
     return state
+
+
+def by_expert(state):
+    """The state with a tensor for each matrix of each expert."""
+    parts = {}
+    for name, tensor in state.items():
+        stem, _, matrix = name.partition("mlp.experts.")
+        for expert, own in enumerate(tensor if matrix else ()):
+            halves = own.chunk(2) if matrix == "gate_up_proj" else (own,)
+            names = ("gate", "up") if matrix == "gate_up_proj" else ("down",)
+            for part, half in zip(names, halves):
+                one = f"{stem}mlp.experts.{expert}.{part}_proj.weight"
+                parts[one] = half.contiguous()
+        if not matrix:
+            parts[name] = tensor
+    return parts
 
 
 def write_directory(path, config, state, shards=1):
@@ -429,10 +489,13 @@ def golden(model, tokens, out):
 
 def make_checkpoint(name, seed, args):
     """One directory, its GGUF twin and its golden logits."""
-    config = config_of(CHECKPOINTS[name])
+    config = config_of({**CHECKPOINTS, **EXPERTS}[name])
     shards = SHARDED.get(name, 1)
     directory = args.out / name
-    write_directory(directory, config, random_weights(config, seed), shards)
+    state = random_weights(config, seed)
+    if name not in WITHOUT_TWIN:
+        state = by_expert(state)
+    write_directory(directory, config, state, shards)
     if name == "llama_chat":
         write_tokenizer(directory, config["vocab_size"])
     rng = np.random.default_rng(seed)
@@ -446,6 +509,8 @@ def make_checkpoint(name, seed, args):
     if name in WITHOUT_TWIN:
         return entry
 
+    if name in WITHOUT_TWIN:
+        return entry
     twin = args.out / f"{name}.gguf"
     convert(args.llama_cpp, directory, twin)
     if shards > 1:
@@ -471,7 +536,7 @@ def make_quantised(family, seed, args):
     entries = {}
     with tempfile.TemporaryDirectory() as scratch:
         source = pathlib.Path(scratch) / family
-        write_directory(source, config, random_weights(config, seed))
+        write_directory(source, config, by_expert(random_weights(config, seed)))
         wide = pathlib.Path(scratch) / "f32.gguf"
         convert(args.llama_cpp, source, wide)
         config = reference.load_directory(source).config
@@ -528,6 +593,9 @@ def main():
     for seed, name in enumerate(CHECKPOINTS):
         if name not in only:
             continue
+        manifest[name] = make_checkpoint(name, seed, args)
+        print(name, manifest[name], flush=True)
+    for seed, name in enumerate(EXPERTS, start=200):
         manifest[name] = make_checkpoint(name, seed, args)
         print(name, manifest[name], flush=True)
     for seed, family in enumerate(QUANTISED, start=100):

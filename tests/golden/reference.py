@@ -28,6 +28,13 @@ LAYER_NAMES = {
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
+    "ffn_gate_inp": "mlp.gate",
+}
+# Of all experts of a layer; transformers has gate and up in one tensor.
+EXPERT_NAMES = {
+    "ffn_gate_exps": "gate",
+    "ffn_up_exps": "up",
+    "ffn_down_exps": "down_proj",
 }
 # Matrices that phi3 has in one.
 PHI3_NAMES = {
@@ -48,7 +55,10 @@ PAIRS_ROWS = ("llama", "smollm3", "granite", "ministral3")
 def load_directory(path, dtype=torch.float32):
     """A safetensors directory as a model; weights are widened to `dtype`."""
     model = transformers.AutoModelForCausalLM.from_pretrained(
-        path, dtype=dtype, attn_implementation="eager"
+        path,
+        dtype=dtype,
+        attn_implementation="eager",
+        experts_implementation="eager",
     )
     return model.eval()
 
@@ -58,6 +68,7 @@ def load_gguf(path, config=None, dtype=torch.float32):
     reader = gguf.GGUFReader(path)
     config = config or config_of_gguf(reader)
     config._attn_implementation = "eager"
+    config._experts_implementation = "eager"
     state = {}
     for tensor in reader.tensors:
         name = transformers_name(tensor.name, config.model_type)
@@ -72,6 +83,9 @@ def load_gguf(path, config=None, dtype=torch.float32):
         if pairs and ".attn_k." in tensor.name:
             values = split_halves(values, config.num_key_value_heads)
         state[name] = values
+    for name in [name for name in state if name.endswith(".experts.gate")]:
+        halves = state.pop(name), state.pop(name[: -len("gate")] + "up")
+        state[f"{name}_up_proj"] = torch.cat(halves, dim=1)
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["model.embed_tokens.weight"]
     model = transformers.AutoModelForCausalLM.from_config(config)
@@ -89,6 +103,8 @@ def transformers_name(name, model_type):
     _, layer, stem = stem.split(".")
     if model_type == "phi3" and stem in PHI3_NAMES:
         return f"model.layers.{layer}.{PHI3_NAMES[stem]}.{suffix}"
+    if stem in EXPERT_NAMES:
+        return f"model.layers.{layer}.mlp.experts.{EXPERT_NAMES[stem]}"
     return f"model.layers.{layer}.{LAYER_NAMES[stem]}.{suffix}"
 
 
