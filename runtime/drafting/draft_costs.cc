@@ -76,9 +76,11 @@ double DraftCosts::SweepSeconds(int64_t length) const {
 }
 
 // A proposal that takes no pass of its own costs one more row of the pass that
-// checks it.
+// checks it, which reads experts of its own.
 double DraftCosts::RowsOfAPass() const {
-  return rates_.step_s / rates_.prompt_row_s;
+  return rates_.step_s /
+         std::max(rates_.prompt_row_s,
+                  rates_.step_s * (session_.model().MoreOfRows(2) - 1));
 }
 
 // Over little context the time of a pass is that of reading the weights.

@@ -384,7 +384,7 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   for (size_t i = 0; i < others.size(); ++i) {
     others[i].weights = std::move(ready[i + 1]);
   }
-  bytes_per_token_ = whole.bytes_per_token;
+  whole_ = whole;
   Warn(loaded.warnings);
   return absl::OkStatus();
 }
@@ -490,6 +490,16 @@ std::vector<int32_t> Model::AssistantHeader() const {
       .value_or(std::vector<int32_t>());
 }
 
+nlohmann::json DescribeExperts(const ModelConfig& config) {
+  const ExpertsConfig& experts = config.experts;
+  if (experts.count == 0) return nullptr;
+  return {{"count", experts.count},
+          {"used", experts.used},
+          {"ffn", experts.ffn},
+          {"normed", experts.normed},
+          {"layers", experts.LayersBefore(config.layers)}};
+}
+
 nlohmann::json Model::Describe() const {
   int64_t parameters = 0;
   nlohmann::json tensors = nlohmann::json::array();
@@ -549,6 +559,7 @@ nlohmann::json Model::Describe() const {
         {"eos_ids", config.eos_ids},
     };
     document["config"]["rope_scaling"] = ToJson(config.rope_scaling);
+    document["config"]["experts"] = DescribeExperts(config);
   }
   return document;
 }

@@ -111,7 +111,11 @@ struct Model {
   // Bytes that the weights of all ranks take together, once they are loaded.
   int64_t WeightBytes() const;
   // Bytes of weights that a single rank would read to decode one token.
-  int64_t BytesPerToken() const { return bytes_per_token_; }
+  int64_t BytesPerToken() const { return whole_.bytes_per_token; }
+  // The bytes that it would read for a step of `rows` rows, in those.
+  double MoreOfRows(int64_t rows) const {
+    return whole_.MoreOfRows(config.experts, rows);
+  }
   // The sizes of each rank's weights. Errors: those of MeasureShares;
   // invalid_host_layers.
   absl::StatusOr<std::vector<WeightSizes>> MeasureRanks() const;
@@ -135,12 +139,16 @@ struct Model {
   // Adds the warnings that are not there yet.
   void Warn(const std::vector<std::string>& more);
 
-  int64_t bytes_per_token_ = 0;
+  WeightSizes whole_;  // all weights, once they are loaded
   mutable std::mutex workspaces_mutex_;
   mutable std::weak_ptr<WorkspacePool> workspaces_;
   mutable std::mutex hash_mutex_;
   mutable std::string hash_;  // empty: not known yet
 };
+
+// The experts of a model as JSON: their count, those that a row uses, their ffn
+// columns, whether shares are normed, the layers that have any. Null: none.
+nlohmann::json DescribeExperts(const ModelConfig& config);
 
 }  // namespace tiercel
 

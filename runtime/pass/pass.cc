@@ -184,12 +184,17 @@ int64_t PromptRowsAtOnce(const ModelConfig& config,
   constexpr int64_t kLeastForWeights = 128;
   constexpr int64_t kLeastForKv = 64;
   constexpr int64_t kMost = 512;
+  // An expert sees only its share of the rows.
+  const ExpertsConfig& experts = config.experts;
+  const int64_t least =
+      experts.count == 0
+          ? kLeastForWeights
+          : std::min(kMost, kLeastForWeights * experts.count / experts.used);
   const int64_t weights =
       std::max<int64_t>(weight_bytes_per_token / config.layers, 1);
   const int64_t kv = std::max<int64_t>(
       2 * int64_t{config.heads} * config.head_dim * before, 1);
-  return std::min({kMost,
-                   std::max(threads * kWithWeights / weights, kLeastForWeights),
+  return std::min({kMost, std::max(threads * kWithWeights / weights, least),
                    std::max(threads * kWithKv / kv, kLeastForKv)});
 }
 

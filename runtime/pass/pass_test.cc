@@ -204,6 +204,20 @@ TEST_F(PassTest, OnlyDeepRowsPassTheLayersAbove) {
   }
 }
 
+// An expert sees a quarter of the rows, so there are four times as many.
+TEST_F(PassTest, MoreRowsPassAtOnceThroughExperts) {
+  ModelConfig config = config_;
+  const auto at_once = [&] {
+    return PromptRowsAtOnce(config, /*weight_bytes_per_token=*/int64_t{1} << 40,
+                            kCpu, /*threads=*/1, /*before=*/0);
+  };
+  const int64_t dense = at_once();
+  config.experts = {.count = 8, .used = 2, .ffn = 64};
+  EXPECT_EQ(at_once(), 4 * dense);
+  config.experts.count = 1024;
+  EXPECT_EQ(at_once(), 512);  // the most of any model
+}
+
 // A row attends to the positions before the pass and to the pass's earlier
 // rows.
 TEST_F(PassTest, FewerRowsPassAtOnceAfterMore) {

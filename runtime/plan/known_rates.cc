@@ -89,6 +89,9 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
       {"weights", std::move(weights)},
       {"type_k", std::string(InfoOf(layout.type_k).name)},
       {"type_v", std::string(InfoOf(layout.type_v).name)}};
+  if (config.experts.count > 0) {
+    key["experts"] = DescribeExperts(config);
+  }
   if (texts != nullptr) key["disk"] = texts->path;
   return key;
 }

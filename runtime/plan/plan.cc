@@ -213,6 +213,14 @@ absl::StatusOr<nlohmann::json> DescribePlan(
                              {"device_bytes", site.device_bytes},
                              {"machine_bytes", site.machine_bytes},
                              {"simulated", machine.device().simulated()}};
+  if (model.config.experts.count > 0) {
+    document["experts"] = DescribeExperts(model.config);
+    int64_t bytes = 0;
+    for (const SessionSite& each : ranks.sites) {
+      bytes += each.weights.expert_bytes;
+    }
+    document["experts"]["bytes_per_token"] = bytes;
+  }
   nlohmann::json& device = document["tiers"]["device"];
   if (all_others > 0) device["others"] = all_others;
   if (!draft.has_value()) device.erase("draft");

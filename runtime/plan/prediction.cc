@@ -30,7 +30,9 @@ class Predictor {
     const auto n = static_cast<double>(rows);
     const double positions = n * static_cast<double>(before) + n * (n + 1) / 2;
     LayerTimes layer;
-    layer.compute_s = std::max(rates_.step_s, n * rates_.prompt_row_s) +
+    layer.compute_s = std::max(rates_.step_s * site_.weights.MoreOfRows(
+                                                   site_.config.experts, rows),
+                               n * rates_.prompt_row_s) +
                       positions * rates_.prompt_position_s;
     // Only the prompt's tail goes through the layers above.
     const double after =
@@ -214,13 +216,24 @@ Rates RatesOfRanks(const SessionSite& site, const Rates& rates) {
   double logit_bytes = 0;  // for a row
   for (int rank = 0; rank < split.ranks(); ++rank) {
     const auto at = static_cast<size_t>(rank);
-    weights = std::max(
-        weights, static_cast<double>(split.ffn()[at].size()) / site.config.ffn);
+    const bool any = site.config.experts.count > 0;
+    const Columns& ffn = any ? split.expert_ffn()[at] : split.ffn()[at];
+    weights = std::max(weights,
+                       static_cast<double>(ffn.size()) /
+                           (any ? site.config.experts.ffn : site.config.ffn));
     heads = std::max(heads, static_cast<double>(split.heads(rank).size()) /
                                 site.config.heads);
     vocab = std::max(vocab, static_cast<double>(split.vocab()[at].size()) /
                                 static_cast<double>(site.config.vocab));
-    bytes = std::max(bytes, static_cast<double>(split.GatheredPerLayer(rank)));
+    const double of_experts =
+        static_cast<double>(
+            site.config.experts.LayersBefore(site.config.layers)) /
+        site.config.layers;
+    bytes = std::max(
+        bytes,
+        (1 - of_experts) * static_cast<double>(split.GatheredPerLayer(rank)) +
+            of_experts * static_cast<double>(
+                             split.GatheredPerLayer(rank, /*experts=*/true)));
     logit_bytes =
         std::max(logit_bytes, static_cast<double>(split.GatheredLogits(rank)));
   }

@@ -1,6 +1,7 @@
 #include "runtime/plan/prediction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "gtest/gtest.h"
 #include "kernels/system/resource_limits.h"
@@ -58,6 +59,27 @@ TEST_F(PredictionTest, InPlaceIsWhatItsPartsTake) {
   EXPECT_NEAR(p.tbt_s, kLayers * (1e-3 + 1051 * 1e-7) + 5e-3, kClose);
   EXPECT_EQ(p.memory.host, 9 * kLayers * kPageBytes);  // 1,100 positions
   EXPECT_EQ(p.memory.device, site.PlanFor(1000).DeviceBytes());
+}
+
+// A block of some rows reads the experts of all of them: here half of a token's
+// bytes are of 2 of 8 experts, so 4 rows are expected to read
+// 8 (1 - 0.75^4) / 2 = 2.734 times those.
+TEST_F(PredictionTest, FewRowsReadMoreExpertsThanOne) {
+  SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  const auto sweep_s = [&](int64_t rows) {
+    return Predict(site, site.PlanFor(4096), std::nullopt, kRates,
+                   {.cached = 100, .prompt = 100 + rows})
+        .ttft_s;
+  };
+  const double dense = sweep_s(4);
+  config_.experts = {.count = 8, .used = 2, .ffn = 64};
+  site.weights.expert_bytes = site.weights.bytes_per_token / 2;
+  const double more = 0.5 * (8 * (1 - std::pow(0.75, 4)) / 2 - 1);
+  EXPECT_NEAR(sweep_s(4) - dense, kLayers * kRates.step_s * more, kClose);
+  EXPECT_NEAR(sweep_s(1),
+              kLayers * (kRates.step_s + 101 * kRates.prompt_position_s) +
+                  kRates.logits_s,
+              kClose);
 }
 
 // Layers whose weights lie in the host tier take the link for 5 ms each, in

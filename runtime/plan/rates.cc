@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <random>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -123,6 +124,9 @@ class Probe {
   // Reports progress, and returns false if cancelled; `done_` grows by one
   // about every kSecondsEach.
   bool Progress() const { return progress_(done_, 1 + kRounds * kKinds); }
+  // Makes hidden states that differ, so that rows choose experts as those of a
+  // text do.
+  void FillHidden(int64_t rows);
   // Seconds of one pass of `rows` rows through the first `layers` layers.
   absl::StatusOr<double> Pass(int64_t rows, int layers);
   absl::StatusOr<double> Logits();
@@ -149,10 +153,17 @@ class Probe {
   std::vector<float> logits_;
 };
 
+void Probe::FillHidden(int64_t rows) {
+  hidden_.resize(static_cast<size_t>(rows * config_.hidden));
+  std::minstd_rand random(1);
+  constexpr auto kMost = static_cast<float>(std::minstd_rand::max());
+  for (float& x : hidden_) x = static_cast<float>(random()) / kMost - 0.5f;
+}
+
 absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
   RETURN_IF_ERROR(kv_.BeginStep(rows, Phase::kPrefill, View::Full(), kNever));
   const absl::Cleanup forget = [this] { kv_.Abandon(); };
-  hidden_.assign(static_cast<size_t>(rows * config_.hidden), 0.5f);
+  FillHidden(rows);
   RETURN_IF_ERROR(decoder_.BeginStep(stream_, rows, kv_.end(),
                                      /*of_prompt=*/rows > 1));
   const Clock::Time begin = Now();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/attention_gpu.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/layer/expert_matmul.h"
 #include "kernels/layer/fast_matmul.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -29,10 +30,23 @@ constexpr int64_t kMostPosition = int64_t{1} << 40;
 // one takes more of the host tier than was planned.
 constexpr int64_t kPlannedAnswer = 1024;
 
-// The most numbers of a row that a product reads, over all ranks.
+// The most numbers of a row that a product reads, over all ranks, or that ranks
+// gather.
 int64_t WidestRow(const ModelConfig& config) {
   return std::max({int64_t{config.hidden}, int64_t{config.ffn},
-                   int64_t{config.heads} * config.head_dim});
+                   int64_t{config.heads} * config.head_dim,
+                   int64_t{config.experts.used} * config.experts.ffn});
+}
+
+// The scratch memory of products with experts on the CPU.
+int64_t ExpertScratch(const ModelConfig& config, int64_t rows, int threads) {
+  const ExpertsConfig& experts = config.experts;
+  if (experts.count == 0) return 0;
+  const int64_t items = rows * experts.used;
+  return std::max(ExpertMatmulScratchBytes(rows, items, experts.count,
+                                           config.hidden, threads),
+                  ExpertMatmulScratchBytes(/*x_rows=*/0, items, experts.count,
+                                           experts.ffn, threads));
 }
 
 absl::Status CheckKvType(const char* which, DType type, int head_dim) {
@@ -147,7 +161,9 @@ int64_t SessionSite::OpScratch(int64_t context) const {
       kFloat *
       std::max(int64_t{2} * kPageTokens * (config.head_dim + 16) + 16384,
                int64_t{2 * 16} * widest);
-  return (int64_t{12} << 20) + 64 * kFloat * q_dim + threads * per_thread;
+  return std::max(
+      (int64_t{12} << 20) + 64 * kFloat * q_dim + threads * per_thread,
+      ExpertScratch(config, RowsAtOnce(), threads));
 }
 
 AttentionShares::Shape SessionSite::SharesShape(int64_t context) const {
