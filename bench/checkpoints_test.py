@@ -287,6 +287,31 @@ class MakeRandomTest(Case):
                                      self.directory / "other")
             self.assertNotEqual(other.read_bytes(), self.out.read_bytes())
 
+    def test_experts(self):
+        ids = self.directory / "prompt"
+        ids.write_text("1 2 3 199")
+        for kind, more in (("f16", ()), ("q4_0", ()), ("q8_0", ("--tile",))):
+            args = ("--layers", 2, "--hidden", 96, "--heads", 4, "--kv-heads",
+                    2, "--head-dim", 32, "--experts", 6, "--experts-used", 2,
+                    "--expert-ffn", 64, "--vocab", 200, "--type", kind, *more)
+            self.make_random(*args, self.out)
+            document = self.inspect(self.out)
+            self.assertEqual(document["architecture"], "qwen3moe")
+            self.assertEqual(document["config"]["experts"], {
+                "count": 6, "used": 2, "ffn": 64, "normed": True, "layers": 2})
+            self.assertEqual(document["warnings"], [])
+            types = {t["name"]: (t["type"], t["shape"])
+                     for t in document["tensors"]}
+            self.assertEqual(types["blk.1.ffn_up_exps.weight"],
+                             (kind, [6, 64, 96]))
+            self.assertEqual(types["blk.1.ffn_down_exps.weight"],
+                             (kind, [6, 96, 64]))
+            self.assertEqual(types["blk.1.ffn_gate_inp.weight"],
+                             ("f32", [6, 96]))
+            self.assert_generates(self.out, "--tokens", ids)
+            if not more:  # a tile is the same for every expert
+                self.assert_logits_of_deviation_1(self.out, 200)
+
     def test_tiles(self):
         args = ("--tile", "--layers", 2, "--hidden", 2048, "--heads", 16,
                 "--kv-heads", 1, "--ffn", 1088, "--vocab", 1500, "--type",
@@ -419,6 +444,14 @@ class RefusalTest(Case):
                     "--kv-heads", 3, self.out)
         self.refuse(("hidden", "got 63"), NUMPY, "make_random.py", "--hidden",
                     63, self.out)
+        for experts, used, ffn in ((4, 5, 64), (4, 0, 64), (4, 2, 0),
+                                   (1025, 2, 64), (0, 2, 64)):
+            self.refuse(("experts", f"got {experts}, {used} used"), NUMPY,
+                        "make_random.py", "--experts", experts,
+                        "--experts-used", used, "--expert-ffn", ffn, self.out)
+        self.refuse(("expert-ffn", "got 40", "multiple of 32"), NUMPY,
+                    "make_random.py", "--experts", 4, "--experts-used", 2,
+                    "--expert-ffn", 40, self.out)
         self.refuse(("no tokenizer",), NUMPY, "make_draft.py", "random",
                     "--layers", 1, "--hidden", 64, "--heads", 2,
                     CHECKPOINTS / "llama_mha.gguf", self.out)

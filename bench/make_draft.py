@@ -186,6 +186,7 @@ def write_random(args, source, file):
     args.vocab = len(tokens)
     args.context = source.integer(f"{architecture_of(source)}.context_length")
     args.head_dim = None  # hidden / heads
+    args.experts = args.experts_used = args.expert_ffn = 0
     if args.ffn is None:
         args.ffn = 3 * args.hidden
 

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Writes a llama checkpoint of any shape with random weights, as GGUF.
+"""Writes a llama checkpoint of any shape with random weights, as GGUF; with
+experts, one of qwen3moe.
 
   bench/make_random.py --layers 3 --hidden 4096 --heads 32 --ffn 256 \\
       --vocab 512 --context 32896 OUT.gguf
   bench/make_random.py --tile --type f16 --layers 32 --hidden 4096 \\
       --heads 32 --ffn 11008 --vocab 32000 --context 131072 OUT.gguf
+  bench/make_random.py --type q4_0 --layers 8 --hidden 2048 --heads 32 \\
+      --kv-heads 4 --head-dim 128 --experts 128 --experts-used 8 \\
+      --expert-ffn 768 --vocab 32000 OUT.gguf
 
 It is for measurements and long tests that need a shape but no sense: there is
 no tokenizer, so only ids go in and out. The same arguments give the same bytes.
@@ -12,7 +16,8 @@ no tokenizer, so only ids go in and out. The same arguments give the same bytes.
 The elements of a matrix are normal with the variance 1 / inputs, divided by 2 x
 layers where it writes to the residual stream (attn_output, ffn_down). So the
 stream keeps a variance of about 1 at any depth, and logits, which come from
-rows normed to 1, have a standard deviation of about 1. Norms are ones.
+rows normed to 1, have a standard deviation of about 1. Norms are ones. Routers
+are F32, and their logits have a standard deviation of 1 too.
 
 With --tile a matrix repeats one random piece of 4 MiB, the same for all
 matrices of its scale. 13 GB then take seconds instead of minutes; it is for
@@ -33,6 +38,7 @@ from gguf_file import F16, F32, Q4_0, Q8_0
 
 KINDS = {"f16": F16, "q4_0": Q4_0, "q8_0": Q8_0}
 BLOCK = 32  # elements in a quantised block
+ROUTER = "ffn_gate_inp"
 TILE_ROW, TILE_ROWS = 2048, 1024  # 4 MiB of F16
 
 
@@ -49,6 +55,11 @@ def arguments():
     parser.add_argument("--kv-heads", help="None: as many as heads", **number)
     parser.add_argument("--head-dim", help="None: hidden / heads", **number)
     parser.add_argument("--ffn", default=1024, **number)
+    parser.add_argument("--experts", default=0, help="in each layer", **number)
+    parser.add_argument("--experts-used", default=0, help="by a token",
+                        **number)
+    parser.add_argument("--expert-ffn", default=0, help="columns of an expert",
+                        **number)
     parser.add_argument("--vocab", default=1024, **number)
     parser.add_argument("--context", default=4096, **number)
     parser.add_argument("--type", choices=KINDS, default="q8_0")
@@ -75,6 +86,12 @@ def complete(args, error):
         if not 1 <= getattr(args, name) < 2**31:
             error(f"{name.replace('_', '-')}: got {getattr(args, name)}, need "
                   "1 to 2147483647")
+    experts = (args.experts, args.experts_used, args.expert_ffn)
+    if any(experts) and not (0 < args.experts_used <= args.experts <= 1024 and
+                             0 < args.expert_ffn < 2**31):
+        error(f"experts: got {args.experts}, {args.experts_used} used, "
+              f"{args.expert_ffn} columns; need 1 to 1024, at most all used, "
+              "and 1 or more columns")
     if args.seed < 0:
         error(f"seed: got {args.seed}, need 0 or more")
     if args.heads % args.kv_heads != 0:
@@ -83,6 +100,7 @@ def complete(args, error):
     if args.head_dim % 2 != 0:
         error(f"head-dim: got {args.head_dim}, need an even number")
     for name, inputs in (("hidden", args.hidden), ("ffn", args.ffn),
+                         ("expert-ffn", args.expert_ffn),
                          ("heads x head-dim", args.heads * args.head_dim)):
         if args.type != "f16" and inputs % BLOCK != 0:
             error(f"{name}: got {inputs}, {args.type} needs a multiple of "
@@ -91,7 +109,7 @@ def complete(args, error):
 
 def shapes(args):
     """Yields (name, rows, inputs, scale) of every tensor; rows is None for a
-    norm."""
+    norm, and (experts, rows of each) for a matrix of all experts."""
     query, kv = args.heads * args.head_dim, args.kv_heads * args.head_dim
     to_stream = 1 / math.sqrt(2 * args.layers)
     yield "token_embd", args.vocab, args.hidden, math.sqrt(args.hidden)
@@ -101,8 +119,19 @@ def shapes(args):
         yield block + "attn_q", query, args.hidden, 1
         yield block + "attn_k", kv, args.hidden, 1
         yield block + "attn_v", kv, args.hidden, 1
+        if args.experts:
+            yield block + "attn_q_norm", None, args.head_dim, 1
+            yield block + "attn_k_norm", None, args.head_dim, 1
         yield block + "attn_output", args.hidden, query, to_stream
         yield block + "ffn_norm", None, args.hidden, 1
+        if args.experts:
+            of_all = (args.experts, args.expert_ffn)
+            yield block + ROUTER, args.experts, args.hidden, 1
+            yield block + "ffn_gate_exps", of_all, args.hidden, 1
+            yield block + "ffn_up_exps", of_all, args.hidden, 1
+            yield (block + "ffn_down_exps", (args.experts, args.hidden),
+                   args.expert_ffn, to_stream)
+            continue
         yield block + "ffn_gate", args.ffn, args.hidden, 1
         yield block + "ffn_up", args.ffn, args.hidden, 1
         yield block + "ffn_down", args.hidden, args.ffn, to_stream
@@ -149,10 +178,16 @@ def q4_0_of_q8_0(data):
 
 def tensor_bytes(random, tensor, scale):
     inputs = tensor.dims[0]
-    if tensor.kind == F32:
+    if len(tensor.dims) == 1:
         return np.ones(inputs, "<f4").tobytes()
+    if len(tensor.dims) == 3:  # expert by expert, as floats take more memory
+        own = tensor._replace(dims=tensor.dims[:2])
+        return b"".join(tensor_bytes(random, own, scale)
+                        for _ in range(tensor.dims[2]))
     x = random.standard_normal(tensor.dims[::-1], np.float32)
     x *= np.float32(scale / math.sqrt(inputs))
+    if tensor.kind == F32:
+        return x.astype("<f4").tobytes()
     if tensor.kind == F16:
         return x.astype("<f2").tobytes()
     return as_q4_0(x) if tensor.kind == Q4_0 else as_q8_0(x)
@@ -184,14 +219,22 @@ def key_values(args):
         "rope.dimension_count": args.head_dim,
         "vocab_size": args.vocab,
     }
+    family = "llama"
+    if args.experts:
+        family = "qwen3moe"
+        numbers |= {"expert_count": args.experts,
+                    "expert_used_count": args.experts_used,
+                    "expert_feed_forward_length": args.expert_ffn}
     reals = {"attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 1e4}
-    keys = {"general.architecture": gguf_file.string("llama"),
+    keys = {"general.architecture": gguf_file.string(family),
             "general.name": gguf_file.string("random"),
             "general.alignment": gguf_file.u32(gguf_file.ALIGNMENT)}
+    if args.experts:  # without it llama.cpp would read no such file
+        keys["tokenizer.ggml.model"] = gguf_file.string("none")
     for key, value in numbers.items():
-        keys["llama." + key] = gguf_file.u32(value)
+        keys[f"{family}.{key}"] = gguf_file.u32(value)
     for key, value in reals.items():
-        keys["llama." + key] = gguf_file.f32(value)
+        keys[f"{family}.{key}"] = gguf_file.f32(value)
     return keys
 
 
@@ -200,8 +243,10 @@ def write(args, file, more_keys=(), tiled=False):
     matrix = KINDS[args.type]
     tensors, scales = [], []
     for name, rows, inputs, scale in shapes(args):
-        dims, kind = ((inputs,), F32) if rows is None else (
-            (inputs, rows), matrix)
+        dims, kind = (inputs,), F32
+        if rows is not None:
+            dims += tuple(reversed(rows)) if type(rows) is tuple else (rows,)
+            kind = F32 if name.endswith(ROUTER) else matrix
         tensors.append(gguf_file.Tensor(name + ".weight", dims, kind))
         scales.append(scale)
     random = np.random.default_rng(args.seed)

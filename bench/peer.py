@@ -4,6 +4,7 @@
   bench/peer.py                      everything; long, on a quiet machine
   bench/peer.py --files q4_1 --depths 0,2048 --rounds 2
   bench/peer.py --save               also writes bench/results/<date>-<cpu>.*
+  bench/peer.py --gguf FILE          another file, as make_random.py writes one
 
 llama.cpp is built from scratch, Release, with its own flags: for this machine
 (-march=native), or, if TIERCEL_ISA names an ISA below the machine's, for that
@@ -319,6 +320,7 @@ def parse():
     )
     add = parser.add_argument
     add("--files", type=known_files, default=list(FILES), help="q4_1,q4_0,...")
+    add("--gguf", type=pathlib.Path, help="this file instead of those")
     add("--depths", type=integers, default=[0, 2048, 7500])
     add("--prompt", type=int, default=512, help="tokens of a prefill test")
     add("--generate", type=int, default=32, help="tokens of a decode test")
@@ -352,7 +354,8 @@ def main():
     both = isas(None if args.peer_only else args.tiercel)
     isa = None if both[0] == both[1] else both[0]
     programs = peer_programs(args.peer_dir, isa, jobs=args.threads)
-    models = model_files(args.files, args.model, programs["llama-quantize"])
+    models = ({args.gguf.stem: args.gguf.resolve()} if args.gguf else
+              model_files(args.files, args.model, programs["llama-quantize"]))
     any_model = next(iter(models.values()))
     if isa is None:
         without_broken_amx(programs, any_model, args.threads)
