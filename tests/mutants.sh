@@ -37,6 +37,27 @@ attention_scale|models/decoder/decoder.cc|.scale = kv.layout.AttentionScale()|.s
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
 norm_barrier|kernels/device/block_sums.h|Barrier();  // all are done with the tile before||kernels/layer/rms_norm_test.cc
 norm_twice|kernels/layer/rms_norm.cu|out\[i\] = x\[i\] \* factor|out[i] = out[i] * factor|kernels/layer/rms_norm_test.cc
+expert_ties|kernels/layer/expert_choice.cc|(~uint32_t{0} - static_cast<uint32_t>(expert))|static_cast<uint32_t>(expert)|kernels/layer/expert_choice_test.cc
+expert_normed|kernels/layer/expert_choice.cc|shares\[i\] /= total;|shares[i] /= sum;|kernels/layer/expert_choice_test.cc
+expert_kernel_ties|kernels/layer/expert_choice.cu|other < e);|other > e);|kernels/layer/expert_choice_test.cc
+expert_offset|kernels/layer/expert_matmul.cc|part.expert \* panels_ \* weights.panel_bytes()|part.expert * weights.panel_bytes()|kernels/layer/expert_matmul_test.cc
+expert_stride|kernels/layer/expert_matmul.cc|group.expert \* ExpertStride(p.n), p.n|group.expert * p.n / 16 * 16, p.n|kernels/layer/expert_matmul_test.cc
+expert_tile|kernels/layer/expert_matmul.cc|RowOf(first + r) \* blocks_|RowOf(first) * blocks_|kernels/layer/expert_matmul_test.cc
+expert_part|kernels/layer/expert_matmul.cc|first += part_items_) {|first = group.end) {|kernels/layer/expert_matmul_test.cc
+expert_shares|kernels/layer/expert_sum.cc|p.shares.raw() + row \* p.used|p.shares.raw() + 0 * row|kernels/layer/expert_sum_test.cc
+gather_stride|kernels/layer/gather_rows.cu|p.rows\[item\] \* p.x_stride|p.rows[item] * p.dim|kernels/layer/gather_rows_test.cc
+expert_half|models/decoder/tensor_finder.cc|(expert \* of.halves + of.half) \* rows|expert * of.halves * rows|tests/golden_logits_test.cc
+expert_place|models/decoder/weights.cc|expert \* ExpertStride(part.size()) + row|0 * expert + row|tests/golden_logits_test.cc
+expert_as_it_is|models/decoder/experts.cc|.normed = config.normed,|.normed = true,|tests/golden_logits_test.cc
+expert_dense|models/decoder/config_hf.cc|experts.layers\[layer.get<size_t>()\] = false;|experts.layers[0] = false;|models/decoder/config_test.cc
+expert_step|models/decoder/config_hf.cc|(layer + 1) % step == 0|layer % step == 0|models/decoder/config_test.cc
+expert_items|models/decoder/experts.cc|items_\[i\] = static_cast<int32_t>(item);|items_[i] = static_cast<int32_t>(i);|models/decoder/experts_test.cc
+expert_read|models/decoder/weights.cc|\*bytes / experts.count \* experts.used|*bytes|models/decoder/weights_test.cc
+expert_more|models/decoder/weight_sizes.cc|if (expert_bytes == 0) return 1;|if (rows > 0) return 1;|runtime/plan/prediction_test.cc
+expert_rows|runtime/pass/pass.cc|kLeastForWeights \* experts.count / experts.used|kLeastForWeights|runtime/pass/pass_test.cc
+expert_gathered|models/decoder/experts.cc|gather_ != nullptr ? a_.all_ffn.data() : a_.gate.data()|a_.gate.data()|runtime/session/experts_test.cc
+expert_columns|models/decoder/experts.cc|hidden + columns.begin|hidden + 0 * columns.begin|runtime/session/experts_test.cc
+expert_wait|models/decoder/experts.cc|  RETURN_IF_ERROR(stream.Synchronize());||tests/hosted_test.cc
 packet_bound|kernels/layer/swiglu.cu|i < in_packets|i <= in_packets|kernels/layer/swiglu_test.cc
 kernel_head|kernels/kv/kv_write.cu|head \* p.head_dim|head * p.rotation.half|kernels/kv/kv_write_test.cc
 kernel_turned|kernels/kv/kv_write.cu|row \* half + i|row + i|kernels/kv/kv_write_test.cc
