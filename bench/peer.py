@@ -342,6 +342,9 @@ def parse():
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error(f"--rounds: got {args.rounds}, need 1 or more")
+    if args.gguf and args.save:
+        parser.error("--gguf: got --save too; need neither or one, as saved "
+                     "tables have the same files")
     args.date = datetime.datetime.now(datetime.timezone.utc)
     args.tiercel = args.tiercel.resolve()
     if not args.peer_only and not os.access(args.tiercel, os.X_OK):
