@@ -47,10 +47,10 @@ expert_part|kernels/layer/expert_matmul.cc|first += part_items_) {|first = group
 expert_shares|kernels/layer/expert_sum.cc|p.shares.raw() + row \* p.used|p.shares.raw() + 0 * row|kernels/layer/expert_sum_test.cc
 gather_stride|kernels/layer/gather_rows.cu|p.rows\[item\] \* p.x_stride|p.rows[item] * p.dim|kernels/layer/gather_rows_test.cc
 expert_half|models/decoder/tensor_finder.cc|(expert \* of.halves + of.half) \* rows|expert * of.halves * rows|tests/golden_logits_test.cc
-expert_place|models/decoder/weights.cc|expert \* ExpertStride(part.size()) + row|0 * expert + row|tests/golden_logits_test.cc
+expert_place|models/decoder/row_reader.cc|places.expert \* ExpertStride(part.size()) + row|row|tests/golden_logits_test.cc
 expert_as_it_is|models/decoder/experts.cc|.normed = config.normed,|.normed = true,|tests/golden_logits_test.cc
-expert_dense|models/decoder/config_hf.cc|experts.layers\[layer.get<size_t>()\] = false;|experts.layers[0] = false;|models/decoder/config_test.cc
-expert_step|models/decoder/config_hf.cc|(layer + 1) % step == 0|layer % step == 0|models/decoder/config_test.cc
+expert_dense|models/decoder/config_hf.cc|experts.layers\[layer.get<size_t>()\] = false;|experts.layers[0] = false;|models/decoder/families_test.cc
+expert_step|models/decoder/config_hf.cc|(layer + 1) % step == 0|layer % step == 0|models/decoder/families_test.cc
 expert_items|models/decoder/experts.cc|items_\[i\] = static_cast<int32_t>(item);|items_[i] = static_cast<int32_t>(i);|models/decoder/experts_test.cc
 expert_read|models/decoder/weights.cc|\*bytes / experts.count \* experts.used|*bytes|models/decoder/weights_test.cc
 expert_more|models/decoder/weight_sizes.cc|if (expert_bytes == 0) return 1;|if (rows > 0) return 1;|runtime/plan/prediction_test.cc
@@ -425,7 +425,7 @@ half_writing|runtime/session/prompt_cache.cc|forget = \[this\] { writing_.reset(
 lacks_memory|runtime/session/background_call.cc|status_ = lacks_memory;|status_ = MemoryError("out_of_memory", "no");|runtime/api/out_of_memory_test.cc
 ranks_range|runtime/api/model_api.cc|p.tensor_parallel < 0 .. p.tensor_parallel > ModelSplit::kMostRanks|p.tensor_parallel < 0|runtime/api/ranks_api_test.cc
 shared_head|models/decoder/model_split.cc|(rank - first + 1) \* split.group_ / sharing|split.group_|models/decoder/model_split_test.cc
-share_rows|models/decoder/weights.cc|(file_row - begin) \* row_bytes|(file_row - begin) / 2 * row_bytes|models/decoder/weights_test.cc
+share_rows|models/decoder/row_reader.cc|(file_row - begin) \* row_bytes|(file_row - begin) / 2 * row_bytes|models/decoder/weights_test.cc
 copies_told|offload/kv/tiered_kv.cc|  status.Update(std::exchange(copied_, absl::OkStatus()));||offload/kv/copy_runs_test.cc
 copies_in_place|offload/kv/in_place_kv.cc|return std::exchange(copied_, absl::OkStatus());|return absl::OkStatus();|offload/kv/copy_runs_test.cc
 card_tiers|runtime/plan/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/plan/session_plan_test.cc
@@ -448,7 +448,7 @@ link_earlier|offload/move/gpu_link.cc|failed_.Update(moved.status());||offload/m
 choice_wait|kernels/device/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 lanes_mask|kernels/device/executor/host_executor.cc|state == State::kWaits \&\& meeting == where|state == State::kWaits \&\& meeting.line == where.line|kernels/device/executor/host_executor_test.cc
 early_copy|kernels/device/executor/host_executor.cc|running->copies.push_back({to, from, running->groups});|std::memcpy(to, from, 16);|kernels/device/executor/host_executor_test.cc
-row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
+row_permutation|models/decoder/row_reader.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, w.up_bias.data()|{\&w.gate, w.up_bias.data()|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|StoreMode::kAdd}},|StoreMode::kAssign}},|tests/golden_logits_test.cc
 unrotated_layer|models/decoder/decoder.cc|config_.Rotates(layer) ? half : 0|config_.Rotates(0 * layer) ? half : 0|tests/golden_logits_test.cc
@@ -867,7 +867,7 @@ map_before_config|models/tokenizer/hf_settings.cc|merged_.contains("added_tokens
 side_token_id|models/tokenizer/hf_spec.cc|token\["id"\] = known->second;||models/tokenizer/hf_spec_test.cc
 piece_score|models/tokenizer/sentence_piece_spec.cc|if (field->number == 2) {|if (field->number == 5) {|models/tokenizer/sentence_piece_spec_test.cc
 lfs_pointer|models/format/file.cc|if (start != kStart) return absl::OkStatus();|return absl::OkStatus();|models/format/safetensors_test.cc
-fused_rows|models/decoder/weights.cc|static_cast<uint64_t>(from.first + begin)|static_cast<uint64_t>(begin)|models/decoder/weights_test.cc
+fused_rows|models/decoder/row_reader.cc|static_cast<uint64_t>(from.first + begin)|static_cast<uint64_t>(begin)|models/decoder/weights_test.cc
 fused_bias|models/decoder/weights.cc|RowBytes(type, from.first)|RowBytes(type, 0)|models/decoder/weights_test.cc
 window_layers|models/decoder/config_hf.cc|is_on \&\& without < layers|is_on \&\& without <= layers|models/decoder/config_test.cc
 never_drawn|kernels/token/distribution.cc|logits\[id\] = std::numeric_limits<float>::lowest();||kernels/token/distribution_test.cc
@@ -883,9 +883,9 @@ macro_kwargs|lib/template/interpreter.cc|scope_->Set("kwargs", |scope_->Set("var
 loop_depth|lib/template/interpreter.cc|outer.lock(), more, depth + 1)|outer.lock(), more, depth)|models/chat/chat_template_test.cc
 batch_fill|lib/template/list_filters.cc|IsGiven(bound\[1\]) \&\& batch.size() < size|batch.size() > size|models/chat/chat_template_test.cc
 padded_scale|kernels/kv/kv_layout.h|head_elements > 0 ? head_elements|head_elements < 0 ? head_elements|apps/cli_files_test.py
-padded_rows|models/decoder/weights.cc|return head \* config_.head_dim + in_head;|return file_row;|apps/cli_files_test.py
+padded_rows|models/decoder/row_reader.cc|return head \* config_.head_dim + in_head;|return file_row;|apps/cli_files_test.py
 padded_norm|models/decoder/weights.h|return config.norm_eps \* PaddedShare(config);|return 0.5f;|apps/cli_files_test.py
-padded_blocks|models/decoder/weights.cc|Dequantize(tensor.type, row, cols, values.data());||apps/cli_files_test.py
+padded_blocks|models/decoder/row_reader.cc|Dequantize(tensor.type, row, cols, values.data());||apps/cli_files_test.py
 longest_special|models/tokenizer/special_matcher.cc|if (++low == high) break;|break;|models/tokenizer/special_matcher_test.cc
 gap_before_match|models/tokenizer/pretokenize.cc|(match.begin > from ? match.begin|(match.begin < from ? match.begin|models/tokenizer/pretokenize_test.cc
 piece_of_step|models/tokenizer/pretokenize.cc|^    around = piece;||models/tokenizer/pretokenize_test.cc

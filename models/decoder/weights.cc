@@ -1,30 +1,24 @@
 #include "models/decoder/weights.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <new>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/number/dequantize.h"
+#include "kernels/layer/expert_matmul.h"
 #include "kernels/number/half.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/decoder/families.h"
 #include "models/decoder/reused_memory.h"
+#include "models/decoder/row_reader.h"
 #include "models/decoder/tensor_finder.h"
 
 namespace tiercel {
 namespace {
-
-// Each thread reads about this much of a tensor at a time, in whole rows.
-constexpr int64_t kReadBytes = int64_t{1} << 20;
 
 // Returns each rank's range of rows of a Q, K or V matrix.
 std::vector<Columns> RowsOfHeads(const ModelSplit& split, bool queries,
@@ -63,7 +57,8 @@ class Loader {
         taken_(taken),
         query_rows_(RowsOfHeads(split, /*queries=*/true, config.head_dim)),
         kv_rows_(RowsOfHeads(split, /*queries=*/false, config.head_dim)),
-        tensors_(checkpoint) {
+        tensors_(checkpoint),
+        reader_(checkpoint, config) {
     for (const TensorInfo& tensor : checkpoint.tensors()) {
       total_ += tensor.bytes;
     }
@@ -72,12 +67,8 @@ class Loader {
   absl::StatusOr<LoadedShares> Load();
 
  private:
-  // The order of a matrix's rows in the file.
-  enum class Rows { kAsTheyAre, kRotaryPairs };
-  // The side of a matrix along which heads lie, whose ends may be padded.
-  enum class Heads { kNone, kInRows, kInColumns };
-  // The rows of a tensor that each rank has.
-  using Parts = std::vector<Columns>;
+  using Rows = RowReader::Order;
+  using Heads = RowReader::Heads;
   template <typename T>
   using PlaceIn = absl::FunctionRef<T&(Weights&)>;
 
@@ -106,17 +97,6 @@ class Loader {
                       std::string_view suffix, int64_t size, Rows order,
                       Heads heads, bool required, const Parts* parts,
                       std::vector<float>* out);
-  // Reads rows begin..end - 1 of those in `from` into `buffer` and packs them
-  // for the ranks that have them.
-  absl::Status ReadRows(const RowsOfTensor& from, int64_t begin, int64_t end,
-                        Rows order, Heads heads, const Parts& parts, int expert,
-                        std::vector<std::byte>& buffer,
-                        std::vector<PackedMatrix>& packed) const;
-  // Reads `rows` rows, and packs them for the ranks that have a part of them,
-  // as those of the matrix of expert `expert`.
-  absl::Status ReadMatrix(const RowsOfTensor& from, int64_t rows, Rows order,
-                          Heads heads, const Parts& parts, int expert,
-                          std::vector<PackedMatrix>& packed);
   // Makes each rank's matrix of `rows(rank)` rows, empty as yet.
   absl::Status Create(DType type, absl::FunctionRef<int64_t(size_t)> rows,
                       int64_t cols, const std::string& name,
@@ -124,26 +104,12 @@ class Loader {
   // Puts them in their places, on their devices.
   absl::Status Place(std::vector<PackedMatrix>& packed, const std::string& name,
                      PlaceIn<PackedMatrix> place);
-  // Packs the rows of zeros at the ends of heads.
-  void PackPadding(const TensorInfo& tensor, const Parts& parts,
-                   std::vector<PackedMatrix>& packed) const;
-  // Returns a row with zeros at the ends of its heads, as it is packed.
-  std::vector<std::byte> WidenedRow(const TensorInfo& tensor,
-                                    const std::byte* row) const;
-  // Returns the unit of rows that threads may pack in parallel: no two may
-  // write one panel, and in heads rows change places. 0: no unit, one thread
-  // packs all.
-  int64_t RowsApart(Rows order, Heads heads, const Parts& parts) const;
-  int64_t RowOf(int64_t file_row, Rows order, Heads heads) const;
-  bool pads() const { return config_.HeadElements() != config_.head_dim; }
-  // The rows or columns that heads with `size` elements take.
-  int64_t Padded(int64_t size) const {
-    return size / config_.HeadElements() * config_.head_dim;
-  }
-  // Columns cannot be moved within blocks, so those become floats.
-  DType StoredType(DType type, Heads heads) const {
-    const bool moves = heads == Heads::kInColumns && pads();
-    return moves && InfoOf(type).block_elements != 1 ? DType::kF32 : type;
+  absl::Status ReadRows(const RowsOfTensor& from, int64_t rows,
+                        const RowReader::Places& places,
+                        std::vector<PackedMatrix>& packed) {
+    return reader_.Read(
+        from, rows, places, streams_.front()->pool(),
+        [this](uint64_t bytes) { return Advance(bytes); }, packed);
   }
   absl::Status Advance(uint64_t bytes);
 
@@ -165,12 +131,12 @@ class Loader {
   const Parts query_rows_;
   const Parts kv_rows_;
   TensorFinder tensors_;
+  RowReader reader_;
   LoadedShares loaded_;
   uint64_t done_ = 0;
   uint64_t total_ = 0;
   DeviceMemory* memory_ = nullptr;  // a streamed layer's; null: the streams'
   ReusedMemory before_gpu_;         // host memory, to pack matrices for a GPU
-  std::vector<std::vector<std::byte>> buffers_;  // [thread]
 };
 
 absl::StatusOr<LoadedShares> Loader::Load() {
@@ -471,8 +437,8 @@ absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
       tensors_.FindRows(name, fused, layer, ".weight", {rows, cols},
                         /*required=*/true));
   const std::string& full = from.tensor->name;
-  const DType type = StoredType(from.tensor->type, heads);
-  if (heads == Heads::kInColumns) cols = Padded(cols);
+  const DType type = reader_.StoredType(from.tensor->type, heads);
+  if (heads == Heads::kInColumns) cols = reader_.Padded(cols);
   if (sizes_ != nullptr) {
     for (size_t rank = 0; rank < ranks(); ++rank) {
       const absl::StatusOr<int64_t> bytes =
@@ -487,8 +453,7 @@ absl::Status Loader::Matrix(TensorName name, const FusedTensor& fused,
   RETURN_IF_ERROR(Create(
       type, [&](size_t rank) { return parts[rank].size(); }, cols, full,
       &packed));
-  RETURN_IF_ERROR(
-      ReadMatrix(from, rows, order, heads, parts, /*expert=*/0, packed));
+  RETURN_IF_ERROR(ReadRows(from, rows, {order, heads, parts}, packed));
   return Place(packed, full, place);
 }
 
@@ -530,8 +495,8 @@ absl::Status Loader::ExpertMatrix(const ExpertTensor& name, int layer,
                        std::string(InfoOf(type).name), " as ", full, " has"));
     }
     if (sizes_ != nullptr) continue;
-    RETURN_IF_ERROR(ReadMatrix(from, rows, Rows::kAsTheyAre, Heads::kNone,
-                               parts, expert, packed));
+    RETURN_IF_ERROR(ReadRows(
+        from, rows, {Rows::kAsTheyAre, Heads::kNone, parts, expert}, packed));
   }
   return sizes_ != nullptr ? absl::OkStatus() : Place(packed, full, place);
 }
@@ -561,130 +526,6 @@ absl::Status Loader::Place(std::vector<PackedMatrix>& packed,
             : packed[rank].CopyTo(*streams_[rank], MemoryOf(*streams_[rank]));
     if (!there.ok()) return Annotate(there.status(), name);
     place(loaded_.weights[rank]) = *std::move(there);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Loader::ReadMatrix(const RowsOfTensor& from, int64_t rows,
-                                Rows order, Heads heads, const Parts& parts,
-                                int expert, std::vector<PackedMatrix>& packed) {
-  const TensorInfo& tensor = *from.tensor;
-  if (heads == Heads::kInRows && pads()) PackPadding(tensor, parts, packed);
-  const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
-  const int64_t apart = RowsApart(order, heads, parts);
-  const int64_t unit = std::max<int64_t>(1, apart);
-  ThreadPool& pool = streams_.front()->pool();
-  const int threads = apart > 0 ? pool.num_threads() : 1;
-  // A small matrix is divided among the threads.
-  const int64_t units = std::min(kReadBytes / (row_bytes * unit),
-                                 (rows / threads + unit - 1) / unit);
-  const int64_t grain = std::max<int64_t>(1, units) * unit;
-  buffers_.resize(static_cast<size_t>(threads));
-  for (std::vector<std::byte>& buffer : buffers_) {
-    buffer.resize(static_cast<size_t>(std::min(rows, grain) * row_bytes));
-  }
-  // The caller may cancel after each run of this many rows.
-  const int64_t rows_at_once = grain * threads;
-  for (int64_t first = 0; first < rows; first += rows_at_once) {
-    const int64_t count = std::min(rows_at_once, rows - first);
-    std::vector<absl::Status> read(buffers_.size());  // [range]
-    std::atomic<bool> threw = false;
-    const auto read_rows = [&](int64_t begin, int64_t end, int thread) {
-      try {
-        read[static_cast<size_t>(begin / grain)] =
-            ReadRows(from, first + begin, first + end, order, heads, parts,
-                     expert, buffers_[static_cast<size_t>(thread)], packed);
-      } catch (...) {  // there is no memory for what an error says
-        threw = true;
-      }
-    };
-    if (threads > 1) {
-      pool.ParallelFor(count, grain, read_rows);
-    } else {
-      read_rows(0, count, 0);
-    }
-    if (threw) throw std::bad_alloc();
-    for (const absl::Status& s : read) {
-      if (!s.ok()) return s;
-    }
-    RETURN_IF_ERROR(Advance(static_cast<uint64_t>(count * row_bytes)));
-  }
-  return absl::OkStatus();
-}
-
-int64_t Loader::RowsApart(Rows order, Heads heads, const Parts& parts) const {
-  constexpr int64_t kApart = PackedMatrix::kPanelRows;
-  for (const Columns& part : parts) {
-    if (part.begin % kApart != 0) return 0;
-  }
-  const bool moves =
-      order == Rows::kRotaryPairs || (heads == Heads::kInRows && pads());
-  if (!moves) return kApart;
-  return std::lcm<int64_t>(kApart, config_.head_dim) / config_.head_dim *
-         config_.HeadElements();
-}
-
-void Loader::PackPadding(const TensorInfo& tensor, const Parts& parts,
-                         std::vector<PackedMatrix>& packed) const {
-  // In every type these bytes are the values of zeros.
-  const std::vector<std::byte> zeros(
-      static_cast<size_t>(RowBytes(tensor.type, tensor.shape.back())));
-  for (size_t rank = 0; rank < ranks(); ++rank) {
-    const Columns& part = parts[rank];
-    for (int64_t row = part.begin; row < part.end; ++row) {
-      if (row % config_.head_dim < config_.HeadElements()) continue;
-      packed[rank].PackRow(row - part.begin, zeros.data());
-    }
-  }
-}
-
-std::vector<std::byte> Loader::WidenedRow(const TensorInfo& tensor,
-                                          const std::byte* row) const {
-  const DType type = StoredType(tensor.type, Heads::kInColumns);
-  const int64_t cols = tensor.shape.back();
-  std::vector<float> values;
-  if (type != tensor.type) {
-    values.resize(static_cast<size_t>(cols));
-    Dequantize(tensor.type, row, cols, values.data());
-    row = reinterpret_cast<const std::byte*>(values.data());
-  }
-  std::vector<std::byte> wide(
-      static_cast<size_t>(RowBytes(type, Padded(cols))));
-  const auto from = static_cast<size_t>(RowBytes(type, config_.HeadElements()));
-  const auto to = static_cast<size_t>(RowBytes(type, config_.head_dim));
-  for (size_t head = 0; head < wide.size() / to; ++head) {
-    std::memcpy(wide.data() + head * to, row + head * from, from);
-  }
-  return wide;
-}
-
-absl::Status Loader::ReadRows(const RowsOfTensor& from, int64_t begin,
-                              int64_t end, Rows order, Heads heads,
-                              const Parts& parts, int expert,
-                              std::vector<std::byte>& buffer,
-                              std::vector<PackedMatrix>& packed) const {
-  const TensorInfo& tensor = *from.tensor;
-  const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
-  const auto bytes = static_cast<size_t>((end - begin) * row_bytes);
-  RETURN_IF_ERROR(checkpoint_.Read(tensor,
-                                   static_cast<uint64_t>(from.first + begin) *
-                                       static_cast<uint64_t>(row_bytes),
-                                   {buffer.data(), bytes}));
-  const bool widens = heads == Heads::kInColumns && pads();
-  std::vector<std::byte> wide;
-  for (int64_t file_row = begin; file_row < end; ++file_row) {
-    const int64_t row = RowOf(file_row, order, heads);
-    const std::byte* source = buffer.data() + (file_row - begin) * row_bytes;
-    if (widens) {
-      wide = WidenedRow(tensor, source);
-      source = wide.data();
-    }
-    for (size_t rank = 0; rank < ranks(); ++rank) {
-      const Columns& part = parts[rank];
-      if (row < part.begin || row >= part.end) continue;
-      packed[rank].PackRow(
-          expert * ExpertStride(part.size()) + row - part.begin, source);
-    }
   }
   return absl::OkStatus();
 }
@@ -733,7 +574,7 @@ absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
                                    std::string(InfoOf(type).name),
                                    ", need f32, f16 or bf16"));
   }
-  const int64_t placed = heads == Heads::kInRows ? Padded(size) : size;
+  const int64_t placed = heads == Heads::kInRows ? reader_.Padded(size) : size;
   if (sizes_ != nullptr) {
     for (size_t rank = 0; rank < ranks(); ++rank) {
       const int64_t floats = parts != nullptr ? (*parts)[rank].size() : placed;
@@ -756,20 +597,9 @@ absl::Status Loader::Values(TensorName name, const FusedTensor& fused,
       std::memcpy(&bits, buffer.data() + i * 2, 2);
       value = type == DType::kF16 ? F32FromF16(bits) : F32FromBf16(bits);
     }
-    (*out)[static_cast<size_t>(RowOf(i, order, heads))] = value;
+    (*out)[static_cast<size_t>(reader_.RowOf(i, order, heads))] = value;
   }
   return Advance(buffer.size());
-}
-
-int64_t Loader::RowOf(int64_t file_row, Rows order, Heads heads) const {
-  if (heads != Heads::kInRows) return file_row;
-  const int64_t head = file_row / config_.HeadElements();
-  int64_t in_head = file_row % config_.HeadElements();
-  const int64_t rotated = config_.rope_dims;
-  if (order == Rows::kRotaryPairs && in_head < rotated) {
-    in_head = in_head % 2 * (rotated / 2) + in_head / 2;
-  }
-  return head * config_.head_dim + in_head;
 }
 
 absl::Status Loader::Advance(uint64_t bytes) {
