@@ -117,8 +117,8 @@ class WidthTest(Case):
 
     def test_summaries_break_between_words(self):
         args, _ = self.words_of_a_model(
-            "summarize", self.path("book.txt", b"The cat sat. " * 400), "-m",
-            CHAT, "-n", "40", "--temp", "0.2", "--ignore-eos", "-c", "500")
+            "summarize", self.path("book.txt", b"The cat sat. " * 120), "-m",
+            CHAT, "-n", "40", "--temp", "0.2", "--ignore-eos", "-c", "400")
         words = self.succeed(*args).decode().split()
         for columns in (24, 60):
             terminal = Terminal(self, *args, columns=columns)

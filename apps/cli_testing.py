@@ -27,7 +27,8 @@ import gguf_file
 TIERCEL, CHECKPOINTS = map(os.path.abspath, sys.argv[1:3])
 IDS_ONLY = os.path.join(CHECKPOINTS, "llama_mha")  # has no tokenizer
 CHAT = os.path.join(CHECKPOINTS, "llama_chat")
-FOREVER = ["--seeds", "0:999999", "--temp", "1", "--ignore-eos"]
+# Many short texts: the longer a text is, the slower its tokens come.
+FOREVER = ["--seeds", "0:999999", "-n", "500", "--temp", "1", "--ignore-eos"]
 
 
 def environment(**changes):
