@@ -112,7 +112,7 @@ class RehearsalTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         outcomes = self.outcomes(second)
         self.assertEqual(outcomes["tests"], "passed")
-        for name in ("matrix", "logits", "texts", "deep"):
+        for name in ("matrix", "logits", "texts", "prompts", "deep"):
             self.assertEqual(outcomes[name], "passed (before)")
         self.assertEqual((second / "failed.txt").read_text(), "")
         lines = [json.loads(line) for line in
