@@ -1,15 +1,21 @@
 #ifndef TIERCEL_KERNELS_LAYER_TESTING_H_
 #define TIERCEL_KERNELS_LAYER_TESTING_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <random>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "kernels/layer/matmul.h"
 #include "kernels/layer/packed_matrix.h"
@@ -27,6 +33,8 @@ class MatmulWeights {
 
   int64_t rows() const { return n_; }
   int64_t cols() const { return k_; }
+  DType type() const { return type_; }
+  const std::vector<std::byte>& source() const { return source_; }
   PackedMatrix Packed(PanelOrder order = PanelOrder::kLanes) const {
     PackedMatrix packed =
         *PackedMatrix::Create(type_, n_, k_, SystemMemory(), order);
@@ -90,7 +98,10 @@ inline MatmulWeights RandomWeights(DType type, int64_t n, int64_t k,
     std::memcpy(&rows[at], &bits, sizeof(bits));
   };
   const auto block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
-  for (std::byte& byte : rows) byte = static_cast<std::byte>(random());
+  for (size_t at = 0; at < rows.size(); at += sizeof(uint32_t)) {
+    const auto word = static_cast<uint32_t>(random());
+    std::memcpy(&rows[at], &word, std::min(sizeof(word), rows.size() - at));
+  }
   for (size_t at = 0; at < rows.size(); at += block_bytes) {
     const float value = uniform(random);
     if (type == DType::kF32) {
@@ -110,12 +121,12 @@ inline MatmulWeights RandomWeights(DType type, int64_t n, int64_t k,
 // Every block of 32 has another magnitude, from 2^-8 to 2^8.
 inline std::vector<float> RandomX(int64_t rows, int64_t stride, unsigned seed) {
   std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<float> uniform(-2.0f, 2.0f);
   std::vector<float> x(static_cast<size_t>(rows * stride));
   float size = 1.0f;
   for (size_t i = 0; i < x.size(); ++i) {
     if (i % 32 == 0) size = std::exp2(static_cast<float>(random() % 17) - 8);
-    x[i] = size * normal(random);
+    x[i] = size * uniform(random);
   }
   return x;
 }
@@ -170,6 +181,22 @@ struct MatmulProblem {
     return out.Read();
   }
   std::vector<float> Run(Stream& stream) const { return Run(stream, 0, rows); }
+
+  // Tells problems with other results apart.
+  std::string Key() const {
+    const auto hash_of = [](const auto& values) {
+      return std::hash<std::string_view>()(
+          {reinterpret_cast<const char*>(values.data()),
+           values.size() * sizeof(values[0])});
+    };
+    return absl::StrJoin(
+        std::tuple(static_cast<int>(weights.type()), weights.rows(),
+                   weights.cols(), hash_of(weights.source()), hash_of(x), rows,
+                   static_cast<int>(options.compute), int{options.bias},
+                   static_cast<int>(options.store), options.x_gap,
+                   int{options.fast}, options.scale),
+        " ");
+  }
 
   MatmulWeights weights;
   MatmulOptions options;
