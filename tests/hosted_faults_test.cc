@@ -170,7 +170,7 @@ TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
     const auto model = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
                                   .machine = {.device = DeviceKind::kCuda}});
     const auto session =
-        Prefilled(*model, RepeatedText(60, 4), {.context = 512});
+        Prefilled(*model, RepeatedText(34, 4), {.context = 512});
     return DraftedText(*session, DraftedParams(0.7f, 6), {});
   };
   const Ids expected = text();
@@ -190,7 +190,7 @@ TEST(HostedGpuTest, ASessionIsMadeOfWhatOthersLeave) {
   const int64_t weights = memory.used();
   const Session::Options options = {.context = 600};
   const auto text = [&](Session& session) {
-    const Ids ids = RepeatedText(60, 4);
+    const Ids ids = RepeatedText(34, 4);
     EXPECT_TRUE(Prefill(session, ids.data(), ids.size(), kNoProgress).ok());
     return DraftedText(session, DraftedParams(0.7f, 6), {});
   };
