@@ -201,24 +201,24 @@ target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
 # The longest tests run first, so that no core waits for one at the end. ctest
 # learns their times by itself, but not before its second run.
 set(TIERCEL_LONG_TESTS
-    runtime/session/ranks_test.cc
-    tests/hosted_ranks_test.cc
     tests/hosted_faults_test.cc
     tests/hosted_test.cc
-    runtime/api/out_of_memory_test.cc
-    models/tokenizer/golden_test.cc
-    runtime/session/unfinished_prompt_test.cc
-    kernels/layer/matmul_test.cc
-    runtime/session/faults_test.cc
+    runtime/session/batch_ranks_test.cc
+    tests/hosted_ranks_test.cc
     kernels/attention/attention_test.cc
     kernels/attention/attention_view_test.cc
-    drafts/verdict_test.cc
-    runtime/api/api_test.cc
-    runtime/policies/triforce/triforce_test.cc
-    runtime/session/prompt_cache_test.cc
+    kernels/layer/matmul_test.cc
+    models/tokenizer/golden_test.cc
     runtime/session/tiers_test.cc
-    offload/kv/kv_store_test.cc
-    offload/retrieval/retrieval_test.cc)
+    runtime/api/out_of_memory_test.cc
+    offload/retrieval/retrieval_test.cc
+    kernels/kv/kv_write_test.cc
+    kernels/layer/packed_matrix_test.cc
+    runtime/policies/triforce/triforce_distribution_test.cc
+    runtime/session/ranks_test.cc
+    kernels/select/key_scores_test.cc
+    runtime/session/unfinished_prompt_test.cc
+    runtime/session/prompt_cache_test.cc)
 
 # The files of one folder are one program. ALONE makes a file a program of its
 # own, if it replaces malloc, say, or links less of Tiercel; PROGRAM names one
