@@ -97,7 +97,7 @@ def prompts(run):
     CPU, with the CPU's; and with those of the prompt in other parts."""
     # With q8 products are the matrix unit's too, but not those of the logits,
     # whose activations have 8 bits.
-    # A prompt of the real model takes the executor a minute.
+    # Prompts of the real model take the executor longer than the step has.
     names = ["q4_k.gguf"] + ["model.gguf"] * (not run.is_simulated)
     jobs = [(model, *kind) for model in models(run) if model.name in names
             for kind in (("f16", "f32"), ("q8_0", "f32"), ("f16", "q8"))]
