@@ -228,9 +228,9 @@ def key_values(args):
     reals = {"attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 1e4}
     keys = {"general.architecture": gguf_file.string(family),
             "general.name": gguf_file.string("random"),
-            "general.alignment": gguf_file.u32(gguf_file.ALIGNMENT)}
-    if args.experts:  # without it llama.cpp would read no such file
-        keys["tokenizer.ggml.model"] = gguf_file.string("none")
+            "general.alignment": gguf_file.u32(gguf_file.ALIGNMENT),
+            # Without it llama.cpp reads no file.
+            "tokenizer.ggml.model": gguf_file.string("none")}
     for key, value in numbers.items():
         keys[f"{family}.{key}"] = gguf_file.u32(value)
     for key, value in reals.items():
