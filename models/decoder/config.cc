@@ -103,9 +103,12 @@ absl::Status CheckFloats(const ModelConfig& c) {
 
 absl::Status CheckExperts(const ExpertsConfig& experts) {
   if (experts.used <= experts.count) return absl::OkStatus();
-  return InputError("invalid_metadata",
-                    absl::StrCat("each row uses ", experts.used, " of ",
-                                 experts.count, " experts; need at most all"));
+  return InputError(
+      "invalid_metadata",
+      absl::StrCat("each row uses ", experts.used, " of ", experts.count,
+                   " experts (\"num_experts_per_tok\" of "
+                   "config.json, \"expert_used_count\" of GGUF)"
+                   "; need at most all"));
 }
 
 absl::Status CheckEosIds(const ModelConfig& c) {

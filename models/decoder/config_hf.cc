@@ -34,6 +34,11 @@ class JsonReader {
     return it == object_.end() || it->is_null() ? nullptr : &*it;
   }
 
+  bool IsNull(const char* key) const {
+    const auto it = object_.find(key);
+    return it != object_.end() && it->is_null();
+  }
+
   std::optional<int64_t> Int(const char* key, int64_t least, int64_t most) {
     const json* value = Find(key);
     if (value == nullptr) return std::nullopt;
@@ -426,9 +431,13 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
       static_cast<int>(top.NeedInt("num_hidden_layers", ConfigLimits::kLayers));
   config->heads = static_cast<int>(
       top.NeedInt("num_attention_heads", ConfigLimits::kHeads));
+  // Null means as many as query heads.
+  const bool usual = family.kv_heads > 0 &&
+                     config->heads % family.kv_heads == 0 &&
+                     !top.IsNull("num_key_value_heads");
   config->kv_heads =
       static_cast<int>(top.Int("num_key_value_heads", 1, ConfigLimits::kHeads)
-                           .value_or(config->heads));
+                           .value_or(usual ? family.kv_heads : config->heads));
   config->ffn =
       static_cast<int>(top.NeedInt("intermediate_size", ConfigLimits::kFfn));
   config->norm_eps =

@@ -47,6 +47,7 @@ struct HfFamily {
   bool tied_embeddings = false;
   WindowRule window = WindowRule::kOn;
   int64_t original_context = 0;  // RopeScaling's; 0: the config's context
+  int kv_heads = 0;              // 0: as many as query heads
   bool needs_rope = false;       // its rotary settings must be there
   // A model that also sees: the one that writes is in text_config, which has a
   // model_type of its own.

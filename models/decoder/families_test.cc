@@ -204,12 +204,31 @@ TEST(Qwen3Moe, ExpertsOfConfigJsonThatMakeNoModel) {
   for (const json& value : {json(0), json(17), json(4.0)}) {
     EXPECT_EQ(code("num_experts_per_tok", value), "invalid_metadata");
   }
+  EXPECT_THAT(
+      std::string(
+          ReadHf(HfExperts({{"num_experts_per_tok", 17}})).status().message()),
+      HasSubstr("\"num_experts_per_tok\""));
   EXPECT_EQ(code("moe_intermediate_size", 0), "invalid_metadata");
   EXPECT_EQ(code("norm_topk_prob", 1), "invalid_metadata");
   EXPECT_EQ(code("decoder_sparse_step", 0), "invalid_metadata");
   for (const json& value : {json(3), json("3"), json::array({-1}),
                             json::array({1.5}), json::array({"1"})}) {
     EXPECT_EQ(code("mlp_only_layers", value), "invalid_metadata") << value;
+  }
+}
+
+// Absent is the family's number, null as many as query heads.
+TEST(Families, HaveTheirNumbersOfKvHeads) {
+  const auto kv_heads = [](const char* model_type, json fields) {
+    fields.update({{"model_type", model_type}, {"num_attention_heads", 32}});
+    return ReadHf(fields)->kv_heads;
+  };
+  for (const auto& [model_type, usual] :
+       {std::pair("llama", 32), std::pair("mistral", 8), std::pair("qwen2", 32),
+        std::pair("qwen3_moe", 4), std::pair("smollm3", 4)}) {
+    EXPECT_EQ(kv_heads(model_type, {}), usual) << model_type;
+    EXPECT_EQ(kv_heads(model_type, {{"num_key_value_heads", nullptr}}), 32);
+    EXPECT_EQ(kv_heads(model_type, {{"num_key_value_heads", 2}}), 2);
   }
 }
 

@@ -397,6 +397,9 @@ absl::Status Model::CheckHostLayers() const {
         "invalid_host_layers",
         absl::StrCat("host layers: got ", count, ", need ", need));
   };
+  if (config.layers < StreamedLayers::kFewest) {
+    return refuse(absl::StrCat("0, as the model has ", config.layers));
+  }
   if (count < StreamedLayers::kFewest || count > config.layers) {
     return refuse(absl::StrCat("0, or ", StreamedLayers::kFewest, " to ",
                                config.layers, ", the model's layers"));

@@ -225,6 +225,14 @@ TEST_F(HostLayersTest, CountsThatCannotBeAreRefused) {
   }
   EXPECT_EQ(opened(3, 2, true), "invalid_host_layers");
   EXPECT_EQ(opened(3, 1, false), "invalid_host_layers");
+
+  const auto of_two =
+      Model::Open({.path = CheckpointPath("qwen2"), .host_layers = 3},
+                  [](uint64_t, uint64_t) { return true; });
+  ASSERT_FALSE(of_two.ok());
+  EXPECT_NE(of_two.status().message().find("need 0, as the model has 2"),
+            std::string::npos)
+      << of_two.status();
 }
 
 }  // namespace
