@@ -112,11 +112,9 @@ absl::Status Validate(const ExpertMatmulParams& p, PanelOrder order) {
     return Wrong("invalid_shape",
                  absl::StrCat("x_rows=", p.x_rows, "; need ", p.items));
   }
-  for (int64_t i = 0; p.rows != nullptr && i < p.items; ++i) {
-    if (p.rows[i] >= 0 && p.rows[i] < p.x_rows) continue;
-    return Wrong("invalid_argument",
-                 absl::StrCat("rows[", i, "]=", p.rows[i], "; need 0 to ",
-                              p.x_rows - 1));
+  if (p.rows != nullptr) {
+    RETURN_IF_ERROR(
+        CheckIndices("ExpertMatmul: rows", p.rows, p.items, p.x_rows));
   }
   return ValidateGroups(p);
 }

@@ -84,7 +84,7 @@ struct Problem {
     return values;
   }
 
-  // The same, item by item, by the reference of Matmul.
+  // The outputs that Matmul's reference gives, item by item.
   std::vector<float> Expected(const std::vector<int32_t>* rows,
                               const std::vector<ExpertGroup>& groups,
                               Compute compute, int output) const {

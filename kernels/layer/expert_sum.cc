@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "kernels/device/op.h"
+#include "kernels/layer/gather_rows.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -50,13 +51,8 @@ absl::Status Validate(const ExpertSumParams& p) {
     return UsageError("invalid_argument",
                       absl::StrCat("ExpertSum: ", missing, " is null"));
   }
-  for (int64_t i = 0; i < p.rows * p.used; ++i) {
-    if (p.items[i] >= 0 && p.items[i] < p.num_items) continue;
-    return UsageError("invalid_argument",
-                      absl::StrCat("ExpertSum: items[", i, "]=", p.items[i],
-                                   "; need 0 to ", p.num_items - 1));
-  }
-  return absl::OkStatus();
+  return CheckIndices("ExpertSum: items", p.items, p.rows * p.used,
+                      p.num_items);
 }
 
 absl::Status OnHost(Stream& stream, const ExpertSumParams& p,

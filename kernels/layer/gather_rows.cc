@@ -30,13 +30,7 @@ absl::Status Validate(const GatherRowsParams& p) {
     return UsageError("invalid_argument",
                       absl::StrCat("GatherRows: ", missing, " is null"));
   }
-  for (int64_t i = 0; i < p.items; ++i) {
-    if (p.rows[i] >= 0 && p.rows[i] < p.x_rows) continue;
-    return UsageError("invalid_argument",
-                      absl::StrCat("GatherRows: rows[", i, "]=", p.rows[i],
-                                   "; need 0 to ", p.x_rows - 1));
-  }
-  return absl::OkStatus();
+  return CheckIndices("GatherRows: rows", p.rows, p.items, p.x_rows);
 }
 
 absl::Status OnHost(Stream& stream, const GatherRowsParams& p) {
@@ -71,6 +65,17 @@ constexpr OpBodies<GatherRowsParams> kGatherRows = {
     }};
 
 }  // namespace
+
+absl::Status CheckIndices(const char* list, const int32_t* indices,
+                          int64_t count, int64_t end) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (indices[i] >= 0 && indices[i] < end) continue;
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat(list, "[", i, "]=", indices[i], "; need 0 to ", end - 1));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status GatherRows(Stream& stream, const GatherRowsParams& p) {
   RETURN_IF_ERROR(Validate(p));

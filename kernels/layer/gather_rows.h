@@ -25,6 +25,11 @@ struct GatherRowsParams {
 };
 absl::Status GatherRows(Stream& stream, const GatherRowsParams& p);
 
+// Returns an error unless `count` indices are from 0 to end - 1: it is
+// invalid_argument, and begins with `list`, their name, as in "Op: rows".
+absl::Status CheckIndices(const char* list, const int32_t* indices,
+                          int64_t count, int64_t end);
+
 // ---- Its body on a GPU ----
 
 // Queues the work on a GPU's stream; p.rows is in its memory. Returns a
