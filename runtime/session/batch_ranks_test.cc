@@ -26,23 +26,9 @@ class BatchRanksTest : public BatchTextsTest {
   // that sessions of `options` need.
   static std::unique_ptr<Model> OpenRanks(const SessionOptions& options,
                                           bool tiered) {
+    if (tiered) return OpenTiered(options, kRanks);
     Model::Options of = like_->options;
     of.ranks = kRanks;
-    if (tiered) {
-      of.machine.simulation = {{.bytes = int64_t{1} << 40, .link = {kFast}}};
-      of.weights = false;
-      const auto header = OpenModel(of);
-      const auto sizes = header->MeasureRanks().value();
-      int64_t bytes = 0;
-      for (int rank = 0; rank < kRanks; ++rank) {
-        const SessionSite site =
-            SiteOf(*header, sizes[static_cast<size_t>(rank)], options,
-                   header->machine->threads(), rank);
-        bytes = std::max(bytes, site.LeastDeviceBytes(options.context));
-      }
-      of.machine.simulation = {{.bytes = bytes, .link = {kFast, 0}}};
-      of.weights = true;
-    }
     return OpenModel(of);
   }
 };

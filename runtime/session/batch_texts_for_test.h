@@ -4,6 +4,7 @@
 // Several questions about one text, each answered in its own way, at once or
 // alone.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "gtest/gtest.h"
+#include "runtime/plan/session_plan.h"
 #include "runtime/policies/policy_kind.h"
 #include "runtime/policies/sfi/sfi_params.h"
 #include "runtime/session/batch.h"
@@ -56,6 +58,29 @@ class BatchTextsTest : public testing::Test {
     options.forks = forks;
     options.fork_tokens = 250;
     return policy.OptionsFor(*like_, options);
+  }
+  // The model over `ranks` ranks, each on a device behind a link that holds the
+  // least that sessions of `options` need, `host_layers` of its layers in the
+  // host tier.
+  static std::unique_ptr<Model> OpenTiered(const SessionOptions& options,
+                                           int ranks, int host_layers = 0) {
+    Model::Options of = like_->options;
+    of.ranks = ranks;
+    of.host_layers = host_layers;
+    of.machine.simulation = {{.bytes = int64_t{1} << 40, .link = {kFast}}};
+    of.weights = false;
+    const auto header = OpenModel(of);
+    const auto sizes = header->MeasureRanks().value();
+    int64_t bytes = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const SessionSite site =
+          SiteOf(*header, sizes[static_cast<size_t>(rank)], options,
+                 header->machine->threads(), rank);
+      bytes = std::max(bytes, site.LeastDeviceBytes(options.context));
+    }
+    of.machine.simulation = {{.bytes = bytes, .link = {kFast, 0}}};
+    of.weights = true;
+    return OpenModel(of);
   }
   // Every way in which steps are, or are not, passed together.
   static std::vector<PolicyParams> Policies() {

@@ -33,30 +33,6 @@ class ExpertsTest : public BatchTextsTest {
     all.push_back(speed);
     return all;
   }
-
-  // The model over `ranks` ranks, each on a device behind a link that holds the
-  // least that sessions of `options` need, `host_layers` of its layers in the
-  // host tier.
-  static std::unique_ptr<Model> OpenTiered(const SessionOptions& options,
-                                           int ranks, int host_layers) {
-    Model::Options of = like_->options;
-    of.ranks = ranks;
-    of.host_layers = host_layers;
-    of.machine.simulation = {{.bytes = int64_t{1} << 40, .link = {kFast}}};
-    of.weights = false;
-    const auto header = OpenModel(of);
-    const auto sizes = header->MeasureRanks().value();
-    int64_t bytes = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const SessionSite site =
-          SiteOf(*header, sizes[static_cast<size_t>(rank)], options,
-                 header->machine->threads(), rank);
-      bytes = std::max(bytes, site.LeastDeviceBytes(options.context));
-    }
-    of.machine.simulation = {{.bytes = bytes, .link = {kFast, 0}}};
-    of.weights = true;
-    return OpenModel(of);
-  }
 };
 
 TEST_F(ExpertsTest, EachTextIsWhatItIsAlone) {
