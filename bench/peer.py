@@ -4,12 +4,13 @@
   bench/peer.py                      everything; long, on a quiet machine
   bench/peer.py --files q4_1 --depths 0,2048 --rounds 2
   bench/peer.py --save               also writes bench/results/<date>-<cpu>.*
-  bench/peer.py --gguf FILE          another file, as make_random.py writes one
+  bench/peer.py --gguf FILE...       other files, as make_random.py writes them
 
 llama.cpp is built from scratch, Release, with its own flags: for this machine
 (-march=native), or, if TIERCEL_ISA names an ISA below the machine's, for that
 ISA. The files are SmolLM2-135M-Instruct as shipped (Q4_1) and made from it by
-llama.cpp's own llama-quantize (Q4_0, Q8_0, F16).
+llama.cpp's own llama-quantize (Q4_0, Q8_0, F16). Files of --gguf are saved in a
+page of their own, bench/results/<date>-<cpu>-shapes.*.
 
 A round runs every file at every depth, first one program, then the other, and
 the next round swaps them: a slow minute of the machine hits both. Before each
@@ -320,7 +321,8 @@ def parse():
     )
     add = parser.add_argument
     add("--files", type=known_files, default=list(FILES), help="q4_1,q4_0,...")
-    add("--gguf", type=pathlib.Path, help="this file instead of those")
+    add("--gguf", type=pathlib.Path, nargs="+", metavar="FILE", default=[],
+        help="these files instead of those")
     add("--depths", type=integers, default=[0, 2048, 7500])
     add("--prompt", type=int, default=512, help="tokens of a prefill test")
     add("--generate", type=int, default=32, help="tokens of a decode test")
@@ -342,9 +344,6 @@ def parse():
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error(f"--rounds: got {args.rounds}, need 1 or more")
-    if args.gguf and args.save:
-        parser.error("--gguf: got --save too; need neither or one, as saved "
-                     "tables have the same files")
     args.date = datetime.datetime.now(datetime.timezone.utc)
     args.tiercel = args.tiercel.resolve()
     if not args.peer_only and not os.access(args.tiercel, os.X_OK):
@@ -357,7 +356,7 @@ def main():
     both = isas(None if args.peer_only else args.tiercel)
     isa = None if both[0] == both[1] else both[0]
     programs = peer_programs(args.peer_dir, isa, jobs=args.threads)
-    models = ({args.gguf.stem: args.gguf.resolve()} if args.gguf else
+    models = ({path.stem: path.resolve() for path in args.gguf} or
               model_files(args.files, args.model, programs["llama-quantize"]))
     any_model = next(iter(models.values()))
     if isa is None:
@@ -372,7 +371,9 @@ def main():
     table = markdown(about, lines)
     print(table, end="")
     if args.save:
-        say(f"saved {', '.join(map(str, save(about, lines, table)))}")
+        kind = "shapes" if args.gguf else None
+        written = save(about, lines, table, kind)
+        say(f"saved {', '.join(map(str, written))}")
 
 
 if __name__ == "__main__":

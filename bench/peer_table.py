@@ -122,18 +122,19 @@ def markdown(about, lines):
 RESULTS = "<!-- results: written by bench/peer.py --save -->"
 
 
-def save(about, lines, table, root=pages.ROOT):
+def save(about, lines, table, kind=None, root=pages.ROOT):
     """Writes bench/results/<date>-<cpu>.json and .md, and the table of
-    doc/measured.md;
-    for an ISA below the machine's <date>-<cpu>-<isa>, without that table.
-    Returns the paths."""
+    doc/measured.md; files of another kind than the usual ones, or an ISA below
+    the machine's, have a page of that name, <date>-<cpu>-<kind>-<isa>, without
+    that table. Returns the paths."""
     below = about["isa"] != about["machine_isa"]
-    suffixes = [about["isa"]] if below else []
+    suffixes = [kind] if kind else []
+    suffixes += [about["isa"]] if below else []
     page = pages.page(about["date"][:10], about["cpu"], *suffixes, root=root)
     written = [page.with_suffix(ending) for ending in (".json", ".md")]
     document = json.dumps({"about": about, "lines": lines}, indent=1)
     written[0].write_text(document + "\n")
     written[1].write_text(table)
-    if not below:
+    if not suffixes:
         written.append(pages.fill_measured(RESULTS, table, root))
     return written

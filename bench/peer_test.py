@@ -241,11 +241,17 @@ class TableTest(unittest.TestCase):
             text = (f"a\n{peer_table.RESULTS}\nold\n"
                     "<!-- end of results -->\nb\n")
             page.write_text(text)
-            written = peer_table.save(self.about, self.lines, "new\n", root)
+            written = peer_table.save(self.about, self.lines, "new\n",
+                                      root=root)
             self.assertTrue(all("-avx2." in path.name for path in written))
             self.assertEqual(page.read_text(), text)
             self.about["isa"] = "avx512"
-            written = peer_table.save(self.about, self.lines, "new\n", root)
+            written = peer_table.save(self.about, self.lines, "new\n",
+                                      "shapes", root)
+            self.assertTrue(all("-shapes." in path.name for path in written))
+            self.assertEqual(page.read_text(), text)
+            written = peer_table.save(self.about, self.lines, "new\n",
+                                      root=root)
             self.assertEqual(json.loads(written[0].read_text())["about"],
                              self.about)
             self.assertEqual(page.read_text(), text.replace("old", "new"))
