@@ -60,9 +60,11 @@ std::vector<Golden> Goldens() {
     goldens.push_back(
         {phi + form, phi + "/tokens.txt", phi + "/short.npy", 64});
   }
-  const std::string dynamic = CheckpointPath("llama_rope_dynamic");
-  goldens.push_back(
-      {dynamic, dynamic + "/tokens.txt", dynamic + "/golden.npy"});
+  // In GGUF granite4 is Granite's architecture.
+  for (const char* name : {"llama_rope_dynamic", "granite4"}) {
+    const std::string path = CheckpointPath(name);
+    goldens.push_back({path, path + "/tokens.txt", path + "/golden.npy"});
+  }
   const std::string bias = CheckpointPath("llama_bias");
   goldens.push_back({bias + "-00001-of-00004.gguf", bias + "/tokens.txt",
                      bias + "/golden.npy"});

@@ -268,6 +268,25 @@ void ReadRotated(JsonReader& top, int usual_interval, ModelConfig* config) {
   }
 }
 
+// Reads the settings of a hybrid family, and refuses all but a dense decoder.
+void ReadHybrid(JsonReader& top, ModelConfig* config) {
+  constexpr int64_t kUsualExperts = 8;
+  const int64_t experts =
+      top.Int("num_local_experts", 0, std::numeric_limits<int64_t>::max())
+          .value_or(kUsualExperts);
+  if (experts > 0) {
+    top.Fail("unsupported_architecture",
+             absl::StrCat(experts, " experts beside a shared one; need 0"));
+  }
+  if (top.Find("layer_types") == nullptr) {
+    top.Fail("unsupported_architecture",
+             "layers without attention (no \"layer_types\")");
+  }
+  if (top.String("position_embedding_type").value_or("") != "rope") {
+    config->rotated.assign(static_cast<size_t>(config->layers), false);
+  }
+}
+
 // Reads the factors of a family that has them; each is 1 unless stated.
 void ReadScales(JsonReader& top, ModelConfig* config) {
   const auto scale = [&](const char* key) {
@@ -291,7 +310,7 @@ int64_t SlidingWindow(JsonReader& top, const HfFamily& family, int layers) {
       return 0;
     }
     for (const json& layer : *types) {
-      if (layer == "full_attention") continue;
+      if (layer == "full_attention" || layer == "attention") continue;
       if (layer == "sliding_attention") return window;
       top.Fail("unsupported_architecture",
                absl::StrCat("layer type ", Quoted(WriteJson(layer))));
@@ -438,8 +457,9 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
   config->kv_heads =
       static_cast<int>(top.Int("num_key_value_heads", 1, ConfigLimits::kHeads)
                            .value_or(usual ? family.kv_heads : config->heads));
-  config->ffn =
-      static_cast<int>(top.NeedInt("intermediate_size", ConfigLimits::kFfn));
+  config->ffn = static_cast<int>(top.NeedInt(
+      family.hybrid ? "shared_intermediate_size" : "intermediate_size",
+      ConfigLimits::kFfn));
   config->norm_eps =
       static_cast<float>(top.Float("rms_norm_eps").value_or(family.norm_eps));
   config->tied_embeddings = top.Bool("tie_word_embeddings").value_or(tied);
@@ -454,6 +474,7 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
         absl::StrCat("hidden_size ", config->hidden, " with ", config->heads,
                      " heads; need a multiple of them, at most ",
                      ConfigLimits::kHeadDim, " each"));
+  if (family.hybrid) ReadHybrid(top, config);
     return top.status();
   }
   config->head_dim = static_cast<int>(head_dim.value_or(derived));

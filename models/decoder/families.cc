@@ -46,6 +46,10 @@ constexpr HfFamily kHfFamilies[] = {
      .window = WindowRule::kFlag,
      .kv_heads = 4},
     {.model_type = "granite", .family = "granite", .context = 2048},
+    {.model_type = "granitemoehybrid",  // Granite 4
+     .family = "granite",
+     .context = 2048,
+     .hybrid = true},
     {.model_type = "ministral3",
      .family = "mistral3",
      .context = 262144,

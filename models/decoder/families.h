@@ -31,9 +31,9 @@ std::string NamesOfFamilies();
 
 // The meaning of a sliding window that config.json has.
 enum class WindowRule {
-  kOn,      // attention is limited to it
-  kFlag,    // it is off unless use_sliding_window says otherwise
-  kLayers,  // so, too, and only layers from max_window_layers on have it
+  kOn,      // all layers have it
+  kFlag,    // all have it, if use_sliding_window says so
+  kLayers,  // layers from max_window_layers on have it, if that says so
 };
 
 // A model_type of config.json, with the values that it may leave out, which are
@@ -49,6 +49,9 @@ struct HfFamily {
   int64_t original_context = 0;  // RopeScaling's; 0: the config's context
   int kv_heads = 0;              // 0: as many as query heads
   bool needs_rope = false;       // its rotary settings must be there
+  // Layers may have no attention, and experts beside a shared one, which is the
+  // feed-forward of a dense model. Neither is served, and both are usual.
+  bool hybrid = false;
   // A model that also sees: the one that writes is in text_config, which has a
   // model_type of its own.
   bool nested = false;

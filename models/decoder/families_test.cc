@@ -304,6 +304,34 @@ TEST(Granite, HasFourFactors) {
   }
 }
 
+TEST(Granite4, IsServedWhereItIsDense) {
+  const json fields = {
+      {"model_type", "granitemoehybrid"}, {"intermediate_size", 80},
+      {"shared_intermediate_size", 40},   {"num_local_experts", 0},
+      {"layer_types", json::array()},     {"position_embedding_type", "rope"},
+      {"residual_multiplier", 0.25}};
+  const auto config = ReadHf(fields);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->architecture, "granite");
+  EXPECT_EQ(config->ffn, 40);
+  EXPECT_EQ(config->residual_scale, 0.25f);
+  EXPECT_THAT(config->rotated, IsEmpty());
+  for (const json& other : {json("nope"), json(nullptr)}) {
+    json unrotated = fields;
+    unrotated["position_embedding_type"] = other;
+    EXPECT_EQ(ReadHf(unrotated)->rotated, std::vector<bool>(6, false));
+  }
+  for (const auto& [key, refused] :
+       {std::pair("num_local_experts", json(4)),
+        std::pair("num_local_experts", json(nullptr)),
+        std::pair("layer_types", json({"attention", "mamba"})),
+        std::pair("layer_types", json(nullptr))}) {
+    json hybrid = fields;
+    hybrid[key] = refused;
+    EXPECT_EQ(HfCode(hybrid), "unsupported_architecture") << key << refused;
+  }
+}
+
 // config.json then means 1; GGUF means the usual factor, and says by a key
 // whether there is RoPE.
 TEST(Granite, FactorsMayBeAbsent) {

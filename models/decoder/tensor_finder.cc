@@ -18,6 +18,14 @@ constexpr std::string_view kPrefixes[] = {"model.", "", "language_model.model.",
                                           "model.language_model.",
                                           "language_model."};
 
+// Other names of a folder's tensors: the feed-forward of Granite 4, which is
+// the shared expert of its mixtures.
+constexpr struct {
+  std::string_view usual;
+  std::string_view other;
+} kOtherNames[] = {{"mlp.gate_up_proj", "shared_mlp.input_linear"},
+                   {"mlp.down_proj", "shared_mlp.output_linear"}};
+
 // Returns the prefix with which the checkpoint has its embedding; the usual one
 // if there is none.
 std::string_view PrefixIn(const Checkpoint& checkpoint) {
@@ -55,10 +63,17 @@ std::string TensorFinder::NameOf(TensorName name, int layer,
     if (layer >= 0) full = absl::StrCat("blk.", layer, ".");
     return full.append(name.gguf).append(suffix);
   }
-  std::string full(prefix_);
-  if (layer >= 0) absl::StrAppend(&full, "layers.", layer, ".");
-  full.append(name.hf).append(suffix);
-  if (name.hf != kOutput.hf || Has(full)) return full;
+  std::string before(prefix_);
+  if (layer >= 0) absl::StrAppend(&before, "layers.", layer, ".");
+  const auto named = [&](std::string_view hf) {
+    return absl::StrCat(before, std::string(hf), std::string(suffix));
+  };
+  const std::string full = named(name.hf);
+  if (Has(full)) return full;
+  for (const auto& [usual, other] : kOtherNames) {
+    if (name.hf == usual && Has(named(other))) return named(other);
+  }
+  if (name.hf != kOutput.hf) return full;
   // The head stands beside the model as a rule, and within what also sees.
   const std::string beside =
       absl::StrCat(std::string(kOutput.hf), std::string(suffix));

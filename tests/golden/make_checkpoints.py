@@ -215,6 +215,29 @@ CHECKPOINTS = {
         max_position_embeddings=64,
         rope_scaling=dict(rope_type="dynamic", factor=2.5),
     ),
+    # A hybrid's dense kind: its feed-forward is a mixture's shared expert.
+    "granite4": dict(
+        architectures=["GraniteMoeHybridForCausalLM"],
+        model_type="granitemoehybrid",
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        head_dim=None,
+        intermediate_size=40,
+        shared_intermediate_size=24,
+        num_local_experts=0,
+        num_experts_per_tok=0,
+        layer_types=["attention", "attention"],
+        position_embedding_type="rope",
+        embedding_multiplier=3.0,
+        attention_multiplier=0.2,
+        residual_multiplier=0.6,
+        logits_scaling=0.7,
+        mamba_n_heads=8,
+        mamba_n_groups=1,
+        tie_word_embeddings=True,
+        mlp_bias=None,
+    ),
 }
 # Mixtures of experts: shares that are normed, one tensor for each expert; and
 # shares that are not, dense layers in between, one tensor for all experts.
@@ -246,9 +269,9 @@ EXPERTS = {
         mlp_only_layers=[1],
     ),
 }
-# GGUF has no dynamic scaling, and llama.cpp's converter knows no dense layers
-# between those with experts.
-WITHOUT_TWIN = ("llama_rope_dynamic", "qwen3moe_mixed")
+# GGUF has no dynamic scaling and Granite's architecture for granite4, and
+# llama.cpp's converter knows no dense layers between those with experts.
+WITHOUT_TWIN = ("llama_rope_dynamic", "granite4", "qwen3moe_mixed")
 SHARDED = {"llama_bias": 3}  # safetensors shards; the GGUF is also split
 
 # Only their quantised GGUF files are kept. Blocks of 32 and super-blocks of
@@ -508,9 +531,6 @@ def make_checkpoint(name, seed, args):
         golden(model, short, directory / "short.npy")
     if name in WITHOUT_TWIN:
         return entry
-
-    if name in WITHOUT_TWIN:
-        return entry
     twin = args.out / f"{name}.gguf"
     convert(args.llama_cpp, directory, twin)
     if shards > 1:
@@ -579,8 +599,9 @@ def main():
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 
-    only = args.only.split(",") if args.only else [*CHECKPOINTS, *QUANTISED]
-    if unknown := set(only) - set(CHECKPOINTS) - set(QUANTISED):
+    every = [*CHECKPOINTS, *EXPERTS, *QUANTISED]
+    only = args.only.split(",") if args.only else every
+    if unknown := set(only) - set(every):
         parser.error(f"no such checkpoint: {', '.join(sorted(unknown))}")
     manifest = {}
     if args.only:
@@ -590,12 +611,10 @@ def main():
     else:
         shutil.rmtree(args.out, ignore_errors=True)
         args.out.mkdir(parents=True)
-    for seed, name in enumerate(CHECKPOINTS):
+    seeds = [*enumerate(CHECKPOINTS), *enumerate(EXPERTS, start=200)]
+    for seed, name in seeds:
         if name not in only:
             continue
-        manifest[name] = make_checkpoint(name, seed, args)
-        print(name, manifest[name], flush=True)
-    for seed, name in enumerate(EXPERTS, start=200):
         manifest[name] = make_checkpoint(name, seed, args)
         print(name, manifest[name], flush=True)
     for seed, family in enumerate(QUANTISED, start=100):
@@ -604,9 +623,8 @@ def main():
         for name, entry in make_quantised(family, seed, args).items():
             manifest[name] = entry
             print(name, entry, flush=True)
-    order = [*CHECKPOINTS, *QUANTISED]
     entries = sorted(
-        manifest.items(), key=lambda entry: order.index(entry[0].split("/")[0])
+        manifest.items(), key=lambda entry: every.index(entry[0].split("/")[0])
     )
     text = json.dumps(dict(entries), indent=2) + "\n"
     (args.out / "manifest.json").write_text(text)
