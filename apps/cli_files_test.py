@@ -156,6 +156,27 @@ class FolderTest(FilesCase):
                 name.replace("model.", to, 1)))
             self.assertEqual(self.ask(model), ("OK", "stop"), prefix)
 
+    def test_texts_within_a_sliding_window(self):
+        model = self.folder("m", config={"model_type": "mistral",
+                                         "sliding_window": 40})
+        inspected = self.document("inspect", model)
+        self.assertIsNone(inspected["cannot_run"])
+        self.assertEqual(inspected["config"]["context"], 40)
+        (warning,) = inspected["warnings"]
+        self.assertIn("a sliding window of 40", warning)
+        within, beyond = (self.path(f"{count}", b"5 " * count)
+                          for count in (40, 41))
+        whole = self.folder("whole", config={"model_type": "mistral",
+                                             "sliding_window": None})
+        self.assertEqual(*(
+            self.document("eval", "-m", some, "--tokens", within)["nll"]
+            for some in (model, whole)))
+        self.refuse(3, "context_length_exceeded", "eval", "-m", model,
+                    "--tokens", beyond)
+        # A scaling of positions does not widen what attention sees.
+        self.refuse(3, "context_length_exceeded", "eval", "-m", model,
+                    "--tokens", beyond, "--rope-scale", "2")
+
     def test_a_pad_without_a_row(self):
         names = [*told_model.tokens(), "[PAD]"]
         model = self.folder(

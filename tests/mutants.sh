@@ -452,6 +452,7 @@ row_permutation|models/decoder/row_reader.cc|in_head % 2 \* (rotated / 2)|in_hea
 wrong_weights|models/decoder/decoder.cc|{&w.up, w.up_bias.data()|{\&w.gate, w.up_bias.data()|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|StoreMode::kAdd}},|StoreMode::kAssign}},|tests/golden_logits_test.cc
 unrotated_layer|models/decoder/decoder.cc|config_.Rotates(layer) ? half : 0|config_.Rotates(0 * layer) ? half : 0|tests/golden_logits_test.cc
+window_context|runtime/model/model.cc|read.context = read.sliding_window;||apps/cli_files_test.py
 hybrid_experts|models/decoder/config_hf.cc|value_or(kUsualExperts)|value_or(0)|models/decoder/families_test.cc
 hybrid_positions|models/decoder/config_hf.cc|value_or("") != "rope"|value_or("rope") != "rope"|models/decoder/families_test.cc
 hybrid_columns|models/decoder/config_hf.cc|family.hybrid ? "shared_intermediate_size"|false ? "shared_intermediate_size"|tests/golden_logits_test.cc

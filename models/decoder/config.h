@@ -92,6 +92,9 @@ struct ModelConfig {
   int ffn = 0;
   int64_t context = 0;  // positions the checkpoint was made for; with YaRN and
                         // dynamic scaling at least original_context * factor
+  // The newest positions that some layer was made to attend to; 0: all. The
+  // decoder attends to all, which is the same in texts of no more positions.
+  int64_t sliding_window = 0;
   float norm_eps = 0;
   double rope_theta = 0;
   int rope_dims = 0;  // rotated elements of a head, even, <= head_dim
@@ -141,8 +144,8 @@ struct ModelConfig {
 // Reads the description from GGUF's metadata, or from config.json and
 // generation_config.json, and checks its ranges. Errors:
 // unsupported_architecture, also for features of a known architecture that are
-// not supported (experts of another one, a sliding window shorter than the
-// context, another activation); unsupported_rope_scaling;
+// not supported (experts of another one, another activation);
+// unsupported_rope_scaling;
 // unsupported_quantization (config.json only); invalid_vocab (end-of-text ids,
 // GGUF tokens against embedding rows); invalid_metadata, naming the key, the
 // value and the need.

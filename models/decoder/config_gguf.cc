@@ -350,12 +350,7 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
     in.Fail("unsupported_architecture",
             absl::StrCat("a mixture of experts of ", config.architecture));
   }
-  const int64_t window =
-      in.Int("attention.sliding_window", 0, INT64_MAX, config.context);
-  if (window > 0 && window < config.context) {
-    in.Fail("unsupported_architecture",
-            absl::StrCat("attention in a sliding window of ", window));
-  }
+  config.sliding_window = in.Int("attention.sliding_window", 0, INT64_MAX, 0);
   if (!in.status().ok()) return in.status();
   config.tied_embeddings = checkpoint.Find("output.weight") == nullptr;
   RETURN_IF_ERROR(ReadEosIds(metadata, config.vocab, &config.eos_ids));

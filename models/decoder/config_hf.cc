@@ -409,18 +409,12 @@ void RefuseQuantised(JsonReader& top) {
 
 // Refuses settings that would change the arithmetic in ways that the decoder
 // does not implement.
-void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
-                       const HfFamily& family) {
+void RefuseUnsupported(JsonReader& top) {
   RefuseQuantised(top);
   const std::string activation = top.String("hidden_act").value_or("silu");
   if (activation != "silu" && activation != "swish") {
     top.Fail("unsupported_architecture",
              absl::StrCat("activation ", Quoted(activation), "; need silu"));
-  }
-  const int64_t window = SlidingWindow(top, family, config.layers);
-  if (window > 0 && window < config.context) {
-    top.Fail("unsupported_architecture",
-             absl::StrCat("attention in a sliding window of ", window));
   }
 }
 
@@ -474,16 +468,17 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
         absl::StrCat("hidden_size ", config->hidden, " with ", config->heads,
                      " heads; need a multiple of them, at most ",
                      ConfigLimits::kHeadDim, " each"));
-  if (family.hybrid) ReadHybrid(top, config);
     return top.status();
   }
   config->head_dim = static_cast<int>(head_dim.value_or(derived));
   const Family& traits = *FindFamily(family.family);
   RETURN_IF_ERROR(ReadRope(top, family, traits, config));
   ReadRotated(top, traits.unrotated_interval, config);
+  if (family.hybrid) ReadHybrid(top, config);
   if (traits.scales) ReadScales(top, config);
   if (traits.experts) RETURN_IF_ERROR(ReadExperts(top, config));
-  RefuseUnsupported(top, *config, family);
+  config->sliding_window = SlidingWindow(top, family, config->layers);
+  RefuseUnsupported(top);
   return top.status();
 }
 

@@ -341,11 +341,15 @@ TEST(GgufConfig, WhatWeDoNotDoIsRefused) {
   EXPECT_EQ(Gguf().Set<uint32_t>("llama.expert_count", 8).Code(),
             "unsupported_architecture");
   EXPECT_EQ(Gguf().Set<uint32_t>("llama.expert_count", 0).Code(), "");
-  const std::string window = "llama.attention.sliding_window";
-  EXPECT_EQ(Gguf().Set<uint32_t>(window, 4095).Code(),
-            "unsupported_architecture");
-  EXPECT_EQ(Gguf().Set<uint32_t>(window, 4096).Code(), "");
-  EXPECT_EQ(Gguf().Set<uint32_t>(window, 0).Code(), "");
+}
+
+TEST(GgufConfig, SlidingWindow) {
+  EXPECT_EQ(Gguf().Config()->sliding_window, 0);
+  EXPECT_EQ(Gguf()
+                .Set<uint32_t>("llama.attention.sliding_window", 4095)
+                .Config()
+                ->sliding_window,
+            4095);
 }
 
 // ---------------------------------------------------------------------------
@@ -622,32 +626,32 @@ TEST(HfConfig, YarnStretchesTheContext) {
 
 TEST(HfConfig, B12SlidingWindows) {
   json config = HfConfig();
+  const auto window = [&] { return ReadConfigFolder(config)->sliding_window; };
   config["sliding_window"] = 1024;
   config["model_type"] = "qwen2";
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");  // off by default there
+  EXPECT_EQ(window(), 0);  // off by default there
   config["use_sliding_window"] = true;
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)),
-            "");  // the first 28 layers have none
+  EXPECT_EQ(window(), 0);  // the first 28 layers have none
   config["max_window_layers"] = 2;
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
+  EXPECT_EQ(window(), 0);
   config["max_window_layers"] = 1;
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
+  EXPECT_EQ(window(), 1024);
   config["use_sliding_window"] = false;
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
+  EXPECT_EQ(window(), 0);
   config["layer_types"] = {"full_attention", "full_attention"};
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
+  EXPECT_EQ(window(), 0);
   config["layer_types"] = {"full_attention", "sliding_attention"};
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
+  EXPECT_EQ(window(), 1024);
   config["layer_types"] = {"linear_attention", "full_attention"};
   EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
   config = HfConfig();
   config["model_type"] = "mistral";
+  EXPECT_EQ(window(), 0);
   config["sliding_window"] = 1024;
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
-  config["sliding_window"] = 4096;
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
+  EXPECT_EQ(window(), 1024);
+  EXPECT_EQ(ReadConfigFolder(config)->context, 4096);
   config["sliding_window"] = nullptr;
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "");
+  EXPECT_EQ(window(), 0);
 }
 
 TEST(HfConfig, WhatWeDoNotDoIsRefused) {

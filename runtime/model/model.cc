@@ -315,6 +315,14 @@ void Model::Warn(const std::vector<std::string>& more) {
 absl::Status Model::ReadConfig() {
   ASSIGN_OR_RETURN(ModelConfig read, ReadModelConfig(*checkpoint));
   RETURN_IF_ERROR(OverrideRope(options, &read));
+  if (read.sliding_window > 0 && read.sliding_window < read.context) {
+    Warn({absl::StrCat("the model was made for ", read.context,
+                       " positions, with attention in a sliding window of ",
+                       read.sliding_window, "; texts may have ",
+                       read.sliding_window,
+                       " tokens here, within which it is the same")});
+    read.context = read.sliding_window;
+  }
   ASSIGN_OR_RETURN(split, ModelSplit::Create(read, ranks()));
   config = std::move(read);
   return absl::OkStatus();
