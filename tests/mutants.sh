@@ -901,6 +901,9 @@ regex_steps|models/tokenizer/regex.cc|onig_set_retry_limit_in_match_of_match_par
 upper_words|models/tokenizer/gguf_pres.cc|upper, "+", lower, "\*", suffix|upper, "+", lower, "+", suffix|models/tokenizer/pretokenize_test.cc
 inverted_split|models/tokenizer/hf_pipeline.cc|/\*is_all=\*/true|/*is_all=*/false|models/tokenizer/hf_spec_test.cc
 behind_bytes|models/tokenizer/hf_pipeline.cc|    is_spelled = true;|    is_spelled = spec->cuts.empty();|models/tokenizer/hf_spec_test.cc
+composed_mark|models/tokenizer/tokenizer.cc|token.in_composed \&\& Composes|!token.in_composed \&\& Composes|models/tokenizer/tokenizer_test.cc
+prepended_token|models/tokenizer/hf_spec.cc|spec.space_prefix == TokenizerSpec::SpacePrefix::kNone \&\&|true \&\&|models/tokenizer/hf_spec_test.cc
+spaced_token|models/tokenizer/hf_spec.cc|text.find(. .) == std::string_view::npos;|true;|models/tokenizer/hf_spec_test.cc
 strips_left|models/tokenizer/tokenizer.cc|if (token.strips_left) run.StripEnd();||models/tokenizer/tokenizer_test.cc
 strips_right|models/tokenizer/tokenizer.cc|if (token.strips_right) run.StripBegin();||models/tokenizer/tokenizer_test.cc
 strips_once|models/tokenizer/tokenizer.cc|    while (strips_ \&\& !text.empty()) {|    if (strips_ \&\& !text.empty()) {|models/tokenizer/tokenizer_test.cc

@@ -2,6 +2,7 @@
 // tokenizer.json: its tokens, its merges and its ends. The stages through which
 // text passes are read by hf_pipeline.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -128,6 +129,20 @@ void MarkBytes(TokenizerSpec* spec) {
   }
 }
 
+// Returns whether the normaliser leaves a token's text as it is, by itself and
+// within a text, unless a mark behind it composes with its last character.
+bool IsStable(std::string_view text, const TokenizerSpec& spec) {
+  if (spec.kind == TokenizerSpec::Kind::kByteLevel) {
+    return !spec.nfc || std::all_of(text.begin(), text.end(), [](char c) {
+      return static_cast<uint8_t>(c) < 0x80;
+    });
+  }
+  if (!spec.prefixes_spaces) return true;  // Metaspace is no normaliser
+  // Prepend would put a space before the token.
+  return spec.space_prefix == TokenizerSpec::SpacePrefix::kNone &&
+         text.find(' ') == std::string_view::npos;
+}
+
 absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
   const Json& content = Member(token, "content");
   if (!content.is_string() || content.get_ref<const std::string&>().empty()) {
@@ -139,10 +154,9 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
         absl::StrCat("added token ", Quoted(text), " has single_word"));
   }
   const bool special = IsTrue(Member(token, "special"));
-  // Such a token would be matched after the normaliser has changed the text.
-  const bool changes =
-      spec->nfc || spec->kind == TokenizerSpec::Kind::kSentencePiece;
-  if (!special && changes && IsTrue(Member(token, "normalized"))) {
+  // Such a token is matched after the normaliser has changed the text.
+  const bool normalized = !special && IsTrue(Member(token, "normalized"));
+  if (normalized && !IsStable(text, *spec)) {
     return UnsupportedJson(
         absl::StrCat("added token ", Quoted(text), " is normalized"));
   }
@@ -153,6 +167,7 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
       spec->tokens[static_cast<size_t>(*AsId(Member(token, "id")))];
   entry.strips_left = IsTrue(Member(token, "lstrip"));
   entry.strips_right = IsTrue(Member(token, "rstrip"));
+  entry.in_composed = normalized && spec->nfc;
   return absl::OkStatus();
 }
 

@@ -309,8 +309,29 @@ TEST(HfSpecTest, AddedTokens) {
   EXPECT_EQ(CodeWith(files, "/added_tokens/1/normalized", true), "");
   files["tokenizer.json"]["normalizer"] = {{"type", "NFC"}};
   EXPECT_TRUE(Spec(files).nfc);
-  EXPECT_EQ(CodeWith(files, "/added_tokens/1/normalized", true),
+  EXPECT_FALSE(Spec(files).tokens[6].in_composed);
+  added[1]["normalized"] = true;
+  EXPECT_TRUE(Spec(files).tokens[6].in_composed);
+  EXPECT_EQ(CodeWith(files, "/added_tokens/1/content", "<é>"),
             "unsupported_tokenizer");
+}
+
+// Metaspace is no normaliser; Prepend would change a token, and Replace one
+// with a space.
+TEST(HfSpecTest, NormalizedTokensOfSentencePiece) {
+  const auto code = [](Json files, const char* text) {
+    files["tokenizer.json"]["added_tokens"].push_back(
+        {{"id", 260}, {"content", text}, {"normalized", true}});
+    return CodeFrom(files);
+  };
+  EXPECT_EQ(code(SentencePiece(), "<t>"), "unsupported_tokenizer");
+  Json gemma = SentencePiece();
+  gemma["tokenizer.json"]["normalizer"]["normalizers"].erase(0);
+  EXPECT_EQ(code(gemma, "<t>"), "");
+  EXPECT_EQ(code(gemma, "< t>"), "unsupported_tokenizer");
+  const Json metaspace =
+      Metaspace({{"type", "Metaspace"}, {"replacement", "\u2581"}});
+  EXPECT_EQ(code(metaspace, "< t>"), "");
 }
 
 // As transformers has it: special_tokens_map.json counts unless

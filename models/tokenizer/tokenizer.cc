@@ -11,6 +11,7 @@
 #include "lib/status/status_macros.h"
 #include "lib/text/utf8.h"
 #include "models/tokenizer/gguf_pres.h"
+#include "models/tokenizer/nfc.h"
 #include "models/tokenizer/unicode_classes.h"
 
 namespace tiercel {
@@ -73,8 +74,18 @@ std::string Joined(const std::vector<std::string_view>& parts) {
   return text;
 }
 
+bool IsAscii(char c) { return static_cast<uint8_t>(c) < 0x80; }
+
 bool IsSpaceAt(std::string_view text, size_t begin) {
   return ClassOf(Utf8At(text, begin).code_point) == CharClass::kSpace;
+}
+
+// Returns whether the ASCII character at `at` and marks behind it are another
+// character once they are composed.
+bool ComposesAt(std::string_view text, size_t at) {
+  constexpr size_t kMarks = 64;  // bytes
+  if (at + 1 == text.size() || IsAscii(text[at + 1])) return false;
+  return ComposeNfc(text.substr(at, kMarks)).front() != text[at];
 }
 
 // The text since the last special token, which may come in parts.
@@ -207,8 +218,13 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
       const SpecialMatcher& matcher =
           part.special == Special::kParse ? special_ : user_defined_;
       size_t begin = 0;
-      while (const auto match = matcher.Find(part.text, begin)) {
+      size_t from = 0;
+      while (const auto match = matcher.Find(part.text, from)) {
         const TokenEntry& token = spec_.tokens[match->id];
+        if (token.in_composed && ComposesAt(part.text, match->end - 1)) {
+          from = match->begin + 1;
+          continue;
+        }
         run.Add(part.text.substr(begin, match->begin - begin));
         if (token.strips_left) run.StripEnd();
         RETURN_IF_ERROR(end_run());
@@ -216,7 +232,7 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
         if (token.strips_right) run.StripBegin();
         first_run = false;
         RETURN_IF_ERROR(watch.Begin(match->end - match->begin, 0, ids->size()));
-        begin = match->end;
+        begin = from = match->end;
       }
       run.Add(part.text.substr(begin));
     }

@@ -32,6 +32,7 @@ struct TokenEntry {
   // A special token whose match takes the spaces before or behind it.
   bool strips_left = false;
   bool strips_right = false;
+  bool in_composed = false;  // matched in the text once that is composed (NFC)
 };
 
 // A checkpoint's declaration of its tokenizer, from either format. The readers

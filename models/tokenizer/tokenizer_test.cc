@@ -132,6 +132,27 @@ TEST(TokenizerTest, TokensTakeTheSpacesBesideThem) {
   EXPECT_EQ(ids, (Ids{0, 8}));
 }
 
+// As the added tokens of Hugging Face with `normalized` do under NFC: a mark
+// may become one character with the last one of such a token, which is then not
+// in the text.
+TEST(TokenizerTest, TokensOfComposedTextAreNotBeforeMarks) {
+  TokenizerSpec spec = ByteSpec();
+  // The bytes of U+226F are 14 to 16; those of U+0327 are 17 and 18.
+  for (const char* text : {"\u00e2", "\u012b", "\u00af", "\u00cc", "\u00a7"}) {
+    spec.tokens.push_back({text, TokenType::kNormal, 0});
+  }
+  spec.tokens.push_back({"a<b>", TokenType::kUserDefined, 0});  // 19
+  spec.nfc = true;
+  spec.tokens[9].in_composed = true;
+  spec.tokens[19].in_composed = true;
+  const auto t = Made(spec);
+  EXPECT_EQ(Encoded(*t, "a<b>"), (Ids{19}));
+  EXPECT_EQ(Encoded(*t, "<b>c"), (Ids{9, 2}));
+  EXPECT_EQ(Encoded(*t, "<b>\u0327"), (Ids{9, 17, 18}));
+  EXPECT_EQ(Encoded(*t, "a<b>\u0338"), (Ids{0, 3, 1, 14, 15, 16}));
+  EXPECT_EQ(Encoded(*t, "<b>\u0338<b>"), (Ids{3, 1, 14, 15, 16, 9}));
+}
+
 TEST(TokenizerTest, NothingGivesNothing) {
   const auto t = Made(ByteSpec());
   EXPECT_EQ(Encoded(*t, ""), Ids{});
