@@ -1,18 +1,19 @@
 #include "kernels/system/thread_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <system_error>
 
+#include "kernels/system/spin.h"
 #include "kernels/system/thread.h"
 
 namespace tiercel {
 namespace {
 
-// About 50 us of spinning, with one pause (~40 cycles on Zen 4, ~140 on Intel)
-// per spin: longer than the serial stretches of a decode step, but too short to
-// keep an idle machine busy.
-constexpr int kSpins = 4000;
+// Longer than the serial stretches of a decode step, but too short to keep an
+// idle machine busy.
+constexpr std::chrono::microseconds kSpin{50};
 
 // state_ has the number of workers inside (low 15 bits), a bit for closed, and
 // the number of the region (high 16). The number wraps after 65,536 regions: a
@@ -23,12 +24,6 @@ constexpr uint32_t kClosed = 0x8000;
 constexpr uint32_t kOneRegion = 0x10000;
 
 uint32_t NumberOf(uint32_t state) { return state / kOneRegion; }
-
-void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 }  // namespace
 
@@ -78,13 +73,9 @@ void ThreadPool::WorkerLoop(int thread) {
   uint32_t seen = 0;
   while (true) {
     uint32_t state = state_.load(std::memory_order_acquire);
-    for (int spins = 0; NumberOf(state) == seen; ++spins) {
+    for (Spin spin(kSpin); NumberOf(state) == seen;) {
       if (stop_.load(std::memory_order_relaxed)) return;
-      if (spins < kSpins) {
-        Pause();
-      } else {
-        state_.wait(state, std::memory_order_acquire);
-      }
+      if (!spin.Again()) state_.wait(state, std::memory_order_acquire);
       state = state_.load(std::memory_order_acquire);
     }
     seen = NumberOf(state);
@@ -118,10 +109,8 @@ void ThreadPool::Leave() {
 // Lets no further worker in, and waits for those inside.
 void ThreadPool::Close() {
   uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel);
-  for (int spins = 0; (state & kInside) != 0; ++spins) {
-    if (spins < kSpins) {
-      Pause();
-    } else {
+  for (Spin spin(kSpin); (state & kInside) != 0;) {
+    if (!spin.Again()) {
       const uint32_t empty = empty_.load(std::memory_order_acquire);
       if ((state_.load(std::memory_order_acquire) & kInside) != 0) {
         empty_.wait(empty, std::memory_order_acquire);

@@ -1,9 +1,11 @@
 #include "offload/ranks/rank_group.h"
 
+#include <chrono>
 #include <new>
 #include <system_error>
 
 #include "kernels/system/resource_limits.h"
+#include "kernels/system/spin.h"
 #include "kernels/system/thread.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -13,30 +15,20 @@ namespace {
 
 constexpr uint32_t kLeft = uint32_t{1} << 31;  // a bit of meeting_
 
-// Ranks meet some hundred times in a decode step: a waiting rank polls for
-// about 50 us, then it sleeps. With more ranks than CPUs it sleeps at once, as
+// Ranks meet some hundred times in a decode step: a waiting rank polls for so
+// long before it sleeps. With more ranks than CPUs it sleeps at once, as
 // polling would keep the ranks that it waits for from running.
-constexpr int kSpins = 2000;
-
-void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
+constexpr std::chrono::microseconds kSpin{50};
 
 // Waits until `word` is not `seen` any more, and returns its new value. Polls
-// `spins` times before it sleeps.
+// for `most` before it sleeps.
 template <typename T>
-T AwaitChange(const std::atomic<T>& word, T seen, int spins) {
-  for (int i = 0; i < spins; ++i) {
+T AwaitChange(const std::atomic<T>& word, T seen,
+              std::chrono::nanoseconds most) {
+  for (Spin spin(most);;) {
     const T now = word.load(std::memory_order_acquire);
     if (now != seen) return now;
-    Pause();
-  }
-  for (;;) {
-    const T now = word.load(std::memory_order_acquire);
-    if (now != seen) return now;
-    word.wait(seen, std::memory_order_acquire);
+    if (!spin.Again()) word.wait(seen, std::memory_order_acquire);
   }
 }
 
@@ -74,7 +66,7 @@ absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(int ranks) {
 
 RankGroup::RankGroup(int ranks)
     : ranks_(ranks),
-      spins_(ranks > AllowedCpus() ? 0 : kSpins),
+      spin_(ranks > AllowedCpus() ? std::chrono::nanoseconds{0} : kSpin),
       ended_(static_cast<size_t>(ranks)),
       brought_(static_cast<size_t>(ranks)) {
   for (auto& works : works_) works.resize(static_cast<size_t>(ranks));
@@ -90,7 +82,7 @@ RankGroup::~RankGroup() {
 void RankGroup::Work(int rank) {
   uint32_t seen = 0;
   for (;;) {
-    seen = AwaitChange(round_, seen, spins_);
+    seen = AwaitChange(round_, seen, spin_);
     if (stop_.load(std::memory_order_relaxed)) return;
     ended_[static_cast<size_t>(rank)] = Guarded(rank);
     if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -130,7 +122,7 @@ absl::Status RankGroup::Run(absl::FunctionRef<absl::Status(int rank)> part) {
   round_.notify_all();
   const auto join = [this] {
     for (int left = working_.load(std::memory_order_acquire); left > 0;) {
-      left = AwaitChange(working_, left, spins_);
+      left = AwaitChange(working_, left, spin_);
     }
   };
   try {
@@ -165,7 +157,7 @@ absl::Status RankGroup::Meet(int rank, const absl::Status& mine) {
     return outcome;
   }
   for (uint32_t now = meeting;;) {
-    now = AwaitChange(meeting_, now, spins_);
+    now = AwaitChange(meeting_, now, spin_);
     if ((now & ~kLeft) != meeting) return outcome;  // all ranks have come
     if ((now & kLeft) != 0) return mine.ok() ? RankFailed() : mine;
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,7 +65,7 @@ class RankGroup {
   absl::Status Outcome() const;
 
   const int ranks_;
-  const int spins_;  // polls of a waiting rank before it sleeps
+  const std::chrono::nanoseconds spin_;  // polls of a rank before it sleeps
 
   // Run: a new round begins the other ranks' parts.
   alignas(64) std::atomic<uint32_t> round_{0};
