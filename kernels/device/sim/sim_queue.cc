@@ -139,7 +139,7 @@ absl::Status SimQueue::CopyAny(void* to, const void* from, size_t bytes) {
     return memory != nullptr && memory != &memory_;
   };
   if (is_others(source) || is_others(target)) {
-    PushThroughHost(source, target, to, from, bytes);
+    Add({.outside = true, .copy = {{source, target, to, from, bytes}}});
     return absl::OkStatus();
   }
   const bool up = source == nullptr;
@@ -250,8 +250,12 @@ bool SimQueue::KernelsSee(std::byte* pinned) {
 // ---- The queued work ----
 
 void SimQueue::Push(std::function<int()> work, bool outside) {
+  Add({.run = std::move(work), .outside = outside});
+}
+
+void SimQueue::Add(Work work) {
   const std::lock_guard lock(mutex_);
-  queue_.push_back({std::move(work), outside});
+  queue_.push_back(std::move(work));
   ++pushed_;
   pushes_.notify_all();
 }
@@ -263,22 +267,38 @@ void SimQueue::Forget() {
   TakeUntil(kEnd);
 }
 
-// Queues a copy from or to another device, through the host, as neither device
-// may read the other's memory.
-void SimQueue::PushThroughHost(SimMemory* source, SimMemory* target, void* to,
-                               const void* from, size_t bytes) {
-  const auto copy = [bytes](SimMemory* holder, void* there, const void* here) {
-    const auto move = [=] { std::memcpy(there, here, bytes); };
-    holder != nullptr ? holder->WhileOpen(move) : move();
+// Does the copy `next` and those behind it between the same two devices, whose
+// memories are opened once for all, as opening takes longer than a small copy.
+// Returns the work behind them.
+SimQueue::Works::const_iterator SimQueue::CopyThroughHost(
+    Works::const_iterator next, Works::const_iterator end) {
+  SimMemory* const source = next->copy->source;
+  SimMemory* const target = next->copy->target;
+  size_t bytes = 0;
+  auto after = next;
+  do {
+    bytes += after->copy->bytes;
+    ++after;
+  } while (source != target && after != end && after->copy &&
+           after->copy->source == source && after->copy->target == target);
+  std::vector<std::byte> between(bytes);
+  const auto each = [&](SimMemory* memory, auto copy) {
+    const auto all = [&] {
+      std::byte* at = between.data();
+      for (auto work = next; work != after; ++work) {
+        copy(*work->copy, at);
+        at += work->copy->bytes;
+      }
+    };
+    memory != nullptr ? memory->WhileOpen(all) : all();
   };
-  Push(
-      [=] {
-        std::vector<std::byte> between(bytes);
-        copy(source, between.data(), from);
-        copy(target, to, between.data());
-        return 0;
-      },
-      /*outside=*/true);
+  each(source, [](const PeerCopy& of, std::byte* at) {
+    std::memcpy(at, of.from, of.bytes);
+  });
+  each(target, [](const PeerCopy& of, const std::byte* at) {
+    std::memcpy(of.to, at, of.bytes);
+  });
+  return after;
 }
 
 // The worker thread: does a little of the queue at a time.
@@ -302,9 +322,9 @@ void SimQueue::WorkWithDelays(uint64_t seed, const std::stop_token& stop) {
 }
 
 // Takes the work up to `mark` from the queue.
-std::deque<SimQueue::Work> SimQueue::TakeUntil(uint64_t mark) {
+SimQueue::Works SimQueue::TakeUntil(uint64_t mark) {
   const std::lock_guard lock(mutex_);
-  std::deque<Work> work;
+  Works work;
   for (; !queue_.empty() && pushed_ - queue_.size() < mark;
        queue_.pop_front()) {
     work.push_back(std::move(queue_.front()));
@@ -316,11 +336,15 @@ std::deque<SimQueue::Work> SimQueue::TakeUntil(uint64_t mark) {
 // does nothing more.
 void SimQueue::RunUntil(uint64_t mark) {
   const std::lock_guard run(run_mutex_);
-  const std::deque<Work> work = TakeUntil(mark);
+  const Works work = TakeUntil(mark);
   State& state = StateOf(device_);
   if (work.empty() || state.LostWith() != 0) return;
   int error = 0;
   for (auto next = work.begin(); next != work.end() && error == 0;) {
+    if (next->copy) {
+      next = CopyThroughHost(next, work.end());
+      continue;
+    }
     if (next->outside) {
       error = (next++)->run();
       continue;

@@ -88,20 +88,32 @@ class SimQueue : public DeviceQueue {
  private:
   absl::Status CopyAny(void* to, const void* from, size_t bytes) override;
 
-  struct Work {
-    std::function<int()> run;
-    bool outside = false;
+  // A copy from or to another device, which goes through the host, as neither
+  // device may read the other's memory. A null memory is the host's.
+  struct PeerCopy {
+    SimMemory* source;
+    SimMemory* target;
+    void* to;
+    const void* from;
+    size_t bytes;
   };
+  struct Work {
+    std::function<int()> run = {};
+    bool outside = false;
+    std::optional<PeerCopy> copy = {};  // in place of `run`
+  };
+  using Works = std::deque<Work>;
 
   // The status of a call in the name of `who`.
   virtual absl::Status StatusOf(std::string_view who, int error) const;
   // The reason of the last error that work returned, or "".
   virtual std::string TakeFault();
 
-  void PushThroughHost(SimMemory* source, SimMemory* target, void* to,
-                       const void* from, size_t bytes);
+  static Works::const_iterator CopyThroughHost(Works::const_iterator next,
+                                               Works::const_iterator end);
+  void Add(Work work);
   void WorkWithDelays(uint64_t seed, const std::stop_token& stop);
-  std::deque<Work> TakeUntil(uint64_t mark);
+  Works TakeUntil(uint64_t mark);
   void RunUntil(uint64_t mark);
 
   const int device_;
@@ -110,7 +122,7 @@ class SimQueue : public DeviceQueue {
   std::string fault_;                   // guarded by run_mutex_
   std::mutex mutex_;                    // guards the queue
   std::condition_variable_any pushes_;  // wakes the worker
-  std::deque<Work> queue_;
+  Works queue_;
   uint64_t pushed_ = 0;
   int users_ = 0;          // other threads that use it now
   std::stop_source stop_;  // stops the worker
