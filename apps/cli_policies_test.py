@@ -505,7 +505,7 @@ class WarningTest(Case):
         warning = ("context: room for %d tokens beside what the policy keeps "
                    "on the device, for %d without it; %d bytes of device "
                    "memory hold the model's %d" % (room, full, least, full))
-        book = self.path("book.txt", b"The cat sat. " * room)
+        book = self.path("book.txt", b"The cat sat. " * (room // 3))
         summary = ["summarize", book, *small, "-n", "4", "--ignore-eos"]
         drafts = [*summary, "--policy", "triforce"]
         warnings, said = self.warnings(*drafts)

@@ -113,7 +113,7 @@ step_fuzz() {  # runs libFuzzer from the seed corpora
 
 step_vocabs() {  # every code point; llama.cpp's vocabularies and vectors
   TIERCEL_ALL_SHAPES=1 TIERCEL_PEER_VOCABS=$(tests/setup/peer.sh)/models \
-    run_tests cpu -R '^models/tokenizer/(golden|peer_vocabs)_test'
+    run_tests cpu -R '^models/tokenizer/(golden|known_patterns|peer_vocabs)_test'
 }
 
 # Runs the shapes, places and orders of threads that tests leave out by default.
@@ -170,7 +170,7 @@ step_bytes() {
 
 step_seeds() {  # counts distributions, with more seeds
   TIERCEL_ALL_SEEDS=1 run_tests cpu \
-    -R '^(drafts/verify|runtime/policies/triforce/triforce_distribution)_test'
+    -R '^(drafts/verify|drafts/verifying_drafter|runtime/policies/.*_distribution)_test'
 }
 
 # Random texts, each with a known result; lives of sessions beside plain ones;

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, HostedFaultsTest,
                          });
 
 // The next call to fail: fewer and fewer, so that the test ends.
-int Next(int at) { return TriesAllFaults() ? at + 1 + at / 8 : 9 * at + 1; }
+int Next(int at) { return TriesAllFaults() ? at + 1 + at / 8 : 24 * at + 1; }
 
 TEST_P(HostedFaultsTest, OneFailedCallFailsOneRequest) {
   const int64_t before = Used();

@@ -21,6 +21,10 @@ constexpr PanelOrder kOrders[] = {PanelOrder::kLanes, PanelOrder::kFragments};
 void ExpectSame(const std::vector<float>& got,
                 const std::vector<float>& expected) {
   ASSERT_EQ(got.size(), expected.size());
+  if (std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)) ==
+      0) {
+    return;
+  }
   for (size_t i = 0; i < got.size(); ++i) {
     if (std::isnan(got[i]) && std::isnan(expected[i])) continue;
     ASSERT_EQ(std::memcmp(&got[i], &expected[i], sizeof(float)), 0)

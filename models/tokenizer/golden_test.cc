@@ -406,7 +406,7 @@ TEST_F(SmolLm2Test, Corpus) {
 }
 
 TEST_F(SmolLm2Test, EveryCodePoint) {
-  if (TriesLess()) GTEST_SKIP() << "a million texts; DecodingUndoesEncoding";
+  if (!TriesAll()) GTEST_SKIP() << "a million texts; DecodingUndoesEncoding";
   ExpectCodePoints(spec_, golden_);
 }
 

@@ -149,7 +149,7 @@ TEST(KnownPatternsTest, AgreesOnEveryCodePointOfUnicode14) {
     Oracle oracle(pattern);
     for (char32_t c = 0; c <= 0x10ffff; ++c) {
       if (c >= 0xd800 && c < 0xe000) continue;
-      if (TriesLess() && c > 0x7ff && c % 11 != 0) continue;
+      if (!TriesAll() && c > 0x7ff && c % 11 != 0) continue;
       // The installed engine may know fewer letters than our tables.
       std::string one;
       AppendUtf8(c, &one);
