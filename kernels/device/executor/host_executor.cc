@@ -212,7 +212,9 @@ class HostExecutor::Block {
   bool MeetInWarp(int64_t first) {
     bool any = false;
     for (int64_t i = first; i < std::min(first + kWarpLanes, count_); ++i) {
-      if (At(i)->meeting.mask != 0) any = Meet(*At(i)) || any;
+      if (At(i)->meeting.mask == 0 || !Meet(*At(i))) continue;
+      if (At(i)->meeting.mask == kAllLanes) return true;
+      any = true;
     }
     return any;
   }
