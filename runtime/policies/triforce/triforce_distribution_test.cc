@@ -24,7 +24,7 @@ constexpr int64_t kTokens = 4;
 using Counts = std::array<int64_t, kBins>;
 
 int64_t Samples() {
-  return std::getenv("TIERCEL_ALL_SEEDS") != nullptr ? 20'000 : 2'000;
+  return std::getenv("TIERCEL_ALL_SEEDS") != nullptr ? 20'000 : 3'000;
 }
 
 size_t BinOf(const Ids& tokens) {
