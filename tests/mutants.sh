@@ -453,7 +453,7 @@ wrong_weights|models/decoder/decoder.cc|{&w.up, w.up_bias.data()|{\&w.gate, w.up
 residual|models/decoder/decoder.cc|StoreMode::kAdd}},|StoreMode::kAssign}},|tests/golden_logits_test.cc
 unrotated_layer|models/decoder/decoder.cc|config_.Rotates(layer) ? half : 0|config_.Rotates(0 * layer) ? half : 0|tests/golden_logits_test.cc
 window_context|runtime/model/model.cc|read.context = read.sliding_window;||apps/cli_files_test.py
-hybrid_experts|models/decoder/config_hf.cc|value_or(kUsualExperts)|value_or(0)|models/decoder/families_test.cc
+hybrid_experts|models/decoder/config_hf.cc|value_or(kUsualExperts)|value_or(0 * kUsualExperts)|models/decoder/families_test.cc
 hybrid_positions|models/decoder/config_hf.cc|value_or("") != "rope"|value_or("rope") != "rope"|models/decoder/families_test.cc
 hybrid_columns|models/decoder/config_hf.cc|family.hybrid ? "shared_intermediate_size"|false ? "shared_intermediate_size"|tests/golden_logits_test.cc
 hybrid_names|models/decoder/tensor_finder.cc|name.hf == usual \&\& Has|name.hf != usual \&\& Has|tests/golden_logits_test.cc
@@ -1020,6 +1020,7 @@ notes_markup|apps/reader/notes.cc|`\*_\[\]<>|`*_[]>|apps/reader/notes_test.cc
 window_agrees|models/tokenizer/merge_windows.cc|merger->first() == shared|merger->first().begin == shared.begin|models/tokenizer/merge_windows_test.cc
 window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_last ? size : shared.begin + shared.bytes|models/tokenizer/merge_windows_test.cc
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
+spin_time|kernels/system/spin.h|now - began_ >= most_|now >= began_|kernels/system/spin_test.cc
 pool_turns|kernels/system/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/system/thread_pool_test.cc
 fault_callee|kernels/system/faults.cc|if (faults->of_ != operation.of) continue;||kernels/system/faults_test.cc
 fault_times|kernels/system/faults.h|left <= -times_|left < 0|kernels/system/faults_test.cc
