@@ -901,12 +901,13 @@ regex_steps|models/tokenizer/regex.cc|onig_set_retry_limit_in_match_of_match_par
 upper_words|models/tokenizer/gguf_pres.cc|upper, "+", lower, "\*", suffix|upper, "+", lower, "+", suffix|models/tokenizer/pretokenize_test.cc
 inverted_split|models/tokenizer/hf_pipeline.cc|/\*is_all=\*/true|/*is_all=*/false|models/tokenizer/hf_spec_test.cc
 behind_bytes|models/tokenizer/hf_pipeline.cc|    is_spelled = true;|    is_spelled = spec->cuts.empty();|models/tokenizer/hf_spec_test.cc
-composed_mark|models/tokenizer/tokenizer.cc|token.in_composed \&\& Composes|!token.in_composed \&\& Composes|models/tokenizer/tokenizer_test.cc
+composed_mark|models/tokenizer/token_splitter.cc|token.normalized \&\& Composes|!token.normalized \&\& Composes|models/tokenizer/tokenizer_test.cc
 prepended_token|models/tokenizer/hf_spec.cc|spec.space_prefix == TokenizerSpec::SpacePrefix::kNone \&\&|true \&\&|models/tokenizer/hf_spec_test.cc
 spaced_token|models/tokenizer/hf_spec.cc|text.find(. .) == std::string_view::npos;|true;|models/tokenizer/hf_spec_test.cc
-strips_left|models/tokenizer/tokenizer.cc|if (token.strips_left) run.StripEnd();||models/tokenizer/tokenizer_test.cc
-strips_right|models/tokenizer/tokenizer.cc|if (token.strips_right) run.StripBegin();||models/tokenizer/tokenizer_test.cc
-strips_once|models/tokenizer/tokenizer.cc|    while (strips_ \&\& !text.empty()) {|    if (strips_ \&\& !text.empty()) {|models/tokenizer/tokenizer_test.cc
+strips_left|models/tokenizer/token_splitter.cc|if (token.strips_left) StripEnd();||models/tokenizer/tokenizer_test.cc
+strips_right|models/tokenizer/token_splitter.cc|strips_ = token.strips_right;|strips_ = false;|models/tokenizer/tokenizer_test.cc
+one_pass|models/tokenizer/token_splitter.cc|if (token.normalized != normalized) continue;|if (normalized) continue;|models/tokenizer/tokenizer_test.cc
+strips_once|models/tokenizer/token_splitter.cc|    while (strips_ \&\& !text.empty()) {|    if (strips_ \&\& !text.empty()) {|models/tokenizer/tokenizer_test.cc
 phi3_ends|models/tokenizer/gguf_spec.cc|token.text != "<s>"|!token.text.empty()|models/tokenizer/gguf_spec_test.cc
 half_vocab|models/tokenizer/hf_spec.cc|vocab    ? "vocab.json without|merges ? "vocab.json without|models/tokenizer/hf_spec_test.cc
 vain_think|apps/commands/command.cc|otherwise.ok() \&\& .as_asked == .otherwise|otherwise.ok() \&\& as_asked->empty()|apps/cli_think_test.py

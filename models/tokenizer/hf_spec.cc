@@ -155,8 +155,9 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
   }
   const bool special = IsTrue(Member(token, "special"));
   // Such a token is matched after the normaliser has changed the text.
-  const bool normalized = !special && IsTrue(Member(token, "normalized"));
-  if (normalized && !IsStable(text, *spec)) {
+  const bool normalized = IsTrue(Member(token, "normalized"));
+  const bool stable = IsStable(text, *spec);
+  if (normalized && !stable && !special) {
     return UnsupportedJson(
         absl::StrCat("added token ", Quoted(text), " is normalized"));
   }
@@ -167,7 +168,7 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
       spec->tokens[static_cast<size_t>(*AsId(Member(token, "id")))];
   entry.strips_left = IsTrue(Member(token, "lstrip"));
   entry.strips_right = IsTrue(Member(token, "rstrip"));
-  entry.in_composed = normalized && spec->nfc;
+  entry.normalized = normalized && stable;
   return absl::OkStatus();
 }
 

@@ -309,9 +309,9 @@ TEST(HfSpecTest, AddedTokens) {
   EXPECT_EQ(CodeWith(files, "/added_tokens/1/normalized", true), "");
   files["tokenizer.json"]["normalizer"] = {{"type", "NFC"}};
   EXPECT_TRUE(Spec(files).nfc);
-  EXPECT_FALSE(Spec(files).tokens[6].in_composed);
+  EXPECT_FALSE(Spec(files).tokens[6].normalized);
   added[1]["normalized"] = true;
-  EXPECT_TRUE(Spec(files).tokens[6].in_composed);
+  EXPECT_TRUE(Spec(files).tokens[6].normalized);
   EXPECT_EQ(CodeWith(files, "/added_tokens/1/content", "<é>"),
             "unsupported_tokenizer");
 }

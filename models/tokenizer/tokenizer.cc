@@ -9,17 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
-#include "lib/text/utf8.h"
 #include "models/tokenizer/gguf_pres.h"
-#include "models/tokenizer/nfc.h"
-#include "models/tokenizer/unicode_classes.h"
 
 namespace tiercel {
 namespace {
-
-bool IsControlType(TokenType type) {
-  return type == TokenType::kControl || type == TokenType::kUnknown;
-}
 
 // The texts of tokens that end a text or a turn. A file may call a token with a
 // text of the first list a word, although no document means it so; those of the
@@ -74,59 +67,6 @@ std::string Joined(const std::vector<std::string_view>& parts) {
   return text;
 }
 
-bool IsAscii(char c) { return static_cast<uint8_t>(c) < 0x80; }
-
-bool IsSpaceAt(std::string_view text, size_t begin) {
-  return ClassOf(Utf8At(text, begin).code_point) == CharClass::kSpace;
-}
-
-// Returns whether the ASCII character at `at` and marks behind it are another
-// character once they are composed.
-bool ComposesAt(std::string_view text, size_t at) {
-  constexpr size_t kMarks = 64;  // bytes
-  if (at + 1 == text.size() || IsAscii(text[at + 1])) return false;
-  return ComposeNfc(text.substr(at, kMarks)).front() != text[at];
-}
-
-// The text since the last special token, which may come in parts.
-class Run {
- public:
-  // Leaves out the spaces with which the text begins.
-  void StripBegin() { strips_ = true; }
-
-  void Add(std::string_view text) {
-    while (strips_ && !text.empty()) {
-      strips_ = IsSpaceAt(text, 0);
-      if (strips_) text.remove_prefix(Utf8At(text, 0).bytes);
-    }
-    if (!text.empty()) texts_.push_back(text);
-  }
-
-  // Drops the spaces with which the text ends so far.
-  void StripEnd() {
-    while (!texts_.empty()) {
-      std::string_view& last = texts_.back();
-      size_t end = 0;
-      for (size_t at = 0; at < last.size(); at += Utf8At(last, at).bytes) {
-        if (!IsSpaceAt(last, at)) end = at + Utf8At(last, at).bytes;
-      }
-      last = last.substr(0, end);
-      if (!last.empty()) return;
-      texts_.pop_back();
-    }
-  }
-
-  // Ends the text and returns it.
-  std::vector<std::string_view> Take() {
-    strips_ = false;
-    return std::exchange(texts_, {});
-  }
-
- private:
-  std::vector<std::string_view> texts_;
-  bool strips_ = false;
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
@@ -174,19 +114,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
 Tokenizer::Tokenizer(TokenizerSpec spec) : spec_(std::move(spec)) {
   spec_.merges.clear();
   spec_.merges.shrink_to_fit();
-  std::vector<std::pair<std::string, int32_t>> user_defined, special;
-  for (size_t i = 0; i < spec_.tokens.size(); ++i) {
-    const TokenEntry& token = spec_.tokens[i];
-    const int32_t id = static_cast<int32_t>(i);
-    if (token.type == TokenType::kUserDefined) {
-      user_defined.emplace_back(token.text, id);
-    } else if (!IsControlType(token.type)) {
-      continue;
-    }
-    special.emplace_back(token.text, id);
-  }
-  user_defined_ = SpecialMatcher(std::move(user_defined));
-  special_ = SpecialMatcher(std::move(special));
+  splitter_ = TokenSplitter(spec_);
 }
 
 absl::Status Tokenizer::Encode(std::string_view text, Special special,
@@ -200,41 +128,34 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
                                const EncodeLimits& limits) const {
   const size_t before = ids->size();
   uint64_t total = 0;
-  for (const Part& part : parts) total += part.text.size();
+  std::vector<Stretch> texts;
+  texts.reserve(parts.size());
+  for (const Part& part : parts) {
+    total += part.text.size();
+    texts.push_back({part.text, part.special == Special::kParse});
+  }
   EncodeWatch watch(limits, total);
-  Run run;
+  std::vector<std::string_view> run;  // the texts since the last special token
   bool first_run = true;
   const auto end_run = [&]() -> absl::Status {
-    const std::vector<std::string_view> texts = run.Take();
-    if (texts.empty()) return absl::OkStatus();
-    absl::Status s = texts.size() == 1
-                         ? EncodeRun(texts[0], first_run, &watch, ids)
-                         : EncodeRun(Joined(texts), first_run, &watch, ids);
+    if (run.empty()) return absl::OkStatus();
+    absl::Status s = run.size() == 1
+                         ? EncodeRun(run[0], first_run, &watch, ids)
+                         : EncodeRun(Joined(run), first_run, &watch, ids);
+    run.clear();
     first_run = false;
     return s;
   };
   const auto encode = [&]() -> absl::Status {
-    for (const Part& part : parts) {
-      const SpecialMatcher& matcher =
-          part.special == Special::kParse ? special_ : user_defined_;
-      size_t begin = 0;
-      size_t from = 0;
-      while (const auto match = matcher.Find(part.text, from)) {
-        const TokenEntry& token = spec_.tokens[match->id];
-        if (token.in_composed && ComposesAt(part.text, match->end - 1)) {
-          from = match->begin + 1;
-          continue;
-        }
-        run.Add(part.text.substr(begin, match->begin - begin));
-        if (token.strips_left) run.StripEnd();
-        RETURN_IF_ERROR(end_run());
-        ids->push_back(match->id);
-        if (token.strips_right) run.StripBegin();
-        first_run = false;
-        RETURN_IF_ERROR(watch.Begin(match->end - match->begin, 0, ids->size()));
-        begin = from = match->end;
+    for (const Stretch& stretch : splitter_.Split(spec_, texts)) {
+      if (!stretch.token) {
+        run.push_back(stretch.text);
+        continue;
       }
-      run.Add(part.text.substr(begin));
+      RETURN_IF_ERROR(end_run());
+      ids->push_back(*stretch.token);
+      first_run = false;
+      RETURN_IF_ERROR(watch.Begin(stretch.text.size(), 0, ids->size()));
     }
     return end_run();
   };
@@ -307,12 +228,8 @@ std::optional<int32_t> Tokenizer::FirstWordFrom(int64_t id) const {
 }
 
 std::optional<int32_t> Tokenizer::ControlNamed(std::string_view text) const {
-  const std::optional<SpecialMatcher::Match> match = special_.Find(text, 0);
-  if (!match || match->begin != 0 || match->end != text.size() ||
-      !IsControl(match->id)) {
-    return std::nullopt;
-  }
-  return match->id;
+  const std::optional<int32_t> id = splitter_.TokenOf(text);
+  return id && IsControl(*id) ? id : std::nullopt;
 }
 
 std::vector<int32_t> Tokenizer::Ends() const {

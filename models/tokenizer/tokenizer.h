@@ -12,8 +12,8 @@
 #include "absl/types/span.h"
 #include "models/format/checkpoint.h"
 #include "models/tokenizer/encode_watch.h"
-#include "models/tokenizer/special_matcher.h"
 #include "models/tokenizer/text_model.h"
+#include "models/tokenizer/token_splitter.h"
 #include "models/tokenizer/tokenizer_spec.h"
 #include "nlohmann/json.hpp"
 
@@ -98,8 +98,7 @@ class Tokenizer {
   // Its texts are the tokens' bytes; its merges have moved to model_.
   TokenizerSpec spec_;
   std::unique_ptr<TextModel> model_;
-  SpecialMatcher user_defined_;
-  SpecialMatcher special_;  // user-defined and control
+  TokenSplitter splitter_;
 };
 
 // Returns true for a text that models of several makers give to a control token

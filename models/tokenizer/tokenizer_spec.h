@@ -25,6 +25,11 @@ enum class TokenType {
   kByte = 6,         // <0x00> to <0xFF> of a SentencePiece vocabulary
 };
 
+// Control tokens come out of no plain text.
+inline bool IsControlType(TokenType type) {
+  return type == TokenType::kControl || type == TokenType::kUnknown;
+}
+
 struct TokenEntry {
   std::string text;  // as the checkpoint spells it
   TokenType type = TokenType::kUnused;
@@ -32,7 +37,7 @@ struct TokenEntry {
   // A special token whose match takes the spaces before or behind it.
   bool strips_left = false;
   bool strips_right = false;
-  bool in_composed = false;  // matched in the text once that is composed (NFC)
+  bool normalized = false;  // matched in the text as the normaliser leaves it
 };
 
 // A checkpoint's declaration of its tokenizer, from either format. The readers

@@ -143,14 +143,35 @@ TEST(TokenizerTest, TokensOfComposedTextAreNotBeforeMarks) {
   }
   spec.tokens.push_back({"a<b>", TokenType::kUserDefined, 0});  // 19
   spec.nfc = true;
-  spec.tokens[9].in_composed = true;
-  spec.tokens[19].in_composed = true;
+  spec.tokens[9].normalized = true;
+  spec.tokens[19].normalized = true;
   const auto t = Made(spec);
   EXPECT_EQ(Encoded(*t, "a<b>"), (Ids{19}));
   EXPECT_EQ(Encoded(*t, "<b>c"), (Ids{9, 2}));
   EXPECT_EQ(Encoded(*t, "<b>\u0327"), (Ids{9, 17, 18}));
   EXPECT_EQ(Encoded(*t, "a<b>\u0338"), (Ids{0, 3, 1, 14, 15, 16}));
   EXPECT_EQ(Encoded(*t, "<b>\u0338<b>"), (Ids{3, 1, 14, 15, 16, 9}));
+}
+
+// Tokens of the normalised text are looked for in what the others leave,
+// without the spaces that those take.
+TEST(TokenizerTest, NormalizedTokensComeSecond) {
+  TokenizerSpec spec = ByteSpec();
+  spec.tokens.push_back({"b<", TokenType::kUserDefined, 0});  // 14
+  spec.tokens.push_back({"  ", TokenType::kUserDefined, 0});  // 15
+  spec.tokens[8].strips_right = true;
+  EXPECT_EQ(Encoded(*Made(spec), "b<b>"), (Ids{14, 1, 4}));
+  EXPECT_EQ(Encoded(*Made(spec), "<a>  b", kParse), (Ids{8, 15, 1}));
+  spec.tokens[14].normalized = true;
+  spec.tokens[15].normalized = true;
+  EXPECT_EQ(Encoded(*Made(spec), "b<b>"), (Ids{1, 9}));
+  EXPECT_EQ(Encoded(*Made(spec), "<a>  b", kParse), (Ids{8, 1}));
+  EXPECT_EQ(Encoded(*Made(spec), "b<  c"), (Ids{14, 15, 2}));
+  // A control token of that kind is none in plain text.
+  spec.tokens[8].normalized = true;
+  EXPECT_EQ(Encoded(*Made(spec), "<a>"), (Ids{3, 0, 4}));
+  EXPECT_EQ(Encoded(*Made(spec), "<a>", kParse), (Ids{8}));
+  EXPECT_EQ(Made(spec)->ControlNamed("<a>"), 8);
 }
 
 TEST(TokenizerTest, NothingGivesNothing) {
