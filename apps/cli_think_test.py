@@ -59,6 +59,9 @@ class ThinkTest(Case):
         self.assertEqual(self.output(model, "-n", "2"), ("h", "", "length"))
         document = self.document(*self.asked(model, "-n", "2"))
         self.assertEqual(len(document["output"][0]["tokens"]), 2)
+        # It is cut, too, if the model ends its turn there.
+        model = self.model(follows=path_of("\n", "<think>", "h", "<|im_end|>"))
+        self.assertEqual(self.output(model), ("h", "", "length"))
 
     def test_a_thought_that_the_template_begins(self):
         model = self.model(OPENS, path_of("\n", "h", "m", "</think>", "Y",
@@ -66,6 +69,15 @@ class ThinkTest(Case):
         self.assertEqual(self.output(model), ("hm", "Yes", "stop"))
         # Without one, it is closed where the model would go on with it.
         self.assertEqual(self.output(model, "--think", "off")[0], "")
+        # It may begin the thought's text as well, but a message cannot.
+        model = self.model(OPENS.replace("<think>\n", "<think>\nOkay"), path_of(
+            "y", "h", "m", "</think>", "Y", "<|im_end|>"))
+        self.assertEqual(self.output(model), ("hm", "Y", "stop"))
+        model = self.model(told_model.CHATML.replace("assistant\n",
+                                                     "{# <think>sir #}says:"),
+                           path_of(":", "Y", "<|im_end|>"))
+        self.assertEqual(self.document(*self.asked(
+            model, questions=("<think>",)))["output"][0]["text"], "Y")
 
     def test_the_template_is_told(self):
         follows = path_of("\n", "<think>", "z", "</think>", "A", "<|im_end|>")

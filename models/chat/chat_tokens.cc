@@ -21,10 +21,11 @@ absl::StatusOr<std::string> TextOf(const Tokenizer& tokenizer,
 }
 
 // Ends a thought that the template begins for the assistant.
-void CloseThought(const ThoughtTags& tags, std::vector<ChatPiece>* pieces) {
+void CloseThought(const ThoughtTags& tags, const std::string& source,
+                  std::vector<ChatPiece>* pieces) {
   if (pieces->empty() || pieces->back().from_message) return;
   std::string& text = pieces->back().text;
-  if (!EndsInThought(text, tags)) return;
+  if (!EndsInThought(text, tags, source)) return;
   absl::StrAppend(&text, text.ends_with('\n') ? "\n" : "\n\n", tags.close,
                   "\n\n");
 }
@@ -52,7 +53,8 @@ absl::Status Encode(const ChatTemplate& chat_template,
                    Render(chat_template, tokenizer, std::move(messages),
                           assistant_speaks, settings));
   if (settings.think == false && assistant_speaks) {
-    CloseThought(ThoughtTagsOf(&chat_template, &tokenizer), &pieces);
+    CloseThought(ThoughtTagsOf(&chat_template, &tokenizer),
+                 chat_template.source(), &pieces);
   }
   std::vector<Tokenizer::Part> parts;
   parts.reserve(pieces.size());
@@ -137,13 +139,13 @@ std::vector<int32_t> EndsOfTurn(const Tokenizer& tokenizer,
         std::vector<ChatMessage>{user, assistant}}) {
     const std::optional<int32_t> end = FirstSpecial(
         tokenizer, BehindMessage(*chat_template, tokenizer, said, messages));
-    // Tokenizer::Ends has decided about those with a known spelling.
-    if (!end ||
+    if (!end) continue;
+    // Tokenizer::Ends has decided about control tokens with a known spelling.
+    const bool decided =
+        tokenizer.IsControl(*end) &&
         IsEndSpelling(
-            tokenizer.Piece(*end, Tokenizer::Special::kParse).value())) {
-      continue;
-    }
-    ends.push_back(*end);
+            tokenizer.Piece(*end, Tokenizer::Special::kParse).value());
+    if (!decided) ends.push_back(*end);
   }
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());

@@ -1,5 +1,6 @@
 #include "models/chat/thought_tags.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -65,9 +66,16 @@ ThoughtTags ThoughtTagsOf(const ChatTemplate* chat_template,
   return tags;
 }
 
-bool EndsInThought(std::string_view prompt, const ThoughtTags& tags) {
-  const size_t last = prompt.find_last_not_of(" \t\n\r");
-  return last != prompt.npos && prompt.substr(0, last + 1).ends_with(tags.open);
+bool EndsInThought(std::string_view prompt, const ThoughtTags& tags,
+                   std::string_view source) {
+  const size_t open = prompt.rfind(tags.open);
+  if (open == prompt.npos) return false;
+  std::string_view begun = prompt.substr(open + tags.open.size());
+  constexpr std::string_view kSpace = " \t\n\r";
+  begun.remove_prefix(std::min(begun.find_first_not_of(kSpace), begun.size()));
+  begun = begun.substr(0, begun.find_last_not_of(kSpace) + 1);
+  return source.find(begun) != source.npos &&
+         begun.find(tags.close) == begun.npos;
 }
 
 }  // namespace tiercel

@@ -26,9 +26,11 @@ struct ThoughtTags {
 ThoughtTags ThoughtTagsOf(const ChatTemplate* chat_template,
                           const Tokenizer* tokenizer);
 
-// Returns true if a prompt of this text ends with an open tag, so that what
-// follows is a thought.
-bool EndsInThought(std::string_view prompt, const ThoughtTags& tags);
+// Returns true if what follows the prompt is a thought: it ends in an opening
+// tag, and words behind that which the template `source` has, white space aside
+// ("<think>\nOkay").
+bool EndsInThought(std::string_view prompt, const ThoughtTags& tags,
+                   std::string_view source);
 
 }  // namespace tiercel
 

@@ -24,11 +24,19 @@ TEST(ThoughtTagsTest, AreThoseThatTheTemplateNames) {
 
 TEST(ThoughtTagsTest, APromptMayEndInAThought) {
   const ThoughtTags tags;
-  EXPECT_TRUE(EndsInThought("<|assistant|>\n<think>\n", tags));
-  EXPECT_TRUE(EndsInThought("<think>", tags));
-  EXPECT_FALSE(EndsInThought("<think>\n\n</think>\n\n", tags));
-  EXPECT_FALSE(EndsInThought("<think> so", tags));
-  EXPECT_FALSE(EndsInThought("", tags));
+  const std::string source = "{{ '<think>\\nOkay, ' }}";
+  const auto ends = [&](std::string_view prompt) {
+    return EndsInThought(prompt, tags, source);
+  };
+  EXPECT_TRUE(ends("<|assistant|>\n<think>\n"));
+  EXPECT_TRUE(ends("<think>"));
+  EXPECT_FALSE(ends("<think>\n\n</think>\n\n"));
+  EXPECT_TRUE(ends("<think>a</think><think>"));
+  // The template may begin the thought's text; a message may name the tag.
+  EXPECT_TRUE(ends("<think>\nOkay, "));
+  EXPECT_FALSE(ends("<think> so"));
+  EXPECT_FALSE(ends("<think>Okay,</think>"));
+  EXPECT_FALSE(ends(""));
 }
 
 }  // namespace

@@ -131,19 +131,30 @@ PrefillReport ReportOf(const Session& session, int64_t computed,
 }
 
 // Has the thought of a text told from its answer. The text begins within one if
-// the template wrote the opening tag at the end of the prompt.
+// the template began it at the end of the prompt, behind all other control
+// tokens: a message may have an opening tag, too.
 absl::Status SplitThought(const Session& session, Transcript* transcript) {
-  constexpr std::ptrdiff_t kEnd = 32;  // tokens, more than an opening tag has
+  constexpr std::ptrdiff_t kEnd = 32;  // tokens that a template may write there
   const Model& model = session.model();
   if (model.tokenizer == nullptr) return absl::OkStatus();
   ThoughtTags tags =
       ThoughtTagsOf(model.chat_template.get(), model.tokenizer.get());
   const std::vector<int32_t>& prompt = session.sequence().tokens();
-  const std::vector<int32_t> end(
-      prompt.end() - std::min(std::ssize(prompt), kEnd), prompt.end());
+  auto begin = prompt.end();
+  const auto least = prompt.end() - std::min(std::ssize(prompt), kEnd);
+  const auto is_others = [&](int32_t id) {
+    return model.tokenizer->IsControl(id) && id != tags.open_id &&
+           id != tags.close_id;
+  };
+  while (begin != least && !is_others(begin[-1])) --begin;
+  const std::vector<int32_t> end(begin, prompt.end());
   ASSIGN_OR_RETURN(const std::string text,
                    model.tokenizer->Decode(end, Tokenizer::Special::kParse));
-  const bool thinks = EndsInThought(text, tags);
+  const bool thinks =
+      EndsInThought(text, tags,
+                    model.chat_template != nullptr
+                        ? std::string_view(model.chat_template->source())
+                        : std::string_view());
   transcript->SplitThought(std::move(tags), thinks);
   return absl::OkStatus();
 }
@@ -255,6 +266,8 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   report.status = reason.status();
   if (reason.ok()) {
     report.finish_reason = *std::move(reason);
+    // An answer that was not begun is cut, whatever ended the thought.
+    if (transcript.in_thought()) report.finish_reason = "length";
   } else if (ClassOf(report.status) == ErrorClass::kCancelled) {
     report.finish_reason = "cancelled";
   }

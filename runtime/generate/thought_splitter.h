@@ -29,6 +29,9 @@ class ThoughtSplitter {
   // grows no more. Returns the number of its bytes whose part is certain.
   size_t Advance(std::string_view text, bool whole);
 
+  // Returns true if the thought has begun and its end was not written.
+  bool in_thought() const { return stage_ == kThought; }
+
   // The first byte of the answer; npos: the text has not come to it.
   size_t answer_begin() const { return answer_begin_; }
 

@@ -49,6 +49,9 @@ class Transcript {
   // The answer, and the thought before it.
   std::string_view text() const;
   std::string_view thought() const;
+  bool in_thought() const {
+    return splitter_.has_value() && splitter_->in_thought();
+  }
   // The tokens given out: text() and thought() have the whole text of each.
   const std::vector<int32_t>& tokens() const { return tokens_; }
   bool refused() const { return refused_; }  // on_token asked to stop
