@@ -404,11 +404,15 @@ class SfiTest(Case):
                              "verified form" % (policy, other))
             plain = self.document(*args, other + "=" + value, "--plain")
             self.assertNotIn("no effect", str(plain["warnings"]))
-        # Without a tokenizer there are no sentences, so the trigger must be
-        # given; it is then no setting without effect.
-        self.assertEqual(self.document(
-            "plan", "-m", IDS_ONLY, "-c", "200", *self.SFI, "--set",
-            "trigger=fixed")["warnings"], [])
+
+    def test_without_a_tokenizer_there_are_no_sentences(self):
+        """The verified form looks for none."""
+        ids = ["plan", "-m", IDS_ONLY, "-c", "200", *self.SFI]
+        self.assertEqual(self.document(*ids)["warnings"], [])
+        self.assertIn("need trigger=fixed", self.refuse(
+            2, "invalid_argument", *ids, "--plain"))
+        self.assertEqual(self.document(*ids, "--plain", "--set",
+                                       "trigger=fixed")["warnings"], [])
 
     def test_an_interval_of_one_is_the_model(self):
         full = self.document("generate", "-m", CHAT, "-p", TEXT, "-n", "40",

@@ -150,20 +150,18 @@ absl::Status SfiKind::Read(const PolicyRequest& request,
   return absl::OkStatus();
 }
 
-std::vector<std::string> SfiKind::UnusedKeys(const Model& target,
+std::vector<std::string> SfiKind::UnusedKeys(const Model& /*target*/,
                                              const PolicyParams& params) const {
   const SfiParams& sfi = params.Own<SfiParams>();
-  std::vector<std::string> keys =
-      params.form == PolicyForm::kVerified ? sfi.plain_keys : sfi.verified_keys;
-  // Without a tokenizer the trigger says that no sentence is looked for.
-  if (target.tokenizer == nullptr) std::erase(keys, "trigger");
-  return keys;
+  return params.form == PolicyForm::kVerified ? sfi.plain_keys
+                                              : sfi.verified_keys;
 }
 
 absl::StatusOr<std::unique_ptr<Policy>> SfiKind::Make(PolicyParts parts) const {
   ASSIGN_OR_RETURN(
       SfiSchedule::Options options,
-      SfiOptionsOf(parts.session.model(), parts.params.Own<SfiParams>()));
+      SfiOptionsOf(parts.session.model(), parts.params.Own<SfiParams>(),
+                   parts.params.form));
   if (parts.params.form == PolicyForm::kPlain) {
     return std::make_unique<SfiPlain>(std::move(parts), std::move(options));
   }

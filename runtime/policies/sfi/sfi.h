@@ -98,7 +98,7 @@ class SfiKind final : public PolicyKind {
                     PolicyParams* params) const override;
   absl::Status Check(const Model& target,
                      const PolicyParams& params) const override {
-    return SfiOptionsOf(target, params.Own<SfiParams>()).status();
+    return SfiOptionsOf(target, params.Own<SfiParams>(), params.form).status();
   }
   std::vector<std::string> UnusedKeys(
       const Model& target, const PolicyParams& params) const override;

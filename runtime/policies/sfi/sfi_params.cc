@@ -84,7 +84,8 @@ FastSteps SfiParams::PlannedSteps() const {
 }
 
 absl::StatusOr<SfiSchedule::Options> SfiOptionsOf(const Model& model,
-                                                  const SfiParams& params) {
+                                                  const SfiParams& params,
+                                                  PolicyForm form) {
   SfiSchedule::Options options = {.trigger = params.trigger,
                                   .interval = params.interval,
                                   .gap = params.Gap(),
@@ -94,7 +95,8 @@ absl::StatusOr<SfiSchedule::Options> SfiOptionsOf(const Model& model,
   if (model.tokenizer != nullptr) {
     options.kinds = std::make_shared<const std::vector<TokenKind>>(
         KindsOf(*model.tokenizer));
-  } else if (params.trigger == SfiTrigger::kSentence) {
+  } else if (form == PolicyForm::kPlain &&
+             params.trigger == SfiTrigger::kSentence) {
     return UsageError(
         "invalid_argument",
         "settings of sfi: the checkpoint has no tokenizer to find the ends of "

@@ -12,6 +12,7 @@
 #include "offload/retrieval/retrieval.h"
 #include "runtime/model/model.h"
 #include "runtime/plan/prediction.h"
+#include "runtime/policies/policy.h"
 #include "runtime/policies/sfi/sfi_schedule.h"
 
 namespace tiercel {
@@ -55,10 +56,11 @@ struct SfiParams {
   FastSteps PlannedSteps() const;
 };
 
-// Errors: invalid_argument, if the trigger is the end of a sentence and the
-// checkpoint has no tokenizer.
+// Errors: invalid_argument, if the plain form's trigger is the end of a
+// sentence and the checkpoint has no tokenizer.
 absl::StatusOr<SfiSchedule::Options> SfiOptionsOf(const Model& model,
-                                                  const SfiParams& params);
+                                                  const SfiParams& params,
+                                                  PolicyForm form);
 
 }  // namespace tiercel
 
