@@ -59,6 +59,14 @@ class EndsTest(FilesCase):
         self.assertEqual(
             self.answer("<sep>", own, "--ignore-eos"), ("OK!!!!!", "length"))
 
+    def test_the_template_may_end_a_turn_with_a_known_text(self):
+        """Only some files call it a control token."""
+        template = told_model.CHATML.replace("<|im_end|>", "</s>")
+        self.assertEqual(
+            self.answer("</s>", template,
+                        types=[CONTROL, CONTROL, USER] + [NORMAL] * 256),
+            ("OK", "stop"))
+
     def test_stops_name_a_control_token(self):
         plain = told_model.CHATML.replace("<|im_end|>", "")
         for flag, value in (("--stop", "<sep>"), ("--stop-id", "2")):
@@ -163,7 +171,14 @@ class FolderTest(FilesCase):
         self.assertIsNone(inspected["cannot_run"])
         self.assertEqual(inspected["config"]["context"], 40)
         (warning,) = inspected["warnings"]
-        self.assertIn("a sliding window of 40", warning)
+        self.assertIn("the context ends at 40 tokens", warning)
+        self.assertIn(warning, self.succeed("inspect", model).decode())
+        self.assertEqual(self.document("plan", "-m", model)["warnings"][:1],
+                         [warning])
+        for command in ["plan"], ["generate", "-p", "x"]:
+            self.assertIn("got 41, need at most 40, the sliding window",
+                          self.refuse(2, "invalid_context", *command, "-m",
+                                      model, "-c", "41"))
         within, beyond = (self.path(f"{count}", b"5 " * count)
                           for count in (40, 41))
         whole = self.folder("whole", config={"model_type": "mistral",
@@ -171,11 +186,24 @@ class FolderTest(FilesCase):
         self.assertEqual(*(
             self.document("eval", "-m", some, "--tokens", within)["nll"]
             for some in (model, whole)))
-        self.refuse(3, "context_length_exceeded", "eval", "-m", model,
-                    "--tokens", beyond)
+        self.assertIn("the context holds 40, the model's sliding window",
+                      self.refuse(3, "context_length_exceeded", "eval", "-m",
+                                  model, "--tokens", beyond))
         # A scaling of positions does not widen what attention sees.
         self.refuse(3, "context_length_exceeded", "eval", "-m", model,
                     "--tokens", beyond, "--rope-scale", "2")
+
+    def test_quantised_folders_are_named(self):
+        """Also those whose settings stand in another file than config.json."""
+        for number, (config, end) in enumerate([
+                ({"compression_config": {"quant_method": "x"}}, ".weight"),
+                ({}, ".qweight")]):
+            model = self.folder(f"q{number}", config=config, rename=lambda name:
+                                name.replace("q_proj.weight", "q_proj" + end))
+            said = self.refuse(3, "unsupported_quantization", "generate", "-m",
+                               model, "-p", "x")
+            self.assertIn("by GPTQ or AWQ" if number else 'by "x"', said)
+            self.assertIsNotNone(self.document("inspect", model)["cannot_run"])
 
     def test_a_pad_without_a_row(self):
         names = [*told_model.tokens(), "[PAD]"]

@@ -255,6 +255,9 @@ typedef struct tiercel_model_info {
   int32_t layers;
   /* Ranks that compute the model, each with `threads` threads. */
   int64_t ranks;
+  /* Positions that some layer attends to; `context` ends there, though the
+   * checkpoint was made for more. 0: all layers attend to all positions. */
+  int64_t sliding_window;
 } tiercel_model_info;
 /* Fills `info`, whose struct_size the caller has set. */
 TIERCEL_API tiercel_status tiercel_model_get_info(const tiercel_model* model,

@@ -13,11 +13,16 @@ namespace {
 
 constexpr size_t kShownBytes = 72;
 
-// A value on one short line. It comes from a file and may hold anything; as
-// ASCII JSON it cannot control the terminal.
+// A value as ASCII JSON. It comes from a file and may hold anything, but so it
+// cannot control the terminal.
+std::string Plain(const Json& value) {
+  return value.dump(/*indent=*/-1, ' ', /*ensure_ascii=*/true,
+                    Json::error_handler_t::replace);
+}
+
+// A value on one short line.
 std::string OneLine(const Json& value) {
-  std::string text = value.dump(/*indent=*/-1, ' ', /*ensure_ascii=*/true,
-                                Json::error_handler_t::replace);
+  std::string text = Plain(value);
   if (text.size() > kShownBytes) {
     text.resize(kShownBytes);
     text += "...";
@@ -87,7 +92,7 @@ std::string InspectTable(const Json& document) {
   }
   if (document.contains("warnings")) {
     for (const Json& warning : document["warnings"]) {
-      absl::StrAppend(&out, "\nwarning: ", OneLine(warning));
+      absl::StrAppend(&out, "\nwarning: ", Plain(warning));
     }
     if (!document["warnings"].empty()) out += "\n";
   }

@@ -168,6 +168,9 @@ absl::Status TooLong(const Options& options, const Model& model, int64_t most,
   return Error(
       Exit::kInput, "context_length_exceeded",
       absl::StrCat(text.count, ", the context holds ", most,
+                   most == model.info().sliding_window
+                       ? ", the model's sliding window"
+                       : "",
                    WithoutPolicy(options, model, most),
                    text.fills ? " and leaves no room for an answer" : "",
                    Advice(options, model, most, text)));

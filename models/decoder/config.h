@@ -93,7 +93,8 @@ struct ModelConfig {
   int64_t context = 0;  // positions the checkpoint was made for; with YaRN and
                         // dynamic scaling at least original_context * factor
   // The newest positions that some layer was made to attend to; 0: all. The
-  // decoder attends to all, which is the same in texts of no more positions.
+  // decoder attends to all, which is the same in texts of no more positions:
+  // Model cuts the context to them.
   int64_t sliding_window = 0;
   float norm_eps = 0;
   double rope_theta = 0;

@@ -199,7 +199,8 @@ absl::Status ReadRope(JsonReader& top, const HfFamily& family,
                            "; need above 0, at most 1"));
     return rope.status();
   }
-  config->rope_dims = static_cast<int>(config->head_dim * part);
+  config->rope_dims =
+      static_cast<int>(config->head_dim * (family.partial ? part : 1));
 
   RopeScaling& scaling = config->rope_scaling;
   // The top-level key wins, as in transformers.
@@ -278,10 +279,6 @@ void ReadHybrid(JsonReader& top, ModelConfig* config) {
     top.Fail("unsupported_architecture",
              absl::StrCat(experts, " experts beside a shared one; need 0"));
   }
-  if (top.Find("layer_types") == nullptr) {
-    top.Fail("unsupported_architecture",
-             "layers without attention (no \"layer_types\")");
-  }
   if (top.String("position_embedding_type").value_or("") != "rope") {
     config->rotated.assign(static_cast<size_t>(config->layers), false);
   }
@@ -298,33 +295,63 @@ void ReadScales(JsonReader& top, ModelConfig* config) {
   config->logit_scale = 1 / scale("logits_scaling");
 }
 
-// Returns the number of recent positions that attention sees in the model's
-// sliding window; 0 for none.
-int64_t SlidingWindow(JsonReader& top, const HfFamily& family, int layers) {
-  const int64_t window =
-      top.Int("sliding_window", 0, std::numeric_limits<int64_t>::max())
-          .value_or(0);
-  if (const json* types = top.Find("layer_types"); types != nullptr) {
-    if (!types->is_array()) {
-      top.Wrong("layer_types", *types, "an array");
-      return 0;
+// Returns whether layer_types lists layers with a sliding window; absent: there
+// is no such list. Layers that do not attend are refused.
+std::optional<bool> ListsWindows(JsonReader& top, const HfFamily& family) {
+  const json* types = top.Find("layer_types");
+  const char* const alias = "layers_block_type";
+  if (types == nullptr && family.hybrid) types = top.Find(alias);
+  if (types == nullptr) {
+    if (family.hybrid) {
+      top.Fail("unsupported_architecture",
+               "layers without attention (no \"layer_types\")");
     }
-    for (const json& layer : *types) {
-      if (layer == "full_attention" || layer == "attention") continue;
-      if (layer == "sliding_attention") return window;
+    return std::nullopt;
+  }
+  if (!types->is_array()) {
+    top.Wrong("layer_types", *types, "an array");
+    return std::nullopt;
+  }
+  bool any = false;
+  for (const json& layer : *types) {
+    if (layer == "sliding_attention") {
+      any = true;
+    } else if (layer != "full_attention" && layer != "attention") {
       top.Fail("unsupported_architecture",
                absl::StrCat("layer type ", Quoted(WriteJson(layer))));
     }
-    return 0;
   }
-  if (family.window == WindowRule::kOn) return window;
+  return any;
+}
+
+// Returns the number of recent positions that some layer attends to; 0: all.
+int64_t SlidingWindow(JsonReader& top, const HfFamily& family,
+                      const ModelConfig& config) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const std::optional<bool> listed = ListsWindows(top, family);
+  const int64_t usual = top.IsNull("sliding_window") ? 0 : family.window;
+  const int64_t window = top.Int("sliding_window", 0, kMost).value_or(usual);
   const bool is_on = top.Bool("use_sliding_window").value_or(false);
-  if (family.window == WindowRule::kFlag) return is_on ? window : 0;
-  constexpr int64_t kUsualLayersWithout = 28;
-  const int64_t without =
-      top.Int("max_window_layers", 0, std::numeric_limits<int64_t>::max())
-          .value_or(kUsualLayersWithout);
-  return is_on && without < layers ? window : 0;
+  switch (family.window_rule) {
+    case WindowRule::kNone:
+      return 0;
+    case WindowRule::kAll:
+      return window;
+    case WindowRule::kFlag:
+      return is_on ? window : 0;
+    case WindowRule::kFromLayer: {
+      constexpr int64_t kUsualLayersWithout = 28;
+      const int64_t without =
+          top.Int("max_window_layers", 0, kMost).value_or(kUsualLayersWithout);
+      return is_on && listed.value_or(without < config.layers) ? window : 0;
+    }
+    case WindowRule::kUnrotated: {
+      const bool unrotated =
+          std::count(config.rotated.begin(), config.rotated.end(), false) > 0;
+      return listed.value_or(is_on && unrotated) ? window : 0;
+    }
+  }
+  return 0;
 }
 
 // Returns the number of positions that the model was made for. Old files have
@@ -389,9 +416,14 @@ absl::Status ReadExperts(JsonReader& top, ModelConfig* config) {
   return top.status();
 }
 
+constexpr char kWholeWeights[] =
+    "need F32, F16 or BF16 weights: take the checkpoint that this one was made "
+    "from, or a GGUF file of the model";
+
 void RefuseQuantised(JsonReader& top) {
-  const json* quantised = top.Find("quantization_config");
-  if (quantised != nullptr) {
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    const json* quantised = top.Find(key);
+    if (quantised == nullptr) continue;
     const json method = quantised->is_object()
                             ? quantised->value("quant_method", json())
                             : json();
@@ -401,10 +433,27 @@ void RefuseQuantised(JsonReader& top) {
                  method.is_string()
                      ? absl::StrCat(" by ", Quoted(method.get<std::string>()))
                      : "",
-                 " (\"quantization_config\"); need F32, F16 or BF16 "
-                 "weights: take the checkpoint that this one was made "
-                 "from, or a GGUF file of the model"));
+                 " (\"", key, "\"); ", kWholeWeights));
   }
+}
+
+// Refuses folders of GPTQ and AWQ, whose settings stood in a file of their own
+// before they stood in config.json.
+absl::Status RefuseQuantisedTensors(const Checkpoint& checkpoint) {
+  std::vector<std::string> names;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    names.push_back(tensor.name);
+  }
+  for (const auto& [name, type] : checkpoint.unread()) names.push_back(name);
+  for (const std::string& name : names) {
+    if (!absl::EndsWith(name, ".qweight")) continue;
+    return InputError("unsupported_quantization",
+                      absl::StrCat(name,
+                                   ": the weights are quantised by GPTQ "
+                                   "or AWQ; ",
+                                   kWholeWeights));
+  }
+  return absl::OkStatus();
 }
 
 // Refuses settings that would change the arithmetic in ways that the decoder
@@ -451,14 +500,19 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
   config->kv_heads =
       static_cast<int>(top.Int("num_key_value_heads", 1, ConfigLimits::kHeads)
                            .value_or(usual ? family.kv_heads : config->heads));
-  config->ffn = static_cast<int>(top.NeedInt(
-      family.hybrid ? "shared_intermediate_size" : "intermediate_size",
-      ConfigLimits::kFfn));
+  const char* const ffn =
+      family.hybrid ? "shared_intermediate_size" : "intermediate_size";
+  config->ffn = static_cast<int>(
+      family.ffn > 0 ? top.Int(ffn, 1, ConfigLimits::kFfn).value_or(family.ffn)
+                     : top.NeedInt(ffn, ConfigLimits::kFfn));
   config->norm_eps =
       static_cast<float>(top.Float("rms_norm_eps").value_or(family.norm_eps));
   config->tied_embeddings = top.Bool("tie_word_embeddings").value_or(tied);
-  const std::optional<int64_t> head_dim =
+  std::optional<int64_t> head_dim =
       top.Int("head_dim", 1, ConfigLimits::kHeadDim);
+  if (!head_dim && family.head_dim > 0 && !top.IsNull("head_dim")) {
+    head_dim = family.head_dim;
+  }
   if (!top.status().ok()) return top.status();
   const int derived = config->hidden / config->heads;
   if (!head_dim.has_value() && (config->hidden % config->heads != 0 ||
@@ -477,7 +531,7 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
   if (family.hybrid) ReadHybrid(top, config);
   if (traits.scales) ReadScales(top, config);
   if (traits.experts) RETURN_IF_ERROR(ReadExperts(top, config));
-  config->sliding_window = SlidingWindow(top, family, config->layers);
+  config->sliding_window = SlidingWindow(top, family, *config);
   RefuseUnsupported(top);
   return top.status();
 }
@@ -509,6 +563,7 @@ absl::Status ReadNested(JsonReader& top, const Checkpoint& checkpoint,
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
+  RETURN_IF_ERROR(RefuseQuantisedTensors(checkpoint));
   const json& files = checkpoint.side_files();
   const auto file = files.find(kConfigFile);
   if (file == files.end() || !file->is_object()) {

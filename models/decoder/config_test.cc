@@ -413,9 +413,11 @@ TEST(HfConfig, EveryField) {
   EXPECT_EQ(config->head_dim, 32);
   EXPECT_EQ(config->norm_eps, 1e-5f);
   EXPECT_EQ(config->rope_theta, 1e6);
-  EXPECT_EQ(config->rope_dims, 16);
+  EXPECT_EQ(config->rope_dims, 32);  // a part is rotated in phi3 alone
   EXPECT_TRUE(config->tied_embeddings);
   EXPECT_THAT(config->eos_ids, ElementsAre(5));
+  fields.erase("head_dim");
+  EXPECT_EQ(ReadConfigFolder(fields)->head_dim, 128);
 }
 
 TEST(HfConfig, B12Architectures) {
@@ -636,22 +638,48 @@ TEST(HfConfig, B12SlidingWindows) {
   EXPECT_EQ(window(), 0);
   config["max_window_layers"] = 1;
   EXPECT_EQ(window(), 1024);
-  config["use_sliding_window"] = false;
-  EXPECT_EQ(window(), 0);
   config["layer_types"] = {"full_attention", "full_attention"};
   EXPECT_EQ(window(), 0);
   config["layer_types"] = {"full_attention", "sliding_attention"};
   EXPECT_EQ(window(), 1024);
-  config["layer_types"] = {"linear_attention", "full_attention"};
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
-  config = HfConfig();
-  config["model_type"] = "mistral";
-  EXPECT_EQ(window(), 0);
-  config["sliding_window"] = 1024;
-  EXPECT_EQ(window(), 1024);
-  EXPECT_EQ(ReadConfigFolder(config)->context, 4096);
+  config.erase("sliding_window");
+  EXPECT_EQ(window(), 4096);
   config["sliding_window"] = nullptr;
   EXPECT_EQ(window(), 0);
+  config["use_sliding_window"] = false;
+  config["sliding_window"] = 1024;
+  EXPECT_EQ(window(), 0);
+  config["layer_types"] = {"linear_attention", "full_attention"};
+  EXPECT_EQ(CodeFor(ReadConfigFolder(config)), "unsupported_architecture");
+}
+
+// As transformers: some families attend to everything whatever a config says,
+// others do not ask which layers are listed.
+TEST(HfConfig, B12WindowsByFamily) {
+  const json listed = {"full_attention", "full_attention"};
+  const auto window = [&](const char* type, const json& fields) {
+    json config = HfConfig();
+    config["model_type"] = type;
+    config["rope_parameters"] = {{"rope_type", "default"}};
+    config["shared_intermediate_size"] = 8;
+    config["num_local_experts"] = 0;
+    config["layer_types"] = listed;
+    config.update(fields);
+    const auto read = ReadConfigFolder(config);
+    EXPECT_TRUE(read.ok()) << type << read.status();
+    return read.ok() ? read->sliding_window : -1;
+  };
+  for (const char* type : {"llama", "granite", "granitemoehybrid"}) {
+    EXPECT_EQ(window(type, {{"sliding_window", 64}}), 0) << type;
+  }
+  for (const char* type : {"mistral", "phi3", "ministral3"}) {
+    EXPECT_EQ(window(type, {{"sliding_window", 64}}), 64) << type;
+    EXPECT_EQ(window(type, {{"sliding_window", nullptr}}), 0) << type;
+    const int64_t usual = std::string(type) == "mistral" ? 4096 : 0;
+    EXPECT_EQ(window(type, json::object()), usual) << type;
+  }
+  EXPECT_EQ(window("qwen3_moe", {{"sliding_window", 64}}), 0);
+  EXPECT_EQ(window("qwen3_moe", {{"use_sliding_window", true}}), 4096);
 }
 
 TEST(HfConfig, WhatWeDoNotDoIsRefused) {

@@ -29,11 +29,17 @@ const Family* FindFamily(std::string_view name);
 // Lists the names for an error: "llama, qwen2 or qwen3".
 std::string NamesOfFamilies();
 
-// The meaning of a sliding window that config.json has.
+// The layers that have the sliding window of config.json, as in transformers.
 enum class WindowRule {
-  kOn,      // all layers have it
-  kFlag,    // all have it, if use_sliding_window says so
-  kLayers,  // layers from max_window_layers on have it, if that says so
+  kNone,
+  kAll,
+  kFlag,  // all have it, if use_sliding_window says so
+  // If that says so, layers that layer_types lists have it, or without a list
+  // those from max_window_layers on.
+  kFromLayer,
+  // Layers that layer_types lists have it, or without a list those without
+  // RoPE, if use_sliding_window says so.
+  kUnrotated,
 };
 
 // A model_type of config.json, with the values that it may leave out, which are
@@ -45,7 +51,11 @@ struct HfFamily {
   double norm_eps = 1e-6;
   double rope_theta = 10000;
   bool tied_embeddings = false;
-  WindowRule window = WindowRule::kOn;
+  WindowRule window_rule = WindowRule::kNone;
+  int64_t window = 0;            // the sliding window; 0: none
+  int head_dim = 0;              // 0: hidden size / heads
+  int ffn = 0;                   // 0: it must be there
+  bool partial = false;          // a part of a head may be rotated
   int64_t original_context = 0;  // RopeScaling's; 0: the config's context
   int kv_heads = 0;              // 0: as many as query heads
   bool needs_rope = false;       // its rotary settings must be there

@@ -266,9 +266,17 @@ TEST(SmolLm3, AConfigMaySayWhichLayersAreRotated) {
 
 TEST(SmolLm3, AWindowIsOffUnlessAFlagIsSet) {
   json config = {{"model_type", "smollm3"}, {"sliding_window", 1024}};
-  EXPECT_EQ(ReadHf(config)->sliding_window, 0);
+  const auto window = [&] { return ReadHf(config)->sliding_window; };
+  EXPECT_EQ(window(), 0);
   config["use_sliding_window"] = true;
-  EXPECT_EQ(ReadHf(config)->sliding_window, 1024);
+  EXPECT_EQ(window(), 1024);  // layers without RoPE have it
+  config["no_rope_layers"] = {1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(window(), 0);
+  config["use_sliding_window"] = false;
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  EXPECT_EQ(window(), 1024);
+  config["layer_types"] = {"full_attention"};
+  EXPECT_EQ(window(), 0);
 }
 
 TEST(Granite, HasFourFactors) {

@@ -20,7 +20,7 @@ constexpr bool EndsWith(Field T::*, size_t offset) {
   static_assert(EndsWith(&type::field, offsetof(type, field)))
 TIERCEL_ENDS_WITH(tiercel_error, message);
 TIERCEL_ENDS_WITH(tiercel_model_params, host_layers);
-TIERCEL_ENDS_WITH(tiercel_model_info, ranks);
+TIERCEL_ENDS_WITH(tiercel_model_info, sliding_window);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, content_bytes);
 TIERCEL_ENDS_WITH(tiercel_chat_settings, template_kwargs);

@@ -326,6 +326,7 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.threads = m.machine->threads();
     out.layers = m.config.layers;
     out.ranks = m.ranks();
+    out.sliding_window = m.config.sliding_window;
     tiercel::WriteStruct(out, info);
     return absl::OkStatus();
   });

@@ -207,7 +207,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
   model->warnings = model->checkpoint->warnings();
 
   // A file of a vocabulary alone serves to tokenise, whatever its architecture.
-  const bool has_tensors = !model->checkpoint->tensors().empty();
+  const bool has_tensors = !model->checkpoint->tensors().empty() ||
+                           !model->checkpoint->unread().empty();
   if (has_tensors || options.weights) {
     RETURN_IF_ERROR(model->Allow(model->ReadConfig()));
   }
@@ -222,6 +223,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     if (CodeOf(tokenizer.status()) != "no_tokenizer") {
       model->Warn(
           {absl::StrCat("tokenizer not used: ", tokenizer.status().message())});
+    } else if (options.describes) {
+      model->Warn({"no tokenizer: only token ids can be used"});
     }
   } else {
     return tokenizer.status();
@@ -316,12 +319,13 @@ absl::Status Model::ReadConfig() {
   ASSIGN_OR_RETURN(ModelConfig read, ReadModelConfig(*checkpoint));
   RETURN_IF_ERROR(OverrideRope(options, &read));
   if (read.sliding_window > 0 && read.sliding_window < read.context) {
-    Warn({absl::StrCat("the model was made for ", read.context,
-                       " positions, with attention in a sliding window of ",
-                       read.sliding_window, "; texts may have ",
-                       read.sliding_window,
-                       " tokens here, within which it is the same")});
+    Warn({absl::StrCat("the context ends at ", read.sliding_window,
+                       " tokens, the sliding window of the model's attention; "
+                       "it was made for ",
+                       read.context)});
     read.context = read.sliding_window;
+  } else {
+    read.sliding_window = 0;
   }
   ASSIGN_OR_RETURN(split, ModelSplit::Create(read, ranks()));
   config = std::move(read);

@@ -238,7 +238,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     document["ranks"] = RanksJson(ranks, context);
     document["shared_kv_bytes"] = SharedKvBytes(ranks);
   }
-  document["warnings"] = nlohmann::json::array();
+  document["warnings"] = model.warnings;
   if (const std::string warning = ExtentWarning(site, context);
       !warning.empty()) {
     document["warnings"].push_back(warning);

@@ -76,10 +76,16 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
                                    ", need 0 to ", config.context));
   }
   if (options.context > config.context) {
+    const std::string got = absl::StrCat("context: got ", options.context);
+    if (config.context == config.sliding_window) {
+      return UsageError(
+          "invalid_context",
+          absl::StrCat(got, ", need at most ", config.context,
+                       ", the sliding window of the model's attention"));
+    }
     return UsageError(
         "invalid_context",
-        absl::StrCat("context: got ", options.context, ", the checkpoint is ",
-                     "made for ", config.context,
+        absl::StrCat(got, ", the checkpoint is made for ", config.context,
                      "; rope scaling extends it (yarn, by a scale of ",
                      (options.context - 1) / config.context + 1, ")"));
   }
