@@ -219,6 +219,19 @@ class FolderTest(FilesCase):
 class UnusableTest(FilesCase):
     """A file that cannot be run is described; one without text takes ids."""
 
+    def test_inspect_names_types_that_are_not_read(self):
+        model = told_model.write_folder(self.path("m"), OK,
+                                        files={"tokenizer.json": None})
+        path = os.path.join(model, "model.safetensors")
+        with open(path, "rb") as file:
+            whole = file.read()
+        with open(path, "wb") as file:
+            file.write(whole.replace(b'"F32"', b'"I32"'))
+        inspected = self.document("inspect", model)
+        self.assertIn("got type I32", inspected["cannot_run"])
+        self.assertIn("no tokenizer: only token ids can be used",
+                      inspected["warnings"])
+
     def test_inspect_describes_another_architecture(self):
         model = told_model.write_gguf(
             self.path("m.gguf"), OK,

@@ -82,7 +82,9 @@ class Case(unittest.TestCase):
 
     def inspect(self, path):
         document = json.loads(self.succeed(TIERCEL, "inspect", path, "--json"))
-        self.assertEqual(document["warnings"], [])
+        warnings = ["no tokenizer: only token ids can be used"]
+        self.assertEqual(document["warnings"],
+                         [] if document["tokenizer"] else warnings)
         return document
 
     def data(self, path):
@@ -299,7 +301,6 @@ class MakeRandomTest(Case):
             self.assertEqual(document["architecture"], "qwen3moe")
             self.assertEqual(document["config"]["experts"], {
                 "count": 6, "used": 2, "ffn": 64, "normed": True, "layers": 2})
-            self.assertEqual(document["warnings"], [])
             types = {t["name"]: (t["type"], t["shape"])
                      for t in document["tensors"]}
             self.assertEqual(types["blk.1.ffn_up_exps.weight"],

@@ -159,7 +159,7 @@ chat_variables|models/chat/chat_template.cc|interpreter.Define(name, ValueOf(ren
 think_closed|models/chat/chat_tokens.cc|if (settings.think == false \&\& assistant_speaks) {|if (false) {|apps/cli_think_test.py
 think_flag|apps/commands/command.cc|think == "off" ? TIERCEL_THINK_OFF|think == "off" ? TIERCEL_THINK_ON|apps/cli_think_test.py
 think_split|apps/cli/shared_flags.cc|options->sampling.split_thought = true;|;|apps/cli_think_test.py
-think_begins|runtime/generate/generate.cc|const bool thinks = EndsInThought(text, tags);|const bool thinks = false;|apps/cli_think_test.py
+think_begins|runtime/generate/generate.cc|const bool thinks = EndsInThought|const bool thinks = false \&\& EndsInThought|apps/cli_think_test.py
 staging_left|offload/kv/staging.cc|^    EndLayers();|    ;|offload/kv/forks_test.cc
 staging_forgotten|offload/kv/staging.cc|^  Leave(step);|  (void)step;|offload/kv/forks_test.cc
 staging_places|offload/kv/staging.cc|for (const int64_t contents : added) places_.erase(contents);|;|offload/kv/forks_test.cc
@@ -453,6 +453,14 @@ wrong_weights|models/decoder/decoder.cc|{&w.up, w.up_bias.data()|{\&w.gate, w.up
 residual|models/decoder/decoder.cc|StoreMode::kAdd}},|StoreMode::kAssign}},|tests/golden_logits_test.cc
 unrotated_layer|models/decoder/decoder.cc|config_.Rotates(layer) ? half : 0|config_.Rotates(0 * layer) ? half : 0|tests/golden_logits_test.cc
 window_context|runtime/model/model.cc|read.context = read.sliding_window;||apps/cli_files_test.py
+window_usual|models/decoder/config_hf.cc|top.IsNull("sliding_window") ? 0 : family.window|family.window|models/decoder/config_test.cc
+whole_heads|models/decoder/config_hf.cc|(family.partial ? part : 1)|part|models/decoder/config_test.cc
+unread_types|runtime/model/model.cc|!model->checkpoint->unread().empty()|false|apps/cli_files_test.py
+old_quantised|models/decoder/config_hf.cc|if (!absl::EndsWith(name, ".qweight")) continue;|continue;|apps/cli_files_test.py
+own_end|models/chat/chat_tokens.cc|tokenizer.IsControl(\*end) \&\&|true \&\&|apps/cli_files_test.py
+begun_thought|models/chat/thought_tags.cc|source.find(begun) != source.npos \&\&|begun.empty() \&\&|models/chat/thought_tags_test.cc
+any_thought|models/chat/thought_tags.cc|source.find(begun) != source.npos \&\&|true \&\&|models/chat/thought_tags_test.cc
+cut_thought|runtime/generate/generate.cc|if (transcript.in_thought()) report.finish_reason = "length";||apps/cli_think_test.py
 hybrid_experts|models/decoder/config_hf.cc|value_or(kUsualExperts)|value_or(0 * kUsualExperts)|models/decoder/families_test.cc
 hybrid_positions|models/decoder/config_hf.cc|value_or("") != "rope"|value_or("rope") != "rope"|models/decoder/families_test.cc
 hybrid_columns|models/decoder/config_hf.cc|family.hybrid ? "shared_intermediate_size"|false ? "shared_intermediate_size"|tests/golden_logits_test.cc
@@ -579,7 +587,7 @@ newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|f
 newest_retired|offload/kv/staging.cc|step.pages.IsNewest(page, step.end)|step.pages.IsNewest(page, step.end + (1 << 30))|offload/kv/forks_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc
 sfi_gap|runtime/policies/sfi/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policies/sfi/sfi_schedule_test.cc
-sfi_unheeded|runtime/policies/sfi/sfi.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
+sfi_sentences|runtime/policies/sfi/sfi_params.cc|form == PolicyForm::kPlain|form != PolicyForm::kPlain|apps/cli_policies_test.py
 sfi_closer|runtime/policies/sfi/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_cooldown|runtime/policies/sfi/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policies/sfi/sfi_schedule_test.cc
 sfi_evidence|runtime/session/draft_view.cc|sequence().kv_length() - first().evidence_rows()|sequence().kv_length() - 1|runtime/policies/sfi/sfi_test.cc
@@ -874,7 +882,7 @@ piece_score|models/tokenizer/sentence_piece_spec.cc|if (field->number == 2) {|if
 lfs_pointer|models/format/file.cc|if (start != kStart) return absl::OkStatus();|return absl::OkStatus();|models/format/safetensors_test.cc
 fused_rows|models/decoder/row_reader.cc|static_cast<uint64_t>(from.first + begin)|static_cast<uint64_t>(begin)|models/decoder/weights_test.cc
 fused_bias|models/decoder/weights.cc|RowBytes(type, from.first)|RowBytes(type, 0)|models/decoder/weights_test.cc
-window_layers|models/decoder/config_hf.cc|is_on \&\& without < layers|is_on \&\& without <= layers|models/decoder/config_test.cc
+window_layers|models/decoder/config_hf.cc|without < config.layers|without <= config.layers|models/decoder/config_test.cc
 never_drawn|kernels/token/distribution.cc|logits\[id\] = std::numeric_limits<float>::lowest();||kernels/token/distribution_test.cc
 draft_reads_shared|runtime/drafting/draft_window.cc|id = shared_.ReadFor(id);|(void)id;|runtime/drafting/draft_window_test.cc
 draft_padding|runtime/model/draft_model.cc|if (!we_use \&\& !it_uses) continue;||runtime/drafting/draft_window_test.cc

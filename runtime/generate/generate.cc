@@ -150,11 +150,9 @@ absl::Status SplitThought(const Session& session, Transcript* transcript) {
   const std::vector<int32_t> end(begin, prompt.end());
   ASSIGN_OR_RETURN(const std::string text,
                    model.tokenizer->Decode(end, Tokenizer::Special::kParse));
-  const bool thinks =
-      EndsInThought(text, tags,
-                    model.chat_template != nullptr
-                        ? std::string_view(model.chat_template->source())
-                        : std::string_view());
+  std::string_view source;
+  if (model.chat_template != nullptr) source = model.chat_template->source();
+  const bool thinks = EndsInThought(text, tags, source);
   transcript->SplitThought(std::move(tags), thinks);
   return absl::OkStatus();
 }
