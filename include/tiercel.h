@@ -911,9 +911,9 @@ TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
                                          tiercel_error* error);
 
 typedef enum tiercel_finish {
-  TIERCEL_FINISH_NONE = 0, /* nothing was generated, or it failed */
-  TIERCEL_FINISH_STOP = 1, /* the end of the text, or a stop text */
-  TIERCEL_FINISH_LENGTH = 2,
+  TIERCEL_FINISH_NONE = 0,   /* nothing was generated, or it failed */
+  TIERCEL_FINISH_STOP = 1,   /* the end of the text, or a stop text */
+  TIERCEL_FINISH_LENGTH = 2, /* max_tokens, or it ended within its thought */
   TIERCEL_FINISH_CANCELLED = 3
 } tiercel_finish;
 
