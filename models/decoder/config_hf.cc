@@ -299,8 +299,7 @@ void ReadScales(JsonReader& top, ModelConfig* config) {
 // is no such list. Layers that do not attend are refused.
 std::optional<bool> ListsWindows(JsonReader& top, const HfFamily& family) {
   const json* types = top.Find("layer_types");
-  const char* const alias = "layers_block_type";
-  if (types == nullptr && family.hybrid) types = top.Find(alias);
+  if (types == nullptr && family.hybrid) types = top.Find("layers_block_type");
   if (types == nullptr) {
     if (family.hybrid) {
       top.Fail("unsupported_architecture",
