@@ -456,7 +456,7 @@ window_context|runtime/model/model.cc|read.context = read.sliding_window;||apps/
 window_usual|models/decoder/config_hf.cc|top.IsNull("sliding_window") ? 0 : family.window|family.window|models/decoder/config_test.cc
 whole_heads|models/decoder/config_hf.cc|(family.partial ? part : 1)|part|models/decoder/config_test.cc
 unread_types|runtime/model/model.cc|!model->checkpoint->unread().empty()|false|apps/cli_files_test.py
-old_quantised|models/decoder/config_hf.cc|if (!absl::EndsWith(name, ".qweight")) continue;|continue;|apps/cli_files_test.py
+old_quantised|models/decoder/config_hf.cc|if (!absl::EndsWith(name, ".qweight")) return;|return;|apps/cli_files_test.py
 own_end|models/chat/chat_tokens.cc|tokenizer.IsControl(\*end) \&\&|true \&\&|apps/cli_files_test.py
 begun_thought|models/chat/thought_tags.cc|source.find(begun) != source.npos|source.find(begun) == 0|models/chat/thought_tags_test.cc
 any_thought|models/chat/thought_tags.cc|source.find(begun) != source.npos|source.find(begun) != 1|models/chat/thought_tags_test.cc

@@ -439,20 +439,17 @@ void RefuseQuantised(JsonReader& top) {
 // Refuses folders of GPTQ and AWQ, whose settings stood in a file of their own
 // before they stood in config.json.
 absl::Status RefuseQuantisedTensors(const Checkpoint& checkpoint) {
-  std::vector<std::string> names;
-  for (const TensorInfo& tensor : checkpoint.tensors()) {
-    names.push_back(tensor.name);
-  }
-  for (const auto& [name, type] : checkpoint.unread()) names.push_back(name);
-  for (const std::string& name : names) {
-    if (!absl::EndsWith(name, ".qweight")) continue;
-    return InputError("unsupported_quantization",
-                      absl::StrCat(name,
-                                   ": the weights are quantised by GPTQ "
-                                   "or AWQ; ",
-                                   kWholeWeights));
-  }
-  return absl::OkStatus();
+  absl::Status status;
+  const auto check = [&](const std::string& name) {
+    if (!absl::EndsWith(name, ".qweight")) return;
+    status.Update(InputError(
+        "unsupported_quantization",
+        absl::StrCat(name, ": the weights are quantised by GPTQ or AWQ; ",
+                     kWholeWeights)));
+  };
+  for (const TensorInfo& tensor : checkpoint.tensors()) check(tensor.name);
+  for (const auto& [name, type] : checkpoint.unread()) check(name);
+  return status;
 }
 
 // Refuses settings that would change the arithmetic in ways that the decoder

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
@@ -134,7 +135,7 @@ void MarkBytes(TokenizerSpec* spec) {
 bool IsStable(std::string_view text, const TokenizerSpec& spec) {
   if (spec.kind == TokenizerSpec::Kind::kByteLevel) {
     return !spec.nfc || std::all_of(text.begin(), text.end(), [](char c) {
-      return static_cast<uint8_t>(c) < 0x80;
+      return absl::ascii_isascii(static_cast<unsigned char>(c));
     });
   }
   if (!spec.prefixes_spaces) return true;  // Metaspace is no normaliser

@@ -3,14 +3,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "lib/text/utf8.h"
 #include "models/tokenizer/nfc.h"
 #include "models/tokenizer/unicode_classes.h"
 
 namespace tiercel {
 namespace {
-
-bool IsAscii(char c) { return static_cast<uint8_t>(c) < 0x80; }
 
 bool IsSpaceAt(std::string_view text, size_t begin) {
   return ClassOf(Utf8At(text, begin).code_point) == CharClass::kSpace;
@@ -20,7 +19,10 @@ bool IsSpaceAt(std::string_view text, size_t begin) {
 // character once they are composed.
 bool ComposesAt(std::string_view text, size_t at) {
   constexpr size_t kMarks = 64;  // bytes
-  if (at + 1 == text.size() || IsAscii(text[at + 1])) return false;
+  if (at + 1 == text.size() ||
+      absl::ascii_isascii(static_cast<unsigned char>(text[at + 1]))) {
+    return false;
+  }
   return ComposeNfc(text.substr(at, kMarks)).front() != text[at];
 }
 
