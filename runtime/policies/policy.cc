@@ -42,8 +42,7 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
 std::vector<std::string> PolicyWarnings(const Model& target,
                                         const PolicyParams& params) {
   std::vector<std::string> warnings;
-  const std::vector<std::string> unused =
-      params.policy->UnusedKeys(target, params);
+  const std::vector<std::string> unused = params.policy->UnusedKeys(params);
   if (!unused.empty()) {
     warnings.push_back(absl::StrCat(
         "settings of ", std::string(params.policy->name()), ": ",

@@ -67,7 +67,7 @@ class PolicyKind {
   }
   // The given keys that have no effect in the form of `params`.
   virtual std::vector<std::string> UnusedKeys(
-      const Model& /*target*/, const PolicyParams& /*params*/) const {
+      const PolicyParams& /*params*/) const {
     return {};
   }
   // A warning about sessions of `target`; "": there is none.

@@ -187,7 +187,7 @@ absl::Status SadasKind::Check(const Model& target,
 }
 
 std::vector<std::string> SadasKind::UnusedKeys(
-    const Model& /*target*/, const PolicyParams& params) const {
+    const PolicyParams& params) const {
   if (params.form != PolicyForm::kVerified) return {};
   return params.Own<SadasParams>().plain_keys;
 }

@@ -143,7 +143,7 @@ class SadasKind final : public PolicyKind {
   absl::Status Check(const Model& target,
                      const PolicyParams& params) const override;
   std::vector<std::string> UnusedKeys(
-      const Model& target, const PolicyParams& params) const override;
+      const PolicyParams& params) const override;
   // Warns if the schedule waits for a tag that the model may never write.
   std::string Warning(const Model& target,
                       const PolicyParams& params) const override;

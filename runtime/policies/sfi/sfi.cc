@@ -150,8 +150,7 @@ absl::Status SfiKind::Read(const PolicyRequest& request,
   return absl::OkStatus();
 }
 
-std::vector<std::string> SfiKind::UnusedKeys(const Model& /*target*/,
-                                             const PolicyParams& params) const {
+std::vector<std::string> SfiKind::UnusedKeys(const PolicyParams& params) const {
   const SfiParams& sfi = params.Own<SfiParams>();
   return params.form == PolicyForm::kVerified ? sfi.plain_keys
                                               : sfi.verified_keys;

@@ -101,7 +101,7 @@ class SfiKind final : public PolicyKind {
     return SfiOptionsOf(target, params.Own<SfiParams>(), params.form).status();
   }
   std::vector<std::string> UnusedKeys(
-      const Model& target, const PolicyParams& params) const override;
+      const PolicyParams& params) const override;
   std::optional<RetrievalSize> RetrievalView(
       const PolicyParams& params) const override {
     return params.Own<SfiParams>().View(

@@ -64,7 +64,7 @@ absl::Status SpeedKind::Check(const Model& target,
 }
 
 std::vector<std::string> SpeedKind::UnusedKeys(
-    const Model& /*target*/, const PolicyParams& params) const {
+    const PolicyParams& params) const {
   if (params.form != PolicyForm::kVerified) return {};
   return params.Own<SpeedParams>().plain_keys;
 }

@@ -59,7 +59,7 @@ class SpeedKind final : public PolicyKind {
   absl::Status Check(const Model& target,
                      const PolicyParams& params) const override;
   std::vector<std::string> UnusedKeys(
-      const Model& target, const PolicyParams& params) const override;
+      const PolicyParams& params) const override;
   std::optional<RetrievalSize> RetrievalView(
       const PolicyParams& params) const override;
   void AddNeeds(const Model& target, const PolicyParams& params,
