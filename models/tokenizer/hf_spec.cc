@@ -150,10 +150,6 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
     return InvalidJsonVocab("an added token has no content");
   }
   const std::string& text = content.get_ref<const std::string&>();
-  if (IsTrue(Member(token, "single_word"))) {
-    return UnsupportedJson(
-        absl::StrCat("added token ", Quoted(text), " has single_word"));
-  }
   const bool special = IsTrue(Member(token, "special"));
   // Such a token is matched after the normaliser has changed the text.
   const bool normalized = IsTrue(Member(token, "normalized"));
@@ -169,6 +165,7 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
       spec->tokens[static_cast<size_t>(*AsId(Member(token, "id")))];
   entry.strips_left = IsTrue(Member(token, "lstrip"));
   entry.strips_right = IsTrue(Member(token, "rstrip"));
+  entry.single_word = IsTrue(Member(token, "single_word"));
   entry.normalized = normalized && stable;
   return absl::OkStatus();
 }

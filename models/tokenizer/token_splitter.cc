@@ -1,5 +1,7 @@
 #include "models/tokenizer/token_splitter.h"
 
+#include <utf8proc.h>
+
 #include <string>
 #include <utility>
 
@@ -24,6 +26,73 @@ bool ComposesAt(std::string_view text, size_t at) {
     return false;
   }
   return ComposeNfc(text.substr(at, kMarks)).front() != text[at];
+}
+
+// Returns whether this is a character of a word, as \w is in Unicode's regular
+// expressions (UTS 18, Annex C).
+bool IsOfWord(char32_t c) {
+  constexpr char32_t kCircledLetters[][2] = {
+      {0x24b6, 0x24e9},
+      {0x1f130, 0x1f149},
+      {0x1f150, 0x1f169},
+      {0x1f170, 0x1f189},
+      {0x200c, 0x200d}};  // and the joiners
+  for (const auto& [first, last] : kCircledLetters) {
+    if (c >= first && c <= last) return true;
+  }
+  if (c == kNoCodePoint) return false;
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_PC:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Returns whether `text` ends in a character of a word; composed: in Unicode's
+// form NFC.
+bool EndsInWord(std::string_view text, bool composed) {
+  constexpr size_t kMarks = 64;  // bytes
+  const auto begin_of = [](std::string_view in, size_t at) {
+    while (at > 0 && (in[at] & 0xc0) == 0x80) --at;
+    return at;
+  };
+  std::string tail;
+  if (composed) {
+    const size_t from = text.size() > kMarks ? text.size() - kMarks : 0;
+    tail = ComposeNfc(text.substr(begin_of(text, from)));
+    text = tail;
+  }
+  return IsOfWord(Utf8At(text, begin_of(text, text.size() - 1)).code_point);
+}
+
+// Returns whether a word goes on before or behind this match in `texts[at]`,
+// composed: in Unicode's form NFC. The texts beside that one are part of its
+// line, up to a token.
+bool IsWithinWord(const std::vector<Stretch>& texts, size_t at, size_t begin,
+                  size_t end, bool composed) {
+  const std::string_view text = texts[at].text;
+  std::string_view before = text.substr(0, begin);
+  for (size_t i = at; before.empty() && i > 0 && !texts[i - 1].token; --i) {
+    before = texts[i - 1].text;
+  }
+  std::string_view behind = text.substr(end);
+  for (size_t i = at + 1; behind.empty() && i < texts.size() && !texts[i].token;
+       ++i) {
+    behind = texts[i].text;
+  }
+  return (!before.empty() && EndsInWord(before, composed)) ||
+         (!behind.empty() && IsOfWord(Utf8At(behind, 0).code_point));
 }
 
 // Stretches in order, of which tokens strip the spaces beside them.
@@ -103,7 +172,8 @@ std::vector<Stretch> TokenSplitter::SplitBy(const Pass& pass,
                                             const TokenizerSpec& spec,
                                             const std::vector<Stretch>& texts) {
   Stretches out;
-  for (const Stretch& stretch : texts) {
+  for (size_t at = 0; at < texts.size(); ++at) {
+    const Stretch& stretch = texts[at];
     if (stretch.token) {
       out.AddToken(stretch);
       continue;
@@ -117,6 +187,11 @@ std::vector<Stretch> TokenSplitter::SplitBy(const Pass& pass,
       const TokenEntry& token = spec.tokens[static_cast<size_t>(match->id)];
       if (spec.nfc && token.normalized && ComposesAt(text, match->end - 1)) {
         from = match->begin + 1;
+        continue;
+      }
+      if (token.single_word && IsWithinWord(texts, at, match->begin, match->end,
+                                            spec.nfc && token.normalized)) {
+        from = match->end;
         continue;
       }
       out.AddText(text.substr(begin, match->begin - begin), stretch.parses);

@@ -37,6 +37,7 @@ struct TokenEntry {
   // A special token whose match takes the spaces before or behind it.
   bool strips_left = false;
   bool strips_right = false;
+  bool single_word = false;  // matched if no character of a word is beside it
   bool normalized = false;  // matched in the text as the normaliser leaves it
 };
 

@@ -132,6 +132,33 @@ TEST(TokenizerTest, TokensTakeTheSpacesBesideThem) {
   EXPECT_EQ(ids, (Ids{0, 8}));
 }
 
+// As the added tokens of Hugging Face with single_word do, across parts. Such a
+// token hides what would begin within it.
+TEST(TokenizerTest, TokensMayBeWholeWordsAlone) {
+  TokenizerSpec spec = ByteSpec();
+  spec.tokens.push_back({"b<", TokenType::kUserDefined, 0});  // 14
+  spec.tokens[8].single_word = true;
+  spec.tokens[14].single_word = true;
+  const auto t = Made(spec);
+  EXPECT_EQ(Encoded(*t, "<a> <a>", kParse), (Ids{8, 6, 8}));
+  EXPECT_EQ(Encoded(*t, "<a><a>", kParse), (Ids{8, 8}));
+  EXPECT_EQ(Encoded(*t, "a<a>", kParse), (Ids{0, 3, 0, 4}));
+  EXPECT_EQ(Encoded(*t, "<a>a", kParse), (Ids{3, 0, 4, 0}));
+  EXPECT_EQ(Encoded(*t, "b<b>"), (Ids{1, 3, 1, 4}));
+  EXPECT_EQ(Encoded(*t, "ab< "), (Ids{7, 3, 6}));
+  EXPECT_EQ(Encoded(*t, "b< "), (Ids{14, 6}));
+  const auto parts = [&](const std::vector<Tokenizer::Part>& all) {
+    Ids ids;
+    EXPECT_TRUE(t->Encode(all, &ids).ok());
+    return ids;
+  };
+  EXPECT_EQ(parts({{"c", kPlain}, {"", kPlain}, {"<a>", kParse}}),
+            (Ids{2, 3, 0, 4}));
+  EXPECT_EQ(parts({{"<a>", kParse}, {"c", kPlain}}), (Ids{3, 0, 4, 2}));
+  EXPECT_EQ(parts({{"c ", kPlain}, {"<a>", kParse}, {" c", kPlain}}),
+            (Ids{2, 6, 8, 6, 2}));
+}
+
 // As the added tokens of Hugging Face with `normalized` do under NFC: a mark
 // may become one character with the last one of such a token, which is then not
 // in the text.
@@ -151,6 +178,12 @@ TEST(TokenizerTest, TokensOfComposedTextAreNotBeforeMarks) {
   EXPECT_EQ(Encoded(*t, "<b>\u0327"), (Ids{9, 17, 18}));
   EXPECT_EQ(Encoded(*t, "a<b>\u0338"), (Ids{0, 3, 1, 14, 15, 16}));
   EXPECT_EQ(Encoded(*t, "<b>\u0338<b>"), (Ids{3, 1, 14, 15, 16, 9}));
+  // U+0338 is of a word, U+226F is not.
+  spec.tokens[9].single_word = true;
+  EXPECT_EQ(Encoded(*Made(spec), "<b>\u0338<b>"), (Ids{3, 1, 14, 15, 16, 9}));
+  spec.tokens[9].normalized = false;
+  EXPECT_EQ(Encoded(*Made(spec), "<b>>\u0338<b>"),
+            (Ids{9, 14, 15, 16, 3, 1, 4}));
 }
 
 // Tokens of the normalised text are looked for in what the others leave,
