@@ -406,11 +406,14 @@ absl::Status ReadExperts(JsonReader& top, ModelConfig* config) {
   if (dense == nullptr) return top.status();
   if (!dense->is_array()) top.Wrong("mlp_only_layers", *dense, "an array");
   for (const json& layer : dense->is_array() ? *dense : json::array()) {
-    if (!layer.is_number_integer() || layer < 0) {
+    if (!layer.is_number_integer()) {
       top.Wrong("mlp_only_layers", layer, "numbers of layers in it");
       break;
     }
-    if (layer < config->layers) experts.layers[layer.get<size_t>()] = false;
+    // Other numbers name no layer: [-1] is written for none.
+    if (layer >= 0 && layer < config->layers) {
+      experts.layers[layer.get<size_t>()] = false;
+    }
   }
   return top.status();
 }

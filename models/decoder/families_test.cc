@@ -163,7 +163,7 @@ TEST(Qwen3Moe, ExpertsOfConfigJson) {
   EXPECT_EQ(plain->experts.LayersBefore(6), 6);
 
   const auto mixed = ReadHf(HfExperts({{"decoder_sparse_step", 2},
-                                       {"mlp_only_layers", {3, 7}},
+                                       {"mlp_only_layers", {-1, 3, 7}},
                                        {"norm_topk_prob", true}}));
   ASSERT_TRUE(mixed.ok()) << mixed.status();
   EXPECT_THAT(mixed->experts.layers,
@@ -211,8 +211,8 @@ TEST(Qwen3Moe, ExpertsOfConfigJsonThatMakeNoModel) {
   EXPECT_EQ(code("moe_intermediate_size", 0), "invalid_metadata");
   EXPECT_EQ(code("norm_topk_prob", 1), "invalid_metadata");
   EXPECT_EQ(code("decoder_sparse_step", 0), "invalid_metadata");
-  for (const json& value : {json(3), json("3"), json::array({-1}),
-                            json::array({1.5}), json::array({"1"})}) {
+  for (const json& value :
+       {json(3), json("3"), json::array({1.5}), json::array({"1"})}) {
     EXPECT_EQ(code("mlp_only_layers", value), "invalid_metadata") << value;
   }
 }

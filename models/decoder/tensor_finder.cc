@@ -103,7 +103,9 @@ absl::StatusOr<RowsOfTensor> TensorFinder::FindRows(
       return RowsOfTensor{found, fused.first};
     }
   }
-  ASSIGN_OR_RETURN(const TensorInfo* found, Find(own, shape, required));
+  const std::string all =
+      fused.rows > 0 ? NameOf(fused.name, layer, suffix) : own;
+  ASSIGN_OR_RETURN(const TensorInfo* found, Find(own, shape, required, all));
   return RowsOfTensor{found, 0};
 }
 
@@ -128,12 +130,13 @@ absl::StatusOr<RowsOfTensor> TensorFinder::FindExpert(const ExpertTensor& of,
       absl::StrCat("mlp.experts.", expert, ".", std::string(of.hf));
   ASSIGN_OR_RETURN(const TensorInfo* found,
                    Find(NameOf({{}, own}, layer, ".weight"), {rows, cols},
-                        /*required=*/true));
+                        /*required=*/true, name));
   return RowsOfTensor{found, 0};
 }
 
 absl::StatusOr<const TensorInfo*> TensorFinder::Find(
-    const std::string& name, const std::vector<int64_t>& shape, bool required) {
+    const std::string& name, const std::vector<int64_t>& shape, bool required,
+    std::string_view fused) {
   const TensorInfo* tensor = checkpoint_.Find(name);
   const auto unread = checkpoint_.unread().find(name);
   if (unread != checkpoint_.unread().end()) {
@@ -143,9 +146,14 @@ absl::StatusOr<const TensorInfo*> TensorFinder::Find(
   }
   if (tensor == nullptr) {
     if (!required) return nullptr;
-    return InputError("missing_tensor",
-                      absl::StrCat(name, ": not in the checkpoint, need shape ",
-                                   "[", absl::StrJoin(shape, ", "), "]"));
+    std::string nor;
+    if (!fused.empty() && fused != name) {
+      nor = absl::StrCat(", nor in ", std::string(fused));
+    }
+    return InputError(
+        "missing_tensor",
+        absl::StrCat(name, ": not in the checkpoint", nor, ", need shape [",
+                     absl::StrJoin(shape, ", "), "]"));
   }
   if (tensor->shape != shape) {
     return InputError(

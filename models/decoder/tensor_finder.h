@@ -73,9 +73,11 @@ class TensorFinder {
   const std::set<std::string, std::less<>>& used() const { return used_; }
 
  private:
+  // `fused` names a tensor that might have held this one.
   absl::StatusOr<const TensorInfo*> Find(const std::string& name,
                                          const std::vector<int64_t>& shape,
-                                         bool required);
+                                         bool required,
+                                         std::string_view fused = {});
 
   const Checkpoint& checkpoint_;
   const std::string_view prefix_;  // begins a folder's names

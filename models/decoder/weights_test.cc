@@ -409,7 +409,9 @@ TEST(LoadWeights, FusedTensorsAreTheirParts) {
     }
   }
   fused["blk.0.attn_qkv.weight"].dims = {32, 65};
-  ExpectError(Load(fused), "missing_tensor", "blk.0.attn_q.weight");
+  ExpectError(Load(fused), "missing_tensor",
+              "blk.0.attn_q.weight: not in the checkpoint, nor in "
+              "blk.0.attn_qkv.weight, need shape [32, 32]");
   fused["blk.0.attn_qkv.weight"].unread = true;
   ExpectError(Load(fused), "unsupported_type", "blk.0.attn_qkv.weight");
 }
