@@ -912,6 +912,12 @@ behind_bytes|models/tokenizer/hf_pipeline.cc|    is_spelled = true;|    is_spell
 composed_mark|models/tokenizer/token_splitter.cc|token.normalized \&\& Composes|!token.normalized \&\& Composes|models/tokenizer/tokenizer_test.cc
 prepended_token|models/tokenizer/hf_spec.cc|spec.space_prefix == TokenizerSpec::SpacePrefix::kNone \&\&|true \&\&|models/tokenizer/hf_spec_test.cc
 spaced_token|models/tokenizer/hf_spec.cc|text.find(. .) == std::string_view::npos;|true;|models/tokenizer/hf_spec_test.cc
+single_word|models/tokenizer/token_splitter.cc|if (token.single_word \&\&|if (false \&\& token.single_word \&\&|models/tokenizer/tokenizer_test.cc
+single_word_composed|models/tokenizer/token_splitter.cc|EndsInWord(before, composed)|EndsInWord(before, composed \&\& false)|models/tokenizer/tokenizer_test.cc
+single_word_parts|models/tokenizer/token_splitter.cc|before = texts\[i - 1\].text;|break;|models/tokenizer/tokenizer_test.cc
+single_word_read|models/tokenizer/hf_spec.cc|IsTrue(Member(token, "single_word"));|false;|models/tokenizer/hf_spec_test.cc
+fused_named|models/decoder/tensor_finder.cc|nor = absl::StrCat(", nor in "|absl::StrCat(", nor in "|models/decoder/weights_test.cc
+no_dense_layer|models/decoder/config_hf.cc|if (!layer.is_number_integer()) {|if (!layer.is_number_integer() or layer < 0) {|models/decoder/families_test.cc
 strips_left|models/tokenizer/token_splitter.cc|if (token.strips_left) StripEnd();||models/tokenizer/tokenizer_test.cc
 strips_right|models/tokenizer/token_splitter.cc|strips_ = token.strips_right;|strips_ = false;|models/tokenizer/tokenizer_test.cc
 one_pass|models/tokenizer/token_splitter.cc|if (token.normalized != normalized) continue;|if (normalized) continue;|models/tokenizer/tokenizer_test.cc
