@@ -38,7 +38,7 @@ struct TokenEntry {
   bool strips_left = false;
   bool strips_right = false;
   bool single_word = false;  // matched if no character of a word is beside it
-  bool normalized = false;  // matched in the text as the normaliser leaves it
+  bool normalized = false;   // matched in the text as the normaliser leaves it
 };
 
 // A checkpoint's declaration of its tokenizer, from either format. The readers
