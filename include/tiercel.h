@@ -11,13 +11,14 @@
  *
  * Conventions
  *   - Every struct begins with struct_size = sizeof(the struct), except for
- *     structs that only callbacks receive. A zeroed struct with its size set
- *     gives the defaults. Structs grow: a new field goes to the end, its 0
- *     means the behaviour before it was added, and no struct has padding at its
- *     end. So a program built with an older header works with a newer library,
- *     whatever lies behind its structs. A program built with a newer header
- *     works with an older library unless a field that this does not know is not
- *     0: that is TIERCEL_USAGE, "invalid_struct_size".
+ *     structs that only callbacks receive. A zeroed struct with its size set,
+ *     as TIERCEL_INIT makes it, gives the defaults. Structs grow: a new field
+ *     goes to the end, its 0 means the behaviour before it was added, and no
+ *     struct has padding at its end. So a program built with an older header
+ *     works with a newer library, whatever lies behind its structs. A program
+ *     built with a newer header works with an older library unless a field that
+ *     this does not know is not 0: that is TIERCEL_USAGE,
+ *     "invalid_struct_size".
  *   - Every function that can fail returns a tiercel_status and fills `error`,
  *     which may be NULL. No function throws, aborts, prints, or installs signal
  *     handlers; threads of the library, and of libraries that it loads, receive
@@ -75,10 +76,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The version of this header; tiercel_version is that of the library. */
+#define TIERCEL_VERSION_MAJOR 0
+#define TIERCEL_VERSION_MINOR 1
+#define TIERCEL_VERSION_PATCH 0
+
 #if defined(__GNUC__)
 #define TIERCEL_API __attribute__((visibility("default")))
 #else
 #define TIERCEL_API
+#endif
+
+/* A struct of this type with its size set and zeros behind it:
+ *
+ *   tiercel_model_params params = TIERCEL_INIT(tiercel_model_params); */
+#ifdef __cplusplus
+#define TIERCEL_INIT(type)             \
+  ([]() noexcept {                     \
+    type zeroed = {};                  \
+    zeroed.struct_size = sizeof(type); \
+    return zeroed;                     \
+  }())
+#else
+#define TIERCEL_INIT(type) \
+  { .struct_size = sizeof(type) }
 #endif
 
 #ifdef __cplusplus
@@ -98,6 +119,11 @@ typedef enum tiercel_status {
   TIERCEL_CANCELLED = 7, /* by a callback or tiercel_cancel */
   TIERCEL_BUFFER_TOO_SMALL = 8
 } tiercel_status;
+
+/* Returns "out of memory" for TIERCEL_OUT_OF_MEMORY, and so on; "unknown
+ * status" for other numbers. Static, never NULL. May be called from any thread.
+ */
+TIERCEL_API const char* tiercel_status_name(tiercel_status status);
 
 /* A tiercel_error may be used again for later calls. */
 typedef struct tiercel_error {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -673,6 +674,30 @@ TEST_F(ApiTest, AWrongEnvironmentIsUsage) {
 
 TEST_F(ApiTest, VersionNamesItsParts) {
   EXPECT_THAT(tiercel_version(), HasSubstr("commit "));
+  const std::string number =
+      absl::StrCat(TIERCEL_VERSION_MAJOR, ".", TIERCEL_VERSION_MINOR, ".",
+                   TIERCEL_VERSION_PATCH, " (");
+  EXPECT_EQ(std::string(tiercel_version()).substr(0, number.size()), number);
+}
+
+TEST_F(ApiTest, StatusesHaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (int status = TIERCEL_OK; status <= TIERCEL_BUFFER_TOO_SMALL; ++status) {
+    names.insert(tiercel_status_name(static_cast<tiercel_status>(status)));
+  }
+  EXPECT_EQ(names.size(), TIERCEL_BUFFER_TOO_SMALL + 1u);
+  EXPECT_EQ(names.count("unknown status"), 0u);
+  EXPECT_STREQ(tiercel_status_name(TIERCEL_OUT_OF_MEMORY), "out of memory");
+  EXPECT_STREQ(tiercel_status_name(static_cast<tiercel_status>(15)),
+               "unknown status");
+}
+
+TEST_F(ApiTest, AStructBeginsAsItsDefaults) {
+  tiercel_sampling sampling = TIERCEL_INIT(tiercel_sampling);
+  EXPECT_EQ(sampling.struct_size, sizeof(sampling));
+  sampling.struct_size = 0;
+  const std::vector<char> zeros(sizeof(sampling));
+  EXPECT_EQ(std::memcmp(&sampling, zeros.data(), zeros.size()), 0);
 }
 
 }  // namespace

@@ -26,6 +26,30 @@ const char* VersionText() {
 
 }  // namespace tiercel
 
+extern "C" const char* tiercel_status_name(tiercel_status status) {
+  switch (status) {
+    case TIERCEL_OK:
+      return "ok";
+    case TIERCEL_FAILED:
+      return "failed";
+    case TIERCEL_USAGE:
+      return "wrong usage";
+    case TIERCEL_INVALID_INPUT:
+      return "invalid input";
+    case TIERCEL_OUT_OF_MEMORY:
+      return "out of memory";
+    case TIERCEL_NO_DEVICE:
+      return "no device";
+    case TIERCEL_IO:
+      return "input or output failed";
+    case TIERCEL_CANCELLED:
+      return "cancelled";
+    case TIERCEL_BUFFER_TOO_SMALL:
+      return "buffer too small";
+  }
+  return "unknown status";
+}
+
 extern "C" tiercel_status tiercel_check_environment(tiercel_error* error) {
   return tiercel::AtBoundary(error,
                              [] { return tiercel::ChooseIsa().status(); });
