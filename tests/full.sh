@@ -6,7 +6,7 @@
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
 #                               exact sass hosted sim bytes seeds trials faults
-#                               book readme mutants
+#                               book readme subproject mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
 # that is run again on the same kind of machine replaces its line of the page;
@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact sass hosted sim
-  bytes seeds trials faults book readme mutants)
+  bytes seeds trials faults book readme subproject mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -197,6 +197,16 @@ step_book() {
   [[ -e $book ]] || book=$TIERCEL_BOOKS/policy.txt
   python3 -B bench/book.py "$book" --interruptions 20 --epub 50 \
     --tiercel "$TIERCEL"
+}
+
+step_subproject() {  # another project contains the library, in both its forms
+  local shared
+  for shared in OFF ON; do
+    cmake -S tests/subproject -B "$scratch/subproject" \
+      -DTIERCEL_UNITY=ON -DBUILD_SHARED_LIBS="$shared" >/dev/null
+    cmake --build "$scratch/subproject" -j "$(nproc)"
+    "$scratch/subproject/complete" tests/golden/checkpoints/llama_chat.gguf a 2
+  done
 }
 
 step_mutants() {  # faults that must turn the suite red

@@ -39,7 +39,9 @@ endif()
 # Programs open the module that this build makes.
 set(TIERCEL_MODULE_FOLDER ${PROJECT_BINARY_DIR}/module)
 set(CMAKE_BUILD_RPATH ${TIERCEL_MODULE_FOLDER})
-target_compile_definitions(tiercel_test_flags INTERFACE TIERCEL_CUDA)
+if(TIERCEL_TESTS)
+  target_compile_definitions(tiercel_test_flags INTERFACE TIERCEL_CUDA)
+endif()
 
 # Builds all tests with cases for a GPU; `ctest -L gpu` runs them.
 add_custom_target(tiercel_gpu_tests)
