@@ -79,6 +79,17 @@ class ThinkTest(Case):
         self.assertEqual(self.document(*self.asked(
             model, questions=("<think>",)))["output"][0]["text"], "Y")
 
+    def test_a_message_begins_no_thought(self):
+        # No control token stands between this message and the answer.
+        plain = ("{% for m in messages %}USER: {{ m.content }}\n{% endfor %}"
+                 "{% if add_generation_prompt %}SAYS:{% endif %}")
+        model = self.model(plain, path_of(":", "Y", "e", "s", "<|im_end|>"))
+        for question in ("<think>", "What is <think>", "a </think> <think>"):
+            output = self.document(*self.asked(
+                model, questions=(question,)))["output"][0]
+            self.assertEqual((output["text"], output["finish_reason"]),
+                             ("Yes", "stop"), question)
+
     def test_the_template_is_told(self):
         follows = path_of("\n", "<think>", "z", "</think>", "A", "<|im_end|>")
         model = self.model(SWITCH, follows + path_of("#", "B", "<|im_end|>"))
@@ -149,8 +160,20 @@ class ThinkTest(Case):
         self.assertEqual((output["text"], output["finish_reason"]),
                          ("", "length"))
         self.assertIn("--think off", " ".join(document["warnings"]))
+        self.assertNotIn("were cut", " ".join(document["warnings"]))
         self.assertNotIn("--think off", " ".join(
             self.document(*self.summarized())["warnings"]))
+
+    def test_the_next_turn_has_it_if_the_template_wants_it(self):
+        wants = told_model.CHATML.replace(
+            "assistant\n",
+            "assistant\n{% if messages|length > 1 and "
+            "messages[1].reasoning_content == 'hm' %}#{% endif %}")
+        model = self.model(wants, [
+            *path_of("\n", "<think>", "h", "m", "</think>", "Y", "<|im_end|>"),
+            *path_of("#", "A", "g", "<|im_end|>")])
+        talk = run("chat", "-m", model, *GREEDY, input=b"a\nb\n")
+        self.assertEqual(talk.stdout.split(), [b"Y", b"Ag"], talk.stderr)
 
     def test_the_next_turn_does_not_have_it(self):
         # The prompt ends with the letter that the first answer begins with.

@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "lib/status/status_macros.h"
-#include "models/chat/thought_tags.h"
 
 namespace tiercel {
 namespace {
@@ -21,11 +20,10 @@ absl::StatusOr<std::string> TextOf(const Tokenizer& tokenizer,
 }
 
 // Ends a thought that the template begins for the assistant.
-void CloseThought(const ThoughtTags& tags, const std::string& source,
-                  std::vector<ChatPiece>* pieces) {
+void CloseThought(const ThoughtTags& tags, std::vector<ChatPiece>* pieces) {
   if (pieces->empty() || pieces->back().from_message) return;
   std::string& text = pieces->back().text;
-  if (!EndsInThought(text, tags, source)) return;
+  if (!EndsInThought(text, tags)) return;
   absl::StrAppend(&text, text.ends_with('\n') ? "\n" : "\n\n", tags.close,
                   "\n\n");
 }
@@ -37,11 +35,17 @@ absl::StatusOr<std::vector<ChatPiece>> Render(const ChatTemplate& chat_template,
                                               const ChatSettings& settings) {
   ASSIGN_OR_RETURN(std::string bos, TextOf(tokenizer, tokenizer.bos()));
   ASSIGN_OR_RETURN(std::string eos, TextOf(tokenizer, tokenizer.eos()));
-  return chat_template.Render({.messages = std::move(messages),
-                               .add_generation_prompt = assistant_speaks,
-                               .bos_token = std::move(bos),
-                               .eos_token = std::move(eos),
-                               .settings = settings});
+  ASSIGN_OR_RETURN(
+      std::vector<ChatPiece> pieces,
+      chat_template.Render({.messages = std::move(messages),
+                            .add_generation_prompt = assistant_speaks,
+                            .bos_token = std::move(bos),
+                            .eos_token = std::move(eos),
+                            .settings = settings}));
+  if (settings.think == false && assistant_speaks) {
+    CloseThought(ThoughtTagsOf(&chat_template, &tokenizer), &pieces);
+  }
+  return pieces;
 }
 
 absl::Status Encode(const ChatTemplate& chat_template,
@@ -52,10 +56,6 @@ absl::Status Encode(const ChatTemplate& chat_template,
   ASSIGN_OR_RETURN(std::vector<ChatPiece> pieces,
                    Render(chat_template, tokenizer, std::move(messages),
                           assistant_speaks, settings));
-  if (settings.think == false && assistant_speaks) {
-    CloseThought(ThoughtTagsOf(&chat_template, &tokenizer),
-                 chat_template.source(), &pieces);
-  }
   std::vector<Tokenizer::Part> parts;
   parts.reserve(pieces.size());
   for (const ChatPiece& piece : pieces) {
@@ -102,7 +102,67 @@ std::optional<int32_t> FirstSpecial(const Tokenizer& tokenizer,
   return std::nullopt;
 }
 
+// Decodes the last `count` tokens of a text, or all, control tokens, too.
+absl::StatusOr<std::string> EndOf(const std::vector<int32_t>& ids, size_t count,
+                                  const Tokenizer& tokenizer) {
+  const auto begin =
+      ids.end() - static_cast<int64_t>(std::min(ids.size(), count));
+  return tokenizer.Decode({begin, ids.end()}, Tokenizer::Special::kParse);
+}
+
+// Returns the text that the template writes behind the last message, up to the
+// assistant's, as tokens spell it, without white space before it.
+absl::StatusOr<std::string> Tail(const ChatTemplate& chat_template,
+                                 const Tokenizer& tokenizer,
+                                 std::optional<bool> think) {
+  ASSIGN_OR_RETURN(const std::vector<ChatPiece> pieces,
+                   Render(chat_template, tokenizer, {{"user", "?"}},
+                          /*assistant_speaks=*/true, {.think = think}));
+  if (pieces.empty() || pieces.back().from_message) return std::string();
+  std::vector<int32_t> ids;
+  RETURN_IF_ERROR(
+      tokenizer.Encode(pieces.back().text, Tokenizer::Special::kParse, &ids));
+  ASSIGN_OR_RETURN(const std::string text, EndOf(ids, ids.size(), tokenizer));
+  return std::string(absl::StripLeadingAsciiWhitespace(text));
+}
+
+// Returns whether `prompt` ends in an opening tag, behind all other control
+// tokens and before white space alone.
+bool EndsInOpenTag(const std::vector<int32_t>& prompt,
+                   const Tokenizer& tokenizer, const ThoughtTags& tags) {
+  constexpr size_t kEnd = 32;  // tokens of a tag and of white space
+  size_t count = 0;
+  while (count < std::min(prompt.size(), kEnd)) {
+    const int32_t id = prompt[prompt.size() - 1 - count];
+    if (tokenizer.IsControl(id) && id != tags.open_id && id != tags.close_id) {
+      break;
+    }
+    ++count;
+  }
+  const std::string text = EndOf(prompt, count, tokenizer).value_or("");
+  return absl::EndsWith(absl::StripTrailingAsciiWhitespace(text), tags.open);
+}
+
 }  // namespace
+
+bool BeginsThought(const ChatTemplate* chat_template,
+                   const Tokenizer& tokenizer, const ThoughtTags& tags,
+                   const std::vector<int32_t>& prompt) {
+  std::optional<std::string> longest;
+  for (const std::optional<bool> think :
+       {std::optional<bool>(), std::optional(true), std::optional(false)}) {
+    if (chat_template == nullptr) break;
+    const absl::StatusOr<std::string> tail =
+        Tail(*chat_template, tokenizer, think);
+    if (!tail.ok() || (longest && tail->size() <= longest->size())) continue;
+    // Each token spells a byte or more.
+    const absl::StatusOr<std::string> end =
+        EndOf(prompt, tail->size(), tokenizer);
+    if (end.ok() && absl::EndsWith(*end, *tail)) longest = *tail;
+  }
+  return longest ? EndsInThought(*longest, tags)
+                 : EndsInOpenTag(prompt, tokenizer, tags);
+}
 
 absl::Status EncodeChat(const ChatTemplate& chat_template,
                         const Tokenizer& tokenizer,

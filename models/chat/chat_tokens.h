@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "models/chat/chat_template.h"
+#include "models/chat/thought_tags.h"
 #include "models/tokenizer/tokenizer.h"
 
 namespace tiercel {
@@ -27,6 +28,15 @@ absl::Status EncodeChat(const ChatTemplate& chat_template,
 // Errors: those of Render and Encode.
 absl::StatusOr<std::vector<int32_t>> AssistantHeader(
     const ChatTemplate& chat_template, const Tokenizer& tokenizer);
+
+// Returns true if what follows `prompt` is a thought, since the template begins
+// one behind the last message, for a model that is to think, is not to, or is
+// not told. A message may have an opening tag, too. Behind a prompt that
+// EncodeChat has not made, and without a template (null), it is one if the
+// prompt ends in an opening tag.
+bool BeginsThought(const ChatTemplate* chat_template,
+                   const Tokenizer& tokenizer, const ThoughtTags& tags,
+                   const std::vector<int32_t>& prompt);
 
 // Returns the tokens that end the assistant's message, in ascending order:
 // those of Tokenizer::Ends, and the one that the template, if there is one,

@@ -46,6 +46,64 @@ std::string Ending(const std::string& end) {
          "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
 }
 
+// Returns whether the template, of plain text, begins a thought behind `said`.
+bool Begins(const std::string& behind, const std::string& said,
+            ChatSettings settings = {}) {
+  const auto tokenizer = WithTokens({{"\u010a", kNormal}});  // the line feed
+  const auto chat = ChatTemplate::Parse(
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}" +
+      behind);
+  EXPECT_TRUE(chat.ok()) << chat.status();
+  std::vector<int32_t> prompt;
+  EXPECT_TRUE(
+      EncodeChat(**chat, *tokenizer, {{"user", said}}, settings, {}, &prompt)
+          .ok());
+  return BeginsThought(chat->get(), *tokenizer, ThoughtTags(), prompt);
+}
+
+TEST(BeginsThoughtTest, WhereTheTemplateDoes) {
+  EXPECT_TRUE(Begins("[a] <think>", "x"));
+  EXPECT_FALSE(Begins("[a] <think></think>", "x"));
+  EXPECT_FALSE(Begins("[a]", "x"));
+  // The thought may have begun, in any number of pieces and of any length.
+  EXPECT_TRUE(Begins("[a]<think>{{ 'Well' }}, \\x41 {{ bos_token }}", "x"));
+  EXPECT_TRUE(Begins("[a]<think>" + std::string(300, 'w'), "x"));
+  // A message begins none.
+  for (const char* said : {"<think>", "is <think>", "</think> <think>[a]"}) {
+    EXPECT_FALSE(Begins("[a]", said)) << said;
+    EXPECT_FALSE(Begins("", said)) << said;
+    EXPECT_TRUE(Begins("[a]<think>", said)) << said;
+  }
+}
+
+TEST(BeginsThoughtTest, AsTheTemplateIsTold) {
+  const char* behind = "[a]{% if enable_thinking %}<think>So {% endif %}";
+  EXPECT_FALSE(Begins(behind, "x"));
+  EXPECT_FALSE(Begins(behind, "x", {.think = false}));
+  EXPECT_TRUE(Begins(behind, "x", {.think = true}));
+  // A thought that the template begins nevertheless is closed.
+  EXPECT_TRUE(Begins("<think>so ", "x", {.think = true}));
+  EXPECT_FALSE(Begins("<think>so ", "x", {.think = false}));
+  // Other variables are not known here.
+  EXPECT_TRUE(Begins("[a]{% if deep %}<think>{% endif %}", "x",
+                     {.variables = {{"deep", true}}}));
+}
+
+TEST(BeginsThoughtTest, PromptsOfOtherMakes) {
+  const auto tokenizer = WithTokens({{"<|a|>", kControl}});
+  const auto begins = [&](const char* text) {
+    std::vector<int32_t> prompt;
+    EXPECT_TRUE(
+        tokenizer->Encode(text, Tokenizer::Special::kParse, &prompt).ok());
+    return BeginsThought(/*chat_template=*/nullptr, *tokenizer, ThoughtTags(),
+                         prompt);
+  };
+  EXPECT_TRUE(begins("x<|a|><think> "));
+  EXPECT_FALSE(begins("x<think><|a|>"));
+  EXPECT_FALSE(begins("<think>so"));
+  EXPECT_FALSE(begins(""));
+}
+
 TEST(EndsOfTurnTest, KnownSpellingsOfControlTokens) {
   for (const char* text :
        {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>",

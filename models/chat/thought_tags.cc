@@ -1,6 +1,5 @@
 #include "models/chat/thought_tags.h"
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -8,7 +7,7 @@ namespace tiercel {
 namespace {
 
 // The tags of families that think: most; Magistral and Ministral; Command A;
-// Seed-OSS; Kimi-VL; OpenThinker and Sky-T1; others.
+// Seed-OSS; Kimi-VL; OpenThinker and Sky-T1; Apertus; MiniMax; others.
 constexpr struct {
   std::string_view open;
   std::string_view close;
@@ -19,6 +18,8 @@ constexpr struct {
     {"<seed:think>", "</seed:think>"},
     {"◁think▷", "◁/think▷"},
     {"<|begin_of_thought|>", "<|end_of_thought|>"},
+    {"<|inner_prefix|>", "<|inner_suffix|>"},
+    {"<mm:think>", "</mm:think>"},
     {"<thinking>", "</thinking>"},
     {"<thought>", "</thought>"},
     {"<reasoning>", "</reasoning>"},
@@ -66,16 +67,9 @@ ThoughtTags ThoughtTagsOf(const ChatTemplate* chat_template,
   return tags;
 }
 
-bool EndsInThought(std::string_view prompt, const ThoughtTags& tags,
-                   std::string_view source) {
-  const size_t open = prompt.rfind(tags.open);
-  if (open == prompt.npos) return false;
-  std::string_view begun = prompt.substr(open + tags.open.size());
-  constexpr std::string_view kSpace = " \t\n\r";
-  begun.remove_prefix(std::min(begun.find_first_not_of(kSpace), begun.size()));
-  begun = begun.substr(0, begun.find_last_not_of(kSpace) + 1);
-  return source.find(begun) != source.npos &&
-         begun.find(tags.close) == begun.npos;
+bool EndsInThought(std::string_view text, const ThoughtTags& tags) {
+  const size_t open = text.rfind(tags.open);
+  return open != text.npos && text.find(tags.close, open) == text.npos;
 }
 
 }  // namespace tiercel

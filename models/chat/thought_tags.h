@@ -26,11 +26,9 @@ struct ThoughtTags {
 ThoughtTags ThoughtTagsOf(const ChatTemplate* chat_template,
                           const Tokenizer* tokenizer);
 
-// Returns true if what follows the prompt is a thought: it ends in an opening
-// tag, and words behind that which the template `source` has, white space aside
-// ("<think>\nOkay").
-bool EndsInThought(std::string_view prompt, const ThoughtTags& tags,
-                   std::string_view source);
+// Returns true if `text` ends within a thought: no closing tag stands behind
+// its last opening tag.
+bool EndsInThought(std::string_view text, const ThoughtTags& tags);
 
 }  // namespace tiercel
 

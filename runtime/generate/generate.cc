@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "models/chat/chat_tokens.h"
 
 namespace tiercel {
 namespace {
@@ -130,31 +131,16 @@ PrefillReport ReportOf(const Session& session, int64_t computed,
   return report;
 }
 
-// Has the thought of a text told from its answer. The text begins within one if
-// the template began it at the end of the prompt, behind all other control
-// tokens: a message may have an opening tag, too.
-absl::Status SplitThought(const Session& session, Transcript* transcript) {
-  constexpr std::ptrdiff_t kEnd = 32;  // tokens that a template may write there
+// Has the thought of a text told from its answer. The text may begin within
+// one.
+void SplitThought(const Session& session, Transcript* transcript) {
   const Model& model = session.model();
-  if (model.tokenizer == nullptr) return absl::OkStatus();
+  if (model.tokenizer == nullptr) return;
   ThoughtTags tags =
       ThoughtTagsOf(model.chat_template.get(), model.tokenizer.get());
-  const std::vector<int32_t>& prompt = session.sequence().tokens();
-  auto begin = prompt.end();
-  const auto least = prompt.end() - std::min(std::ssize(prompt), kEnd);
-  const auto is_others = [&](int32_t id) {
-    return model.tokenizer->IsControl(id) && id != tags.open_id &&
-           id != tags.close_id;
-  };
-  while (begin != least && !is_others(begin[-1])) --begin;
-  const std::vector<int32_t> end(begin, prompt.end());
-  ASSIGN_OR_RETURN(const std::string text,
-                   model.tokenizer->Decode(end, Tokenizer::Special::kParse));
-  std::string_view source;
-  if (model.chat_template != nullptr) source = model.chat_template->source();
-  const bool thinks = EndsInThought(text, tags, source);
+  const bool thinks = BeginsThought(model.chat_template.get(), *model.tokenizer,
+                                    tags, session.sequence().tokens());
   transcript->SplitThought(std::move(tags), thinks);
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -234,10 +220,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   report.status =
       transcript.GoOnBehind(session.sequence().tokens(), params.within_text);
   if (!report.status.ok()) return report;
-  if (params.split_thought) {
-    report.status = SplitThought(session, &transcript);
-    if (!report.status.ok()) return report;
-  }
+  if (params.split_thought) SplitThought(session, &transcript);
   absl::Cleanup forget = [&] {
     session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size());
   };
