@@ -335,6 +335,11 @@ typedef struct tiercel_message {
   const char* role;   /* NUL-terminated: "system", "user", "assistant" */
   const char* content;
   size_t content_bytes;
+  /* The thought of an assistant's message (split_thought), without its tags:
+   * `reasoning_content` of the template, which decides whether the model sees
+   * it again. May be NULL if there is none. */
+  const char* reasoning;
+  size_t reasoning_bytes;
 } tiercel_message;
 
 enum {

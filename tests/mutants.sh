@@ -159,7 +159,13 @@ chat_variables|models/chat/chat_template.cc|interpreter.Define(name, ValueOf(ren
 think_closed|models/chat/chat_tokens.cc|if (settings.think == false \&\& assistant_speaks) {|if (false) {|apps/cli_think_test.py
 think_flag|apps/commands/command.cc|think == "off" ? TIERCEL_THINK_OFF|think == "off" ? TIERCEL_THINK_ON|apps/cli_think_test.py
 think_split|apps/cli/shared_flags.cc|options->sampling.split_thought = true;|;|apps/cli_think_test.py
-think_begins|runtime/generate/generate.cc|const bool thinks = EndsInThought|const bool thinks = false \&\& EndsInThought|apps/cli_think_test.py
+think_begins|runtime/generate/generate.cc|const bool thinks =|const bool thinks = false \&\&|apps/cli_think_test.py
+message_begins|models/chat/chat_tokens.cc|return longest ? EndsInThought|return false ? EndsInThought|models/chat/chat_tokens_test.cc
+think_told|models/chat/chat_tokens.cc|{std::optional<bool>(), std::optional(true), std::optional(false)}) {|{std::optional<bool>(), std::optional(false)}) {|models/chat/chat_tokens_test.cc
+cut_in_thought|apps/commands/summary.cc|<int64_t>() + tokens < context|<int64_t>() + tokens < 0|apps/commands/summary_test.cc
+thought_again|apps/commands/follow_up.cc|generator_->thought());|"");|apps/cli_think_test.py
+kwargs_large|models/chat/chat_template.cc|if (const auto number = TooLarge(variables)) {|if (const auto number = TooLarge("")) {|models/chat/chat_template_test.cc
+only_template|models/chat/chat_template.cc|if (named.size() == 1) return|if (named.size() == 9) return|models/chat/chat_template_test.cc
 staging_left|offload/kv/staging.cc|^    EndLayers();|    ;|offload/kv/forks_test.cc
 staging_forgotten|offload/kv/staging.cc|^  Leave(step);|  (void)step;|offload/kv/forks_test.cc
 staging_places|offload/kv/staging.cc|for (const int64_t contents : added) places_.erase(contents);|;|offload/kv/forks_test.cc

@@ -202,8 +202,9 @@ absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
   size_t guess = 1024;  // for the template's own text
   for (const Message& message : messages) {
     views.push_back({sizeof(tiercel_message), message.role.c_str(),
-                     message.content.data(), message.content.size()});
-    guess += message.content.size();
+                     message.content.data(), message.content.size(),
+                     message.reasoning.data(), message.reasoning.size()});
+    guess += message.content.size() + message.reasoning.size();
   }
   return FillBuffer<std::vector<int32_t>>(
       MostTokens(guess, limits),

@@ -84,6 +84,7 @@ class Model {
   struct Message {
     std::string role;
     std::string content;
+    std::string reasoning = {};
   };
   absl::StatusOr<std::vector<int32_t>> ChatTokens(
       const std::vector<Message>& messages, const TextLimits& limits) const;

@@ -83,7 +83,7 @@ Json BookSummaryWriter::Document() const {
     }
   }
   const std::string text = Text();
-  cut = cut || (text.empty() && summary_.cut > 0);
+  cut = cut || (text.empty() && summary_.cut + summary_.unanswered > 0);
   if (summary_.levels.back().size() > 1) {  // adds the summary as a whole
     Node whole = {0, book_.text.size(), 0, summary_.book_tokens, {}};
     whole.writing.text = text;

@@ -7,11 +7,12 @@
 namespace tiercel::cli {
 
 void Conversation::Say(std::string message, std::string plain) {
-  turns_.push_back({std::move(message), std::move(plain), ""});
+  turns_.push_back({std::move(message), std::move(plain)});
 }
 
-void Conversation::Answer(std::string text) {
+void Conversation::Answer(std::string text, std::string thought) {
   turns_.back().answer = std::move(text);
+  turns_.back().thought = std::move(thought);
 }
 
 void Conversation::TakeBack() { turns_.pop_back(); }
@@ -31,7 +32,7 @@ absl::StatusOr<std::vector<int32_t>> Conversation::Tokens(
         {"user", messages.empty() ? preface_ + turn.message : turn.message});
     absl::StrAppend(&plain, turn.plain);
     if (&turn == &turns_.back()) break;
-    messages.push_back({"assistant", turn.answer});
+    messages.push_back({"assistant", turn.answer, turn.thought});
     absl::StrAppend(&plain, turn.answer);
   }
   if (model.info().has_template != 0) return model.ChatTokens(messages, limits);

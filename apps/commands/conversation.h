@@ -25,8 +25,9 @@ class Conversation {
   // Adds a message of the user. A checkpoint without a chat template reads
   // `plain` instead: text that leads up to the answer.
   void Say(std::string message, std::string plain);
-  // Sets the model's answer to the last message.
-  void Answer(std::string text);
+  // Sets the model's answer to the last message, and its thought before that,
+  // which the template may show it again.
+  void Answer(std::string text, std::string thought);
   const std::string& answer() const { return turns_.back().answer; }
   // Removes the last message and its answer.
   void TakeBack();
@@ -44,7 +45,8 @@ class Conversation {
   struct Turn {
     std::string message;
     std::string plain;
-    std::string answer;
+    std::string answer = {};
+    std::string thought = {};
   };
   std::string preface_;
   std::vector<Turn> turns_;

@@ -269,7 +269,7 @@ class Talk {
     if (!keep_.has_value()) keep_.emplace();
     const absl::StatusOr<Json> report = generator_->Continue(
         /*question=*/"", options_.sampling.seed.value_or(0));
-    conversation_.Answer(generator_->text());
+    conversation_.Answer(generator_->text(), generator_->thought());
     if (report.ok() || !generator_->text().empty()) {
       said_.push_back({question, generator_->text(), place_});
     }

@@ -127,12 +127,14 @@ absl::Status Generator::SayWarnings() {
 
 absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   text_.clear();
+  thought_.clear();
   RETURN_IF_ERROR(session_.Truncate(prompt_));
   ApiPromptCache texts;
   const absl::Status generated = session_.Generate(
       ToApi(options_->sampling, seed, &texts),
       [&](int32_t id, std::string_view text, std::string_view thought) {
         text_.append(text);
+        thought_.append(thought);
         return on_token(id, text, thought);
       });
   if (!generated.ok()) return generated;
@@ -157,9 +159,9 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
 }
 
 void Generator::SayCuts(const Json& report) {
-  const std::string full = FullContextOf(report, *options_);
-  if (!full.empty() && full != full_) WriteWarnings({full});
-  full_ = full;
+  const std::string cut = CutShortOf(report, *options_);
+  if (!cut.empty() && cut != said_cut_) WriteWarnings({cut});
+  said_cut_ = cut;
   // `generate` continues a text, which has no end of its own, so a cut is not
   // said.
   if (!options_->json && options_->command != "generate") {
@@ -196,6 +198,7 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
     Generator& own = texts[i].generator;
     const std::vector<int32_t>& prompt = texts[i].prompt.tokens;
     own.text_.clear();
+    own.thought_.clear();
     own.began_ = false;
     own.prompt_ = prompt.size();
     all.push_back({&own.session_, texts[i].reads ? &prompt : nullptr,
@@ -203,6 +206,7 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
                    [&in_order, &own, i](int32_t id, std::string_view text,
                                         std::string_view thought) {
                      own.text_.append(text);
+                     own.thought_.append(thought);
                      own.began_ = true;
                      return in_order.Write(i, id, text, thought);
                    }});
@@ -487,11 +491,9 @@ absl::Status RunGeneration(const Options& options, const Model& model,
     warnings.push_back(warning.get<std::string>());
   }
   for (const Run& run : runs) {
-    const std::string full = FullContextOf(run.report, options);
-    if (full.empty() || (!warnings.empty() && full == warnings.back())) {
-      continue;
-    }
-    warnings.push_back(full);
+    const std::string cut = CutShortOf(run.report, options);
+    if (cut.empty() || (!warnings.empty() && cut == warnings.back())) continue;
+    warnings.push_back(cut);
   }
   document["warnings"] = std::move(warnings);
   if (many) document["decode_tok_s"] = RateOfAll(runs);

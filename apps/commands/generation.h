@@ -81,6 +81,8 @@ class Generator {
   // Says the session's warnings, once; Continue does so, too.
   absl::Status SayWarnings();
   const std::string& text() const { return text_; }  // the last Continue's
+  // Its thought, which is no part of the text.
+  const std::string& thought() const { return thought_; }
   // The number of layers of the last prompt that are on disk; a later run can
   // go on behind them.
   int32_t KeptLayers() const { return session_.KeptLayers(); }
@@ -111,10 +113,11 @@ class Generator {
   int64_t vocab_;
   size_t prompt_ = 0;  // tokens of the session that are the prompt
   std::string text_;
+  std::string thought_;
   bool began_ = false;  // a text that is made at once has a token
   std::vector<std::string> warnings_;
   bool warned_ = false;
-  std::string full_;  // the last warning of a full context
+  std::string said_cut_;  // the last warning of an answer without its end
 };
 
 // Continues each prompt for every seed of `options` in one session, and writes

@@ -179,15 +179,20 @@ std::string CutOf(const Json& output, const SamplingOptions& sampling) {
   return absl::StrCat("cut at -n ", tokens, " tokens; -n N for more\n");
 }
 
-std::string FullContextOf(const Json& report, const Options& options) {
+std::string CutShortOf(const Json& report, const Options& options) {
   const Json& output = report.at("output").at(0);
   const auto tokens = static_cast<int64_t>(output.at("tokens").size());
+  const auto context = report.at("context").get<int64_t>();
   if (output.at("finish_reason") != "length" ||
       tokens == options.sampling.max_tokens) {
     return "";
   }
+  if (report.at("prompt_tokens").get<int64_t>() + tokens < context) {
+    return absl::StrCat("ended within a thought after ", tokens,
+                        " tokens, without an answer; --think off may give one");
+  }
   return absl::StrCat("cut after ", tokens, " tokens, where the context of ",
-                      report.at("context").get<int64_t>(), " ends; ",
+                      context, " ends; ",
                       options.session.context > 0
                           ? "a larger -c has room for more"
                           : "a shorter text leaves room for more");

@@ -36,8 +36,8 @@ std::string AgreementOf(const Json& baseline, size_t tokens,
 std::string CutOf(const Json& output, const SamplingOptions& sampling);
 
 // The warning that the end of the context cut the answer of `report`, with ways
-// to make room; empty if it did not.
-std::string FullContextOf(const Json& report, const Options& options);
+// to make room, or that it ended within a thought; empty if neither holds.
+std::string CutShortOf(const Json& report, const Options& options);
 
 }  // namespace tiercel::cli
 

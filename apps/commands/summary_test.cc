@@ -122,23 +122,28 @@ TEST(CutTest, SaysWhereAnAnswerWasCut) {
 TEST(CutTest, SaysWhereTheContextEnded) {
   Options options;
   options.sampling.max_tokens = 3;
-  Json report = {{"context", 9}};
+  Json report = {{"context", 9}, {"prompt_tokens", 6}};
   Json& output = report["output"][0];
   output = {{"tokens", {5, 6, 7}}, {"finish_reason", "length"}};
-  EXPECT_EQ(FullContextOf(report, options), "");
+  EXPECT_EQ(CutShortOf(report, options), "");
   for (const int64_t most : {4, -1}) {
     options.sampling.max_tokens = most;
     options.session.context = 0;
-    EXPECT_EQ(FullContextOf(report, options),
+    EXPECT_EQ(CutShortOf(report, options),
               "cut after 3 tokens, where the context of 9 ends; a shorter text "
               "leaves room for more");
     options.session.context = 9;
-    EXPECT_EQ(FullContextOf(report, options),
+    EXPECT_EQ(CutShortOf(report, options),
               "cut after 3 tokens, where the context of 9 ends; a larger -c "
               "has room for more");
   }
+  // A text that has room left has ended by itself, within a thought.
+  report["context"] = 10;
+  EXPECT_EQ(CutShortOf(report, options),
+            "ended within a thought after 3 tokens, without an answer; "
+            "--think off may give one");
   output["finish_reason"] = "stop";
-  EXPECT_EQ(FullContextOf(report, options), "");
+  EXPECT_EQ(CutShortOf(report, options), "");
 }
 
 TEST(SummaryTest, BothDevices) {

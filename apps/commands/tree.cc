@@ -454,9 +454,12 @@ void Tree::EndPart(const Making& making, size_t index) {
 
 void Tree::Put(const reader::Writing& writing, Node* node) {
   node->writing = writing;
-  // CutAgain has warned of texts with fewer tokens, so these do not count.
+  // CutAgain has warned of texts with fewer tokens, so these do not count, nor
+  // do thoughts without an answer.
   const auto most = static_cast<size_t>(options_.sampling.max_tokens);
-  if (writing.cut && most == summary_.answer) ++summary_.cut;
+  if (writing.cut && !writing.text.empty() && most == summary_.answer) {
+    ++summary_.cut;
+  }
 }
 
 absl::Status Tree::RunLevel(size_t level, const TalkFn& talk,

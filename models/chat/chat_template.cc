@@ -1,6 +1,9 @@
 #include "models/chat/chat_template.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +12,7 @@
 #include "lib/template/interpreter.h"
 #include "lib/template/lexer.h"
 #include "lib/template/parser.h"
+#include "lib/text/quote.h"
 
 namespace tiercel {
 namespace {
@@ -26,13 +30,18 @@ jinja::Value MakeMessage(jinja::Rendering& rendering,
     return jinja::MakeString(rendering,
                              jinja::Text(text, jinja::Origin::kMessage));
   };
-  return jinja::MakeDict(
-      rendering,
-      {{jinja::MakeString(rendering, "role"), said(message.role)},
-       {jinja::MakeString(rendering, "content"), said(message.content)}});
+  std::vector<jinja::Dict::Item> members = {
+      {jinja::MakeString(rendering, "role"), said(message.role)},
+      {jinja::MakeString(rendering, "content"), said(message.content)}};
+  if (!message.reasoning.empty()) {
+    members.emplace_back(jinja::MakeString(rendering, "reasoning_content"),
+                         said(message.reasoning));
+  }
+  return jinja::MakeDict(rendering, std::move(members));
 }
 
-jinja::Value ValueOf(jinja::Rendering& rendering, const nlohmann::json& json) {
+jinja::Value ValueOf(jinja::Rendering& rendering,
+                     const nlohmann::ordered_json& json) {
   if (json.is_boolean()) return json.get<bool>();
   if (json.is_number_integer()) return json.get<int64_t>();
   if (json.is_number()) return json.get<double>();
@@ -41,7 +50,7 @@ jinja::Value ValueOf(jinja::Rendering& rendering, const nlohmann::json& json) {
   }
   if (json.is_array()) {
     std::vector<jinja::Value> items;
-    for (const nlohmann::json& item : json) {
+    for (const nlohmann::ordered_json& item : json) {
       items.push_back(ValueOf(rendering, item));
     }
     return jinja::MakeList(rendering, std::move(items));
@@ -57,7 +66,20 @@ jinja::Value ValueOf(jinja::Rendering& rendering, const nlohmann::json& json) {
   return jinja::None{};
 }
 
-absl::Status CheckVariables(const nlohmann::json& variables) {
+// Returns the first number of `json` that is too large for Jinja's integers.
+std::optional<uint64_t> TooLarge(const nlohmann::ordered_json& json) {
+  if (json.is_number_unsigned()) {
+    const auto number = json.get<uint64_t>();
+    if (number > std::numeric_limits<int64_t>::max()) return number;
+  } else if (json.is_structured()) {
+    for (const nlohmann::ordered_json& item : json) {
+      if (const auto number = TooLarge(item)) return number;
+    }
+  }
+  return std::nullopt;
+}
+
+absl::Status CheckVariables(const nlohmann::ordered_json& variables) {
   if (!variables.is_object()) {
     return UsageError(
         "invalid_argument",
@@ -73,39 +95,56 @@ absl::Status CheckVariables(const nlohmann::json& variables) {
                                      "\" is set by the conversation itself"));
     }
   }
+  if (const auto number = TooLarge(variables)) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("the template's variables: got ", *number,
+                                   ", need integers below 2^63"));
+  }
   return absl::OkStatus();
 }
 
 size_t BytesOf(const std::vector<ChatMessage>& messages) {
   size_t bytes = 0;
   for (const ChatMessage& message : messages) {
-    bytes += message.role.size() + message.content.size() + 512;
+    bytes += message.role.size() + message.content.size() +
+             message.reasoning.size() + 512;
   }
   return bytes;
 }
 
-// Returns the template in the field of tokenizer_config.json: a string, or the
-// "default" one of a list of named templates. Empty if there is none.
+// Returns the template in the field of `file`: a string, or of a
+// list of named templates the only one or the "default" one. Empty if there is
+// none.
 absl::StatusOr<std::optional<std::string>> FromConfig(
-    const nlohmann::json& config) {
+    const std::string& file, const nlohmann::json& config) {
   const auto field = config.find("chat_template");
   if (field == config.end() || field->is_null()) return std::nullopt;
   if (field->is_string()) return field->get<std::string>();
   if (!field->is_array()) {
     return InputError("template_error",
-                      "tokenizer_config.json: chat_template is neither a "
-                      "string nor a list");
+                      file + ": chat_template is neither a string nor a list");
   }
+  std::map<std::string, std::string> named;
   for (const nlohmann::json& entry : *field) {
     if (!entry.is_object()) continue;
     const auto name = entry.find("name");
     const auto text = entry.find("template");
-    if (name != entry.end() && *name == "default" && text != entry.end() &&
+    if (name != entry.end() && name->is_string() && text != entry.end() &&
         text->is_string()) {
-      return text->get<std::string>();
+      named.emplace(name->get<std::string>(), text->get<std::string>());
     }
   }
-  return std::nullopt;
+  if (named.size() == 1) return named.begin()->second;
+  const auto found = named.find("default");
+  if (found != named.end()) return found->second;
+  std::string names;
+  for (const auto& [name, text] : named) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", Quoted(name));
+  }
+  return InputError("template_error",
+                    absl::StrCat(file, ": chat_template has ",
+                                 names.empty() ? "no template" : names,
+                                 ", need \"default\""));
 }
 
 absl::StatusOr<std::optional<std::string>> FindSource(
@@ -119,9 +158,16 @@ absl::StatusOr<std::optional<std::string>> FindSource(
   if (file != files.end() && file->is_string()) {
     return file->get<std::string>();
   }
-  const auto config = files.find("tokenizer_config.json");
-  if (config == files.end() || !config->is_object()) return std::nullopt;
-  return FromConfig(*config);
+  // Models that also see have it in a file of their processor.
+  for (const char* const name :
+       {"tokenizer_config.json", "chat_template.json"}) {
+    const auto config = files.find(name);
+    if (config == files.end() || !config->is_object()) continue;
+    ASSIGN_OR_RETURN(std::optional<std::string> source,
+                     FromConfig(name, *config));
+    if (source.has_value()) return source;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -175,7 +221,7 @@ absl::StatusOr<std::vector<ChatPiece>> ChatTemplate::Render(
                      jinja::MakeString(rendering, inputs.eos_token));
   interpreter.Define("tools", jinja::None{});
   interpreter.Define("documents", jinja::None{});
-  const nlohmann::json& variables = inputs.settings.variables;
+  const nlohmann::ordered_json& variables = inputs.settings.variables;
   RETURN_IF_ERROR(CheckVariables(variables));
   // Families differ in the name.
   for (const char* const name : {"enable_thinking", "thinking"}) {

@@ -16,14 +16,16 @@ namespace tiercel {
 struct ChatMessage {
   std::string role;  // system, user, assistant
   std::string content;
+  // A thought that the assistant had before; empty: none.
+  std::string reasoning = {};
 };
 
 // Settings of a template.
 struct ChatSettings {
   // Has the model think, or not; absent: as the template does by itself.
   std::optional<bool> think = std::nullopt;
-  // An object: variables of the template, by name.
-  nlohmann::json variables = nlohmann::json::object();
+  // An object: variables of the template, by name, in their order.
+  nlohmann::ordered_json variables = nlohmann::ordered_json::object();
 };
 
 // A piece of a rendered conversation, either written by the template, where
@@ -44,8 +46,8 @@ class ChatTemplate {
       std::string_view source);
 
   // Compiles the checkpoint's template (GGUF: tokenizer.chat_template;
-  // safetensors: chat_template.jinja, then tokenizer_config.json); null if it
-  // has none.
+  // safetensors: chat_template.jinja, tokenizer_config.json or
+  // chat_template.json); null if it has none.
   static absl::StatusOr<std::unique_ptr<ChatTemplate>> Create(
       const Checkpoint& checkpoint);
 

@@ -186,17 +186,38 @@ TEST(ChatTemplateTest, VariablesAreThoseOfTheJson) {
       "{{ none is none }}";
   ChatTemplate::Inputs inputs;
   inputs.settings.think = true;
-  inputs.settings.variables = nlohmann::json::parse(
+  inputs.settings.variables = nlohmann::ordered_json::parse(
       R"({"effort": "high", "n": 2, "f": 0.5, "l": [1, "b"],
           "d": {"k": true}, "none": null})");
   EXPECT_EQ(Joined(*Render(source, inputs)), "True high 3 0.5 b True True");
   // A variable comes before --think.
   inputs.settings.variables["thinking"] = false;
   EXPECT_EQ(Joined(*Render("{{ thinking }}", inputs)), "False");
-  for (const char* const refused : {"[1]", R"({"messages": 1})"}) {
-    inputs.settings.variables = nlohmann::json::parse(refused);
+  for (const char* const refused :
+       {"[1]", R"({"messages": 1})",
+        R"({"x": [{"y": 18446744073709551615}]})"}) {
+    inputs.settings.variables = nlohmann::ordered_json::parse(refused);
     EXPECT_EQ(CodeOf(Render("x", inputs).status()), "invalid_argument");
   }
+}
+
+// As Python's dictionaries do.
+TEST(ChatTemplateTest, VariablesKeepTheirOrder) {
+  ChatTemplate::Inputs inputs;
+  inputs.settings.variables = nlohmann::ordered_json::parse(
+      R"({"d": {"z": 1, "a": {"y": 2, "b": 9223372036854775807}}})");
+  EXPECT_EQ(Joined(*Render("{{ d | tojson }}", inputs)),
+            R"({"z": 1, "a": {"y": 2, "b": 9223372036854775807}})");
+}
+
+TEST(ChatTemplateTest, ThoughtsAreThereForTemplatesThatWriteThem) {
+  ChatTemplate::Inputs inputs;
+  inputs.messages = {{"user", "q"}, {"assistant", "a", "hm"}, {"user", "r"}};
+  EXPECT_EQ(Joined(*Render("{% for m in messages %}{% if m.reasoning_content "
+                           "is defined %}<{{ m.reasoning_content }}>{% endif %}"
+                           "{{ m.content }}{% endfor %}",
+                           inputs)),
+            "q<hm>ar");
 }
 
 TEST(ChatTemplateTest, ThinkingIsUndefinedUnlessSet) {
@@ -424,9 +445,12 @@ TEST(ChatTemplateTest, AGgufFileHasItInItsMetadata) {
   EXPECT_EQ(TemplateOf(checkpoint), "template_error");
 }
 
-TEST(ChatTemplateTest, ASafetensorsDirectoryHasItInOneOfTwoFiles) {
+TEST(ChatTemplateTest, ASafetensorsDirectoryHasItInOneOfThreeFiles) {
   FakeCheckpoint checkpoint(Checkpoint::Format::kSafetensors);
   EXPECT_EQ(TemplateOf(checkpoint), "none");
+  checkpoint.files()["chat_template.json"]["chat_template"] = "processor";
+  EXPECT_EQ(TemplateOf(checkpoint), "processor");
+  checkpoint.files().erase("chat_template.json");
   nlohmann::json& config = checkpoint.files()["tokenizer_config.json"];
   for (const nlohmann::json& absent : {nlohmann::json(), nlohmann::json("")}) {
     config["chat_template"] = absent;
@@ -437,6 +461,12 @@ TEST(ChatTemplateTest, ASafetensorsDirectoryHasItInOneOfTwoFiles) {
   config["chat_template"] = nlohmann::json::parse(
       R"([{"name":"tool_use","template":"t"},{"name":"default","template":"d"}])");
   EXPECT_EQ(TemplateOf(checkpoint), "d");
+  config["chat_template"][1]["name"] = "rag";
+  EXPECT_EQ(TemplateOf(checkpoint), "template_error");
+  config["chat_template"].erase(1);
+  EXPECT_EQ(TemplateOf(checkpoint), "t");
+  config["chat_template"] = nlohmann::json::array();
+  EXPECT_EQ(TemplateOf(checkpoint), "template_error");
   config["chat_template"] = 5;
   EXPECT_EQ(TemplateOf(checkpoint), "template_error");
   checkpoint.files()["chat_template.jinja"] = "file";

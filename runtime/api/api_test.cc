@@ -30,7 +30,8 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   auto generation = Sized<tiercel_generation>();
   auto info = Sized<tiercel_model_info>();
   const auto open_params = Sized<tiercel_model_params>();
-  const tiercel_message no_role = {sizeof(tiercel_message), nullptr, "x", 1};
+  const tiercel_message no_role = {
+      sizeof(tiercel_message), nullptr, "x", 1, nullptr, 0};
   const std::vector<tiercel_status> statuses = {
       tiercel_model_open(nullptr, &model, &error_),
       tiercel_model_open(&open_params, nullptr, &error_),
@@ -99,7 +100,8 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
     EXPECT_STREQ(error_.code, "null_argument");
     EXPECT_EQ(size, 1u) << error_.message;
   };
-  const tiercel_message message = {sizeof(tiercel_message), "user", "x", 1};
+  const tiercel_message message = {
+      sizeof(tiercel_message), "user", "x", 1, nullptr, 0};
   place(
       [&] { return tiercel_model_describe(model_, nullptr, &size, &error_); });
   place([&] {
@@ -601,8 +603,8 @@ TEST_F(ApiTest, GenerationsSayHowTheyEnded) {
 
 TEST_F(ApiTest, TextsMayBeGivenUp) {
   const std::string text(200'000, 'a');
-  const tiercel_message message = {sizeof(tiercel_message), "user", text.data(),
-                                   text.size()};
+  const tiercel_message message = {
+      sizeof(tiercel_message), "user", text.data(), text.size(), nullptr, 0};
   auto limits = Sized<tiercel_text_limits>();
   const auto each = [&](tiercel_status status, const char* code) {
     size_t size = 0;

@@ -22,7 +22,7 @@ TIERCEL_ENDS_WITH(tiercel_error, message);
 TIERCEL_ENDS_WITH(tiercel_model_params, host_layers);
 TIERCEL_ENDS_WITH(tiercel_model_info, sliding_window);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
-TIERCEL_ENDS_WITH(tiercel_message, content_bytes);
+TIERCEL_ENDS_WITH(tiercel_message, reasoning_bytes);
 TIERCEL_ENDS_WITH(tiercel_chat_settings, template_kwargs);
 TIERCEL_ENDS_WITH(tiercel_policy, branches);
 TIERCEL_ENDS_WITH(tiercel_session_params, fork_tokens);

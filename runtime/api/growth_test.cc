@@ -226,9 +226,9 @@ TEST_F(GrowthTest, MessagesMayBeLarger) {
     return ids;
   };
   const tiercel_message plain[] = {
-      {sizeof(tiercel_message), "user", "one", 3},
-      {sizeof(tiercel_message), "assistant", "two", 3},
-      {sizeof(tiercel_message), "user", "three", 5}};
+      {sizeof(tiercel_message), "user", "one", 3, nullptr, 0},
+      {sizeof(tiercel_message), "assistant", "two", 3, nullptr, 0},
+      {sizeof(tiercel_message), "user", "three", 5, nullptr, 0}};
   Newer newer[3] = {};
   for (size_t i = 0; i < 3; ++i) {
     newer[i].message = plain[i];

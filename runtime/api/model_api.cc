@@ -204,14 +204,17 @@ absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits,
   return read;
 }
 
-absl::StatusOr<nlohmann::json> ReadVariables(const char* text) {
+absl::StatusOr<nlohmann::ordered_json> ReadVariables(const char* text) {
   constexpr std::string_view kWho = "template_kwargs";
   absl::StatusOr<nlohmann::json> variables = ParseJson(kWho, text);
   if (!variables.ok()) {
     return UsageError("invalid_argument",
                       std::string(variables.status().message()));
   }
-  if (variables->is_object()) return variables;
+  if (variables->is_object()) {
+    return nlohmann::ordered_json::parse(text, /*cb=*/nullptr,
+                                         /*allow_exceptions=*/false);
+  }
   return UsageError(
       "invalid_argument",
       absl::StrCat(std::string(kWho), ": got ", variables->type_name(),
@@ -412,14 +415,18 @@ tiercel_status tiercel_chat_tokens_with(
     for (size_t i = 0; i < count; ++i) {
       tiercel_message m;
       RETURN_IF_ERROR(tiercel::ReadElement("message", messages, i, &m));
-      if (m.role == nullptr || (m.content == nullptr && m.content_bytes > 0)) {
+      if (m.role == nullptr || (m.content == nullptr && m.content_bytes > 0) ||
+          (m.reasoning == nullptr && m.reasoning_bytes > 0)) {
         return tiercel::UsageError(
             "null_argument",
-            absl::StrCat("message ", i, ": role or content is NULL"));
+            absl::StrCat("message ", i,
+                         ": role, content or reasoning is NULL"));
       }
-      conversation.push_back(
-          {m.role,
-           std::string(m.content_bytes > 0 ? m.content : "", m.content_bytes)});
+      const auto text = [](const char* begin, size_t bytes) {
+        return std::string(bytes > 0 ? begin : "", bytes);
+      };
+      conversation.push_back({m.role, text(m.content, m.content_bytes),
+                              text(m.reasoning, m.reasoning_bytes)});
     }
     std::vector<int32_t> out;
     const std::shared_ptr<const tiercel::Model> held = model->model;

@@ -65,7 +65,8 @@ TEST_F(ModelApiTest, WithoutAChatTemplateThereIsNoChat) {
   std::filesystem::copy("tests/golden/checkpoints/llama_chat", path);
   std::ofstream(path + "/tokenizer_config.json") << "{}";
   tiercel_model* model = Open(path.c_str(), TIERCEL_LOAD_HEADER);
-  const tiercel_message message = {sizeof(tiercel_message), "user", "a", 1};
+  const tiercel_message message = {
+      sizeof(tiercel_message), "user", "a", 1, nullptr, 0};
   size_t size = 0;
   EXPECT_EQ(
       tiercel_chat_tokens(model, &message, 1, nullptr, nullptr, &size, &error_),
@@ -99,8 +100,9 @@ TEST_F(ModelApiTest, ThreadsThatAreRefusedAreDoneWithout) {
 
 TEST_F(ModelApiTest, MessagesCannotEndTheirTurn) {
   const auto count = [&](const std::string& content) {
-    const tiercel_message message = {sizeof(tiercel_message), "user",
-                                     content.data(), content.size()};
+    const tiercel_message message = {
+        sizeof(tiercel_message), "user",  content.data(),
+        content.size(),          nullptr, 0};
     std::vector<int32_t> ids(1000);
     size_t size = ids.size();
     EXPECT_EQ(tiercel_chat_tokens(model_, &message, 1, nullptr, ids.data(),

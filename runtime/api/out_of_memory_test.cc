@@ -491,8 +491,8 @@ TEST_P(OutOfMemoryTest, Text) {
         return tiercel_detokenize(model_, ids, count, 0, out, &size, e);
       },
       nothing, [&] { EXPECT_EQ(std::string(out, size), text); });
-  const tiercel_message message = {sizeof(tiercel_message), "user", text.data(),
-                                   text.size()};
+  const tiercel_message message = {
+      sizeof(tiercel_message), "user", text.data(), text.size(), nullptr, 0};
   RefuseEach(
       "chat", Keeps::kNothing,
       [&](tiercel_error* e) {
