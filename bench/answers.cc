@@ -147,8 +147,8 @@ class Answerer {
 
     void Read(const std::vector<int32_t>& prompt,
               const tiercel_sampling* sampling) {
-      Need(tiercel_prefill(session_, prompt.data(), prompt.size(), nullptr,
-                           nullptr, &error_),
+      Need(tiercel_session_prefill(session_, prompt.data(), prompt.size(),
+                                   nullptr, nullptr, &error_),
            error_);
       entry_.session = session_;
       entry_.sampling = sampling;

@@ -116,8 +116,8 @@ class Book {
     of_session.fork_tokens = 8 * settings.count("tokens");
     Need(tiercel_session_create(model_, &of_session, &session_, &error_),
          error_);
-    Need(tiercel_prefill(session_, tokens_.data(), tokens_.size(), nullptr,
-                         nullptr, &error_),
+    Need(tiercel_session_prefill(session_, tokens_.data(), tokens_.size(),
+                                 nullptr, nullptr, &error_),
          error_);
   }
   ~Book() {

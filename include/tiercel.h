@@ -7,7 +7,8 @@
  *   tiercel_model_open -> tiercel_tokenize or tiercel_chat_tokens
  *     -> (tiercel_model_load) -> (tiercel_measure, tiercel_plan)
  *     -> tiercel_session_create
- *     -> tiercel_prefill -> tiercel_generate -> tiercel_report
+ *     -> tiercel_session_prefill -> tiercel_session_generate
+ *     -> tiercel_session_report
  *
  * Conventions
  *   - Every struct begins with struct_size = sizeof(the struct), except for
@@ -37,7 +38,7 @@
  *   - A model may be used from any thread. A session and its forks share pages,
  *     so they are used by one call at a time: a second call, on any thread or
  *     in a callback of the first, is TIERCEL_USAGE, "session_in_use", and does
- *     nothing. Only tiercel_cancel, tiercel_clear_cancel and
+ *     nothing. Only tiercel_session_cancel, tiercel_session_clear_cancel and
  *     tiercel_session_length may be called during a call, and
  *     tiercel_session_resumed and tiercel_session_kept from its callbacks.
  *   - A callback runs within the call that it was passed to, on its thread. It
@@ -116,7 +117,7 @@ typedef enum tiercel_status {
   TIERCEL_OUT_OF_MEMORY = 4, /* memory does not suffice */
   TIERCEL_NO_DEVICE = 5,
   TIERCEL_IO = 6,
-  TIERCEL_CANCELLED = 7, /* by a callback or tiercel_cancel */
+  TIERCEL_CANCELLED = 7, /* by a callback or tiercel_session_cancel */
   TIERCEL_BUFFER_TOO_SMALL = 8
 } tiercel_status;
 
@@ -537,15 +538,15 @@ typedef struct tiercel_session_params {
    * takes. NULL: no prompt cache. There is none, with a warning, if this build
    * cannot be told from others (tiercel_build_id).
    *
-   * tiercel_prefill and tiercel_read look there for KV that saves computing
-   * 1,024 tokens or more and was computed by the same build for the same model
-   * with the same settings. It has the bytes that would be computed: logits and
-   * texts stay the same. After computing 1,024 tokens or more they keep the
-   * text: a thread writes it while the caller goes on, and tiercel_session_free
-   * waits for the thread. A cancelled call ends the writing; the next prompt
-   * makes up for it. Failures are warnings in tiercel_report, not errors: a
-   * text that cannot be written is not kept, and one whose file is damaged is
-   * computed again.
+   * tiercel_session_prefill and tiercel_session_read look there for KV that
+   * saves computing 1,024 tokens or more and was computed by the same build for
+   * the same model with the same settings. It has the bytes that would be
+   * computed: logits and texts stay the same. After computing 1,024 tokens or
+   * more they keep the text: a thread writes it while the caller goes on, and
+   * tiercel_session_free waits for the thread. A cancelled call ends the
+   * writing; the next prompt makes up for it. Failures are warnings in
+   * tiercel_session_report, not errors: a text that cannot be written is not
+   * kept, and one whose file is damaged is computed again.
    *
    * Until its text is kept, the finished layers of such a prompt are kept there
    * one by one. If the call is cancelled, the session freed or the process
@@ -667,10 +668,10 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
  *              still take
  *   fits       false is an answer, not an error; then `lacks` is a sentence
  *              that says what does not fit
- *   warnings   as in tiercel_report. A policy is named if its view leaves the
- *              context too little room, if it has no effect for this model, or
- *              if it is slower than "full" by the times, where nine of ten
- *              drafted tokens are assumed to be accepted
+ *   warnings   as in tiercel_session_report. A policy is named if its view
+ *              leaves the context too little room, if it has no effect for this
+ *              model, or if it is slower than "full" by the times, where nine
+ *              of ten drafted tokens are assumed to be accepted
  *
  * Errors: those of tiercel_session_create, except for lack of memory. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
@@ -719,34 +720,30 @@ TIERCEL_API void tiercel_session_free(tiercel_session* session);
  * came from prompt_cache_dir: then it comes from there again. `ids` may be NULL
  * if count is 0. TIERCEL_INVALID_INPUT: "context_length_exceeded", with both
  * counts; TIERCEL_USAGE: "invalid_token". */
-TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
-                                           const int32_t* ids, size_t count,
-                                           tiercel_progress progress,
-                                           void* user_data,
-                                           tiercel_error* error);
+TIERCEL_API tiercel_status tiercel_session_prefill(
+    tiercel_session* session, const int32_t* ids, size_t count,
+    tiercel_progress progress, void* user_data, tiercel_error* error);
 
 /* Appends tokens without computing their keys and values, to measure depths
  * that would take long to prefill. These are drawn from `seed`, except for the
  * last 64 tokens, which are computed. Progress is in tokens, with a last call
  * at the end. If cancelled or failed, the session is as before the call, and no
- * work is kept. tiercel_report counts the tokens as cached. Under "speed" it
- * is, in this version, TIERCEL_USAGE. Other errors, and NULL: as
- * tiercel_prefill. */
-TIERCEL_API tiercel_status tiercel_fill(tiercel_session* session,
-                                        const int32_t* ids, size_t count,
-                                        uint64_t seed,
-                                        tiercel_progress progress,
-                                        void* user_data, tiercel_error* error);
+ * work is kept. tiercel_session_report counts the tokens as cached. Under
+ * "speed" it is, in this version, TIERCEL_USAGE. Other errors, and NULL: as
+ * tiercel_session_prefill. */
+TIERCEL_API tiercel_status tiercel_session_fill(
+    tiercel_session* session, const int32_t* ids, size_t count, uint64_t seed,
+    tiercel_progress progress, void* user_data, tiercel_error* error);
 
 /* Makes the session hold exactly these tokens, as for the next turn of a
  * conversation. The prefix that they share with the tokens held is not computed
- * again; the rest is appended as by tiercel_prefill. If cancelled or failed,
- * the session holds that prefix; if it held more, tiercel_report covers the
- * prefix alone. Errors, and NULL: as tiercel_prefill. */
-TIERCEL_API tiercel_status tiercel_read(tiercel_session* session,
-                                        const int32_t* ids, size_t count,
-                                        tiercel_progress progress,
-                                        void* user_data, tiercel_error* error);
+ * again; the rest is appended as by tiercel_session_prefill. If cancelled or
+ * failed, the session holds that prefix; if it held more,
+ * tiercel_session_report covers the prefix alone. Errors, and NULL: as
+ * tiercel_session_prefill. */
+TIERCEL_API tiercel_status tiercel_session_read(
+    tiercel_session* session, const int32_t* ids, size_t count,
+    tiercel_progress progress, void* user_data, tiercel_error* error);
 
 /* Returns the tokens held; *size counts them. */
 TIERCEL_API tiercel_status tiercel_session_ids(const tiercel_session* session,
@@ -869,14 +866,12 @@ TIERCEL_API tiercel_status tiercel_check_draft(const tiercel_model* model,
  * call ends, the session then holds the tokens that it held before and those
  * that on_token was given. TIERCEL_USAGE: "empty_prompt", "invalid_sampling",
  * "invalid_stop"; TIERCEL_FAILED: "non_finite" for NaN or infinite logits. */
-TIERCEL_API tiercel_status tiercel_generate(tiercel_session* session,
-                                            const tiercel_sampling* sampling,
-                                            tiercel_on_token on_token,
-                                            void* user_data,
-                                            tiercel_error* error);
+TIERCEL_API tiercel_status tiercel_session_generate(
+    tiercel_session* session, const tiercel_sampling* sampling,
+    tiercel_on_token on_token, void* user_data, tiercel_error* error);
 
-/* A generation of a batch: the arguments of a tiercel_generate, and where its
- * results go. */
+/* A generation of a batch: the arguments of a tiercel_session_generate, and
+ * where its results go. */
 typedef struct tiercel_batch_entry {
   size_t struct_size;
   tiercel_session* session;
@@ -885,8 +880,8 @@ typedef struct tiercel_batch_entry {
   void* user_data;
   tiercel_status* status; /* receives the status; may be NULL */
   tiercel_error* error;   /* receives the error; may be NULL */
-  /* A prompt that is read first, as by tiercel_read; NULL: none, the session
-   * goes on behind the tokens that it holds. */
+  /* A prompt that is read first, as by tiercel_session_read; NULL: none, the
+   * session goes on behind the tokens that it holds. */
   const int32_t* ids;
   size_t count;
   tiercel_progress progress; /* of reading, with user_data; may be NULL */
@@ -895,13 +890,13 @@ typedef struct tiercel_batch_entry {
 /* Generates with `count` sessions of one model at once, 1 to 64: steps of
  * several sessions pass through the model together, so that each weight is read
  * once for all. The sessions may be forks of each other, and may differ in
- * policy, sampling and length. Each gives the tokens that tiercel_generate
- * gives, whatever the others do, and ends by itself, when its status and error
- * are set; tiercel_cancel ends one alone. Callbacks are called one at a time,
- * on the caller's thread. Behind a link, what forks share crosses once for all;
- * a sweep for which the device has no room beside the others (`forks` of
- * tiercel_session_params) is made after them. A draft model's steps are not
- * shared, in this version.
+ * policy, sampling and length. Each gives the tokens that
+ * tiercel_session_generate gives, whatever the others do, and ends by itself,
+ * when its status and error are set; tiercel_session_cancel ends one alone.
+ * Callbacks are called one at a time, on the caller's thread. Behind a link,
+ * what forks share crosses once for all; a sweep for which the device has no
+ * room beside the others (`forks` of tiercel_session_params) is made after
+ * them. A draft model's steps are not shared, in this version.
  *
  * Prompts are read beside the steps of others, and short ones together. While
  * there are others a prompt goes in slices of 64 tokens, and a pass that
@@ -909,7 +904,7 @@ typedef struct tiercel_batch_entry {
  * for the drafts of the others and one pass, of at most 256 tokens. A prompt
  * that shares no passes (on a GPU without `deterministic`) goes in slices of
  * 1024, each in a turn of its own. One that is stopped leaves its session with
- * the tokens that tiercel_read leaves, and no work is kept.
+ * the tokens that tiercel_session_read leaves, and no work is kept.
  *
  * Memory that was planned for one session may not do for its forks, too: an
  * entry that finds none ends with TIERCEL_OUT_OF_MEMORY, and holds the tokens
@@ -917,9 +912,10 @@ typedef struct tiercel_batch_entry {
  * begun get no status.
  *
  * Returns TIERCEL_OK if all ended well, else the first other status. Errors
- * before anything begins, with no status given: those of tiercel_generate for
- * the arguments; TIERCEL_USAGE: "invalid_argument" for a session that is there
- * twice, or of another model than the first; "session_in_use". */
+ * before anything begins, with no status given: those of
+ * tiercel_session_generate for the arguments; TIERCEL_USAGE: "invalid_argument"
+ * for a session that is there twice, or of another model than the first;
+ * "session_in_use". */
 TIERCEL_API tiercel_status
 tiercel_generate_batch(const tiercel_batch_entry* const* entries, size_t count,
                        tiercel_error* error);
@@ -934,12 +930,11 @@ typedef int (*tiercel_on_row)(void* user_data, size_t index,
  * rows_per_step. With a policy in its plain form each row is a step of its own,
  * and a rows_per_step other than 0 and 1 is TIERCEL_USAGE. If cancelled or
  * failed, the session holds the tokens that it held before. Errors, and NULL:
- * as tiercel_prefill. */
-TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
-                                         const int32_t* ids, size_t count,
-                                         size_t rows_per_step,
-                                         tiercel_on_row on_row, void* user_data,
-                                         tiercel_error* error);
+ * as tiercel_session_prefill. */
+TIERCEL_API tiercel_status
+tiercel_session_score(tiercel_session* session, const int32_t* ids,
+                      size_t count, size_t rows_per_step, tiercel_on_row on_row,
+                      void* user_data, tiercel_error* error);
 
 typedef enum tiercel_finish {
   TIERCEL_FINISH_NONE = 0,   /* nothing was generated, or it failed */
@@ -948,8 +943,8 @@ typedef enum tiercel_finish {
   TIERCEL_FINISH_CANCELLED = 3
 } tiercel_finish;
 
-/* The most used figures of tiercel_report. Seconds are 0 if there was nothing
- * to measure. */
+/* The most used figures of tiercel_session_report. Seconds are 0 if there was
+ * nothing to measure. */
 typedef struct tiercel_generation {
   size_t struct_size;
   int64_t prompt_tokens;
@@ -1010,16 +1005,16 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   sessions on its device
  *   predicted       predictions of the same figures; tbt_ms is null with
  *                   drafts, whose saving depends on their acceptance */
-TIERCEL_API tiercel_status tiercel_report(const tiercel_session* session,
-                                          char* json, size_t* size,
-                                          tiercel_error* error);
+TIERCEL_API tiercel_status
+tiercel_session_report(const tiercel_session* session, char* json, size_t* size,
+                       tiercel_error* error);
 
 /* Returns, for each output token of the last generation, the seconds since the
  * token before, or since the generation began. Tokens of one sweep come at
  * once, and share its time. *size counts tokens. */
-TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
-                                                 double* seconds, size_t* size,
-                                                 tiercel_error* error);
+TIERCEL_API tiercel_status
+tiercel_session_token_seconds(const tiercel_session* session, double* seconds,
+                              size_t* size, tiercel_error* error);
 
 /* The number of positions in a run: run i begins at i * TIERCEL_RUN_TOKENS. A
  * session's first token is at position 0. */
@@ -1035,29 +1030,29 @@ enum { TIERCEL_RUN_TOKENS = 32 };
  * generated count. The tokens behind the text are computed once more, which
  * takes as long as reading them. The session holds the same tokens afterwards;
  * after an error the next call may have to compute the KV of some again. Not
- * available under a policy's plain form, nor over tokens of tiercel_fill.
- * Attention to a passage does not prove that the answer follows from it.
+ * available under a policy's plain form, nor over tokens of
+ * tiercel_session_fill. Attention to a passage does not prove that the answer
+ * follows from it.
  *
  * `shares` may be NULL if *size is 0; *size counts shares. Progress is in
  * tokens. */
-TIERCEL_API tiercel_status tiercel_attended(tiercel_session* session,
-                                            size_t begin, size_t end,
-                                            size_t asked, size_t answer,
-                                            tiercel_progress progress,
-                                            void* user_data, float* shares,
-                                            size_t* size, tiercel_error* error);
+TIERCEL_API tiercel_status tiercel_session_attended(
+    tiercel_session* session, size_t begin, size_t end, size_t asked,
+    size_t answer, tiercel_progress progress, void* user_data, float* shares,
+    size_t* size, tiercel_error* error);
 
 /* Cancels a call on `session`; may be called from any thread or a signal
- * handler. One call of tiercel_prefill, tiercel_fill, tiercel_read,
- * tiercel_generate (or an entry of tiercel_generate_batch), tiercel_score or
- * tiercel_attended returns TIERCEL_CANCELLED for it: the one that is running,
- * or, if none is or it is just ending, the next. No other call is affected, and
- * a fork starts without it. Does nothing for NULL. */
-TIERCEL_API void tiercel_cancel(tiercel_session* session);
-/* Clears a tiercel_cancel for which no call has returned yet: a Stop that was
- * pressed as an answer ended is not meant for the next question. Does nothing
- * for NULL. */
-TIERCEL_API void tiercel_clear_cancel(tiercel_session* session);
+ * handler. One call of tiercel_session_prefill, tiercel_session_fill,
+ * tiercel_session_read, tiercel_session_generate (or an entry of
+ * tiercel_generate_batch), tiercel_session_score or tiercel_session_attended
+ * returns TIERCEL_CANCELLED for it: the one that is running, or, if none is or
+ * it is just ending, the next. No other call is affected, and a fork starts
+ * without it. Does nothing for NULL. */
+TIERCEL_API void tiercel_session_cancel(tiercel_session* session);
+/* Clears a tiercel_session_cancel for which no call has returned yet: a Stop
+ * that was pressed as an answer ended is not meant for the next question. Does
+ * nothing for NULL. */
+TIERCEL_API void tiercel_session_clear_cancel(tiercel_session* session);
 
 /* ---- The machine --------------------------------------------------------- */
 

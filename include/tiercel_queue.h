@@ -50,9 +50,9 @@ typedef void (*tiercel_on_end)(void* user_data, tiercel_status status,
  * TIERCEL_FAILED or TIERCEL_OUT_OF_MEMORY. They must not end the thread.
  *
  * `on_end` may be NULL. Errors, with on_end not called: those of
- * tiercel_generate for the arguments; TIERCEL_USAGE: "invalid_argument" for a
- * session of another model; "session_in_use", also if another queue makes an
- * entry of a session that shares pages with it. */
+ * tiercel_session_generate for the arguments; TIERCEL_USAGE: "invalid_argument"
+ * for a session of another model; "session_in_use", also if another queue makes
+ * an entry of a session that shares pages with it. */
 TIERCEL_API tiercel_status tiercel_queue_add(tiercel_queue* queue,
                                              const tiercel_batch_entry* entry,
                                              tiercel_on_end on_end,

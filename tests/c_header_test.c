@@ -54,11 +54,13 @@ int main(int argc, char** argv) {
       !Check(tiercel_tokenize(model, text, strlen(text), TIERCEL_ADD_BOS, NULL,
                               ids, &count, &error),
              &error) ||
-      !Check(tiercel_prefill(session, ids, count, NULL, NULL, &error),
+      !Check(tiercel_session_prefill(session, ids, count, NULL, NULL, &error),
              &error) ||
-      !Check(tiercel_generate(session, &sampling, OnToken, &bytes, &error),
-             &error) ||
-      !Check(tiercel_report(session, report, &report_bytes, &error), &error)) {
+      !Check(
+          tiercel_session_generate(session, &sampling, OnToken, &bytes, &error),
+          &error) ||
+      !Check(tiercel_session_report(session, report, &report_bytes, &error),
+             &error)) {
     return 1;
   }
   if (bytes == 0 || tiercel_session_length(session) != count + 8) return 1;

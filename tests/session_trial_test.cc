@@ -231,8 +231,8 @@ class Trial {
 
   // Prefills without a stop; returns true if that succeeded.
   bool Feed(Life& life, const Ids& ids) {
-    if (!Ended(tiercel_prefill(life.session.get(), ids.data(), ids.size(),
-                               nullptr, nullptr, &error_),
+    if (!Ended(tiercel_session_prefill(life.session.get(), ids.data(),
+                                       ids.size(), nullptr, nullptr, &error_),
                false)) {
       return false;
     }
@@ -267,8 +267,8 @@ class Trial {
     EXPECT_EQ(tiercel_session_create(MirrorModel(), &params, &session, &error_),
               TIERCEL_OK)
         << error_.message;
-    EXPECT_EQ(tiercel_prefill(session, tokens.data(), tokens.size(), nullptr,
-                              nullptr, &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, tokens.data(), tokens.size(),
+                                      nullptr, nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
     return SessionHandle(session);
@@ -282,7 +282,7 @@ class Trial {
       std::vector<float>* all;
       int64_t left;
     } sink = {all, stop};
-    return tiercel_score(
+    return tiercel_session_score(
         session, ids.data(), ids.size(), rows_per_step,
         [](void* data, size_t, const float* logits) -> int {
           auto* to = static_cast<Sink*>(data);
@@ -300,7 +300,7 @@ class Trial {
       Ids* ids;
       int64_t left;
     } sink = {ids, stop};
-    return tiercel_generate(
+    return tiercel_session_generate(
         session, &sampling,
         [](void* data, const tiercel_token* token) -> int {
           auto* to = static_cast<Sink*>(data);
@@ -423,7 +423,7 @@ void Trial::Prefill(Life& life) {
   Note(absl::StrCat(NameOf(life), "prefill ", ids.size(), ", stop ", left));
   Arm();
   const bool stops = left > 0;
-  const tiercel_status status = tiercel_prefill(
+  const tiercel_status status = tiercel_session_prefill(
       life.session.get(), ids.data(), ids.size(),
       [](void* data, uint64_t, uint64_t) -> int {
         return --*static_cast<int64_t*>(data) == 0;
@@ -449,7 +449,7 @@ void Trial::Read(Life& life) {
                     " more, stop ", left));
   Arm();
   const bool stops = left > 0;
-  const bool ok = Ended(tiercel_read(
+  const bool ok = Ended(tiercel_session_read(
                             life.session.get(), ids.data(), ids.size(),
                             [](void* data, uint64_t, uint64_t) -> int {
                               return --*static_cast<int64_t*>(data) == 0;
@@ -594,10 +594,10 @@ void Trial::Reopen() {
   life.session.reset();
   life.session = Create();
   life.answers = false;
-  ASSERT_TRUE(
-      Ended(tiercel_prefill(life.session.get(), life.tokens.data(),
-                            life.tokens.size(), nullptr, nullptr, &error_),
-            false));
+  ASSERT_TRUE(Ended(
+      tiercel_session_prefill(life.session.get(), life.tokens.data(),
+                              life.tokens.size(), nullptr, nullptr, &error_),
+      false));
   CheckTokens(life);
 }
 
@@ -608,25 +608,26 @@ void Trial::Misuse(Life& life) {
   Note(absl::StrCat(NameOf(life), "misuse"));
   if (std::ssize(life.tokens) + 30 <= context_) {
     ids[static_cast<size_t>(Below(30))] = kVocab;
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                              &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                      nullptr, &error_),
               TIERCEL_USAGE);
   }
   ids = MoreOf(life.tokens, context_ - std::ssize(life.tokens) + 1);
-  EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_INVALID_INPUT);
   EXPECT_EQ(tiercel_session_truncate(session, life.tokens.size() + 1, &error_),
             TIERCEL_USAGE);
   auto sampling = Sized<tiercel_sampling>();
   sampling.temperature = -1;
-  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_USAGE);
+  EXPECT_EQ(
+      tiercel_session_generate(session, &sampling, nullptr, nullptr, &error_),
+      TIERCEL_USAGE);
   if (std::ssize(life.tokens) == context_) return CheckTokens(life);
-  tiercel_cancel(session);
+  tiercel_session_cancel(session);
   ids.resize(1);
-  EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_CANCELLED);
   CheckTokens(life);
 }

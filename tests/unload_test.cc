@@ -103,10 +103,10 @@ class Program {
       Find<decltype(tiercel_model_open)>("tiercel_model_open");
   decltype(tiercel_session_create)* const create_ =
       Find<decltype(tiercel_session_create)>("tiercel_session_create");
-  decltype(tiercel_prefill)* const prefill_ =
-      Find<decltype(tiercel_prefill)>("tiercel_prefill");
-  decltype(tiercel_generate)* const generate_ =
-      Find<decltype(tiercel_generate)>("tiercel_generate");
+  decltype(tiercel_session_prefill)* const prefill_ =
+      Find<decltype(tiercel_session_prefill)>("tiercel_session_prefill");
+  decltype(tiercel_session_generate)* const generate_ =
+      Find<decltype(tiercel_session_generate)>("tiercel_session_generate");
   decltype(tiercel_session_free)* const free_session_ =
       Find<decltype(tiercel_session_free)>("tiercel_session_free");
   decltype(tiercel_model_free)* const free_model_ =

@@ -229,8 +229,8 @@ absl::Status Session::Read(const std::vector<int32_t>& ids,
                            const ProgressFn& progress) {
   const CancelOnSignal cancel(session_.get());
   tiercel_error error = Defaults<tiercel_error>();
-  return FromApi(tiercel_read(session_.get(), ids.data(), ids.size(),
-                              OnProgress, UserData(progress), &error),
+  return FromApi(tiercel_session_read(session_.get(), ids.data(), ids.size(),
+                                      OnProgress, UserData(progress), &error),
                  error);
 }
 
@@ -250,18 +250,20 @@ absl::Status Session::Prefill(const std::vector<int32_t>& ids,
                               const ProgressFn& progress) {
   const CancelOnSignal cancel(session_.get());
   tiercel_error error = Defaults<tiercel_error>();
-  return FromApi(tiercel_prefill(session_.get(), ids.data(), ids.size(),
-                                 OnProgress, UserData(progress), &error),
-                 error);
+  return FromApi(
+      tiercel_session_prefill(session_.get(), ids.data(), ids.size(),
+                              OnProgress, UserData(progress), &error),
+      error);
 }
 
 absl::Status Session::Fill(const std::vector<int32_t>& ids, uint64_t seed,
                            const ProgressFn& progress) {
   const CancelOnSignal cancel(session_.get());
   tiercel_error error = Defaults<tiercel_error>();
-  return FromApi(tiercel_fill(session_.get(), ids.data(), ids.size(), seed,
-                              OnProgress, UserData(progress), &error),
-                 error);
+  return FromApi(
+      tiercel_session_fill(session_.get(), ids.data(), ids.size(), seed,
+                           OnProgress, UserData(progress), &error),
+      error);
 }
 
 absl::Status Session::Generate(const tiercel_sampling& sampling,
@@ -269,8 +271,8 @@ absl::Status Session::Generate(const tiercel_sampling& sampling,
   const CancelOnSignal cancel(session_.get());
   Guarded<TokenFn> guarded = {on_token, absl::OkStatus()};
   tiercel_error error = Defaults<tiercel_error>();
-  const tiercel_status status =
-      tiercel_generate(session_.get(), &sampling, OnToken, &guarded, &error);
+  const tiercel_status status = tiercel_session_generate(
+      session_.get(), &sampling, OnToken, &guarded, &error);
   return guarded.status.ok() ? FromApi(status, error) : guarded.status;
 }
 
@@ -331,8 +333,8 @@ absl::Status Session::Score(const std::vector<int32_t>& ids,
   Guarded<RowFn> guarded = {on_row, absl::OkStatus()};
   tiercel_error error = Defaults<tiercel_error>();
   const tiercel_status status =
-      tiercel_score(session_.get(), ids.data(), ids.size(), rows_per_step,
-                    OnRow, &guarded, &error);
+      tiercel_session_score(session_.get(), ids.data(), ids.size(),
+                            rows_per_step, OnRow, &guarded, &error);
   return guarded.status.ok() ? FromApi(status, error) : guarded.status;
 }
 
@@ -349,23 +351,23 @@ absl::StatusOr<std::vector<float>> Session::Attended(
   return FillBuffer<std::vector<float>>(
       (end - begin) / TIERCEL_RUN_TOKENS + 1,
       [&](float* shares, size_t* size, tiercel_error* error) {
-        return tiercel_attended(session_.get(), begin, end, asked, answer,
-                                OnProgress, UserData(progress), shares, size,
-                                error);
+        return tiercel_session_attended(session_.get(), begin, end, asked,
+                                        answer, OnProgress, UserData(progress),
+                                        shares, size, error);
       });
 }
 
 absl::StatusOr<Json> Session::Report() const {
   return FillJson([&](char* text, size_t* size, tiercel_error* error) {
-    return tiercel_report(session_.get(), text, size, error);
+    return tiercel_session_report(session_.get(), text, size, error);
   });
 }
 
 absl::StatusOr<std::vector<double>> Session::TokenSeconds() const {
-  return FillBuffer<std::vector<double>>(
-      256, [&](double* seconds, size_t* size, tiercel_error* error) {
-        return tiercel_token_seconds(session_.get(), seconds, size, error);
-      });
+  return FillBuffer<std::vector<double>>(256, [&](double* seconds, size_t* size,
+                                                  tiercel_error* error) {
+    return tiercel_session_token_seconds(session_.get(), seconds, size, error);
+  });
 }
 
 absl::StatusOr<Queue> Queue::Create(const Model& model, size_t at_once) {

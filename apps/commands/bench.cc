@@ -1,12 +1,13 @@
 // tiercel bench: tests shaped and named as llama-bench's.
 //
-// ppN times tiercel_prefill of N tokens. tgN times tiercel_score of N tokens
-// one row at a time: N decode steps, each with its logits, and no sampler. With
-// drafts it times tiercel_generate of N tokens instead, which drafts and
-// accepts the same tokens as `tiercel generate` does after the same context.
-// All start after `depth` tokens that are read once, untimed, and are dropped
-// back to them between repetitions; with --fill their K and V are random.
-// Tokenizing is never timed. Every test runs once before it is timed, unless
+// ppN times tiercel_session_prefill of N tokens. tgN times
+// tiercel_session_score of N tokens one row at a time: N decode steps, each
+// with its logits, and no sampler. With drafts it times
+// tiercel_session_generate of N tokens instead, which drafts and accepts the
+// same tokens as `tiercel generate` does after the same context. All start
+// after `depth` tokens that are read once, untimed, and are dropped back to
+// them between repetitions; with --fill their K and V are random. Tokenizing is
+// never timed. Every test runs once before it is timed, unless
 // --no-warmup is given.
 // --parallel generates in forks of that context at once, each with a seed of
 // its own. --verify-against full then runs the generations again in the

@@ -87,7 +87,7 @@ class Generator {
   // go on behind them.
   int32_t KeptLayers() const { return session_.KeptLayers(); }
   // The attention of the answer to a text, tokens [begin, end) of a prompt
-  // whose tokens from `asked` on ask about it (tiercel_attended).
+  // whose tokens from `asked` on ask about it (tiercel_session_attended).
   absl::StatusOr<std::vector<float>> Attended(size_t begin, size_t end,
                                               size_t asked, size_t answer);
   // Warnings that were said when it was opened, and are in no report.

@@ -13,10 +13,10 @@
 namespace tiercel::cli {
 
 // Returns the passages of a book that drew most of the attention of the last
-// answer of `generator` (tiercel_attended): at most three, the one with most
-// first, as [{"text", "share", "chapters", "pages", "place"}]. They show where
-// the model read, and do not prove its words. None if the book or the question
-// is not in the prompt verbatim. Errors: an interruption.
+// answer of `generator` (tiercel_session_attended): at most three, the one with
+// most first, as [{"text", "share", "chapters", "pages", "place"}]. They show
+// where the model read, and do not prove its words. None if the book or the
+// question is not in the prompt verbatim. Errors: an interruption.
 absl::StatusOr<Json> PassagesRead(const Model& model, Generator& generator,
                                   const std::vector<int32_t>& prompt,
                                   const std::string& question,

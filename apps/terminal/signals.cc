@@ -61,7 +61,7 @@ void OnSignal(int signal_number) {
   if (to_keep.load() == 0) EndNow(signal_number);
   for (const std::atomic<tiercel_session*>& one : running) {
     tiercel_session* const session = one.load();
-    if (session != nullptr) tiercel_cancel(session);
+    if (session != nullptr) tiercel_session_cancel(session);
   }
   WakeReader();
 }
@@ -167,7 +167,7 @@ CancelOnSignal::CancelOnSignal(std::vector<tiercel_session*> sessions)
 CancelOnSignal::~CancelOnSignal() {
   for (std::atomic<tiercel_session*>& one : running) one.store(nullptr);
   for (tiercel_session* const session : sessions_) {
-    tiercel_clear_cancel(session);
+    tiercel_session_clear_cancel(session);
   }
 }
 

@@ -33,7 +33,8 @@ inline std::vector<int32_t> Generated(tiercel_session* session,
     static_cast<std::vector<int32_t>*>(to)->push_back(token->id);
     return 0;
   };
-  EXPECT_EQ(tiercel_generate(session, &sampling, add, &ids, &error), TIERCEL_OK)
+  EXPECT_EQ(tiercel_session_generate(session, &sampling, add, &ids, &error),
+            TIERCEL_OK)
       << error.message;
   return ids;
 }
@@ -49,7 +50,7 @@ nlohmann::json JsonFrom(const Write& write) {
 }
 inline nlohmann::json ReportOf(const tiercel_session* session) {
   return JsonFrom([&](char* json, size_t* size, tiercel_error* error) {
-    return tiercel_report(session, json, size, error);
+    return tiercel_session_report(session, json, size, error);
   });
 }
 inline nlohmann::json PlanOf(const tiercel_model* model,

@@ -57,12 +57,12 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_plan(nullptr, &session_params, nullptr, &size, &error_),
       tiercel_plan(model_, nullptr, nullptr, &size, &error_),
       tiercel_plan(model_, &session_params, nullptr, nullptr, &error_),
-      tiercel_prefill(nullptr, &id, 1, nullptr, nullptr, &error_),
-      tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, &error_),
-      tiercel_fill(nullptr, &id, 1, 0, nullptr, nullptr, &error_),
-      tiercel_fill(session_, nullptr, 1, 0, nullptr, nullptr, &error_),
-      tiercel_read(nullptr, &id, 1, nullptr, nullptr, &error_),
-      tiercel_read(session_, nullptr, 1, nullptr, nullptr, &error_),
+      tiercel_session_prefill(nullptr, &id, 1, nullptr, nullptr, &error_),
+      tiercel_session_prefill(session_, nullptr, 1, nullptr, nullptr, &error_),
+      tiercel_session_fill(nullptr, &id, 1, 0, nullptr, nullptr, &error_),
+      tiercel_session_fill(session_, nullptr, 1, 0, nullptr, nullptr, &error_),
+      tiercel_session_read(nullptr, &id, 1, nullptr, nullptr, &error_),
+      tiercel_session_read(session_, nullptr, 1, nullptr, nullptr, &error_),
       tiercel_session_ids(nullptr, nullptr, &size, &error_),
       tiercel_session_ids(session_, nullptr, nullptr, &error_),
       tiercel_session_get_generation(nullptr, &generation, &error_),
@@ -70,15 +70,15 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_session_truncate(nullptr, 0, &error_),
       tiercel_session_fork(nullptr, &session, &error_),
       tiercel_session_fork(session_, nullptr, &error_),
-      tiercel_generate(nullptr, &sampling, nullptr, nullptr, &error_),
-      tiercel_generate(session_, nullptr, nullptr, nullptr, &error_),
+      tiercel_session_generate(nullptr, &sampling, nullptr, nullptr, &error_),
+      tiercel_session_generate(session_, nullptr, nullptr, nullptr, &error_),
       tiercel_check_draft(nullptr, model_, &error_),
       tiercel_check_draft(model_, nullptr, &error_),
-      tiercel_score(nullptr, &id, 1, 0, nullptr, nullptr, &error_),
-      tiercel_score(session_, nullptr, 1, 0, nullptr, nullptr, &error_),
-      tiercel_report(nullptr, nullptr, &size, &error_),
-      tiercel_token_seconds(nullptr, nullptr, &size, &error_),
-      tiercel_token_seconds(session_, nullptr, nullptr, &error_),
+      tiercel_session_score(nullptr, &id, 1, 0, nullptr, nullptr, &error_),
+      tiercel_session_score(session_, nullptr, 1, 0, nullptr, nullptr, &error_),
+      tiercel_session_report(nullptr, nullptr, &size, &error_),
+      tiercel_session_token_seconds(nullptr, nullptr, &size, &error_),
+      tiercel_session_token_seconds(session_, nullptr, nullptr, &error_),
       tiercel_machine(0, nullptr, nullptr, nullptr, nullptr, &error_),
       tiercel_measure(nullptr, &session_params, nullptr, nullptr, nullptr,
                       &error_),
@@ -119,9 +119,12 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
     return tiercel_plan(model_, &session_params, nullptr, &size, &error_);
   });
   place([&] { return tiercel_session_ids(session_, nullptr, &size, &error_); });
-  place([&] { return tiercel_report(session_, nullptr, &size, &error_); });
-  place(
-      [&] { return tiercel_token_seconds(session_, nullptr, &size, &error_); });
+  place([&] {
+    return tiercel_session_report(session_, nullptr, &size, &error_);
+  });
+  place([&] {
+    return tiercel_session_token_seconds(session_, nullptr, &size, &error_);
+  });
   place([&] { return tiercel_cache_list("x", nullptr, &size, &error_); });
   place([&] { return tiercel_policies(nullptr, &size, &error_); });
   place([&] {
@@ -131,20 +134,22 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   // Functions that cannot fail do nothing. An error object is optional.
   tiercel_model_free(nullptr);
   tiercel_session_free(nullptr);
-  tiercel_cancel(nullptr);
-  tiercel_clear_cancel(nullptr);
+  tiercel_session_cancel(nullptr);
+  tiercel_session_clear_cancel(nullptr);
   EXPECT_EQ(tiercel_session_length(nullptr), 0u);
   EXPECT_EQ(tiercel_session_resumed(nullptr), 0);
   EXPECT_EQ(tiercel_session_kept(nullptr), 0);
-  EXPECT_EQ(tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, nullptr),
-            TIERCEL_USAGE);
+  EXPECT_EQ(
+      tiercel_session_prefill(session_, nullptr, 1, nullptr, nullptr, nullptr),
+      TIERCEL_USAGE);
 }
 
 TEST_F(ApiTest, StructSizesAreChecked) {
   for (size_t size : {size_t{0}, size_t{1}, size_t{1} << 40}) {
     auto sampling = Sized<tiercel_sampling>();
     sampling.struct_size = size;
-    EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+    EXPECT_EQ(tiercel_session_generate(session_, &sampling, nullptr, nullptr,
+                                       &error_),
               TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, "invalid_struct_size");
     auto model_params = Sized<tiercel_model_params>();
@@ -188,24 +193,25 @@ TEST_F(ApiTest, StructSizesAreChecked) {
   future.known.struct_size = sizeof(future);
   future.known.max_tokens = 1;
   const std::vector<int32_t> ids = Tokenize("a");
-  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  ASSERT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
-  EXPECT_EQ(
-      tiercel_generate(session_, &future.known, nullptr, nullptr, &error_),
-      TIERCEL_OK)
+  EXPECT_EQ(tiercel_session_generate(session_, &future.known, nullptr, nullptr,
+                                     &error_),
+            TIERCEL_OK)
       << error_.message;
   future.newer = 1;
-  EXPECT_EQ(
-      tiercel_generate(session_, &future.known, nullptr, nullptr, &error_),
-      TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_session_generate(session_, &future.known, nullptr, nullptr,
+                                     &error_),
+            TIERCEL_USAGE);
   // An older caller's shorter struct has defaults where it ends.
   auto older = Sized<tiercel_sampling>();
   older.struct_size = offsetof(tiercel_sampling, temperature);
   older.max_tokens = 1;
   older.temperature = -1;  // beyond its struct_size
-  EXPECT_EQ(tiercel_generate(session_, &older, nullptr, nullptr, &error_),
-            TIERCEL_OK)
+  EXPECT_EQ(
+      tiercel_session_generate(session_, &older, nullptr, nullptr, &error_),
+      TIERCEL_OK)
       << error_.message;
 }
 
@@ -264,17 +270,20 @@ TEST_F(ApiTest, NothingIsDoneWithNothing) {
   EXPECT_EQ(tiercel_detokenize(model_, nullptr, 0, 0, nullptr, &size, &error_),
             TIERCEL_OK);
   EXPECT_EQ(size, 0u);
-  EXPECT_EQ(tiercel_prefill(session_, nullptr, 0, nullptr, nullptr, &error_),
-            TIERCEL_OK);
-  EXPECT_EQ(tiercel_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
-            TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_session_prefill(session_, nullptr, 0, nullptr, nullptr, &error_),
+      TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_session_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+      TIERCEL_OK);
   EXPECT_EQ(tiercel_session_truncate(session_, 0, &error_), TIERCEL_OK);
   EXPECT_EQ(tiercel_session_length(session_), 0u);
   EXPECT_EQ(tiercel_session_truncate(session_, 1, &error_), TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "invalid_argument");
   const auto sampling = Sized<tiercel_sampling>();
-  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_USAGE);
+  EXPECT_EQ(
+      tiercel_session_generate(session_, &sampling, nullptr, nullptr, &error_),
+      TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "empty_prompt");
 }
 
@@ -308,8 +317,9 @@ TEST_F(ApiTest, WrongValuesNameTheirField) {
     EXPECT_NE(tiercel_detokenize(model_, &bad, 1, 0, nullptr, &bytes, &error_),
               TIERCEL_OK);
     EXPECT_STREQ(error_.code, "invalid_token");
-    EXPECT_EQ(tiercel_prefill(session_, &bad, 1, nullptr, nullptr, &error_),
-              TIERCEL_USAGE);
+    EXPECT_EQ(
+        tiercel_session_prefill(session_, &bad, 1, nullptr, nullptr, &error_),
+        TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, "invalid_token");
   }
   EXPECT_EQ(tiercel_session_length(session_), 0u);
@@ -317,8 +327,8 @@ TEST_F(ApiTest, WrongValuesNameTheirField) {
 
 TEST_F(ApiTest, SamplingIsChecked) {
   const std::vector<int32_t> ids = Tokenize("a b c");
-  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  ASSERT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const int32_t no_token[] = {1'000'000};
@@ -337,8 +347,9 @@ TEST_F(ApiTest, SamplingIsChecked) {
   bad[10].stop_ids = no_token;
   bad[10].num_stop_ids = SIZE_MAX;
   for (size_t i = 0; i < bad.size(); ++i) {
-    EXPECT_EQ(tiercel_generate(session_, &bad[i], nullptr, nullptr, &error_),
-              TIERCEL_USAGE)
+    EXPECT_EQ(
+        tiercel_session_generate(session_, &bad[i], nullptr, nullptr, &error_),
+        TIERCEL_USAGE)
         << i;
   }
   EXPECT_EQ(tiercel_session_length(session_), ids.size());
@@ -353,12 +364,12 @@ TEST_F(ApiTest, CallbacksStopEveryLongCall) {
   EXPECT_EQ(model, nullptr);
 
   const std::vector<int32_t> ids = Tokenize("a b c d e f");
-  EXPECT_EQ(tiercel_prefill(
+  EXPECT_EQ(tiercel_session_prefill(
                 session_, ids.data(), ids.size(),
                 [](void*, uint64_t, uint64_t) { return 1; }, nullptr, &error_),
             TIERCEL_CANCELLED);
   EXPECT_EQ(tiercel_session_length(session_), 0u);
-  EXPECT_EQ(tiercel_fill(
+  EXPECT_EQ(tiercel_session_fill(
                 session_, ids.data(), ids.size(), 1,
                 [](void*, uint64_t done, uint64_t total) {
                   return done == total ? 1 : 0;
@@ -367,26 +378,27 @@ TEST_F(ApiTest, CallbacksStopEveryLongCall) {
             TIERCEL_CANCELLED);
   EXPECT_EQ(tiercel_session_length(session_), 0u);
   EXPECT_EQ(
-      tiercel_score(
+      tiercel_session_score(
           session_, ids.data(), ids.size(), 0,
           [](void*, size_t index, const float*) { return index == 2 ? 1 : 0; },
           nullptr, &error_),
       TIERCEL_CANCELLED);
   EXPECT_EQ(tiercel_session_length(session_), 0u);
-  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  ASSERT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 5;
   sampling.ignore_eos = 1;
   EXPECT_EQ(
-      tiercel_generate(
+      tiercel_session_generate(
           session_, &sampling, [](void*, const tiercel_token*) { return 1; },
           nullptr, &error_),
       TIERCEL_CANCELLED);
   EXPECT_EQ(tiercel_session_length(session_), ids.size() + 1);
-  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_session_generate(session_, &sampling, nullptr, nullptr, &error_),
+      TIERCEL_OK);
   EXPECT_EQ(tiercel_session_length(session_), ids.size() + 6);
 }
 
@@ -395,16 +407,16 @@ TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
   const auto throws = [](void*, uint64_t, uint64_t) -> int {
     throw std::runtime_error("thrown");
   };
-  EXPECT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), throws, nullptr,
-                            &error_),
+  EXPECT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), throws,
+                                    nullptr, &error_),
             TIERCEL_FAILED);
   EXPECT_STREQ(error_.message, "thrown");
   const auto row_throws = [](void*, size_t index, const float*) -> int {
     if (index == 1) throw std::runtime_error("row");
     return 0;
   };
-  EXPECT_EQ(tiercel_score(session_, ids.data(), ids.size(), 0, row_throws,
-                          nullptr, &error_),
+  EXPECT_EQ(tiercel_session_score(session_, ids.data(), ids.size(), 0,
+                                  row_throws, nullptr, &error_),
             TIERCEL_FAILED);
   EXPECT_STREQ(error_.message, "row");
   auto params = Sized<tiercel_model_params>();
@@ -415,8 +427,8 @@ TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
   EXPECT_EQ(model, nullptr);
   // The session is as it was.
   EXPECT_EQ(tiercel_session_length(session_), 0u);
-  EXPECT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  EXPECT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   EXPECT_EQ(tiercel_session_length(session_), ids.size());
 
@@ -427,13 +439,14 @@ TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
   const auto token_throws = [](void*, const tiercel_token*) -> int {
     throw std::runtime_error("token");
   };
-  EXPECT_EQ(
-      tiercel_generate(session_, &sampling, token_throws, nullptr, &error_),
-      TIERCEL_FAILED);
+  EXPECT_EQ(tiercel_session_generate(session_, &sampling, token_throws, nullptr,
+                                     &error_),
+            TIERCEL_FAILED);
   EXPECT_STREQ(error_.message, "token");
   EXPECT_EQ(tiercel_session_length(session_), ids.size() + 1);
-  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_session_generate(session_, &sampling, nullptr, nullptr, &error_),
+      TIERCEL_OK);
 }
 
 TEST_F(ApiTest, ASessionThatDidNothingReportsWhatItTook) {
@@ -470,12 +483,13 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
               TIERCEL_OK)
         << error_.message;
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                              &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                      nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
-    EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
-              TIERCEL_OK)
+    EXPECT_EQ(
+        tiercel_session_generate(session, &sampling, nullptr, nullptr, &error_),
+        TIERCEL_OK)
         << error_.message;
     const nlohmann::json report = ReportOf(session);
     tiercel_session_free(session);
@@ -510,8 +524,8 @@ TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
   };
   auto last = Sized<tiercel_generation>();
   const auto read = [&](const std::vector<int32_t>& ids) {
-    const tiercel_status status = tiercel_read(session_, ids.data(), ids.size(),
-                                               nullptr, nullptr, &error_);
+    const tiercel_status status = tiercel_session_read(
+        session_, ids.data(), ids.size(), nullptr, nullptr, &error_);
     EXPECT_EQ(tiercel_session_get_generation(session_, &last, &error_),
               TIERCEL_OK);
     return status;
@@ -538,7 +552,8 @@ TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
   sampling.ignore_eos = 1;
   const auto generated = [&](const std::vector<int32_t>& ids) {
     EXPECT_EQ(read(ids), TIERCEL_OK);
-    EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+    EXPECT_EQ(tiercel_session_generate(session_, &sampling, nullptr, nullptr,
+                                       &error_),
               TIERCEL_OK);
     return held();
   };
@@ -563,8 +578,8 @@ TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
 
 TEST_F(ApiTest, GenerationsSayHowTheyEnded) {
   const std::vector<int32_t> ids = Tokenize("one two three");
-  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  ASSERT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 40;
@@ -573,7 +588,7 @@ TEST_F(ApiTest, GenerationsSayHowTheyEnded) {
   const auto finish = [&](tiercel_on_token on_token) {
     EXPECT_EQ(tiercel_session_truncate(session_, ids.size(), &error_),
               TIERCEL_OK);
-    tiercel_generate(session_, &sampling, on_token, nullptr, &error_);
+    tiercel_session_generate(session_, &sampling, on_token, nullptr, &error_);
     auto last = Sized<tiercel_generation>();
     EXPECT_EQ(tiercel_session_get_generation(session_, &last, &error_),
               TIERCEL_OK);
@@ -630,27 +645,30 @@ TEST_F(ApiTest, TextsMayBeGivenUp) {
 
 TEST_F(ApiTest, TimesOfTokensAreThoseOfTheReport) {
   const std::vector<int32_t> ids = Tokenize("a b c");
-  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  ASSERT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   size_t size = 0;
-  EXPECT_EQ(tiercel_token_seconds(session_, nullptr, &size, &error_),
+  EXPECT_EQ(tiercel_session_token_seconds(session_, nullptr, &size, &error_),
             TIERCEL_OK);
   EXPECT_EQ(size, 0u);
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 9;
   sampling.ignore_eos = 1;
-  ASSERT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_OK);
-  EXPECT_EQ(tiercel_token_seconds(session_, nullptr, &size, &error_),
+  ASSERT_EQ(
+      tiercel_session_generate(session_, &sampling, nullptr, nullptr, &error_),
+      TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_token_seconds(session_, nullptr, &size, &error_),
             TIERCEL_BUFFER_TOO_SMALL);
   ASSERT_EQ(size, 9u);
   std::vector<double> seconds(size);
-  ASSERT_EQ(tiercel_token_seconds(session_, seconds.data(), &size, &error_),
-            TIERCEL_OK);
+  ASSERT_EQ(
+      tiercel_session_token_seconds(session_, seconds.data(), &size, &error_),
+      TIERCEL_OK);
   std::vector<char> text(1 << 16);
   size = text.size();
-  ASSERT_EQ(tiercel_report(session_, text.data(), &size, &error_), TIERCEL_OK);
+  ASSERT_EQ(tiercel_session_report(session_, text.data(), &size, &error_),
+            TIERCEL_OK);
   const auto report = nlohmann::json::parse(text.data());
   double sum = 0;
   for (size_t i = 1; i < seconds.size(); ++i) sum += seconds[i];

@@ -1,4 +1,4 @@
-// A program calls tiercel_attended.
+// A program calls tiercel_session_attended.
 
 #include <numeric>
 #include <string>
@@ -21,14 +21,15 @@ class AttendedApiTest : public ApiTest {
     ids_ = Tokenize(text);
     ASSERT_GT(ids_.size(), 300u);
     ids_.resize(300);
-    ASSERT_EQ(tiercel_prefill(session_, ids_.data(), ids_.size(), nullptr,
-                              nullptr, &error_),
+    ASSERT_EQ(tiercel_session_prefill(session_, ids_.data(), ids_.size(),
+                                      nullptr, nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
     auto sampling = Sized<tiercel_sampling>();
     sampling.max_tokens = 20;
     sampling.ignore_eos = 1;
-    ASSERT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+    ASSERT_EQ(tiercel_session_generate(session_, &sampling, nullptr, nullptr,
+                                       &error_),
               TIERCEL_OK)
         << error_.message;
   }
@@ -39,8 +40,8 @@ class AttendedApiTest : public ApiTest {
                           void* user_data = nullptr) {
     size_t size = shares->size();
     const tiercel_status status =
-        tiercel_attended(session_, begin, end, asked, answer, progress,
-                         user_data, shares->data(), &size, &error_);
+        tiercel_session_attended(session_, begin, end, asked, answer, progress,
+                                 user_data, shares->data(), &size, &error_);
     if (status == TIERCEL_OK || status == TIERCEL_BUFFER_TOO_SMALL) {
       shares->resize(size);
     }
@@ -75,12 +76,12 @@ TEST_F(AttendedApiTest, RefusesWhatIsNotThere) {
   }
   size_t size = 1;
   for (const tiercel_status status :
-       {tiercel_attended(nullptr, 0, 64, 65, 300, nullptr, nullptr,
-                         shares.data(), &size, &error_),
-        tiercel_attended(session_, 0, 64, 65, 300, nullptr, nullptr, nullptr,
-                         &size, &error_),
-        tiercel_attended(session_, 0, 64, 65, 300, nullptr, nullptr,
-                         shares.data(), nullptr, &error_)}) {
+       {tiercel_session_attended(nullptr, 0, 64, 65, 300, nullptr, nullptr,
+                                 shares.data(), &size, &error_),
+        tiercel_session_attended(session_, 0, 64, 65, 300, nullptr, nullptr,
+                                 nullptr, &size, &error_),
+        tiercel_session_attended(session_, 0, 64, 65, 300, nullptr, nullptr,
+                                 shares.data(), nullptr, &error_)}) {
     EXPECT_EQ(status, TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, "null_argument");
   }
@@ -93,12 +94,12 @@ TEST_F(AttendedApiTest, RefusesWhatIsNotThere) {
   ASSERT_EQ(tiercel_session_create(model_, &params, &plain, &error_),
             TIERCEL_OK)
       << error_.message;
-  ASSERT_EQ(tiercel_prefill(plain, ids_.data(), ids_.size(), nullptr, nullptr,
-                            &error_),
+  ASSERT_EQ(tiercel_session_prefill(plain, ids_.data(), ids_.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   size = shares.size();
-  EXPECT_EQ(tiercel_attended(plain, 0, 64, 65, 200, nullptr, nullptr,
-                             shares.data(), &size, &error_),
+  EXPECT_EQ(tiercel_session_attended(plain, 0, 64, 65, 200, nullptr, nullptr,
+                                     shares.data(), &size, &error_),
             TIERCEL_USAGE);
   tiercel_session_free(plain);
 }
@@ -115,7 +116,7 @@ TEST_F(AttendedApiTest, CanBeStopped) {
   EXPECT_EQ(Attended(0, 96, 100, 120, &shares, stop, &calls),
             TIERCEL_CANCELLED);
   EXPECT_EQ(calls, 1);
-  tiercel_cancel(session_);
+  tiercel_session_cancel(session_);
   EXPECT_EQ(Attended(0, 96, 100, 120, &shares), TIERCEL_CANCELLED);
   std::vector<float> again(20);
   ASSERT_EQ(Attended(0, 96, 100, 120, &shares), TIERCEL_OK) << error_.message;

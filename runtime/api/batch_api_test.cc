@@ -1,4 +1,5 @@
-// tiercel_generate_batch: each entry is a tiercel_generate, and ends by itself.
+// tiercel_generate_batch: each entry is a tiercel_session_generate, and ends by
+// itself.
 
 #include <cstdint>
 #include <stdexcept>
@@ -40,7 +41,7 @@ int Take(void* to, const tiercel_token* token) {
     ++taken.after;
   }
   if (taken.ids.size() == 3) {
-    if (taken.cancel != nullptr) tiercel_cancel(taken.cancel);
+    if (taken.cancel != nullptr) tiercel_session_cancel(taken.cancel);
     if (taken.throws) throw std::runtime_error("as asked");
   }
   return taken.ids.size() > taken.refuse_after;
@@ -69,8 +70,8 @@ class BatchApiTest : public ApiTest {
   void SetUp() override {
     ApiTest::SetUp();
     const std::vector<int32_t> ids = Tokenize("One day a fox and a hen met.");
-    ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr,
-                              nullptr, &error_),
+    ASSERT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), nullptr,
+                                      nullptr, &error_),
               TIERCEL_OK);
     sessions_ = {session_, Fork()};
     // Two others have texts of their own.
@@ -80,8 +81,8 @@ class BatchApiTest : public ApiTest {
       ASSERT_EQ(tiercel_session_create(model_, &params, &other, &error_),
                 TIERCEL_OK);
       const std::vector<int32_t> own = Tokenize(text);
-      ASSERT_EQ(tiercel_prefill(other, own.data(), own.size(), nullptr, nullptr,
-                                &error_),
+      ASSERT_EQ(tiercel_session_prefill(other, own.data(), own.size(), nullptr,
+                                        nullptr, &error_),
                 TIERCEL_OK);
       sessions_.push_back(other);
     }
@@ -161,7 +162,8 @@ TEST_F(BatchApiTest, EachEntryGivesItsOwnText) {
   EXPECT_EQ(taken_[3].after, alone_[3].size() - alone_[0].size() + 1);
 }
 
-// An entry with a prompt is a tiercel_read and a tiercel_generate.
+// An entry with a prompt is a tiercel_session_read and a
+// tiercel_session_generate.
 TEST_F(BatchApiTest, EntriesReadTheirPrompts) {
   const char* const kPrompts[] = {"One day a fox and a hen met. They ran.",
                                   "One day a fox", "A hen sat on an egg", ""};
@@ -170,8 +172,8 @@ TEST_F(BatchApiTest, EntriesReadTheirPrompts) {
     tiercel_session* alone = nullptr;
     ASSERT_EQ(tiercel_session_fork(sessions_[i], &alone, &error_), TIERCEL_OK);
     if (i < 3) {
-      ASSERT_EQ(tiercel_read(alone, ids.data(), ids.size(), nullptr, nullptr,
-                             &error_),
+      ASSERT_EQ(tiercel_session_read(alone, ids.data(), ids.size(), nullptr,
+                                     nullptr, &error_),
                 TIERCEL_OK);
       Read(i, kPrompts[i]);
     }

@@ -80,34 +80,36 @@ struct Calls {
         },
         [this, again] {
           const tiercel_status cut = again(0);
-          return cut != TIERCEL_OK
-                     ? cut
-                     : tiercel_prefill(session, text.data(), text.size(),
-                                       Progress, this, &error);
+          return cut != TIERCEL_OK ? cut
+                                   : tiercel_session_prefill(
+                                         session, text.data(), text.size(),
+                                         Progress, this, &error);
         },
         [this] {
-          return tiercel_score(session, text.data(), 20, 0, Row, this, &error);
+          return tiercel_session_score(session, text.data(), 20, 0, Row, this,
+                                       &error);
         },
         [this, again] {
           const tiercel_status cut = again(0);
           return cut != TIERCEL_OK
                      ? cut
-                     : tiercel_read(session, text.data(), text.size(), Progress,
-                                    this, &error);
+                     : tiercel_session_read(session, text.data(), text.size(),
+                                            Progress, this, &error);
         },
         [this] {
           auto sampling = Sized<tiercel_sampling>();
           sampling.max_tokens = 20;
           sampling.temperature = 0.9f;
           sampling.ignore_eos = 1;
-          return tiercel_generate(session, &sampling, Token, this, &error);
+          return tiercel_session_generate(session, &sampling, Token, this,
+                                          &error);
         },
         [this] {
           shares.resize(100);
           size_t size = shares.size();
           const tiercel_status status =
-              tiercel_attended(session, 0, 200, 210, 300, Progress, this,
-                               shares.data(), &size, &error);
+              tiercel_session_attended(session, 0, 200, 210, 300, Progress,
+                                       this, shares.data(), &size, &error);
           shares.resize(size);
           return status;
         },
@@ -115,8 +117,8 @@ struct Calls {
           const tiercel_status cut = again(0);
           return cut != TIERCEL_OK
                      ? cut
-                     : tiercel_fill(session, text.data(), text.size(), 7,
-                                    Progress, this, &error);
+                     : tiercel_session_fill(session, text.data(), text.size(),
+                                            7, Progress, this, &error);
         },
     };
   }
@@ -187,14 +189,14 @@ TEST_F(CallbacksTest, WhatIsKeptIsWhatWouldBeComputed) {
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
               TIERCEL_OK)
         << error_.message;
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), progress,
-                              nullptr, &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), progress,
+                                      nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
     Calls calls = {model_, session, [] {}};
-    EXPECT_EQ(
-        tiercel_score(session, ids.data(), 3, 0, Calls::Row, &calls, &error_),
-        TIERCEL_OK);
+    EXPECT_EQ(tiercel_session_score(session, ids.data(), 3, 0, Calls::Row,
+                                    &calls, &error_),
+              TIERCEL_OK);
     tiercel_session_free(session);
     return calls.rows;
   };
@@ -269,8 +271,8 @@ TEST_F(CallbacksTest, AThreadThatIsCancelledEndsBehindTheCall) {
     tiercel_session* session = nullptr;
     status = tiercel_session_create(model, &params, &session, nullptr);
     if (status != TIERCEL_OK) return;
-    status = tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                             nullptr);
+    status = tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                     nullptr, nullptr);
     tiercel_session_free(session);
     tiercel_model_free(model);
     pthread_testcancel();

@@ -74,7 +74,7 @@ Result Work(tiercel_session* session) {
   std::vector<int32_t> prompt;
   for (int32_t i = 0; i < 150; ++i) prompt.push_back(3 + i * 11 % 200);
   EXPECT_EQ(tiercel_session_truncate(session, 0, &error), TIERCEL_OK);
-  EXPECT_EQ(tiercel_score(
+  EXPECT_EQ(tiercel_session_score(
                 session, prompt.data(), prompt.size(), 0,
                 [](void* out, size_t, const float* logits) {
                   auto& all = static_cast<Result*>(out)->logits;
@@ -89,7 +89,7 @@ Result Work(tiercel_session* session) {
   sampling.ignore_eos = 1;
   sampling.temperature = 0.9f;
   sampling.top_p = 0.95f;
-  EXPECT_EQ(tiercel_generate(
+  EXPECT_EQ(tiercel_session_generate(
                 session, &sampling,
                 [](void* out, const tiercel_token* token) {
                   static_cast<Result*>(out)->ids.push_back(token->id);
@@ -100,7 +100,7 @@ Result Work(tiercel_session* session) {
       << error.message;
   char json[1 << 14];
   size_t size = sizeof(json);
-  EXPECT_EQ(tiercel_report(session, json, &size, &error), TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_report(session, json, &size, &error), TIERCEL_OK);
   result.report = json;
   EXPECT_EQ(result.logits.size(), 150u * 200);
   EXPECT_EQ(result.ids.size(), 30u);
@@ -135,7 +135,7 @@ TEST(CallerTest, FlushingToZeroIsOffInsideAndOnAgain) {
   tiercel_session* const session = Create(model);
   const int32_t id = 7;
   unsigned inside = 0;
-  EXPECT_EQ(tiercel_prefill(
+  EXPECT_EQ(tiercel_session_prefill(
                 session, &id, 1,
                 [](void* out, uint64_t, uint64_t) {
                   *static_cast<unsigned*>(out) = Mxcsr();
@@ -167,7 +167,7 @@ TEST(CallerTest, RoundingAndTrapsAreTheLibrarysOwn) {
   tiercel_session* const session = Create(model);
   auto error = Sized<tiercel_error>();
   const std::vector<int32_t> prompt(100, 9);
-  const tiercel_status status = tiercel_prefill(
+  const tiercel_status status = tiercel_session_prefill(
       session, prompt.data(), prompt.size(), nullptr, nullptr, &error);
   const int traps = fegetexcept();
   fedisableexcept(FE_ALL_EXCEPT);
@@ -241,11 +241,11 @@ TEST(CallerTest, AForkedProcessMakesItsOwnSessions) {
       auto error = Sized<tiercel_error>();
       const int32_t id = 3;
       const tiercel_status status =
-          tiercel_prefill(session, &id, 1, nullptr, nullptr, &error);
+          tiercel_session_prefill(session, &id, 1, nullptr, nullptr, &error);
       bool good = status == TIERCEL_USAGE &&
                   std::strcmp(error.code, "forked") == 0 &&
                   tiercel_session_truncate(session, 0, &error) == TIERCEL_USAGE;
-      tiercel_cancel(session);
+      tiercel_session_cancel(session);
       tiercel_session_free(session);  // does nothing
       tiercel_session* const own = Create(model);
       good = good && Work(own) == expected;
@@ -437,11 +437,13 @@ TEST_F(NumbersTest, OfSessions) {
   // If there are more tokens than fit, the ids are not even read.
   const int32_t id = 3;
   for (size_t n : {size_t{501}, size_t{1} << 31, SIZE_MAX / 4, SIZE_MAX}) {
-    EXPECT_EQ(tiercel_prefill(session, &id, n, nullptr, nullptr, &error_),
-              TIERCEL_INVALID_INPUT);
+    EXPECT_EQ(
+        tiercel_session_prefill(session, &id, n, nullptr, nullptr, &error_),
+        TIERCEL_INVALID_INPUT);
     EXPECT_STREQ(error_.code, "context_length_exceeded");
-    EXPECT_EQ(tiercel_score(session, &id, n, 0, nullptr, nullptr, &error_),
-              TIERCEL_INVALID_INPUT);
+    EXPECT_EQ(
+        tiercel_session_score(session, &id, n, 0, nullptr, nullptr, &error_),
+        TIERCEL_INVALID_INPUT);
     EXPECT_STREQ(error_.code, "context_length_exceeded");
     EXPECT_EQ(tiercel_session_truncate(session, n, &error_), TIERCEL_USAGE);
   }
@@ -455,7 +457,7 @@ TEST_F(NumbersTest, OfSessions) {
   const std::vector<int32_t> ids = {3, 4, 5, 6};
   for (size_t rows : {size_t{1}, size_t{0}, size_t{1} << 31, SIZE_MAX}) {
     std::vector<float> logits;
-    EXPECT_EQ(tiercel_score(
+    EXPECT_EQ(tiercel_session_score(
                   session, ids.data(), ids.size(), rows,
                   [](void* out, size_t, const float* row) {
                     auto* all = static_cast<std::vector<float>*>(out);
@@ -516,7 +518,7 @@ TEST_F(NumbersTest, OfSampling) {
   using S = tiercel_sampling;
   tiercel_session* const session = Create(model_);
   const int32_t id = 3;
-  ASSERT_EQ(tiercel_prefill(session, &id, 1, nullptr, nullptr, &error_),
+  ASSERT_EQ(tiercel_session_prefill(session, &id, 1, nullptr, nullptr, &error_),
             TIERCEL_OK);
   static const char* const kStop = "x";
   const struct {
@@ -541,8 +543,9 @@ TEST_F(NumbersTest, OfSampling) {
   for (const auto& r : refused) {
     auto sampling = Sized<S>();
     r.change(&sampling);
-    EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
-              TIERCEL_USAGE);
+    EXPECT_EQ(
+        tiercel_session_generate(session, &sampling, nullptr, nullptr, &error_),
+        TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, r.code) << error_.message;
     EXPECT_EQ(tiercel_session_length(session), 1u);
   }
@@ -553,8 +556,9 @@ TEST_F(NumbersTest, OfSampling) {
   sampling.temperature = 1;
   sampling.seed = std::numeric_limits<uint64_t>::max();
   sampling.ignore_eos = kMin32;
-  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_OK)
+  EXPECT_EQ(
+      tiercel_session_generate(session, &sampling, nullptr, nullptr, &error_),
+      TIERCEL_OK)
       << error_.message;
   EXPECT_EQ(tiercel_session_length(session), 500u);
   tiercel_session_free(session);
@@ -564,7 +568,7 @@ TEST_F(NumbersTest, AnyThingMayBeThrown) {
   tiercel_session* const session = Create(model_);
   const int32_t id = 3;
   EXPECT_EQ(
-      tiercel_prefill(
+      tiercel_session_prefill(
           session, &id, 1, [](void*, uint64_t, uint64_t) -> int { throw 5; },
           nullptr, &error_),
       TIERCEL_FAILED);

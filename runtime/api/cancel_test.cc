@@ -1,4 +1,4 @@
-// Each tiercel_cancel is answered once, whenever it comes.
+// Each tiercel_session_cancel is answered once, whenever it comes.
 
 #include <stdlib.h>
 
@@ -20,33 +20,34 @@ using api_test::Sized;
 class CancelTest : public api_test::ApiTest {
  public:
   tiercel_status Prefill(tiercel_session* session) {
-    return tiercel_prefill(session, kIds.data(), kIds.size(), nullptr, nullptr,
-                           &error_);
+    return tiercel_session_prefill(session, kIds.data(), kIds.size(), nullptr,
+                                   nullptr, &error_);
   }
   tiercel_status Fill(tiercel_session* session) {
-    return tiercel_fill(session, kIds.data(), kIds.size(), 1, nullptr, nullptr,
-                        &error_);
+    return tiercel_session_fill(session, kIds.data(), kIds.size(), 1, nullptr,
+                                nullptr, &error_);
   }
   tiercel_status Read(tiercel_session* session) {
-    return tiercel_read(session, kIds.data(), kIds.size(), nullptr, nullptr,
-                        &error_);
+    return tiercel_session_read(session, kIds.data(), kIds.size(), nullptr,
+                                nullptr, &error_);
   }
   tiercel_status Generate(tiercel_session* session) {
     auto sampling = Sized<tiercel_sampling>();
     sampling.max_tokens = 2;
     sampling.ignore_eos = 1;
-    return tiercel_generate(session, &sampling, nullptr, nullptr, &error_);
+    return tiercel_session_generate(session, &sampling, nullptr, nullptr,
+                                    &error_);
   }
   tiercel_status Score(tiercel_session* session) {
-    return tiercel_score(session, kIds.data(), kIds.size(), 0, nullptr, nullptr,
-                         &error_);
+    return tiercel_session_score(session, kIds.data(), kIds.size(), 0, nullptr,
+                                 nullptr, &error_);
   }
   // These calls neither see nor clear it.
   void LookOn(tiercel_session* session) {
     EXPECT_EQ(tiercel_session_truncate(session, 1, &error_), TIERCEL_OK);
     EXPECT_EQ(tiercel_session_length(session), 1u);
     size_t size = 0;
-    EXPECT_EQ(tiercel_report(session, nullptr, &size, &error_),
+    EXPECT_EQ(tiercel_session_report(session, nullptr, &size, &error_),
               TIERCEL_BUFFER_TOO_SMALL);
     tiercel_session* fork = nullptr;
     ASSERT_EQ(tiercel_session_fork(session, &fork, &error_), TIERCEL_OK);
@@ -63,8 +64,9 @@ TEST_F(CancelTest, TheNextCallAnswersOnce) {
   for (const Call call :
        {&CancelTest::Prefill, &CancelTest::Fill, &CancelTest::Read,
         &CancelTest::Generate, &CancelTest::Score}) {
-    tiercel_cancel(session_);
-    tiercel_cancel(session_);  // a second one before the answer changes nothing
+    tiercel_session_cancel(session_);
+    tiercel_session_cancel(
+        session_);  // a second one before the answer changes nothing
     LookOn(session_);
     EXPECT_EQ((this->*call)(session_), TIERCEL_CANCELLED);
     EXPECT_STREQ(error_.code, "cancelled");
@@ -76,19 +78,23 @@ TEST_F(CancelTest, TheNextCallAnswersOnce) {
 // A call that computes nothing still answers.
 TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
   ASSERT_EQ(Read(session_), TIERCEL_OK) << error_.message;
-  tiercel_cancel(session_);
+  tiercel_session_cancel(session_);
   EXPECT_EQ(Read(session_), TIERCEL_CANCELLED);
   EXPECT_EQ(Read(session_), TIERCEL_OK) << error_.message;
-  tiercel_cancel(session_);
-  EXPECT_EQ(tiercel_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
-            TIERCEL_CANCELLED);
-  EXPECT_EQ(tiercel_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
-            TIERCEL_OK);
-  tiercel_cancel(session_);
-  EXPECT_EQ(tiercel_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
-            TIERCEL_CANCELLED);
-  EXPECT_EQ(tiercel_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
-            TIERCEL_OK);
+  tiercel_session_cancel(session_);
+  EXPECT_EQ(
+      tiercel_session_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+      TIERCEL_CANCELLED);
+  EXPECT_EQ(
+      tiercel_session_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+      TIERCEL_OK);
+  tiercel_session_cancel(session_);
+  EXPECT_EQ(
+      tiercel_session_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+      TIERCEL_CANCELLED);
+  EXPECT_EQ(
+      tiercel_session_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+      TIERCEL_OK);
 
   // A plain form obeys a cancellation once, too.
   auto policy = Sized<tiercel_policy>();
@@ -104,11 +110,13 @@ TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
             TIERCEL_OK)
       << error_.message;
   EXPECT_EQ(Prefill(plain), TIERCEL_OK) << error_.message;
-  tiercel_cancel(plain);
-  EXPECT_EQ(tiercel_score(plain, nullptr, 0, 0, nullptr, nullptr, &error_),
-            TIERCEL_CANCELLED);
-  EXPECT_EQ(tiercel_score(plain, nullptr, 0, 0, nullptr, nullptr, &error_),
-            TIERCEL_OK);
+  tiercel_session_cancel(plain);
+  EXPECT_EQ(
+      tiercel_session_score(plain, nullptr, 0, 0, nullptr, nullptr, &error_),
+      TIERCEL_CANCELLED);
+  EXPECT_EQ(
+      tiercel_session_score(plain, nullptr, 0, 0, nullptr, nullptr, &error_),
+      TIERCEL_OK);
   tiercel_session_free(plain);
 }
 
@@ -123,7 +131,7 @@ TEST_F(CancelTest, WhatWasNotBegunIsReportedSo) {
   ASSERT_EQ(Read(session_), TIERCEL_OK) << error_.message;
   ASSERT_EQ(Generate(session_), TIERCEL_OK) << error_.message;
   ASSERT_EQ(last().output_tokens, 2);
-  tiercel_cancel(session_);
+  tiercel_session_cancel(session_);
   EXPECT_EQ(Generate(session_), TIERCEL_CANCELLED);
   EXPECT_EQ(last().finish, TIERCEL_FINISH_CANCELLED);
   EXPECT_EQ(last().prompt_tokens, 5);
@@ -134,8 +142,9 @@ TEST_F(CancelTest, WhatWasNotBegunIsReportedSo) {
   ASSERT_EQ(Generate(session_), TIERCEL_OK) << error_.message;
   auto wrong = Sized<tiercel_sampling>();
   wrong.max_tokens = -1;
-  EXPECT_EQ(tiercel_generate(session_, &wrong, nullptr, nullptr, &error_),
-            TIERCEL_USAGE);
+  EXPECT_EQ(
+      tiercel_session_generate(session_, &wrong, nullptr, nullptr, &error_),
+      TIERCEL_USAGE);
   EXPECT_EQ(last().output_tokens, 2);
   EXPECT_EQ(last().finish, TIERCEL_FINISH_LENGTH);
 }
@@ -144,10 +153,10 @@ TEST_F(CancelTest, AReadThatFailsReportsWhatItLeft) {
   for (const bool cancelled : {true, false}) {
     ASSERT_EQ(Read(session_), TIERCEL_OK) << error_.message;
     ASSERT_EQ(Generate(session_), TIERCEL_OK) << error_.message;
-    if (cancelled) tiercel_cancel(session_);
+    if (cancelled) tiercel_session_cancel(session_);
     const std::vector<int32_t> other = {3, 4, cancelled ? 6 : -1};
-    EXPECT_EQ(tiercel_read(session_, other.data(), other.size(), nullptr,
-                           nullptr, &error_),
+    EXPECT_EQ(tiercel_session_read(session_, other.data(), other.size(),
+                                   nullptr, nullptr, &error_),
               cancelled ? TIERCEL_CANCELLED : TIERCEL_USAGE);
     auto generation = Sized<tiercel_generation>();
     ASSERT_EQ(tiercel_session_get_generation(session_, &generation, &error_),
@@ -161,20 +170,20 @@ TEST_F(CancelTest, AReadThatFailsReportsWhatItLeft) {
 }
 
 TEST_F(CancelTest, MayBeForgotten) {
-  tiercel_cancel(session_);
-  tiercel_clear_cancel(session_);
+  tiercel_session_cancel(session_);
+  tiercel_session_clear_cancel(session_);
   EXPECT_EQ(Prefill(session_), TIERCEL_OK) << error_.message;
-  tiercel_clear_cancel(nullptr);
+  tiercel_session_clear_cancel(nullptr);
 }
 
 // A callback that stops the call answers any cancel before it.
 TEST_F(CancelTest, ACallbackThatStopsAnswersToo) {
   const auto stop = [](void* session, uint64_t, uint64_t) -> int {
-    tiercel_cancel(static_cast<tiercel_session*>(session));
+    tiercel_session_cancel(static_cast<tiercel_session*>(session));
     return 1;
   };
-  EXPECT_EQ(tiercel_prefill(session_, kIds.data(), kIds.size(), stop, session_,
-                            &error_),
+  EXPECT_EQ(tiercel_session_prefill(session_, kIds.data(), kIds.size(), stop,
+                                    session_, &error_),
             TIERCEL_CANCELLED);
   EXPECT_EQ(Prefill(session_), TIERCEL_OK) << error_.message;
 }
@@ -190,7 +199,7 @@ TEST_F(CancelTest, NoneIsLost) {
         sent.load();  // some time passes
       }
       sent = i + 1;
-      tiercel_cancel(session_);
+      tiercel_session_cancel(session_);
       while (answered <= i) std::this_thread::yield();
     }
   });

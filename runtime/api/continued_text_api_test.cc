@@ -76,7 +76,7 @@ class ContinuedTextTest : public ApiTest {
       static_cast<std::string*>(to)->append(token->text, token->text_bytes);
       return 0;
     };
-    ASSERT_EQ(tiercel_generate(session, &sampling, add, text, &error_),
+    ASSERT_EQ(tiercel_session_generate(session, &sampling, add, text, &error_),
               TIERCEL_OK)
         << error_.message;
   }
@@ -89,8 +89,8 @@ class ContinuedTextTest : public ApiTest {
   }
 
   void Read(const std::vector<int32_t>& ids) {
-    ASSERT_EQ(tiercel_read(session_, ids.data(), ids.size(), nullptr, nullptr,
-                           &error_),
+    ASSERT_EQ(tiercel_session_read(session_, ids.data(), ids.size(), nullptr,
+                                   nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
   }
@@ -174,16 +174,16 @@ TEST_F(ContinuedTextTest, EveryPromptBeginsATextOfItsOwn) {
   const size_t size = ids.size();
   const std::vector<std::function<tiercel_status()>> ways = {
       [&] {
-        return tiercel_prefill(session_, ids.data(), size, nullptr, nullptr,
-                               &error_);
+        return tiercel_session_prefill(session_, ids.data(), size, nullptr,
+                                       nullptr, &error_);
       },
       [&] {
-        return tiercel_fill(session_, ids.data(), size, seed_, nullptr, nullptr,
-                            &error_);
+        return tiercel_session_fill(session_, ids.data(), size, seed_, nullptr,
+                                    nullptr, &error_);
       },
       [&] {
-        return tiercel_score(session_, ids.data(), size, 0, nullptr, nullptr,
-                             &error_);
+        return tiercel_session_score(session_, ids.data(), size, 0, nullptr,
+                                     nullptr, &error_);
       },
       [&] {
         Read(ids);

@@ -38,8 +38,8 @@ class DryApiTest : public api_test::ApiTest {
   // The tokens generated behind the same prompt.
   Ids Text(const tiercel_sampling& sampling) {
     const Ids prompt = Tokenize("the falcon and the heron\n");
-    EXPECT_EQ(tiercel_read(session_, prompt.data(), prompt.size(), nullptr,
-                           nullptr, &error_),
+    EXPECT_EQ(tiercel_session_read(session_, prompt.data(), prompt.size(),
+                                   nullptr, nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
     return Generated(session_, sampling);
@@ -136,9 +136,9 @@ TEST_F(DryApiTest, AModelWithoutATokenizerHasNoBreakers) {
     EXPECT_EQ(tiercel_session_create(model, &params, &session, &error_),
               TIERCEL_OK);
     const Ids prompt = {1, 2, 3};
-    EXPECT_EQ(
-        tiercel_prefill(session, prompt.data(), 3, nullptr, nullptr, &error_),
-        TIERCEL_OK);
+    EXPECT_EQ(tiercel_session_prefill(session, prompt.data(), 3, nullptr,
+                                      nullptr, &error_),
+              TIERCEL_OK);
     const Ids ids = Generated(session, sampling);
     tiercel_session_free(session);
     return ids;
@@ -152,11 +152,12 @@ TEST_F(DryApiTest, AModelWithoutATokenizerHasNoBreakers) {
 
 TEST_F(DryApiTest, ParametersAreChecked) {
   const Ids prompt = Tokenize("a b c");
-  ASSERT_EQ(tiercel_prefill(session_, prompt.data(), prompt.size(), nullptr,
-                            nullptr, &error_),
+  ASSERT_EQ(tiercel_session_prefill(session_, prompt.data(), prompt.size(),
+                                    nullptr, nullptr, &error_),
             TIERCEL_OK);
   const auto refused = [&](const tiercel_sampling& sampling) {
-    EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+    EXPECT_EQ(tiercel_session_generate(session_, &sampling, nullptr, nullptr,
+                                       &error_),
               TIERCEL_USAGE);
     EXPECT_EQ(tiercel_session_length(session_), prompt.size());
     return std::string(error_.code) + ": " + error_.message;

@@ -83,10 +83,10 @@ absl::Status ReadEntries(const tiercel_batch_entry* const* entries,
 
 extern "C" {
 
-tiercel_status tiercel_generate(tiercel_session* session,
-                                const tiercel_sampling* sampling,
-                                tiercel_on_token on_token, void* user_data,
-                                tiercel_error* error) {
+tiercel_status tiercel_session_generate(tiercel_session* session,
+                                        const tiercel_sampling* sampling,
+                                        tiercel_on_token on_token,
+                                        void* user_data, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     ASSIGN_OR_RETURN(
@@ -140,10 +140,11 @@ tiercel_status tiercel_generate_batch(const tiercel_batch_entry* const* entries,
   });
 }
 
-tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
-                             size_t count, size_t rows_per_step,
-                             tiercel_on_row on_row, void* user_data,
-                             tiercel_error* error) {
+tiercel_status tiercel_session_score(tiercel_session* session,
+                                     const int32_t* ids, size_t count,
+                                     size_t rows_per_step,
+                                     tiercel_on_row on_row, void* user_data,
+                                     tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
@@ -195,9 +196,9 @@ tiercel_status tiercel_session_get_generation(const tiercel_session* session,
   });
 }
 
-tiercel_status tiercel_token_seconds(const tiercel_session* session,
-                                     double* seconds, size_t* size,
-                                     tiercel_error* error) {
+tiercel_status tiercel_session_token_seconds(const tiercel_session* session,
+                                             double* seconds, size_t* size,
+                                             tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedPlace("seconds", seconds, size));

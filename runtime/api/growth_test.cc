@@ -86,15 +86,15 @@ TEST_F(GrowthTest, WhatLiesBehindAStructIsNotRead) {
                                 ids.data(), &size, error.get()),
             TIERCEL_OK)
       << error->message;
-  ASSERT_EQ(
-      tiercel_prefill(session, ids.data(), size, nullptr, nullptr, error.get()),
-      TIERCEL_OK);
+  ASSERT_EQ(tiercel_session_prefill(session, ids.data(), size, nullptr, nullptr,
+                                    error.get()),
+            TIERCEL_OK);
   Older<tiercel_sampling> sampling;
   sampling->max_tokens = 3;
   sampling->ignore_eos = 1;
-  ASSERT_EQ(
-      tiercel_generate(session, sampling.get(), nullptr, nullptr, error.get()),
-      TIERCEL_OK);
+  ASSERT_EQ(tiercel_session_generate(session, sampling.get(), nullptr, nullptr,
+                                     error.get()),
+            TIERCEL_OK);
   Older<tiercel_generation> generation;
   ASSERT_EQ(
       tiercel_session_get_generation(session, generation.get(), error.get()),
@@ -164,16 +164,17 @@ TEST_F(GrowthTest, WhatANewerProgramSetsIsRefused) {
   newer.sampling.struct_size = sizeof(newer);
   newer.sampling.max_tokens = 1;
   const int32_t id = 3;
-  ASSERT_EQ(tiercel_prefill(session_, &id, 1, nullptr, nullptr, &error_),
-            TIERCEL_OK);
-  EXPECT_EQ(
-      tiercel_generate(session_, &newer.sampling, nullptr, nullptr, &error_),
-      TIERCEL_OK)
+  ASSERT_EQ(
+      tiercel_session_prefill(session_, &id, 1, nullptr, nullptr, &error_),
+      TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_generate(session_, &newer.sampling, nullptr,
+                                     nullptr, &error_),
+            TIERCEL_OK)
       << error_.message;
   newer.field = 1;
-  EXPECT_EQ(
-      tiercel_generate(session_, &newer.sampling, nullptr, nullptr, &error_),
-      TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_session_generate(session_, &newer.sampling, nullptr,
+                                     nullptr, &error_),
+            TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "invalid_struct_size");
 }
 
@@ -182,8 +183,8 @@ TEST_F(GrowthTest, ASizeWithinAFieldIsRefused) {
   const size_t seed = offsetof(tiercel_sampling, seed);
   for (size_t size = seed; size <= seed + sizeof(uint64_t); ++size) {
     Older<tiercel_sampling> sampling(size);
-    const tiercel_status status =
-        tiercel_generate(session_, sampling.get(), nullptr, nullptr, &error_);
+    const tiercel_status status = tiercel_session_generate(
+        session_, sampling.get(), nullptr, nullptr, &error_);
     EXPECT_EQ(status, TIERCEL_USAGE);  // no prompt, at best
     const bool whole = size == seed || size == seed + sizeof(uint64_t);
     EXPECT_STREQ(error_.code, whole ? "empty_prompt" : "invalid_struct_size");
@@ -196,16 +197,17 @@ TEST_F(GrowthTest, AnErrorOfAnySizeKeepsItsText) {
     char more[64];
   } newer = {};
   newer.error.struct_size = sizeof(newer);
-  EXPECT_EQ(
-      tiercel_prefill(nullptr, nullptr, 0, nullptr, nullptr, &newer.error),
-      TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_session_prefill(nullptr, nullptr, 0, nullptr, nullptr,
+                                    &newer.error),
+            TIERCEL_USAGE);
   EXPECT_STREQ(newer.error.code, "null_argument");
   EXPECT_THAT(newer.more, Each('\0'));
   // An error that is too small for the text gets none.
   auto small = Sized<tiercel_error>();
   small.struct_size = 8;
-  EXPECT_EQ(tiercel_prefill(nullptr, nullptr, 0, nullptr, nullptr, &small),
-            TIERCEL_USAGE);
+  EXPECT_EQ(
+      tiercel_session_prefill(nullptr, nullptr, 0, nullptr, nullptr, &small),
+      TIERCEL_USAGE);
   EXPECT_STREQ(small.code, "");
 }
 

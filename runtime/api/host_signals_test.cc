@@ -126,14 +126,14 @@ TEST_F(HostSignalsTest, EveryThreadOfTheLibraryTakesNone) {
     tiercel_model* const model = Open(kind);
     tiercel_session* const session = Create(model, folder_ + "/texts");
     auto error = Sized<tiercel_error>();
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), Watch::Look,
-                              &watch, &error),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(),
+                                      Watch::Look, &watch, &error),
               TIERCEL_OK)
         << error.message;
     auto sampling = Sized<tiercel_sampling>();
     sampling.max_tokens = 5;
     sampling.ignore_eos = 1;
-    EXPECT_EQ(tiercel_generate(
+    EXPECT_EQ(tiercel_session_generate(
                   session, &sampling,
                   [](void* of, const tiercel_token*) {
                     return Watch::Look(of, 0, 0);
@@ -175,7 +175,7 @@ TEST_F(HostSignalsTest, ASignalWaitsForTheProgram) {
     tiercel_model* const model = Open(kind);
     tiercel_session* const session = Create(model, "");
     pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
-    EXPECT_EQ(tiercel_prefill(
+    EXPECT_EQ(tiercel_session_prefill(
                   session, ids.data(), ids.size(),
                   [](void*, uint64_t, uint64_t) {
                     kill(getpid(), SIGUSR1);
@@ -234,8 +234,8 @@ void WriteEverywhere(const std::string& folder, tiercel_progress progress) {
     // The host tier of a simulated device is a file in memory.
     if (tiercel_session_create(model, &params, &session, nullptr) ==
         TIERCEL_OK) {
-      tiercel_prefill(session, ids.data(), ids.size(), progress, nullptr,
-                      nullptr);
+      tiercel_session_prefill(session, ids.data(), ids.size(), progress,
+                              nullptr, nullptr);
     }
     tiercel_session_free(session);
     tiercel_model_free(model);
@@ -266,14 +266,14 @@ void WritePages(const std::string& folder) {
   const std::vector<int32_t> ids(6000, 7);
   {
     const SmallFiles small;
-    EXPECT_NE(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                              &error),
+    EXPECT_NE(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                      nullptr, &error),
               TIERCEL_OK);
     tiercel_measure(model, &params, nullptr, nullptr, nullptr, &error);
   }
   EXPECT_EQ(tiercel_session_length(session), 0u);
-  EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                            &error),
+  EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error),
             TIERCEL_OK)
       << error.message;
   tiercel_session_free(session);
@@ -321,7 +321,7 @@ TEST_F(HostSignalsTest, NoHandlerHearsOfTheLibrarysFiles) {
     tiercel_session* const session = Create(model, "");
     const SmallFiles small;
     const int32_t id = 7;
-    EXPECT_EQ(tiercel_prefill(
+    EXPECT_EQ(tiercel_session_prefill(
                   session, &id, 1,
                   [](void* of, uint64_t, uint64_t) {
                     heard = 0;

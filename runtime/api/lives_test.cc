@@ -39,8 +39,8 @@ class LivesTest : public ApiTest {
     std::vector<int32_t> ids;
     for (int32_t i = 0; i < 100; ++i) ids.push_back(3 + i * 11 % 200);
     EXPECT_EQ(tiercel_session_truncate(session, 0, &error_), TIERCEL_OK);
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                              &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                      nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
   }
@@ -59,7 +59,7 @@ tiercel_status Generate(tiercel_session* session, OnToken on_token,
   sampling.max_tokens = 20;
   sampling.temperature = 0.9f;
   sampling.ignore_eos = 1;
-  return tiercel_generate(
+  return tiercel_session_generate(
       session, &sampling,
       [](void* of, const tiercel_token* token) {
         auto& found = *static_cast<To*>(of);
@@ -81,29 +81,37 @@ void ExpectInUse(tiercel_session* session) {
   float share = 0;
   const std::vector<std::function<tiercel_status()>> calls = {
       [&] {
-        return tiercel_prefill(session, &id, 1, nullptr, nullptr, &error);
+        return tiercel_session_prefill(session, &id, 1, nullptr, nullptr,
+                                       &error);
       },
       [&] {
-        return tiercel_fill(session, &id, 1, 7, nullptr, nullptr, &error);
+        return tiercel_session_fill(session, &id, 1, 7, nullptr, nullptr,
+                                    &error);
       },
-      [&] { return tiercel_read(session, &id, 1, nullptr, nullptr, &error); },
+      [&] {
+        return tiercel_session_read(session, &id, 1, nullptr, nullptr, &error);
+      },
       [&] { return tiercel_session_ids(session, nullptr, &size, &error); },
       [&] { return tiercel_session_truncate(session, 0, &error); },
       [&] { return tiercel_session_fork(session, &copy, &error); },
       [&] {
-        return tiercel_generate(session, &sampling, nullptr, nullptr, &error);
+        return tiercel_session_generate(session, &sampling, nullptr, nullptr,
+                                        &error);
       },
       [&] {
-        return tiercel_score(session, &id, 1, 0, nullptr, nullptr, &error);
+        return tiercel_session_score(session, &id, 1, 0, nullptr, nullptr,
+                                     &error);
       },
       [&] {
         return tiercel_session_get_generation(session, &generation, &error);
       },
-      [&] { return tiercel_report(session, nullptr, &size, &error); },
-      [&] { return tiercel_token_seconds(session, nullptr, &size, &error); },
+      [&] { return tiercel_session_report(session, nullptr, &size, &error); },
       [&] {
-        return tiercel_attended(session, 0, 32, 40, 50, nullptr, nullptr,
-                                &share, &size, &error);
+        return tiercel_session_token_seconds(session, nullptr, &size, &error);
+      },
+      [&] {
+        return tiercel_session_attended(session, 0, 32, 40, 50, nullptr,
+                                        nullptr, &share, &size, &error);
       },
   };
   for (size_t i = 0; i < calls.size(); ++i) {

@@ -80,8 +80,8 @@ class MemoryApiTest : public api_test::ApiTest {
     for (size_t i = 0; i < count; ++i) {
       ids.push_back(5 + (first + static_cast<int>(i) * 7) % 60);
     }
-    return tiercel_prefill(session, ids.data(), count, nullptr, nullptr,
-                           &error_);
+    return tiercel_session_prefill(session, ids.data(), count, nullptr, nullptr,
+                                   &error_);
   }
 
   static std::vector<int32_t> Generate(tiercel_session* session,
@@ -270,7 +270,7 @@ TEST_F(MemoryApiTest, ACallbackMayUseAnotherSession) {
   sampling.max_tokens = 20;
   sampling.ignore_eos = 1;
   sampling.temperature = 0.8f;
-  ASSERT_EQ(tiercel_generate(
+  ASSERT_EQ(tiercel_session_generate(
                 session_, &sampling,
                 [](void* data, const tiercel_token* token) {
                   auto* to = static_cast<Both*>(data);
@@ -301,8 +301,8 @@ TEST_F(MemoryApiTest, SessionsComputeBesideEachOther) {
       auto error = Sized<tiercel_error>();
       std::vector<int32_t> ids;
       for (int i = 0; i < 300; ++i) ids.push_back(5 + i * 7 % 60);
-      EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr,
-                                nullptr, &error),
+      EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(),
+                                        nullptr, nullptr, &error),
                 TIERCEL_OK)
           << error.message;
       EXPECT_EQ(Generate(session, 60), expected);
@@ -335,14 +335,14 @@ TEST_F(MemoryApiTest, AStoppedPromptOutlivesWhatOthersCompute) {
     std::vector<int32_t> ids;
     for (int i = 0; i < 1500; ++i) ids.push_back(5 + i * 7 % 60);
     Progress stopped = {.left = 6};
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), note, &stopped,
-                              &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), note,
+                                      &stopped, &error_),
               TIERCEL_CANCELLED);
     Prefill(other, 1500);
     const std::vector<int32_t> expected = Generate(other);
     Progress resumed;
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), note, &resumed,
-                              &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), note,
+                                      &resumed, &error_),
               TIERCEL_OK)
         << error_.message;
     EXPECT_GE(resumed.first, stopped.last);

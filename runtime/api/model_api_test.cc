@@ -37,8 +37,9 @@ std::vector<int32_t> Continued(tiercel_model* model) {
             TIERCEL_OK)
       << error.message;
   const int32_t prompt[] = {5, 6, 7, 8};
-  EXPECT_EQ(tiercel_prefill(session, prompt, 4, nullptr, nullptr, &error),
-            TIERCEL_OK)
+  EXPECT_EQ(
+      tiercel_session_prefill(session, prompt, 4, nullptr, nullptr, &error),
+      TIERCEL_OK)
       << error.message;
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 20;
@@ -165,8 +166,8 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
   EXPECT_THAT(error_.message, HasSubstr("131"));
 
   const std::vector<int32_t> ids = Tokenize("one two one two one");
-  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  ASSERT_EQ(tiercel_session_prefill(session_, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 20;
@@ -176,7 +177,7 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
     std::string text;
     EXPECT_EQ(tiercel_session_truncate(session, ids.size(), &error_),
               TIERCEL_OK);
-    EXPECT_EQ(tiercel_generate(
+    EXPECT_EQ(tiercel_session_generate(
                   session, &sampling,
                   [](void* user_data, const tiercel_token* token) {
                     static_cast<std::string*>(user_data)->append(
@@ -200,8 +201,8 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
   ASSERT_EQ(tiercel_session_create(model_, &params, &drafted, &error_),
             TIERCEL_OK)
       << error_.message;
-  ASSERT_EQ(tiercel_prefill(drafted, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  ASSERT_EQ(tiercel_session_prefill(drafted, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   // A fork has a draft session of its own, and gives the same text.
   tiercel_session* copy = nullptr;
@@ -210,7 +211,7 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
     EXPECT_EQ(generate(session), plain);
     std::vector<char> report(1 << 16);
     size_t size = report.size();
-    ASSERT_EQ(tiercel_report(session, report.data(), &size, &error_),
+    ASSERT_EQ(tiercel_session_report(session, report.data(), &size, &error_),
               TIERCEL_OK);
     EXPECT_THAT(report.data(), HasSubstr("\"drafter\":\"small\""));
   }
@@ -297,14 +298,15 @@ TEST_F(ModelApiTest, ADraftModelIsInThePlanAndOnTheDevice) {
     if (enough) {
       EXPECT_EQ(DeviceBytes(session), least);
       const std::vector<int32_t> ids = Tokenize("one two one two one");
-      EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr,
-                                nullptr, &error_),
+      EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(),
+                                        nullptr, nullptr, &error_),
                 TIERCEL_OK)
           << error_.message;
       auto sampling = Sized<tiercel_sampling>();
       sampling.max_tokens = 30;
       sampling.ignore_eos = 1;
-      EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
+      EXPECT_EQ(tiercel_session_generate(session, &sampling, nullptr, nullptr,
+                                         &error_),
                 TIERCEL_OK)
           << error_.message;
       EXPECT_EQ(DeviceBytes(session), least);
@@ -406,10 +408,11 @@ TEST_F(ModelApiTest, ModelsWithoutTokenizerServeIds) {
   const int32_t ids[] = {1, 2, 3};
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 3;
-  EXPECT_EQ(tiercel_prefill(session, ids, 3, nullptr, nullptr, &error_),
+  EXPECT_EQ(tiercel_session_prefill(session, ids, 3, nullptr, nullptr, &error_),
             TIERCEL_OK);
-  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_session_generate(session, &sampling, nullptr, nullptr, &error_),
+      TIERCEL_OK);
   tiercel_session_free(session);
   tiercel_model_free(model);
 }

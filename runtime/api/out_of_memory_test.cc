@@ -204,13 +204,13 @@ class OutOfMemoryTest : public testing::TestWithParam<Place> {
         << error_.message;
   }
   tiercel_status PrefillAll(tiercel_session* session, tiercel_error* error) {
-    return tiercel_prefill(session, prompt_.data(), prompt_.size(), nullptr,
-                           nullptr, error);
+    return tiercel_session_prefill(session, prompt_.data(), prompt_.size(),
+                                   nullptr, nullptr, error);
   }
   // Generates into a buffer that exists before.
   tiercel_status Generate(tiercel_session* session, tiercel_error* error) {
     count_ = 0;
-    return tiercel_generate(
+    return tiercel_session_generate(
         session, &sampling_,
         [](void* self, const tiercel_token* token) {
           auto* const test = static_cast<OutOfMemoryTest*>(self);
@@ -329,8 +329,8 @@ TEST_P(OutOfMemoryRanksTest, Sessions) {
   RefuseEach(
       "score", Keeps::kBuffers,
       [&](tiercel_error* e) {
-        return tiercel_score(session_, prompt_.data(), prompt_.size(), 0,
-                             nullptr, nullptr, e);
+        return tiercel_session_score(session_, prompt_.data(), prompt_.size(),
+                                     0, nullptr, nullptr, e);
       },
       [&] { EXPECT_EQ(tiercel_session_length(session_), 0u); },
       [&] {
@@ -418,8 +418,8 @@ class OutOfMemoryPromptCacheTest : public OutOfMemoryTest {
   void CreateWarm() {
     Create();
     const std::vector<int32_t> other(1100, 7);
-    ASSERT_EQ(tiercel_prefill(session_, other.data(), other.size(), nullptr,
-                              nullptr, &error_),
+    ASSERT_EQ(tiercel_session_prefill(session_, other.data(), other.size(),
+                                      nullptr, nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
     Cut(session_, 0);
@@ -504,8 +504,8 @@ TEST_P(OutOfMemoryTest, Text) {
   for (int64_t n = 1; n < 10; ++n) {
     stays = true;
     left = n;
-    const tiercel_status status =
-        tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, &error_);
+    const tiercel_status status = tiercel_session_prefill(
+        session_, nullptr, 1, nullptr, nullptr, &error_);
     left = kNever;
     EXPECT_TRUE(status == TIERCEL_USAGE || status == TIERCEL_OUT_OF_MEMORY);
   }

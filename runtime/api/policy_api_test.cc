@@ -39,12 +39,12 @@ class PolicyApiTest : public ApiTest {
   std::vector<int64_t> LogitsAfter(tiercel_session* session,
                                    const std::vector<int32_t>& ids,
                                    size_t prompt) {
-    EXPECT_EQ(
-        tiercel_prefill(session, ids.data(), prompt, nullptr, nullptr, &error_),
-        TIERCEL_OK)
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), prompt, nullptr,
+                                      nullptr, &error_),
+              TIERCEL_OK)
         << error_.message;
     std::vector<int64_t> logits_of;
-    EXPECT_EQ(tiercel_score(
+    EXPECT_EQ(tiercel_session_score(
                   session, ids.data() + prompt, ids.size() - prompt, 1,
                   [](void* out, size_t, const float* logits) {
                     static_cast<std::vector<int64_t>*>(out)->push_back(
@@ -77,12 +77,12 @@ TEST_F(PolicyApiTest, APlainFormScoresByItsOwnSteps) {
   }
   // A plain form scores one row at a time, never several.
   tiercel_session* const plain = Create(Sadas("plain", nullptr), TIERCEL_OK);
-  EXPECT_EQ(tiercel_score(plain, ids.data(), ids.size(), 2, nullptr, nullptr,
-                          &error_),
+  EXPECT_EQ(tiercel_session_score(plain, ids.data(), ids.size(), 2, nullptr,
+                                  nullptr, &error_),
             TIERCEL_USAGE);
   EXPECT_EQ(tiercel_session_length(plain), 0u);
-  EXPECT_EQ(tiercel_score(plain, ids.data(), ids.size(), 0, nullptr, nullptr,
-                          &error_),
+  EXPECT_EQ(tiercel_session_score(plain, ids.data(), ids.size(), 0, nullptr,
+                                  nullptr, &error_),
             TIERCEL_OK);
   EXPECT_EQ(tiercel_session_length(plain), ids.size());
   tiercel_session_free(plain);

@@ -24,8 +24,8 @@ TEST_F(PromptCacheApiTest, AreKeptAndOpened) {
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
               TIERCEL_OK)
         << error_.message;
-    EXPECT_EQ(tiercel_read(session, ids.data(), ids.size(), nullptr, nullptr,
-                           &error_),
+    EXPECT_EQ(tiercel_session_read(session, ids.data(), ids.size(), nullptr,
+                                   nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
     auto generation = Sized<tiercel_generation>();
@@ -84,7 +84,7 @@ TEST_F(PromptCacheApiTest, APromptGoesOnInAnotherSession) {
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
               TIERCEL_OK)
         << error_.message;
-    const tiercel_status status = tiercel_prefill(
+    const tiercel_status status = tiercel_session_prefill(
         session, ids.data(), ids.size(), progress, session, &error_);
     int layers = -1;
     if (status == TIERCEL_OK) {
@@ -145,13 +145,13 @@ TEST_F(PromptCacheApiTest, APromptIsKeptForItselfAlone) {
   };
   // The prompt is stopped while it is read, and while it is answered.
   tiercel_session* session = create();
-  EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(),
-                            stop_in_second_layer, nullptr, &error_),
+  EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(),
+                                    stop_in_second_layer, nullptr, &error_),
             TIERCEL_CANCELLED);
   tiercel_session_free(session);
   EXPECT_EQ(files(), std::vector<std::string>{"prompt-"});
   session = create();
-  EXPECT_EQ(tiercel_prefill(
+  EXPECT_EQ(tiercel_session_prefill(
                 session, ids.data(), ids.size(),
                 [](void* of, uint64_t done, uint64_t) {
                   const auto* reading = static_cast<const tiercel_session*>(of);
@@ -165,7 +165,7 @@ TEST_F(PromptCacheApiTest, APromptIsKeptForItselfAlone) {
   sampling.max_tokens = 3;
   sampling.ignore_eos = 1;
   EXPECT_EQ(
-      tiercel_generate(
+      tiercel_session_generate(
           session, &sampling, [](void*, const tiercel_token*) { return 1; },
           nullptr, &error_),
       TIERCEL_CANCELLED);
@@ -174,12 +174,13 @@ TEST_F(PromptCacheApiTest, APromptIsKeptForItselfAlone) {
   EXPECT_EQ(files(), std::vector<std::string>{"prompt-"});
   // The file goes when the prompt is answered.
   session = create();
-  EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
+  EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                    nullptr, &error_),
             TIERCEL_OK);
   EXPECT_EQ(tiercel_session_resumed(session), 1);
-  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_session_generate(session, &sampling, nullptr, nullptr, &error_),
+      TIERCEL_OK);
   EXPECT_EQ(tiercel_session_kept(session), 0);
   tiercel_session_free(session);
   EXPECT_TRUE(files().empty());
@@ -187,8 +188,8 @@ TEST_F(PromptCacheApiTest, APromptIsKeptForItselfAlone) {
   params.prompt_cache_flags = 0;
   for (int i = 0; i < 2; ++i) {
     session = create();
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                              &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                      nullptr, &error_),
               TIERCEL_OK);
     if (i == 1) {
       EXPECT_EQ(tiercel_session_kept(session), 2);

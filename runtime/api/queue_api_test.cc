@@ -60,7 +60,7 @@ int Take(void* to, const tiercel_token* token) {
   const size_t given = person.ids.size();
   person.given = given;
   if (given == person.throws_at) throw std::runtime_error("as asked");
-  if (given == person.cancels_at) tiercel_cancel(person.session);
+  if (given == person.cancels_at) tiercel_session_cancel(person.session);
   if (given == person.frees_at) tiercel_session_free(person.session);
   if (given == 2) {
     tiercel_session* copy = nullptr;
@@ -118,8 +118,8 @@ class QueueApiTest : public api_test::ApiTest {
 
   void Read(tiercel_session* session, const std::string& text) {
     const std::vector<int32_t> ids = Tokenize(text);
-    ASSERT_EQ(tiercel_read(session, ids.data(), ids.size(), nullptr, nullptr,
-                           &error_),
+    ASSERT_EQ(tiercel_session_read(session, ids.data(), ids.size(), nullptr,
+                                   nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
   }
@@ -149,9 +149,10 @@ class QueueApiTest : public api_test::ApiTest {
   }
   std::vector<int32_t> Alone(const Person& person) {
     tiercel_session* const alone = Fork(session_);
-    EXPECT_EQ(tiercel_read(alone, person.prompt.data(), person.prompt.size(),
-                           nullptr, nullptr, &error_),
-              TIERCEL_OK);
+    EXPECT_EQ(
+        tiercel_session_read(alone, person.prompt.data(), person.prompt.size(),
+                             nullptr, nullptr, &error_),
+        TIERCEL_OK);
     const std::vector<int32_t> ids = Generated(alone, person.sampling);
     tiercel_session_free(alone);
     return ids;
@@ -215,7 +216,7 @@ TEST_F(QueueApiTest, OtherSessionsGoOnBesideIt) {
   EXPECT_EQ(person.ends, 0);  // it is long
   EXPECT_EQ(AddTo(queue_, person, &error_), TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "session_in_use");
-  tiercel_cancel(person.session);
+  tiercel_session_cancel(person.session);
   Wait();
   EXPECT_EQ(person.status, TIERCEL_CANCELLED);
   EXPECT_GT(person.ids.size(), 0u);
@@ -249,8 +250,9 @@ TEST_F(QueueApiTest, CallsWithinCallsGoOnBesideIt) {
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 8;
   sampling.ignore_eos = 1;
-  EXPECT_EQ(tiercel_generate(session_, &sampling, on_token, &within, &error_),
-            TIERCEL_OK)
+  EXPECT_EQ(
+      tiercel_session_generate(session_, &sampling, on_token, &within, &error_),
+      TIERCEL_OK)
       << error_.message;
   EXPECT_EQ(within.forks, 8);
   Wait();

@@ -52,8 +52,8 @@ class RanksApiTest : public ApiTest {
   }
 
   void Prefill(tiercel_session* session, const std::vector<int32_t>& ids) {
-    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                              &error_),
+    EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
+                                      nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
   }
@@ -240,8 +240,8 @@ TEST_F(RanksApiTest, ASavedTextIsOpenedByAnyCount) {
     const auto read = [&](int64_t ranks, int64_t cached) {
       tiercel_model* model = OpenOver(ranks);
       tiercel_session* session = Create(model, params);
-      EXPECT_EQ(tiercel_read(session, ids.data(), ids.size(), nullptr, nullptr,
-                             &error_),
+      EXPECT_EQ(tiercel_session_read(session, ids.data(), ids.size(), nullptr,
+                                     nullptr, &error_),
                 TIERCEL_OK)
           << error_.message;
       auto generation = Sized<tiercel_generation>();

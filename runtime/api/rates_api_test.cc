@@ -29,12 +29,14 @@ TEST_F(RatesApiTest, RatesAreMeasuredWhenAskedForAndKept) {
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
               TIERCEL_OK);
     const int32_t id = 3;
-    EXPECT_EQ(tiercel_prefill(session, &id, 1, nullptr, nullptr, &error_),
-              TIERCEL_OK);
+    EXPECT_EQ(
+        tiercel_session_prefill(session, &id, 1, nullptr, nullptr, &error_),
+        TIERCEL_OK);
     auto sampling = Sized<tiercel_sampling>();
     sampling.max_tokens = 1;
-    EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
-              TIERCEL_OK);
+    EXPECT_EQ(
+        tiercel_session_generate(session, &sampling, nullptr, nullptr, &error_),
+        TIERCEL_OK);
     const bool contains = ReportOf(session).contains("predicted");
     tiercel_session_free(session);
     return contains;
@@ -128,11 +130,12 @@ TEST_F(RatesApiTest, ASessionAndItsForkCountWithWhatIsKept) {
   sampling.max_tokens = 3;
   sampling.ignore_eos = 1;
   for (tiercel_session* const one : {session, fork}) {
+    ASSERT_EQ(tiercel_session_prefill(one, ids.data(), ids.size(), nullptr,
+                                      nullptr, &error_),
+              TIERCEL_OK);
     ASSERT_EQ(
-        tiercel_prefill(one, ids.data(), ids.size(), nullptr, nullptr, &error_),
-        TIERCEL_OK);
-    ASSERT_EQ(tiercel_generate(one, &sampling, nullptr, nullptr, &error_),
-              TIERCEL_OK)
+        tiercel_session_generate(one, &sampling, nullptr, nullptr, &error_),
+        TIERCEL_OK)
         << error_.message;
     const nlohmann::json report = ReportOf(one);
     EXPECT_TRUE(report.contains("predicted"));

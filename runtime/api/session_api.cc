@@ -280,9 +280,10 @@ void tiercel_session_free(tiercel_session* session) {
   turns->Free(session);
 }
 
-tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
-                               size_t count, tiercel_progress progress,
-                               void* user_data, tiercel_error* error) {
+tiercel_status tiercel_session_prefill(tiercel_session* session,
+                                       const int32_t* ids, size_t count,
+                                       tiercel_progress progress,
+                                       void* user_data, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
@@ -295,10 +296,10 @@ tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
   });
 }
 
-tiercel_status tiercel_fill(tiercel_session* session, const int32_t* ids,
-                            size_t count, uint64_t seed,
-                            tiercel_progress progress, void* user_data,
-                            tiercel_error* error) {
+tiercel_status tiercel_session_fill(tiercel_session* session,
+                                    const int32_t* ids, size_t count,
+                                    uint64_t seed, tiercel_progress progress,
+                                    void* user_data, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
@@ -313,9 +314,10 @@ tiercel_status tiercel_fill(tiercel_session* session, const int32_t* ids,
   });
 }
 
-tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
-                            size_t count, tiercel_progress progress,
-                            void* user_data, tiercel_error* error) {
+tiercel_status tiercel_session_read(tiercel_session* session,
+                                    const int32_t* ids, size_t count,
+                                    tiercel_progress progress, void* user_data,
+                                    tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
@@ -405,8 +407,9 @@ tiercel_status tiercel_check_draft(const tiercel_model* model,
   });
 }
 
-tiercel_status tiercel_report(const tiercel_session* session, char* json,
-                              size_t* size, tiercel_error* error) {
+tiercel_status tiercel_session_report(const tiercel_session* session,
+                                      char* json, size_t* size,
+                                      tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
@@ -424,11 +427,11 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
   });
 }
 
-tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
-                                size_t end, size_t asked, size_t answer,
-                                tiercel_progress progress, void* user_data,
-                                float* shares, size_t* size,
-                                tiercel_error* error) {
+tiercel_status tiercel_session_attended(tiercel_session* session, size_t begin,
+                                        size_t end, size_t asked, size_t answer,
+                                        tiercel_progress progress,
+                                        void* user_data, float* shares,
+                                        size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedPlace("shares", shares, size));
@@ -456,11 +459,11 @@ tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
   });
 }
 
-void tiercel_cancel(tiercel_session* session) {
+void tiercel_session_cancel(tiercel_session* session) {
   if (session != nullptr) session->session->cancellation().Cancel();
 }
 
-void tiercel_clear_cancel(tiercel_session* session) {
+void tiercel_session_clear_cancel(tiercel_session* session) {
   if (session != nullptr) session->session->cancellation().Clear();
 }
 

@@ -22,9 +22,9 @@ bool IsForked(const tiercel_session* session);
 // session_in_use.
 absl::StatusOr<Turn> TurnAt(const tiercel_session* session);
 
-// Runs a call that tiercel_cancel stops, even if it came before the call. A
-// call that returns "cancelled" has answered it. A caller who cancels waits for
-// no disk either.
+// Runs a call that tiercel_session_cancel stops, even if it came before the
+// call. A call that returns "cancelled" has answered it. A caller who cancels
+// waits for no disk either.
 template <typename Call>
 absl::Status Stoppable(tiercel_session* session, Call call) {
   // The workspace is free for other sessions afterwards, however this ends.
@@ -51,8 +51,8 @@ void TruncateTo(size_t length, tiercel_session* session);
 absl::Status AddInto(
     tiercel_session* session, size_t count,
     absl::FunctionRef<absl::StatusOr<PrefillReport>(Session&)> add);
-// Appends tokens and keeps the report, as tiercel_prefill; or makes the session
-// hold these tokens, as tiercel_read.
+// Appends tokens and keeps the report, as tiercel_session_prefill; or makes the
+// session hold these tokens, as tiercel_session_read.
 absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
                          size_t count, Session::Progress progress);
 absl::Status ReadInto(tiercel_session* session, const int32_t* ids,
