@@ -14,7 +14,7 @@ TIERCEL_BOOKS=${TIERCEL_BOOKS:-$(tests/setup/book.sh)}
 export TIERCEL_MODEL TIERCEL_BOOKS
 
 step "format"
-git ls-files '*.h' '*.cc' '*.c' '*.cu' '*.cuh' |
+git ls-files '*.h' '*.hpp' '*.cc' '*.c' '*.cu' '*.cuh' |
   xargs -r clang-format-14 --dry-run --Werror
 git ls-files '*.sh' .ci/run | xargs -r shellcheck
 

@@ -36,9 +36,10 @@ static tiercel_status Complete(const char* path, const char* text,
   if (!status) {
     status = tiercel_session_create(model, &session_params, &session, error);
   }
-  if (!status) status = tiercel_prefill(session, ids, count, NULL, NULL, error);
+  if (!status)
+    status = tiercel_session_prefill(session, ids, count, NULL, NULL, error);
   if (!status) {
-    status = tiercel_generate(session, &sampling, Print, NULL, error);
+    status = tiercel_session_generate(session, &sampling, Print, NULL, error);
   }
   tiercel_session_free(session);
   tiercel_model_free(model);

@@ -159,6 +159,10 @@ chat_variables|models/chat/chat_template.cc|interpreter.Define(name, ValueOf(ren
 think_closed|models/chat/chat_tokens.cc|if (settings.think == false \&\& assistant_speaks) {|if (false) {|apps/cli_think_test.py
 think_flag|apps/commands/command.cc|think == "off" ? TIERCEL_THINK_OFF|think == "off" ? TIERCEL_THINK_ON|apps/cli_think_test.py
 think_split|apps/cli/shared_flags.cc|options->sampling.split_thought = true;|;|apps/cli_think_test.py
+cpp_thrown|include/tiercel.hpp|if (thrown_ != nullptr) std::rethrow_exception(thrown_);||tests/cpp_header_test.cc
+cpp_stopped|include/tiercel.hpp|if (status == TIERCEL_CANCELLED \&\& stopped_) return;||tests/cpp_header_test.cc
+cpp_dropped|include/tiercel.hpp|if (ends_) return;|if (ends_ \&\& jobs_.empty()) return;|tests/cpp_header_test.cc
+cpp_json|include/tiercel.hpp|json.pop_back();||tests/cpp_header_test.cc
 think_begins|runtime/generate/generate.cc|const bool thinks =|const bool thinks = false \&\&|apps/cli_think_test.py
 message_begins|models/chat/chat_tokens.cc|return longest ? EndsInThought|return false ? EndsInThought|models/chat/chat_tokens_test.cc
 think_told|models/chat/chat_tokens.cc|{std::optional<bool>(), std::optional(true), std::optional(false)}) {|{std::optional<bool>(), std::optional(false)}) {|models/chat/chat_tokens_test.cc

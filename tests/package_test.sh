@@ -51,7 +51,8 @@ done
   fail "tiercel-static needs the shared library"
 
 cmake -S "$TESTS/../examples" -B "$scratch/build" \
-  -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="${flags[*]}" >"$scratch/cmake.log"
+  -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="${flags[*]}" \
+  -DCMAKE_CXX_FLAGS="${flags[*]:1}" >"$scratch/cmake.log"
 cmake --build "$scratch/build" >>"$scratch/cmake.log" || {
   cat "$scratch/cmake.log" >&2
   exit 1
@@ -59,4 +60,7 @@ cmake --build "$scratch/build" >>"$scratch/cmake.log" || {
 for program in complete_tiercel complete_static; do
   runs "$scratch/build/$program"
 done
+# Two turns, each told the talk so far.
+talk=$(printf 'a\nb\n' | "$scratch/build/chat" "$CHECKPOINT" | wc -l)
+((talk >= 2)) || fail "chat: got $talk lines, need two answers"
 echo "package_test: programs built with the installed library run"

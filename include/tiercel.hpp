@@ -1,0 +1,445 @@
+// Tiercel for C++17: tiercel.h with handles that free themselves, standard
+// containers, and exceptions. The functions have the names of the C functions
+// behind the prefixes tiercel_model_ and tiercel_session_; tiercel.h documents
+// what they do.
+//
+//   tiercel::Model model("model.gguf");
+//   tiercel::Session session(model);
+//   session.prefill(model.tokenize("The falcon"));
+//   std::cout << session.generate() << "\n";
+//
+// Every function may throw tiercel::Error, and whatever a callback throws,
+// which ends the call. A callback that returns false ends it, too, without an
+// error (but for opening a model): the session holds what tiercel.h says.
+#ifndef TIERCEL_HPP_
+#define TIERCEL_HPP_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tiercel.h"
+
+namespace tiercel {
+// The library's own classes are in the namespace around this one.
+inline namespace v0 {
+
+// The error of a call: what() is its message, code() stable, "too_long".
+class Error : public std::runtime_error {
+ public:
+  Error(tiercel_status status, const char* code, const char* message)
+      : std::runtime_error(message),
+        status_(status),
+        code_(std::make_shared<const std::string>(code)) {}
+
+  tiercel_status status() const noexcept { return status_; }
+  const std::string& code() const noexcept { return *code_; }
+
+ private:
+  tiercel_status status_;
+  std::shared_ptr<const std::string>
+      code_;  // copying an exception must not throw
+};
+
+// A struct of tiercel.h with its defaults.
+template <typename Struct>
+Struct defaults() {
+  Struct zeroed = {};
+  zeroed.struct_size = sizeof(Struct);
+  return zeroed;
+}
+
+using Progress = std::function<bool(uint64_t done, uint64_t total)>;
+
+struct Token {
+  int32_t id;
+  std::string_view text;
+  std::string_view thought;
+};
+using OnToken = std::function<bool(const Token& token)>;
+
+struct Message {
+  std::string role;  // "system", "user", "assistant"
+  std::string content;
+  std::string reasoning = {};
+};
+
+namespace internal {
+
+// A callback on its way through the library: an exception waits in it.
+template <typename Function>
+class Callback {
+ public:
+  explicit Callback(const Function& function) : function_(function) {}
+
+  // Calls the function; not 0: the call is to end.
+  template <typename... Args>
+  int operator()(const Args&... args) noexcept {
+    if (!function_) return 0;
+    try {
+      stopped_ = !function_(args...);
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+    return stopped_ || thrown_ != nullptr;
+  }
+
+  // Throws what the function threw, or the error of the call, unless it ended
+  // for the function.
+  void check(tiercel_status status, const tiercel_error& error) const {
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+    if (status == TIERCEL_OK) return;
+    if (status == TIERCEL_CANCELLED && stopped_) return;
+    throw Error(status, error.code, error.message);
+  }
+
+ private:
+  const Function& function_;
+  bool stopped_ = false;
+  std::exception_ptr thrown_;
+};
+
+inline int on_progress(void* user_data, uint64_t done, uint64_t total) {
+  return (*static_cast<Callback<Progress>*>(user_data))(done, total);
+}
+
+inline int on_token(void* user_data, const tiercel_token* token) {
+  const auto view = [](const char* text, size_t bytes) {
+    return bytes == 0 ? std::string_view() : std::string_view(text, bytes);
+  };
+  return (*static_cast<Callback<OnToken>*>(user_data))(
+      Token{token->id, view(token->text, token->text_bytes),
+            view(token->thought, token->thought_bytes)});
+}
+
+// Makes a call that needs no callback: `call(&error)`.
+template <typename Call>
+void make(Call call) {
+  tiercel_error error = defaults<tiercel_error>();
+  const tiercel_status status = call(&error);
+  if (status != TIERCEL_OK) throw Error(status, error.code, error.message);
+}
+
+// Makes a call that reports its progress: `call(callback, user_data, &error)`.
+template <typename Call>
+void make(const Progress& progress, Call call) {
+  Callback<Progress> callback(progress);
+  tiercel_error error = defaults<tiercel_error>();
+  const tiercel_status status = call(on_progress, &callback, &error);
+  callback.check(status, error);
+}
+
+// Makes a call that fills a buffer, `call(items, &size, &error)`, with room for
+// `guess` items, and once more with the room that it asks for.
+template <typename Buffer, typename Call>
+Buffer fill(size_t guess, Call call) {
+  Buffer buffer(guess, typename Buffer::value_type());
+  size_t size = guess;
+  tiercel_error error = defaults<tiercel_error>();
+  tiercel_status status = call(buffer.data(), &size, &error);
+  if (status == TIERCEL_BUFFER_TOO_SMALL) {
+    buffer.resize(size);
+    status = call(buffer.data(), &size, &error);
+  }
+  if (status != TIERCEL_OK) throw Error(status, error.code, error.message);
+  buffer.resize(size);
+  return buffer;
+}
+
+// The same for JSON, whose size counts a NUL.
+template <typename Call>
+std::string fill_json(Call call) {
+  std::string json = fill<std::string>(size_t{1} << 14, call);
+  json.pop_back();
+  return json;
+}
+
+struct Free {
+  void operator()(tiercel_model* model) const { tiercel_model_free(model); }
+  void operator()(tiercel_session* session) const {
+    tiercel_session_free(session);
+  }
+};
+
+}  // namespace internal
+
+// A model; may be moved and be used from any thread.
+class Model {
+ public:
+  explicit Model(const std::string& path, const Progress& progress = {})
+      : Model(path, defaults<tiercel_model_params>(), progress) {}
+  // The path, and the callback, of `params` are not used.
+  Model(const std::string& path, tiercel_model_params params,
+        const Progress& progress = {}) {
+    params.path = path.c_str();
+    internal::make(progress, [&](auto callback, void* user, auto* error) {
+      params.progress = callback;
+      params.user_data = user;
+      tiercel_model* model = nullptr;
+      const tiercel_status status = tiercel_model_open(&params, &model, error);
+      model_.reset(model);
+      return status;
+    });
+    if (model_ == nullptr) {
+      throw Error(TIERCEL_CANCELLED, "cancelled", "opening was stopped");
+    }
+  }
+
+  void load(const Progress& progress = {}) {
+    internal::make(progress, [&](auto callback, void* user, auto* error) {
+      return tiercel_model_load(get(), callback, user, error);
+    });
+  }
+
+  tiercel_model_info info() const {
+    auto info = defaults<tiercel_model_info>();
+    internal::make([&](tiercel_error* error) {
+      return tiercel_model_get_info(get(), &info, error);
+    });
+    return info;
+  }
+  // JSON.
+  std::string describe() const {
+    return internal::fill_json([&](char* json, size_t* size, auto* error) {
+      return tiercel_model_describe(get(), json, size, error);
+    });
+  }
+  std::string plan(const tiercel_session_params& params =
+                       defaults<tiercel_session_params>()) const {
+    return internal::fill_json([&](char* json, size_t* size, auto* error) {
+      return tiercel_plan(get(), &params, json, size, error);
+    });
+  }
+
+  // The beginning of a text, as a checkpoint begins texts: flags may be 0 for
+  // one in the midst.
+  std::vector<int32_t> tokenize(std::string_view text,
+                                uint32_t flags = TIERCEL_ADD_BOS) const {
+    return internal::fill<std::vector<int32_t>>(
+        text.size() + 1, [&](int32_t* ids, size_t* size, auto* error) {
+          return tiercel_tokenize(get(), text.data(), text.size(), flags,
+                                  /*limits=*/nullptr, ids, size, error);
+        });
+  }
+  std::string detokenize(const std::vector<int32_t>& ids,
+                         uint32_t flags = 0) const {
+    return internal::fill<std::string>(
+        8 * ids.size(), [&](char* text, size_t* size, auto* error) {
+          return tiercel_detokenize(get(), ids.data(), ids.size(), flags, text,
+                                    size, error);
+        });
+  }
+  std::vector<int32_t> chat_tokens(
+      const std::vector<Message>& messages,
+      const tiercel_chat_settings& settings =
+          defaults<tiercel_chat_settings>()) const {
+    std::vector<tiercel_message> views;
+    size_t guess = 1024;
+    for (const Message& message : messages) {
+      auto view = defaults<tiercel_message>();
+      view.role = message.role.c_str();
+      view.content = message.content.data();
+      view.content_bytes = message.content.size();
+      view.reasoning = message.reasoning.data();
+      view.reasoning_bytes = message.reasoning.size();
+      views.push_back(view);
+      guess += message.content.size();
+    }
+    return internal::fill<std::vector<int32_t>>(
+        guess, [&](int32_t* ids, size_t* size, auto* error) {
+          return tiercel_chat_tokens_with(get(), views.data(), views.size(),
+                                          &settings, /*limits=*/nullptr, ids,
+                                          size, error);
+        });
+  }
+
+  // For functions of tiercel.h; null in a model that was moved from.
+  tiercel_model* get() const noexcept { return model_.get(); }
+
+ private:
+  std::unique_ptr<tiercel_model, internal::Free> model_;
+};
+
+// A sequence of tokens with its KV cache. It may outlive its model.
+class Session {
+ public:
+  explicit Session(Model& model, const tiercel_session_params& params =
+                                     defaults<tiercel_session_params>()) {
+    internal::make([&](tiercel_error* error) {
+      tiercel_session* session = nullptr;
+      const tiercel_status status =
+          tiercel_session_create(model.get(), &params, &session, error);
+      session_.reset(session);
+      return status;
+    });
+  }
+
+  Session fork() const {
+    Session copy;
+    internal::make([&](tiercel_error* error) {
+      tiercel_session* session = nullptr;
+      const tiercel_status status =
+          tiercel_session_fork(get(), &session, error);
+      copy.session_.reset(session);
+      return status;
+    });
+    return copy;
+  }
+
+  void prefill(const std::vector<int32_t>& ids, const Progress& progress = {}) {
+    internal::make(progress, [&](auto callback, void* user, auto* error) {
+      return tiercel_session_prefill(get(), ids.data(), ids.size(), callback,
+                                     user, error);
+    });
+  }
+  void read(const std::vector<int32_t>& ids, const Progress& progress = {}) {
+    internal::make(progress, [&](auto callback, void* user, auto* error) {
+      return tiercel_session_read(get(), ids.data(), ids.size(), callback, user,
+                                  error);
+    });
+  }
+
+  // Returns the text, without the thought where `sampling` splits it off.
+  std::string generate(
+      const tiercel_sampling& sampling = defaults<tiercel_sampling>(),
+      const OnToken& on_token = {}) {
+    std::string text;
+    const OnToken keep = [&](const Token& token) {
+      text.append(token.text);
+      return !on_token || on_token(token);
+    };
+    internal::Callback<OnToken> callback(keep);
+    tiercel_error error = defaults<tiercel_error>();
+    const tiercel_status status = tiercel_session_generate(
+        get(), &sampling, internal::on_token, &callback, &error);
+    callback.check(status, error);
+    return text;
+  }
+
+  std::vector<int32_t> ids() const {
+    return internal::fill<std::vector<int32_t>>(
+        length(), [&](int32_t* ids, size_t* size, auto* error) {
+          return tiercel_session_ids(get(), ids, size, error);
+        });
+  }
+  size_t length() const noexcept { return tiercel_session_length(get()); }
+  void truncate(size_t length) {
+    internal::make([&](tiercel_error* error) {
+      return tiercel_session_truncate(get(), length, error);
+    });
+  }
+
+  tiercel_generation generation() const {
+    auto generation = defaults<tiercel_generation>();
+    internal::make([&](tiercel_error* error) {
+      return tiercel_session_get_generation(get(), &generation, error);
+    });
+    return generation;
+  }
+  // JSON.
+  std::string report() const {
+    return internal::fill_json([&](char* json, size_t* size, auto* error) {
+      return tiercel_session_report(get(), json, size, error);
+    });
+  }
+
+  // May be called from any thread during a call, which then throws an Error
+  // with the status TIERCEL_CANCELLED.
+  void cancel() noexcept { tiercel_session_cancel(get()); }
+  void clear_cancel() noexcept { tiercel_session_clear_cancel(get()); }
+
+  // For functions of tiercel.h; null in a session that was moved from.
+  tiercel_session* get() const noexcept { return session_.get(); }
+
+ private:
+  Session() = default;
+
+  std::unique_ptr<tiercel_session, internal::Free> session_;
+};
+
+// A thread that does jobs one after the other, for a program whose main loop
+// must not wait. What a job has to say is handed to `deliver`, which has the
+// main loop call it: by g_idle_add, say, or QMetaObject::invokeMethod.
+class Worker {
+ public:
+  using Function = std::function<void()>;
+  using Deliver = std::function<void(Function)>;
+  // Told of a job's end: null, or what the job threw.
+  using Done = std::function<void(std::exception_ptr)>;
+
+  explicit Worker(Deliver deliver)
+      : deliver_(std::move(deliver)), thread_([this] { work(); }) {}
+  // Waits for the job that was begun; others are dropped, and not told.
+  ~Worker() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ends_ = true;
+    }
+    came_.notify_one();
+    thread_.join();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Has `job` done on the worker's thread, and `done` delivered behind it.
+  void add(Function job, Done done = {}) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.push_back({std::move(job), std::move(done)});
+    }
+    came_.notify_one();
+  }
+  // Delivers a job's news, such as a token.
+  void tell(Function news) { deliver_(std::move(news)); }
+
+ private:
+  struct Job {
+    Function run;
+    Done done;
+  };
+
+  void work() {
+    for (;;) {
+      Job job;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        came_.wait(lock, [this] { return ends_ || !jobs_.empty(); });
+        if (ends_) return;
+        job = std::move(jobs_.front());
+        jobs_.pop_front();
+      }
+      std::exception_ptr thrown;
+      try {
+        job.run();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      if (job.done) {
+        deliver_([done = std::move(job.done), thrown] { done(thrown); });
+      }
+    }
+  }
+
+  Deliver deliver_;
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::deque<Job> jobs_;
+  bool ends_ = false;
+  std::thread thread_;  // the last, since it uses the others
+};
+
+}  // namespace v0
+}  // namespace tiercel
+
+#endif  // TIERCEL_HPP_

@@ -1,0 +1,237 @@
+// The header for C++, as a program uses it.
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "include/tiercel.hpp"
+
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
+
+tiercel_sampling Tokens(int64_t count) {
+  auto sampling = tiercel::defaults<tiercel_sampling>();
+  sampling.max_tokens = count;
+  sampling.ignore_eos = 1;
+  return sampling;
+}
+
+tiercel::Session Reading(tiercel::Model& model, std::string_view text) {
+  tiercel::Session session(model);
+  session.prefill(model.tokenize(text));
+  return session;
+}
+
+TEST(CppHeaderTest, TextsAreThoseOfC) {
+  tiercel::Model model(kModel);
+  tiercel::Session session = Reading(model, "The falcon");
+  const std::vector<int32_t> prompt = session.ids();
+  EXPECT_EQ(model.detokenize(prompt), "The falcon");
+  std::string told;
+  std::vector<int32_t> ids;
+  const std::string text =
+      session.generate(Tokens(9), [&](const tiercel::Token& token) {
+        told.append(token.text);
+        ids.push_back(token.id);
+        return true;
+      });
+  EXPECT_EQ(text, told);
+  EXPECT_EQ(session.length(), prompt.size() + 9);
+  EXPECT_EQ(session.generation().output_tokens, 9);
+  EXPECT_THAT(session.report(), StartsWith("{"));
+  EXPECT_EQ(session.report().back(), '}');
+
+  tiercel_session* const c = session.get();
+  ASSERT_EQ(tiercel_session_truncate(c, prompt.size(), nullptr), TIERCEL_OK);
+  const tiercel_sampling sampling = Tokens(9);
+  std::vector<int32_t> again;
+  const auto keep = [](void* to, const tiercel_token* token) {
+    static_cast<std::vector<int32_t>*>(to)->push_back(token->id);
+    return 0;
+  };
+  ASSERT_EQ(tiercel_session_generate(c, &sampling, keep, &again, nullptr),
+            TIERCEL_OK);
+  EXPECT_EQ(again, ids);
+}
+
+TEST(CppHeaderTest, ErrorsAreThrown) {
+  try {
+    tiercel::Model model("tests/no/such.gguf");
+    FAIL() << "it was opened";
+  } catch (const tiercel::Error& error) {
+    EXPECT_EQ(error.status(), TIERCEL_IO);
+    EXPECT_EQ(error.code(), "file_not_found");
+    EXPECT_THAT(error.what(), HasSubstr("tests/no/such.gguf"));
+  }
+  tiercel::Model model(kModel);
+  tiercel::Session session(model);
+  EXPECT_THROW(session.generate(), tiercel::Error);  // it holds no token
+  EXPECT_THROW(model.detokenize({-1}), tiercel::Error);
+  // A session that was moved from is empty, and says so.
+  const tiercel::Session moved = std::move(session);
+  EXPECT_EQ(session.get(), nullptr);
+  EXPECT_THROW(session.truncate(0), tiercel::Error);
+  EXPECT_EQ(session.length(), 0u);
+}
+
+TEST(CppHeaderTest, CallbacksMayThrowOrStop) {
+  tiercel::Model model(kModel);
+  tiercel::Session session = Reading(model, "The falcon");
+  const size_t held = session.length();
+  int left = 3;
+  const auto throws = [&](const tiercel::Token&) -> bool {
+    if (--left == 0) throw std::string("enough");
+    return true;
+  };
+  EXPECT_THROW(session.generate(Tokens(9), throws), std::string);
+  session.truncate(held);
+  left = 3;
+  const auto stops = [&](const tiercel::Token&) { return --left > 0; };
+  EXPECT_NO_THROW(session.generate(Tokens(9), stops));
+  EXPECT_EQ(session.length(), held + 3);
+
+  EXPECT_THROW(session.read(model.tokenize("Others"),
+                            [](uint64_t, uint64_t) -> bool { throw 5; }),
+               int);
+  EXPECT_NO_THROW(session.read(model.tokenize("Others"),
+                               [](uint64_t, uint64_t) { return false; }));
+  EXPECT_THROW(tiercel::Model(kModel, [](uint64_t, uint64_t) { return false; }),
+               tiercel::Error);
+}
+
+TEST(CppHeaderTest, ACancelledCallThrows) {
+  tiercel::Model model(kModel);
+  tiercel::Session session = Reading(model, "The falcon");
+  session.cancel();
+  try {
+    session.generate(Tokens(9));
+    FAIL() << "it went on";
+  } catch (const tiercel::Error& error) {
+    EXPECT_EQ(error.status(), TIERCEL_CANCELLED);
+  }
+  session.cancel();
+  session.clear_cancel();
+  EXPECT_NO_THROW(session.generate(Tokens(1)));
+}
+
+TEST(CppHeaderTest, ForksGoTheirOwnWays) {
+  tiercel::Model model(kModel);
+  tiercel::Session session = Reading(model, "The falcon");
+  tiercel::Session copy = session.fork();
+  EXPECT_EQ(copy.ids(), session.ids());
+  EXPECT_EQ(copy.generate(Tokens(5)), session.generate(Tokens(5)));
+}
+
+TEST(CppHeaderTest, ATalkIsEncoded) {
+  tiercel::Model model(kModel);
+  const auto asked = model.chat_tokens({{"user", "Who?"}});
+  const auto answered = model.chat_tokens(
+      {{"user", "Who?"}, {"assistant", "I."}, {"user", "Who?"}});
+  EXPECT_GT(answered.size(), asked.size());
+  EXPECT_GT(asked.size(), 4u);
+  EXPECT_THAT(model.plan(), HasSubstr("fits"));
+  EXPECT_EQ(model.info().has_template, 1);
+}
+
+// A main loop.
+class Loop {
+ public:
+  void Put(std::function<void()> function) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    functions_.push_back(std::move(function));
+    came_.notify_one();
+  }
+  void RunOne() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    came_.wait(lock, [this] { return !functions_.empty(); });
+    const auto function = std::move(functions_.front());
+    functions_.pop_front();
+    lock.unlock();
+    function();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::deque<std::function<void()>> functions_;
+};
+
+TEST(WorkerTest, DoesJobsInTheirOrderAndTellsTheLoop) {
+  Loop loop;
+  tiercel::Worker worker(
+      [&](tiercel::Worker::Function function) { loop.Put(function); });
+  const std::thread::id here = std::this_thread::get_id();
+  std::string said;
+  const auto add = [&](const char* name) {
+    worker.add(
+        [&, name] {
+          EXPECT_NE(std::this_thread::get_id(), here);
+          worker.tell([&, name] { said += name; });
+        },
+        [&](std::exception_ptr thrown) {
+          EXPECT_EQ(thrown, nullptr);
+          EXPECT_EQ(std::this_thread::get_id(), here);
+          said += ".";
+        });
+  };
+  add("a");
+  add("b");
+  for (int i = 0; i < 4; ++i) loop.RunOne();
+  EXPECT_EQ(said, "a.b.");
+}
+
+TEST(WorkerTest, AJobMayThrow) {
+  Loop loop;
+  tiercel::Worker worker(
+      [&](tiercel::Worker::Function function) { loop.Put(function); });
+  int caught = 0;
+  worker.add([] { throw 7; },
+             [&](std::exception_ptr thrown) {
+               try {
+                 std::rethrow_exception(thrown);
+               } catch (int number) {
+                 caught = number;
+               }
+             });
+  loop.RunOne();
+  EXPECT_EQ(caught, 7);
+}
+
+TEST(WorkerTest, EndsWithTheJobThatItHasBegun) {
+  Loop loop;
+  int done = 0;
+  std::mutex ends;
+  ends.lock();
+  auto worker = std::make_unique<tiercel::Worker>(
+      [&](tiercel::Worker::Function function) { loop.Put(function); });
+  worker->add([&] {
+    loop.Put([] {});
+    const std::lock_guard<std::mutex> wait(ends);
+    ++done;
+  });
+  worker->add([&] { done += 100; });
+  loop.RunOne();  // the first job has begun
+  std::thread destroys([&] { worker.reset(); });
+  // The second job would follow the first at once, were it not dropped.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ends.unlock();
+  destroys.join();
+  EXPECT_EQ(done, 1);
+}
+
+}  // namespace
