@@ -6,7 +6,7 @@
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
 #                               exact sass hosted sim bytes seeds trials faults
-#                               book readme subproject mutants
+#                               book readme subproject debian mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
 # that is run again on the same kind of machine replaces its line of the page;
@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact sass hosted sim
-  bytes seeds trials faults book readme subproject mutants)
+  bytes seeds trials faults book readme subproject debian mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -207,6 +207,12 @@ step_subproject() {  # another project contains the library, in both its forms
     cmake --build "$scratch/subproject" -j "$(nproc)"
     "$scratch/subproject/complete" tests/golden/checkpoints/llama_chat.gguf a 2
   done
+}
+
+step_debian() {  # Debian packages, and Debian's rules for them
+  build package
+  (cd build/package && cpack -B debs)
+  lintian --allow-root --fail-on error,warning build/package/debs/*.deb
 }
 
 step_mutants() {  # faults that must turn the suite red

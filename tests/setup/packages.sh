@@ -51,7 +51,9 @@ readonly TEST=(
 readonly FULL=(
   clang  # fuzzing
   clang-tidy
+  dpkg-dev
   libclang-rt-14-dev
+  lintian
 )
 
 case "${1:-test}" in
