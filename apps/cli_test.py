@@ -6,6 +6,7 @@
 import json
 import math
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -37,6 +38,14 @@ class UsageTest(Case):
             self.assertIn(b"Usage:", self.succeed(*args))
         self.assertRegex(self.succeed("--version"),
                          rb"^tiercel \d+\.\d+\.\d+ \(commit .+\)\n$")
+
+    def test_the_manual_page_has_the_commands(self):
+        said = self.succeed("--help").decode()
+        commands = re.findall(r"^  ([a-z]+) {2,}(\S.*)$", said, re.M)
+        self.assertGreater(len(commands), 9)
+        page = pathlib.Path(__file__).with_name("tiercel.1").read_text()
+        listed = re.findall(r"^\.TP\n\.B ([a-z]+)\n(.*)$", page, re.M)
+        self.assertEqual(listed, commands)
 
     def test_no_command(self):
         result = run()
