@@ -81,6 +81,8 @@ TEST_P(FastMatmulTest, IsTheProductOfHalves) {
     for (const auto& [n, k, rows] :
          {std::tuple(17, 64, 1), {100, 192, 9}, {130, 320, 129}, {1, 64, 8}}) {
       ++turn;
+      // The largest takes as long as all others: one type in three has it.
+      if (rows == 129 && turn % 3 != 0 && !TriesAll()) continue;
       const MatmulProblem problem(
           RandomWeights(type, n, wide_blocks ? k / 64 * 256 : k, turn), rows,
           {.bias = turn % 2 == 0,
