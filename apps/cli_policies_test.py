@@ -515,7 +515,9 @@ class WarningTest(Case):
         warnings, said = self.warnings(*drafts)
         self.assertIn(warning, warnings)
         self.assertIn("warning: %s\n" % warning, said)
-        for args in ([*drafts, "-c", str(room)], summary):
+        few = self.path("few.txt", b"The cat sat. " * 40)
+        for args in ([*drafts, "-c", str(room)],
+                     ["summarize", few, *summary[2:]]):
             self.assertNotIn("context: room for", str(self.warnings(*args)))
         # A device of the size named in the warning has room.
         small[-1] = "device=%d,link=1GB/s" % least
