@@ -101,7 +101,9 @@ struct ModelConfig {
   int rope_dims = 0;  // rotated elements of a head, even, <= head_dim
   RopeScaling rope_scaling;
   std::vector<bool> rotated = {};  // [layer]: it has RoPE; empty: all have it
-  bool tied_embeddings = false;    // the output matrix is the embedding
+  // The output matrix is the embedding: a folder whose tensors of the two
+  // differ has both, whatever its config says.
+  bool tied_embeddings = false;
   // Factors: on embeddings; on the products of queries and keys (absent: 1 /
   // sqrt of the head's elements); on what attention and the feed-forward add to
   // the hidden state; on logits.

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,9 @@ using nlohmann::json;
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationFile = "generation_config.json";
 constexpr const char* kTextConfig = "text_config";
+// The output matrix, beside a model or within one that also sees.
+constexpr const char* kOutputs[] = {"lm_head.weight",
+                                    "language_model.lm_head.weight"};
 
 // Reads the fields of one object; `where` names it in errors. A null field
 // counts as absent, as in transformers. The first failure stays; values read
@@ -455,6 +460,44 @@ absl::Status RefuseQuantisedTensors(const Checkpoint& checkpoint) {
   return status;
 }
 
+// Compares the bytes of two tensors. Those that cannot be read differ: loading
+// says why.
+bool HaveSameBytes(const Checkpoint& checkpoint, const TensorInfo& a,
+                   const TensorInfo& b) {
+  constexpr uint64_t kBlock = uint64_t{1} << 20;
+  if (a.type != b.type || a.shape != b.shape) return false;
+  std::vector<std::byte> of_a(static_cast<size_t>(std::min(a.bytes, kBlock)));
+  std::vector<std::byte> of_b(of_a.size());
+  for (uint64_t at = 0; at < a.bytes; at += kBlock) {
+    const auto count = static_cast<size_t>(std::min(kBlock, a.bytes - at));
+    if (!checkpoint.Read(a, at, {of_a.data(), count}).ok() ||
+        !checkpoint.Read(b, at, {of_b.data(), count}).ok() ||
+        std::memcmp(of_a.data(), of_b.data(), count) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Returns true if the checkpoint has an output matrix that is not its
+// embedding. It counts then, whatever the config says of tied ones, as in
+// transformers.
+bool HasOwnOutput(const Checkpoint& checkpoint) {
+  constexpr char kEmbedding[] = "embed_tokens.weight";
+  const TensorInfo* embedding = nullptr;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    if (absl::EndsWith(tensor.name, kEmbedding)) embedding = &tensor;
+  }
+  for (const char* name : kOutputs) {
+    if (checkpoint.unread().count(name) > 0) return true;
+    const TensorInfo* const output = checkpoint.Find(name);
+    if (output == nullptr) continue;
+    return embedding == nullptr ||
+           !HaveSameBytes(checkpoint, *embedding, *output);
+  }
+  return false;
+}
+
 // Refuses settings that would change the arithmetic in ways that the decoder
 // does not implement.
 void RefuseUnsupported(JsonReader& top) {
@@ -554,8 +597,8 @@ absl::Status ReadNested(JsonReader& top, const Checkpoint& checkpoint,
     return text.status();
   }
   const bool has_output =
-      checkpoint.Find("lm_head.weight") != nullptr ||
-      checkpoint.Find("language_model.lm_head.weight") != nullptr;
+      std::any_of(std::begin(kOutputs), std::end(kOutputs),
+                  [&](const char* name) { return checkpoint.Find(name); });
   return ReadConfig(text, *family, /*tied=*/!has_output, config);
 }
 
@@ -576,6 +619,9 @@ absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
     RETURN_IF_ERROR(ReadNested(top, checkpoint, &config));
   } else {
     RETURN_IF_ERROR(ReadConfig(top, *family, family->tied_embeddings, &config));
+  }
+  if (config.tied_embeddings && HasOwnOutput(checkpoint)) {
+    config.tied_embeddings = false;
   }
 
   const auto generation = files.find(kGenerationFile);

@@ -284,71 +284,117 @@ TEST(LoadWeights, A28RotaryFactorsOutOfRange) {
   }
 }
 
+// The values of a folder's tensor, F16, which are all the same.
+struct FolderTensor {
+  std::vector<int> shape;
+  std::string value = std::string(2, '\0');
+};
+using FolderTensors = std::map<std::string, FolderTensor>;
+
+// The tensors that a llama as of Needed() has in a folder.
+FolderTensors NeededOfFolder() {
+  const std::string layer = "model.layers.0.";
+  return {{"model.embed_tokens.weight", {{4, 32}}},
+          {layer + "input_layernorm.weight", {{32}}},
+          {layer + "self_attn.q_proj.weight", {{32, 32}}},
+          {layer + "self_attn.k_proj.weight", {{16, 32}}},
+          {layer + "self_attn.v_proj.weight", {{16, 32}}},
+          {layer + "self_attn.o_proj.weight", {{32, 32}}},
+          {layer + "post_attention_layernorm.weight", {{32}}},
+          {layer + "mlp.gate_proj.weight", {{64, 32}}},
+          {layer + "mlp.up_proj.weight", {{64, 32}}},
+          {layer + "mlp.down_proj.weight", {{32, 64}}},
+          {"model.norm.weight", {{32}}}};
+}
+
+// Loads a folder with these tensors, whose config.json has these fields besides
+// the usual ones.
+absl::StatusOr<LoadedWeights> LoadFolder(
+    const FolderTensors& tensors,
+    const nlohmann::json& fields = nlohmann::json::object()) {
+  nlohmann::json header = nlohmann::json::object();
+  std::string data;
+  for (const auto& [name, tensor] : tensors) {
+    const size_t begin = data.size();
+    size_t count = 1;
+    for (const int dim : tensor.shape) count *= static_cast<size_t>(dim);
+    for (size_t i = 0; i < count; ++i) data += tensor.value;
+    header[name] = {{"dtype", "F16"},
+                    {"shape", tensor.shape},
+                    {"data_offsets", {begin, data.size()}}};
+  }
+  nlohmann::json config = {{"model_type", "llama"},
+                           {"hidden_size", 32},
+                           {"intermediate_size", 64},
+                           {"num_hidden_layers", 1},
+                           {"num_attention_heads", 2},
+                           {"num_key_value_heads", 1},
+                           {"vocab_size", 4},
+                           {"max_position_embeddings", 64},
+                           {"tie_word_embeddings", false}};
+  config.update(fields);
+  const std::string text = WriteJson(header);
+  const std::string file =
+      ByteWriter().Put<uint64_t>(text.size()).Raw(text).Raw(data).bytes();
+  return LoadFrom(
+      OpenSafetensors("d", MemoryOpener({{"d/config.json", WriteJson(config)},
+                                         {"d/model.safetensors", file}})),
+      kNoProgress);
+}
+
 // Safetensors has other tensor names, and this output is not tied.
 TEST(LoadWeights, A23SafetensorsWithoutAnOutput) {
-  const std::string layer = "model.layers.0.";
-  const auto load = [](const std::map<std::string, std::vector<int>>& shapes) {
-    nlohmann::json header = nlohmann::json::object();
-    size_t end = 0;
-    for (const auto& [name, shape] : shapes) {
-      size_t bytes = 2;
-      for (const int dim : shape) bytes *= dim;
-      header[name] = {{"dtype", "F16"},
-                      {"shape", shape},
-                      {"data_offsets", {end, end + bytes}}};
-      end += bytes;
-    }
-    const std::string text = WriteJson(header);
-    const std::string config = R"({"model_type":"llama","hidden_size":32,
-        "intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,
-        "num_key_value_heads":1,"vocab_size":4,"max_position_embeddings":64,
-        "tie_word_embeddings":false})";
-    const std::string file =
-        ByteWriter().Put<uint64_t>(text.size()).Raw(text).bytes();
-    return LoadFrom(
-        OpenSafetensors("d", MemoryOpener({{"d/config.json", config},
-                                           {"d/model.safetensors",
-                                            file + std::string(end, '\0')}})),
-        kNoProgress);
-  };
-  std::map<std::string, std::vector<int>> shapes = {
-      {"model.embed_tokens.weight", {4, 32}},
-      {layer + "input_layernorm.weight", {32}},
-      {layer + "self_attn.q_proj.weight", {32, 32}},
-      {layer + "self_attn.k_proj.weight", {16, 32}},
-      {layer + "self_attn.v_proj.weight", {16, 32}},
-      {layer + "self_attn.o_proj.weight", {32, 32}},
-      {layer + "post_attention_layernorm.weight", {32}},
-      {layer + "mlp.gate_proj.weight", {64, 32}},
-      {layer + "mlp.up_proj.weight", {64, 32}},
-      {layer + "mlp.down_proj.weight", {32, 64}},
-      {"model.norm.weight", {32}}};
-  ExpectError(load(shapes), "missing_tensor", "lm_head.weight");
-  shapes["lm_head.weight"] = {4, 32};
-  const auto loaded = load(shapes);
+  FolderTensors tensors = NeededOfFolder();
+  ExpectError(LoadFolder(tensors), "missing_tensor", "lm_head.weight");
+  tensors["lm_head.weight"] = {{4, 32}};
+  const auto loaded = LoadFolder(tensors);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  shapes["lm_head.weight"] = {5, 32};
-  ExpectError(load(shapes), "invalid_shape", "lm_head.weight");
+  tensors["lm_head.weight"] = {{5, 32}};
+  ExpectError(LoadFolder(tensors), "invalid_shape", "lm_head.weight");
 
   // A model saved without its head, or within one that also sees.
-  shapes["lm_head.weight"] = {4, 32};
+  tensors["lm_head.weight"] = {{4, 32}};
   for (const auto& [prefix, head] :
        {std::pair("", ""),
         std::pair("language_model.model.", "language_model."),
         std::pair("model.language_model.", ""),
         std::pair("language_model.", "")}) {
-    std::map<std::string, std::vector<int>> renamed;
-    for (const auto& [name, shape] : shapes) {
+    FolderTensors renamed;
+    for (const auto& [name, tensor] : tensors) {
       const bool of_model = name.substr(0, 6) == "model.";
-      renamed[of_model ? prefix + name.substr(6) : head + name] = shape;
+      renamed[of_model ? prefix + name.substr(6) : head + name] = tensor;
     }
-    const auto named = load(renamed);
+    const auto named = LoadFolder(renamed);
     ASSERT_TRUE(named.ok()) << named.status();
     EXPECT_THAT(named->warnings, IsEmpty());
     renamed.erase(std::string(prefix) + "layers.0.mlp.up_proj.weight");
-    ExpectError(load(renamed), "missing_tensor",
+    ExpectError(LoadFolder(renamed), "missing_tensor",
                 std::string(prefix) + "layers.0.mlp.up_proj.weight");
   }
+}
+
+// As in transformers, whatever the config or the family says of tied ones.
+TEST(LoadWeights, AnOutputThatDiffersFromTheEmbeddingIsUsed) {
+  const std::string one("\x00\x3c", 2);
+  const auto output_rows = [](const FolderTensors& tensors,
+                              const char* model_type = "llama") {
+    const auto loaded = LoadFolder(
+        tensors, {{"model_type", model_type}, {"tie_word_embeddings", true}});
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    return loaded.ok() ? loaded->weights.separate_output.rows() : -1;
+  };
+  FolderTensors tensors = NeededOfFolder();
+  EXPECT_EQ(output_rows(tensors), 0);
+  tensors["lm_head.weight"] = {{4, 32}};
+  EXPECT_EQ(output_rows(tensors), 0);
+  tensors["lm_head.weight"] = {{4, 32}, one};
+  EXPECT_EQ(output_rows(tensors), 4);
+  EXPECT_EQ(output_rows(tensors, "smollm3"), 4);
+  tensors["model.embed_tokens.weight"] = {{4, 32}, one};
+  EXPECT_EQ(output_rows(tensors), 0);
+  tensors["lm_head.weight"] = {{5, 32}, one};
+  ExpectError(LoadFolder(tensors, {{"tie_word_embeddings", true}}),
+              "invalid_shape", "lm_head.weight");
 }
 
 // Q, K and V in one tensor, as the gate and the other, are the same weights.
