@@ -929,6 +929,8 @@ single_word_read|models/tokenizer/hf_spec.cc|IsTrue(Member(token, "single_word")
 fused_named|models/decoder/tensor_finder.cc|nor = absl::StrCat(", nor in "|absl::StrCat(", nor in "|models/decoder/weights_test.cc
 no_dense_layer|models/decoder/config_hf.cc|if (!layer.is_number_integer()) {|if (!layer.is_number_integer() or layer < 0) {|models/decoder/families_test.cc
 own_output|models/decoder/config_hf.cc|memcmp(of_a.data(), of_b.data(), count) != 0|memcmp(of_a.data(), of_b.data(), count) > 0|models/decoder/weights_test.cc
+unsaid_biases|models/decoder/weights.cc|if (!may_have_bias) continue;|(void)may_have_bias;|models/decoder/weights_test.cc
+unsaid_norms|models/decoder/config_hf.cc|.head_norms = traits.norms_heads|.head_norms = true|models/decoder/weights_test.cc
 strips_left|models/tokenizer/token_splitter.cc|if (token.strips_left) StripEnd();||models/tokenizer/tokenizer_test.cc
 strips_right|models/tokenizer/token_splitter.cc|strips_ = token.strips_right;|strips_ = false;|models/tokenizer/tokenizer_test.cc
 one_pass|models/tokenizer/token_splitter.cc|if (token.normalized != normalized) continue;|if (normalized) continue;|models/tokenizer/tokenizer_test.cc

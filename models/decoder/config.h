@@ -75,6 +75,16 @@ struct ExpertsConfig {
   }
 };
 
+// The terms of a layer that are loaded if the checkpoint has their tensors: all
+// in GGUF, and in a folder those that the config or the family has. Tensors of
+// others are not used, as in transformers.
+struct LayerTerms {
+  bool qkv_bias = true;
+  bool output_bias = true;  // attention's
+  bool ffn_bias = true;
+  bool head_norms = true;
+};
+
 // The description of a decoder: every supported architecture is this struct
 // with other numbers (pre-norm, RoPE, grouped-query attention, SwiGLU).
 struct ModelConfig {
@@ -117,6 +127,7 @@ struct ModelConfig {
   double query_growth = 0;
   int64_t query_step = 1;
   ExpertsConfig experts;
+  LayerTerms terms;
 
   // The vectors of attention need heads of whole multiples of this.
   static constexpr int kHeadAlign = 8;

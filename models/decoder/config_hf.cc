@@ -300,6 +300,17 @@ void ReadScales(JsonReader& top, ModelConfig* config) {
   config->logit_scale = 1 / scale("logits_scaling");
 }
 
+// Reads which of its optional terms a layer has.
+LayerTerms ReadTerms(JsonReader& top, const HfFamily& family,
+                     const Family& traits) {
+  const bool stated = family.biases == BiasRule::kStated &&
+                      top.Bool("attention_bias").value_or(false);
+  return {.qkv_bias = stated || family.biases == BiasRule::kQkv,
+          .output_bias = stated,
+          .ffn_bias = family.ffn_biases && top.Bool("mlp_bias").value_or(false),
+          .head_norms = traits.norms_heads};
+}
+
 // Returns whether layer_types lists layers with a sliding window; absent: there
 // is no such list. Layers that do not attend are refused.
 std::optional<bool> ListsWindows(JsonReader& top, const HfFamily& family) {
@@ -573,6 +584,7 @@ absl::Status ReadConfig(JsonReader& top, const HfFamily& family, bool tied,
   if (family.hybrid) ReadHybrid(top, config);
   if (traits.scales) ReadScales(top, config);
   if (traits.experts) RETURN_IF_ERROR(ReadExperts(top, config));
+  config->terms = ReadTerms(top, family, traits);
   config->sliding_window = SlidingWindow(top, family, *config);
   RefuseUnsupported(top);
   return top.status();

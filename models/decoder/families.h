@@ -42,6 +42,13 @@ enum class WindowRule {
   kUnrotated,
 };
 
+// The biases of attention in a folder.
+enum class BiasRule {
+  kNone,
+  kQkv,     // Q, K and V have them
+  kStated,  // Q, K, V and the output have them, if attention_bias says so
+};
+
 // A model_type of config.json, with the values that it may leave out, which are
 // those of transformers.
 struct HfFamily {
@@ -58,7 +65,9 @@ struct HfFamily {
   bool partial = false;          // a part of a head may be rotated
   int64_t original_context = 0;  // RopeScaling's; 0: the config's context
   int kv_heads = 0;              // 0: as many as query heads
-  bool needs_rope = false;       // its rotary settings must be there
+  BiasRule biases = BiasRule::kNone;
+  bool ffn_biases = false;  // the feed-forward has them, if mlp_bias says so
+  bool needs_rope = false;  // its rotary settings must be there
   // Layers may have no attention, and experts beside a shared one, which is the
   // feed-forward of a dense model. Neither is served, and both are usual.
   bool hybrid = false;

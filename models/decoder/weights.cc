@@ -338,10 +338,14 @@ absl::Status Loader::LoadLayer(int layer) {
   for (const auto& m : matrices) {
     const bool of_ffn =
         m.matrix == &W::gate || m.matrix == &W::up || m.matrix == &W::down;
+    const bool may_have_bias = of_ffn              ? config_.terms.ffn_bias
+                               : m.matrix == &W::o ? config_.terms.output_bias
+                                                   : config_.terms.qkv_bias;
     if (of_ffn && !dense) continue;
     RETURN_IF_ERROR(Matrix(
         m.name, m.fused, layer, m.rows, m.cols, m.order, m.heads, m.parts,
         [&](Weights& w) -> PackedMatrix& { return w.layers[at].*m.matrix; }));
+    if (!may_have_bias) continue;
     RETURN_IF_ERROR(Vector(m.name, m.fused, layer, ".bias", m.rows, m.order,
                            m.heads == kInRows ? kInRows : kNone,
                            /*required=*/false, &m.parts,
@@ -377,6 +381,7 @@ absl::Status Loader::LoadLayer(int layer) {
        &W::k_norm},
   };
   for (const auto& n : norms) {
+    if (n.heads == kInRows && !config_.terms.head_norms) continue;
     RETURN_IF_ERROR(Vector(
         n.name, {}, layer, ".weight", n.size, kPlain, n.heads, n.required,
         /*parts=*/nullptr,

@@ -397,6 +397,68 @@ TEST(LoadWeights, AnOutputThatDiffersFromTheEmbeddingIsUsed) {
               "invalid_shape", "lm_head.weight");
 }
 
+// Returns the terms that are loaded of a folder with the tensors of all, of a
+// model with these fields.
+std::vector<std::string> TermsOf(const nlohmann::json& fields) {
+  const std::string layer = "model.layers.0.";
+  FolderTensors tensors = NeededOfFolder();
+  tensors["lm_head.weight"] = {{4, 32}};
+  tensors[layer + "self_attn.q_norm.weight"] = {{16}};
+  tensors[layer + "self_attn.k_norm.weight"] = {{16}};
+  size_t optional = 2;
+  for (const auto& [name, rows] :
+       {std::pair("self_attn.q_proj", 32), std::pair("self_attn.k_proj", 16),
+        std::pair("self_attn.v_proj", 16), std::pair("self_attn.o_proj", 32),
+        std::pair("mlp.gate_proj", 64), std::pair("mlp.up_proj", 64),
+        std::pair("mlp.down_proj", 32)}) {
+    tensors[layer + name + ".bias"] = {{rows}};
+    ++optional;
+  }
+  const auto loaded = LoadFolder(tensors, fields);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  if (!loaded.ok()) return {};
+  using W = LayerWeights;
+  std::vector<std::string> terms;
+  for (const auto& [name, term] :
+       {std::pair("q", &W::q_bias), std::pair("k", &W::k_bias),
+        std::pair("v", &W::v_bias), std::pair("o", &W::o_bias),
+        std::pair("gate", &W::gate_bias), std::pair("up", &W::up_bias),
+        std::pair("down", &W::down_bias), std::pair("q norm", &W::q_norm),
+        std::pair("k norm", &W::k_norm)}) {
+    if ((loaded->weights.layers[0].*term).size() > 0) terms.push_back(name);
+  }
+  const std::string unused =
+      loaded->warnings.empty() ? "" : loaded->warnings.front();
+  EXPECT_THAT(unused, HasSubstr(std::to_string(optional - terms.size()) +
+                                " tensors are not part"));
+  return terms;
+}
+
+// Others in a folder are left, as in transformers.
+TEST(LoadWeights, TermsAreThoseOfTheConfigOrTheFamily) {
+  for (const char* type : {"llama", "mistral", "granite", "smollm3"}) {
+    EXPECT_THAT(TermsOf({{"model_type", type}}), IsEmpty()) << type;
+  }
+  nlohmann::json both = {{"attention_bias", true}, {"mlp_bias", true}};
+  for (const char* type : {"llama", "granite", "smollm3"}) {
+    both["model_type"] = type;
+    EXPECT_THAT(TermsOf(both),
+                ElementsAre("q", "k", "v", "o", "gate", "up", "down"))
+        << type;
+  }
+  both["model_type"] = "mistral";
+  EXPECT_THAT(TermsOf(both), IsEmpty());
+  EXPECT_THAT(TermsOf({{"model_type", "llama"}, {"mlp_bias", true}}),
+              ElementsAre("gate", "up", "down"));
+  both["model_type"] = "qwen2";
+  EXPECT_THAT(TermsOf(both), ElementsAre("q", "k", "v"));
+  both.update({{"model_type", "qwen3"}, {"head_dim", 16}});
+  EXPECT_THAT(TermsOf(both),
+              ElementsAre("q", "k", "v", "o", "q norm", "k norm"));
+  both["attention_bias"] = false;
+  EXPECT_THAT(TermsOf(both), ElementsAre("q norm", "k norm"));
+}
+
 // Q, K and V in one tensor, as the gate and the other, are the same weights.
 TEST(LoadWeights, FusedTensorsAreTheirParts) {
   Tensors apart = Needed();
