@@ -147,7 +147,7 @@ class FolderTest(FilesCase):
         pointer = (b"version https://git-lfs.github.com/spec/v1\n"
                    b"oid sha256:4d7a\nsize 12345\n")
         model = self.folder("m")
-        for name in "model.safetensors", "tokenizer.json", "config.json":
+        for name in "model.safetensors", "config.json":
             path = os.path.join(model, name)
             with open(path, "rb") as file:
                 whole = file.read()
@@ -157,6 +157,48 @@ class FolderTest(FilesCase):
             self.assertIn(name + ": is a Git LFS pointer", said)
             with open(path, "wb") as file:
                 file.write(whole)
+
+    def test_broken_side_files(self):
+        """Each stops what needs it, and no more."""
+        template = {"tokenizer_config.json": {"eos_token": "<|im_end|>"},
+                    "chat_template.jinja": told_model.CHATML}
+        pointer = (b"version https://git-lfs.github.com/spec/v1\n"
+                   b"oid sha256:4d7a\nsize 12345\n")
+        directory = None
+        for name, content, keeps_tokenizer in (
+                ("tokenizer.json", pointer, False),
+                ("tokenizer_config.json", b"", False),
+                ("added_tokens.json", directory, False),
+                ("special_tokens_map.json", b'{"eos', True),
+                ("generation_config.json", pointer, True),
+                ("chat_template.jinja", b"\xff", True)):
+            with self.subTest(name):
+                model = self.folder(name, files=template)
+                path = os.path.join(model, name)
+                if os.path.exists(path):
+                    os.remove(path)
+                if content is directory:
+                    os.mkdir(path)
+                else:
+                    with open(path, "wb") as file:
+                        file.write(content)
+                self.check_broken(model, name, keeps_tokenizer)
+
+    def check_broken(self, model, name, keeps_tokenizer):
+        ids = self.path("ids", b"13 82 78")
+        shown = self.document("inspect", model)
+        self.assertIsNone(shown["cannot_run"])
+        named = [w for w in shown["warnings"]
+                 if os.path.join(model, name) + ": " in w]
+        self.assertEqual(len(named), 1, shown["warnings"])
+        self.assertEqual("only token ids can be used" in named[0],
+                         not keeps_tokenizer)
+        self.assertEqual(self.document("eval", "-m", model, "--tokens",
+                                       ids)["tokens"], 3)
+        self.document("generate", "-m", model, "--tokens", ids, "-n", "3")
+        made = run("generate", "-m", model, "-p", "x", "-n", "1")
+        self.assertEqual(made.returncode, 0 if keeps_tokenizer else 3)
+        self.assertIn(name.encode() + b": ", made.stderr)
 
     def test_names_of_tensors(self):
         for number, prefix in enumerate(["", "language_model.model."]):

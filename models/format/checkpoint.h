@@ -33,6 +33,9 @@ struct TensorInfo {
 // The names of tensors whose types are not supported, with the type's name.
 using UnreadTensors = std::map<std::string, std::string, std::less<>>;
 
+// Files that could not be read, by name, with the reason.
+using UnreadFiles = std::map<std::string, absl::Status, std::less<>>;
+
 // A checkpoint on disk, whose headers were read and validated as a whole. Its
 // data is read on demand with pread, never mapped. There are two formats: GGUF
 // (one file or the first of a split set) and a directory of safetensors.
@@ -75,6 +78,11 @@ class Checkpoint {
   // tokenizer.json also vocab.json, merges.txt and tokenizer.model (as JSON
   // strings of bytes). A file that is absent has no entry.
   const nlohmann::json& side_files() const { return side_files_; }
+  // The side files that are there and are not among side_files(): all but
+  // config.json may be broken, as token ids need none. Errors: as File has
+  // them; git_lfs_pointer, limit_exceeded, invalid_json; invalid_text for a
+  // template that is not UTF-8.
+  const UnreadFiles& unread_files() const { return unread_files_; }
 
  protected:
   // Fills the index of Find, and warns of unread tensors. Errors:
@@ -89,6 +97,7 @@ class Checkpoint {
   std::vector<std::string> warnings_;
   Metadata metadata_;
   nlohmann::json side_files_ = nlohmann::json::object();
+  UnreadFiles unread_files_;
 
  private:
   // The indices in tensors_ by name.

@@ -45,7 +45,7 @@ absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const File& file);
 // Opens a directory that holds config.json and either model.safetensors or
 // model.safetensors.index.json with the shards that it names.
 // Errors: those of ReadSafetensorsHeader; not_a_checkpoint; invalid_index;
-// invalid_json and limit_exceeded naming the side file.
+// invalid_json and limit_exceeded naming config.json or the index.
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenSafetensors(
     const std::string& directory, const FileOpener& open);
 

@@ -19,8 +19,9 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kConfig = "config.json";
+constexpr const char* kTokenizer = "tokenizer.json";
 constexpr std::array<const char*, 5> kOptionalJson = {
-    "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+    "generation_config.json", kTokenizer, "tokenizer_config.json",
     "special_tokens_map.json", "added_tokens.json"};
 constexpr const char* kTemplate = "chat_template.jinja";
 // The vocabulary where there is no tokenizer.json.
@@ -84,6 +85,22 @@ class SafetensorsCheckpoint final : public Checkpoint {
     return ParseJson(PathOf(name), text);
   }
 
+  absl::StatusOr<json> ReadObject(const std::string& name,
+                                  const FileOpener& open) const {
+    ASSIGN_OR_RETURN(json document, ReadJson(name, open));
+    if (document.is_object()) return document;
+    return InputError("invalid_json",
+                      absl::StrCat(PathOf(name), ": got ", document.type_name(),
+                                   ", need an object"));
+  }
+
+  absl::StatusOr<std::string> ReadTemplate(const FileOpener& open) const {
+    ASSIGN_OR_RETURN(std::string text, ReadText(kTemplate, open));
+    if (IsValidUtf8(text)) return text;
+    return InputError("invalid_text",
+                      absl::StrCat(PathOf(kTemplate), ": need UTF-8"));
+  }
+
   absl::Status ReadSideFiles(const FileOpener& open) {
     absl::StatusOr<json> config = ReadJson(kConfig, open);
     if (CodeOf(config.status()) == "file_not_found") {
@@ -95,24 +112,28 @@ class SafetensorsCheckpoint final : public Checkpoint {
     if (!config.ok()) return config.status();
     side_files_[kConfig] = *std::move(config);
     for (const char* name : kOptionalJson) {
-      RETURN_IF_ERROR(KeepIfThere(name, ReadJson(name, open)));
+      KeepIfThere(name, ReadObject(name, open));
     }
-    RETURN_IF_ERROR(KeepIfThere(kTemplate, ReadText(kTemplate, open)));
-    if (side_files_.contains("tokenizer.json")) return absl::OkStatus();
-    RETURN_IF_ERROR(KeepIfThere(kVocab, ReadJson(kVocab, open)));
+    KeepIfThere(kTemplate, ReadTemplate(open));
+    if (side_files_.contains(kTokenizer) ||
+        unread_files_.contains(kTokenizer)) {
+      return absl::OkStatus();
+    }
+    KeepIfThere(kVocab, ReadObject(kVocab, open));
     for (const char* name : kVocabTexts) {
-      RETURN_IF_ERROR(KeepIfThere(name, ReadText(name, open)));
+      KeepIfThere(name, ReadText(name, open));
     }
     return absl::OkStatus();
   }
 
   // Adds a side file, if there is one.
   template <typename T>
-  absl::Status KeepIfThere(const char* name, absl::StatusOr<T> content) {
-    if (CodeOf(content.status()) == "file_not_found") return absl::OkStatus();
-    if (!content.ok()) return content.status();
-    side_files_[name] = *std::move(content);
-    return absl::OkStatus();
+  void KeepIfThere(const char* name, absl::StatusOr<T> content) {
+    if (content.ok()) {
+      side_files_[name] = *std::move(content);
+    } else if (CodeOf(content.status()) != "file_not_found") {
+      unread_files_.emplace(name, content.status());
+    }
   }
 
   // Adds the tensors of one file: all of them, or only those in `listed`, each

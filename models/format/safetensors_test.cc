@@ -391,15 +391,43 @@ TEST(SafetensorsDirectory, NeedsConfigAndWeights) {
   EXPECT_EQ(CodeOf(OpenStatus(files)), "not_a_checkpoint");
 }
 
-TEST(SafetensorsDirectory, BrokenSideFilesAreNamed) {
-  for (const char* name :
-       {"d/config.json", "d/generation_config.json", "d/tokenizer.json",
-        "d/tokenizer_config.json", "d/model.safetensors.index.json"}) {
+TEST(SafetensorsDirectory, BrokenFilesThatItNeedsAreNamed) {
+  for (const char* name : {"d/config.json", "d/model.safetensors.index.json"}) {
     Files files = TwoShards();
     files[name] = "{\"a\":1,\"a\":2}";
     EXPECT_EQ(CodeOf(OpenStatus(files)), "invalid_json");
     EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr(name));
   }
+}
+
+// Returns the code of the reason why a side file of this text is not read; ""
+// if it is.
+std::string CodeOfSideFile(const std::string& name, const std::string& text) {
+  Files files = TwoShards();
+  files["d/" + name] = text;
+  const auto checkpoint = OpenSafetensors("d", MemoryOpener(files));
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+  if (!checkpoint.ok()) return "";
+  const UnreadFiles& unread = (*checkpoint)->unread_files();
+  EXPECT_NE(unread.count(name), (*checkpoint)->side_files().count(name));
+  if (unread.empty()) return "";
+  const absl::Status& why = unread.begin()->second;
+  EXPECT_THAT(std::string(why.message()), HasSubstr("d/" + name + ": "));
+  return CodeOf(why);
+}
+
+TEST(SafetensorsDirectory, BrokenSideFilesAreLeftOut) {
+  for (const char* name :
+       {"generation_config.json", "tokenizer.json", "tokenizer_config.json",
+        "special_tokens_map.json", "added_tokens.json", "vocab.json"}) {
+    for (const char* text : {"{\"a\":1,\"a\":2}", "", "{\"a", "[1]", "null",
+                             "{\"a\": \"\xff\"}"}) {
+      EXPECT_EQ(CodeOfSideFile(name, text), "invalid_json") << name << text;
+    }
+    EXPECT_EQ(CodeOfSideFile(name, "{}"), "");
+  }
+  EXPECT_EQ(CodeOfSideFile("chat_template.jinja", "\xff"), "invalid_text");
+  EXPECT_EQ(CodeOfSideFile("chat_template.jinja", ""), "");
 }
 
 constexpr char kPointer[] =
@@ -411,11 +439,8 @@ TEST(SafetensorsDirectory, PointersOfGitLfsAreNamed) {
   Files whole = TwoShards();
   whole["d/model.safetensors"] = OneTensor("a");
   for (const char* name :
-       {"d/config.json", "d/tokenizer.json", "d/tokenizer_config.json",
-        "d/generation_config.json", "d/special_tokens_map.json",
-        "d/added_tokens.json", "d/vocab.json", "d/merges.txt",
-        "d/tokenizer.model", "d/chat_template.jinja", "d/two.safetensors",
-        "d/model.safetensors.index.json", "d/model.safetensors"}) {
+       {"d/config.json", "d/two.safetensors", "d/model.safetensors.index.json",
+        "d/model.safetensors"}) {
     Files files =
         absl::StrContains(name, "two") || absl::StrContains(name, "index")
             ? TwoShards()
@@ -423,6 +448,12 @@ TEST(SafetensorsDirectory, PointersOfGitLfsAreNamed) {
     files[name] = kPointer;
     EXPECT_EQ(CodeOf(OpenStatus(files)), "git_lfs_pointer") << name;
     EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr(name));
+  }
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "generation_config.json",
+        "special_tokens_map.json", "added_tokens.json", "vocab.json",
+        "merges.txt", "tokenizer.model", "chat_template.jinja"}) {
+    EXPECT_EQ(CodeOfSideFile(name, kPointer), "git_lfs_pointer") << name;
   }
   // A long text that begins so is none.
   whole["d/chat_template.jinja"] = kPointer + std::string(900, ' ');
@@ -443,12 +474,13 @@ TEST(SafetensorsDirectory, AVocabularyIsReadWhereThereIsNoTokenizer) {
   files["d/tokenizer.json"] = "{}";
   EXPECT_FALSE(side().contains("vocab.json"));
   EXPECT_FALSE(side().contains("tokenizer.model"));
+  files["d/tokenizer.json"] = "{";  // a broken one is not replaced
+  EXPECT_FALSE(side().contains("vocab.json"));
 }
 
 TEST(SafetensorsDirectory, HugeSideFileIsRefusedUnread) {
-  Files files = TwoShards();
-  files["d/tokenizer.json"] = std::string((64 << 20) + 1, ' ');
-  EXPECT_EQ(CodeOf(OpenStatus(files)), "limit_exceeded");
+  EXPECT_EQ(CodeOfSideFile("tokenizer.json", std::string((64 << 20) + 1, ' ')),
+            "limit_exceeded");
 }
 
 TEST(SafetensorsDirectory, B11FileNamesThatLeadElsewhere) {

@@ -10,6 +10,7 @@
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/tokenizer/gguf_pres.h"
+#include "models/tokenizer/hf_json.h"
 
 namespace tiercel {
 namespace {
@@ -67,6 +68,25 @@ std::string Joined(const std::vector<std::string_view>& parts) {
   return text;
 }
 
+// A tokenizer is not made without a file of its own that is broken, but for
+// special_tokens_map.json: other files list its tokens too.
+absl::StatusOr<TokenizerSpec> SpecFromFolder(const Checkpoint& checkpoint) {
+  const nlohmann::json& files = checkpoint.side_files();
+  const bool lists_added =
+      Member(Member(files, "tokenizer_config.json"), "added_tokens_decoder")
+          .is_object();
+  for (const auto& [name, why] : checkpoint.unread_files()) {
+    const bool needed =
+        name == "added_tokens.json"
+            ? !lists_added
+            : IsIn({"tokenizer.json", "tokenizer_config.json", "vocab.json",
+                    "merges.txt", "tokenizer.model"},
+                   name);
+    if (needed) return why;
+  }
+  return SpecFromHuggingFace(files);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
@@ -74,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
   ASSIGN_OR_RETURN(TokenizerSpec spec,
                    checkpoint.format() == Checkpoint::Format::kGguf
                        ? SpecFromGguf(checkpoint.metadata())
-                       : SpecFromHuggingFace(checkpoint.side_files()));
+                       : SpecFromFolder(checkpoint));
   return Create(std::move(spec));
 }
 

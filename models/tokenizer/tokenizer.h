@@ -37,7 +37,8 @@ class Tokenizer {
 
   // Makes the tokenizer of GGUF metadata or tokenizer.json (with
   // tokenizer_config.json). Errors: no_tokenizer; invalid_vocab;
-  // unsupported_tokenizer; invalid_metadata.
+  // unsupported_tokenizer; invalid_metadata; the reason why a file of it could
+  // not be read (Checkpoint::unread_files).
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(
       const Checkpoint& checkpoint);
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(TokenizerSpec spec);

@@ -222,12 +222,17 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     model->tokenizer_status = tokenizer.status();
     if (CodeOf(tokenizer.status()) != "no_tokenizer") {
       model->Warn(
-          {absl::StrCat("tokenizer not used: ", tokenizer.status().message())});
+          {absl::StrCat("tokenizer not used: ", tokenizer.status().message(),
+                        "; only token ids can be used")});
     } else if (options.describes) {
       model->Warn({"no tokenizer: only token ids can be used"});
     }
   } else {
     return tokenizer.status();
+  }
+  for (const auto& [name, why] : model->checkpoint->unread_files()) {
+    if (why == model->tokenizer_status) continue;
+    model->Warn({absl::StrCat("not used: ", why.message())});
   }
   if (model->config.layers > 0) {
     RETURN_IF_ERROR(model->Allow(model->CheckRows()));
