@@ -184,6 +184,43 @@ class FolderTest(FilesCase):
                         file.write(content)
                 self.check_broken(model, name, keeps_tokenizer)
 
+    def test_inspect_describes_what_lacks_data(self):
+        model = self.folder("m")
+        weights = os.path.join(model, "model.safetensors")
+        with open(weights, "rb") as file:
+            whole = file.read()
+        for content, told in ((whole[:-1], "ends at"),
+                              (whole[:40], "the header has"),
+                              (None, "has neither model.safetensors")):
+            os.remove(weights)
+            if content is not None:
+                with open(weights, "wb") as file:
+                    file.write(content)
+            self.check_described(model, told)
+        with open(weights + ".index.json", "w") as file:
+            file.write('{"weight_map": {}}')
+        self.check_described(model, "lists no tensors")
+        model = told_model.write_gguf(self.path("m.gguf"), OK)
+        os.truncate(model, os.path.getsize(model) - 1)
+        self.check_described(model, "ends at")
+        first, second = (self.path(f"m-0000{part}-of-00002.gguf")
+                         for part in (1, 2))
+        for part, path in enumerate((first, second)):
+            told_model.write_gguf(path, OK, split__no=gguf_file.u32(part),
+                                  split__count=gguf_file.u32(2))
+        self.check_described(second, "open the set by its first part")
+        os.remove(second)
+        self.check_described(first, "part 2 of 2")
+
+    def check_described(self, model, told):
+        shown = self.document("inspect", model)
+        self.assertIn(told, shown["cannot_run"])
+        self.assertEqual(shown["config"]["layers"], 1)
+        self.assertIsNotNone(shown["tokenizer"])
+        said = run("eval", "-m", model, "--tokens", self.path("ids", b"1"))
+        self.assertIn(said.returncode, (3, 6))
+        self.assertIn(told, said.stderr.decode())
+
     def check_broken(self, model, name, keeps_tokenizer):
         ids = self.path("ids", b"13 82 78")
         shown = self.document("inspect", model)

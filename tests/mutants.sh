@@ -933,6 +933,8 @@ unsaid_biases|models/decoder/weights.cc|if (!may_have_bias) continue;|(void)may_
 unsaid_norms|models/decoder/config_hf.cc|.head_norms = traits.norms_heads|.head_norms = true|models/decoder/weights_test.cc
 broken_tokenizer|models/tokenizer/tokenizer.cc|    if (needed) return why;||apps/cli_files_test.py
 broken_side_file|models/format/safetensors_directory.cc|unread_files_.emplace(name, content.status());||models/format/safetensors_test.cc
+missing_told|models/format/checkpoint.cc|  missing_.Update(error);||models/format/safetensors_test.cc
+missing_pointer|models/format/checkpoint.cc|? CodeOf(error) != "git_lfs_pointer"|? true|models/format/gguf_set_test.cc
 strips_left|models/tokenizer/token_splitter.cc|if (token.strips_left) StripEnd();||models/tokenizer/tokenizer_test.cc
 strips_right|models/tokenizer/token_splitter.cc|strips_ = token.strips_right;|strips_ = false;|models/tokenizer/tokenizer_test.cc
 one_pass|models/tokenizer/token_splitter.cc|if (token.normalized != normalized) continue;|if (normalized) continue;|models/tokenizer/tokenizer_test.cc

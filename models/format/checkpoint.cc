@@ -14,18 +14,27 @@
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::Open(
-    const std::string& path) {
+    const std::string& path, Need need) {
   struct stat status;
   const bool is_directory =
       stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  if (is_directory) return OpenSafetensors(path, File::Open);
+  if (is_directory) return OpenSafetensors(path, File::Open, need);
   if (absl::EndsWith(path, ".safetensors")) {
     return InputError("not_a_checkpoint",
                       absl::StrCat(path,
                                    ": a safetensors file lacks its "
                                    "config.json; give the directory"));
   }
-  return OpenGguf(path, File::Open);
+  return OpenGguf(path, File::Open, need);
+}
+
+absl::Status Checkpoint::Miss(const absl::Status& error) {
+  const bool may_miss = ClassOf(error) == ErrorClass::kInput
+                            ? CodeOf(error) != "git_lfs_pointer"
+                            : CodeOf(error) == "file_not_found";
+  if (error.ok() || need_ == Need::kAll || !may_miss) return error;
+  missing_.Update(error);
+  return absl::OkStatus();
 }
 
 const TensorInfo* Checkpoint::Find(std::string_view name) const {

@@ -43,11 +43,14 @@ using UnreadFiles = std::map<std::string, absl::Status, std::less<>>;
 class Checkpoint {
  public:
   enum class Format { kGguf, kSafetensors };
+  enum class Need { kAll, kHeaders };
 
-  // Errors: those of the format's reader (gguf.h, safetensors.h); io_error;
-  // not_a_regular_file; not_a_checkpoint for a directory without config.json.
+  // With kHeaders, one whose data is not all there is opened too, to be
+  // described by what its headers and config.json say. Errors: those of the
+  // format's reader (gguf.h, safetensors.h); io_error; not_a_regular_file;
+  // not_a_checkpoint for a directory without config.json.
   static absl::StatusOr<std::unique_ptr<Checkpoint>> Open(
-      const std::string& path);
+      const std::string& path, Need need = Need::kAll);
   virtual ~Checkpoint() = default;
 
   virtual Format format() const = 0;
@@ -70,6 +73,9 @@ class Checkpoint {
   virtual absl::Status Read(const TensorInfo& tensor, uint64_t offset,
                             std::span<std::byte> out) const;
 
+  // The first error of data that is not there; success: all is.
+  const absl::Status& missing() const { return missing_; }
+
   // The key-values of GGUF; empty for safetensors.
   const Metadata& metadata() const { return metadata_; }
   // Safetensors directory, by file name: config.json, generation_config.json,
@@ -85,6 +91,12 @@ class Checkpoint {
   const UnreadFiles& unread_files() const { return unread_files_; }
 
  protected:
+  explicit Checkpoint(Need need) : need_(need) {}
+
+  // Returns an error of data that is not as it should be, or notes it as
+  // missing if headers are enough. A pointer of Git LFS and a failed read are
+  // always errors.
+  absl::Status Miss(const absl::Status& error);
   // Fills the index of Find, and warns of unread tensors. Errors:
   // duplicate_tensor.
   absl::Status IndexTensors();
@@ -98,6 +110,8 @@ class Checkpoint {
   Metadata metadata_;
   nlohmann::json side_files_ = nlohmann::json::object();
   UnreadFiles unread_files_;
+  const Need need_;
+  absl::Status missing_;
 
  private:
   // The indices in tensors_ by name.

@@ -293,10 +293,13 @@ absl::Status ReadTensor(GgufCursor& in, uint64_t alignment, TensorInfo* tensor,
   return absl::OkStatus();
 }
 
-// Makes the offsets absolute and checks them against the file's size.
+// Makes the offsets absolute and checks them against the file's size. The first
+// tensor that ends beyond it goes into `missing`, unless that is null.
 absl::Status PlaceTensors(const GgufCursor& in, uint64_t file_size,
                           uint64_t alignment, const DataEnd& end,
-                          GgufHeader* header) {
+                          absl::Status* missing, GgufHeader* header) {
+  // No sum of sizes below this leaves 64 bits.
+  constexpr uint64_t kMostBytes = uint64_t{1} << 60;
   if (header->tensors.empty()) return absl::OkStatus();
   const std::optional<uint64_t> begin =
       CheckedAlignUp(in.position(), alignment);
@@ -310,10 +313,13 @@ absl::Status PlaceTensors(const GgufCursor& in, uint64_t file_size,
   for (TensorInfo& tensor : header->tensors) {
     tensor.offset += *begin;  // both at most *padded_end
     if (tensor.offset > file_size || tensor.bytes > file_size - tensor.offset) {
-      return in.Fail("model_truncated",
-                     absl::StrCat("tensor ", Quoted(tensor.name), " ends at ",
-                                  tensor.offset + tensor.bytes,
-                                  "; the file has ", file_size, " bytes"));
+      const absl::Status error =
+          in.Fail("model_truncated",
+                  absl::StrCat("tensor ", Quoted(tensor.name), " ends at ",
+                               tensor.offset + tensor.bytes, "; the file has ",
+                               file_size, " bytes"));
+      if (missing == nullptr || *padded_end > kMostBytes) return error;
+      missing->Update(error);
     }
   }
   if (end.known && file_size > *padded_end) {
@@ -323,7 +329,7 @@ absl::Status PlaceTensors(const GgufCursor& in, uint64_t file_size,
   return absl::OkStatus();
 }
 
-absl::StatusOr<GgufHeader> ReadHeader(const File& file) {
+absl::StatusOr<GgufHeader> ReadHeader(const File& file, absl::Status* missing) {
   GgufCursor in(file);
   GgufHeader header;
   uint64_t tensors;
@@ -354,14 +360,19 @@ absl::StatusOr<GgufHeader> ReadHeader(const File& file) {
       header.unread.emplace(std::move(tensor.name), type.name);
     }
   }
-  RETURN_IF_ERROR(PlaceTensors(in, file.size(), alignment, end, &header));
+  RETURN_IF_ERROR(
+      PlaceTensors(in, file.size(), alignment, end, missing, &header));
   return header;
 }
 
 }  // namespace
 
-absl::StatusOr<GgufHeader> ReadGgufHeader(const File& file) {
-  absl::StatusOr<GgufHeader> header = ReadHeader(file);
+absl::StatusOr<GgufHeader> ReadGgufHeader(const File& file,
+                                          absl::Status* missing) {
+  absl::Status truncated;
+  absl::StatusOr<GgufHeader> header =
+      ReadHeader(file, missing != nullptr ? &truncated : nullptr);
+  if (!truncated.ok()) missing->Update(Annotate(truncated, file.path()));
   // File's own errors name the path already.
   if (!header.ok() && ClassOf(header.status()) == ErrorClass::kInput) {
     return Annotate(header.status(), file.path());

@@ -48,17 +48,21 @@ struct GgufHeader {
 };
 
 // Reads and validates the header. The extent of every tensor lies in the file,
-// except for tensors of unsupported types, whose size is unknown. Errors, each
+// except for tensors of unsupported types, whose size is unknown; with
+// `missing` that is where the first error of that kind goes. Errors, each
 // naming the byte: model_truncated, not_gguf, unsupported_version,
 // wrong_endianness, limit_exceeded, invalid_key, duplicate_key,
 // unsupported_type, invalid_value, invalid_alignment, invalid_name,
 // duplicate_tensor, invalid_shape, overflow, invalid_offset; File's.
-absl::StatusOr<GgufHeader> ReadGgufHeader(const File& file);
+absl::StatusOr<GgufHeader> ReadGgufHeader(const File& file,
+                                          absl::Status* missing = nullptr);
 
-// Opens the file, or the whole set if it is the first of one. Errors: those of
-// ReadGgufHeader; invalid_split naming the part.
-absl::StatusOr<std::unique_ptr<Checkpoint>> OpenGguf(const std::string& path,
-                                                     const FileOpener& open);
+// Opens the file, or the whole set if it is the first of one; `need` as in
+// Checkpoint::Open. Errors: those of ReadGgufHeader; invalid_split naming the
+// part.
+absl::StatusOr<std::unique_ptr<Checkpoint>> OpenGguf(
+    const std::string& path, const FileOpener& open,
+    Checkpoint::Need need = Checkpoint::Need::kAll);
 
 }  // namespace tiercel
 

@@ -61,7 +61,9 @@ absl::Status CheckPart(const GgufHeader& first, const GgufHeader& header,
 
 class GgufCheckpoint final : public Checkpoint {
  public:
-  explicit GgufCheckpoint(const std::string& path) { path_ = path; }
+  GgufCheckpoint(const std::string& path, Need need) : Checkpoint(need) {
+    path_ = path;
+  }
   Format format() const override { return Format::kGguf; }
 
   absl::Status Load(const FileOpener& open) {
@@ -73,7 +75,7 @@ class GgufCheckpoint final : public Checkpoint {
                         absl::StrCat(path_, ": ", count.status().message()));
     }
     if (count->value_or(0) > 1) {
-      RETURN_IF_ERROR(AddParts(first, **count, open));
+      RETURN_IF_ERROR(Miss(AddParts(first, **count, open)));
     }
     metadata_ = std::move(first.metadata);
     return IndexTensors();
@@ -84,7 +86,11 @@ class GgufCheckpoint final : public Checkpoint {
                                      const FileOpener& open) {
     ASSIGN_OR_RETURN(std::unique_ptr<File> file, open(path));
     RETURN_IF_ERROR(CheckIsNoPointer(*file));
-    ASSIGN_OR_RETURN(GgufHeader header, ReadGgufHeader(*file));
+    absl::Status cut;
+    ASSIGN_OR_RETURN(
+        GgufHeader header,
+        ReadGgufHeader(*file, need_ == Need::kAll ? nullptr : &cut));
+    RETURN_IF_ERROR(Miss(cut));
     for (TensorInfo& tensor : header.tensors) {
       tensor.file = static_cast<int>(files_.size());
       tensors_.push_back(std::move(tensor));
@@ -137,8 +143,9 @@ class GgufCheckpoint final : public Checkpoint {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenGguf(const std::string& path,
-                                                     const FileOpener& open) {
-  auto checkpoint = std::make_unique<GgufCheckpoint>(path);
+                                                     const FileOpener& open,
+                                                     Checkpoint::Need need) {
+  auto checkpoint = std::make_unique<GgufCheckpoint>(path, need);
   RETURN_IF_ERROR(checkpoint->Load(open));
   return checkpoint;
 }

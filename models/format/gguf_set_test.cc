@@ -83,12 +83,43 @@ TEST(GgufSet, A29MissingPart) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(kThird));
 }
 
+// Headers are enough to describe a model.
+TEST(GgufSet, WhatIsMissingIsToldWhereHeadersAreEnough) {
+  const auto missing = [](const std::map<std::string, std::string>& files,
+                          const std::string& path, size_t tensors) {
+    const auto checkpoint =
+        OpenGguf(path, MemoryOpener(files), Checkpoint::Need::kHeaders);
+    EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+    if (!checkpoint.ok()) return std::string();
+    EXPECT_THAT((*checkpoint)->tensors(), SizeIs(tensors));
+    return std::string((*checkpoint)->missing().message());
+  };
+  std::map<std::string, std::string> files = ThreeParts();
+  EXPECT_EQ(missing(files, kFirst, 3), "");
+  EXPECT_THAT(missing(files, kSecond, 1), HasSubstr("by its first part"));
+  files[kThird].pop_back();
+  EXPECT_THAT(missing(files, kFirst, 3), HasSubstr("tensor \"t2\" ends at"));
+  files[kThird].resize(16);
+  EXPECT_THAT(missing(files, kFirst, 2), HasSubstr("part 3 of 3"));
+  files.erase(kThird);
+  EXPECT_THAT(missing(files, kFirst, 2), HasSubstr("part 3 of 3"));
+  files[kFirst].resize(16);
+  EXPECT_EQ(
+      CodeOf(OpenGguf(kFirst, MemoryOpener(files), Checkpoint::Need::kHeaders)
+                 .status()),
+      "model_truncated");
+}
+
 TEST(GgufSet, APartThatIsAPointerOfGitLfs) {
   for (const char* part : {kFirst, kThird}) {
     std::map<std::string, std::string> files = ThreeParts();
     files[part] =
         "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n";
     EXPECT_EQ(CodeOf(OpenStatus(files)), "git_lfs_pointer");
+    EXPECT_EQ(
+        CodeOf(OpenGguf(kFirst, MemoryOpener(files), Checkpoint::Need::kHeaders)
+                   .status()),
+        "git_lfs_pointer");
     EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr(part));
   }
 }

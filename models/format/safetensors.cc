@@ -80,7 +80,10 @@ absl::StatusOr<bool> CheckEntry(const SafetensorsEntry& entry,
   return read.has_value();
 }
 
-absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
+absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file,
+                                           absl::Status* missing) {
+  // No sum of sizes below this leaves 64 bits.
+  constexpr uint64_t kMostBytes = uint64_t{1} << 60;
   uint64_t length;
   if (file.size() < sizeof(length)) {
     return InputError(
@@ -116,6 +119,7 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
   SafetensorsHeader header;
   const uint64_t data_begin = sizeof(length) + length;
   uint64_t end = 0;  // end of the tensors so far
+  bool is_whole = true;
   for (const SafetensorsEntry& entry : entries) {
     const std::string who = absl::StrCat("tensor ", Quoted(entry.name));
     TensorInfo tensor;
@@ -129,10 +133,13 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
     }
     end = entry.offsets.back();
     if (end > file.size() - data_begin) {
-      return InputError(
-          "invalid_offset",
-          absl::StrCat(who, " ends at ", end, "; the file has ",
-                       file.size() - data_begin, " bytes of data"));
+      const absl::Status error =
+          InputError("invalid_offset",
+                     absl::StrCat(who, " ends at ", end, "; the file has ",
+                                  file.size() - data_begin, " bytes of data"));
+      if (missing == nullptr || end > kMostBytes) return error;
+      missing->Update(error);
+      is_whole = false;
     }
     if (!*read) {
       header.unread.emplace(entry.name, entry.dtype);
@@ -141,7 +148,7 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
     tensor.offset = data_begin + entry.offsets.front();
     header.tensors.push_back(std::move(tensor));
   }
-  if (end != file.size() - data_begin) {
+  if (is_whole && end != file.size() - data_begin) {
     return InputError(
         "invalid_offset",
         absl::StrCat("the tensors end at ", end, "; the file has ",
@@ -152,8 +159,12 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
 
 }  // namespace
 
-absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const File& file) {
-  absl::StatusOr<SafetensorsHeader> header = HeaderOf(file);
+absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const File& file,
+                                                        absl::Status* missing) {
+  absl::Status truncated;
+  absl::StatusOr<SafetensorsHeader> header =
+      HeaderOf(file, missing != nullptr ? &truncated : nullptr);
+  if (!truncated.ok()) missing->Update(Annotate(truncated, file.path()));
   // File's own errors name the path already.
   if (!header.ok() && ClassOf(header.status()) == ErrorClass::kInput) {
     return Annotate(header.status(), file.path());

@@ -36,18 +36,21 @@ struct SafetensorsHeader {
   UnreadTensors unread;
 };
 
-// Reads and validates the header.
-// Errors: header_truncated, header_too_large, invalid_header (not JSON, not of
-// the form above, a name twice), limit_exceeded, invalid_offset, overflow,
-// invalid_shape, unsupported_dtype; File's.
-absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const File& file);
+// Reads and validates the header. With `missing`, data that is not all there is
+// its error instead. Errors: header_truncated, header_too_large, invalid_header
+// (not JSON, not of the form above, a name twice), limit_exceeded,
+// invalid_offset, overflow, invalid_shape, unsupported_dtype; File's.
+absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(
+    const File& file, absl::Status* missing = nullptr);
 
 // Opens a directory that holds config.json and either model.safetensors or
-// model.safetensors.index.json with the shards that it names.
-// Errors: those of ReadSafetensorsHeader; not_a_checkpoint; invalid_index;
-// invalid_json and limit_exceeded naming config.json or the index.
+// model.safetensors.index.json with the shards that it names; `need` as in
+// Checkpoint::Open. Errors: those of ReadSafetensorsHeader; not_a_checkpoint;
+// invalid_index; invalid_json and limit_exceeded naming config.json or the
+// index.
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenSafetensors(
-    const std::string& directory, const FileOpener& open);
+    const std::string& directory, const FileOpener& open,
+    Checkpoint::Need need = Checkpoint::Need::kAll);
 
 }  // namespace tiercel
 

@@ -40,17 +40,16 @@ bool IsPlainName(std::string_view name) {
 
 class SafetensorsCheckpoint final : public Checkpoint {
  public:
-  explicit SafetensorsCheckpoint(const std::string& path) { path_ = path; }
+  SafetensorsCheckpoint(const std::string& path, Need need) : Checkpoint(need) {
+    path_ = path;
+  }
   Format format() const override { return Format::kSafetensors; }
 
   absl::Status Load(const FileOpener& open) {
     RETURN_IF_ERROR(ReadSideFiles(open));
-    const absl::Status single = AddFile(kSingle, open, /*listed=*/nullptr);
-    if (CodeOf(single) == "file_not_found") {
-      RETURN_IF_ERROR(AddShards(open));
-    } else if (!single.ok()) {
-      return single;
-    }
+    absl::Status added = AddFile(kSingle, open, /*listed=*/nullptr);
+    if (CodeOf(added) == "file_not_found") added = AddShards(open);
+    RETURN_IF_ERROR(Miss(added));
     return IndexTensors();
   }
 
@@ -142,7 +141,11 @@ class SafetensorsCheckpoint final : public Checkpoint {
                        const Names* listed) {
     ASSIGN_OR_RETURN(std::unique_ptr<File> file, open(PathOf(name)));
     RETURN_IF_ERROR(CheckIsNoPointer(*file));
-    ASSIGN_OR_RETURN(SafetensorsHeader header, ReadSafetensorsHeader(*file));
+    absl::Status cut;
+    ASSIGN_OR_RETURN(
+        SafetensorsHeader header,
+        ReadSafetensorsHeader(*file, need_ == Need::kAll ? nullptr : &cut));
+    RETURN_IF_ERROR(Miss(cut));
     Names missing = listed == nullptr ? Names() : *listed;
     for (TensorInfo& tensor : header.tensors) {
       if (listed != nullptr && missing.erase(tensor.name) == 0) {
@@ -156,13 +159,11 @@ class SafetensorsCheckpoint final : public Checkpoint {
     }
     for (const auto& [tensor, type] : header.unread) missing.erase(tensor);
     unread_.merge(header.unread);
-    if (!missing.empty()) {
-      return IndexError(absl::StrCat("tensor ", Quoted(*missing.begin()),
-                                     " is not in ", Quoted(name)));
-    }
     file_bytes_ += file->size();
     files_.push_back(std::move(file));
-    return absl::OkStatus();
+    if (missing.empty()) return absl::OkStatus();
+    return IndexError(absl::StrCat("tensor ", Quoted(*missing.begin()),
+                                   " is not in ", Quoted(name)));
   }
 
   absl::Status IndexError(std::string_view message) const {
@@ -194,6 +195,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
       }
       shards[*name].insert(tensor);
     }
+    if (shards.empty()) return IndexError("\"weight_map\" lists no tensors");
     if (shards.size() > SafetensorsLimits::kShards) {
       return InputError(
           "limit_exceeded",
@@ -207,11 +209,11 @@ class SafetensorsCheckpoint final : public Checkpoint {
     const absl::StatusOr<std::map<std::string, Names>> shards = ReadIndex(open);
     if (!shards.ok()) return shards.status();
     for (const auto& [name, listed] : *shards) {
-      const absl::Status added = AddFile(name, open, &listed);
+      absl::Status added = AddFile(name, open, &listed);
       if (CodeOf(added) == "file_not_found") {
-        return IndexError(absl::StrCat("shard ", Quoted(name), " is missing"));
+        added = IndexError(absl::StrCat("shard ", Quoted(name), " is missing"));
       }
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(Miss(added));
     }
     return absl::OkStatus();
   }
@@ -220,8 +222,9 @@ class SafetensorsCheckpoint final : public Checkpoint {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenSafetensors(
-    const std::string& directory, const FileOpener& open) {
-  auto checkpoint = std::make_unique<SafetensorsCheckpoint>(directory);
+    const std::string& directory, const FileOpener& open,
+    Checkpoint::Need need) {
+  auto checkpoint = std::make_unique<SafetensorsCheckpoint>(directory, need);
   RETURN_IF_ERROR(checkpoint->Load(open));
   return checkpoint;
 }

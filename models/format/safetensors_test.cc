@@ -391,6 +391,46 @@ TEST(SafetensorsDirectory, NeedsConfigAndWeights) {
   EXPECT_EQ(CodeOf(OpenStatus(files)), "not_a_checkpoint");
 }
 
+// Headers are enough to describe a model, and so is config.json alone.
+TEST(SafetensorsDirectory, WhatIsMissingIsToldWhereHeadersAreEnough) {
+  const auto missing = [](const Files& files, size_t tensors) {
+    const auto checkpoint =
+        OpenSafetensors("d", MemoryOpener(files), Checkpoint::Need::kHeaders);
+    EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+    if (!checkpoint.ok()) return std::string();
+    EXPECT_THAT((*checkpoint)->tensors(), SizeIs(tensors));
+    return std::string((*checkpoint)->missing().message());
+  };
+  Files files = TwoShards();
+  EXPECT_EQ(missing(files, 2), "");
+  files["d/one.safetensors"].pop_back();
+  EXPECT_EQ(
+      missing(files, 2),
+      "d/one.safetensors: tensor \"a\" ends at 4; the file has 3 bytes of "
+      "data");
+  files["d/one.safetensors"].resize(12);
+  EXPECT_THAT(missing(files, 1), HasSubstr("d/one.safetensors: the header"));
+  files["d/one.safetensors"] = OneTensor("c");
+  EXPECT_THAT(missing(files, 1), HasSubstr("\"a\" is not in"));
+  files.erase("d/one.safetensors");
+  EXPECT_THAT(missing(files, 1), HasSubstr("\"one.safetensors\" is missing"));
+  const char* const index = "d/model.safetensors.index.json";
+  files[index] = R"({"weight_map":{}})";
+  EXPECT_EQ(missing(files, 0),
+            "d/model.safetensors.index.json: \"weight_map\" lists no tensors");
+  EXPECT_EQ(CodeOf(OpenStatus(files)), "invalid_index");
+  files.erase(index);
+  EXPECT_THAT(missing(files, 0), HasSubstr("has neither model.safetensors"));
+  files["d/model.safetensors"] = OneTensor("a");
+  EXPECT_EQ(missing(files, 1), "");
+  // More than 64 bits could count are never described.
+  files["d/model.safetensors"] =
+      FileOf(R"({"a":{"dtype":"F32","shape":[1152921504606846976],)"
+             R"("data_offsets":[0,4611686018427387904]}})",
+             4);
+  EXPECT_EQ(missing(files, 0).substr(0, 19), "d/model.safetensors");
+}
+
 TEST(SafetensorsDirectory, BrokenFilesThatItNeedsAreNamed) {
   for (const char* name : {"d/config.json", "d/model.safetensors.index.json"}) {
     Files files = TwoShards();

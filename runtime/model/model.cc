@@ -201,14 +201,20 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
   }
   // If the GPU is missing, this fails before anything is read.
   RETURN_IF_ERROR(model->FindDevices());
-  ASSIGN_OR_RETURN(std::unique_ptr<Checkpoint> checkpoint,
-                   Checkpoint::Open(options.path));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Checkpoint> checkpoint,
+      Checkpoint::Open(options.path, options.describes
+                                         ? Checkpoint::Need::kHeaders
+                                         : Checkpoint::Need::kAll));
   model->checkpoint = std::move(checkpoint);
   model->warnings = model->checkpoint->warnings();
+  RETURN_IF_ERROR(model->Allow(model->checkpoint->missing()));
 
   // A file of a vocabulary alone serves to tokenise, whatever its architecture.
-  const bool has_tensors = !model->checkpoint->tensors().empty() ||
-                           !model->checkpoint->unread().empty();
+  const bool has_tensors =
+      !model->checkpoint->tensors().empty() ||
+      !model->checkpoint->unread().empty() ||
+      model->checkpoint->format() == Checkpoint::Format::kSafetensors;
   if (has_tensors || options.weights) {
     RETURN_IF_ERROR(model->Allow(model->ReadConfig()));
   }
@@ -251,7 +257,9 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     RETURN_IF_ERROR(model->Load(progress));
   } else if (has_tensors) {
     // A checkpoint that cannot be run can still be inspected.
-    if (model->config.layers == 0) return model;
+    if (model->config.layers == 0 || !model->checkpoint->missing().ok()) {
+      return model;
+    }
     const absl::StatusOr<WeightSizes> sizes =
         MeasureWeights(*model->checkpoint, model->config);
     if (sizes.ok()) {
