@@ -935,6 +935,8 @@ broken_tokenizer|models/tokenizer/tokenizer.cc|    if (needed) return why;||apps
 broken_side_file|models/format/safetensors_directory.cc|unread_files_.emplace(name, content.status());||models/format/safetensors_test.cc
 missing_told|models/format/checkpoint.cc|  missing_.Update(error);||models/format/safetensors_test.cc
 missing_pointer|models/format/checkpoint.cc|? CodeOf(error) != "git_lfs_pointer"|? true|models/format/gguf_set_test.cc
+bad_bos|models/tokenizer/gguf_spec.cc|if (metadata.Has(kBos) \&\& !spec->bos.has_value())|if (false)|models/tokenizer/gguf_spec_test.cc
+bad_end|models/decoder/config_hf.cc|id < config->vocab)|id <= config->vocab)|models/decoder/config_test.cc
 strips_left|models/tokenizer/token_splitter.cc|if (token.strips_left) StripEnd();||models/tokenizer/tokenizer_test.cc
 strips_right|models/tokenizer/token_splitter.cc|strips_ = token.strips_right;|strips_ = false;|models/tokenizer/tokenizer_test.cc
 one_pass|models/tokenizer/token_splitter.cc|if (token.normalized != normalized) continue;|if (normalized) continue;|models/tokenizer/tokenizer_test.cc

@@ -111,17 +111,6 @@ absl::Status CheckExperts(const ExpertsConfig& experts) {
                    "; need at most all"));
 }
 
-absl::Status CheckEosIds(const ModelConfig& c) {
-  for (const int32_t id : c.eos_ids) {
-    if (id < 0 || id >= c.vocab) {
-      return InputError(
-          "invalid_vocab",
-          absl::StrCat("end-of-text id ", id, "; need 0 to ", c.vocab - 1));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 std::vector<bool> RotatedLayers(int layers, int64_t unrotated_interval) {
@@ -164,7 +153,6 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint) {
   if (status.ok()) status = CheckHeads(*config);
   if (status.ok()) status = CheckFloats(*config);
   if (status.ok()) status = CheckExperts(config->experts);
-  if (status.ok()) status = CheckEosIds(*config);
   if (!status.ok()) return Annotate(status, checkpoint.path());
   constexpr int kAlign = ModelConfig::kHeadAlign;
   if (config->head_dim % kAlign != 0) {

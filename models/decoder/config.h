@@ -153,6 +153,9 @@ struct ModelConfig {
   // generation_config.json or the GGUF's eos, eot and eom keys; Model adds
   // those that the tokenizer and the chat template end a turn with.
   std::vector<int32_t> eos_ids;
+
+  // Notes for the user that are not errors.
+  std::vector<std::string> warnings = {};
 };
 
 // Reads the description from GGUF's metadata, or from config.json and
@@ -160,9 +163,9 @@ struct ModelConfig {
 // unsupported_architecture, also for features of a known architecture that are
 // not supported (experts of another one, another activation);
 // unsupported_rope_scaling;
-// unsupported_quantization (config.json only); invalid_vocab (end-of-text ids,
-// GGUF tokens against embedding rows); invalid_metadata, naming the key, the
-// value and the need.
+// unsupported_quantization (config.json only); invalid_vocab (GGUF tokens
+// against embedding rows); invalid_metadata, naming the key, the value and the
+// need. End-of-text ids that are no tokens are warnings.
 absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint);
 
 // Divisors of rotary frequencies that a checkpoint lists, [rope_dims / 2] each,

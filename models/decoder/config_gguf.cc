@@ -247,17 +247,21 @@ absl::StatusOr<int64_t> ReadVocab(const Checkpoint& checkpoint) {
   return vocab;
 }
 
-absl::Status ReadEosIds(const Metadata& metadata, int64_t vocab,
-                        std::vector<int32_t>* ids) {
-  for (const char* kind : {"eos", "eot", "eom"}) {
-    const std::string key = absl::StrCat("tokenizer.ggml.", kind, "_token_id");
+// Reads the ids that end a text, and warns of those that are no tokens; of the
+// one that begins it too, which is the tokenizer's.
+void ReadEosIds(const Metadata& metadata, ModelConfig* config) {
+  for (const std::string_view kind : {"bos", "eos", "eot", "eom"}) {
+    const std::string key =
+        absl::StrCat("tokenizer.ggml.", std::string(kind), "_token_id");
     const absl::StatusOr<std::optional<int64_t>> id =
-        metadata.FindInt(key, 0, vocab - 1);
-    if (!id.ok())
-      return InputError("invalid_vocab", std::string(id.status().message()));
-    if (id->has_value()) ids->push_back(static_cast<int32_t>(**id));
+        metadata.FindInt(key, 0, config->vocab - 1);
+    if (!id.ok()) {
+      config->warnings.push_back(
+          absl::StrCat("not used: ", id.status().message()));
+    } else if (id->has_value() && kind != "bos") {
+      config->eos_ids.push_back(static_cast<int32_t>(**id));
+    }
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -353,7 +357,7 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
   config.sliding_window = in.Int("attention.sliding_window", 0, INT64_MAX, 0);
   if (!in.status().ok()) return in.status();
   config.tied_embeddings = checkpoint.Find("output.weight") == nullptr;
-  RETURN_IF_ERROR(ReadEosIds(metadata, config.vocab, &config.eos_ids));
+  ReadEosIds(metadata, &config);
   return config;
 }
 

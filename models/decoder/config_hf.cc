@@ -382,19 +382,22 @@ int64_t ReadContext(JsonReader& top, const HfFamily& family) {
   return family.context;
 }
 
-// Reads eos_token_id of one file: an integer or a list of them.
-absl::Status ReadEosIds(JsonReader& in, std::vector<int32_t>* ids) {
-  const json* value = in.Find("eos_token_id");
-  if (value == nullptr) return absl::OkStatus();
+// Reads eos_token_id of one file, an integer or a list of them, and warns of
+// what is no token. The usual case of that is -1, for none.
+void ReadEosIds(const json& object, const std::string& where,
+                ModelConfig* config) {
+  const auto value = object.find("eos_token_id");
+  if (value == object.end() || value->is_null()) return;
   const json list = value->is_array() ? *value : json::array({*value});
   for (const json& id : list) {
-    if (!id.is_number_integer() || id < 0 || id >= ConfigLimits::kVocab) {
-      in.Wrong("eos_token_id", id, "a token's number");
-      return in.status();
+    if (id.is_number_integer() && id >= 0 && id < config->vocab) {
+      config->eos_ids.push_back(id.get<int32_t>());
+      continue;
     }
-    ids->push_back(id.get<int32_t>());
+    config->warnings.push_back(
+        absl::StrCat("not used: ", where, ": \"eos_token_id\" is ",
+                     Quoted(WriteJson(id)), "; need 0 to ", config->vocab - 1));
   }
-  return absl::OkStatus();
 }
 
 // Reads the experts of qwen3_moe. What is absent is the default of
@@ -638,15 +641,12 @@ absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
 
   const auto generation = files.find(kGenerationFile);
   if (generation != files.end() && generation->is_object()) {
-    JsonReader in(*generation, kGenerationFile);
-    RETURN_IF_ERROR(ReadEosIds(in, &config.eos_ids));
+    ReadEosIds(*generation, kGenerationFile, &config);
   }
-  if (config.eos_ids.empty()) {
-    RETURN_IF_ERROR(ReadEosIds(top, &config.eos_ids));
-  }
+  if (config.eos_ids.empty()) ReadEosIds(*file, kConfigFile, &config);
   if (config.eos_ids.empty() && family->nested) {
-    JsonReader text((*file)[kTextConfig], kTextConfig);
-    RETURN_IF_ERROR(ReadEosIds(text, &config.eos_ids));
+    ReadEosIds((*file)[kTextConfig],
+               absl::StrCat(kConfigFile, ": ", kTextConfig), &config);
   }
   return config;
 }

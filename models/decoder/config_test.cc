@@ -117,6 +117,7 @@ TEST(GgufConfig, EveryKey) {
   file.Set<uint32_t>("llama.attention.value_length", 32);
   file.Set<uint32_t>("llama.rope.dimension_count", 24);
   file.Set<float>("llama.rope.freq_base", 500000);
+  file.Set<uint32_t>("tokenizer.ggml.bos_token_id", 1);
   file.Set<uint32_t>("tokenizer.ggml.eos_token_id", 7);
   file.Set<uint32_t>("tokenizer.ggml.eot_token_id", 3);
   file.Set<uint32_t>("tokenizer.ggml.eom_token_id", 5);
@@ -248,10 +249,24 @@ TEST(GgufConfig, A24EmbeddingRowsAndTokens) {
   for (const char* key :
        {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
         "tokenizer.ggml.eom_token_id"}) {
-    EXPECT_EQ(Gguf().Set<uint32_t>(key, 7).Code(), "");
-    EXPECT_EQ(Gguf().Set<uint32_t>(key, 8).Code(), "invalid_vocab");
-    EXPECT_EQ(Gguf().Set<int32_t>(key, -1).Code(), "invalid_vocab");
-    EXPECT_EQ(Gguf().Set<uint32_t>(key, 0xffffffffu).Code(), "invalid_vocab");
+    EXPECT_THAT(Gguf().Set<uint32_t>(key, 7).Config()->eos_ids, ElementsAre(7));
+  }
+}
+
+// As in llama.cpp.
+TEST(GgufConfig, IdsThatAreNoTokensAreNotUsed) {
+  for (const std::string kind : {"bos", "eos", "eot", "eom"}) {
+    const std::string key = "tokenizer.ggml." + kind + "_token_id";
+    for (const Gguf& file :
+         {Gguf().Set<uint32_t>(key, 8), Gguf().Set<int32_t>(key, -1),
+          Gguf().Set<uint32_t>(key, 0xffffffffu),
+          Gguf().Set<std::string>(key, "7"),
+          Gguf().SetArray<uint32_t>(key, {7})}) {
+      const auto config = file.Config();
+      ASSERT_TRUE(config.ok()) << config.status();
+      EXPECT_THAT(config->eos_ids, IsEmpty());
+      EXPECT_THAT(config->warnings, ElementsAre(HasSubstr(key)));
+    }
   }
 }
 
@@ -478,10 +493,15 @@ TEST(HfConfig, B12EndOfTextIds) {
   EXPECT_THAT(HfWith("eos_token_id", 99)->eos_ids, ElementsAre(99));
   EXPECT_THAT(HfWith("eos_token_id", {9, 3, 9})->eos_ids, ElementsAre(3, 9));
   EXPECT_THAT(HfWith("eos_token_id", nullptr)->eos_ids, IsEmpty());
-  EXPECT_EQ(HfCode("eos_token_id", 100), "invalid_vocab");
-  for (const json& value : {json(-1), json("2"), json(2.0), json(UINT64_MAX),
-                            json({1, "2"}), json({1, {2}})}) {
-    EXPECT_EQ(HfCode("eos_token_id", value), "invalid_metadata") << value;
+  EXPECT_THAT(HfWith("eos_token_id", 99)->warnings, IsEmpty());
+  for (const json& value :
+       {json(100), json(-1), json("2"), json(2.0), json(UINT64_MAX)}) {
+    const auto none = HfWith("eos_token_id", value);
+    ASSERT_TRUE(none.ok()) << none.status();
+    EXPECT_THAT(none->eos_ids, IsEmpty()) << value;
+    EXPECT_THAT(none->warnings,
+                ElementsAre(HasSubstr("config.json: \"eos_token_id\" is")));
+    EXPECT_THAT(HfWith("eos_token_id", {1, value})->eos_ids, ElementsAre(1));
   }
   json config = HfConfig();
   config["eos_token_id"] = 1;
@@ -491,8 +511,8 @@ TEST(HfConfig, B12EndOfTextIds) {
               ElementsAre(2));
   EXPECT_THAT(ReadConfigFolder(config, {{"top_p", 0.9}})->eos_ids,
               ElementsAre(1));
-  EXPECT_EQ(CodeFor(ReadConfigFolder(config, {{"eos_token_id", 100}})),
-            "invalid_vocab");
+  EXPECT_THAT(ReadConfigFolder(config, {{"eos_token_id", -1}})->eos_ids,
+              ElementsAre(1));
 }
 
 TEST(HfConfig, B12RopeSpellings) {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -107,19 +106,13 @@ absl::Status ReadMerges(const Metadata& metadata, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
-absl::Status ReadId(const Metadata& metadata, std::string_view key,
-                    const TokenizerSpec& spec, std::optional<int32_t>* id) {
-  ASSIGN_OR_RETURN(const auto value,
-                   metadata.FindInt(key, std::numeric_limits<int64_t>::min(),
-                                    std::numeric_limits<int64_t>::max()));
-  if (!value) return absl::OkStatus();
-  if (*value < 0 || *value >= static_cast<int64_t>(spec.tokens.size())) {
-    return InvalidVocab(absl::StrCat(std::string(key), " is ", *value,
-                                     "; the vocabulary has ",
-                                     spec.tokens.size(), " tokens"));
-  }
-  *id = static_cast<int32_t>(*value);
-  return absl::OkStatus();
+// Reads an id. A value that is no token changes nothing, as in llama.cpp;
+// ReadModelConfig warns of it.
+void ReadId(const Metadata& metadata, std::string_view key,
+            const TokenizerSpec& spec, std::optional<int32_t>* id) {
+  const absl::StatusOr<std::optional<int64_t>> value =
+      metadata.FindInt(key, 0, static_cast<int64_t>(spec.tokens.size()) - 1);
+  if (value.ok() && value->has_value()) *id = static_cast<int32_t>(**value);
 }
 
 // Returns `id` if the vocabulary has a control token there, or one with `text`.
@@ -140,16 +133,15 @@ absl::Status ReadEnds(const Metadata& metadata, TokenizerSpec* spec) {
     spec->bos = UsualId(*spec, 1, "<s>");
     spec->eos = UsualId(*spec, 2, "</s>");
   }
-  absl::Status s =
-      ReadId(metadata, "tokenizer.ggml.bos_token_id", *spec, &spec->bos);
-  if (!s.ok()) return s;
-  s = ReadId(metadata, "tokenizer.ggml.eos_token_id", *spec, &spec->eos);
-  if (!s.ok()) return s;
+  constexpr std::string_view kBos = "tokenizer.ggml.bos_token_id";
+  ReadId(metadata, kBos, *spec, &spec->bos);
+  ReadId(metadata, "tokenizer.ggml.eos_token_id", *spec, &spec->eos);
   ASSIGN_OR_RETURN(const auto adds_bos,
                    metadata.FindBool("tokenizer.ggml.add_bos_token"));
   const bool implied =
       spec->kind == TokenizerSpec::Kind::kSentencePiece || spec->adds_bos;
   spec->adds_bos = adds_bos.value_or(implied && spec->bos.has_value());
+  if (metadata.Has(kBos) && !spec->bos.has_value()) spec->adds_bos = false;
   return absl::OkStatus();
 }
 

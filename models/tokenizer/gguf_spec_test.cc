@@ -206,6 +206,26 @@ TEST(GgufSpecTest, LengthsMustAgree) {
             "invalid_vocab");
 }
 
+// As in llama.cpp.
+TEST(GgufSpec, IdsThatAreNoTokensAreNotUsed) {
+  const MetadataValue none[] = {int64_t{-1}, uint64_t{4}, uint64_t{0xffffffff},
+                                std::string("3"), std::vector<int64_t>{3}};
+  for (const MetadataValue& value : none) {
+    Metadata metadata = ByteLevel();
+    metadata.Set("tokenizer.ggml.bos_token_id", value);
+    metadata.Set("tokenizer.ggml.eos_token_id", value);
+    metadata.Set("tokenizer.ggml.add_bos_token", true);
+    const auto spec = SpecFromGguf(metadata);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->bos, std::nullopt);
+    EXPECT_EQ(spec->eos, std::nullopt);
+    EXPECT_FALSE(spec->adds_bos);
+    metadata = SentencePiece();
+    metadata.Set("tokenizer.ggml.eos_token_id", value);
+    EXPECT_EQ(SpecFromGguf(metadata)->eos, SpecFromGguf(SentencePiece())->eos);
+  }
+}
+
 TEST(GgufSpecTest, NumbersMustBeInRange) {
   EXPECT_EQ(
       CodeWith(ByteLevel(), "token_type", std::vector<int64_t>{1, 1, 1, 0}),
@@ -213,14 +233,6 @@ TEST(GgufSpecTest, NumbersMustBeInRange) {
   EXPECT_EQ(
       CodeWith(ByteLevel(), "token_type", std::vector<int64_t>{1, 1, 1, 7}),
       "invalid_vocab");
-  for (const char* key : {"bos_token_id", "eos_token_id"}) {
-    EXPECT_EQ(CodeWith(ByteLevel(), key, uint64_t{4}), "invalid_vocab") << key;
-  }
-  EXPECT_EQ(CodeWith(ByteLevel(), "bos_token_id", int64_t{-1}),
-            "invalid_vocab");
-  Metadata negative = ByteLevel();
-  negative.Set("tokenizer.ggml.bos_token_id", int64_t{-1});
-  EXPECT_EQ(CodeOf(SpecFromGguf(negative).status()), "invalid_vocab");
   EXPECT_EQ(CodeWith(ByteLevel(), "add_bos_token", true), "invalid_vocab");
   EXPECT_EQ(CodeWith(SentencePiece(), "scores",
                      std::vector<double>{

@@ -330,6 +330,7 @@ void Model::Warn(const std::vector<std::string>& more) {
 
 absl::Status Model::ReadConfig() {
   ASSIGN_OR_RETURN(ModelConfig read, ReadModelConfig(*checkpoint));
+  Warn(read.warnings);
   RETURN_IF_ERROR(OverrideRope(options, &read));
   if (read.sliding_window > 0 && read.sliding_window < read.context) {
     Warn({absl::StrCat("the context ends at ", read.sliding_window,
