@@ -208,11 +208,12 @@ absl::Status ReadRope(JsonReader& top, const HfFamily& family,
       static_cast<int>(config->head_dim * (family.partial ? part : 1));
 
   RopeScaling& scaling = config->rope_scaling;
-  // The top-level key wins, as in transformers.
-  const int64_t original =
-      rope.Int("original_max_position_embeddings", 1, ConfigLimits::kContext)
-          .value_or(family.original_context > 0 ? family.original_context
-                                                : config->context);
+  // The top-level key wins, as in transformers, and so does its default.
+  const std::optional<int64_t> inner =
+      rope.Int("original_max_position_embeddings", 1, ConfigLimits::kContext);
+  const int64_t original = family.original_context > 0
+                               ? family.original_context
+                               : inner.value_or(config->context);
   scaling.original_context =
       top.Int("original_max_position_embeddings", 1, ConfigLimits::kContext)
           .value_or(original);

@@ -490,6 +490,9 @@ TEST(Phi3, LongRopeHasTwoLists) {
   EXPECT_EQ(scaling.long_factors.back(), 6.5);
   EXPECT_NEAR(scaling.attention_factor.value_or(0),
               std::sqrt(1 + std::log(32.0) / std::log(4096.0)), 1e-12);
+  // The default counts more than what the scaling says.
+  config["rope_scaling"]["original_max_position_embeddings"] = 2048;
+  EXPECT_EQ(ReadHf(config)->rope_scaling.original_context, 4096);
   config["original_max_position_embeddings"] = 8192;
   EXPECT_EQ(ReadHf(config)->rope_scaling.original_context, 8192);
   config["rope_scaling"]["attention_factor"] = 1.25;
