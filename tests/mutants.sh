@@ -938,6 +938,8 @@ missing_pointer|models/format/checkpoint.cc|? CodeOf(error) != "git_lfs_pointer"
 bad_bos|models/tokenizer/gguf_spec.cc|if (metadata.Has(kBos) \&\& !spec->bos.has_value())|if (false)|models/tokenizer/gguf_spec_test.cc
 bad_end|models/decoder/config_hf.cc|id < config->vocab)|id <= config->vocab)|models/decoder/config_test.cc
 inner_context|models/decoder/config_hf.cc|const int64_t original = family.original_context > 0|const int64_t original = !inner \&\& family.original_context > 0|models/decoder/families_test.cc
+family_context|models/decoder/families.cc|.context = 262144|.context = 131072|models/decoder/families_test.cc
+family_ffn|models/decoder/families.cc|.ffn = 6144|.ffn = 1024|models/decoder/families_test.cc
 strips_left|models/tokenizer/token_splitter.cc|if (token.strips_left) StripEnd();||models/tokenizer/tokenizer_test.cc
 strips_right|models/tokenizer/token_splitter.cc|strips_ = token.strips_right;|strips_ = false;|models/tokenizer/tokenizer_test.cc
 one_pass|models/tokenizer/token_splitter.cc|if (token.normalized != normalized) continue;|if (normalized) continue;|models/tokenizer/tokenizer_test.cc

@@ -220,15 +220,62 @@ TEST(Qwen3Moe, ExpertsOfConfigJsonThatMakeNoModel) {
 // Absent is the family's number, null as many as query heads.
 TEST(Families, HaveTheirNumbersOfKvHeads) {
   const auto kv_heads = [](const char* model_type, json fields) {
-    fields.update({{"model_type", model_type}, {"num_attention_heads", 32}});
-    return ReadHf(fields)->kv_heads;
+    fields.update({{"model_type", model_type},
+                   {"hidden_size", 1024},
+                   {"num_attention_heads", 64},
+                   {"rope_parameters", {{"rope_type", "default"}}}});
+    const auto config = ReadHf(fields);
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.ok() ? config->kv_heads : 0;
   };
   for (const auto& [model_type, usual] :
-       {std::pair("llama", 32), std::pair("mistral", 8), std::pair("qwen2", 32),
-        std::pair("qwen3_moe", 4), std::pair("smollm3", 4)}) {
+       {std::pair("llama", 64), std::pair("mistral", 8), std::pair("qwen2", 32),
+        std::pair("qwen3", 32), std::pair("qwen3_moe", 4),
+        std::pair("smollm3", 4), std::pair("granite", 64),
+        std::pair("ministral3", 8), std::pair("phi3", 64)}) {
     EXPECT_EQ(kv_heads(model_type, {}), usual) << model_type;
-    EXPECT_EQ(kv_heads(model_type, {{"num_key_value_heads", nullptr}}), 32);
+    EXPECT_EQ(kv_heads(model_type, {{"num_key_value_heads", nullptr}}), 64);
     EXPECT_EQ(kv_heads(model_type, {{"num_key_value_heads", 2}}), 2);
+  }
+}
+
+// The values of transformers' config classes.
+TEST(Families, HaveTheirDefaults) {
+  const struct {
+    const char* model_type;
+    int64_t context;
+    float norm_eps;
+    double rope_theta;
+    int head_dim;  // with hidden size 64 and 4 heads
+    int ffn;       // 0: there is none
+  } families[] = {{"llama", 2048, 1e-6f, 1e4, 16, 0},
+                  {"mistral", 131072, 1e-6f, 1e4, 16, 0},
+                  {"qwen2", 32768, 1e-6f, 1e4, 16, 0},
+                  {"qwen3", 32768, 1e-6f, 1e4, 128, 0},
+                  {"qwen3_moe", 32768, 1e-6f, 1e4, 16, 6144},
+                  {"smollm3", 32768, 1e-6f, 2e6, 16, 0},
+                  {"granite", 2048, 1e-6f, 1e4, 16, 0},
+                  {"granitemoehybrid", 2048, 1e-6f, 1e4, 16, 1024},
+                  {"ministral3", 262144, 1e-5f, 1e6, 128, 0},
+                  {"phi3", 4096, 1e-5f, 1e4, 16, 0}};
+  for (const auto& family : families) {
+    SCOPED_TRACE(family.model_type);
+    json fields = {{"model_type", family.model_type},
+                   {"max_position_embeddings", nullptr},
+                   {"num_local_experts", 0},
+                   {"layer_types", json::array()},
+                   {"sliding_window", nullptr},
+                   {"rope_parameters", {{"rope_type", "default"}}}};
+    if (family.ffn > 0) fields["intermediate_size"] = nullptr;
+    const auto config = ReadHf(fields);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->context, family.context);
+    EXPECT_EQ(config->norm_eps, family.norm_eps);
+    EXPECT_EQ(config->rope_theta, family.rope_theta);
+    EXPECT_EQ(config->head_dim, family.head_dim);
+    EXPECT_EQ(config->ffn, family.ffn > 0 ? family.ffn : 96);
+    fields["intermediate_size"] = nullptr;
+    EXPECT_EQ(HfCode(fields), family.ffn > 0 ? "" : "invalid_metadata");
   }
 }
 
