@@ -138,6 +138,11 @@ absl::Status ReadTrainer(std::string_view bytes, TokenizerSpec* spec) {
     const std::optional<int32_t> named =
         id < 0 ? std::nullopt : std::optional<int32_t>(id);
     if (field->number == 3) kind = field->value;
+    if (field->number == 24 && field->value != 0) {
+      return UnsupportedModel(
+          "spaces that end words (treat_whitespace_as_suffix); need those that "
+          "begin them");
+    }
     if (field->number == 41) spec->bos = named;
     if (field->number == 42) spec->eos = named;
   }

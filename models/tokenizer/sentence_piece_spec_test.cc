@@ -95,6 +95,9 @@ TEST(SentencePieceSpecTest, OtherKindsAreRefused) {
   EXPECT_EQ(CodeFrom(Model()), "");
   EXPECT_EQ(CodeFrom(Model(Number(3, 1))), "unsupported_tokenizer");
   EXPECT_EQ(CodeFrom(Model("")), "unsupported_tokenizer");
+  EXPECT_EQ(CodeFrom(Model(Number(3, 2) + Number(24, 1))),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeFrom(Model(Number(3, 2) + Number(24, 0))), "");
   EXPECT_EQ(CodeFrom(Model(Number(3, 2), "")), "unsupported_tokenizer");
   EXPECT_EQ(CodeFrom(Model(Number(3, 2), Number(4, 0) + Number(5, 0))),
             "unsupported_tokenizer");
