@@ -483,10 +483,25 @@ TEST(HfConfig, B12MissingAndWrongFields) {
   EXPECT_EQ(CodeFor(ReadConfigFolder(json::array())), "invalid_metadata");
 }
 
-TEST(HfConfig, B12NotANumberIsNotJson) {
-  const auto checkpoint = OpenSafetensors(
-      "d", MemoryOpener({{"d/config.json", R"({"rope_theta": NaN})"}}));
-  EXPECT_EQ(CodeOf(checkpoint.status()), "invalid_json");
+// Python writes and reads such numbers.
+TEST(HfConfig, B12NotANumberIsRefusedWhereItIsRead) {
+  const auto read = [](const std::string& field) {
+    const std::string text = WriteJson(HfConfig());
+    return ReadConfigOf(OpenSafetensors(
+        "d",
+        MemoryOpener(
+            {{"d/config.json",
+              absl::StrCat(text.substr(0, text.size() - 1), ",", field, "}")},
+             {"d/model.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10)}})));
+  };
+  EXPECT_TRUE(read(R"("time_step_limit":[0.0,Infinity],"x":NaN)").ok());
+  for (const char* key : {"rope_theta", "rms_norm_eps", "head_dim"}) {
+    for (const char* number : {"NaN", "Infinity", "-Infinity"}) {
+      const auto config = read(absl::StrCat("\"", key, "\":", number));
+      EXPECT_EQ(CodeFor(config), "invalid_metadata") << key << number;
+      EXPECT_THAT(std::string(config.status().message()), HasSubstr(key));
+    }
+  }
 }
 
 TEST(HfConfig, B12EndOfTextIds) {

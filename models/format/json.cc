@@ -1,5 +1,6 @@
 #include "models/format/json.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,7 +99,51 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   std::string problem_;
 };
 
+// Returns where the string that begins with the quotation mark at `begin` ends.
+size_t EndOfString(std::string_view text, size_t begin) {
+  size_t at = begin + 1;
+  while (at < text.size() && text[at] != '"') {
+    at += text[at] == '\\' ? 2 : 1;
+  }
+  return std::min(at + 1, text.size());
+}
+
+// Returns the number at `at` that Python alone writes; empty if none is there.
+// A key is none.
+std::string_view PythonNumberAt(std::string_view text, size_t at) {
+  for (const std::string_view number : {"NaN", "Infinity", "-Infinity"}) {
+    if (text.substr(at, number.size()) != number) continue;
+    const size_t next = text.find_first_not_of(" \t\r\n", at + number.size());
+    const bool is_key = next != text.npos && text[next] == ':';
+    return is_key ? std::string_view() : number;
+  }
+  return {};
+}
+
 }  // namespace
+
+absl::StatusOr<json> ParsePythonJson(std::string_view who,
+                                     std::string_view text) {
+  std::string standard;
+  size_t copied = 0;
+  for (size_t at = 0; at < text.size();) {
+    if (text[at] == '"') {
+      at = EndOfString(text, at);
+      continue;
+    }
+    const std::string_view number = PythonNumberAt(text, at);
+    if (number.empty()) {
+      ++at;
+      continue;
+    }
+    standard.append(text.substr(copied, at - copied));
+    standard.append("\"").append(number).append("\"");
+    at += number.size();
+    copied = at;
+  }
+  if (copied == 0) return ParseJson(who, text);
+  return ParseJson(who, standard.append(text.substr(copied)));
+}
 
 absl::StatusOr<json> ParseJson(std::string_view who, std::string_view text) {
   // The parser would take a NUL for the end of the text.

@@ -15,6 +15,12 @@ namespace tiercel {
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view who,
                                          std::string_view text);
 
+// As ParseJson, but NaN, Infinity and -Infinity, which Python writes as
+// numbers, are accepted as values. They become strings, so that a reader that
+// needs a number there refuses them.
+absl::StatusOr<nlohmann::json> ParsePythonJson(std::string_view who,
+                                               std::string_view text);
+
 // Returns the document as text; invalid UTF-8 in strings becomes U+FFFD.
 std::string WriteJson(const nlohmann::json& document);
 

@@ -46,6 +46,23 @@ TEST(ParseJson, RefusesWhatIsNotOneDocument) {
   }
 }
 
+TEST(ParsePythonJson, TakesNumbersThatPythonAloneWrites) {
+  const std::string text =
+      R"({"a":NaN,"b":[Infinity,-Infinity , 1],"c":"NaN \" Infinity","\\":NaN})";
+  const auto document = ParsePythonJson("f", text);
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_EQ(*document, nlohmann::json::parse(
+                           R"({"a":"NaN","b":["Infinity","-Infinity",1],)"
+                           R"("c":"NaN \" Infinity","\\":"NaN"})"));
+  EXPECT_EQ(*ParsePythonJson("f", R"({"a":[1,null]})"),
+            nlohmann::json::parse(R"({"a":[1,null]})"));
+  for (const char* other :
+       {"{NaN:1}", "{Infinity\n :1}", "nan", "-NaN", "1NaN", "NaNNaN",
+        "+Infinity", "\"NaN", "Infinit", "[NaN"}) {
+    EXPECT_FALSE(ParsePythonJson("f", other).ok()) << other;
+  }
+}
+
 TEST(ParseJson, RefusesDuplicateKeys) {
   EXPECT_EQ(CodeFor(R"({"a":1,"b":2,"a":3})"), "invalid_json");
   EXPECT_EQ(CodeFor(R"([{"x":{"a":1,"a":1}}])"), "invalid_json");

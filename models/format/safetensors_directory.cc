@@ -81,7 +81,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
   absl::StatusOr<json> ReadJson(const std::string& name,
                                 const FileOpener& open) const {
     ASSIGN_OR_RETURN(const std::string text, ReadText(name, open));
-    return ParseJson(PathOf(name), text);
+    return ParsePythonJson(PathOf(name), text);
   }
 
   absl::StatusOr<json> ReadObject(const std::string& name,
