@@ -938,6 +938,7 @@ missing_pointer|models/format/checkpoint.cc|? CodeOf(error) != "git_lfs_pointer"
 space_suffix|models/tokenizer/sentence_piece_spec.cc|field->number == 24|field->number == 64|models/tokenizer/sentence_piece_spec_test.cc
 python_number|models/format/json.cc|at += text\[at\] == .*? 2 : 1;|++at;|models/format/json_test.cc
 python_key|models/format/json.cc|next != text.npos \&\& text\[next\] == .:.;|next > text.size() + 1;|models/format/json_test.cc
+no_decoder|models/tokenizer/hf_pipeline.cc|\&\& !IsType(\*stage, "Fuse")) {|) {|models/tokenizer/hf_spec_test.cc
 bad_bos|models/tokenizer/gguf_spec.cc|if (metadata.Has(kBos) \&\& !spec->bos.has_value())|if (false)|models/tokenizer/gguf_spec_test.cc
 bad_end|models/decoder/config_hf.cc|id < config->vocab)|id <= config->vocab)|models/decoder/config_test.cc
 inner_context|models/decoder/config_hf.cc|const int64_t original = family.original_context > 0|const int64_t original = !inner \&\& family.original_context > 0|models/decoder/families_test.cc

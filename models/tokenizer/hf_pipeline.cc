@@ -140,9 +140,13 @@ absl::Status ReadByteLevelStages(const Json& file, TokenizerSpec* spec) {
     }
     spec->nfc = true;
   }
-  if (!IsType(Member(file, "decoder"), "ByteLevel")) {
-    return UnsupportedJson(absl::StrCat(
-        "decoder ", TypeOf(Member(file, "decoder")), "; need \"ByteLevel\""));
+  // The bytes of the tokens are the text, whether the file says so or not; to
+  // fuse them changes nothing.
+  for (const Json* stage : StagesOf(Member(file, "decoder"), "decoders")) {
+    if (!IsType(*stage, "ByteLevel") && !IsType(*stage, "Fuse")) {
+      return UnsupportedJson(absl::StrCat("decoder ", TypeOf(*stage),
+                                          "; need none or \"ByteLevel\""));
+    }
   }
   return ReadCuts(file, spec);
 }

@@ -103,7 +103,8 @@ absl::Status ReadModel(const Json& model, TokenizerSpec* spec) {
   for (const char* key :
        {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
     const Json& value = Member(model, key);
-    if (!value.is_null() && !IsString(value, "")) {
+    const bool is_zero = value.is_number() && value == 0;  // no dropout
+    if (!value.is_null() && !IsString(value, "") && !is_zero) {
       return UnsupportedJson(absl::StrCat("model.", key));
     }
   }

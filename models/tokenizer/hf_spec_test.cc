@@ -443,6 +443,8 @@ TEST(HfSpecTest, RefusesOtherPipelines) {
     EXPECT_EQ(CodeWith(files, "/model/type", "Unigram"),
               "unsupported_tokenizer");
     EXPECT_EQ(CodeWith(files, "/model/dropout", 0.1), "unsupported_tokenizer");
+    EXPECT_EQ(CodeWith(files, "/model/dropout", 0.0), "");
+    EXPECT_EQ(CodeWith(files, "/model/dropout", 0), "");
     EXPECT_EQ(CodeWith(files, "/model/end_of_word_suffix", suffix),
               "unsupported_tokenizer");
     EXPECT_EQ(CodeWith(files, "/model/end_of_word_suffix", ""), "");
@@ -455,6 +457,21 @@ TEST(HfSpecTest, RefusesOtherPipelines) {
   }
   EXPECT_EQ(CodeWith(ByteLevel(), "/pre_tokenizer/add_prefix_space", true),
             "unsupported_tokenizer");
+}
+
+TEST(HfSpecTest, ByteLevelNeedsNoDecoder) {
+  const Json bytes = {{"type", "ByteLevel"}};
+  const Json fuse = {{"type", "Fuse"}};
+  const auto sequence = [](Json stages) {
+    return Json{{"type", "Sequence"}, {"decoders", std::move(stages)}};
+  };
+  for (const Json& decoder :
+       {Json(), bytes, sequence({bytes, fuse}), sequence({fuse, bytes})}) {
+    EXPECT_EQ(CodeWith(ByteLevel(), "/decoder", decoder), "") << decoder;
+  }
+  EXPECT_EQ(
+      CodeWith(ByteLevel(), "/decoder", sequence({bytes, {{"type", "Strip"}}})),
+      "unsupported_tokenizer");
 }
 
 TEST(HfSpecTest, VocabularyMustBeWhole) {
