@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
