@@ -16,7 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const FileOpener open = [&](const std::string& path) {
     return absl::StatusOr<std::unique_ptr<File>>(MemoryFile(bytes, path));
   };
-  const auto checkpoint = OpenGguf("m-00001-of-00002.gguf", open);
+  constexpr char kName[] = "m-00001-of-00002.gguf";
+  // One whose data is not all there may be described.
+  const auto described = OpenGguf(kName, open, Checkpoint::Need::kHeaders);
+  if (described.ok()) (void)ReadModelConfig(**described);
+  const auto checkpoint = OpenGguf(kName, open);
   if (!checkpoint.ok()) return 0;
   for (const TensorInfo& tensor : (*checkpoint)->tensors()) {
     if ((*checkpoint)->Find(tensor.name) != &tensor) __builtin_trap();

@@ -25,6 +25,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else {
     files = {{"d/config.json", "{}"}, {"d/model.safetensors", bytes}};
   }
+  // One whose data is not all there may be described.
+  const auto described =
+      OpenSafetensors("d", MemoryOpener(files), Checkpoint::Need::kHeaders);
+  if (described.ok()) (void)ReadModelConfig(**described);
   const auto checkpoint = OpenSafetensors("d", MemoryOpener(files));
   if (!checkpoint.ok()) return 0;
   // An accepted tensor lies in the file.
