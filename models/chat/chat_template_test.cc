@@ -410,7 +410,8 @@ TEST(ChatTemplateTest, TheDateIsWrittenInEnglish) {
 
 class FakeCheckpoint : public Checkpoint {
  public:
-  explicit FakeCheckpoint(Format format) : format_(format) {}
+  explicit FakeCheckpoint(Format format)
+      : Checkpoint(Need::kAll), format_(format) {}
   Format format() const override { return format_; }
   absl::Status Read(const TensorInfo&, uint64_t,
                     std::span<std::byte>) const override {

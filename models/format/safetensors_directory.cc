@@ -20,9 +20,9 @@ using nlohmann::json;
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kTokenizer = "tokenizer.json";
-constexpr std::array<const char*, 5> kOptionalJson = {
-    "generation_config.json", kTokenizer, "tokenizer_config.json",
-    "special_tokens_map.json", "added_tokens.json"};
+constexpr std::array<const char*, 6> kOptionalJson = {
+    "generation_config.json",  kTokenizer,          "tokenizer_config.json",
+    "special_tokens_map.json", "added_tokens.json", "chat_template.json"};
 constexpr const char* kTemplate = "chat_template.jinja";
 // The vocabulary where there is no tokenizer.json.
 constexpr const char* kVocab = "vocab.json";

@@ -364,6 +364,7 @@ TEST(SafetensorsDirectory, ReadsShardsAndSideFiles) {
   files["d/generation_config.json"] = R"({"eos_token_id":[1,2]})";
   files["d/tokenizer.json"] = R"({"version":"1.0"})";
   files["d/chat_template.jinja"] = "{{ messages }}";
+  files["d/chat_template.json"] = R"({"chat_template":"x"})";
   const auto checkpoint = OpenSafetensors("d", MemoryOpener(files));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ((*checkpoint)->format(), Checkpoint::Format::kSafetensors);
@@ -376,6 +377,7 @@ TEST(SafetensorsDirectory, ReadsShardsAndSideFiles) {
   EXPECT_EQ(side["generation_config.json"]["eos_token_id"][1], 2);
   EXPECT_EQ(side["tokenizer.json"]["version"], "1.0");
   EXPECT_EQ(side["chat_template.jinja"], "{{ messages }}");
+  EXPECT_EQ(side["chat_template.json"]["chat_template"], "x");
   EXPECT_FALSE(side.contains("tokenizer_config.json"));
   EXPECT_THAT((*checkpoint)->warnings(), IsEmpty());
   EXPECT_EQ((*checkpoint)->file_bytes(), files["d/one.safetensors"].size() * 2);
