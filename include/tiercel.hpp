@@ -29,6 +29,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(__GLIBCXX__)
+#include <cxxabi.h>
+#endif
+
 #include "tiercel.h"
 
 namespace tiercel {
@@ -48,8 +52,8 @@ class Error : public std::runtime_error {
 
  private:
   tiercel_status status_;
-  std::shared_ptr<const std::string>
-      code_;  // copying an exception must not throw
+  // Shared, since copying an exception must not throw.
+  std::shared_ptr<const std::string> code_;
 };
 
 // A struct of tiercel.h with its defaults.
@@ -85,10 +89,14 @@ class Callback {
 
   // Calls the function; not 0: the call is to end.
   template <typename... Args>
-  int operator()(const Args&... args) noexcept {
+  int operator()(const Args&... args) {
     if (!function_) return 0;
     try {
       stopped_ = !function_(args...);
+#if defined(__GLIBCXX__)
+    } catch (const abi::__forced_unwind&) {  // the thread ends
+      throw;
+#endif
     } catch (...) {
       thrown_ = std::current_exception();
     }

@@ -202,7 +202,7 @@ step_book() {
 step_subproject() {  # another project contains the library, in both its forms
   local shared
   for shared in OFF ON; do
-    cmake -S tests/subproject -B "$scratch/subproject" \
+    cmake -G Ninja -S tests/subproject -B "$scratch/subproject" \
       -DTIERCEL_UNITY=ON -DBUILD_SHARED_LIBS="$shared" >/dev/null
     cmake --build "$scratch/subproject" -j "$(nproc)"
     "$scratch/subproject/complete" tests/golden/checkpoints/llama_chat.gguf a 2

@@ -50,7 +50,7 @@ done
 ! readelf -d "$scratch/tiercel-static" | grep -q libtiercel ||
   fail "tiercel-static needs the shared library"
 
-cmake -S "$TESTS/../examples" -B "$scratch/build" \
+cmake -G Ninja -S "$TESTS/../examples" -B "$scratch/build" \
   -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="${flags[*]}" \
   -DCMAKE_CXX_FLAGS="${flags[*]:1}" >"$scratch/cmake.log"
 cmake --build "$scratch/build" >>"$scratch/cmake.log" || {
