@@ -112,9 +112,8 @@ size_t BytesOf(const std::vector<ChatMessage>& messages) {
   return bytes;
 }
 
-// Returns the template in the field of `file`: a string, or of a
-// list of named templates the only one or the "default" one. Empty if there is
-// none.
+// Returns the template in the field of `file`: a string, or of a list of named
+// templates the only one or the "default" one. Empty if there is none.
 absl::StatusOr<std::optional<std::string>> FromConfig(
     const std::string& file, const nlohmann::json& config) {
   const auto field = config.find("chat_template");

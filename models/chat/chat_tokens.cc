@@ -122,7 +122,8 @@ absl::StatusOr<std::string> Tail(const ChatTemplate& chat_template,
   std::vector<int32_t> ids;
   RETURN_IF_ERROR(
       tokenizer.Encode(pieces.back().text, Tokenizer::Special::kParse, &ids));
-  ASSIGN_OR_RETURN(const std::string text, EndOf(ids, ids.size(), tokenizer));
+  ASSIGN_OR_RETURN(const std::string text,
+                   tokenizer.Decode(ids, Tokenizer::Special::kParse));
   return std::string(absl::StripLeadingAsciiWhitespace(text));
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "lib/status/error.h"
 
 namespace tiercel {
 
@@ -61,6 +62,24 @@ class File {
   const std::unique_ptr<FileSource> source_;
   const FileSource::Identity identity_;
 };
+
+// Reads a header by `read(file, missing)`, and names the file in errors of what
+// it holds. `missing` may be null; otherwise the first error of data that is
+// not all there goes to it.
+template <typename Header>
+absl::StatusOr<Header> ReadHeaderOf(
+    const File& file, absl::Status* missing,
+    absl::StatusOr<Header> (*read)(const File& file, absl::Status* missing)) {
+  absl::Status truncated;
+  absl::StatusOr<Header> header =
+      read(file, missing != nullptr ? &truncated : nullptr);
+  if (!truncated.ok()) missing->Update(Annotate(truncated, file.path()));
+  // File's own errors name the path already.
+  if (!header.ok() && ClassOf(header.status()) == ErrorClass::kInput) {
+    return Annotate(header.status(), file.path());
+  }
+  return header;
+}
 
 // A function by which a format's reader opens the files it names.
 using FileOpener =

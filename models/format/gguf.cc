@@ -369,15 +369,7 @@ absl::StatusOr<GgufHeader> ReadHeader(const File& file, absl::Status* missing) {
 
 absl::StatusOr<GgufHeader> ReadGgufHeader(const File& file,
                                           absl::Status* missing) {
-  absl::Status truncated;
-  absl::StatusOr<GgufHeader> header =
-      ReadHeader(file, missing != nullptr ? &truncated : nullptr);
-  if (!truncated.ok()) missing->Update(Annotate(truncated, file.path()));
-  // File's own errors name the path already.
-  if (!header.ok() && ClassOf(header.status()) == ErrorClass::kInput) {
-    return Annotate(header.status(), file.path());
-  }
-  return header;
+  return ReadHeaderOf(file, missing, ReadHeader);
 }
 
 }  // namespace tiercel

@@ -161,15 +161,7 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file,
 
 absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const File& file,
                                                         absl::Status* missing) {
-  absl::Status truncated;
-  absl::StatusOr<SafetensorsHeader> header =
-      HeaderOf(file, missing != nullptr ? &truncated : nullptr);
-  if (!truncated.ok()) missing->Update(Annotate(truncated, file.path()));
-  // File's own errors name the path already.
-  if (!header.ok() && ClassOf(header.status()) == ErrorClass::kInput) {
-    return Annotate(header.status(), file.path());
-  }
-  return header;
+  return ReadHeaderOf(file, missing, HeaderOf);
 }
 
 }  // namespace tiercel
