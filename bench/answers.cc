@@ -35,13 +35,6 @@ using Json = nlohmann::json;
 // computed for each policy.
 constexpr uint64_t kCacheBytes = uint64_t{2} << 30;
 
-template <typename T>
-T Sized() {
-  T t = {};
-  t.struct_size = sizeof(T);
-  return t;
-}
-
 // A call that failed, with the library's sentence.
 struct Failure {
   std::string sentence;
@@ -56,7 +49,7 @@ template <typename Fill>
 std::vector<int32_t> Ids(size_t capacity, const Fill& fill) {
   std::vector<int32_t> ids(capacity);
   size_t size = ids.size();
-  auto error = Sized<tiercel_error>();
+  tiercel_error error = TIERCEL_INIT(tiercel_error);
   tiercel_status status = fill(ids.data(), &size, &error);
   if (status == TIERCEL_BUFFER_TOO_SMALL) {
     ids.resize(size);
@@ -71,12 +64,12 @@ class Answerer {
  public:
   Answerer(const char* path, std::string cache, int32_t threads)
       : cache_(std::move(cache)) {
-    auto params = Sized<tiercel_model_params>();
+    tiercel_model_params params = TIERCEL_INIT(tiercel_model_params);
     params.path = path;
     params.threads = threads;
-    auto error = Sized<tiercel_error>();
+    tiercel_error error = TIERCEL_INIT(tiercel_error);
     Need(tiercel_model_open(&params, &model_, &error), error);
-    info_ = Sized<tiercel_model_info>();
+    info_ = TIERCEL_INIT(tiercel_model_info);
     Need(tiercel_model_get_info(model_, &info_, &error), error);
   }
   ~Answerer() { tiercel_model_free(model_); }
@@ -91,7 +84,7 @@ class Answerer {
         Prompt(request.at("message"), request.at("prefix"));
     Json document = {{"prompt_tokens", prompt.size()}};
     if (request.at("policies").empty()) return document;
-    auto sampling = Sized<tiercel_sampling>();
+    tiercel_sampling sampling = TIERCEL_INIT(tiercel_sampling);
     sampling.max_tokens = request.at("most");
     const auto context =
         static_cast<int64_t>(prompt.size()) + sampling.max_tokens;
@@ -102,7 +95,7 @@ class Answerer {
       sessions.back()->Read(prompt, &sampling);
       entries.push_back(&sessions.back()->entry());
     }
-    auto error = Sized<tiercel_error>();
+    tiercel_error error = TIERCEL_INIT(tiercel_error);
     Need(tiercel_generate_batch(entries.data(), entries.size(), &error), error);
     for (const auto& session : sessions) {
       document["answers"].push_back(session->output());
@@ -115,7 +108,7 @@ class Answerer {
   class Session {
    public:
     Session(const Answerer& owner, const Json& policy, int64_t context) {
-      auto of_policy = Sized<tiercel_policy>();
+      tiercel_policy of_policy = TIERCEL_INIT(tiercel_policy);
       const auto text = [&policy](const char* key) -> const char* {
         const auto found = policy.find(key);
         if (found == policy.end()) return nullptr;
@@ -133,7 +126,7 @@ class Answerer {
       of_policy.budget = number("budget");
       of_policy.sink = number("sink");
       of_policy.window = number("window");
-      auto params = Sized<tiercel_session_params>();
+      tiercel_session_params params = TIERCEL_INIT(tiercel_session_params);
       params.context = context;
       params.policy = &of_policy;
       params.prompt_cache_dir = owner.cache_.c_str();
@@ -166,16 +159,16 @@ class Answerer {
       return 0;
     }
 
-    tiercel_error error_ = Sized<tiercel_error>();
+    tiercel_error error_ = TIERCEL_INIT(tiercel_error);
     tiercel_session* session_ = nullptr;
-    tiercel_batch_entry entry_ = Sized<tiercel_batch_entry>();
+    tiercel_batch_entry entry_ = TIERCEL_INIT(tiercel_batch_entry);
     std::vector<int32_t> tokens_;
     std::string text_;
   };
 
   std::vector<int32_t> Prompt(const std::string& message,
                               const std::string& prefix) const {
-    auto user = Sized<tiercel_message>();
+    tiercel_message user = TIERCEL_INIT(tiercel_message);
     user.role = "user";
     user.content = message.data();
     user.content_bytes = message.size();

@@ -30,13 +30,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-template <typename T>
-T Sized() {
-  T t = {};
-  t.struct_size = sizeof(T);
-  return t;
-}
-
 // Ends the program if a call failed.
 void Need(tiercel_status status, const tiercel_error& error) {
   if (status == TIERCEL_OK) return;
@@ -99,7 +92,7 @@ class Settings {
 class Book {
  public:
   Book(const char* model, const char* file, const Settings& settings) {
-    auto params = Sized<tiercel_model_params>();
+    tiercel_model_params params = TIERCEL_INIT(tiercel_model_params);
     params.path = model;
     params.threads = static_cast<int32_t>(settings.count("threads"));
     params.simulate_device_bytes =
@@ -110,7 +103,7 @@ class Book {
     tokens_ = Tokenize({std::istreambuf_iterator<char>(in), {}});
     tokens_.resize(std::min<size_t>(
         tokens_.size(), static_cast<size_t>(settings.count("text"))));
-    auto of_session = Sized<tiercel_session_params>();
+    tiercel_session_params of_session = TIERCEL_INIT(tiercel_session_params);
     of_session.context = settings.count("context");
     of_session.forks = settings.count("people");
     of_session.fork_tokens = 8 * settings.count("tokens");
@@ -145,7 +138,7 @@ class Book {
   const std::vector<int32_t>& tokens() const { return tokens_; }
 
  private:
-  tiercel_error error_ = Sized<tiercel_error>();
+  tiercel_error error_ = TIERCEL_INIT(tiercel_error);
   tiercel_model* model_ = nullptr;
   tiercel_session* session_ = nullptr;
   std::vector<int32_t> tokens_;
@@ -185,7 +178,7 @@ class Person {
     if (text_.size() + needed > most_) text_ = book_.tokens();
     text_.insert(text_.end(), question.begin(), question.end());
     ++sampling_.seed;
-    auto entry = Sized<tiercel_batch_entry>();
+    tiercel_batch_entry entry = TIERCEL_INIT(tiercel_batch_entry);
     entry.session = session_;
     entry.sampling = &sampling_;
     entry.ids = text_.data();
@@ -194,7 +187,7 @@ class Person {
     entry.user_data = this;
     last_ = Clock::now();
     given_ = 0;
-    auto error = Sized<tiercel_error>();
+    tiercel_error error = TIERCEL_INIT(tiercel_error);
     Need(tiercel_queue_add(queue_, &entry, &Person::OnEnd, &error), error);
   }
   void Stop() { stops_ = true; }
@@ -225,7 +218,7 @@ class Person {
   tiercel_queue* const queue_;
   tiercel_session* const session_;
   size_t most_;
-  tiercel_sampling sampling_ = Sized<tiercel_sampling>();
+  tiercel_sampling sampling_ = TIERCEL_INIT(tiercel_sampling);
   std::vector<std::vector<int32_t>> questions_;
   std::vector<int32_t> text_;
   size_t asked_;
@@ -253,8 +246,8 @@ int main(int argc, char** argv) {
   }
   const Settings settings(argc - 3, argv + 3);
   Book book(argv[1], argv[2], settings);
-  auto error = Sized<tiercel_error>();
-  auto params = Sized<tiercel_queue_params>();
+  tiercel_error error = TIERCEL_INIT(tiercel_error);
+  tiercel_queue_params params = TIERCEL_INIT(tiercel_queue_params);
   params.at_once = settings.count("people");
   tiercel_queue* queue = nullptr;
   Need(tiercel_queue_create(book.model(), &params, &queue, &error), error);

@@ -59,9 +59,7 @@ class Error : public std::runtime_error {
 // A struct of tiercel.h with its defaults.
 template <typename Struct>
 Struct defaults() {
-  Struct zeroed = {};
-  zeroed.struct_size = sizeof(Struct);
-  return zeroed;
+  return TIERCEL_INIT(Struct);
 }
 
 using Progress = std::function<bool(uint64_t done, uint64_t total)>;

@@ -25,9 +25,7 @@ namespace tiercel::cli {
 // A zeroed parameter struct of the C API with its size set.
 template <typename Params>
 Params Defaults() {
-  Params params = {};
-  params.struct_size = sizeof(Params);
-  return params;
+  return TIERCEL_INIT(Params);
 }
 
 // Callbacks of the library. Each also checks for a signal, so that none is
