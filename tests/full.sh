@@ -265,7 +265,8 @@ for step in "${steps[@]}"; do
     tail -50 "$scratch/$step.log"
   fi
   last=$(grep -vE '^ *$|^Total Test time|^Label Time|sec\*proc' \
-    "$scratch/$step.log" | tail -1 | tr '|' '/' | cut -c1-100)
+    "$scratch/$step.log" | tail -1 | sed "s|$PWD/||g" | tr '|' '/' |
+    cut -c1-100)
   for i in "${!page[@]}"; do
     [[ ${page[i]} != "| $step |"* ]] || unset "page[i]"
   done
