@@ -951,7 +951,7 @@ strips_once|models/tokenizer/token_splitter.cc|    while (strips_ \&\& !text.emp
 phi3_ends|models/tokenizer/gguf_spec.cc|token.text != "<s>"|!token.text.empty()|models/tokenizer/gguf_spec_test.cc
 half_vocab|models/tokenizer/hf_spec.cc|vocab    ? "vocab.json without|merges ? "vocab.json without|models/tokenizer/hf_spec_test.cc
 vain_think|apps/commands/command.cc|otherwise.ok() \&\& .as_asked == .otherwise|otherwise.ok() \&\& as_asked->empty()|apps/cli_think_test.py
-thoughts_alone|apps/commands/book_summary.cc|cut = cut .. (text.empty() \&\& summary_.cut > 0);||apps/cli_think_test.py
+thoughts_alone|apps/commands/book_summary.cc|cut = cut .. (text.empty() \&\& summary_.cut + summary_.unanswered > 0);||apps/cli_think_test.py
 unanswered_parts|apps/commands/tree.cc|if (made.in_thought) ++summary_.unanswered;||apps/cli_think_test.py
 thought_of_part|apps/commands/part_maker.cc|lines.waiting.back()\["reasoning"\] = thought;|(void)0;|apps/cli_think_test.py
 gemma_merges|models/tokenizer/gguf_spec.cc|  } else if (.model == kGemma4) {|  } else if (false) {|models/tokenizer/gguf_spec_test.cc
