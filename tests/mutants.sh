@@ -468,8 +468,8 @@ whole_heads|models/decoder/config_hf.cc|(family.partial ? part : 1)|part|models/
 unread_types|runtime/model/model.cc|!model->checkpoint->unread().empty()|false|apps/cli_files_test.py
 old_quantised|models/decoder/config_hf.cc|if (!absl::EndsWith(name, ".qweight")) return;|return;|apps/cli_files_test.py
 own_end|models/chat/chat_tokens.cc|tokenizer.IsControl(\*end) \&\&|true \&\&|apps/cli_files_test.py
-begun_thought|models/chat/thought_tags.cc|source.find(begun) != source.npos|source.find(begun) == 0|models/chat/thought_tags_test.cc
-any_thought|models/chat/thought_tags.cc|source.find(begun) != source.npos|source.find(begun) != 1|models/chat/thought_tags_test.cc
+begun_thought|models/chat/thought_tags.cc|text.find(tags.close, open) == text.npos|text.find(tags.close, 0) == text.npos|models/chat/thought_tags_test.cc
+any_thought|models/chat/chat_tokens.cc|return absl::EndsWith(absl::StripTrailingAsciiWhitespace(text), tags.open);|return EndsInThought(text, tags);|models/chat/chat_tokens_test.cc
 cut_thought|runtime/generate/generate.cc|if (transcript.in_thought()) report.finish_reason = "length";||apps/cli_think_test.py
 hybrid_experts|models/decoder/config_hf.cc|value_or(kUsualExperts)|value_or(0 * kUsualExperts)|models/decoder/families_test.cc
 hybrid_positions|models/decoder/config_hf.cc|value_or("") != "rope"|value_or("rope") != "rope"|models/decoder/families_test.cc
