@@ -15,6 +15,7 @@ namespace {
 // that neighbouring threads read neighbouring elements.
 struct SumChunks {
   static constexpr int kMaxThreads = 128;
+  static constexpr int kBlocksAtOnce = 4;
   struct Shared {};
   ChunkMeansParams p;
   DevicePages pages;

@@ -11,11 +11,29 @@
 
 namespace tiercel {
 
-// The kernel's kBlocksAtOnce; 0: the compiler decides.
+// The shared memory of a multiprocessor of the kind that is compiled for.
+#ifndef __CUDA_ARCH__
+inline constexpr int kSharedBytes = 0;  // the host's pass
+#elif __CUDA_ARCH__ == 750
+inline constexpr int kSharedBytes = 64 << 10;
+#elif __CUDA_ARCH__ == 800
+inline constexpr int kSharedBytes = 164 << 10;
+#elif __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+inline constexpr int kSharedBytes = 228 << 10;
+#else
+inline constexpr int kSharedBytes = 100 << 10;
+#endif
+
+// The kernel's kBlocksAtOnce, but no more than have room in shared memory: the
+// registers of others would be kept free in vain. 0: the compiler decides.
 template <typename Kernel>
 constexpr int BlocksAtOnce() {
   if constexpr (requires { Kernel::kBlocksAtOnce; }) {
-    return Kernel::kBlocksAtOnce;
+    constexpr int kReserved = 1 << 10;  // by the driver, in each block
+    constexpr int kBytes = sizeof(typename Kernel::Shared) + kReserved;
+    constexpr int kRoom = kSharedBytes / kBytes;
+    return kRoom > 0 && kRoom < Kernel::kBlocksAtOnce ? kRoom
+                                                      : Kernel::kBlocksAtOnce;
   } else {
     return 0;
   }
