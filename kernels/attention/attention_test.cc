@@ -229,7 +229,7 @@ TEST_P(AttentionBackendTest, ManyPages) {
 // Row invariance: a row's bits depend neither on the other rows of the call nor
 // on the number of threads.
 TEST_P(AttentionBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
-  if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
+  if (TriesFew() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;
   for (int threads : Threads({1, 2, 3})) {
     streams.push_back(NewStream(threads));
@@ -260,7 +260,7 @@ TEST_P(AttentionBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
 // of pages.
 TEST_P(AttentionBackendTest, WavesDoNotShow) {
   if (GetParam().device != DeviceKind::kCpu) return;  // has waves of its own
-  if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
+  if (TriesFew() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   const std::unique_ptr<Stream> fast = NewStream(2);
   const Case c = {64, 1, 128, DType::kF16, DType::kF16, 0, 1300, 40};
   const Problem problem(c);

@@ -180,7 +180,7 @@ TEST_P(AttentionViewBackendTest, EverythingIsTheSameAsNoView) {
 
 // Rows are invariant with the edge of the window inside of tiles, too.
 TEST_P(AttentionViewBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
-  if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
+  if (TriesFew() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;
   for (int threads : {1, 3}) {
     streams.push_back(NewStream(threads));
@@ -212,7 +212,7 @@ TEST_P(AttentionViewBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
 // hidden.
 TEST_P(AttentionViewBackendTest, WavesDoNotShow) {
   if (GetParam().device != DeviceKind::kCpu) return;  // has waves of its own
-  if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
+  if (TriesFew() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   Case c{64, 1, 128, DType::kF16, DType::kF16, 0, 1300, 34};
   for (const ViewCase& view :
        {ViewCase{Chunks(0, 1400, 128, 3), 20}, ViewCase{{{0, 4}}, 800},

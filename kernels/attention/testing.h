@@ -17,6 +17,7 @@
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
 #include "kernels/system/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel {
 
@@ -83,7 +84,7 @@ class Problem {
         first_page_(c.begin / kPageTokens),
         q_stride_(int64_t{c.heads} * c.head_dim + 3) {
     std::mt19937 random(1234);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     q_.resize(static_cast<size_t>(c.rows * q_stride_));
     for (float& x : q_) x = normal(random);
     const int64_t end = c.position + c.rows;

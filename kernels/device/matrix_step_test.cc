@@ -14,6 +14,7 @@
 #include "kernels/device/matrix_step_for_test.h"
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::matrix_step_test {
 namespace {
@@ -168,7 +169,7 @@ TEST_P(MatrixStepTest, OfHalvesIsTheProductAsLaidOut) {
 TEST_P(MatrixStepTest, OfHalvesSumsInSinglePrecision) {
   const std::unique_ptr<Stream> stream = NewStream();
   std::mt19937 random(3);
-  std::normal_distribution<float> normal;
+  NormalFloats normal;
   std::vector<HalfStepMatrices> all(20);
   for (HalfStepMatrices& m : all) {
     for (size_t i = 0; i < 16; ++i) {

@@ -14,6 +14,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel {
 namespace {
@@ -62,7 +63,7 @@ class Problem {
     pages_.push_back(nullptr);
 
     std::mt19937 random(99);
-    std::normal_distribution<float> normal(0.3f, 2.0f);
+    NormalFloats normal(0.3f, 2.0f);
     std::vector<float> row(static_cast<size_t>(c.head_dim));
     for (int64_t t = std::max(c.begin, c.first_chunk * c.chunk); t < end; ++t) {
       for (int head = 0; head < c.kv_heads; ++head) {

@@ -14,6 +14,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::key_norms_test {
 namespace {
@@ -39,7 +40,7 @@ class Problem {
     }
     pages_.push_back(nullptr);
     std::mt19937 random(7);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     std::vector<float> key(static_cast<size_t>(layout_.head_dim));
     for (int64_t j = first; j < last; ++j) {
       for (int head = 0; head < layout_.kv_heads; ++head) {

@@ -11,6 +11,7 @@
 #include "kernels/kv/testing.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::kv_convert_test {
 namespace {
@@ -22,7 +23,7 @@ using Bytes = std::vector<std::byte>;
 // Rows of `type` made from random floats of any size.
 Bytes RandomRows(DType type, int head_dim, int64_t rows, unsigned seed) {
   std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0f, 4.0f);
+  NormalFloats normal(0.0f, 4.0f);
   const auto row_bytes = static_cast<size_t>(RowBytes(type, head_dim));
   Bytes bytes(static_cast<size_t>(rows) * row_bytes);
   std::vector<float> values(static_cast<size_t>(head_dim));

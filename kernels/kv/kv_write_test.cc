@@ -14,6 +14,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::kv_write_test {
 namespace {
@@ -33,7 +34,7 @@ class Problem {
   explicit Problem(const Case& c) : case_(c) {
     const int64_t row = int64_t{c.layout.kv_heads} * c.layout.head_dim;
     std::mt19937 random(3);
-    std::normal_distribution<float> normal(0.0f, 4.0f);
+    NormalFloats normal(0.0f, 4.0f);
     k_.resize(static_cast<size_t>(c.rows * (row + 1)));
     v_.resize(static_cast<size_t>(c.rows * (row + 3)));
     for (float& x : k_) x = normal(random);
@@ -60,7 +61,8 @@ class Problem {
             static_cast<int64_t>(pages_.size()),
             case_.position};
   }
-  std::vector<std::vector<std::byte>> Run(Stream& stream) {
+  // Returns the pages, one after the other.
+  std::vector<std::byte> Run(Stream& stream) {
     OnDevice<float> k(stream, k_);
     OnDevice<float> v(stream, v_);
     const auto page_bytes = static_cast<size_t>(case_.layout.PageBytes());
@@ -76,13 +78,7 @@ class Problem {
     p.pages = pages.data();
     const absl::Status status = KvWrite(stream, p);
     EXPECT_TRUE(status.ok()) << status;
-    const std::vector<std::byte> all = bytes.Read();
-    std::vector<std::vector<std::byte>> result;
-    for (auto from = all.begin(); from != all.end();
-         from += static_cast<std::ptrdiff_t>(page_bytes)) {
-      result.emplace_back(from, from + static_cast<std::ptrdiff_t>(page_bytes));
-    }
-    return result;
+    return bytes.Read();
   }
   std::vector<float>& k() { return k_; }
 
@@ -102,19 +98,23 @@ INSTANTIATE_TEST_SUITE_P(Backends, KvWriteTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);
 
 TEST_P(KvWriteTest, EqualsReferenceAndTouchesNothingElse) {
+  std::vector<std::unique_ptr<Stream>> streams;
   for (const int threads : Threads({1, 3})) {
-    const std::unique_ptr<Stream> fast = NewStream(threads);
-    for (int head_dim : {8, 40, 64, 96}) {
-      for (DType type_k : KvTypes(head_dim)) {
-        for (DType type_v : KvTypes(head_dim)) {
-          // K and V are written independently.
-          if (TriesFew() && type_k != type_v && type_v != DType::kF16) continue;
-          for (int64_t position :
-               InShort({0, kPageTokens - 1, kPageTokens, 120007},
-                       {kPageTokens - 1, 120007})) {
-            for (int64_t rows : InShort({0, 1, 2, 131}, {0, 2, 131})) {
-              Problem problem({{type_k, type_v, 3, head_dim}, position, rows});
-              EXPECT_TRUE(problem.Run(*fast) == problem.Run(*ref_))
+    streams.push_back(NewStream(threads));
+  }
+  for (int head_dim : {8, 40, 64, 96}) {
+    for (DType type_k : KvTypes(head_dim)) {
+      for (DType type_v : KvTypes(head_dim)) {
+        // K and V are written independently.
+        if (TriesFew() && type_k != type_v && type_v != DType::kF16) continue;
+        for (int64_t position :
+             InShort({0, kPageTokens - 1, kPageTokens, 120007},
+                     {kPageTokens - 1, 120007})) {
+          for (int64_t rows : InShort({0, 1, 2, 131}, {0, 2, 131})) {
+            Problem problem({{type_k, type_v, 3, head_dim}, position, rows});
+            const std::vector<std::byte> expected = problem.Run(*ref_);
+            for (const auto& fast : streams) {
+              EXPECT_TRUE(SameBytes(problem.Run(*fast), expected))
                   << head_dim << " " << position << " " << rows;
             }
           }
@@ -132,7 +132,7 @@ struct Heads {
         head_dim(dim),
         stride(int64_t{heads} * dim + gap) {
     std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     for (int64_t i = 0; i < rows * stride; ++i) x.push_back(normal(random));
   }
 
@@ -284,17 +284,16 @@ TEST(KvWriteReferenceTest, ReadsBack) {
   for (DType type : KvTypes(32)) {
     const KvLayout layout = {type, type, 2, 32};
     Problem problem({layout, kPageTokens - 2, 5});
-    const auto pages = problem.Run(*ref);
+    const std::vector<std::byte> pages = problem.Run(*ref);
     const KvWriteParams p = problem.Params();
     for (int64_t r = 0; r < 5; ++r) {
-      const auto page = static_cast<size_t>(r < 2 ? 0 : 1);
+      const std::byte* const page =
+          pages.data() + (r < 2 ? 0 : layout.PageBytes());
       const int cell = static_cast<int>((kPageTokens - 2 + r) % kPageTokens);
       for (int head = 0; head < 2; ++head) {
         float k[32], v[32];
-        KvRowToF32(type, pages[page].data() + layout.KOffset(head, cell), 32,
-                   k);
-        KvRowToF32(type, pages[page].data() + layout.VOffset(head, cell), 32,
-                   v);
+        KvRowToF32(type, page + layout.KOffset(head, cell), 32, k);
+        KvRowToF32(type, page + layout.VOffset(head, cell), 32, v);
         for (int i = 0; i < 32; ++i) {
           const float* given_k = HostAddress(p.k) + r * p.k_stride + head * 32;
           const float* given_v = HostAddress(p.v) + r * p.v_stride + head * 32;
@@ -381,18 +380,18 @@ TEST_P(KvWriteTest, FaultsAndTinyBlocks) {
       problem.k()[7] = value;
       // Two are as far out, the negative one first.
       if (type == DType::kQ4_0) problem.k()[5] = -value;
-      const auto pages = problem.Run(*fast);
-      const auto expected = problem.Run(*ref_);
+      const std::vector<std::byte> page = problem.Run(*fast);
+      const std::vector<std::byte> expected = problem.Run(*ref_);
       float row[32];
-      KvRowToF32(type, pages[0].data(), 32, row);
+      KvRowToF32(type, page.data(), 32, row);
       if (!std::isfinite(value)) {
         EXPECT_FALSE(std::isfinite(row[7])) << value;
         continue;
       }
-      EXPECT_EQ(pages, expected) << value;
+      EXPECT_EQ(page, expected) << value;
       if (type == DType::kQ8_0) {
         for (int i = 2; i < 34; ++i) {
-          EXPECT_GE(static_cast<int8_t>(pages[0][static_cast<size_t>(i)]), 0);
+          EXPECT_GE(static_cast<int8_t>(page[static_cast<size_t>(i)]), 0);
         }
       }
     }

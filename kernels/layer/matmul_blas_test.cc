@@ -17,6 +17,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/faults.h"
 #include "kernels/system/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::matmul_blas_test {
 namespace {
@@ -65,7 +66,7 @@ class MatmulBlasTest : public testing::Test {
   // Weights [n, kK] with values around 1/8, for the op's stream.
   static PackedMatrix Weights(DType type, int64_t n, Stream& stream) {
     std::mt19937 random(static_cast<unsigned>(n));
-    std::normal_distribution<float> normal(0.0f, 0.125f);
+    NormalFloats normal(0.0f, 0.125f);
     PackedMatrix packed = *PackedMatrix::Create(type, n, kK, SystemMemory(),
                                                 PackedMatrix::OrderFor(stream));
     std::vector<std::byte> row(static_cast<size_t>(RowBytes(type, kK)));
@@ -132,7 +133,7 @@ class MatmulBlasTest : public testing::Test {
 
   static std::vector<float> RandomX(int64_t rows) {
     std::mt19937 random(5);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     std::vector<float> x(static_cast<size_t>(rows * kStride));
     for (float& value : x) value = normal(random);
     return x;

@@ -155,7 +155,7 @@ TEST_P(MatmulTest, TilesOfFloatsHaveTheReferencesBits) {
 // Rows are so long and many that they are divided into groups and split among
 // threads.
 TEST_P(MatmulTest, GroupsOfRowsChangeNothing) {
-  if (TriesLess() && GetParam().isa != SupportedIsas().back()) GTEST_SKIP();
+  if (TriesFew() && GetParam().isa != SupportedIsas().back()) GTEST_SKIP();
   for (const DType type : {DType::kQ4_1, DType::kF16}) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
       if (TriesFew() && compute != Compute::kQ8) continue;

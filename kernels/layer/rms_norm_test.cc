@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel {
 namespace {
@@ -19,7 +20,7 @@ struct Problem {
   Problem(int64_t rows, int groups, int dim)
       : stride(int64_t{groups} * dim + 5), weight(static_cast<size_t>(dim)) {
     std::mt19937 random(7);
-    std::normal_distribution<float> normal(0.1f, 3.0f);
+    NormalFloats normal(0.1f, 3.0f);
     x.resize(static_cast<size_t>(rows * stride));
     for (float& value : x) value = normal(random);
     for (float& value : weight) value = normal(random);

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::swiglu_test {
 namespace {
@@ -68,7 +69,7 @@ TEST_P(SwigluTest, EqualsReferenceAndFormula) {
   for (int64_t dim : {1, 15, 16, 17, 1536, 4099}) {
     for (int64_t rows : {0, 1, 3, 7}) {
       std::mt19937 random(11);
-      std::normal_distribution<float> normal(0.0f, 20.0f);
+      NormalFloats normal(0.0f, 20.0f);
       std::vector<float> gate(static_cast<size_t>(rows * dim));
       std::vector<float> up(gate.size());
       for (float& x : gate) x = normal(random);

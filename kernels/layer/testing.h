@@ -22,6 +22,7 @@
 #include "kernels/number/dtype.h"
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel {
 
@@ -91,7 +92,7 @@ inline std::vector<size_t> HalvesOf(DType type) {
 inline MatmulWeights RandomWeights(DType type, int64_t n, int64_t k,
                                    unsigned seed) {
   std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-0.125f, 0.125f);
+  UniformFloats uniform(-0.125f, 0.125f);
   std::vector<std::byte> rows(static_cast<size_t>(n * RowBytes(type, k)));
   const auto half = [&](size_t at) {
     const uint16_t bits = F16FromF32(uniform(random));
@@ -121,7 +122,7 @@ inline MatmulWeights RandomWeights(DType type, int64_t n, int64_t k,
 // Every block of 32 has another magnitude, from 2^-8 to 2^8.
 inline std::vector<float> RandomX(int64_t rows, int64_t stride, unsigned seed) {
   std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-2.0f, 2.0f);
+  UniformFloats uniform(-2.0f, 2.0f);
   std::vector<float> x(static_cast<size_t>(rows * stride));
   float size = 1.0f;
   for (size_t i = 0; i < x.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::chunk_scores_test {
 namespace {
@@ -27,7 +28,7 @@ struct Problem {
         q(static_cast<size_t>(heads * head_dim)),
         means(static_cast<size_t>(kv_heads * stride), kPoisonF16) {
     std::mt19937 random(17);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     for (float& x : q) x = normal(random);
     for (int64_t i = 0; i < kv_heads * stride; ++i) {
       if (i % stride < num_chunks * head_dim) {

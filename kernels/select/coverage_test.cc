@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::coverage_test {
 namespace {
@@ -34,7 +35,7 @@ struct Problem {
           .newest = newest,
           .out = nullptr} {
     std::mt19937 random(5);
-    std::normal_distribution<float> normal(0.0f, 3.0f);
+    NormalFloats normal(0.0f, 3.0f);
     for (int64_t i = 0; i < std::ssize(scores); ++i) {
       if (i % p.scores_stride < positions) {
         scores[static_cast<size_t>(i)] = normal(random);

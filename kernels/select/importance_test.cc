@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::importance_test {
 namespace {
@@ -36,7 +37,7 @@ struct Problem {
           .importance = nullptr,
           .importance_stride = candidates + 5} {
     std::mt19937 random(11);
-    std::normal_distribution<float> normal(0.0f, 3.0f);
+    NormalFloats normal(0.0f, 3.0f);
     for (int64_t i = 0; i < rows * heads; ++i) {
       for (int64_t j = 0; j < candidates; ++j) {
         const bool seen = j <= candidates - rows + i / heads;

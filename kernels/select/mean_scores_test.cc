@@ -13,6 +13,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::mean_scores_test {
 namespace {
@@ -34,7 +35,7 @@ struct Problem {
           .out = nullptr,
           .out_stride = (num_chunks + 15) / 16 * 16 + 16} {
     std::mt19937 random(17);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     for (float& x : q) x = normal(random);
     means.assign(static_cast<size_t>(kv_heads * p.means_stride), kPoisonF16);
     for (int64_t i = 0; i < std::ssize(means); ++i) {

@@ -13,6 +13,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "lib/status/error.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::selector_test {
 namespace {
@@ -43,7 +44,7 @@ struct Problem {
          .exclusivity = 0.85f,
          .out = nullptr};
     std::mt19937 random(3);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     for (int64_t g = 0; g < kv_heads; ++g) {
       for (int64_t j = 0; j < candidates; ++j) {
         Importance(g, j) = std::exp(1.5f * normal(random)) * 0.01f;

@@ -10,6 +10,7 @@
 #include "kernels/number/reference_math.h"
 #include "kernels/simd/simd_test_body.h"
 #include "kernels/system/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::simd_test {
 namespace {
@@ -22,7 +23,7 @@ class SimdTest : public testing::TestWithParam<Isa> {
  protected:
   SimdTest() {
     std::mt19937 random(99);
-    std::normal_distribution<float> normal(0.0f, 10.0f);
+    NormalFloats normal(0.0f, 10.0f);
     for (float& x : lanes_.a) x = normal(random);
     for (float& x : lanes_.b) x = normal(random);
     for (float& x : lanes_.c) x = normal(random);
@@ -202,7 +203,7 @@ TEST_P(SimdTest, PartialLoadsAndStores) {
 TEST_P(SimdTest, ReductionsFollowTheTree) {
   for (int round = 0; round < 100; ++round) {
     std::mt19937 random(static_cast<uint32_t>(round));
-    std::normal_distribution<float> normal(0.0f, 1e4f);
+    NormalFloats normal(0.0f, 1e4f);
     float lane[16];
     float max = -kInf;
     for (int i = 0; i < 16; ++i) {

@@ -87,6 +87,12 @@ inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
           std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
+inline bool SameBytes(const std::vector<std::byte>& a,
+                      const std::vector<std::byte>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
 // For INSTANTIATE_TEST_SUITE_P over SupportedIsas().
 inline std::string NameOfIsa(const testing::TestParamInfo<Isa>& isa) {
   return std::string(NameOf(isa.param));
@@ -148,9 +154,12 @@ inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
 // Skips CUDA if there is no GPU; tests/gpu_check.sh counts that as a failure.
 class BackendTest : public testing::TestWithParam<Backend> {
  protected:
-  // Returns true if cases take so long here that only some are tried.
+  // Returns true if cases take so long here that only some are tried: on the
+  // host executor, and where each multiply-add is a call.
   static bool TriesFew() {
-    return TriesLess() || (kIsHosted && GetParam().device == DeviceKind::kCuda);
+    return TriesLess() ||
+           (kIsHosted && GetParam().device == DeviceKind::kCuda) ||
+           (GetParam().isa == Isa::kPortable && !TriesAll());
   }
   static std::vector<int64_t> Fewer(std::vector<int64_t> all,
                                     std::vector<int64_t> few) {

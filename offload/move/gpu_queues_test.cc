@@ -20,6 +20,7 @@
 #include "offload/kv/kv_tier.h"
 #include "offload/kv/tiered_kv.h"
 #include "offload/move/gpu_link.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::gpu_queues_test {
 namespace {
@@ -167,7 +168,7 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
 
   const auto never = [] { return false; };
   std::mt19937 random(3);
-  std::normal_distribution<float> normal;
+  NormalFloats normal;
   const auto page_bytes = static_cast<size_t>(kLayout.PageBytes());
   std::vector<std::vector<std::byte>> mirror(
       kLayers, std::vector<std::byte>(kContextPages * page_bytes));

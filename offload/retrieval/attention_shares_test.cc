@@ -13,6 +13,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "offload/retrieval/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::attention_shares_test {
 namespace {
@@ -35,7 +36,7 @@ struct Case {
 class AttentionSharesTest : public ::testing::Test {
  protected:
   AttentionSharesTest() {
-    std::normal_distribution<float> normal(0.0f, 1.0f);
+    NormalFloats normal(0.0f, 1.0f);
     for (auto& layer : bytes_) {
       layer.assign(static_cast<size_t>(kPages * layout_.PageBytes()),
                    std::byte{0xff});
@@ -138,7 +139,7 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
       AttentionShares& shares = **made;
       shares.Begin(0, 1);  // a question before this one
       shares.Begin(c.begin / 32, c.begin / 32 + c.runs);
-      std::normal_distribution<float> normal(0.0f, 2.0f);
+      NormalFloats normal(0.0f, 2.0f);
       const auto peaks = static_cast<size_t>(kLayers * kHeads * c.runs);
       std::vector<double> before(peaks), answer(peaks);
       int64_t end = c.end;

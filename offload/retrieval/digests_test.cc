@@ -16,6 +16,7 @@
 #include "kernels/number/half.h"
 #include "kernels/system/testing.h"
 #include "offload/retrieval/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::digests_test {
 namespace {
@@ -63,7 +64,7 @@ class Keys {
   }
 
   void Write(int64_t position, std::mt19937& random) {
-    std::normal_distribution<float> normal(0.2f, 1.5f);
+    NormalFloats normal(0.2f, 1.5f);
     std::vector<float> row(static_cast<size_t>(layout_.head_dim));
     ForAll(position, [&](std::byte* k) {
       for (float& x : row) x = normal(random);

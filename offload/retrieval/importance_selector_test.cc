@@ -22,6 +22,7 @@
 #include "offload/retrieval/key_scorer.h"
 #include "offload/retrieval/mean_scorer.h"
 #include "offload/retrieval/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::importance_selector_test {
 namespace {
@@ -36,7 +37,7 @@ class Keys {
   explicit Keys(int layers, int kv_heads)
       : layout_{DType::kF32, DType::kF32, kv_heads, kHeadDim} {
     std::mt19937 random(3);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     for (int layer = 0; layer < layers; ++layer) {
       std::vector<std::vector<std::byte>>& pages = bytes_.emplace_back();
       tables_.emplace_back();
@@ -261,7 +262,7 @@ class ImportanceSelectorTest : public testing::Test {
  protected:
   std::vector<float> Queries(int64_t rows, int heads) {
     std::mt19937 random(9);
-    std::normal_distribution<float> normal;
+    NormalFloats normal;
     std::vector<float> q(static_cast<size_t>(rows * heads * kHeadDim));
     for (float& x : q) x = normal(random);
     return q;

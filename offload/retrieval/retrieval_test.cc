@@ -23,6 +23,7 @@
 #include "lib/status/error.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/retrieval/testing.h"
+#include "tests/setup/draws.h"
 
 namespace tiercel::retrieval_test {
 namespace {
@@ -430,7 +431,7 @@ class Life {
   }
 
   std::vector<float> Random(int64_t count) {
-    std::normal_distribution<float> normal(0.0f, 1.5f);
+    NormalFloats normal(0.0f, 1.5f);
     std::vector<float> values(static_cast<size_t>(count));
     for (float& x : values) x = normal(random_);
     return values;
