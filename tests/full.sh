@@ -5,8 +5,8 @@
 # more on two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
-#                               exact sass hosted sim bytes seeds trials faults
-#                               book readme subproject debian mutants
+#                               exact cuda sass hosted sim bytes seeds trials
+#                               faults book readme subproject debian mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
 # that is run again on the same kind of machine replaces its line of the page;
@@ -15,8 +15,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact sass hosted sim
-  bytes seeds trials faults book readme subproject debian mutants)
+readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact cuda sass hosted
+  sim bytes seeds trials faults book readme subproject debian mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -138,6 +138,20 @@ step_exact() {
     --max-kl 2.8e-3 --min-top1 0.962 --max-ppl-change 0.0038
 }
 
+# Builds the tests with cases for a GPU with CUDA, if nvcc is here. They are not
+# optimised, and for one kind of GPU; without one its cases are skipped.
+step_cuda() {
+  command -v nvcc >/dev/null || {
+    echo "no nvcc here"
+    return
+  }
+  cmake --preset cuda -DCMAKE_BUILD_TYPE=None \
+    -DCMAKE_CUDA_ARCHITECTURES=89-real >/dev/null
+  cmake --build --preset cuda --target tiercel_gpu_tests
+  GTEST_FILTER='-*/portable*:*/avx*:*/ref*:*/sim*' \
+    run_tests cuda -j "$(nproc)" -L gpu
+}
+
 # Checks the machine code of all kernels, if nvcc is here.
 step_sass() {
   local code=0 tools
@@ -146,8 +160,10 @@ step_sass() {
   ((code == 0 || code == 77))
 }
 
-# Runs the steps of a GPU on its kernels, by the host executor.
+# Runs the steps of a GPU on its kernels, by the host executor, and rehearses
+# what may go wrong there.
 step_hosted() {
+  python3 -B tests/gpu/rehearsal_test.py
   tests/gpu_check.sh pack "$scratch/pack" sim
   OUT=$scratch tests/gpu_check.sh run "$scratch/pack" tests logits texts bench
 }
@@ -186,7 +202,7 @@ step_trials() {
 # at each place.
 step_faults() {
   local tests='^(runtime/(session/(faults|unfinished_prompt)|api/out_of_memory)'
-  tests+='|tests/hosted_faults|apps/cli(_saved)?)_test'
+  tests+='|tests/hosted_(faults|ranks)|apps/cli(_saved)?)_test'
   TIERCEL_ALL_FAULTS=1 run_tests cpu -R "$tests"
 }
 

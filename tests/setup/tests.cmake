@@ -5,8 +5,10 @@
 #   tiercel_script_test(foo_test.py [COST n] [ARGS ...])
 #                                        a Python script that fails or not
 #   tiercel_check_tests_registered()     stops on a forgotten test
+#   tiercel_name_other_tests()           fills the target tiercel_other_tests
 
 add_custom_target(tiercel_sanitized_tests)
+add_custom_target(tiercel_other_tests)
 
 # Tests are half of the code to compile and little of the code that runs: they
 # are not optimised, UBSan checks only the code that they test, and GoogleTest's
@@ -61,6 +63,8 @@ target_link_libraries(tiercel_test_main PRIVATE tiercel_flags tiercel_test_flags
                                                 GTest::gtest GTest::gmock)
 target_compile_definitions(
   tiercel_test_main PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+add_library(tiercel_test_draws OBJECT tests/setup/draws.cc)
+target_link_libraries(tiercel_test_draws PRIVATE tiercel_flags)
 
 function(tiercel_test source)
   cmake_parse_arguments(ARG "ALONE;GPU" "PROGRAM" "DEPS" ${ARGN})
@@ -85,7 +89,7 @@ function(tiercel_test source)
     add_executable(${program})
     target_link_libraries(
       ${program} PRIVATE tiercel_flags tiercel_test_flags tiercel_test_main
-                         GTest::gtest GTest::gmock)
+                         tiercel_test_draws GTest::gtest GTest::gmock)
     target_precompile_headers(${program} REUSE_FROM tiercel_test_headers)
     tiercel_compile_together(${program})
   endif()
@@ -104,14 +108,24 @@ function(tiercel_test source)
     math(EXPR cost "100 - ${place}")
     set_tests_properties(${relative} PROPERTIES COST ${cost})
   endif()
-  # These tests read untrusted files and texts: test.sh also runs them under the
-  # sanitizers, full.sh runs all. The hash of a checkpoint needs the library of
-  # kernels, which takes longer to compile than all of these.
+  # These tests read untrusted files and texts: test.sh runs them under the
+  # sanitizers, most of them there alone; full.sh runs all. The hash of a
+  # checkpoint needs the library of kernels, which takes longer to compile than
+  # all of these.
+  set(labels "")
   if(relative MATCHES
      "^(models/(format|tokenizer|chat)/|models/decoder/config|lib/)"
      AND NOT relative MATCHES "/content_hash_test")
-    set_tests_properties(${relative} PROPERTIES LABELS sanitized)
+    set(labels sanitized)
     add_dependencies(tiercel_sanitized_tests ${program})
+    # These try less there.
+    if(NOT relative MATCHES "/(epub|golden|merge|merge_windows)_test")
+      list(APPEND labels only_sanitized)
+    endif()
+    set_tests_properties(${relative} PROPERTIES LABELS "${labels}")
+  endif()
+  if(NOT only_sanitized IN_LIST labels)
+    set_property(TARGET ${program} PROPERTY TIERCEL_OTHER ON)
   endif()
   if(ARG_GPU AND TIERCEL_CUDA)
     set_property(TEST ${relative} APPEND PROPERTY LABELS gpu)
@@ -142,5 +156,26 @@ function(tiercel_check_tests_registered)
     if(NOT test IN_LIST registered)
       message(FATAL_ERROR "${test} is on disk but not registered")
     endif()
+  endforeach()
+endfunction()
+
+# Makes tiercel_other_tests depend on all programs of `folder` and below it but
+# those whose tests are all labelled "only_sanitized".
+function(tiercel_name_other_tests folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(sanitized TARGET tiercel_sanitized_tests
+               PROPERTY MANUALLY_ADDED_DEPENDENCIES)
+  foreach(target ${targets})
+    get_target_property(type ${target} TYPE)
+    get_target_property(left_out ${target} EXCLUDE_FROM_ALL)
+    get_target_property(other ${target} TIERCEL_OTHER)
+    if(type MATCHES "EXECUTABLE|SHARED|MODULE" AND NOT left_out
+       AND (other OR NOT target IN_LIST sanitized))
+      add_dependencies(tiercel_other_tests ${target})
+    endif()
+  endforeach()
+  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(below ${folders})
+    tiercel_name_other_tests(${below})
   endforeach()
 endfunction()
