@@ -378,11 +378,11 @@ class GoingOnTest(BookCase):
         self.assertEqual(self.summary()["resumed"]["nodes"], 0)
 
     def test_every_setting_has_a_reading_of_its_own(self):
-        book = self.path("some.txt", BOOK[:3000])
-        usual = [("-c", "700"), ("-n", "16"), ("--temp", "1")]
+        book = self.path("some.txt", BOOK[:2000])
+        usual = [("-c", "700"), ("-n", "8"), ("--temp", "1")]
         other = self.path("other.gguf")
         shutil.copy(CHAT + ".gguf", other)
-        again = self.path("again.txt", BOOK[:3000])
+        again = self.path("again.txt", BOOK[:2000])
 
         def kept(*flags, model=CHAT, book=book):
             own = [word for flag in usual if flag[0] not in flags

@@ -465,9 +465,9 @@ def few_drafts(program, turns):
     for turn, sampler in enumerate(SAMPLERS[:2]):
         full = drafted_text(program, book()[20000:], 400, 32, sampler,
                             5)
-        for n, drafter in enumerate(DRAFTERS, turn):
-            yield turns.triforce(full, drafter, LENGTHS[n % 2], VIEWS[turn],
-                                 linked if n % 3 == 1 else HERE)
+        for n, drafter in enumerate(DRAFTERS[1 - turn::2]):
+            yield turns.triforce(full, drafter, LENGTHS[n], VIEWS[1],
+                                 linked if n == turn else HERE)
     for policy, turn, place in (("sadas", 0, HERE), ("sadas", 2, linked),
                                 ("sfi", 0, linked), ("speed", 0, HERE)):
         yield turns.other(full, policy, turn, place)
