@@ -12,12 +12,12 @@ cd "$1"
 readonly LAYERS=(kernels offload models drafts runtime)
 # The rooms of a folder, in order: each may include those before it.
 readonly ROOMS=(
-  'lib status text template documents'
+  'lib status text template documents reader'
   'kernels base number simd system device layer kv attention select token'
   'offload tier disk move ranks kv prompt_cache retrieval weights'
   'models format tokenizer chat decoder'
   'runtime pass machine model plan session drafting policies generate api'
-  'apps cli terminal reader commands'
+  'apps cli terminal notes commands'
 )
 failed=0
 

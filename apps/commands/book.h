@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
-#include "apps/reader/notes.h"
+#include "apps/notes/notes.h"
 #include "lib/documents/document.h"
 
 namespace tiercel::cli {

@@ -7,8 +7,8 @@
 #include "apps/cli/numbers.h"
 #include "apps/commands/book.h"
 #include "apps/commands/generation.h"
-#include "apps/reader/notes.h"
-#include "apps/reader/places.h"
+#include "apps/notes/notes.h"
+#include "lib/reader/places.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {

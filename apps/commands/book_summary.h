@@ -12,7 +12,7 @@
 #include "apps/cli/options.h"
 #include "apps/commands/forecast.h"
 #include "apps/commands/total_cost.h"
-#include "apps/reader/journal.h"
+#include "apps/notes/journal.h"
 #include "lib/documents/document.h"
 
 namespace tiercel::cli {

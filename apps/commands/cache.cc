@@ -10,9 +10,9 @@
 #include "apps/cli/numbers.h"
 #include "apps/commands/command.h"
 #include "apps/commands/readings.h"
-#include "apps/reader/text.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/printable.h"
+#include "lib/reader/text.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {

@@ -18,13 +18,13 @@
 #include "apps/commands/generation.h"
 #include "apps/commands/requests.h"
 #include "apps/commands/summary.h"
-#include "apps/reader/notes.h"
-#include "apps/reader/places.h"
+#include "apps/notes/notes.h"
 #include "apps/terminal/history_file.h"
 #include "apps/terminal/line_editor.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
 #include "apps/terminal/typed_lines.h"
+#include "lib/reader/places.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {

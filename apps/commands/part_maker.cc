@@ -12,9 +12,9 @@
 #include "apps/commands/sampling.h"
 #include "apps/commands/sections.h"
 #include "apps/commands/supported.h"
-#include "apps/reader/parts.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
+#include "lib/reader/parts.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {

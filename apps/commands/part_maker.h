@@ -20,7 +20,7 @@
 #include "apps/commands/api.h"
 #include "apps/commands/at_once.h"
 #include "apps/commands/generation.h"
-#include "apps/reader/journal.h"
+#include "apps/notes/journal.h"
 #include "apps/terminal/progress.h"
 
 namespace tiercel::cli {

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
-#include "apps/reader/places.h"
-#include "apps/reader/text.h"
 #include "include/tiercel.h"
+#include "lib/reader/places.h"
+#include "lib/reader/text.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
-#include "apps/reader/journal.h"
+#include "apps/notes/journal.h"
 #include "apps/terminal/output.h"
 
 namespace tiercel::cli {

@@ -19,10 +19,10 @@
 #include "apps/commands/sections.h"
 #include "apps/commands/text_length.h"
 #include "apps/commands/tree.h"
-#include "apps/reader/places.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/typed_lines.h"
 #include "lib/documents/document.h"
+#include "lib/reader/places.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {

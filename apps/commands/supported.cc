@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "apps/reader/parts.h"
-#include "apps/reader/text.h"
+#include "lib/reader/parts.h"
+#include "lib/reader/text.h"
 
 namespace tiercel::cli {
 namespace {

@@ -20,13 +20,13 @@
 #include "apps/commands/requests.h"
 #include "apps/commands/sections.h"
 #include "apps/commands/text_length.h"
-#include "apps/reader/outline.h"
-#include "apps/reader/parts.h"
-#include "apps/reader/places.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
 #include "apps/terminal/screen.h"
 #include "apps/terminal/signals.h"
+#include "lib/reader/outline.h"
+#include "lib/reader/parts.h"
+#include "lib/reader/places.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {

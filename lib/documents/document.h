@@ -44,7 +44,7 @@ struct Document {
   std::vector<Section> sections;
   std::vector<Page> pages;
   // The chapters in this document, if it is an excerpt of a longer one
-  // (apps/reader); absent: it is whole.
+  // (lib/reader); absent: it is whole.
   std::optional<std::vector<NumberedChapter>> chapters;
   std::vector<std::string> warnings;
 };

@@ -1,4 +1,4 @@
-#include "apps/reader/notes.h"
+#include "apps/notes/notes.h"
 
 #include <cmark.h>
 

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_APPS_READER_TEXT_H_
-#define TIERCEL_APPS_READER_TEXT_H_
+#ifndef TIERCEL_LIB_READER_TEXT_H_
+#define TIERCEL_LIB_READER_TEXT_H_
 
 #include <string>
 #include <string_view>
@@ -21,4 +21,4 @@ std::string OneLine(std::string_view text);
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_TEXT_H_
+#endif  // TIERCEL_LIB_READER_TEXT_H_

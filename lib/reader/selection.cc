@@ -1,11 +1,11 @@
-#include "apps/reader/selection.h"
+#include "lib/reader/selection.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "apps/reader/text.h"
 #include "lib/documents/encoding.h"
+#include "lib/reader/text.h"
 
 namespace tiercel::reader {
 namespace {

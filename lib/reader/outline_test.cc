@@ -1,9 +1,9 @@
-#include "apps/reader/outline.h"
+#include "lib/reader/outline.h"
 
-#include "apps/reader/book_for_test.h"
-#include "apps/reader/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "lib/reader/book_for_test.h"
+#include "lib/reader/text.h"
 
 namespace tiercel::reader {
 namespace {

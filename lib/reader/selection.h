@@ -1,5 +1,5 @@
-#ifndef TIERCEL_APPS_READER_SELECTION_H_
-#define TIERCEL_APPS_READER_SELECTION_H_
+#ifndef TIERCEL_LIB_READER_SELECTION_H_
+#define TIERCEL_LIB_READER_SELECTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/reader/outline.h"
+#include "lib/reader/outline.h"
 
 namespace tiercel::reader {
 
@@ -55,4 +55,4 @@ std::string ChapterList(const Document& book, size_t most);
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_SELECTION_H_
+#endif  // TIERCEL_LIB_READER_SELECTION_H_

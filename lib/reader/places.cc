@@ -1,10 +1,10 @@
-#include "apps/reader/places.h"
+#include "lib/reader/places.h"
 
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
-#include "apps/reader/text.h"
+#include "lib/reader/text.h"
 
 namespace tiercel::reader {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_APPS_READER_QUOTATIONS_H_
-#define TIERCEL_APPS_READER_QUOTATIONS_H_
+#ifndef TIERCEL_LIB_READER_QUOTATIONS_H_
+#define TIERCEL_LIB_READER_QUOTATIONS_H_
 
 #include <cstddef>
 #include <string>
@@ -28,4 +28,4 @@ std::vector<Quotation> FindQuotations(std::string_view answer,
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_QUOTATIONS_H_
+#endif  // TIERCEL_LIB_READER_QUOTATIONS_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_APPS_READER_OUTLINE_H_
-#define TIERCEL_APPS_READER_OUTLINE_H_
+#ifndef TIERCEL_LIB_READER_OUTLINE_H_
+#define TIERCEL_LIB_READER_OUTLINE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -58,4 +58,4 @@ std::string PageAt(const Document& book, size_t offset);
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_OUTLINE_H_
+#endif  // TIERCEL_LIB_READER_OUTLINE_H_

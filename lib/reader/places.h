@@ -1,11 +1,11 @@
-#ifndef TIERCEL_APPS_READER_PLACES_H_
-#define TIERCEL_APPS_READER_PLACES_H_
+#ifndef TIERCEL_LIB_READER_PLACES_H_
+#define TIERCEL_LIB_READER_PLACES_H_
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "apps/reader/outline.h"
+#include "lib/reader/outline.h"
 
 namespace tiercel::reader {
 
@@ -29,4 +29,4 @@ std::string NarrowPlace(const Document& book, size_t begin, size_t end);
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_PLACES_H_
+#endif  // TIERCEL_LIB_READER_PLACES_H_

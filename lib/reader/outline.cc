@@ -1,10 +1,10 @@
-#include "apps/reader/outline.h"
+#include "lib/reader/outline.h"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 
-#include "apps/reader/text.h"
+#include "lib/reader/text.h"
 
 namespace tiercel::reader {
 namespace {

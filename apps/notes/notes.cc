@@ -1,4 +1,4 @@
-#include "apps/reader/notes.h"
+#include "apps/notes/notes.h"
 
 #include <cmark.h>
 
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "apps/reader/text.h"
+#include "lib/reader/text.h"
 
 namespace tiercel::reader {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/reader/quotations.h"
+#include "lib/reader/quotations.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

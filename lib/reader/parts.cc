@@ -1,11 +1,11 @@
-#include "apps/reader/parts.h"
+#include "lib/reader/parts.h"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <span>
 
-#include "apps/reader/text.h"
+#include "lib/reader/text.h"
 
 namespace tiercel::reader {
 namespace {

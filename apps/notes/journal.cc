@@ -1,4 +1,4 @@
-#include "apps/reader/journal.h"
+#include "apps/notes/journal.h"
 
 #include "nlohmann/json.hpp"
 

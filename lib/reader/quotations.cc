@@ -1,12 +1,12 @@
-#include "apps/reader/quotations.h"
+#include "lib/reader/quotations.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 
-#include "apps/reader/text.h"
 #include "lib/documents/unicode.h"
+#include "lib/reader/text.h"
 
 namespace tiercel::reader {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/reader/text.h"
+#include "lib/reader/text.h"
 
 #include <algorithm>
 

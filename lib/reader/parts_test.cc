@@ -1,11 +1,11 @@
-#include "apps/reader/parts.h"
+#include "lib/reader/parts.h"
 
 #include <random>
 #include <string>
 
-#include "apps/reader/book_for_test.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "lib/reader/book_for_test.h"
 
 namespace tiercel::reader {
 namespace {

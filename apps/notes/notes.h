@@ -1,5 +1,5 @@
-#ifndef TIERCEL_APPS_READER_NOTES_H_
-#define TIERCEL_APPS_READER_NOTES_H_
+#ifndef TIERCEL_APPS_NOTES_NOTES_H_
+#define TIERCEL_APPS_NOTES_NOTES_H_
 
 #include <string>
 #include <string_view>
@@ -46,4 +46,4 @@ std::string EscapeMarkdown(std::string_view text);
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_NOTES_H_
+#endif  // TIERCEL_APPS_NOTES_NOTES_H_

@@ -1,8 +1,8 @@
-#include "apps/reader/places.h"
+#include "lib/reader/places.h"
 
-#include "apps/reader/book_for_test.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "lib/reader/book_for_test.h"
 
 namespace tiercel::reader {
 namespace {

@@ -1,10 +1,10 @@
-#ifndef TIERCEL_APPS_READER_BOOK_FOR_TEST_H_
-#define TIERCEL_APPS_READER_BOOK_FOR_TEST_H_
+#ifndef TIERCEL_LIB_READER_BOOK_FOR_TEST_H_
+#define TIERCEL_LIB_READER_BOOK_FOR_TEST_H_
 
 #include <string>
 #include <string_view>
 
-#include "apps/reader/outline.h"
+#include "lib/reader/outline.h"
 
 namespace tiercel::reader {
 
@@ -36,4 +36,4 @@ inline Document BookOf(std::string_view lines) {
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_BOOK_FOR_TEST_H_
+#endif  // TIERCEL_LIB_READER_BOOK_FOR_TEST_H_

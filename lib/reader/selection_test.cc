@@ -1,11 +1,11 @@
-#include "apps/reader/selection.h"
+#include "lib/reader/selection.h"
 
 #include <variant>
 
-#include "apps/reader/book_for_test.h"
-#include "apps/reader/places.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "lib/reader/book_for_test.h"
+#include "lib/reader/places.h"
 
 namespace tiercel::reader {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_APPS_READER_PARTS_H_
-#define TIERCEL_APPS_READER_PARTS_H_
+#ifndef TIERCEL_LIB_READER_PARTS_H_
+#define TIERCEL_LIB_READER_PARTS_H_
 
 #include <cstddef>
 #include <functional>
@@ -59,4 +59,4 @@ std::string_view WholeSentences(std::string_view text);
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_PARTS_H_
+#endif  // TIERCEL_LIB_READER_PARTS_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_APPS_READER_JOURNAL_H_
-#define TIERCEL_APPS_READER_JOURNAL_H_
+#ifndef TIERCEL_APPS_NOTES_JOURNAL_H_
+#define TIERCEL_APPS_NOTES_JOURNAL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -69,4 +69,4 @@ std::optional<JournalHead> HeadOf(std::string_view bytes);
 
 }  // namespace tiercel::reader
 
-#endif  // TIERCEL_APPS_READER_JOURNAL_H_
+#endif  // TIERCEL_APPS_NOTES_JOURNAL_H_
