@@ -260,18 +260,12 @@ bool Tree::Fits(const TalkFn& talk, std::string_view text) {
 }
 
 absl::Status Tree::Cut() {
-  reader::Divisions divisions;
-  const int level = reader::ChapterLevel(book_);
-  for (const document::Section& section : book_.sections) {
-    (section.level <= level ? divisions.chapters : divisions.headings)
-        .push_back(section.begin);
-  }
   constexpr size_t kBytesOfToken = 4;
   Progress progress(options_.progress, "planning", "bytes", "");
   const ProgressFn draw = progress.Callback();
   const std::vector<reader::Part> parts = reader::CutIntoParts(
-      book_.text, divisions, kBytesOfToken * (room_ - summary_.answer),
-      [&](std::string_view text) {
+      book_.text, reader::DivisionsOf(book_),
+      kBytesOfToken * (room_ - summary_.answer), [&](std::string_view text) {
         if (draw) {
           draw(static_cast<uint64_t>(text.data() - book_.text.data()),
                book_.text.size());

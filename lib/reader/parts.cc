@@ -232,6 +232,16 @@ std::string_view WholeSentences(std::string_view text) {
   return end > 0 ? Trimmed(text.substr(0, end)) : text;
 }
 
+Divisions DivisionsOf(const Document& book) {
+  Divisions divisions;
+  const int level = ChapterLevel(book);
+  for (const Section& section : book.sections) {
+    (section.level <= level ? divisions.chapters : divisions.headings)
+        .push_back(section.begin);
+  }
+  return divisions;
+}
+
 std::vector<Part> CutIntoParts(std::string_view text,
                                const Divisions& divisions, size_t usual_bytes,
                                const FitsFn& fits) {

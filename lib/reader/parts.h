@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/reader/outline.h"
+
 namespace tiercel::reader {
 
 // A run of a text, in bytes.
@@ -21,6 +23,9 @@ struct Divisions {
   std::vector<size_t> chapters;
   std::vector<size_t> headings;
 };
+
+// Returns the divisions of a book.
+Divisions DivisionsOf(const Document& book);
 
 // Returns true if a run of the text is short enough. A shorter run with the
 // same start as one that fits must fit, too.
