@@ -1,6 +1,6 @@
 # Debian packages, by `cpack --config build/package/CPackConfig.cmake` after the
-# preset `package`: libtiercel0, libtiercel-dev and tiercel, and with CUDA
-# libtiercel-cuda.
+# preset `package`: libtiercel0, libtiercel-documents0, libtiercel-dev and
+# tiercel, and with CUDA libtiercel-cuda.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR "Tiercel")
 set(CPACK_PACKAGE_CONTACT
@@ -45,27 +45,42 @@ function(tiercel_package component name section summary)
           COMPONENT ${component})
 endfunction()
 
-set(library libtiercel${PROJECT_VERSION_MAJOR})
-tiercel_package(runtime ${library} libs
-                "long-context language models, the shared library")
-# CPack adds scripts that call ldconfig, beside the trigger that Debian wants.
 file(CONFIGURE OUTPUT triggers CONTENT "activate-noawait ldconfig\n")
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
-    ${CMAKE_CURRENT_BINARY_DIR}/triggers)
-file(CONFIGURE OUTPUT overrides/${library} CONTENT
-     "@library@: maintscript-calls-ldconfig\n" @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/overrides/${library}
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
-        COMPONENT runtime)
+# Names the package of a shared library. CPack adds scripts that call ldconfig,
+# beside the trigger that Debian wants.
+function(tiercel_library_package component name summary)
+  tiercel_package(${component} ${name} libs "${summary}")
+  string(TOUPPER ${component} COMPONENT)
+  foreach(part NAME SECTION)
+    set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_${part}
+        ${CPACK_DEBIAN_${COMPONENT}_PACKAGE_${part}} PARENT_SCOPE)
+  endforeach()
+  set(CPACK_COMPONENT_${COMPONENT}_DESCRIPTION
+      "${CPACK_COMPONENT_${COMPONENT}_DESCRIPTION}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_CONTROL_EXTRA
+      ${CMAKE_CURRENT_BINARY_DIR}/triggers PARENT_SCOPE)
+  file(CONFIGURE OUTPUT overrides/${name} CONTENT
+       "@name@: maintscript-calls-ldconfig\n" @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/overrides/${name}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+          COMPONENT ${component})
+endfunction()
+
+set(library libtiercel${PROJECT_VERSION_MAJOR})
+set(documents libtiercel-documents${PROJECT_VERSION_MAJOR})
+tiercel_library_package(runtime ${library}
+                        "long-context language models, the shared library")
+tiercel_library_package(documents ${documents} "books as text with places")
+set(CPACK_DEBIAN_DOCUMENTS_PACKAGE_RECOMMENDS "poppler-utils, poppler-data")
 tiercel_package(development libtiercel-dev libdevel
                 "long-context language models, headers and static library")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "${library} (= ${PROJECT_VERSION}), libhwloc-dev, libonig-dev, liburing-dev, libutf8proc-dev, libxxhash-dev")
+    "${library} (= ${PROJECT_VERSION}), ${documents} (= ${PROJECT_VERSION}), libhwloc-dev, libonig-dev, liburing-dev, libutf8proc-dev, libxxhash-dev")
 tiercel_package(tools tiercel text
                 "long-context language models, the command line")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "poppler-utils, poppler-data")
-set(CPACK_COMPONENTS_ALL runtime development tools)
+set(CPACK_COMPONENTS_ALL runtime documents development tools)
 if(TIERCEL_CUDA)
   tiercel_package(cuda libtiercel-cuda contrib/libs
                   "long-context language models, the module for GPUs")
