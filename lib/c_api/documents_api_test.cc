@@ -238,8 +238,12 @@ TEST(DocumentsApiTest, PartsJoinAndFit) {
     at = end;
   }
   EXPECT_EQ(at, book.Text().size());
-  // Chapters are cut before other places.
-  EXPECT_EQ(parts.runs[0].second, book.Section(1).begin);
+
+  // A chapter within reach ends a part, though a section behind it is, too.
+  Parts longer;
+  longer.most = book.Section(2).begin + 5;
+  ASSERT_EQ(longer.Cut(book), TIERCEL_OK);
+  EXPECT_EQ(longer.runs[0].second, book.Section(1).begin);
 
   Parts two;
   two.stop_at = 2;
