@@ -285,6 +285,12 @@ typedef struct tiercel_model_info {
   /* Positions that some layer attends to; `context` ends there, though the
    * checkpoint was made for more. 0: all layers attend to all positions. */
   int64_t sliding_window;
+  /* The tokens that begin and end a text; -1: there is none. */
+  int64_t bos_id;
+  int64_t eos_id;
+  /* The source of the chat template (Jinja), NUL-terminated; NULL: none. It
+   * stays until the model and its sessions are freed. */
+  const char* chat_template;
 } tiercel_model_info;
 /* Fills `info`, whose struct_size the caller has set. */
 TIERCEL_API tiercel_status tiercel_model_get_info(const tiercel_model* model,
@@ -331,6 +337,31 @@ TIERCEL_API tiercel_status tiercel_detokenize(const tiercel_model* model,
                                               size_t* size,
                                               tiercel_error* error);
 
+/* Decodes tokens that come one by one, as of a server. */
+typedef struct tiercel_detokenizer tiercel_detokenizer;
+
+/* Makes a detokenizer behind the tokens `before`, which give no text; `before`
+ * may be NULL if count is 0: then a text begins. After an error *detokenizer is
+ * NULL. TIERCEL_INVALID_INPUT: "no_tokenizer", "invalid_token". The model may
+ * be freed first. */
+TIERCEL_API tiercel_status tiercel_detokenizer_create(
+    const tiercel_model* model, const int32_t* before, size_t count,
+    tiercel_detokenizer** detokenizer, tiercel_error* error);
+/* Adds a token. *text, of *text_bytes bytes, is what it completes, possibly
+ * nothing: always whole UTF-8, in which bytes that nothing can complete are
+ * U+FFFD. It stays until the next call. Control tokens give no text. One thread
+ * at a time may use a detokenizer. TIERCEL_INVALID_INPUT: "invalid_token",
+ * after which it is as before. */
+TIERCEL_API tiercel_status tiercel_detokenizer_add(
+    tiercel_detokenizer* detokenizer, int32_t id, const char** text,
+    size_t* text_bytes, tiercel_error* error);
+/* Ends the text: *text is what was held back, as U+FFFD, or nothing. Tokens
+ * that are added afterwards begin another text. */
+TIERCEL_API tiercel_status
+tiercel_detokenizer_end(tiercel_detokenizer* detokenizer, const char** text,
+                        size_t* text_bytes, tiercel_error* error);
+TIERCEL_API void tiercel_detokenizer_free(tiercel_detokenizer* detokenizer);
+
 typedef struct tiercel_message {
   size_t struct_size; /* the same for all of an array: its stride */
   const char* role;   /* NUL-terminated: "system", "user", "assistant" */
@@ -359,6 +390,11 @@ typedef struct tiercel_chat_settings {
   /* NUL-terminated: a JSON object, whose members are variables of the template;
    * NULL: none. */
   const char* template_kwargs;
+  /* If not 0, the last message, which must be of "assistant", is not ended: the
+   * tokens stop behind its content (behind its reasoning, if it has no
+   * content), and what is generated continues it. TIERCEL_INVALID_INPUT,
+   * "cannot_continue": the template does not end the text as it is. */
+  int64_t continue_last;
 } tiercel_chat_settings;
 
 /* Encodes a conversation by the checkpoint's own chat template, up to the start
@@ -1060,6 +1096,14 @@ TIERCEL_API void tiercel_session_clear_cancel(tiercel_session* session);
  * "invalid_environment": TIERCEL_ISA names no ISA of this machine, and every
  * call that computes fails until that is mended. */
 TIERCEL_API tiercel_status tiercel_check_environment(tiercel_error* error);
+
+/* Lists the devices of this machine: [{"device": "cpu", "name", "isa",
+ * "threads"}, and for each GPU that the process sees {"device": "cuda",
+ * "index", "capability": "8.9", "usable", and if it is not usable "why": a
+ * sentence}]. If no GPU is seen, one element of "cuda" without an index says
+ * why. May be called from any thread. */
+TIERCEL_API tiercel_status tiercel_devices(char* json, size_t* size,
+                                           tiercel_error* error);
 
 /* Measures the machine for about a second; may be called from any thread. The
  * JSON has its memory read bandwidth, float and int8 peaks with `threads`

@@ -176,6 +176,9 @@ struct Free {
   void operator()(tiercel_session* session) const {
     tiercel_session_free(session);
   }
+  void operator()(tiercel_detokenizer* detokenizer) const {
+    tiercel_detokenizer_free(detokenizer);
+  }
 };
 
 }  // namespace internal
@@ -275,6 +278,49 @@ class Model {
 
  private:
   std::unique_ptr<tiercel_model, internal::Free> model_;
+};
+
+// Decodes tokens that come one by one, behind those of `before`. It may outlive
+// its model.
+class Detokenizer {
+ public:
+  explicit Detokenizer(const Model& model,
+                       const std::vector<int32_t>& before = {}) {
+    internal::make([&](tiercel_error* error) {
+      tiercel_detokenizer* made = nullptr;
+      const tiercel_status status = tiercel_detokenizer_create(
+          model.get(), before.data(), before.size(), &made, error);
+      detokenizer_.reset(made);
+      return status;
+    });
+  }
+
+  // The text that a token completes; it stays until the next call.
+  std::string_view add(int32_t id) {
+    return give([&](const char** text, size_t* size, tiercel_error* error) {
+      return tiercel_detokenizer_add(get(), id, text, size, error);
+    });
+  }
+  // Ends the text: what no token will complete.
+  std::string_view end() {
+    return give([&](const char** text, size_t* size, tiercel_error* error) {
+      return tiercel_detokenizer_end(get(), text, size, error);
+    });
+  }
+
+  tiercel_detokenizer* get() const noexcept { return detokenizer_.get(); }
+
+ private:
+  template <typename Call>
+  static std::string_view give(Call call) {
+    const char* text = nullptr;
+    size_t size = 0;
+    internal::make(
+        [&](tiercel_error* error) { return call(&text, &size, error); });
+    return {text, size};
+  }
+
+  std::unique_ptr<tiercel_detokenizer, internal::Free> detokenizer_;
 };
 
 // A sequence of tokens with its KV cache. It may outlive its model.

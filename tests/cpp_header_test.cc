@@ -51,6 +51,11 @@ TEST(CppHeaderTest, TextsAreThoseOfC) {
         return true;
       });
   EXPECT_EQ(text, told);
+  tiercel::Detokenizer one_by_one(model, prompt);
+  std::string joined;
+  for (const int32_t id : ids) joined += one_by_one.add(id);
+  joined += one_by_one.end();
+  EXPECT_EQ(text, joined);
   EXPECT_EQ(session.length(), prompt.size() + 9);
   EXPECT_EQ(session.generation().output_tokens, 9);
   EXPECT_THAT(session.report(), StartsWith("{"));

@@ -26,6 +26,8 @@ struct ChatSettings {
   std::optional<bool> think = std::nullopt;
   // An object: variables of the template, by name, in their order.
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
+  // The last message, the assistant's, goes on; it is not followed by another.
+  bool continue_last = false;
 };
 
 // A piece of a rendered conversation, either written by the template, where

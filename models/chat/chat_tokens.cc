@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
@@ -48,14 +49,39 @@ absl::StatusOr<std::vector<ChatPiece>> Render(const ChatTemplate& chat_template,
   return pieces;
 }
 
+// Cuts what the template writes behind the text of the last message: its
+// content, or its thought if there is no content yet. White space at the end of
+// the text may be cut by the template.
+absl::Status CutBehind(const ChatMessage& last,
+                       std::vector<ChatPiece>* pieces) {
+  const std::string& said =
+      last.content.empty() ? last.reasoning : last.content;
+  size_t kept = pieces->size();
+  while (kept > 0 && !(*pieces)[kept - 1].from_message) --kept;
+  pieces->resize(kept);
+  const auto bare = [](const std::string& text) {
+    return absl::StripTrailingAsciiWhitespace(text);
+  };
+  if (kept > 0 && absl::EndsWith(bare(pieces->back().text), bare(said))) {
+    return absl::OkStatus();
+  }
+  return InputError("cannot_continue",
+                    "the chat template does not show the end of the last "
+                    "message as it is, so the message cannot be continued");
+}
+
 absl::Status Encode(const ChatTemplate& chat_template,
                     const Tokenizer& tokenizer,
                     std::vector<ChatMessage> messages, bool assistant_speaks,
                     const ChatSettings& settings, const EncodeLimits& limits,
                     std::vector<int32_t>* ids) {
+  const ChatMessage last = messages.empty() ? ChatMessage() : messages.back();
   ASSIGN_OR_RETURN(std::vector<ChatPiece> pieces,
                    Render(chat_template, tokenizer, std::move(messages),
                           assistant_speaks, settings));
+  if (!assistant_speaks && settings.continue_last) {
+    RETURN_IF_ERROR(CutBehind(last, &pieces));
+  }
   std::vector<Tokenizer::Part> parts;
   parts.reserve(pieces.size());
   for (const ChatPiece& piece : pieces) {
@@ -170,8 +196,24 @@ absl::Status EncodeChat(const ChatTemplate& chat_template,
                         std::vector<ChatMessage> messages,
                         const ChatSettings& settings,
                         const EncodeLimits& limits, std::vector<int32_t>* ids) {
+  bool begins = true;  // the assistant's message
+  if (settings.continue_last) {
+    if (messages.empty() || messages.back().role != "assistant") {
+      return UsageError(
+          "invalid_argument",
+          absl::StrCat("continue_last: got ",
+                       messages.empty()
+                           ? "no message"
+                           : absl::StrCat("a last message of \"",
+                                          messages.back().role, "\""),
+                       ", need one of \"assistant\""));
+    }
+    begins =
+        messages.back().content.empty() && messages.back().reasoning.empty();
+    if (begins) messages.pop_back();
+  }
   return Encode(chat_template, tokenizer, std::move(messages),
-                /*assistant_speaks=*/true, settings, limits, ids);
+                /*assistant_speaks=*/begins, settings, limits, ids);
 }
 
 absl::StatusOr<std::vector<int32_t>> AssistantHeader(

@@ -13,10 +13,13 @@
 namespace tiercel {
 
 // Appends the ids of a conversation, up to the start of the assistant's next
-// message. Special tokens are parsed only in the text that the template wrote:
-// no wording of a message can end its turn. If the settings say that the model
-// is not to think, a thought that the template begins is closed. Errors: those
-// of Render and Encode.
+// message, or up to the end of what it has said (ChatSettings::continue_last).
+// Special tokens are parsed only in the text that the template wrote: no
+// wording of a message can end its turn. If the settings say that the model is
+// not to think, a thought that the template begins is closed. Errors: those of
+// Render and Encode; invalid_argument, if the last message is not the
+// assistant's; cannot_continue, if the template does not show the end of its
+// text.
 absl::Status EncodeChat(const ChatTemplate& chat_template,
                         const Tokenizer& tokenizer,
                         std::vector<ChatMessage> messages,

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "lib/status/error.h"
 
 namespace tiercel::chat_tokens_test {
 namespace {
@@ -87,6 +88,60 @@ TEST(BeginsThoughtTest, AsTheTemplateIsTold) {
   // Other variables are not known here.
   EXPECT_TRUE(Begins("[a]{% if deep %}<think>{% endif %}", "x",
                      {.variables = {{"deep", true}}}));
+}
+
+// Returns the conversation as text, or the code of the error.
+std::string Continued(const std::string& source,
+                      const std::vector<ChatMessage>& messages) {
+  const auto tokenizer = WithTokens({{"<|end|>", kControl}});
+  const auto chat = ChatTemplate::Parse(source);
+  EXPECT_TRUE(chat.ok()) << chat.status();
+  std::vector<int32_t> ids;
+  const absl::Status status = EncodeChat(**chat, *tokenizer, messages,
+                                         {.continue_last = true}, {}, &ids);
+  if (!status.ok()) return CodeOf(status);
+  return *tokenizer->Decode(ids, Tokenizer::Special::kParse);
+}
+
+TEST(EncodeChatTest, TheLastMessageGoesOn) {
+  const ChatMessage user = {"user", "Who?"};
+  const std::string chat = Ending("<|end|>");
+  EXPECT_EQ(Continued(chat, {user, {"assistant", "It was"}}),
+            "[user]Who?<|end|>[assistant]It was");
+  // Its wording is no control token, and an earlier one like it is left.
+  EXPECT_EQ(Continued(chat, {{"assistant", "Hm"}, user, {"assistant", "Hm"}}),
+            "[assistant]Hm<|end|>[user]Who?<|end|>[assistant]Hm");
+  // Without a text it begins.
+  EXPECT_EQ(Continued(chat, {user, {"assistant", ""}}),
+            "[user]Who?<|end|>[assistant]");
+  // The template may cut white space.
+  const std::string trims =
+      "{% for m in messages %}[{{ m.content | trim }}]<|end|>{% endfor %}";
+  EXPECT_EQ(Continued(trims, {user, {"assistant", "It was "}}),
+            "[Who?]<|end|>[It was");
+  // A thought goes on while there is no answer.
+  const std::string thinks =
+      "{% for m in messages %}[{% if m.reasoning_content %}("
+      "{{ m.reasoning_content }}){% endif %}{{ m.content }}]{% endfor %}";
+  EXPECT_EQ(Continued(thinks, {user, {"assistant", "", "It may"}}),
+            "[Who?][(It may");
+  EXPECT_EQ(Continued(thinks, {user, {"assistant", "Yes", "It may"}}),
+            "[Who?][(It may)Yes");
+}
+
+TEST(EncodeChatTest, WhatCannotGoOnIsAnError) {
+  const ChatMessage user = {"user", "Who?"};
+  EXPECT_EQ(Continued(Ending(""), {user}), "invalid_argument");
+  EXPECT_EQ(Continued(Ending(""), {}), "invalid_argument");
+  EXPECT_EQ(Continued("{% for m in messages %}{{ m.content | upper }}"
+                      "{% endfor %}",
+                      {user, {"assistant", "It was"}}),
+            "cannot_continue");
+  for (const ChatMessage& last : {ChatMessage{"assistant", "It was"},
+                                  ChatMessage{"assistant", "", "It may"}}) {
+    EXPECT_EQ(Continued("{{ messages[0].content }}", {user, last}),
+              "cannot_continue");
+  }
 }
 
 TEST(BeginsThoughtTest, PromptsOfOtherMakes) {

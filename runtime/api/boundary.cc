@@ -7,10 +7,10 @@ namespace tiercel {
 // Structs grow at their end, where padding would be garbage to a newer library.
 TIERCEL_ENDS_WITH(tiercel_error, message);
 TIERCEL_ENDS_WITH(tiercel_model_params, host_layers);
-TIERCEL_ENDS_WITH(tiercel_model_info, sliding_window);
+TIERCEL_ENDS_WITH(tiercel_model_info, chat_template);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, reasoning_bytes);
-TIERCEL_ENDS_WITH(tiercel_chat_settings, template_kwargs);
+TIERCEL_ENDS_WITH(tiercel_chat_settings, continue_last);
 TIERCEL_ENDS_WITH(tiercel_policy, branches);
 TIERCEL_ENDS_WITH(tiercel_session_params, fork_tokens);
 TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
@@ -18,5 +18,14 @@ TIERCEL_ENDS_WITH(tiercel_token, thought_bytes);
 TIERCEL_ENDS_WITH(tiercel_sampling, split_thought);
 TIERCEL_ENDS_WITH(tiercel_generation, simulated);
 TIERCEL_ENDS_WITH(tiercel_batch_entry, progress);
+
+absl::Status NeedTokenizer(const tiercel_model* model) {
+  RETURN_IF_ERROR(NeedArgument("model", model));
+  if (model->model->tokenizer != nullptr) return absl::OkStatus();
+  const absl::Status& why = model->model->tokenizer_status;
+  if (!why.ok() && CodeOf(why) != "no_tokenizer") return why;
+  return InputError("no_tokenizer",
+                    "the checkpoint has no tokenizer; give token ids");
+}
 
 }  // namespace tiercel

@@ -94,6 +94,9 @@ __attribute__((no_sanitize("undefined"))) absl::Status Guarded(Body body) {
   }
 }
 
+// Returns the reason why the model cannot tokenize, if there is one.
+absl::Status NeedTokenizer(const tiercel_model* model);
+
 inline absl::Status FillJson(const nlohmann::json& document, char* buffer,
                              size_t* size) {
   const std::string text =

@@ -55,6 +55,15 @@ extern "C" tiercel_status tiercel_check_environment(tiercel_error* error) {
                              [] { return tiercel::ChooseIsa().status(); });
 }
 
+extern "C" tiercel_status tiercel_devices(char* json, size_t* size,
+                                          tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
+    ASSIGN_OR_RETURN(const tiercel::Isa isa, tiercel::ChooseIsa());
+    return tiercel::FillJson(tiercel::DevicesJson(isa), json, size);
+  });
+}
+
 extern "C" tiercel_status tiercel_machine(int32_t threads,
                                           tiercel_progress progress,
                                           void* user_data, char* json,

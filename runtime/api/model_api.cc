@@ -173,15 +173,6 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   return options;
 }
 
-absl::Status NeedTokenizer(const tiercel_model* model) {
-  RETURN_IF_ERROR(NeedArgument("model", model));
-  if (model->model->tokenizer != nullptr) return absl::OkStatus();
-  const absl::Status& why = model->model->tokenizer_status;
-  if (!why.ok() && CodeOf(why) != "no_tokenizer") return why;
-  return InputError("no_tokenizer",
-                    "the checkpoint has no tokenizer; give token ids");
-}
-
 Tokenizer::Special SpecialOf(uint32_t flags) {
   return (flags & TIERCEL_PARSE_SPECIAL) != 0 ? Tokenizer::Special::kParse
                                               : Tokenizer::Special::kPlain;
@@ -236,6 +227,7 @@ absl::StatusOr<ChatSettings> ReadChatSettings(
   if (s.template_kwargs != nullptr) {
     ASSIGN_OR_RETURN(read.variables, ReadVariables(s.template_kwargs));
   }
+  read.continue_last = s.continue_last != 0;
   return read;
 }
 
@@ -330,6 +322,15 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.layers = m.config.layers;
     out.ranks = m.ranks();
     out.sliding_window = m.config.sliding_window;
+    const auto id = [&](std::optional<int32_t> (tiercel::Tokenizer::*of)()
+                            const) {
+      return m.tokenizer == nullptr ? -1 : ((*m.tokenizer).*of)().value_or(-1);
+    };
+    out.bos_id = id(&tiercel::Tokenizer::bos);
+    out.eos_id = id(&tiercel::Tokenizer::eos);
+    out.chat_template = m.chat_template == nullptr
+                            ? nullptr
+                            : m.chat_template->source().c_str();
     tiercel::WriteStruct(out, info);
     return absl::OkStatus();
   });

@@ -10,6 +10,9 @@ namespace tiercel {
 // The document of tiercel_machine about a machine with these peaks.
 nlohmann::json MachineJson(const Peaks& peaks, Isa isa, int threads);
 
+// The document of tiercel_devices.
+nlohmann::json DevicesJson(Isa isa);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_RUNTIME_MACHINE_MACHINE_JSON_H_
