@@ -19,9 +19,16 @@ constexpr size_t kMostDepth = 64;
 // Builds the document from the parser's events. `open_` holds the arrays and
 // objects around the current place, outermost first; the pointers stay valid
 // because only the innermost container ever grows.
-class DocumentBuilder : public nlohmann::json_sax<json> {
+template <typename Json>
+class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
-  json&& TakeDocument() { return std::move(document_); }
+  using typename nlohmann::json_sax<Json>::binary_t;
+  using typename nlohmann::json_sax<Json>::number_float_t;
+  using typename nlohmann::json_sax<Json>::number_integer_t;
+  using typename nlohmann::json_sax<Json>::number_unsigned_t;
+  using typename nlohmann::json_sax<Json>::string_t;
+
+  Json&& TakeDocument() { return std::move(document_); }
   const std::string& problem() const { return problem_; }
 
   bool null() override { return Put(nullptr); }
@@ -34,9 +41,9 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   bool string(string_t& value) override { return Put(std::move(value)); }
   bool binary(binary_t&) override { return Fail("binary value"); }
 
-  bool start_object(size_t) override { return Enter(json::object()); }
+  bool start_object(size_t) override { return Enter(Json::object()); }
   bool end_object() override { return Leave(); }
-  bool start_array(size_t) override { return Enter(json::array()); }
+  bool start_array(size_t) override { return Enter(Json::array()); }
   bool end_array() override { return Leave(); }
 
   bool key(string_t& name) override {
@@ -65,7 +72,7 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   }
 
   // Puts a value at the current place; null if the parser must stop.
-  json* Place(json value) {
+  Json* Place(Json value) {
     if (open_.empty()) {
       document_ = std::move(value);
       return &document_;
@@ -77,11 +84,11 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
     *value_of_key_ = std::move(value);
     return value_of_key_;
   }
-  bool Put(json value) {
+  bool Put(Json value) {
     Place(std::move(value));
     return true;
   }
-  bool Enter(json container) {
+  bool Enter(Json container) {
     if (open_.size() == kMostDepth) {
       return Fail(absl::StrCat("nested deeper than ", kMostDepth));
     }
@@ -93,11 +100,26 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
     return true;
   }
 
-  json document_;
-  std::vector<json*> open_;
-  json* value_of_key_ = nullptr;
+  Json document_;
+  std::vector<Json*> open_;
+  Json* value_of_key_ = nullptr;
   std::string problem_;
 };
+
+template <typename Json>
+absl::StatusOr<Json> Parse(std::string_view who, std::string_view text) {
+  // The parser would take a NUL for the end of the text.
+  if (const size_t nul = text.find('\0'); nul != text.npos) {
+    return InputError("invalid_json",
+                      absl::StrCat(std::string(who), ": byte ", nul, ": NUL"));
+  }
+  DocumentBuilder<Json> builder;
+  if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
+    return InputError("invalid_json",
+                      absl::StrCat(std::string(who), ": ", builder.problem()));
+  }
+  return builder.TakeDocument();
+}
 
 // Returns where the string that begins with the quotation mark at `begin` ends.
 size_t EndOfString(std::string_view text, size_t begin) {
@@ -146,17 +168,12 @@ absl::StatusOr<json> ParsePythonJson(std::string_view who,
 }
 
 absl::StatusOr<json> ParseJson(std::string_view who, std::string_view text) {
-  // The parser would take a NUL for the end of the text.
-  if (const size_t nul = text.find('\0'); nul != text.npos) {
-    return InputError("invalid_json",
-                      absl::StrCat(std::string(who), ": byte ", nul, ": NUL"));
-  }
-  DocumentBuilder builder;
-  if (!json::sax_parse(text.begin(), text.end(), &builder)) {
-    return InputError("invalid_json",
-                      absl::StrCat(std::string(who), ": ", builder.problem()));
-  }
-  return builder.TakeDocument();
+  return Parse<json>(who, text);
+}
+
+absl::StatusOr<nlohmann::ordered_json> ParseOrderedJson(std::string_view who,
+                                                        std::string_view text) {
+  return Parse<nlohmann::ordered_json>(who, text);
 }
 
 std::string WriteJson(const json& document) {

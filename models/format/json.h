@@ -15,6 +15,10 @@ namespace tiercel {
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view who,
                                          std::string_view text);
 
+// As ParseJson, but the members of objects keep their order.
+absl::StatusOr<nlohmann::ordered_json> ParseOrderedJson(std::string_view who,
+                                                        std::string_view text);
+
 // As ParseJson, but NaN, Infinity and -Infinity, which Python writes as
 // numbers, are accepted as values. They become strings, so that a reader that
 // needs a number there refuses them.

@@ -63,6 +63,14 @@ TEST(ParsePythonJson, TakesNumbersThatPythonAloneWrites) {
   }
 }
 
+TEST(ParseJson, KeepsTheOrderOfMembersWhereThatIsWanted) {
+  constexpr char kText[] = R"({"b":[{"z":1,"a":{}},2],"a":"x","c":{"y":[]}})";
+  const auto document = ParseOrderedJson("t", kText);
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_EQ(document->dump(), kText);
+  EXPECT_FALSE(ParseOrderedJson("t", R"({"b": 1, "a": 2, "b": 3})").ok());
+}
+
 TEST(ParseJson, RefusesDuplicateKeys) {
   EXPECT_EQ(CodeFor(R"({"a":1,"b":2,"a":3})"), "invalid_json");
   EXPECT_EQ(CodeFor(R"([{"x":{"a":1,"a":1}}])"), "invalid_json");

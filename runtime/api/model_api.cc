@@ -197,15 +197,13 @@ absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits,
 
 absl::StatusOr<nlohmann::ordered_json> ReadVariables(const char* text) {
   constexpr std::string_view kWho = "template_kwargs";
-  absl::StatusOr<nlohmann::json> variables = ParseJson(kWho, text);
+  absl::StatusOr<nlohmann::ordered_json> variables =
+      ParseOrderedJson(kWho, text);
   if (!variables.ok()) {
     return UsageError("invalid_argument",
                       std::string(variables.status().message()));
   }
-  if (variables->is_object()) {
-    return nlohmann::ordered_json::parse(text, /*cb=*/nullptr,
-                                         /*allow_exceptions=*/false);
-  }
+  if (variables->is_object()) return variables;
   return UsageError(
       "invalid_argument",
       absl::StrCat(std::string(kWho), ": got ", variables->type_name(),
