@@ -99,6 +99,7 @@ build() {  # copy test...
     case $test in
       # A script's test needs the program, and some the one that has a GPU.
       tests/*.py) targets+=(tiercel_cli tiercel_hosted_cli) ;;
+      bindings/*.py) targets+=(tiercel_cli tiercel_python) ;;
       bench/answers_test.py | bench/ruler_test.py) targets+=(answers) ;;
       *.py) targets+=(tiercel_cli) ;;
       *) test=${test//[\/.]/_} && targets+=("${test%_cc}") ;;

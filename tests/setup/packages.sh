@@ -45,7 +45,8 @@ readonly TEST=(
   clang-format-14
   libbenchmark-dev
   patchelf  # gpu_check.sh: programs that bring their libraries
-  python3-numpy  # random checkpoints
+  python3-cffi  # the package for Python
+  python3-numpy  # random checkpoints, logits in Python
   shellcheck
 )
 readonly FULL=(
@@ -54,6 +55,7 @@ readonly FULL=(
   dpkg-dev
   libclang-rt-14-dev
   lintian
+  python3-venv  # the wheel
 )
 
 case "${1:-test}" in

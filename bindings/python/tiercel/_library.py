@@ -1,0 +1,37 @@
+"""The library, and its header: all that is known of either comes from here.
+
+`header.i` is tiercel.h behind the C preprocessor, which the build puts beside
+the library, so no declaration is written a second time.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import cffi
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def _load(ffi: cffi.FFI) -> Any:
+    with open(os.path.join(_FOLDER, "header.i"), encoding="utf-8") as file:
+        ffi.cdef(file.read())
+    # The library stays in memory for good, as the last handles may be freed
+    # after this module.
+    return ffi.dlopen(os.path.join(_FOLDER, "libtiercel-python.so"),
+                      ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE)
+
+
+ffi = cffi.FFI()
+lib = _load(ffi)
+
+
+def text_of(chars: Any) -> str:
+    """The text of a NUL-terminated array or pointer."""
+    return ffi.string(chars).decode("utf-8", "replace")
+
+
+def version() -> str:
+    """The library's version, commit, kind of build and ISA."""
+    return text_of(lib.tiercel_version())
