@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "include/tiercel_lab.h"
 #include "include/tiercel_queue.h"
 #include "nlohmann/json.hpp"
 
@@ -95,9 +96,10 @@ class Book {
     tiercel_model_params params = TIERCEL_INIT(tiercel_model_params);
     params.path = model;
     params.threads = static_cast<int32_t>(settings.count("threads"));
-    params.simulate_device_bytes =
-        static_cast<uint64_t>(settings.count("device"));
-    params.simulate_link_bytes_per_s = settings.of("link");
+    tiercel_simulation simulation = TIERCEL_INIT(tiercel_simulation);
+    simulation.device_bytes = static_cast<uint64_t>(settings.count("device"));
+    simulation.link_bytes_per_s = settings.of("link");
+    params.simulation = &simulation;
     Need(tiercel_model_open(&params, &model_, &error_), error_);
     std::ifstream in(file, std::ios::binary);
     tokens_ = Tokenize({std::istreambuf_iterator<char>(in), {}});

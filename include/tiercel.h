@@ -179,69 +179,53 @@ typedef struct tiercel_model_params {
   tiercel_progress progress; /* in bytes read; may be NULL */
   void* user_data;
 
-  /* Simulates a small device behind a slow link on this machine: weights and
-   * working memory fit simulate_device_bytes (0: no simulation), everything
-   * else crosses the link, at its rate. Results are the same bytes; reports
-   * say "simulated". */
-  uint64_t simulate_device_bytes;
-  double simulate_link_bytes_per_s; /* above 0 */
-  double simulate_link_latency_us;  /* per transfer */
-
-  /* The most memory for weights, KV and work, on a simulated device and behind
-   * its link together; 0: the memory that is free. */
+  /* The most memory for weights, KV and work, on the device and, if there is a
+   * link, behind it together; 0: the memory that is free. */
   uint64_t device_memory_bytes;
+  /* The most memory for KV in the host tier, behind a link; without a link, the
+   * most memory for everything, as device_memory_bytes. Pages that do not fit
+   * are on disk, if there is a prompt cache (prompt_cache_dir) and a context is
+   * requested. 0: the memory that is free. With TIERCEL_LOAD_HEADER and a
+   * simulated device it is the host memory of the simulated machine. */
+  uint64_t host_memory_bytes;
 
   /* Opens the model on the same machine as the model `beside`: the two share
    * its device, its threads and one memory budget. device, threads,
-   * device_memory_bytes, simulate_* and tensor_parallel must be NULL or 0 then.
-   * `beside` may be freed first. If it has several ranks, the new model is on
-   * the first. NULL: the model has a machine of its own. */
+   * device_memory_bytes, host_memory_bytes, tensor_parallel, deterministic,
+   * host_layers and simulation must be NULL or 0 then. `beside` may be freed
+   * first. If it has several ranks, the new model is on the first. NULL: the
+   * model has a machine of its own. */
   const tiercel_model* beside;
 
-  /* tensor_parallel: the number of ranks that compute the model together, each
-   * with a part of every matrix and of the KV heads, on a device and a link of
-   * its own, which is a GPU with "cuda" (simulate_* are per rank; threads and
-   * device_memory_bytes are divided among the ranks). Results are the same
-   * bytes for any number. 0: 1; at most 64. TIERCEL_OUT_OF_MEMORY,
-   * "cannot_split": the model has too few heads or columns for so many, or the
-   * process sees too few GPUs. tiercel_choose_ranks finds the best number.
-   *
-   * host_memory_bytes: the most memory for KV in the host tier, behind a link;
-   * without a link, the most memory for everything, as device_memory_bytes.
-   * Pages that do not fit are on disk, if there is a prompt cache
-   * (prompt_cache_dir) and a context is requested. 0: the memory that is free.
-   * Must be 0 with `beside`. With TIERCEL_LOAD_HEADER and a simulated device it
-   * is the host memory of the simulated machine.
-   *
-   * simulate_strict_seed: for tests, with device "cpu", with and without
-   * simulate_device_bytes. If not 0, the device is one whose memory the host
-   * cannot touch, and that does its work late, after delays of this seed.
-   *
-   * deterministic: a GPU computes prompts by its matrix unit, in f16: attention
-   * if K and V are both f16, q8_0 or q4_0 in heads of 64, 96 or 128; products
-   * if rows of weights are multiples of 64, but not by F32 weights nor with
-   * compute "f32" by compressed ones. Their bits then depend on the kind of
-   * GPU, and not on how a prompt is divided, cached or resumed; tokens behind
-   * it, drafted or not, are computed as on the CPU. If not 0, prompts have the
-   * CPU's bytes too, many times as slowly. Must be 0 with `beside`.
-   *
-   * simulate_host_bytes_per_s: with simulate_device_bytes, the rate in bytes of
-   * K and V at which the host takes its share of a sweep: it attends to pages
-   * where they are, while the link brings others. Results are the same bytes.
-   * 1e3 to 1e15, or 0: it takes none. Must be 0 with `beside`.
-   *
-   * host_layers: the number of layers whose weights lie in the host tier, at
-   * even distances, because they do not fit the device. Each pass brings them
-   * to the device, one while the layers before it compute: every token costs
-   * the link their bytes. Results are the same bytes. TIERCEL_USAGE,
-   * "invalid_host_layers": not 0, and below 3, above the model's layers, over
-   * several ranks, or on a device without a link. Must be 0 with `beside`. */
+  /* The number of ranks that compute the model together, each with a part of
+   * every matrix and of the KV heads, on a device and a link of its own, which
+   * is a GPU with "cuda" (threads and device_memory_bytes are divided among the
+   * ranks). Results are the same bytes for any number. 0: 1; at most 64.
+   * TIERCEL_OUT_OF_MEMORY, "cannot_split": the model has too few heads or
+   * columns for so many, or the process sees too few GPUs. tiercel_choose_ranks
+   * finds the best number. */
   int64_t tensor_parallel;
-  uint64_t host_memory_bytes;
-  uint64_t simulate_strict_seed;
+
+  /* A GPU computes prompts by its matrix unit, in f16: attention if K and V are
+   * both f16, q8_0 or q4_0 in heads of 64, 96 or 128; products if rows of
+   * weights are multiples of 64, but not by F32 weights nor with compute "f32"
+   * by compressed ones. Their bits then depend on the kind of GPU, and not on
+   * how a prompt is divided, cached or resumed; tokens behind it, drafted or
+   * not, are computed as on the CPU. If `deterministic` is not 0, prompts have
+   * the CPU's bytes too, many times as slowly. */
   int64_t deterministic;
-  double simulate_host_bytes_per_s;
+
+  /* The number of layers whose weights lie in the host tier, at even distances,
+   * because they do not fit the device. Each pass brings them to the device,
+   * one while the layers before it compute: every token costs the link their
+   * bytes. Results are the same bytes. TIERCEL_USAGE, "invalid_host_layers":
+   * not 0, and below 3, above the model's layers, over several ranks, or on a
+   * device without a link. */
   int64_t host_layers;
+
+  /* A device to simulate, for measurements and tests (tiercel_lab.h); NULL:
+   * none. */
+  const struct tiercel_simulation* simulation;
 } tiercel_model_params;
 
 /* Opens a checkpoint, and reads its weights if params->load says so. After an
@@ -760,17 +744,6 @@ TIERCEL_API tiercel_status tiercel_session_prefill(
     tiercel_session* session, const int32_t* ids, size_t count,
     tiercel_progress progress, void* user_data, tiercel_error* error);
 
-/* Appends tokens without computing their keys and values, to measure depths
- * that would take long to prefill. These are drawn from `seed`, except for the
- * last 64 tokens, which are computed. Progress is in tokens, with a last call
- * at the end. If cancelled or failed, the session is as before the call, and no
- * work is kept. tiercel_session_report counts the tokens as cached. Under
- * "speed" it is, in this version, TIERCEL_USAGE. Other errors, and NULL: as
- * tiercel_session_prefill. */
-TIERCEL_API tiercel_status tiercel_session_fill(
-    tiercel_session* session, const int32_t* ids, size_t count, uint64_t seed,
-    tiercel_progress progress, void* user_data, tiercel_error* error);
-
 /* Makes the session hold exactly these tokens, as for the next turn of a
  * conversation. The prefix that they share with the tokens held is not computed
  * again; the rest is appended as by tiercel_session_prefill. If cancelled or
@@ -1078,9 +1051,9 @@ TIERCEL_API tiercel_status tiercel_session_attended(
     size_t* size, tiercel_error* error);
 
 /* Cancels a call on `session`; may be called from any thread or a signal
- * handler. One call of tiercel_session_prefill, tiercel_session_fill,
- * tiercel_session_read, tiercel_session_generate (or an entry of
- * tiercel_generate_batch), tiercel_session_score or tiercel_session_attended
+ * handler. One call of tiercel_session_prefill, tiercel_session_read,
+ * tiercel_session_generate (or an entry of tiercel_generate_batch),
+ * tiercel_session_score, tiercel_session_attended or tiercel_session_fill
  * returns TIERCEL_CANCELLED for it: the one that is running, or, if none is or
  * it is just ending, the next. No other call is affected, and a fork starts
  * without it. Does nothing for NULL. */
@@ -1104,16 +1077,6 @@ TIERCEL_API tiercel_status tiercel_check_environment(tiercel_error* error);
  * why. May be called from any thread. */
 TIERCEL_API tiercel_status tiercel_devices(char* json, size_t* size,
                                            tiercel_error* error);
-
-/* Measures the machine for about a second; may be called from any thread. The
- * JSON has its memory read bandwidth, float and int8 peaks with `threads`
- * threads (0: all), CPU name and ISA. `progress` is in tries. read_spread: the
- * excess of the median reading time over the shortest, as a share of that;
- * steady: true if that is small. */
-TIERCEL_API tiercel_status tiercel_machine(int32_t threads,
-                                           tiercel_progress progress,
-                                           void* user_data, char* json,
-                                           size_t* size, tiercel_error* error);
 
 #ifdef __cplusplus
 }

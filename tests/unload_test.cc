@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 
 namespace {
 
@@ -40,10 +40,11 @@ class Program {
     params.struct_size = sizeof(params);
     params.path = "tests/golden/checkpoints/llama_chat.gguf";
     params.threads = 3;
-    if (simulated) {
-      params.simulate_device_bytes = 64 << 20;
-      params.simulate_link_bytes_per_s = 1e12;
-    }
+    tiercel_simulation device = {};
+    device.struct_size = sizeof(device);
+    device.device_bytes = 64 << 20;
+    device.link_bytes_per_s = 1e12;
+    if (simulated) params.simulation = &device;
     EXPECT_EQ(open_(&params, &model_, nullptr), TIERCEL_OK);
     tiercel_session_params session_params = {};
     session_params.struct_size = sizeof(session_params);

@@ -410,9 +410,12 @@ void Queue::CancelOnSignalIn(absl::FunctionRef<void()> wait) const {
 
 absl::StatusOr<Json> MeasureMachine(int32_t threads,
                                     const ProgressFn& progress) {
+  auto params = Defaults<tiercel_machine_params>();
+  params.progress = OnProgress;
+  params.user_data = UserData(progress);
+  params.threads = threads;
   return FillJson([&](char* text, size_t* size, tiercel_error* error) {
-    return tiercel_machine(threads, OnProgress, UserData(progress), text, size,
-                           error);
+    return tiercel_machine(&params, text, size, error);
   });
 }
 

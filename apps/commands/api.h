@@ -15,11 +15,12 @@
 #include "absl/status/statusor.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
+#include "include/tiercel_lab.h"
 #include "include/tiercel_queue.h"
 
 // A C++ form of the C API: handles that free themselves, absl::Status for
-// errors, std containers for buffers. include/tiercel.h and tiercel_queue.h
-// document the calls.
+// errors, std containers for buffers. include/tiercel.h, tiercel_queue.h and
+// tiercel_lab.h document the calls.
 namespace tiercel::cli {
 
 // A zeroed parameter struct of the C API with its size set.

@@ -59,16 +59,18 @@ absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
   params.host_memory_bytes = from.host_memory_bytes;
   params.tensor_parallel = ranks;
   params.host_layers = from.host_layers;
+  auto simulation = Defaults<tiercel_simulation>();
   if (from.simulation.has_value()) {
-    params.simulate_device_bytes = from.simulation->device_bytes;
-    params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
-    params.simulate_link_latency_us = from.simulation->latency_us;
-    params.simulate_host_bytes_per_s = from.simulation->host_bytes_per_s;
+    simulation.device_bytes = from.simulation->device_bytes;
+    simulation.link_bytes_per_s = from.simulation->link_bytes_per_s;
+    simulation.link_latency_us = from.simulation->latency_us;
+    simulation.host_bytes_per_s = from.simulation->host_bytes_per_s;
     if (from.simulation->strict_seed.has_value()) {
       // The library takes 0 for none, so the seed 0 is another here.
       const uint64_t seed = *from.simulation->strict_seed;
-      params.simulate_strict_seed = seed != 0 ? seed : UINT64_MAX;
+      simulation.strict_seed = seed != 0 ? seed : UINT64_MAX;
     }
+    params.simulation = &simulation;
   }
   return Read(params, show_progress);
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "nlohmann/json.hpp"
 
 namespace tiercel::api_test {
@@ -23,6 +23,12 @@ T Sized() {
   t.struct_size = sizeof(T);
   return t;
 }
+
+// A small device that has room for the small models, behind a fast link.
+inline constexpr tiercel_simulation kSmallDevice = {
+    sizeof(tiercel_simulation), /*device_bytes=*/64 << 20,
+    /*link_bytes_per_s=*/1e12,  /*link_latency_us=*/0,
+    /*host_bytes_per_s=*/0,     /*strict_seed=*/0};
 
 // The tokens that `session` generates next.
 inline std::vector<int32_t> Generated(tiercel_session* session,

@@ -11,7 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/api_fixture_for_test.h"
 
@@ -79,7 +79,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_session_report(nullptr, nullptr, &size, &error_),
       tiercel_session_token_seconds(nullptr, nullptr, &size, &error_),
       tiercel_session_token_seconds(session_, nullptr, nullptr, &error_),
-      tiercel_machine(0, nullptr, nullptr, nullptr, nullptr, &error_),
+      tiercel_machine(nullptr, nullptr, nullptr, &error_),
       tiercel_measure(nullptr, &session_params, nullptr, nullptr, nullptr,
                       &error_),
       tiercel_measure(model_, nullptr, nullptr, nullptr, nullptr, &error_),
@@ -127,9 +127,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   });
   place([&] { return tiercel_cache_list("x", nullptr, &size, &error_); });
   place([&] { return tiercel_policies(nullptr, &size, &error_); });
-  place([&] {
-    return tiercel_machine(0, nullptr, nullptr, nullptr, &size, &error_);
-  });
+  place([&] { return tiercel_machine(nullptr, nullptr, &size, &error_); });
 
   // Functions that cannot fail do nothing. An error object is optional.
   tiercel_model_free(nullptr);

@@ -2,11 +2,14 @@
 
 #include <cstddef>
 
+#include "include/tiercel_lab.h"
+#include "include/tiercel_queue.h"
+
 namespace tiercel {
 
 // Structs grow at their end, where padding would be garbage to a newer library.
 TIERCEL_ENDS_WITH(tiercel_error, message);
-TIERCEL_ENDS_WITH(tiercel_model_params, host_layers);
+TIERCEL_ENDS_WITH(tiercel_model_params, simulation);
 TIERCEL_ENDS_WITH(tiercel_model_info, chat_template);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, reasoning_bytes);
@@ -18,6 +21,9 @@ TIERCEL_ENDS_WITH(tiercel_token, thought_bytes);
 TIERCEL_ENDS_WITH(tiercel_sampling, split_thought);
 TIERCEL_ENDS_WITH(tiercel_generation, simulated);
 TIERCEL_ENDS_WITH(tiercel_batch_entry, progress);
+TIERCEL_ENDS_WITH(tiercel_queue_params, at_once);
+TIERCEL_ENDS_WITH(tiercel_simulation, strict_seed);
+TIERCEL_ENDS_WITH(tiercel_machine_params, threads);
 
 absl::Status NeedTokenizer(const tiercel_model* model) {
   RETURN_IF_ERROR(NeedArgument("model", model));

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "runtime/api/api_fixture_for_test.h"
 
 namespace tiercel::api_test {
@@ -261,8 +261,7 @@ TEST_F(CallbacksTest, AThreadThatIsCancelledEndsBehindTheCall) {
     // All of these calls pass points at which a thread can be cancelled.
     auto model_params = Sized<tiercel_model_params>();
     model_params.path = kModel;
-    model_params.simulate_device_bytes = 64 << 20;
-    model_params.simulate_link_bytes_per_s = 1e12;
+    model_params.simulation = &kSmallDevice;
     tiercel_model* model = nullptr;
     status = tiercel_model_open(&model_params, &model, nullptr);
     if (status != TIERCEL_OK) return;

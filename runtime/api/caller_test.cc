@@ -18,7 +18,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/api_fixture_for_test.h"
 
@@ -28,6 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 using tiercel::api_test::kModel;
+using tiercel::api_test::kSmallDevice;
 using tiercel::api_test::Sized;
 
 tiercel_model* Open(bool simulated = false) {
@@ -35,10 +36,7 @@ tiercel_model* Open(bool simulated = false) {
   auto params = Sized<tiercel_model_params>();
   params.path = kModel;
   params.threads = 3;
-  if (simulated) {
-    params.simulate_device_bytes = 64 << 20;
-    params.simulate_link_bytes_per_s = 1e12;
-  }
+  if (simulated) params.simulation = &kSmallDevice;
   tiercel_model* model = nullptr;
   EXPECT_EQ(tiercel_model_open(&params, &model, &error), TIERCEL_OK)
       << error.message;
@@ -377,56 +375,61 @@ TEST_F(NumbersTest, OfModels) {
   RefusesModel(
       [](P* p) { p->rope_freq_base = std::numeric_limits<double>::infinity(); },
       "invalid_rope");
-  RefusesModel(
-      [](P* p) {
-        p->simulate_device_bytes = std::numeric_limits<uint64_t>::max();
-        p->simulate_link_bytes_per_s = 1e9;
-      },
-      "invalid_simulation");
-  RefusesModel(
-      [](P* p) {
-        p->simulate_device_bytes = 1 << 30;
-        p->simulate_link_bytes_per_s = -1;
-      },
-      "invalid_simulation");
-  RefusesModel(
-      [](P* p) {
-        p->simulate_device_bytes = 1 << 30;
-        p->simulate_link_bytes_per_s = 1e9;
-        p->simulate_host_bytes_per_s = -1;
-      },
-      "invalid_simulation");
-  RefusesModel(
-      [](P* p) {
-        p->simulate_device_bytes = 1 << 30;
-        p->simulate_link_bytes_per_s = 1e9;
-        p->simulate_host_bytes_per_s = 999;
-      },
-      "invalid_simulation");
-  RefusesModel(
-      [](P* p) {
-        p->simulate_device_bytes = 1 << 30;
-        p->simulate_link_bytes_per_s = 1e9;
-        p->simulate_host_bytes_per_s = 2e15;
-      },
-      "invalid_simulation");
-  RefusesModel(
-      [](P* p) {
-        p->simulate_device_bytes = 1 << 30;
-        p->simulate_link_bytes_per_s = 1e9;
-        p->simulate_host_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
-      },
-      "invalid_simulation");
-  RefusesModel([](P* p) { p->simulate_host_bytes_per_s = 1e9; },
-               "invalid_simulation");
-  RefusesModel([](P* p) { p->simulate_link_latency_us = 1; },
-               "invalid_simulation");
-  RefusesModel(
-      [](P* p) {
-        p->device = "ref";
-        p->simulate_strict_seed = 1;
-      },
-      "invalid_simulation");
+}
+
+TEST_F(NumbersTest, OfSimulations) {
+  using S = tiercel_simulation;
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr struct {
+    const char* field;
+    void (*change)(S*);
+  } kRefused[] = {
+      {"device_bytes", [](S* s) { s->device_bytes = UINT64_MAX; }},
+      {"device_bytes", [](S* s) { s->device_bytes = (1ull << 46) + 1; }},
+      {"device_bytes", [](S* s) { s->device_bytes = 0; }},
+      {"link_bytes_per_s", [](S* s) { s->link_bytes_per_s = 0; }},
+      {"link_bytes_per_s", [](S* s) { s->link_bytes_per_s = -1; }},
+      {"link_bytes_per_s", [](S* s) { s->link_bytes_per_s = 2e15; }},
+      {"link_bytes_per_s", [](S* s) { s->link_bytes_per_s = kNan; }},
+      {"link_latency_us", [](S* s) { s->link_latency_us = -1; }},
+      {"link_latency_us", [](S* s) { s->link_latency_us = kInfinity; }},
+      {"host_bytes_per_s", [](S* s) { s->host_bytes_per_s = -1; }},
+      {"host_bytes_per_s", [](S* s) { s->host_bytes_per_s = 999; }},
+      {"host_bytes_per_s", [](S* s) { s->host_bytes_per_s = 2e15; }},
+      {"host_bytes_per_s", [](S* s) { s->host_bytes_per_s = kNan; }},
+  };
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  const auto refused = [&](const S& simulation, const std::string& field) {
+    params.simulation = &simulation;
+    tiercel_model* model = nullptr;
+    EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_simulation");
+    EXPECT_THAT(error_.message, StartsWith("simulation." + field + ": got "));
+    tiercel_model_free(model);
+  };
+  for (const auto& [field, change] : kRefused) {
+    S simulation = kSmallDevice;
+    change(&simulation);
+    refused(simulation, field);
+  }
+  auto host_alone = Sized<S>();
+  host_alone.host_bytes_per_s = 1e9;
+  refused(host_alone, "device_bytes");
+  auto latency_alone = Sized<S>();
+  latency_alone.link_latency_us = 1;
+  refused(latency_alone, "device_bytes");
+  params.device = "ref";
+  auto strict = Sized<S>();
+  strict.strict_seed = 1;
+  refused(strict, "strict_seed");
+
+  const S unsized = {};
+  params.simulation = &unsized;
+  tiercel_model* model = nullptr;
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "invalid_struct_size");
 }
 
 TEST_F(NumbersTest, OfSessions) {
@@ -473,9 +476,12 @@ TEST_F(NumbersTest, OfSessions) {
   }
   tiercel_session_free(session);
   size = 0;
-  for (int32_t n : {kMin32, -1, 1025, kMax32}) {
-    EXPECT_EQ(tiercel_machine(n, nullptr, nullptr, nullptr, &size, &error_),
+  for (int64_t n : {kMin64, int64_t{-1}, int64_t{1025}, kMax64}) {
+    auto machine = Sized<tiercel_machine_params>();
+    machine.threads = n;
+    EXPECT_EQ(tiercel_machine(&machine, nullptr, &size, &error_),
               TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_threads");
   }
 }
 

@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "runtime/api/api_fixture_for_test.h"
 
 namespace tiercel::growth_test {
@@ -51,7 +51,11 @@ class GrowthTest : public api_test::ApiTest {};
 TEST_F(GrowthTest, WhatLiesBehindAStructIsNotRead) {
   Older<tiercel_error> error;
   Older<tiercel_model_params> model_params;
+  Older<tiercel_simulation> simulation;
+  simulation->device_bytes = 64 << 20;
+  simulation->link_bytes_per_s = 1e12;
   model_params->path = api_test::kModel;
+  model_params->simulation = simulation.get();
   tiercel_model* model = nullptr;
   ASSERT_EQ(tiercel_model_open(model_params.get(), &model, error.get()),
             TIERCEL_OK)
@@ -110,7 +114,7 @@ TEST_F(GrowthTest, WhatLiesBehindAStructIsNotRead) {
 
 TEST_F(GrowthTest, WhatAnOlderStructLacksIsItsDefault) {
   Older<tiercel_model_params> model_params(
-      offsetof(tiercel_model_params, simulate_device_bytes));
+      offsetof(tiercel_model_params, tensor_parallel));
   model_params->path = api_test::kModel;
   tiercel_model* model = nullptr;
   ASSERT_EQ(tiercel_model_open(model_params.get(), &model, &error_), TIERCEL_OK)

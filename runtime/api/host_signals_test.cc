@@ -21,12 +21,13 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "runtime/api/api_fixture_for_test.h"
 
 namespace {
 
 using tiercel::api_test::kModel;
+using tiercel::api_test::kSmallDevice;
 using tiercel::api_test::Sized;
 
 // The kinds of sessions, by the threads that they start.
@@ -38,10 +39,7 @@ tiercel_model* Open(Kind kind) {
   auto params = Sized<tiercel_model_params>();
   params.path = kModel;
   params.threads = 4;
-  if (kind != Kind::kInPlace) {
-    params.simulate_device_bytes = 64 << 20;
-    params.simulate_link_bytes_per_s = 1e12;
-  }
+  if (kind != Kind::kInPlace) params.simulation = &kSmallDevice;
   if (kind == Kind::kRanks) params.tensor_parallel = 2;
   tiercel_model* model = nullptr;
   EXPECT_EQ(tiercel_model_open(&params, &model, &error), TIERCEL_OK)
@@ -248,8 +246,7 @@ void WritePages(const std::string& folder) {
   auto error = Sized<tiercel_error>();
   auto model_params = Sized<tiercel_model_params>();
   model_params.path = kModel;
-  model_params.simulate_device_bytes = 64 << 20;
-  model_params.simulate_link_bytes_per_s = 1e12;
+  model_params.simulation = &kSmallDevice;
   model_params.host_memory_bytes = 1;
   tiercel_model* model = nullptr;
   ASSERT_EQ(tiercel_model_open(&model_params, &model, &error), TIERCEL_OK)

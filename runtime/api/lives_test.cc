@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "runtime/api/api_fixture_for_test.h"
 #include "runtime/api/boundary.h"
 

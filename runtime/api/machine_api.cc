@@ -1,6 +1,7 @@
 // Describes the machine and the build, for a place beside every measured
 // number.
 
+#include "include/tiercel_lab.h"
 #include "kernels/device/cpu/probe.h"
 #include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
@@ -64,23 +65,27 @@ extern "C" tiercel_status tiercel_devices(char* json, size_t* size,
   });
 }
 
-extern "C" tiercel_status tiercel_machine(int32_t threads,
-                                          tiercel_progress progress,
-                                          void* user_data, char* json,
-                                          size_t* size, tiercel_error* error) {
+extern "C" tiercel_status tiercel_machine(const tiercel_machine_params* params,
+                                          char* json, size_t* size,
+                                          tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
+    tiercel_machine_params p = {};
+    if (params != nullptr) {
+      RETURN_IF_ERROR(tiercel::ReadStruct("params", params, &p));
+    }
     RETURN_IF_ERROR(tiercel::NeedPlace("json", json, size));
-    if (threads < 0 || threads > 1024) {
+    if (p.threads < 0 || p.threads > 1024) {
       return tiercel::UsageError(
           "invalid_threads",
-          absl::StrCat("threads: got ", threads, ", need 0 to 1024"));
+          absl::StrCat("threads: got ", p.threads, ", need 0 to 1024"));
     }
-    ASSIGN_OR_RETURN(const std::unique_ptr<tiercel::Stream> stream,
-                     tiercel::Stream::Create({.threads = threads}));
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<tiercel::Stream> stream,
+        tiercel::Stream::Create({.threads = static_cast<int>(p.threads)}));
     ASSIGN_OR_RETURN(
         const tiercel::Peaks peaks,
         tiercel::MeasurePeaks(*stream, [&](uint64_t done, uint64_t total) {
-          return thread.GoesOn(progress, user_data, done, total);
+          return thread.GoesOn(p.progress, p.user_data, done, total);
         }));
     return tiercel::FillJson(tiercel::MachineJson(peaks, stream->isa(),
                                                   stream->pool().num_threads()),

@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "nlohmann/json.hpp"
 #include "offload/tier/memory_promise.h"
 #include "runtime/api/api_fixture_for_test.h"
@@ -17,6 +17,7 @@ namespace tiercel::memory_api_test {
 namespace {
 
 using api_test::kModel;
+using api_test::kSmallDevice;
 using api_test::PlanOf;
 using api_test::ReportOf;
 using api_test::Sized;
@@ -33,9 +34,10 @@ class MemoryApiTest : public api_test::ApiTest {
     auto params = Sized<tiercel_model_params>();
     params.path = kModel;
     params.threads = 2;
+    tiercel_simulation simulation = kSmallDevice;
+    simulation.device_bytes = 256 << 20;
     if (simulated) {
-      params.simulate_device_bytes = 256 << 20;
-      params.simulate_link_bytes_per_s = 1e12;
+      params.simulation = &simulation;
       params.host_memory_bytes = bytes;
     } else {
       params.device_memory_bytes = bytes;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "include/tiercel_lab.h"
 #include "kernels/device/cuda/cuda_driver.h"
 #include "lib/status/status_macros.h"
 #include "models/chat/chat_tokens.h"
@@ -53,37 +54,62 @@ std::optional<T> UnlessZero(T value) {
   return value == T{} ? std::nullopt : std::optional<T>(value);
 }
 
-absl::StatusOr<std::optional<DeviceLimits>> ReadSimulation(
-    const tiercel_model_params& p) {
-  const double rate = p.simulate_link_bytes_per_s;
-  const double latency = p.simulate_link_latency_us;
-  const double host = p.simulate_host_bytes_per_s;
-  if (p.simulate_device_bytes == 0) {
+absl::Status SimulationError(std::string_view field, double got,
+                             std::string_view need) {
+  return UsageError("invalid_simulation",
+                    absl::StrCat("simulation.", std::string(field), ": got ",
+                                 got, ", need ", std::string(need)));
+}
+
+// True for a rate that a simulated link, or host, may have.
+bool IsRate(double rate) { return rate >= 1e3 && rate <= 1e15; }
+
+absl::StatusOr<std::optional<DeviceLimits>> LimitsOf(
+    const tiercel_simulation& s) {
+  const double rate = s.link_bytes_per_s;
+  const double latency = s.link_latency_us;
+  const double host = s.host_bytes_per_s;
+  if (s.device_bytes == 0) {
     if (rate == 0 && latency == 0 && host == 0) return std::nullopt;
-    return UsageError("invalid_simulation",
-                      "simulation: got a link or a host but no device size");
+    return SimulationError("device_bytes", 0,
+                           "a size, since there is a link or a host");
   }
   constexpr uint64_t kMostBytes = uint64_t{1} << 46;
-  if (p.simulate_device_bytes > kMostBytes) {
+  if (s.device_bytes > kMostBytes) {
     return UsageError(
         "invalid_simulation",
-        absl::StrCat("simulated device: got ", p.simulate_device_bytes,
-                     " bytes, need at most ", kMostBytes));
+        absl::StrCat("simulation.device_bytes: got ", s.device_bytes,
+                     ", need at most ", kMostBytes));
   }
-  if (!(rate >= 1e3 && rate <= 1e15) || !(latency >= 0 && latency <= 1e6)) {
-    return UsageError(
-        "invalid_simulation",
-        absl::StrCat("simulated link: got ", rate, " bytes/s and ", latency,
-                     " us, need 1e3 to 1e15 and 0 to 1e6"));
+  if (!IsRate(rate)) {
+    return SimulationError("link_bytes_per_s", rate, "1e3 to 1e15");
   }
-  if (host != 0 && !(host >= 1e3 && host <= 1e15)) {
-    return UsageError("invalid_simulation",
-                      absl::StrCat("simulated host: got ", host,
-                                   " bytes/s, need 1e3 to 1e15, or 0"));
+  if (!(latency >= 0 && latency <= 1e6)) {
+    return SimulationError("link_latency_us", latency, "0 to 1e6");
   }
-  return DeviceLimits{.bytes = static_cast<int64_t>(p.simulate_device_bytes),
+  if (host != 0 && !IsRate(host)) {
+    return SimulationError("host_bytes_per_s", host, "1e3 to 1e15, or 0");
+  }
+  return DeviceLimits{.bytes = static_cast<int64_t>(s.device_bytes),
                       .link = {rate, latency * 1e-6},
                       .host_bytes_per_s = host};
+}
+
+absl::Status ReadSimulation(const tiercel_simulation* simulation,
+                            Machine::Options* machine) {
+  if (simulation == nullptr) return absl::OkStatus();
+  tiercel_simulation s;
+  RETURN_IF_ERROR(ReadStruct("simulation", simulation, &s));
+  ASSIGN_OR_RETURN(machine->simulation, LimitsOf(s));
+  if (s.strict_seed == 0) return absl::OkStatus();
+  if (machine->device != DeviceKind::kCpu) {
+    return UsageError("invalid_simulation",
+                      absl::StrCat("simulation.strict_seed: got one on device ",
+                                   NameOf(machine->device), ", need cpu"));
+  }
+  machine->device = DeviceKind::kSim;
+  machine->sim_seed = s.strict_seed;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
@@ -108,16 +134,13 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   options.check_tensors = p.check_tensors != 0;
   if (p.beside != nullptr) {
     if (p.device != nullptr || p.threads != 0 || p.device_memory_bytes != 0 ||
-        p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
-        p.simulate_link_latency_us != 0 || p.tensor_parallel != 0 ||
-        p.host_memory_bytes != 0 || p.simulate_strict_seed != 0 ||
-        p.simulate_host_bytes_per_s != 0 || p.deterministic != 0 ||
-        p.host_layers != 0) {
+        p.host_memory_bytes != 0 || p.tensor_parallel != 0 ||
+        p.deterministic != 0 || p.host_layers != 0 || p.simulation != nullptr) {
       return UsageError("invalid_argument",
                         "beside: device, threads, device_memory_bytes, "
-                        "host_memory_bytes, simulate_*, tensor_parallel, "
-                        "deterministic and host_layers are those of that "
-                        "model: leave them zero");
+                        "host_memory_bytes, tensor_parallel, deterministic, "
+                        "host_layers and simulation are those of that model: "
+                        "leave them zero");
     }
     options.beside = p.beside->model->machine;
   }
@@ -147,17 +170,7 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   options.rope_scale = UnlessZero(p.rope_scale);
   options.rope_freq_base = UnlessZero(p.rope_freq_base);
   options.yarn_orig_ctx = UnlessZero(p.yarn_orig_ctx);
-  ASSIGN_OR_RETURN(options.machine.simulation, ReadSimulation(p));
-  if (p.simulate_strict_seed != 0) {
-    if (options.machine.device != DeviceKind::kCpu) {
-      return UsageError(
-          "invalid_simulation",
-          absl::StrCat("simulation: got a strict one on device ",
-                       NameOf(options.machine.device), ", need cpu"));
-    }
-    options.machine.device = DeviceKind::kSim;
-    options.machine.sim_seed = p.simulate_strict_seed;
-  }
+  RETURN_IF_ERROR(ReadSimulation(p.simulation, &options.machine));
   for (const auto& [name, bytes, to] :
        {std::tuple("device_memory_bytes", p.device_memory_bytes,
                    &options.machine.device_memory_bytes),

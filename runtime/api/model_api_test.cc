@@ -12,7 +12,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/api_fixture_for_test.h"
 
@@ -251,8 +251,9 @@ TEST_F(ModelApiTest, ADraftModelIsInThePlanAndOnTheDevice) {
     auto on = Sized<tiercel_model_params>();
     on.path = kModel;
     on.load = load;
-    on.simulate_device_bytes = bytes;
-    on.simulate_link_bytes_per_s = 1e12;
+    tiercel_simulation simulation = kSmallDevice;
+    simulation.device_bytes = bytes;
+    on.simulation = &simulation;
     tiercel_model* model = nullptr;
     EXPECT_EQ(tiercel_model_open(&on, &model, &error_), TIERCEL_OK)
         << error_.message;
@@ -339,20 +340,17 @@ TEST_F(ModelApiTest, BesideIsOnOneMachine) {
   refused(&tiercel_model_params::device, "cpu");
   refused(&tiercel_model_params::threads, 2);
   refused(&tiercel_model_params::device_memory_bytes, uint64_t{1} << 30);
-  refused(&tiercel_model_params::simulate_device_bytes, uint64_t{1} << 30);
-  refused(&tiercel_model_params::simulate_link_bytes_per_s, 1e9);
-  refused(&tiercel_model_params::simulate_link_latency_us, 1.0);
-  refused(&tiercel_model_params::simulate_strict_seed, uint64_t{1});
+  refused(&tiercel_model_params::host_memory_bytes, uint64_t{1} << 30);
+  refused(&tiercel_model_params::tensor_parallel, 2);
   refused(&tiercel_model_params::deterministic, 1);
-  refused(&tiercel_model_params::simulate_host_bytes_per_s, 1e9);
   refused(&tiercel_model_params::host_layers, 3);
+  refused(&tiercel_model_params::simulation, &kSmallDevice);
 }
 
 TEST_F(ModelApiTest, HostLayersHaveLimits) {
   auto params = Sized<tiercel_model_params>();
   params.path = kModel;
-  params.simulate_device_bytes = 64 << 20;
-  params.simulate_link_bytes_per_s = 1e12;
+  params.simulation = &kSmallDevice;
   for (const int64_t count : {int64_t{-1}, int64_t{2}, int64_t{513}}) {
     params.host_layers = count;
     tiercel_model* none = nullptr;

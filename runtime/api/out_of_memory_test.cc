@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "runtime/api/api_fixture_for_test.h"
 
 namespace {
@@ -99,6 +99,7 @@ extern "C" void* mmap(void* at, size_t bytes, int protection, int flags,
 namespace {
 
 using tiercel::api_test::kModel;
+using tiercel::api_test::kSmallDevice;
 using tiercel::api_test::Sized;
 
 // The next allocation to refuse: in the full run each one, in the short run
@@ -181,10 +182,7 @@ class OutOfMemoryTest : public testing::TestWithParam<Place> {
     params_.threads = 3;
     over_ranks = GetParam() == Place::kRanks;
     if (over_ranks) params_.tensor_parallel = 2;
-    if (GetParam() != Place::kPlain) {
-      params_.simulate_device_bytes = 64 << 20;
-      params_.simulate_link_bytes_per_s = 1e12;
-    }
+    if (GetParam() != Place::kPlain) params_.simulation = &kSmallDevice;
     session_params_.context = 400;
     sampling_.max_tokens = 6;
     sampling_.ignore_eos = 1;

@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel_lab.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/api_fixture_for_test.h"
 
@@ -31,10 +31,7 @@ class RanksApiTest : public ApiTest {
     params.path = path;
     params.load = load;
     params.tensor_parallel = ranks;
-    if (simulated) {
-      params.simulate_device_bytes = 64 << 20;
-      params.simulate_link_bytes_per_s = 1e12;
-    }
+    if (simulated) params.simulation = &kSmallDevice;
     tiercel_model* model = nullptr;
     EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK)
         << error_.message;

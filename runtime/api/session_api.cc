@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "include/tiercel_lab.h"
 #include "lib/status/status_macros.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/session_calls.h"

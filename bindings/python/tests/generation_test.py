@@ -275,6 +275,8 @@ class GenerationTest(Case):
         self.assertTrue(planned["fits"])
         self.assertFalse(tiercel.plan(CHAT, device_memory_bytes=1 << 20,
                                       context=16000)["fits"])
+        small = {"device_bytes": 1 << 28, "link_bytes_per_s": 2e9}
+        self.assertEqual(tiercel.plan(CHAT, simulation=small)["link_gb_s"], 2)
         self.assertEqual(tiercel.devices()[0]["device"], "cpu")
         self.assertRegex(tiercel.version(), r"\d+\.\d+\.\d+ \(commit ")
 

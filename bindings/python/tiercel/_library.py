@@ -1,7 +1,7 @@
-"""The library, and its header: all that is known of either comes from here.
+"""The library, and its headers: all that is known of either comes from here.
 
-`header.i` is tiercel.h behind the C preprocessor, which the build puts beside
-the library, so no declaration is written a second time.
+`header.i` is tiercel.h and tiercel_lab.h behind the C preprocessor. The build
+puts it beside the library, so no declaration is written a second time.
 """
 
 from __future__ import annotations
