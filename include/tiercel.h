@@ -1,5 +1,16 @@
 /* Tiercel: language models over long texts on small machines.
  *
+ * This header has models, tokens, sessions and generation, and brings along
+ *
+ *   tiercel_error.h    statuses, and what each error code means
+ *   tiercel_policy.h   policies: the ways in which a session generates
+ *   tiercel_plan.h     plans and times of a session before it is made; caches
+ *   tiercel_report.h   what a session did; what its answer attended to
+ *
+ * Programs that serve several people include tiercel_queue.h, too; those that
+ * measure and test include tiercel_lab.h; those that read books
+ * tiercel_documents.h, of another library. For C++17 there is tiercel.hpp.
+ *
  * A model is opened once and shared by sessions; a session is one sequence of
  * tokens with its KV cache. Text is tokenized, the tokens are prefilled, and
  * new tokens are generated:
@@ -77,61 +88,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header; tiercel_version is that of the library. */
+#include "tiercel_error.h"
+#include "tiercel_policy.h"
+
+/* The version of these headers; tiercel_version is that of the library. */
 #define TIERCEL_VERSION_MAJOR 0
 #define TIERCEL_VERSION_MINOR 1
 #define TIERCEL_VERSION_PATCH 0
-
-#if defined(__GNUC__)
-#define TIERCEL_API __attribute__((visibility("default")))
-#else
-#define TIERCEL_API
-#endif
-
-/* A struct of this type with its size set and zeros behind it:
- *
- *   tiercel_model_params params = TIERCEL_INIT(tiercel_model_params); */
-#ifdef __cplusplus
-#define TIERCEL_INIT(type)             \
-  ([]() noexcept {                     \
-    type zeroed = {};                  \
-    zeroed.struct_size = sizeof(type); \
-    return zeroed;                     \
-  }())
-#else
-#define TIERCEL_INIT(type) \
-  { .struct_size = sizeof(type) }
-#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- Errors -------------------------------------------------------------- */
-
-typedef enum tiercel_status {
-  TIERCEL_OK = 0,
-  TIERCEL_FAILED = 1,        /* an internal failure */
-  TIERCEL_USAGE = 2,         /* a parameter is wrong */
-  TIERCEL_INVALID_INPUT = 3, /* a model or a text is invalid or unsupported */
-  TIERCEL_OUT_OF_MEMORY = 4, /* memory does not suffice */
-  TIERCEL_NO_DEVICE = 5,
-  TIERCEL_IO = 6,
-  TIERCEL_CANCELLED = 7, /* by a callback or tiercel_session_cancel */
-  TIERCEL_BUFFER_TOO_SMALL = 8
-} tiercel_status;
-
-/* Returns "out of memory" for TIERCEL_OUT_OF_MEMORY, and so on; "unknown
- * status" for other numbers. Static, never NULL. May be called from any thread.
- */
-TIERCEL_API const char* tiercel_status_name(tiercel_status status);
-
-/* A tiercel_error may be used again for later calls. */
-typedef struct tiercel_error {
-  size_t struct_size;
-  char code[48];      /* stable, snake_case: "context_length_exceeded" */
-  char message[1024]; /* a sentence for people: subject, got, needed */
-} tiercel_error;
+/* ---- The library --------------------------------------------------------- */
 
 /* Returns "0.1.0 (commit 1a2b3c4, Release, avx512vnni)"; static, never NULL.
  * May be called from any thread. */
@@ -143,6 +112,19 @@ TIERCEL_API const char* tiercel_version(void);
  * there is no prompt cache (prompt_cache_dir). Static, never NULL. May be
  * called from any thread. */
 TIERCEL_API const char* tiercel_build_id(void);
+
+/* Checks the environment; may be called from any thread. TIERCEL_USAGE,
+ * "invalid_environment": TIERCEL_ISA names no ISA of this machine, and every
+ * call that computes fails until that is mended. */
+TIERCEL_API tiercel_status tiercel_check_environment(tiercel_error* error);
+
+/* Lists the devices of this machine: [{"device": "cpu", "name", "isa",
+ * "threads"}, and for each GPU that the process sees {"device": "cuda",
+ * "index", "capability": "8.9", "usable", and if it is not usable "why": a
+ * sentence}]. If no GPU is seen, one element of "cuda" without an index says
+ * why. May be called from any thread. */
+TIERCEL_API tiercel_status tiercel_devices(char* json, size_t* size,
+                                           tiercel_error* error);
 
 /* ---- Models -------------------------------------------------------------- */
 
@@ -401,137 +383,6 @@ TIERCEL_API tiercel_status tiercel_chat_tokens_with(
 
 typedef struct tiercel_session tiercel_session;
 
-enum { TIERCEL_ADAPTIVE = -1 };
-
-/* The way in which a session generates: a drafter proposes several tokens, and
- * the model checks them in one pass. The output has the model's distribution,
- * whatever is proposed. */
-typedef struct tiercel_policy {
-  size_t struct_size;
-  /* "full" (default): the model checks the proposals over the whole text.
-   * "triforce": the model checks them first over a view, which makes longer
-   * blocks of them, and then checks the blocks over the whole text.
-   * "sadas": while the text thinks, drafts come from the model over its newest
-   * tokens; while it answers, as "triforce". "sfi": drafts come from the model
-   * over selected single tokens, up to the end of each sentence. "speed": as
-   * "triforce", over a view that shows the layers above a cut only the first
-   * token and the answer. */
-  const char* name;
-  /* The drafter. "none" (default); "ngram": the text itself, where it repeats;
-   * "self": the model over the first and the newest tokens; "small":
-   * draft_model. */
-  const char* draft;
-  /* "residual" (default): accepts the most proposals. "coupled": the output is
-   * that of draft "none" for the same seed, token for token. */
-  const char* verify;
-
-  /* For draft "small": a model with the same vocabulary, faster than the
-   * session's and opened beside it. It reads the first 16 tokens and the
-   * newest, 512 or more, as far as its context goes, at positions from 0 on.
-   * All its memory stays on the device; plans and reports include it. */
-  const tiercel_model* draft_model;
-  /* For draft "self": the number of the model's first layers that propose, up
-   * to all of them. Fewer are faster, and are accepted less often; 0: all. */
-  int32_t draft_layers;
-
-  /* The most tokens at a time, up to 63: gamma1 for the drafter, gamma2 for the
-   * blocks of a policy. 0: the library's choice; TIERCEL_ADAPTIVE: by the
-   * acceptance so far. */
-  int32_t gamma1;
-  int32_t gamma2;
-
-  /* The view, which is kept on the device beside the text: the chunks that
-   * matter most to the newest tokens, and the newest tokens. It exists if the
-   * drafter or the policy uses it. In tokens; 0: the library's choice. Chunks
-   * are selected by the mean of their keys. With a `chunk` of 1, which
-   * "triforce" accepts and "sfi" has by default, single tokens are selected by
-   * their own keys. "sfi" accepts 2 and 4, too. */
-  int32_t chunk;  /* 8, 16, 32 (default), 64 or 128; see above */
-  int64_t budget; /* tokens in chunks, per layer and head */
-  int64_t sink;   /* first tokens of the text, within `budget` */
-  int64_t window; /* the fewest newest tokens, beside `budget` */
-
-  /* For adaptive lengths: the cost of a check, in drafted tokens. 0: the value
-   * that tiercel_measure kept in cache_dir, or 8 without one; reported. */
-  double cost_ratio;
-
-  /* For "sadas", "sfi" and "speed". "verified" (default): the policy drafts,
-   * and the output is the model's. "plain": steps read only the policy's view,
-   * as in its paper; this is faster and gives another text. "baseline": the
-   * model over the whole text, with the tokens that the policy forces: the
-   * reference for the other two. */
-  const char* form;
-  /* The policy's own settings, "key=value,key=value"; NULL: the defaults. Below
-   * a key's default comes first, and "plain:" or "verified:" marks a key of one
-   * form alone.
-   *
-   * "sadas" reads the `window` newest tokens (0: 4096) and the first `sink` (0:
-   * none):
-   *
-   *   gate    state: the window is read while the text thinks; literal: until
-   *           it has thought, in the prompt, too; always
-   *   open    <think>: the tag that begins a thought
-   *   close   </think>: the tag that ends it
-   *   think   off; on: the text thinks from its first token on
-   *   most    0: no limit; else the most tokens of a thought, behind which the
-   *           closing tag is forced. If a scored text has another token there,
-   *           the thought ends with that one
-   *   latch   on: the text thinks once; off
-   *   pin     none; prompt: the prompt stays in view
-   *   answer  plain: all: an answer reads everything; kept: the tokens that a
-   *           cache of the window alone would have kept
-   *
-   * "sfi" reads `budget` (0: 1024) selected tokens per layer and head, which
-   * include the first `sink` (0: 4), and the `window` (0: 256) newest:
-   *
-   *   interval  plain: 64: the most steps between two full steps, which read
-   *             everything and select
-   *   gap       plain: 16, or the interval if that is less: the fewest steps
-   *             before the end of a sentence triggers a full step
-   *   trigger   plain: sentence; fixed: by the interval alone; random: one step
-   *             in `interval`; never
-   *   fire      end: at the end of a sentence; start: at the first token of the
-   *             next
-   *   spacing   plain: gap; half: a gap of at least half the interval
-   *   evidence  16: the last tokens of a prompt whose attention selects, up to
-   *             64
-   *   queries   1: at a later step, the last tokens up to it whose attention
-   *             selects, up to 64
-   *   drafted   verified: 0: the first of the checked drafts, this many, select
-   *             too, whether they are accepted or not; up to 63
-   *   decay     0: the weight of the attention of earlier selections at each
-   *             later one, 0 to 1
-   *   prior     0.25: the highest weight of a key's position and size beside
-   *             attention, 0 to 1
-   *   nms       1: the share that a token loses beside a greater one, 0 to 1
-   *   beside    0: the tokens on each side that are selected along with a
-   *             greater one instead, up to 128, in whole chunks; nms is 0 then
-   *   exclusive 0.85: the share that a token loses to another head, 0 to 1
-   *
-   * "speed": in the plain form the rows of a prompt go through the first layers
-   * alone. The layers above see, and keep, only the tokens named here and the
-   * answer. A checkpoint that was not trained for this gives a warning if a row
-   * ends there.
-   *
-   *   cut       three quarters of the model's layers: the number of layers that
-   *             all rows go through, up to all
-   *   tail      auto: the ids with which the chat template ends a prompt, or
-   *             the last token; else the number of last tokens, up to all
-   *   anchor    1: the first tokens of the text; verified: up to `budget`
-   *   past      plain: drop; keep: earlier answers of the conversation
-   *
-   * A key of the other form has no effect and gives a warning. In the verified
-   * form a block of "sfi" ends with a sentence or after gamma2 tokens. Without
-   * a tokenizer both forms need "trigger=fixed". */
-  const char* settings;
-  /* For "triforce": the most second choices for tokens of a block, 0 to 16,
-   * each with up to 7 tokens behind it, which the same sweep checks. They pay
-   * where a sweep costs far more than a few rows more of it and some tens of
-   * passes over the view. With verify "coupled" they change no token. Over
-   * several ranks there are none in this version: TIERCEL_USAGE. */
-  int64_t branches;
-} tiercel_policy;
-
 enum {
   /* Prompts that another session left unfinished are read from the start. */
   TIERCEL_PROMPT_CACHE_BEGIN_ANEW = 1,
@@ -606,111 +457,6 @@ typedef struct tiercel_session_params {
   int64_t forks;
   int64_t fork_tokens;
 } tiercel_session_params;
-
-typedef struct tiercel_measurement {
-  size_t struct_size;
-  int32_t measured; /* 0: the rates that were kept before still stand */
-  int32_t steady; /* 0: spread is over 0.25, other work kept the machine busy */
-  /* The excess of the median time over the shortest, as a share of that, for
-   * the kind of pass in which it is largest. */
-  double spread;
-  /* Set by the caller: the seconds for which an unsteady measurement may be
-   * repeated. 0: six; below 0: none. */
-  double again_seconds;
-} tiercel_measurement;
-
-/* Measures how fast this machine runs `model` with sessions of these
- * parameters, and keeps the rates in params->cache_dir. No other call measures;
- * sessions and plans read the kept rates when they are made. If a steady
- * measurement is kept the call returns at once. A measurement takes about two
- * seconds, a few more on a busy machine. An unsteady one is repeated, up to
- * three in all, in this call and later ones, as long as another that takes as
- * long as the last would end within again_seconds: a caller that measures
- * before some work passes the seconds that this work will take, and so waits no
- * longer for the rates than for the work. The steadiest measurement counts. The
- * model may have been opened with TIERCEL_LOAD_HEADER: then some of its weights
- * are read. Sessions of the model may work meanwhile, but then the machine is
- * busy.
- *
- * The cost ratio of adaptive lengths (tiercel_policy) comes from the first
- * call's measurement, rounded, and is kept beside it until tiercel_cache_clear:
- * whatever is measured later, the same calls give the same tokens.
- *
- * `progress`, in parts of a measurement, may be NULL; if it stops the call
- * nothing is kept. `measurement` may be NULL. TIERCEL_IO, "cannot_write":
- * nothing can be kept. */
-TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
-                                           const tiercel_session_params* params,
-                                           tiercel_progress progress,
-                                           void* user_data,
-                                           tiercel_measurement* measurement,
-                                           tiercel_error* error);
-
-/* tiercel_policies lists what tiercel_policy.name may be, and what only one
- * policy knows: [{"name", "help": what its steps read, "plain": whether it has
- * a plain form, "plain_sizes": the members of tiercel_policy that this form
- * heeds, of "budget", "chunk", "sink" and "window", "settings": [{"key",
- * "default", "help": a sentence}]}]. A default of "N" depends on the model. It
- * may be called from any thread. */
-TIERCEL_API tiercel_status tiercel_policies(char* json, size_t* size,
-                                            tiercel_error* error);
-
-/* tiercel_cache_list lists the files that tiercel_measure and sessions keep in
- * a cache_dir or prompt_cache_dir: {"files": [{"file", "bytes", "modified":
- * seconds since 1970, and its contents: "model", "key", "rates", "costs",
- * "spread", "attempts", "seconds" of the last of these, "steady"}],
- * "prompt_cache": [{"file", "bytes", "used": seconds since 1970, "model",
- * "tokens", and "name" if there is a prompt_cache_name}]}. A file that is not
- * whole has the first three members alone, an unfinished prompt also
- * "unfinished": true. tiercel_cache_clear removes these files, and no other;
- * `removed`, their number, may be NULL. A session may use them meanwhile. Both
- * may be called from any thread. TIERCEL_IO: "cannot_read", "cannot_write",
- * "io_error". */
-TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
-                                              size_t* size,
-                                              tiercel_error* error);
-TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
-                                               size_t* removed,
-                                               tiercel_error* error);
-
-/* Plans a session without creating it, as the JSON of `tiercel plan`: the bytes
- * that it would take of each tier, and, if cache_dir holds rates of this
- * machine, its times with a full context and without drafts. The model may have
- * been opened with TIERCEL_LOAD_HEADER.
- *
- *   workspace  the memory that a call computes in, less the part that sessions
- *              of the model already have and share. In the host tier: hidden
- *              states of a prompt, and of the layer that is written to
- *              prompt_cache_dir, and the distributions of a block's tokens
- *   disk       pages that do not fit, which are read and written through
- *              `buffers`
- *   others     other models and sessions, these with all memory that they may
- *              still take
- *   fits       false is an answer, not an error; then `lacks` is a sentence
- *              that says what does not fit
- *   warnings   as in tiercel_session_report. A policy is named if its view
- *              leaves the context too little room, if it has no effect for this
- *              model, or if it is slower than "full" by the times, where nine
- *              of ten drafted tokens are assumed to be accepted
- *
- * Errors: those of tiercel_session_create, except for lack of memory. */
-TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
-                                        const tiercel_session_params* params,
-                                        char* json, size_t* size,
-                                        tiercel_error* error);
-
-/* Chooses the number of ranks (tensor_parallel) over which to open the
- * checkpoint of `model` for such sessions: from 1 to the number of GPUs that
- * this process sees, by the plans of each. It is the number for which the
- * fewest bytes of KV cross one rank's link in a step with a full context; of
- * equals the lowest; and if none fits, the highest into which the model can be
- * split. *ranks is 1 if `model` is not on GPUs. `model` must have been opened
- * with TIERCEL_LOAD_HEADER, over any number of ranks; if it or its drafter has
- * its weights already, that is TIERCEL_USAGE. Other errors: those of
- * tiercel_plan, and TIERCEL_NO_DEVICE. */
-TIERCEL_API tiercel_status tiercel_choose_ranks(
-    const tiercel_model* model, const tiercel_session_params* params,
-    int64_t* ranks, tiercel_error* error);
 
 /* Creates a session that holds no tokens, with the memory that it needs on the
  * device. `model` must have its weights. After an error *session is NULL. A
@@ -945,111 +691,6 @@ tiercel_session_score(tiercel_session* session, const int32_t* ids,
                       size_t count, size_t rows_per_step, tiercel_on_row on_row,
                       void* user_data, tiercel_error* error);
 
-typedef enum tiercel_finish {
-  TIERCEL_FINISH_NONE = 0,   /* nothing was generated, or it failed */
-  TIERCEL_FINISH_STOP = 1,   /* the end of the text, or a stop text */
-  TIERCEL_FINISH_LENGTH = 2, /* max_tokens, or it ended within its thought */
-  TIERCEL_FINISH_CANCELLED = 3
-} tiercel_finish;
-
-/* The most used figures of tiercel_session_report. Seconds are 0 if there was
- * nothing to measure. */
-typedef struct tiercel_generation {
-  size_t struct_size;
-  int64_t prompt_tokens;
-  int64_t cached_tokens;
-  int64_t output_tokens;
-  double prefill_seconds;
-  double ttft_seconds;   /* that prefill, and on to the first token */
-  double decode_seconds; /* all tokens after the first */
-  tiercel_finish finish;
-  int32_t simulated; /* not 0: the device is simulated */
-} tiercel_generation;
-/* Fills `generation`, whose struct_size the caller has set, with the figures of
- * the session's last prefill and generation. */
-TIERCEL_API tiercel_status tiercel_session_get_generation(
-    const tiercel_session* session, tiercel_generation* generation,
-    tiercel_error* error);
-
-/* Reports the last prefill and generation of this session, as the JSON document
- * of `tiercel generate --json` without the fields that only the program knows.
- * Figures are null if there was nothing to measure:
- *
- *   prompt_tokens   tokens held when the generation began
- *   cached_tokens   the number of these whose KV the last prefill found in the
- *                   session or on disk
- *   resumed         layers of that prefill that had been finished before, in
- *                   this session or, with prompt_cache_dir, in another
- *   ttft_s          seconds of that prefill, and on to the first token
- *   prefill_tok_s   tokens that the prefill computed over its seconds; null if
- *                   it read others from disk in that time
- *   tbt_ms          milliseconds from a token to the next. p50, p90, p99: the
- *                   least sample that this share of all samples does not
- *                   exceed; samples: the number of tokens less one
- *   decode_tok_s    the number of those samples over their sum in seconds, so
- *                   without the first token
- *   speculation     sweeps: passes of the model over all of the KV, except one
- *                   that made only the first token; tokens_per_sweep: tokens
- *                   after the first over sweeps, some of which may have made
- *                   only a stop text; for each level the tokens drafted,
- *                   checked (up to and including the first that was rejected)
- *                   and accepted. Acceptance is accepted over checked
- *   ledger          bytes that crossed the link, up and down (if pages are on
- *                   disk and there is no link, to and from working memory), and
- *                   bytes that were read from disk and written there for lack
- *                   of memory; for each phase its seconds, the bytes that it
- *                   requested, the time for which the link was occupied and
- *                   its share of the seconds; formula: the terms of the bytes
- *   schedule        only for policies with a schedule, over the output alone,
- *                   without the tokens of a stop text or the end of the text.
- *                   Fast and slow steps; slow_at: for "sfi", the output tokens
- *                   before each slow step; segments: runs of tokens, for
- *                   "sadas" thought or answer, by the tags, for plain "sfi"
- *                   fast or slow steps; selected: positions that a head
- *                   selected; coverage_at: for each slow step, if single tokens
- *                   are selected, the share of its row's attention on positions
- *                   that were in view before; coverage: the mean of these
- *   memory          bytes held at the time of the call: host_bytes, KV of this
- *                   session in the host tier; device_bytes, all models and
- *                   sessions on its device
- *   predicted       predictions of the same figures; tbt_ms is null with
- *                   drafts, whose saving depends on their acceptance */
-TIERCEL_API tiercel_status
-tiercel_session_report(const tiercel_session* session, char* json, size_t* size,
-                       tiercel_error* error);
-
-/* Returns, for each output token of the last generation, the seconds since the
- * token before, or since the generation began. Tokens of one sweep come at
- * once, and share its time. *size counts tokens. */
-TIERCEL_API tiercel_status
-tiercel_session_token_seconds(const tiercel_session* session, double* seconds,
-                              size_t* size, tiercel_error* error);
-
-/* The number of positions in a run: run i begins at i * TIERCEL_RUN_TOKENS. A
- * session's first token is at position 0. */
-enum { TIERCEL_RUN_TOKENS = 32 };
-
-/* Estimates, from the means of keys, which parts of a text an answer that the
- * session holds attended to. The text is the tokens [begin, end), the question
- * [asked, answer), the answer the tokens from `answer` on; at least one other
- * token must stand between text and question. shares[i] is the excess of the
- * answer's attention to the i-th run over that of the tokens between text and
- * question, which cannot know the question. The runs are those that lie wholly
- * in the text; the shares sum to 1, or to 0. Only tokens that were read or
- * generated count. The tokens behind the text are computed once more, which
- * takes as long as reading them. The session holds the same tokens afterwards;
- * after an error the next call may have to compute the KV of some again. Not
- * available under a policy's plain form, nor over tokens of
- * tiercel_session_fill. Attention to a passage does not prove that the answer
- * follows from it.
- *
- * `shares` may be NULL if *size is 0; *size counts shares. Progress is in
- * tokens. */
-TIERCEL_API tiercel_status tiercel_session_attended(
-    tiercel_session* session, size_t begin, size_t end, size_t asked,
-    size_t answer, tiercel_progress progress, void* user_data, float* shares,
-    size_t* size, tiercel_error* error);
-
 /* Cancels a call on `session`; may be called from any thread or a signal
  * handler. One call of tiercel_session_prefill, tiercel_session_read,
  * tiercel_session_generate (or an entry of tiercel_generate_batch),
@@ -1063,23 +704,12 @@ TIERCEL_API void tiercel_session_cancel(tiercel_session* session);
  * nothing for NULL. */
 TIERCEL_API void tiercel_session_clear_cancel(tiercel_session* session);
 
-/* ---- The machine --------------------------------------------------------- */
-
-/* Checks the environment; may be called from any thread. TIERCEL_USAGE,
- * "invalid_environment": TIERCEL_ISA names no ISA of this machine, and every
- * call that computes fails until that is mended. */
-TIERCEL_API tiercel_status tiercel_check_environment(tiercel_error* error);
-
-/* Lists the devices of this machine: [{"device": "cpu", "name", "isa",
- * "threads"}, and for each GPU that the process sees {"device": "cuda",
- * "index", "capability": "8.9", "usable", and if it is not usable "why": a
- * sentence}]. If no GPU is seen, one element of "cuda" without an index says
- * why. May be called from any thread. */
-TIERCEL_API tiercel_status tiercel_devices(char* json, size_t* size,
-                                           tiercel_error* error);
-
 #ifdef __cplusplus
 }
 #endif
+
+/* These are about what is declared above, and include it. */
+#include "tiercel_plan.h"
+#include "tiercel_report.h"
 
 #endif /* TIERCEL_H_ */

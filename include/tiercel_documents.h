@@ -1,9 +1,8 @@
 /* Books as text with places: EPUB, PDF, HTML (a page, or a folder of pages with
  * an index) and plain text.
  *
- * It is a library of its own, libtiercel-documents, which needs no model. It has
- * the conventions of tiercel.h, and takes tiercel_status and tiercel_error from
- * that header; libtiercel need not be linked.
+ * It is a library of its own, libtiercel-documents, which needs no model. It
+ * has the conventions of tiercel.h; libtiercel need not be linked.
  *
  *   tiercel_document_open -> tiercel_document_get_info: the text
  *     -> tiercel_document_get_chapter, tiercel_document_get_section,
@@ -18,13 +17,13 @@
  * without, `end`.
  *
  * PDF is read by pdftotext and pdftohtml (Debian: poppler-utils), which run as
- * children of the process, with limits on memory and time. Without them a PDF is
- * TIERCEL_INVALID_INPUT, "pdf_tools_missing".
+ * children of the process, with limits on memory and time. Without them a PDF
+ * is TIERCEL_INVALID_INPUT, "pdf_tools_missing".
  */
 #ifndef TIERCEL_DOCUMENTS_H_
 #define TIERCEL_DOCUMENTS_H_
 
-#include "tiercel.h"
+#include "tiercel_error.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,8 +33,8 @@ typedef struct tiercel_document tiercel_document;
 
 typedef struct tiercel_document_params {
   size_t struct_size;
-  /* A file, or a folder of HTML pages; NULL: `bytes` are read. Pipes and devices
-   * are not read. */
+  /* A file, or a folder of HTML pages; NULL: `bytes` are read. Pipes and
+   * devices are not read. */
   const char* path;
   const void* bytes; /* the bytes of a file, if `path` is NULL */
   size_t num_bytes;
@@ -44,15 +43,15 @@ typedef struct tiercel_document_params {
   const char* name;
 } tiercel_document_params;
 
-/* Reads a document of up to 64 MiB (HTML: 32). After an error *document is NULL.
- * TIERCEL_INVALID_INPUT: "not_a_regular_file", "document_too_large", "not_text"
- * (binary), "unsupported_document" (an archive), "encrypted_document",
- * "invalid_archive", "invalid_epub", "invalid_pdf", "html_too_complex",
- * "pdf_too_complex", "pdf_tools_missing"; TIERCEL_IO: "file_not_found",
- * "io_error". */
-TIERCEL_API tiercel_status tiercel_document_open(
-    const tiercel_document_params* params, tiercel_document** document,
-    tiercel_error* error);
+/* Reads a document of up to 64 MiB (HTML: 32). After an error *document is
+ * NULL. TIERCEL_INVALID_INPUT: "not_a_regular_file", "document_too_large",
+ * "not_text" (binary), "unsupported_document" (an archive),
+ * "encrypted_document", "invalid_archive", "invalid_epub", "invalid_pdf",
+ * "html_too_complex", "pdf_too_complex", "pdf_tools_missing"; TIERCEL_IO:
+ * "file_not_found", "io_error". */
+TIERCEL_API tiercel_status
+tiercel_document_open(const tiercel_document_params* params,
+                      tiercel_document** document, tiercel_error* error);
 TIERCEL_API void tiercel_document_free(tiercel_document* document);
 
 typedef struct tiercel_document_info {
@@ -77,19 +76,19 @@ tiercel_document_get_info(const tiercel_document* document,
  * stands before the first belongs to none. */
 typedef struct tiercel_section {
   size_t struct_size;
-  int64_t level;      /* 1: of the whole document; 2: within one of those, ... */
-  size_t begin;       /* where its heading begins */
-  size_t end;         /* where the next of its level, or of one above, begins */
-  const char* label;  /* "Chapter 3", "2.1", or "" */
-  const char* title;  /* "Loomings", or "" */
-  const char* name;   /* both, as a person would call it; never "" */
+  int64_t level;     /* 1: of the whole document; 2: within one of those, ... */
+  size_t begin;      /* where its heading begins */
+  size_t end;        /* where the next of its level, or of one above, begins */
+  const char* label; /* "Chapter 3", "2.1", or "" */
+  const char* title; /* "Loomings", or "" */
+  const char* name;  /* both, as a person would call it; never "" */
   const char* anchor; /* the format's own: "ch-archive.html#s-main", or "" */
 } tiercel_section;
 /* Fills `section` with the section at `index`. TIERCEL_USAGE, here and below:
  * "invalid_argument" for an index beyond the last. */
-TIERCEL_API tiercel_status tiercel_document_get_section(
-    const tiercel_document* document, size_t index, tiercel_section* section,
-    tiercel_error* error);
+TIERCEL_API tiercel_status
+tiercel_document_get_section(const tiercel_document* document, size_t index,
+                             tiercel_section* section, tiercel_error* error);
 
 /* A section that is a chapter: of the level that has the most numbers, or else
  * of the first that divides the book; beside those, a preface, or a part that
@@ -104,9 +103,9 @@ typedef struct tiercel_chapter {
   int64_t number;
   int64_t has_number; /* 0: it is taken by its title alone */
 } tiercel_chapter;
-TIERCEL_API tiercel_status tiercel_document_get_chapter(
-    const tiercel_document* document, size_t index, tiercel_chapter* chapter,
-    tiercel_error* error);
+TIERCEL_API tiercel_status
+tiercel_document_get_chapter(const tiercel_document* document, size_t index,
+                             tiercel_chapter* chapter, tiercel_error* error);
 
 /* A page of the printed book. */
 typedef struct tiercel_page {
@@ -115,9 +114,9 @@ typedef struct tiercel_page {
   size_t end;
   const char* number; /* as it is printed: "xii", "40" */
 } tiercel_page;
-TIERCEL_API tiercel_status tiercel_document_get_page(
-    const tiercel_document* document, size_t index, tiercel_page* page,
-    tiercel_error* error);
+TIERCEL_API tiercel_status
+tiercel_document_get_page(const tiercel_document* document, size_t index,
+                          tiercel_page* page, tiercel_error* error);
 
 /* Returns the warning at `index`; NULL beyond the last. */
 TIERCEL_API const char* tiercel_document_warning(
@@ -148,8 +147,8 @@ typedef int (*tiercel_on_part)(void* user_data, size_t begin, size_t end);
 /* Cuts the text into the longest runs that fit, and gives them in order: they
  * join without a gap, and each ends before a chapter, else a section, a
  * paragraph, a sentence, a word, a character. `fits` is called a few times for
- * each part, the first time with `usual_bytes` (0: 2048), the expected size of a
- * part. The same answers of `fits` give the same parts. An exception of a
+ * each part, the first time with `usual_bytes` (0: 2048), the expected size of
+ * a part. The same answers of `fits` give the same parts. An exception of a
  * callback ends the call with TIERCEL_FAILED or TIERCEL_OUT_OF_MEMORY.
  * TIERCEL_INVALID_INPUT: "nothing_fits", if not even one character does. */
 TIERCEL_API tiercel_status tiercel_document_parts(
@@ -159,8 +158,8 @@ TIERCEL_API tiercel_status tiercel_document_parts(
 /* Says where a run of the text stands: "Chapter 3 Loomings to Chapter 5
  * Breakfast, pages 12 to 31", or, within one chapter, by its sections: "2.1 The
  * DFSG to 2.2 Areas, page 3". Blanks at its ends do not count. The text is
- * NUL-terminated and *size counts the NUL; "" in a document without chapters and
- * pages. */
+ * NUL-terminated and *size counts the NUL; "" in a document without chapters
+ * and pages. */
 TIERCEL_API tiercel_status tiercel_document_place(
     const tiercel_document* document, size_t begin, size_t end, char* text,
     size_t* size, tiercel_error* error);

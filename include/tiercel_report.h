@@ -1,0 +1,121 @@
+/* Reports: what a session did, how long it took, and what its answer attended
+ * to. Part of tiercel.h, which has the conventions. */
+#ifndef TIERCEL_REPORT_H_
+#define TIERCEL_REPORT_H_
+
+#include "tiercel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tiercel_finish {
+  TIERCEL_FINISH_NONE = 0,   /* nothing was generated, or it failed */
+  TIERCEL_FINISH_STOP = 1,   /* the end of the text, or a stop text */
+  TIERCEL_FINISH_LENGTH = 2, /* max_tokens, or it ended within its thought */
+  TIERCEL_FINISH_CANCELLED = 3
+} tiercel_finish;
+
+/* The most used figures of tiercel_session_report. Seconds are 0 if there was
+ * nothing to measure. */
+typedef struct tiercel_generation {
+  size_t struct_size;
+  int64_t prompt_tokens;
+  int64_t cached_tokens;
+  int64_t output_tokens;
+  double prefill_seconds;
+  double ttft_seconds;   /* that prefill, and on to the first token */
+  double decode_seconds; /* all tokens after the first */
+  tiercel_finish finish;
+  int32_t simulated; /* not 0: the device is simulated */
+} tiercel_generation;
+/* Fills `generation`, whose struct_size the caller has set, with the figures of
+ * the session's last prefill and generation. */
+TIERCEL_API tiercel_status tiercel_session_get_generation(
+    const tiercel_session* session, tiercel_generation* generation,
+    tiercel_error* error);
+
+/* Reports the last prefill and generation of this session, as the JSON document
+ * of `tiercel generate --json` without the fields that only the program knows.
+ * Figures are null if there was nothing to measure:
+ *
+ *   prompt_tokens   tokens held when the generation began
+ *   cached_tokens   the number of these whose KV the last prefill found in the
+ *                   session or on disk
+ *   resumed         layers of that prefill that had been finished before, in
+ *                   this session or, with prompt_cache_dir, in another
+ *   ttft_s          seconds of that prefill, and on to the first token
+ *   prefill_tok_s   tokens that the prefill computed over its seconds; null if
+ *                   it read others from disk in that time
+ *   tbt_ms          milliseconds from a token to the next. p50, p90, p99: the
+ *                   least sample that this share of all samples does not
+ *                   exceed; samples: the number of tokens less one
+ *   decode_tok_s    the number of those samples over their sum in seconds, so
+ *                   without the first token
+ *   speculation     sweeps: passes of the model over all of the KV, except one
+ *                   that made only the first token; tokens_per_sweep: tokens
+ *                   after the first over sweeps, some of which may have made
+ *                   only a stop text; for each level the tokens drafted,
+ *                   checked (up to and including the first that was rejected)
+ *                   and accepted. Acceptance is accepted over checked
+ *   ledger          bytes that crossed the link, up and down (if pages are on
+ *                   disk and there is no link, to and from working memory), and
+ *                   bytes that were read from disk and written there for lack
+ *                   of memory; for each phase its seconds, the bytes that it
+ *                   requested, the time for which the link was occupied and
+ *                   its share of the seconds; formula: the terms of the bytes
+ *   schedule        only for policies with a schedule, over the output alone,
+ *                   without the tokens of a stop text or the end of the text.
+ *                   Fast and slow steps; slow_at: for "sfi", the output tokens
+ *                   before each slow step; segments: runs of tokens, for
+ *                   "sadas" thought or answer, by the tags, for plain "sfi"
+ *                   fast or slow steps; selected: positions that a head
+ *                   selected; coverage_at: for each slow step, if single tokens
+ *                   are selected, the share of its row's attention on positions
+ *                   that were in view before; coverage: the mean of these
+ *   memory          bytes held at the time of the call: host_bytes, KV of this
+ *                   session in the host tier; device_bytes, all models and
+ *                   sessions on its device
+ *   predicted       predictions of the same figures; tbt_ms is null with
+ *                   drafts, whose saving depends on their acceptance */
+TIERCEL_API tiercel_status
+tiercel_session_report(const tiercel_session* session, char* json, size_t* size,
+                       tiercel_error* error);
+
+/* Returns, for each output token of the last generation, the seconds since the
+ * token before, or since the generation began. Tokens of one sweep come at
+ * once, and share its time. *size counts tokens. */
+TIERCEL_API tiercel_status
+tiercel_session_token_seconds(const tiercel_session* session, double* seconds,
+                              size_t* size, tiercel_error* error);
+
+/* The number of positions in a run: run i begins at i * TIERCEL_RUN_TOKENS. A
+ * session's first token is at position 0. */
+enum { TIERCEL_RUN_TOKENS = 32 };
+
+/* Estimates, from the means of keys, which parts of a text an answer that the
+ * session holds attended to. The text is the tokens [begin, end), the question
+ * [asked, answer), the answer the tokens from `answer` on; at least one other
+ * token must stand between text and question. shares[i] is the excess of the
+ * answer's attention to the i-th run over that of the tokens between text and
+ * question, which cannot know the question. The runs are those that lie wholly
+ * in the text; the shares sum to 1, or to 0. Only tokens that were read or
+ * generated count. The tokens behind the text are computed once more, which
+ * takes as long as reading them. The session holds the same tokens afterwards;
+ * after an error the next call may have to compute the KV of some again. Not
+ * available under a policy's plain form, nor over tokens of
+ * tiercel_session_fill. Attention to a passage does not prove that the answer
+ * follows from it.
+ *
+ * `shares` may be NULL if *size is 0; *size counts shares. Progress is in
+ * tokens. */
+TIERCEL_API tiercel_status tiercel_session_attended(
+    tiercel_session* session, size_t begin, size_t end, size_t asked,
+    size_t answer, tiercel_progress progress, void* user_data, float* shares,
+    size_t* size, tiercel_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TIERCEL_REPORT_H_ */
