@@ -423,8 +423,8 @@ class SfiTest(Case):
     def test_what_cannot_be(self):
         model = self.without_weights()
         args = ["generate", "-m", model, "--check-tensors", "-p", "x"]
-        message = self.refuse(4, "does_not_fit", *args, "-c", "100", *self.SFI,
-                              "--plain")
+        message = self.refuse(4, "view_too_large", *args, "-c", "100",
+                              *self.SFI, "--plain")
         self.assertIn("121", message)  # 32, 24, and 65 up to the next choice
         # The error is said once, and before rates are measured.
         cache = self.path("cache")

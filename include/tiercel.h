@@ -183,7 +183,7 @@ typedef struct tiercel_model_params {
    * every matrix and of the KV heads, on a device and a link of its own, which
    * is a GPU with "cuda" (threads and device_memory_bytes are divided among the
    * ranks). Results are the same bytes for any number. 0: 1; at most 64.
-   * TIERCEL_OUT_OF_MEMORY, "cannot_split": the model has too few heads or
+   * TIERCEL_USAGE, "cannot_split": the model has too few heads or
    * columns for so many, or the process sees too few GPUs. tiercel_choose_ranks
    * finds the best number. */
   int64_t tensor_parallel;
@@ -485,7 +485,7 @@ TIERCEL_API void tiercel_session_free(tiercel_session* session);
  * tokens then continues there, and so does its progress, unless their start
  * came from prompt_cache_dir: then it comes from there again. `ids` may be NULL
  * if count is 0. TIERCEL_INVALID_INPUT: "context_length_exceeded", with both
- * counts; TIERCEL_USAGE: "invalid_token". */
+ * counts, "invalid_token". */
 TIERCEL_API tiercel_status tiercel_session_prefill(
     tiercel_session* session, const int32_t* ids, size_t count,
     tiercel_progress progress, void* user_data, tiercel_error* error);

@@ -428,7 +428,7 @@ TEST_F(HostedRanksTest, RanksNeedAGpuEach) {
         return true;
       }).status();
   EXPECT_EQ(CodeOf(status), "cannot_split");
-  EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
+  EXPECT_EQ(ClassOf(status), ErrorClass::kUsage);
   EXPECT_EQ(status.message(),
             "tensor parallel: 3 ranks need a GPU each, this process sees 2");
   // Without any GPU the error is another one.

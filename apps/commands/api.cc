@@ -10,7 +10,8 @@ namespace tiercel::cli {
 namespace {
 
 // Makes an absl::Status of the C API's error. A call is cancelled only by a
-// signal; the caller keeps the error of a callback.
+// signal; the caller keeps the error of a callback. For the command line a view
+// that exceeds the context is one that does not fit.
 absl::Status FromApi(tiercel_status status, const tiercel_error& error) {
   switch (status) {
     case TIERCEL_OK:
@@ -18,7 +19,10 @@ absl::Status FromApi(tiercel_status status, const tiercel_error& error) {
     case TIERCEL_CANCELLED:
       return Interrupted();
     case TIERCEL_USAGE:
-      return Error(Exit::kUsage, error.code, error.message);
+      return Error(std::string_view(error.code) == "view_too_large"
+                       ? Exit::kMemory
+                       : Exit::kUsage,
+                   error.code, error.message);
     case TIERCEL_INVALID_INPUT:
       return Error(Exit::kInput, error.code, error.message);
     case TIERCEL_OUT_OF_MEMORY:

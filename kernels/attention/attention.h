@@ -62,7 +62,7 @@ struct AttentionPart {
 // Scratch: at most 8 MiB of partial results (more only if one row of one page
 // needs more), 1 KiB * head_dim per thread, and 9 bytes a page if there is a
 // view. It does not depend on the length of the KV otherwise. Errors:
-// invalid_shape, invalid_kv_type, invalid_position, invalid_page, invalid_view,
+// invalid_sizes, invalid_kv_type, invalid_position, invalid_page, invalid_view,
 // out_of_memory.
 struct AttentionParams {
   DevicePtr<const float> q;  // [rows, q_stride], a row is [heads, head_dim]

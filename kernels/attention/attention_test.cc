@@ -500,13 +500,13 @@ TEST(AttentionTest, RefusesWhatItCannotRead) {
     change(p);
     return CodeOf(Attention(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 3; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 36; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.q_stride = 159; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 3; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 36; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.q_stride = 159; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ8_0; }),
             "invalid_kv_type");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_v = DType::kQ4_0; }),

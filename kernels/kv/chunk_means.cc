@@ -18,7 +18,7 @@ absl::Status Validate(const ChunkMeansParams& p) {
   if (kv.kv_heads <= 0 || kv.head_dim <= 0 || p.chunk <= 0 ||
       kPageTokens % p.chunk != 0) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("ChunkMeans: kv_heads=", kv.kv_heads,
                      ", head_dim=", kv.head_dim, ", chunk=", p.chunk,
                      "; need heads and head_dim positive and chunk a divisor "
@@ -29,7 +29,7 @@ absl::Status Validate(const ChunkMeansParams& p) {
   if (p.num_chunks < 0 || p.out_stride < 0 ||
       p.out_stride / kv.head_dim < p.num_chunks) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("ChunkMeans: num_chunks=", p.num_chunks,
                      ", out_stride=", p.out_stride, ", head_dim=", kv.head_dim,
                      "; need num_chunks >= 0 and out_stride >= num_chunks * "
@@ -37,7 +37,7 @@ absl::Status Validate(const ChunkMeansParams& p) {
   }
   if (p.norms != nullptr && p.norms_stride < p.num_chunks) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("ChunkMeans: norms_stride=", p.norms_stride,
                      ", num_chunks=", p.num_chunks, "; need no less"));
   }

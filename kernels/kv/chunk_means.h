@@ -29,7 +29,7 @@ class Stream;
 // the digest not finite, and so does a mean beyond 65,504.
 //
 // V and positions before `begin` are not read. All other positions of the
-// chunks are read and must have been written. Errors: invalid_shape,
+// chunks are read and must have been written. Errors: invalid_sizes,
 // invalid_kv_type, invalid_position (also if a chunk is before `begin`),
 // invalid_page.
 struct ChunkMeansParams {

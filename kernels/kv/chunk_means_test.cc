@@ -371,20 +371,20 @@ TEST(ChunkMeansTest, RefusesWhatItCannotRead) {
     return CodeOf(ChunkMeans(*stream, p));
   };
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.chunk = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.chunk = -8; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.chunk = 12; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.chunk = 256; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = kMost; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 799; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.chunk = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.chunk = -8; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.chunk = 12; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.chunk = 256; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = kMost; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 799; }), "invalid_sizes");
   EXPECT_EQ(code_of([&](auto& p) {
               p.norms = InPlace(out.data());
               p.norms_stride = 19;
             }),
-            "invalid_shape");
+            "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ8_0; }),
             "invalid_kv_type");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ6_K; }),

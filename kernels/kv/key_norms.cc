@@ -43,7 +43,7 @@ constexpr PerIsa<NormRowsFn*> kComputeNorms = {
 absl::Status Validate(const KeyNormsParams& p) {
   const KvLayout& kv = p.layout;
   if (kv.kv_heads <= 0 || kv.head_dim <= 0 || kv.head_dim % 8 != 0) {
-    return UsageError("invalid_shape",
+    return UsageError("invalid_sizes",
                       absl::StrCat("KeyNorms: kv_heads=", kv.kv_heads,
                                    ", head_dim=", kv.head_dim,
                                    "; need kv_heads positive and head_dim a "
@@ -59,7 +59,7 @@ absl::Status Validate(const KeyNormsParams& p) {
   }
   if (p.out_stride < p.last - p.first) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("KeyNorms: out_stride=", p.out_stride,
                      "; need at least last - first = ", p.last - p.first));
   }

@@ -27,7 +27,7 @@ class Stream;
 // 65,504.
 //
 // V and the keys of other positions are not read, and pages without a position
-// of first..last - 1 may be null. Errors: invalid_shape, invalid_kv_type,
+// of first..last - 1 may be null. Errors: invalid_sizes, invalid_kv_type,
 // invalid_position, invalid_page.
 struct KeyNormsParams {
   KvLayout layout;                    // head_dim a multiple of 8

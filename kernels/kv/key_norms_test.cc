@@ -197,10 +197,10 @@ TEST(KeyNormsTest, RefusesWhatItCannotRead) {
     change(p);
     return CodeOf(KeyNorms(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 12; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 169; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 12; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 169; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ8_0; }),
             "invalid_kv_type");
   EXPECT_EQ(code_of([](auto& p) { p.first = -1; }), "invalid_position");

@@ -34,7 +34,7 @@ absl::Status Validate(const KvConvertParams& p) {
   if (p.head_dim <= 0 || p.head_dim % 8 != 0 || p.num_runs < 0 ||
       std::any_of(p.runs, p.runs + p.num_runs, has_less_than_none)) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("KvConvert: head_dim=", p.head_dim,
                      ", num_runs=", p.num_runs,
                      "; need a positive multiple of 8, and neither "

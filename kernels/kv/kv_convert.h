@@ -17,7 +17,7 @@ class Stream;
 
 // Converts rows of K or V (kernels/kv/kv_layout.h) from one type to another,
 // rounding as KvWrite does. If both types are the same, rows are copied.
-// Errors: invalid_shape, invalid_kv_type; on a GPU also out_of_memory and
+// Errors: invalid_sizes, invalid_kv_type; on a GPU also out_of_memory and
 // device_failed.
 struct KvConvertParams {
   // Consecutive rows of `head_dim` elements; the two do not overlap.

@@ -131,10 +131,10 @@ TEST_P(KvConvertTest, RefusesWhatItCannotRead) {
                         const KvConvertParams::Run* runs, int64_t num) {
     return CodeOf(KvConvert(*stream_, {from, to, head_dim, runs, num}));
   };
-  EXPECT_EQ(code(DType::kF16, DType::kF32, 12, &one, 1), "invalid_shape");
-  EXPECT_EQ(code(DType::kF16, DType::kF32, 0, &one, 1), "invalid_shape");
-  EXPECT_EQ(code(DType::kF16, DType::kF32, 8, &one, -1), "invalid_shape");
-  EXPECT_EQ(code(DType::kF16, DType::kF32, 8, &less, 1), "invalid_shape");
+  EXPECT_EQ(code(DType::kF16, DType::kF32, 12, &one, 1), "invalid_sizes");
+  EXPECT_EQ(code(DType::kF16, DType::kF32, 0, &one, 1), "invalid_sizes");
+  EXPECT_EQ(code(DType::kF16, DType::kF32, 8, &one, -1), "invalid_sizes");
+  EXPECT_EQ(code(DType::kF16, DType::kF32, 8, &less, 1), "invalid_sizes");
   EXPECT_EQ(code(DType::kF16, DType::kQ8_0, 8, &one, 1), "invalid_kv_type");
   EXPECT_EQ(code(DType::kQ4_1, DType::kF32, 32, &one, 1), "invalid_kv_type");
   EXPECT_EQ(out[0], kUntouched);

@@ -90,7 +90,7 @@ absl::Status CheckQueryRows(std::string_view op, int64_t rows, int heads,
                             int64_t q_stride, const KvLayout& kv) {
   if (rows < 0 || heads <= 0 || kv.kv_heads <= 0 || heads % kv.kv_heads != 0) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat(std::string(op), ": rows=", rows, ", heads=", heads,
                      ", kv_heads=", kv.kv_heads,
                      "; need rows >= 0 and heads a positive multiple of "
@@ -99,7 +99,7 @@ absl::Status CheckQueryRows(std::string_view op, int64_t rows, int heads,
   if (kv.head_dim <= 0 || kv.head_dim % 8 != 0 ||
       q_stride < int64_t{heads} * kv.head_dim) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat(std::string(op), ": head_dim=", kv.head_dim,
                      ", q_stride=", q_stride,
                      "; need head_dim a positive multiple of 8 and q_stride >= "

@@ -23,7 +23,7 @@ bool IsKvType(DType type, int head_dim);
 absl::Status CheckKvType(std::string_view op, DType type, int head_dim);
 
 // Checks the shape of the query rows that `op` compares with KV of this layout,
-// `q_stride` floats apart. Errors: invalid_shape.
+// `q_stride` floats apart. Errors: invalid_sizes.
 absl::Status CheckQueryRows(std::string_view op, int64_t rows, int heads,
                             int64_t q_stride, const KvLayout& kv);
 

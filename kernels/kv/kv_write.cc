@@ -92,7 +92,7 @@ absl::Status ValidateRotation(const KvWriteParams& p) {
   if (to.half < 0 || int64_t{2} * to.half > head_dim || to.heads < 0 ||
       to.q_stride < int64_t{to.heads} * head_dim) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("KvWrite: rotation.half=", to.half, ", heads=", to.heads,
                      ", q_stride=", to.q_stride, ", head_dim=", head_dim,
                      "; need half and heads of at least 0, 2 * half <= "
@@ -113,7 +113,7 @@ absl::Status Validate(const KvWriteParams& p) {
   if (p.rows < 0 || kv.kv_heads <= 0 || kv.head_dim <= 0 || p.k_stride < row ||
       p.v_stride < row) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("KvWrite: rows=", p.rows, ", kv_heads=", kv.kv_heads,
                      ", head_dim=", kv.head_dim, ", k_stride=", p.k_stride,
                      ", v_stride=", p.v_stride,

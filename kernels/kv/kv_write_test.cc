@@ -406,11 +406,11 @@ TEST(KvWriteReferenceTest, RefusesWhatItCannotWrite) {
     change(p);
     return CodeOf(KvWrite(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.k_stride = 79; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.v_stride = 79; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.k_stride = 79; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.v_stride = 79; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ8_0; }),
             "invalid_kv_type");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_v = DType::kQ6_K; }),
@@ -433,10 +433,10 @@ TEST(KvWriteReferenceTest, RefusesWhatItCannotWrite) {
       change(p.rotation);
     });
   };
-  EXPECT_EQ(code_with([](auto& r) { r.half = -1; }), "invalid_shape");
-  EXPECT_EQ(code_with([](auto& r) { r.half = 21; }), "invalid_shape");
-  EXPECT_EQ(code_with([](auto& r) { r.heads = -1; }), "invalid_shape");
-  EXPECT_EQ(code_with([](auto& r) { r.q_stride = 79; }), "invalid_shape");
+  EXPECT_EQ(code_with([](auto& r) { r.half = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_with([](auto& r) { r.half = 21; }), "invalid_sizes");
+  EXPECT_EQ(code_with([](auto& r) { r.heads = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_with([](auto& r) { r.q_stride = 79; }), "invalid_sizes");
   EXPECT_EQ(code_with([](auto& r) { r.cos = nullptr; }), "invalid_argument");
   EXPECT_EQ(code_with([](auto& r) { r.sin = nullptr; }), "invalid_argument");
   EXPECT_EQ(code_with([](auto& r) { r.q = nullptr; }), "invalid_argument");

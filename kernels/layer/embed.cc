@@ -26,7 +26,7 @@ constexpr int64_t kLeastRows = 16;
 
 absl::Status Validate(const EmbedParams& p, PanelOrder order) {
   if (p.rows < 0) {
-    return UsageError("invalid_shape",
+    return UsageError("invalid_sizes",
                       absl::StrCat("Embed: rows=", p.rows, "; need 0 or more"));
   }
   const char* missing = p.table == nullptr || p.table->data() == nullptr
@@ -44,7 +44,7 @@ absl::Status Validate(const EmbedParams& p, PanelOrder order) {
   }
   for (int64_t r = 0; r < p.rows; ++r) {
     if (p.ids[r] < 0 || p.ids[r] >= p.table->rows()) {
-      return UsageError("invalid_token",
+      return UsageError("invalid_argument",
                         absl::StrCat("Embed: ids[", r, "]=", p.ids[r],
                                      "; need 0 <= id < ", p.table->rows()));
     }

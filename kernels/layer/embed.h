@@ -16,7 +16,7 @@ class PackedMatrix;
 class Stream;
 
 // out[r] = scale table[ids[r]].  Errors: an id outside the table
-// (invalid_token).
+// (invalid_argument).
 struct EmbedParams {
   const PackedMatrix* table;  // [vocab, hidden]
   const int32_t* ids;         // [rows]

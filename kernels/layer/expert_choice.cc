@@ -36,7 +36,7 @@ absl::Status Validate(const ExpertChoiceParams& p) {
       p.experts > ExpertChoiceParams::kMostExperts || p.used < 1 ||
       p.used > p.experts) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("ExpertChoice: rows=", p.rows, ", experts=", p.experts,
                      ", used=", p.used, "; need rows >= 0, experts 1 to ",
                      ExpertChoiceParams::kMostExperts, ", used 1 to experts"));

@@ -140,11 +140,11 @@ TEST_P(ExpertChoiceTest, RefusesWrongParameters) {
         ExpertChoice(*stream_, {InPlace(logits), rows, experts, used, true,
                                 InPlace(&chosen), InPlace(&one)}));
   };
-  EXPECT_EQ(code(-1, 1, 1, &one), "invalid_shape");
-  EXPECT_EQ(code(1, 0, 1, &one), "invalid_shape");
-  EXPECT_EQ(code(1, 1025, 1, &one), "invalid_shape");
-  EXPECT_EQ(code(1, 4, 0, &one), "invalid_shape");
-  EXPECT_EQ(code(1, 4, 5, &one), "invalid_shape");
+  EXPECT_EQ(code(-1, 1, 1, &one), "invalid_sizes");
+  EXPECT_EQ(code(1, 0, 1, &one), "invalid_sizes");
+  EXPECT_EQ(code(1, 1025, 1, &one), "invalid_sizes");
+  EXPECT_EQ(code(1, 4, 0, &one), "invalid_sizes");
+  EXPECT_EQ(code(1, 4, 5, &one), "invalid_sizes");
   EXPECT_EQ(code(1, 1, 1, nullptr), "invalid_argument");
   EXPECT_TRUE(
       ExpertChoice(*stream_, {nullptr, 0, 1, 1, true, nullptr, nullptr}).ok());

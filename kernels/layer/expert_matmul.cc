@@ -45,7 +45,7 @@ absl::Status ValidateOutput(const ExpertMatmulParams& p, PanelOrder order,
   }
   const int64_t k = p.outputs[0].weights->cols();
   if (output.weights->cols() != k) {
-    return Wrong("invalid_shape",
+    return Wrong("invalid_sizes",
                  absl::StrCat(name, ".weights has k=", output.weights->cols(),
                               "; need k=", k, " like outputs[0]"));
   }
@@ -53,7 +53,7 @@ absl::Status ValidateOutput(const ExpertMatmulParams& p, PanelOrder order,
     return Wrong("invalid_argument", name + ".out is null");
   }
   if (output.out_stride < p.n) {
-    return Wrong("invalid_shape",
+    return Wrong("invalid_sizes",
                  absl::StrCat(name, ".out_stride=", output.out_stride,
                               "; need at least n=", p.n));
   }
@@ -87,7 +87,7 @@ absl::Status ValidateGroups(const ExpertMatmulParams& p) {
 absl::Status Validate(const ExpertMatmulParams& p, PanelOrder order) {
   if (p.num_outputs < 1 || p.num_outputs > 2 || p.items < 0 || p.n < 1) {
     return Wrong(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("num_outputs=", p.num_outputs, ", items=", p.items,
                      ", n=", p.n, "; need 1 or 2, 0 or more, 1 or more"));
   }
@@ -96,7 +96,7 @@ absl::Status Validate(const ExpertMatmulParams& p, PanelOrder order) {
   }
   const int64_t k = p.outputs[0].weights->cols();
   if (p.x_stride < k) {
-    return Wrong("invalid_shape", absl::StrCat("x_stride=", p.x_stride,
+    return Wrong("invalid_sizes", absl::StrCat("x_stride=", p.x_stride,
                                                "; need at least k=", k));
   }
   if (p.items == 0) return absl::OkStatus();
@@ -109,7 +109,7 @@ absl::Status Validate(const ExpertMatmulParams& p, PanelOrder order) {
     return Wrong("invalid_argument", absl::StrCat(missing, " is null"));
   }
   if (p.rows == nullptr && p.x_rows < p.items) {
-    return Wrong("invalid_shape",
+    return Wrong("invalid_sizes",
                  absl::StrCat("x_rows=", p.x_rows, "; need ", p.items));
   }
   if (p.rows != nullptr) {

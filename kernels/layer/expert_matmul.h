@@ -35,7 +35,7 @@ constexpr int64_t ExpertStride(int64_t n) {
 // No output may overlap x or another output. Errors: invalid_argument (null, a
 // row or an expert that there is not, groups that do not cover the items one
 // after the other, weights in the order of another kind of device),
-// invalid_shape, out_of_memory (no scratch; nothing was written),
+// invalid_sizes, out_of_memory (no scratch; nothing was written),
 // device_failed.
 struct ExpertMatmulOutput {
   const PackedMatrix* weights;  // [experts * ExpertStride(n), k]

@@ -216,10 +216,10 @@ TEST_P(ExpertMatmulTest, RefusesWrongParameters) {
     return CodeOf(ExpertMatmul(stream, p));
   };
   using P = ExpertMatmulParams;
-  EXPECT_EQ(code([](P& p) { p.num_outputs = 3; }), "invalid_shape");
-  EXPECT_EQ(code([](P& p) { p.items = -1; }), "invalid_shape");
-  EXPECT_EQ(code([](P& p) { p.x_stride = 31; }), "invalid_shape");
-  EXPECT_EQ(code([](P& p) { p.outputs[0].out_stride = 15; }), "invalid_shape");
+  EXPECT_EQ(code([](P& p) { p.num_outputs = 3; }), "invalid_sizes");
+  EXPECT_EQ(code([](P& p) { p.items = -1; }), "invalid_sizes");
+  EXPECT_EQ(code([](P& p) { p.x_stride = 31; }), "invalid_sizes");
+  EXPECT_EQ(code([](P& p) { p.outputs[0].out_stride = 15; }), "invalid_sizes");
   EXPECT_EQ(code([](P& p) { p.outputs[0].weights = nullptr; }),
             "invalid_argument");
   EXPECT_EQ(code([](P& p) { p.room = nullptr; }), "invalid_argument");
@@ -228,10 +228,10 @@ TEST_P(ExpertMatmulTest, RefusesWrongParameters) {
               p.rows = nullptr;
               p.x_rows = 1;
             }),
-            "invalid_shape");
+            "invalid_sizes");
   EXPECT_EQ(code([](P& p) { p.items = 3; }), "invalid_argument");
   EXPECT_EQ(code([](P& p) { p.num_groups = 1; }), "invalid_argument");
-  EXPECT_EQ(code([](P& p) { p.n = 32; }), "invalid_shape");
+  EXPECT_EQ(code([](P& p) { p.n = 32; }), "invalid_sizes");
   for (const auto& wrong :
        std::vector<std::vector<ExpertGroup>>{
            {{5, 0, 2}},              // no such expert

@@ -34,7 +34,7 @@ absl::Status Validate(const ExpertSumParams& p) {
   if (p.rows < 0 || p.used < 1 || p.dim < 1 || p.y_stride < p.dim ||
       p.out_stride < p.dim) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("ExpertSum: rows=", p.rows, ", used=", p.used,
                      ", dim=", p.dim, ", y_stride=", p.y_stride,
                      ", out_stride=", p.out_stride,

@@ -92,9 +92,9 @@ TEST_P(ExpertSumTest, RefusesWrongParameters) {
                                     .out = InPlace(&one),
                                     .out_stride = 1}));
   };
-  EXPECT_EQ(code(0, -1, 1, 1), "invalid_shape");
-  EXPECT_EQ(code(0, 1, 0, 1), "invalid_shape");
-  EXPECT_EQ(code(0, 1, 1, 2), "invalid_shape");
+  EXPECT_EQ(code(0, -1, 1, 1), "invalid_sizes");
+  EXPECT_EQ(code(0, 1, 0, 1), "invalid_sizes");
+  EXPECT_EQ(code(0, 1, 1, 2), "invalid_sizes");
   EXPECT_EQ(code(1, 1, 1, 1), "invalid_argument");
   EXPECT_EQ(code(-1, 1, 1, 1), "invalid_argument");
 }

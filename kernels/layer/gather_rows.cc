@@ -15,7 +15,7 @@ namespace {
 absl::Status Validate(const GatherRowsParams& p) {
   if (p.items < 0 || p.dim < 1 || p.x_stride < p.dim) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("GatherRows: items=", p.items, ", dim=", p.dim,
                      ", x_stride=", p.x_stride,
                      "; need items >= 0, dim positive, a stride of dim at "

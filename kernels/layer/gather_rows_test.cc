@@ -64,8 +64,8 @@ TEST_P(GatherRowsTest, RefusesWrongParameters) {
                                         .dim = dim,
                                         .out = InPlace(&one)}));
   };
-  EXPECT_EQ(code(0, -1, 1), "invalid_shape");
-  EXPECT_EQ(code(0, 1, 2), "invalid_shape");
+  EXPECT_EQ(code(0, -1, 1), "invalid_sizes");
+  EXPECT_EQ(code(0, 1, 2), "invalid_sizes");
   EXPECT_EQ(code(1, 1, 1), "invalid_argument");
   EXPECT_EQ(code(-1, 1, 1), "invalid_argument");
 }

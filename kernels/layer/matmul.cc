@@ -35,7 +35,7 @@ absl::Status Missing(const std::string& what) {
 }
 
 absl::Status Mismatch(const std::string& message) {
-  return UsageError("invalid_shape", "Matmul: " + message);
+  return UsageError("invalid_sizes", "Matmul: " + message);
 }
 
 absl::Status ValidateOutput(const MatmulParams& p, PanelOrder order, int i) {

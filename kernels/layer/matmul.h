@@ -47,7 +47,7 @@ enum class StoreMode { kAssign, kAdd };
 // int8 activations does both in one launch.
 //
 // No output may overlap x or another output. Errors: invalid_argument (null, or
-// weights in the order of another kind of device), invalid_shape, out_of_memory
+// weights in the order of another kind of device), invalid_sizes, out_of_memory
 // (no scratch; nothing was written), device_failed.
 struct MatmulPrologue {
   enum class Op {

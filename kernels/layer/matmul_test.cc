@@ -531,19 +531,19 @@ TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
     EXPECT_EQ(CodeOf(status), code) << status;
     EXPECT_EQ(std::string(status.message()), message);
   };
-  expect("invalid_shape", "Matmul: num_outputs=0; need 1 to 3",
+  expect("invalid_sizes", "Matmul: num_outputs=0; need 1 to 3",
          [](MatmulParams& p) { p.num_outputs = 0; });
-  expect("invalid_shape", "Matmul: num_outputs=4; need 1 to 3",
+  expect("invalid_sizes", "Matmul: num_outputs=4; need 1 to 3",
          [](MatmulParams& p) { p.num_outputs = 4; });
-  expect("invalid_shape", "Matmul: rows=-1; need 0 or more",
+  expect("invalid_sizes", "Matmul: rows=-1; need 0 or more",
          [](MatmulParams& p) { p.rows = -1; });
-  expect("invalid_shape", "Matmul: x_stride=7; need at least k=8",
+  expect("invalid_sizes", "Matmul: x_stride=7; need at least k=8",
          [](MatmulParams& p) { p.x_stride = 7; });
   const MatmulPrologue norm = {.op = MatmulPrologue::Op::kNorm,
                                .with = InPlace(x.data()),
                                .eps = 1.0f,
                                .room = InPlace(x.data())};
-  expect("invalid_shape", "Matmul: prologue.eps=0; need eps > 0",
+  expect("invalid_sizes", "Matmul: prologue.eps=0; need eps > 0",
          [&](MatmulParams& p) {
            p.prologue = norm;
            p.prologue.eps = 0.0f;
@@ -558,7 +558,7 @@ TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
            p.prologue = norm;
            p.prologue.room = nullptr;
          });
-  expect("invalid_shape", "Matmul: x_stride=9; a gate needs k=8",
+  expect("invalid_sizes", "Matmul: x_stride=9; a gate needs k=8",
          [&](MatmulParams& p) {
            p.x_stride = 9;
            p.prologue = norm;
@@ -573,12 +573,12 @@ TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
   expect("invalid_argument",
          "Matmul: outputs[1].weights are packed for another kind of device",
          [&](MatmulParams& p) { p.outputs[1].weights = &for_gpu; });
-  expect("invalid_shape",
+  expect("invalid_sizes",
          "Matmul: outputs[1].weights has k=9; need k=8 like outputs[0]",
          [&](MatmulParams& p) { p.outputs[1].weights = &longer; });
   expect("invalid_argument", "Matmul: outputs[1].out is null",
          [](MatmulParams& p) { p.outputs[1].out = nullptr; });
-  expect("invalid_shape", "Matmul: outputs[0].out_stride=3; need at least n=4",
+  expect("invalid_sizes", "Matmul: outputs[0].out_stride=3; need at least n=4",
          [](MatmulParams& p) { p.outputs[0].out_stride = 3; });
 }
 

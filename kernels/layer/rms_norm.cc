@@ -35,7 +35,7 @@ absl::Status Validate(const RmsNormParams& p) {
   if (p.rows < 0 || p.groups <= 0 || p.dim <= 0 || p.x_stride < row ||
       p.out_stride < row) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("RmsNorm: rows=", p.rows, ", groups=", p.groups,
                      ", dim=", p.dim, ", x_stride=", p.x_stride,
                      ", out_stride=", p.out_stride,
@@ -43,7 +43,7 @@ absl::Status Validate(const RmsNormParams& p) {
                      "least groups * dim"));
   }
   if (!(p.eps > 0.0f)) {
-    return UsageError("invalid_shape",
+    return UsageError("invalid_sizes",
                       absl::StrCat("RmsNorm: eps=", p.eps, "; need eps > 0"));
   }
   return absl::OkStatus();

@@ -182,13 +182,13 @@ TEST(RmsNormEntryTest, RefusesWrongShapes) {
     change(p);
     return CodeOf(RmsNorm(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.groups = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.dim = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.x_stride = 15; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 15; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.eps = 0.0f; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.eps = kPoison; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.groups = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.dim = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.x_stride = 15; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 15; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.eps = 0.0f; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.eps = kPoison; }), "invalid_sizes");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ absl::Status Validate(const RopeAnglesParams& p) {
   if (p.rows < 0 || p.half <= 0 || p.position < 0 ||
       p.position > kMaxPosition || p.rows > kMaxPosition) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("RopeAngles: rows=", p.rows, ", half=", p.half,
                      ", position=", p.position,
                      "; need half positive, rows and position in 0 to 2^52"));

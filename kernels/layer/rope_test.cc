@@ -89,11 +89,11 @@ TEST(RopeAnglesTest, RefusesWrongShapes) {
   const double inv_freq = 1.0;
   float out = 3.0f;
   EXPECT_EQ(CodeOf(RopeAngles(*stream, {&inv_freq, 0, 1.0, 0, 1, &out, &out})),
-            "invalid_shape");
+            "invalid_sizes");
   EXPECT_EQ(CodeOf(RopeAngles(*stream, {&inv_freq, 1, 1.0, -1, 1, &out, &out})),
-            "invalid_shape");
+            "invalid_sizes");
   EXPECT_EQ(CodeOf(RopeAngles(*stream, {&inv_freq, 1, 1.0, 0, -1, &out, &out})),
-            "invalid_shape");
+            "invalid_sizes");
   EXPECT_EQ(out, 3.0f);
 }
 

@@ -28,7 +28,7 @@ constexpr PerIsa<SwigluRangeFn*> kRange = {
 absl::Status Validate(const SwigluParams& p) {
   if (p.rows < 0 || p.dim <= 0 ||
       p.rows > std::numeric_limits<int64_t>::max() / p.dim) {
-    return UsageError("invalid_shape",
+    return UsageError("invalid_sizes",
                       absl::StrCat("Swiglu: rows=", p.rows, ", dim=", p.dim,
                                    "; need rows >= 0 and dim positive"));
   }

@@ -129,11 +129,11 @@ TEST_P(SwigluTest, Long) {
 TEST_P(SwigluTest, RefusesWrongShapes) {
   float one = 1.0f;
   const DevicePtr<float> x = InPlace(&one);
-  EXPECT_EQ(CodeOf(Swiglu(*fast_, {x, x, -1, 1, x})), "invalid_shape");
-  EXPECT_EQ(CodeOf(Swiglu(*fast_, {x, x, 1, 0, x})), "invalid_shape");
+  EXPECT_EQ(CodeOf(Swiglu(*fast_, {x, x, -1, 1, x})), "invalid_sizes");
+  EXPECT_EQ(CodeOf(Swiglu(*fast_, {x, x, 1, 0, x})), "invalid_sizes");
   EXPECT_EQ(
       CodeOf(Swiglu(*fast_, {x, x, int64_t{1} << 40, int64_t{1} << 40, x})),
-      "invalid_shape");
+      "invalid_sizes");
   EXPECT_EQ(one, 1.0f);
 }
 

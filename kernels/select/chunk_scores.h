@@ -27,7 +27,7 @@ class Stream;
 // contributes nothing, so that `out` is always finite and can be sorted; the
 // fault shows in attention's result.
 //
-// Scratch: a float per query head and chunk. Errors: invalid_shape,
+// Scratch: a float per query head and chunk. Errors: invalid_sizes,
 // out_of_memory.
 struct ChunkScoresParams {
   DevicePtr<const float> q;  // [heads, head_dim], rotated

@@ -305,15 +305,15 @@ TEST(ChunkScoresTest, RefusesWrongShapes) {
     change(p);
     return CodeOf(ChunkScores(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.head_dim = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.head_dim = 12; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.head_dim = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.head_dim = 12; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = -1; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.num_chunks = int64_t{1} << 60; }),
-            "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.means_stride = 47; }), "invalid_shape");
+            "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.means_stride = 47; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) {
               p.heads = 1 << 30;
               p.num_chunks = int64_t{1} << 28;

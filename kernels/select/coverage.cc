@@ -22,13 +22,13 @@ constexpr PerIsa<ExponentiatePositionsFn*> kExponentiatePositions = {
 absl::Status Validate(const CoverageParams& p) {
   if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("Coverage: heads=", p.heads, ", kv_heads=", p.kv_heads,
                      "; need heads a positive multiple of kv_heads"));
   }
   if (p.positions < 1 || p.scores_stride < p.positions || p.num_kept < 0) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("Coverage: positions=", p.positions, ", scores_stride=",
                      p.scores_stride, ", num_kept=", p.num_kept,
                      "; need positions >= 1, a stride no less and num_kept >= "

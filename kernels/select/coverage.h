@@ -24,7 +24,7 @@ class Stream;
 // sums over kept positions are made in double, in their order. A weight below
 // e^-87 counts as e^-87. A head with a score that is not finite has NaN.
 //
-// Errors: invalid_shape, invalid_position; on a GPU out_of_memory too, and
+// Errors: invalid_sizes, invalid_position; on a GPU out_of_memory too, and
 // device_failed.
 struct CoverageParams {
   // [heads, scores_stride], for each head [positions], as KeyScores leaves

@@ -185,11 +185,11 @@ TEST(CoverageTest, RefusesWhatCannotBe) {
     change(p);
     return CodeOf(Coverage(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.positions = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.scores_stride = 19; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.num_kept = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.positions = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.scores_stride = 19; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.num_kept = -1; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.newest = -1; }), "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.newest = 21; }), "invalid_position");
   problem.kept[1][2] = 10;

@@ -24,27 +24,27 @@ absl::Status Validate(const ImportanceParams& p) {
   constexpr int64_t kMaxCandidates = int64_t{1} << 28;
   if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("AddImportance: heads=", p.heads,
                      ", kv_heads=", p.kv_heads,
                      "; need heads a positive multiple of kv_heads"));
   }
   if (p.rows < 0 || p.rows > kMaxRows || p.candidates < 0 ||
       p.candidates > kMaxCandidates) {
-    return UsageError("invalid_shape",
+    return UsageError("invalid_sizes",
                       absl::StrCat("AddImportance: rows=", p.rows,
                                    ", candidates=", p.candidates,
                                    "; need both in 0 to 2^28"));
   }
   if (p.scores_stride < p.candidates) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("AddImportance: scores_stride=", p.scores_stride,
                      ", candidates=", p.candidates, "; need no less"));
   }
   if (p.importance_stride < p.candidates) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("AddImportance: importance_stride=", p.importance_stride,
                      ", candidates=", p.candidates, "; need no less"));
   }

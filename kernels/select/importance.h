@@ -29,7 +29,7 @@ class Stream;
 // nothing, so that the result is always finite; the fault shows in attention's
 // result.
 //
-// Scratch: two floats per row and query head. Errors: invalid_shape,
+// Scratch: two floats per row and query head. Errors: invalid_sizes,
 // invalid_argument, out_of_memory.
 struct ImportanceParams {
   // [rows, heads, scores_stride], for each row and head [candidates], as

@@ -268,21 +268,21 @@ TEST(ImportanceTest, RefusesWrongShapes) {
     change(p);
     return CodeOf(AddImportance(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.scores_stride = 2; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.importance_stride = 2; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.scores_stride = 2; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.importance_stride = 2; }), "invalid_sizes");
   for (float wrong : {-0.1f, 0x1p21f, kPoison}) {
     EXPECT_EQ(code_of([wrong](auto& p) { p.decay = wrong; }),
               "invalid_argument");
   }
   EXPECT_EQ(code_of([](auto& p) { p.rows = int64_t{1} << 60; }),
-            "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_shape");
+            "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.candidates = int64_t{1} << 60; }),
-            "invalid_shape");
+            "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) {
               p.rows = int64_t{1} << 28;
               p.heads = 1 << 30;

@@ -35,7 +35,7 @@ absl::Status Validate(const KeyScoresParams& p) {
                      "position and rows at most 2^48"));
   }
   if (p.out_stride < p.last - p.first) {
-    return UsageError("invalid_shape",
+    return UsageError("invalid_sizes",
                       absl::StrCat("KeyScores: out_stride=", p.out_stride,
                                    ", first=", p.first, ", last=", p.last,
                                    "; need no less than last - first"));

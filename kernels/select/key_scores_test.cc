@@ -300,14 +300,14 @@ TEST(KeyScoresTest, RefusesWhatItCannotRead) {
     return CodeOf(KeyScores(*stream, p));
   };
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 12; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.q_stride = 63; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 169; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 12; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.q_stride = 63; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 169; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ8_0; }),
             "invalid_kv_type");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ6_K; }),

@@ -43,7 +43,7 @@ constexpr PerIsa<MeanDotsFn*> kDots = {
 absl::Status CheckOut(const MeanScoresParams& p) {
   if (p.out_stride % kLanes != 0 || p.out_stride < p.num_chunks) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("MeanScores: out_stride=", p.out_stride,
                      ", num_chunks=", p.num_chunks, "; need a multiple of ",
                      kLanes, " that is no less than num_chunks"));
@@ -56,13 +56,13 @@ absl::Status CheckOut(const MeanScoresParams& p) {
 absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p) {
   if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat(std::string(op), ": heads=", p.heads,
                      ", kv_heads=", p.kv_heads,
                      "; need heads a positive multiple of kv_heads"));
   }
   if (p.head_dim <= 0 || p.head_dim % 8 != 0) {
-    return UsageError("invalid_shape",
+    return UsageError("invalid_sizes",
                       absl::StrCat(std::string(op), ": head_dim=", p.head_dim,
                                    "; need a positive multiple of 8"));
   }
@@ -70,7 +70,7 @@ absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p) {
   if (p.num_chunks < 0 || p.num_chunks > kMaxChunks ||
       p.means_stride < p.num_chunks * p.head_dim) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat(std::string(op), ": num_chunks=", p.num_chunks,
                      ", means_stride=", p.means_stride,
                      ", head_dim=", p.head_dim,

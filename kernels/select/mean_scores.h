@@ -20,7 +20,7 @@ class Stream;
 //   out[h, c] = scale * dot(q[h], means[g, c])   a chain of fma over head_dim
 //
 // in float. A query or a digest that is not finite makes its scores not finite.
-// Errors: invalid_shape.
+// Errors: invalid_sizes.
 struct MeanScoresParams {
   DevicePtr<const float> q;  // [heads, head_dim], rotated
   int heads;                 // a multiple of kv_heads
@@ -39,7 +39,7 @@ struct MeanScoresParams {
 };
 absl::Status MeanScores(Stream& stream, const MeanScoresParams& p);
 
-// Checks all parameters but `out`; errors name `op`. Errors: invalid_shape.
+// Checks all parameters but `out`; errors name `op`. Errors: invalid_sizes.
 absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p);
 
 // ---- Its bodies ----

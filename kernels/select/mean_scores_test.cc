@@ -162,13 +162,13 @@ TEST(MeanScoresTest, RefusesWrongShapes) {
     change(p);
     return CodeOf(MeanScores(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.head_dim = 12; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.means_stride = 47; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 17; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.head_dim = 12; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.means_stride = 47; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 17; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 0; }), "invalid_sizes");
   for (float x : out) EXPECT_TRUE(std::isnan(x));
 }
 

@@ -33,7 +33,7 @@ absl::Status Validate(const SelectParams& p) {
       p.norms_stride < p.candidates || p.importance_stride < p.candidates ||
       p.budget < 0 || p.reach < 0) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("Select: kv_heads=", p.kv_heads, ", candidates=",
                      p.candidates, ", norms_stride=", p.norms_stride,
                      ", importance_stride=", p.importance_stride,

@@ -39,7 +39,7 @@ class Stream;
 // clamped to 2^-24..65,504, and NaN counts as 65,504. So each v is finite.
 //
 // Scratch: a float per candidate for each KV head, for each thread and once
-// more. Errors: invalid_shape, invalid_argument, out_of_memory.
+// more. Errors: invalid_sizes, invalid_argument, out_of_memory.
 struct SelectParams {
   // [kv_heads, importance_stride], for each KV head [candidates], as
   // AddImportance leaves it

@@ -539,18 +539,18 @@ TEST(SelectorTest, RefusesWhatMakesNoSense) {
     change(p);
     return CodeOf(Select(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) {
               p.candidates = p.norms_stride = p.importance_stride =
                   (int64_t{1} << 24) + 1;
             }),
-            "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.norms_stride = 29; }), "invalid_shape");
+            "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.norms_stride = 29; }), "invalid_sizes");
   EXPECT_EQ(code_of([](auto& p) { p.importance_stride = 29; }),
-            "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.budget = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.reach = -1; }), "invalid_shape");
+            "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.budget = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.reach = -1; }), "invalid_sizes");
   for (float wrong : {-1.1f, 1.1e6f, kPoison, kInf}) {
     EXPECT_EQ(code_of([wrong](auto& p) { p.suppression = wrong; }),
               "invalid_argument");

@@ -39,7 +39,7 @@ absl::Status Validate(const TopKParams& p) {
   if (p.rows < 0 || p.rows > kMost || p.n < 0 || p.n > kMost ||
       p.stride < p.n || p.always < 0 || p.k < 0) {
     return UsageError(
-        "invalid_shape",
+        "invalid_sizes",
         absl::StrCat("TopK: rows=", p.rows, ", n=", p.n, ", stride=", p.stride,
                      ", always=", p.always, ", k=", p.k,
                      "; need rows and n in 0 to 2^28, stride >= n, always and "

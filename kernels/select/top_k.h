@@ -18,7 +18,7 @@ class Stream;
 // and of equal values the earlier. This is how TriForce selects a KV head's
 // chunks (arXiv 2404.11912, section 4.1), of which the first are sinks.
 //
-// Scratch: a float per value for each thread. Errors: invalid_shape,
+// Scratch: a float per value for each thread. Errors: invalid_sizes,
 // out_of_memory.
 struct TopKParams {
   DevicePtr<const float>

@@ -128,12 +128,12 @@ TEST(TopKShapeTest, RefusesWhatCannotBe) {
     change(p);
     return CodeOf(TopK(*stream, p));
   };
-  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.n = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.n = int64_t{1} << 29; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.stride = 3; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.always = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.k = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.n = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.n = int64_t{1} << 29; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.stride = 3; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.always = -1; }), "invalid_sizes");
+  EXPECT_EQ(code_of([](auto& p) { p.k = -1; }), "invalid_sizes");
   for (const int32_t place : out) EXPECT_EQ(place, kUnwritten);
 }
 

@@ -265,7 +265,7 @@ absl::StatusOr<std::vector<Distribution>> MakeDistributions(
   const bool tokens = p.tokens != nullptr || !Penalises(p.distribution);
   if (p.logits == nullptr || p.rows < 1 || p.vocab < 1 || p.before < 0 ||
       p.answer_begin < 0 || p.answer_begin > p.before || !tokens) {
-    return InternalError(
+    return UsageError(
         "invalid_argument",
         absl::StrCat("MakeDistributions: rows=", p.rows, ", vocab=", p.vocab,
                      ", before=", p.before, ", answer_begin=", p.answer_begin,

@@ -10,7 +10,8 @@ namespace tiercel {
 
 // Every failure is an absl::Status made here. It carries
 //   - a class, which decides the exit code and the C API's status (the maker),
-//   - a stable code in snake_case that scripts may match ("not_gguf"),
+//   - a stable code in snake_case that scripts may match ("not_gguf"), which is
+//     in the table of include/tiercel_error.h under that class, and only there,
 //   - a sentence that names the object, what it got and what it needs.
 absl::Status UsageError(std::string_view code, std::string_view message);
 absl::Status InputError(std::string_view code, std::string_view message);

@@ -33,7 +33,7 @@ std::vector<Columns> Divide(int64_t size, int ranks) {
 }
 
 absl::Status CannotSplit(int ranks, const std::string& why) {
-  return MemoryError(
+  return UsageError(
       "cannot_split",
       absl::StrCat("the model cannot be split over ", ranks, " ranks: ", why));
 }

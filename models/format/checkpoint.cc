@@ -72,7 +72,7 @@ absl::Status Checkpoint::Read(const TensorInfo& tensor, uint64_t offset,
   const std::optional<uint64_t> end = CheckedAdd(offset, out.size());
   if (!end.has_value() || *end > tensor.bytes) {
     return InternalError(
-        "out_of_range",
+        "internal",
         absl::StrCat("Checkpoint::Read: ", tensor.name, " has ", tensor.bytes,
                      " bytes; asked for ", out.size(), " at ", offset));
   }

@@ -114,7 +114,7 @@ absl::Status OfType(GgufType type, Read read) {
     case GgufType::kArray:
       break;  // the caller handles this case
   }
-  return InternalError("unreachable", "GGUF array type");
+  return InternalError("internal", "GGUF array type");
 }
 
 }  // namespace

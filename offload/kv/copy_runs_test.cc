@@ -273,7 +273,7 @@ TEST_P(CopyRunsTest, WhatFailsOnTheDeviceIsToldToWhoWaits) {
   runs.push_back(impossible);
   EXPECT_EQ(
       CodeOf(kv.AwaitCopies(kv.CopyRuns(Host(), Phase::kRefresh, runs), kGoOn)),
-      "invalid_shape");
+      "invalid_sizes");
   EXPECT_TRUE(
       kv.AwaitCopies(kv.CopyRuns(Host(), Phase::kRefresh, wanted.runs), kGoOn)
           .ok());

@@ -101,7 +101,7 @@ absl::Status Gather::MeetAll(int rank, const GatherParams& p,
         offer.split == split) {
       continue;
     }
-    return InternalError(
+    return DeviceError(
         "gather_failed",
         absl::StrCat("rank ", other, " gave ", offer.rows, " rows of columns ",
                      offer.columns.begin, " to ", offer.columns.end, ", rank ",

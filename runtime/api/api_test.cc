@@ -312,12 +312,12 @@ TEST_F(ApiTest, WrongValuesNameTheirField) {
   const int32_t bad_ids[] = {-1, 1 << 30, std::numeric_limits<int32_t>::max()};
   for (int32_t bad : bad_ids) {
     size_t bytes = 0;
-    EXPECT_NE(tiercel_detokenize(model_, &bad, 1, 0, nullptr, &bytes, &error_),
-              TIERCEL_OK);
+    EXPECT_EQ(tiercel_detokenize(model_, &bad, 1, 0, nullptr, &bytes, &error_),
+              TIERCEL_INVALID_INPUT);
     EXPECT_STREQ(error_.code, "invalid_token");
     EXPECT_EQ(
         tiercel_session_prefill(session_, &bad, 1, nullptr, nullptr, &error_),
-        TIERCEL_USAGE);
+        TIERCEL_INVALID_INPUT);
     EXPECT_STREQ(error_.code, "invalid_token");
   }
   EXPECT_EQ(tiercel_session_length(session_), 0u);
@@ -570,7 +570,7 @@ TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
   // A wrong text leaves the tokens that both share.
   std::vector<int32_t> wrong(all);
   wrong[100] = -1;
-  EXPECT_EQ(read(wrong), TIERCEL_USAGE);
+  EXPECT_EQ(read(wrong), TIERCEL_INVALID_INPUT);
   EXPECT_EQ(held(), std::vector<int32_t>(all.begin(), all.begin() + 100));
 }
 

@@ -202,7 +202,7 @@ TEST_F(BatchApiTest, APromptThatFailsEndsItsEntryAlone) {
   EXPECT_EQ(taken_[0].status, TIERCEL_CANCELLED);
   EXPECT_TRUE(taken_[0].ids.empty());
   EXPECT_EQ(ReportOf(sessions_[0])["output"][0]["finish_reason"], "cancelled");
-  EXPECT_EQ(taken_[2].status, TIERCEL_USAGE);
+  EXPECT_EQ(taken_[2].status, TIERCEL_INVALID_INPUT);
   EXPECT_STREQ(taken_[2].error.code, "invalid_token");
   ExpectAlone(1);
   ExpectAlone(3);

@@ -157,7 +157,7 @@ TEST_F(CancelTest, AReadThatFailsReportsWhatItLeft) {
     const std::vector<int32_t> other = {3, 4, cancelled ? 6 : -1};
     EXPECT_EQ(tiercel_session_read(session_, other.data(), other.size(),
                                    nullptr, nullptr, &error_),
-              cancelled ? TIERCEL_CANCELLED : TIERCEL_USAGE);
+              cancelled ? TIERCEL_CANCELLED : TIERCEL_INVALID_INPUT);
     auto generation = Sized<tiercel_generation>();
     ASSERT_EQ(tiercel_session_get_generation(session_, &generation, &error_),
               TIERCEL_OK);

@@ -7,11 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/api/api_fixture_for_test.h"
 
 namespace tiercel::api_test {
 namespace {
+
+using ::testing::HasSubstr;
 
 class PolicyApiTest : public ApiTest {
  protected:
@@ -184,6 +187,19 @@ TEST_F(PolicyApiTest, PoliciesAreChecked) {
               TIERCEL_USAGE)
         << i;
   }
+}
+
+// There is no lack of memory.
+TEST_F(PolicyApiTest, AViewMayBeTooLargeForTheContext) {
+  auto policy = Sized<tiercel_policy>();
+  policy.name = "sfi";
+  policy.budget = 16384;  // the context, which the newest tokens need, too
+  EXPECT_EQ(Create(policy, TIERCEL_USAGE), nullptr);
+  EXPECT_STREQ(error_.code, "view_too_large");
+  EXPECT_THAT(error_.message, HasSubstr("16384 chosen"));
+  policy.budget = 32;
+  policy.window = 24;
+  tiercel_session_free(Create(policy, TIERCEL_OK));
 }
 
 TEST_F(PolicyApiTest, FormsAndSettingsAreChecked) {

@@ -282,7 +282,7 @@ TEST_F(QueueApiTest, OneThatFailsOrIsFreedEndsAlone) {
   EXPECT_EQ(cancels.status, TIERCEL_CANCELLED);
   EXPECT_EQ(frees.status, TIERCEL_CANCELLED);
   EXPECT_LE(frees.ids.size(), 7u);
-  EXPECT_EQ(wrong.status, TIERCEL_USAGE);
+  EXPECT_EQ(wrong.status, TIERCEL_INVALID_INPUT);
   EXPECT_THAT(wrong.message, HasSubstr("token"));
   EXPECT_EQ(goes_on.added, TIERCEL_OK);
   for (const Person* person : {&goes_on, &follows}) {

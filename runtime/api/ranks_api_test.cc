@@ -89,8 +89,7 @@ TEST_F(RanksApiTest, ACountOutOfRangeIsRefused) {
   }
   // The count is allowed, but the model has two query heads and one KV head.
   params.tensor_parallel = 3;
-  EXPECT_EQ(tiercel_model_open(&params, &model, &error_),
-            TIERCEL_OUT_OF_MEMORY);
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_USAGE);
   EXPECT_EQ(model, nullptr);
   EXPECT_STREQ(error_.code, "cannot_split");
   EXPECT_THAT(error_.message, HasSubstr("over 3 ranks"));

@@ -21,7 +21,7 @@ Machine::~Machine() { ForgetPoolOfParent(); }
 absl::Status Machine::FindLocked() {
   const int gpus = device_->kind() == DeviceKind::kCuda ? CountGpus() : 0;
   if (device_->queue() == nullptr && gpus > 0 && gpus < ranks()) {
-    return MemoryError(
+    return UsageError(
         "cannot_split",
         absl::StrCat("tensor parallel: ", ranks(),
                      " ranks need a GPU each, this process sees ", gpus));

@@ -129,8 +129,8 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
   if (!view.must_choose || view.budget + view.window + growth <= context) {
     return absl::OkStatus();
   }
-  return MemoryError(
-      "does_not_fit",
+  return UsageError(
+      "view_too_large",
       absl::StrCat("a view of ", view.budget, " chosen and ", view.window,
                    " newest tokens, with room for ", growth,
                    " more until it is chosen again, needs a context of ",

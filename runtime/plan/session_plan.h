@@ -126,7 +126,8 @@ struct SessionOptions {
 };
 
 // Errors: invalid_context, invalid_argument, invalid_kv_type.
-// A view that is chosen by keys must be smaller than the context: does_not_fit.
+// A view that is chosen by keys must be smaller than the context:
+// view_too_large.
 absl::Status CheckSessionOptions(const ModelConfig& config,
                                  const SessionOptions& options);
 

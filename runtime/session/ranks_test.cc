@@ -198,7 +198,7 @@ TEST(RanksTest, WhatCannotBeSplitIsRefused) {
     const auto model = Model::Open({.path = PathOf(name), .ranks = ranks},
                                    [](uint64_t, uint64_t) { return true; });
     EXPECT_EQ(CodeOf(model.status()), "cannot_split") << name;
-    EXPECT_EQ(ClassOf(model.status()), ErrorClass::kMemory);
+    EXPECT_EQ(ClassOf(model.status()), ErrorClass::kUsage);
     EXPECT_THAT(std::string(model.status().message()),
                 HasSubstr("over " + std::to_string(ranks) + " ranks"));
   }

@@ -132,7 +132,7 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
   }
   for (size_t i = 0; i < count; ++i) {
     if (ids[i] < 0 || ids[i] >= config.vocab) {
-      return UsageError(
+      return InputError(
           "invalid_token",
           absl::StrCat("token ", i, ": got id ", ids[i],
                        ", the vocabulary has 0 to ", config.vocab - 1));

@@ -353,7 +353,7 @@ class StopTest(Case):
                  lambda: session.generate(TEXT)),
                 (tiercel.OutOfMemory, "does_not_fit",
                  lambda: tiercel.Session(small)),
-                (tiercel.Usage, "invalid_token",
+                (tiercel.InvalidInput, "invalid_token",
                  lambda: session.generate([1 << 30])),
                 (tiercel.Usage, "empty_prompt",
                  lambda: self.session().generate([])),

@@ -127,7 +127,7 @@ TEST_F(SimQueueTest, ListsOfTheHostAreThoseOfTheCall) {
 TEST_F(SimQueueTest, AnErrorOfAnOpLosesTheDevice) {
   ASSERT_TRUE(stream_
                   ->RunLater([](Stream&) {
-                    return UsageError("invalid_shape", "it is wrong");
+                    return UsageError("invalid_sizes", "it is wrong");
                   })
                   .ok());
   const absl::Status status = stream_->Synchronize();
@@ -148,7 +148,7 @@ TEST_F(SimQueueTest, ALostDeviceThatIsRestoredForgetsItsWork) {
                   .ok());
   ASSERT_TRUE(stream_
                   ->RunLater([](Stream&) {
-                    return UsageError("invalid_shape", "it is wrong");
+                    return UsageError("invalid_sizes", "it is wrong");
                   })
                   .ok());
   EXPECT_EQ(CodeOf(stream_->Synchronize()), "device_lost");
