@@ -27,10 +27,10 @@
  *     as TIERCEL_INIT makes it, gives the defaults. Structs grow: a new field
  *     goes to the end, its 0 means the behaviour before it was added, and no
  *     struct has padding at its end. So a program built with an older header
- *     works with a newer library, whatever lies behind its structs. A program
- *     built with a newer header works with an older library unless a field that
- *     this does not know is not 0: that is TIERCEL_USAGE,
- *     "invalid_struct_size".
+ *     works with a newer library, whatever bytes follow its structs. A program
+ *     built with a newer header works with an older library as long as it
+ *     leaves the fields that this library does not know at 0. If it sets one
+ *     the call is TIERCEL_USAGE, "invalid_struct_size".
  *   - Every function that can fail returns a tiercel_status and fills `error`,
  *     which may be NULL. No function throws, aborts, prints, or installs signal
  *     handlers; threads of the library, and of libraries that it loads, receive
@@ -41,44 +41,46 @@
  *     "copy_failed", if the link to the device fails. The comments below name
  *     the other errors.
  *   - A function that fills a caller's buffer takes its capacity in *size and
- *     sets *size to the capacity that it needs. If that is more, it returns
- *     TIERCEL_BUFFER_TOO_SMALL and writes nothing. The buffer may be NULL if
- *     *size is 0.
+ *     sets *size to the size of the result. If the result is larger than the
+ *     capacity, it returns TIERCEL_BUFFER_TOO_SMALL and writes nothing to the
+ *     buffer, which may be NULL if the capacity is 0.
  *   - Text is UTF-8 with a byte count; it may contain NULs. JSON texts are
  *     NUL-terminated and their size counts the NUL.
  *   - A model may be used from any thread. A session and its forks share pages,
- *     so they are used by one call at a time: a second call, on any thread or
- *     in a callback of the first, is TIERCEL_USAGE, "session_in_use", and does
- *     nothing. Only tiercel_session_cancel, tiercel_session_clear_cancel and
- *     tiercel_session_length may be called during a call, and
- *     tiercel_session_resumed and tiercel_session_kept from its callbacks.
- *   - A callback runs within the call that it was passed to, on its thread. It
- *     may make and use other models and sessions. An exception that it throws
- *     ends the call with TIERCEL_FAILED or TIERCEL_OUT_OF_MEMORY. If it
- *     ends its thread (pthread_exit) the call ends, too, and leaves sessions
- *     and models as after an exception. It must not leave by longjmp.
+ *     so at most one call at a time may use any of them. A second call, from
+ *     any thread or from a callback of the first call, is TIERCEL_USAGE,
+ *     "session_in_use", and does nothing. Only tiercel_session_cancel,
+ *     tiercel_session_clear_cancel and tiercel_session_length may be called
+ *     during a call, and tiercel_session_resumed and tiercel_session_kept from
+ *     its callbacks.
+ *   - A callback runs during the call that it was passed to, on the thread of
+ *     that call. It may make and use other models and sessions. An exception
+ *     that it throws ends the call with TIERCEL_OUT_OF_MEMORY, if it is a
+ *     std::bad_alloc, or TIERCEL_FAILED. If it ends the thread (pthread_exit)
+ *     sessions and models are as after an exception. It must not leave by
+ *     longjmp.
  *   - Exceeding the process's limit on file sizes (RLIMIT_FSIZE) is an error or
  *     a warning, as a full disk is: the library's files raise no SIGXFSZ.
- *   - pthread_cancel takes effect in a callback or after the call, as elsewhere
- *     in the program; it is deferred while the library works.
+ *   - A thread that is cancelled (pthread_cancel) during a call ends in a
+ *     callback or after the call, not while the library works.
  *   - NULL for a handle, a struct or an output is TIERCEL_USAGE,
  *     "null_argument", unless a comment says otherwise; callbacks may be NULL.
  *     Functions that free accept NULL.
  *   - A handle must not be used once it is freed. The object behind it lives
- *     until nothing needs it: a model until its last session is freed, and the
- *     last session for which it drafts; a session until the end of the call
- *     that uses it or a fork of it. A call on the freed session itself is
- *     cancelled (TIERCEL_CANCELLED). So both may be freed in any order, and in
- *     callbacks, too.
+ *     until nothing needs it: a model until its last session, and the last
+ *     session for which it drafts, are freed; a session until the end of a call
+ *     that uses it or a fork of it. If a call is using the very session that is
+ *     freed, the call is cancelled (TIERCEL_CANCELLED). So models and sessions
+ *     may be freed in any order, and in callbacks, too.
  *   - Results do not depend on the caller's locale, rounding mode, floating-
  *     point traps or flushing to zero: every call and its callbacks run with
  *     the defaults, and the caller's settings are restored after it.
- *   - After fork() the child has its parent's models, if no other thread was in
- *     a call, but not its sessions: calls on these are TIERCEL_USAGE, "forked",
- *     and freeing them does nothing. It may create sessions of its own. Files
- *     of the prompt cache that the parent has open are closed in the child, and
- *     their locks stay with the parent. A child that is forked in a callback
- *     must not return from it.
+ *   - After fork(), if no other thread was in a call, the child process may use
+ *     the models of its parent, and create sessions of its own. It may not use
+ *     the sessions of its parent: calls on these are TIERCEL_USAGE, "forked",
+ *     and freeing them does nothing. Files of the prompt cache that the parent
+ *     has open are closed in the child, and their locks stay with the parent. A
+ *     child that is forked in a callback must not return from that callback.
  *   - The library may be unloaded (dlclose) once everything is freed. If it is
  *     unloaded before, it stays in memory while any of its threads lives.
  */
@@ -144,9 +146,12 @@ typedef enum tiercel_load {
 
 typedef struct tiercel_model_params {
   size_t struct_size;
-  const char* path; /* a GGUF file, the first of a split, or a directory */
+  /* A GGUF file, the first file of a split GGUF, or a directory with
+   * safetensors. */
+  const char* path;
   tiercel_load load;
-  /* "auto" (default; as yet "cpu"), "cpu", "cuda", "ref" */
+  /* "auto" (default, in this version the same as "cpu"), "cpu", "cuda", "ref"
+   * (each operation by its plain reference, slowly) */
   const char* device;
   const char* compute;   /* "q8" (default), "f32": activations */
   int32_t threads;       /* 0: all CPUs that this process may use */
@@ -161,14 +166,17 @@ typedef struct tiercel_model_params {
   tiercel_progress progress; /* in bytes read; may be NULL */
   void* user_data;
 
-  /* The most memory for weights, KV and work, on the device and, if there is a
-   * link, behind it together; 0: the memory that is free. */
+  /* The most memory for weights, KV and work: with "cuda" of the GPU's, else of
+   * this machine's, in which a simulated device has its part. 0: the memory
+   * that is free. */
   uint64_t device_memory_bytes;
-  /* The most memory for KV in the host tier, behind a link; without a link, the
-   * most memory for everything, as device_memory_bytes. Pages that do not fit
-   * are on disk, if there is a prompt cache (prompt_cache_dir) and a context is
-   * requested. 0: the memory that is free. With TIERCEL_LOAD_HEADER and a
-   * simulated device it is the host memory of the simulated machine. */
+  /* If the device has a link (a GPU, a simulated device): the most memory for
+   * KV in the host tier, behind that link. If not, there is one memory, which
+   * the lower of host_memory_bytes and device_memory_bytes limits. Pages that
+   * do not fit are on disk, if there is a prompt cache (prompt_cache_dir) and a
+   * context is requested. 0: the memory that is free. A plan for a simulated
+   * device (TIERCEL_LOAD_HEADER) takes it for the host memory of the simulated
+   * machine. */
   uint64_t host_memory_bytes;
 
   /* Opens the model on the same machine as the model `beside`: the two share
@@ -179,30 +187,31 @@ typedef struct tiercel_model_params {
    * model has a machine of its own. */
   const tiercel_model* beside;
 
-  /* The number of ranks that compute the model together, each with a part of
-   * every matrix and of the KV heads, on a device and a link of its own, which
-   * is a GPU with "cuda" (threads and device_memory_bytes are divided among the
-   * ranks). Results are the same bytes for any number. 0: 1; at most 64.
-   * TIERCEL_USAGE, "cannot_split": the model has too few heads or
-   * columns for so many, or the process sees too few GPUs. tiercel_choose_ranks
-   * finds the best number. */
+  /* The number of ranks that compute the model together, 1 to 64; 0: 1. Each
+   * rank has a part of every matrix and of the KV heads, and a device and a
+   * link of its own: with "cuda" a GPU. The ranks divide threads and
+   * device_memory_bytes. Results are the same bytes for any number of ranks.
+   * TIERCEL_USAGE, "cannot_split": the model has too few heads or columns for
+   * so many, or the process sees too few GPUs. tiercel_choose_ranks finds the
+   * best number. */
   int64_t tensor_parallel;
 
-  /* A GPU computes prompts by its matrix unit, in f16: attention if K and V are
-   * both f16, q8_0 or q4_0 in heads of 64, 96 or 128; products if rows of
-   * weights are multiples of 64, but not by F32 weights nor with compute "f32"
-   * by compressed ones. Their bits then depend on the kind of GPU, and not on
-   * how a prompt is divided, cached or resumed; tokens behind it, drafted or
-   * not, are computed as on the CPU. If `deterministic` is not 0, prompts have
-   * the CPU's bytes too, many times as slowly. */
+  /* A GPU computes prompts by its matrix unit, in f16, where it can: attention
+   * if K and V are both f16, q8_0 or q4_0, in heads of 64, 96 or 128; products
+   * with weights whose rows are multiples of 64, unless the weights are F32, or
+   * compressed while `compute` is "f32". The bits of a prompt then depend on
+   * the kind of GPU, but not on how the prompt is divided, cached or resumed;
+   * tokens that follow the prompt, drafted or not, are computed as on the CPU.
+   * If `deterministic` is not 0 prompts, too, have the bits of the CPU, and
+   * take many times as long. */
   int64_t deterministic;
 
   /* The number of layers whose weights lie in the host tier, at even distances,
    * because they do not fit the device. Each pass brings them to the device,
    * one while the layers before it compute: every token costs the link their
-   * bytes. Results are the same bytes. TIERCEL_USAGE, "invalid_host_layers":
-   * not 0, and below 3, above the model's layers, over several ranks, or on a
-   * device without a link. */
+   * bytes. Results are the same bytes. 0, or 3 to the model's layers on one
+   * rank and a device with a link; else it is TIERCEL_USAGE,
+   * "invalid_host_layers". */
   int64_t host_layers;
 
   /* A device to simulate, for measurements and tests (tiercel_lab.h); NULL:
@@ -226,8 +235,8 @@ TIERCEL_API tiercel_status tiercel_model_load(tiercel_model* model,
                                               void* user_data,
                                               tiercel_error* error);
 /* Frees the handle. Sessions of the model stay, with all that they need of it.
- * In a forked child whose parent has sessions of the model, its memory stays
- * until the child ends. */
+ * In a forked child whose parent has sessions of the model, the model's memory
+ * stays until the child ends. */
 TIERCEL_API void tiercel_model_free(tiercel_model* model);
 
 /* Describes the checkpoint, as the JSON of `tiercel inspect`. */
@@ -242,14 +251,15 @@ typedef struct tiercel_model_info {
   int32_t has_tokenizer; /* 0: only token ids can be used */
   int32_t has_template;
   int32_t adds_bos;        /* texts of this checkpoint begin with a BOS token */
-  int64_t bytes_per_token; /* weights read for one decoded token */
+  int64_t bytes_per_token; /* bytes of weights read for one decoded token */
   int64_t weight_bytes;    /* held in memory; 0 with TIERCEL_LOAD_HEADER */
   int32_t threads;
   int32_t layers;
   /* Ranks that compute the model, each with `threads` threads. */
   int64_t ranks;
-  /* Positions that some layer attends to; `context` ends there, though the
-   * checkpoint was made for more. 0: all layers attend to all positions. */
+  /* The most positions to which some layer attends. If there is such a limit
+   * `context` is no larger, though the checkpoint was made for more. 0: all
+   * layers attend to all positions. */
   int64_t sliding_window;
   /* The tokens that begin and end a text; -1: there is none. */
   int64_t bos_id;
@@ -273,9 +283,9 @@ enum {
 /* Limits for a text, so that one that exceeds every context costs little. */
 typedef struct tiercel_text_limits {
   size_t struct_size;
-  /* A longer text is TIERCEL_INVALID_INPUT, "too_long", soon after this many
-   * tokens; the last call of `progress` told how many bytes of the text they
-   * cover. 0: no limit. */
+  /* A call with a longer text ends soon after it has made this many tokens,
+   * with TIERCEL_INVALID_INPUT, "too_long"; the last call of `progress` has
+   * told how many bytes of the text those tokens cover. 0: no limit. */
   size_t most_tokens;
   tiercel_progress progress; /* in bytes of text; may be NULL */
   void* user_data;
@@ -349,9 +359,9 @@ enum {
 /* The way in which a template writes a conversation. */
 typedef struct tiercel_chat_settings {
   size_t struct_size;
-  /* Whether the model thinks before it answers: `enable_thinking` and
-   * `thinking` of the template; one that begins a thought nevertheless has it
-   * closed. */
+  /* TIERCEL_THINK_: whether the model thinks before it answers. It sets the
+   * template's variables `enable_thinking` and `thinking`. If a template begins
+   * a thought although this is off, the thought is closed at once. */
   int32_t think;
   /* NUL-terminated: a JSON object, whose members are variables of the template;
    * NULL: none. */
@@ -394,7 +404,7 @@ enum {
 
 typedef struct tiercel_session_params {
   size_t struct_size;
-  int64_t context;       /* most tokens; 0: the checkpoint's, or as fit */
+  int64_t context; /* most tokens; 0: the checkpoint's, or as many as fit */
   const char* kv_type_k; /* "f16" (default), "bf16", "f32", "q8_0", "q4_0" */
   const char* kv_type_v;
   /* The folder in which tiercel_measure keeps the rates of this machine. Times
@@ -415,7 +425,7 @@ typedef struct tiercel_session_params {
    * computed: logits and texts stay the same. After computing 1,024 tokens or
    * more they keep the text: a thread writes it while the caller goes on, and
    * tiercel_session_free waits for the thread. A cancelled call ends the
-   * writing; the next prompt makes up for it. Failures are warnings in
+   * writing; the next prompt writes what is missing. Failures are warnings in
    * tiercel_session_report, not errors: a text that cannot be written is not
    * kept, and one whose file is damaged is computed again.
    *
@@ -450,10 +460,11 @@ typedef struct tiercel_session_params {
   uint64_t prompt_cache_bytes;
   uint64_t prompt_cache_flags;
   const char* prompt_cache_name;
-  /* Copies of the session (tiercel_session_fork) that generate at once with it
-   * (tiercel_generate_batch), 0 to 63, and the most tokens that each of them
-   * adds to those that it was copied with. Memory is planned for them, too, so
-   * that a sweep serves all; more copies may be made, of which some wait. */
+  /* forks: the number of copies of the session (tiercel_session_fork) that will
+   * generate at once with it (tiercel_generate_batch), 0 to 63. fork_tokens:
+   * the most tokens that each of them adds to those that it was copied with.
+   * Memory is planned for these, too, so that a sweep serves all. More copies
+   * may be made, but then some wait for the sweep of the others. */
   int64_t forks;
   int64_t fork_tokens;
 } tiercel_session_params;
@@ -465,10 +476,10 @@ typedef struct tiercel_session_params {
  * that other sessions of this process may still take counts as taken. Errors of
  * the draft_model: as tiercel_check_draft.
  *
- * Sessions of a model take turns in one workspace. Sessions that compute at the
- * same time, in several threads or in a callback of another's call, take a
- * further workspace each, for that time; without memory for it the call is
- * TIERCEL_OUT_OF_MEMORY. */
+ * The sessions of a model share one workspace, as long as one computes at a
+ * time. While several compute, in several threads or in a callback of another's
+ * call, each but the first takes a workspace more; if there is no memory for it
+ * the call is TIERCEL_OUT_OF_MEMORY. */
 TIERCEL_API tiercel_status tiercel_session_create(
     tiercel_model* model, const tiercel_session_params* params,
     tiercel_session** session, tiercel_error* error);
@@ -478,14 +489,15 @@ TIERCEL_API tiercel_status tiercel_session_create(
 TIERCEL_API void tiercel_session_free(tiercel_session* session);
 
 /* Appends tokens. It works layer by layer: all tokens pass through a layer
- * before the next one. Progress is in token-layers. If cancelled or failed, the
- * session is as before the call, but the work on more than 64 tokens is kept
- * beside it, if there is room besides the workspaces of the model's other
- * sessions, until another call computes or drops tokens. A call with the same
- * tokens then continues there, and so does its progress, unless their start
- * came from prompt_cache_dir: then it comes from there again. `ids` may be NULL
- * if count is 0. TIERCEL_INVALID_INPUT: "context_length_exceeded", with both
- * counts, "invalid_token". */
+ * before the next one. Progress is in tokens times layers. If cancelled or
+ * failed, the session holds the tokens that it held before the call. The work
+ * on more than 64 tokens is not lost, if there is memory for it beside the
+ * workspaces of the model's other sessions: it is kept until another call
+ * computes or drops tokens. A call with the same tokens then continues with
+ * that work, and its progress begins there; but if their start came from
+ * prompt_cache_dir, it is taken from there again. `ids` may be NULL if count is
+ * 0. TIERCEL_INVALID_INPUT: "context_length_exceeded", with both counts,
+ * "invalid_token". */
 TIERCEL_API tiercel_status tiercel_session_prefill(
     tiercel_session* session, const int32_t* ids, size_t count,
     tiercel_progress progress, void* user_data, tiercel_error* error);
@@ -508,9 +520,9 @@ TIERCEL_API tiercel_status tiercel_session_ids(const tiercel_session* session,
 /* Returns the number of tokens held; 0 for NULL. While a call uses the session
  * it is the number that were held before that call. */
 TIERCEL_API size_t tiercel_session_length(const tiercel_session* session);
-/* Returns the number of layers of the current or last prompt that had been
- * finished before the call, which continued behind them. May be called from a
- * callback of that prompt: it is 0 until it is known. 0 for NULL. */
+/* Returns the number of layers of the current or last prompt that an earlier
+ * call had finished, so that the prompt went on behind them. May be called from
+ * a callback of that prompt: it is 0 until it is known. 0 for NULL. */
 TIERCEL_API int32_t tiercel_session_resumed(const tiercel_session* session);
 /* Returns the number of layers of the current or last prompt that are on disk,
  * behind which another session would continue: all layers if its text is kept
@@ -523,30 +535,30 @@ TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
                                                     tiercel_error* error);
 
 /* Creates a second session with the same tokens and policy; pages are shared
- * until they are written. Calls on it and on `session` take turns. After an
- * error *copy is NULL.
+ * until they are written. At most one call at a time may use either of the two.
+ * After an error *copy is NULL.
  *
  * No memory is planned for the copy. On a device behind a link the two share
  * the memory that was planned for one: the session that computes has all of it,
- * and pages that it displaced are fetched again at the other's turn. Pages that
- * either overwrites, or adds beyond a whole context of both, are allocated in
- * the host tier, or on a GPU that holds all KV, as they are written. If there
- * is no room for them that call is TIERCEL_OUT_OF_MEMORY, "out_of_memory", and
- * loses nothing; room returns when one of the two drops tokens or is freed. A
- * copy with a view (tiercel_policy) takes the view's memory on the device when
- * it is made. */
+ * and the pages of the other that it displaces are fetched again when the other
+ * computes. Pages that either overwrites, or adds beyond a whole context of
+ * both, are allocated in the host tier, or on a GPU that holds all KV, as they
+ * are written. If there is no room for them that call is TIERCEL_OUT_OF_MEMORY,
+ * "out_of_memory", and loses nothing; room returns when one of the two drops
+ * tokens or is freed. A copy with a view (tiercel_policy) takes the view's
+ * memory on the device when it is made. */
 TIERCEL_API tiercel_status tiercel_session_fork(const tiercel_session* session,
                                                 tiercel_session** copy,
                                                 tiercel_error* error);
 
 /* A generated token. It is delivered once its text is final: a token that ends
- * within a UTF-8 sequence, or that may begin a stop text, waits for those that
- * follow. If a call ends within a sequence its tokens come without those bytes,
- * and the next call that generates behind them (in this session or a fork)
- * gives the whole character, with the token that completes it. So many short
- * calls in a row give the text of one long call, and an incomplete sequence at
- * the end of a prompt is completed, too. Bytes that nothing can complete become
- * U+FFFD. */
+ * within a UTF-8 sequence, or that may begin a stop text, waits for the tokens
+ * that follow. If a call ends within a UTF-8 sequence, the tokens that began it
+ * come without its bytes, and the next call that generates behind them (in this
+ * session or a fork) gives the whole character, with the token that completes
+ * it. So many short calls in a row give the text of one long call, and an
+ * incomplete sequence at the end of a prompt is completed, too. Bytes that
+ * nothing can complete become U+FFFD. */
 typedef struct tiercel_token {
   int32_t id;
   const char* text; /* UTF-8; the texts of all tokens, joined, are the output */
@@ -556,8 +568,8 @@ typedef struct tiercel_token {
   const char* thought;
   size_t thought_bytes;
 } tiercel_token;
-/* A non-zero return stops after this token, which is kept:
- * TIERCEL_CANCELLED. */
+/* A non-zero return ends the call with TIERCEL_CANCELLED. The session keeps
+ * this token. */
 typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
 
 /* The settings of the sampler. It applies, in this order: repeat penalty, DRY,
@@ -573,21 +585,22 @@ typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
  * (1 to 100; 0: 1.75) to the power of n - dry_allowed_length. So an answer may
  * name its subject as often as needed, but longer runs of words do not recur.
  * dry_breakers are num_dry_breakers NUL-terminated texts of 1 to 40 bytes, at
- * most 64, across which no repetition counts. Without any, they are a line
- * feed, a colon, a quotation mark and an asterisk; if dry_no_breakers is not 0,
- * or the checkpoint has no tokenizer, there are none.
+ * most 64, across which no repetition counts. If num_dry_breakers is 0, they
+ * are a line feed, a colon, a quotation mark and an asterisk; if
+ * dry_no_breakers is not 0, or the checkpoint has no tokenizer, there are none.
  *
- * stop_ids are num_stop_ids tokens that end the output, whatever ignore_eos. */
+ * stop_ids are num_stop_ids tokens that end the output, even if ignore_eos is
+ * set. */
 typedef struct tiercel_sampling {
   size_t struct_size;
   int64_t max_tokens; /* most to generate; 0: to the end of the context */
   uint64_t seed;
-  float temperature;    /* 0: greedy; of equal logits the lowest id */
-  int32_t top_k;        /* 0: off */
-  float top_p;          /* 0 or 1: off; keeps the token that crosses it */
-  float min_p;          /* 0: off */
-  float repeat_penalty; /* 0 or 1: off; over the last 256 tokens */
-  int32_t ignore_eos;
+  float temperature;        /* 0: greedy; of equal logits the lowest id */
+  int32_t top_k;            /* 0: off */
+  float top_p;              /* 0 or 1: off; keeps the token that crosses it */
+  float min_p;              /* 0: off */
+  float repeat_penalty;     /* 0 or 1: off; over the last 256 tokens */
+  int32_t ignore_eos;       /* not 0: the end-of-text token ends nothing */
   const char* const* stops; /* NUL-terminated texts that end the output, as does
                                a control token with one of these texts */
   size_t num_stops;
@@ -600,10 +613,11 @@ typedef struct tiercel_sampling {
   const int32_t* stop_ids;
   size_t num_stop_ids;
   /* 1: what the model thinks before it answers, between the tags that its
-   * template or vocabulary names (<think>, </think> if neither does), is told
-   * apart: the report has it as "reasoning", and "text" is the answer alone,
-   * empty if the output ends within a thought. Stops end the answer alone. The
-   * output's tokens, and max_tokens, count both. 0 (default): all is text. */
+   * template or vocabulary names (<think>, </think> if neither does), is kept
+   * apart from the answer: the report has it as "reasoning", and its "text" is
+   * the answer alone, empty if the output ends within a thought. Stops have no
+   * effect within a thought. The output's tokens, and max_tokens, count both. 0
+   * (default): all is text. */
   int64_t split_thought;
 } tiercel_sampling;
 
@@ -639,32 +653,32 @@ typedef struct tiercel_batch_entry {
    * session goes on behind the tokens that it holds. */
   const int32_t* ids;
   size_t count;
-  tiercel_progress progress; /* of reading, with user_data; may be NULL */
+  tiercel_progress progress; /* of reading `ids`; gets user_data; may be NULL */
 } tiercel_batch_entry;
 
 /* Generates with `count` sessions of one model at once, 1 to 64: steps of
  * several sessions pass through the model together, so that each weight is read
  * once for all. The sessions may be forks of each other, and may differ in
  * policy, sampling and length. Each gives the tokens that
- * tiercel_session_generate gives, whatever the others do, and ends by itself,
- * when its status and error are set; tiercel_session_cancel ends one alone.
- * Callbacks are called one at a time, on the caller's thread. Behind a link,
- * what forks share crosses once for all; a sweep for which the device has no
- * room beside the others (`forks` of tiercel_session_params) is made after
- * them. A draft model's steps are not shared, in this version.
+ * tiercel_session_generate gives, whatever the others do. Its status and error
+ * are set when it ends; tiercel_session_cancel ends one entry alone. Callbacks
+ * are called one at a time, on the caller's thread. Behind a link, what forks
+ * share crosses once for all; a sweep for which the device has no room beside
+ * the others (`forks` of tiercel_session_params) is made after them. A draft
+ * model's steps are not shared, in this version.
  *
  * Prompts are read beside the steps of others, and short ones together. While
  * there are others a prompt goes in slices of 64 tokens, and a pass that
  * decodes reads one slice at most: between two steps of its own an entry waits
  * for the drafts of the others and one pass, of at most 256 tokens. A prompt
  * that shares no passes (on a GPU without `deterministic`) goes in slices of
- * 1024, each in a turn of its own. One that is stopped leaves its session with
- * the tokens that tiercel_session_read leaves, and no work is kept.
+ * 1024, each in a pass of its own. If a prompt is stopped its session holds
+ * what tiercel_session_read would leave, and no work is kept.
  *
- * Memory that was planned for one session may not do for its forks, too: an
- * entry that finds none ends with TIERCEL_OUT_OF_MEMORY, and holds the tokens
- * that it gave. An exception of a callback ends all entries; those that had not
- * begun get no status.
+ * Memory that was planned for one session may not suffice for its forks, too:
+ * an entry that finds none ends with TIERCEL_OUT_OF_MEMORY, and holds the
+ * tokens that it gave. An exception of a callback ends all entries; those that
+ * had not begun get no status.
  *
  * Returns TIERCEL_OK if all ended well, else the first other status. Errors
  * before anything begins, with no status given: those of

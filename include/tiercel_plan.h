@@ -21,7 +21,7 @@ extern "C" {
  *              prompt_cache_dir, and the distributions of a block's tokens
  *   disk       pages that do not fit, which are read and written through
  *              `buffers`
- *   others     other models and sessions, these with all memory that they may
+ *   others     other models, and other sessions with all memory that they may
  *              still take
  *   fits       false is an answer, not an error; then `lacks` is a sentence
  *              that says what does not fit
@@ -38,21 +38,22 @@ TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
 
 /* Chooses the number of ranks (tensor_parallel) over which to open the
  * checkpoint of `model` for such sessions: from 1 to the number of GPUs that
- * this process sees, by the plans of each. It is the number for which the
+ * this process sees, by the plans of each. It is the number with which the
  * fewest bytes of KV cross one rank's link in a step with a full context; of
- * equals the lowest; and if none fits, the highest into which the model can be
- * split. *ranks is 1 if `model` is not on GPUs. `model` must have been opened
- * with TIERCEL_LOAD_HEADER, over any number of ranks; if it or its drafter has
- * its weights already, that is TIERCEL_USAGE. Other errors: those of
- * tiercel_plan, and TIERCEL_NO_DEVICE. */
+ * several such numbers, the lowest; and if the session fits with none, the
+ * highest into which the model can be split. *ranks is 1 if the device of
+ * `model` is not "cuda". `model` must have been opened with
+ * TIERCEL_LOAD_HEADER, over any number of ranks; if it or its drafter has its
+ * weights already, that is TIERCEL_USAGE. Other errors: those of tiercel_plan,
+ * and TIERCEL_NO_DEVICE. */
 TIERCEL_API tiercel_status tiercel_choose_ranks(
     const tiercel_model* model, const tiercel_session_params* params,
     int64_t* ranks, tiercel_error* error);
 
 typedef struct tiercel_measurement {
   size_t struct_size;
-  int32_t measured; /* 0: the rates that were kept before still stand */
-  int32_t steady; /* 0: spread is over 0.25, other work kept the machine busy */
+  int32_t measured; /* 0: the rates that were kept before are used */
+  int32_t steady;   /* 0: spread is over 0.25, since other work was going on */
   /* The excess of the median time over the shortest, as a share of that, for
    * the kind of pass in which it is largest. */
   double spread;
@@ -66,13 +67,13 @@ typedef struct tiercel_measurement {
  * sessions and plans read the kept rates when they are made. If a steady
  * measurement is kept the call returns at once. A measurement takes about two
  * seconds, a few more on a busy machine. An unsteady one is repeated, up to
- * three in all, in this call and later ones, as long as another that takes as
- * long as the last would end within again_seconds: a caller that measures
- * before some work passes the seconds that this work will take, and so waits no
- * longer for the rates than for the work. The steadiest measurement counts. The
- * model may have been opened with TIERCEL_LOAD_HEADER: then some of its weights
- * are read. Sessions of the model may work meanwhile, but then the machine is
- * busy.
+ * three times in all, in this call and later ones, as long as one more, if it
+ * takes as long as the last, would end within again_seconds. A caller that
+ * measures before some work passes the seconds that this work will take, and so
+ * waits no longer for the rates than for the work. The steadiest measurement
+ * counts. The model may have been opened with TIERCEL_LOAD_HEADER: then some of
+ * its weights are read. Sessions of the model may work meanwhile, but then the
+ * machine is busy.
  *
  * The cost ratio of adaptive lengths (tiercel_policy) comes from the first
  * call's measurement, rounded, and is kept beside it until tiercel_cache_clear:

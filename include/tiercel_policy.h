@@ -44,9 +44,9 @@ typedef struct tiercel_policy {
    * to all of them. Fewer are faster, and are accepted less often; 0: all. */
   int32_t draft_layers;
 
-  /* The most tokens at a time, up to 63: gamma1 for the drafter, gamma2 for the
-   * blocks of a policy. 0: the library's choice; TIERCEL_ADAPTIVE: by the
-   * acceptance so far. */
+  /* The most tokens that are proposed at a time, up to 63: gamma1 by the
+   * drafter, gamma2 in a block of a policy. 0: the library's choice;
+   * TIERCEL_ADAPTIVE: adapted to the acceptance so far. */
   int32_t gamma1;
   int32_t gamma2;
 
@@ -61,8 +61,9 @@ typedef struct tiercel_policy {
   int64_t sink;   /* first tokens of the text, within `budget` */
   int64_t window; /* the fewest newest tokens, beside `budget` */
 
-  /* For adaptive lengths: the cost of a check, in drafted tokens. 0: the value
-   * that tiercel_measure kept in cache_dir, or 8 without one; reported. */
+  /* For adaptive lengths: the cost of a check, as a number of drafted tokens.
+   * 0: the value that tiercel_measure kept in cache_dir, or 8 if there is none;
+   * the report tells it. */
   double cost_ratio;
 
   /* For "sadas", "sfi" and "speed". "verified" (default): the policy drafts,
@@ -136,9 +137,9 @@ typedef struct tiercel_policy {
   const char* settings;
   /* For "triforce": the most second choices for tokens of a block, 0 to 16,
    * each with up to 7 tokens behind it, which the same sweep checks. They pay
-   * where a sweep costs far more than a few rows more of it and some tens of
-   * passes over the view. With verify "coupled" they change no token. Over
-   * several ranks there are none in this version: TIERCEL_USAGE. */
+   * if a sweep costs far more than a few more rows in it and some tens of
+   * passes over the view together. With verify "coupled" they change no token.
+   * Over several ranks there are none in this version: TIERCEL_USAGE. */
   int64_t branches;
 } tiercel_policy;
 

@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-/* Makes entries on a thread of its own, several at once, as
- * tiercel_generate_batch does, with the same bits and the same bounds. May be
- * used from any thread. */
+/* Generates the output of its entries on a thread of its own, several at once,
+ * as tiercel_generate_batch does, with the same bits and the same bounds. May
+ * be used from any thread. */
 typedef struct tiercel_queue tiercel_queue;
 
 typedef struct tiercel_queue_params {
   size_t struct_size;
-  int64_t at_once; /* most entries made at once, 1 to 64; 0: 16 */
+  int64_t at_once; /* the most entries that generate at once, 1 to 64; 0: 16 */
 } tiercel_queue_params;
 
 /* After an error *queue is NULL. TIERCEL_OUT_OF_MEMORY: "no_thread". */
@@ -25,29 +25,32 @@ TIERCEL_API tiercel_status tiercel_queue_create(
     const tiercel_model* model, const tiercel_queue_params* params,
     tiercel_queue** queue, tiercel_error* error);
 
-/* Told once of each entry's end, on the queue's thread, with what the entry's
- * status and error got. */
+/* Called once for each entry, when it ends, on the queue's thread, with the
+ * same as the entry's status and error receive. */
 typedef void (*tiercel_on_end)(void* user_data, tiercel_status status,
                                const tiercel_error* error);
 
 /* Adds an entry, and returns at once. Entries begin in the order in which they
- * are added: each as soon as fewer than at_once are made and there is memory
- * for all that it and those may still take, up to their max_tokens; a first one
- * begins in any case. The arguments are copied, but for the session and the
- * places of status and error, which the program keeps until the end.
+ * are added: each as soon as fewer than at_once generate and there is memory
+ * for all that it and those may still take, up to their max_tokens. If none
+ * generates the next one begins in any case. The arguments are copied, but for
+ * the session and the places of status and error, which the program keeps until
+ * the end.
  *
  * From here to its end the session is in use. Other sessions that share pages
- * with it may be used and forked meanwhile: such a call waits for a pass of the
- * queue to end (while a prompt is read that no other entry waits for, for 256
- * of its tokens), and the queue for the call. A session that is freed is
- * cancelled, its entry ends, and it is deleted after that.
+ * with it may be used and forked meanwhile: such a call waits until a pass of
+ * the queue ends (while the queue reads a prompt and nothing else, until it has
+ * read 256 more tokens), and then the queue waits for the call. If a session is
+ * freed its entry is cancelled, and the session is deleted when the entry has
+ * ended.
  *
  * Callbacks run on the queue's thread, one at a time; all entries wait for
- * them. They may use the queue, but for tiercel_queue_wait, which is
- * TIERCEL_USAGE there, and tiercel_queue_free, which does nothing; and cancel
- * or free sessions; calls that need one that shares pages with an entry are
- * "session_in_use" there. An exception of one ends its entry alone, with
- * TIERCEL_FAILED or TIERCEL_OUT_OF_MEMORY. They must not end the thread.
+ * them. They may use the queue, except for tiercel_queue_wait, which is
+ * TIERCEL_USAGE there, and tiercel_queue_free, which does nothing. They may
+ * cancel and free sessions; other calls of a session that shares pages with an
+ * entry are TIERCEL_USAGE, "session_in_use". An exception that a callback
+ * throws ends its entry alone, with TIERCEL_FAILED or TIERCEL_OUT_OF_MEMORY. A
+ * callback must not end the thread.
  *
  * `on_end` may be NULL. Errors, with on_end not called: those of
  * tiercel_session_generate for the arguments; TIERCEL_USAGE: "invalid_argument"
@@ -58,7 +61,8 @@ TIERCEL_API tiercel_status tiercel_queue_add(tiercel_queue* queue,
                                              tiercel_on_end on_end,
                                              tiercel_error* error);
 
-/* The entries that are made, and those that wait to begin. */
+/* Return the number of entries that have begun and not ended, and of those that
+ * wait to begin. */
 TIERCEL_API size_t tiercel_queue_running(const tiercel_queue* queue);
 TIERCEL_API size_t tiercel_queue_waiting(const tiercel_queue* queue);
 

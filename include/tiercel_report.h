@@ -24,10 +24,10 @@ typedef struct tiercel_generation {
   int64_t cached_tokens;
   int64_t output_tokens;
   double prefill_seconds;
-  double ttft_seconds;   /* that prefill, and on to the first token */
+  double ttft_seconds;   /* prefill_seconds, and on to the first token */
   double decode_seconds; /* all tokens after the first */
   tiercel_finish finish;
-  int32_t simulated; /* not 0: the device is simulated */
+  int32_t simulated; /* not 0: the device is a simulated one */
 } tiercel_generation;
 /* Fills `generation`, whose struct_size the caller has set, with the figures of
  * the session's last prefill and generation. */
@@ -37,11 +37,11 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
 
 /* Reports the last prefill and generation of this session, as the JSON document
  * of `tiercel generate --json` without the fields that only the program knows.
- * Figures are null if there was nothing to measure:
+ * A figure is null if there was nothing to measure:
  *
  *   prompt_tokens   tokens held when the generation began
- *   cached_tokens   the number of these whose KV the last prefill found in the
- *                   session or on disk
+ *   cached_tokens   the number of prompt_tokens whose KV the last prefill found
+ *                   in the session or on disk
  *   resumed         layers of that prefill that had been finished before, in
  *                   this session or, with prompt_cache_dir, in another
  *   ttft_s          seconds of that prefill, and on to the first token
