@@ -610,7 +610,7 @@ void Trial::Misuse(Life& life) {
     ids[static_cast<size_t>(Below(30))] = kVocab;
     EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,
                                       nullptr, &error_),
-              TIERCEL_USAGE);
+              TIERCEL_INVALID_INPUT);
   }
   ids = MoreOf(life.tokens, context_ - std::ssize(life.tokens) + 1);
   EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(), nullptr,

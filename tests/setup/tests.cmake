@@ -159,8 +159,8 @@ function(tiercel_check_tests_registered)
   endforeach()
 endfunction()
 
-# Makes tiercel_other_tests depend on all programs of `folder` and below it but
-# those whose tests are all labelled "only_sanitized".
+# Makes tiercel_other_tests depend on all programs and libraries of `folder` and
+# below it, but for programs whose tests are all labelled "only_sanitized".
 function(tiercel_name_other_tests folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   get_property(sanitized TARGET tiercel_sanitized_tests
@@ -169,7 +169,7 @@ function(tiercel_name_other_tests folder)
     get_target_property(type ${target} TYPE)
     get_target_property(left_out ${target} EXCLUDE_FROM_ALL)
     get_target_property(other ${target} TIERCEL_OTHER)
-    if(type MATCHES "EXECUTABLE|SHARED|MODULE" AND NOT left_out
+    if(type MATCHES "EXECUTABLE|STATIC|SHARED|MODULE" AND NOT left_out
        AND (other OR NOT target IN_LIST sanitized))
       add_dependencies(tiercel_other_tests ${target})
     endif()
