@@ -328,9 +328,9 @@ TEST(DocumentsApiTest, WrongCallsAreErrors) {
             "chapter_not_found");
   EXPECT_EQ(ExcerptOf(book, nullptr, "9", TIERCEL_INVALID_INPUT).code(),
             "no_pages");
-  EXPECT_EQ(tiercel_document_open(nullptr, &book.document, &error),
-            TIERCEL_USAGE);
-  EXPECT_EQ(book.document, nullptr);
+  tiercel_document* none = book.document;
+  EXPECT_EQ(tiercel_document_open(nullptr, &none, &error), TIERCEL_USAGE);
+  EXPECT_EQ(none, nullptr);
   tiercel_document_free(nullptr);
 }
 
