@@ -12,8 +12,8 @@ others for a while, or everything is cleared.
 
 A process that is let end gives the output of one without a cache; one that is
 stopped ends by its signal; none takes longer than minutes. The last line says
-how often a process opened a text that another had saved. The default of 60
-processes takes some five seconds.
+how often a process opened a text that another had saved. The default of 120
+processes takes some ten seconds.
 
 Standard library only.
 """
@@ -269,7 +269,7 @@ class Trial:
 
 
 def main():
-    processes = int(sys.argv[3]) if len(sys.argv) > 3 else 60
+    processes = int(sys.argv[3]) if len(sys.argv) > 3 else 120
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(pathlib.Path(folder), seed)

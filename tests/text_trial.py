@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random texts: every policy, sampler and place gives the text that it must.
 
-    text_trial.py TIERCEL [COUNT [FIRST]]    default: 25 texts, from seed 0 on
+    text_trial.py TIERCEL [COUNT [FIRST]]    default: 40 texts, from seed 0 on
 
 Each seed draws a model (tiny random ones, every fifth time the real one), a
 prompt (a book's, words again and again, several scripts, any bytes that are
@@ -246,7 +246,7 @@ def only(args, *names):
 
 def main():
     program = os.path.abspath(sys.argv[1])
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 25
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 40
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     measure_nothing()
     pages = book()
@@ -257,7 +257,7 @@ def main():
     for policy, (held, refused) in sorted(runs.drafts.items()):
         print(f"{policy}: {held} drafts held, {refused} refused")
     print(f"{count} texts as they must be; not run: {dict(runs.refused)}")
-    if count >= 25:
+    if count >= 40:
         for policy in POLICIES:
             held, refused = runs.drafts[policy]
             # In a few texts all drafts of one policy may hold by chance.
