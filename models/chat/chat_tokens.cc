@@ -49,13 +49,10 @@ absl::StatusOr<std::vector<ChatPiece>> Render(const ChatTemplate& chat_template,
   return pieces;
 }
 
-// Cuts what the template writes behind the text of the last message: its
-// content, or its thought if there is no content yet. White space at the end of
-// the text may be cut by the template.
-absl::Status CutBehind(const ChatMessage& last,
+// Cuts what the template writes behind `said`, the text of the last message.
+// White space at the end of the text may be cut by the template.
+absl::Status CutBehind(const std::string& said,
                        std::vector<ChatPiece>* pieces) {
-  const std::string& said =
-      last.content.empty() ? last.reasoning : last.content;
   size_t kept = pieces->size();
   while (kept > 0 && !(*pieces)[kept - 1].from_message) --kept;
   pieces->resize(kept);
@@ -75,13 +72,15 @@ absl::Status Encode(const ChatTemplate& chat_template,
                     std::vector<ChatMessage> messages, bool assistant_speaks,
                     const ChatSettings& settings, const EncodeLimits& limits,
                     std::vector<int32_t>* ids) {
-  const ChatMessage last = messages.empty() ? ChatMessage() : messages.back();
+  std::optional<std::string> said;  // the text that goes on
+  if (!assistant_speaks && settings.continue_last) {
+    const ChatMessage& last = messages.back();
+    said = last.content.empty() ? last.reasoning : last.content;
+  }
   ASSIGN_OR_RETURN(std::vector<ChatPiece> pieces,
                    Render(chat_template, tokenizer, std::move(messages),
                           assistant_speaks, settings));
-  if (!assistant_speaks && settings.continue_last) {
-    RETURN_IF_ERROR(CutBehind(last, &pieces));
-  }
+  if (said.has_value()) RETURN_IF_ERROR(CutBehind(*said, &pieces));
   std::vector<Tokenizer::Part> parts;
   parts.reserve(pieces.size());
   for (const ChatPiece& piece : pieces) {

@@ -333,12 +333,11 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.layers = m.config.layers;
     out.ranks = m.ranks();
     out.sliding_window = m.config.sliding_window;
-    const auto id = [&](std::optional<int32_t> (tiercel::Tokenizer::*of)()
-                            const) {
-      return m.tokenizer == nullptr ? -1 : ((*m.tokenizer).*of)().value_or(-1);
-    };
-    out.bos_id = id(&tiercel::Tokenizer::bos);
-    out.eos_id = id(&tiercel::Tokenizer::eos);
+    out.bos_id = out.eos_id = -1;
+    if (m.tokenizer != nullptr) {
+      out.bos_id = m.tokenizer->bos().value_or(-1);
+      out.eos_id = m.tokenizer->eos().value_or(-1);
+    }
     out.chat_template = m.chat_template == nullptr
                             ? nullptr
                             : m.chat_template->source().c_str();
