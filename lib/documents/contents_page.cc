@@ -47,7 +47,13 @@ struct EntryKeys {
 };
 
 EntryKeys KeysOf(std::string_view entry) {
-  return {HeadingKey(entry), HeadingKey(SplitLabel(entry).title)};
+  // "A. Manifesto" may be "Appendix A. Manifesto" in the text.
+  const bool has_letter = entry.size() > 3 && entry[0] >= 'A' &&
+                          entry[0] <= 'Z' && entry.substr(1, 2) == ". ";
+  const Label label = SplitLabel(entry);
+  const bool is_lettered = has_letter && label.rank == Rank::kNone;
+  return {HeadingKey(entry),
+          HeadingKey(is_lettered ? entry.substr(3) : label.title)};
 }
 
 std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
@@ -140,15 +146,28 @@ ContentsPage FindContents(const std::vector<TextLine>& lines) {
     if (by_key.empty()) by_key = LinesByKey(lines, end);
     std::vector<size_t> headings;
     size_t after = end;
-    for (const EntryKeys& keys : entries) {
+    size_t num_entries = entries.size();
+    for (size_t entry = 0; entry < entries.size(); ++entry) {
+      const EntryKeys& keys = entries[entry];
       std::optional<size_t> line = NextLine(by_key, keys.all, after);
       if (!line.has_value()) line = NextLine(by_key, keys.title, after);
+      if (!line.has_value() && entry + 1 < entries.size()) {
+        // The entry may go on in the next line.
+        const std::string& rest = entries[entry + 1].all;
+        line = NextLine(by_key, keys.all + rest, after);
+        if (!line.has_value())
+          line = NextLine(by_key, keys.title + rest, after);
+        if (line.has_value()) {
+          ++entry;
+          --num_entries;
+        }
+      }
       if (!line.has_value()) continue;
       headings.push_back(*line);
       after = *line + 1;
     }
-    if (headings.size() >= 3 && headings.size() * 5 >= entries.size() * 3) {
-      const bool is_complete = headings.size() * 10 >= entries.size() * 9;
+    if (headings.size() >= 3 && headings.size() * 5 >= num_entries * 3) {
+      const bool is_complete = headings.size() * 10 >= num_entries * 9;
       contents = {i, end, std::move(headings), is_complete};
       break;
     }

@@ -276,6 +276,36 @@ std::string GuessCharset(std::string_view bytes) {
   return charset.empty() ? std::string(kWestern) : charset;
 }
 
+std::string_view GuessUtf16(std::string_view bytes) {
+  constexpr size_t kSeen = size_t{64} << 10;
+  constexpr size_t kLeastGuessed = 16;
+  const std::string_view seen = bytes.substr(0, kSeen);
+  if (bytes.size() < kLeastGuessed || bytes.size() % 2 != 0) return {};
+  size_t num_nuls[2] = {0, 0};  // at even and at odd places
+  for (size_t at = 0; at < seen.size(); ++at) {
+    if (seen[at] == '\0') ++num_nuls[at % 2];
+  }
+  // Text without a space in so many characters is in no script.
+  constexpr size_t kCharactersPerSpace = 200;
+  const size_t least = seen.size() / 2 / kCharactersPerSpace + 1;
+  std::string_view charset;
+  if (num_nuls[0] == 0 && num_nuls[1] >= least) charset = "UTF-16LE";
+  if (num_nuls[1] == 0 && num_nuls[0] >= least) charset = "UTF-16BE";
+  if (charset.empty()) return {};
+  // With few NULs it is Chinese or the like, or a text of bytes with a NUL in
+  // it.
+  const auto num_ascii = static_cast<size_t>(std::count_if(
+      seen.begin(), seen.end(), [](char c) { return c >= ' ' && c <= '~'; }));
+  const bool is_latin = (num_nuls[0] + num_nuls[1]) * 8 >= seen.size();
+  if (!is_latin && num_ascii * 4 >= seen.size() * 3) return {};
+  size_t num_invalid = 0;
+  std::string text =
+      Converter(std::string(charset)).Convert(seen, &num_invalid);
+  // The last character may be cut in two.
+  const bool is_text = num_invalid <= 1 && ReplaceControls(&text) == 0;
+  return is_text ? charset : std::string_view();
+}
+
 bool IsUtf8(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size();) {
     const size_t length = Utf8Length(bytes, at);
@@ -318,12 +348,20 @@ std::string ToUtf8(std::string_view bytes, std::string_view charset,
 std::string DecodeText(std::string_view bytes,
                        std::vector<std::string>* warnings) {
   const ByteOrderMark mark = FindByteOrderMark(bytes);
+  if (mark.bytes == 0) {
+    if (const std::string_view wide = GuessUtf16(bytes); !wide.empty()) {
+      warnings->push_back("without a byte order mark; read as " +
+                          std::string(wide));
+      return ToUtf8(bytes, wide, warnings);
+    }
+  }
   return ToUtf8(bytes.substr(mark.bytes), mark.charset, warnings);
 }
 
 std::string DecodePage(std::string_view bytes,
                        std::vector<std::string>* warnings) {
-  if (FindByteOrderMark(bytes).bytes > 0 || GuessCharset(bytes) == "UTF-8") {
+  if (FindByteOrderMark(bytes).bytes > 0 || !GuessUtf16(bytes).empty() ||
+      GuessCharset(bytes) == "UTF-8") {
     return DecodeText(bytes, warnings);
   }
   const std::string label = DeclaredCharset(bytes);

@@ -31,6 +31,10 @@ std::string DeclaredCharset(std::string_view bytes);
 // what uchardet takes them for, else WINDOWS-1252.
 std::string GuessCharset(std::string_view bytes);
 
+// Returns UTF-16LE or UTF-16BE for text in it that has no mark, "" for other
+// bytes: half of the bytes of a space and a line end are NULs.
+std::string_view GuessUtf16(std::string_view bytes);
+
 bool IsUtf8(std::string_view bytes);
 
 // Returns `bytes` with each byte that belongs to no valid character replaced by

@@ -31,6 +31,11 @@ bool Has(std::string_view line, std::string_view words) {
 }
 
 bool IsStart(std::string_view line) {
+  // Until 2003 a notice in small print ended the header.
+  if (line.substr(0, 22) == "*end*the small print! " ||
+      line.substr(0, 23) == "*end the small print! f") {
+    return true;
+  }
   return line.substr(0, 3) == "***" && Has(line, "start of th") &&
          Has(line, "project gutenberg");
 }
@@ -39,7 +44,8 @@ bool IsEnd(std::string_view line) {
   return (line.substr(0, 3) == "***" && Has(line, "end of th") &&
           Has(line, "project gutenberg")) ||
          line.substr(0, 24) == "end of project gutenberg" ||
-         line.substr(0, 28) == "end of the project gutenberg";
+         line.substr(0, 28) == "end of the project gutenberg" ||
+         line.substr(0, 29) == "end of this project gutenberg";
 }
 
 // Returns the value of a header field such as "Title:", with its continuation
@@ -53,6 +59,42 @@ std::string Field(std::string_view header, std::string_view name) {
   }
   const size_t begin = at + name.size();
   return OneLine(header.substr(begin, end - begin));
+}
+
+// Drops what begins outside of a part of the text, and moves the others.
+template <typename Part>
+void Shift(size_t begin, size_t end, std::vector<Part>* parts) {
+  parts->erase(std::remove_if(parts->begin(), parts->end(),
+                              [&](const Part& part) {
+                                return part.begin < begin || part.begin >= end;
+                              }),
+               parts->end());
+  for (Part& part : *parts) part.begin -= begin;
+}
+
+// Takes title and author from a header without fields, whose first line is "The
+// Project Gutenberg Etext of TITLE, by AUTHOR".
+void ReadFirstLine(std::string_view header, Document* document) {
+  const std::string lower = Lowercase(header);
+  for (const std::string_view words :
+       {"project gutenberg etext of ", "project gutenberg ebook of ",
+        "project gutenberg's etext of ", "project gutenberg's "}) {
+    const size_t at = lower.find(words);
+    if (at == std::string::npos) continue;
+    const size_t begin = at + words.size();
+    std::string line = OneLine(
+        header.substr(begin, header.find_first_of("\n*", begin) - begin));
+    const size_t by = line.rfind(" by ");
+    if (by != std::string::npos) {
+      document->author = line.substr(by + 4);
+      line.resize(by);
+    }
+    while (!line.empty() && (line.back() == ',' || IsSpace(line.back()))) {
+      line.pop_back();
+    }
+    document->title = std::move(line);
+    return;
+  }
 }
 
 }  // namespace
@@ -81,9 +123,13 @@ void LeaveOutGutenbergFrame(Document* document) {
           std::string::npos) {
     return;
   }
-  const std::string_view header = text.substr(0, begin);
-  document->title = Field(header, "\nTitle:");
-  document->author = Field(header, "\nAuthor:");
+  const std::string header = "\n" + std::string(text.substr(0, begin));
+  if (std::string title = Field(header, "\nTitle:"); !title.empty()) {
+    document->title = std::move(title);
+    document->author = Field(header, "\nAuthor:");
+  } else {
+    ReadFirstLine(header, document);
+  }
   const std::string language = Lowercase(Field(header, "\nLanguage:"));
   for (const auto& [name, tag] : kLanguages) {
     if (language == name) document->language = tag;
@@ -93,6 +139,8 @@ void LeaveOutGutenbergFrame(Document* document) {
       std::to_string(begin) + " bytes before it, " +
       std::to_string(text.size() - end) + " behind");
   document->text = document->text.substr(begin, end - begin);
+  Shift(begin, end, &document->sections);
+  Shift(begin, end, &document->pages);
 }
 
 }  // namespace tiercel::document

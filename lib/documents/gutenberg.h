@@ -5,9 +5,9 @@
 
 namespace tiercel::document {
 
-// Removes the text that Project Gutenberg puts before and behind a book from a
-// plain text, with a warning, and takes title, author and language from it. A
-// text without both marks stays as it is.
+// Removes the text that Project Gutenberg puts before and behind a book, since
+// 1993 with marks in lines of their own, with a warning, and takes title,
+// author and language from it. A text without both marks stays as it is.
 void LeaveOutGutenbergFrame(Document* document);
 
 }  // namespace tiercel::document

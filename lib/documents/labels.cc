@@ -1,9 +1,11 @@
 #include "lib/documents/labels.h"
 
 #include <algorithm>
-#include <iterator>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "lib/documents/heading_words.h"
 #include "lib/documents/unicode.h"
 
 namespace tiercel::document {
@@ -11,219 +13,6 @@ namespace {
 
 // A longer line is no heading.
 constexpr size_t kMaxHeadingBytes = 1000;
-
-struct Keyword {
-  std::u32string_view word;
-  Rank rank;
-};
-constexpr Keyword kKeywords[] = {
-    {U"volume", Rank::kVolume},     {U"vol.", Rank::kVolume},
-    {U"tome", Rank::kVolume},       {U"tomo", Rank::kVolume},
-    {U"band", Rank::kVolume},       {U"том", Rank::kVolume},
-    {U"book", Rank::kBook},         {U"buch", Rank::kBook},
-    {U"livre", Rank::kBook},        {U"libro", Rank::kBook},
-    {U"livro", Rank::kBook},        {U"boek", Rank::kBook},
-    {U"книга", Rank::kBook},        {U"part", Rank::kPart},
-    {U"teil", Rank::kPart},         {U"theil", Rank::kPart},
-    {U"partie", Rank::kPart},       {U"parte", Rank::kPart},
-    {U"deel", Rank::kPart},         {U"часть", Rank::kPart},
-    {U"act", Rank::kPart},          {U"akt", Rank::kPart},
-    {U"aufzug", Rank::kPart},       {U"acte", Rank::kPart},
-    {U"acto", Rank::kPart},         {U"atto", Rank::kPart},
-    {U"акт", Rank::kPart},          {U"действие", Rank::kPart},
-    {U"chapter", Rank::kChapter},   {U"chap.", Rank::kChapter},
-    {U"kapitel", Rank::kChapter},   {U"capitel", Rank::kChapter},
-    {U"chapitre", Rank::kChapter},  {U"capítulo", Rank::kChapter},
-    {U"capitulo", Rank::kChapter},  {U"capitolo", Rank::kChapter},
-    {U"hoofdstuk", Rank::kChapter}, {U"глава", Rank::kChapter},
-    {U"canto", Rank::kChapter},     {U"gesang", Rank::kChapter},
-    {U"chant", Rank::kChapter},     {U"песнь", Rank::kChapter},
-    {U"stave", Rank::kChapter},     {U"letter", Rank::kChapter},
-    {U"brief", Rank::kChapter},     {U"lettre", Rank::kChapter},
-    {U"carta", Rank::kChapter},     {U"lettera", Rank::kChapter},
-    {U"письмо", Rank::kChapter},    {U"lecture", Rank::kChapter},
-    {U"lesson", Rank::kChapter},    {U"appendix", Rank::kChapter},
-    {U"anhang", Rank::kChapter},    {U"annex", Rank::kChapter},
-    {U"annexe", Rank::kChapter},    {U"apéndice", Rank::kChapter},
-    {U"appendice", Rank::kChapter}, {U"приложение", Rank::kChapter},
-    {U"section", Rank::kSection},   {U"abschnitt", Rank::kSection},
-    {U"scene", Rank::kSection},     {U"szene", Rank::kSection},
-    {U"scène", Rank::kSection},     {U"auftritt", Rank::kSection},
-    {U"сцена", Rank::kSection},     {U"явление", Rank::kSection},
-    {U"附录", Rank::kChapter},      {U"附錄", Rank::kChapter},
-    {U"付録", Rank::kChapter},
-};
-
-struct Counter {
-  char32_t character;
-  Rank rank;
-};
-constexpr Counter kCounters[] = {
-    {U'卷', Rank::kVolume},  {U'巻', Rank::kVolume},  {U'集', Rank::kVolume},
-    {U'册', Rank::kVolume},  {U'部', Rank::kPart},    {U'編', Rank::kPart},
-    {U'编', Rank::kPart},    {U'篇', Rank::kPart},    {U'幕', Rank::kPart},
-    {U'章', Rank::kChapter}, {U'回', Rank::kChapter}, {U'話', Rank::kChapter},
-    {U'话', Rank::kChapter}, {U'課', Rank::kChapter}, {U'课', Rank::kChapter},
-    {U'讲', Rank::kChapter}, {U'講', Rank::kChapter}, {U'帖', Rank::kChapter},
-    {U'节', Rank::kSection}, {U'節', Rank::kSection}, {U'場', Rank::kSection},
-    {U'场', Rank::kSection}, {U'권', Rank::kVolume},  {U'부', Rank::kPart},
-    {U'장', Rank::kChapter}, {U'화', Rank::kChapter}, {U'절', Rank::kSection},
-};
-
-struct NumberWord {
-  std::u32string_view word;
-  int value;
-};
-// Up to twenty, where the twenties come by composition or by stem: the endings
-// of German and Russian ordinals are cut off before they are looked up.
-constexpr NumberWord kNumberWords[] = {
-    {U"one", 1},          {U"two", 2},          {U"three", 3},
-    {U"four", 4},         {U"five", 5},         {U"six", 6},
-    {U"seven", 7},        {U"eight", 8},        {U"nine", 9},
-    {U"ten", 10},         {U"eleven", 11},      {U"twelve", 12},
-    {U"thirteen", 13},    {U"fourteen", 14},    {U"fifteen", 15},
-    {U"sixteen", 16},     {U"seventeen", 17},   {U"eighteen", 18},
-    {U"nineteen", 19},    {U"twenty", 20},      {U"thirty", 30},
-    {U"forty", 40},       {U"fifty", 50},       {U"sixty", 60},
-    {U"seventy", 70},     {U"eighty", 80},      {U"ninety", 90},
-    {U"first", 1},        {U"second", 2},       {U"third", 3},
-    {U"fourth", 4},       {U"fifth", 5},        {U"sixth", 6},
-    {U"seventh", 7},      {U"eighth", 8},       {U"ninth", 9},
-    {U"tenth", 10},       {U"eleventh", 11},    {U"twelfth", 12},
-    {U"eins", 1},         {U"zwei", 2},         {U"drei", 3},
-    {U"vier", 4},         {U"fünf", 5},         {U"sechs", 6},
-    {U"sieben", 7},       {U"acht", 8},         {U"neun", 9},
-    {U"zehn", 10},        {U"elf", 11},         {U"zwölf", 12},
-    {U"dreizehn", 13},    {U"vierzehn", 14},    {U"fünfzehn", 15},
-    {U"sechzehn", 16},    {U"siebzehn", 17},    {U"achtzehn", 18},
-    {U"neunzehn", 19},    {U"zwanzig", 20},     {U"erst", 1},
-    {U"zweit", 2},        {U"dritt", 3},        {U"viert", 4},
-    {U"fünft", 5},        {U"sechst", 6},       {U"siebent", 7},
-    {U"siebt", 7},        {U"neunt", 9},        {U"zehnt", 10},
-    {U"elft", 11},        {U"zwölft", 12},      {U"dreizehnt", 13},
-    {U"vierzehnt", 14},   {U"fünfzehnt", 15},   {U"sechzehnt", 16},
-    {U"siebzehnt", 17},   {U"achtzehnt", 18},   {U"neunzehnt", 19},
-    {U"zwanzigst", 20},   {U"premier", 1},      {U"première", 1},
-    {U"deuxième", 2},     {U"seconde", 2},      {U"troisième", 3},
-    {U"quatrième", 4},    {U"cinquième", 5},    {U"sixième", 6},
-    {U"septième", 7},     {U"huitième", 8},     {U"neuvième", 9},
-    {U"dixième", 10},     {U"primero", 1},      {U"primera", 1},
-    {U"segundo", 2},      {U"segunda", 2},      {U"tercero", 3},
-    {U"tercera", 3},      {U"cuarto", 4},       {U"cuarta", 4},
-    {U"quinto", 5},       {U"quinta", 5},       {U"primo", 1},
-    {U"prima", 1},        {U"secondo", 2},      {U"seconda", 2},
-    {U"terzo", 3},        {U"terza", 3},        {U"quarto", 4},
-    {U"quarta", 4},       {U"один", 1},         {U"перв", 1},
-    {U"втор", 2},         {U"трет", 3},         {U"четверт", 4},
-    {U"четвёрт", 4},      {U"пят", 5},          {U"шест", 6},
-    {U"седьм", 7},        {U"восьм", 8},        {U"девят", 9},
-    {U"десят", 10},       {U"одиннадцат", 11},  {U"двенадцат", 12},
-    {U"тринадцат", 13},   {U"четырнадцат", 14}, {U"пятнадцат", 15},
-    {U"шестнадцат", 16},  {U"семнадцат", 17},   {U"восемнадцат", 18},
-    {U"девятнадцат", 19}, {U"двадцат", 20},
-};
-constexpr std::u32string_view kOrdinalEndings[] = {
-    U"es", U"er", U"en", U"e",  U"ая", U"ый",
-    U"ой", U"ое", U"ья", U"ий", U"ье", U"ь",
-};
-
-constexpr std::u32string_view kUnnumberedParts[] = {
-    U"preface",
-    U"prologue",
-    U"epilogue",
-    U"introduction",
-    U"foreword",
-    U"afterword",
-    U"conclusion",
-    U"appendix",
-    U"appendices",
-    U"acknowledgements",
-    U"acknowledgments",
-    U"postscript",
-    U"author's note",
-    U"vorwort",
-    U"nachwort",
-    U"einleitung",
-    U"prolog",
-    U"epilog",
-    U"anhang",
-    U"vorrede",
-    U"schluss",
-    U"préface",
-    U"avant-propos",
-    U"postface",
-    U"épilogue",
-    U"prefacio",
-    U"prólogo",
-    U"epílogo",
-    U"introducción",
-    U"prefazione",
-    U"prologo",
-    U"epilogo",
-    U"introduzione",
-    U"предисловие",
-    U"пролог",
-    U"эпилог",
-    U"введение",
-    U"вступление",
-    U"заключение",
-    U"послесловие",
-    U"приложение",
-    U"序",
-    U"序言",
-    U"序章",
-    U"序文",
-    U"自序",
-    U"前言",
-    U"引言",
-    U"楔子",
-    U"后记",
-    U"後記",
-    U"尾声",
-    U"尾聲",
-    U"跋",
-    U"结语",
-    U"附录",
-    U"附錄",
-    U"終章",
-    U"はじめに",
-    U"おわりに",
-    U"まえがき",
-    U"あとがき",
-    U"プロローグ",
-    U"エピローグ",
-    U"解説",
-    U"付録",
-};
-constexpr std::u32string_view kContents[] = {
-    U"contents",
-    U"table of contents",
-    U"inhalt",
-    U"inhaltsverzeichnis",
-    U"table des matières",
-    U"sommaire",
-    U"índice",
-    U"indice",
-    U"sommario",
-    U"sumário",
-    U"inhoud",
-    U"содержание",
-    U"оглавление",
-    U"目录",
-    U"目錄",
-    U"目次",
-};
-constexpr std::u32string_view kIndices[] = {
-    U"index",
-    U"general index",
-    U"register",
-    U"sachregister",
-    U"stichwortverzeichnis",
-    U"указатель",
-    U"предметный указатель",
-    U"алфавитный указатель",
-    U"索引",
-};
 
 bool IsBlank(char32_t c) {
   return c == U' ' || c == U'\t' || c == 0x3000 || c == 0xA0;
@@ -234,10 +23,51 @@ bool IsSeparator(char32_t c) {
                            std::u32string_view::npos;
 }
 
+std::vector<std::u32string_view> Split(std::u32string_view text,
+                                       char32_t separator) {
+  std::vector<std::u32string_view> parts;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+struct Keyword {
+  std::u32string_view word;
+  Rank rank;
+};
+// All keywords, by their first letter.
+const std::unordered_multimap<char32_t, Keyword>& Keywords() {
+  static const auto* const keywords = [] {
+    auto* const all = new std::unordered_multimap<char32_t, Keyword>;
+    for (const RankWords& group : kKeywords) {
+      for (const std::u32string_view word : Split(group.words, U' ')) {
+        all->emplace(word[0], Keyword{word, group.rank});
+      }
+    }
+    return all;
+  }();
+  return *keywords;
+}
+
 std::u32string InLowerCase(std::u32string_view text) {
   std::u32string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), LowerCase);
   return lower;
+}
+
+// Returns the value of a decimal digit of any script; -1 for other characters.
+int DigitValue(char32_t c) {
+  constexpr char32_t kZeros[] = {U'0',   0x0660, 0x06F0, 0x07C0, 0x0966,
+                                 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6,
+                                 0x0C66, 0x0CE6, 0x0D66, 0x0E50, 0x0ED0,
+                                 0x0F20, 0x1040, 0x17E0, 0x1810, U'０'};
+  for (const char32_t zero : kZeros) {
+    if (c >= zero && c < zero + 10) return static_cast<int>(c - zero);
+  }
+  return -1;
 }
 
 // Reads a heading from its beginning, in lower case.
@@ -275,19 +105,23 @@ class Scanner {
 
   // Takes a keyword and returns its rank; kNone if there is none here.
   Rank TakeKeyword() {
-    for (const Keyword& keyword : kKeywords) {
-      const size_t begin = at_;
-      if (Skip(keyword.word) && AtBoundary()) return keyword.rank;
-      at_ = begin;
+    const auto [begin, end] = Keywords().equal_range(Peek());
+    for (auto keyword = begin; keyword != end; ++keyword) {
+      const size_t at = at_;
+      if (Skip(keyword->second.word) && (AtBoundary() || IsDigit(Peek()))) {
+        return keyword->second.rank;
+      }
+      at_ = at;
     }
     return Rank::kNone;
   }
 
   Rank TakeCounter() {
-    for (const Counter& counter : kCounters) {
-      if (Peek() == counter.character) {
+    for (const RankWords& counters : kCounters) {
+      if (!AtEnd() && Peek() != U' ' &&
+          counters.words.find(Peek()) != std::u32string_view::npos) {
         ++at_;
-        return counter.rank;
+        return counters.rank;
       }
     }
     return Rank::kNone;
@@ -299,14 +133,9 @@ class Scanner {
     const size_t begin = at_;
     int value = 0;
     for (; !AtEnd() && at_ - begin < 4; ++at_) {
-      const char32_t c = text_[at_];
-      if (c >= U'0' && c <= U'9') {
-        value = value * 10 + static_cast<int>(c - U'0');
-      } else if (c >= U'０' && c <= U'９') {
-        value = value * 10 + static_cast<int>(c - U'０');
-      } else {
-        break;
-      }
+      const int digit = DigitValue(text_[at_]);
+      if (digit < 0) break;
+      value = value * 10 + digit;
     }
     if (at_ == begin || (!AtEnd() && IsDigit(text_[at_]))) {
       at_ = begin;
@@ -376,26 +205,42 @@ int Scanner::TakeRoman() {
   return value;
 }
 
+const std::unordered_map<std::u32string_view, int>& NumberValues() {
+  static const auto* const values = [] {
+    auto* const all = new std::unordered_map<std::u32string_view, int>;
+    for (const NumberWords& number : kNumberWords) {
+      for (const std::u32string_view word : Split(number.words, U' ')) {
+        all->emplace(word, number.value);
+      }
+    }
+    return all;
+  }();
+  return *values;
+}
+
+// Returns the value of a word that is listed; 0 for others.
+int ListedValue(std::u32string_view word) {
+  const auto value = NumberValues().find(word);
+  return value == NumberValues().end() ? 0 : value->second;
+}
+
 int SpelledValue(std::u32string_view word) {
-  for (const NumberWord& number : kNumberWords) {
-    if (word == number.word) return number.value;
-  }
+  if (const int value = ListedValue(word); value > 0) return value;
   for (const std::u32string_view ending : kOrdinalEndings) {
     if (word.size() < ending.size() + 3) continue;
     const size_t stem = word.size() - ending.size();
     if (word.substr(stem) != ending) continue;
-    for (const NumberWord& number : kNumberWords) {
-      if (word.substr(0, stem) == number.word) return number.value;
+    if (const int value = ListedValue(word.substr(0, stem)); value > 0) {
+      return value;
     }
   }
   // In capitals "twenty-one" may be written "twentyone".
-  for (const NumberWord& tens : kNumberWords) {
-    if (tens.value < 20 || word.size() <= tens.word.size() ||
-        word.substr(0, tens.word.size()) != tens.word) {
-      continue;
-    }
-    const int ones = SpelledValue(word.substr(tens.word.size()));
-    if (ones > 0 && ones < 10) return tens.value + ones;
+  for (size_t end = word.size() - std::min<size_t>(word.size(), 1); end >= 4;
+       --end) {
+    const int tens = ListedValue(word.substr(0, end));
+    if (tens < 20) continue;
+    const int ones = SpelledValue(word.substr(end));
+    if (ones > 0 && ones < 10) return tens + ones;
   }
   return 0;
 }
@@ -421,19 +266,30 @@ int Scanner::TakeSpelled() {
 }
 
 int Scanner::TakeIdeographic() {
-  constexpr std::u32string_view kDigits = U"〇一二三四五六七八九";
+  // Numerals of every day, then those of cheques.
+  constexpr std::u32string_view kDigits[] = {
+      U"〇一二三四五六七八九", U"零壹贰叁肆伍陆柒捌玖", U"零壹貳參肆伍陸柒捌玖",
+      U"零弌两叄"};
   const auto digit_of = [&](char32_t c) -> int {
-    if (c == U'零') return 0;
-    if (c == U'两' || c == U'兩') return 2;
-    const size_t found = kDigits.find(c);
-    return found == std::u32string_view::npos ? -1 : static_cast<int>(found);
+    if (c == U'兩') return 2;
+    for (const std::u32string_view digits : kDigits) {
+      const size_t found = digits.find(c);
+      if (found != std::u32string_view::npos) return static_cast<int>(found);
+    }
+    return -1;
+  };
+  const auto unit_of = [](char32_t c) {
+    return c == U'十' || c == U'拾'   ? 10
+           : c == U'百' || c == U'佰' ? 100
+           : c == U'千' || c == U'仟' ? 1000
+                                      : 0;
   };
   const size_t begin = at_;
   int total = 0;
   int digits = -1;  // digits since the last multiplier, none yet
   for (; !AtEnd() && at_ - begin < 10; ++at_) {
     const char32_t c = text_[at_];
-    const int unit = c == U'十' ? 10 : c == U'百' ? 100 : c == U'千' ? 1000 : 0;
+    const int unit = unit_of(c);
     if (unit > 0) {
       total += std::max(digits, 1) * unit;
       digits = -1;
@@ -470,7 +326,7 @@ Found KeywordThenNumber(std::u32string_view text) {
   const Rank rank = scanner.TakeKeyword();
   if (rank == Rank::kNone) return {};
   scanner.Skip(U".");
-  if (scanner.SkipBlanks() == 0) return {};
+  if (scanner.SkipBlanks() == 0 && !IsDigit(scanner.Peek())) return {};
   if (scanner.Skip(U"the ")) scanner.SkipBlanks();
   const size_t begin = scanner.at();
   int number = scanner.TakeDigits();
@@ -509,11 +365,25 @@ Found NumberThenKeyword(std::u32string_view text) {
   return {scanner.at(), rank, number, 1};
 }
 
-// "第三章", "卷一".
+// "1장", "12話": a number and a counter without more.
+Found DigitsThenCounter(std::u32string_view text) {
+  Scanner scanner(text);
+  const int number = scanner.TakeDigits();
+  if (number == 0) return {};
+  const Rank rank = scanner.TakeCounter();
+  if (rank == Rank::kNone) return {};
+  if (!scanner.AtEnd() && !IsSeparator(scanner.Peek())) return {};
+  return {scanner.at(), rank, number, 1};
+}
+
+// "第三章", "卷一", "正文 第一章".
 Found Ideographic(std::u32string_view text) {
   Scanner scanner(text);
   Rank rank = Rank::kNone;
+  const bool is_main = scanner.Skip(U"正文");
+  if (is_main) scanner.SkipBlanks();
   if (!scanner.Skip(U"第") && !scanner.Skip(U"제")) {
+    if (is_main) return {};
     rank = scanner.TakeCounter();
   }
   const bool counter_first = rank != Rank::kNone;
@@ -603,13 +473,13 @@ std::u32string_view WithoutStop(std::u32string_view title) {
   return rest;
 }
 
-template <size_t n>
-bool IsOneOf(const std::u32string_view (&words)[n], std::string_view title) {
+bool IsOneOf(std::u32string_view names, std::string_view title) {
   if (title.size() > 80) return false;
   std::u32string key = InLowerCase(ToUtf32(title));
   while (!key.empty() && IsSeparator(key.back())) key.pop_back();
   while (!key.empty() && IsBlank(key.front())) key.erase(0, 1);
-  return std::find(std::begin(words), std::end(words), key) != std::end(words);
+  const std::vector<std::u32string_view> all = Split(names, U'|');
+  return std::find(all.begin(), all.end(), key) != all.end();
 }
 
 }  // namespace
@@ -624,6 +494,7 @@ Label SplitLabel(std::string_view heading) {
   Found found = KeywordThenNumber(lower);
   if (found.end == 0) found = NumberThenKeyword(lower);
   if (found.end == 0) found = Ideographic(lower);
+  if (found.end == 0) found = DigitsThenCounter(lower);
   if (found.end == 0) {
     found = NumberAlone(lower);
     const std::u32string_view numeral = text.substr(0, found.end);
@@ -665,10 +536,12 @@ bool IsUnnumberedPart(std::string_view title) {
 }
 
 bool IsContentsTitle(std::string_view title) {
-  return IsOneOf(kContents, title);
+  return IsOneOf(kContentsTitles, title);
 }
 
-bool IsIndexTitle(std::string_view title) { return IsOneOf(kIndices, title); }
+bool IsIndexTitle(std::string_view title) {
+  return IsOneOf(kIndexTitles, title);
+}
 
 std::string HeadingKey(std::string_view heading) {
   std::u32string key;

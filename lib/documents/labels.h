@@ -21,8 +21,8 @@ enum class Rank {
 
 // A heading in two: "CHAPTER 1. Loomings." is "CHAPTER 1" and "Loomings",
 // "2.1. Packages" is "2.1" and "Packages", "第三章 風の音" is "第三章" and
-// "風の音". English, German, French, Spanish, Italian, Portuguese, Dutch,
-// Russian, Chinese, Japanese and Korean words and numerals are known.
+// "風の音". Words and numerals of some forty languages are known
+// (heading_words.h).
 struct Label {
   std::string label;  // without punctuation at its end; may be empty
   std::string title;  // without a full stop at its end; may be empty

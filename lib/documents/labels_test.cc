@@ -25,6 +25,35 @@ TEST_P(LabelsTest, IsSplitOff) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
+    MoreLanguages, LabelsTest,
+    testing::Values(
+        LabelCase{"Rozdział 3. Droga", "Rozdział 3", "Droga", Rank::kChapter,
+                  3},
+        LabelCase{"Část druhá", "Část druhá", "", Rank::kPart, 2},
+        LabelCase{"Första kapitlet", "Första kapitlet", "", Rank::kChapter, 1},
+        LabelCase{"Kolmas luku", "Kolmas luku", "", Rank::kChapter, 3},
+        LabelCase{"II. fejezet", "II. fejezet", "", Rank::kChapter, 2},
+        LabelCase{"ΚΕΦΑΛΑΙΟ Β", "ΚΕΦΑΛΑΙΟ Β", "", Rank::kChapter, 2},
+        LabelCase{"Розділ 7", "Розділ 7", "", Rank::kChapter, 7},
+        LabelCase{"Capitolul IV: Drum", "Capitolul IV", "Drum", Rank::kChapter,
+                  4},
+        LabelCase{"Chương 12", "Chương 12", "", Rank::kChapter, 12},
+        LabelCase{"BİRİNCİ BÖLÜM", "BİRİNCİ BÖLÜM", "", Rank::kChapter, 1},
+        LabelCase{"الفصل الثالث", "الفصل الثالث", "", Rank::kChapter, 3},
+        LabelCase{"الفصل ٣", "الفصل ٣", "", Rank::kChapter, 3},
+        LabelCase{"פרק ב", "פרק ב", "", Rank::kChapter, 2},
+        LabelCase{"บทที่ ๕", "บทที่ ๕", "", Rank::kChapter, 5},
+        LabelCase{"अध्याय २", "अध्याय २", "", Rank::kChapter, 2},
+        LabelCase{"chapter.844 山中", "chapter.844", "山中", Rank::kChapter,
+                  844},
+        LabelCase{"第贰拾叁章 落雨", "第贰拾叁章", "落雨", Rank::kChapter, 23},
+        LabelCase{"正文 第一章 起风", "正文 第一章", "起风", Rank::kChapter, 1},
+        LabelCase{"2장. 아침", "2장", "아침", Rank::kChapter, 2},
+        LabelCase{"3章鱼", "", "3章鱼"},
+        LabelCase{"正文 起风", "", "正文 起风"},
+        LabelCase{"Tomorrow 3", "", "Tomorrow 3"}));
+
+INSTANTIATE_TEST_SUITE_P(
     English, LabelsTest,
     testing::Values(
         LabelCase{"CHAPTER 1. Loomings.", "CHAPTER 1", "Loomings",

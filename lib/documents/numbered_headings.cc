@@ -28,17 +28,6 @@ struct Candidate {
   bool is_list = false;  // an entry of a list: one of several in a block
 };
 
-bool EndsSentence(std::string_view text) {
-  for (const std::string_view end :
-       {".", "?", "!", ",", ";", "。", "！", "？", "”", "\"", "」", "’"}) {
-    if (text.size() >= end.size() &&
-        text.substr(text.size() - end.size()) == end) {
-      return true;
-    }
-  }
-  return false;
-}
-
 bool HasLowerCase(std::string_view text) {
   const std::u32string all = ToUtf32(text);
   return std::any_of(all.begin(), all.end(), IsLowerCase);
@@ -87,7 +76,8 @@ bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
   size_t next = 0;
   // Chinese and Japanese books often have no blank lines.
   const bool is_ideographic =
-      IsIdeographic(CharacterAt(label.label, 0, &next)) &&
+      (IsIdeographic(CharacterAt(label.label, 0, &next)) ||
+       IsIdeographic(CharacterAt(label.title, 0, &next))) &&
       ColumnsOf(line.text) <= kMaxTitleColumns && !EndsSentence(line.text);
   const bool begins = line.is_first || i == after ||
                       (is_ideographic && EndsSentence(lines[i - 1].text));
@@ -192,6 +182,19 @@ std::vector<Heading> HeadingsOf(const std::vector<TextLine>& lines,
   return headings;
 }
 
+// "1.1The Elements" is "1.1" and "The Elements": a web page loses the space.
+// "3D Printing" and "5GHz" are words.
+Label SplitGlued(std::string_view line) {
+  const size_t at = line.find_first_not_of("0123456789.");
+  if (at == 0 || at == std::string_view::npos || line[at - 1] == '.') return {};
+  size_t next = 0;
+  const bool is_word = IsUpperCase(CharacterAt(line, at, &next)) &&
+                       IsLowerCase(CharacterAt(line, next, &next));
+  if (!is_word) return {};
+  return SplitLabel(std::string(line.substr(0, at)) + ". " +
+                    std::string(line.substr(at)));
+}
+
 }  // namespace
 
 std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
@@ -245,7 +248,9 @@ std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
         line.text.find(". .") != std::string_view::npos) {
       continue;
     }
-    const Label label = SplitLabel(line.text);
+    Label label = SplitLabel(line.text);
+    const bool is_glued = label.rank == Rank::kNone;
+    if (is_glued) label = SplitGlued(line.text);
     if (label.rank != Rank::kNumber || label.num_parts > kMaxParts) continue;
     if (!label.title.empty() && EndsSentence(line.text)) continue;
     const auto level = static_cast<size_t>(label.num_parts);
@@ -257,6 +262,7 @@ std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
     counts[level] = label.number;
     std::fill(counts.begin() + label.num_parts + 1, counts.end(), 0);
     Candidate candidate = {i, i + line.num_lines, BlockAt(lines, i), label};
+    if (is_glued) candidate.text = label.label + ". " + label.title;
     if (label.title.empty() && line.num_lines == 1) {
       AddTitle(lines, &candidate);
     }

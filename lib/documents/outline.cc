@@ -75,6 +75,15 @@ void DropTitle(Document* document) {
   for (Section& section : sections) --section.level;
 }
 
+// Drops "by A. Writer" in a heading of its own, on the title page.
+void DropByline(Document* document) {
+  std::vector<Section>& sections = document->sections;
+  if (sections.size() < 2 || document->author.empty()) return;
+  const std::string author = HeadingKey(document->author);
+  const std::string key = HeadingKey(sections.front().title);
+  if (key == author || key == "by" + author) sections.erase(sections.begin());
+}
+
 void DropContents(std::vector<Section>* sections) {
   std::vector<Section> kept;
   for (size_t i = 0; i < sections->size(); ++i) {
@@ -104,6 +113,39 @@ void LeaveOutIndex(Document* document) {
   document->text.resize(end == std::string::npos ? 0 : end + 1);
   if (!document->text.empty()) document->text.push_back('\n');
   document->sections.erase(std::prev(last.base()), document->sections.end());
+}
+
+// Warns of an outline that divides a long text hardly or into crumbs: its true
+// chapters may not have been found.
+void WarnOfSizes(Document* document) {
+  constexpr size_t kLong = 200'000;  // bytes; a short story has 40,000
+  constexpr size_t kMany = 300;
+  constexpr size_t kCrumb = 500;
+  const std::vector<Section>& sections = document->sections;
+  const size_t bytes = document->text.size();
+  if (bytes < kLong || sections.size() < 2) return;
+  const Section* largest = nullptr;
+  size_t most = 0;
+  for (size_t i = 0; i < sections.size(); ++i) {
+    const size_t end = i + 1 < sections.size() ? sections[i + 1].begin : bytes;
+    const size_t size = end - std::min(end, sections[i].begin);
+    if (size <= most) continue;
+    most = size;
+    largest = &sections[i];
+  }
+  if (2 * most > bytes) {
+    document->warnings.push_back(
+        "'" + (largest->title.empty() ? largest->label : largest->title) +
+        "' is " + std::to_string(100 * most / bytes) +
+        " % of the text and has no parts: some headings may not have been "
+        "found");
+  }
+  if (sections.size() > kMany && bytes / sections.size() < kCrumb) {
+    document->warnings.push_back(std::to_string(sections.size()) +
+                                 " sections have " +
+                                 std::to_string(bytes / sections.size()) +
+                                 " bytes each: some may be no headings");
+  }
 }
 
 template <typename Part>
@@ -142,10 +184,12 @@ void FinishOutline(Document* document) {
     document->sections = {};
   }
   DropTitle(document);
+  DropByline(document);
   DropContents(&document->sections);
   LeaveOutIndex(document);
   DropBeyond(document->text.size(), &document->sections);
   DropBeyond(document->text.size(), &document->pages);
+  WarnOfSizes(document);
 }
 
 }  // namespace tiercel::document

@@ -29,10 +29,13 @@ std::vector<Section> SectionsOf(const std::vector<Heading>& headings);
 //      without a title, has no label where the next of its level has one. What
 //      lies in it is lifted, or, where it is not alone, a part of the title
 //      page.
+//      A first section that is the author's name is none either.
 //   2. a table of contents ("Contents") is no section.
 //   3. an index at the end (page numbers by keyword) is left out of the text,
 //      with a warning.
-//   4. sections and pages that begin beyond the text are dropped, and all
+//   4. an outline that leaves half of a long text in one piece, or divides it
+//      into crumbs, is said.
+//   5. sections and pages that begin beyond the text are dropped, and all
 //      sections, with a warning, where there are more than 100,000.
 void FinishOutline(Document* document);
 

@@ -10,12 +10,13 @@
 namespace tiercel::document {
 
 // Finds the structure of a plain text. Project Gutenberg's frame around it is
-// left out, with a warning, and gives title, author and language; headings
-// become sections.
+// left out, with a warning, and gives title, author and language; so are the
+// marks of Aozora Bunko. Headings become sections.
 void ReadPlainText(Document* document);
 
-// Returns the headings of a text, in their order, by the first of these ways
-// that finds two or more:
+// Returns the headings of a text, in their order, by that of these ways for
+// which most speaks: it finds two or more, whose numbers count, and the third
+// way counts a third:
 //
 //   1. underlined lines, and lines that begin with '#' (Markdown);
 //   2. lines that a table of contents lists; with them, and alone, lines that

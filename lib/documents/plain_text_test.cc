@@ -42,6 +42,7 @@ std::string Tree(const std::string& text) {
     EXPECT_THAT(line, HasSubstr(begun.substr(0, 2))) << s.begin;
     EXPECT_TRUE(s.begin == 0 || document.text[s.begin - 1] == '\n' ||
                 document.text[s.begin - 1] == ' ' ||
+                document.text[s.begin - 1] == '\f' ||
                 document.text.compare(s.begin - 3, 3, "\u3000") == 0);
   }
   return lines;
@@ -197,6 +198,101 @@ TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
   EXPECT_THAT(
       ReadAsText("*** START OF THE PROJECT GUTENBERG EBOOK X ***\nx").warnings,
       IsEmpty());
+}
+
+TEST(PlainTextTest, GutenbergsOldFrameEndsWithSmallPrint) {
+  const Document document = ReadAsText(
+      "***The Project Gutenberg Etext of Rain, by A. B.***\n\n***START**THE "
+      "SMALL PRINT!**FOR PUBLIC DOMAIN ETEXTS**START***\nx\n"
+      "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*\n\n"
+      "It rains.\n\nEnd of The Project Gutenberg Etext of Rain\n");
+  EXPECT_EQ(document.text, "\nIt rains.\n\n");
+  EXPECT_EQ(document.title + "|" + document.author, "Rain|A. B.");
+}
+
+TEST(PlainTextTest, FormFeedsBeginPages) {
+  EXPECT_EQ(Tree("Chapter 1\n" + Prose() + "end\n\fChapter 2\n" + Prose() +
+                 "end\n\fChapter 3\n" + Prose()),
+            "1 Chapter 1|\n1 Chapter 2|\n1 Chapter 3|\n");
+}
+
+TEST(PlainTextTest, ADoubleSpacedTextHasNoTitlesOfProse) {
+  std::string text;
+  for (int chapter = 1; chapter < 4; ++chapter) {
+    text += "CHAPTER " + std::to_string(chapter) + "\n\n\n\n";
+    for (int i = 0; i < 12; ++i) {
+      text += "No one by the river could say why the lamps were lit so\n\n";
+    }
+    text += "early.\n\n\n";
+  }
+  EXPECT_EQ(Tree(text), "1 CHAPTER 1|\n1 CHAPTER 2|\n1 CHAPTER 3|\n");
+}
+
+TEST(PlainTextTest, TheBestOutlineWins) {
+  std::string text;
+  for (int chapter = 1; chapter < 4; ++chapter) {
+    text += "Chapter " + std::to_string(chapter) + "\n" + Prose() +
+            "\"Go home,\" he said.\n--------------------\n" + Prose() +
+            "She left him there!\n--------------------\n" + Prose() +
+            "\n# To set the language:\nexport LANG=C\n\n"
+            "# To set the country:\n$ make country\n" +
+            Prose();
+  }
+  EXPECT_EQ(Tree(text), "1 Chapter 1|\n1 Chapter 2|\n1 Chapter 3|\n");
+  // Two lines that are underlined well do not outweigh chapters that count.
+  EXPECT_EQ(Tree("Notes\n=====\n\nMore\n====\n\n" + text),
+            "1 Chapter 1|\n1 Chapter 2|\n1 Chapter 3|\n");
+}
+
+TEST(PlainTextTest, NumbersMayHaveLostTheirSpace) {
+  EXPECT_EQ(
+      Tree("1Building\n" + Prose() + Prose() + "1.1The Elements\n" + Prose() +
+           Prose() + "3D Printing\n" + Prose() + "2Data\n" + Prose() + Prose()),
+      "1 1|Building\n2 1.1|The Elements\n1 2|Data\n");
+}
+
+TEST(PlainTextTest, AnEntryOfTheContentsMayTakeTwoLinesOrALetter) {
+  std::string contents = "Contents\n\n";
+  std::string text;
+  const char* const titles[] = {"Alder", "Birch", "Cedar", "Elm"};
+  for (int i = 0; i < 4; ++i) {
+    const std::string title = std::to_string(i + 1) + ". " + titles[i];
+    contents += title + "\n";
+    text += "Chapter " + title + "\n" + Prose();
+  }
+  contents +=
+      "5. The winding story of the lamps on\n   the bridge\n"
+      "A. Manifesto\n\n";
+  text += "Chapter 5. The winding story of the lamps on the bridge\n" +
+          Prose() + "Appendix A. Manifesto\n" + Prose();
+  EXPECT_EQ(Tree(contents + text),
+            "1 Chapter 1|Alder\n1 Chapter 2|Birch\n1 Chapter 3|Cedar\n"
+            "1 Chapter 4|Elm\n1 Chapter 5|The winding story of the lamps on "
+            "the bridge\n1 Appendix A|Manifesto\n");
+}
+
+TEST(PlainTextTest, AozorasMarksAreReadAndLeftOut) {
+  const std::string rule(55, '-');
+  const Document document = ReadAsText(
+      "話\n某\n\n" + rule +
+      "\n【テキスト中に現れる記号について】\n\n《》：ルビ\n" + rule +
+      "\n\n［＃５字下げ］一　朝［＃「一　朝」は大見出し］\n\n　川《かわ》は"
+      "古い｜水車《すいしゃ》の※［＃「てへん＋劣」、第3水準1-84-77］※［＃"
+      "「口＋世」、U+546D、1-1］※［＃謎］を［＃「を」に傍点］。\n\n"
+      "［＃中見出し］一の二　昼［＃中見出し終わり］\n　灯《ひ》\n"
+      "二　夜［＃「二　夜」は大見出し］\n　灯\n");
+  EXPECT_EQ(document.title + "|" + document.author, "話|某");
+  EXPECT_EQ(document.text,
+            "話\n某\n\n\n\n一　朝\n\n　川は古い水車の挘呭〓を。\n\n"
+            "一の二　昼\n　灯\n二　夜\n　灯\n");
+  ASSERT_EQ(document.sections.size(), 3u);
+  EXPECT_EQ(document.sections[0].title, "朝");
+  EXPECT_EQ(document.sections[1].level, 2);
+  EXPECT_EQ(document.text.compare(document.sections[2].begin, 3, "二"), 0);
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Aozora")));
+  // Brackets of a text in no such notation stay.
+  const std::string plain = "《書名》を読む。［＃一つ\n";
+  EXPECT_EQ(ReadAsText(plain).text, plain);
 }
 
 TEST(PlainTextTest, AnIndexAtTheEndIsLeftOutAndSaidAndContentsAreNone) {

@@ -34,22 +34,64 @@ std::string_view Trimmed(std::string_view line) {
   return line;
 }
 
+// Returns true if a blank line stands between almost all lines and more between
+// paragraphs, whose lines have been broken: half of them end within a sentence.
+bool IsDoubleSpaced(const std::vector<TextLine>& lines,
+                    const std::vector<size_t>& blanks) {
+  constexpr size_t kFewLines = 20;
+  constexpr int kMostColumns = 90;
+  size_t num_single = 0;
+  size_t num_close = 0;
+  size_t num_wide = 0;
+  size_t num_broken = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    num_single += blanks[i] == 1 ? 1 : 0;
+    num_close += blanks[i] == 0 ? 1 : 0;
+    num_wide += blanks[i] > 1 ? 1 : 0;
+    if (blanks[i] != 1 || ColumnsOf(lines[i - 1].text) > kMostColumns) continue;
+    num_broken += EndsSentence(lines[i - 1].text) ? 0 : 1;
+  }
+  return lines.size() >= kFewLines && num_close * 20 < lines.size() &&
+         num_wide > 0 && num_single > num_wide && num_broken * 2 > num_single;
+}
+
 }  // namespace
+
+bool EndsSentence(std::string_view text) {
+  for (const std::string_view end :
+       {".", "?", "!", ",", ";", "。", "！", "？", "”", "\"", "」", "’"}) {
+    if (text.size() >= end.size() &&
+        text.substr(text.size() - end.size()) == end) {
+      return true;
+    }
+  }
+  return false;
+}
 
 std::vector<TextLine> LinesOf(std::string_view text) {
   std::vector<TextLine> lines;
-  bool is_first = true;
+  std::vector<size_t> blanks;  // blank lines before each line
+  size_t num_blank = 0;
   for (size_t begin = 0; begin < text.size() && lines.size() < kMaxTextLines;) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view words = Trimmed(text.substr(begin, end - begin));
     if (words.empty()) {
-      is_first = true;
+      ++num_blank;
     } else {
       const auto first = static_cast<size_t>(words.data() - text.data());
-      lines.push_back({first, words, is_first, first > begin, 1});
-      is_first = false;
+      const std::string_view before = text.substr(begin, first - begin);
+      const bool is_page = before.find('\f') != std::string_view::npos;
+      lines.push_back({first, words, num_blank > 0 || is_page || lines.empty(),
+                       first > begin && before != "\f", 1});
+      blanks.push_back(is_page ? num_blank + 2 : num_blank);
+      num_blank = 0;
     }
     begin = end + 1;
+  }
+  if (IsDoubleSpaced(lines, blanks)) {
+    for (size_t i = 1; i < lines.size(); ++i) {
+      lines[i].is_first = blanks[i] > 1;
+    }
   }
   for (size_t i = lines.size(); i-- > 1;) {
     if (!lines[i].is_first) lines[i - 1].num_lines = lines[i].num_lines + 1;

@@ -16,8 +16,8 @@ inline constexpr size_t kMaxHeadingLines = 3;
 struct TextLine {
   size_t begin;           // start of its words, in bytes of the text
   std::string_view text;  // its words, without white space at either end
-  bool is_first;          // a blank line, or none, is before it
-  bool is_indented;       // white space is before its words
+  bool is_first;          // a blank line, a new page or nothing is before it
+  bool is_indented;       // blanks are before its words
   size_t num_lines;       // lines of its block from here on, up to a blank line
 };
 
@@ -25,8 +25,11 @@ struct TextLine {
 inline constexpr size_t kMaxTextLines = 2'000'000;
 
 // Returns the lines of `text` that are not blank, up to kMaxTextLines. They
-// point into it.
+// point into it. In a double-spaced text one blank line separates nothing.
 std::vector<TextLine> LinesOf(std::string_view text);
+
+// Returns true if a text ends as a sentence or a part of one does.
+bool EndsSentence(std::string_view text);
 
 // Returns the block that begins with `line`, joined to one line.
 std::string BlockAt(const std::vector<TextLine>& lines, size_t line);

@@ -45,10 +45,23 @@ std::string WithoutMarkup(std::string_view title) {
   return OneLine(plain);
 }
 
-// Returns the number of '#' before a Markdown heading; 0 if the line is none.
-int HashesOf(const TextLine& text_line) {
+// Returns true for a line that a shell or a program would read: prose begins
+// with a capital letter or ends a sentence.
+bool IsCommand(std::string_view line) {
+  size_t next = 0;
+  const char32_t first = CharacterAt(line, 0, &next);
+  return !IsUpperCase(first) && !IsIdeographic(first) && !EndsSentence(line) &&
+         (IsLowerCase(first) ||
+          std::string_view("$%./~#").find(line[0]) != std::string_view::npos);
+}
+
+// Returns the number of '#' before a Markdown heading; 0 if the line is none,
+// such as a comment among the lines of a program.
+int HashesOf(const std::vector<TextLine>& lines, size_t i) {
+  const TextLine& text_line = lines[i];
   const std::string_view line = text_line.text;
-  if (text_line.is_indented) return 0;  // e.g. a comment in a program
+  if (text_line.is_indented) return 0;
+  if (text_line.num_lines > 1 && IsCommand(lines[i + 1].text)) return 0;
   const size_t hashes = std::min(line.find_first_not_of('#'), line.size());
   const bool is_heading = hashes > 0 && hashes <= 6 &&
                           hashes + 1 < line.size() && IsSpace(line[hashes]);
@@ -68,6 +81,10 @@ std::vector<Underlined> UnderlinedLines(const std::vector<TextLine>& lines) {
     const TextLine& title = lines[i - 1];
     if (mark == 0 || lines[i].is_first || MarkOf(title.text) != 0) continue;
     const int columns = ColumnsOf(title.text);
+    // A rule under a sentence parts scenes; a title's has the title's length.
+    if (EndsSentence(title.text) && ColumnsOf(lines[i].text) != columns) {
+      continue;
+    }
     const bool is_overlined = i > 1 && !title.is_first && mark != '~' &&
                               MarkOf(lines[i - 2].text) == mark;
     if ((title.is_first || is_overlined) && columns <= kMaxHeadingColumns &&
@@ -95,8 +112,8 @@ std::vector<Heading> FindHashes(const std::vector<TextLine>& lines,
       headings.push_back(
           {mark == '=' ? 1 : 2, WithoutMarkup(text), lines[i].begin, ""});
     }
-    const int level = HashesOf(lines[i]);
-    if (level == 0 || !lines[i].is_first) continue;
+    const int level = lines[i].is_first ? HashesOf(lines, i) : 0;
+    if (level == 0) continue;
     std::string_view title = text.substr(static_cast<size_t>(level));
     const size_t end = title.find_last_not_of("# \t");
     title = title.substr(0, end == std::string_view::npos ? 0 : end + 1);
@@ -109,9 +126,10 @@ std::vector<Heading> FindHashes(const std::vector<TextLine>& lines,
 
 std::vector<Heading> FindUnderlined(const std::vector<TextLine>& lines) {
   const std::vector<Underlined> underlined = UnderlinedLines(lines);
-  const auto num_hashes = std::count_if(
-      lines.begin(), lines.end(),
-      [](const TextLine& line) { return line.is_first && HashesOf(line) > 0; });
+  size_t num_hashes = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].is_first && HashesOf(lines, i) > 0) ++num_hashes;
+  }
   const bool is_markdown = std::all_of(
       underlined.begin(), underlined.end(),
       [](const Underlined& u) { return u.mark == '=' || u.mark == '-'; });

@@ -2,6 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <cstdlib>
+
 namespace tiercel::document {
 namespace {
 
@@ -59,6 +61,20 @@ std::string FromUtf32(std::u32string_view text) {
   return bytes;
 }
 
+std::string CaseFolded(const std::string& text) {
+  utf8proc_uint8_t* folded = nullptr;
+  const utf8proc_ssize_t length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &folded,
+                   static_cast<utf8proc_option_t>(
+                       UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
+  if (length < 0) return text;  // it is not UTF-8
+  std::string key(reinterpret_cast<const char*>(folded),
+                  static_cast<size_t>(length));
+  std::free(folded);
+  return key;
+}
+
 char32_t LowerCase(char32_t character) {
   return static_cast<char32_t>(
       utf8proc_tolower(static_cast<utf8proc_int32_t>(character)));
@@ -87,6 +103,36 @@ bool IsIdeographic(char32_t character) {
          (character >= 0xFE30 && character < 0xFE50) ||  // vertical forms
          (character >= 0xFF00 && character < 0xFFEF) ||  // full width
          (character >= 0x20000 && character < 0x40000);
+}
+
+bool IsRightToLeft(char32_t character) {
+  const auto direction =
+      utf8proc_get_property(static_cast<utf8proc_int32_t>(character))
+          ->bidi_class;
+  return direction == UTF8PROC_BIDI_CLASS_R ||
+         direction == UTF8PROC_BIDI_CLASS_AL;
+}
+
+std::u32string WithoutPresentationForms(std::u32string_view text) {
+  std::u32string letters;
+  for (const char32_t c : text) {
+    const bool is_form =
+        (c >= 0xFB1D && c <= 0xFDFF) || (c >= 0xFE70 && c <= 0xFEFC);
+    utf8proc_int32_t parts[18];
+    const utf8proc_ssize_t count =
+        is_form ? utf8proc_decompose_char(
+                      static_cast<utf8proc_int32_t>(c), parts, 18,
+                      static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE |
+                                                     UTF8PROC_COMPAT),
+                      nullptr)
+                : 0;
+    if (count <= 0 || count > 18) {
+      letters.push_back(c);
+      continue;
+    }
+    letters.append(parts, parts + count);
+  }
+  return letters;
 }
 
 int ColumnsOf(std::string_view text) {

@@ -16,6 +16,10 @@ char32_t CharacterBefore(std::string_view text, size_t at);
 std::u32string ToUtf32(std::string_view text);
 std::string FromUtf32(std::u32string_view text);
 
+// Returns the same for texts that differ in case alone, or in the composition
+// of accents (NFC, NFD).
+std::string CaseFolded(const std::string& text);
+
 char32_t LowerCase(char32_t character);
 bool IsLetter(char32_t character);
 bool IsUpperCase(char32_t character);
@@ -24,6 +28,10 @@ bool IsDigit(char32_t character);
 // Returns true for Chinese and Japanese characters, between which words have no
 // spaces.
 bool IsIdeographic(char32_t character);
+// Returns true for letters of Hebrew, Arabic and the like.
+bool IsRightToLeft(char32_t character);
+// Replaces the forms that Arabic letters take in print by the letters.
+std::u32string WithoutPresentationForms(std::u32string_view text);
 // Returns the terminal columns that `text` takes: two for each wide character.
 int ColumnsOf(std::string_view text);
 
