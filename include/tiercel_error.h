@@ -166,6 +166,7 @@ TIERCEL_API const char* tiercel_status_name(tiercel_status status);
  *                             memory
  *   invalid_archive           an archive is damaged
  *   invalid_epub              an EPUB lacks its package or its pages
+ *   invalid_fb2               a FictionBook has no body that can be read
  *   invalid_pdf               a PDF is damaged, or is none
  *   no_chapters               the document has no chapters
  *   no_pages                  the document has no page numbers

@@ -1,8 +1,34 @@
 #include "lib/documents/book_binder.h"
 
+#include <algorithm>
 #include <unordered_set>
 
+#include "lib/documents/labels.h"
+#include "lib/documents/text_lines.h"
+#include "lib/documents/unicode.h"
+
 namespace tiercel::document {
+namespace {
+
+// Returns the first line of a page, if the page has no heading and the line is
+// one in all but name: it repeats the page's title, or it is a chapter's label.
+std::string TitleLine(const HtmlPage& page) {
+  if (!page.headings.empty()) return {};
+  const size_t begin = page.text.find_first_not_of('\n');
+  if (begin == std::string::npos) return {};
+  const size_t end = page.text.find('\n', begin);
+  if (page.text.find_first_not_of('\n', end) == std::string::npos) return {};
+  const std::string line = page.text.substr(begin, end - begin);
+  if (ColumnsOf(line) > kMaxHeadingColumns) return {};
+  const std::string key = HeadingKey(line);
+  const Label label = SplitLabel(line);
+  const bool is_named =
+      label.rank != Rank::kNone && label.rank != Rank::kNumber;
+  const bool is_title = !key.empty() && key == HeadingKey(page.title);
+  return is_title || is_named || IsUnnumberedPart(line) ? line : std::string();
+}
+
+}  // namespace
 
 void BookBinder::Add(const std::string& path, HtmlPage page) {
   std::string& text = document_.text;
@@ -10,6 +36,10 @@ void BookBinder::Add(const std::string& path, HtmlPage page) {
   if (!page.text.empty()) {
     if (!text.empty()) text.push_back('\n');
     text += page.text;
+  }
+  if (std::string title = TitleLine(page); !title.empty()) {
+    const size_t place = begin + page.text.find_first_not_of('\n');
+    page_titles_.push_back({1, std::move(title), place, path});
   }
   for (Heading& heading : page.headings) {
     heading.begin += begin;
@@ -23,7 +53,7 @@ void BookBinder::Add(const std::string& path, HtmlPage page) {
   }
   num_controls_ += page.num_controls;
   had_frame_ = had_frame_ || page.had_frame;
-  bound_.emplace(path, Bound{begin, std::move(page.anchors),
+  bound_.emplace(path, Bound{begin, text.size(), std::move(page.anchors),
                              std::move(page.links), page.had_frame});
 }
 
@@ -38,12 +68,36 @@ std::optional<size_t> BookBinder::Locate(const Place& place) const {
   return bound->second.begin;
 }
 
+std::optional<size_t> BookBinder::LocateEntry(const Place& place,
+                                              const std::string& title) const {
+  const auto bound = bound_.find(place.path);
+  const bool has_place = bound == bound_.end() || place.fragment.empty() ||
+                         bound->second.anchors.count(place.fragment) > 0;
+  if (!has_place) {
+    // One of the two may lack the label.
+    const auto is_named = [&](const std::string& text) {
+      const std::string key = HeadingKey(title);
+      const std::string bare = HeadingKey(SplitLabel(title).title);
+      const std::string named = HeadingKey(text);
+      return named == key || named == bare ||
+             HeadingKey(SplitLabel(text).title) == key;
+    };
+    const auto heading =
+        std::find_if(headings_.begin(), headings_.end(), [&](const Heading& h) {
+          return h.begin >= bound->second.begin &&
+                 h.begin < bound->second.end && is_named(h.text);
+        });
+    if (heading != headings_.end()) return heading->begin;
+  }
+  return Locate(place);
+}
+
 bool BookBinder::IsContents(const std::string& path) const {
   const auto bound = bound_.find(path);
   if (bound == bound_.end() || bound_.size() < 4) return false;
   std::unordered_set<std::string> linked;
-  for (const std::string& link : bound->second.links) {
-    const std::optional<Place> place = Resolve(path, link);
+  for (const HtmlLink& link : bound->second.links) {
+    const std::optional<Place> place = Resolve(path, link.href);
     if (place.has_value() && place->path != path &&
         bound_.count(place->path) > 0) {
       linked.insert(place->path);

@@ -25,12 +25,21 @@ class BookBinder {
   // the place lay in a frame that was left out.
   std::optional<size_t> Locate(const Place& place) const;
 
+  // The same for an entry of a table of contents. If the page lacks the
+  // fragment it is the heading of that page with the entry's words, if there is
+  // one.
+  std::optional<size_t> LocateEntry(const Place& place,
+                                    const std::string& title) const;
+
   // Returns true if a page that was added links to most of the others, as a
   // table of contents does.
   bool IsContents(const std::string& path) const;
 
   // The size of the text so far, in bytes.
   size_t num_bytes() const { return document_.text.size(); }
+  // The beginnings of pages that have no heading, if each is set apart as one
+  // would be: by the page's own title, or by the label of a chapter.
+  const std::vector<Heading>& page_titles() const { return page_titles_; }
   // The headings of all pages, in the order of the text; an anchor has its
   // page's path.
   const std::vector<Heading>& headings() const { return headings_; }
@@ -42,12 +51,14 @@ class BookBinder {
  private:
   struct Bound {
     size_t begin;
+    size_t end;
     std::unordered_map<std::string, size_t> anchors;  // within the page
-    std::vector<std::string> links;
+    std::vector<HtmlLink> links;
     bool had_frame;
   };
   Document document_;
   std::vector<Heading> headings_;
+  std::vector<Heading> page_titles_;
   std::unordered_map<std::string, Bound> bound_;
   size_t num_controls_ = 0;
   bool had_frame_ = false;

@@ -1,6 +1,7 @@
 #include "lib/documents/document.h"
 
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -8,8 +9,10 @@
 #include "lib/documents/encoding.h"
 #include "lib/documents/epub.h"
 #include "lib/documents/error.h"
+#include "lib/documents/fb2.h"
 #include "lib/documents/file.h"
 #include "lib/documents/folder.h"
+#include "lib/documents/foreign_format.h"
 #include "lib/documents/html.h"
 #include "lib/documents/outline.h"
 #include "lib/documents/page.h"
@@ -19,7 +22,7 @@
 namespace tiercel::document {
 namespace {
 
-enum class Format { kText, kHtml, kEpub, kPdf, kGzip };
+enum class Format { kText, kHtml, kEpub, kFb2, kPdf };
 
 bool StartsLikeHtml(std::string_view bytes) {
   const std::string start = Lowercase(bytes.substr(0, 1024));
@@ -43,15 +46,19 @@ bool StartsLikePdf(std::string_view bytes) {
                  .find("%%EOF") != std::string_view::npos;
 }
 
+bool StartsLikeZip(std::string_view bytes) {
+  return bytes.substr(0, 4) == "PK\x03\x04";
+}
+
 Format FormatOf(const std::string& name, std::string_view bytes) {
   const std::string_view body = bytes.substr(FindByteOrderMark(bytes).bytes);
   if (StartsLikePdf(body) || HasExtension(name, {".pdf"})) {
     return Format::kPdf;
   }
-  if (bytes.substr(0, 4) == "PK\x03\x04" || HasExtension(name, {".epub"})) {
+  if (StartsLikeZip(bytes) || HasExtension(name, {".epub"})) {
     return Format::kEpub;
   }
-  if (bytes.substr(0, 2) == "\x1F\x8B") return Format::kGzip;
+  if (StartsLikeFb2(bytes)) return Format::kFb2;
   return HasExtension(name, {".html", ".htm", ".xhtml"}) || StartsLikeHtml(body)
              ? Format::kHtml
              : Format::kText;
@@ -77,9 +84,22 @@ Result ReadPage(const std::string& name, const std::string& bytes) {
   return document;
 }
 
+Result Finished(Result result, Format format) {
+  if (Document* document = std::get_if<Document>(&result)) {
+    FinishOutline(document);
+    if (document->text.empty() && format != Format::kText) {
+      document->warnings.emplace_back("no readable text");
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Result ReadDocumentBytes(const std::string& name, const std::string& bytes) {
+  if (auto foreign = ForeignFormat(name, bytes); foreign.has_value()) {
+    return *std::move(foreign);
+  }
   const Format format = FormatOf(name, bytes);
   Result result;
   switch (format) {
@@ -95,18 +115,11 @@ Result ReadDocumentBytes(const std::string& name, const std::string& bytes) {
     case Format::kPdf:
       result = ReadPdf(name, bytes);
       break;
-    case Format::kGzip:
-      result = InputError(name, "unsupported_document",
-                          "is a gzip file; unpack it first");
+    case Format::kFb2:
+      result = ReadFb2(name, bytes);
       break;
   }
-  if (Document* document = std::get_if<Document>(&result)) {
-    FinishOutline(document);
-    if (document->text.empty() && format != Format::kText) {
-      document->warnings.emplace_back("no readable text");
-    }
-  }
-  return result;
+  return Finished(std::move(result), format);
 }
 
 Result ReadDocument(const std::string& path) {
@@ -118,7 +131,13 @@ Result ReadDocument(const std::string& path) {
     }
     return result;
   }
-  std::variant<std::string, Error> bytes = ReadFile(path);
+  auto opened = OpenFile(path);
+  if (Error* error = std::get_if<Error>(&opened)) return std::move(*error);
+  const OpenedFile& file = *std::get<std::unique_ptr<OpenedFile>>(opened);
+  if (StartsLikeZip(FirstBytes(file, 4))) {
+    return Finished(ReadEpub(path, file.file), Format::kEpub);
+  }
+  std::variant<std::string, Error> bytes = ReadFile(path, file);
   if (Error* error = std::get_if<Error>(&bytes)) return std::move(*error);
   return ReadDocumentBytes(path, std::get<std::string>(bytes));
 }

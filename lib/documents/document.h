@@ -74,13 +74,15 @@ std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 //
 //   folder      of HTML pages with an index; see folder.h
 //   PDF, EPUB   by the first bytes or by extension; see pdf.h, epub.h
-//   HTML        likewise; see html.h
+//   FB2         by the first bytes, also in a ZIP archive; see fb2.h
+//   HTML        by the first bytes or by extension; see html.h
 //   plain text  what nothing else is; see plain_text.h, and encoding.h for its
 //               charset
 //
 // Only folders and regular files are read, and opening one never blocks.
 // Errors: not_a_regular_file, document_too_large, not_text (binary),
-// html_too_complex, unsupported_document (archives), those of pdf.h and epub.h;
+// html_too_complex, unsupported_document (foreign_format.h), those of pdf.h,
+// epub.h and fb2.h;
 // file_not_found, io_error. Thread-safe.
 Result ReadDocument(const std::string& path);
 

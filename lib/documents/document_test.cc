@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "lib/documents/document_for_test.h"
 #include "lib/documents/encoding.h"
+#include "lib/documents/epub_for_test.h"
 
 namespace tiercel::document {
 namespace {
@@ -82,6 +83,101 @@ TEST_F(DocumentTest, NumbersThatAreNoCharactersStayOutOfTheText) {
   EXPECT_EQ(document.text.find('\r'), std::string::npos);
   EXPECT_EQ(document.title.find('\r'), std::string::npos);
   EXPECT_EQ(document.text.front(), 'a');
+}
+
+// Returns `text` in UTF-16, without a mark.
+std::string InUtf16(std::u16string_view text, bool is_big_endian) {
+  std::string bytes;
+  for (const char16_t unit : text) {
+    const char low = static_cast<char>(unit & 0xFF);
+    const char high = static_cast<char>(unit >> 8);
+    bytes += is_big_endian ? std::string{high, low} : std::string{low, high};
+  }
+  return bytes;
+}
+
+TEST_F(DocumentTest, Utf16NeedsNoMark) {
+  for (const bool is_big_endian : {false, true}) {
+    for (const std::u16string_view text :
+         {std::u16string_view(u"Chapter 1\n\nThe mill stood still.\n"),
+          std::u16string_view(
+              u"河水慢慢地流过旧磨坊，桥上没有人说得出来。\n")}) {
+      const Document document =
+          Good(Read("a.txt", InUtf16(text, is_big_endian)));
+      EXPECT_EQ(document.text.find('\0'), std::string::npos);
+      EXPECT_THAT(document.text,
+                  AnyOf(HasSubstr("The mill"), HasSubstr("旧磨坊")));
+      EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("UTF-16")));
+    }
+  }
+  std::string text(100, 'a');
+  text[33] = '\0';
+  EXPECT_EQ(CodeOf(Read("a.txt", text)), "not_text");
+  text[34] = '\0';
+  EXPECT_EQ(CodeOf(Read("a.txt", text)), "not_text");
+}
+
+TEST_F(DocumentTest, ForeignFormatsAreNamed) {
+  const std::string zeros(80, '\0');
+  const std::pair<std::string, const char*> kFiles[] = {
+      {"{\\rtf1\\ansi x}", "RTF"},
+      {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1" + zeros, "Microsoft Office"},
+      {zeros.substr(0, 60) + "BOOKMOBI", "MOBI"},
+      {"AT&TFORM" + zeros, "DjVu"},
+      {"%!PS-Adobe-3.0\n", "PostScript"},
+      {"\x1F\x8B\x08", "gzip"},
+      {"\x89PNG\r\n\x1A\n", "PNG"},
+      {"From: <Saved>\r\nMIME-Version: 1.0\r\nContent-Type: "
+       "multipart/related; boundary=b\r\n\r\n--b\r\n",
+       "MHTML"},
+      {ZipOf({{"[Content_Types].xml", "x"}, {"word/document.xml", "x"}}),
+       "DOCX"},
+      {ZipOf({{"content.xml", "x"}, {"META-INF/manifest.xml", "x"}}), "ODT"},
+      {ZipOf({{"a.fb2", "x"}, {"b.fb2", "x"}}), "2 books"}};
+  for (const auto& [bytes, format] : kFiles) {
+    const Result result = Read("book", bytes);
+    ASSERT_EQ(CodeOf(result), "unsupported_document") << format;
+    EXPECT_THAT(std::get<Error>(result).message, HasSubstr(format));
+  }
+  EXPECT_EQ(CodeOf(Read("a.txt",
+                        "A text about MIME-Version: 1.0 and "
+                        "multipart/related mails.\n\nx")),
+            "unsupported_document");
+  EXPECT_EQ(CodeOf(Read("a.txt",
+                        "A text.\n\nMIME-Version: 1.0, "
+                        "multipart/related.\n\nx")),
+            "no error");
+}
+
+const char kFb2[] =
+    "<?xml version='1.0'?><FictionBook xmlns='x' xmlns:l='y'><description>"
+    "<title-info><author><first-name>Анна</first-name><last-name>Б</last-name>"
+    "</author><book-title>Река</book-title><lang>ru</lang></title-info>"
+    "</description><body><title><p>Анна Б</p><p>Река</p></title><section>"
+    "<title><p>Часть 1</p></title><section><title><p>Глава 1</p><p>Утро</p>"
+    "</title><p>Текст<a l:href='#n1' type='note'>1</a>.</p><empty-line/>"
+    "<poem><stanza><v>Строка</v><v>Другая &amp; она</v></stanza></poem>"
+    "</section></section></body><body name='notes'><section id='n1'><title>"
+    "<p>1</p></title><p>Примечание</p></section></body>"
+    "<binary id='i'>QUJD</binary></FictionBook>";
+
+TEST_F(DocumentTest, Fb2IsReadAlsoFromAnArchive) {
+  for (const std::string& bytes :
+       {std::string(kFb2), ZipOf({{"kniga.fb2", kFb2}})}) {
+    const Document document = Good(Read("book", bytes));
+    EXPECT_EQ(document.title + "|" + document.author + "|" + document.language,
+              "Река|Анна Б|ru");
+    EXPECT_THAT(document.text,
+                HasSubstr("Глава 1 Утро\n\nТекст[1].\n\nСтрока\n\nДругая & "
+                          "она\n"));
+    EXPECT_EQ(document.text.find("QUJD"), std::string::npos);
+    ASSERT_GE(document.sections.size(), 2u);
+    EXPECT_EQ(document.sections[0].label, "Часть 1");
+    EXPECT_EQ(document.sections[1].level, 2);
+    EXPECT_EQ(document.sections[1].title, "Утро");
+  }
+  EXPECT_EQ(CodeOf(Read("book", "<FictionBook><description/></FictionBook>")),
+            "invalid_fb2");
 }
 
 TEST_F(DocumentTest, BinaryFilesAreRefused) {

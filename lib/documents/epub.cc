@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -13,10 +14,14 @@
 #include "lib/documents/encoding.h"
 #include "lib/documents/epub_package.h"
 #include "lib/documents/error.h"
+#include "lib/documents/fb2.h"
+#include "lib/documents/foreign_format.h"
+#include "lib/documents/gutenberg.h"
 #include "lib/documents/html.h"
 #include "lib/documents/labels.h"
 #include "lib/documents/outline.h"
 #include "lib/documents/page.h"
+#include "lib/documents/plain_text.h"
 #include "lib/documents/zip_archive.h"
 
 namespace tiercel::document {
@@ -33,10 +38,8 @@ class EpubReader {
       : name_(std::move(name)), archive_(archive) {}
 
   Result Read() {
-    if (!archive_->Has(kContainer)) {
-      return InputError(name_, "unsupported_document",
-                        "is a ZIP archive without a book (EPUB) in it");
-    }
+    archive_->FindRoot(kContainer);
+    if (!archive_->Has(kContainer)) return ReadPacked();
     if (!ReadPackage() || !ReadPages()) return *std::move(error_);
     Document document = binder_.Take();
     document.title = package_.title;
@@ -45,10 +48,25 @@ class EpubReader {
     document.warnings.insert(document.warnings.begin(), warnings_.begin(),
                              warnings_.end());
     AddNavigation(&document);
+    LeaveOutGutenbergFrame(&document);
     return document;
   }
 
  private:
+  // An archive without a package may contain a book of one file.
+  Result ReadPacked() {
+    const std::vector<std::string> books = archive_->PathsWith(".fb2");
+    if (books.empty()) return ForeignArchive(name_, *archive_);
+    if (books.size() > 1) {
+      return InputError(name_, "unsupported_document",
+                        "is a ZIP archive of " + std::to_string(books.size()) +
+                            " books (FB2); unpack it and give one");
+    }
+    const auto bytes = ReadFile(books[0], kMaxFileBytes);
+    if (!bytes.has_value()) return *std::move(error_);
+    return ReadFb2(name_, *bytes);
+  }
+
   // Sets the error and returns false.
   bool Fail(std::string code, const std::string& message) {
     error_ = InputError(name_, std::move(code), message);
@@ -65,23 +83,23 @@ class EpubReader {
     return std::get<std::string>(std::move(bytes));
   }
 
+  // Reads an XML file, in UTF-8.
+  std::optional<std::string> ReadXml(const std::string& path) {
+    const auto bytes = ReadFile(path, kMaxXmlBytes);
+    if (!bytes.has_value()) return std::nullopt;
+    std::vector<std::string> unsaid;  // these are no losses of text
+    return DecodePage(*bytes, &unsaid);
+  }
+
   bool ReadPackage() {
-    if (archive_->Has(kEncryption)) {
-      const auto encryption = ReadFile(kEncryption, kMaxXmlBytes);
-      if (!encryption.has_value()) return false;
-      if (IsEncrypted(*encryption)) {
-        return Fail("encrypted_document",
-                    "is encrypted (DRM); its text cannot be read");
-      }
-    }
-    const auto container = ReadFile(kContainer, kMaxXmlBytes);
+    const auto container = ReadXml(kContainer);
     if (!container.has_value()) return false;
     const std::optional<std::string> path = PackagePath(*container);
     if (!path.has_value()) {
       return Fail("invalid_epub",
                   std::string(kContainer) + " names no package in the archive");
     }
-    const auto opf = ReadFile(*path, kMaxXmlBytes);
+    const auto opf = ReadXml(*path);
     if (!opf.has_value()) return false;
     package_ = ParsePackage(*opf, *path);
     if (package_.outside.has_value()) {
@@ -90,6 +108,25 @@ class EpubReader {
     }
     if (package_.spine.empty()) {
       return Fail("invalid_epub", "its package has no pages to read");
+    }
+    return !archive_->Has(kEncryption) || CheckDecrypted(*path);
+  }
+
+  // A file may list what was decrypted long ago, or sounds and pictures alone.
+  bool CheckDecrypted(const std::string& package) {
+    const auto encryption = ReadXml(kEncryption);
+    if (!encryption.has_value()) return false;
+    for (const std::string& path : EncryptedPaths(*encryption)) {
+      const auto is_it = [&](const std::string& page) {
+        return archive_->AreSame(page, path);
+      };
+      if (is_it(package) ||
+          std::any_of(package_.spine.begin(), package_.spine.end(), is_it)) {
+        return Fail("encrypted_document",
+                    "is encrypted (DRM); its text cannot "
+                    "be read: '" +
+                        ValidUtf8(path) + "'");
+      }
     }
     return true;
   }
@@ -155,36 +192,35 @@ class EpubReader {
     return true;
   }
 
-  // Returns the navigation if it can be read: a book without one is still a
-  // book.
-  Navigation ReadNavigation(Document* document) {
-    Navigation navigation;
-    for (const auto& [path, parse] :
-         {std::pair(package_.nav, &ParseNav), {package_.ncx, &ParseNcx}}) {
-      if (!path.has_value() || !archive_->Has(*path)) continue;
-      const auto bytes = ReadFile(*path, kMaxXmlBytes);
-      if (!bytes.has_value()) {
-        document->warnings.push_back(error_->message);
-        continue;
-      }
-      Navigation found = parse(*bytes, *path);
-      if (navigation.contents.empty()) {
-        navigation.contents = std::move(found.contents);
-      }
-      if (navigation.pages.empty()) navigation.pages = std::move(found.pages);
-    }
-    return navigation;
+  // A table of contents, as far as its entries lead to the text.
+  struct Contents {
+    std::string path;
+    std::vector<Heading> entries;
+    size_t num_lost = 0;
+  };
+
+  // Returns a file of navigation if it can be read: a book without one is still
+  // a book.
+  Navigation ReadNavigation(const std::optional<std::string>& path,
+                            Navigation (*parse)(std::string_view,
+                                                const std::string&),
+                            Document* document) {
+    if (!path.has_value() || !archive_->Has(*path)) return {};
+    const auto xml = ReadXml(*path);
+    if (xml.has_value()) return parse(*xml, *path);
+    document->warnings.push_back(error_->message);
+    return {};
   }
 
-  void AddNavigation(Document* document) {
-    const Navigation navigation = ReadNavigation(document);
-    std::vector<Heading> contents;
-    size_t num_lost = 0;
+  Contents Located(const std::vector<NavEntry>& entries,
+                   const std::string& path) const {
+    Contents contents{path, {}, 0};
     std::unordered_map<std::string, bool> is_contents;  // by page
-    for (const NavEntry& entry : navigation.contents) {
-      const std::optional<size_t> begin = binder_.Locate(entry.place);
+    for (const NavEntry& entry : entries) {
+      const std::optional<size_t> begin =
+          binder_.LocateEntry(entry.place, entry.text);
       if (!begin.has_value()) {
-        ++num_lost;
+        ++contents.num_lost;
         continue;
       }
       const auto [known, is_new] = is_contents.emplace(entry.place.path, false);
@@ -192,31 +228,80 @@ class EpubReader {
       if (known->second) continue;
       std::string anchor = entry.place.path;
       if (!entry.place.fragment.empty()) anchor += "#" + entry.place.fragment;
-      contents.push_back({entry.level, entry.text, *begin, std::move(anchor)});
+      contents.entries.push_back(
+          {entry.level, entry.text, *begin, std::move(anchor)});
     }
-    if (num_lost > 0) {
+    return contents;
+  }
+
+  // Returns true if `other` divides the book so much further that `contents`
+  // must be a beginning that was never finished.
+  static bool IsFarRicher(const std::vector<Heading>& other,
+                          const std::vector<Heading>& contents) {
+    const auto num_places = [](const std::vector<Heading>& headings) {
+      std::set<size_t> places;
+      for (const Heading& heading : headings) places.insert(heading.begin);
+      return places.size();
+    };
+    return num_places(other) > 2 * num_places(contents) + 1;
+  }
+
+  // Returns the best of the tables of contents and the headings of the pages,
+  // in the order of the text. EPUB 3's own comes first, unless another is far
+  // richer.
+  std::vector<Heading> ChooseContents(Contents nav, Contents ncx,
+                                      Document* document) const {
+    Contents* best = &nav;
+    Contents* other = &ncx;
+    if (IsFarRicher(ncx.entries, nav.entries)) std::swap(best, other);
+    if (best == &ncx && !nav.entries.empty()) {
       document->warnings.push_back(
-          std::to_string(num_lost) +
+          "the table of contents in " + nav.path + " has " +
+          std::to_string(nav.entries.size()) + " entries; that in " + ncx.path +
+          ", with " + std::to_string(ncx.entries.size()) + ", was taken");
+    }
+    if (best->num_lost > 0) {
+      document->warnings.push_back(
+          std::to_string(best->num_lost) +
           " entries of the table of contents lead to no page of the book");
     }
-    // In some books the navigation has a single entry, the book.
-    const bool is_listed =
-        contents.size() > 1 || binder_.headings().size() <= contents.size();
-    if (!is_listed) contents = binder_.headings();
-    AddUnlistedIndex(&contents);
+    std::vector<Heading> chosen = std::move(best->entries);
+    // In some books the navigation has a single entry, the book, or a few.
+    const std::vector<Heading>& headings = binder_.headings();
+    if (chosen.empty() || IsFewFor(headings, chosen)) {
+      chosen = headings.empty() ? binder_.page_titles() : headings;
+      if (chosen.empty()) chosen = FindHeadings(document->text);
+    }
+    AddUnlistedIndex(&chosen);
     std::stable_sort(
-        contents.begin(), contents.end(),
+        chosen.begin(), chosen.end(),
         [](const Heading& a, const Heading& b) { return a.begin < b.begin; });
     // A section that is listed twice is one section.
-    contents.erase(std::unique(contents.begin(), contents.end(),
-                               [](const Heading& a, const Heading& b) {
-                                 return a.begin == b.begin &&
-                                        a.level == b.level && a.text == b.text;
-                               }),
-                   contents.end());
-    document->sections = SectionsOf(contents);
+    chosen.erase(std::unique(chosen.begin(), chosen.end(),
+                             [](const Heading& a, const Heading& b) {
+                               return a.begin == b.begin &&
+                                      a.level == b.level && a.text == b.text;
+                             }),
+                 chosen.end());
+    return chosen;
+  }
+
+  static bool IsFewFor(const std::vector<Heading>& headings,
+                       const std::vector<Heading>& contents) {
+    return contents.size() < 2
+               ? headings.size() > contents.size()
+               : contents.size() < 4 && IsFarRicher(headings, contents);
+  }
+
+  void AddNavigation(Document* document) {
+    Navigation nav = ReadNavigation(package_.nav, &ParseNav, document);
+    Navigation ncx = ReadNavigation(package_.ncx, &ParseNcx, document);
+    document->sections = SectionsOf(ChooseContents(
+        Located(nav.contents, package_.nav.value_or("")),
+        Located(ncx.contents, package_.ncx.value_or("")), document));
     TakeLabels(&document->sections);
-    if (!navigation.pages.empty()) AddPages(navigation, document);
+    if (nav.pages.empty()) nav.pages = std::move(ncx.pages);
+    if (!nav.pages.empty()) AddPages(nav.pages, document);
   }
 
   // An index is often not listed; it is added so that FinishOutline leaves it
@@ -248,9 +333,9 @@ class EpubReader {
     }
   }
 
-  void AddPages(const Navigation& navigation, Document* document) const {
+  void AddPages(const std::vector<NavEntry>& pages, Document* document) const {
     document->pages.clear();
-    for (const NavEntry& entry : navigation.pages) {
+    for (const NavEntry& entry : pages) {
       const std::optional<size_t> begin = binder_.Locate(entry.place);
       if (begin.has_value()) document->pages.push_back({*begin, entry.text});
     }
@@ -267,16 +352,23 @@ class EpubReader {
   std::optional<Error> error_;
 };
 
-}  // namespace
-
-Result ReadEpub(const std::string& name, const std::string& bytes) {
-  ZipArchive::Opened opened = ZipArchive::Open(name, bytes);
+Result ReadOpened(const std::string& name, ZipArchive::Opened opened) {
   if (Error* error = std::get_if<Error>(&opened)) {
     if (error->code == "invalid_archive") error->code = "invalid_epub";
     return std::move(*error);
   }
   return EpubReader(name, std::get<std::unique_ptr<ZipArchive>>(opened).get())
       .Read();
+}
+
+}  // namespace
+
+Result ReadEpub(const std::string& name, const std::string& bytes) {
+  return ReadOpened(name, ZipArchive::Open(name, bytes));
+}
+
+Result ReadEpub(const std::string& name, const FileDescriptor& file) {
+  return ReadOpened(name, ZipArchive::Open(name, file));
 }
 
 }  // namespace tiercel::document

@@ -1,10 +1,11 @@
 #include "lib/documents/epub_package.h"
 
-#include <pugixml.hpp>
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
-#include "lib/documents/text_writer.h"
+#include "lib/documents/encoding.h"
+#include "lib/documents/xml.h"
 
 namespace tiercel::document {
 namespace {
@@ -12,67 +13,10 @@ namespace {
 // The most nesting of lists; no table of contents has so much.
 constexpr int kMaxDepth = 32;
 
-// Returns "creator" for "dc:creator": a file may choose its namespace prefixes.
-std::string_view LocalName(const pugi::xml_node& node) {
-  const std::string_view name = node.name();
-  const size_t colon = name.find(':');
-  return colon == std::string_view::npos ? name : name.substr(colon + 1);
-}
-
-std::string_view LocalAttribute(const pugi::xml_node& node,
-                                std::string_view name) {
-  for (const pugi::xml_attribute& attribute : node.attributes()) {
-    std::string_view full = attribute.name();
-    const size_t colon = full.find(':');
-    if (colon != std::string_view::npos) full.remove_prefix(colon + 1);
-    if (full == name) return attribute.value();
-  }
-  return {};
-}
-
-// Returns the node that follows `node` in the order of the file, within `root`;
-// null at its end. It does not recurse: a file may be nested as deeply as it is
-// long.
-pugi::xml_node Next(const pugi::xml_node& root, pugi::xml_node node) {
-  if (node.first_child()) return node.first_child();
-  while (node != root && !node.next_sibling()) node = node.parent();
-  return node == root ? pugi::xml_node() : node.next_sibling();
-}
-
-// Returns the first element below `root` with a name; null if there is none.
-pugi::xml_node Find(const pugi::xml_node& root, std::string_view name) {
-  pugi::xml_node node = root;
-  while (node && (node == root || LocalName(node) != name)) {
-    node = Next(root, node);
-  }
-  return node;
-}
-
-pugi::xml_node Child(const pugi::xml_node& node, std::string_view name) {
-  for (const pugi::xml_node& child : node.children()) {
-    if (LocalName(child) == name) return child;
-  }
-  return {};
-}
-
-std::string TextOf(const pugi::xml_node& root) {
-  std::string text;
-  for (pugi::xml_node node = root; node; node = Next(root, node)) {
-    text += node.value();
-  }
-  return OneLine(text);
-}
-
-void Load(std::string_view bytes, pugi::xml_document* document) {
-  // The status is ignored: a broken file is read up to the error.
-  document->load_buffer(bytes.data(), bytes.size(),
-                        pugi::parse_default | pugi::parse_ws_pcdata_single);
-}
-
 struct ManifestItem {
   std::string href;
-  std::string_view type;
-  std::string_view properties;
+  std::string type;
+  std::string properties;
 };
 
 bool ListHas(std::string_view words, std::string_view word) {
@@ -80,50 +24,87 @@ bool ListHas(std::string_view words, std::string_view word) {
          std::string::npos;
 }
 
-void ReadMetadata(const pugi::xml_node& metadata, EpubPackage* package) {
-  for (const pugi::xml_node& child : metadata.children()) {
-    const std::string_view name = LocalName(child);
-    if (name == "title" && package->title.empty()) {
-      package->title = TextOf(child);
-    } else if (name == "language" && package->language.empty()) {
-      package->language = TextOf(child);
-    } else if (name == "creator") {
-      const std::string author = TextOf(child);
-      if (author.empty()) continue;
-      if (!package->author.empty()) package->author += ", ";
-      package->author += author;
-    } else if (name == "dc-metadata") {  // as the first EPUBs had it
-      for (const pugi::xml_node& inner : child.children()) {
-        const std::string_view local = LocalName(inner);
-        if (local == "Title" || local == "title") {
-          package->title = TextOf(inner);
-        } else if (local == "Creator" || local == "creator") {
-          package->author = TextOf(inner);
-        } else if (local == "Language" || local == "language") {
-          package->language = TextOf(inner);
-        }
+// Returns what the package says of an element by a <meta> of its own: "role",
+// "title-type". Empty if it says nothing.
+std::string Refinement(const xmlNode* metadata, const xmlNode* element,
+                       std::string_view property) {
+  const std::string id = Attribute(element, "id");
+  if (id.empty()) return {};
+  for (const xmlNode* node = metadata->children; node != nullptr;
+       node = node->next) {
+    if (LocalName(*node) == "meta" && Attribute(node, "property") == property &&
+        Attribute(node, "refines") == "#" + id) {
+      return TextOf(node);
+    }
+  }
+  return {};
+}
+
+// The people who made a book, by their MARC relators. Where a book names
+// authors, the others are none; a book of an editor has no author.
+class Creators {
+ public:
+  void Add(std::string name, std::string_view role) {
+    if (name.empty() || role == "bkp") return;  // a program or its user
+    const size_t rank = role == "aut" ? 0 : role.empty() ? 1 : 2;
+    std::string& names = names_[rank];
+    if (!names.empty()) names += ", ";
+    names += name;
+  }
+
+  std::string Authors() const {
+    for (const std::string& names : names_) {
+      if (!names.empty()) return names;
+    }
+    return {};
+  }
+
+ private:
+  std::string names_[3];  // authors, people without a role, others
+};
+
+void ReadMetadata(const xmlNode* metadata, EpubPackage* package) {
+  if (metadata == nullptr) return;
+  Creators creators;
+  bool is_main = false;
+  for (const xmlNode* node = metadata->children; node != nullptr;
+       node = node->next) {
+    // The first EPUBs had an element around these, and names in upper case.
+    const bool is_old = LocalName(*node) == "dc-metadata";
+    const xmlNode* child = is_old ? node->children : node;
+    for (; child != nullptr; child = is_old ? child->next : nullptr) {
+      const std::string name = Lowercase(LocalName(*child));
+      if (name == "title" && !is_main) {
+        is_main = Refinement(metadata, child, "title-type") == "main";
+        if (is_main || package->title.empty()) package->title = TextOf(child);
+      } else if (name == "language" && package->language.empty()) {
+        package->language = TextOf(child);
+      } else if (name == "creator") {
+        std::string role = Attribute(child, "role");
+        if (role.empty()) role = Refinement(metadata, child, "role");
+        creators.Add(TextOf(child), role);
       }
     }
   }
+  package->author = creators.Authors();
 }
 
 // Adds the entries of a list of EPUB 3: each item has a link or a span, and may
 // have another list.
-void AddList(const pugi::xml_node& list, int level, int depth,
-             const std::string& path, std::vector<NavEntry>* entries) {
-  if (depth > kMaxDepth) return;
-  for (const pugi::xml_node& item : list.children()) {
-    if (LocalName(item) != "li") continue;
-    pugi::xml_node label = Child(item, "a");
-    const pugi::xml_node inner = Child(item, "ol");
+void AddList(const xmlNode* list, int level, int depth, const std::string& path,
+             std::vector<NavEntry>* entries) {
+  if (list == nullptr || depth > kMaxDepth) return;
+  for (const xmlNode* item = list->children; item != nullptr;
+       item = item->next) {
+    if (LocalName(*item) != "li") continue;
+    const xmlNode* label = Child(item, "a");
+    const xmlNode* const inner = Child(item, "ol");
     int inner_level = level;
-    if (!label) label = Child(item, "span");
-    if (label) {
-      std::string_view href = LocalAttribute(label, "href");
+    if (label == nullptr) label = Child(item, "span");
+    if (label != nullptr) {
+      std::string href = Attribute(label, "href");
       // A part without a page of its own begins with its first chapter.
-      if (href.empty()) {
-        href = LocalAttribute(Find(inner, "a"), "href");
-      }
+      if (href.empty()) href = Attribute(Find(inner, "a"), "href");
       const std::optional<Place> place =
           href.empty() ? std::nullopt : Resolve(path, href);
       std::string text = TextOf(label);
@@ -132,24 +113,25 @@ void AddList(const pugi::xml_node& list, int level, int depth,
         ++inner_level;
       }
     }
-    if (inner) AddList(inner, inner_level, depth + 1, path, entries);
+    AddList(inner, inner_level, depth + 1, path, entries);
   }
 }
 
-std::optional<NavEntry> NcxEntry(const pugi::xml_node& point, int level,
+std::optional<NavEntry> NcxEntry(const xmlNode* point, int level,
                                  const std::string& path) {
   const std::optional<Place> place =
-      Resolve(path, LocalAttribute(Child(point, "content"), "src"));
+      Resolve(path, Attribute(Child(point, "content"), "src"));
   std::string text = TextOf(Child(Child(point, "navLabel"), "text"));
   if (!place.has_value() || text.empty()) return std::nullopt;
   return NavEntry{level, std::move(text), *place};
 }
 
-void AddPoints(const pugi::xml_node& parent, int level, const std::string& path,
+void AddPoints(const xmlNode* parent, int level, const std::string& path,
                std::vector<NavEntry>* entries) {
-  if (level > kMaxDepth) return;
-  for (const pugi::xml_node& point : parent.children()) {
-    if (LocalName(point) != "navPoint") continue;
+  if (parent == nullptr || level > kMaxDepth) return;
+  for (const xmlNode* point = parent->children; point != nullptr;
+       point = point->next) {
+    if (LocalName(*point) != "navPoint") continue;
     std::optional<NavEntry> entry = NcxEntry(point, level, path);
     // Sphinx lists a chapter once more as the first section of itself.
     const bool is_again =
@@ -166,62 +148,66 @@ void AddPoints(const pugi::xml_node& parent, int level, const std::string& path,
 }  // namespace
 
 std::optional<std::string> PackagePath(std::string_view container) {
-  pugi::xml_document document;
-  Load(container, &document);
-  const pugi::xml_node root = Find(document, "rootfile");
-  const std::string_view path = LocalAttribute(root, "full-path");
+  const XmlTree xml(container, XmlTree::Repair::kParts);
+  const std::string path = Attribute(Find(xml.root(), "rootfile"), "full-path");
   if (path.empty()) return std::nullopt;
   const std::optional<Place> place = Resolve("", path);
   if (!place.has_value()) return std::nullopt;
   return place->path;
 }
 
-bool IsEncrypted(std::string_view encryption) {
-  pugi::xml_document document;
-  Load(encryption, &document);
-  for (pugi::xml_node node = document; node; node = Next(document, node)) {
-    if (LocalName(node) != "EncryptedData") continue;
-    const std::string_view algorithm =
-        LocalAttribute(Child(node, "EncryptionMethod"), "Algorithm");
+std::vector<std::string> EncryptedPaths(std::string_view encryption) {
+  const XmlTree xml(encryption, XmlTree::Repair::kParts);
+  const xmlNode* const root = xml.root();
+  std::vector<std::string> paths;
+  for (const xmlNode* node = Find(root, "EncryptedData"); node != nullptr;
+       node = Next(root, node)) {
+    if (LocalName(*node) != "EncryptedData") continue;
+    const std::string algorithm =
+        Attribute(Child(node, "EncryptionMethod"), "Algorithm");
     // These two algorithms only obfuscate the first bytes of fonts.
-    if (algorithm != "http://www.idpf.org/2008/embedding" &&
-        algorithm != "http://ns.adobe.com/pdf/enc#RC") {
-      return true;
+    if (algorithm == "http://www.idpf.org/2008/embedding" ||
+        algorithm == "http://ns.adobe.com/pdf/enc#RC") {
+      continue;
     }
+    const std::optional<Place> place =
+        Resolve("", Attribute(Find(node, "CipherReference"), "URI"));
+    if (place.has_value()) paths.push_back(place->path);
   }
-  return false;
+  return paths;
 }
 
 EpubPackage ParsePackage(std::string_view opf, const std::string& path) {
-  pugi::xml_document document;
-  Load(opf, &document);
-  const pugi::xml_node root = Find(document, "package");
+  const XmlTree xml(opf, XmlTree::Repair::kParts);
+  const xmlNode* const root = Find(xml.root(), "package");
   EpubPackage package;
   ReadMetadata(Child(root, "metadata"), &package);
-  std::unordered_map<std::string_view, ManifestItem> manifest;
   const auto path_of = [&](const std::string& href) {
     const std::optional<Place> place = Resolve(path, href);
     if (!place.has_value()) package.outside = href;
     return place.has_value() ? std::optional(place->path) : std::nullopt;
   };
-  for (const pugi::xml_node& item : Child(root, "manifest").children()) {
-    const ManifestItem entry = {std::string(LocalAttribute(item, "href")),
-                                LocalAttribute(item, "media-type"),
-                                LocalAttribute(item, "properties")};
+  std::unordered_map<std::string, ManifestItem> manifest;
+  for (const xmlNode* item = Child(Child(root, "manifest"), "item");
+       item != nullptr; item = item->next) {
+    const ManifestItem entry = {Attribute(item, "href"),
+                                Attribute(item, "media-type"),
+                                Attribute(item, "properties")};
     if (entry.href.empty()) continue;
-    manifest.emplace(LocalAttribute(item, "id"), entry);
+    manifest.emplace(Attribute(item, "id"), entry);
     if (ListHas(entry.properties, "nav")) package.nav = path_of(entry.href);
     if (entry.type == "application/x-dtbncx+xml") {
       package.ncx = path_of(entry.href);
     }
   }
   std::vector<std::string> aside;
-  for (const pugi::xml_node& ref : Child(root, "spine").children()) {
-    const auto item = manifest.find(LocalAttribute(ref, "idref"));
+  for (const xmlNode* ref = Child(Child(root, "spine"), "itemref");
+       ref != nullptr; ref = ref->next) {
+    const auto item = manifest.find(Attribute(ref, "idref"));
     if (item == manifest.end()) continue;
     std::optional<std::string> page = path_of(item->second.href);
     if (!page.has_value()) continue;
-    auto& pages = LocalAttribute(ref, "linear") == "no" ? aside : package.spine;
+    auto& pages = Attribute(ref, "linear") == "no" ? aside : package.spine;
     pages.push_back(*std::move(page));
   }
   package.spine.insert(package.spine.end(), aside.begin(), aside.end());
@@ -229,12 +215,13 @@ EpubPackage ParsePackage(std::string_view opf, const std::string& path) {
 }
 
 Navigation ParseNav(std::string_view xhtml, const std::string& path) {
-  pugi::xml_document document;
-  Load(xhtml, &document);
+  const XmlTree xml(xhtml, XmlTree::Repair::kParts);
+  const xmlNode* const root = xml.root();
   Navigation navigation;
-  for (pugi::xml_node node = document; node; node = Next(document, node)) {
-    if (LocalName(node) != "nav") continue;
-    const std::string_view type = LocalAttribute(node, "type");
+  for (const xmlNode* node = Find(root, "nav"); node != nullptr;
+       node = Next(root, node)) {
+    if (LocalName(*node) != "nav") continue;
+    const std::string type = Attribute(node, "type");
     if (ListHas(type, "toc") && navigation.contents.empty()) {
       AddList(Child(node, "ol"), 1, 1, path, &navigation.contents);
     } else if (ListHas(type, "page-list") && navigation.pages.empty()) {
@@ -245,11 +232,12 @@ Navigation ParseNav(std::string_view xhtml, const std::string& path) {
 }
 
 Navigation ParseNcx(std::string_view ncx, const std::string& path) {
-  pugi::xml_document document;
-  Load(ncx, &document);
+  const XmlTree xml(ncx, XmlTree::Repair::kParts);
   Navigation navigation;
-  AddPoints(Find(document, "navMap"), 1, path, &navigation.contents);
-  for (const pugi::xml_node& target : Find(document, "pageList").children()) {
+  AddPoints(Find(xml.root(), "navMap"), 1, path, &navigation.contents);
+  for (const xmlNode* target =
+           Child(Find(xml.root(), "pageList"), "pageTarget");
+       target != nullptr; target = target->next) {
     std::optional<NavEntry> entry = NcxEntry(target, 1, path);
     if (entry.has_value()) navigation.pages.push_back(*std::move(entry));
   }

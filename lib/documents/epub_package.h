@@ -10,21 +10,22 @@
 
 namespace tiercel::document {
 
-// The XML files of an EPUB, read by pugixml, which expands no entities and
-// opens no other files. A file that is not well-formed is read up to the error.
+// The XML files of an EPUB, in UTF-8. Those that are not well-formed are read
+// as far as they make sense.
 
 // Returns the path of the package, as META-INF/container.xml names it; nothing
 // if it names none within the book.
 std::optional<std::string> PackagePath(std::string_view container);
 
-// Returns true if META-INF/encryption.xml lists an encrypted file that is no
-// font.
-bool IsEncrypted(std::string_view encryption);
+// Returns the paths of the files, fonts apart, that META-INF/encryption.xml
+// lists as encrypted.
+std::vector<std::string> EncryptedPaths(std::string_view encryption);
 
 // The contents of a package (OPF). Paths are from the book's root.
 struct EpubPackage {
   std::string title;
-  std::string author;  // all authors, joined by ", "
+  // All authors, joined by ", "; of a book that names none, who else made it.
+  std::string author;
   std::string language;
   std::vector<std::string>
       spine;  // its pages; those outside the linear order come last

@@ -22,28 +22,50 @@ Error IoError(const std::string& name, const char* what) {
 
 }  // namespace
 
-std::variant<std::string, Error> ReadFile(const std::string& path) {
+std::variant<std::unique_ptr<OpenedFile>, Error> OpenFile(
+    const std::string& path) {
   // Non-blocking: a FIFO without a writer must not hang the open.
-  const FileDescriptor file(
-      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (file.get() < 0) return IoError(path, "open");
+  const int fd =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0) return IoError(path, "open");
+  std::unique_ptr<OpenedFile> opened(new OpenedFile{FileDescriptor(fd), 0});
   struct stat status;
-  if (fstat(file.get(), &status) != 0) return IoError(path, "stat");
+  if (fstat(fd, &status) != 0) return IoError(path, "stat");
   if (!S_ISREG(status.st_mode)) {
     return InputError(
         path, "not_a_regular_file",
         S_ISDIR(status.st_mode) ? "is a directory" : "is not a regular file");
   }
-  const auto size = static_cast<uint64_t>(status.st_size);
-  if (size > kMaxFileBytes)
+  opened->bytes = static_cast<uint64_t>(status.st_size);
+  return opened;
+}
+
+std::string FirstBytes(const OpenedFile& file, size_t most) {
+  std::string bytes(most, '\0');
+  const ssize_t got = pread(file.file.get(), bytes.data(), most, 0);
+  bytes.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return bytes;
+}
+
+std::variant<std::string, Error> ReadFile(const std::string& path) {
+  auto opened = OpenFile(path);
+  if (Error* error = std::get_if<Error>(&opened)) return std::move(*error);
+  return ReadFile(path, *std::get<std::unique_ptr<OpenedFile>>(opened));
+}
+
+std::variant<std::string, Error> ReadFile(const std::string& path,
+                                          const OpenedFile& file) {
+  const uint64_t size = file.bytes;
+  if (size > kMaxFileBytes) {
     return TooLarge(path, "the file", size, kMaxFileBytes);
+  }
   std::string bytes;
   bytes.resize(size);
   size_t filled = 0;
   while (true) {  // the file may be shorter or longer by now
     if (filled == bytes.size()) bytes.resize(filled + 4096);
     const ssize_t got =
-        read(file.get(), bytes.data() + filled, bytes.size() - filled);
+        read(file.file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return IoError(path, "read");
     if (got == 0) break;

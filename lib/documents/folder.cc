@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -44,18 +45,22 @@ class FolderReader {
                         "is a directory without an index of HTML pages "
                         "(index.html)");
     }
-    std::vector<std::string> links;
-    if (!AddPage(*index, &links)) return *std::move(error_);
-    for (const std::string& link : links) {
-      const std::optional<Place> place = Resolve(*index, link);
-      if (!place.has_value() || !IsPage(place->path) ||
-          read_.count(place->path) > 0 || !IsWithin(place->path)) {
-        continue;
+    // The index; for a frame set, the pages in its frames, of which one lists
+    // the others.
+    std::vector<Listing> listings(1);
+    if (!AddPage(*index, &listings[0])) return *std::move(error_);
+    const std::vector<std::string> frames = listings[0].frames;
+    for (const std::string& frame : frames) {
+      if (const auto page = Linked(*index, frame); page.has_value()) {
+        listings.push_back({page->path, {}, {}});
+        if (!AddPage(page->path, &listings.back())) return *std::move(error_);
       }
-      if (!AddPage(place->path, nullptr)) return *std::move(error_);
+    }
+    for (const Listing& listing : listings) {
+      if (!AddLinked(listing)) return *std::move(error_);
     }
     WarnOfUnread();
-    const std::vector<Section> sections = SectionsOf(binder_.headings());
+    const std::vector<Section> sections = SectionsOf(Nested());
     Document document = binder_.Take();
     document.title = title_;
     document.author = author_;
@@ -85,6 +90,78 @@ class FolderReader {
     return names.empty() ? std::nullopt : std::optional(*names.begin());
   }
 
+  // A page that links to others, and its links.
+  struct Listing {
+    std::string page;
+    std::vector<HtmlLink> links;
+    std::vector<std::string> frames;
+  };
+
+  // Returns the place of a link to a page of the folder that is yet unread.
+  std::optional<Place> Linked(const std::string& from,
+                              const std::string& link) const {
+    std::optional<Place> place = Resolve(from, link);
+    if (!place.has_value() || !IsPage(place->path) ||
+        read_.count(place->path) > 0 || !IsWithin(place->path)) {
+      return std::nullopt;
+    }
+    return place;
+  }
+
+  // Adds the pages that a listing links to: those of its lists, then others,
+  // since words around a list may link to any page. Returns false after an
+  // error.
+  bool AddLinked(const Listing& listing) {
+    for (const bool listed : {true, false}) {
+      for (const HtmlLink& link : listing.links) {
+        if ((link.depth > 0) != listed) continue;
+        const std::optional<Place> place = Linked(listing.page, link.href);
+        if (listed) NoteDepth(listing, link);
+        if (place.has_value() && !AddPage(place->path, nullptr)) return false;
+      }
+    }
+    return true;
+  }
+
+  void NoteDepth(const Listing& listing, const HtmlLink& link) {
+    const std::optional<Place> place = Resolve(listing.page, link.href);
+    if (!place.has_value() || !IsPage(place->path)) return;
+    std::string anchor = place->path;
+    if (!place->fragment.empty()) anchor += "#" + place->fragment;
+    depths_.emplace(std::move(anchor), link.depth);
+  }
+
+  // Returns the headings with the levels at which the contents list them: in
+  // some books the heading of every page is an <h1>. A heading that is not
+  // listed lies as far below the last one that is as HTML has it.
+  std::vector<Heading> Nested() const {
+    std::vector<Heading> headings = binder_.headings();
+    std::set<int> listed;
+    for (const auto& [anchor, depth] : depths_) listed.insert(depth);
+    if (listed.size() < 2) return headings;
+    constexpr int kLevelsOfHtml = 6;
+    std::string page;
+    int level = 0;       // the last heading's that is listed
+    int html_level = 0;  // the same, by its element
+    for (Heading& heading : headings) {
+      const std::string path =
+          heading.anchor.substr(0, heading.anchor.find('#'));
+      // A link to a page is one to its first heading.
+      auto depth =
+          heading.anchor != path ? depths_.find(heading.anchor) : depths_.end();
+      if (depth == depths_.end() && path != page) depth = depths_.find(path);
+      page = path;
+      if (depth != depths_.end()) {
+        level = depth->second * kLevelsOfHtml;
+        html_level = heading.level;
+        heading.level = level;
+      } else {
+        heading.level = std::max(level + heading.level - html_level, 0);
+      }
+    }
+    return headings;
+  }
+
   // Returns true if `page` is a regular file that lies within the folder, after
   // all links are followed.
   bool IsWithin(const std::string& page) const {
@@ -96,8 +173,9 @@ class FolderReader {
     return ends.first == root_.end();
   }
 
-  // Returns false after an error. `links` receives those of the page's text.
-  bool AddPage(const std::string& page, std::vector<std::string>* links) {
+  // Returns false after an error. `listing` receives the page's links; the
+  // listing of the index is the first page.
+  bool AddPage(const std::string& page, Listing* listing) {
     read_.insert(page);
     const std::string file = (root_ / page).string();
     std::variant<std::string, Error> bytes = ReadFile(file);
@@ -118,8 +196,10 @@ class FolderReader {
     for (const std::string& warning : warnings) {
       warnings_.push_back(std::string(page).append(": ").append(warning));
     }
-    if (links != nullptr) {
-      *links = std::move(read.links);
+    if (listing != nullptr) {
+      *listing = {page, read.links, read.frames};
+    }
+    if (read_.size() == 1) {
       // A page's title often includes the name of the site.
       title_ = read.headings.empty() ? read.title : read.headings[0].text;
     }
@@ -161,6 +241,7 @@ class FolderReader {
   std::set<std::string> read_;
   BookBinder binder_;
   uint64_t num_bytes_ = 0;
+  std::unordered_map<std::string, int> depths_;  // nesting, by anchor
   std::string title_;
   std::string author_;
   std::string language_;

@@ -37,6 +37,40 @@ class FolderTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
+std::string LevelsOf(const Document& document) {
+  std::string lines;
+  for (const Section& section : document.sections) {
+    lines += std::to_string(section.level) + " " + section.title + "\n";
+  }
+  return lines;
+}
+
+TEST_F(FolderTest, ListsComeBeforeWordsAndGiveLevels) {
+  Write("index.html",
+        "<h1>Guide</h1><p>The terms are in <a href=terms.html>Terms</a>.</p>"
+        "<dl><dt>Part 1. <a href=day.html>Day</a><dd><dl><dt><a href=noon.html>"
+        "Noon</a><dd><dl><dt><a href='noon.html#BELLS'>Bells</a></dl></dl>"
+        "<dt><a href=terms.html>Terms</a></dl>");
+  Write("day.html", "<h1>Day</h1>a");
+  Write("noon.html", "<h1>Noon</h1>b<h1 id=BELLS>Bells</h1>c<h2>Iron</h2>d");
+  Write("terms.html", "<h1>Terms</h1>e");
+  EXPECT_EQ(LevelsOf(Good(Read())),
+            "1 Day\n2 Noon\n3 Bells\n4 Iron\n1 Terms\n");
+}
+
+TEST_F(FolderTest, FramesAreFollowed) {
+  Write("index.html",
+        "<title>Manual</title><frameset><frame src=toc.html><frame src=a.html>"
+        "<noframes>none</noframes></frameset>");
+  Write("toc.html", "<a href=a.html>A</a><a href=b.html>B</a>");
+  Write("a.html", "<h1>A</h1>one");
+  Write("b.html", "<h1>B</h1>two");
+  const Document document = Good(Read());
+  EXPECT_EQ(document.title, "Manual");
+  EXPECT_EQ(LevelsOf(document), "1 A\n1 B\n");
+  EXPECT_EQ(document.text.find("none"), std::string::npos);
+}
+
 TEST_F(FolderTest, PagesComeInTheOrderOfTheIndex) {
   Write("index.html",
         "<html lang=en><title>Site</title><nav><a href=b.html>b</a></nav>"

@@ -13,7 +13,13 @@ int HexDigit(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// "%00" stays as it is written, since a zero byte would end the name elsewhere.
+bool HasScheme(std::string_view href) {
+  const size_t colon = href.find_first_of(":/?#");
+  return colon != std::string_view::npos && href[colon] == ':';
+}
+
+}  // namespace
+
 std::string PercentDecoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -29,15 +35,40 @@ std::string PercentDecoded(std::string_view text) {
   return decoded;
 }
 
-bool HasScheme(std::string_view href) {
-  const size_t colon = href.find_first_of(":/?#");
-  return colon != std::string_view::npos && href[colon] == ':';
+std::optional<std::string> PathFrom(std::string_view base,
+                                    std::string_view path) {
+  std::string whole(path);
+  std::replace(whole.begin(), whole.end(), '\\', '/');
+  if (whole.substr(0, 2) == "//") return std::nullopt;
+  const size_t folder = base.rfind('/');
+  if (whole.substr(0, 1) != "/" && folder != std::string_view::npos) {
+    whole.insert(0, base.substr(0, folder + 1));
+  }
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= whole.size();) {
+    const size_t end = std::min(whole.find('/', begin), whole.size());
+    const std::string_view part =
+        std::string_view(whole).substr(begin, end - begin);
+    begin = end + 1;
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      parts.push_back(part);
+    } else if (parts.empty()) {
+      return std::nullopt;
+    } else {
+      parts.pop_back();
+    }
+  }
+  std::string resolved;
+  for (const std::string_view part : parts) {
+    if (!resolved.empty()) resolved.push_back('/');
+    resolved += part;
+  }
+  return resolved;
 }
 
-}  // namespace
-
 std::optional<Place> Resolve(std::string_view base, std::string_view href) {
-  if (HasScheme(href) || href.substr(0, 1) == "/") return std::nullopt;
+  if (HasScheme(href)) return std::nullopt;
   const size_t hash = std::min(href.find('#'), href.size());
   Place place;
   if (hash < href.size()) {
@@ -49,29 +80,9 @@ std::optional<Place> Resolve(std::string_view base, std::string_view href) {
     place.path = std::string(base);
     return place;
   }
-  const size_t folder = base.rfind('/');
-  const std::string whole = (folder == std::string_view::npos
-                                 ? std::string()
-                                 : std::string(base.substr(0, folder + 1))) +
-                            path;
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= whole.size();) {
-    const size_t end = std::min(whole.find('/', begin), whole.size());
-    std::string part = whole.substr(begin, end - begin);
-    begin = end + 1;
-    if (part.empty() || part == ".") continue;
-    if (part != "..") {
-      parts.push_back(std::move(part));
-    } else if (parts.empty()) {
-      return std::nullopt;
-    } else {
-      parts.pop_back();
-    }
-  }
-  for (const std::string& part : parts) {
-    if (!place.path.empty()) place.path.push_back('/');
-    place.path += part;
-  }
+  std::optional<std::string> resolved = PathFrom(base, path);
+  if (!resolved.has_value()) return std::nullopt;
+  place.path = *std::move(resolved);
   return place;
 }
 

@@ -13,9 +13,19 @@ struct Place {
   std::string fragment;  // behind '#'; may be empty
 };
 
-// Resolves a link in the file `base` (a path from the book's root). Returns
-// nothing if the link leads out of the book, by its scheme or by "..".
+// Resolves a link in the file `base` (a path from the book's root). As in
+// browsers '\\' is '/', and a link that begins with it starts from the root.
+// Returns nothing if the link leads out of the book, by its scheme, by "//" or
+// by "..".
 std::optional<Place> Resolve(std::string_view base, std::string_view href);
+
+// The same for a path that is not encoded as links are.
+std::optional<std::string> PathFrom(std::string_view base,
+                                    std::string_view path);
+
+// Replaces "%20" and its like. "%00" stays as it is written, since a zero byte
+// would end the name elsewhere.
+std::string PercentDecoded(std::string_view text);
 
 }  // namespace tiercel::document
 

@@ -1,20 +1,18 @@
 #include "lib/documents/html.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
+#include <cstdint>
 #include <utility>
 
 #include "lib/documents/encoding.h"
+#include "lib/documents/gutenberg.h"
 #include "lib/documents/html_element.h"
 #include "lib/documents/html_tree.h"
+#include "lib/documents/plain_text.h"
 #include "lib/documents/text_writer.h"
 
 namespace tiercel::document {
 namespace {
-
-// A longer string in a page mark is text, not the number of a page.
-constexpr size_t kMaxPageNumberBytes = 16;
 
 const GumboVector& ChildrenOf(const GumboNode& node) {
   return node.v.element.children;
@@ -22,11 +20,6 @@ const GumboVector& ChildrenOf(const GumboNode& node) {
 
 const GumboNode* ChildAt(const GumboNode& node, unsigned i) {
   return static_cast<const GumboNode*>(ChildrenOf(node).data[i]);
-}
-
-bool IsText(const GumboNode& node) {
-  return node.type == GUMBO_NODE_TEXT || node.type == GUMBO_NODE_CDATA ||
-         node.type == GUMBO_NODE_WHITESPACE;
 }
 
 // Returns the text with which an element begins, a few levels deep.
@@ -87,7 +80,11 @@ class Reader {
       }
       const GumboNode* child = ChildAt(*top.node, top.next_child++);
       if (child->type == GUMBO_NODE_ELEMENT) {
-        if (!IsLeftOut(child->v.element)) {
+        const std::string_view instead =
+            AlternativeText(*child, in_empty_heading_);
+        if (!instead.empty()) {
+          WriteText(instead);
+        } else if (!IsLeftOut(child->v.element)) {
           Enter(*child);
         } else if (IsGutenbergFrame(child->v.element)) {
           page_->had_frame = true;
@@ -100,11 +97,15 @@ class Reader {
   }
 
  private:
+  static constexpr size_t kMaxBlankBytes = 256;  // white space around images
+  static constexpr size_t kNoMark = SIZE_MAX;
   struct Open {
     const GumboNode* node;
     unsigned next_child;
     int num_parts;   // items or cells so far
     size_t heading;  // its number, if it is one
+    bool is_silent;  // the page's number, which is no text
+    size_t note;     // the mark before it, if it is a note's mark in a heading
   };
   // An element's id, as a mark; the mark's position in the text is known once
   // all is written.
@@ -117,6 +118,7 @@ class Reader {
     size_t mark;
     size_t end;  // end of its words, in bytes of the text
     std::string anchor;
+    std::vector<std::pair<size_t, size_t>> notes;  // marks, and ends
   };
   struct PageBreak {
     std::string number;
@@ -124,6 +126,7 @@ class Reader {
   };
 
   void WriteText(std::string_view text) {
+    if (silent_ > 0) return;
     if (preformatted_ > 0) {
       writer_.Preformatted(text);
     } else {
@@ -133,7 +136,7 @@ class Reader {
 
   void Enter(const GumboNode& node) {
     const GumboElement& element = node.v.element;
-    const Role role = RoleOf(element.tag);
+    const Role role = RoleOf(element);
     switch (role) {
       case Role::kLine:
       case Role::kRow:
@@ -173,13 +176,33 @@ class Reader {
         break;
     }
     starts_item_ = role == Role::kItem || role == Role::kDefinition;
+    if (IsList(element.tag)) ++depth_;
     if (element.attributes.length > 0) NotePlaces(node);
     if (role == Role::kHeading) {
-      headings_.push_back({HeadingLevel(element.tag), writer_.Mark(), 0,
-                           std::string(Attribute(element, "id"))});
+      headings_.push_back({HeadingLevel(element.tag),
+                           writer_.Mark(),
+                           0,
+                           std::string(Attribute(element, "id")),
+                           {}});
+      ++open_headings_;
+      const std::optional<std::string> text = ShortText(node, kMaxBlankBytes);
+      in_empty_heading_ = text.has_value() && OneLine(*text).empty();
     }
+    const bool is_note = open_headings_ > 0 && IsNoteMark(node);
+    const bool is_silent = IsPageNumber(node);
+    open_.push_back({&node, 0, 0, headings_.size() - 1, is_silent,
+                     is_note ? writer_.Mark() : kNoMark});
+    if (is_silent) ++silent_;
     if (WantsBrackets(node)) writer_.Words("[");
-    open_.push_back({&node, 0, 0, headings_.size() - 1});
+  }
+
+  static bool IsPageNumber(const GumboNode& node) {
+    const std::optional<PageMark> mark = PageMarkOf(node);
+    return mark.has_value() && mark->is_text;
+  }
+
+  static bool IsList(GumboTag tag) {
+    return tag == GUMBO_TAG_UL || tag == GUMBO_TAG_OL || tag == GUMBO_TAG_DL;
   }
 
   // Notes what the element's attributes declare: an anchor, a link, or the
@@ -195,14 +218,18 @@ class Reader {
     }
     if (element.tag == GUMBO_TAG_A) {
       const std::string_view link = Attribute(element, "href");
-      if (!link.empty()) page_->links.emplace_back(link);
+      if (!link.empty()) {
+        page_->links.push_back({std::string(link), depth_});
+      }
     }
-    if (IsPageBreak(element)) {
-      std::string number = OneLine(Attribute(element, "aria-label"));
-      if (number.empty()) number = OneLine(Attribute(element, "title"));
-      if (number.empty()) number = OneLine(FirstText(node));
-      if (number.empty() || number.size() > kMaxPageNumberBytes) return;
-      page_breaks_.push_back({std::move(number), writer_.Mark()});
+    if (element.tag == GUMBO_TAG_FRAME) {
+      page_->frames.emplace_back(Attribute(element, "src"));
+    }
+    std::optional<PageMark> mark = PageMarkOf(node);
+    // An element and one in it may mark the same page.
+    if (mark.has_value() && !mark->number.empty() &&
+        (page_breaks_.empty() || page_breaks_.back().number != mark->number)) {
+      page_breaks_.push_back({std::move(mark->number), writer_.Mark()});
     }
   }
 
@@ -235,13 +262,21 @@ class Reader {
 
   void Leave(const GumboNode& node) {
     if (WantsBrackets(node)) writer_.Words("]");
-    switch (RoleOf(node.v.element.tag)) {
+    if (open_.back().is_silent) --silent_;
+    if (open_.back().note != kNoMark) {
+      headings_[open_.back().heading].notes.emplace_back(open_.back().note,
+                                                         writer_.text().size());
+    }
+    if (IsList(node.v.element.tag)) --depth_;
+    switch (RoleOf(node.v.element)) {
       case Role::kLine:
       case Role::kRow:
         writer_.Break(1);
         break;
       case Role::kHeading:
         headings_[open_.back().heading].end = writer_.text().size();
+        --open_headings_;
+        in_empty_heading_ = false;
         writer_.Break(IsInItem() ? 1 : 2);
         break;
       case Role::kParagraph:
@@ -291,15 +326,33 @@ class Reader {
       if (heading.anchor.empty() && here != last_at.end()) {
         heading.anchor = *here->second;
       }
-      page_->headings.push_back(
-          {heading.level,
-           OneLine(page_->text.substr(begin, heading.end - begin)), begin,
-           std::move(heading.anchor)});
+      page_->headings.push_back({heading.level, WordsOf(heading, begin, marks),
+                                 begin, std::move(heading.anchor)});
     }
     for (PageBreak& page_break : page_breaks_) {
       page_->pages.push_back(
           {marks[page_break.mark], std::move(page_break.number)});
     }
+  }
+
+  // The words of a heading, without its notes and the brackets around them.
+  std::string WordsOf(const OpenHeading& heading, size_t begin,
+                      const std::vector<size_t>& marks) const {
+    std::string words;
+    size_t at = begin;
+    for (const auto& [mark, end] : heading.notes) {
+      if (marks[mark] < at || end <= marks[mark]) continue;
+      words.append(page_->text, at, marks[mark] - at);
+      at = end;
+    }
+    words.append(page_->text, at, heading.end - at);
+    for (const std::string_view empty : {"[]", "()"}) {
+      const size_t found = words.find(empty);
+      if (!heading.notes.empty() && found != std::string::npos) {
+        words.erase(found, empty.size());
+      }
+    }
+    return OneLine(words);
   }
 
   HtmlPage* const page_;
@@ -308,17 +361,14 @@ class Reader {
   std::vector<Anchor> anchors_;
   std::vector<OpenHeading> headings_;
   std::vector<PageBreak> page_breaks_;
-  int lists_ = 0;
+  int lists_ = 0;  // lists of items that are open
+  int depth_ = 0;  // all lists that are open
   int preformatted_ = 0;
+  int silent_ = 0;
+  int open_headings_ = 0;
+  bool in_empty_heading_ = false;
   bool starts_item_ = false;
 };
-
-bool IsVoid(std::string_view tag) {
-  constexpr std::array<std::string_view, 14> kVoid = {
-      "area",  "base", "br",   "col",   "embed",  "hr",    "img",
-      "input", "link", "meta", "param", "source", "track", "wbr"};
-  return std::find(kVoid.begin(), kVoid.end(), tag) != kVoid.end();
-}
 
 }  // namespace
 
@@ -336,55 +386,11 @@ void FillFrom(HtmlPage page, Document* document) {
   document->title = std::move(page.title);
   document->author = std::move(page.author);
   document->language = std::move(page.language);
-  document->sections = SectionsOf(page.headings);
+  document->sections = SectionsOf(
+      page.headings.empty() ? FindHeadings(document->text) : page.headings);
   document->pages = std::move(page.pages);
   WarnOf(page.num_controls, page.had_frame, document);
-}
-
-std::string XhtmlAsHtml(std::string_view xhtml) {
-  std::string html;
-  html.reserve(xhtml.size() + xhtml.size() / 16);
-  size_t copied = 0;
-  for (size_t at = xhtml.find('<'); at != std::string_view::npos;
-       at = xhtml.find('<', at)) {
-    if (xhtml.substr(at, 4) == "<!--") {
-      at = xhtml.find("-->", at);
-      if (at == std::string_view::npos) break;
-      continue;
-    }
-    size_t name_end = at + 1;
-    while (name_end < xhtml.size() &&
-           (std::isalnum(static_cast<unsigned char>(xhtml[name_end])) != 0 ||
-            xhtml[name_end] == ':' || xhtml[name_end] == '-')) {
-      ++name_end;
-    }
-    if (name_end == at + 1) {
-      ++at;
-      continue;
-    }
-    const std::string_view name = xhtml.substr(at + 1, name_end - at - 1);
-    size_t end = name_end;  // end of the tag; a '>' in quotes does not end it
-    char quote = 0;
-    for (; end < xhtml.size(); ++end) {
-      const char c = xhtml[end];
-      if (quote != 0) {
-        if (c == quote) quote = 0;
-      } else if (c == '"' || c == '\'') {
-        quote = c;
-      } else if (c == '>') {
-        break;
-      }
-    }
-    if (end == xhtml.size()) break;
-    if (xhtml[end - 1] == '/' && end - 1 >= name_end && !IsVoid(name)) {
-      html.append(xhtml, copied, end - 1 - copied);
-      html.append("></").append(name).append(">");
-      copied = end + 1;
-    }
-    at = end;
-  }
-  html.append(xhtml, copied);
-  return html;
+  LeaveOutGutenbergFrame(document);
 }
 
 void WarnOf(size_t num_controls, bool had_frame, Document* document) {

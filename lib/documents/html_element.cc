@@ -1,13 +1,158 @@
 #include "lib/documents/html_element.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
+#include <vector>
 
+#include "lib/documents/encoding.h"
+#include "lib/documents/labels.h"
 #include "lib/documents/text_writer.h"
+#include "lib/documents/unicode.h"
 
 namespace tiercel::document {
+namespace {
 
-Role RoleOf(GumboTag tag) {
-  switch (tag) {
+// A longer string in a page mark is text, not the number of a page.
+constexpr size_t kMaxPageNumberBytes = 16;
+constexpr size_t kMaxMarkBytes = 40;
+
+// Elements that HTML had no name for when the parser was written.
+Role RoleOfUnknown(const GumboElement& element) {
+  GumboStringPiece name = element.original_tag;
+  gumbo_tag_from_original_text(&name);
+  return Lowercase(std::string_view(name.data, name.length)) == "dialog"
+             ? Role::kLine
+             : Role::kInline;
+}
+
+// Returns true for an element whose style hides it.
+bool IsStyledAway(const GumboElement& element) {
+  std::string style = Lowercase(Attribute(element, "style"));
+  style.erase(std::remove_if(style.begin(), style.end(), IsSpace), style.end());
+  return style.find("display:none") != std::string::npos ||
+         style.find("visibility:hidden") != std::string::npos;
+}
+
+// Returns "12" for "[Pg 12]", "p. 12" and "{12}"; "" for what is no number.
+std::string PageNumberIn(std::string_view text) {
+  std::string number = Lowercase(OneLine(text));
+  size_t begin = number.find_first_not_of("[({|. ");
+  for (const std::string_view word : {"page", "pg", "p"}) {
+    if (begin == std::string::npos ||
+        number.compare(begin, word.size(), word) != 0) {
+      continue;
+    }
+    const size_t next = number.find_first_not_of(". ", begin + word.size());
+    if (next == std::string::npos) return {};
+    if (next > begin + word.size() || std::isdigit(number[next]) != 0) {
+      begin = next;
+    }
+    break;
+  }
+  const size_t end = number.find_last_not_of("])}|. ");
+  if (begin == std::string::npos || end == std::string::npos || end < begin) {
+    return {};
+  }
+  number = OneLine(text).substr(begin, end + 1 - begin);
+  const bool has_digit =
+      std::any_of(number.begin(), number.end(),
+                  [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool is_number = number.size() <= kMaxPageNumberBytes &&
+                         number.find(' ') == std::string::npos &&
+                         (has_digit || NumberOf(number) > 0);
+  return is_number ? number : std::string();
+}
+
+bool HasPageClass(const GumboElement& element) {
+  for (const std::string_view name :
+       {"pagenum", "pageno", "pagenumber", "page-number", "page_number",
+        "page-num", "pagebreak", "page-break"}) {
+    if (HasWord(element, "class", name)) return true;
+  }
+  return false;
+}
+
+// Returns "12" for the id "Page_12" or "pg12".
+std::string PageNumberOfId(const GumboElement& element) {
+  std::string_view id = Attribute(element, "id");
+  if (id.empty()) id = Attribute(element, "name");
+  const std::string lower = Lowercase(id);
+  for (const std::string_view word : {"page", "pg"}) {
+    if (lower.compare(0, word.size(), word) != 0) continue;
+    const size_t at = lower.find_first_not_of("_-.", word.size());
+    if (at == std::string::npos) return {};
+    const std::string number(id.substr(at));
+    const bool is_digits =
+        std::all_of(number.begin(), number.end(),
+                    [](unsigned char c) { return std::isdigit(c) != 0; });
+    return is_digits || NumberOf(number) > 0 ? number : std::string();
+  }
+  return {};
+}
+
+// Returns true for "1", "[2]", "(3)", "*": a note's mark.
+bool IsNoteMarkText(std::string_view text) {
+  std::string mark = OneLine(text);
+  mark.erase(
+      std::remove_if(
+          mark.begin(), mark.end(),
+          [](char c) { return c == '[' || c == ']' || c == '(' || c == ')'; }),
+      mark.end());
+  if (mark.empty() || mark.size() > 4) return false;
+  return std::all_of(mark.begin(), mark.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; }) ||
+         mark == "*" || mark == "**" || mark == "†" || mark == "‡" ||
+         mark == "§";
+}
+
+bool HasLink(const GumboNode& node) {
+  const GumboVector& children = node.v.element.children;
+  return std::any_of(
+      children.data, children.data + children.length, [](const void* child) {
+        const auto& inner = *static_cast<const GumboNode*>(child);
+        return inner.type == GUMBO_NODE_ELEMENT &&
+               inner.v.element.tag == GUMBO_TAG_A;
+      });
+}
+
+// Returns true for an image of a letter, as "T" that begins a chapter, or a
+// character that fonts lack.
+bool IsLetterText(std::string_view text) {
+  const std::u32string letters = ToUtf32(text);
+  return !letters.empty() && letters.size() <= 2 &&
+         std::any_of(letters.begin(), letters.end(), IsLetter);
+}
+
+}  // namespace
+
+std::optional<std::string> ShortText(const GumboNode& node, size_t most) {
+  std::string text;
+  std::vector<const GumboNode*> left = {&node};
+  for (size_t visited = 0; !left.empty(); ++visited) {
+    if (text.size() > most || visited > 10 * kMaxMarkBytes) return std::nullopt;
+    const GumboNode& next = *left.back();
+    left.pop_back();
+    if (IsText(next)) text += next.v.text.text;
+    if (next.type != GUMBO_NODE_ELEMENT) continue;
+    const GumboVector& children = next.v.element.children;
+    if (children.length > 10 * kMaxMarkBytes) return std::nullopt;
+    for (unsigned i = children.length; i-- > 0;) {
+      left.push_back(static_cast<const GumboNode*>(children.data[i]));
+    }
+  }
+  return text.size() > most ? std::nullopt : std::optional(std::move(text));
+}
+
+bool IsText(const GumboNode& node) {
+  return node.type == GUMBO_NODE_TEXT || node.type == GUMBO_NODE_CDATA ||
+         node.type == GUMBO_NODE_WHITESPACE;
+}
+
+Role RoleOf(const GumboElement& element) {
+  switch (element.tag) {
+    case GUMBO_TAG_UNKNOWN:
+      return RoleOfUnknown(element);
     case GUMBO_TAG_HEAD:
     case GUMBO_TAG_SCRIPT:
     case GUMBO_TAG_STYLE:
@@ -23,6 +168,7 @@ Role RoleOf(GumboTag tag) {
     case GUMBO_TAG_AUDIO:
     case GUMBO_TAG_VIDEO:
     case GUMBO_TAG_CANVAS:
+    case GUMBO_TAG_NOFRAMES:
     case GUMBO_TAG_RT:  // readings beside Chinese characters
     case GUMBO_TAG_RP:
       return Role::kLeftOut;
@@ -46,6 +192,8 @@ Role RoleOf(GumboTag tag) {
       return Role::kParagraph;
     case GUMBO_TAG_UL:
     case GUMBO_TAG_OL:
+    case GUMBO_TAG_DIR:
+    case GUMBO_TAG_MENU:
       return Role::kList;
     case GUMBO_TAG_LI:
       return Role::kItem;
@@ -57,6 +205,9 @@ Role RoleOf(GumboTag tag) {
     case GUMBO_TAG_TH:
       return Role::kCell;
     case GUMBO_TAG_PRE:
+    case GUMBO_TAG_LISTING:
+    case GUMBO_TAG_XMP:
+    case GUMBO_TAG_PLAINTEXT:
       return Role::kPreformatted;
     case GUMBO_TAG_BR:
       return Role::kLineBreak;
@@ -72,6 +223,9 @@ Role RoleOf(GumboTag tag) {
     case GUMBO_TAG_FIELDSET:
     case GUMBO_TAG_DETAILS:
     case GUMBO_TAG_SUMMARY:
+    case GUMBO_TAG_CENTER:
+    case GUMBO_TAG_LEGEND:
+    case GUMBO_TAG_FRAMESET:
       return Role::kLine;
     default:
       return Role::kInline;
@@ -122,7 +276,7 @@ bool IsGutenbergFrame(const GumboElement& element) {
 }
 
 bool IsLeftOut(const GumboElement& element) {
-  if (RoleOf(element.tag) == Role::kLeftOut) return true;
+  if (RoleOf(element) == Role::kLeftOut) return true;
   if (element.attributes.length == 0) return false;
   const std::string_view role = Attribute(element, "role");
   return role == "navigation" || role == "search" || role == "contentinfo" ||
@@ -132,7 +286,7 @@ bool IsLeftOut(const GumboElement& element) {
           Attribute(element, "class") == "headerlink") ||
          (element.tag == GUMBO_TAG_SPAN &&
           Attribute(element, "class") == "link-target") ||
-         IsGutenbergFrame(element);
+         IsStyledAway(element) || IsGutenbergFrame(element);
 }
 
 bool IsNoteNumber(const GumboElement& element) {
@@ -143,10 +297,51 @@ bool IsNoteNumber(const GumboElement& element) {
          HasWord(element, "role", "doc-noteref");
 }
 
-bool IsPageBreak(const GumboElement& element) {
-  return element.attributes.length > 0 &&
-         (HasWord(element, "epub:type", "pagebreak") ||
-          HasWord(element, "role", "doc-pagebreak"));
+std::optional<PageMark> PageMarkOf(const GumboNode& node) {
+  const GumboElement& element = node.v.element;
+  if (element.attributes.length == 0) return std::nullopt;
+  const bool is_declared = HasWord(element, "epub:type", "pagebreak") ||
+                           HasWord(element, "role", "doc-pagebreak");
+  const std::string by_id = is_declared ? "" : PageNumberOfId(element);
+  const bool has_class = !is_declared && HasPageClass(element);
+  if (!is_declared && by_id.empty() && !has_class) return std::nullopt;
+  const std::optional<std::string> text = ShortText(node, kMaxMarkBytes);
+  if (is_declared) {
+    const std::string shown = PageNumberIn(text.value_or(""));
+    std::string number = PageNumberIn(Attribute(element, "aria-label"));
+    if (number.empty()) number = PageNumberIn(Attribute(element, "title"));
+    if (number.empty()) number = shown;
+    return PageMark{std::move(number), !shown.empty()};
+  }
+  if (!text.has_value()) return std::nullopt;
+  const bool is_empty = OneLine(*text).empty();
+  std::string number = is_empty    ? by_id
+                       : has_class ? PageNumberIn(*text)
+                                   : std::string();
+  if (number.empty()) return std::nullopt;
+  return PageMark{std::move(number), !is_empty};
+}
+
+bool IsNoteMark(const GumboNode& node) {
+  const GumboElement& element = node.v.element;
+  if (IsNoteNumber(element)) return true;
+  const bool is_link =
+      element.tag == GUMBO_TAG_A &&
+      Attribute(element, "href").find('#') != std::string_view::npos;
+  if (!is_link && element.tag != GUMBO_TAG_SUP) return false;
+  const std::optional<std::string> text = ShortText(node, kMaxMarkBytes);
+  if (!text.has_value() || !IsNoteMarkText(*text)) return false;
+  // A power ("x2") has no link.
+  return is_link || HasLink(node) ||
+         std::isdigit(static_cast<unsigned char>(OneLine(*text)[0])) == 0;
+}
+
+std::string_view AlternativeText(const GumboNode& node, bool is_heading) {
+  const GumboElement& element = node.v.element;
+  if (element.tag == GUMBO_TAG_MATH) return Attribute(element, "alttext");
+  if (element.tag != GUMBO_TAG_IMG) return {};
+  const std::string_view text = Attribute(element, "alt");
+  return is_heading || IsLetterText(OneLine(text)) ? text : std::string_view();
 }
 
 }  // namespace tiercel::document

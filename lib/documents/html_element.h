@@ -1,6 +1,8 @@
 #ifndef TIERCEL_LIB_DOCUMENTS_HTML_ELEMENT_H_
 #define TIERCEL_LIB_DOCUMENTS_HTML_ELEMENT_H_
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "gumbo.h"
@@ -23,7 +25,7 @@ enum class Role {
   kLeftOut,
 };
 
-Role RoleOf(GumboTag tag);
+Role RoleOf(const GumboElement& element);
 
 // 1 to 6 for a heading, 0 for anything else.
 int HeadingLevel(GumboTag tag);
@@ -46,8 +48,25 @@ bool IsGutenbergFrame(const GumboElement& element);
 // shows raised or in brackets that are not in the page.
 bool IsNoteNumber(const GumboElement& element);
 
-// Returns true if a page of the printed book begins here.
-bool IsPageBreak(const GumboElement& element);
+// Returns true for such a number in a heading, of which it is no part.
+bool IsNoteMark(const GumboNode& node);
+
+// The number of a page of the printed book that begins at an element: as EPUB
+// and Project Gutenberg mark it.
+struct PageMark {
+  std::string number;  // empty if it is not known
+  bool is_text;        // the element's text is the number, no part of the book
+};
+std::optional<PageMark> PageMarkOf(const GumboNode& node);
+
+// Returns the text that an element stands for: a formula, the image of a
+// letter, or any image in a heading without text. Empty for others.
+std::string_view AlternativeText(const GumboNode& node, bool is_heading);
+
+// Returns true for a node of text or white space.
+bool IsText(const GumboNode& node);
+// Returns the text within a node if it has at most `most` bytes.
+std::optional<std::string> ShortText(const GumboNode& node, size_t most);
 
 }  // namespace tiercel::document
 

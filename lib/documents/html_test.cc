@@ -202,7 +202,9 @@ TEST(HtmlTest, PlacesOfThePage) {
   EXPECT_EQ(page->text, "é\n\nx y\n\n- z\n\nw\n");
   EXPECT_EQ(page->language, "de");
   EXPECT_EQ(page->author, "A B");
-  EXPECT_THAT(page->links, ElementsAre("b.html#c"));
+  ASSERT_EQ(page->links.size(), 1u);
+  EXPECT_EQ(page->links[0].href, "b.html#c");
+  EXPECT_EQ(page->links[0].depth, 0);
   EXPECT_THAT(page->anchors,
               UnorderedElementsAre(Pair("a", 0), Pair("l", 6), Pair("i", 11),
                                    Pair("end", 15)));
@@ -226,13 +228,65 @@ TEST(HtmlTest, ChineseAndJapanese) {
       "日本語と漢字 は abc です\n");
 }
 
-TEST(HtmlTest, XhtmlHasEmptyElements) {
-  EXPECT_EQ(
-      XhtmlAsHtml("<a id=\"x\"/><br/><p class='/>'>b</p><!-- <i/> --><i />"
-                  "<script src='x'/> < 1/>"),
-      "<a id=\"x\"></a><br/><p class='/>'>b</p><!-- <i/> --><i ></i>"
-      "<script src='x'></script> < 1/>");
-  EXPECT_EQ(TextOf(XhtmlAsHtml("<title/><body>a<script/>b</body>")), "ab\n");
+TEST(HtmlTest, ImagesOfLettersAreLetters) {
+  EXPECT_EQ(TextOf("<p><img alt=T>he mill<img alt='A mill at night'> "
+                   "<ruby><rb><img alt=喰></rb><rt>く</rt></ruby>い<p>x"),
+            "The mill 喰い\n\nx\n");
+  const auto page = ReadHtmlPage(
+      "<h2><img alt='I. The Mill'></h2>a<h2><img alt=ornament>Night</h2>b"
+      "<p><math alttext='x^2'><mi>x</mi><mn>2</mn></math>");
+  ASSERT_TRUE(page.has_value());
+  ASSERT_EQ(page->headings.size(), 2u);
+  EXPECT_EQ(page->headings[0].text, "I. The Mill");
+  EXPECT_EQ(page->headings[1].text, "Night");
+  EXPECT_EQ(page->text, "I. The Mill\n\na\n\nNight\n\nb\n\nx^2\n");
+}
+
+TEST(HtmlTest, NumbersOfPrintedPagesAreNoText) {
+  const auto page = ReadHtmlPage(
+      "<p>to the <span class=pagenum id=Page_12>[Pg 12]</span>garden un"
+      "<span class='x pageno'><a id=Page_13>13</a></span>der it "
+      "<span epub:type=pagebreak>xiv</span>was <a id=page_15></a>late "
+      "<span class=pagenum>not one</span> <a id=pages>5</a>"
+      "<div role=doc-pagebreak aria-label='Page 16'><p>text</div>");
+  ASSERT_TRUE(page.has_value());
+  EXPECT_EQ(page->text, "to the garden under it was late not one 5\n\ntext\n");
+  std::string pages;
+  for (const Page& mark : page->pages) {
+    pages += mark.number + "|" + page->text.substr(mark.begin, 3) + "\n";
+  }
+  EXPECT_EQ(pages, "12|gar\n13|der\nxiv|was\n15|lat\n16|tex\n");
+}
+
+TEST(HtmlTest, HeadingsHaveNoNotes) {
+  const auto page = ReadHtmlPage(
+      "<h1>The Mill<sup><a href=#n class=noteref>1</a></sup></h1>a"
+      "<h1>Bridge<a epub:type=noteref href=#m>2</a> x<sup>2</sup></h1>b"
+      "<h1>Night [<a href=#o>3</a>]</h1>c<h1>Day<sup>*</sup> [4]</h1>d"
+      "<h1>1984 <a href=#p>Again</a></h1>e");
+  ASSERT_TRUE(page.has_value());
+  std::string titles;
+  for (const Heading& heading : page->headings) titles += heading.text + "\n";
+  EXPECT_EQ(titles, "The Mill\nBridge x2\nNight\nDay [4]\n1984 Again\n");
+  EXPECT_THAT(page->text, HasSubstr("Bridge[2] x2"));
+}
+
+TEST(HtmlTest, BlocksAndHiddenElementsAreThoseOfBrowsers) {
+  EXPECT_EQ(TextOf("<center>A</center><center>B</center><fieldset><legend>c"
+                   "</legend>d</fieldset><dialog open>e</dialog>f"
+                   "<listing>g  h</listing><dir><li>i</dir>"
+                   "<p style='color:red; DISPLAY : none'>no</p>"
+                   "<p style='display:nonesuch-not'>j<p style='color:red'>k"),
+            "A\nB\nc\nd\ne\nf\n\ng  h\n\n- i\n\nk\n");
+}
+
+TEST(HtmlTest, AFrameSetHasLinksAndNoText) {
+  const auto page = ReadHtmlPage(
+      "<title>t</title><frameset><frame src=a.html><frame src=b.html>"
+      "<noframes><body>none</body></noframes></frameset>");
+  ASSERT_TRUE(page.has_value());
+  EXPECT_EQ(page->text, "");
+  EXPECT_THAT(page->frames, ElementsAre("a.html", "b.html"));
 }
 
 TEST(HtmlTest, GutenbergsFrameIsLeftOutAndSaid) {
@@ -243,6 +297,18 @@ TEST(HtmlTest, GutenbergsFrameIsLeftOutAndSaid) {
                &document));
   EXPECT_EQ(document.text, "x\n");
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Gutenberg")));
+  Document old;
+  ASSERT_TRUE(ReadHtml(
+      "<title>The Project Gutenberg eBook of T</title><pre>\n"
+      "Title: A Tale\n\nAuthor: W\n\n*** START OF THIS PROJECT GUTENBERG "
+      "EBOOK A TALE ***\n</pre><h2>I</h2>x<h2>II</h2>y<pre>\n*** END OF THIS "
+      "PROJECT GUTENBERG EBOOK A TALE ***\nlicence\n</pre><h2>no</h2>",
+      &old));
+  EXPECT_THAT(old.text, HasSubstr("I\n\nx\n\nII\n\ny"));
+  EXPECT_EQ(old.text.find("PROJECT"), std::string::npos);
+  EXPECT_EQ(old.title + ", " + old.author, "A Tale, W");
+  ASSERT_EQ(old.sections.size(), 2u);
+  EXPECT_EQ(old.text.substr(old.sections[1].begin, 2), "II");
 }
 
 }  // namespace

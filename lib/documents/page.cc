@@ -5,6 +5,7 @@
 
 #include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
+#include "lib/documents/xhtml.h"
 
 namespace tiercel::document {
 namespace {
@@ -34,7 +35,7 @@ std::optional<Error> CheckText(const std::string& name,
                                std::string_view bytes) {
   const std::string_view charset = FindByteOrderMark(bytes).charset;
   const bool is_wide = !charset.empty() && charset != "UTF-8";
-  if (is_wide) return std::nullopt;
+  if (is_wide || !GuessUtf16(bytes).empty()) return std::nullopt;
   if (auto error = CheckNuls(name, bytes); error.has_value()) return error;
   if (charset.empty() && !IsUtf8(bytes) && LooksBinary(bytes)) {
     return InputError(name, "not_text", "is binary, not text");

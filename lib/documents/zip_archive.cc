@@ -1,33 +1,36 @@
 #include "lib/documents/zip_archive.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <zip.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
+#include "lib/documents/file.h"
+#include "lib/documents/href.h"
+#include "lib/documents/unicode.h"
 
 namespace tiercel::document {
 namespace {
 
-// Returns true if a name leads out of the folder that the archive would be
-// unpacked in.
-bool IsHostile(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.substr(1, 1) == ":" ||
-      name.find('\\') != std::string_view::npos ||
+// Returns the path that a name means, or nothing if it leads out of the folder
+// that the archive would be unpacked in.
+std::optional<std::string> PathOf(std::string_view name) {
+  if (name.empty() || name.substr(1, 1) == ":" ||
       std::any_of(name.begin(), name.end(), [](char c) {
         return IsControl(c) || c == '\n' || c == '\r';
       })) {
-    return true;
+    return std::nullopt;
   }
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find('/', begin), name.size());
-    if (name.substr(begin, end - begin) == "..") return true;
-    begin = end + 1;
-  }
-  return false;
+  return PathFrom("", name);
 }
 
 std::string Shown(std::string_view name) {
@@ -57,19 +60,44 @@ ZipArchive::Opened ZipArchive::Open(const std::string& name,
                                     std::string_view bytes) {
   zip_error_t error;
   zip_error_init(&error);
-  zip_source_t* const source =
-      zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
+  return OpenSource(
+      name, zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error),
+      &error);
+}
+
+ZipArchive::Opened ZipArchive::Open(const std::string& name,
+                                    const FileDescriptor& file) {
+  zip_error_t error;
+  zip_error_init(&error);
+  // The source owns the stream, which has a descriptor of its own.
+  const int copy = fcntl(file.get(), F_DUPFD_CLOEXEC, 0);
+  FILE* const stream = copy < 0 ? nullptr : fdopen(copy, "rb");
+  if (stream == nullptr) {
+    const int why = errno;
+    if (copy >= 0) close(copy);
+    zip_error_fini(&error);
+    return Error{Error::Kind::kIo, "io_error",
+                 name + ": cannot open: " + std::strerror(why)};
+  }
+  zip_source_t* const source = zip_source_filep_create(stream, 0, -1, &error);
+  if (source == nullptr) std::fclose(stream);
+  return OpenSource(name, source, &error);
+}
+
+ZipArchive::Opened ZipArchive::OpenSource(const std::string& name,
+                                          struct zip_source* source,
+                                          struct zip_error* error) {
   zip_t* const opened = source == nullptr
                             ? nullptr
-                            : zip_open_from_source(source, ZIP_RDONLY, &error);
+                            : zip_open_from_source(source, ZIP_RDONLY, error);
   if (opened == nullptr) {
     if (source != nullptr) zip_source_free(source);
-    const std::string reason = zip_error_strerror(&error);
-    zip_error_fini(&error);
+    const std::string reason = zip_error_strerror(error);
+    zip_error_fini(error);
     return InputError(name, "invalid_archive",
                       "is no ZIP archive, or a damaged one (" + reason + ")");
   }
-  zip_error_fini(&error);
+  zip_error_fini(error);
   std::unique_ptr<ZipArchive> archive(new ZipArchive(name, opened));
   const int64_t num_files = zip_get_num_entries(opened, 0);
   if (num_files > kMaxZipFiles) {
@@ -79,25 +107,64 @@ ZipArchive::Opened ZipArchive::Open(const std::string& name,
                           std::to_string(kMaxZipFiles));
   }
   for (int64_t i = 0; i < num_files; ++i) {
-    const char* const path =
+    const char* const spelled =
         zip_get_name(opened, static_cast<zip_uint64_t>(i), 0);
-    if (path == nullptr || IsHostile(path)) {
+    const std::optional<std::string> path =
+        spelled == nullptr ? std::nullopt : PathOf(spelled);
+    if (!path.has_value()) {
       return InputError(name, "hostile_name",
                         "has a file that would lie outside of it: '" +
-                            Shown(path == nullptr ? "" : path) + "'");
+                            Shown(spelled == nullptr ? "" : spelled) + "'");
     }
-    archive->places_.emplace(Lowercase(path), i);
+    archive->places_.emplace(CaseFolded(*path), i);
+    // Some programs pack files by the names that links have for them.
+    archive->places_.emplace(CaseFolded(PercentDecoded(*path)), i);
   }
   return archive;
 }
 
 ZipArchive::~ZipArchive() { zip_discard(archive_); }
 
+void ZipArchive::FindRoot(const std::string& path) {
+  if (Has(path)) return;
+  const std::string end = "/" + CaseFolded(path);
+  std::optional<std::string> found;
+  for (const auto& [key, place] : places_) {
+    const bool ends =
+        key.size() > end.size() &&
+        key.compare(key.size() - end.size(), end.size(), end) == 0;
+    if (!ends) continue;
+    std::string root = key.substr(0, key.size() - end.size() + 1);
+    const auto rank = [](const std::string& folder) {
+      return std::pair(std::count(folder.begin(), folder.end(), '/'), folder);
+    };
+    if (!found.has_value() || rank(root) < rank(*found)) {
+      found = std::move(root);
+    }
+  }
+  root_ = found.value_or("");
+}
+
 int64_t ZipArchive::Find(const std::string& path) const {
-  const int64_t exact = zip_name_locate(archive_, path.c_str(), 0);
-  if (exact >= 0) return exact;
-  const auto place = places_.find(Lowercase(path));
+  const auto place = places_.find(root_ + CaseFolded(path));
   return place == places_.end() ? -1 : place->second;
+}
+
+std::vector<std::string> ZipArchive::PathsWith(
+    const std::string& extension) const {
+  std::set<int64_t> found;
+  std::vector<std::string> paths;
+  for (const auto& [key, place] : places_) {
+    if (HasExtension(key, {extension}) && found.insert(place).second) {
+      paths.push_back(key.substr(root_.size()));
+    }
+  }
+  return paths;
+}
+
+bool ZipArchive::AreSame(const std::string& one,
+                         const std::string& other) const {
+  return Has(one) && Find(one) == Find(other);
 }
 
 bool ZipArchive::Has(const std::string& path) const { return Find(path) >= 0; }

@@ -8,10 +8,14 @@
 #include <unordered_map>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "lib/documents/document.h"
+#include "lib/documents/file_descriptor.h"
 
 struct zip;
+struct zip_error;
+struct zip_source;
 
 namespace tiercel::document {
 
@@ -25,8 +29,12 @@ inline constexpr uint64_t kMinZipBombBytes = 1u << 20;
 // The most bytes that are unpacked of one archive, all files together.
 inline constexpr uint64_t kMaxUnpackedBytes = 256u << 20;
 
-// A ZIP archive in memory, read by libzip within the limits above. Nothing is
-// ever written to a disk.
+// A ZIP archive, read by libzip within the limits above. Nothing is ever
+// written to a disk.
+//
+// Names are read as their makers meant them: '\\' separates folders, too, and
+// one at the start means the archive's root. Two that differ in case or in the
+// composition of their accents (NFC, NFD) are one.
 //
 // Errors: invalid_archive (damaged), encrypted_document (a file needs a
 // password), zip_bomb (a limit on bytes), too_many_files, hostile_name (a file
@@ -35,26 +43,36 @@ class ZipArchive {
  public:
   using Opened = std::variant<std::unique_ptr<ZipArchive>, Error>;
 
-  // `bytes` outlive the archive; errors call it `name`.
+  // Errors call the archive `name`. `bytes` outlive it; of a file, only what is
+  // needed is read.
   static Opened Open(const std::string& name, std::string_view bytes);
+  static Opened Open(const std::string& name, const FileDescriptor& file);
   ~ZipArchive();
   ZipArchive(const ZipArchive&) = delete;
   ZipArchive& operator=(const ZipArchive&) = delete;
 
+  // Makes the folder in which `path` lies the root of all paths, if only a
+  // folder has it: books are also packed together with their folder.
+  void FindRoot(const std::string& path);
   bool Has(const std::string& path) const;
+  // The keys of paths that end in `extension`, in lower case.
+  std::vector<std::string> PathsWith(const std::string& extension) const;
+  // Returns true if both are names of one file.
+  bool AreSame(const std::string& one, const std::string& other) const;
   // Reads a file that exists. More than `most` bytes are a zip_bomb.
   std::variant<std::string, Error> Read(const std::string& path, uint64_t most);
 
  private:
   ZipArchive(std::string name, struct zip* archive)
       : name_(std::move(name)), archive_(archive) {}
+  static Opened OpenSource(const std::string& name, struct zip_source* source,
+                           struct zip_error* error);
   int64_t Find(const std::string& path) const;
 
   const std::string name_;
   struct zip* const archive_;
-  // Indices by path in lower case: some books were made where case does not
-  // matter.
-  std::unordered_map<std::string, int64_t> places_;
+  std::unordered_map<std::string, int64_t> places_;  // indices by key
+  std::string root_;  // the key of a folder, with a '/' at its end; or empty
   uint64_t unpacked_bytes_ = 0;
 };
 

@@ -25,10 +25,12 @@ readonly DEMO=(
   libgumbo-dev  # documents: HTML
   libhwloc-dev
   libonig-dev  # patterns of tokenizers
-  libpugixml-dev  # documents: EPUB's XML
+  libpugixml-dev  # documents: the output of poppler's programs
+  libre2-dev  # patterns of chapters
   libuchardet-dev  # documents: charsets that are not declared
   liburing-dev  # the prompt cache
   libutf8proc-dev
+  libxml2-dev  # documents: EPUB's XML and XHTML
   libxxhash-dev  # the prompt cache
   libzip-dev  # documents: EPUB
   ninja-build
@@ -39,6 +41,7 @@ readonly DEMO=(
   python3
   python3-pip  # fetching the model
   unicode-data
+  zlib1g-dev  # documents: PDF's page labels
 )
 readonly TEST=(
   ccache

@@ -1,0 +1,164 @@
+#include "lib/documents/xml.h"
+
+#include <libxml/HTMLparser.h>
+#include <libxml/SAX2.h>
+#include <libxml/parser.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "lib/documents/text_writer.h"
+
+namespace tiercel::document {
+namespace {
+
+// Returns a reference to an entity of HTML ("&eacute;") as a reference to its
+// character ("&#233;"), or "" for any other. `declarations` may declare it to
+// be something else.
+std::string CharacterReference(std::string_view name,
+                               std::string_view declarations) {
+  for (const std::string_view known : {"amp", "lt", "gt", "quot", "apos"}) {
+    if (name == known) return {};
+  }
+  const std::string key(name);
+  const htmlEntityDesc* const entity =
+      htmlEntityLookup(reinterpret_cast<const xmlChar*>(key.c_str()));
+  if (entity == nullptr ||
+      declarations.find("<!ENTITY " + key + " ") != std::string_view::npos) {
+    return {};
+  }
+  return "&#" + std::to_string(entity->value) + ";";
+}
+
+// Replaces references to HTML's entities, outside of CDATA.
+std::string WithoutHtmlEntities(std::string_view xml) {
+  constexpr size_t kLongestName = 8;  // "thetasym"
+  constexpr std::string_view kDeclaration = "<!DOCTYPE";
+  std::string_view declarations;
+  const size_t declaration = xml.find(kDeclaration);
+  if (declaration != std::string_view::npos) {
+    declarations =
+        xml.substr(declaration, xml.find("]>", declaration) - declaration);
+  }
+  std::string out;
+  size_t copied = 0;
+  for (size_t at = xml.find_first_of("&<"); at < xml.size();
+       at = xml.find_first_of("&<", at)) {
+    if (xml[at] == '<') {
+      const bool is_data = xml.substr(at, 9) == "<![CDATA[";
+      at = is_data ? std::min(xml.find("]]>", at), xml.size()) : at + 1;
+      continue;
+    }
+    const size_t end = xml.find(';', at);
+    if (end == std::string_view::npos) break;
+    if (end - at - 1 > kLongestName) {
+      ++at;
+      continue;
+    }
+    const std::string character =
+        CharacterReference(xml.substr(at + 1, end - at - 1), declarations);
+    if (!character.empty()) {
+      out.append(xml, copied, at - copied).append(character);
+      copied = end + 1;
+    }
+    at = end + 1;
+  }
+  return out.append(xml, copied);
+}
+
+// Ignores declarations of entities whose text is in another file.
+void DeclareEntity(void* context, const xmlChar* name, int type,
+                   const xmlChar* public_id, const xmlChar* system_id,
+                   xmlChar* content) {
+  if (type != XML_INTERNAL_GENERAL_ENTITY) return;
+  xmlSAX2EntityDecl(context, name, type, public_id, system_id, content);
+}
+
+}  // namespace
+
+std::string_view View(const xmlChar* text) {
+  return text == nullptr ? std::string_view()
+                         : reinterpret_cast<const char*>(text);
+}
+
+XmlTree::XmlTree(std::string_view bytes, Repair repair) {
+  const std::string xml = WithoutHtmlEntities(bytes);
+  if (xml.size() > INT_MAX) return;
+  static const bool initialized = [] {
+    xmlInitParser();
+    return true;
+  }();
+  xmlParserCtxt* const context = initialized ? xmlNewParserCtxt() : nullptr;
+  if (context == nullptr) return;
+  context->sax->entityDecl = DeclareEntity;
+  int options = XML_PARSE_NOENT | XML_PARSE_NONET | XML_PARSE_NOERROR |
+                XML_PARSE_NOWARNING | XML_PARSE_IGNORE_ENC | XML_PARSE_NOCDATA;
+  if (repair == Repair::kParts) options |= XML_PARSE_RECOVER;
+  document_ =
+      xmlCtxtReadMemory(context, xml.data(), static_cast<int>(xml.size()),
+                        /*URL=*/nullptr, "UTF-8", options);
+  xmlFreeParserCtxt(context);
+}
+
+XmlTree::~XmlTree() { xmlFreeDoc(document_); }
+
+const xmlNode* XmlTree::root() const {
+  return document_ == nullptr ? nullptr : xmlDocGetRootElement(document_);
+}
+
+std::string_view LocalName(const xmlNode& node) {
+  if (node.type != XML_ELEMENT_NODE) return {};
+  const std::string_view name = View(node.name);
+  // The prefix is part of the name if the file does not declare it.
+  return name.substr(name.rfind(':') + 1);
+}
+
+std::string Attribute(const xmlNode* element, std::string_view name) {
+  if (element == nullptr || element->type != XML_ELEMENT_NODE) return {};
+  for (const xmlAttr* attribute = element->properties; attribute != nullptr;
+       attribute = attribute->next) {
+    const std::string_view full = View(attribute->name);
+    if (full.substr(full.rfind(':') + 1) != name) continue;
+    std::string value;
+    for (const xmlNode* part = attribute->children; part != nullptr;
+         part = part->next) {
+      value += View(part->content);
+    }
+    return value;
+  }
+  return {};
+}
+
+const xmlNode* Next(const xmlNode* root, const xmlNode* node) {
+  const bool is_element = node->type == XML_ELEMENT_NODE;
+  if (is_element && node->children != nullptr) return node->children;
+  while (node != root && node->next == nullptr) node = node->parent;
+  return node == root ? nullptr : node->next;
+}
+
+const xmlNode* Find(const xmlNode* root, std::string_view name) {
+  const xmlNode* node = root;
+  while (node != nullptr && LocalName(*node) != name) node = Next(root, node);
+  return node;
+}
+
+const xmlNode* Child(const xmlNode* node, std::string_view name) {
+  if (node == nullptr) return nullptr;
+  for (const xmlNode* child = node->children; child != nullptr;
+       child = child->next) {
+    if (LocalName(*child) == name) return child;
+  }
+  return nullptr;
+}
+
+std::string TextOf(const xmlNode* root) {
+  std::string text;
+  for (const xmlNode* node = root; node != nullptr; node = Next(root, node)) {
+    if (node->type == XML_TEXT_NODE || node->type == XML_CDATA_SECTION_NODE) {
+      text += View(node->content);
+    }
+  }
+  return OneLine(text);
+}
+
+}  // namespace tiercel::document
