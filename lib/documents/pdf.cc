@@ -10,7 +10,10 @@
 #include "lib/documents/child_process.h"
 #include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
+#include "lib/documents/file.h"
 #include "lib/documents/outline.h"
+#include "lib/documents/pdf_geometry.h"
+#include "lib/documents/pdf_labels.h"
 #include "lib/documents/pdf_layout.h"
 #include "lib/documents/pdf_margins.h"
 #include "lib/documents/pdf_sections.h"
@@ -27,6 +30,8 @@ constexpr ChildLimits kOutlineLimits = {uint64_t{2} << 30, 30, 60,
                                         uint64_t{32} << 20};
 // The path by which a child reads the file that RunChild puts on its stdin.
 constexpr char kInput[] = "/proc/self/fd/0";
+// A book may have a few blank pages.
+constexpr size_t kFewEmpty = 3;
 // pdftotext's exit status where a document may not be copied.
 constexpr int kNotPermitted = 3;
 
@@ -104,6 +109,41 @@ size_t NumEmpty(const std::vector<PdfPage>& pages) {
                     [](const PdfPage& page) { return page.blocks.empty(); }));
 }
 
+// Returns the pages without text, counted from 1: "3, 11-17".
+std::string EmptyPages(const std::vector<PdfPage>& pages) {
+  constexpr size_t kMostListed = 20;
+  std::string list;
+  size_t num_listed = 0;
+  for (size_t begin = 0; begin < pages.size(); ++begin) {
+    if (!pages[begin].blocks.empty()) continue;
+    size_t end = begin;
+    while (end + 1 < pages.size() && pages[end + 1].blocks.empty()) ++end;
+    if (num_listed++ == kMostListed) return list + ", ...";
+    if (!list.empty()) list += ", ";
+    list += std::to_string(begin + 1);
+    if (end > begin) list += "-" + std::to_string(end + 1);
+    begin = end;
+  }
+  return list;
+}
+
+// Returns a title or an author, unless a program wrote it for want of one:
+// "Microsoft Word - x.doc", "untitled".
+std::string UnlessMadeUp(const std::string& name) {
+  const std::string lower = Lowercase(name);
+  for (const std::string_view made_up :
+       {"untitled", "anonymous", "unknown", "unspecified", "title", "author",
+        "user", "admin", "administrator", "owner", "document1",
+        "powerpoint presentation"}) {
+    if (lower == made_up) return {};
+  }
+  const bool is_file = HasExtension(
+      name, {".doc", ".docx", ".odt", ".rtf", ".pdf", ".tex", ".dvi", ".indd",
+             ".qxd", ".qxp", ".pmd", ".fm", ".txt", ".html", ".ps"});
+  return is_file || lower.compare(0, 15, "microsoft word ") == 0 ? std::string()
+                                                                 : name;
+}
+
 }  // namespace
 
 Result ReadPdf(const std::string& name, const std::string& bytes) {
@@ -127,28 +167,31 @@ Result ReadPdf(const std::string& name, const std::string& bytes) {
                           "for recognising text (OCR) add it");
   }
   Document document;
-  document.title = reader.title();
-  document.author = reader.author();
+  document.title = UnlessMadeUp(reader.title());
+  document.author = UnlessMadeUp(reader.author());
   if (end.errors.find("language pack") != std::string::npos ||
       end.errors.find("No font in show") != std::string::npos) {
     document.warnings.push_back(
         "parts of the text may be missing: pdftotext knows not all of its "
         "fonts (Debian: poppler-data)");
   }
-  if (num_empty * 5 > pages.size()) {
+  if (num_empty >= kFewEmpty || num_empty * 5 > pages.size()) {
     document.warnings.push_back(std::to_string(num_empty) + " of " +
                                 std::to_string(pages.size()) +
-                                " pages have no text");
+                                " pages have no text: " + EmptyPages(pages));
   }
   const std::vector<PdfOutlineItem> outline = OutlineOf(bytes, &document);
   std::set<size_t> chapters;
   for (const PdfOutlineItem& item : outline) {
-    if (item.level == 1) chapters.insert(item.page);
+    if (item.level == 1 && item.page.has_value()) chapters.insert(*item.page);
   }
-  const std::vector<std::string> numbers = DropMargins(&pages);
+  StraightenPages(&pages);
+  std::vector<std::string> numbers = DropMargins(&pages);
+  std::vector<std::string> labels = PdfPageLabels(bytes, pages.size());
+  if (!labels.empty()) numbers = std::move(labels);
   WritePdfText(pages, numbers, chapters, &document);
   document.sections = outline.size() > 1
-                          ? LocateOutline(outline, document)
+                          ? LocateOutline(outline, &document)
                           : SectionsOf(FindHeadings(document.text));
   return document;
 }

@@ -34,12 +34,29 @@ std::string WithoutLigatures(std::string word) {
   return word;
 }
 
+// Writes '-' for the other signs of a word that goes on: U+2010 and, at the end
+// of a line, the soft hyphen.
+std::string WithHyphens(std::string word) {
+  constexpr std::string_view kHyphen = "\u2010";
+  constexpr std::string_view kSoftHyphen = "\u00AD";
+  for (size_t at = word.find(kHyphen); at != std::string::npos;
+       at = word.find(kHyphen, at)) {
+    word.replace(at, kHyphen.size(), "-");
+  }
+  const size_t end = word.size() - std::min(word.size(), kSoftHyphen.size());
+  if (word.compare(end, kSoftHyphen.size(), kSoftHyphen) == 0) {
+    word.replace(end, kSoftHyphen.size(), "-");
+  }
+  return word;
+}
+
 PdfBlock BlockOf(const pugi::xml_node& node) {
   PdfBlock block = {BoxOf(node), 0, {}};
   for (const pugi::xml_node& line_node : node.children("line")) {
     PdfLine line = {BoxOf(line_node), {}};
     for (const pugi::xml_node& word : line_node.children("word")) {
-      std::string text = WithoutLigatures(OneLine(word.child_value()));
+      std::string text =
+          WithoutLigatures(OneLine(WithHyphens(word.child_value())));
       if (!text.empty()) line.words.push_back({BoxOf(word), std::move(text)});
     }
     if (!line.words.empty()) block.lines.push_back(std::move(line));
@@ -55,10 +72,11 @@ void AddItems(const pugi::xml_node& outline, int level,
     if (name == "item") {
       const int page = child.attribute("page").as_int();
       std::string text = OneLine(child.child_value());
-      if (page > 0 && !text.empty()) {
-        items->push_back(
-            {level, static_cast<size_t>(page) - 1, std::move(text)});
-      }
+      if (text.empty()) continue;
+      items->push_back({level,
+                        page > 0 ? std::optional(static_cast<size_t>(page) - 1)
+                                 : std::nullopt,
+                        std::move(text)});
     } else if (name == "outline") {
       AddItems(child, level + 1, items);
     }

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_LIB_DOCUMENTS_PDF_LAYOUT_H_
 #define TIERCEL_LIB_DOCUMENTS_PDF_LAYOUT_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,8 +63,8 @@ class PdfLayoutReader {
 
 // An entry of a PDF's outline.
 struct PdfOutlineItem {
-  int level;    // from 1
-  size_t page;  // from 0
+  int level;                   // from 1
+  std::optional<size_t> page;  // from 0; absent if it leads nowhere
   std::string text;
 };
 

@@ -2,8 +2,12 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <zlib.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -12,6 +16,8 @@
 #include "lib/documents/document.h"
 #include "lib/documents/document_for_test.h"
 #include "lib/documents/pdf_for_test.h"
+#include "lib/documents/pdf_geometry.h"
+#include "lib/documents/pdf_labels.h"
 #include "lib/documents/pdf_layout.h"
 
 namespace tiercel::document {
@@ -251,13 +257,229 @@ TEST(PdfLayoutTest, PagesComeInPieces) {
   }
 }
 
+// A page of words in boxes of 10 by 10 points, 20 apart: along a line and from
+// line to line.
+struct Step {
+  float across;
+  float down;
+};
+PdfPage PageOfWords(const std::vector<std::vector<std::string>>& lines,
+                    Step word_step, Step line_step) {
+  PdfPage page = {400, 400, {{{100, 100, 110, 110}, 110, {}}}};
+  for (size_t l = 0; l < lines.size(); ++l) {
+    PdfLine line;
+    for (size_t w = 0; w < lines[l].size(); ++w) {
+      const auto along = static_cast<float>(w);
+      const auto across = static_cast<float>(l);
+      const float left =
+          200 + along * word_step.across + across * line_step.across;
+      const float top = 200 + along * word_step.down + across * line_step.down;
+      line.words.push_back({{left, top, left + 10, top + 10}, lines[l][w]});
+    }
+    line.box = line.words.front().box;
+    for (const PdfWord& word : line.words) {
+      line.box = {std::min(line.box.left, word.box.left),
+                  std::min(line.box.top, word.box.top),
+                  std::max(line.box.right, word.box.right),
+                  std::max(line.box.bottom, word.box.bottom)};
+    }
+    page.blocks[0].lines.push_back(line);
+  }
+  return page;
+}
+
+std::vector<std::string> Straightened(PdfPage page) {
+  std::vector<PdfPage> pages = {std::move(page)};
+  StraightenPages(&pages);
+  std::vector<std::string> lines;
+  float top = -1;
+  for (const PdfBlock& block : pages[0].blocks) {
+    for (const PdfLine& line : block.lines) {
+      EXPECT_GT(line.box.top, top);
+      top = line.box.top;
+      std::string text;
+      float right = -1;
+      for (const PdfWord& word : line.words) {
+        EXPECT_GT(word.box.left, right) << word.text;
+        right = word.box.right;
+        text += (text.empty() ? "" : " ") + word.text;
+      }
+      lines.push_back(text);
+    }
+  }
+  return lines;
+}
+
+TEST(PdfGeometryTest, TurnedPagesAreTurnedBack) {
+  const std::vector<std::vector<std::string>> words = {{"a", "b", "c"},
+                                                       {"d", "e", "f"}};
+  for (const auto& [word, line] : {std::pair<Step, Step>{{20, 0}, {0, 20}},
+                                   {{0, 20}, {-20, 0}},
+                                   {{-20, 0}, {0, -20}},
+                                   {{0, -20}, {20, 0}}}) {
+    EXPECT_THAT(Straightened(PageOfWords(words, word, line)),
+                ElementsAre("a b c", "d e f"));
+  }
+}
+
+// The places of letters are from left to right; a number and words of other
+// scripts are read so, too.
+TEST(PdfGeometryTest, LinesFromRightToLeftGetTheOrderOfReading) {
+  EXPECT_THAT(
+      Straightened(PageOfWords(
+          {{".ריעב", "0991", "Big", "Ben", "(קרפ)"}, {"םולש", "ב1,990ג"}},
+          {20, 0}, {0, 20})),
+      ElementsAre("(פרק) 0991 Big Ben בעיר.", "ג1,990ב שלום"));
+  // A Hebrew word in an English line stays at its place.
+  EXPECT_THAT(
+      Straightened(PageOfWords({{"the", "word", "םולש", "means", "peace"}},
+                               {20, 0}, {0, 20})),
+      ElementsAre("the word שלום means peace"));
+  // Arabic letters in their printed forms.
+  EXPECT_THAT(
+      Straightened(PageOfWords({{"\uFEAE\uFEE4\uFED7"}}, {20, 0}, {0, 20})),
+      ElementsAre("\u0642\u0645\u0631"));
+}
+
+TEST(PdfTest, ADropCapJoinsItsWord) {
+  const auto page = [](const std::string& cap, const std::string& word) {
+    return Lines{{110, 700, word + " mill stood still, and all was as it was"},
+                 {110, 688, "long before the river came to it, far away."},
+                 {72, 676, "No one knew why the lamps were lit so early then"},
+                 {72, 678, cap, 40}};
+  };
+  const Document document = Good(
+      ReadBytes(PdfOf({page("T", "he"), page("A", "great"), page("A", "nd")})));
+  EXPECT_THAT(document.text, HasSubstr("The mill stood"));
+  EXPECT_THAT(document.text, HasSubstr("A great mill stood"));
+}
+
+TEST(PdfTest, PagesWithoutTextAreListed) {
+  const auto warnings_of = [](const std::string& pages) {
+    std::vector<Lines> lines;
+    for (const char page : pages) {
+      lines.emplace_back();
+      if (page == '-') continue;
+      lines.back().push_back(
+          {72, 400, std::string("It was late in the day of ") + page + "."});
+    }
+    return Good(ReadBytes(PdfOf(lines))).warnings;
+  };
+  EXPECT_THAT(warnings_of("a--bc-def"),
+              ElementsAre("3 of 9 pages have no text: 2-3, 6"));
+  EXPECT_THAT(warnings_of("a-bcdefghijkl-"), IsEmpty());
+}
+
+TEST(PdfTest, TitlesThatAProgramMadeUpAreNone) {
+  const std::vector<Lines> pages = {{{72, 700, "Some text."}}};
+  const auto title_of = [&](const std::string& title) {
+    return Good(ReadBytes(
+        PdfOf(pages, {}, "/Info << /Title (" + title + ") /Author (user) >>")));
+  };
+  for (const char* title :
+       {"untitled", "Microsoft Word - x.doc", "Book.indd", "Untitled"}) {
+    EXPECT_EQ(title_of(title).title, "") << title;
+  }
+  EXPECT_EQ(title_of("The Mill").title, "The Mill");
+  EXPECT_EQ(title_of("The Mill").author, "");
+}
+
+TEST(PdfTest, AnItemThatLeadsNowhereIsFoundByItsTitleOrSaid) {
+  std::vector<Lines> pages;
+  for (int i = 1; i <= 4; ++i) {
+    pages.push_back({{72, 700, "Chapter " + std::to_string(i), 16},
+                     {72, 600, "It was late in the day when they left."}});
+  }
+  std::string pdf = PdfOf(
+      pages,
+      {{"Chapter 1", 0}, {"Chapter 2", 1}, {"Chapter 9", 1}, {"Chapter 4", 3}});
+  // The places of the second and the third are taken away.
+  for (const char* title : {"(Chapter 2)", "(Chapter 9)"}) {
+    const size_t place = pdf.find("/Dest", pdf.find(title));
+    pdf.replace(place, 5, "/Dead");
+  }
+  const Document document = Good(ReadBytes(pdf));
+  std::string labels;
+  for (const Section& section : document.sections) {
+    labels +=
+        section.label + "|" + document.text.substr(section.begin, 9) + "\n";
+  }
+  EXPECT_EQ(labels,
+            "Chapter 1|Chapter 1\nChapter 2|Chapter 2\nChapter 4|Chapter 4\n");
+  EXPECT_THAT(document.warnings,
+              ElementsAre("1 entries of the outline lead nowhere: Chapter 9"));
+}
+
+TEST(PdfLabelsTest, RangesHaveStylesPrefixesAndStarts) {
+  const std::string tree = "<< /Kids [5 0 R 6 0 R] >>";
+  const std::string first =
+      "<< /Limits [0 2] /Nums [0 << /S /r >> 2 << /S /D /St 7 >>] >>";
+  const std::string second =
+      "<< /Nums [4 7 0 R 6 << /P (end) >> 7 << /S /a /St 26 >>] >>";
+  const std::string range = "<< /P (A\\)-) /S /R >>";
+  const std::string plain = "%PDF-1.4\n1 0 obj << /Type /Catalog /PageLabels " +
+                            tree + " >> endobj\n5 0 obj " + first +
+                            " endobj 6 0 obj " + second + " endobj 7 0 obj " +
+                            range + " endobj";
+  const auto labels =
+      ElementsAre("i", "ii", "7", "8", "A)-I", "A)-II", "end", "z", "aa");
+  EXPECT_THAT(PdfPageLabels(plain, 9), labels);
+  // The same in an object stream, as most files have it.
+  std::string objects = "<< /PageLabels " + tree + " >> ";
+  const std::string index[] = {first, second, range};
+  std::string head = "1 0 ";
+  for (int i = 0; i < 3; ++i) {
+    head += std::to_string(5 + i) + " " + std::to_string(objects.size()) + " ";
+    objects += index[i] + " ";
+  }
+  const std::string text = head + objects;
+  std::string packed(compressBound(text.size()), '\0');
+  uLongf size = packed.size();
+  ASSERT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+                     reinterpret_cast<const Bytef*>(text.data()), text.size()),
+            Z_OK);
+  packed.resize(size);
+  EXPECT_THAT(PdfPageLabels("%PDF-1.5\n9 0 obj << /Type /ObjStm /Filter "
+                            "/FlateDecode >> stream\r\n" +
+                                packed + "\nendstream endobj",
+                            9),
+              labels);
+}
+
+TEST(PdfLabelsTest, WhatIsNotUnderstoodHasNone) {
+  EXPECT_THAT(PdfPageLabels("", 3), IsEmpty());
+  EXPECT_THAT(PdfPageLabels("/PageLabels 5 0 R", 3), IsEmpty());
+  EXPECT_THAT(PdfPageLabels("/PageLabels << /Nums [ 3 << /S /D >> ] >>", 5),
+              IsEmpty());
+  EXPECT_THAT(
+      PdfPageLabels("/Encrypt /PageLabels << /Nums [0 << /S /r >>] >>", 5),
+      IsEmpty());
+  // A tree that contains itself ends.
+  EXPECT_THAT(PdfPageLabels("5 0 obj << /Kids [5 0 R 5 0 R] >> endobj "
+                            "/PageLabels 5 0 R",
+                            3),
+              IsEmpty());
+}
+
+TEST(PdfLayoutTest, HyphensOfAllKindsAreHyphens) {
+  PdfLayoutReader reader;
+  reader.Add(
+      "<doc><page><flow><block><line><word>re\u00ADmem\u00AD</word></line>"
+      "<line><word>well\u2010known</word></line></block></flow></page></doc>");
+  const std::vector<PdfPage> pages = reader.TakePages();
+  ASSERT_EQ(pages.size(), 1u);
+  EXPECT_EQ(pages[0].blocks[0].lines[0].words[0].text, "remem-");
+  EXPECT_EQ(pages[0].blocks[0].lines[1].words[0].text, "well-known");
+}
+
 TEST(PdfLayoutTest, OutlinesNest) {
   const auto items = ReadPdfOutline(
       "<pdf2xml><page><text><b>broken</text></page> link to page 3 <outline>"
       "<item page=\"1\">One</item><outline><item page=\"2\">A &lt; B</item>"
       "</outline><item page=\"9\">Two</item><item page=\"0\">no page</item>"
       "</outline></pdf2xml>");
-  ASSERT_EQ(items.size(), 3u);
+  ASSERT_EQ(items.size(), 4u);
+  EXPECT_EQ(items[3].page, std::nullopt);
   EXPECT_EQ(items[1].level, 2);
   EXPECT_EQ(items[1].text, "A < B");
   EXPECT_EQ(items[2].page, 8u);

@@ -1,0 +1,299 @@
+#include "lib/documents/pdf_geometry.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "lib/documents/unicode.h"
+
+namespace tiercel::document {
+namespace {
+
+void ForEachBox(PdfPage* page, const std::function<void(PdfBox*)>& change) {
+  for (PdfBlock& block : page->blocks) {
+    change(&block.box);
+    for (PdfLine& line : block.lines) {
+      change(&line.box);
+      for (PdfWord& word : line.words) change(&word.box);
+    }
+  }
+}
+
+// Sets the right edges of columns anew, from those of their blocks.
+void WidenColumns(PdfPage* page) {
+  for (PdfBlock& block : page->blocks) {
+    block.column_right = block.box.right;
+    for (const PdfBlock& other : page->blocks) {
+      if (other.box.left < block.box.right &&
+          other.box.right > block.box.left) {
+        block.column_right = std::max(block.column_right, other.box.right);
+      }
+    }
+  }
+}
+
+// ---- Turned text ----
+
+enum class Direction { kRight, kDown, kLeft, kUp };
+
+// The direction of most of a page's words, by the steps from each to the next.
+Direction DirectionOf(const PdfPage& page) {
+  size_t counts[4] = {0, 0, 0, 0};
+  for (const PdfBlock& block : page.blocks) {
+    for (const PdfLine& line : block.lines) {
+      for (size_t w = 0; w + 1 < line.words.size(); ++w) {
+        const PdfBox& from = line.words[w].box;
+        const PdfBox& to = line.words[w + 1].box;
+        const float across = to.left - from.left;
+        const float down = to.top - from.top;
+        const Direction direction =
+            std::abs(across) >= std::abs(down)
+                ? (across >= 0 ? Direction::kRight : Direction::kLeft)
+                : (down >= 0 ? Direction::kDown : Direction::kUp);
+        ++counts[static_cast<size_t>(direction)];
+      }
+    }
+  }
+  return static_cast<Direction>(std::max_element(counts, counts + 4) - counts);
+}
+
+void TurnBack(PdfPage* page) {
+  const Direction direction = DirectionOf(*page);
+  if (direction == Direction::kRight) return;
+  float width = page->width;  // a turned page may say what it is unturned
+  float height = page->height;
+  ForEachBox(page, [&](PdfBox* box) {
+    width = std::max(width, box->right);
+    height = std::max(height, box->bottom);
+  });
+  ForEachBox(page, [&](PdfBox* box) {
+    const PdfBox old = *box;
+    switch (direction) {
+      case Direction::kDown:
+        *box = {old.top, width - old.right, old.bottom, width - old.left};
+        break;
+      case Direction::kUp:
+        *box = {height - old.bottom, old.left, height - old.top, old.right};
+        break;
+      case Direction::kLeft:
+        *box = {width - old.right, height - old.bottom, width - old.left,
+                height - old.top};
+        break;
+      case Direction::kRight:
+        break;
+    }
+  });
+  page->width = direction == Direction::kLeft ? width : height;
+  page->height = direction == Direction::kLeft ? height : width;
+  WidenColumns(page);
+}
+
+// ---- Text from right to left ----
+
+// Counts the letters that are written from right to left, and others.
+struct Letters {
+  size_t right_to_left = 0;
+  size_t others = 0;
+  void Add(std::string_view text) {
+    for (const char32_t c : ToUtf32(text)) {
+      if (IsRightToLeft(c)) {
+        ++right_to_left;
+      } else if (IsLetter(c)) {
+        ++others;
+      }
+    }
+  }
+  bool IsRight() const { return right_to_left > others; }
+};
+
+bool HasRightToLeft(std::string_view text) {
+  const std::u32string letters = ToUtf32(text);
+  return std::any_of(letters.begin(), letters.end(), IsRightToLeft);
+}
+
+char32_t Mirrored(char32_t c) {
+  constexpr std::u32string_view kPairs = U"()[]{}<>«»‹›";
+  const size_t at = kPairs.find(c);
+  return at == std::u32string_view::npos ? c : kPairs[at ^ 1];
+}
+
+// Returns a word in the order in which it is read. Numbers and words of other
+// scripts within it have that order already.
+std::string Reversed(std::string_view word) {
+  std::u32string letters = ToUtf32(word);
+  std::reverse(letters.begin(), letters.end());
+  for (char32_t& c : letters) c = Mirrored(c);
+  const auto is_other = [](char32_t c) {
+    return IsDigit(c) || (IsLetter(c) && !IsRightToLeft(c));
+  };
+  for (auto begin = letters.begin(); begin != letters.end();) {
+    begin = std::find_if(begin, letters.end(), is_other);
+    auto end = begin;
+    // "1,990" and "a.b" are one run.
+    while (end != letters.end() &&
+           (is_other(*end) ||
+            (end + 1 != letters.end() && U'%' != *end && !IsLetter(*end) &&
+             is_other(*(end + 1)) && end != begin))) {
+      ++end;
+    }
+    std::reverse(begin, end);
+    begin = end;
+  }
+  return FromUtf32(WithoutPresentationForms(letters));
+}
+
+// Puts the words of a line, on a page that was mirrored, in the order in which
+// they are read. Words of other scripts side by side have theirs.
+void Reorder(PdfLine* line) {
+  std::vector<PdfWord>& words = line->words;
+  std::stable_sort(words.begin(), words.end(),
+                   [](const PdfWord& a, const PdfWord& b) {
+                     return a.box.left < b.box.left;
+                   });
+  for (size_t begin = 0; begin < words.size();) {
+    size_t end = begin;
+    while (end < words.size() && !HasRightToLeft(words[end].text)) ++end;
+    if (end == begin) {
+      words[begin].text = Reversed(words[begin].text);
+      ++begin;
+      continue;
+    }
+    const float left = words[begin].box.left;
+    const float right = words[end - 1].box.right;
+    std::reverse(words.begin() + static_cast<std::ptrdiff_t>(begin),
+                 words.begin() + static_cast<std::ptrdiff_t>(end));
+    for (size_t w = begin; w < end; ++w) {
+      const PdfBox old = words[w].box;
+      words[w].box.left = left + right - old.right;
+      words[w].box.right = left + right - old.left;
+    }
+    begin = end;
+  }
+}
+
+void ReadFromRight(PdfPage* page) {
+  Letters all;
+  for (const PdfBlock& block : page->blocks) {
+    for (const PdfLine& line : block.lines) {
+      for (const PdfWord& word : line.words) all.Add(word.text);
+    }
+  }
+  if (all.right_to_left == 0) return;
+  const bool is_mirrored = all.IsRight();
+  if (is_mirrored) {
+    ForEachBox(page, [&](PdfBox* box) {
+      const PdfBox old = *box;
+      box->left = page->width - old.right;
+      box->right = page->width - old.left;
+    });
+    WidenColumns(page);
+  }
+  for (PdfBlock& block : page->blocks) {
+    for (PdfLine& line : block.lines) {
+      Letters letters;
+      for (const PdfWord& word : line.words) letters.Add(word.text);
+      if (is_mirrored) {
+        Reorder(&line);
+      } else if (letters.right_to_left > 0) {
+        for (PdfWord& word : line.words) {
+          if (HasRightToLeft(word.text)) word.text = Reversed(word.text);
+        }
+      }
+    }
+  }
+}
+
+// ---- Drop caps ----
+
+// Returns true for a block of one or two letters that are twice as high as a
+// line of the text, or more.
+bool IsDropCap(const PdfBlock& block, float line_height) {
+  if (block.lines.size() != 1 || block.lines[0].words.size() != 1) return false;
+  const PdfWord& word = block.lines[0].words[0];
+  const std::u32string letters = ToUtf32(word.text);
+  return letters.size() <= 2 && IsUpperCase(letters.back()) &&
+         word.box.height() > 1.8F * line_height;
+}
+
+// The height of the lines that a drop cap may begin: the usual one.
+float LineHeight(const PdfPage& page) {
+  std::vector<float> heights;
+  for (const PdfBlock& block : page.blocks) {
+    for (const PdfLine& line : block.lines)
+      heights.push_back(line.box.height());
+  }
+  if (heights.empty()) return 0;
+  const auto middle =
+      heights.begin() + static_cast<std::ptrdiff_t>(heights.size() / 2);
+  std::nth_element(heights.begin(), middle, heights.end());
+  return *middle;
+}
+
+// Returns the first word to the right of a drop cap, in the topmost line that
+// it stands beside.
+PdfWord* WordAfter(const PdfBox& cap, PdfPage* page) {
+  PdfLine* best = nullptr;
+  for (PdfBlock& block : page->blocks) {
+    for (PdfLine& line : block.lines) {
+      const bool is_beside = line.box.left >= cap.left &&
+                             line.box.top < cap.bottom &&
+                             line.box.bottom > cap.top &&
+                             line.box.height() < cap.height() / 1.8F &&
+                             line.box.left - cap.right < 2 * cap.height();
+      if (is_beside && (best == nullptr || line.box.top < best->box.top)) {
+        best = &line;
+      }
+    }
+  }
+  return best == nullptr ? nullptr : &best->words.front();
+}
+
+// Words that are one letter: "A mill", "I went", "O river".
+bool IsWordOfItsOwn(const std::string& cap,
+                    const std::unordered_set<std::string>& words,
+                    const std::string& next) {
+  return (cap == "A" || cap == "I" || cap == "O") &&
+         words.count(cap + next) == 0;
+}
+
+void JoinDropCaps(PdfPage* page) {
+  const float height = LineHeight(*page);
+  std::unordered_set<std::string> words;  // with a capital, as the cap gives it
+  for (const PdfBlock& block : page->blocks) {
+    for (const PdfLine& line : block.lines) {
+      for (const PdfWord& word : line.words) words.insert(word.text);
+    }
+  }
+  for (size_t b = 0; b < page->blocks.size();) {
+    if (!IsDropCap(page->blocks[b], height)) {
+      ++b;
+      continue;
+    }
+    const PdfWord cap = page->blocks[b].lines[0].words[0];
+    page->blocks.erase(page->blocks.begin() + static_cast<std::ptrdiff_t>(b));
+    PdfWord* const word = WordAfter(cap.box, page);
+    if (word == nullptr) {  // it is a letter that stands alone
+      page->blocks.insert(
+          page->blocks.begin() + static_cast<std::ptrdiff_t>(b),
+          PdfBlock{cap.box, cap.box.right, {PdfLine{cap.box, {cap}}}});
+      ++b;
+      continue;
+    }
+    const bool is_apart = IsWordOfItsOwn(cap.text, words, word->text);
+    word->text = cap.text + (is_apart ? " " : "") + word->text;
+  }
+}
+
+}  // namespace
+
+void StraightenPages(std::vector<PdfPage>* pages) {
+  for (PdfPage& page : *pages) {
+    TurnBack(&page);
+    ReadFromRight(&page);
+    JoinDropCaps(&page);
+  }
+}
+
+}  // namespace tiercel::document

@@ -1,0 +1,21 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_PDF_GEOMETRY_H_
+#define TIERCEL_LIB_DOCUMENTS_PDF_GEOMETRY_H_
+
+#include <vector>
+
+#include "lib/documents/pdf_layout.h"
+
+namespace tiercel::document {
+
+// Puts the boxes of each page as its reader sees them, so that text goes from
+// left to right and from top to bottom:
+//
+//   turned text (a table on its side) is turned back;
+//   lines in Hebrew or Arabic, whose letters stand in the order of their
+//   places, get the order in which they are read, and their page is mirrored;
+//   a large letter over several lines (a drop cap) joins the word it begins.
+void StraightenPages(std::vector<PdfPage>* pages);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_PDF_GEOMETRY_H_
