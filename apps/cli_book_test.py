@@ -15,8 +15,64 @@ import tempfile
 import time
 import unittest
 
-from cli_testing import (BOOK, CHAT, SMALL, TIERCEL, BookCase, run, run_until,
+from cli_testing import (BOOK, CHAT, SMALL, TIERCEL, BookCase, Case, run,
+                         run_until,
                          without_rates_warnings, write_deeper)
+
+
+class TextTest(Case):
+    """`text`: a document as it is read; no model is needed."""
+
+    PAGE = (b"<html lang=en><title>Tale</title><h1>Chapter 1</h1><p>a&amp;b"
+            b"<span class=pagenum id=Page_7>[Pg 7]</span><h2>Night</h2>c"
+            b"<h1>Chapter 2</h1>d")
+
+    def setUp(self):
+        super().setUp()
+        self.page = self.path("tale.html", self.PAGE)
+        self.env = {**os.environ, "TIERCEL_MODEL": "/no/model"}
+
+    def test_text_and_places(self):
+        result = run("text", self.page, env=self.env)
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (0, b"Chapter 1\n\na&b\n\nNight\n\nc\n\nChapter 2"
+                          b"\n\nd\n", b""))
+        document = self.document("text", self.page)
+        self.assertEqual(list(document), [
+            "title", "author", "language", "text", "sections", "pages",
+            "warnings"])
+        self.assertEqual(document["text"].encode(), result.stdout)
+        self.assertEqual(document["sections"], [
+            {"level": 1, "label": "Chapter 1", "title": "", "begin": 0,
+             "end": 26, "page": None, "anchor": ""},
+            {"level": 2, "label": "", "title": "Night", "begin": 16, "end": 26,
+             "page": "7", "anchor": "Page_7"},
+            {"level": 1, "label": "Chapter 2", "title": "", "begin": 26,
+             "end": 39, "page": "7", "anchor": ""}])
+        self.assertEqual(document["pages"], [{"label": "7", "begin": 16}])
+
+    def test_parts_are_chosen(self):
+        self.assertEqual(self.succeed("text", self.page, "--chapters", "2"),
+                         b"Chapter 2\n\nd\n")
+        document = self.document("text", self.page, "--chapter-pattern",
+                                 "^[a-d]$")
+        self.assertEqual([(s["title"], s["begin"])
+                          for s in document["sections"]],
+                         [("c", 23), ("d", 37)])
+        self.assertEqual(
+            self.succeed("text", self.page, "--chapter-pattern", "^[a-d]$",
+                         "--chapters", "d"), b"d\n")
+        self.refuse(2, "usage", "text", self.page, "--chapter-pattern", "(")
+        self.refuse(3, "no_chapters", "text", self.page, "--chapter-pattern",
+                    "^x$")
+
+    def test_what_cannot_be_read(self):
+        rtf = self.path("a.rtf", b"{\\rtf1 x}")
+        self.assertIn("RTF", self.refuse(3, "unsupported_document", "text",
+                                         rtf))
+        self.refuse(6, "file_not_found", "text", "/no/file")
+        self.refuse(2, "usage", "text")
+        self.refuse(3, "empty_document", "text", self.path("e.txt", b" "))
 
 
 class TreeTest(BookCase):

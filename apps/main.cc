@@ -25,6 +25,7 @@ absl::Status Run(const Options& options) {
   if (options.command == "eval") return Eval(options);
   if (options.command == "tokenize") return Tokenize(options);
   if (options.command == "detokenize") return Detokenize(options);
+  if (options.command == "text") return Text(options);
   if (options.command == "inspect") return Inspect(options);
   if (options.command == "plan") return Plan(options);
   if (options.command == "bench") return Bench(options);

@@ -54,7 +54,7 @@ absl::Status CheckEnvironment() {
 
 absl::Status UnknownCommand(const std::vector<std::string>& args) {
   const std::string& name = args[0];
-  if (name == "serve" || name == "batch" || name == "text") {
+  if (name == "serve" || name == "batch") {
     return NotInThisVersion(absl::StrCat("tiercel ", name));
   }
   const auto command = std::find_if(args.begin(), args.end(), IsCommand);
@@ -136,7 +136,8 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
   }
   RETURN_IF_ERROR(CheckTogether(&line.options));
   RETURN_IF_ERROR(CheckEnvironment());
-  if (line.options.command == "cache") return line;
+  const std::string& name = line.options.command;
+  if (name == "cache" || name == "text") return line;  // these need no model
   RETURN_IF_ERROR(ChooseModel(&line.options.model));
   return line;
 }

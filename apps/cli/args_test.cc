@@ -463,7 +463,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"chat", "--json-schema", "x.json"},
            {"serve"},
            {"batch", "in.jsonl", "-o", "out.jsonl"},
-           {"text", "x"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

@@ -266,7 +266,9 @@ absl::Status CheckBook(const Options& options) {
          {"--output", !book.output.empty(), false, in_chat},
          {"--format", !book.format.empty(), false, in_chat},
          {"--chapters", !book.chapters.empty(), has_book, "without --book"},
-         {"--pages", !book.pages.empty(), has_book, "without --book"}});
+         {"--pages", !book.pages.empty(), has_book, "without --book"},
+         {"--chapter-pattern", !book.chapter_pattern.empty(), has_book,
+          "without --book"}});
   }
   return CheckHeeded(
       {{"--format", !book.format.empty(), !book.output.empty(),

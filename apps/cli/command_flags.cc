@@ -25,11 +25,14 @@ void AddChoiceFlags(FlagSet& flags, BookOptions* book) {
   flags.Text("--pages", "10-40",
              "read these alone, as they are numbered: xii, A-3, A-3-A-7",
              [=](const std::string& text) { book->pages = text; });
+  flags.Text("--chapter-pattern", "REGEX",
+             "lines that match it are the chapters (RE2's syntax)",
+             [=](const std::string& text) { book->chapter_pattern = text; });
 }
 
 void AddDocument(FlagSet& flags, Options* options) {
   flags.Positional("FILE",
-                   "EPUB, PDF, HTML or a folder of it, or text; - is stdin",
+                   "EPUB, FB2, PDF, HTML or its folder, text; - is stdin",
                    FlagSet::Need::kRequired, &options->document);
   BookOptions* book = &options->book;
   options->session.prompt_cache_dir = PromptCacheFolder();
@@ -71,7 +74,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
   AddTemplateFlags(flags, options);
   AddAtOnceFlag(flags, &options->session);
   AddSummaryFlags(flags, &options->book);
-  flags.NotBuilt({"--each", "--chapter-pattern"});
+  flags.NotBuilt({"--each"});
   flags.Group("Output");
   flags.Switch("--no-talk", "take no questions after it, on a terminal either",
                [=] { options->talk = false; });
@@ -79,8 +82,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
 
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
-  flags.NotBuilt({"--words", "--language", "--instruction", "--effort",
-                  "--chapter-pattern"});
+  flags.NotBuilt({"--words", "--language", "--instruction", "--effort"});
   flags.Positionals("QUESTION",
                     "one or more, each in quotes; without any they are taken "
                     "as in chat",
@@ -165,6 +167,14 @@ void AddDetokenize(FlagSet& flags, Options* options) {
   AddProgressFlag(flags, options);
 }
 
+void AddText(FlagSet& flags, Options* options) {
+  flags.Positional("FILE",
+                   "EPUB, FB2, PDF, HTML or its folder, text; - is stdin",
+                   FlagSet::Need::kRequired, &options->document);
+  AddChoiceFlags(flags, &options->book);
+  AddJsonFlag(flags, options);
+}
+
 void AddInspect(FlagSet& flags, Options* options) {
   flags.Positional("MODEL", "the same as --model", FlagSet::Need::kOptional,
                    &options->document);
@@ -239,7 +249,7 @@ void AddBench(FlagSet& flags, Options* options) {
 
 }  // namespace
 
-const std::array<CommandFlags, 11> kCommands = {{
+const std::array<CommandFlags, 12> kCommands = {{
     {"summarize",
      "a summary of a document, then questions",
      "Summarizes a document, in parts where it is longer than the context.",
@@ -292,6 +302,12 @@ const std::array<CommandFlags, 11> kCommands = {{
      AddDetokenize,
      {"--tokens", "--parse-special", "-m", "--json"},
      {"tiercel detokenize 504 29374", "tiercel detokenize <book.tokens"}},
+    {"text",
+     "a document as it is read",
+     "Prints a document as it is read, without a model.",
+     AddText,
+     {"--chapters", "--pages", "--json"},
+     {"tiercel text book.epub", "tiercel text book.pdf --pages 10-12 --json"}},
     {"inspect",
      "what a checkpoint is, and what of it is used",
      "Says what a checkpoint is and what of it is used.",

@@ -68,8 +68,8 @@ TEST_F(ArgsTest, HelpPromisesNoMoreThanTheContextHolds) {
 }
 
 const char* const kAllCommands[] = {
-    "summarize",  "ask",     "chat", "generate", "eval", "tokenize",
-    "detokenize", "inspect", "plan", "bench",    "cache"};
+    "summarize",  "ask",     "chat", "generate", "eval",  "tokenize",
+    "detokenize", "inspect", "plan", "bench",    "cache", "text"};
 
 TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
   EXPECT_EQ(Page({"help"}), Page({"--help"}));

@@ -132,16 +132,17 @@ struct EvalOptions {
 // The parts of a book that are read, how they are summarized, and the file of
 // the notes.
 struct BookOptions {
-  bool toc = false;         // write the table of contents instead
-  std::string chapters;     // as typed; empty: all
-  std::string pages;        // likewise
-  int64_t words = 0;        // about the words of a summary; 0: not said
-  std::string language;     // the summary's; empty: not said
-  std::string instruction;  // for a summary; empty: ours
-  std::string output;       // notes; empty: none
-  std::string format;       // text, md or html; empty: as `output` ends
-  bool keeps = true;        // finished parts are kept on disk
-  bool restart = false;     // parts kept by earlier runs are not used
+  bool toc = false;             // write the table of contents instead
+  std::string chapters;         // as typed; empty: all
+  std::string pages;            // likewise
+  std::string chapter_pattern;  // likewise
+  int64_t words = 0;            // about the words of a summary; 0: not said
+  std::string language;         // the summary's; empty: not said
+  std::string instruction;      // for a summary; empty: ours
+  std::string output;           // notes; empty: none
+  std::string format;           // text, md or html; empty: as `output` ends
+  bool keeps = true;            // finished parts are kept on disk
+  bool restart = false;         // parts kept by earlier runs are not used
 };
 
 struct BenchOptions {

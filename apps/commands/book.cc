@@ -20,6 +20,7 @@
 #include "apps/terminal/output.h"
 #include "apps/terminal/printable.h"
 #include "apps/terminal/signals.h"
+#include "lib/reader/chapter_pattern.h"
 #include "lib/reader/outline.h"
 #include "lib/reader/places.h"
 #include "lib/reader/quotations.h"
@@ -145,10 +146,25 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
                                      "', need numbers as 10-40, xii or A-3"));
     }
   }
+  std::optional<reader::ChapterPattern> pattern;
+  if (!wanted.chapter_pattern.empty()) {
+    pattern.emplace(wanted.chapter_pattern);
+    if (const std::string error = pattern->error(); !error.empty()) {
+      return UsageError(absl::StrCat("--chapter-pattern: got '",
+                                     wanted.chapter_pattern,
+                                     "', need a regular expression: ", error));
+    }
+  }
   RETURN_IF_ERROR(CheckOutput(options));
   absl::StatusOr<Document> book = Read(options.document);
   if (!book.ok()) return book;
   WriteWarnings(book->warnings);
+  if (pattern.has_value() && pattern->Apply(&*book) == 0) {
+    return Error(Exit::kInput, "no_chapters",
+                 absl::StrCat("no line of '", options.document,
+                              "' matches --chapter-pattern '",
+                              wanted.chapter_pattern, "'"));
+  }
   if (!IsEmpty(*book) && (chapters.has_value() || pages.has_value())) {
     book = DocumentIn(chapters.has_value()
                           ? reader::SelectChapters(*book, *chapters)

@@ -21,6 +21,7 @@ absl::Status Generate(const Options& options);
 absl::Status Eval(const Options& options);
 absl::Status Tokenize(const Options& options);
 absl::Status Detokenize(const Options& options);
+absl::Status Text(const Options& options);
 absl::Status Inspect(const Options& options);
 absl::Status Plan(const Options& options);
 absl::Status Bench(const Options& options);
