@@ -18,6 +18,8 @@ import unittest
 from cli_testing import (BOOK, CHAT, SMALL, TIERCEL, BookCase, Case, run,
                          run_until,
                          without_rates_warnings, write_deeper)
+import gguf_file
+import told_model
 
 
 class TextTest(Case):
@@ -343,6 +345,92 @@ class TreeTest(BookCase):
                                        "--toc")["sections"], [])
         self.assertEqual(self.document("ask", self.book, "-m", CHAT,
                                        "--toc")["title"], "")
+
+
+class AskedInPartsTest(BookCase):
+    """Questions about a book that the context does not hold."""
+
+    def asked(self, *questions, context="700", **kwargs):
+        return self.document("ask", self.book, *questions, "-m", CHAT, "-c",
+                             context, "-n", "24", "--repeat-penalty", "1.3",
+                             **{"env": self.env, **kwargs})
+
+    def test_each_part_is_asked_and_one_answer_made(self):
+        document = self.asked("Who is it?", "Where?")
+        leaves = [part for part in document["parts"] if part["level"] == 0]
+        self.assertEqual(document["asked"], len(leaves))
+        self.assertEqual([part["question"] for part in leaves],
+                         sorted(part["question"] for part in leaves))
+        for question, output in enumerate(document["output"]):
+            own = [part for part in document["parts"]
+                   if part["question"] == question]
+            at = 0
+            for part in own:
+                if part["level"] > 0:
+                    continue
+                self.assertEqual(part["begin"], at)
+                at = part["end"]
+            self.assertEqual(at, document["read"])
+            self.assertEqual(own[-1]["text"], output["text"])
+            self.assertEqual((own[-1]["begin"], own[-1]["end"]), (0, at))
+            self.assertGreater(own[-1]["level"], 0)
+        self.assertEqual([output["question"] for output in document["output"]],
+                         ["Who is it?", "Where?"])
+        self.assertNotEqual(*[output["text"] for output in document["output"]])
+        self.assertEqual(
+            document["prompt_tokens"],
+            sum(output["prompt_tokens"] for output in document["output"]))
+        # A question is answered alike with others and alone, and what was
+        # made is not made again.
+        for question, output in zip(("Who is it?", "Where?"),
+                                    document["output"]):
+            alone = self.asked(question)
+            self.assertEqual(alone["output"][0]["text"], output["text"])
+            self.assertEqual(alone["resumed"]["nodes"], len(own))
+            self.assertEqual(alone["prompt_tokens"], 0)
+        other = self.asked("Where is it?")
+        self.assertEqual(other["resumed"]["nodes"], 0)
+
+    def test_the_next_question_reads_no_part_again(self):
+        first = self.asked("Who is it?", context="2k")
+        second = self.asked("Where?", context="2k")
+        self.assertLess(first["cached_tokens"], first["prompt_tokens"] / 4)
+        self.assertGreater(second["cached_tokens"],
+                           3 * second["prompt_tokens"] / 4)
+        anew = self.asked("Where?", "--no-cache", context="2k")
+        self.assertEqual(anew["output"][0]["text"],
+                         second["output"][0]["text"])
+
+    def test_parts_that_say_nothing_are_dropped(self):
+        model = told_model.write_gguf(
+            self.path("nothing.gguf"),
+            told_model.path_of("\n", *"Nothing", "<|im_end|>"),
+            tokenizer__chat_template=gguf_file.string(told_model.CHATML))
+        book = self.path("long.txt", BOOK[:3000])
+        command = ["ask", book, "who?", "-m", model, "-c", "1000", "-n", "24",
+                   "--temp", "0", "--repeat-penalty", "1"]
+        document = self.document(*command, env=self.env)
+        self.assertEqual({part["text"] for part in document["parts"]}, {""})
+        self.assertGreater(document["asked"], 2)
+        self.assertEqual(document["output"][0]["text"], "")
+        self.assertIn("no part of the text says anything about: who?",
+                      document["warnings"])
+        result = run(*command, env=self.env)
+        self.assertEqual((result.returncode, result.stdout), (0, b""))
+
+    def test_notes_and_places(self):
+        notes = self.path("notes.txt")
+        result = run("ask", self.book, "Who is it?", "-m", CHAT, "-c", "700",
+                     "-n", "24", "--output", notes, env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"14 parts to ask, then their answers in 1",
+                      result.stderr)
+        self.assertRegex(result.stderr, rb"\ntokens 0 to \d+ of \d+: ")
+        with open(notes, "rb") as file:
+            text = file.read()
+        self.assertIn(b"Who is it?", text)
+        self.assertRegex(text, rb"tokens 0 to \d+ of \d+")
+        self.assertIn(result.stdout.strip().splitlines()[0], text)
 
 
 class GoingOnTest(BookCase):

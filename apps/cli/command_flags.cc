@@ -261,8 +261,8 @@ const std::array<CommandFlags, 12> kCommands = {{
       "tiercel summarize book.pdf --chapters 3,5-7"}},
     {"ask",
      "answers to questions about a document",
-     "Answers questions about a document that fits the context and is read "
-     "once.",
+     "Answers questions about a document, each of its parts if it is longer "
+     "than the context.",
      AddAsk,
      {"--chapters", "--output", "-n", "-m", "-c", "--quiet", "--json"},
      {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\"",

@@ -17,17 +17,6 @@ namespace {
 // The JSON document's version, which goes up when a field changes its meaning.
 constexpr int kSchema = 1;
 
-// The place of a text in the book, by chapters or pages if it has any, else by
-// tokens; "" for all of a book that has neither.
-std::string PlaceOf(const document::Document& book, size_t book_tokens,
-                    const Node& node) {
-  std::string place = reader::NarrowPlace(book, node.begin, node.end);
-  if (!place.empty()) return place;
-  if (node.first_token == 0 && node.last_token == book_tokens) return "";
-  return absl::StrCat("tokens ", node.first_token, " to ", node.last_token,
-                      " of ", book_tokens);
-}
-
 class BookSummaryWriter {
  public:
   BookSummaryWriter(const Options& options, const document::Document& book,
@@ -41,12 +30,12 @@ class BookSummaryWriter {
   std::string PlaceOf(const Node& node) const {
     return cli::PlaceOf(book_, summary_.book_tokens, node);
   }
-  Json PartOf(size_t level, const Node& node) const;
+  Json PartOf(size_t level, const Node& node) const {
+    return cli::PartOf(book_, level, node);
+  }
   Json Document() const;
-  Json Predicted() const;
   reader::Notes Notes() const;
   std::vector<std::string> LeafHeadings() const;
-  std::string Took() const;  // the cost of the reading, for people
 
   const Options& options_;
   const document::Document& book_;
@@ -60,13 +49,6 @@ std::string BookSummaryWriter::Text() const {
     absl::StrAppend(&text, text.empty() ? "" : "\n\n", node.writing.text);
   }
   return text;
-}
-
-Json BookSummaryWriter::PartOf(size_t level, const Node& node) const {
-  const reader::Places places = reader::PlacesOf(book_, node.begin, node.end);
-  return {{"level", level},         {"begin", node.first_token},
-          {"end", node.last_token}, {"chapters", places.chapters},
-          {"pages", places.pages},  {"text", node.writing.text}};
 }
 
 Json BookSummaryWriter::Document() const {
@@ -100,31 +82,13 @@ Json BookSummaryWriter::Document() const {
   document.update(summary_.spent.ToJson());
   document["seconds"] = summary_.seconds;
   document["at_once"] = summary_.at_once;
-  document["predicted"] = Predicted();
+  document["predicted"] = PredictedOf(options_, summary_);
   document["parts"] = std::move(parts);
   document["resumed"] = {{"layers", summary_.resumed_layers},
                          {"nodes", summary_.resumed}};
   document["warnings"] = summary_.warnings;
   document["simulated"] = options_.model.simulation.has_value();
   return document;
-}
-
-// The predicted figures; each is null if it is not known.
-Json BookSummaryWriter::Predicted() const {
-  Json predicted = {{"seconds", nullptr}};
-  for (const char* field : {"ttft_s", "tbt_ms", "host_bytes", "device_bytes"}) {
-    predicted[field] = nullptr;
-  }
-  predicted.update(summary_.spent.predicted_memory());
-  if (!summary_.predicted.has_value()) return predicted;
-  const Forecast::Times& times = *summary_.predicted;
-  predicted["seconds"] = times.Seconds();
-  predicted["ttft_s"] = times.read_s;
-  // The time saved by drafts depends on how many are accepted.
-  if (!options_.sampling.HasDrafts() && times.answer > 0) {
-    predicted["tbt_ms"] = 1e3 * times.gaps_s / times.answer;
-  }
-  return predicted;
 }
 
 reader::Notes BookSummaryWriter::Notes() const {
@@ -189,32 +153,63 @@ absl::Status BookSummaryWriter::Write() {
     absl::Status noted = WriteNotes(options_, Notes());
     return noted.ok() ? WriteJson(Document()) : noted;
   }
-  if (options_.statistics) WriteNote(Took());
+  if (options_.statistics) WriteNote(TookOf(options_, summary_));
   return WriteNotes(options_, Notes());
 }
 
-std::string BookSummaryWriter::Took() const {
-  std::string took =
-      absl::StrCat(Parts(summary_.made), " made",
-                   summary_.resumed > 0
-                       ? absl::StrCat(", ", Parts(summary_.resumed), " kept")
-                       : "");
-  if (summary_.made > 0) {
-    absl::StrAppend(&took, ": read ", Grouped(summary_.spent.prompt_tokens()),
-                    " tokens, ", Grouped(summary_.spent.cached_tokens()),
-                    " of them cached, and wrote ",
-                    Grouped(summary_.spent.output_tokens()), " in ",
-                    Duration(summary_.seconds));
-    if (summary_.predicted.has_value() && summary_.resumed == 0) {
-      absl::StrAppend(&took, " (predicted ",
-                      Duration(summary_.predicted->Seconds()), ")");
-    }
-  }
-  return absl::StrCat(took, ", seed ", options_.sampling.seed.value_or(0),
-                      "\n");
+}  // namespace
+
+std::string PlaceOf(const document::Document& book, size_t book_tokens,
+                    const Node& node) {
+  std::string place = reader::NarrowPlace(book, node.begin, node.end);
+  if (!place.empty()) return place;
+  if (node.first_token == 0 && node.last_token == book_tokens) return "";
+  return absl::StrCat("tokens ", node.first_token, " to ", node.last_token,
+                      " of ", book_tokens);
 }
 
-}  // namespace
+Json PartOf(const document::Document& book, size_t level, const Node& node) {
+  const reader::Places places = reader::PlacesOf(book, node.begin, node.end);
+  return {{"level", level},         {"begin", node.first_token},
+          {"end", node.last_token}, {"chapters", places.chapters},
+          {"pages", places.pages},  {"text", node.writing.text}};
+}
+
+Json PredictedOf(const Options& options, const BookSummary& summary) {
+  Json predicted = {{"seconds", nullptr}};
+  for (const char* field : {"ttft_s", "tbt_ms", "host_bytes", "device_bytes"}) {
+    predicted[field] = nullptr;
+  }
+  predicted.update(summary.spent.predicted_memory());
+  if (!summary.predicted.has_value()) return predicted;
+  const Forecast::Times& times = *summary.predicted;
+  predicted["seconds"] = times.Seconds();
+  predicted["ttft_s"] = times.read_s;
+  // The time saved by drafts depends on how many are accepted.
+  if (!options.sampling.HasDrafts() && times.answer > 0) {
+    predicted["tbt_ms"] = 1e3 * times.gaps_s / times.answer;
+  }
+  return predicted;
+}
+
+std::string TookOf(const Options& options, const BookSummary& summary) {
+  std::string took = absl::StrCat(
+      Parts(summary.made), " made",
+      summary.resumed > 0 ? absl::StrCat(", ", Parts(summary.resumed), " kept")
+                          : "");
+  if (summary.made > 0) {
+    absl::StrAppend(&took, ": read ", Grouped(summary.spent.prompt_tokens()),
+                    " tokens, ", Grouped(summary.spent.cached_tokens()),
+                    " of them cached, and wrote ",
+                    Grouped(summary.spent.output_tokens()), " in ",
+                    Duration(summary.seconds));
+    if (summary.predicted.has_value() && summary.resumed == 0) {
+      absl::StrAppend(&took, " (predicted ",
+                      Duration(summary.predicted->Seconds()), ")");
+    }
+  }
+  return absl::StrCat(took, ", seed ", options.sampling.seed.value_or(0), "\n");
+}
 
 std::string Parts(size_t count) {
   return absl::StrCat(count, count == 1 ? " part" : " parts");

@@ -52,6 +52,17 @@ struct BookSummary {
 // "1 part", "2 parts"
 std::string Parts(size_t count);
 
+// The place of a text in the book, by chapters or pages if it has any, else by
+// tokens; "" for all of a book that has neither.
+std::string PlaceOf(const document::Document& book, size_t book_tokens,
+                    const Node& node);
+// The entry in "parts" of a text.
+Json PartOf(const document::Document& book, size_t level, const Node& node);
+// The predicted figures; each is null if it is not known.
+Json PredictedOf(const Options& options, const BookSummary& summary);
+// The cost of the reading, for people.
+std::string TookOf(const Options& options, const BookSummary& summary);
+
 // Writes a text of the summary, each paragraph with its place in the book;
 // `follows`: another text was written before it.
 absl::Status WriteParagraphs(const document::Document& book, size_t book_tokens,

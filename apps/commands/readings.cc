@@ -199,7 +199,8 @@ absl::StatusOr<std::string> ReadingKey(const Options& options,
        {drawn.policy, drawn.plain, drawn.settings, drawn.Drafter(),
         drawn.verify, drawn.gamma1, drawn.gamma2, drawn.cost_ratio,
         drawn.draft_layers, drawn.branches}},
-      {"asked", {book.words, book.language, book.instruction}}};
+      {"asked",
+       {book.words, book.language, book.instruction, options.questions}}};
   return Dump(key);
 }
 

@@ -1,5 +1,6 @@
 #include "apps/commands/requests.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace tiercel::cli {
@@ -66,6 +67,43 @@ Conversation JoinTalk(const BookOptions& book, int64_t words,
 Conversation SectionTalk(const BookOptions& book, const std::string& text) {
   return AskAround(book, "Summarize the following text.", text,
                    "Summarize the text above in up to three sentences.");
+}
+
+Conversation PartQuestionTalk(const std::string& text,
+                              const std::string& question) {
+  Conversation conversation;
+  conversation.Say(
+      absl::StrCat("Read the following part of a longer text.\n\n", text,
+                   "\n\nAnswer from the part above alone, and quote the words "
+                   "that show it in quotation marks. If the part says nothing "
+                   "about it, write only: Nothing. Question: ",
+                   question),
+      absl::StrCat(text, "\n\nQuestion: ", question, "\nAnswer:"));
+  return conversation;
+}
+
+Conversation JoinAnswersTalk(const std::string& answers,
+                             const std::string& question) {
+  Conversation conversation;
+  conversation.Say(
+      absl::StrCat("These are answers to one question from parts of a longer "
+                   "text, in its order.\n\n",
+                   answers,
+                   "\n\nAnswer the question from all of the above: ", question),
+      absl::StrCat(answers, "\n\nQuestion: ", question, "\nAnswer:"));
+  return conversation;
+}
+
+bool SaysNothing(std::string_view answer) {
+  std::string letters;
+  for (const char c : answer) {
+    if (absl::ascii_isalpha(static_cast<unsigned char>(c))) {
+      letters.push_back(absl::ascii_tolower(static_cast<unsigned char>(c)));
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      return false;  // a word in another script
+    }
+  }
+  return letters.empty() || letters == "nothing";
 }
 
 Conversation TalkAbout(const std::string& text) {

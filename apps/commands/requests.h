@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "apps/cli/options.h"
 #include "apps/commands/conversation.h"
@@ -31,6 +32,17 @@ Conversation JoinTalk(const BookOptions& book, int64_t words,
 // Asks for a summary of a short text, or of summaries, in few words, of a model
 // that strays from the text in a longer answer.
 Conversation SectionTalk(const BookOptions& book, const std::string& text);
+
+// Asks what a part of a longer text says about a question, and for one answer
+// from those of all parts. The part comes first, so that one reading of it
+// serves every question.
+Conversation PartQuestionTalk(const std::string& text,
+                              const std::string& question);
+Conversation JoinAnswersTalk(const std::string& answers,
+                             const std::string& question);
+// Returns true for the word by which the answer about a part says that the part
+// has none.
+bool SaysNothing(std::string_view answer);
 
 // Begin with the text, so that one reading of it serves every question.
 Conversation TalkAbout(const std::string& text);

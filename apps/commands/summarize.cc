@@ -19,6 +19,7 @@
 #include "apps/commands/sections.h"
 #include "apps/commands/text_length.h"
 #include "apps/commands/tree.h"
+#include "apps/commands/whole_book.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/typed_lines.h"
 #include "lib/documents/document.h"
@@ -216,7 +217,11 @@ absl::Status Ask(const Options& asked) {
     });
   }
   const auto tokens = TokensWithin(options, model, book.text, talks);
-  if (!tokens.ok()) return OrChoose(tokens.status(), book);
+  if (IsTooLong(tokens.status())) {
+    return AskInParts(options, &model, book, Warnings(options, book),
+                      OrChoose(tokens.status(), book));
+  }
+  RETURN_IF_ERROR(tokens.status());
   std::vector<Prompt> prompts;
   for (size_t i = 0; i < talks.size(); ++i) {
     prompts.push_back({(*tokens)[i], options.questions[i]});

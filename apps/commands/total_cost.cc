@@ -83,11 +83,38 @@ void TotalCost::Add(const Json& report,
   }
 }
 
+void TotalCost::Add(const TotalCost& other) {
+  if (other.sums_.is_null()) return;
+  const double decode_s = DecodeSeconds() + other.DecodeSeconds();
+  if (decode_s_.has_value() || other.decode_s_.has_value()) {
+    decode_s_ = decode_s;
+  }
+  prompt_tokens_ += other.prompt_tokens_;
+  cached_tokens_ += other.cached_tokens_;
+  output_tokens_ += other.output_tokens_;
+  prefill_s_ += other.prefill_s_;
+  ttft_s_ += other.ttft_s_;
+  gap_ms_.insert(gap_ms_.end(), other.gap_ms_.begin(), other.gap_ms_.end());
+  if (sums_.is_null()) {
+    sums_ = other.sums_;
+  } else {
+    AddNumbers(other.sums_, &sums_);
+  }
+  TakeMost(other.memory_, &memory_);
+  if (!other.predicted_memory_.empty()) {
+    TakeMost(other.predicted_memory_, &predicted_memory_);
+  }
+}
+
+double TotalCost::DecodeSeconds() const {
+  return decode_s_.value_or(
+      1e-3 * std::accumulate(gap_ms_.begin(), gap_ms_.end(), 0.0));
+}
+
 Json TotalCost::ToJson() const {
   const bool any = !sums_.is_null();
   const auto gaps = static_cast<double>(gap_ms_.size());
-  const double decode_s = decode_s_.value_or(
-      1e-3 * std::accumulate(gap_ms_.begin(), gap_ms_.end(), 0.0));
+  const double decode_s = DecodeSeconds();
   const auto percentile = [&](double share) {
     const std::optional<double> sample = Percentile(gap_ms_, share);
     return sample.has_value() ? Json(*sample) : Json(nullptr);

@@ -15,6 +15,8 @@ class TotalCost {
   // Adds the session's report of one prompt and its answer. `token_seconds` has
   // the seconds of each token of the answer since the one before.
   void Add(const Json& report, const std::vector<double>& token_seconds);
+  // Adds what other generations took, after these.
+  void Add(const TotalCost& other);
   // Says in how many seconds any of the answers was generated, if several were
   // at once.
   void DecodedIn(double seconds) { decode_s_ = seconds; }
@@ -34,6 +36,8 @@ class TotalCost {
   const Json& predicted_memory() const { return predicted_memory_; }
 
  private:
+  double DecodeSeconds() const;
+
   int64_t prompt_tokens_ = 0;
   int64_t cached_tokens_ = 0;
   int64_t output_tokens_ = 0;

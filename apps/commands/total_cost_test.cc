@@ -42,7 +42,19 @@ TEST(SpentTest, SumsWhatCanBeSummed) {
   EXPECT_EQ(spent.prompt_tokens(), 150);
   EXPECT_EQ(spent.cached_tokens(), 30);
   EXPECT_EQ(spent.output_tokens(), 5);
+  // The same in two parts.
+  TotalCost one;
+  one.Add(ReportOf(100, 10, 1.0, 1.5, 3, 70), {0.25, 0.010, 0.030});
+  TotalCost two;
+  two.Add(ReportOf(50, 20, 0.5, 0.75, 4, 60), {0.5, 0.020});
+  two.DecodedIn(0.020);
+  TotalCost both;
+  both.Add(TotalCost());
+  both.Add(one);
+  both.Add(two);
+  EXPECT_EQ(both.output_tokens(), 5);
   const Json all = spent.ToJson();
+  EXPECT_EQ(both.ToJson(), all);
   EXPECT_EQ(all["prompt_tokens"], 150);
   EXPECT_EQ(all["cached_tokens"], 30);
   EXPECT_EQ(all["ttft_s"], 2.25);

@@ -52,7 +52,8 @@ struct Joined {
 Joined Join(const std::vector<Node>& nodes, size_t first, size_t last) {
   Joined joined;
   for (size_t i = first; i < last; ++i) {
-    if (i > first) joined.text += "\n\n";
+    const bool is_empty = nodes[i].writing.text.empty();
+    if (!joined.text.empty() && !is_empty) joined.text += "\n\n";
     joined.begins.push_back(joined.text.size());
     joined.text += nodes[i].writing.text;
   }
@@ -75,16 +76,17 @@ Node Over(const std::vector<Node>& nodes, const Joined& joined, size_t begin,
 class Tree {
  public:
   Tree(const Options& options, Model* model, const document::Document& book,
-       Leaves leaves, std::vector<std::string> warnings)
+       TreeForm form, std::vector<std::string> warnings)
       : asked_(options),
         options_(options),
         model_(model),
         book_(book),
-        sections_(leaves == Leaves::kSections) {
+        form_(std::move(form)),
+        sections_(form_.sections) {
     summary_.warnings = std::move(warnings);
-    // The texts of the parts are kept, and the KV of those that are being made,
-    // but not that of all parts, which is gigabytes.
-    options_.session.keeps_prompts_alone = true;
+    // Of a summary the texts of the parts are kept, and the KV of those that
+    // are being made, but not that of all parts, which is gigabytes.
+    options_.session.keeps_prompts_alone = !form_.answers;
   }
 
   // Returns true if the context holds parts of a text, the request, and an
@@ -171,18 +173,8 @@ class Tree {
   std::vector<std::vector<size_t>> LevelLengths(size_t around) const;
   PartMaker::Shape Shape() const;
 
-  TalkFn ForPart() const {
-    return [this](const std::string& text) {
-      return sections_ ? SectionTalk(options_.book, text)
-                       : PartTalk(options_.book, /*words=*/0, text);
-    };
-  }
-  TalkFn ForJoin(int64_t words) const {
-    return [this, words](const std::string& text) {
-      return sections_ ? SectionTalk(options_.book, text)
-                       : JoinTalk(options_.book, words, text);
-    };
-  }
+  const TalkFn& ForPart() const { return form_.part; }
+  TalkFn ForJoin(int64_t words) const { return form_.join(words); }
   int64_t WordsOfShare(size_t shares) const {
     return options_.book.words / static_cast<int64_t>(shares);
   }
@@ -193,6 +185,7 @@ class Tree {
   Options options_;  // asked_, changed for reading in parts
   Model* const model_;
   const document::Document& book_;
+  const TreeForm form_;
   const bool sections_;
   BookSummary summary_;  // the part made so far
   std::optional<Reading> reading_;
@@ -298,6 +291,7 @@ absl::Status Tree::Cut() {
 }
 
 size_t Tree::Shares(size_t below) const {
+  if (form_.answers) return 1;
   const int64_t words = options_.book.words;
   if (sections_) {
     const auto paragraphs = static_cast<size_t>(words / kSectionWords);
@@ -394,15 +388,19 @@ absl::Status Tree::SayPlan() {
   }
   const size_t leaves = prompts.front().size();
   above -= leaves;
-  std::string plan = absl::StrCat(
-      Grouped(static_cast<int64_t>(summary_.book_tokens)),
-      sections_ ? " tokens, a small model reads at most "
-                : " tokens, the context holds ",
-      Grouped(
-          static_cast<int64_t>(sections_ ? kSectionTokens : summary_.context)),
-      sections_ ? " at once: " : ": ", Parts(leaves), " to summarize");
+  std::string plan =
+      absl::StrCat(Grouped(static_cast<int64_t>(summary_.book_tokens)),
+                   sections_ ? " tokens, a small model reads at most "
+                             : " tokens, the context holds ",
+                   Grouped(static_cast<int64_t>(sections_ ? kSectionTokens
+                                                          : summary_.context)),
+                   sections_ ? " at once: " : ": ", Parts(leaves),
+                   form_.answers ? " to ask" : " to summarize");
   if (above > 0) {
-    absl::StrAppend(&plan, ", then the summaries in ", above);
+    absl::StrAppend(
+        &plan,
+        form_.answers ? ", then their answers in " : ", then the summaries in ",
+        above);
   }
   absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(work_.total)),
                   " tokens to read and write at most");
@@ -429,7 +427,9 @@ absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
   const int64_t made_for = model_->info().context;
   if (static_cast<int64_t>(summary_.book_tokens) > made_for) return "";
   ASSIGN_OR_RETURN(const Tokens prompt,
-                   SummaryTalk(options_.book, book_.text).Tokens(*model_));
+                   (form_.answers ? form_.part(book_.text)
+                                  : SummaryTalk(options_.book, book_.text))
+                       .Tokens(*model_));
   const auto tokens = static_cast<int64_t>(prompt.size());
   if (tokens >= made_for) return "";
   if (sections_) return absl::StrCat("-c ", made_for);
@@ -439,7 +439,7 @@ absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
 
 void Tree::EndPart(const Making& making, size_t index) {
   // A paragraph of the summary shows on the terminal when it is written.
-  if (is_last_ && !options_.json && OutIsTerminal()) return;
+  if (is_last_ && !form_.answers && !options_.json && OutIsTerminal()) return;
   const Node& node = (*making.nodes)[index];
   const std::string place = PlaceOf(node);
   maker_->Say(absl::StrCat(NameOf(making, index), " is done",
@@ -448,6 +448,7 @@ void Tree::EndPart(const Making& making, size_t index) {
 
 void Tree::Put(const reader::Writing& writing, Node* node) {
   node->writing = writing;
+  if (form_.answers && SaysNothing(writing.text)) node->writing.text.clear();
   // CutAgain has warned of texts with fewer tokens, so these do not count, nor
   // do thoughts without an answer.
   const auto most = static_cast<size_t>(options_.sampling.max_tokens);
@@ -545,7 +546,8 @@ absl::Status Tree::Advance(Making& making) {
 }
 
 absl::Status Tree::Write(const Node& node) {
-  if (!is_last_ || options_.json || node.writing.text.empty()) {
+  const bool shows = is_last_ && !options_.json && !form_.answers;
+  if (!shows || node.writing.text.empty()) {
     return absl::OkStatus();
   }
   return WriteParagraphs(book_, summary_.book_tokens, node,
@@ -676,17 +678,16 @@ absl::Status Tree::RunLevelAbove() {
 
 }  // namespace
 
-absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
-                                            Model* model,
-                                            const document::Document& book,
-                                            Leaves leaves,
-                                            std::vector<std::string> warnings,
-                                            const absl::Status& too_long) {
+absl::StatusOr<BookSummary> ReadAsTree(const Options& options, Model* model,
+                                       const document::Document& book,
+                                       TreeForm form,
+                                       std::vector<std::string> warnings,
+                                       const absl::Status& too_long) {
   if (options.sampling.verify_against_full) {
     return NotInThisVersion(
         "--verify-against of a text longer than the context");
   }
-  Tree tree(options, model, book, leaves, std::move(warnings));
+  Tree tree(options, model, book, std::move(form), std::move(warnings));
   ASSIGN_OR_RETURN(const bool has_room, tree.HasRoom());
   if (!has_room) {
     return Error(ExitOf(too_long), CodeOf(too_long),
@@ -695,7 +696,32 @@ absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
   RETURN_IF_ERROR(tree.Cut());
   RETURN_IF_ERROR(tree.SayPlan());
   RETURN_IF_ERROR(tree.Run());
-  return WriteBookSummary(options, book, std::move(tree).Take());
+  return std::move(tree).Take();
+}
+
+absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
+                                            Model* model,
+                                            const document::Document& book,
+                                            Leaves leaves,
+                                            std::vector<std::string> warnings,
+                                            const absl::Status& too_long) {
+  const bool sections = leaves == Leaves::kSections;
+  TreeForm form;
+  form.sections = sections;
+  form.part = [&options, sections](const std::string& text) {
+    return sections ? SectionTalk(options.book, text)
+                    : PartTalk(options.book, /*words=*/0, text);
+  };
+  form.join = [&options, sections](int64_t words) -> TalkFn {
+    return [&options, sections, words](const std::string& text) {
+      return sections ? SectionTalk(options.book, text)
+                      : JoinTalk(options.book, words, text);
+    };
+  };
+  ASSIGN_OR_RETURN(BookSummary summary,
+                   ReadAsTree(options, model, book, std::move(form),
+                              std::move(warnings), too_long));
+  return WriteBookSummary(options, book, std::move(summary));
 }
 
 }  // namespace tiercel::cli

@@ -1,6 +1,8 @@
 #ifndef TIERCEL_APPS_COMMANDS_TREE_H_
 #define TIERCEL_APPS_COMMANDS_TREE_H_
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,25 +10,46 @@
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
+#include "apps/commands/book_summary.h"
+#include "apps/commands/requests.h"
 #include "lib/documents/document.h"
 
 namespace tiercel::cli {
 
-// Summarizes a book that the context does not hold, or that is read in sections
-// (ReadsInSections), as a tree:
+// A tree of texts about a book that is read in parts:
 //
-//   level 0    summaries of the longest runs of sections that fit
-//   level 1..  summaries of runs of the summaries below, as long as these are
-//              too many for the last level
-//   the last   a few paragraphs, each made of its share of the summaries, so
-//              that the place of each in the book is known
-//
-// It says the plan before it reads, and loads `model`, which was opened by its
-// header, once all is known to fit. Each finished part is kept (Reading), and
-// the same command goes on from there. Writes the summary, each paragraph as
-// soon as it is made, or the JSON document, and notes. Returns the summary, or
-// `too_long` with advice if the context does not hold even a part of the book,
-// the request and an answer.
+//   level 0    one about each of the longest runs of sections that fit
+//   level 1..  one about each run of the texts below, as long as these are too
+//              many for the last level
+//   the last   one, or a few, each made of its share of the texts below, so
+//   that
+//              the place of each in the book is known
+struct TreeForm {
+  TalkFn part;  // the request about a part
+  // The request about texts of parts, joined, for about so many words; 0: the
+  // length is not said.
+  std::function<TalkFn(int64_t words)> join;
+  bool sections = false;  // a small model reads sections (ReadsInSections)
+  // The texts answer a question: one on the last level; those that say nothing
+  // are dropped, and the KV of the parts is kept for the next question.
+  bool answers = false;
+};
+
+// Makes the tree. It says the plan before it reads, and loads `model`, which
+// was opened by its header, once all is known to fit. Each finished text is
+// kept (Reading), and the same command goes on from there. The last level of a
+// summary is written as soon as it is made. `warnings` go before its own.
+// Returns `too_long` with advice if the context does not hold even a part of
+// the book, the request and an answer.
+absl::StatusOr<BookSummary> ReadAsTree(const Options& options, Model* model,
+                                       const document::Document& book,
+                                       TreeForm form,
+                                       std::vector<std::string> warnings,
+                                       const absl::Status& too_long);
+
+// Summarizes a book that the context does not hold, or that is read in
+// sections, and writes the summary, or the JSON document, and notes. Returns
+// the summary.
 enum class Leaves { kLongest, kSections };
 absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
                                             Model* model,

@@ -1,0 +1,201 @@
+#include "apps/commands/whole_book.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/commands/book.h"
+#include "apps/commands/book_summary.h"
+#include "apps/commands/generation.h"
+#include "apps/commands/requests.h"
+#include "apps/commands/total_cost.h"
+#include "apps/commands/tree.h"
+#include "apps/notes/notes.h"
+#include "apps/terminal/output.h"
+#include "lib/reader/text.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel::cli {
+namespace {
+
+// A question, and the tree of its answer: the last text of all.
+struct Answered {
+  std::string question;
+  BookSummary tree;
+
+  const Node& answer() const { return tree.levels.back().front(); }
+  const BookSummary::Level& parts() const { return tree.levels.front(); }
+};
+
+class BookAnswers {
+ public:
+  BookAnswers(const Options& options, Model* model,
+              const document::Document& book, std::vector<std::string> warnings)
+      : options_(options),
+        model_(model),
+        book_(book),
+        warnings_(std::move(warnings)) {}
+
+  // Makes the answer to a question, and writes it for people.
+  absl::Status Answer(const std::string& question,
+                      const absl::Status& too_long);
+  // Writes the document and notes.
+  absl::Status Finish();
+
+ private:
+  // A line for people on each part that had something: its place, its text.
+  std::vector<std::string> Found(const Answered& answered) const;
+  absl::Status Write(const Answered& answered);
+  Json Document() const;
+  reader::Notes Notes() const;
+  size_t book_tokens() const { return answered_.front().tree.book_tokens; }
+
+  const Options& options_;
+  Model* const model_;
+  const document::Document& book_;
+  std::vector<std::string> warnings_;
+  std::vector<Answered> answered_;
+};
+
+absl::Status BookAnswers::Answer(const std::string& question,
+                                 const absl::Status& too_long) {
+  Options options = options_;  // its texts are kept apart from others'
+  options.questions = {question};
+  TreeForm form;
+  form.answers = true;
+  form.part = [&question](const std::string& text) {
+    return PartQuestionTalk(text, question);
+  };
+  form.join = [&question](int64_t) -> TalkFn {
+    return [&question](const std::string& text) {
+      return JoinAnswersTalk(text, question);
+    };
+  };
+  ASSIGN_OR_RETURN(BookSummary tree,
+                   ReadAsTree(options, model_, book_, std::move(form),
+                              /*warnings=*/{}, too_long));
+  answered_.push_back({question, std::move(tree)});
+  const Answered& answered = answered_.back();
+  warnings_.insert(warnings_.end(), answered.tree.warnings.begin(),
+                   answered.tree.warnings.end());
+  const bool found = !answered.answer().writing.text.empty();
+  if (!found) {
+    warnings_.push_back(
+        absl::StrCat("no part of the text says anything about: ", question));
+    WriteWarnings({warnings_.back()});
+  }
+  return options_.json ? absl::OkStatus() : Write(answered);
+}
+
+std::vector<std::string> BookAnswers::Found(const Answered& answered) const {
+  std::vector<std::string> lines;
+  for (const Node& part : answered.parts()) {
+    if (part.writing.text.empty()) continue;
+    lines.push_back(absl::StrCat(PlaceOf(book_, book_tokens(), part), ": ",
+                                 reader::OneLine(part.writing.text)));
+  }
+  return lines;
+}
+
+absl::Status BookAnswers::Write(const Answered& answered) {
+  const std::string& text = answered.answer().writing.text;
+  if (options_.questions.size() > 1) {
+    RETURN_IF_ERROR(WriteOut(absl::StrCat("# ", answered.question, "\n")));
+  }
+  if (!text.empty()) RETURN_IF_ERROR(WriteProse(text + "\n"));
+  if (answered.tree.levels.size() > 1) {
+    for (const std::string& line : Found(answered)) WriteNote(line + "\n");
+  }
+  for (const std::string& line : QuotationLines(QuotationsIn(text, book_))) {
+    WriteNote(line + "\n");
+  }
+  if (options_.statistics) WriteNote(TookOf(options_, answered.tree));
+  return absl::OkStatus();
+}
+
+Json BookAnswers::Document() const {
+  Json outputs = Json::array();
+  Json parts = Json::array();
+  Json quotations = Json::array();
+  TotalCost spent;
+  double seconds = 0;
+  size_t asked = 0;
+  size_t resumed = 0;
+  int layers = 0;
+  for (size_t i = 0; i < answered_.size(); ++i) {
+    const Answered& one = answered_[i];
+    const reader::Writing& answer = one.answer().writing;
+    outputs.push_back({{"question", one.question},
+                       {"text", answer.text},
+                       {"tokens", answer.tokens},
+                       {"finish_reason", answer.cut ? "length" : "stop"},
+                       {"prompt_tokens", one.tree.spent.prompt_tokens()},
+                       {"cached_tokens", one.tree.spent.cached_tokens()}});
+    spent.Add(one.tree.spent);
+    for (size_t level = 0; level < one.tree.levels.size(); ++level) {
+      for (const Node& node : one.tree.levels[level]) {
+        parts.push_back(PartOf(book_, level, node));
+        parts.back()["question"] = i;
+        for (Json& quotation : QuotationsIn(node.writing.text, book_)) {
+          quotation["question"] = i;
+          quotations.push_back(std::move(quotation));
+        }
+      }
+    }
+    seconds += one.tree.seconds;
+    asked += one.parts().size();
+    resumed += one.tree.resumed;
+    layers += one.tree.resumed_layers;
+  }
+  const BookSummary& last = answered_.back().tree;
+  Json document =
+      DocumentOf(options_, options_.sampling.seed.value_or(0),
+                 {{"context", last.context}, {"output", std::move(outputs)}});
+  document.update(spent.ToJson());
+  document["seconds"] = seconds;
+  document["predicted"] = PredictedOf(options_, answered_.front().tree);
+  document["parts"] = std::move(parts);
+  document["asked"] = asked;
+  document["read"] = book_tokens();
+  document["quotations"] = std::move(quotations);
+  document["resumed"] = {{"layers", layers}, {"nodes", resumed}};
+  document["warnings"] = warnings_;
+  document["simulated"] = options_.model.simulation.has_value();
+  return document;
+}
+
+reader::Notes BookAnswers::Notes() const {
+  reader::Notes notes = NotesOn(options_, book_);
+  for (const Answered& one : answered_) {
+    reader::Notes::Section section = {
+        one.question, absl::StrCat("question-", notes.sections.size() + 1), {}};
+    section.Add(one.answer().writing.text);
+    if (one.tree.levels.size() > 1) {
+      for (const Node& part : one.parts()) {
+        section.Add(part.writing.text, PlaceOf(book_, book_tokens(), part));
+      }
+    }
+    notes.sections.push_back(std::move(section));
+  }
+  return notes;
+}
+
+absl::Status BookAnswers::Finish() {
+  RETURN_IF_ERROR(WriteNotes(options_, Notes()));
+  return options_.json ? WriteJson(Document()) : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AskInParts(const Options& options, Model* model,
+                        const document::Document& book,
+                        std::vector<std::string> warnings,
+                        const absl::Status& too_long) {
+  BookAnswers answers(options, model, book, std::move(warnings));
+  for (const std::string& question : options.questions) {
+    RETURN_IF_ERROR(answers.Answer(question, too_long));
+  }
+  return answers.Finish();
+}
+
+}  // namespace tiercel::cli

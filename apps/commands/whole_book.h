@@ -1,0 +1,28 @@
+#ifndef TIERCEL_APPS_COMMANDS_WHOLE_BOOK_H_
+#define TIERCEL_APPS_COMMANDS_WHOLE_BOOK_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "apps/cli/options.h"
+#include "apps/commands/api.h"
+#include "lib/documents/document.h"
+
+namespace tiercel::cli {
+
+// Answers the questions of `options` about a book that the context does not
+// hold: each part of it says what it has about a question, with quotations that
+// are looked up, then one answer is made of what was found (ReadAsTree). The KV
+// of the parts goes to the prompt cache, so the next question costs a part only
+// its own tokens. Writes each answer once it is made, or the JSON document, and
+// notes; the places at which parts had something go to stderr. Returns
+// `too_long` with advice if the context does not hold even a part.
+absl::Status AskInParts(const Options& options, Model* model,
+                        const document::Document& book,
+                        std::vector<std::string> warnings,
+                        const absl::Status& too_long);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_WHOLE_BOOK_H_
