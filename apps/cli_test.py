@@ -663,15 +663,12 @@ class SurroundingsTest(Case):
         text = "The cat sat on the mat."
         marked = self.path("marked", text.encode("utf-16"))
         bare = self.path("bare", text.encode("utf-16-le"))
-        self.assertIn("UTF-16", self.refuse(3, "not_text", "summarize", bare,
-                                            "-m", CHAT))
         for command in ("generate", "eval", "bench"):
             for path, more in ((bare, {}),
                                ("-", {"input": text.encode("utf-16-be")})):
                 message = self.refuse(3, "not_text", command, "-f", path, "-m",
                                       CHAT, **more)
-                self.assertEqual(message, self.refuse(
-                    3, "not_text", "summarize", path, "-m", CHAT, **more))
+                self.assertIn("UTF-16", message)
         # `tokenize` takes any text, also one with NULs.
         nul = self.succeed("tokenize", "-m", CHAT, input=b"a\0b")
         self.assertEqual(self.succeed("detokenize", "-m", CHAT, input=nul),
@@ -681,8 +678,9 @@ class SurroundingsTest(Case):
                                                 marked, "-m", CHAT))
         plain = self.path("plain", text.encode())
         outputs = [self.document("summarize", path, "-m", CHAT, "-n", "4")
-                   ["output"] for path in (marked, plain)]
-        self.assertEqual(outputs[0], outputs[1])
+                   ["output"] for path in (marked, bare, plain)]
+        self.assertEqual(outputs[0], outputs[2])
+        self.assertEqual(outputs[1], outputs[2])
 
     def test_utf32_is_named(self):
         text = "The cat sat on the mat."

@@ -261,8 +261,7 @@ const std::array<CommandFlags, 12> kCommands = {{
       "tiercel summarize book.pdf --chapters 3,5-7"}},
     {"ask",
      "answers to questions about a document",
-     "Answers questions about a document, each of its parts if it is longer "
-     "than the context.",
+     "Answers questions about a document, each of its parts if it is long.",
      AddAsk,
      {"--chapters", "--output", "-n", "-m", "-c", "--quiet", "--json"},
      {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\"",

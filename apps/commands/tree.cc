@@ -84,8 +84,8 @@ class Tree {
         form_(std::move(form)),
         sections_(form_.sections) {
     summary_.warnings = std::move(warnings);
-    // Of a summary the texts of the parts are kept, and the KV of those that
-    // are being made, but not that of all parts, which is gigabytes.
+    // A summary keeps the texts of the parts, and the KV of those that are
+    // being made, but not that of all parts, which is gigabytes.
     options_.session.keeps_prompts_alone = !form_.answers;
   }
 
