@@ -10,6 +10,7 @@
 #include "apps/cli/args.h"
 #include "apps/cli/error.h"
 #include "apps/commands/command.h"
+#include "apps/serve/commands.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
 #include "lib/status/status_macros.h"
@@ -29,6 +30,7 @@ absl::Status Run(const Options& options) {
   if (options.command == "inspect") return Inspect(options);
   if (options.command == "plan") return Plan(options);
   if (options.command == "bench") return Bench(options);
+  if (options.command == "batch") return serve::Batch(options);
   if (options.command == "cache") return Cache(options);
   return Error(Exit::kFailed, "internal", "no code for " + options.command);
 }

@@ -17,7 +17,7 @@ readonly ROOMS=(
   'offload tier disk move ranks kv prompt_cache retrieval weights'
   'models format tokenizer chat decoder'
   'runtime pass machine model plan session drafting policies generate api'
-  'apps cli terminal notes commands'
+  'apps cli terminal notes commands serve'
 )
 failed=0
 

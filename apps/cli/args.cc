@@ -54,7 +54,7 @@ absl::Status CheckEnvironment() {
 
 absl::Status UnknownCommand(const std::vector<std::string>& args) {
   const std::string& name = args[0];
-  if (name == "serve" || name == "batch") {
+  if (name == "serve") {
     return NotInThisVersion(absl::StrCat("tiercel ", name));
   }
   const auto command = std::find_if(args.begin(), args.end(), IsCommand);

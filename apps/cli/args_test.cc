@@ -462,7 +462,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"generate", "-p", "x", "-sys", "y"},
            {"chat", "--json-schema", "x.json"},
            {"serve"},
-           {"batch", "in.jsonl", "-o", "out.jsonl"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

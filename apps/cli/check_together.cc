@@ -165,7 +165,9 @@ absl::Status CheckDistribution(const BenchOptions& bench,
 // A cut has no effect on a greedy choice, but many scripts pass one.
 void WarnOfCuts(Options* options) {
   const SamplingOptions& sampling = options->sampling;
-  if (sampling.temperature > 0) return;
+  const bool asked_later =  // a request may have a temperature of its own
+      options->command == "serve" || options->command == "batch";
+  if (sampling.temperature > 0 || asked_later) return;
   const struct {
     const char* flag;
     bool given;
@@ -379,6 +381,9 @@ absl::Status CheckTogether(Options* options) {
   RETURN_IF_ERROR(CheckPenalties(sampling));
   RETURN_IF_ERROR(CheckPromptCache(*options));
   if (options->command == "bench") return CheckBench(options);
+  if (options->command == "batch" && options->requests.output.empty()) {
+    return UsageError("batch: give the file of the answers with -o OUT.jsonl");
+  }
   RETURN_IF_ERROR(CheckBook(*options));
   if (options->command == "eval" && sampling.HasPolicy() &&
       options->eval.rows_per_step > 1) {

@@ -196,6 +196,18 @@ void AddPlan(FlagSet& flags, Options* options) {
   AddProgressFlag(flags, options);
 }
 
+void AddBatch(FlagSet& flags, Options* options) {
+  flags.Positional("IN.jsonl", "a request a line, in OpenAI's form",
+                   FlagSet::Need::kRequired, &options->document);
+  flags.Group("Output");
+  flags.Text("-o,--output", "OUT.jsonl",
+             "the answers, a line each, as they come; those that are there "
+             "are not asked for again",
+             [=](const std::string& path) { options->requests.output = path; });
+  AddJsonFlag(flags, options);
+  AddAnsweringFlags(flags, options);
+}
+
 void AddCache(FlagSet& flags, Options* options) {
   options->session.cache_dir = CacheFolder();
   options->session.prompt_cache_dir = PromptCacheFolder();
@@ -326,6 +338,13 @@ const std::array<CommandFlags, 12> kCommands = {{
      {"-p", "-n", "-d", "-r", "-f", "-o", "-m", "-t", "--policy"},
      {"tiercel bench -p 512 -n 32 -d 0,2048",
       "tiercel bench -n 64 -d 4000 -f book.txt --draft ngram"}},
+    {"batch",
+     "a file of requests, answered into another",
+     "Answers a file of requests in OpenAI's batch form; goes on where it was "
+     "stopped.",
+     AddBatch,
+     {"-o", "--parallel", "-n", "-m", "-c", "--json"},
+     {"tiercel batch in.jsonl -o out.jsonl"}},
     {"cache",
      "what is kept on disk, listed or removed",
      "Lists or removes what is kept of texts and of this machine's rates.",

@@ -145,6 +145,12 @@ struct BookOptions {
   bool restart = false;         // parts kept by earlier runs are not used
 };
 
+// The requests that `batch` answers.
+struct RequestOptions {
+  int64_t parallel = 4;  // most that are answered at once
+  std::string output;    // the file of the answers
+};
+
 struct BenchOptions {
   std::vector<int64_t> prompts = {512};
   std::vector<int64_t> generations = {128};
@@ -167,7 +173,8 @@ struct Options {
   EvalOptions eval;
   BookOptions book;
   BenchOptions bench;
-  std::string document;                // FILE of `summarize` and `ask`
+  RequestOptions requests;
+  std::string document;                // FILE of `summarize`, `ask`, `batch`
   std::vector<std::string> questions;  // for `ask`, one or more
   std::string cache_action;            // for `cache`: list, clear
   bool json = false;

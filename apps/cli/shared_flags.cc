@@ -498,6 +498,25 @@ void AddTemplateFlags(FlagSet& flags, Options* options) {
       [=](const std::string& text) { options->model.template_kwargs = text; });
 }
 
+void AddAnsweringFlags(FlagSet& flags, Options* options) {
+  options->session.cache_dir = CacheFolder();
+  options->session.prompt_cache_dir = PromptCacheFolder();
+  AddSamplingFlags(flags, &options->sampling);
+  AddTemplateFlags(flags, options);
+  AddProgressFlag(flags, options);
+  AddSessionFlags(flags, options);
+  flags.Group("Model");
+  flags.Int("--parallel",
+            "answer at most N requests at once (default 4), each as if alone; "
+            "fewer where memory has no room",
+            1, kMaxParallel,
+            [=](int64_t n) { options->requests.parallel = n; });
+  flags.Switch("--no-cache", "neither look on disk for prompts nor keep them",
+               [=] { options->session.prompt_cache_dir.clear(); });
+  AddPolicyFlags(flags, &options->session, &options->sampling);
+  AddSpeculationFlags(flags, &options->sampling);
+}
+
 void AddAtOnceFlag(FlagSet& flags, SessionOptions* session) {
   flags.Group("Model");
   flags.Int("--at-once",

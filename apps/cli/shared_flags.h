@@ -50,6 +50,10 @@ void AddGenerationFlags(FlagSet& flags, Options* options);
 // For commands that write a conversation by the model's template.
 void AddTemplateFlags(FlagSet& flags, Options* options);
 
+// Adds the flags of `serve` and `batch`: the model, how it answers where a
+// request does not say, and how many requests it answers at once.
+void AddAnsweringFlags(FlagSet& flags, Options* options);
+
 // Bounds the texts that `summarize`, `ask` and `generate` make at once.
 void AddAtOnceFlag(FlagSet& flags, SessionOptions* session);
 

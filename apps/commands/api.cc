@@ -195,12 +195,13 @@ absl::StatusOr<std::string> Model::Detokenize(const std::vector<int32_t>& ids,
 }
 
 absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
-    const std::vector<Message>& messages, const TextLimits& limits) const {
+    const std::vector<Message>& messages, const TextLimits& limits,
+    const std::string& template_kwargs) const {
   const tiercel_text_limits api_limits = ToApi(limits);
   auto settings = Defaults<tiercel_chat_settings>();
   settings.think = think_;
-  if (!template_kwargs_.empty()) {
-    settings.template_kwargs = template_kwargs_.c_str();
+  if (!template_kwargs.empty()) {
+    settings.template_kwargs = template_kwargs.c_str();
   }
   std::vector<tiercel_message> views;
   size_t guess = 1024;  // for the template's own text
@@ -240,6 +241,13 @@ absl::Status Session::Read(const std::vector<int32_t>& ids,
 
 size_t Session::Length() const {
   return tiercel_session_length(session_.get());
+}
+
+absl::StatusOr<std::vector<int32_t>> Session::Ids() const {
+  return FillBuffer<std::vector<int32_t>>(
+      Length(), [&](int32_t* ids, size_t* size, tiercel_error* error) {
+        return tiercel_session_ids(session_.get(), ids, size, error);
+      });
 }
 
 int32_t Session::ResumedLayers() const {
@@ -386,9 +394,19 @@ absl::StatusOr<Queue> Queue::Create(const Model& model, size_t at_once) {
 }
 
 absl::Status Queue::Add(const Session& session,
+                        const std::vector<int32_t>* prompt,
                         const tiercel_sampling& sampling, Results* results) {
   tiercel_batch_entry entry = Defaults<tiercel_batch_entry>();
   entry.session = session.session_.get();
+  if (prompt != nullptr) {
+    entry.ids = prompt->data();
+    entry.count = prompt->size();
+    entry.progress = [](void* user_data, uint64_t done, uint64_t total) {
+      const auto& on_read = static_cast<Results*>(user_data)->on_read;
+      if (on_read) on_read(done, total);
+      return static_cast<int>(SignalReceived() != 0);
+    };
+  }
   entry.sampling = &sampling;
   entry.user_data = results;
   entry.on_token = [](void* user_data, const tiercel_token* token) {

@@ -86,7 +86,13 @@ class Model {
     std::string reasoning = {};
   };
   absl::StatusOr<std::vector<int32_t>> ChatTokens(
-      const std::vector<Message>& messages, const TextLimits& limits) const;
+      const std::vector<Message>& messages, const TextLimits& limits) const {
+    return ChatTokens(messages, limits, template_kwargs_);
+  }
+  // With these variables of the template instead; empty: none.
+  absl::StatusOr<std::vector<int32_t>> ChatTokens(
+      const std::vector<Message>& messages, const TextLimits& limits,
+      const std::string& template_kwargs) const;
 
  private:
   struct Free {
@@ -114,6 +120,7 @@ class Session {
   absl::Status Read(const std::vector<int32_t>& ids,
                     const ProgressFn& progress);
   size_t Length() const;
+  absl::StatusOr<std::vector<int32_t>> Ids() const;  // the tokens held
   int32_t ResumedLayers() const;
   int32_t KeptLayers() const;
   // A copy with the same tokens, whose pages it shares.
@@ -139,6 +146,10 @@ class Session {
   absl::Status Score(const std::vector<int32_t>& ids, size_t rows_per_step,
                      const RowFn& on_row);
   absl::Status Truncate(size_t length);
+  // Ends the call that runs, or the next one; from any thread.
+  void Cancel() const { tiercel_session_cancel(session_.get()); }
+  // Forgets a Cancel for which no call has ended.
+  void ClearCancel() const { tiercel_session_clear_cancel(session_.get()); }
   absl::StatusOr<std::vector<float>> Attended(size_t begin, size_t end,
                                               size_t asked, size_t answer,
                                               const ProgressFn& progress);
@@ -168,14 +179,17 @@ class Queue {
                        std::string_view thought)>
         on_token;
     std::function<void(absl::Status status)> on_end;
+    // Takes progress of a prompt, in tokens times layers; may be null.
+    ProgressFn on_read = nullptr;
   };
 
   static absl::StatusOr<Queue> Create(const Model& model, size_t at_once);
 
-  // Begins a generation behind the tokens that `session` holds. Until its end
-  // no other call may use the session.
-  absl::Status Add(const Session& session, const tiercel_sampling& sampling,
-                   Results* results);
+  // Begins a generation behind `prompt`, which is read first, or behind the
+  // tokens that `session` holds, if that is null. Until its end no other call
+  // may use the session.
+  absl::Status Add(const Session& session, const std::vector<int32_t>* prompt,
+                   const tiercel_sampling& sampling, Results* results);
   // Calls `wait`, and cancels all generations if a signal comes meanwhile.
   void CancelOnSignalIn(absl::FunctionRef<void()> wait) const;
 

@@ -247,7 +247,8 @@ absl::Status Generator::ContinueIn(Queue& queue, uint64_t seed,
                                    Queue::Results* results) {
   RETURN_IF_ERROR(session_.Truncate(prompt_));
   ApiPromptCache texts;
-  return queue.Add(session_, ToApi(options_->sampling, seed, &texts), results);
+  return queue.Add(session_, /*prompt=*/nullptr,
+                   ToApi(options_->sampling, seed, &texts), results);
 }
 
 absl::StatusOr<std::vector<double>> Generator::LogProbabilities(

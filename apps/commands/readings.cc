@@ -164,22 +164,19 @@ Json FilesOf(const std::string& model) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadingKey(const Options& options,
-                                       const Model& model,
-                                       const std::string& text) {
-  ASSIGN_OR_RETURN(const Json described, model.Describe());
+Json FileSizesOf(const std::string& model) {
+  Json sizes = Json::array();
+  for (const Json& state : FilesOf(model)) {
+    if (state.size() > 1) sizes.push_back({state[0], state[1]});
+  }
+  return sizes;
+}
+
+Json SettingsKey(const Options& options) {
   const ModelOptions& computed = options.model;
   const SessionOptions& session = options.session;
   const SamplingOptions& drawn = options.sampling;
-  const BookOptions& book = options.book;
-  const Json key = {
-      {"build", {tiercel_build_id(), tiercel_version()}},
-      {"text", reader::Hex(reader::Fingerprint(text))},
-      {"bytes", text.size()},
-      {"model", FilesOf(computed.path)},
-      {"header", reader::Hex(reader::Fingerprint(Dump(described)))},
-      {"draft_model",
-       drawn.draft_path.empty() ? Json() : FilesOf(drawn.draft_path)},
+  return {
       {"template", {computed.think, computed.template_kwargs}},
       {"compute",
        {computed.device, computed.compute, computed.rope_scaling,
@@ -198,7 +195,23 @@ absl::StatusOr<std::string> ReadingKey(const Options& options,
       {"policy",
        {drawn.policy, drawn.plain, drawn.settings, drawn.Drafter(),
         drawn.verify, drawn.gamma1, drawn.gamma2, drawn.cost_ratio,
-        drawn.draft_layers, drawn.branches}},
+        drawn.draft_layers, drawn.branches}}};
+}
+
+absl::StatusOr<std::string> ReadingKey(const Options& options,
+                                       const Model& model,
+                                       const std::string& text) {
+  ASSIGN_OR_RETURN(const Json described, model.Describe());
+  const BookOptions& book = options.book;
+  const std::string& draft = options.sampling.draft_path;
+  const Json key = {
+      {"build", {tiercel_build_id(), tiercel_version()}},
+      {"text", reader::Hex(reader::Fingerprint(text))},
+      {"bytes", text.size()},
+      {"model", FilesOf(options.model.path)},
+      {"header", reader::Hex(reader::Fingerprint(Dump(described)))},
+      {"draft_model", draft.empty() ? Json() : FilesOf(draft)},
+      {"settings", SettingsKey(options)},
       {"asked",
        {book.words, book.language, book.instruction, options.questions}}};
   return Dump(key);

@@ -106,16 +106,19 @@ bool SaysNothing(std::string_view answer) {
   return letters.empty() || letters == "nothing";
 }
 
+std::string TextPreface(const std::string& text) {
+  return absl::StrCat("Read the following text.\n\n", text,
+                      "\n\nAnswer from the text above: ");
+}
+
 Conversation TalkAbout(const std::string& text) {
-  return Conversation(absl::StrCat("Read the following text.\n\n", text,
-                                   "\n\nAnswer from the text above: "));
+  return Conversation(TextPreface(text));
 }
 
 Conversation QuestionTalk(const std::string& text,
                           const std::string& question) {
   Conversation conversation;
-  conversation.Say(absl::StrCat("Read the following text.\n\n", text,
-                                "\n\nAnswer from the text above: ", question),
+  conversation.Say(TextPreface(text) + question,
                    absl::StrCat(text, "\n\nQuestion: ", question, "\nAnswer:"));
   return conversation;
 }

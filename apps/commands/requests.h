@@ -44,6 +44,8 @@ Conversation JoinAnswersTalk(const std::string& answers,
 // has none.
 bool SaysNothing(std::string_view answer);
 
+// The words before a question about a text, with the text.
+std::string TextPreface(const std::string& text);
 // Begin with the text, so that one reading of it serves every question.
 Conversation TalkAbout(const std::string& text);
 Conversation QuestionTalk(const std::string& text, const std::string& question);

@@ -81,7 +81,7 @@ function(tiercel_test source)
     # All folders of the runtime are one program, which takes long to link, not
     # to run.
     string(REGEX REPLACE "^runtime/.*" "runtime" folder ${folder})
-    string(REGEX REPLACE "^apps/(cli|terminal|commands)$" "apps" folder
+    string(REGEX REPLACE "^apps/(cli|terminal|commands|serve)$" "apps" folder
                          ${folder})
     string(REPLACE "/" "_" program ${folder}_tests)
   endif()
