@@ -30,6 +30,7 @@ absl::Status Run(const Options& options) {
   if (options.command == "inspect") return Inspect(options);
   if (options.command == "plan") return Plan(options);
   if (options.command == "bench") return Bench(options);
+  if (options.command == "serve") return serve::Serve(options);
   if (options.command == "batch") return serve::Batch(options);
   if (options.command == "cache") return Cache(options);
   return Error(Exit::kFailed, "internal", "no code for " + options.command);

@@ -27,7 +27,7 @@ std::string Usage(bool all) {
   const HelpSection more = {
       "More",
       {{"tiercel help COMMAND", "its usual flags"},
-       {"tiercel COMMAND --help-all", "all of them"},
+       {"... --help-all", "all of them"},
        {"tiercel --help-all", "the variables that all heed"},
        {"tiercel --version", "version, commit, build and ISA"}}};
   return absl::StrCat(
@@ -54,9 +54,6 @@ absl::Status CheckEnvironment() {
 
 absl::Status UnknownCommand(const std::vector<std::string>& args) {
   const std::string& name = args[0];
-  if (name == "serve") {
-    return NotInThisVersion(absl::StrCat("tiercel ", name));
-  }
   const auto command = std::find_if(args.begin(), args.end(), IsCommand);
   const bool is_flag = !name.empty() && name[0] == '-';
   if (is_flag && command != args.end()) {

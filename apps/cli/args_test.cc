@@ -461,7 +461,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"summarize", "x", "--each"},
            {"generate", "-p", "x", "-sys", "y"},
            {"chat", "--json-schema", "x.json"},
-           {"serve"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

@@ -196,6 +196,25 @@ void AddPlan(FlagSet& flags, Options* options) {
   AddProgressFlag(flags, options);
 }
 
+void AddServe(FlagSet& flags, Options* options) {
+  RequestOptions* requests = &options->requests;
+  flags.Group("Server");
+  flags.Text("--host", "ADDRESS",
+             "listen at this address (default 127.0.0.1: for programs of this "
+             "machine alone)",
+             [=](const std::string& host) { requests->host = host; });
+  flags.Int("--port", "... and port (default 8080; 0: any that is free)", 0,
+            65535, [=](int64_t port) { requests->port = port; });
+  flags.Text("--api-key-file", "FILE",
+             "answer only those who send one of these keys, a line each",
+             [=](const std::string& path) { requests->api_key_file = path; });
+  flags.Int("--queue",
+            "requests that may wait for those that are answered (default 64); "
+            "others are refused",
+            0, 1'000'000, [=](int64_t n) { requests->queue = n; });
+  AddAnsweringFlags(flags, options);
+}
+
 void AddBatch(FlagSet& flags, Options* options) {
   flags.Positional("IN.jsonl", "a request a line, in OpenAI's form",
                    FlagSet::Need::kRequired, &options->document);
@@ -261,7 +280,7 @@ void AddBench(FlagSet& flags, Options* options) {
 
 }  // namespace
 
-const std::array<CommandFlags, 12> kCommands = {{
+const std::array<CommandFlags, 13> kCommands = {{
     {"summarize",
      "a summary of a document, then questions",
      "Summarizes a document, in parts where it is longer than the context.",
@@ -338,6 +357,12 @@ const std::array<CommandFlags, 12> kCommands = {{
      {"-p", "-n", "-d", "-r", "-f", "-o", "-m", "-t", "--policy"},
      {"tiercel bench -p 512 -n 32 -d 0,2048",
       "tiercel bench -n 64 -d 4000 -f book.txt --draft ngram"}},
+    {"serve",
+     "a server that OpenAI's clients can ask",
+     "Answers requests over HTTP in OpenAI's form: chat and text completions.",
+     AddServe,
+     {"--host", "--port", "--api-key-file", "--parallel", "-n", "-m", "-c"},
+     {"tiercel serve", "tiercel serve --port 8081 --parallel 8 -c 8k"}},
     {"batch",
      "a file of requests, answered into another",
      "Answers a file of requests in OpenAI's batch form; goes on where it was "

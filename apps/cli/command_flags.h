@@ -23,7 +23,7 @@ struct CommandFlags {
 };
 
 // All commands, in the order in which they are listed.
-extern const std::array<CommandFlags, 12> kCommands;
+extern const std::array<CommandFlags, 13> kCommands;
 
 }  // namespace tiercel::cli
 

@@ -145,10 +145,16 @@ struct BookOptions {
   bool restart = false;         // parts kept by earlier runs are not used
 };
 
-// The requests that `batch` answers.
+// The requests that `serve` and `batch` answer.
 struct RequestOptions {
   int64_t parallel = 4;  // most that are answered at once
-  std::string output;    // the file of the answers
+  // Of `serve` alone.
+  std::string host = "127.0.0.1";
+  int64_t port = 8080;       // 0: any that is free
+  std::string api_key_file;  // empty: no key is asked for
+  int64_t queue = 64;        // most that wait
+  // Of `batch` alone: the file of the answers.
+  std::string output;
 };
 
 struct BenchOptions {

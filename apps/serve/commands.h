@@ -6,7 +6,9 @@
 
 namespace tiercel::serve {
 
-// The command that answers a file of requests in OpenAI's form.
+// The commands that answer requests in OpenAI's form: over HTTP, until a signal
+// comes; and in a file.
+absl::Status Serve(const cli::Options& options);
 absl::Status Batch(const cli::Options& options);
 
 }  // namespace tiercel::serve

@@ -27,6 +27,9 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 static_assert(std::atomic<tiercel_session*>::is_always_lock_free);
 
 std::atomic<int> to_keep{0};
+std::atomic<bool> counts{false};  // a CountSignals lives
+std::atomic<int> counted{0};
+std::atomic<int> last_counted{0};
 std::atomic<bool> has_output{false};
 std::atomic<bool> is_kept{false};
 bool wants_json = false;
@@ -57,6 +60,12 @@ void Say(int fd, std::string_view text) {
 }
 
 void OnSignal(int signal_number) {
+  if (counts.load()) {
+    last_counted.store(signal_number);
+    if (counted.fetch_add(1) >= 2) _exit(128 + signal_number);
+    WakeReader();
+    return;
+  }
   if (received.exchange(signal_number) != 0) _exit(128 + signal_number);
   if (to_keep.load() == 0) EndNow(signal_number);
   for (const std::atomic<tiercel_session*>& one : running) {
@@ -156,6 +165,17 @@ std::string_view InterruptedMessage() {
 KeepOnSignal::KeepOnSignal() { to_keep.fetch_add(1); }
 
 KeepOnSignal::~KeepOnSignal() { to_keep.fetch_sub(1); }
+
+CountSignals::CountSignals() { counts.store(true); }
+
+CountSignals::~CountSignals() {
+  counts.store(false);
+  if (counted.load() > 0) received.store(last_counted.load());
+}
+
+int SignalsCounted() { return counted.load(); }
+
+int SignalFile() { return wake_pipe[0]; }
 
 CancelOnSignal::CancelOnSignal(std::vector<tiercel_session*> sessions)
     : sessions_(std::move(sessions)) {

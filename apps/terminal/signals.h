@@ -27,6 +27,22 @@ class KeepOnSignal {
   KeepOnSignal& operator=(const KeepOnSignal&) = delete;
 };
 
+// While one lives, the first two signals are only counted: a server ends what
+// it does by itself. A third one ends the program. Once it is gone they have
+// come. Only one may exist at a time.
+class CountSignals {
+ public:
+  CountSignals();
+  ~CountSignals();
+  CountSignals(const CountSignals&) = delete;
+  CountSignals& operator=(const CountSignals&) = delete;
+};
+// The signals that were counted.
+int SignalsCounted();
+// A file that can be read once a signal was counted, or WakeReader was called;
+// -1: the system gave none.
+int SignalFile();
+
 // Opens each of stdin, stdout and stderr that is closed, so that no file of
 // ours can take its number; reads and writes there still fail.
 void HoldStandardStreams();

@@ -17,6 +17,7 @@ readonly DEMO=(
   g++
   libabsl-dev
   libboost-context-dev  # tests: threads of a GPU, on the CPU
+  libboost-dev  # the server: Boost.Beast
   libcli11-dev
   libcmark-dev  # notes: HTML
   libedit-dev  # follow-up questions
