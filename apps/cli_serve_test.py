@@ -548,6 +548,29 @@ class LoadTest(Case):
         self.assertEqual(usage["prompt_tokens_details"]["cached_tokens"],
                          usage["prompt_tokens"] - 1)
 
+    def test_a_client_that_leaves_its_prompt_leaves_what_was_read(self):
+        server = Server(self)
+        text = ("A man had a dog, and it had a name. " * 600).strip()
+        body = talk(text, max_tokens=3, stream=True, return_progress=True)
+        stream = Stream(server, CHATS, body)
+        for event in stream:
+            progress = event.get("prompt_progress", {"processed": 0})
+            if progress["processed"] >= 4096:
+                break
+        stream.leave()
+        server.await_gauge("tiercel_requests_running", 0)
+        del body["stream"]
+        again = server.answer(CHATS, body)
+        usage = again["usage"]
+        self.assertGreater(usage["prompt_tokens"], 2 * 4096)
+        found = usage["prompt_tokens_details"]["cached_tokens"]
+        self.assertGreaterEqual(found, 4095)
+        # Prompts that are read in steps have the same texts.
+        alone = run("chat", *MODEL, "-n", "3", "--dry-multiplier", "0",
+                    "--quiet", input=text.encode() + b"\n").stdout.decode()
+        self.assertEqual(again["choices"][0]["message"]["content"].strip(),
+                         alone.strip())
+
     def test_a_full_queue(self):
         server = Server(self, "--parallel", "1", "--queue", "1")
         first = Stream(server, TEXTS, long_text(15_000))

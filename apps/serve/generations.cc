@@ -18,6 +18,7 @@ using cli::Exit;
 
 constexpr size_t kMostSlots = 63;  // the library's most forks
 constexpr int64_t kLeastForkTokens = 512;
+constexpr size_t kFirstStep = 2048;  // tokens of a prompt
 
 size_t SharedBeginning(const std::vector<int32_t>& a,
                        const std::vector<int32_t>& b) {
@@ -183,6 +184,11 @@ void Generations::Work() {
     } else if (!ended_.empty()) {
       Task* const task = ended_.back();
       ended_.pop_back();
+      lock.unlock();
+      const absl::StatusOr<bool> goes_on = GoOn(*task);
+      lock.lock();
+      if (goes_on.ok() && *goes_on) continue;
+      if (!goes_on.ok()) task->status = goes_on.status();
       const auto place =
           std::find_if(running_.begin(), running_.end(),
                        [&](const auto& one) { return one.get() == task; });
@@ -315,29 +321,37 @@ absl::Status Generations::AddToQueue(Task& task) {
   const std::vector<int32_t>& prompt = task.job.prompt;
   slot.busy = true;
   slot.used = ++uses_;
-  task.kept = ReadsInOnePiece(options_.sampling)
-                  ? 0
-                  : SharedBeginning(slot.held, prompt);
+  const bool whole = ReadsInOnePiece(options_.sampling);
+  task.kept = whole ? 0 : SharedBeginning(slot.held, prompt);
   // An answer begins behind tokens that were read, so one is.
   if (task.kept == prompt.size()) --task.kept;
   if (task.kept < slot.held.size()) {
     RETURN_IF_ERROR(slot.session.Truncate(task.kept));
     slot.held.resize(task.kept);
   }
+  if (!task.found.has_value()) {
+    task.found = task.kept;
+    task.job.on_read(task.kept, 0);
+  }
+  // Each step doubles what is held: behind a link, and in the prompt cache, a
+  // step costs the bytes of all.
+  const size_t step = std::max(kFirstStep, task.kept);
+  const bool last = whole || prompt.size() - task.kept <= step;
+  task.read_to = last ? prompt.size() : task.kept + step;
   const auto layers =
       static_cast<uint64_t>(std::max<int32_t>(model_.info().layers, 1));
   task.results.on_read = [&task, layers](uint64_t done, uint64_t total) {
-    const size_t all = task.job.prompt.size();
     const auto rest = static_cast<size_t>(total / layers);
-    task.job.on_read(all - std::min(all, rest),
-                     static_cast<size_t>(done / layers));
+    const size_t read = task.read_to - std::min(task.read_to, rest) +
+                        static_cast<size_t>(done / layers);
+    task.job.on_read(*task.found, read - std::min(read, *task.found));
   };
   task.results.on_token = [&task](int32_t id, std::string_view text,
                                   std::string_view thought) {
-    if (!std::exchange(task.began, true)) {
-      task.slot->held = task.job.prompt;
-    }
+    HoldPrompt(task);
     task.slot->held.push_back(id);
+    if (task.read_to < task.job.prompt.size()) return;  // a step's own token
+    task.began = true;
     task.job.on_token(text, thought);
   };
   task.results.on_end = [this, &task](absl::Status status) {
@@ -347,15 +361,39 @@ absl::Status Generations::AddToQueue(Task& task) {
     ended_.push_back(&task);
     changed_.notify_all();
   };
-  task.job.on_read(task.kept, 0);
-  const tiercel_sampling sampling = cli::ToApi(
+  tiercel_sampling sampling = cli::ToApi(
       task.job.sampling, task.job.sampling.seed.value_or(0), &task.texts);
+  if (!last) sampling.max_tokens = 1;
+  const std::vector<int32_t> read(
+      prompt.begin(), prompt.begin() + static_cast<ptrdiff_t>(task.read_to));
   const std::lock_guard<std::mutex> lock(mutex_);
   slot.session.ClearCancel();
-  RETURN_IF_ERROR(queue_->Add(slot.session, &prompt, sampling, &task.results));
+  RETURN_IF_ERROR(queue_->Add(slot.session, &read, sampling, &task.results));
   task.in_queue = true;
   if (task.cancelled) slot.session.Cancel();
   return absl::OkStatus();
+}
+
+void Generations::HoldPrompt(Task& task) {
+  std::vector<int32_t>& held = task.slot->held;
+  if (held.size() >= task.read_to) return;
+  const auto begin = task.job.prompt.begin();
+  held.assign(begin, begin + static_cast<ptrdiff_t>(task.read_to));
+}
+
+void Generations::NoteFound(Task& task, const Json& report) {
+  // A text that is cut short computes its last token again.
+  const size_t found = *task.found + report.at("cached_tokens").get<size_t>();
+  task.found = found - std::min(found, task.kept);
+}
+
+absl::StatusOr<bool> Generations::GoOn(Task& task) {
+  if (!task.status.ok() || task.read_to == task.job.prompt.size()) return false;
+  HoldPrompt(task);  // the step's token may have ended the text
+  ASSIGN_OR_RETURN(const Json report, task.slot->session.Report());
+  NoteFound(task, report);
+  RETURN_IF_ERROR(AddToQueue(task));
+  return true;
 }
 
 void Generations::End(std::unique_ptr<Task> task) {
@@ -372,6 +410,7 @@ void Generations::End(std::unique_ptr<Task> task) {
     absl::Status forgotten = slot->session.Truncate(0);
     slot->held.clear();
     slot->busy = false;
+    task->found.reset();
     const std::lock_guard<std::mutex> lock(mutex_);
     if (forgotten.ok() && (room || !running_.empty())) {
       stalled_ = !room && ended_.empty();
@@ -384,6 +423,8 @@ void Generations::End(std::unique_ptr<Task> task) {
     absl::StatusOr<Json> made = slot->session.Report();
     if (made.ok()) {
       report = *std::move(made);
+      NoteFound(*task, report);
+      report["cached_tokens"] = *task->found;
     } else {
       task->status.Update(made.status());
     }

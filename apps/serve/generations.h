@@ -28,8 +28,10 @@ using cli::Json;
 // Each is made in the session that holds the longest beginning of its prompt,
 // so that this is not read again. Sessions stay when a generation has ended,
 // those unused for longest go first. Where taking one would lose a text that is
-// not the prompt's, a fork of it is taken. A generation has the bytes that it
-// has alone, whatever was made before or is made beside it.
+// not the prompt's, a fork of it is taken. A long prompt is read in steps, so
+// that one that is cancelled leaves half of what was read of it, or more. A
+// generation has the bytes that it has alone, whatever was made before or is
+// made beside it.
 //
 // Thread-safe. Callbacks run on threads of this class: those of one generation
 // come one at a time and in order, and they must not wait.
@@ -83,8 +85,12 @@ class Generations {
     Job job;
     cli::ApiPromptCache texts = {};
     cli::Queue::Results results = {};
-    Slot* slot = nullptr;   // null: it waits
-    size_t kept = 0;        // tokens that the slot held already
+    Slot* slot = nullptr;  // null: it waits
+    // Tokens of the prompt: those that were found so far, those that the slot
+    // holds, and those up to which the entry in the queue reads.
+    std::optional<size_t> found = {};
+    size_t kept = 0;
+    size_t read_to = 0;
     bool began = false;     // it has given a token
     bool in_queue = false;  // the lock guards these, too
     bool cancelled = false;
@@ -102,13 +108,22 @@ class Generations {
   bool Begin(Task& task);
   absl::StatusOr<Slot*> ChooseSlot(const Task& task);
   absl::StatusOr<Slot*> AddSlot(const cli::Session& from);
+  // Adds a step of the prompt, or the last one with the answer.
   absl::Status AddToQueue(Task& task);
+  // Returns true if the task goes on, since a step of its prompt has ended.
+  // Errors: those of a session and of AddToQueue.
+  absl::StatusOr<bool> GoOn(Task& task);
+  // Adds what a step, by its report, found on disk.
+  static void NoteFound(Task& task, const Json& report);
+  // Makes the tokens of a slot those that its session holds once it has read.
+  static void HoldPrompt(Task& task);
   // Frees idle sessions until those of all tasks, and of a new one, have room
   // among the tokens that memory was planned for.
   void MakeRoom(const Task& task, const Slot* chosen);
   // Frees the idle session that is unused for longest; false: there is none.
   bool FreeOldest(const Slot* but);
-  // Takes a task that has ended; returns it if it is to be made again.
+  // Takes a task that has ended, and lets it wait to be made again for lack of
+  // memory.
   void End(std::unique_ptr<Task> task);
   size_t MostTokens(const Task& task) const;
 

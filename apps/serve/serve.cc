@@ -62,8 +62,8 @@ absl::Status Serve(const cli::Options& options) {
       return;
     }
     counts.emplace();
-    cli::WriteNote("ready\n");
     service.Begin(generations.get());
+    cli::WriteNote("ready\n");
   });
   const absl::Status served = server->Run();
   loader.join();
