@@ -108,6 +108,8 @@ class BatchTest(Case):
                               "--dry-multiplier", "0")
         self.assertEqual(texts["book"][0]["message"]["content"],
                          asked["output"][0]["text"])
+        self.assertEqual(answers["book"]["response"]["body"]["usage"]
+                         ["prompt_tokens"], asked["prompt_tokens"])
 
     def test_many_at_once_are_as_alone(self):
         self.input(*map(drawn, range(16)))

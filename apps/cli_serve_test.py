@@ -586,6 +586,7 @@ class LoadTest(Case):
                          "assistant")
         while second.comments == 0:  # it is told that the server lives
             line = second.response.readline()
+            self.assertIn(line[:1], (b":", b"\n"))
             second.comments += line.startswith(b":")
         first.leave()
         self.assertEqual(joined(events, "content")[1], "length")
