@@ -1,7 +1,9 @@
 #include "apps/serve/service.h"
 
 #include <array>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -244,7 +246,15 @@ Service::Service(const cli::Options& options, const cli::Model& model,
 
 void Service::Handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
   const Visit visit = {request.method, request.path, std::move(exchange)};
-  const absl::Status routed = Route(request, visit);
+  // The library throws nothing; what the standard library throws ends here.
+  absl::Status routed;
+  try {
+    routed = Route(request, visit);
+  } catch (const std::bad_alloc&) {
+    routed = HttpError(503, "out_of_memory", "out of memory");
+  } catch (const std::exception& exception) {
+    routed = HttpError(500, "internal", exception.what());
+  }
   if (!routed.ok()) Answer(visit, ErrorReply(routed));
 }
 
