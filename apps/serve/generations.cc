@@ -88,9 +88,10 @@ absl::Status Generations::OpenSessions(size_t parallel) {
     } while (!opened && fork_tokens >= kLeastForkTokens);
   }
   if (parallel_ < parallel) {
-    cli::WriteNote(absl::StrCat(parallel_,
-                                parallel_ == 1 ? " request" : " requests",
-                                " at a time: memory has no room for more\n"));
+    cli::WriteNote(absl::StrCat(
+        parallel_, parallel_ == 1 ? " request" : " requests",
+        " at a time: memory has no room for more beside a context of ", most,
+        " tokens; -c makes it smaller\n"));
   }
   most_slots_ = std::min(2 * parallel_, kMostSlots);
   ASSIGN_OR_RETURN(const Json report, root_->Report());
