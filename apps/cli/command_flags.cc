@@ -280,7 +280,7 @@ void AddBench(FlagSet& flags, Options* options) {
 
 }  // namespace
 
-const std::array<CommandFlags, 13> kCommands = {{
+const std::array<CommandFlags, 14> kCommands = {{
     {"summarize",
      "a summary of a document, then questions",
      "Summarizes a document, in parts where it is longer than the context.",

@@ -23,7 +23,7 @@ struct CommandFlags {
 };
 
 // All commands, in the order in which they are listed.
-extern const std::array<CommandFlags, 13> kCommands;
+extern const std::array<CommandFlags, 14> kCommands;
 
 }  // namespace tiercel::cli
 

@@ -68,8 +68,8 @@ TEST_F(ArgsTest, HelpPromisesNoMoreThanTheContextHolds) {
 }
 
 const char* const kAllCommands[] = {
-    "summarize",  "ask",     "chat", "generate", "eval",  "tokenize",
-    "detokenize", "inspect", "plan", "bench",    "cache", "text"};
+    "summarize", "ask",  "chat",  "generate", "eval", "tokenize", "detokenize",
+    "inspect",   "plan", "bench", "cache",    "text", "serve",    "batch"};
 
 TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
   EXPECT_EQ(Page({"help"}), Page({"--help"}));
