@@ -8,16 +8,18 @@
 #include <vector>
 
 #include "drafts/drafter.h"
+#include "lib/status/status_macros.h"
 
 namespace tiercel {
 
 // Drafts the blocks of another drafter, each cut at a place that its own tokens
-// choose. The tokens that are left out have decided nothing, so the
-// distribution of the tokens drawn instead of them is the same.
+// choose, and those before them. The tokens that are left out have decided
+// nothing, so the distribution of the tokens drawn instead of them is the same.
 class CutDrafter final : public Drafter {
  public:
-  // Returns the number of a block's tokens that are drafted.
-  using Length = std::function<size_t(const std::vector<int32_t>& block)>;
+  // Returns the number of a block's tokens that are drafted behind `tokens`.
+  using Length = std::function<absl::StatusOr<size_t>(
+      const std::vector<int32_t>& tokens, const std::vector<int32_t>& block)>;
   // `drafter` outlives it.
   CutDrafter(Drafter& drafter, Length length)
       : drafter_(drafter), length_(std::move(length)) {}
@@ -27,7 +29,7 @@ class CutDrafter final : public Drafter {
                                    int64_t most, const DrawKey& key) override {
     absl::StatusOr<DraftBlock> block = drafter_.Draft(tokens, most, key);
     if (!block.ok()) return block;
-    const size_t length = length_(block->tokens);
+    ASSIGN_OR_RETURN(const size_t length, length_(tokens, block->tokens));
     block->tokens.resize(length);
     block->distributions.resize(length);
     return block;

@@ -42,6 +42,8 @@ class Tables {
       rows_.push_back(distribution);
     }
   }
+  // Lets no token follow `id`, as a mask may.
+  void EndBehind(int32_t id) { rows_[static_cast<size_t>(id)] = {}; }
   const Distribution& After(const Ids& tokens) const {
     return tokens.empty() ? rows_.back()
                           : rows_[static_cast<size_t>(tokens.back())];
@@ -62,6 +64,7 @@ class TableDrafter final : public Drafter {
     DraftBlock block;
     Ids all = tokens;
     for (int64_t i = 0; i < most; ++i) {
+      if (distributions_.After(all).ids.empty()) break;
       block.distributions.push_back(distributions_.After(all));
       block.tokens.push_back(Draw(
           block.distributions.back(),
@@ -111,6 +114,7 @@ class TableTarget final : public DraftTarget {
     return tree;
   }
   absl::Status Keep(size_t count, absl::Span<const int32_t> next) override {
+    if (next.empty()) return InternalError("internal", "no token follows");
     tokens.insert(tokens.end(), pending_.begin(),
                   pending_.begin() + static_cast<std::ptrdiff_t>(count));
     tokens.insert(tokens.end(), next.begin(), next.end());

@@ -11,6 +11,7 @@
 #include "drafts/rational_for_test.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/token/distribution.h"
 
 namespace tiercel::verdict_test {
 namespace {
@@ -26,8 +27,13 @@ struct ExactDistribution {
 // weights.
 class Table {
  public:
+  using Mask = std::function<bool(const Ids& before, int32_t id)>;
   Table(int vocab, std::vector<std::vector<int>> weights)
       : vocab_(vocab), weights_(std::move(weights)) {}
+  Table(const Table& unmasked, Mask mask)
+      : vocab_(unmasked.vocab_),
+        weights_(unmasked.weights_),
+        mask_(std::move(mask)) {}
 
   ExactDistribution After(const Ids& tokens) const {
     size_t row = 0;
@@ -35,7 +41,10 @@ class Table {
          i < tokens.size(); ++i) {
       row = row * static_cast<size_t>(vocab_) + static_cast<size_t>(tokens[i]);
     }
-    const std::vector<int>& weights = weights_[row % weights_.size()];
+    std::vector<int> weights = weights_[row % weights_.size()];
+    for (int32_t id = 0; mask_ && id < vocab_; ++id) {
+      if (!mask_(tokens, id)) weights[static_cast<size_t>(id)] = 0;
+    }
     int64_t total = 0;
     for (int w : weights) total += w;
     ExactDistribution distribution;
@@ -51,6 +60,7 @@ class Table {
  private:
   int vocab_;
   std::vector<std::vector<int>> weights_;
+  Mask mask_;  // null: all tokens may follow
 };
 
 // Takes the decisions of a given path, multiplies their probabilities, and
@@ -83,6 +93,7 @@ class Walker {
     return means[Decide(ways)] == 1;
   }
   int32_t Draw(const ExactDistribution& distribution, size_t /*i*/) {
+    if (distribution.ids.empty()) return kNoToken;
     return distribution.ids[Decide(distribution.probabilities)];
   }
 
@@ -109,7 +120,8 @@ class Walker {
 
 using Distribution = std::map<Ids, Rational>;
 
-// A round maps the tokens so far to the tokens that it adds.
+// A round maps the tokens so far to the tokens that it adds: none, if none may
+// follow.
 using Round = std::function<Ids(Walker&, const Ids&)>;
 
 // The distribution of the first `length` tokens over repeated rounds.
@@ -118,7 +130,9 @@ Distribution Outputs(const Round& round, size_t length) {
   Walker::ForAll([&](Walker& walker) {
     Ids tokens;
     while (tokens.size() < length) {
-      for (int32_t id : round(walker, tokens)) tokens.push_back(id);
+      const Ids more = round(walker, tokens);
+      if (more.empty()) tokens.resize(length, kNoToken);
+      tokens.insert(tokens.end(), more.begin(), more.end());
     }
     tokens.resize(length);
     Rational& sum = outputs[tokens];
@@ -150,8 +164,10 @@ Drafter Alone(const Table& model) {
   return [&model](Walker& walker, const Ids& before, size_t most) {
     Block block;
     while (block.tokens.size() < most) {
-      block.distributions.push_back(model.After(Joined(before, block.tokens)));
-      block.tokens.push_back(walker.Draw(block.distributions.back(), 0));
+      const ExactDistribution next = model.After(Joined(before, block.tokens));
+      if (next.ids.empty()) break;
+      block.distributions.push_back(next);
+      block.tokens.push_back(walker.Draw(next, 0));
     }
     return block;
   };
@@ -195,7 +211,7 @@ Ids Checked(const Table& target, const Ids& before, const Block& block,
     EXPECT_EQ(own.at, verdict.accepted);
     kept = Joined(kept, First(own.tokens, verdict.of_branch));
   }
-  kept.push_back(verdict.next);
+  if (verdict.next != kNoToken) kept.push_back(verdict.next);
   return kept;
 }
 
@@ -218,6 +234,7 @@ Drafter Verifying(const Table& model, Drafter inner, size_t gamma) {
       const std::vector<ExactDistribution> distributions =
           Targets(model, so_far, guess.tokens);
       const Ids kept = Checked(model, so_far, guess, walker);
+      if (kept.empty()) break;
       for (size_t i = 0; i < kept.size(); ++i) {
         block.tokens.push_back(kept[i]);
         block.distributions.push_back(distributions[i]);
@@ -230,7 +247,8 @@ Drafter Verifying(const Table& model, Drafter inner, size_t gamma) {
 // The model by itself.
 Round Plain(const Table& model) {
   return [&model](Walker& walker, const Ids& before) {
-    return Ids{walker.Draw(model.After(before), 0)};
+    const int32_t next = walker.Draw(model.After(before), 0);
+    return next == kNoToken ? Ids() : Ids{next};
   };
 }
 
@@ -357,6 +375,36 @@ TEST(VerdictTest, BranchesHaveTheTargetsDistribution) {
                 3),
         Outputs(Plain(kSmallTarget), 3));
   }
+}
+
+// A mask of the whole text before a token is a part of the target, whether the
+// drafts heed it or not. Some texts end where it allows nothing.
+TEST(VerdictTest, AMaskedTargetHasItsDistribution) {
+  const Table::Mask mask = [](const Ids& before, int32_t id) {
+    int32_t sum = id;
+    for (const int32_t token : before) sum += token + 1;
+    const bool dead = before == Ids{1} || before == Ids{0, 2};
+    return !dead && sum % 3 != 2;
+  };
+  const Table target(kTarget, mask);
+  const Table draft(kDraft, mask);
+  const Table middle(kMiddle, mask);
+  const Distribution want = Outputs(Plain(target), 3);
+  EXPECT_TRUE(want.count({1, kNoToken, kNoToken}));
+  EXPECT_TRUE(want.count({0, 2, kNoToken}));
+  for (const Table& drafts : {draft, kDraft}) {
+    for (size_t gamma : {1, 2, 3}) {
+      ExpectEqual(Outputs(Verified(target, Alone(drafts), gamma), 3), want);
+    }
+    ExpectEqual(
+        Outputs(Verified(target, Verifying(middle, Alone(drafts), 1), 2), 3),
+        want);
+  }
+  const auto first = [](const Block& block) {
+    return std::vector<size_t>(block.tokens.empty() ? 0 : 1, 0);
+  };
+  ExpectEqual(Outputs(Verified(target, Branching(draft, 2, first), 2), 3),
+              want);
 }
 
 // A second choice that is a lookup's, where the first was drawn from it too.

@@ -1,5 +1,6 @@
 #include "drafts/verify.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -81,20 +82,22 @@ absl::StatusOr<VerifiedBlock> VerifyRound(const std::vector<int32_t>& tokens,
   block.tokens = std::move(draft.tokens);
   block.tokens.resize(verdict.accepted);
   block.distributions = std::move(targets.block);
-  block.distributions.resize(verdict.accepted + 1);
   if (verdict.branch >= 0) {
     const size_t index = whose[static_cast<size_t>(verdict.branch)];
     const auto held = static_cast<std::ptrdiff_t>(verdict.of_branch);
     const std::vector<int32_t>& own = draft.branches[index].tokens;
     block.tokens.insert(block.tokens.end(), own.begin(), own.begin() + held);
     auto& behind = targets.branches[index];
+    block.distributions.resize(verdict.accepted + 1);
     std::move(behind.begin(), behind.begin() + held,
               std::back_inserter(block.distributions));
   }
-  block.tokens.push_back(verdict.next);
+  if (verdict.next != kNoToken) block.tokens.push_back(verdict.next);
+  block.distributions.resize(block.tokens.size());
+  if (block.tokens.empty()) return block;
+  const size_t held = std::min(verdict.accepted, block.tokens.size() - 1);
   RETURN_IF_ERROR(
-      target.Keep(verdict.accepted,
-                  absl::MakeConstSpan(block.tokens).subspan(verdict.accepted)));
+      target.Keep(held, absl::MakeConstSpan(block.tokens).subspan(held)));
   return block;
 }
 

@@ -48,7 +48,8 @@ class Target {
 };
 
 // The tokens that a round adds: the drafted tokens that held and the one that
-// follows, each with the target's distribution.
+// follows, each with the target's distribution. If none may follow, the last
+// one is one that held; without any there are no tokens.
 struct VerifiedBlock {
   std::vector<int32_t> tokens;
   std::vector<Distribution> distributions;
@@ -60,8 +61,8 @@ struct VerifiedBlock {
 
 // The one round that every level uses: draft, check in one pass, replace, roll
 // back. `tokens` is the sequence. `most` bounds the draft; if it is 0 no
-// drafter is called, and `drafter` may be null. Errors: those of the drafter
-// and of the target.
+// drafter is called, and `drafter` may be null. If it adds no tokens the target
+// keeps nothing. Errors: those of the drafter and of the target.
 absl::StatusOr<VerifiedBlock> VerifyRound(const std::vector<int32_t>& tokens,
                                           int64_t most, VerifyMode mode,
                                           const DrawKey& key, Drafter* drafter,

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "drafts/tables_for_test.h"
+#include "drafts/verifying_drafter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/token/counts_for_test.h"
@@ -196,6 +197,52 @@ TEST(VerifyTest, AcceptanceIsTheCommonPart) {
   const double bound =
       std::sqrt(std::log(2e6) / (2 * static_cast<double>(kSamples)));
   EXPECT_NEAR(static_cast<double>(accepted) / kSamples, common, bound);
+}
+
+// Tokens that held are kept, the last of them as the one that follows. The
+// next round adds nothing.
+TEST(VerifyTest, ATextEndsWhereNothingMayFollow) {
+  constexpr int32_t kLast = 2;
+  Tables distributions(kVocab, 8);
+  distributions.EndBehind(kLast);
+  Tables small_distributions(kVocab, 9);
+  for (const bool draft_ends : {false, true}) {
+    if (draft_ends) small_distributions.EndBehind(kLast);
+    for (const VerifyMode mode :
+         {VerifyMode::kCoupled, VerifyMode::kResidual}) {
+      for (const int branches : {0, 2}) {
+        for (uint64_t seed = 0; seed < 100; ++seed) {
+          TableTarget target(distributions);
+          TableTarget middle(distributions);
+          TableTarget small(small_distributions);
+          VerifyingDrafter inner(small, {.mode = mode});
+          VerifyingDrafter outer(middle, {.mode = mode,
+                                          .inner = &inner,
+                                          .gamma1 = DraftLength::Fixed(2),
+                                          .branches = branches});
+          Ids tokens;
+          for (;;) {
+            const DrawKey key = {.seed = seed,
+                                 .start = kStart + std::ssize(tokens)};
+            const absl::StatusOr<VerifiedBlock> block =
+                VerifyRound(tokens, 4, mode, key, &outer, target);
+            ASSERT_TRUE(block.ok());
+            EXPECT_EQ(block->distributions.size(), block->tokens.size());
+            const size_t before = tokens.size();
+            tokens.insert(tokens.end(), block->tokens.begin(),
+                          block->tokens.end());
+            ASSERT_EQ(target.tokens, tokens);
+            if (tokens.size() == before) break;
+          }
+          ASSERT_EQ(std::find(tokens.begin(), tokens.end(), kLast),
+                    tokens.end() - 1);
+          if (mode == VerifyMode::kCoupled) {
+            ASSERT_EQ(Plain(distributions, seed, tokens.size()), tokens);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(VerifyTest, EveryDrawHasAKeyOfItsOwn) {

@@ -70,6 +70,7 @@ absl::Status VerifyingDrafter::Extend(
     inner_level_.Count(round.drafted, round.accepted);
     options_.gamma1.Count(static_cast<int64_t>(round.drafted),
                           static_cast<int64_t>(round.accepted));
+    if (round.tokens.empty()) break;
     sequence->insert(sequence->end(), round.tokens.begin(), round.tokens.end());
     tokens->insert(tokens->end(), round.tokens.begin(), round.tokens.end());
     std::move(round.distributions.begin(), round.distributions.end(),

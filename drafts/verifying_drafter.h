@@ -44,8 +44,9 @@ class VerifyingDrafter final : public Drafter {
 
   const char* name() const override { return options_.name; }
 
-  // Drafts exactly `most` tokens, and branches where a token is least likely to
-  // hold. Errors: those of the target and of the inner drafter.
+  // Drafts exactly `most` tokens, or fewer if none may follow them, and
+  // branches where a token is least likely to hold. Errors: those of the target
+  // and of the inner drafter.
   absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
                                    int64_t most, const DrawKey& key) override;
 

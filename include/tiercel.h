@@ -572,10 +572,25 @@ typedef struct tiercel_token {
  * this token. */
 typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
 
+/* Forbids tokens, as a grammar does: `output` is the beginning of an output, of
+ * `count` tokens or none, and `allowed` says which tokens may follow it. Token
+ * i is bit i % 32 of allowed[i / 32], of `words` words for the whole
+ * vocabulary, where bit 0 is the lowest. All tokens are allowed before; other
+ * bits have no meaning. A non-zero return ends the call with TIERCEL_CANCELLED.
+ *
+ * The output is that of one call, without the tokens held before it. Policies
+ * ask about any output that may come, drafted tokens included, in any order,
+ * and about some of them several times: the same output must always get the
+ * same bits. They do not ask about one that has ended. If an output may end,
+ * the end-of-text token must be allowed; if nothing is allowed where a token is
+ * due, the call is TIERCEL_FAILED, "nothing_allowed". */
+typedef int (*tiercel_mask)(void* user_data, const int32_t* output,
+                            size_t count, uint32_t* allowed, size_t words);
+
 /* The settings of the sampler. It applies, in this order: repeat penalty, DRY,
- * temperature, top-k, top-p, min-p. Without a drafter, and with verify
- * "coupled", a draw depends on (seed, position, token) alone; with "residual"
- * it also depends on where blocks begin.
+ * the mask, temperature, top-k, top-p, min-p. Without a drafter, and with
+ * verify "coupled", a draw depends on (seed, position, token) alone; with
+ * "residual" it also depends on where blocks begin.
  *
  * DRY ("don't repeat yourself", llama.cpp's formula) covers the answer alone:
  * the tokens generated, by this call or earlier ones, since the session was
@@ -619,6 +634,12 @@ typedef struct tiercel_sampling {
    * effect within a thought. The output's tokens, and max_tokens, count both. 0
    * (default): all is text. */
   int64_t split_thought;
+  /* Forbids tokens; NULL: none are forbidden. No drafter proposes a token that
+   * it forbids, and drafts are checked by the distribution that it leaves. The
+   * tokens of a closing tag that the policy forces ("most" of "sadas") come
+   * whether it allows them or not. */
+  tiercel_mask mask;
+  void* mask_user_data;
 } tiercel_sampling;
 
 /* Returns TIERCEL_OK if `draft` may be the draft_model of a session on `model`,
@@ -634,7 +655,8 @@ TIERCEL_API tiercel_status tiercel_check_draft(const tiercel_model* model,
  * in `stops` and the end-of-text token are not part of the output. However the
  * call ends, the session then holds the tokens that it held before and those
  * that on_token was given. TIERCEL_USAGE: "empty_prompt", "invalid_sampling",
- * "invalid_stop"; TIERCEL_FAILED: "non_finite" for NaN or infinite logits. */
+ * "invalid_stop"; TIERCEL_FAILED: "non_finite" for NaN or infinite logits,
+ * "nothing_allowed" (tiercel_mask). */
 TIERCEL_API tiercel_status tiercel_session_generate(
     tiercel_session* session, const tiercel_sampling* sampling,
     tiercel_on_token on_token, void* user_data, tiercel_error* error);

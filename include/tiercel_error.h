@@ -56,6 +56,7 @@ TIERCEL_API const char* tiercel_status_name(tiercel_status status);
  *                             exception
  *   non_finite                a logit is NaN or infinite: weights or KV are
  *                             broken
+ *   nothing_allowed           a mask (tiercel_mask) allows no next token
  *   rank_failed               another rank of the model has failed
  *
  * TIERCEL_USAGE

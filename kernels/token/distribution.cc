@@ -51,6 +51,24 @@ bool Penalises(const DistributionParams& distribution) {
          distribution.dry.multiplier > 0.0f;
 }
 
+// The logit of a token that must not be drawn: it is finite, and beside any
+// greater one its exponential is 0.
+constexpr float kForbidden = std::numeric_limits<float>::lowest();
+
+// Leaves no probability to tokens that are not allowed. A logit that is not
+// finite stays, and is found.
+void Forbid(const TokenSet& allowed, int64_t vocab, float* logits) {
+  for (int64_t first = 0; first < vocab; first += 32) {
+    const uint32_t word = allowed.words()[static_cast<size_t>(first / 32)];
+    if (word == ~uint32_t{0}) continue;
+    const int64_t end = std::min(vocab, first + 32);
+    for (int64_t id = first; id < end; ++id) {
+      const bool stays = (word >> (id - first) & 1) != 0;
+      if (!stays && std::isfinite(logits[id])) logits[id] = kForbidden;
+    }
+  }
+}
+
 void PenaliseRepeats(const MakeDistributionsParams& p, int64_t row,
                      float* logits) {
   const int32_t* const end = p.tokens + p.before + row;
@@ -71,9 +89,8 @@ void PenaliseRepetitions(const MakeDistributionsParams& p, int64_t row,
                                         p.tokens + p.before + row);
   for (const auto& [id, penalty] : DryPenalties(p.distribution.dry, answer)) {
     if (id < 0 || id >= p.vocab) continue;
-    // The logit stays finite, however great the penalty.
-    logits[id] =
-        std::max(logits[id] - penalty, std::numeric_limits<float>::lowest());
+    // The logit stays finite, however great the penalty, and above kForbidden.
+    logits[id] = std::max(logits[id] - penalty, kForbidden / 2);
   }
 }
 
@@ -87,23 +104,35 @@ class Distributions {
         p_(p),
         logits_(p.logits),
         row_ranges_((p.vocab + kRange - 1) / kRange),
-        distributions_(static_cast<size_t>(p.rows)) {
-    const bool masks = p.never != nullptr && !p.never->empty();
-    if (!Penalises(p.distribution) && !masks) return;
-    penalised_.assign(p.logits, p.logits + p.rows * p.vocab);
-    logits_ = penalised_.data();
-    for (int64_t row = 0; row < p.rows; ++row) {
-      float* const logits = penalised_.data() + row * p.vocab;
-      if (p.distribution.repeat_penalty != 1.0f)
-        PenaliseRepeats(p, row, logits);
-      if (p.distribution.dry.multiplier > 0.0f)
-        PenaliseRepetitions(p, row, logits);
-      if (!masks) continue;
-      // The logit stays finite; beside any other its exponential is 0.
-      for (const int32_t id : *p.never) {
-        logits[id] = std::numeric_limits<float>::lowest();
+        distributions_(static_cast<size_t>(p.rows)) {}
+
+  // Penalises and masks the logits. Errors: those of the mask.
+  absl::Status ChangeLogits() {
+    const bool masks = p_.distribution.mask != nullptr ||
+                       (p_.never != nullptr && !p_.never->empty());
+    if (!Penalises(p_.distribution) && !masks) return absl::OkStatus();
+    changed_.assign(p_.logits, p_.logits + p_.rows * p_.vocab);
+    logits_ = changed_.data();
+    for (int64_t row = 0; row < p_.rows; ++row) {
+      float* const logits = changed_.data() + row * p_.vocab;
+      if (p_.distribution.repeat_penalty != 1.0f) {
+        PenaliseRepeats(p_, row, logits);
       }
+      if (p_.distribution.dry.multiplier > 0.0f) {
+        PenaliseRepetitions(p_, row, logits);
+      }
+      if (!masks) continue;
+      ASSIGN_OR_RETURN(TokenSet allowed, AllowedIn(row));
+      Forbid(allowed, p_.vocab, logits);
+      if (p_.never != nullptr) {
+        for (const int32_t id : *p_.never) {
+          allowed.Remove(id);
+          logits[id] = kForbidden;
+        }
+      }
+      if (allowed.IsEmpty()) empty_.push_back(row);
     }
+    return absl::OkStatus();
   }
 
   // Finds the greatest logit of each row.
@@ -120,6 +149,22 @@ class Distributions {
     const bool finite = std::all_of(greatest_.begin(), greatest_.end(),
                                     [](float l) { return std::isfinite(l); });
     return finite ? absl::OkStatus() : NotFinite();
+  }
+
+  std::vector<Distribution> Make() {
+    std::vector<Distribution> made =
+        p_.distribution.temperature == 0.0f ? Greedy() : Sampled();
+    for (const int64_t row : empty_) made[static_cast<size_t>(row)] = {};
+    return made;
+  }
+
+ private:
+  static constexpr int64_t kRange = 4096;
+
+  absl::StatusOr<TokenSet> AllowedIn(int64_t row) const {
+    if (p_.distribution.mask == nullptr) return TokenSet(p_.vocab);
+    const auto before = static_cast<size_t>(p_.text_before + row);
+    return p_.distribution.mask->Allowed({p_.text, before}, p_.vocab);
   }
 
   std::vector<Distribution> Greedy() {
@@ -163,9 +208,6 @@ class Distributions {
     });
     return std::move(distributions_);
   }
-
- private:
-  static constexpr int64_t kRange = 4096;
 
   // Calls body(row, begin, end, number of the range).
   template <typename Body>
@@ -220,7 +262,8 @@ class Distributions {
 
   Stream& stream_;
   const MakeDistributionsParams& p_;
-  std::vector<float> penalised_;
+  std::vector<float> changed_;
+  std::vector<int64_t> empty_;  // rows in which no token is allowed
   const float* logits_;
   const int64_t row_ranges_;     // ranges of one row
   std::vector<float> greatest_;  // [rows, row_ranges_]
@@ -274,14 +317,15 @@ absl::StatusOr<std::vector<Distribution>> MakeDistributions(
                      "begins within these"));
   }
   Distributions distributions(stream, p);
+  RETURN_IF_ERROR(distributions.ChangeLogits());
   RETURN_IF_ERROR(distributions.FindMaxLogits());
-  return p.distribution.temperature == 0.0f ? distributions.Greedy()
-                                            : distributions.Sampled();
+  return distributions.Make();
 }
 
 int32_t Draw(const Distribution& distribution, uint64_t seed,
              int64_t position) {
   // argmax log p + g with g = -log(-log u) is argmin of -log(u) / p.
+  if (distribution.ids.empty()) return kNoToken;
   double least = std::numeric_limits<double>::infinity();
   int32_t drawn = distribution.ids[0];
   const auto at = static_cast<uint64_t>(position);

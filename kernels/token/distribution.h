@@ -2,12 +2,14 @@
 #define TIERCEL_KERNELS_TOKEN_DISTRIBUTION_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/device/stream.h"
 #include "kernels/token/dry.h"
+#include "kernels/token/token_mask.h"
 
 namespace tiercel {
 
@@ -20,13 +22,15 @@ struct DistributionParams {
   float min_p = 0.0f;           // 0: off; a share of the greatest probability
   float repeat_penalty = 1.0f;  // 1: off
   DryParams dry = {};
+  std::shared_ptr<const TokenMask> mask = nullptr;  // null: off
 };
 
 // Errors: invalid_sampling naming the field.
 absl::Status ValidateDistributionParams(const DistributionParams& params);
 
 // A distribution over the tokens that the cuts leave, in no particular order.
-// Probabilities sum to 1. If a cut falls between equals, the lower id stays.
+// Probabilities sum to 1. If a cut falls between equals, the lower id stays. It
+// is empty if the mask leaves no token.
 struct Distribution {
   std::vector<int32_t> ids;
   std::vector<float> probabilities;
@@ -36,8 +40,8 @@ struct Distribution {
 // follows those before the row. The steps are, in this order: repeat penalty
 // (Keskar et al. 2019: positive logits are divided, others multiplied) for the
 // last kRepeatWindow tokens before the row, DRY over the answer's tokens before
-// it, temperature, top-k, top-p (Holtzman et al. 2020), min-p.
-// Errors: non_finite if logits hold NaN or infinity.
+// it, the mask, temperature, top-k, top-p (Holtzman et al. 2020), min-p.
+// Errors: non_finite if logits hold NaN or infinity; those of the mask.
 inline constexpr int64_t kRepeatWindow = 256;  // with 64 paragraphs recurred
 struct MakeDistributionsParams {
   const float* logits;  // [rows, vocab]
@@ -52,13 +56,20 @@ struct MakeDistributionsParams {
   // Tokens that have no probability, ids below `vocab` but not all of them;
   // null: none.
   const std::vector<int32_t>* never = nullptr;
+  // The whole text, for the mask, of which `tokens` may lack a part:
+  // [text_before
+  // + rows - 1], of which the first text_before + i are before row i.
+  const int32_t* text = nullptr;
+  int64_t text_before = 0;
 };
 absl::StatusOr<std::vector<Distribution>> MakeDistributions(
     Stream& stream, const MakeDistributionsParams& p);
 
 // Draws a token by the Gumbel-max trick: argmax of log p + g, where g, the
 // noise of (seed, position, id), does not depend on the distribution. So two
-// distributions that nearly agree nearly always draw the same token.
+// distributions that nearly agree nearly always draw the same token. Returns
+// kNoToken if the distribution is empty.
+inline constexpr int32_t kNoToken = -1;
 int32_t Draw(const Distribution& distribution, uint64_t seed, int64_t position);
 
 }  // namespace tiercel

@@ -1,17 +1,41 @@
 #include "runtime/api/batch_entry.h"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <utility>
 
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "runtime/api/session_calls.h"
-#include "runtime/api/session_params.h"
 #include "runtime/policies/policy_times.h"
 
 namespace tiercel {
 
-absl::Status GenerateIn(tiercel_session* session, GenerateParams params,
-                        const Transcript::OnToken& give) {
+absl::Status GenerateIn(tiercel_session* session, SamplingRequest sampling,
+                        tiercel_on_token on_token, void* user_data,
+                        CallersThread& thread, CallOut call_out) {
+  GenerateParams& params = sampling.params;
+  if (sampling.mask != nullptr) {
+    params.mask = [&](std::span<const int32_t> output,
+                      std::span<uint32_t> allowed) {
+      const auto ask = [&] {
+        return thread.GoesOn(sampling.mask, sampling.mask_user_data,
+                             output.data(), output.size(), allowed.data(),
+                             allowed.size());
+      };
+      return call_out(ask) ? absl::OkStatus() : CancelledError();
+    };
+  }
+  const auto give = [&](int32_t id, std::string_view text,
+                        std::string_view thought) {
+    const tiercel_token token = {id, text.data(), text.size(), thought.data(),
+                                 thought.size()};
+    const auto tell = [&] {
+      return thread.GoesOn(on_token, user_data, &token);
+    };
+    return call_out(tell);
+  };
   return Stoppable(session, [&] {
     params.within_text =
         session->text_begin < session->session->sequence().tokens().size();
@@ -41,10 +65,10 @@ absl::StatusOr<BatchEntry> BatchEntry::Read(
   RETURN_IF_ERROR(Annotate(NeedArray("ids", in.ids, in.count), name));
   ASSIGN_OR_RETURN(KnownBreakers* const breakers, take(in.session));
   if (in.ids != nullptr) read.prompt_.emplace(in.ids, in.ids + in.count);
-  const absl::StatusOr<GenerateParams> params =
+  const absl::StatusOr<SamplingRequest> sampling =
       ReadSampling(in.sampling, in.session->model->tokenizer.get(), breakers);
-  if (!params.ok()) return Annotate(params.status(), name);
-  read.params_ = *params;
+  if (!sampling.ok()) return Annotate(sampling.status(), name);
+  read.sampling_ = *sampling;
   return read;
 }
 
@@ -73,9 +97,8 @@ int64_t BatchEntry::MostTokens() const {
   const int64_t held = std::ssize(sequence.tokens());
   const int64_t context = held + sequence.room();
   const int64_t begin = prompt_.has_value() ? std::ssize(*prompt_) : held;
-  return params_.max_tokens == 0
-             ? context
-             : std::min(context, begin + params_.max_tokens);
+  const int64_t most = sampling_.params.max_tokens;
+  return most == 0 ? context : std::min(context, begin + most);
 }
 
 absl::Status BatchEntry::ReadAndGenerate(CallersThread& thread,
@@ -101,16 +124,8 @@ absl::Status BatchEntry::ReadAndGenerate(CallersThread& thread,
     }
     RETURN_IF_ERROR(read);
   }
-  return GenerateIn(
-      in_.session, params_,
-      [&](int32_t id, std::string_view text, std::string_view thought) {
-        const tiercel_token token = {id, text.data(), text.size(),
-                                     thought.data(), thought.size()};
-        const auto give = [&] {
-          return thread.GoesOn(in_.on_token, in_.user_data, &token);
-        };
-        return call_out(give);
-      });
+  return GenerateIn(in_.session, sampling_, in_.on_token, in_.user_data, thread,
+                    call_out);
 }
 
 }  // namespace tiercel

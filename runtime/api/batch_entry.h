@@ -9,13 +9,19 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime/api/boundary.h"
-#include "runtime/generate/generate.h"
+#include "runtime/api/session_params.h"
 
 namespace tiercel {
 
-// Generates in a session whose turn the call has, and keeps the report.
-absl::Status GenerateIn(tiercel_session* session, GenerateParams params,
-                        const Transcript::OnToken& give);
+// Runs a callback of the program where it wants it to run. Returns false if the
+// callback does, or could not run.
+using CallOut = absl::FunctionRef<bool(absl::FunctionRef<bool()>)>;
+
+// Generates in a session whose turn the call has, and keeps the report. Its
+// callbacks, which get `user_data` but for the mask, are those of `thread`.
+absl::Status GenerateIn(tiercel_session* session, SamplingRequest sampling,
+                        tiercel_on_token on_token, void* user_data,
+                        CallersThread& thread, CallOut call_out);
 
 // A generation of a batch or of a queue, with copies of its arguments.
 class BatchEntry {
@@ -28,9 +34,6 @@ class BatchEntry {
       const std::string& name, const tiercel_batch_entry* entry,
       absl::FunctionRef<absl::StatusOr<KnownBreakers*>(tiercel_session*)> take);
 
-  // Runs a callback of the program where it wants it to run. Returns false if
-  // the callback does, or could not run.
-  using CallOut = absl::FunctionRef<bool(absl::FunctionRef<bool()>)>;
   // Reads the prompt, if there is one, and generates. `thread` is the one that
   // runs callbacks. Throws nothing.
   absl::Status Make(CallersThread& thread, CallOut call_out) const;
@@ -49,7 +52,7 @@ class BatchEntry {
 
   tiercel_batch_entry in_ = {};
   std::optional<std::vector<int32_t>> prompt_;  // absent: it reads none
-  GenerateParams params_;
+  SamplingRequest sampling_;
 };
 
 }  // namespace tiercel

@@ -18,7 +18,7 @@ TIERCEL_ENDS_WITH(tiercel_policy, branches);
 TIERCEL_ENDS_WITH(tiercel_session_params, fork_tokens);
 TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
 TIERCEL_ENDS_WITH(tiercel_token, thought_bytes);
-TIERCEL_ENDS_WITH(tiercel_sampling, split_thought);
+TIERCEL_ENDS_WITH(tiercel_sampling, mask_user_data);
 TIERCEL_ENDS_WITH(tiercel_generation, simulated);
 TIERCEL_ENDS_WITH(tiercel_batch_entry, progress);
 TIERCEL_ENDS_WITH(tiercel_queue_params, at_once);

@@ -90,16 +90,14 @@ tiercel_status tiercel_session_generate(tiercel_session* session,
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     ASSIGN_OR_RETURN(
-        const tiercel::GenerateParams params,
+        tiercel::SamplingRequest request,
         tiercel::ReadSampling(sampling, session->model->tokenizer.get(),
                               &session->breakers));
-    return tiercel::GenerateIn(
-        session, params,
-        [&](int32_t id, std::string_view text, std::string_view thought) {
-          const tiercel_token token = {id, text.data(), text.size(),
-                                       thought.data(), thought.size()};
-          return thread.GoesOn(on_token, user_data, &token);
-        });
+    const auto call_out = [](absl::FunctionRef<bool()> callback) {
+      return callback();
+    };
+    return tiercel::GenerateIn(session, std::move(request), on_token, user_data,
+                               thread, call_out);
   });
 }
 

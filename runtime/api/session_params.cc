@@ -215,12 +215,14 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
   return request;
 }
 
-absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
-                                            const Tokenizer* tokenizer,
-                                            KnownBreakers* breakers) {
+absl::StatusOr<SamplingRequest> ReadSampling(const tiercel_sampling* sampling,
+                                             const Tokenizer* tokenizer,
+                                             KnownBreakers* breakers) {
   tiercel_sampling s;
   RETURN_IF_ERROR(ReadStruct("sampling", sampling, &s));
-  GenerateParams params;
+  SamplingRequest request = {
+      .params = {}, .mask = s.mask, .mask_user_data = s.mask_user_data};
+  GenerateParams& params = request.params;
   params.max_tokens = s.max_tokens;
   params.seed = s.seed;
   params.distribution = {
@@ -258,7 +260,7 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
     RETURN_IF_ERROR(NeedArgument("stop_ids", s.stop_ids));
     params.stop_ids.assign(s.stop_ids, s.stop_ids + s.num_stop_ids);
   }
-  return params;
+  return request;
 }
 
 }  // namespace tiercel

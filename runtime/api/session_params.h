@@ -30,12 +30,18 @@ struct SessionRequest {
 absl::StatusOr<SessionRequest> ReadSessionParams(
     const Model& model, const tiercel_session_params* params);
 
+struct SamplingRequest {
+  GenerateParams params;        // without the mask
+  tiercel_mask mask = nullptr;  // the program's; null: none
+  void* mask_user_data = nullptr;
+};
+
 // `tokenizer`, which may be null, is the model's; `breakers` know its tokens.
 // Errors: null_argument, invalid_struct_size, invalid_stop, invalid_sampling
 // for sequence breakers; Generate checks the numbers.
-absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
-                                            const Tokenizer* tokenizer,
-                                            KnownBreakers* breakers);
+absl::StatusOr<SamplingRequest> ReadSampling(const tiercel_sampling* sampling,
+                                             const Tokenizer* tokenizer,
+                                             KnownBreakers* breakers);
 
 }  // namespace tiercel
 

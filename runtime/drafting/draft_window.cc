@@ -48,7 +48,22 @@ absl::Status DraftWindowKv::Begin(const std::vector<int32_t>& tokens) {
   const int64_t answer = std::clamp<int64_t>(
       answer_begin_, left_out > 0 ? begin : 0, std::ssize(tokens));
   session().BeginAnswer(static_cast<size_t>(answer - left_out));
+  text_ = tokens;
   return absl::OkStatus();
+}
+
+absl::StatusOr<const float*> DraftWindowKv::Pass(
+    const std::vector<int32_t>& block, absl::Span<const DraftBranch> branches) {
+  text_.insert(text_.end(), block.begin(), block.end());
+  return SessionKv::Pass(block, branches);
+}
+
+absl::Status DraftWindowKv::Keep(size_t length,
+                                 absl::Span<const int32_t> next) {
+  const size_t left_out = text_.size() - session().sequence().tokens().size();
+  text_.resize(left_out + length);
+  text_.insert(text_.end(), next.begin(), next.end());
+  return SessionKv::Keep(length, next);
 }
 
 }  // namespace tiercel

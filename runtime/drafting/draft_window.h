@@ -54,11 +54,17 @@ class DraftWindowKv final : public SessionKv {
 
   // Keeps the KV of the tokens that the session holds already.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
+  const std::vector<int32_t>& text() const override { return text_; }
+  absl::StatusOr<const float*> Pass(
+      const std::vector<int32_t>& block,
+      absl::Span<const DraftBranch> branches) override;
+  absl::Status Keep(size_t length, absl::Span<const int32_t> next) override;
 
  private:
   const DraftWindow window_;
   const SharedTokens& shared_;  // outlives this
   const int64_t answer_begin_;
+  std::vector<int32_t> text_;  // with the tokens drafted since Begin
 };
 
 }  // namespace tiercel

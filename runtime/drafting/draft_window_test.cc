@@ -261,6 +261,25 @@ TEST_F(DraftWindowKvTest, ChecksBlocksToo) {
   EXPECT_EQ(small.session->sequence().tokens(), tokens);
 }
 
+// A mask sees the whole text, and of a block what was kept.
+TEST_F(DraftWindowKvTest, KnowsTheWholeText) {
+  const Ids text = Text(90);
+  const auto session = MakeSession(*model_, {.context = kWindow.Context()});
+  DraftWindowKv kv(*session, kWindow, kAllShared, /*answer_begin=*/0);
+  ASSERT_TRUE(kv.Begin(text).ok());
+  EXPECT_EQ(kv.text(), text);
+  EXPECT_LT(kv.tokens().size(), text.size());
+  Ids with = text;
+  with.insert(with.end(), {3, 4, 5});
+  ASSERT_TRUE(kv.Pass({3, 4, 5}, {}).ok());
+  EXPECT_EQ(kv.text(), with);
+  const size_t left_out = text.size() + 3 - kv.tokens().size();
+  ASSERT_TRUE(kv.Keep(text.size() - left_out + 1, {9}).ok());
+  with.resize(text.size() + 1);
+  with.push_back(9);
+  EXPECT_EQ(kv.text(), with);
+}
+
 // A draft model's session is cancelled with the session that it drafts for, and
 // its KV stays on the device.
 TEST_F(DraftWindowKvTest, ADraftSessionGoesWithItsSession) {

@@ -23,6 +23,9 @@ class TargetKv {
   // As DraftTarget::Begin.
   virtual absl::Status Begin(const std::vector<int32_t>& tokens) = 0;
   virtual const std::vector<int32_t>& tokens() const = 0;
+  // The whole text, where the KV is that of a part: it ends with the same
+  // number of tokens.
+  virtual const std::vector<int32_t>& text() const { return tokens(); }
   // Appends `block`, and passes the rows that the KV lacks. Returns the logits
   // of the token after the last one before the block, and after each of the
   // block's: [block size + 1, vocab], valid until the next call. Errors: those
@@ -80,11 +83,13 @@ class ModelTarget final : public DraftTarget {
 
 // The distributions [rows] of the tokens after the first `before` of `tokens`
 // and after each that follows, by their logits [rows, vocab] from the session's
-// model; those of `never` (null: none) have no probability. Errors: those of
+// model. `text` is what the mask sees: the whole text, which ends as `tokens`
+// do. Those of `never` (null: none) have no probability. Errors: those of
 // MakeDistributions.
 absl::StatusOr<std::vector<Distribution>> DistributionsOf(
     Session& session, const float* logits, const std::vector<int32_t>& tokens,
     size_t before, const DistributionParams& distribution,
+    const std::vector<int32_t>& text,
     const std::vector<int32_t>* never = nullptr);
 
 }  // namespace tiercel

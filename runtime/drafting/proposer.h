@@ -49,6 +49,7 @@ class InnermostDrafter {
  private:
   std::shared_ptr<const SharedTokens> shared_;
   std::unique_ptr<DraftTarget> target_;
+  std::unique_ptr<Drafter> unmasked_;  // null unless a mask cuts its blocks
   std::unique_ptr<Drafter> drafter_;
 };
 

@@ -4,6 +4,8 @@
 #include <iterator>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
@@ -80,6 +82,13 @@ absl::StatusOr<VerifiedBlock> Rounds::Next() {
       options_.drafter != nullptr ? options_.verify : VerifyMode::kCoupled,
       {.seed = options_.seed, .start = end}, options_.drafter, target_);
   if (!block.ok()) return block;
+  if (block->tokens.empty()) {
+    return InternalError(
+        "nothing_allowed",
+        absl::StrCat("mask: it allows no token at position ", end,
+                     ", need one or more; an output that may end there needs a "
+                     "token that ends it"));
+  }
   length_.Count(static_cast<int64_t>(block->drafted),
                 static_cast<int64_t>(block->accepted));
   level_.Count(block->drafted, block->accepted);

@@ -47,7 +47,7 @@ class Rounds {
 
   // Runs one round: returns the drafted tokens that the target accepts, and one
   // of the target's own. The session then holds them. Errors: those of the
-  // drafter and of the session.
+  // drafter and of the session; nothing_allowed, if no token may follow.
   absl::StatusOr<VerifiedBlock> Next();
   // Like Next, and notes the block in `schedule`; `at` is the number of output
   // tokens before it.

@@ -52,8 +52,8 @@ absl::StatusOr<std::vector<Distribution>> StepTarget::Distributions(
   }
   ASSIGN_OR_RETURN(const float* logits, NextLogits());
   const std::vector<int32_t>& tokens = session_.sequence().tokens();
-  return DistributionsOf(session_, logits, tokens, tokens.size(),
-                         distribution_);
+  return DistributionsOf(session_, logits, tokens, tokens.size(), distribution_,
+                         tokens);
 }
 
 absl::Status StepTarget::Keep(size_t /*count*/,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -100,11 +101,16 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
                                    const GenerateParams& params,
                                    Transcript& transcript, Report* report) {
   TimeSpent last = session.Elapsed();
-  RETURN_IF_ERROR(policy.Begin(params.distribution, params.seed));
+  const std::vector<int32_t> ends = EndsOf(session.model(), params);
+  DistributionParams distribution = params.distribution;
+  if (params.mask) {
+    distribution.mask = std::make_shared<TokenMask>(
+        params.mask, std::ssize(session.sequence().tokens()), ends);
+  }
+  RETURN_IF_ERROR(policy.Begin(distribution, params.seed));
   int64_t left = params.max_tokens > 0
                      ? std::min(params.max_tokens, session.sequence().room())
                      : session.sequence().room();
-  const std::vector<int32_t> ends = EndsOf(session.model(), params);
   while (left > 0) {
     ASSIGN_OR_RETURN(const VerifiedBlock block, policy.NextBlock());
     const TimeSpent now = session.Elapsed();

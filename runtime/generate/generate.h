@@ -26,9 +26,10 @@ struct GenerateParams {
   // for that token, too.
   std::vector<std::string> stops;
   std::vector<int32_t> stop_ids =
-      {};                      // tokens that end it, whatever ignore_eos
-  bool within_text = false;    // the text goes on from the tokens before
-  bool split_thought = false;  // a thought is told from the answer
+      {};                          // tokens that end it, whatever ignore_eos
+  bool within_text = false;        // the text goes on from the tokens before
+  bool split_thought = false;      // a thought is told from the answer
+  TokenMask::Rule mask = nullptr;  // masks the output's tokens; null: none
 };
 
 // Each of these functions fails at once if the session is already cancelled.
@@ -51,7 +52,7 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
 // given out, and the report lists them. `prefill` is the session's last. Errors
 // (Report::status): invalid_sampling, invalid_stop, before anything begins;
 // empty_prompt, non_finite, cancelled, copy_failed, out_of_memory, and those of
-// the drafter.
+// the drafter; nothing_allowed, and those of the mask.
 Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
                 const GenerateParams& params,
                 const Transcript::OnToken& on_token);

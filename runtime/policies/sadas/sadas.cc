@@ -112,7 +112,8 @@ absl::Status SadasVerified::Begin(const DistributionParams& distribution,
                                 return costs.WindowPassInProposals(
                                     params.Own<SadasParams>().window);
                               })};
-  const auto within = [this](const std::vector<int32_t>& block) {
+  const auto within = [this](const std::vector<int32_t>& /*tokens*/,
+                             const std::vector<int32_t>& block) {
     return WithinMode(block);
   };
   window_.emplace(

@@ -67,7 +67,8 @@ absl::Status SfiVerified::Begin(const DistributionParams& distribution,
   proposer_.emplace(session, distribution, parts_.proposer);
   middle_.emplace(parts_.OverView(distribution));
   retrieval_.emplace(*middle_, parts_.ViewDrafts(proposer_->drafter()));
-  drafter_.emplace(*retrieval_, [this](const std::vector<int32_t>& block) {
+  drafter_.emplace(*retrieval_, [this](const std::vector<int32_t>& /*tokens*/,
+                                       const std::vector<int32_t>& block) {
     SfiSchedule ahead = *schedule_;
     size_t length = 0;
     while (length < block.size()) {
