@@ -71,6 +71,33 @@ struct Token {
 };
 using OnToken = std::function<bool(const Token& token)>;
 
+// The tokens that may follow an output: all, until a mask forbids some.
+class AllowedTokens {
+ public:
+  AllowedTokens(uint32_t* words, size_t count) : words_(words), count_(count) {}
+
+  // The ids are those of the vocabulary.
+  bool has(int32_t id) const { return (word(id) & bit(id)) != 0; }
+  void allow(int32_t id) { word(id) |= bit(id); }
+  void forbid(int32_t id) { word(id) &= ~bit(id); }
+  void forbid_all() {
+    for (size_t i = 0; i < count_; ++i) words_[i] = 0;
+  }
+  // The bits as tiercel_mask has them.
+  uint32_t* words() { return words_; }
+  size_t count() const { return count_; }
+
+ private:
+  static uint32_t bit(int32_t id) { return uint32_t{1} << (id % 32); }
+  uint32_t& word(int32_t id) const { return words_[id / 32]; }
+
+  uint32_t* words_;
+  size_t count_;
+};
+// See tiercel_mask: the same output must always get the same tokens.
+using Mask = std::function<bool(const std::vector<int32_t>& output,
+                                AllowedTokens& allowed)>;
+
 struct Message {
   std::string role;  // "system", "user", "assistant"
   std::string content;
@@ -87,7 +114,7 @@ class Callback {
 
   // Calls the function; not 0: the call is to end.
   template <typename... Args>
-  int operator()(const Args&... args) {
+  int operator()(Args&&... args) {
     if (!function_) return 0;
     try {
       stopped_ = !function_(args...);
@@ -98,9 +125,11 @@ class Callback {
     } catch (...) {
       thrown_ = std::current_exception();
     }
-    return stopped_ || thrown_ != nullptr;
+    return ended();
   }
 
+  // True if it is the function that ended the call.
+  bool ended() const { return stopped_ || thrown_ != nullptr; }
   // Throws what the function threw, or the error of the call, unless it ended
   // for the function.
   void check(tiercel_status status, const tiercel_error& error) const {
@@ -127,6 +156,13 @@ inline int on_token(void* user_data, const tiercel_token* token) {
   return (*static_cast<Callback<OnToken>*>(user_data))(
       Token{token->id, view(token->text, token->text_bytes),
             view(token->thought, token->thought_bytes)});
+}
+
+inline int on_mask(void* user_data, const int32_t* output, size_t count,
+                   uint32_t* allowed, size_t words) {
+  AllowedTokens tokens(allowed, words);
+  return (*static_cast<Callback<Mask>*>(user_data))(
+      std::vector<int32_t>(output, output + count), tokens);
 }
 
 // Makes a call that needs no callback: `call(&error)`.
@@ -362,20 +398,29 @@ class Session {
     });
   }
 
-  // Returns the text, without the thought where `sampling` splits it off.
-  std::string generate(
-      const tiercel_sampling& sampling = defaults<tiercel_sampling>(),
-      const OnToken& on_token = {}) {
+  // Returns the text, without the thought where `sampling` splits it off. A
+  // `mask` takes the place of that of `sampling`.
+  std::string generate(tiercel_sampling sampling = defaults<tiercel_sampling>(),
+                       const OnToken& on_token = {}, const Mask& mask = {}) {
     std::string text;
     const OnToken keep = [&](const Token& token) {
       text.append(token.text);
       return !on_token || on_token(token);
     };
     internal::Callback<OnToken> callback(keep);
+    internal::Callback<Mask> masking(mask);
+    if (mask) {
+      sampling.mask = internal::on_mask;
+      sampling.mask_user_data = &masking;
+    }
     tiercel_error error = defaults<tiercel_error>();
     const tiercel_status status = tiercel_session_generate(
         get(), &sampling, internal::on_token, &callback, &error);
-    callback.check(status, error);
+    if (masking.ended()) {
+      masking.check(status, error);
+    } else {
+      callback.check(status, error);
+    }
     return text;
   }
 

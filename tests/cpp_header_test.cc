@@ -119,6 +119,47 @@ TEST(CppHeaderTest, CallbacksMayThrowOrStop) {
                tiercel::Error);
 }
 
+TEST(CppHeaderTest, MasksAreFunctions) {
+  tiercel::Model model(kModel);
+  tiercel::Session session = Reading(model, "The falcon");
+  const size_t held = session.length();
+  const std::vector<int32_t> wanted = {9, 40, 41, 7};
+  std::vector<size_t> lengths;
+  const tiercel::Mask only = [&](const std::vector<int32_t>& output,
+                                 tiercel::AllowedTokens& allowed) {
+    lengths.push_back(output.size());
+    const int32_t id = wanted[output.size()];
+    EXPECT_TRUE(allowed.has(id));
+    allowed.forbid(id);
+    EXPECT_FALSE(allowed.has(id));
+    EXPECT_TRUE(allowed.has(id + 1));
+    allowed.forbid_all();
+    EXPECT_FALSE(allowed.has(id + 1));
+    allowed.allow(id);
+    return true;
+  };
+  session.generate(Tokens(4), {}, only);
+  std::vector<int32_t> ids = session.ids();
+  EXPECT_EQ(std::vector<int32_t>(ids.begin() + held, ids.end()), wanted);
+  EXPECT_EQ(lengths, (std::vector<size_t>{0, 1, 2, 3}));
+
+  session.truncate(held);
+  const auto stops = [](const std::vector<int32_t>& output,
+                        tiercel::AllowedTokens&) { return output.size() < 2; };
+  EXPECT_NO_THROW(session.generate(Tokens(4), {}, stops));
+  EXPECT_EQ(session.length(), held + 2);
+  const auto throws = [](const std::vector<int32_t>&,
+                         tiercel::AllowedTokens&) -> bool { throw 5; };
+  EXPECT_THROW(session.generate(Tokens(4), {}, throws), int);
+  EXPECT_THROW(session.generate(Tokens(4), {},
+                                [](const std::vector<int32_t>&,
+                                   tiercel::AllowedTokens& allowed) {
+                                  allowed.forbid_all();
+                                  return true;
+                                }),
+               tiercel::Error);
+}
+
 TEST(CppHeaderTest, ACancelledCallThrows) {
   tiercel::Model model(kModel);
   tiercel::Session session = Reading(model, "The falcon");

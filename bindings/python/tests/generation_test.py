@@ -195,6 +195,56 @@ class GenerationTest(Case):
             [*talk, answer], continue_last=True), parse_special=True)
         self.assertTrue(text.endswith("assistant\nYe"), text)
 
+    def test_masks(self):
+        session = self.session()
+        prompt = self.model.tokenize("a")
+        lengths = []
+
+        def even(output, allowed):
+            lengths.append(len(output))
+            self.assertTrue(all(token % 2 == 0 for token in output))
+            allowed[:] = bytes(byte & 0x55 for byte in allowed)
+
+        def listed(output, allowed):
+            return range(0, vocab, 2)
+
+        vocab = self.model.info["vocab"]
+        free = session.generate(prompt, ignore_eos=True, **SAMPLING)
+        for policy in "full", {"name": "triforce", "draft": "ngram",
+                               "verify": "coupled"}:
+            session = self.session(context=400, policy=policy)
+            texts = [session.generate(prompt, ignore_eos=True, mask=mask,
+                                      **SAMPLING) for mask in (even, listed)]
+            self.assertEqual(texts[0], texts[1])
+            self.assertNotEqual(texts[0], free)
+            self.assertTrue(all(token % 2 == 0 for token in
+                                session.ids[len(prompt):]))
+        self.assertEqual(lengths[:3], [0, 1, 2])
+        self.assertEqual("".join(session.generate(
+            prompt, ignore_eos=True, mask=even, stream=True, **SAMPLING)),
+            texts[0])
+        talk = [{"role": "user", "content": "?"}]
+        session.chat(talk, mask=lambda output, allowed: [6], max_tokens=3)
+        self.assertEqual(session.ids[-3:], [6, 6, 6])
+
+        def fails(output, allowed):
+            if len(output) == 2:
+                raise KeyError("mine")
+
+        for stream in False, True:
+            with self.assertRaisesRegex(KeyError, "mine"):
+                list(session.generate(prompt, mask=fails, stream=stream,
+                                      **SAMPLING))
+        error = self.refused(tiercel.Failed, "allows no token",
+                             session.generate, prompt, mask=lambda *_: [])
+        self.assertEqual(error.code, "nothing_allowed")
+        self.refused(TypeError, "mask is of type str; need a function",
+                     session.generate, prompt, mask="even")
+        self.refused(ValueError, "-1 is no token id", session.generate, prompt,
+                     mask=lambda *_: [-1])
+        self.refused(ValueError, "need the", session.generate, prompt,
+                     mask=lambda output, allowed: allowed.clear())
+
     def test_the_example(self):
         example = os.path.join(os.path.dirname(__file__),
                                "../../../examples/chat.py")

@@ -12,6 +12,7 @@ from ._call import Call, fill, fill_json, make, new
 from ._errors import Cancelled, Usage
 from ._handle import Handle
 from ._library import ffi, lib
+from ._mask import Mask, masking
 from ._model import Message, Model, chat_tokens, prompt_tokens
 from ._progress import Progress, reporting
 from ._stream import Decoder, Generation, Piece, Stream
@@ -95,20 +96,23 @@ class Session:
                  seed: int = 0, stop: str | Sequence[str] | None = None,
                  stream: Literal[False] = False,
                  on_thought: OnThought | None = None,
-                 progress: Progress = None, **sampling: Any) -> str: ...
+                 mask: Mask | None = None, progress: Progress = None,
+                 **sampling: Any) -> str: ...
 
     @overload
     def generate(self, prompt: Prompt | None = None, *,
                  max_tokens: int | None = None, temperature: float = 0.0,
                  seed: int = 0, stop: str | Sequence[str] | None = None,
                  stream: Literal[True], on_thought: OnThought | None = None,
-                 progress: Progress = None, **sampling: Any) -> Stream: ...
+                 mask: Mask | None = None, progress: Progress = None,
+                 **sampling: Any) -> Stream: ...
 
     def generate(self, prompt: Prompt | None = None, *,
                  max_tokens: int | None = None, temperature: float = 0.0,
                  seed: int = 0, stop: str | Sequence[str] | None = None,
                  stream: bool = False, on_thought: OnThought | None = None,
-                 progress: Progress = None, **sampling: Any) -> str | Stream:
+                 mask: Mask | None = None, progress: Progress = None,
+                 **sampling: Any) -> str | Stream:
         """The text behind `prompt`, a str or an iterator of its pieces.
 
         A prompt takes the place of the tokens held, but what they share is not
@@ -116,7 +120,10 @@ class Session:
         Without one the text goes on behind the tokens held. `max_tokens` None:
         to the end of the context. `sampling` are the other fields of
         tiercel_sampling: top_k, top_p, dry_multiplier, ... With
-        split_thought=True the thought goes to `on_thought`.
+        split_thought=True the thought goes to `on_thought`. `mask` chooses the
+        tokens that may follow, as tiercel_mask: it is given the ids of the
+        output so far, and the bits of all tokens in a bytearray, of which it
+        clears some, or returns the ids that are allowed.
 
         A stream reads the prompt before it is returned.
         """
@@ -129,7 +136,7 @@ class Session:
                                     "generate: prompt")
                 self._read(session, ids, progress)
 
-        return self._run("generate", read, settings, stream,
+        return self._run("generate", read, settings, mask, stream,
                          _Answer(self, None, on_thought))
 
     @overload
@@ -139,7 +146,8 @@ class Session:
              stream: Literal[False] = False, think: bool | None = None,
              template_kwargs: Mapping[str, Any] | None = None,
              split_thought: bool = True, on_thought: OnThought | None = None,
-             progress: Progress = None, **sampling: Any) -> str: ...
+             mask: Mask | None = None, progress: Progress = None,
+             **sampling: Any) -> str: ...
 
     @overload
     def chat(self, message: str | Iterable[Message], *,
@@ -148,7 +156,8 @@ class Session:
              stream: Literal[True], think: bool | None = None,
              template_kwargs: Mapping[str, Any] | None = None,
              split_thought: bool = True, on_thought: OnThought | None = None,
-             progress: Progress = None, **sampling: Any) -> Stream: ...
+             mask: Mask | None = None, progress: Progress = None,
+             **sampling: Any) -> Stream: ...
 
     def chat(self, message: str | Iterable[Message], *,
              max_tokens: int | None = None, temperature: float = 0.0,
@@ -156,7 +165,8 @@ class Session:
              stream: bool = False, think: bool | None = None,
              template_kwargs: Mapping[str, Any] | None = None,
              split_thought: bool = True, on_thought: OnThought | None = None,
-             progress: Progress = None, **sampling: Any) -> str | Stream:
+             mask: Mask | None = None, progress: Progress = None,
+             **sampling: Any) -> str | Stream:
         """The answer to a message, as `generate`, by the model's template.
 
         A str goes on with the talk in `messages`; other messages take its
@@ -176,7 +186,7 @@ class Session:
             ids = chat_tokens(self._pointer, talk, think, template_kwargs)
             self._read(session, ids_of(ids, "chat: messages"), progress)
 
-        return self._run("chat", read, settings, stream,
+        return self._run("chat", read, settings, mask, stream,
                          _Answer(self, talk, on_thought))
 
     def stop(self) -> None:
@@ -307,8 +317,8 @@ class Session:
         call.check(status)
 
     def _run(self, caller: str, read: Callable[[Any], None],
-             settings: dict[str, Any], stream: bool, answer: _Answer
-             ) -> str | Stream:
+             settings: dict[str, Any], mask: Mask | None, stream: bool,
+             answer: _Answer) -> str | Stream:
         talk = self.messages
         with contextlib.ExitStack() as stack:
             session = stack.enter_context(self._working())
@@ -316,7 +326,8 @@ class Session:
                 filled("tiercel_sampling", settings, caller))
             read(session)
             if stream:
-                return self._stream(session, sampling, answer, stack.pop_all())
+                return self._stream(session, sampling, mask, answer,
+                                    stack.pop_all())
             text: list[str] = []
 
             def put(piece: Piece) -> bool:
@@ -325,7 +336,7 @@ class Session:
                 return False
 
             try:
-                _generate(session, sampling, put)
+                _generate(session, sampling, mask, put)
                 answer(None)
             except BaseException as error:
                 self.messages = talk
@@ -334,12 +345,12 @@ class Session:
                 raise
             return "".join(text)
 
-    def _stream(self, session: Any, sampling: Any, answer: _Answer,
-                used: contextlib.ExitStack) -> Stream:
+    def _stream(self, session: Any, sampling: Any, mask: Mask | None,
+                answer: _Answer, used: contextlib.ExitStack) -> Stream:
         begin = lib.tiercel_session_length(session)
 
         def generate(put: Callable[[Piece], bool]) -> None:
-            _generate(session, sampling, put)
+            _generate(session, sampling, mask, put)
 
         def end(kept: int | None) -> None:
             with used:
@@ -384,9 +395,12 @@ def _stop(handle: Handle) -> None:
         lib.tiercel_session_cancel(session)
 
 
-def _generate(session: Any, sampling: Any,
+def _generate(session: Any, sampling: Any, mask: Mask | None,
               put: Callable[[Piece], bool]) -> None:
     call = Call()
+    if mask is not None:
+        asked = masking(call, mask)
+        sampling.mask = asked
     decoder = Decoder()
 
     def on_token(_: Any, token: Any) -> int:
