@@ -30,7 +30,9 @@ class ForcedTarget final : public Target {
     for (size_t i = 0; i < distributions->size(); ++i) {
       if (i > 0) ahead.Advance(block[i - 1]);
       const std::optional<int32_t> forced = ahead.forced();
-      if (forced.has_value()) (*distributions)[i] = {{*forced}, {1.0f}};
+      if (!forced.has_value()) continue;
+      (*distributions)[i].ids = {*forced};
+      (*distributions)[i].probabilities = {1.0f};
     }
     return distributions;
   }

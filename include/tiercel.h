@@ -567,6 +567,16 @@ typedef struct tiercel_token {
    * answers, which is no part of the output's text. */
   const char* thought;
   size_t thought_bytes;
+  /* With log_probs: the token's log-probability, and the num_top most likely
+   * tokens of its place, the most likely first, with theirs; 0 and NULL without
+   * log_probs. They are the model's own: the logarithm of the softmax of its
+   * logits, before penalties, mask, temperature and cuts, so that they may name
+   * tokens that cannot be drawn. A policy's verified form has those of the
+   * whole text, its plain form those of the part that the step reads. */
+  float log_prob;
+  int32_t num_top;
+  const int32_t* top_ids;
+  const float* top_log_probs;
 } tiercel_token;
 /* A non-zero return ends the call with TIERCEL_CANCELLED. The session keeps
  * this token. */
@@ -640,6 +650,12 @@ typedef struct tiercel_sampling {
    * whether it allows them or not. */
   tiercel_mask mask;
   void* mask_user_data;
+  /* Not 0: tokens come with their log-probabilities, and those of the
+   * top_log_probs (0 to 20) most likely ones beside each (tiercel_token). They
+   * do not change the text, and take 4 bytes a token of the vocabulary for each
+   * row of a block, which the plan does not count. */
+  int64_t log_probs;
+  int64_t top_log_probs;
 } tiercel_sampling;
 
 /* Returns TIERCEL_OK if `draft` may be the draft_model of a session on `model`,

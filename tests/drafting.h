@@ -176,9 +176,7 @@ inline Ids StoppedAnywhere(Session& session, const GenerateParams& params,
     size_t count = 0;
     const Report report =
         GenerateDrafted(session, params, policy_params,
-                        [&](int32_t, std::string_view, std::string_view) {
-                          return ++count < stop;
-                        });
+                        [&](const OutputToken&) { return ++count < stop; });
     EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled) << stop;
     EXPECT_EQ(report.tokens,
               Ids(expected.begin(),

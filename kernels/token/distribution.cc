@@ -155,6 +155,11 @@ class Distributions {
     std::vector<Distribution> made =
         p_.distribution.temperature == 0.0f ? Greedy() : Sampled();
     for (const int64_t row : empty_) made[static_cast<size_t>(row)] = {};
+    if (!p_.distribution.keeps_logits) return made;
+    for (int64_t row = 0; row < p_.rows; ++row) {
+      const float* const logits = p_.logits + row * p_.vocab;
+      made[static_cast<size_t>(row)].logits.assign(logits, logits + p_.vocab);
+    }
     return made;
   }
 

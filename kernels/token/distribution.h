@@ -23,6 +23,7 @@ struct DistributionParams {
   float repeat_penalty = 1.0f;  // 1: off
   DryParams dry = {};
   std::shared_ptr<const TokenMask> mask = nullptr;  // null: off
+  bool keeps_logits = false;  // a distribution keeps its row's
 };
 
 // Errors: invalid_sampling naming the field.
@@ -34,6 +35,8 @@ absl::Status ValidateDistributionParams(const DistributionParams& params);
 struct Distribution {
   std::vector<int32_t> ids;
   std::vector<float> probabilities;
+  // The logits [vocab] as the model made them, if they are kept; else none.
+  std::vector<float> logits = {};
 };
 
 // Computes the distributions of several rows of logits, each for the token that

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "lib/status/error.h"
@@ -27,10 +26,22 @@ absl::Status GenerateIn(tiercel_session* session, SamplingRequest sampling,
       return call_out(ask) ? absl::OkStatus() : CancelledError();
     };
   }
-  const auto give = [&](int32_t id, std::string_view text,
-                        std::string_view thought) {
-    const tiercel_token token = {id, text.data(), text.size(), thought.data(),
-                                 thought.size()};
+  const auto give = [&](const OutputToken& given) {
+    tiercel_token token = {.id = given.id,
+                           .text = given.text.data(),
+                           .text_bytes = given.text.size(),
+                           .thought = given.thought.data(),
+                           .thought_bytes = given.thought.size(),
+                           .log_prob = 0,
+                           .num_top = 0,
+                           .top_ids = nullptr,
+                           .top_log_probs = nullptr};
+    if (const TokenLogProbs* const log_probs = given.log_probs) {
+      token.log_prob = log_probs->log_prob;
+      token.num_top = static_cast<int32_t>(log_probs->top_ids.size());
+      token.top_ids = log_probs->top_ids.data();
+      token.top_log_probs = log_probs->top_log_probs.data();
+    }
     const auto tell = [&] {
       return thread.GoesOn(on_token, user_data, &token);
     };

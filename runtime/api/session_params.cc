@@ -237,6 +237,12 @@ absl::StatusOr<SamplingRequest> ReadSampling(const tiercel_sampling* sampling,
   if (s.dry_allowed_length != 0) dry.allowed_length = s.dry_allowed_length;
   ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadBreakers(s));
   if (dry.multiplier > 0.0f) dry.breakers = breakers->Of(tokenizer, texts);
+  if (s.log_probs != 0) params.top_log_probs = s.top_log_probs;
+  if (s.log_probs == 0 && s.top_log_probs != 0) {
+    return UsageError("invalid_sampling",
+                      absl::StrCat("top_log_probs: got ", s.top_log_probs,
+                                   ", need 0 unless log_probs is set"));
+  }
   params.ignore_eos = s.ignore_eos != 0;
   params.split_thought = s.split_thought != 0;
   if (s.num_stops > kMostStops) {

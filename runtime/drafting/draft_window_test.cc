@@ -485,9 +485,7 @@ TEST_F(DraftWindowKvTest, CancelledAnywhereItIsAsItWas) {
       size_t count = 0;
       const Report report =
           GenerateDrafted(*session, params, choice,
-                          [&](int32_t, std::string_view, std::string_view) {
-                            return ++count < stop;
-                          });
+                          [&](const OutputToken&) { return ++count < stop; });
       ASSERT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
       ASSERT_EQ(report.tokens,
                 Ids(expected.begin(),

@@ -32,6 +32,7 @@ absl::StatusOr<size_t> AllowedOf(const std::vector<int32_t>& block,
 
 DistributionParams DraftDistribution(DistributionParams distribution) {
   distribution.min_p = std::max(distribution.min_p, 1e-8f);
+  distribution.keeps_logits = false;
   return distribution;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/token/log_probs.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/chat/chat_tokens.h"
@@ -22,6 +23,12 @@ absl::Status Validate(const GenerateParams& params, int64_t vocab) {
     return UsageError("invalid_sampling",
                       absl::StrCat("max_tokens: got ", params.max_tokens,
                                    ", need 0 or more"));
+  }
+  const int64_t top = params.top_log_probs.value_or(0);
+  if (top < 0 || top > GenerateParams::kMostTopLogProbs) {
+    return UsageError("invalid_sampling",
+                      absl::StrCat("top_log_probs: got ", top, ", need 0 to ",
+                                   GenerateParams::kMostTopLogProbs));
   }
   for (const std::string& stop : params.stops) {
     if (stop.empty() || stop.size() > kMostStopBytes) {
@@ -77,16 +84,23 @@ void CountBlock(const VerifiedBlock& block, size_t given, double seconds,
 
 // Gives out the tokens of a block until something ends the text, as one of
 // `ends` does. Returns the reason, or "". `left` is the number of tokens that
-// the text may still have.
+// the text may still have; `top` is top_log_probs of GenerateParams.
 absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
                                     const Session& session,
                                     const std::vector<int32_t>& ends,
+                                    std::optional<int64_t> top,
                                     Transcript& transcript, int64_t& left) {
-  for (const int32_t token : block.tokens) {
+  for (size_t i = 0; i < block.tokens.size(); ++i) {
+    const int32_t token = block.tokens[i];
     if (std::find(ends.begin(), ends.end(), token) != ends.end()) {
       return "stop";
     }
-    ASSIGN_OR_RETURN(const bool more, transcript.Push(token));
+    std::optional<TokenLogProbs> log_probs;
+    if (top.has_value()) {
+      log_probs = LogProbsOf(block.distributions[i].logits, token, *top);
+    }
+    ASSIGN_OR_RETURN(const bool more,
+                     transcript.Push(token, std::move(log_probs)));
     --left;
     if (transcript.refused() || session.cancellation().cancelled())
       return CancelledError();
@@ -107,6 +121,7 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
     distribution.mask = std::make_shared<TokenMask>(
         params.mask, std::ssize(session.sequence().tokens()), ends);
   }
+  distribution.keeps_logits = params.top_log_probs.has_value();
   RETURN_IF_ERROR(policy.Begin(distribution, params.seed));
   int64_t left = params.max_tokens > 0
                      ? std::min(params.max_tokens, session.sequence().room())
@@ -117,7 +132,7 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
     const double seconds = (now - std::exchange(last, now)).seconds;
     const int64_t before = left;
     absl::StatusOr<std::string> ended =
-        GiveOut(block, session, ends, transcript, left);
+        GiveOut(block, session, ends, params.top_log_probs, transcript, left);
     CountBlock(block, static_cast<size_t>(before - left), seconds, report);
     if (!ended.ok() || !ended->empty()) return ended;
   }

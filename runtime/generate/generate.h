@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,13 @@ struct GenerateParams {
   // for that token, too.
   std::vector<std::string> stops;
   std::vector<int32_t> stop_ids =
-      {};                          // tokens that end it, whatever ignore_eos
-  bool within_text = false;        // the text goes on from the tokens before
-  bool split_thought = false;      // a thought is told from the answer
+      {};                      // tokens that end it, whatever ignore_eos
+  bool within_text = false;    // the text goes on from the tokens before
+  bool split_thought = false;  // a thought is told from the answer
+  // Absent: tokens are given out without log-probabilities; else with those of
+  // so many of the most likely.
+  std::optional<int64_t> top_log_probs = {};
+  static constexpr int64_t kMostTopLogProbs = 20;
   TokenMask::Rule mask = nullptr;  // masks the output's tokens; null: none
 };
 

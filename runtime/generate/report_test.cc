@@ -274,7 +274,7 @@ TEST_F(TimesTest, ATokensTimeIsSinceTheOneBefore) {
   const GenerateParams params = DraftedParams(0.0f, 6);
   Report report = Generate(
       *session, params,
-      [&](int32_t, std::string_view, std::string_view) {
+      [&](const OutputToken&) {
         if (given < gaps.size()) clock_.Pass(gaps[given++]);
         return true;
       },
@@ -380,11 +380,10 @@ TEST_F(TimesTest, WhatAStopTextTakesBackHasNoTime) {
   session->Truncate(prompt_.size());
   params.stops.clear();
   int given = 0;
-  const Report report = Generate(
-      *session, params, [&](int32_t, std::string_view, std::string_view) {
-        clock_.Pass(1);
-        return ++given < 4;
-      });
+  const Report report = Generate(*session, params, [&](const OutputToken&) {
+    clock_.Pass(1);
+    return ++given < 4;
+  });
   EXPECT_EQ(report.finish_reason, "cancelled");
   ASSERT_EQ(report.tokens.size(), 4u);
   ASSERT_EQ(report.token_seconds.size(), 4u);

@@ -241,9 +241,7 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
     const auto session = Prefilled(*model_, *prompt_);
     size_t count = 0;
     const Report report = Generate(
-        *session, params, [&](int32_t, std::string_view, std::string_view) {
-          return ++count < stop;
-        });
+        *session, params, [&](const OutputToken&) { return ++count < stop; });
     EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
     EXPECT_EQ(report.tokens,
               Ids(expected.begin(),

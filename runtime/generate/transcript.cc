@@ -25,7 +25,8 @@ absl::Status Transcript::GoOnBehind(absl::Span<const int32_t> before,
                               : absl::OkStatus();
 }
 
-absl::StatusOr<bool> Transcript::Push(int32_t id) {
+absl::StatusOr<bool> Transcript::Push(int32_t id,
+                                      std::optional<TokenLogProbs> log_probs) {
   if (decoder_.has_value()) {
     ASSIGN_OR_RETURN(std::string piece, decoder_->Push(id));
     if (splitter_.has_value() && splitter_->IsTag(id)) {
@@ -35,7 +36,7 @@ absl::StatusOr<bool> Transcript::Push(int32_t id) {
     decoded_ += piece.size();
     AddText(piece, /*whole=*/false);
   }
-  waiting_.push_back({id, decoded_});
+  waiting_.push_back({id, decoded_, std::move(log_probs)});
   if (stops_.matched()) return false;
   if (!decoder_.has_value() || decoder_->held().empty()) {
     GiveOut(/*all=*/false);
@@ -80,10 +81,10 @@ void Transcript::GiveOut(bool all) {
     const size_t begin = std::exchange(given_, end);
     ++given;
     tokens_.push_back(token.id);
-    if (on_token_ &&
-        !on_token_(token.id, TextOf(begin, end), ThoughtOf(begin, end))) {
-      refused_ = true;
-    }
+    if (!on_token_) continue;
+    const bool has_log_probs = token.log_probs.has_value();
+    refused_ = !on_token_({token.id, TextOf(begin, end), ThoughtOf(begin, end),
+                           has_log_probs ? &*token.log_probs : nullptr});
   }
   waiting_.erase(waiting_.begin(),
                  waiting_.begin() + static_cast<std::ptrdiff_t>(given));

@@ -11,11 +11,20 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "kernels/token/log_probs.h"
 #include "models/tokenizer/tokenizer.h"
 #include "runtime/generate/stop_matcher.h"
 #include "runtime/generate/thought_splitter.h"
 
 namespace tiercel {
+
+// A token of an output, with its parts of the answer and of the thought.
+struct OutputToken {
+  int32_t id;
+  std::string_view text;
+  std::string_view thought;
+  const TokenLogProbs* log_probs;  // null: it was pushed without
+};
 
 // The output of one generation: tokens become text, stop texts are cut off, a
 // thought at the beginning is told from the answer, and each token is given out
@@ -24,10 +33,8 @@ namespace tiercel {
 // character.
 class Transcript {
  public:
-  // Gets every token of the output in order, with its parts of the answer and
-  // of the thought; false asks to stop.
-  using OnToken = std::function<bool(int32_t id, std::string_view text,
-                                     std::string_view thought)>;
+  // Gets every token of the output in order; false asks to stop.
+  using OnToken = std::function<bool(const OutputToken& token)>;
 
   // `tokenizer` may be null: tokens then have no text and no stops match.
   Transcript(const Tokenizer* tokenizer, std::vector<std::string> stops,
@@ -42,7 +49,8 @@ class Transcript {
 
   // Adds a token. Returns false if a stop text was completed or on_token asked
   // to stop.
-  absl::StatusOr<bool> Push(int32_t id);
+  absl::StatusOr<bool> Push(int32_t id,
+                            std::optional<TokenLogProbs> log_probs = {});
   // Settles the text that is still held back, except an incomplete character.
   void Finish();
 
@@ -60,6 +68,7 @@ class Transcript {
   struct Waiting {
     int32_t id;
     size_t text_end;  // decoded bytes up to and including this token
+    std::optional<TokenLogProbs> log_probs;
   };
   bool IsAnswering() const;
   // Adds decoded text, or what stop texts leave of it.

@@ -36,8 +36,8 @@ class TranscriptTest : public testing::Test {
     Given given;
     transcript_ = std::make_unique<Transcript>(
         model_->tokenizer.get(), std::move(stops),
-        [&](int32_t id, std::string_view text, std::string_view) {
-          given.emplace_back(id, std::string(text));
+        [&](const OutputToken& token) {
+          given.emplace_back(token.id, std::string(token.text));
           return true;
         });
     for (int32_t id : ids) {
@@ -134,8 +134,8 @@ TEST_F(TranscriptTest, NothingComesAfterARefusal) {
   ASSERT_GT(ids.size(), 2u);
   std::vector<int32_t> given;
   Transcript transcript(model_->tokenizer.get(), {},
-                        [&](int32_t id, std::string_view, std::string_view) {
-                          given.push_back(id);
+                        [&](const OutputToken& token) {
+                          given.push_back(token.id);
                           return given.size() < 2;
                         });
   for (const int32_t id : ids) ASSERT_TRUE(transcript.Push(id).ok());
@@ -147,12 +147,11 @@ TEST_F(TranscriptTest, NothingComesAfterARefusal) {
 
 TEST_F(TranscriptTest, WithoutATokenizerThereAreOnlyIds) {
   std::vector<int32_t> given;
-  Transcript transcript(
-      nullptr, {}, [&](int32_t id, std::string_view text, std::string_view) {
-        EXPECT_TRUE(text.empty());
-        given.push_back(id);
-        return given.size() < 2;
-      });
+  Transcript transcript(nullptr, {}, [&](const OutputToken& token) {
+    EXPECT_TRUE(token.text.empty());
+    given.push_back(token.id);
+    return given.size() < 2;
+  });
   EXPECT_TRUE(*transcript.Push(7));
   EXPECT_FALSE(*transcript.Push(8));
   EXPECT_TRUE(transcript.refused());
@@ -184,14 +183,13 @@ TEST_F(TranscriptTest, TellsAThoughtFromTheAnswer) {
     std::string thought;
     std::string answer;
     std::vector<int32_t> given;
-    Transcript transcript(
-        model_->tokenizer.get(), c.stops,
-        [&](int32_t id, std::string_view text, std::string_view thinks) {
-          given.push_back(id);
-          answer += text;
-          thought += thinks;
-          return true;
-        });
+    Transcript transcript(model_->tokenizer.get(), c.stops,
+                          [&](const OutputToken& token) {
+                            given.push_back(token.id);
+                            answer += token.text;
+                            thought += token.thought;
+                            return true;
+                          });
     transcript.SplitThought(ThoughtTags{}, c.thinks);
     for (const int32_t id : Ids(c.text)) {
       const absl::StatusOr<bool> more = transcript.Push(id);

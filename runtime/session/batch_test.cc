@@ -89,10 +89,9 @@ class BatchTest : public RepeatedTextTest<4> {
   }
   static Report Generate(Session& session, const Job& job) {
     int64_t given = 0;
-    return GenerateDrafted(session, job.params, job.policy,
-                           [&](int32_t, std::string_view, std::string_view) {
-                             return given++ != job.stop_after;
-                           });
+    return GenerateDrafted(
+        session, job.params, job.policy,
+        [&](const OutputToken&) { return given++ != job.stop_after; });
   }
   static Job JobOf(size_t prompt, float temperature, int64_t tokens) {
     Job job = {Ids(prompt_->begin(),
@@ -302,7 +301,7 @@ TEST_F(BatchTest, AnExceptionOfOneEndsAll) {
   for (const Job& job : jobs) sessions.push_back(NewSession(job));
   batch_ = Batch::Create(*sessions.front()).value();
   Report first;
-  const auto throws = [&](int32_t, std::string_view, std::string_view) {
+  const auto throws = [&](const OutputToken&) {
     const auto what = [] { throw std::runtime_error("as asked"); };
     return batch_->OnCaller(what);
   };

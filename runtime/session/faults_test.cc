@@ -345,9 +345,8 @@ void FaultsTest::DraftThroughFaults(FailAt& copy, const PolicyParams& choice,
             rest.max_tokens -= std::ssize(given);
             if (rest.max_tokens == 0) return absl::OkStatus();
             const Report report = GenerateDrafted(
-                session, rest, choice,
-                [&](int32_t id, std::string_view, std::string_view) {
-                  given.push_back(id);
+                session, rest, choice, [&](const OutputToken& token) {
+                  given.push_back(token.id);
                   return true;
                 });
             levels = report.rounds.levels;
@@ -566,9 +565,7 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
                   expected_.size() - session.sequence().tokens().size());
               if (left == 0) return absl::OkStatus();
               return Generate(session, Greedy(left),
-                              [&](int32_t, std::string_view, std::string_view) {
-                                return go_on();
-                              })
+                              [&](const OutputToken&) { return go_on(); })
                   .status;
             },
             failed);

@@ -591,12 +591,12 @@ TEST_F(RankFaultsTest, ACancelledText) {
   const auto session = Prefilled(*model_, prompt_, options_);
   for (size_t stop = 1; stop < expected_.size(); ++stop) {
     size_t count = 0;
-    const Report report =
-        GenerateDrafted(*session, DraftedParams(0.8f, 6), policy_,
-                        [&](int32_t, std::string_view, std::string_view) {
-                          if (++count == stop) session->cancellation().Cancel();
-                          return true;
-                        });
+    const Report report = GenerateDrafted(*session, DraftedParams(0.8f, 6),
+                                          policy_, [&](const OutputToken&) {
+                                            if (++count == stop)
+                                              session->cancellation().Cancel();
+                                            return true;
+                                          });
     EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
     session->cancellation().Clear();
     session->Truncate(prompt_.size());

@@ -183,8 +183,7 @@ TEST_F(SessionTest, CancelFromTheTokenCallbackKeepsTheToken) {
   const auto session = Prefilled();
   int count = 0;
   const Report report = Generate(
-      *session, kSampled,
-      [&](int32_t, std::string_view, std::string_view) { return ++count < 5; });
+      *session, kSampled, [&](const OutputToken&) { return ++count < 5; });
   EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
   EXPECT_EQ(report.tokens.size(), 5u);
   EXPECT_EQ(session->sequence().tokens().size(), ids_->size() + 5);
@@ -207,9 +206,9 @@ TEST_F(SessionTest, TextEndsBeforeTheStop) {
   params.stops = {stop};
   const auto session = Prefilled();
   std::string streamed;
-  const Report report = Generate(
-      *session, params, [&](int32_t, std::string_view t, std::string_view) {
-        streamed += t;
+  const Report report =
+      Generate(*session, params, [&](const OutputToken& token) {
+        streamed += token.text;
         return true;
       });
   ASSERT_TRUE(report.status.ok()) << report.status;
@@ -326,11 +325,10 @@ TEST_F(SessionTest, CancelFromAnotherThreadEndsTheCall) {
     session->cancellation().Cancel();
   });
   session->cancellation().Clear();
-  const Report report = Generate(
-      *session, forever, [&](int32_t, std::string_view, std::string_view) {
-        begun = true;
-        return true;
-      });
+  const Report report = Generate(*session, forever, [&](const OutputToken&) {
+    begun = true;
+    return true;
+  });
   canceller.join();
   EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
   EXPECT_EQ(session->sequence().tokens().size(),
