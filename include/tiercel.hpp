@@ -64,10 +64,17 @@ Struct defaults() {
 
 using Progress = std::function<bool(uint64_t done, uint64_t total)>;
 
+struct LogProb {
+  int32_t id;
+  float log_prob;
+};
 struct Token {
   int32_t id;
   std::string_view text;
   std::string_view thought;
+  // With `log_probs` of the sampling: as tiercel_token has them.
+  float log_prob = 0;
+  std::vector<LogProb> top = {};
 };
 using OnToken = std::function<bool(const Token& token)>;
 
@@ -153,9 +160,12 @@ inline int on_token(void* user_data, const tiercel_token* token) {
   const auto view = [](const char* text, size_t bytes) {
     return bytes == 0 ? std::string_view() : std::string_view(text, bytes);
   };
-  return (*static_cast<Callback<OnToken>*>(user_data))(
-      Token{token->id, view(token->text, token->text_bytes),
-            view(token->thought, token->thought_bytes)});
+  Token given = {token->id, view(token->text, token->text_bytes),
+                 view(token->thought, token->thought_bytes), token->log_prob};
+  for (int32_t i = 0; i < token->num_top; ++i) {
+    given.top.push_back({token->top_ids[i], token->top_log_probs[i]});
+  }
+  return (*static_cast<Callback<OnToken>*>(user_data))(given);
 }
 
 inline int on_mask(void* user_data, const int32_t* output, size_t count,

@@ -160,6 +160,26 @@ TEST(CppHeaderTest, MasksAreFunctions) {
                tiercel::Error);
 }
 
+TEST(CppHeaderTest, LogProbsComeWithTokens) {
+  tiercel::Model model(kModel);
+  tiercel::Session session = Reading(model, "The falcon");
+  tiercel_sampling sampling = Tokens(4);
+  sampling.log_probs = 1;
+  sampling.top_log_probs = 2;
+  session.generate(sampling, [](const tiercel::Token& token) {
+    EXPECT_EQ(token.top.size(), 2u);
+    EXPECT_EQ(token.top[0].id, token.id);  // it is greedy
+    EXPECT_EQ(token.top[0].log_prob, token.log_prob);
+    EXPECT_LT(token.top[1].log_prob, token.log_prob);
+    return true;
+  });
+  session.generate(Tokens(1), [](const tiercel::Token& token) {
+    EXPECT_TRUE(token.top.empty());
+    EXPECT_EQ(token.log_prob, 0);
+    return true;
+  });
+}
+
 TEST(CppHeaderTest, ACancelledCallThrows) {
   tiercel::Model model(kModel);
   tiercel::Session session = Reading(model, "The falcon");

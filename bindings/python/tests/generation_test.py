@@ -245,6 +245,32 @@ class GenerationTest(Case):
         self.refused(ValueError, "need the", session.generate, prompt,
                      mask=lambda output, allowed: allowed.clear())
 
+    def test_log_probs(self):
+        session = self.session()
+        told = []
+        text = session.generate("a", on_token=told.append, log_probs=True,
+                                top_log_probs=3, **SAMPLING)
+        self.assertEqual("".join(token.text for token in told), text)
+        self.assertEqual([token.id for token in told], session.ids[1:])
+        for token in told:
+            self.assertEqual(len(token.top_log_probs), 3)
+            self.assertGreaterEqual(token.top_log_probs[0][1], token.log_prob)
+            self.assertLess(token.log_prob, 0)
+            if token.id in dict(token.top_log_probs):
+                self.assertEqual(dict(token.top_log_probs)[token.id],
+                                 token.log_prob)
+        again = []
+        stream = session.generate("a", on_token=again.append, stream=True,
+                                  **SAMPLING)
+        next(stream)
+        self.assertLess(len(again), len(told))
+        list(stream)
+        self.assertEqual(
+            again, [token._replace(log_prob=0, top_log_probs=[])
+                    for token in told])
+        self.refused(tiercel.Usage, "need 0 to 20", session.generate, "a",
+                     log_probs=1, top_log_probs=21)
+
     def test_the_example(self):
         example = os.path.join(os.path.dirname(__file__),
                                "../../../examples/chat.py")

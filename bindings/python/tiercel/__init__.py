@@ -15,10 +15,11 @@ fails is an Error.
 from ._errors import (Cancelled, Error, Failed, InvalidInput, IO, NoDevice,
                       OutOfMemory, Usage)
 from ._library import lib as _lib, version
+from ._mask import Mask
 from ._model import Message, Model, devices, plan
 from ._progress import Progress
 from ._session import Session
-from ._stream import Stream
+from ._stream import Stream, Token
 
 # Values of arguments.
 ADAPTIVE: int = _lib.TIERCEL_ADAPTIVE
@@ -28,8 +29,8 @@ PROMPT_CACHE_UNFINISHED_ALONE: int = _lib.TIERCEL_PROMPT_CACHE_UNFINISHED_ALONE
 __version__: str = version().split()[0]
 
 __all__ = [
-    "ADAPTIVE", "Cancelled", "Error", "Failed", "InvalidInput", "IO", "Message",
-    "Model", "NoDevice", "OutOfMemory", "PROMPT_CACHE_BEGIN_ANEW",
-    "PROMPT_CACHE_UNFINISHED_ALONE", "Progress", "Session", "Stream", "Usage",
-    "devices", "plan", "version",
+    "ADAPTIVE", "Cancelled", "Error", "Failed", "InvalidInput", "IO", "Mask",
+    "Message", "Model", "NoDevice", "OutOfMemory", "PROMPT_CACHE_BEGIN_ANEW",
+    "PROMPT_CACHE_UNFINISHED_ALONE", "Progress", "Session", "Stream", "Token",
+    "Usage", "devices", "plan", "version",
 ]

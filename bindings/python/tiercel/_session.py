@@ -15,7 +15,7 @@ from ._library import ffi, lib
 from ._mask import Mask, masking
 from ._model import Message, Model, chat_tokens, prompt_tokens
 from ._progress import Progress, reporting
-from ._stream import Decoder, Generation, Piece, Stream
+from ._stream import Decoder, Generation, Piece, Stream, Token
 from ._structs import count_of, filled, ids_of, wrong_type
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Prompt = Union[str, Sequence[int]]
 OnThought = Callable[[str], Any]
+OnToken = Callable[[Token], Any]
 
 
 class Session:
@@ -96,23 +97,23 @@ class Session:
                  seed: int = 0, stop: str | Sequence[str] | None = None,
                  stream: Literal[False] = False,
                  on_thought: OnThought | None = None,
-                 mask: Mask | None = None, progress: Progress = None,
-                 **sampling: Any) -> str: ...
+                 on_token: OnToken | None = None, mask: Mask | None = None,
+                 progress: Progress = None, **sampling: Any) -> str: ...
 
     @overload
     def generate(self, prompt: Prompt | None = None, *,
                  max_tokens: int | None = None, temperature: float = 0.0,
                  seed: int = 0, stop: str | Sequence[str] | None = None,
                  stream: Literal[True], on_thought: OnThought | None = None,
-                 mask: Mask | None = None, progress: Progress = None,
-                 **sampling: Any) -> Stream: ...
+                 on_token: OnToken | None = None, mask: Mask | None = None,
+                 progress: Progress = None, **sampling: Any) -> Stream: ...
 
     def generate(self, prompt: Prompt | None = None, *,
                  max_tokens: int | None = None, temperature: float = 0.0,
                  seed: int = 0, stop: str | Sequence[str] | None = None,
                  stream: bool = False, on_thought: OnThought | None = None,
-                 mask: Mask | None = None, progress: Progress = None,
-                 **sampling: Any) -> str | Stream:
+                 on_token: OnToken | None = None, mask: Mask | None = None,
+                 progress: Progress = None, **sampling: Any) -> str | Stream:
         """The text behind `prompt`, a str or an iterator of its pieces.
 
         A prompt takes the place of the tokens held, but what they share is not
@@ -123,7 +124,8 @@ class Session:
         split_thought=True the thought goes to `on_thought`. `mask` chooses the
         tokens that may follow, as tiercel_mask: it is given the ids of the
         output so far, and the bits of all tokens in a bytearray, of which it
-        clears some, or returns the ids that are allowed.
+        clears some, or returns the ids that are allowed. `on_token` is given
+        each Token, of a stream as it is taken.
 
         A stream reads the prompt before it is returned.
         """
@@ -137,7 +139,7 @@ class Session:
                 self._read(session, ids, progress)
 
         return self._run("generate", read, settings, mask, stream,
-                         _Answer(self, None, on_thought))
+                         _Answer(self, None, on_thought, on_token))
 
     @overload
     def chat(self, message: str | Iterable[Message], *,
@@ -146,8 +148,8 @@ class Session:
              stream: Literal[False] = False, think: bool | None = None,
              template_kwargs: Mapping[str, Any] | None = None,
              split_thought: bool = True, on_thought: OnThought | None = None,
-             mask: Mask | None = None, progress: Progress = None,
-             **sampling: Any) -> str: ...
+             on_token: OnToken | None = None, mask: Mask | None = None,
+             progress: Progress = None, **sampling: Any) -> str: ...
 
     @overload
     def chat(self, message: str | Iterable[Message], *,
@@ -156,8 +158,8 @@ class Session:
              stream: Literal[True], think: bool | None = None,
              template_kwargs: Mapping[str, Any] | None = None,
              split_thought: bool = True, on_thought: OnThought | None = None,
-             mask: Mask | None = None, progress: Progress = None,
-             **sampling: Any) -> Stream: ...
+             on_token: OnToken | None = None, mask: Mask | None = None,
+             progress: Progress = None, **sampling: Any) -> Stream: ...
 
     def chat(self, message: str | Iterable[Message], *,
              max_tokens: int | None = None, temperature: float = 0.0,
@@ -165,8 +167,8 @@ class Session:
              stream: bool = False, think: bool | None = None,
              template_kwargs: Mapping[str, Any] | None = None,
              split_thought: bool = True, on_thought: OnThought | None = None,
-             mask: Mask | None = None, progress: Progress = None,
-             **sampling: Any) -> str | Stream:
+             on_token: OnToken | None = None, mask: Mask | None = None,
+             progress: Progress = None, **sampling: Any) -> str | Stream:
         """The answer to a message, as `generate`, by the model's template.
 
         A str goes on with the talk in `messages`; other messages take its
@@ -187,7 +189,7 @@ class Session:
             self._read(session, ids_of(ids, "chat: messages"), progress)
 
         return self._run("chat", read, settings, mask, stream,
-                         _Answer(self, talk, on_thought))
+                         _Answer(self, talk, on_thought, on_token))
 
     def stop(self) -> None:
         """Ends the call that works, with Cancelled; from any thread. Without
@@ -364,17 +366,22 @@ class Session:
 
 class _Answer:
     """Takes the pieces of an answer: adds them to the talk behind `messages`,
-    if there are some, and gives the thought to `on_thought`."""
+    if there are some, and gives the thought to `on_thought` and the tokens to
+    `on_token`."""
 
     def __init__(self, session: Session, messages: list[Message] | None,
-                 on_thought: OnThought | None) -> None:
+                 on_thought: OnThought | None, on_token: OnToken | None
+                 ) -> None:
         self._session = session
         self._messages = messages
         self._on_thought = on_thought
+        self._on_token = on_token
         self._answer: dict[str, str] | None = None
 
     def __call__(self, piece: Piece | None) -> None:
         """Takes a piece, or None at the end."""
+        if piece is not None and self._on_token is not None:
+            self._on_token(piece.token)
         if piece is not None and not piece.text and not piece.thought:
             return
         if self._messages is not None:
@@ -404,8 +411,11 @@ def _generate(session: Any, sampling: Any, mask: Mask | None,
     decoder = Decoder()
 
     def on_token(_: Any, token: Any) -> int:
-        return put(decoder.piece(_bytes(token.text, token.text_bytes),
-                                 _bytes(token.thought, token.thought_bytes)))
+        return put(decoder.piece(
+            token.id, _bytes(token.text, token.text_bytes),
+            _bytes(token.thought, token.thought_bytes), token.log_prob,
+            [(token.top_ids[i], token.top_log_probs[i])
+             for i in range(token.num_top)]))
 
     callback = call.callback("tiercel_on_token", on_token)
     call.check(lib.tiercel_session_generate(session, sampling, callback,

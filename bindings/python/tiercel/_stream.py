@@ -19,12 +19,24 @@ _MOST_AHEAD = 16
 _running: weakref.WeakSet[Generation] = weakref.WeakSet()
 
 
+class Token(NamedTuple):
+    """A generated token. The last two have values with log_probs=1, as
+    tiercel_token has them."""
+
+    id: int
+    text: str
+    thought: str
+    log_prob: float
+    top_log_probs: list[tuple[int, float]]  # by id, the most likely first
+
+
 class Piece(NamedTuple):
     """The text of some tokens, whole characters."""
 
     text: str
     thought: str
     tokens: int  # generated up to here
+    token: Token  # the last of them
 
 
 class Decoder:
@@ -35,10 +47,12 @@ class Decoder:
             codecs.getincrementaldecoder("utf-8")("replace") for _ in range(2))
         self._tokens = 0
 
-    def piece(self, text: bytes, thought: bytes) -> Piece:
+    def piece(self, id: int, text: bytes, thought: bytes, log_prob: float,
+              top_log_probs: list[tuple[int, float]]) -> Piece:
         self._tokens += 1
-        return Piece(self._text.decode(text), self._thought.decode(thought),
-                     self._tokens)
+        token = Token(id, self._text.decode(text),
+                      self._thought.decode(thought), log_prob, top_log_probs)
+        return Piece(token.text, token.thought, self._tokens, token)
 
 
 class Generation:
