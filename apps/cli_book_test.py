@@ -433,6 +433,75 @@ class AskedInPartsTest(BookCase):
         self.assertIn(result.stdout.strip().splitlines()[0], text)
 
 
+class EachTest(BookCase):
+    """`summarize --each`: every chapter by itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.lengths = (10, 60, 8)  # the second is longer than the context
+        self.chapters = self.path("chapters.txt", b"A word before.\n\n" + b"".join(
+            b"Chapter %d\n\n" % (i + 1) +
+            BOOK[:47 * length].replace(b"Part", b"Piece") + b"\n\n"
+            for i, length in enumerate(self.lengths)))
+        self.command = ["summarize", self.chapters, "--each", *SMALL]
+
+    def test_each_chapter_has_a_summary_of_its_own(self):
+        document = self.summary()
+        outputs = document["output"]
+        self.assertEqual([(o["chapter"], o["number"]) for o in outputs],
+                         [("Chapter %d" % i, i) for i in (1, 2, 3)])
+        parts = document["parts"]
+        leaves = [[part for part in parts
+                   if part["chapter"] == i and part["level"] == 0]
+                  for i in range(3)]
+        self.assertEqual(len(leaves[0]), 1)
+        self.assertGreater(len(leaves[1]), 1)
+        self.assertEqual(leaves[1][0]["chapters"], ["Chapter 2"])
+        tokens = len(json.loads(self.succeed(
+            "tokenize", "-f", self.chapters, "-m", CHAT, "--json"))["tokens"])
+        self.assertGreater(leaves[0][0]["begin"], 0)
+        ends = [own[-1]["end"] for own in leaves]
+        begins = [own[0]["begin"] for own in leaves]
+        self.assertEqual(begins, sorted(begins))
+        for end, begin in zip(ends, begins[1:]):
+            self.assertLessEqual(abs(begin - end), 2)
+        self.assertLessEqual(abs(ends[-1] - tokens), 6)
+        again = self.summary()
+        self.assertEqual([o["text"] for o in again["output"]],
+                         [o["text"] for o in outputs])
+        self.assertEqual(again["prompt_tokens"], 0)
+        # The length is asked of a chapter that fits, too.
+        shorter = self.summary("--words", "20")
+        self.assertNotEqual(shorter["output"][0]["text"], outputs[0]["text"])
+
+    def test_text_and_notes(self):
+        notes = self.path("notes.html")
+        result = run(*self.command, "--output", notes, env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        heads = [line for line in result.stdout.splitlines()
+                 if line.startswith(b"# ")]
+        self.assertEqual(heads, [b"# Chapter 1", b"# Chapter 2",
+                                 b"# Chapter 3"])
+        with open(notes, "rb") as file:
+            html = file.read()
+        for i in (b"1", b"2", b"3"):
+            self.assertIn(b'<a href="#chapter-%s">Chapter %s</a>' % (i, i),
+                          html)
+            self.assertIn(b'id="chapter-%s"' % i, html)
+        chosen = run(*self.command, "--chapters", "2-3", env=self.env)
+        self.assertEqual(
+            [line for line in chosen.stdout.splitlines()
+             if line.startswith(b"# ")], heads[1:])
+
+    def test_what_has_no_chapters(self):
+        self.refuse(3, "no_chapters", "summarize",
+                    self.path("plain.txt", b"One. Two.\n"), "--each", *SMALL)
+        streamed = run(*self.command, "--stream")
+        self.assertEqual(streamed.returncode, 2)
+        self.assertIn("--each", json.loads(streamed.stdout)["error"]["message"])
+        self.refuse(2, "usage", *self.command, "--toc")
+
+
 class GoingOnTest(BookCase):
     def setUp(self):
         super().setUp()

@@ -26,8 +26,7 @@ std::string Usage(bool all) {
   }
   const HelpSection more = {
       "More",
-      {{"tiercel help COMMAND", "its usual flags"},
-       {"... --help-all", "all of them"},
+      {{"tiercel help COMMAND", "its usual flags; with --help-all all of them"},
        {"tiercel --help-all", "the variables that all heed"},
        {"tiercel --version", "version, commit, build and ISA"}}};
   return absl::StrCat(

@@ -458,7 +458,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"detokenize", "--add-bos", "1"},
            {"ask", "x", "who?", "--words=100"},
            {"ask", "x", "who?", "--effort=full"},
-           {"summarize", "x", "--each"},
            {"generate", "-p", "x", "-sys", "y"},
            {"chat", "--json-schema", "x.json"},
        }) {

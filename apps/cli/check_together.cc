@@ -276,7 +276,9 @@ absl::Status CheckBook(const Options& options) {
       {{"--format", !book.format.empty(), !book.output.empty(),
         "without --output"},
        {"--output", !book.output.empty(), !book.toc, "with --toc"},
-       {"--stream", options.stream, !book.toc, "with --toc"}});
+       {"--stream", options.stream, !book.toc, "with --toc"},
+       {"--each", book.each, !book.toc, "with --toc"},
+       {"--stream", options.stream, !book.each, "with --each"}});
 }
 
 // Checks the flags of `bench`, and chooses its format.

@@ -74,7 +74,9 @@ void AddSummarize(FlagSet& flags, Options* options) {
   AddTemplateFlags(flags, options);
   AddAtOnceFlag(flags, &options->session);
   AddSummaryFlags(flags, &options->book);
-  flags.NotBuilt({"--each"});
+  flags.Group("The book");
+  flags.Switch("--each", "a summary of each chapter by itself",
+               [=] { options->book.each = true; });
   flags.Group("Output");
   flags.Switch("--no-talk", "take no questions after it, on a terminal either",
                [=] { options->talk = false; });
@@ -292,7 +294,7 @@ const std::array<CommandFlags, 14> kCommands = {{
       "tiercel summarize book.pdf --chapters 3,5-7"}},
     {"ask",
      "answers to questions about a document",
-     "Answers questions about a document, each of its parts if it is long.",
+     "Answers questions about a document, in parts beyond the context.",
      AddAsk,
      {"--chapters", "--output", "-n", "-m", "-c", "--quiet", "--json"},
      {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\"",

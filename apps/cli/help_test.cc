@@ -64,7 +64,8 @@ TEST_F(ArgsTest, HelpPromisesNoMoreThanTheContextHolds) {
     EXPECT_THAT(page.substr(0, page.find("\nUsage")), HasSubstr("context"));
   }
   EXPECT_THAT(Page({"help", "summarize"}), HasSubstr("in parts where"));
-  EXPECT_THAT(Page({"help", "ask"}), Not(HasSubstr("in parts")));
+  EXPECT_THAT(Page({"help", "ask"}), HasSubstr("in parts"));
+  EXPECT_THAT(Page({"help", "chat"}), Not(HasSubstr("in parts")));
 }
 
 const char* const kAllCommands[] = {

@@ -136,6 +136,7 @@ struct BookOptions {
   std::string chapters;         // as typed; empty: all
   std::string pages;            // likewise
   std::string chapter_pattern;  // likewise
+  bool each = false;            // each chapter by itself
   int64_t words = 0;            // about the words of a summary; 0: not said
   std::string language;         // the summary's; empty: not said
   std::string instruction;      // for a summary; empty: ours

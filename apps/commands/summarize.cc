@@ -12,6 +12,7 @@
 #include "apps/commands/book.h"
 #include "apps/commands/command.h"
 #include "apps/commands/conversation.h"
+#include "apps/commands/each_chapter.h"
 #include "apps/commands/follow_up.h"
 #include "apps/commands/generation.h"
 #include "apps/commands/read_here.h"
@@ -176,6 +177,9 @@ absl::Status Summarize(const Options& asked) {
   const Options options = Named(asked, book);
   ASSIGN_OR_RETURN(Model model, OpenTalker(options));
   if (options.book.toc) return WriteContents(options, model, book);
+  if (options.book.each) {
+    return SummarizeEach(options, &model, book, Warnings(options, book));
+  }
   const TalkFn talk = [&](const std::string& text) {
     return SummaryTalk(options.book, text);
   };

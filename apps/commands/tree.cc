@@ -439,7 +439,7 @@ absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
 
 void Tree::EndPart(const Making& making, size_t index) {
   // A paragraph of the summary shows on the terminal when it is written.
-  if (is_last_ && !form_.answers && !options_.json && OutIsTerminal()) return;
+  if (is_last_ && form_.shows && !options_.json && OutIsTerminal()) return;
   const Node& node = (*making.nodes)[index];
   const std::string place = PlaceOf(node);
   maker_->Say(absl::StrCat(NameOf(making, index), " is done",
@@ -546,7 +546,7 @@ absl::Status Tree::Advance(Making& making) {
 }
 
 absl::Status Tree::Write(const Node& node) {
-  const bool shows = is_last_ && !options_.json && !form_.answers;
+  const bool shows = is_last_ && !options_.json && form_.shows;
   if (!shows || node.writing.text.empty()) {
     return absl::OkStatus();
   }
@@ -699,25 +699,32 @@ absl::StatusOr<BookSummary> ReadAsTree(const Options& options, Model* model,
   return std::move(tree).Take();
 }
 
+TreeForm SummaryForm(const BookOptions& book, bool sections,
+                     size_t whole_bytes) {
+  TreeForm form;
+  form.sections = sections;
+  form.part = [&book, sections, whole_bytes](const std::string& text) {
+    if (sections) return SectionTalk(book, text);
+    return whole_bytes > 0 && text.size() >= whole_bytes
+               ? SummaryTalk(book, text)
+               : PartTalk(book, /*words=*/0, text);
+  };
+  form.join = [&book, sections](int64_t words) -> TalkFn {
+    return [&book, sections, words](const std::string& text) {
+      return sections ? SectionTalk(book, text) : JoinTalk(book, words, text);
+    };
+  };
+  return form;
+}
+
 absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
                                             Model* model,
                                             const document::Document& book,
                                             Leaves leaves,
                                             std::vector<std::string> warnings,
                                             const absl::Status& too_long) {
-  const bool sections = leaves == Leaves::kSections;
-  TreeForm form;
-  form.sections = sections;
-  form.part = [&options, sections](const std::string& text) {
-    return sections ? SectionTalk(options.book, text)
-                    : PartTalk(options.book, /*words=*/0, text);
-  };
-  form.join = [&options, sections](int64_t words) -> TalkFn {
-    return [&options, sections, words](const std::string& text) {
-      return sections ? SectionTalk(options.book, text)
-                      : JoinTalk(options.book, words, text);
-    };
-  };
+  TreeForm form = SummaryForm(options.book, leaves == Leaves::kSections,
+                              /*whole_bytes=*/0);
   ASSIGN_OR_RETURN(BookSummary summary,
                    ReadAsTree(options, model, book, std::move(form),
                               std::move(warnings), too_long));

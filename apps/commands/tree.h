@@ -22,14 +22,14 @@ namespace tiercel::cli {
 //   level 1..  one about each run of the texts below, as long as these are too
 //              many for the last level
 //   the last   one, or a few, each made of its share of the texts below, so
-//   that
-//              the place of each in the book is known
+//              that the place of each in the book is known
 struct TreeForm {
   TalkFn part;  // the request about a part
   // The request about texts of parts, joined, for about so many words; 0: the
   // length is not said.
   std::function<TalkFn(int64_t words)> join;
   bool sections = false;  // a small model reads sections (ReadsInSections)
+  bool shows = true;      // the last level is written as soon as it is made
   // The texts answer a question: one on the last level; those that say nothing
   // are dropped, and the KV of the parts is kept for the next question.
   bool answers = false;
@@ -37,15 +37,19 @@ struct TreeForm {
 
 // Makes the tree. It says the plan before it reads, and loads `model`, which
 // was opened by its header, once all is known to fit. Each finished text is
-// kept (Reading), and the same command goes on from there. The last level of a
-// summary is written as soon as it is made. `warnings` go before its own.
-// Returns `too_long` with advice if the context does not hold even a part of
-// the book, the request and an answer.
+// kept (Reading), and the same command goes on from there. `warnings` go before
+// its own. Returns `too_long` with advice if the context does not hold even a
+// part of the book, the request and an answer.
 absl::StatusOr<BookSummary> ReadAsTree(const Options& options, Model* model,
                                        const document::Document& book,
                                        TreeForm form,
                                        std::vector<std::string> warnings,
                                        const absl::Status& too_long);
+
+// The form of a summary. A part of `whole_bytes`, if they are not 0, is all of
+// a text, of which a summary of the wanted length is asked at once.
+TreeForm SummaryForm(const BookOptions& book, bool sections,
+                     size_t whole_bytes);
 
 // Summarizes a book that the context does not hold, or that is read in
 // sections, and writes the summary, or the JSON document, and notes. Returns

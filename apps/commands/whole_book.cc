@@ -63,6 +63,7 @@ absl::Status BookAnswers::Answer(const std::string& question,
   options.questions = {question};
   TreeForm form;
   form.answers = true;
+  form.shows = false;
   form.part = [&question](const std::string& text) {
     return PartQuestionTalk(text, question);
   };

@@ -276,6 +276,10 @@ document::Result SelectChapters(const Document& book,
   return ExcerptOf(book, std::move(runs));
 }
 
+Document SelectChapter(const Document& book, const Chapter& chapter) {
+  return ExcerptOf(book, {{chapter.begin, chapter.end}});
+}
+
 document::Result SelectPages(const Document& book, const PageChoice& choice) {
   if (book.pages.empty()) {
     return NotFound("no_pages", "--pages: the document has no page numbers");

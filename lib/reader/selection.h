@@ -49,6 +49,9 @@ document::Result SelectChapters(const Document& book,
                                 const ChapterChoice& choice);
 document::Result SelectPages(const Document& book, const PageChoice& choice);
 
+// Returns the book reduced to one of its chapters (ChaptersOf).
+Document SelectChapter(const Document& book, const Chapter& chapter);
+
 // Returns "3 Loomings, 4 ...": the chapters to choose from, as --chapters takes
 // them; at most `most` of them, and the number of the others.
 std::string ChapterList(const Document& book, size_t most);
