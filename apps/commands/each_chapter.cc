@@ -161,17 +161,10 @@ Json Chapters::Document() const {
 
 reader::Notes Chapters::Notes() const {
   reader::Notes notes = NotesOn(options_, book_);
-  reader::Notes::Section contents = {"Contents", "contents", {}};
-  std::vector<reader::Notes::Section> sections;
   for (const Summarized& one : done_) {
-    const std::string id = absl::StrCat("chapter-", sections.size() + 1);
-    contents.paragraphs.push_back({"", one.name, id});
-    sections.push_back({one.name, id, {}});
-    sections.back().Add(one.Summary());
-  }
-  notes.sections.push_back(std::move(contents));
-  for (reader::Notes::Section& section : sections) {
-    notes.sections.push_back(std::move(section));
+    const std::string id = absl::StrCat("chapter-", notes.sections.size() + 1);
+    notes.sections.push_back({one.name, id, {}});
+    notes.sections.back().Add(one.Summary());
   }
   return notes;
 }

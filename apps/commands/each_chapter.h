@@ -13,8 +13,8 @@ namespace tiercel::cli {
 
 // Summarizes each chapter of a book by itself, in parts if the context does not
 // hold it (ReadAsTree). Writes each summary below the chapter's name once it is
-// made, or the JSON document; notes have a contents list that leads to the
-// summaries. Errors: no_chapters; those of ReadAsTree.
+// made, or the JSON document, and notes, with a section for each. Errors:
+// no_chapters; those of ReadAsTree.
 absl::Status SummarizeEach(const Options& options, Model* model,
                            const document::Document& book,
                            std::vector<std::string> warnings);
