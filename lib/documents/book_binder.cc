@@ -41,8 +41,12 @@ void BookBinder::Add(const std::string& path, HtmlPage page) {
     const size_t place = begin + page.text.find_first_not_of('\n');
     page_titles_.push_back({1, std::move(title), place, path});
   }
+  Bound bound = {begin, {}, {}, {}, {}, page.had_frame};
   for (Heading& heading : page.headings) {
     heading.begin += begin;
+    bound.headings.emplace(HeadingKey(heading.text), heading.begin);
+    bound.titles.emplace(HeadingKey(SplitLabel(heading.text).title),
+                         heading.begin);
     heading.anchor =
         heading.anchor.empty() ? path : path + "#" + heading.anchor;
     headings_.push_back(std::move(heading));
@@ -53,8 +57,9 @@ void BookBinder::Add(const std::string& path, HtmlPage page) {
   }
   num_controls_ += page.num_controls;
   had_frame_ = had_frame_ || page.had_frame;
-  bound_.emplace(path, Bound{begin, text.size(), std::move(page.anchors),
-                             std::move(page.links), page.had_frame});
+  bound.anchors = std::move(page.anchors);
+  bound.links = std::move(page.links);
+  bound_.emplace(path, std::move(bound));
 }
 
 std::optional<size_t> BookBinder::Locate(const Place& place) const {
@@ -73,23 +78,19 @@ std::optional<size_t> BookBinder::LocateEntry(const Place& place,
   const auto bound = bound_.find(place.path);
   const bool has_place = bound == bound_.end() || place.fragment.empty() ||
                          bound->second.anchors.count(place.fragment) > 0;
-  if (!has_place) {
-    // One of the two may lack the label.
-    const auto is_named = [&](const std::string& text) {
-      const std::string key = HeadingKey(title);
-      const std::string bare = HeadingKey(SplitLabel(title).title);
-      const std::string named = HeadingKey(text);
-      return named == key || named == bare ||
-             HeadingKey(SplitLabel(text).title) == key;
-    };
-    const auto heading =
-        std::find_if(headings_.begin(), headings_.end(), [&](const Heading& h) {
-          return h.begin >= bound->second.begin &&
-                 h.begin < bound->second.end && is_named(h.text);
-        });
-    if (heading != headings_.end()) return heading->begin;
+  if (has_place) return Locate(place);
+  // One of the two may lack the label.
+  const std::string key = HeadingKey(title);
+  std::optional<size_t> first;
+  for (const auto& [places, wanted] :
+       {std::pair(&bound->second.headings, key),
+        {&bound->second.headings, HeadingKey(SplitLabel(title).title)},
+        {&bound->second.titles, key}}) {
+    const auto found = places->find(wanted);
+    if (found == places->end()) continue;
+    first = std::min(first.value_or(found->second), found->second);
   }
-  return Locate(place);
+  return first.has_value() ? first : Locate(place);
 }
 
 bool BookBinder::IsContents(const std::string& path) const {

@@ -25,9 +25,9 @@ class BookBinder {
   // the place lay in a frame that was left out.
   std::optional<size_t> Locate(const Place& place) const;
 
-  // The same for an entry of a table of contents. If the page lacks the
-  // fragment it is the heading of that page with the entry's words, if there is
-  // one.
+  // Returns the position of an entry of a table of contents. If the page lacks
+  // the fragment it is the heading of that page with the entry's words, if
+  // there is one.
   std::optional<size_t> LocateEntry(const Place& place,
                                     const std::string& title) const;
 
@@ -51,8 +51,11 @@ class BookBinder {
  private:
   struct Bound {
     size_t begin;
-    size_t end;
     std::unordered_map<std::string, size_t> anchors;  // within the page
+    // Places in the text of the first heading with each key (HeadingKey): of
+    // the whole heading, and of its title alone.
+    std::unordered_map<std::string, size_t> headings;
+    std::unordered_map<std::string, size_t> titles;
     std::vector<HtmlLink> links;
     bool had_frame;
   };

@@ -116,16 +116,17 @@ class EpubReader {
   bool CheckDecrypted(const std::string& package) {
     const auto encryption = ReadXml(kEncryption);
     if (!encryption.has_value()) return false;
+    std::set<int64_t> encrypted;
     for (const std::string& path : EncryptedPaths(*encryption)) {
-      const auto is_it = [&](const std::string& page) {
-        return archive_->AreSame(page, path);
-      };
-      if (is_it(package) ||
-          std::any_of(package_.spine.begin(), package_.spine.end(), is_it)) {
+      if (archive_->Has(path)) encrypted.insert(archive_->NumberOf(path));
+    }
+    std::vector<std::string> read = package_.spine;
+    read.push_back(package);
+    for (const std::string& page : read) {
+      if (encrypted.count(archive_->NumberOf(page)) > 0) {
         return Fail("encrypted_document",
-                    "is encrypted (DRM); its text cannot "
-                    "be read: '" +
-                        ValidUtf8(path) + "'");
+                    "is encrypted (DRM); its text cannot be read: '" +
+                        ValidUtf8(page) + "'");
       }
     }
     return true;

@@ -15,7 +15,7 @@ namespace tiercel::document {
 std::optional<Error> ForeignFormat(const std::string& name,
                                    std::string_view bytes);
 
-// The same for a ZIP archive that contains no book, by the files in it.
+// Returns that error for a ZIP archive without a book, by the files in it.
 class ZipArchive;
 Error ForeignArchive(const std::string& name, const ZipArchive& archive);
 

@@ -177,7 +177,9 @@ class Reader {
     }
     starts_item_ = role == Role::kItem || role == Role::kDefinition;
     if (IsList(element.tag)) ++depth_;
-    if (element.attributes.length > 0) NotePlaces(node);
+    std::optional<PageMark> mark = PageMarkOf(node);
+    const bool is_silent = mark.has_value() && mark->is_text;
+    if (element.attributes.length > 0) NotePlaces(element, std::move(mark));
     if (role == Role::kHeading) {
       headings_.push_back({HeadingLevel(element.tag),
                            writer_.Mark(),
@@ -189,16 +191,10 @@ class Reader {
       in_empty_heading_ = text.has_value() && OneLine(*text).empty();
     }
     const bool is_note = open_headings_ > 0 && IsNoteMark(node);
-    const bool is_silent = IsPageNumber(node);
     open_.push_back({&node, 0, 0, headings_.size() - 1, is_silent,
                      is_note ? writer_.Mark() : kNoMark});
     if (is_silent) ++silent_;
     if (WantsBrackets(node)) writer_.Words("[");
-  }
-
-  static bool IsPageNumber(const GumboNode& node) {
-    const std::optional<PageMark> mark = PageMarkOf(node);
-    return mark.has_value() && mark->is_text;
   }
 
   static bool IsList(GumboTag tag) {
@@ -207,8 +203,7 @@ class Reader {
 
   // Notes what the element's attributes declare: an anchor, a link, or the
   // start of a printed page.
-  void NotePlaces(const GumboNode& node) {
-    const GumboElement& element = node.v.element;
+  void NotePlaces(const GumboElement& element, std::optional<PageMark> mark) {
     std::string_view id = Attribute(element, "id");
     if (id.empty() && element.tag == GUMBO_TAG_A) {
       id = Attribute(element, "name");
@@ -225,7 +220,6 @@ class Reader {
     if (element.tag == GUMBO_TAG_FRAME) {
       page_->frames.emplace_back(Attribute(element, "src"));
     }
-    std::optional<PageMark> mark = PageMarkOf(node);
     // An element and one in it may mark the same page.
     if (mark.has_value() && !mark->number.empty() &&
         (page_breaks_.empty() || page_breaks_.back().number != mark->number)) {

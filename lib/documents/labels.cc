@@ -174,18 +174,6 @@ int RomanDigit(char32_t c) {
   }
 }
 
-std::u32string RomanOf(int value) {
-  constexpr std::pair<int, std::u32string_view> kSigns[] = {
-      {1000, U"m"}, {900, U"cm"}, {500, U"d"}, {400, U"cd"}, {100, U"c"},
-      {90, U"xc"},  {50, U"l"},   {40, U"xl"}, {10, U"x"},   {9, U"ix"},
-      {5, U"v"},    {4, U"iv"},   {1, U"i"}};
-  std::u32string roman;
-  for (const auto& [worth, sign] : kSigns) {
-    for (; value >= worth; value -= worth) roman += sign;
-  }
-  return roman;
-}
-
 int Scanner::TakeRoman() {
   const size_t begin = at_;
   int value = 0;
@@ -198,7 +186,7 @@ int Scanner::TakeRoman() {
   }
   // "mix" is a Roman number, "civil" is none: a number has only one spelling.
   if (at_ == begin || !AtBoundary() ||
-      RomanOf(value) != text_.substr(begin, at_ - begin)) {
+      RomanOf(value) != FromUtf32(text_.substr(begin, at_ - begin))) {
     at_ = begin;
     return 0;
   }
@@ -529,6 +517,18 @@ int NumberOf(std::string_view text) {
     if (value > 0 && scanner.AtEnd()) return value;
   }
   return 0;
+}
+
+std::string RomanOf(int value) {
+  constexpr std::pair<int, std::string_view> kSigns[] = {
+      {1000, "m"}, {900, "cm"}, {500, "d"}, {400, "cd"}, {100, "c"},
+      {90, "xc"},  {50, "l"},   {40, "xl"}, {10, "x"},   {9, "ix"},
+      {5, "v"},    {4, "iv"},   {1, "i"}};
+  std::string roman;
+  for (const auto& [worth, sign] : kSigns) {
+    for (; value >= worth; value -= worth) roman += sign;
+  }
+  return roman;
 }
 
 bool IsUnnumberedPart(std::string_view title) {

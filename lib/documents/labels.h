@@ -39,6 +39,9 @@ Label SplitLabel(std::string_view heading);
 // whole of `text`, with or without a point at its end; 0 for any other text.
 int NumberOf(std::string_view text);
 
+// Returns a number in Roman digits, in lower case: "xiv".
+std::string RomanOf(int value);
+
 // "Preface", "Эпилог", "あとがき": parts that stand without a number.
 bool IsUnnumberedPart(std::string_view title);
 // "Contents", "Inhalt", "目次".

@@ -51,7 +51,7 @@ void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
   const std::string block = BlockAt(lines, next);
   if (ColumnsOf(block) > kMaxTitleColumns ||
       SplitLabel(block).rank != Rank::kNone ||
-      (HasLowerCase(block) && EndsSentence(block))) {
+      (HasLowerCase(block) && EndsAsProse(block))) {
     return;
   }
   // Text must follow the title; at the end of the book it is a line of a list.
@@ -78,9 +78,9 @@ bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
   const bool is_ideographic =
       (IsIdeographic(CharacterAt(label.label, 0, &next)) ||
        IsIdeographic(CharacterAt(label.title, 0, &next))) &&
-      ColumnsOf(line.text) <= kMaxTitleColumns && !EndsSentence(line.text);
+      ColumnsOf(line.text) <= kMaxTitleColumns && !EndsAsProse(line.text);
   const bool begins = line.is_first || i == after ||
-                      (is_ideographic && EndsSentence(lines[i - 1].text));
+                      (is_ideographic && EndsAsProse(lines[i - 1].text));
   if (!begins || IsInSentence(label, line.text)) return false;
   bool is_block = !is_ideographic && line.num_lines <= kMaxHeadingLines;
   if (is_block && line.num_lines > 1) {
@@ -252,7 +252,7 @@ std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
     const bool is_glued = label.rank == Rank::kNone;
     if (is_glued) label = SplitGlued(line.text);
     if (label.rank != Rank::kNumber || label.num_parts > kMaxParts) continue;
-    if (!label.title.empty() && EndsSentence(line.text)) continue;
+    if (!label.title.empty() && EndsAsProse(line.text)) continue;
     const auto level = static_cast<size_t>(label.num_parts);
     const bool has_parent = level == 1 || counts[level - 1] > 0;
     const bool begins_again = level == 1 && label.number == 1 && counts[1] > 1;

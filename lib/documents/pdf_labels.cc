@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/documents/encoding.h"
+#include "lib/documents/labels.h"
 #include "lib/documents/text_writer.h"
 
 namespace tiercel::document {
@@ -325,17 +326,9 @@ class LabelReader {
   std::vector<Range> ranges_;
 };
 
-std::string Roman(int value) {
-  constexpr std::pair<int, std::string_view> kSigns[] = {
-      {1000, "m"}, {900, "cm"}, {500, "d"}, {400, "cd"}, {100, "c"},
-      {90, "xc"},  {50, "l"},   {40, "xl"}, {10, "x"},   {9, "ix"},
-      {5, "v"},    {4, "iv"},   {1, "i"}};
-  if (value > 9999) return std::to_string(value);
-  std::string roman;
-  for (const auto& [worth, sign] : kSigns) {
-    for (; value >= worth; value -= worth) roman += sign;
-  }
-  return roman;
+std::string InRoman(int value) {
+  constexpr int kMost = 9999;
+  return value > kMost ? std::to_string(value) : RomanOf(value);
 }
 
 // "a" to "z", then "aa" to "zz", and so on.
@@ -358,9 +351,9 @@ std::string LabelOf(const Range& range, int number) {
     case 'D':
       return range.prefix + std::to_string(number);
     case 'r':
-      return range.prefix + Roman(number);
+      return range.prefix + InRoman(number);
     case 'R':
-      return range.prefix + Uppercase(Roman(number));
+      return range.prefix + Uppercase(InRoman(number));
     case 'a':
       return range.prefix + InLetters(number);
     case 'A':

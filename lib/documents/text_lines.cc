@@ -49,7 +49,7 @@ bool IsDoubleSpaced(const std::vector<TextLine>& lines,
     num_close += blanks[i] == 0 ? 1 : 0;
     num_wide += blanks[i] > 1 ? 1 : 0;
     if (blanks[i] != 1 || ColumnsOf(lines[i - 1].text) > kMostColumns) continue;
-    num_broken += EndsSentence(lines[i - 1].text) ? 0 : 1;
+    num_broken += EndsAsProse(lines[i - 1].text) ? 0 : 1;
   }
   return lines.size() >= kFewLines && num_close * 20 < lines.size() &&
          num_wide > 0 && num_single > num_wide && num_broken * 2 > num_single;
@@ -57,7 +57,7 @@ bool IsDoubleSpaced(const std::vector<TextLine>& lines,
 
 }  // namespace
 
-bool EndsSentence(std::string_view text) {
+bool EndsAsProse(std::string_view text) {
   for (const std::string_view end :
        {".", "?", "!", ",", ";", "。", "！", "？", "”", "\"", "」", "’"}) {
     if (text.size() >= end.size() &&

@@ -29,7 +29,7 @@ inline constexpr size_t kMaxTextLines = 2'000'000;
 std::vector<TextLine> LinesOf(std::string_view text);
 
 // Returns true if a text ends as a sentence or a part of one does.
-bool EndsSentence(std::string_view text);
+bool EndsAsProse(std::string_view text);
 
 // Returns the block that begins with `line`, joined to one line.
 std::string BlockAt(const std::vector<TextLine>& lines, size_t line);

@@ -50,7 +50,7 @@ std::string WithoutMarkup(std::string_view title) {
 bool IsCommand(std::string_view line) {
   size_t next = 0;
   const char32_t first = CharacterAt(line, 0, &next);
-  return !IsUpperCase(first) && !IsIdeographic(first) && !EndsSentence(line) &&
+  return !IsUpperCase(first) && !IsIdeographic(first) && !EndsAsProse(line) &&
          (IsLowerCase(first) ||
           std::string_view("$%./~#").find(line[0]) != std::string_view::npos);
 }
@@ -82,7 +82,7 @@ std::vector<Underlined> UnderlinedLines(const std::vector<TextLine>& lines) {
     if (mark == 0 || lines[i].is_first || MarkOf(title.text) != 0) continue;
     const int columns = ColumnsOf(title.text);
     // A rule under a sentence parts scenes; a title's has the title's length.
-    if (EndsSentence(title.text) && ColumnsOf(lines[i].text) != columns) {
+    if (EndsAsProse(title.text) && ColumnsOf(lines[i].text) != columns) {
       continue;
     }
     const bool is_overlined = i > 1 && !title.is_first && mark != '~' &&

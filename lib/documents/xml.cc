@@ -6,40 +6,51 @@
 
 #include <algorithm>
 #include <climits>
+#include <unordered_set>
 
 #include "lib/documents/text_writer.h"
 
 namespace tiercel::document {
 namespace {
 
+// Returns the names of the entities that the file declares itself.
+std::unordered_set<std::string_view> DeclaredEntities(std::string_view xml) {
+  constexpr std::string_view kEntity = "<!ENTITY ";
+  std::unordered_set<std::string_view> names;
+  const size_t doctype = xml.find("<!DOCTYPE");
+  const size_t subset = xml.find_first_of("[>", doctype);
+  if (doctype == std::string_view::npos || subset == std::string_view::npos ||
+      xml[subset] != '[') {
+    return names;
+  }
+  const std::string_view declared =
+      xml.substr(subset, xml.find("]>", subset) - subset);
+  for (size_t at = declared.find(kEntity); at != std::string_view::npos;
+       at = declared.find(kEntity, at + 1)) {
+    const size_t begin = at + kEntity.size();
+    names.insert(declared.substr(begin, declared.find(' ', begin) - begin));
+  }
+  return names;
+}
+
 // Returns a reference to an entity of HTML ("&eacute;") as a reference to its
-// character ("&#233;"), or "" for any other. `declarations` may declare it to
-// be something else.
-std::string CharacterReference(std::string_view name,
-                               std::string_view declarations) {
+// character ("&#233;"), or "" for any other.
+std::string CharacterReference(std::string_view name) {
   for (const std::string_view known : {"amp", "lt", "gt", "quot", "apos"}) {
     if (name == known) return {};
   }
   const std::string key(name);
   const htmlEntityDesc* const entity =
       htmlEntityLookup(reinterpret_cast<const xmlChar*>(key.c_str()));
-  if (entity == nullptr ||
-      declarations.find("<!ENTITY " + key + " ") != std::string_view::npos) {
-    return {};
-  }
-  return "&#" + std::to_string(entity->value) + ";";
+  return entity == nullptr ? std::string()
+                           : "&#" + std::to_string(entity->value) + ";";
 }
 
-// Replaces references to HTML's entities, outside of CDATA.
+// Replaces references to HTML's entities, outside of CDATA, unless the file
+// declares them to be something else.
 std::string WithoutHtmlEntities(std::string_view xml) {
   constexpr size_t kLongestName = 8;  // "thetasym"
-  constexpr std::string_view kDeclaration = "<!DOCTYPE";
-  std::string_view declarations;
-  const size_t declaration = xml.find(kDeclaration);
-  if (declaration != std::string_view::npos) {
-    declarations =
-        xml.substr(declaration, xml.find("]>", declaration) - declaration);
-  }
+  const std::unordered_set<std::string_view> declared = DeclaredEntities(xml);
   std::string out;
   size_t copied = 0;
   for (size_t at = xml.find_first_of("&<"); at < xml.size();
@@ -55,8 +66,9 @@ std::string WithoutHtmlEntities(std::string_view xml) {
       ++at;
       continue;
     }
+    const std::string_view name = xml.substr(at + 1, end - at - 1);
     const std::string character =
-        CharacterReference(xml.substr(at + 1, end - at - 1), declarations);
+        declared.count(name) > 0 ? std::string() : CharacterReference(name);
     if (!character.empty()) {
       out.append(xml, copied, at - copied).append(character);
       copied = end + 1;

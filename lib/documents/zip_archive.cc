@@ -145,7 +145,7 @@ void ZipArchive::FindRoot(const std::string& path) {
   root_ = found.value_or("");
 }
 
-int64_t ZipArchive::Find(const std::string& path) const {
+int64_t ZipArchive::NumberOf(const std::string& path) const {
   const auto place = places_.find(root_ + CaseFolded(path));
   return place == places_.end() ? -1 : place->second;
 }
@@ -162,16 +162,13 @@ std::vector<std::string> ZipArchive::PathsWith(
   return paths;
 }
 
-bool ZipArchive::AreSame(const std::string& one,
-                         const std::string& other) const {
-  return Has(one) && Find(one) == Find(other);
+bool ZipArchive::Has(const std::string& path) const {
+  return NumberOf(path) >= 0;
 }
-
-bool ZipArchive::Has(const std::string& path) const { return Find(path) >= 0; }
 
 std::variant<std::string, Error> ZipArchive::Read(const std::string& path,
                                                   uint64_t most) {
-  const int64_t found = Find(path);
+  const int64_t found = NumberOf(path);
   const auto index = static_cast<zip_uint64_t>(found);
   zip_stat_t info;
   if (found < 0 || zip_stat_index(archive_, index, 0, &info) != 0 ||

@@ -57,8 +57,9 @@ class ZipArchive {
   bool Has(const std::string& path) const;
   // The keys of paths that end in `extension`, in lower case.
   std::vector<std::string> PathsWith(const std::string& extension) const;
-  // Returns true if both are names of one file.
-  bool AreSame(const std::string& one, const std::string& other) const;
+  // Returns the number of a file, which is one for all its names; -1: there is
+  // no such file.
+  int64_t NumberOf(const std::string& path) const;
   // Reads a file that exists. More than `most` bytes are a zip_bomb.
   std::variant<std::string, Error> Read(const std::string& path, uint64_t most);
 
@@ -67,8 +68,6 @@ class ZipArchive {
       : name_(std::move(name)), archive_(archive) {}
   static Opened OpenSource(const std::string& name, struct zip_source* source,
                            struct zip_error* error);
-  int64_t Find(const std::string& path) const;
-
   const std::string name_;
   struct zip* const archive_;
   std::unordered_map<std::string, int64_t> places_;  // indices by key
