@@ -149,12 +149,12 @@ struct BookOptions {
 // The requests that `serve` and `batch` answer.
 struct RequestOptions {
   int64_t parallel = 4;  // most that are answered at once
-  // Of `serve` alone.
+  // `serve` alone heeds these.
   std::string host = "127.0.0.1";
   int64_t port = 8080;       // 0: any that is free
   std::string api_key_file;  // empty: no key is asked for
   int64_t queue = 64;        // most that wait
-  // Of `batch` alone: the file of the answers.
+  // The file of the answers, which `batch` alone writes.
   std::string output;
 };
 

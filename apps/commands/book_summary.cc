@@ -24,14 +24,11 @@ class BookSummaryWriter {
       : options_(options), book_(book), summary_(std::move(summary)) {}
 
   absl::Status Write();
-  std::string Text() const;
+  std::string Text() const { return TextOf(summary_); }
 
  private:
   std::string PlaceOf(const Node& node) const {
     return cli::PlaceOf(book_, summary_.book_tokens, node);
-  }
-  Json PartOf(size_t level, const Node& node) const {
-    return cli::PartOf(book_, level, node);
   }
   Json Document() const;
   reader::Notes Notes() const;
@@ -42,53 +39,28 @@ class BookSummaryWriter {
   BookSummary summary_;
 };
 
-std::string BookSummaryWriter::Text() const {
-  std::string text;
-  for (const Node& node : summary_.levels.back()) {
-    if (node.writing.text.empty()) continue;
-    absl::StrAppend(&text, text.empty() ? "" : "\n\n", node.writing.text);
-  }
-  return text;
-}
-
 Json BookSummaryWriter::Document() const {
-  Json tokens = Json::array();
-  bool cut = false;
-  for (const Node& node : summary_.levels.back()) {
-    for (const int32_t id : node.writing.tokens) tokens.push_back(id);
-    cut = cut || node.writing.cut;
-  }
-  Json parts = Json::array();
-  for (size_t level = 0; level < summary_.levels.size(); ++level) {
-    for (const Node& node : summary_.levels[level]) {
-      parts.push_back(PartOf(level, node));
-    }
-  }
   const std::string text = Text();
-  cut = cut || (text.empty() && summary_.cut + summary_.unanswered > 0);
+  const bool lost = text.empty() && summary_.cut + summary_.unanswered > 0;
+  Json parts = PartsOf(book_, summary_, /*first_token=*/0);
   if (summary_.levels.back().size() > 1) {  // adds the summary as a whole
     Node whole = {0, book_.text.size(), 0, summary_.book_tokens, {}};
     whole.writing.text = text;
-    parts.push_back(PartOf(summary_.levels.size(), whole));
+    parts.push_back(PartOf(book_, summary_.levels.size(), whole));
   }
-  Json document =
-      DocumentOf(options_, options_.sampling.seed.value_or(0),
-                 {{"schema", kSchema},
-                  {"context", summary_.context},
-                  {"output",
-                   {{{"text", text},
-                     {"tokens", std::move(tokens)},
-                     {"finish_reason", cut ? "length" : "stop"}}}}});
-  document.update(summary_.spent.ToJson());
-  document["seconds"] = summary_.seconds;
-  document["at_once"] = summary_.at_once;
-  document["predicted"] = PredictedOf(options_, summary_);
-  document["parts"] = std::move(parts);
-  document["resumed"] = {{"layers", summary_.resumed_layers},
-                         {"nodes", summary_.resumed}};
-  document["warnings"] = summary_.warnings;
-  document["simulated"] = options_.model.simulation.has_value();
-  return document;
+  return TreesDocument(
+      options_,
+      {{"schema", kSchema},
+       {"context", summary_.context},
+       {"output",
+        {{{"text", text},
+          {"tokens", TokensOf(summary_)},
+          {"finish_reason", lost || WasCut(summary_) ? "length" : "stop"}}}}},
+      {&summary_},
+      {{"at_once", summary_.at_once},
+       {"predicted", PredictedOf(options_, summary_)},
+       {"parts", std::move(parts)}},
+      summary_.warnings);
 }
 
 reader::Notes BookSummaryWriter::Notes() const {
@@ -173,6 +145,65 @@ Json PartOf(const document::Document& book, size_t level, const Node& node) {
   return {{"level", level},         {"begin", node.first_token},
           {"end", node.last_token}, {"chapters", places.chapters},
           {"pages", places.pages},  {"text", node.writing.text}};
+}
+
+std::string TextOf(const BookSummary& summary) {
+  std::string text;
+  for (const Node& node : summary.levels.back()) {
+    if (node.writing.text.empty()) continue;
+    absl::StrAppend(&text, text.empty() ? "" : "\n\n", node.writing.text);
+  }
+  return text;
+}
+
+Json TokensOf(const BookSummary& summary) {
+  Json tokens = Json::array();
+  for (const Node& node : summary.levels.back()) {
+    for (const int32_t id : node.writing.tokens) tokens.push_back(id);
+  }
+  return tokens;
+}
+
+bool WasCut(const BookSummary& summary) {
+  const BookSummary::Level& last = summary.levels.back();
+  return std::any_of(last.begin(), last.end(),
+                     [](const Node& node) { return node.writing.cut; });
+}
+
+Json PartsOf(const document::Document& book, const BookSummary& summary,
+             size_t first_token) {
+  Json parts = Json::array();
+  for (size_t level = 0; level < summary.levels.size(); ++level) {
+    for (Node node : summary.levels[level]) {
+      node.first_token += first_token;
+      node.last_token += first_token;
+      parts.push_back(PartOf(book, level, node));
+    }
+  }
+  return parts;
+}
+
+Json TreesDocument(const Options& options, const Json& head,
+                   const std::vector<const BookSummary*>& trees,
+                   const Json& more, const std::vector<std::string>& warnings) {
+  TotalCost spent;
+  double seconds = 0;
+  size_t nodes = 0;
+  int layers = 0;
+  for (const BookSummary* tree : trees) {
+    spent.Add(tree->spent);
+    seconds += tree->seconds;
+    nodes += tree->resumed;
+    layers += tree->resumed_layers;
+  }
+  Json document = DocumentOf(options, options.sampling.seed.value_or(0), head);
+  document.update(spent.ToJson());
+  document["seconds"] = seconds;
+  document.update(more);
+  document["resumed"] = {{"layers", layers}, {"nodes", nodes}};
+  document["warnings"] = warnings;
+  document["simulated"] = options.model.simulation.has_value();
+  return document;
 }
 
 Json PredictedOf(const Options& options, const BookSummary& summary) {

@@ -56,8 +56,22 @@ std::string Parts(size_t count);
 // tokens; "" for all of a book that has neither.
 std::string PlaceOf(const document::Document& book, size_t book_tokens,
                     const Node& node);
+// The text of the last level.
+std::string TextOf(const BookSummary& summary);
+// The ids of the last level's texts, a JSON array.
+Json TokensOf(const BookSummary& summary);
+// Returns true if one of the last level's texts was cut.
+bool WasCut(const BookSummary& summary);
 // The entry in "parts" of a text.
 Json PartOf(const document::Document& book, size_t level, const Node& node);
+// The entries of all levels; `first_token` is that of `book` in a longer one.
+Json PartsOf(const document::Document& book, const BookSummary& summary,
+             size_t first_token);
+// The document of a command that made `trees`, one at least: `head`, what they
+// took together, `more`, and the fields with which every such document ends.
+Json TreesDocument(const Options& options, const Json& head,
+                   const std::vector<const BookSummary*>& trees,
+                   const Json& more, const std::vector<std::string>& warnings);
 // The predicted figures; each is null if it is not known.
 Json PredictedOf(const Options& options, const BookSummary& summary);
 // The cost of the reading, for people.

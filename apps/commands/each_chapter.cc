@@ -8,9 +8,7 @@
 #include "apps/commands/book.h"
 #include "apps/commands/book_summary.h"
 #include "apps/commands/generation.h"
-#include "apps/commands/requests.h"
 #include "apps/commands/sections.h"
-#include "apps/commands/total_cost.h"
 #include "apps/commands/tree.h"
 #include "apps/notes/notes.h"
 #include "apps/terminal/output.h"
@@ -29,23 +27,8 @@ struct Summarized {
   std::string name;
   std::optional<int64_t> number;
   Document text;
-  size_t first_token;  // in the book
+  size_t first_token = 0;  // in the book, for the document
   BookSummary tree;
-
-  std::string Summary() const {
-    std::string all;
-    for (const Node& node : tree.levels.back()) {
-      if (node.writing.text.empty()) continue;
-      absl::StrAppend(&all, all.empty() ? "" : "\n\n", node.writing.text);
-    }
-    return all;
-  }
-  bool WasCut() const {
-    for (const Node& node : tree.levels.back()) {
-      if (node.writing.cut) return true;
-    }
-    return false;
-  }
 };
 
 class Chapters {
@@ -92,7 +75,9 @@ absl::Status Chapters::Summarize(const reader::Chapter& chapter,
   one.name = reader::OneLine(reader::NameOf(book_.sections[chapter.section]));
   one.number = chapter.number;
   one.text = reader::SelectChapter(book_, chapter);
-  ASSIGN_OR_RETURN(one.first_token, TokensBefore(chapter.begin));
+  if (options_.json) {
+    ASSIGN_OR_RETURN(one.first_token, TokensBefore(chapter.begin));
+  }
   const size_t whole = reader::Trimmed(one.text.text).size();
   if (whole == 0) return absl::OkStatus();  // the name of a page
   TreeForm form = SummaryForm(options_.book, sections, whole);
@@ -111,52 +96,31 @@ absl::Status Chapters::Summarize(const reader::Chapter& chapter,
   if (options_.json) return absl::OkStatus();
   const std::string& name = done_.back().name;
   return WriteProse(absl::StrCat(is_first ? "" : "\n", "# ", name, "\n\n",
-                                 done_.back().Summary(), "\n"));
+                                 TextOf(done_.back().tree), "\n"));
 }
 
 Json Chapters::Document() const {
   Json outputs = Json::array();
   Json parts = Json::array();
-  TotalCost spent;
-  double seconds = 0;
-  size_t resumed = 0;
-  int layers = 0;
+  std::vector<const BookSummary*> trees;
   for (size_t i = 0; i < done_.size(); ++i) {
     const Summarized& one = done_[i];
-    Json tokens = Json::array();
-    for (const Node& node : one.tree.levels.back()) {
-      for (const int32_t id : node.writing.tokens) tokens.push_back(id);
-    }
     outputs.push_back(
         {{"chapter", one.name},
          {"number", one.number.has_value() ? Json(*one.number) : Json(nullptr)},
-         {"text", one.Summary()},
-         {"tokens", std::move(tokens)},
-         {"finish_reason", one.WasCut() ? "length" : "stop"},
+         {"text", TextOf(one.tree)},
+         {"tokens", TokensOf(one.tree)},
+         {"finish_reason", WasCut(one.tree) ? "length" : "stop"},
          {"prompt_tokens", one.tree.spent.prompt_tokens()},
          {"cached_tokens", one.tree.spent.cached_tokens()}});
-    for (size_t level = 0; level < one.tree.levels.size(); ++level) {
-      for (Node node : one.tree.levels[level]) {
-        node.first_token += one.first_token;
-        node.last_token += one.first_token;
-        parts.push_back(PartOf(one.text, level, node));
-        parts.back()["chapter"] = i;
-      }
+    for (Json& part : PartsOf(one.text, one.tree, one.first_token)) {
+      part["chapter"] = i;
+      parts.push_back(std::move(part));
     }
-    spent.Add(one.tree.spent);
-    seconds += one.tree.seconds;
-    resumed += one.tree.resumed;
-    layers += one.tree.resumed_layers;
+    trees.push_back(&one.tree);
   }
-  Json document = DocumentOf(options_, options_.sampling.seed.value_or(0),
-                             {{"output", std::move(outputs)}});
-  document.update(spent.ToJson());
-  document["seconds"] = seconds;
-  document["parts"] = std::move(parts);
-  document["resumed"] = {{"layers", layers}, {"nodes", resumed}};
-  document["warnings"] = warnings_;
-  document["simulated"] = options_.model.simulation.has_value();
-  return document;
+  return TreesDocument(options_, {{"output", std::move(outputs)}}, trees,
+                       {{"parts", std::move(parts)}}, warnings_);
 }
 
 reader::Notes Chapters::Notes() const {
@@ -164,7 +128,7 @@ reader::Notes Chapters::Notes() const {
   for (const Summarized& one : done_) {
     const std::string id = absl::StrCat("chapter-", notes.sections.size() + 1);
     notes.sections.push_back({one.name, id, {}});
-    notes.sections.back().Add(one.Summary());
+    notes.sections.back().Add(TextOf(one.tree));
   }
   return notes;
 }

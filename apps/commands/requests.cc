@@ -17,6 +17,12 @@ std::string Length(int64_t words, const char* otherwise) {
   return words > 0 ? absl::StrCat("in about ", words, " words") : otherwise;
 }
 
+// The question behind a text, for a checkpoint without a chat template.
+std::string PlainQuestion(const std::string& text,
+                          const std::string& question) {
+  return absl::StrCat(text, "\n\nQuestion: ", question, "\nAnswer:");
+}
+
 // Puts `before` and `after` around a text, or --instruction instead of them.
 Conversation AskAround(const BookOptions& book, const std::string& before,
                        const std::string& text, const std::string& after) {
@@ -78,7 +84,7 @@ Conversation PartQuestionTalk(const std::string& text,
                    "that show it in quotation marks. If the part says nothing "
                    "about it, write only: Nothing. Question: ",
                    question),
-      absl::StrCat(text, "\n\nQuestion: ", question, "\nAnswer:"));
+      PlainQuestion(text, question));
   return conversation;
 }
 
@@ -90,7 +96,7 @@ Conversation JoinAnswersTalk(const std::string& answers,
                    "text, in its order.\n\n",
                    answers,
                    "\n\nAnswer the question from all of the above: ", question),
-      absl::StrCat(answers, "\n\nQuestion: ", question, "\nAnswer:"));
+      PlainQuestion(answers, question));
   return conversation;
 }
 
@@ -118,8 +124,7 @@ Conversation TalkAbout(const std::string& text) {
 Conversation QuestionTalk(const std::string& text,
                           const std::string& question) {
   Conversation conversation;
-  conversation.Say(TextPreface(text) + question,
-                   absl::StrCat(text, "\n\nQuestion: ", question, "\nAnswer:"));
+  conversation.Say(TextPreface(text) + question, PlainQuestion(text, question));
   return conversation;
 }
 

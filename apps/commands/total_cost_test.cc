@@ -42,7 +42,7 @@ TEST(SpentTest, SumsWhatCanBeSummed) {
   EXPECT_EQ(spent.prompt_tokens(), 150);
   EXPECT_EQ(spent.cached_tokens(), 30);
   EXPECT_EQ(spent.output_tokens(), 5);
-  // The same in two parts.
+  // Two costs, joined, are the cost of both.
   TotalCost one;
   one.Add(ReportOf(100, 10, 1.0, 1.5, 3, 70), {0.25, 0.010, 0.030});
   TotalCost two;

@@ -8,7 +8,6 @@
 #include "apps/commands/book_summary.h"
 #include "apps/commands/generation.h"
 #include "apps/commands/requests.h"
-#include "apps/commands/total_cost.h"
 #include "apps/commands/tree.h"
 #include "apps/notes/notes.h"
 #include "apps/terminal/output.h"
@@ -118,11 +117,8 @@ Json BookAnswers::Document() const {
   Json outputs = Json::array();
   Json parts = Json::array();
   Json quotations = Json::array();
-  TotalCost spent;
-  double seconds = 0;
+  std::vector<const BookSummary*> trees;
   size_t asked = 0;
-  size_t resumed = 0;
-  int layers = 0;
   for (size_t i = 0; i < answered_.size(); ++i) {
     const Answered& one = answered_[i];
     const reader::Writing& answer = one.answer().writing;
@@ -132,37 +128,29 @@ Json BookAnswers::Document() const {
                        {"finish_reason", answer.cut ? "length" : "stop"},
                        {"prompt_tokens", one.tree.spent.prompt_tokens()},
                        {"cached_tokens", one.tree.spent.cached_tokens()}});
-    spent.Add(one.tree.spent);
-    for (size_t level = 0; level < one.tree.levels.size(); ++level) {
-      for (const Node& node : one.tree.levels[level]) {
-        parts.push_back(PartOf(book_, level, node));
-        parts.back()["question"] = i;
-        for (Json& quotation : QuotationsIn(node.writing.text, book_)) {
-          quotation["question"] = i;
-          quotations.push_back(std::move(quotation));
-        }
+    for (Json& part : PartsOf(book_, one.tree, /*first_token=*/0)) {
+      part["question"] = i;
+      for (Json& quotation :
+           QuotationsIn(part.at("text").get<std::string>(), book_)) {
+        quotation["question"] = i;
+        quotations.push_back(std::move(quotation));
       }
+      parts.push_back(std::move(part));
     }
-    seconds += one.tree.seconds;
+    trees.push_back(&one.tree);
     asked += one.parts().size();
-    resumed += one.tree.resumed;
-    layers += one.tree.resumed_layers;
   }
-  const BookSummary& last = answered_.back().tree;
-  Json document =
-      DocumentOf(options_, options_.sampling.seed.value_or(0),
-                 {{"context", last.context}, {"output", std::move(outputs)}});
-  document.update(spent.ToJson());
-  document["seconds"] = seconds;
-  document["predicted"] = PredictedOf(options_, answered_.front().tree);
-  document["parts"] = std::move(parts);
-  document["asked"] = asked;
-  document["read"] = book_tokens();
-  document["quotations"] = std::move(quotations);
-  document["resumed"] = {{"layers", layers}, {"nodes", resumed}};
-  document["warnings"] = warnings_;
-  document["simulated"] = options_.model.simulation.has_value();
-  return document;
+  return TreesDocument(
+      options_,
+      {{"context", answered_.back().tree.context},
+       {"output", std::move(outputs)}},
+      trees,
+      {{"predicted", PredictedOf(options_, answered_.front().tree)},
+       {"parts", std::move(parts)},
+       {"asked", asked},
+       {"read", book_tokens()},
+       {"quotations", std::move(quotations)}},
+      warnings_);
 }
 
 reader::Notes BookAnswers::Notes() const {

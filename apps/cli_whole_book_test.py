@@ -1,0 +1,227 @@
+"""A document as it is read, questions about all of a book that the context does
+not hold, and summaries of its chapters.
+
+    cli_whole_book_test.py TIERCEL CHECKPOINTS
+"""
+
+import json
+import os
+import unittest
+
+from cli_testing import BOOK, CHAT, SMALL, BookCase, Case, run
+import gguf_file
+import told_model
+
+
+class TextTest(Case):
+    """`text`: a document as it is read; no model is needed."""
+
+    PAGE = (b"<html lang=en><title>Tale</title><h1>Chapter 1</h1><p>a&amp;b"
+            b"<span class=pagenum id=Page_7>[Pg 7]</span><h2>Night</h2>c"
+            b"<h1>Chapter 2</h1>d")
+
+    def setUp(self):
+        super().setUp()
+        self.page = self.path("tale.html", self.PAGE)
+        self.env = {**os.environ, "TIERCEL_MODEL": "/no/model"}
+
+    def test_text_and_places(self):
+        result = run("text", self.page, env=self.env)
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (0, b"Chapter 1\n\na&b\n\nNight\n\nc\n\nChapter 2"
+                          b"\n\nd\n", b""))
+        document = self.document("text", self.page)
+        self.assertEqual(list(document), [
+            "title", "author", "language", "text", "sections", "pages",
+            "warnings"])
+        self.assertEqual(document["text"].encode(), result.stdout)
+        self.assertEqual(document["sections"], [
+            {"level": 1, "label": "Chapter 1", "title": "", "begin": 0,
+             "end": 26, "page": None, "anchor": ""},
+            {"level": 2, "label": "", "title": "Night", "begin": 16, "end": 26,
+             "page": "7", "anchor": "Page_7"},
+            {"level": 1, "label": "Chapter 2", "title": "", "begin": 26,
+             "end": 39, "page": "7", "anchor": ""}])
+        self.assertEqual(document["pages"], [{"label": "7", "begin": 16}])
+
+    def test_parts_are_chosen(self):
+        self.assertEqual(self.succeed("text", self.page, "--chapters", "2"),
+                         b"Chapter 2\n\nd\n")
+        document = self.document("text", self.page, "--chapter-pattern",
+                                 "^[a-d]$")
+        self.assertEqual([(s["title"], s["begin"])
+                          for s in document["sections"]],
+                         [("c", 23), ("d", 37)])
+        self.assertEqual(
+            self.succeed("text", self.page, "--chapter-pattern", "^[a-d]$",
+                         "--chapters", "d"), b"d\n")
+        self.refuse(2, "usage", "text", self.page, "--chapter-pattern", "(")
+        self.refuse(3, "no_chapters", "text", self.page, "--chapter-pattern",
+                    "^x$")
+
+    def test_what_cannot_be_read(self):
+        rtf = self.path("a.rtf", b"{\\rtf1 x}")
+        self.assertIn("RTF", self.refuse(3, "unsupported_document", "text",
+                                         rtf))
+        self.refuse(6, "file_not_found", "text", "/no/file")
+        self.refuse(2, "usage", "text")
+        self.refuse(3, "empty_document", "text", self.path("e.txt", b" "))
+
+
+class AskedInPartsTest(BookCase):
+    """Questions about a book that the context does not hold."""
+
+    def asked(self, *questions, context="700", **kwargs):
+        return self.document("ask", self.book, *questions, "-m", CHAT, "-c",
+                             context, "-n", "24", "--repeat-penalty", "1.3",
+                             **{"env": self.env, **kwargs})
+
+    def test_each_part_is_asked_and_one_answer_made(self):
+        document = self.asked("Who is it?", "Where?")
+        leaves = [part for part in document["parts"] if part["level"] == 0]
+        self.assertEqual(document["asked"], len(leaves))
+        self.assertEqual([part["question"] for part in leaves],
+                         sorted(part["question"] for part in leaves))
+        for question, output in enumerate(document["output"]):
+            own = [part for part in document["parts"]
+                   if part["question"] == question]
+            at = 0
+            for part in own:
+                if part["level"] > 0:
+                    continue
+                self.assertEqual(part["begin"], at)
+                at = part["end"]
+            self.assertEqual(at, document["read"])
+            self.assertEqual(own[-1]["text"], output["text"])
+            self.assertEqual((own[-1]["begin"], own[-1]["end"]), (0, at))
+            self.assertGreater(own[-1]["level"], 0)
+        self.assertEqual([output["question"] for output in document["output"]],
+                         ["Who is it?", "Where?"])
+        self.assertNotEqual(*[output["text"] for output in document["output"]])
+        self.assertEqual(
+            document["prompt_tokens"],
+            sum(output["prompt_tokens"] for output in document["output"]))
+        # A question is answered alike with others and alone, and what was
+        # made is not made again.
+        for question, output in zip(("Who is it?", "Where?"),
+                                    document["output"]):
+            alone = self.asked(question)
+            self.assertEqual(alone["output"][0]["text"], output["text"])
+            self.assertEqual(alone["resumed"]["nodes"], len(own))
+            self.assertEqual(alone["prompt_tokens"], 0)
+        other = self.asked("Where is it?")
+        self.assertEqual(other["resumed"]["nodes"], 0)
+
+    def test_the_next_question_reads_no_part_again(self):
+        first = self.asked("Who is it?", context="2k")
+        second = self.asked("Where?", context="2k")
+        self.assertLess(first["cached_tokens"], first["prompt_tokens"] / 4)
+        self.assertGreater(second["cached_tokens"],
+                           3 * second["prompt_tokens"] / 4)
+        anew = self.asked("Where?", "--no-cache", context="2k")
+        self.assertEqual(anew["output"][0]["text"],
+                         second["output"][0]["text"])
+
+    def test_parts_that_say_nothing_are_dropped(self):
+        model = told_model.write_gguf(
+            self.path("nothing.gguf"),
+            told_model.path_of("\n", *"Nothing", "<|im_end|>"),
+            tokenizer__chat_template=gguf_file.string(told_model.CHATML))
+        book = self.path("long.txt", BOOK[:3000])
+        command = ["ask", book, "who?", "-m", model, "-c", "1000", "-n", "24",
+                   "--temp", "0", "--repeat-penalty", "1"]
+        document = self.document(*command, env=self.env)
+        self.assertEqual({part["text"] for part in document["parts"]}, {""})
+        self.assertGreater(document["asked"], 2)
+        self.assertEqual(document["output"][0]["text"], "")
+        self.assertIn("no part of the text says anything about: who?",
+                      document["warnings"])
+        result = run(*command, env=self.env)
+        self.assertEqual((result.returncode, result.stdout), (0, b""))
+
+    def test_notes_and_places(self):
+        notes = self.path("notes.txt")
+        result = run("ask", self.book, "Who is it?", "-m", CHAT, "-c", "700",
+                     "-n", "24", "--output", notes, env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"14 parts to ask, then their answers in 1",
+                      result.stderr)
+        self.assertRegex(result.stderr, rb"\ntokens 0 to \d+ of \d+: ")
+        with open(notes, "rb") as file:
+            text = file.read()
+        self.assertIn(b"Who is it?", text)
+        self.assertRegex(text, rb"tokens 0 to \d+ of \d+")
+        self.assertIn(result.stdout.strip().splitlines()[0], text)
+
+
+class EachTest(BookCase):
+    """`summarize --each`: every chapter by itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.lengths = (10, 60, 8)  # the second is longer than the context
+        self.chapters = self.path("chapters.txt", b"A word before.\n\n" + b"".join(
+            b"Chapter %d\n\n" % (i + 1) +
+            BOOK[:47 * length].replace(b"Part", b"Piece") + b"\n\n"
+            for i, length in enumerate(self.lengths)))
+        self.command = ["summarize", self.chapters, "--each", *SMALL]
+
+    def test_each_chapter_has_a_summary_of_its_own(self):
+        document = self.summary()
+        outputs = document["output"]
+        self.assertEqual([(o["chapter"], o["number"]) for o in outputs],
+                         [("Chapter %d" % i, i) for i in (1, 2, 3)])
+        parts = document["parts"]
+        leaves = [[part for part in parts
+                   if part["chapter"] == i and part["level"] == 0]
+                  for i in range(3)]
+        self.assertEqual(len(leaves[0]), 1)
+        self.assertGreater(len(leaves[1]), 1)
+        self.assertEqual(leaves[1][0]["chapters"], ["Chapter 2"])
+        tokens = len(json.loads(self.succeed(
+            "tokenize", "-f", self.chapters, "-m", CHAT, "--json"))["tokens"])
+        self.assertGreater(leaves[0][0]["begin"], 0)
+        ends = [own[-1]["end"] for own in leaves]
+        begins = [own[0]["begin"] for own in leaves]
+        self.assertEqual(begins, sorted(begins))
+        for end, begin in zip(ends, begins[1:]):
+            self.assertLessEqual(abs(begin - end), 2)
+        self.assertLessEqual(abs(ends[-1] - tokens), 6)
+        again = self.summary()
+        self.assertEqual([o["text"] for o in again["output"]],
+                         [o["text"] for o in outputs])
+        self.assertEqual(again["prompt_tokens"], 0)
+        # The length is asked of a chapter that fits, too.
+        shorter = self.summary("--words", "20")
+        self.assertNotEqual(shorter["output"][0]["text"], outputs[0]["text"])
+
+    def test_text_and_notes(self):
+        notes = self.path("notes.html")
+        result = run(*self.command, "--output", notes, env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        heads = [line for line in result.stdout.splitlines()
+                 if line.startswith(b"# ")]
+        self.assertEqual(heads, [b"# Chapter 1", b"# Chapter 2",
+                                 b"# Chapter 3"])
+        with open(notes, "rb") as file:
+            html = file.read()
+        for i in (b"1", b"2", b"3"):
+            self.assertIn(b'<a href="#chapter-%s">Chapter %s</a>' % (i, i),
+                          html)
+            self.assertIn(b'id="chapter-%s"' % i, html)
+        chosen = run(*self.command, "--chapters", "2-3", env=self.env)
+        self.assertEqual(
+            [line for line in chosen.stdout.splitlines()
+             if line.startswith(b"# ")], heads[1:])
+
+    def test_what_has_no_chapters(self):
+        self.refuse(3, "no_chapters", "summarize",
+                    self.path("plain.txt", b"One. Two.\n"), "--each", *SMALL)
+        streamed = run(*self.command, "--stream")
+        self.assertEqual(streamed.returncode, 2)
+        self.assertIn("--each", json.loads(streamed.stdout)["error"]["message"])
+        self.refuse(2, "usage", *self.command, "--toc")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["cli_whole_book_test"])
