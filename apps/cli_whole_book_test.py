@@ -6,6 +6,7 @@ not hold, and summaries of its chapters.
 
 import json
 import os
+import re
 import unittest
 
 from cli_testing import BOOK, CHAT, SMALL, BookCase, Case, run
@@ -77,7 +78,7 @@ class AskedInPartsTest(BookCase):
                              **{"env": self.env, **kwargs})
 
     def test_each_part_is_asked_and_one_answer_made(self):
-        document = self.asked("Who is it?", "Where?")
+        document = self.asked("Who is it?", "Where was he?")
         leaves = [part for part in document["parts"] if part["level"] == 0]
         self.assertEqual(document["asked"], len(leaves))
         self.assertEqual([part["question"] for part in leaves],
@@ -96,14 +97,14 @@ class AskedInPartsTest(BookCase):
             self.assertEqual((own[-1]["begin"], own[-1]["end"]), (0, at))
             self.assertGreater(own[-1]["level"], 0)
         self.assertEqual([output["question"] for output in document["output"]],
-                         ["Who is it?", "Where?"])
+                         ["Who is it?", "Where was he?"])
         self.assertNotEqual(*[output["text"] for output in document["output"]])
         self.assertEqual(
             document["prompt_tokens"],
             sum(output["prompt_tokens"] for output in document["output"]))
         # A question is answered alike with others and alone, and what was
         # made is not made again.
-        for question, output in zip(("Who is it?", "Where?"),
+        for question, output in zip(("Who is it?", "Where was he?"),
                                     document["output"]):
             alone = self.asked(question)
             self.assertEqual(alone["output"][0]["text"], output["text"])
@@ -121,6 +122,77 @@ class AskedInPartsTest(BookCase):
         anew = self.asked("Where?", "--no-cache", context="2k")
         self.assertEqual(anew["output"][0]["text"],
                          second["output"][0]["text"])
+
+    def test_questions_of_any_length_read_the_same_parts(self):
+        plain = self.path("plain.txt", b" ".join(
+            b"word%d" % (i % 997) for i in range(1500)))
+        ends = []
+        for question in ("Who?", "Who is it that was seen there by them?"):
+            document = self.document("ask", plain, question, "-m", CHAT, "-c",
+                                     "700", "-n", "4", env=self.env)
+            ends.append([part["end"] for part in document["parts"]
+                         if part["level"] == 0])
+        self.assertGreater(len(ends[0]), 3)
+        self.assertEqual(*ends)
+
+    def test_effort_reads_the_parts_with_words_of_the_question(self):
+        book = self.path("places.txt", BOOK.replace(
+            b"Part 3 of it.", b"Part 3 of the harbour.").replace(
+                b"Part 40 of it.", b"Part 40 of the harbours."))
+        command = ["ask", book, "Which harbour?", "-m", CHAT, "-c", "700",
+                   "-n", "24"]
+        whole = self.document(*command, "--no-cache", env=self.env)
+        parts = [part for part in whole["parts"] if part["level"] == 0]
+        with open(book, "rb") as file:
+            text = file.read().decode()
+        tokens = json.loads(self.succeed("tokenize", "-f", book, "-m", CHAT,
+                                         "--json"))["tokens"]
+
+        def has_word(part):
+            return b"harbour" in self.succeed(
+                "detokenize", *map(str, tokens[part["begin"]:part["end"]]),
+                "-m", CHAT)
+        wanted = [part for part in parts if has_word(part)]
+        self.assertEqual(len(wanted), 2, text[:60])
+        document = self.document(*command, "--effort", "1300", env=self.env)
+        read = [part for part in document["parts"] if part["level"] == 0]
+        self.assertEqual([(p["begin"], p["end"], p["text"]) for p in read],
+                         [(p["begin"], p["end"], p["text"]) for p in wanted])
+        self.assertEqual(document["asked"], 2)
+        self.assertEqual(document["read"],
+                         sum(p["end"] - p["begin"] for p in wanted))
+        self.assertIn("the answer is from 2 of %d parts; --effort full reads "
+                      "the others, too" % len(parts), document["warnings"])
+        # Parts that were read are not read again.
+        rest = self.document(*command, "--effort", "full", env=self.env)
+        self.assertEqual(rest["resumed"]["nodes"], 2)
+        self.assertEqual(rest["output"][0]["text"],
+                         whole["output"][0]["text"])
+        self.assertEqual((rest["asked"], rest["read"]),
+                         (len(parts), parts[-1]["end"]))
+        result = run(*command, "--effort", "1300", "--no-cache", env=self.env)
+        self.assertIn(b": 2 of %d parts to ask, those with most words of the "
+                      b"question" % len(parts), result.stderr)
+        error = self.refuse(2, "usage", *command, "--effort", "20")
+        need = int(re.search(r"--effort: got 20, need (\d+) tokens",
+                             error)[1])
+        shortest = min(part["end"] - part["begin"] for part in parts)
+        self.assertGreater(need, shortest + 50)  # the question's, too
+        least = self.document(*command, "--effort", str(need), env=self.env)
+        self.assertEqual((least["asked"], least["read"]), (1, shortest))
+        for wrong in ("0", "-1", "all"):
+            self.assertIn("--effort", self.refuse(2, "usage", *command,
+                                                  "--effort", wrong))
+
+    def test_effort_without_a_word_of_the_question(self):
+        document = self.asked("Qqq?", context="700")
+        first = self.document("ask", self.book, "Qqq?", "-m", CHAT, "-c",
+                              "700", "-n", "24", "--repeat-penalty", "1.3",
+                              "--effort", "1300", env=self.env)
+        self.assertEqual(first["asked"], 2)
+        self.assertEqual(first["parts"][:2], document["parts"][:2])
+        self.assertIn("no part of the text has a word of this question, so "
+                      "the first parts are read: Qqq?", first["warnings"])
 
     def test_parts_that_say_nothing_are_dropped(self):
         model = told_model.write_gguf(
@@ -144,7 +216,7 @@ class AskedInPartsTest(BookCase):
         result = run("ask", self.book, "Who is it?", "-m", CHAT, "-c", "700",
                      "-n", "24", "--output", notes, env=self.env)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"14 parts to ask, then their answers in 1",
+        self.assertIn(b"15 parts to ask, then their answers in 1",
                       result.stderr)
         self.assertRegex(result.stderr, rb"\ntokens 0 to \d+ of \d+: ")
         with open(notes, "rb") as file:

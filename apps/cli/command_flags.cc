@@ -1,5 +1,7 @@
 #include "apps/cli/command_flags.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,7 +86,21 @@ void AddSummarize(FlagSet& flags, Options* options) {
 
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
-  flags.NotBuilt({"--words", "--language", "--instruction", "--effort"});
+  flags.NotBuilt({"--words", "--language", "--instruction"});
+  BookOptions* book = &options->book;
+  flags.Text("--effort", "N|full",
+             "of a book that is read in parts read those whose words have most "
+             "to do with the question, of at most N tokens together (default "
+             "full: all)",
+             [=](const std::string& text) {
+               const std::optional<int64_t> n =
+                   text == "full" ? 0 : ParseTokenCount(text);
+               if (!n.has_value() || *n < (text == "full" ? 0 : 1)) {
+                 FlagSet::Reject("--effort", "a count of tokens, or full",
+                                 text);
+               }
+               book->effort = *n;
+             });
   flags.Positionals("QUESTION",
                     "one or more, each in quotes; without any they are taken "
                     "as in chat",

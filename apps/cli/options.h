@@ -136,14 +136,15 @@ struct BookOptions {
   std::string chapters;         // as typed; empty: all
   std::string pages;            // likewise
   std::string chapter_pattern;  // likewise
-  bool each = false;            // each chapter by itself
-  int64_t words = 0;            // about the words of a summary; 0: not said
-  std::string language;         // the summary's; empty: not said
-  std::string instruction;      // for a summary; empty: ours
-  std::string output;           // notes; empty: none
-  std::string format;           // text, md or html; empty: as `output` ends
-  bool keeps = true;            // finished parts are kept on disk
-  bool restart = false;         // parts kept by earlier runs are not used
+  int64_t effort = 0;    // most tokens that a question reads in parts; 0: all
+  bool each = false;     // each chapter by itself
+  int64_t words = 0;     // about the words of a summary; 0: not said
+  std::string language;  // the summary's; empty: not said
+  std::string instruction;  // for a summary; empty: ours
+  std::string output;       // notes; empty: none
+  std::string format;       // text, md or html; empty: as `output` ends
+  bool keeps = true;        // finished parts are kept on disk
+  bool restart = false;     // parts kept by earlier runs are not used
 };
 
 // The requests that `serve` and `batch` answer.

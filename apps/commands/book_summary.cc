@@ -175,6 +175,7 @@ Json PartsOf(const document::Document& book, const BookSummary& summary,
   Json parts = Json::array();
   for (size_t level = 0; level < summary.levels.size(); ++level) {
     for (Node node : summary.levels[level]) {
+      if (node.skipped) continue;
       node.first_token += first_token;
       node.last_token += first_token;
       parts.push_back(PartOf(book, level, node));

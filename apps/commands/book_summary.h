@@ -24,6 +24,9 @@ struct Node {
   size_t first_token;  // counted over the parts of level 0 one by one
   size_t last_token;
   reader::Writing writing;
+  bool skipped = false;  // by --effort
+
+  size_t tokens() const { return last_token - first_token; }
 };
 
 // The summary of a book, and how it was made.

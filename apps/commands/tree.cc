@@ -27,6 +27,7 @@
 #include "lib/reader/outline.h"
 #include "lib/reader/parts.h"
 #include "lib/reader/places.h"
+#include "lib/reader/relevance.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
@@ -39,6 +40,10 @@ using Tokens = std::vector<int32_t>;
 constexpr size_t kParagraphs = 4;
 constexpr size_t kMostParagraphs = 8;
 constexpr int64_t kParagraphWords = 100;
+
+// The room that a part leaves to what is asked of it is a multiple of so many
+// tokens.
+constexpr size_t kQuestionStep = 64;
 
 // An upper bound of the tokens between texts that are read together.
 constexpr size_t kBetween = 16;
@@ -86,7 +91,7 @@ class Tree {
     summary_.warnings = std::move(warnings);
     // A summary keeps the texts of the parts, and the KV of those that are
     // being made, but not that of all parts, which is gigabytes.
-    options_.session.keeps_prompts_alone = !form_.answers;
+    options_.session.keeps_prompts_alone = !form_.answers();
   }
 
   // Returns true if the context holds parts of a text, the request, and an
@@ -98,6 +103,8 @@ class Tree {
   std::string InPartsAdvice() const;
   // Cuts the book into the parts of level 0.
   absl::Status Cut();
+  // Skips the parts that --effort leaves out.
+  absl::Status Choose();
   // Says the plan, with times.
   absl::Status SayPlan();
   absl::Status Run();
@@ -106,6 +113,17 @@ class Tree {
  private:
   using Level = BookSummary::Level;
 
+  std::string_view TextOfLeaf(const Node& leaf) const {
+    return std::string_view(book_.text)
+        .substr(leaf.begin, leaf.end - leaf.begin);
+  }
+  // The tokens of the request about a part.
+  absl::StatusOr<size_t> AroundPart() const;
+  // Says a warning now, and keeps it for the document.
+  void Warn(std::string warning) {
+    WriteWarnings({warning});
+    summary_.warnings.push_back(std::move(warning));
+  }
   // Returns true if the context holds the conversation that `talk` makes of a
   // text, and an answer. Sets error_ if that cannot be told.
   bool Fits(const TalkFn& talk, std::string_view text);
@@ -211,6 +229,11 @@ absl::StatusOr<bool> Tree::HasRoom() {
     around_ = std::max(around_, tokens.size() + kBetween);
   }
   room_ = summary_.context;
+  // Questions of about one length read the same parts, so that one finds the KV
+  // that another has left.
+  if (form_.answers()) {
+    room_ -= std::min(room_, kQuestionStep - around_ % kQuestionStep);
+  }
   if (sections_) {
     room_ = std::min(room_, around_ + kSectionTokens + summary_.answer);
   }
@@ -290,8 +313,40 @@ absl::Status Tree::Cut() {
   return absl::OkStatus();
 }
 
+absl::Status Tree::Choose() {
+  if (!form_.answers() || options_.book.effort == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const size_t around, AroundPart());
+  Level& leaves = summary_.levels.front();
+  std::vector<std::string_view> texts;
+  std::vector<size_t> tokens;
+  for (const Node& leaf : leaves) {
+    texts.push_back(TextOfLeaf(leaf));
+    tokens.push_back(leaf.tokens() + around);
+  }
+  const std::vector<double> relevance =
+      reader::RelevanceOf(texts, form_.question);
+  const std::vector<size_t> read = reader::MostRelevant(
+      relevance, tokens, static_cast<size_t>(options_.book.effort));
+  if (read.empty()) {
+    return UsageError(absl::StrCat(
+        "--effort: got ", options_.book.effort, ", need ",
+        *std::min_element(tokens.begin(), tokens.end()),
+        " tokens at least, those of the shortest part with the question"));
+  }
+  if (read.size() == leaves.size()) return absl::OkStatus();
+  for (Node& leaf : leaves) leaf.skipped = true;
+  for (const size_t i : read) leaves[i].skipped = false;
+  if (*std::max_element(relevance.begin(), relevance.end()) == 0) {
+    Warn(
+        absl::StrCat("no part of the text has a word of this question, so the "
+                     "first parts are read: ",
+                     form_.question));
+  }
+  return absl::OkStatus();
+}
+
 size_t Tree::Shares(size_t below) const {
-  if (form_.answers) return 1;
+  if (form_.answers()) return 1;
   const int64_t words = options_.book.words;
   if (sections_) {
     const auto paragraphs = static_cast<size_t>(words / kSectionWords);
@@ -338,9 +393,9 @@ std::vector<std::vector<size_t>> Tree::LevelLengths(size_t around) const {
   const Level& leaves = summary_.levels.front();
   std::vector<std::vector<size_t>> levels(1);
   for (const Node& leaf : leaves) {
-    levels[0].push_back(leaf.last_token - leaf.first_token);
+    if (!leaf.skipped) levels[0].push_back(leaf.tokens());
   }
-  size_t nodes = leaves.size();
+  size_t nodes = levels[0].size();
   const size_t room = room_ - summary_.answer - around;
   while (nodes > 1) {
     const size_t shares = Shares(nodes);
@@ -357,14 +412,19 @@ std::vector<std::vector<size_t>> Tree::LevelLengths(size_t around) const {
   return levels;
 }
 
-absl::Status Tree::SayPlan() {
+absl::StatusOr<size_t> Tree::AroundPart() const {
   ASSIGN_OR_RETURN(const Tokens around, ForPart()("").Tokens(*model_));
-  std::vector<std::vector<size_t>> prompts = LevelLengths(around.size());
+  return around.size();
+}
+
+absl::Status Tree::SayPlan() {
+  ASSIGN_OR_RETURN(const size_t around, AroundPart());
+  std::vector<std::vector<size_t>> prompts = LevelLengths(around);
   for (std::vector<size_t>& level : prompts) {
     for (size_t& tokens : level) {
-      tokens += around.size();
+      tokens += around;
       // The answer is scored with the text, and without.
-      if (sections_) tokens += around.size() + 2 * summary_.answer;
+      if (sections_) tokens += around + 2 * summary_.answer;
       work_.total += tokens + summary_.answer;
     }
   }
@@ -387,20 +447,23 @@ absl::Status Tree::SayPlan() {
     above += level.size();
   }
   const size_t leaves = prompts.front().size();
+  const size_t all_leaves = summary_.levels.front().size();
   above -= leaves;
-  std::string plan =
-      absl::StrCat(Grouped(static_cast<int64_t>(summary_.book_tokens)),
-                   sections_ ? " tokens, a small model reads at most "
-                             : " tokens, the context holds ",
-                   Grouped(static_cast<int64_t>(sections_ ? kSectionTokens
-                                                          : summary_.context)),
-                   sections_ ? " at once: " : ": ", Parts(leaves),
-                   form_.answers ? " to ask" : " to summarize");
+  std::string plan = absl::StrCat(
+      Grouped(static_cast<int64_t>(summary_.book_tokens)),
+      sections_ ? " tokens, a small model reads at most "
+                : " tokens, the context holds ",
+      Grouped(
+          static_cast<int64_t>(sections_ ? kSectionTokens : summary_.context)),
+      sections_ ? " at once: " : ": ",
+      leaves < all_leaves ? absl::StrCat(leaves, " of ") : "",
+      Parts(all_leaves), form_.answers() ? " to ask" : " to summarize",
+      leaves < all_leaves ? ", those with most words of the question" : "");
   if (above > 0) {
-    absl::StrAppend(
-        &plan,
-        form_.answers ? ", then their answers in " : ", then the summaries in ",
-        above);
+    absl::StrAppend(&plan,
+                    form_.answers() ? ", then their answers in "
+                                    : ", then the summaries in ",
+                    above);
   }
   absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(work_.total)),
                   " tokens to read and write at most");
@@ -427,8 +490,8 @@ absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
   const int64_t made_for = model_->info().context;
   if (static_cast<int64_t>(summary_.book_tokens) > made_for) return "";
   ASSIGN_OR_RETURN(const Tokens prompt,
-                   (form_.answers ? form_.part(book_.text)
-                                  : SummaryTalk(options_.book, book_.text))
+                   (form_.answers() ? form_.part(book_.text)
+                                    : SummaryTalk(options_.book, book_.text))
                        .Tokens(*model_));
   const auto tokens = static_cast<int64_t>(prompt.size());
   if (tokens >= made_for) return "";
@@ -448,7 +511,7 @@ void Tree::EndPart(const Making& making, size_t index) {
 
 void Tree::Put(const reader::Writing& writing, Node* node) {
   node->writing = writing;
-  if (form_.answers && SaysNothing(writing.text)) node->writing.text.clear();
+  if (form_.answers() && SaysNothing(writing.text)) node->writing.text.clear();
   // CutAgain has warned of texts with fewer tokens, so these do not count, nor
   // do thoughts without an answer.
   const auto most = static_cast<size_t>(options_.sampling.max_tokens);
@@ -519,9 +582,7 @@ absl::Status Tree::Keep(Making& making, const Part& part, MadePart made) {
   if (!kept.ok()) {
     if (IsInterrupted(kept)) return kept;
     // A part that cannot be kept does not end the reading.
-    summary_.warnings.push_back(
-        absl::StrCat("parts are not kept from here on: ", kept.message()));
-    WriteWarnings({summary_.warnings.back()});
+    Warn(absl::StrCat("parts are not kept from here on: ", kept.message()));
     reading_->StopKeeping();
   }
   making.states[part.index] = Making::State::kMade;
@@ -582,11 +643,10 @@ absl::StatusOr<std::vector<reader::Part>> Tree::CutAgain(const Level& below,
                               " parts do not become fewer: two of a token each "
                               "are too long for the context; a larger -c"));
   }
-  summary_.warnings.push_back(absl::StrCat(
-      "the summaries of ", below.size(),
-      " parts are too long to become fewer: those of level ",
-      summary_.levels.size(), " have ", tokens / 2, " tokens at most"));
-  WriteWarnings({summary_.warnings.back()});
+  Warn(absl::StrCat("the summaries of ", below.size(),
+                    " parts are too long to become fewer: those of level ",
+                    summary_.levels.size(), " have ", tokens / 2,
+                    " tokens at most"));
   AnswerWith(static_cast<size_t>(tokens / 2));
   return parts;
 }
@@ -634,8 +694,7 @@ absl::Status Tree::RunLevels() {
   Level& leaves = summary_.levels.front();
   std::vector<std::string_view> texts;
   for (const Node& leaf : leaves) {
-    texts.push_back(
-        std::string_view(book_.text).substr(leaf.begin, leaf.end - leaf.begin));
+    texts.push_back(leaf.skipped ? std::string_view() : TextOfLeaf(leaf));
   }
   RETURN_IF_ERROR(RunLevel(0, ForPart(), texts, &leaves));
   while (!is_last_) {
@@ -694,6 +753,7 @@ absl::StatusOr<BookSummary> ReadAsTree(const Options& options, Model* model,
                  absl::StrCat(too_long.message(), tree.InPartsAdvice()));
   }
   RETURN_IF_ERROR(tree.Cut());
+  RETURN_IF_ERROR(tree.Choose());
   RETURN_IF_ERROR(tree.SayPlan());
   RETURN_IF_ERROR(tree.Run());
   return std::move(tree).Take();

@@ -30,9 +30,12 @@ struct TreeForm {
   std::function<TalkFn(int64_t words)> join;
   bool sections = false;  // a small model reads sections (ReadsInSections)
   bool shows = true;      // the last level is written as soon as it is made
-  // The texts answer a question: one on the last level; those that say nothing
-  // are dropped, and the KV of the parts is kept for the next question.
-  bool answers = false;
+  // The question that the texts answer; empty: none. There is one on the last
+  // level; those that say nothing are dropped, and the KV of the parts is kept
+  // for the next question. --effort chooses the parts.
+  std::string question;
+
+  bool answers() const { return !question.empty(); }
 };
 
 // Makes the tree. It says the plan before it reads, and loads `model`, which

@@ -1,5 +1,6 @@
 #include "apps/commands/whole_book.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -24,6 +25,11 @@ struct Answered {
 
   const Node& answer() const { return tree.levels.back().front(); }
   const BookSummary::Level& parts() const { return tree.levels.front(); }
+  size_t asked() const {
+    return static_cast<size_t>(
+        std::count_if(parts().begin(), parts().end(),
+                      [](const Node& part) { return !part.skipped; }));
+  }
 };
 
 class BookAnswers {
@@ -48,6 +54,13 @@ class BookAnswers {
   Json Document() const;
   reader::Notes Notes() const;
   size_t book_tokens() const { return answered_.front().tree.book_tokens; }
+  // The tokens of the parts that were read for one question or more.
+  size_t TokensRead() const;
+  // Says a warning now, and keeps it for the document.
+  void Warn(std::string warning) {
+    WriteWarnings({warning});
+    warnings_.push_back(std::move(warning));
+  }
 
   const Options& options_;
   Model* const model_;
@@ -61,7 +74,7 @@ absl::Status BookAnswers::Answer(const std::string& question,
   Options options = options_;  // its texts are kept apart from others'
   options.questions = {question};
   TreeForm form;
-  form.answers = true;
+  form.question = question;
   form.shows = false;
   form.part = [&question](const std::string& text) {
     return PartQuestionTalk(text, question);
@@ -78,11 +91,16 @@ absl::Status BookAnswers::Answer(const std::string& question,
   const Answered& answered = answered_.back();
   warnings_.insert(warnings_.end(), answered.tree.warnings.begin(),
                    answered.tree.warnings.end());
-  const bool found = !answered.answer().writing.text.empty();
-  if (!found) {
-    warnings_.push_back(
-        absl::StrCat("no part of the text says anything about: ", question));
-    WriteWarnings({warnings_.back()});
+  const size_t asked = answered.asked();
+  const size_t left = answered.parts().size() - asked;
+  if (answered.answer().writing.text.empty()) {
+    Warn(absl::StrCat("no part of the text", left > 0 ? " that was read" : "",
+                      " says anything about: ", question));
+  }
+  if (left > 0) {
+    Warn(absl::StrCat("the answer is from ", asked, " of ",
+                      Parts(answered.parts().size()),
+                      "; --effort full reads the others, too"));
   }
   return options_.json ? absl::OkStatus() : Write(answered);
 }
@@ -113,6 +131,23 @@ absl::Status BookAnswers::Write(const Answered& answered) {
   return absl::OkStatus();
 }
 
+size_t BookAnswers::TokensRead() const {
+  std::vector<std::pair<size_t, size_t>> runs;
+  for (const Answered& one : answered_) {
+    for (const Node& part : one.parts()) {
+      if (!part.skipped) runs.emplace_back(part.first_token, part.last_token);
+    }
+  }
+  std::sort(runs.begin(), runs.end());
+  size_t read = 0;
+  size_t end = 0;
+  for (const auto& [first, last] : runs) {
+    read += std::max(end, last) - std::max(end, first);
+    end = std::max(end, last);
+  }
+  return read;
+}
+
 Json BookAnswers::Document() const {
   Json outputs = Json::array();
   Json parts = Json::array();
@@ -138,7 +173,7 @@ Json BookAnswers::Document() const {
       parts.push_back(std::move(part));
     }
     trees.push_back(&one.tree);
-    asked += one.parts().size();
+    asked += one.asked();
   }
   return TreesDocument(
       options_,
@@ -148,7 +183,7 @@ Json BookAnswers::Document() const {
       {{"predicted", PredictedOf(options_, answered_.front().tree)},
        {"parts", std::move(parts)},
        {"asked", asked},
-       {"read", book_tokens()},
+       {"read", TokensRead()},
        {"quotations", std::move(quotations)}},
       warnings_);
 }

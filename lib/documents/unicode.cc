@@ -85,6 +85,11 @@ bool IsLetter(char32_t character) {
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 
+bool IsMark(char32_t character) {
+  const utf8proc_category_t category = CategoryOf(character);
+  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
+}
+
 bool IsUpperCase(char32_t character) {
   return CategoryOf(character) == UTF8PROC_CATEGORY_LU;
 }

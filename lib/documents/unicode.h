@@ -22,6 +22,8 @@ std::string CaseFolded(const std::string& text);
 
 char32_t LowerCase(char32_t character);
 bool IsLetter(char32_t character);
+// Returns true for accents and vowel signs that stand with the letter before.
+bool IsMark(char32_t character);
 bool IsUpperCase(char32_t character);
 bool IsLowerCase(char32_t character);
 bool IsDigit(char32_t character);
