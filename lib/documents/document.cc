@@ -13,6 +13,7 @@
 #include "lib/documents/file.h"
 #include "lib/documents/folder.h"
 #include "lib/documents/foreign_format.h"
+#include "lib/documents/gzip.h"
 #include "lib/documents/html.h"
 #include "lib/documents/outline.h"
 #include "lib/documents/page.h"
@@ -94,9 +95,7 @@ Result Finished(Result result, Format format) {
   return result;
 }
 
-}  // namespace
-
-Result ReadDocumentBytes(const std::string& name, const std::string& bytes) {
+Result ReadUnpacked(const std::string& name, const std::string& bytes) {
   if (auto foreign = ForeignFormat(name, bytes); foreign.has_value()) {
     return *std::move(foreign);
   }
@@ -122,10 +121,22 @@ Result ReadDocumentBytes(const std::string& name, const std::string& bytes) {
   return Finished(std::move(result), format);
 }
 
+}  // namespace
+
+Result ReadDocumentBytes(const std::string& name, const std::string& bytes) {
+  if (!StartsLikeGzip(bytes)) return ReadUnpacked(name, bytes);
+  std::variant<std::string, Error> unpacked = UnpackGzip(name, bytes);
+  if (Error* error = std::get_if<Error>(&unpacked)) return std::move(*error);
+  const bool says_so = HasExtension(name, {".gz"});
+  return ReadUnpacked(says_so ? name.substr(0, name.size() - 3) : name,
+                      std::get<std::string>(unpacked));
+}
+
 Result ReadDocument(const std::string& path) {
   std::error_code unknown;  // then opening it says why
   if (std::filesystem::is_directory(path, unknown)) {
-    Result result = ReadFolder(path);
+    Result result =
+        IsEpubFolder(path) ? ReadEpubFolder(path) : ReadFolder(path);
     if (Document* document = std::get_if<Document>(&result)) {
       FinishOutline(document);
     }

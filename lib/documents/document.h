@@ -72,7 +72,8 @@ std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 
 // The text of a book as a person would read it, and the tree of its parts.
 //
-//   folder      of HTML pages with an index; see folder.h
+//   folder      an unpacked EPUB, or HTML pages with an index; see folder.h
+//   gzip        what is in it, by its name without ".gz"; see gzip.h
 //   PDF, EPUB   by the first bytes or by extension; see pdf.h, epub.h
 //   FB2         by the first bytes, also in a ZIP archive; see fb2.h
 //   HTML        by the first bytes or by extension; see html.h

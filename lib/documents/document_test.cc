@@ -125,7 +125,7 @@ TEST_F(DocumentTest, ForeignFormatsAreNamed) {
       {zeros.substr(0, 60) + "BOOKMOBI", "MOBI"},
       {"AT&TFORM" + zeros, "DjVu"},
       {"%!PS-Adobe-3.0\n", "PostScript"},
-      {"\x1F\x8B\x08", "gzip"},
+      {"BZh9", "bzip2"},
       {"\x89PNG\r\n\x1A\n", "PNG"},
       {"From: <Saved>\r\nMIME-Version: 1.0\r\nContent-Type: "
        "multipart/related; boundary=b\r\n\r\n--b\r\n",
@@ -209,7 +209,7 @@ TEST_F(DocumentTest, FormatsAreToldByBytesAndByExtension) {
   }
   EXPECT_EQ(Good(Read("a.html", "<p>" + of_pdf)).text, of_pdf);
   EXPECT_EQ(CodeOf(Read("b", "PK\x03\x04")), "invalid_epub");
-  EXPECT_EQ(CodeOf(Read("c.txt", "\x1F\x8B\x08....")), "unsupported_document");
+  EXPECT_EQ(CodeOf(Read("c.txt", "\x1F\x8B\x08....")), "invalid_archive");
 }
 
 TEST_F(DocumentTest, HtmlByExtensionOrByItsFirstBytes) {

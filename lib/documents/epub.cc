@@ -1,9 +1,11 @@
 #include "lib/documents/epub.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "lib/documents/epub_package.h"
 #include "lib/documents/error.h"
 #include "lib/documents/fb2.h"
+#include "lib/documents/folder_files.h"
 #include "lib/documents/foreign_format.h"
 #include "lib/documents/gutenberg.h"
 #include "lib/documents/html.h"
@@ -34,12 +37,12 @@ constexpr uint64_t kMaxXmlBytes = 16u << 20;
 
 class EpubReader {
  public:
-  EpubReader(std::string name, ZipArchive* archive)
-      : name_(std::move(name)), archive_(archive) {}
+  EpubReader(std::string name, BookFiles* files)
+      : name_(std::move(name)), files_(files) {}
 
   Result Read() {
-    archive_->FindRoot(kContainer);
-    if (!archive_->Has(kContainer)) return ReadPacked();
+    files_->FindRoot(kContainer);
+    if (!files_->Has(kContainer)) return ReadPacked();
     if (!ReadPackage() || !ReadPages()) return *std::move(error_);
     Document document = binder_.Take();
     document.title = package_.title;
@@ -55,8 +58,8 @@ class EpubReader {
  private:
   // An archive without a package may contain a book of one file.
   Result ReadPacked() {
-    const std::vector<std::string> books = archive_->PathsWith(".fb2");
-    if (books.empty()) return ForeignArchive(name_, *archive_);
+    const std::vector<std::string> books = files_->PathsWith(".fb2");
+    if (books.empty()) return ForeignArchive(name_, *files_);
     if (books.size() > 1) {
       return InputError(name_, "unsupported_document",
                         "is a ZIP archive of " + std::to_string(books.size()) +
@@ -74,7 +77,7 @@ class EpubReader {
   }
 
   std::optional<std::string> ReadFile(const std::string& path, uint64_t most) {
-    std::variant<std::string, Error> bytes = archive_->Read(path, most);
+    std::variant<std::string, Error> bytes = files_->Read(path, most);
     if (Error* error = std::get_if<Error>(&bytes)) {
       if (error->code == "invalid_archive") error->code = "invalid_epub";
       error_ = std::move(*error);
@@ -109,7 +112,7 @@ class EpubReader {
     if (package_.spine.empty()) {
       return Fail("invalid_epub", "its package has no pages to read");
     }
-    return !archive_->Has(kEncryption) || CheckDecrypted(*path);
+    return !files_->Has(kEncryption) || CheckDecrypted(*path);
   }
 
   // A file may list what was decrypted long ago, or sounds and pictures alone.
@@ -118,12 +121,12 @@ class EpubReader {
     if (!encryption.has_value()) return false;
     std::set<int64_t> encrypted;
     for (const std::string& path : EncryptedPaths(*encryption)) {
-      if (archive_->Has(path)) encrypted.insert(archive_->NumberOf(path));
+      if (files_->Has(path)) encrypted.insert(files_->NumberOf(path));
     }
     std::vector<std::string> read = package_.spine;
     read.push_back(package);
     for (const std::string& page : read) {
-      if (encrypted.count(archive_->NumberOf(page)) > 0) {
+      if (encrypted.count(files_->NumberOf(page)) > 0) {
         return Fail("encrypted_document",
                     "is encrypted (DRM); its text cannot be read: '" +
                         ValidUtf8(page) + "'");
@@ -139,7 +142,7 @@ class EpubReader {
     std::optional<Error> why_not;       // the error of the first
     for (const std::string& path : package_.spine) {
       if (!read.insert(path).second) continue;
-      if (!archive_->Has(path)) {
+      if (!files_->Has(path)) {
         ++num_missing;
         continue;
       }
@@ -206,7 +209,7 @@ class EpubReader {
                             Navigation (*parse)(std::string_view,
                                                 const std::string&),
                             Document* document) {
-    if (!path.has_value() || !archive_->Has(*path)) return {};
+    if (!path.has_value() || !files_->Has(*path)) return {};
     const auto xml = ReadXml(*path);
     if (xml.has_value()) return parse(*xml, *path);
     document->warnings.push_back(error_->message);
@@ -346,20 +349,20 @@ class EpubReader {
   }
 
   const std::string name_;
-  ZipArchive* const archive_;
+  BookFiles* const files_;
   EpubPackage package_;
   BookBinder binder_;
   std::vector<std::string> warnings_;
   std::optional<Error> error_;
 };
 
-Result ReadOpened(const std::string& name, ZipArchive::Opened opened) {
+template <typename Opened>  // a variant of files and Error
+Result ReadOpened(const std::string& name, Opened opened) {
   if (Error* error = std::get_if<Error>(&opened)) {
     if (error->code == "invalid_archive") error->code = "invalid_epub";
     return std::move(*error);
   }
-  return EpubReader(name, std::get<std::unique_ptr<ZipArchive>>(opened).get())
-      .Read();
+  return EpubReader(name, std::get<0>(opened).get()).Read();
 }
 
 }  // namespace
@@ -370,6 +373,16 @@ Result ReadEpub(const std::string& name, const std::string& bytes) {
 
 Result ReadEpub(const std::string& name, const FileDescriptor& file) {
   return ReadOpened(name, ZipArchive::Open(name, file));
+}
+
+bool IsEpubFolder(const std::string& path) {
+  std::error_code failed;
+  return std::filesystem::is_regular_file(
+      std::filesystem::path(path) / kContainer, failed);
+}
+
+Result ReadEpubFolder(const std::string& path) {
+  return ReadOpened(path, FolderFiles::Open(path));
 }
 
 }  // namespace tiercel::document

@@ -26,6 +26,11 @@ Result ReadEpub(const std::string& name, const std::string& bytes);
 // kMaxFileBytes: a book with pictures has little text.
 Result ReadEpub(const std::string& name, const FileDescriptor& file);
 
+// Returns true for the folder of an unpacked EPUB, and reads one. What lies out
+// of it, by links of the file system too, is no part of it.
+bool IsEpubFolder(const std::string& path);
+Result ReadEpubFolder(const std::string& path);
+
 }  // namespace tiercel::document
 
 #endif  // TIERCEL_LIB_DOCUMENTS_EPUB_H_

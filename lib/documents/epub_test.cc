@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -502,6 +504,70 @@ TEST(EpubTest, ABookOf50MegabytesTakesLittleMoreThanItself) {
 #else
   EXPECT_GE(PeakBytes(), before);
 #endif
+}
+
+// The files of an EPUB, unpacked into a folder.
+class EpubFolderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "epub_folder_test.XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    top_ = name;
+    for (const auto& [file, bytes] : TwoChapters()) Write(file, bytes);
+  }
+  void TearDown() override { std::filesystem::remove_all(top_); }
+
+  std::filesystem::path Path(const std::string& file) const {
+    return top_ / "Book.epub" / file;
+  }
+  void Write(const std::string& file, const std::string& bytes) const {
+    std::filesystem::create_directories(Path(file).parent_path());
+    std::ofstream(Path(file), std::ios::binary) << bytes;
+  }
+  Result Read() const { return ReadDocument((top_ / "Book.epub").string()); }
+
+  std::filesystem::path top_;
+};
+
+TEST_F(EpubFolderTest, ReadsAsTheArchiveDoes) {
+  const Document packed =
+      Good(ReadDocumentBytes("b.epub", ZipOf(TwoChapters())));
+  const Document unpacked = Good(Read());
+  EXPECT_EQ(unpacked.text, packed.text);
+  EXPECT_EQ(unpacked.title, packed.title);
+  EXPECT_EQ(unpacked.warnings, packed.warnings);
+  ASSERT_EQ(unpacked.sections.size(), packed.sections.size());
+  for (size_t i = 0; i < packed.sections.size(); ++i) {
+    EXPECT_EQ(unpacked.sections[i].title, packed.sections[i].title);
+    EXPECT_EQ(unpacked.sections[i].begin, packed.sections[i].begin);
+  }
+  // A slash behind its name, and other programs' spelling of a file's.
+  EXPECT_EQ(Good(ReadDocument((top_ / "Book.epub/").string())).text,
+            packed.text);
+  std::filesystem::rename(Path("OPS/text/two.xhtml"),
+                          Path("OPS/text/Two.XHTML"));
+  EXPECT_EQ(Good(Read()).text, packed.text);
+}
+
+TEST_F(EpubFolderTest, NothingIsReadFromElsewhere) {
+  std::ofstream(top_ / "secret.xhtml") << "<p>secret</p>";
+  std::filesystem::remove(Path("OPS/text/two.xhtml"));
+  std::filesystem::create_symlink(top_ / "secret.xhtml",
+                                  Path("OPS/text/two.xhtml"));
+  const Document document = Good(Read());
+  EXPECT_THAT(document.text, testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(document.warnings,
+              testing::Contains(HasSubstr("1 pages of the book are not")));
+}
+
+TEST_F(EpubFolderTest, WhatIsWrongInIt) {
+  Write("OPS/text/two.xhtml", std::string(kMaxHtmlBytes + 1, ' '));
+  EXPECT_EQ(CodeOf(Read()), "zip_bomb");
+  Write("META-INF/container.xml", "<container/>");
+  EXPECT_EQ(CodeOf(Read()), "invalid_epub");
+  // Without a container it is a folder like others.
+  std::filesystem::remove(Path("META-INF/container.xml"));
+  EXPECT_EQ(CodeOf(Read()), "not_a_regular_file");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "lib/documents/foreign_format.h"
 
+#include "lib/documents/book_files.h"
 #include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
-#include "lib/documents/zip_archive.h"
 
 namespace tiercel::document {
 namespace {
@@ -89,7 +89,7 @@ std::optional<Error> ForeignFormat(const std::string& name,
   return std::nullopt;
 }
 
-Error ForeignArchive(const std::string& name, const ZipArchive& archive) {
+Error ForeignArchive(const std::string& name, const BookFiles& archive) {
   if (archive.Has("word/document.xml")) {
     return Foreign(name, "a document of Microsoft Word (DOCX)", kByOffice);
   }

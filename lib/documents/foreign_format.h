@@ -16,8 +16,8 @@ std::optional<Error> ForeignFormat(const std::string& name,
                                    std::string_view bytes);
 
 // Returns that error for a ZIP archive without a book, by the files in it.
-class ZipArchive;
-Error ForeignArchive(const std::string& name, const ZipArchive& archive);
+class BookFiles;
+Error ForeignArchive(const std::string& name, const BookFiles& archive);
 
 }  // namespace tiercel::document
 

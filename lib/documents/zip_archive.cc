@@ -9,14 +9,11 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
-#include "lib/documents/file.h"
 #include "lib/documents/href.h"
-#include "lib/documents/unicode.h"
 
 namespace tiercel::document {
 namespace {
@@ -31,13 +28,6 @@ std::optional<std::string> PathOf(std::string_view name) {
     return std::nullopt;
   }
   return PathFrom("", name);
-}
-
-std::string Shown(std::string_view name) {
-  std::string shown = ValidUtf8(name.substr(0, 80));
-  ReplaceControls(&shown);
-  std::replace(shown.begin(), shown.end(), '\n', ' ');
-  return shown;
 }
 
 class ZipFile {
@@ -114,57 +104,14 @@ ZipArchive::Opened ZipArchive::OpenSource(const std::string& name,
     if (!path.has_value()) {
       return InputError(name, "hostile_name",
                         "has a file that would lie outside of it: '" +
-                            Shown(spelled == nullptr ? "" : spelled) + "'");
+                            ShownPath(spelled == nullptr ? "" : spelled) + "'");
     }
-    archive->places_.emplace(CaseFolded(*path), i);
-    // Some programs pack files by the names that links have for them.
-    archive->places_.emplace(CaseFolded(PercentDecoded(*path)), i);
+    archive->Add(*path, i);
   }
   return archive;
 }
 
 ZipArchive::~ZipArchive() { zip_discard(archive_); }
-
-void ZipArchive::FindRoot(const std::string& path) {
-  if (Has(path)) return;
-  const std::string end = "/" + CaseFolded(path);
-  std::optional<std::string> found;
-  for (const auto& [key, place] : places_) {
-    const bool ends =
-        key.size() > end.size() &&
-        key.compare(key.size() - end.size(), end.size(), end) == 0;
-    if (!ends) continue;
-    std::string root = key.substr(0, key.size() - end.size() + 1);
-    const auto rank = [](const std::string& folder) {
-      return std::pair(std::count(folder.begin(), folder.end(), '/'), folder);
-    };
-    if (!found.has_value() || rank(root) < rank(*found)) {
-      found = std::move(root);
-    }
-  }
-  root_ = found.value_or("");
-}
-
-int64_t ZipArchive::NumberOf(const std::string& path) const {
-  const auto place = places_.find(root_ + CaseFolded(path));
-  return place == places_.end() ? -1 : place->second;
-}
-
-std::vector<std::string> ZipArchive::PathsWith(
-    const std::string& extension) const {
-  std::set<int64_t> found;
-  std::vector<std::string> paths;
-  for (const auto& [key, place] : places_) {
-    if (HasExtension(key, {extension}) && found.insert(place).second) {
-      paths.push_back(key.substr(root_.size()));
-    }
-  }
-  return paths;
-}
-
-bool ZipArchive::Has(const std::string& path) const {
-  return NumberOf(path) >= 0;
-}
 
 std::variant<std::string, Error> ZipArchive::Read(const std::string& path,
                                                   uint64_t most) {
@@ -173,13 +120,13 @@ std::variant<std::string, Error> ZipArchive::Read(const std::string& path,
   zip_stat_t info;
   if (found < 0 || zip_stat_index(archive_, index, 0, &info) != 0 ||
       (info.valid & ZIP_STAT_SIZE) == 0) {
-    return InputError(name_, "invalid_archive",
-                      "has no file '" + Shown(path) + "'");
+    return NoSuchFile(path);
   }
   if ((info.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 &&
       info.encryption_method != ZIP_EM_NONE) {
-    return InputError(name_, "encrypted_document",
-                      "is encrypted: '" + Shown(path) + "' needs a password");
+    return InputError(
+        name_, "encrypted_document",
+        "is encrypted: '" + ShownPath(path) + "' needs a password");
   }
   const bool swells = (info.valid & ZIP_STAT_COMP_SIZE) != 0 &&
                       info.size > kMinZipBombBytes &&
@@ -188,7 +135,7 @@ std::variant<std::string, Error> ZipArchive::Read(const std::string& path,
       info.size > kMaxUnpackedBytes - unpacked_bytes_) {
     return InputError(
         name_, "zip_bomb",
-        "'" + Shown(path) + "' unpacks to " + std::to_string(info.size) +
+        "'" + ShownPath(path) + "' unpacks to " + std::to_string(info.size) +
             " bytes, reads at most " + std::to_string(most) + " of a file, " +
             std::to_string(kMaxUnpackedBytes) + " of an archive and " +
             std::to_string(kMaxZipRatio) + " for each packed byte");
@@ -207,7 +154,7 @@ std::variant<std::string, Error> ZipArchive::Read(const std::string& path,
   if (file.get() == nullptr || filled < bytes.size() ||
       zip_fread(file.get(), &after, 1) != 0) {
     return InputError(name_, "invalid_archive",
-                      "'" + Shown(path) + "' in it is damaged");
+                      "'" + ShownPath(path) + "' in it is damaged");
   }
   unpacked_bytes_ += bytes.size();
   return bytes;

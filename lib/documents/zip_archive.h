@@ -5,11 +5,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "lib/documents/book_files.h"
 #include "lib/documents/document.h"
 #include "lib/documents/file_descriptor.h"
 
@@ -32,14 +31,10 @@ inline constexpr uint64_t kMaxUnpackedBytes = 256u << 20;
 // A ZIP archive, read by libzip within the limits above. Nothing is ever
 // written to a disk.
 //
-// Names are read as their makers meant them: '\\' separates folders, too, and
-// one at the start means the archive's root. Two that differ in case or in the
-// composition of their accents (NFC, NFD) are one.
-//
 // Errors: invalid_archive (damaged), encrypted_document (a file needs a
 // password), zip_bomb (a limit on bytes), too_many_files, hostile_name (a file
 // that would lie outside the folder it were unpacked in).
-class ZipArchive {
+class ZipArchive : public BookFiles {
  public:
   using Opened = std::variant<std::unique_ptr<ZipArchive>, Error>;
 
@@ -47,31 +42,17 @@ class ZipArchive {
   // needed is read.
   static Opened Open(const std::string& name, std::string_view bytes);
   static Opened Open(const std::string& name, const FileDescriptor& file);
-  ~ZipArchive();
-  ZipArchive(const ZipArchive&) = delete;
-  ZipArchive& operator=(const ZipArchive&) = delete;
+  ~ZipArchive() override;
 
-  // Makes the folder in which `path` lies the root of all paths, if only a
-  // folder has it: books are also packed together with their folder.
-  void FindRoot(const std::string& path);
-  bool Has(const std::string& path) const;
-  // The keys of paths that end in `extension`, in lower case.
-  std::vector<std::string> PathsWith(const std::string& extension) const;
-  // Returns the number of a file, which is one for all its names; -1: there is
-  // no such file.
-  int64_t NumberOf(const std::string& path) const;
-  // Reads a file that exists. More than `most` bytes are a zip_bomb.
-  std::variant<std::string, Error> Read(const std::string& path, uint64_t most);
+  std::variant<std::string, Error> Read(const std::string& path,
+                                        uint64_t most) override;
 
  private:
   ZipArchive(std::string name, struct zip* archive)
-      : name_(std::move(name)), archive_(archive) {}
+      : BookFiles(std::move(name)), archive_(archive) {}
   static Opened OpenSource(const std::string& name, struct zip_source* source,
                            struct zip_error* error);
-  const std::string name_;
   struct zip* const archive_;
-  std::unordered_map<std::string, int64_t> places_;  // indices by key
-  std::string root_;  // the key of a folder, with a '/' at its end; or empty
   uint64_t unpacked_bytes_ = 0;
 };
 
