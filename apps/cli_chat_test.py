@@ -3,6 +3,7 @@
     cli_chat_test.py TIERCEL CHECKPOINTS
 """
 
+import json
 import os
 import re
 import signal
@@ -10,7 +11,8 @@ import stat
 import subprocess
 import unittest
 
-from cli_testing import IDS_ONLY, CHAT, run, Case, Terminal
+from cli_testing import (IDS_ONLY, CHAT, environment, lend_rates, run, Case,
+                         Terminal)
 
 TEXT = " ".join(["The cat sat on the mat."] * 20)
 ABOUT = ("Read the following text.\n\n%s\n\nAnswer from the text above: " % TEXT)
@@ -270,6 +272,92 @@ class ChatTest(Case):
         process.stdout.read(1)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(60), 130)
+
+    def test_a_talk_about_a_text_that_the_context_does_not_hold(self):
+        few = TEXT[:240]
+        book = self.path("long.md", "".join(
+            "# Chapter %d\n\n%s Number %d.\n\n" % (i, few, i)
+            for i in range(1, 12)).encode())
+        options = ["-c", "700", "--repeat-penalty", "1.3"]
+        cache = self.path("cache")
+        lend_rates(self, os.path.join(cache, "tiercel"))
+
+        def asked(question, *flags):
+            document = self.document(
+                "ask", book, question, "-m", CHAT, "-n", "8", "--ignore-eos",
+                *options, *flags, "--no-cache")
+            return document["output"][0]["text"].strip()
+
+        def on_terminal(text):
+            return re.sub("[\0-\x08]", "?", text)
+        terminal = Terminal(self, "chat", "--book", book, "-m", CHAT, "-n",
+                            "8", "--ignore-eos", "--no-progress", *options,
+                            XDG_STATE_HOME=self.state, XDG_CACHE_HOME=cache)
+        terminal.until(rb"longer than the context: each question goes to all")
+        terminal.prompt()
+
+        def shown(question):
+            """The answer to it, and the note behind."""
+            terminal.type(question.encode() + b"\r")
+            found = terminal.until(
+                rb"parts to ask, then their answers in 1;(.*)parts made[,:] "
+                rb"(.*?)seed 0\r\n")
+            terminal.prompt()
+            return found[1].replace(b"\r\n", b"\n").decode(), found[2]
+        whole = asked("who?")
+        self.assertIn(on_terminal(whole), shown("who?")[0])
+        self.say(terminal, "/places", rb"quotes nothing|in the text")
+        # A chapter that fits is talked about, and the next question goes on.
+        self.say(terminal, "/chapter 2", rb"about Chapter 2\r\n")
+        about = ABOUT.replace(TEXT, "# Chapter 2\n\n%s Number 2.\n\n" % few)
+        prompt, _, first = self.ask(terminal, "who?")
+        self.assertEqual(prompt, self.tokens(about + "who?"))
+        prompt, cached, _ = self.ask(terminal, "why?")
+        self.assertEqual(prompt, self.tokens(about + "who?", first, "why?"))
+        self.assertGreater(cached, prompt / 2)
+        # Chapters that do not fit are asked in their parts.
+        self.say(terminal, "/chapter 3-11", rb"about Chapter 3 to Chapter 11, longer than ")
+        self.assertIn(on_terminal(asked("how?", "--chapters", "3-11")),
+                      shown("how?")[0])
+        self.say(terminal, "/chapter", rb"about all of the text, longer than ")
+        again, note = shown("who?")
+        self.assertIn(on_terminal(whole), again)
+        self.assertEqual(note, b"5 parts kept, ")
+        notes = self.path("talk.txt")
+        self.say(terminal, "/save " + notes, rb"written: ")
+        with open(notes, encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"(?s)\nwho\?\n.*\nwho\?\n.*"
+                             r"\nwhy\?\n.*\nhow\?\n.*\nwho\?\n")
+        terminal.type(b"/quit\r")
+        self.assertEqual(terminal.end(), 0)
+        piped = run("ask", book, "-m", CHAT, "-n", "8", "--ignore-eos",
+                    *options, "--effort", "600", input=b"who?\n/chapter 2\n")
+        self.assertEqual(piped.returncode, 0, piped.stderr)
+        self.assertEqual(piped.stdout.decode().strip(),
+                         asked("who?", "--effort", "600"))
+        self.assertIn(b"the answer is from 1 of ", piped.stderr)
+
+    def test_a_text_is_kept_and_a_talk_is_not(self):
+        cache = self.path("cache")
+        lend_rates(self, os.path.join(cache, "tiercel"))
+        text = " ".join("word%d" % i for i in range(400))
+        book = self.path("long.txt", text.encode())
+        talk = ["chat", "-m", CHAT, "-n", "2", "-c", "4k"]
+
+        def kept(args, said):
+            env = environment(XDG_CACHE_HOME=cache)
+            result = run(*talk, *args, env=env, input=said.encode())
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return len(json.loads(run("cache", "list", "--json",
+                                      env=env).stdout)["prompt_cache"])
+        self.assertEqual(kept([], text + "\n"), 0)
+        self.assertEqual(kept(["--book", book, "--no-cache"], "who?\n"), 0)
+        self.assertEqual(kept(["--book", book], "who?\n"), 1)
+        for flag in (["--effort", "1k"], ["--no-cache"]):
+            result = run(*talk, *flag, input=b"who?\n")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(flag[0].encode() + b": it has no effect without "
+                          b"--book", result.stderr)
 
     def test_what_cannot_be_a_talk(self):
         result = run("chat", "-m", IDS_ONLY, input=b"who?\n")

@@ -453,11 +453,24 @@ TEST_F(ArgsTest, RanksAreACount) {
   }
 }
 
+TEST_F(ArgsTest, EffortIsACountOfTokensOrFull) {
+  const auto effort = [&](const char* typed) {
+    return Parse({"ask", "x", "who?", "-m", "x", "--effort", typed})
+        .book.effort;
+  };
+  EXPECT_EQ(effort("20k"), 20'480);
+  EXPECT_EQ(effort("100"), 100);
+  EXPECT_EQ(effort("full"), 0);
+  for (const char* wrong : {"0", "-1", "all"}) {
+    EXPECT_THAT(Refusal({"ask", "x", "who?", "-m", "x", "--effort", wrong}),
+                HasSubstr("a count of tokens, or full"));
+  }
+}
+
 TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
            {"detokenize", "--add-bos", "1"},
            {"ask", "x", "who?", "--words=100"},
-           {"ask", "x", "who?", "--effort=full"},
            {"generate", "-p", "x", "-sys", "y"},
            {"chat", "--json-schema", "x.json"},
        }) {

@@ -270,7 +270,9 @@ absl::Status CheckBook(const Options& options) {
          {"--chapters", !book.chapters.empty(), has_book, "without --book"},
          {"--pages", !book.pages.empty(), has_book, "without --book"},
          {"--chapter-pattern", !book.chapter_pattern.empty(), has_book,
-          "without --book"}});
+          "without --book"},
+         {"--effort", book.effort != 0, has_book, "without --book"},
+         {"--no-cache", !book.keeps, has_book, "without --book"}});
   }
   return CheckHeeded(
       {{"--format", !book.format.empty(), !book.output.empty(),

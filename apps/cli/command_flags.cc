@@ -32,19 +32,40 @@ void AddChoiceFlags(FlagSet& flags, BookOptions* book) {
              [=](const std::string& text) { book->chapter_pattern = text; });
 }
 
-void AddDocument(FlagSet& flags, Options* options) {
-  flags.Positional("FILE",
-                   "EPUB, FB2, PDF, HTML or its folder, text; - is stdin",
-                   FlagSet::Need::kRequired, &options->document);
-  BookOptions* book = &options->book;
+void AddEffortFlag(FlagSet& flags, BookOptions* book) {
+  flags.Group("The book");
+  flags.Text(
+      "--effort", "N|full",
+      "of a book that the context does not hold read the parts whose "
+      "words have most to do with a question, of at most N tokens "
+      "together (default full: all)",
+      [=](const std::string& text) {
+        const bool full = text == "full";
+        const std::optional<int64_t> n = full ? 0 : ParseTokenCount(text);
+        if (!n.has_value() || (*n < 1 && !full)) {
+          FlagSet::Reject("--effort", "a count of tokens, or full", text);
+        }
+        book->effort = *n;
+      });
+}
+
+void AddCacheFlag(FlagSet& flags, Options* options) {
   options->session.prompt_cache_dir = PromptCacheFolder();
   flags.Switch("--no-cache",
                "read the document even if it was read before, and keep "
                "nothing of it",
                [=] {
                  options->session.prompt_cache_dir.clear();
-                 book->keeps = false;
+                 options->book.keeps = false;
                });
+}
+
+void AddDocument(FlagSet& flags, Options* options) {
+  flags.Positional("FILE",
+                   "EPUB, FB2, PDF, HTML or its folder, text; - is stdin",
+                   FlagSet::Need::kRequired, &options->document);
+  BookOptions* book = &options->book;
+  AddCacheFlag(flags, options);
   flags.Group("The book");
   flags.Switch("--toc", "print its table of contents, and read nothing",
                [=] { book->toc = true; });
@@ -87,20 +108,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
   flags.NotBuilt({"--words", "--language", "--instruction"});
-  BookOptions* book = &options->book;
-  flags.Text("--effort", "N|full",
-             "of a book that is read in parts read those whose words have most "
-             "to do with the question, of at most N tokens together (default "
-             "full: all)",
-             [=](const std::string& text) {
-               const std::optional<int64_t> n =
-                   text == "full" ? 0 : ParseTokenCount(text);
-               if (!n.has_value() || *n < (text == "full" ? 0 : 1)) {
-                 FlagSet::Reject("--effort", "a count of tokens, or full",
-                                 text);
-               }
-               book->effort = *n;
-             });
+  AddEffortFlag(flags, &options->book);
   flags.Positionals("QUESTION",
                     "one or more, each in quotes; without any they are taken "
                     "as in chat",
@@ -116,6 +124,8 @@ void AddChat(FlagSet& flags, Options* options) {
   flags.Text("--book", "FILE", "talk about this text, which is read once",
              [=](const std::string& path) { options->document = path; });
   AddChoiceFlags(flags, &options->book);
+  AddCacheFlag(flags, options);
+  AddEffortFlag(flags, &options->book);
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
   AddTemplateFlags(flags, options);

@@ -9,7 +9,7 @@
 #include "apps/commands/book_summary.h"
 #include "apps/commands/generation.h"
 #include "apps/commands/sections.h"
-#include "apps/commands/tree.h"
+#include "apps/commands/whole_summary.h"
 #include "apps/notes/notes.h"
 #include "apps/terminal/output.h"
 #include "lib/reader/outline.h"

@@ -18,6 +18,7 @@
 #include "apps/commands/generation.h"
 #include "apps/commands/requests.h"
 #include "apps/commands/summary.h"
+#include "apps/commands/whole_book.h"
 #include "apps/notes/notes.h"
 #include "apps/terminal/history_file.h"
 #include "apps/terminal/line_editor.h"
@@ -32,6 +33,10 @@ namespace {
 
 constexpr char kGreeting[] =
     "Ask about the text; /help lists what can be typed, Ctrl-D ends.\n";
+constexpr char kGreetingInParts[] =
+    "The text is longer than the context: each question goes to all of its "
+    "parts. /chapter N talks about a part that fits; /help lists what can be "
+    "typed, Ctrl-D ends.\n";
 constexpr char kGreetingAlone[] =
     "/help lists what can be typed, Ctrl-D ends.\n";
 constexpr char kHelp[] =
@@ -40,7 +45,8 @@ constexpr char kHelp[] =
     "  /save FILE  writes the talk: text, or as FILE ends, .md or .html\n";
 constexpr char kBookHelp[] =
     "  /toc        the table of contents\n"
-    "  /chapter N  talks about this chapter from here on, or TITLE\n"
+    "  /chapter N  talks about this chapter from here on, or TITLE; /chapter "
+    "alone: about all of the text\n"
     "  /places     where the text has what the last answer quotes\n";
 constexpr char kLastHelp[] =
     "  /help       this list\n"
@@ -73,12 +79,13 @@ class Lines {
 
 class Talk {
  public:
-  Talk(const Options& options, const Model& model, Conversation conversation,
+  Talk(const Options& options, Model* model, Conversation conversation,
        Subject subject)
       : options_(options),
         model_(model),
         conversation_(std::move(conversation)),
-        subject_(std::move(subject)) {
+        subject_(std::move(subject)),
+        too_long_(subject_.too_long) {
     if (subject_.summary.empty()) return;
     said_.push_back({"Summary", subject_.summary, ""});
     before_ = 1;
@@ -91,7 +98,9 @@ class Talk {
     // From here on there is a talk to keep, and the terminal has another mode.
     if (!keep_.has_value()) keep_.emplace();
     if (OnTerminal()) {
-      WriteNote(subject_.book != nullptr ? kGreeting : kGreetingAlone);
+      WriteNote(subject_.book == nullptr ? kGreetingAlone
+                : too_long_.ok()         ? kGreeting
+                                         : kGreetingInParts);
     }
     Lines lines(std::move(subject_.lines));
     RETURN_IF_ERROR(lines.Open(subject_.history));
@@ -118,15 +127,24 @@ class Talk {
   // Answers the question with which the talk begins; if there is none, reads
   // the text ahead of the first question.
   absl::Status Open() {
+    if (!too_long_.ok()) return absl::OkStatus();
     const bool asks = conversation_.size() > 0;
     Conversation first = conversation_;
     if (!asks) first.Say("", "");
-    ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, first.Tokens(model_));
-    ASSIGN_OR_RETURN(Generator generator,
-                     Generator::Open(options_, model_, prompt.size()));
-    generator_.emplace(std::move(generator));
+    ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, first.Tokens(*model_));
+    RETURN_IF_ERROR(OpenFor(prompt));
     if (asks) return Answer(prompt, "Summary");
     if (subject_.book != nullptr) return generator_->Read(prompt);
+    return absl::OkStatus();
+  }
+
+  // Opens the session, if none is open.
+  absl::Status OpenFor(const std::vector<int32_t>& prompt) {
+    if (generator_.has_value()) return absl::OkStatus();
+    RETURN_IF_ERROR(LoadModel(options_, model_));
+    ASSIGN_OR_RETURN(Generator generator,
+                     Generator::Open(options_, *model_, prompt.size()));
+    generator_.emplace(std::move(generator));
     return absl::OkStatus();
   }
 
@@ -134,6 +152,11 @@ class Talk {
   absl::Status Take(const std::string& line) {
     if (line.empty()) return absl::OkStatus();
     if (line[0] == '/') return Command(line);
+    if (!too_long_.ok()) {
+      absl::Status asked = AskParts(line);
+      Forgive(&asked);
+      return asked;
+    }
     Conversation before = conversation_;
     conversation_.Say(line, absl::StrCat("\n\nQuestion: ", line, "\nAnswer:"));
     absl::Status asked = Ask(line);
@@ -164,8 +187,8 @@ class Talk {
     } else if (name == "/save" && !value.empty()) {
       return Explained(Save(value));
     } else if (about_book && name == "/toc") {
-      return WriteContents(options_, model_, *subject_.book);
-    } else if (about_book && name == "/chapter" && !value.empty()) {
+      return WriteContents(options_, *model_, *subject_.book);
+    } else if (about_book && name == "/chapter") {
       return Explained(Choose(value));
     } else if (about_book && name == "/places") {
       SayPlaces();
@@ -206,17 +229,37 @@ class Talk {
 
   // Begins another talk, about a part of the text.
   absl::Status Choose(const std::string& chapters) {
-    ASSIGN_OR_RETURN(const document::Document chosen,
-                     ChooseChapters(*subject_.book, chapters));
-    Conversation about = TalkAbout(chosen.text);
+    std::optional<document::Document> chosen;
+    if (!chapters.empty()) {
+      ASSIGN_OR_RETURN(chosen, ChooseChapters(*subject_.book, chapters));
+    }
+    const document::Document& text =
+        chosen.has_value() ? *chosen : *subject_.book;
+    Conversation about = TalkAbout(text.text);
     Conversation first = about;
     first.Say("", "");
-    ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, first.Tokens(model_));
-    RETURN_IF_ERROR(CheckRoom(prompt));
+    std::vector<int32_t> prompt;
+    absl::Status too_long =
+        chosen.has_value() ? absl::OkStatus() : subject_.too_long;
+    if (too_long.ok()) {
+      ASSIGN_OR_RETURN(prompt, first.Tokens(*model_));
+      too_long = CheckRoom(prompt);
+    }
+    place_ = chosen.has_value()
+                 ? reader::PlacesOf(text, 0, text.text.size()).text
+                 : "";
+    chosen_ = std::move(chosen);
+    too_long_ = std::move(too_long);
     conversation_ = std::move(about);
     subject_.kept_turns = 0;
     before_ = said_.size();
-    place_ = reader::PlacesOf(chosen, 0, chosen.text.size()).text;
+    WriteNote(absl::StrCat(
+        "about ", place_.empty() ? "all of the text" : place_,
+        too_long_.ok() ? "\n"
+                       : ", longer than the context: each question goes to all "
+                         "of its parts\n"));
+    if (!too_long_.ok()) return absl::OkStatus();
+    RETURN_IF_ERROR(OpenFor(prompt));
     absl::Status read = generator_->Read(prompt);
     Forgive(&read);
     return read;
@@ -230,7 +273,7 @@ class Talk {
   }
 
   absl::Status CheckRoom(const std::vector<int32_t>& prompt) const {
-    const int64_t context = ContextOf(options_, model_);
+    const int64_t context = ContextOf(options_, *model_);
     const auto needed = static_cast<int64_t>(prompt.size()) + 1;
     if (needed <= context) return absl::OkStatus();
     return Error(
@@ -241,17 +284,29 @@ class Talk {
                      "; ask something shorter"));
   }
 
+  // Answers a question about a text that the context does not hold.
+  absl::Status AskParts(const std::string& question) {
+    generator_.reset();  // the parts need its memory
+    ASSIGN_OR_RETURN(
+        std::string answer,
+        AnswerInParts(options_, model_,
+                      chosen_.has_value() ? *chosen_ : *subject_.book, question,
+                      too_long_));
+    said_.push_back({question, std::move(answer), place_});
+    return absl::OkStatus();
+  }
+
   absl::Status Ask(const std::string& question) {
-    const int64_t context = ContextOf(options_, model_);
+    const int64_t context = ContextOf(options_, *model_);
     const int64_t most = options_.sampling.max_tokens;
     const int64_t room = most < 0 ? context / 8 : std::min(most, context / 8);
-    absl::StatusOr<std::vector<int32_t>> prompt = conversation_.Tokens(model_);
+    absl::StatusOr<std::vector<int32_t>> prompt = conversation_.Tokens(*model_);
     size_t left = 0;
     while (prompt.ok() &&
            static_cast<int64_t>(prompt->size()) + room > context &&
            conversation_.DropOldest(subject_.kept_turns)) {
       ++left;
-      prompt = conversation_.Tokens(model_);
+      prompt = conversation_.Tokens(*model_);
     }
     if (!prompt.ok()) return prompt.status();
     RETURN_IF_ERROR(CheckRoom(*prompt));
@@ -265,6 +320,7 @@ class Talk {
 
   absl::Status Answer(const std::vector<int32_t>& prompt,
                       const std::string& question) {
+    RETURN_IF_ERROR(OpenFor(prompt));
     RETURN_IF_ERROR(generator_->Read(prompt));
     if (!keep_.has_value()) keep_.emplace();
     const absl::StatusOr<Json> report = generator_->Continue(
@@ -287,9 +343,11 @@ class Talk {
   }
 
   const Options& options_;
-  const Model& model_;
+  Model* const model_;
   Conversation conversation_;
   Subject subject_;
+  std::optional<document::Document> chosen_;  // absent: all of the text
+  absl::Status too_long_;   // the error if the context does not hold that
   std::vector<Said> said_;  // also the turns that have left the conversation
   size_t before_ = 0;       // entries of said_ that are not of this talk
   std::string place_;       // part that the talk is about; empty: all of it
@@ -306,7 +364,7 @@ bool TakesQuestions(const Options& options) {
          !IsStdin(options.document) && OnTerminal();
 }
 
-absl::Status Converse(const Options& options, const Model& model,
+absl::Status Converse(const Options& options, Model* model,
                       Conversation conversation, Subject subject) {
   return Talk(options, model, std::move(conversation), std::move(subject))
       .Run();

@@ -19,8 +19,8 @@
 #include "apps/commands/requests.h"
 #include "apps/commands/sections.h"
 #include "apps/commands/text_length.h"
-#include "apps/commands/tree.h"
 #include "apps/commands/whole_book.h"
+#include "apps/commands/whole_summary.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/typed_lines.h"
 #include "lib/documents/document.h"
@@ -133,7 +133,8 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
   if (!asked.document.empty()) {
     ASSIGN_OR_RETURN(book, OpenBook(asked));
   }
-  const Options options = book.has_value() ? Named(asked, *book) : asked;
+  Options options = book.has_value() ? Named(asked, *book) : asked;
+  if (!book.has_value()) options.session.prompt_cache_dir.clear();
   ASSIGN_OR_RETURN(Model model, OpenTalker(options));
   Subject subject;
   subject.lines = std::move(lines);
@@ -147,12 +148,16 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
       return talk;
     };
     const auto tokens = TokensWithin(options, model, book->text, {about});
-    if (!tokens.ok()) return OrChoose(tokens.status(), *book);
+    if (!tokens.ok() && !IsTooLong(tokens.status())) return tokens.status();
+    subject.too_long = OrChoose(tokens.status(), *book);
+    if (!tokens.ok()) {
+      RETURN_IF_ERROR(
+          CheckCanAskInParts(options, &model, *book, subject.too_long));
+    }
     subject.book = &*book;
     conversation = TalkAbout(book->text);
   }
-  RETURN_IF_ERROR(LoadModel(options, &model));
-  return Converse(options, model, std::move(conversation), std::move(subject));
+  return Converse(options, &model, std::move(conversation), std::move(subject));
 }
 
 // `ask` without a question. On a stdin that is no terminal it opens no document
@@ -193,13 +198,16 @@ absl::Status Summarize(const Options& asked) {
         SummarizeAsTree(options, &model, book,
                         sections ? Leaves::kSections : Leaves::kLongest,
                         Warnings(options, book), prompts.status()));
-    if (too_long || !TakesQuestions(options)) return absl::OkStatus();
-    return Converse(options, model, TalkAbout(book.text),
-                    {.book = &book, .history = "", .summary = summary});
+    if (!TakesQuestions(options)) return absl::OkStatus();
+    return Converse(options, &model, TalkAbout(book.text),
+                    {.book = &book,
+                     .too_long = prompts.status(),
+                     .history = "",
+                     .summary = summary});
   }
   RETURN_IF_ERROR(LoadModel(options, &model));
   if (TakesQuestions(options)) {
-    return Converse(options, model, talk(book.text),
+    return Converse(options, &model, talk(book.text),
                     {.book = &book, .kept_turns = 1, .history = ""});
   }
   return RunGeneration(options, model, {{prompts->front(), ""}},

@@ -94,13 +94,9 @@ class Tree {
     options_.session.keeps_prompts_alone = !form_.answers();
   }
 
-  // Returns true if the context holds parts of a text, the request, and an
-  // answer. Errors: a plan's.
-  absl::StatusOr<bool> HasRoom();
-  // Advice if HasRoom is false: "; or in parts, make room: -c 800", about the
-  // least context that has room; empty if the model was made for less, or
-  // memory has no room for it.
-  std::string InPartsAdvice() const;
+  // Returns `too_long` with advice unless the context holds parts of a text,
+  // the request, and an answer. Errors also: a plan's.
+  absl::Status CheckRoom(const absl::Status& too_long);
   // Cuts the book into the parts of level 0.
   absl::Status Cut();
   // Skips the parts that --effort leaves out.
@@ -112,6 +108,11 @@ class Tree {
 
  private:
   using Level = BookSummary::Level;
+
+  // Advice if there is no room: "; or in parts, make room: -c 800", about the
+  // least context that has room; empty if the model was made for less, or
+  // memory has no room for it.
+  std::string InPartsAdvice() const;
 
   std::string_view TextOfLeaf(const Node& leaf) const {
     return std::string_view(book_.text)
@@ -216,7 +217,7 @@ class Tree {
   absl::Status error_;
 };
 
-absl::StatusOr<bool> Tree::HasRoom() {
+absl::Status Tree::CheckRoom(const absl::Status& too_long) {
   ASSIGN_OR_RETURN(const int64_t most, MostTokens(options_, *model_));
   summary_.context = static_cast<size_t>(most);
   const size_t quarter = summary_.context / 4;
@@ -239,10 +240,11 @@ absl::StatusOr<bool> Tree::HasRoom() {
   }
   // Two summaries must fit into one prompt, or their number would never shrink.
   if (summary_.answer == 0 || around_ + 3 * summary_.answer > room_) {
-    return false;
+    return Error(ExitOf(too_long), CodeOf(too_long),
+                 absl::StrCat(too_long.message(), InPartsAdvice()));
   }
   AnswerWith(summary_.answer);
-  return true;
+  return absl::OkStatus();
 }
 
 std::string Tree::InPartsAdvice() const {
@@ -747,11 +749,7 @@ absl::StatusOr<BookSummary> ReadAsTree(const Options& options, Model* model,
         "--verify-against of a text longer than the context");
   }
   Tree tree(options, model, book, std::move(form), std::move(warnings));
-  ASSIGN_OR_RETURN(const bool has_room, tree.HasRoom());
-  if (!has_room) {
-    return Error(ExitOf(too_long), CodeOf(too_long),
-                 absl::StrCat(too_long.message(), tree.InPartsAdvice()));
-  }
+  RETURN_IF_ERROR(tree.CheckRoom(too_long));
   RETURN_IF_ERROR(tree.Cut());
   RETURN_IF_ERROR(tree.Choose());
   RETURN_IF_ERROR(tree.SayPlan());
@@ -759,36 +757,11 @@ absl::StatusOr<BookSummary> ReadAsTree(const Options& options, Model* model,
   return std::move(tree).Take();
 }
 
-TreeForm SummaryForm(const BookOptions& book, bool sections,
-                     size_t whole_bytes) {
-  TreeForm form;
-  form.sections = sections;
-  form.part = [&book, sections, whole_bytes](const std::string& text) {
-    if (sections) return SectionTalk(book, text);
-    return whole_bytes > 0 && text.size() >= whole_bytes
-               ? SummaryTalk(book, text)
-               : PartTalk(book, /*words=*/0, text);
-  };
-  form.join = [&book, sections](int64_t words) -> TalkFn {
-    return [&book, sections, words](const std::string& text) {
-      return sections ? SectionTalk(book, text) : JoinTalk(book, words, text);
-    };
-  };
-  return form;
-}
-
-absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
-                                            Model* model,
-                                            const document::Document& book,
-                                            Leaves leaves,
-                                            std::vector<std::string> warnings,
-                                            const absl::Status& too_long) {
-  TreeForm form = SummaryForm(options.book, leaves == Leaves::kSections,
-                              /*whole_bytes=*/0);
-  ASSIGN_OR_RETURN(BookSummary summary,
-                   ReadAsTree(options, model, book, std::move(form),
-                              std::move(warnings), too_long));
-  return WriteBookSummary(options, book, std::move(summary));
+absl::Status CheckHasRoom(const Options& options, Model* model,
+                          const document::Document& book, TreeForm form,
+                          const absl::Status& too_long) {
+  return Tree(options, model, book, std::move(form), /*warnings=*/{})
+      .CheckRoom(too_long);
 }
 
 }  // namespace tiercel::cli

@@ -32,6 +32,21 @@ struct Answered {
   }
 };
 
+TreeForm AnswerForm(const std::string& question) {
+  TreeForm form;
+  form.question = question;
+  form.shows = false;
+  form.part = [question](const std::string& text) {
+    return PartQuestionTalk(text, question);
+  };
+  form.join = [question](int64_t) -> TalkFn {
+    return [question](const std::string& text) {
+      return JoinAnswersTalk(text, question);
+    };
+  };
+  return form;
+}
+
 class BookAnswers {
  public:
   BookAnswers(const Options& options, Model* model,
@@ -46,6 +61,9 @@ class BookAnswers {
                       const absl::Status& too_long);
   // Writes the document and notes.
   absl::Status Finish();
+  const std::string& LastText() const {
+    return answered_.back().answer().writing.text;
+  }
 
  private:
   // A line for people on each part that had something: its place, its text.
@@ -73,19 +91,8 @@ absl::Status BookAnswers::Answer(const std::string& question,
                                  const absl::Status& too_long) {
   Options options = options_;  // its texts are kept apart from others'
   options.questions = {question};
-  TreeForm form;
-  form.question = question;
-  form.shows = false;
-  form.part = [&question](const std::string& text) {
-    return PartQuestionTalk(text, question);
-  };
-  form.join = [&question](int64_t) -> TalkFn {
-    return [&question](const std::string& text) {
-      return JoinAnswersTalk(text, question);
-    };
-  };
   ASSIGN_OR_RETURN(BookSummary tree,
-                   ReadAsTree(options, model_, book_, std::move(form),
+                   ReadAsTree(options, model_, book_, AnswerForm(question),
                               /*warnings=*/{}, too_long));
   answered_.push_back({question, std::move(tree)});
   const Answered& answered = answered_.back();
@@ -220,6 +227,21 @@ absl::Status AskInParts(const Options& options, Model* model,
     RETURN_IF_ERROR(answers.Answer(question, too_long));
   }
   return answers.Finish();
+}
+
+absl::Status CheckCanAskInParts(const Options& options, Model* model,
+                                const document::Document& book,
+                                const absl::Status& too_long) {
+  return CheckHasRoom(options, model, book, AnswerForm("?"), too_long);
+}
+
+absl::StatusOr<std::string> AnswerInParts(const Options& options, Model* model,
+                                          const document::Document& book,
+                                          const std::string& question,
+                                          const absl::Status& too_long) {
+  BookAnswers answers(options, model, book, /*warnings=*/{});
+  RETURN_IF_ERROR(answers.Answer(question, too_long));
+  return answers.LastText();
 }
 
 }  // namespace tiercel::cli

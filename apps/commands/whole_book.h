@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
 #include "lib/documents/document.h"
@@ -22,6 +23,18 @@ absl::Status AskInParts(const Options& options, Model* model,
                         const document::Document& book,
                         std::vector<std::string> warnings,
                         const absl::Status& too_long);
+
+// Returns `too_long` with advice if the context does not hold a part of the
+// book with a short question.
+absl::Status CheckCanAskInParts(const Options& options, Model* model,
+                                const document::Document& book,
+                                const absl::Status& too_long);
+
+// Answers one question so, writes the answer for people, and returns it.
+absl::StatusOr<std::string> AnswerInParts(const Options& options, Model* model,
+                                          const document::Document& book,
+                                          const std::string& question,
+                                          const absl::Status& too_long);
 
 }  // namespace tiercel::cli
 
