@@ -25,8 +25,9 @@ std::string_view WithoutPageNumber(std::string_view entry) {
   if (words == std::string_view::npos || NumberOf(entry.substr(number)) == 0) {
     return entry;
   }
-  // "Act 5" has a number and no leader.
-  const bool is_led = number - words > 2;
+  // "Act 5" has a number and no leader, "3.2. mc" has a title.
+  const std::string_view leader = entry.substr(words + 1, number - words - 1);
+  const bool is_led = leader.size() > 1 && leader != ". ";
   return is_led ? entry.substr(0, words + 1) : entry;
 }
 
@@ -44,6 +45,7 @@ bool IsProse(const std::vector<TextLine>& lines, size_t i) {
 struct EntryKeys {
   std::string all;
   std::string title;
+  bool has_label;
 };
 
 EntryKeys KeysOf(std::string_view entry) {
@@ -53,7 +55,8 @@ EntryKeys KeysOf(std::string_view entry) {
   const Label label = SplitLabel(entry);
   const bool is_lettered = has_letter && label.rank == Rank::kNone;
   return {HeadingKey(entry),
-          HeadingKey(is_lettered ? entry.substr(3) : label.title)};
+          HeadingKey(is_lettered ? entry.substr(3) : label.title),
+          is_lettered || label.rank != Rank::kNone};
 }
 
 std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
@@ -90,6 +93,14 @@ std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
   return entries;
 }
 
+// Returns true if the block at line i is a list of numbered entries, as those
+// with which some chapters begin.
+bool IsListAt(const std::vector<TextLine>& lines, size_t i) {
+  if (lines[i].num_lines < 2) return false;
+  const Rank first = SplitLabel(lines[i].text).rank;
+  return first != Rank::kNone && first == SplitLabel(lines[i + 1].text).rank;
+}
+
 using LineIndex = std::unordered_map<std::string, std::vector<size_t>>;
 
 // The lines from `first` on at which a heading may be, by each key that it may
@@ -104,8 +115,9 @@ LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
   for (size_t i = first; i < lines.size(); ++i) {
     if (!lines[i].is_first || ColumnsOf(lines[i].text) > kMaxHeadingColumns)
       continue;
+    if (IsListAt(lines, i)) continue;
     add(HeadingKey(lines[i].text), i);
-    if (lines[i].num_lines > kMaxHeadingLines) continue;
+    if (lines[i].num_lines > kMaxListedLines) continue;
     const std::string block = BlockAt(lines, i);
     add(HeadingKey(block), i);
     const Label label = SplitLabel(block);
@@ -131,6 +143,30 @@ std::optional<size_t> NextLine(const LineIndex& by_key, const std::string& key,
   return *line;
 }
 
+// Returns the heading of the entry that begins at `first`, at `after` or behind
+// it, and the number of lines that the entry has: the most with which there is
+// such a heading. A line with a label is another entry.
+std::pair<std::optional<size_t>, size_t> LineOf(
+    const LineIndex& by_key, const std::vector<EntryKeys>& entries,
+    size_t first, size_t after) {
+  size_t num_lines = 1;
+  while (num_lines < kMaxListedLines && first + num_lines < entries.size() &&
+         !entries[first + num_lines].has_label) {
+    ++num_lines;
+  }
+  for (; num_lines > 0; --num_lines) {
+    EntryKeys keys = entries[first];
+    for (size_t i = 1; i < num_lines; ++i) {
+      keys.all += entries[first + i].all;
+      keys.title += entries[first + i].all;
+    }
+    std::optional<size_t> line = NextLine(by_key, keys.all, after);
+    if (!line.has_value()) line = NextLine(by_key, keys.title, after);
+    if (line.has_value()) return {line, num_lines};
+  }
+  return {std::nullopt, 0};
+}
+
 }  // namespace
 
 ContentsPage FindContents(const std::vector<TextLine>& lines) {
@@ -148,21 +184,10 @@ ContentsPage FindContents(const std::vector<TextLine>& lines) {
     size_t after = end;
     size_t num_entries = entries.size();
     for (size_t entry = 0; entry < entries.size(); ++entry) {
-      const EntryKeys& keys = entries[entry];
-      std::optional<size_t> line = NextLine(by_key, keys.all, after);
-      if (!line.has_value()) line = NextLine(by_key, keys.title, after);
-      if (!line.has_value() && entry + 1 < entries.size()) {
-        // The entry may go on in the next line.
-        const std::string& rest = entries[entry + 1].all;
-        line = NextLine(by_key, keys.all + rest, after);
-        if (!line.has_value())
-          line = NextLine(by_key, keys.title + rest, after);
-        if (line.has_value()) {
-          ++entry;
-          --num_entries;
-        }
-      }
+      const auto [line, num_lines] = LineOf(by_key, entries, entry, after);
       if (!line.has_value()) continue;
+      entry += num_lines - 1;
+      num_entries -= num_lines - 1;
       headings.push_back(*line);
       after = *line + 1;
     }

@@ -59,6 +59,7 @@ class FolderReader {
     for (const Listing& listing : listings) {
       if (!AddLinked(listing)) return *std::move(error_);
     }
+    WarnOf(missing_, "pages that the index lists are not there: ");
     WarnOfUnread();
     const std::vector<Section> sections = SectionsOf(Nested());
     Document document = binder_.Take();
@@ -116,16 +117,19 @@ class FolderReader {
       for (const HtmlLink& link : listing.links) {
         if ((link.depth > 0) != listed) continue;
         const std::optional<Place> place = Linked(listing.page, link.href);
-        if (listed) NoteDepth(listing, link);
+        if (listed) NoteListed(listing, link);
         if (place.has_value() && !AddPage(place->path, nullptr)) return false;
       }
     }
     return true;
   }
 
-  void NoteDepth(const Listing& listing, const HtmlLink& link) {
+  // Notes how deep the contents list a page, or that it is not there.
+  void NoteListed(const Listing& listing, const HtmlLink& link) {
     const std::optional<Place> place = Resolve(listing.page, link.href);
     if (!place.has_value() || !IsPage(place->path)) return;
+    std::error_code failed;
+    if (!fs::exists(root_ / place->path, failed)) missing_.insert(place->path);
     std::string anchor = place->path;
     if (!place->fragment.empty()) anchor += "#" + place->fragment;
     depths_.emplace(std::move(anchor), link.depth);
@@ -222,23 +226,26 @@ class FolderReader {
       std::string name = entry.path().filename().string();
       if (IsPage(name) && read_.count(name) == 0) unread.insert(name);
     }
-    if (unread.empty()) return;
+    WarnOf(unread, "pages that the index does not link to were left out: ");
+  }
+
+  void WarnOf(const std::set<std::string>& pages, const char* why) {
+    if (pages.empty()) return;
     std::string names;
     size_t num_named = 0;
-    for (const std::string& name : unread) {
+    for (const std::string& name : pages) {
       if (num_named++ == kMaxNamed) break;
       names += (names.empty() ? "" : ", ") + name;
     }
-    if (unread.size() > kMaxNamed) names += ", ...";
-    warnings_.push_back(std::to_string(unread.size()) +
-                        " pages that the index does not link to were left "
-                        "out: " +
-                        names);
+    if (pages.size() > kMaxNamed) names += ", ...";
+    warnings_.push_back(
+        std::to_string(pages.size()).append(" ").append(why).append(names));
   }
 
   const std::string path_;
   fs::path root_;
   std::set<std::string> read_;
+  std::set<std::string> missing_;  // pages that are listed, and not there
   BookBinder binder_;
   uint64_t num_bytes_ = 0;
   std::unordered_map<std::string, int> depths_;  // nesting, by anchor

@@ -103,6 +103,16 @@ TEST_F(FolderTest, NothingIsReadFromElsewhere) {
   EXPECT_EQ(Good(Read()).text, "x\n");
 }
 
+TEST_F(FolderTest, PagesThatAreNotThereAreSaid) {
+  Write("index.html",
+        "<ul><li><a href=a.html>A</a><li><a href=b.html#x>B</a></ul>"
+        "<a href=c.html>c</a>");
+  Write("a.html", "<h1>A</h1>");
+  EXPECT_THAT(Good(Read()).warnings,
+              ElementsAre("1 pages that the index lists are not there: "
+                          "b.html"));
+}
+
 TEST_F(FolderTest, AnIndexOfALanguage) {
   Write("index.de.html", "<h1>Buch</h1>");
   EXPECT_EQ(Good(Read()).title, "Buch");

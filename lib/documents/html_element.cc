@@ -26,6 +26,17 @@ Role RoleOfUnknown(const GumboElement& element) {
              : Role::kInline;
 }
 
+// Returns true for a line of a title page that is no heading, as DocBook and
+// its like mark it.
+bool IsOfTitlePage(const GumboElement& element) {
+  for (const std::string_view name :
+       {"author", "corpauthor", "copyright", "edition", "editor", "pubdate",
+        "releaseinfo", "subtitle"}) {
+    if (HasWord(element, "class", name)) return true;
+  }
+  return false;
+}
+
 // Returns true for an element whose style hides it.
 bool IsStyledAway(const GumboElement& element) {
   std::string style = Lowercase(Attribute(element, "style"));
@@ -178,7 +189,7 @@ Role RoleOf(const GumboElement& element) {
     case GUMBO_TAG_H4:
     case GUMBO_TAG_H5:
     case GUMBO_TAG_H6:
-      return Role::kHeading;
+      return IsOfTitlePage(element) ? Role::kParagraph : Role::kHeading;
     case GUMBO_TAG_P:
     case GUMBO_TAG_BLOCKQUOTE:
     case GUMBO_TAG_TABLE:

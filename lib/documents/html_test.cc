@@ -193,6 +193,19 @@ TEST(HtmlTest, HeadingsAreSections) {
             "2 2|Two at 43 \n");
 }
 
+TEST(HtmlTest, LinesOfATitlePageAreNoSections) {
+  Document document;
+  ASSERT_TRUE(ReadHtml(
+      "<h1>Guide</h1><h2 class=subtitle>To it</h2><h3 class='x author'>A. B."
+      "</h3><h4 class=edition>2nd</h4><h2>One</h2>a<h2>Two</h2>b",
+      &document));
+  EXPECT_EQ(document.text,
+            "Guide\n\nTo it\n\nA. B.\n\n2nd\n\nOne\n\na\n\n"
+            "Two\n\nb\n");
+  ASSERT_EQ(document.sections.size(), 3u);
+  EXPECT_EQ(document.sections[1].title, "One");
+}
+
 TEST(HtmlTest, PlacesOfThePage) {
   const auto page = ReadHtmlPage(
       "<html lang=de><head><meta name=Author content=' A  B '></head><p id=a>é"

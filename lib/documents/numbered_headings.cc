@@ -109,10 +109,15 @@ size_t BytesBetween(const std::vector<TextLine>& lines, size_t begin,
 
 std::string KeyOf(const Candidate& candidate) {
   const Label& label = candidate.label;
-  return label.rank == Rank::kNone
-             ? HeadingKey(candidate.text)
-             : std::to_string(static_cast<int>(label.rank)) + "." +
-                   std::to_string(label.number);
+  switch (label.rank) {
+    case Rank::kNone:
+      return HeadingKey(candidate.text);
+    case Rank::kNumber:  // all of it: "2.1" is not "3.1"
+      return "#" + label.label;
+    default:
+      return std::to_string(static_cast<int>(label.rank)) + "." +
+             std::to_string(label.number);
+  }
 }
 
 // Drops entries of a table of contents without a title: they stand close
@@ -215,7 +220,8 @@ std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
       has_named = true;
     } else if (is_listed || (lines[i].is_first && lines[i].num_lines == 1 &&
                              IsUnnumberedPart(lines[i].text))) {
-      const bool is_block = lines[i].num_lines <= kMaxHeadingLines;
+      const bool is_block = lines[i].num_lines <=
+                            (is_listed ? kMaxListedLines : kMaxHeadingLines);
       candidate.line = i;
       candidate.end_line = i + (is_block ? lines[i].num_lines : 1);
       candidate.text =
@@ -231,7 +237,8 @@ std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
     candidates.push_back(std::move(candidate));
   }
   if (!has_named && contents.headings.empty()) return {};
-  DropListed(lines, &candidates);
+  // All that a complete table lists stands behind it, however short it is.
+  if (!contents.is_complete) DropListed(lines, &candidates);
   return HeadingsOf(lines, candidates);
 }
 

@@ -276,6 +276,70 @@ TEST(PlainTextTest, AnEntryOfTheContentsMayTakeTwoLinesOrALetter) {
   EXPECT_EQ(Tree(contents + text), tree);
 }
 
+// A text with contents and numbered sections: each chapter has one that begins
+// right below it, and some of which each is `below`.
+struct Listed {
+  std::string contents = "Contents\n\n";
+  std::string text;
+  std::string tree;
+
+  explicit Listed(const std::string& below) {
+    for (int i = 1; i <= 3; ++i) {
+      const std::string number = std::to_string(i);
+      Add(1, number, "Tree " + number, "");
+      // A chapter may begin with contents of its own.
+      text += number + ".1. Leaves\n" + number + ".2. Is it so?\n\n";
+      Add(2, number + ".1", "Leaves", "");
+      Add(3, number + ".1.1", "Green", Prose());
+      for (int j = 2; j <= 8; ++j) {
+        Add(2, number + "." + std::to_string(j), "Is it so?", below);
+      }
+    }
+  }
+  void Add(int level, const std::string& label, const std::string& title,
+           const std::string& below) {
+    contents += std::string(static_cast<size_t>(level), ' ') + label + ". " +
+                title + "\n";
+    text += label + ". " + title + "\n\n" + below;
+    tree += std::to_string(level) + " " + label + "|" + title + "\n";
+  }
+};
+
+TEST(PlainTextTest, SectionsThatTheContentsListMayBeShort) {
+  const Listed listed("Yes.\n\n");
+  EXPECT_EQ(Tree(listed.contents + "\n" + listed.text), listed.tree);
+}
+
+TEST(PlainTextTest, SectionsOfDifferentNumbersAreNotTheSame) {
+  // One entry in seven is wrong, so the contents are not complete.
+  const Listed listed(Prose());
+  const std::string wrong = " Ash\n Elm\n Fir\n Oak\n Yew\n";
+  EXPECT_EQ(Tree(listed.contents + wrong + "\n" + listed.text), listed.tree);
+}
+
+TEST(PlainTextTest, ATitleInTheContentsMayLookLikeARomanNumber) {
+  // "mc" would be 1100, and "C" 100.
+  EXPECT_EQ(Tree("Contents\n\nChapter 1. Rain\n1.1. mc\n1.2. C\nChapter 2. "
+                 "Snow  vii\n\nChapter 1. Rain\n" +
+                 Prose() + "1.1. mc\n" + Prose() + "1.2. C\n" + Prose() +
+                 "Chapter 2. Snow\n" + Prose()),
+            "1 Chapter 1|Rain\n2 1.1|mc\n2 1.2|C\n1 Chapter 2|Snow\n");
+}
+
+TEST(PlainTextTest, AnEntryOfTheContentsMayTakeSomeLines) {
+  const std::string contents =
+      "Contents\n\n1. Rain\n2. Why should I\n   choose this wind over\n"
+      "   some other wind? Why\n   not?\n3. Snow\n\n";
+  EXPECT_EQ(
+      Tree(contents + "1. Rain\n" + Prose() +
+           "2. Why should I\nchoose this wind\nover some other wind?\nWhy "
+           "not?\n" +
+           Prose() + "3. Snow\n" + Prose()),
+      "1 1|Rain\n1 2|Why should I choose this wind over some other wind? Why "
+      "not?\n"
+      "1 3|Snow\n");
+}
+
 TEST(PlainTextTest, AozorasMarksAreReadAndLeftOut) {
   const std::string rule(55, '-');
   const Document document = ReadAsText(

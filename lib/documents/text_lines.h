@@ -11,6 +11,7 @@ namespace tiercel::document {
 // A longer block is no heading.
 inline constexpr int kMaxHeadingColumns = 120;
 inline constexpr size_t kMaxHeadingLines = 3;
+inline constexpr size_t kMaxListedLines = 5;  // if the contents list it
 
 // A line of a plain text.
 struct TextLine {
