@@ -14,8 +14,10 @@ import subprocess
 import threading
 import time
 import unittest
+import urllib.parse
 
-from cli_testing import (CHAT, TIERCEL, Case, environment, lend_rates, run)
+from cli_testing import (CHAT, TIERCEL, Case, environment, epub_of,
+                         lend_rates, run)
 import told_model
 from told_model import CONTROL, NORMAL, USER, path_of
 
@@ -220,7 +222,7 @@ class EndpointsTest(Case):
 
     def test_what_is_not_there_is_an_error_in_json(self):
         server = Server(self)
-        for method, path in ("GET", "/"), ("POST", "/v1/models/load"):
+        for method, path in ("GET", "/page"), ("POST", "/v1/models/load"):
             status, headers, text = server.ask(method, path)
             self.assertEqual((status, headers["Content-Type"]),
                              (404, "application/json"))
@@ -337,6 +339,107 @@ class EndpointsTest(Case):
         self.assertTrue(answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\n"
                                           b"HTTP/1.1 200 OK\r\n"), answer)
         self.assertEqual(server.get("/health"), {"status": "ok"})
+
+
+PDF = b"""%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
+/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Courier>>>>>>>>endobj
+4 0 obj<</Length 43>>stream
+BT /F 10 Tf 72 700 Td (A page of it.) Tj ET
+endstream endobj
+trailer<</Root 1 0 R>>
+"""
+
+
+class PageTest(Case):
+    def test_the_page(self):
+        server = Server(self, "--api-key-file", self.path("keys", b"sk-1"))
+        for method in "GET", "HEAD":
+            status, headers, page = server.ask(method, "/")
+            self.assertEqual((status, headers["Content-Type"]),
+                             (200, "text/html; charset=utf-8"))
+            self.assertIn("default-src 'none'",
+                          headers["Content-Security-Policy"])
+            self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+            self.assertEqual(headers["Cache-Control"], "no-store")
+            self.assertEqual(len(page) > 10_000, method == "GET")
+        self.assertEqual(server.ask("GET", "/", Host="a.com")[0], 403)
+        status, headers, _ = server.ask("POST", "/", b"a")
+        self.assertEqual((status, headers["Allow"]),
+                         (405, "GET, HEAD, OPTIONS"))
+        self.assertEqual(server.ask("POST", "/documents", b"a")[0], 401)
+        self.assertEqual(server.ask("POST", "/documents", b"a",
+                                    Authorization="Bearer sk-1")[0], 200)
+
+    def test_documents_are_those_of_text(self):
+        server = Server(self)
+        for name, content in (
+                ("a b%.txt", b"CHAPTER 1\n\nOne.\n\nCHAPTER 2\n\nTwo.\n"),
+                ("latin.txt", b"Un caf\xe9 \xe0 la cr\xe8me, s'il vous "
+                 b"pla\xeet."),
+                ("a.html", b"<title>A</title><h1>B</h1><p>C<h2>D</h2><p>E"),
+                ("a.epub", epub_of("A", "B", [(1, "One", ["Text."]),
+                                              (2, "Two", ["More."])])),
+                ("a.pdf", PDF),
+                ("a.fb2", b'<?xml version="1.0"?><FictionBook xmlns="http://'
+                 b'www.gribuser.ru/xml/fictionbook/2.0"><body><section><title>'
+                 b"<p>One</p></title><p>Text.</p></section></body>"
+                 b"</FictionBook>")):
+            path = self.path(name, content)
+            told = run("text", path, "--json")
+            self.assertEqual(told.returncode, 0, told.stdout)
+            for quote in urllib.parse.quote, urllib.parse.quote_plus:
+                status, headers, document = server.ask(
+                    "POST", "/documents?name=" + quote(name), content)
+                self.assertEqual((status, headers["Content-Type"]),
+                                 (200, "application/json"))
+                self.assertEqual(document + b"\n", told.stdout)
+        # The log has no names.
+        self.assertNotIn(b"latin", server.said)
+
+    def test_documents_that_are_none(self):
+        server = Server(self)
+        for name, content, code in (
+                ("a.txt", b" \n", "empty_document"),
+                ("a.txt", b"a\0b", "not_text"),
+                ("a.epub", b"PK\3\4" + b"?" * 99, "invalid_epub"),
+                ("a.pdf", b"%PDF-1.4\n", "invalid_pdf")):
+            path = self.path(name, content)
+            told = json.loads(run("text", path, "--json").stdout)["error"]
+            status, _, text = server.ask("POST", "/documents?name=" + name,
+                                         content)
+            error = json.loads(text)["error"]
+            self.assertEqual((status, error["code"], error["message"]),
+                             (400, code, told["message"].replace(path, name)))
+        status, _, text = server.ask("POST", "/documents", b"")
+        self.assertEqual((status, json.loads(text)["error"]["message"]),
+                         (400, "'document' has no text"))
+        answer = server.raw(b"POST /documents HTTP/1.1\r\nHost: localhost\r\n"
+                            b"Content-Length: 67108865\r\n\r\n")
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer)
+        for headers in {"Host": "a.com"}, {"Origin": "http://a.com"}:
+            self.assertEqual(server.ask("POST", "/documents", b"a",
+                                        **headers)[0], 403)
+
+    def test_a_client_that_leaves_its_document(self):
+        server = Server(self)
+        body = b"<p>One two three.</p>\n" * 100_000
+        head = (b"POST /documents?name=a.html HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Length: %d\r\n\r\n" % len(body))
+        clients = [socket.create_connection((server.host, server.port))
+                   for _ in range(4)]
+        for client in clients:
+            client.sendall(head + body)
+        for client in clients:
+            client.close()
+        # It goes on, and has ended them all when it ends.
+        status, _, _ = server.ask("POST", "/documents", b"a")
+        self.assertEqual(status, 200)
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(), 143)
+        self.assertEqual(server.said.count(b"POST /documents "), 5)
 
 
 class AnswersTest(Case):

@@ -7,6 +7,8 @@ models of tests/golden. Needs only the standard library.
 import atexit
 import fcntl
 import glob
+import html
+import io
 import json
 import os
 import re
@@ -19,6 +21,7 @@ import tempfile
 import termios
 import time
 import unittest
+import zipfile
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "../bench"))
@@ -166,6 +169,46 @@ def write_faulty(path, token):
             data.append(values)
         with open(path, "wb") as file:
             gguf_file.write(file, source.keys, tensors, data, source.alignment)
+
+
+def epub_of(title, author, chapters):
+    """The bytes of an EPUB of (level, heading, paragraphs), in one page, with
+    a navigation that is as deep as the levels."""
+    body, navigation, depth = "", "", 0
+    for i, (level, heading, paragraphs) in enumerate(chapters):
+        heading = html.escape(heading)
+        body += f'<h{level} id="c{i}">{heading}</h{level}>' + "".join(
+            f"<p>{html.escape(paragraph)}</p>" for paragraph in paragraphs)
+        navigation += ("<ol>" if level > depth else
+                       "</li>" + "</ol></li>" * (depth - level))
+        navigation += f'<li><a href="p.xhtml#c{i}">{heading}</a>'
+        depth = level
+    navigation += "</li></ol>" * depth
+    page = ('<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub='
+            '"http://www.idpf.org/2007/ops"><head><title>-</title></head>'
+            "<body>%s</body></html>")
+    files = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml":
+            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"'
+            '><rootfiles><rootfile full-path="b.opf" media-type='
+            '"application/oebps-package+xml"/></rootfiles></container>',
+        "b.opf":
+            '<package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
+            '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>'
+            f"{html.escape(title)}</dc:title><dc:creator>{html.escape(author)}"
+            "</dc:creator><dc:language>en</dc:language></metadata><manifest>"
+            '<item id="n" href="n.xhtml" properties="nav" media-type='
+            '"application/xhtml+xml"/><item id="p" href="p.xhtml" media-type='
+            '"application/xhtml+xml"/></manifest><spine><itemref idref="p"/>'
+            "</spine></package>",
+        "n.xhtml": page % f'<nav epub:type="toc">{navigation}</nav>',
+        "p.xhtml": page % body}
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as book:
+        for name, text in files.items():
+            book.writestr(name, text)
+    return target.getvalue()
 
 
 class Screen:

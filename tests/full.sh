@@ -6,8 +6,8 @@
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
 #                               exact cuda sass hosted sim bytes seeds trials
-#                               faults book readme subproject debian wheel
-#                               mutants
+#                               faults book readme page subproject debian
+#                               wheel mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
 # that is run again on the same kind of machine replaces its line of the page;
@@ -17,7 +17,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact cuda sass hosted
-  sim bytes seeds trials faults book readme subproject debian wheel mutants)
+  sim bytes seeds trials faults book readme page subproject debian wheel
+  mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -214,6 +215,10 @@ step_book() {
   [[ -e $book ]] || book=$TIERCEL_BOOKS/policy.txt
   python3 -B bench/book.py "$book" --interruptions 20 --epub 50 \
     --tiercel "$TIERCEL"
+}
+
+step_page() {  # the page of the server, in Chromium
+  python3 -B apps/browser_test.py "$TIERCEL" tests/golden/checkpoints
 }
 
 step_subproject() {  # another project contains the library, in both its forms

@@ -386,8 +386,9 @@ const std::array<CommandFlags, 14> kCommands = {{
      {"tiercel bench -p 512 -n 32 -d 0,2048",
       "tiercel bench -n 64 -d 4000 -f book.txt --draft ngram"}},
     {"serve",
-     "a server that OpenAI's clients can ask",
-     "Answers requests over HTTP in OpenAI's form: chat and text completions.",
+     "a server for a browser and for OpenAI's clients",
+     "Serves OpenAI's clients, and a page to read with at "
+     "http://127.0.0.1:8080/.",
      AddServe,
      {"--host", "--port", "--api-key-file", "--parallel", "-n", "-m", "-c"},
      {"tiercel serve", "tiercel serve --port 8081 --parallel 8 -c 8k"}},

@@ -130,6 +130,11 @@ bool IsEmpty(const Document& book) {
   return book.text.find_first_not_of(" \t\r\n\f\v") == std::string::npos;
 }
 
+absl::Status NoText(const std::string& name) {
+  return Error(Exit::kInput, "empty_document",
+               absl::StrCat("'", name, "' has no text"));
+}
+
 }  // namespace
 
 absl::StatusOr<Document> OpenBook(const Options& options) {
@@ -177,10 +182,15 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
         absl::StrJoin(by_chapters ? chosen.chapters : chosen.pages, ", "),
         "\n"));
   }
-  if (IsEmpty(*book)) {
-    return Error(Exit::kInput, "empty_document",
-                 absl::StrCat("'", options.document, "' has no text"));
-  }
+  if (IsEmpty(*book)) return NoText(options.document);
+  return book;
+}
+
+absl::StatusOr<Document> BookIn(const std::string& name,
+                                const std::string& bytes) {
+  ASSIGN_OR_RETURN(Document book,
+                   DocumentIn(document::ReadDocumentBytes(name, bytes)));
+  if (IsEmpty(book)) return NoText(name);
   return book;
 }
 
@@ -204,6 +214,30 @@ std::string ChoiceAdvice(const Document& book) {
                     book.pages.back().number);
   }
   return advice;
+}
+
+Json Described(const document::Document& book) {
+  Json sections = Json::array();
+  for (const document::Section& section : book.sections) {
+    const size_t end =
+        reader::SectionEnd(book, static_cast<size_t>(sections.size()));
+    const std::string page = reader::PageAt(book, section.begin);
+    sections.push_back({{"level", section.level},
+                        {"label", section.label},
+                        {"title", section.title},
+                        {"begin", section.begin},
+                        {"end", end},
+                        {"page", page.empty() ? Json(nullptr) : Json(page)},
+                        {"anchor", section.anchor}});
+  }
+  Json pages = Json::array();
+  for (const document::Page& page : book.pages) {
+    pages.push_back({{"label", page.number}, {"begin", page.begin}});
+  }
+  return {{"title", book.title},       {"author", book.author},
+          {"language", book.language}, {"text", book.text},
+          {"sections", sections},      {"pages", pages},
+          {"warnings", book.warnings}};
 }
 
 absl::Status WriteContents(const Options& options, const Model& model,

@@ -19,6 +19,10 @@ namespace tiercel::cli {
 // --pages, and io_error for notes that cannot be written; chapter_not_found,
 // page_not_found, no_chapters, no_pages.
 absl::StatusOr<document::Document> OpenBook(const Options& options);
+// Reads a whole document from bytes in memory; errors call it `name`, whose
+// extension counts. Errors: those of ReadDocumentBytes; empty_document.
+absl::StatusOr<document::Document> BookIn(const std::string& name,
+                                          const std::string& bytes);
 
 // Returns `options` with the name of the book, which their sessions give to the
 // prompt cache.
@@ -34,6 +38,9 @@ absl::StatusOr<document::Document> ChooseChapters(
 // Advice for a book that is too long to be read as a whole: "; or choose with
 // --chapters: 1 Loomings, ..."; empty if it has no chapters or pages to choose.
 std::string ChoiceAdvice(const document::Document& book);
+
+// The document with the places in its text, in bytes.
+Json Described(const document::Document& book);
 
 // Writes the table of contents for --toc: the sections of the book, with their
 // lengths.

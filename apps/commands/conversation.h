@@ -29,6 +29,8 @@ class Conversation {
   // which the template may show it again.
   void Answer(std::string text, std::string thought);
   const std::string& answer() const { return turns_.back().answer; }
+  // The last message of the user.
+  const std::string& message() const { return turns_.back().message; }
   // Removes the last message and its answer.
   void TakeBack();
   // Removes the oldest turn behind the first `kept`; returns false if that is

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/serve/refusal.h"
@@ -147,6 +148,11 @@ class Talk final : public Exchange, public std::enable_shared_from_this<Talk> {
   bool gone_ = false;
   std::function<void()> on_gone_;
 };
+
+std::string QueryOf(std::string_view target) {
+  const size_t mark = target.find('?');
+  return std::string(mark == target.npos ? "" : target.substr(mark + 1));
+}
 
 std::string PathOf(std::string_view target) {
   target = target.substr(0, target.find('?'));
@@ -437,7 +443,8 @@ asio::awaitable<bool> Connection::Answer(Parser& parser) {
                          text(got[http::field::host]),
                          text(got[http::field::origin]),
                          text(got[http::field::authorization]),
-                         std::move(parser.get().body())};
+                         std::move(parser.get().body()),
+                         QueryOf({got.target().data(), got.target().size()})};
   const Body body = request.method == "HEAD" ? Body::kCounted : Body::kWritten;
   const unsigned version = got.version();
   bool keep_alive = got.keep_alive();
@@ -526,6 +533,29 @@ asio::awaitable<bool> Connection::WriteBytes(std::string bytes) {
 }
 
 }  // namespace
+
+std::string QueryValue(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    const size_t sign = pair.find('=');
+    if (pair.substr(0, sign) != name || sign == pair.npos) continue;
+    std::string value;
+    for (size_t i = sign + 1; i < pair.size(); ++i) {
+      unsigned byte = 0;
+      const auto digits = pair.substr(i).substr(0, 3);
+      if (pair[i] == '%' && digits.size() == 3 &&
+          absl::SimpleHexAtoi(absl::string_view(digits.data() + 1, 2), &byte)) {
+        value += static_cast<char>(byte);
+        i += 2;
+      } else {
+        value += pair[i] == '+' ? ' ' : pair[i];
+      }
+    }
+    return value;
+  }
+  return "";
+}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(
     const std::string& host, int64_t port, HttpHandler* handler) {

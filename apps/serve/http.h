@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,11 @@ struct HttpRequest {
   std::string origin;
   std::string authorization;
   std::string body;
+  std::string query = {};  // behind the path's ?
 };
+
+// The value of `name` in a query, decoded; empty: it has none.
+std::string QueryValue(std::string_view query, std::string_view name);
 
 struct HttpReply {
   int status = 200;

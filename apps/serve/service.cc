@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/cli/error.h"
+#include "apps/serve/page.h"
 #include "apps/serve/refusal.h"
 #include "apps/serve/reply.h"
 #include "apps/serve/request.h"
@@ -25,15 +26,20 @@ struct Path {
   std::string_view path;
   bool is_post;
 };
-constexpr std::array<Path, 9> kPaths = {{{"/health", false},
-                                         {"/metrics", false},
-                                         {"/models", false},
-                                         {"/props", false},
-                                         {"/v1/models", false},
-                                         {"/detokenize", true},
-                                         {"/tokenize", true},
-                                         {"/v1/chat/completions", true},
-                                         {"/v1/completions", true}}};
+constexpr std::array<Path, 11> kPaths = {{{"/", false},
+                                          {"/health", false},
+                                          {"/metrics", false},
+                                          {"/models", false},
+                                          {"/props", false},
+                                          {"/v1/models", false},
+                                          {"/detokenize", true},
+                                          {"/documents", true},
+                                          {"/tokenize", true},
+                                          {"/v1/chat/completions", true},
+                                          {"/v1/completions", true}}};
+
+// Documents that may wait for the one that is read.
+constexpr size_t kMostDocuments = 8;
 
 const Path* PathNamed(std::string_view path) {
   for (const Path& one : kPaths) {
@@ -235,6 +241,26 @@ absl::Status Service::Generate(const HttpRequest& http, const Visit& visit) {
   return absl::OkStatus();
 }
 
+absl::Status Service::ReadDocument(HttpRequest http, const Visit& visit) {
+  if (drains_.load()) return CheckReady();
+  DocumentQueue::Job job;
+  job.name = QueryValue(http.query, "name");
+  if (job.name.empty()) job.name = "document";
+  job.bytes = std::move(http.body);
+  job.on_end = [this, visit](const absl::StatusOr<std::string>& json) {
+    Answer(visit,
+           json.ok() ? HttpReply{.body = *json} : ErrorReply(json.status()));
+  };
+  const std::optional<DocumentQueue::Id> id = documents_.Add(std::move(job));
+  if (!id.has_value()) {
+    return HttpError(429, "queue_full",
+                     absl::StrCat(kMostDocuments,
+                                  " documents wait already; try again later"));
+  }
+  visit.exchange->OnGone([this, id] { documents_.Cancel(*id); });
+  return absl::OkStatus();
+}
+
 // ---- All endpoints ----
 
 Service::Service(const cli::Options& options, const cli::Model& model,
@@ -242,14 +268,15 @@ Service::Service(const cli::Options& options, const cli::Model& model,
     : options_(options),
       model_(model),
       guard_(std::move(guard)),
-      name_(ModelName(options.model.path)) {}
+      name_(ModelName(options.model.path)),
+      documents_(kMostDocuments) {}
 
 void Service::Handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
   const Visit visit = {request.method, request.path, std::move(exchange)};
   // The library throws nothing; what the standard library throws ends here.
   absl::Status routed;
   try {
-    routed = Route(request, visit);
+    routed = Route(std::move(request), visit);
   } catch (const std::bad_alloc&) {
     routed = HttpError(503, "out_of_memory", "out of memory");
   } catch (const std::exception& exception) {
@@ -265,11 +292,12 @@ HttpReply Service::Refused(const absl::Status& status) {
 }
 
 void Service::CancelAll() {
+  documents_.CancelAll();
   Generations* const generations = generations_.load();
   if (generations != nullptr) generations->CancelAll();
 }
 
-absl::Status Service::Route(const HttpRequest& request, const Visit& visit) {
+absl::Status Service::Route(HttpRequest request, const Visit& visit) {
   RETURN_IF_ERROR(guard_.CheckSource(request.host, request.origin));
   const Path* const path = PathNamed(request.path);
   const std::string& method = request.method;
@@ -288,16 +316,20 @@ absl::Status Service::Route(const HttpRequest& request, const Visit& visit) {
     Answer(visit, std::move(reply));
     return absl::OkStatus();
   }
-  if (request.path != "/health") {
+  // A browser has no key before it has the page, which says nothing.
+  if (request.path != "/health" && request.path != "/") {
     RETURN_IF_ERROR(guard_.CheckKey(request.authorization));
   }
   if (request.path == "/v1/chat/completions" ||
       request.path == "/v1/completions") {
     return Generate(request, visit);
   }
+  if (request.path == "/documents") {
+    return ReadDocument(std::move(request), visit);
+  }
   // No other call may use the model while it is loaded.
   if (generations_.load() == nullptr && request.path != "/health" &&
-      request.path != "/metrics") {
+      request.path != "/metrics" && request.path != "/") {
     return CheckReady();
   }
   ASSIGN_OR_RETURN(HttpReply reply, ReplyTo(request));
@@ -306,6 +338,7 @@ absl::Status Service::Route(const HttpRequest& request, const Visit& visit) {
 }
 
 absl::StatusOr<HttpReply> Service::ReplyTo(const HttpRequest& request) const {
+  if (request.path == "/") return PageReply();
   if (request.path == "/health") return Health();
   if (request.path == "/metrics") {
     const Generations* const generations = generations_.load();

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
+#include "apps/serve/document_queue.h"
 #include "apps/serve/generations.h"
 #include "apps/serve/guard.h"
 #include "apps/serve/http.h"
@@ -48,12 +49,13 @@ class Service final : public HttpHandler {
   };
   class Flow;
 
-  absl::Status Route(const HttpRequest& request, const Visit& visit);
+  absl::Status Route(HttpRequest request, const Visit& visit);
   // The reply of an endpoint that answers at once; absent status: none of
   // these.
   absl::StatusOr<HttpReply> ReplyTo(const HttpRequest& request) const;
   absl::Status CheckReady() const;
   absl::Status Generate(const HttpRequest& request, const Visit& visit);
+  absl::Status ReadDocument(HttpRequest request, const Visit& visit);
 
   Json Models() const;
   Json Props() const;
@@ -74,6 +76,7 @@ class Service final : public HttpHandler {
   std::atomic<bool> drains_{false};
   std::atomic<uint64_t> last_id_{0};
   Metrics metrics_;
+  DocumentQueue documents_;  // ends first: its callbacks use the rest
 };
 
 }  // namespace tiercel::serve

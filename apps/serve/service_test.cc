@@ -65,17 +65,22 @@ TEST_F(ServiceTest, WhileTheModelIsLoadedNothingIsGenerated) {
     EXPECT_EQ(CodeOf(reply), "loading");
     EXPECT_EQ(reply.headers.at(0).first, "Retry-After");
   }
-  EXPECT_EQ(Ask("GET", "/metrics").status, 200);
+  for (const char* path : {"/", "/metrics"}) {
+    EXPECT_EQ(Ask("GET", path).status, 200) << path;
+  }
 }
 
 TEST_F(ServiceTest, WhileItDrainsItSaysSo) {
   service_->Drain();
+  EXPECT_EQ(CodeOf(Ask("POST", "/documents", "A")), "shutting_down");
   EXPECT_EQ(CodeOf(Ask("GET", "/health")), "shutting_down");
   EXPECT_EQ(Ask("POST", "/v1/completions", "{}").status, 503);
 }
 
-TEST_F(ServiceTest, OnlyHealthIsForAll) {
+TEST_F(ServiceTest, OnlyHealthAndThePageAreForAll) {
   EXPECT_EQ(Ask("GET", "/health", "", "").status, 503);
+  EXPECT_EQ(Ask("GET", "/", "", "").content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(Ask("POST", "/documents", "A", "").status, 401);
   for (const char* path : {"/v1/models", "/models", "/props", "/metrics"}) {
     const HttpReply reply = Ask("GET", path, "", "");
     EXPECT_EQ(reply.status, 401) << path;

@@ -54,6 +54,7 @@ readonly TEST=(
   shellcheck
 )
 readonly FULL=(
+  chromium  # the page of the server
   clang  # fuzzing
   clang-tidy
   dpkg-dev
