@@ -80,8 +80,10 @@ class BatchTest(Case):
                  url="/v1/completions"),
             line("ids", {"prompt": [5, 6, 7], "max_tokens": 9, "stop": ["q"]},
                  url="/v1/completions"),
+            line("scored", {"prompt": "The falcon", "max_tokens": 9,
+                            "logprobs": 0}, url="/v1/completions"),
             line("book", talk("Who?", tiercel={"document": "book.txt"})))
-        self.assertEqual(self.counts(), (4, 0, 0))
+        self.assertEqual(self.counts(), (5, 0, 0))
         answers = self.answers()
         for name, answer in answers.items():
             self.assertEqual(set(answer), {"id", "custom_id", "response",
@@ -96,6 +98,11 @@ class BatchTest(Case):
         self.assertEqual(texts["text"][0]["text"], greedy["output"][0]["text"])
         self.assertEqual(answers["text"]["response"]["body"]["usage"]
                          ["prompt_tokens"], greedy["prompt_tokens"])
+        self.assertIsNone(texts["text"][0]["logprobs"])
+        self.assertEqual(texts["scored"][0]["text"], greedy["output"][0]["text"])
+        scored = texts["scored"][0]["logprobs"]
+        self.assertEqual(len(scored["tokens"]), 9)
+        self.assertLess(max(scored["token_logprobs"]), 0)
         ids = self.document("generate", *MODEL, "--tokens",
                             self.path("ids", b"5 6 7"), "-n", "9",
                             "--stop", "q")

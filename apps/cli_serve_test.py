@@ -4,30 +4,25 @@
     cli_serve_test.py TIERCEL CHECKPOINTS
 """
 
-import http.client
 import json
+import math
 import os
-import re
 import signal
 import socket
-import subprocess
 import threading
 import time
 import unittest
 import urllib.parse
 
 from cli_testing import (CHAT, TIERCEL, Case, environment, epub_of,
-                         lend_rates, run)
+                         lend_rates, read_npy, run)
+import gguf_file
+from serving import CHATS, DEADLINE_S, TEXTS, Stream, talk
+import serving
 import told_model
 from told_model import CONTROL, NORMAL, USER, path_of
 
 MODEL = ["-m", CHAT + ".gguf"]
-CHATS, TEXTS = "/v1/chat/completions", "/v1/completions"
-DEADLINE_S = 60
-
-
-def talk(question, **members):
-    return {"messages": [{"role": "user", "content": question}], **members}
 
 
 def long_text(tokens, **members):
@@ -36,126 +31,11 @@ def long_text(tokens, **members):
             "stream": True, **members}
 
 
-class Stream:
-    """The events of an answer, as they come."""
-
-    def __init__(self, server, path, body):
-        self.connection = server.connect()
-        self.connection.request("POST", path, json.dumps(body))
-        self.response = self.connection.getresponse()
-        self.status = self.response.status
-        self.comments = 0
-
-    def __iter__(self):
-        while True:
-            line = self.response.readline()
-            if not line:
-                self.leave()
-                return
-            if line.startswith(b":"):
-                self.comments += 1
-            elif line.startswith(b"data: "):
-                data = line[6:].strip().decode()
-                yield data if data == "[DONE]" else json.loads(data)
-
-    def await_text(self):
-        for event in self:
-            if event["choices"][0].get("text"):
-                return
-        raise AssertionError("the stream has no text")
-
-    def leave(self):
-        self.response.close()
-        self.connection.close()
-
-
-class Server:
-    """The server, on a port of its own."""
-
+class Server(serving.Server):
     def __init__(self, case, *flags, model=MODEL, env=None):
-        self.process = subprocess.Popen(
-            [TIERCEL, "serve", *model, "--port", "0", *flags],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=env or environment())
+        super().__init__([TIERCEL, "serve", *model, *flags],
+                         env or environment())
         case.addCleanup(self.end)
-        self.said = b""
-        self.ready = threading.Event()
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
-        if not self.ready.wait(DEADLINE_S):
-            raise AssertionError(self.said)
-        found = re.search(rb"listening at http://([^\n]*):(\d+)\n", self.said)
-        self.host, self.port = found[1].decode(), int(found[2])
-
-    def read(self):
-        for line in self.process.stderr:
-            self.said += line
-            if line == b"ready\n":
-                self.ready.set()
-        self.ready.set()
-
-    def end(self):
-        self.process.kill()
-        self.wait()
-
-    def wait(self):
-        """Returns the exit code."""
-        code = self.process.wait(DEADLINE_S)
-        self.reader.join(DEADLINE_S)
-        self.process.stderr.close()
-        self.process.stdout.close()
-        return code
-
-    def connect(self):
-        return http.client.HTTPConnection(self.host, self.port,
-                                          timeout=DEADLINE_S)
-
-    def ask(self, method, path, body=None, **headers):
-        """Returns the status, the headers, and the body."""
-        connection = self.connect()
-        connection.request(method, path, body, {
-            name.replace("_", "-"): value for name, value in headers.items()})
-        response = connection.getresponse()
-        answer = (response.status, dict(response.getheaders()),
-                  response.read())
-        connection.close()
-        return answer
-
-    def get(self, path, **headers):
-        return json.loads(self.ask("GET", path, **headers)[2])
-
-    def post(self, path, body, **headers):
-        status, _, text = self.ask("POST", path, json.dumps(body), **headers)
-        return status, json.loads(text)
-
-    def answer(self, path, body):
-        status, document = self.post(path, body)
-        if status != 200:
-            raise AssertionError(document)
-        return document
-
-    def raw(self, data):
-        """Sends bytes; returns what comes until the end."""
-        with socket.create_connection((self.host, self.port),
-                                      DEADLINE_S) as client:
-            client.sendall(data)
-            received = b""
-            while True:
-                more = client.recv(1 << 16)
-                if not more:
-                    return received
-                received += more
-
-    def gauge(self, name):
-        text = self.ask("GET", "/metrics")[2].decode()
-        return float(re.search(r"^%s (\S+)$" % name, text, re.M)[1])
-
-    def await_gauge(self, name, value):
-        end = time.monotonic() + DEADLINE_S
-        while self.gauge(name) != value:
-            if time.monotonic() > end:
-                raise AssertionError(f"{name} does not become {value}")
-            time.sleep(0.01)
 
 
 def joined(stream, member="text"):
@@ -478,6 +358,145 @@ class AnswersTest(Case):
             self.assertEqual(joined(stream, member),
                              (whole.get("message", whole)[member],
                               whole["finish_reason"]))
+
+    def test_log_probs_are_those_of_the_logits(self):
+        server = Server(self)
+        body = {"prompt": "The falcon", "max_tokens": 12, "temperature": 1,
+                "seed": 6}
+        plain = server.answer(TEXTS, body)["choices"][0]
+        self.assertIsNone(plain["logprobs"])
+        answer = server.answer(TEXTS, {**body, "logprobs": 3})["choices"][0]
+        self.assertEqual(answer["text"], plain["text"])
+        said = answer["logprobs"]
+        self.assertEqual({len(values) for values in said.values()}, {12})
+        for at, token in list(zip(said["text_offset"], said["tokens"]))[:6]:
+            self.assertEqual(answer["text"][at:at + len(token)], token)
+        before = self.document("tokenize", *MODEL, "-p", "The falcon")["tokens"]
+        (drawn,) = self.document("generate", *MODEL, "-p", "The falcon", "-n",
+                                 "12", "--temp", "1", "--seed", "6")["output"]
+        drawn = drawn["tokens"]
+        ids = self.path("ids", " ".join(map(str, before + drawn)).encode())
+        logits = self.path("logits.npy")
+        self.succeed("eval", *MODEL, "--tokens", ids, "--logits", logits)
+        (_, vocab), values = read_npy(logits)
+        for i, (token, log_prob, top) in enumerate(zip(
+                drawn, said["token_logprobs"], said["top_logprobs"])):
+            row = values[(len(before) + i - 1) * vocab:][:vocab]
+            scale = math.log(sum(math.exp(value) for value in row))
+            self.assertAlmostEqual(log_prob, row[token] - scale, 4)
+            likeliest = sorted(row, reverse=True)[:3]
+            self.assertEqual(len(top), 3 + (said["tokens"][i] not in
+                                            list(top)[:3]))
+            for value, expected in zip(top.values(), likeliest):
+                self.assertAlmostEqual(value, expected - scale, 4)
+        # Drafts change nothing.
+        greedy = {"prompt": "The falcon", "max_tokens": 30, "logprobs": 3}
+        drafting = Server(self, "--draft", "ngram")
+        self.assertEqual(drafting.answer(TEXTS, greedy)["choices"],
+                         server.answer(TEXTS, greedy)["choices"])
+        # A chat has the same, in another form.
+        body = talk("Who?", max_tokens=9, temperature=0.8, seed=4)
+        plain = server.answer(CHATS, body)["choices"][0]
+        body = {**body, "logprobs": True, "top_logprobs": 2}
+        answer = server.answer(CHATS, body)["choices"][0]
+        self.assertEqual(answer["message"], plain["message"])
+        content = answer["logprobs"]["content"]
+        self.assertEqual(len(content), 9)
+        self.assertEqual(bytes(sum((one["bytes"] for one in content), []))
+                         .decode(errors="replace"),
+                         answer["message"]["content"])
+        for one in content:
+            self.assertEqual(len(one["top_logprobs"]), 2)
+            self.assertGreaterEqual(one["top_logprobs"][0]["logprob"],
+                                    one["logprob"])
+
+    def test_chunks_have_the_log_probs_of_their_text(self):
+        server = Server(self)
+        # Of the stop texts one cuts a token, and the other keeps some waiting.
+        text = {"prompt": "The falcon", "temperature": 1, "seed": 6,
+                "stop": ['le"', "tut~*2\u2603"], "logprobs": 2}
+        for path, body, member in ((TEXTS, text, "text"),
+                                   (CHATS, talk("Who?", logprobs=True),
+                                    "content")):
+            body["max_tokens"] = 24
+            whole = server.answer(path, body)["choices"][0]
+            parts = []
+            for event in Stream(server, path, {**body, "stream": True}):
+                if event == "[DONE]":
+                    continue
+                (chunk,) = event["choices"]
+                said = chunk.get("delta", chunk).get(member)
+                if said or chunk["logprobs"]:
+                    self.assertTrue(said or chunk["finish_reason"])
+                    parts.append((said, chunk["logprobs"]))
+            joined_parts = {}
+            for _, part in parts:
+                for name, values in part.items():
+                    joined_parts.setdefault(name, []).extend(values or [])
+            self.assertEqual(joined_parts, {name: values or [] for name, values
+                                            in whole["logprobs"].items()})
+            if path == TEXTS:
+                self.assertEqual(whole["text"], "stut~*2p")
+                self.assertEqual(
+                    [(said, part["tokens"]) for said, part in parts],
+                    [("st", ["st"]), ("ut", ["ut"]), ("~", ["~"]),
+                     ("*", ["*"]), ("2", ["2"]), ("p", ["ple"])])
+
+    def test_a_character_of_several_tokens_has_its_bytes(self):
+        snowman = [chr(byte) for byte in "\u2603".encode()]
+        names = told_model.tokens(["<|endoftext|>", "<|im_start|>",
+                                   "<|im_end|>", "<think>", "</think>"])
+        model = told_model.write_gguf(
+            self.path("snow.gguf"),
+            path_of("\n", "<think>", "h", "</think>", *snowman, "Y",
+                    "<|im_end|>"),
+            names, [CONTROL] * 3 + [USER] * 2 + [NORMAL] * 256)
+        server = Server(self, model=["-m", model])
+        body = talk("hello", max_tokens=16, logprobs=True, top_logprobs=1)
+        answer = server.answer(CHATS, body)["choices"][0]
+        self.assertEqual(answer["message"], {
+            "role": "assistant", "content": "\u2603Y",
+            "reasoning_content": "h"})
+        content = answer["logprobs"]["content"]
+        tokens = ["\\xe2", "\\x98", "\\x83", "Y"]
+        self.assertEqual([one["token"] for one in content], tokens)
+        self.assertEqual([one["bytes"] for one in content],
+                         [[0xe2], [0x98], [0x83], [ord("Y")]])
+        for one in content:
+            self.assertEqual(one["top_logprobs"], [
+                {name: one[name] for name in ("token", "logprob", "bytes")}])
+        chunks = [event["choices"][0]["logprobs"] for event in
+                  Stream(server, CHATS, {**body, "stream": True})
+                  if event != "[DONE]"]
+        self.assertEqual([chunk["content"] for chunk in chunks if chunk],
+                         [content[:3], content[3:]])
+        # What the end leaves without a text comes at the end.
+        body = {"prompt": "a\n", "max_tokens": 4, "logprobs": 0}
+        *_, last = [event for event in Stream(
+            server, TEXTS, {**body, "stream": True}) if event != "[DONE]"]
+        self.assertEqual(last["choices"][0]["logprobs"]["tokens"],
+                         ["bytes:\\xe2"])
+        whole = server.answer(TEXTS, body)["choices"][0]
+        self.assertEqual(whole["text"], "<think>h</think>")
+        self.assertEqual(whole["logprobs"]["text_offset"], [0, 7, 8, 16])
+        self.assertEqual(whole["logprobs"]["tokens"],
+                         ["<think>", "h", "</think>", "bytes:\\xe2"])
+
+    def test_a_token_is_spelled_with_its_space(self):
+        names = ["<unk>", "<s>", "</s>", "\u2581The", "\u2581cat"]
+        model = told_model.write_gguf(
+            self.path("space.gguf"), path_of(names[3], names[4], names[3]),
+            names, [told_model.UNKNOWN, CONTROL, CONTROL, NORMAL, NORMAL],
+            tokenizer__ggml__model=gguf_file.string("llama"),
+            tokenizer__ggml__pre=None, tokenizer__ggml__merges=None,
+            tokenizer__ggml__scores=gguf_file.array(
+                6, [0.0] * 3 + [-1.0, -2.0]),
+            tokenizer__ggml__eos_token_id=gguf_file.u32(2))
+        server = Server(self, model=["-m", model])
+        answer = server.answer(TEXTS, {"prompt": [3], "max_tokens": 2,
+                                       "logprobs": 1})["choices"][0]
+        self.assertEqual(answer["text"], "cat The")
+        self.assertEqual(answer["logprobs"]["tokens"], [" cat", " The"])
 
     def test_defaults_are_those_of_the_flags(self):
         server = Server(self, "-n", "9", "--temp", "0.7", "--seed", "5")

@@ -81,6 +81,9 @@ struct SamplingOptions {
   std::vector<int32_t> stop_ids;
   bool ignore_eos = false;
   bool split_thought = false;  // a thought is no part of the answer
+  // Tokens come with their log-probabilities, and those of so many of the
+  // likeliest beside each; absent: without.
+  std::optional<int64_t> top_log_probs;
   std::string policy = "full";
   bool plain = false;
   bool baseline = false;   // the policy without its savings

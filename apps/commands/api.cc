@@ -410,9 +410,7 @@ absl::Status Queue::Add(const Session& session,
   entry.sampling = &sampling;
   entry.user_data = results;
   entry.on_token = [](void* user_data, const tiercel_token* token) {
-    static_cast<Results*>(user_data)->on_token(
-        token->id, {token->text, token->text_bytes},
-        {token->thought, token->thought_bytes});
+    static_cast<Results*>(user_data)->on_token(*token);
     return static_cast<int>(SignalReceived() != 0);
   };
   const tiercel_on_end on_end = [](void* user_data, tiercel_status status,

@@ -36,6 +36,14 @@ using TokenFn = std::function<absl::Status(int32_t id, std::string_view text,
                                            std::string_view thought)>;
 using RowFn = std::function<absl::Status(size_t index, const float* logits)>;
 
+// A token's parts of the answer and of the thought before it.
+inline std::string_view TextOf(const tiercel_token& token) {
+  return {token.text, token.text_bytes};
+}
+inline std::string_view ThoughtOf(const tiercel_token& token) {
+  return {token.thought, token.thought_bytes};
+}
+
 class Model {
  public:
   // Opens a model. `params.progress` and `params.user_data` are replaced.
@@ -175,9 +183,7 @@ class Queue {
   // Takes the results of a generation, on the queue's thread, and stays in its
   // place until the end. After a signal the generation ends.
   struct Results {
-    std::function<void(int32_t id, std::string_view text,
-                       std::string_view thought)>
-        on_token;
+    std::function<void(const tiercel_token& token)> on_token;
     std::function<void(absl::Status status)> on_end;
     // Takes progress of a prompt, in tokens times layers; may be null.
     ProgressFn on_read = nullptr;

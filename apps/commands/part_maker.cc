@@ -115,9 +115,9 @@ absl::Status PartMaker::AddSlots() {
     slots_.push_back({&forks_.back()});
   }
   for (Slot& slot : slots_) {
-    slot.results.on_token = [this, &slot](int32_t id, std::string_view text,
-                                          std::string_view thought) {
-      mail_.Put({&slot, id, std::string(text), std::string(thought)});
+    slot.results.on_token = [this, &slot](const tiercel_token& token) {
+      mail_.Put({&slot, token.id, std::string(TextOf(token)),
+                 std::string(ThoughtOf(token))});
     };
     slot.results.on_end = [this, &slot](absl::Status status) {
       mail_.Put({.slot = &slot, .end = std::move(status)});

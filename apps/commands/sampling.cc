@@ -82,6 +82,8 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
       std::max(static_cast<float>(from.repeat_penalty), FLT_MIN);
   sampling.ignore_eos = from.ignore_eos;
   sampling.split_thought = from.split_thought ? 1 : 0;
+  sampling.log_probs = from.top_log_probs.has_value() ? 1 : 0;
+  sampling.top_log_probs = from.top_log_probs.value_or(0);
   sampling.stops = texts->stops.data();
   sampling.num_stops = texts->stops.size();
   sampling.stop_ids = from.stop_ids.data();

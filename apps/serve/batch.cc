@@ -23,6 +23,7 @@
 #include "apps/serve/batch_files.h"
 #include "apps/serve/commands.h"
 #include "apps/serve/generations.h"
+#include "apps/serve/log_probs.h"
 #include "apps/serve/refusal.h"
 #include "apps/serve/reply.h"
 #include "apps/serve/request.h"
@@ -90,6 +91,7 @@ class Maker {
   struct Job {
     const BatchLine* line;
     Request request;
+    LogProbs log_probs;
     Stopwatch watch = {};
     Answer answer = {};
     absl::Status status = {};
@@ -207,22 +209,26 @@ absl::Status Maker::Begin(const BatchLine& line) {
   }
   if (cli::IsInterrupted(prompt.status())) return prompt.status();
   if (!prompt.ok()) return WriteError(line, prompt.status());
-  auto owned = std::make_unique<Job>(Job{&line, *std::move(request)});
+  LogProbs log_probs(*request, SpellerOf(model_));
+  auto owned = std::make_unique<Job>(
+      Job{&line, *std::move(request), std::move(log_probs)});
   auto job = std::make_shared<std::unique_ptr<Job>>(std::move(owned));
   Job* const raw = job->get();
   Generations::Job made;
   made.prompt = *std::move(prompt);
   made.sampling = raw->request.sampling;
   made.on_read = [raw](size_t, size_t) { raw->watch.Begin(); };
-  made.on_token = [raw](std::string_view text, std::string_view thought) {
+  made.on_token = [raw](const tiercel_token& token) {
     raw->watch.Token();
-    raw->answer.text.append(text);
-    raw->answer.thought.append(thought);
+    raw->log_probs.Add(token);
+    raw->answer.text.append(cli::TextOf(token));
+    raw->answer.thought.append(cli::ThoughtOf(token));
   };
   made.on_end = [this, job](const absl::Status& status, const Json& report) {
     std::unique_ptr<Job> done = std::move(*job);
     done->status = status;
     done->watch.End();
+    done->answer.log_probs = done->log_probs.Whole();
     if (report.is_object()) AddReport(report, &done->answer);
     const std::lock_guard<std::mutex> lock(mutex_);
     ended_.push_back(std::move(done));

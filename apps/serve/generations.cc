@@ -347,13 +347,12 @@ absl::Status Generations::AddToQueue(Task& task) {
                         static_cast<size_t>(done / layers);
     task.job.on_read(*task.found, read - std::min(read, *task.found));
   };
-  task.results.on_token = [&task](int32_t id, std::string_view text,
-                                  std::string_view thought) {
+  task.results.on_token = [&task](const tiercel_token& token) {
     HoldPrompt(task);
-    task.slot->held.push_back(id);
+    task.slot->held.push_back(token.id);
     if (task.read_to < task.job.prompt.size()) return;  // a step's own token
     task.began = true;
-    task.job.on_token(text, thought);
+    task.job.on_token(token);
   };
   task.results.on_end = [this, &task](absl::Status status) {
     const std::lock_guard<std::mutex> lock(mutex_);

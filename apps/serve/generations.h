@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -43,8 +42,7 @@ class Generations {
     // The tokens of the prompt that were found, and those that were read since;
     // at the beginning, too, and again if it begins anew for lack of memory.
     std::function<void(size_t found, size_t read)> on_read;
-    std::function<void(std::string_view text, std::string_view thought)>
-        on_token;
+    std::function<void(const tiercel_token& token)> on_token;
     // The session's report, also of a generation that was cancelled; null: it
     // had not begun.
     std::function<void(const absl::Status& status, const Json& report)> on_end;

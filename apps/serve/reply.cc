@@ -77,7 +77,7 @@ Json Reply::Whole(const Answer& answer) const {
   } else {
     choice["text"] = answer.text;
   }
-  choice["logprobs"] = nullptr;
+  choice["logprobs"] = answer.log_probs;
   choice["finish_reason"] = answer.finish_reason;
   Json document = Head(chat ? "chat.completion" : "text_completion");
   document["choices"] = Json::array({std::move(choice)});
@@ -86,7 +86,8 @@ Json Reply::Whole(const Answer& answer) const {
   return document;
 }
 
-Json Reply::Chunk(Json delta, std::string_view text, Json finish_reason) const {
+Json Reply::Chunk(Json delta, std::string_view text, Json log_probs,
+                  Json finish_reason) const {
   const bool chat = endpoint_ == Endpoint::kChat;
   Json choice = {{"index", 0}};
   if (chat) {
@@ -94,7 +95,7 @@ Json Reply::Chunk(Json delta, std::string_view text, Json finish_reason) const {
   } else {
     choice["text"] = text;
   }
-  choice["logprobs"] = nullptr;
+  choice["logprobs"] = std::move(log_probs);
   choice["finish_reason"] = std::move(finish_reason);
   Json chunk = Head(chat ? "chat.completion.chunk" : "text_completion");
   chunk["choices"] = Json::array({std::move(choice)});
@@ -103,11 +104,11 @@ Json Reply::Chunk(Json delta, std::string_view text, Json finish_reason) const {
 }
 
 Json Reply::FirstChunk() const {
-  return Chunk({{"role", "assistant"}, {"content", ""}}, "", nullptr);
+  return Chunk({{"role", "assistant"}, {"content", ""}}, "");
 }
 
 Json Reply::ProgressChunk(const ReadProgress& progress) const {
-  Json chunk = Chunk(Json::object(), "", nullptr);
+  Json chunk = Chunk(Json::object(), "");
   chunk["prompt_progress"] = {{"total", progress.total},
                               {"cache", progress.cached},
                               {"processed", progress.processed},
@@ -115,15 +116,17 @@ Json Reply::ProgressChunk(const ReadProgress& progress) const {
   return chunk;
 }
 
-Json Reply::TextChunk(std::string_view text, std::string_view thought) const {
+Json Reply::TextChunk(std::string_view text, std::string_view thought,
+                      Json log_probs) const {
   Json delta = Json::object();
   if (!thought.empty()) delta["reasoning_content"] = thought;
   if (!text.empty()) delta["content"] = text;
-  return Chunk(std::move(delta), text, nullptr);
+  return Chunk(std::move(delta), text, std::move(log_probs));
 }
 
 Json Reply::LastChunk(const Answer& answer) const {
-  Json chunk = Chunk(Json::object(), "", answer.finish_reason);
+  Json chunk =
+      Chunk(Json::object(), "", answer.log_probs, answer.finish_reason);
   chunk["timings"] = TimingsOf(answer);
   return chunk;
 }

@@ -16,6 +16,8 @@ using cli::Json;
 struct Answer {
   std::string text;
   std::string thought;
+  Json
+      log_probs;  // as LogProbs gives them: of all tokens, in a stream the last
   std::string finish_reason = "stop";
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;  // were found, in a session or on disk
@@ -56,7 +58,8 @@ class Reply {
   // The chunks of a stream, in their order; the first has the role.
   Json FirstChunk() const;
   Json ProgressChunk(const ReadProgress& progress) const;
-  Json TextChunk(std::string_view text, std::string_view thought) const;
+  Json TextChunk(std::string_view text, std::string_view thought,
+                 Json log_probs) const;
   Json LastChunk(const Answer& answer) const;
   Json UsageChunk(const Answer& answer) const;  // behind the last
 
@@ -64,7 +67,8 @@ class Reply {
 
  private:
   // `delta` for a chat, `text` for a completion.
-  Json Chunk(Json delta, std::string_view text, Json finish_reason) const;
+  Json Chunk(Json delta, std::string_view text, Json log_probs = nullptr,
+             Json finish_reason = nullptr) const;
   Json Head(const char* object) const;
 
   const Endpoint endpoint_;

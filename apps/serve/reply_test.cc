@@ -9,6 +9,7 @@ Answer SomeAnswer() {
   Answer answer;
   answer.text = "He.";
   answer.thought = "hm";
+  answer.log_probs = {{"content", {"some"}}};
   answer.finish_reason = "length";
   answer.prompt_tokens = 30;
   answer.cached_tokens = 10;
@@ -36,6 +37,7 @@ TEST(ReplyTest, AChatHasAMessage) {
   const Json& choice = document.at("choices").at(0);
   EXPECT_EQ(choice.at("index"), 0);
   EXPECT_EQ(choice.at("finish_reason"), "length");
+  EXPECT_EQ(choice.at("logprobs"), Json({{"content", {"some"}}}));
   EXPECT_EQ(choice.at("message"), Json({{"role", "assistant"},
                                         {"content", "He."},
                                         {"reasoning_content", "hm"}}));
@@ -77,13 +79,17 @@ TEST(ReplyTest, ChunksOfAChatHaveDeltas) {
   };
   EXPECT_EQ(delta(reply.FirstChunk()),
             Json({{"role", "assistant"}, {"content", ""}}));
-  EXPECT_EQ(delta(reply.TextChunk("", "hm")),
+  EXPECT_EQ(delta(reply.TextChunk("", "hm", nullptr)),
             Json({{"reasoning_content", "hm"}}));
-  EXPECT_EQ(delta(reply.TextChunk("He", "")), Json({{"content", "He"}}));
+  const Json said = reply.TextChunk("He", "", "some");
+  EXPECT_EQ(delta(said), Json({{"content", "He"}}));
+  EXPECT_EQ(said["choices"][0]["logprobs"], "some");
   const Json last = reply.LastChunk(SomeAnswer());
   EXPECT_EQ(delta(last), Json::object());
   EXPECT_EQ(last["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(last["choices"][0]["logprobs"], SomeAnswer().log_probs);
   EXPECT_TRUE(reply.FirstChunk()["choices"][0]["finish_reason"].is_null());
+  EXPECT_TRUE(reply.FirstChunk()["choices"][0]["logprobs"].is_null());
   EXPECT_EQ(last.at("timings").at("predicted_n"), 4);
   EXPECT_EQ(
       reply.ProgressChunk({30, 10, 15, 2.5}).at("prompt_progress"),
@@ -92,7 +98,8 @@ TEST(ReplyTest, ChunksOfAChatHaveDeltas) {
 }
 
 TEST(ReplyTest, ChunksOfACompletionHaveTexts) {
-  const Json chunk = ReplyOf(Endpoint::kCompletion).TextChunk("He", "");
+  const Json chunk =
+      ReplyOf(Endpoint::kCompletion).TextChunk("He", "", nullptr);
   EXPECT_EQ(chunk.at("object"), "text_completion");
   EXPECT_EQ(chunk["choices"][0]["text"], "He");
   EXPECT_FALSE(chunk["choices"][0].contains("delta"));

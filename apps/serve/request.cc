@@ -155,8 +155,6 @@ const Unbuilt kUnbuilt[] = {
     {"tool_choice", {"\"none\"", "\"auto\""}},
     {"functions", {}},
     {"function_call", {"\"none\"", "\"auto\""}},
-    {"logprobs", {}},
-    {"top_logprobs", {}},
     {"logit_bias", {}},
     {"presence_penalty", {}},
     {"frequency_penalty", {}},
@@ -186,15 +184,12 @@ bool IsNothing(const Body& value) {
          (value.is_structured() && value.empty());
 }
 
-absl::Status CheckBuilt(Endpoint endpoint, const Members& members) {
+absl::Status CheckBuilt(const Members& members) {
   for (const Unbuilt& unbuilt : kUnbuilt) {
     const Body* const value = members.Find(unbuilt.name);
     if (value == nullptr) continue;
     const std::string_view name = unbuilt.name;
-    // Completions ask with 0 for the log-probability of each token.
-    const bool counts = name == "n" || (name == "logprobs" &&
-                                        endpoint == Endpoint::kCompletion);
-    if (IsNothing(*value) && !(counts && value->is_number())) continue;
+    if (IsNothing(*value) && !(name == "n" && value->is_number())) continue;
     const bool harmless = std::any_of(
         unbuilt.harmless.begin(), unbuilt.harmless.end(),
         [&](const char* one) { return *value == Body::parse(one); });
@@ -247,6 +242,28 @@ void ReadSampling(Members& members, SamplingOptions* sampling) {
   }
   if (members.Find("ignore_eos") != nullptr) {
     sampling->ignore_eos = members.Bool("ignore_eos");
+  }
+}
+
+// A chat says whether tokens come with log-probabilities, and beside how many
+// of the likeliest; a completion says the second alone.
+void ReadLogProbs(Endpoint endpoint, Members& members,
+                  SamplingOptions* sampling) {
+  constexpr int64_t kMostTop = 20;
+  const char* const kTop = "top_logprobs";
+  if (endpoint == Endpoint::kCompletion) {
+    sampling->top_log_probs = members.Int("logprobs", 0, kMostTop);
+    const Body* const top = members.Find(kTop);
+    if (top != nullptr && !IsNothing(*top)) {
+      members.Fail(NotBuilt(kTop, ": completions say logprobs"));
+    }
+    return;
+  }
+  const int64_t top = members.Int(kTop, 0, kMostTop).value_or(0);
+  if (members.Bool("logprobs")) {
+    sampling->top_log_probs = top;
+  } else if (top > 0) {
+    members.Fail(Wrong(kTop, "logprobs: true beside it"));
   }
 }
 
@@ -414,7 +431,7 @@ absl::StatusOr<Request> ReadRequest(Endpoint endpoint, const Body& body,
   request.sampling = defaults.sampling;
   request.sampling.split_thought = endpoint == Endpoint::kChat;
   Members members(body);
-  RETURN_IF_ERROR(CheckBuilt(endpoint, members));
+  RETURN_IF_ERROR(CheckBuilt(members));
   if (endpoint == Endpoint::kChat) {
     RETURN_IF_ERROR(ReadMessages(body, &request));
     RETURN_IF_ERROR(
@@ -426,6 +443,7 @@ absl::StatusOr<Request> ReadRequest(Endpoint endpoint, const Body& body,
   RETURN_IF_ERROR(ReadExtension(members, &request));
   request.model = members.Text("model");
   ReadSampling(members, &request.sampling);
+  ReadLogProbs(endpoint, members, &request.sampling);
   if (!members.status().ok()) return members.status();
   return request;
 }

@@ -159,8 +159,8 @@ TEST(RequestTest, WhatWouldChangeTheAnswerIsRefusedByName) {
   for (const auto& [member, value] :
        {std::pair("n", "2"), std::pair("n", "0"),
         std::pair("tools", "[{\"type\":\"function\"}]"),
-        std::pair("tool_choice", "\"required\""), std::pair("logprobs", "true"),
-        std::pair("top_logprobs", "3"), std::pair("logit_bias", "{\"5\":1}"),
+        std::pair("tool_choice", "\"required\""),
+        std::pair("logit_bias", "{\"5\":1}"),
         std::pair("presence_penalty", "0.5"),
         std::pair("response_format", "{\"type\":\"json_object\"}"),
         std::pair("grammar", "\"root\""),
@@ -168,10 +168,41 @@ TEST(RequestTest, WhatWouldChangeTheAnswerIsRefusedByName) {
     ChatRefused(std::string("\"") + member + "\":" + value, member,
                 "unsupported_parameter");
   }
-  Refused(Endpoint::kCompletion, R"({"prompt":"a","logprobs":0})", "logprobs",
-          "unsupported_parameter");
+  Refused(Endpoint::kCompletion, R"({"prompt":"a","top_logprobs":3})",
+          "top_logprobs", "unsupported_parameter");
   Refused(Endpoint::kCompletion, R"({"prompt":"a","echo":true})", "echo",
           "unsupported_parameter");
+}
+
+TEST(RequestTest, LogProbsAreOfAChatOrACompletion) {
+  const auto of_chat = [](const std::string& members) {
+    return Chat(members).sampling.top_log_probs;
+  };
+  EXPECT_EQ(of_chat(""), std::nullopt);
+  EXPECT_EQ(of_chat(R"(,"logprobs":false,"top_logprobs":0)"), std::nullopt);
+  EXPECT_EQ(of_chat(R"(,"logprobs":true)"), 0);
+  EXPECT_EQ(of_chat(R"(,"logprobs":true,"top_logprobs":20)"), 20);
+  const auto of_text = [](const std::string& members) {
+    const auto read =
+        Read(Endpoint::kCompletion, "{\"prompt\":\"a\"" + members + "}");
+    EXPECT_TRUE(read.ok()) << members << ": " << read.status();
+    return read.ok() ? read->sampling.top_log_probs : -1;
+  };
+  EXPECT_EQ(of_text(""), std::nullopt);
+  EXPECT_EQ(of_text(R"(,"logprobs":null,"top_logprobs":null)"), std::nullopt);
+  EXPECT_EQ(of_text(R"(,"logprobs":0)"), 0);
+  EXPECT_EQ(of_text(R"(,"logprobs":20)"), 20);
+  for (const std::string wrong : {"21", "-1", "0.5", "true", "\"3\""}) {
+    Refused(Endpoint::kCompletion,
+            "{\"prompt\":\"a\",\"logprobs\":" + wrong + "}", "logprobs",
+            "invalid_request");
+    ChatRefused("\"logprobs\":true,\"top_logprobs\":" + wrong, "top_logprobs",
+                "invalid_request");
+  }
+  ChatRefused(R"("logprobs":1)", "logprobs", "invalid_request");
+  ChatRefused(R"("top_logprobs":3)", "top_logprobs", "invalid_request");
+  ChatRefused(R"("logprobs":false,"top_logprobs":3)", "top_logprobs",
+              "invalid_request");
 }
 
 TEST(RequestTest, WhatChangesNothingIsTaken) {

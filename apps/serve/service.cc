@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/cli/error.h"
+#include "apps/serve/log_probs.h"
 #include "apps/serve/page.h"
 #include "apps/serve/refusal.h"
 #include "apps/serve/reply.h"
@@ -97,7 +98,7 @@ HttpReply Preflight(const Path* path, const std::string& origin) {
 class Service::Flow {
  public:
   Flow(Service& service, Visit visit, const Request& request, Reply reply,
-       size_t prompt_tokens)
+       size_t prompt_tokens, LogProbs log_probs)
       : service_(service),
         visit_(std::move(visit)),
         reply_(std::move(reply)),
@@ -105,7 +106,8 @@ class Service::Flow {
         chat_(request.endpoint == Endpoint::kChat),
         wants_usage_(request.include_usage),
         wants_progress_(request.return_progress),
-        prompt_tokens_(static_cast<int64_t>(prompt_tokens)) {}
+        prompt_tokens_(static_cast<int64_t>(prompt_tokens)),
+        log_probs_(std::move(log_probs)) {}
 
   // Begins the stream, if there is one, once.
   void Start() {
@@ -128,17 +130,20 @@ class Service::Flow {
     Send(reply_.ProgressChunk({prompt_tokens_, static_cast<int64_t>(found),
                                done, watch_.prompt_ms()}));
   }
-  void OnToken(std::string_view text, std::string_view thought) {
+  void OnToken(const tiercel_token& token) {
+    const std::string_view text = cli::TextOf(token);
+    const std::string_view thought = cli::ThoughtOf(token);
     if (!watch_.has_token()) {
       first_token_s_ = std::chrono::duration<double>(
                            std::chrono::steady_clock::now() - visit_.begin)
                            .count();
     }
     watch_.Token();
+    log_probs_.Add(token);
     if (streams_) {
       Start();
       if (!text.empty() || !thought.empty()) {
-        Send(reply_.TextChunk(text, thought));
+        Send(reply_.TextChunk(text, thought, log_probs_.Rest()));
       }
       return;
     }
@@ -155,6 +160,7 @@ class Service::Flow {
         absl::StrCat(", ", answer_.prompt_tokens, " tokens, ",
                      answer_.cached_tokens, " found, ", answer_.output_tokens,
                      " written", cli::IsInterrupted(status) ? ", stopped" : "");
+    answer_.log_probs = streams_ ? log_probs_.Rest() : log_probs_.Whole();
     if (!streams_) {
       HttpReply reply =
           status.ok() ? JsonReply(reply_.Whole(answer_)) : ErrorReply(status);
@@ -188,6 +194,7 @@ class Service::Flow {
   std::once_flag started_;
   // These change in callbacks of the generation alone.
   serve::Answer answer_;
+  LogProbs log_probs_;
   Stopwatch watch_;
   double first_token_s_ = 0;
   int64_t told_ = -1;
@@ -219,13 +226,11 @@ absl::Status Service::Generate(const HttpRequest& http, const Visit& visit) {
             absl::StrFormat("%s-%x-%x", chat ? "chatcmpl" : "cmpl", created_,
                             ++last_id_),
             std::time(nullptr), request.model.empty() ? name_ : request.model),
-      job.prompt.size());
+      job.prompt.size(), LogProbs(request, SpellerOf(model_)));
   job.on_read = [flow](size_t found, size_t read) {
     flow->OnRead(found, read);
   };
-  job.on_token = [flow](std::string_view text, std::string_view thought) {
-    flow->OnToken(text, thought);
-  };
+  job.on_token = [flow](const tiercel_token& token) { flow->OnToken(token); };
   job.on_end = [flow](const absl::Status& status, const Json& report) {
     flow->OnEnd(status, report);
   };
