@@ -412,7 +412,7 @@ class AnswersTest(Case):
 
     def test_chunks_have_the_log_probs_of_their_text(self):
         server = Server(self)
-        # Of the stop texts one cuts a token, and the other keeps some waiting.
+        # One of the stop texts cuts a token, and the other keeps some waiting.
         text = {"prompt": "The falcon", "temperature": 1, "seed": 6,
                 "stop": ['le"', "tut~*2\u2603"], "logprobs": 2}
         for path, body, member in ((TEXTS, text, "text"),
@@ -470,7 +470,7 @@ class AnswersTest(Case):
                   if event != "[DONE]"]
         self.assertEqual([chunk["content"] for chunk in chunks if chunk],
                          [content[:3], content[3:]])
-        # What the end leaves without a text comes at the end.
+        # The end has the tokens that it leaves without a text.
         body = {"prompt": "a\n", "max_tokens": 4, "logprobs": 0}
         *_, last = [event for event in Stream(
             server, TEXTS, {**body, "stream": True}) if event != "[DONE]"]

@@ -39,7 +39,7 @@ std::string TextOf(const std::string& bytes, std::string_view mark) {
   return whole ? text : std::string(mark) + text;
 }
 
-// What a control token stands for is no text, so it has no bytes.
+// A control token has no bytes, since its text stands for no characters.
 Json BytesOf(const Spelling& spelling) {
   if (spelling.is_control) return nullptr;
   Json bytes = Json::array();
@@ -141,7 +141,7 @@ Json LogProbs::CompletionDocument() const {
     document["text_offset"].push_back(scored.offset);
     Json top = Json::object();
     for (const auto& [spelling, log_prob] : scored.top) {
-      // Of two tokens with one text the likelier stays.
+      // Two tokens with one text share a member: the likelier stays.
       top.emplace(CompletionToken(spelling), log_prob);
     }
     top.emplace(text, scored.log_prob);

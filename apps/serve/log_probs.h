@@ -63,7 +63,7 @@ class LogProbs {
   const bool chat_;
   Speller spell_;
   bool answers_ = false;      // a token had text of the answer
-  size_t characters_ = 0;     // of the answer
+  size_t characters_ = 0;     // the length of the answer
   std::vector<Scored> rest_;  // the tokens since the last call
 };
 
