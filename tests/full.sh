@@ -6,8 +6,8 @@
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
 #                               exact cuda sass hosted sim bytes seeds trials
-#                               faults book readme page subproject debian
-#                               wheel mutants
+#                               faults book readme page clients
+#                               subproject debian wheel mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
 # that is run again on the same kind of machine replaces its line of the page;
@@ -17,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact cuda sass hosted
-  sim bytes seeds trials faults book readme page subproject debian wheel
+  sim bytes seeds trials faults book readme page clients subproject debian wheel
   mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
@@ -219,6 +219,23 @@ step_book() {
 
 step_page() {  # the page of the server, in Chromium
   python3 -B apps/browser_test.py "$TIERCEL" tests/golden/checkpoints
+}
+
+# Asks the server by programs that were written for OpenAI's, by two of its
+# client's versions.
+step_clients() {
+  local name venv test
+  local -A tests=(
+    [requirements]='clients_test'
+    [requirements_llama_index]='llama_index_test clients_test'
+  )
+  for name in "${!tests[@]}"; do
+    venv=$(tests/setup/venv.sh "$name" "tests/clients/$name.txt")
+    for test in ${tests[$name]}; do
+      PYTHONPATH=build/cpu/bindings/python "$venv/bin/python" -B \
+        "tests/clients/$test.py" "$TIERCEL"
+    done
+  done
 }
 
 step_subproject() {  # another project contains the library, in both its forms
