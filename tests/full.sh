@@ -6,7 +6,7 @@
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
 #                               exact cuda sass hosted sim bytes seeds trials
-#                               faults book readme page clients
+#                               faults book readme page clients ray
 #                               subproject debian wheel mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
@@ -17,8 +17,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact cuda sass hosted
-  sim bytes seeds trials faults book readme page clients subproject debian wheel
-  mutants)
+  sim bytes seeds trials faults book readme page clients ray subproject debian
+  wheel mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -236,6 +236,12 @@ step_clients() {
         "tests/clients/$test.py" "$TIERCEL"
     done
   done
+}
+
+step_ray() {  # the batch over several workers, killed midway
+  local venv
+  venv=$(tests/setup/venv.sh ray examples/ray/requirements.txt)
+  "$venv/bin/python" -B examples/ray/ray_test.py "$TIERCEL"
 }
 
 step_subproject() {  # another project contains the library, in both its forms
