@@ -664,7 +664,7 @@ class LoadTest(Case):
                            % (TEXTS.encode(), len(body), body))
             server.await_gauge("tiercel_requests_running", 1)
         server.await_gauge("tiercel_requests_running", 0)
-        self.assertEqual(server.said.count(b", stopped\n"), 3)
+        server.await_said(b", stopped\n", 3)
         usage = server.answer(TEXTS, {"prompt": "The falcon",
                                       "max_tokens": 1})["usage"]
         self.assertEqual(usage["prompt_tokens_details"]["cached_tokens"],

@@ -134,8 +134,17 @@ class Server:
         return float(re.search(r"^%s (\S+)$" % name, text, re.M)[1])
 
     def await_gauge(self, name, value):
+        self.await_that(lambda: self.gauge(name) == value,
+                        f"{name} does not become {value}")
+
+    def await_said(self, words, times):
+        """Waits until stderr has the words so many times, and no more."""
+        self.await_that(lambda: self.said.count(words) == times,
+                        f"{words} is not said {times} times")
+
+    def await_that(self, holds, complaint):
         end = time.monotonic() + DEADLINE_S
-        while self.gauge(name) != value:
+        while not holds():
             if time.monotonic() > end:
-                raise AssertionError(f"{name} does not become {value}")
+                raise AssertionError(complaint)
             time.sleep(0.01)

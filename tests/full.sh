@@ -75,12 +75,13 @@ step_ubsan() {  # UBSan with its checks of every pointer, which asan leaves out
 
 step_tsan() {  # TSan, on everything that has threads
   local tests='^(kernels/system/thread_pool|kernels/layer/|kernels/kv/'
-  tests+='|kernels/attention/|kernels/select/|offload/|runtime/)'
+  tests+='|kernels/attention/|kernels/select/|offload/|runtime/'
+  tests+='|apps/cli_(serve|batch)_test)'
   local targets
   cmake --preset tsan >/dev/null
   mapfile -t targets < <(ctest --test-dir build/tsan -N -R "$tests" |
     sed -n 's/.*: \(.*\)\.cc$/\1/p' | tr /. __)
-  build tsan "${targets[@]}"
+  build tsan tiercel_cli "${targets[@]}"
   TIERCEL_ALL_CANCELS=1 run_tests tsan -j "$(nproc)" -R "$tests"
 }
 
