@@ -72,6 +72,14 @@ std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
     if (!entries.empty() &&
         (keys.all == entries.front().all ||
          (!keys.title.empty() && keys.title == entries.front().title))) {
+      // Its label may stand on the line before.
+      const EntryKeys& last = entries.back();
+      if (entries.size() > 1 && last.has_label && last.title.empty() &&
+          entries.front().all == last.all + entries.front().title) {
+        i = entry_lines.back();
+        entries.pop_back();
+        entry_lines.pop_back();
+      }
       break;
     }
     if (keys.all.empty()) continue;
@@ -167,6 +175,21 @@ std::pair<std::optional<size_t>, size_t> LineOf(
   return {std::nullopt, 0};
 }
 
+// Returns true if the two entries from `first` on have headings between `after`
+// and `line`: then an entry before them does not lead there.
+bool NextComeBefore(const LineIndex& by_key,
+                    const std::vector<EntryKeys>& entries, size_t first,
+                    size_t after, size_t line) {
+  for (int i = 0; i < 2; ++i) {
+    if (first >= entries.size()) return false;
+    const auto [next, num_lines] = LineOf(by_key, entries, first, after);
+    if (!next.has_value() || *next >= line) return false;
+    after = *next + 1;
+    first += num_lines;
+  }
+  return true;
+}
+
 }  // namespace
 
 ContentsPage FindContents(const std::vector<TextLine>& lines) {
@@ -186,6 +209,9 @@ ContentsPage FindContents(const std::vector<TextLine>& lines) {
     for (size_t entry = 0; entry < entries.size(); ++entry) {
       const auto [line, num_lines] = LineOf(by_key, entries, entry, after);
       if (!line.has_value()) continue;
+      if (NextComeBefore(by_key, entries, entry + num_lines, after, *line)) {
+        continue;
+      }
       entry += num_lines - 1;
       num_entries -= num_lines - 1;
       headings.push_back(*line);

@@ -376,9 +376,22 @@ Result ReadEpub(const std::string& name, const FileDescriptor& file) {
 }
 
 bool IsEpubFolder(const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code failed;
-  return std::filesystem::is_regular_file(
-      std::filesystem::path(path) / kContainer, failed);
+  const auto has_container = [&](const fs::path& folder) {
+    return fs::is_regular_file(folder / kContainer, failed);
+  };
+  if (has_container(path)) return true;
+  if (fs::exists(fs::path(path) / "index.html", failed)) return false;
+  // Books are also packed together with their folder.
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(path, failed)) {
+    if (entry.is_directory(failed) && !entry.is_symlink(failed) &&
+        has_container(entry.path())) {
+      return true;
+    }
+  }
+  return false;
 }
 
 Result ReadEpubFolder(const std::string& path) {

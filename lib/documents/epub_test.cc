@@ -541,6 +541,7 @@ TEST_F(EpubFolderTest, ReadsAsTheArchiveDoes) {
     EXPECT_EQ(unpacked.sections[i].title, packed.sections[i].title);
     EXPECT_EQ(unpacked.sections[i].begin, packed.sections[i].begin);
   }
+  EXPECT_EQ(Good(ReadDocument(top_.string())).text, packed.text);
   // A slash behind its name, and other programs' spelling of a file's.
   EXPECT_EQ(Good(ReadDocument((top_ / "Book.epub/").string())).text,
             packed.text);

@@ -1,8 +1,10 @@
 #include "lib/documents/plain_text.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "lib/documents/aozora.h"
 #include "lib/documents/contents_page.h"
@@ -33,6 +35,14 @@ size_t EvidenceFor(const std::vector<Heading>& headings) {
   return evidence;
 }
 
+bool HasNumberBefore(const std::vector<Heading>& headings, size_t place) {
+  return std::any_of(headings.begin(), headings.end(),
+                     [place](const Heading& heading) {
+                       return heading.begin < place &&
+                              SplitLabel(heading.text).rank != Rank::kNone;
+                     });
+}
+
 }  // namespace
 
 std::vector<Heading> FindHeadings(std::string_view text) {
@@ -43,9 +53,18 @@ std::vector<Heading> FindHeadings(std::string_view text) {
     std::vector<Heading> headings;
     size_t worth;
   };
-  Proposal proposals[] = {{FindUnderlined(lines), kWorthOfMark},
-                          {FindNamed(lines, FindContents(lines)), kWorthOfMark},
-                          {FindCounted(lines), 1}};
+  const ContentsPage contents = FindContents(lines);
+  std::vector<Proposal> proposals;
+  proposals.push_back({FindUnderlined(lines), kWorthOfMark});
+  proposals.push_back({FindNamed(lines, contents), kWorthOfMark});
+  proposals.push_back({FindCounted(lines), 1});
+  if (contents.end_line > contents.first_line) {
+    std::vector<Heading> without = FindNamed(lines, ContentsPage());
+    // Behind a numbered heading they may be those of one chapter or volume.
+    if (HasNumberBefore(without, lines[contents.first_line].begin)) {
+      proposals.push_back({std::move(without), kWorthOfMark});
+    }
+  }
   std::vector<Heading> best;
   size_t most = 0;
   for (Proposal& proposal : proposals) {

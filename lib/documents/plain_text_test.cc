@@ -317,6 +317,40 @@ TEST(PlainTextTest, SectionsOfDifferentNumbersAreNotTheSame) {
   EXPECT_EQ(Tree(listed.contents + wrong + "\n" + listed.text), listed.tree);
 }
 
+TEST(PlainTextTest, ContentsOfAChapterAreNotTheBooks) {
+  std::string text;
+  std::string tree;
+  for (int i = 1; i <= 5; ++i) {
+    const std::string number = std::to_string(i);
+    text += "Chapter " + number + ". Tree " + number + "\n\n";
+    if (i == 2) {
+      text += "Contents\n\n2.1. Leaf\n2.2. Twig\n2.3. Root\n\n2.1. Leaf\n" +
+              Prose() + "2.2. Twig\n" + Prose() + "2.3. Root\n";
+    }
+    text += Prose();
+    tree += "1 Chapter " + number + "|Tree " + number + "\n";
+  }
+  EXPECT_EQ(Tree(text), tree);
+}
+
+TEST(PlainTextTest, TheFirstChapterMayHaveItsTitleOnTheNextLine) {
+  for (const char* between : {"\n", "\n\n"}) {
+    EXPECT_EQ(Tree("Contents\n\nCHAPTER I. Rain\nCHAPTER II. Snow\nCHAPTER "
+                   "III. Fog\n\nCHAPTER I." +
+                   std::string(between) + "Rain\n" + Prose() + "CHAPTER II." +
+                   between + "Snow\n" + Prose() + "CHAPTER III." + between +
+                   "Fog\n" + Prose()),
+              "1 CHAPTER I|Rain\n1 CHAPTER II|Snow\n1 CHAPTER III|Fog\n");
+  }
+}
+
+TEST(PlainTextTest, AnEntryThatLeadsTooFarIsNotFollowed) {
+  EXPECT_EQ(Tree("Contents\n\nRain\nFog\nSnow\nHail\nWind\n\nRain\n" + Prose() +
+                 "The Fog\n" + Prose() + "Snow\n" + Prose() + "Hail\n" +
+                 Prose() + "Wind\n" + Prose() + "Fog\n" + Prose()),
+            "1 |Rain\n1 |Snow\n1 |Hail\n1 |Wind\n");
+}
+
 TEST(PlainTextTest, ATitleInTheContentsMayLookLikeARomanNumber) {
   // "mc" would be 1100, and "C" 100.
   EXPECT_EQ(Tree("Contents\n\nChapter 1. Rain\n1.1. mc\n1.2. C\nChapter 2. "
