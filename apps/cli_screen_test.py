@@ -122,6 +122,12 @@ class WidthTest(Case):
         words = self.succeed(*args).decode().split()
         for columns in (24, 60):
             terminal = Terminal(self, *args, columns=columns)
+            # The talk behind it is about a text that does not fit, either.
+            terminal.until(rb"The text is\s+longer\s+than.*ends\.\r\n")
+            terminal.prompt()
+            terminal.type(b"\x04")
+            self.assertEqual(terminal.end(), 0)
+            terminal = Terminal(self, *args, "--no-talk", columns=columns)
             self.assertEqual(terminal.end(), 0)
             seen = re.sub(r"\r\x1b\[K.*\r\x1b\[K", "",
                           terminal.seen.decode())
@@ -134,7 +140,7 @@ class PartsTest(Case):
 
     def seen(self, *args):
         """The lines that a terminal drew, and its text at the end."""
-        terminal = Terminal(self, *args, columns=60)
+        terminal = Terminal(self, *args, "--no-talk", columns=60)
         self.assertEqual(terminal.end(), 0)
         seen = terminal.seen.decode()
         return (re.findall(r"\r\x1b\[K([^\r]+)", seen),
@@ -181,8 +187,8 @@ class PartsTest(Case):
                      "part 2 of %d, %s.*: reading" % (
                          count, levels[0][1]["chapters"][0])):
             self.assertTrue(any(re.match(line, one) for one in drawn), line)
-        for quiet in (Terminal(self, *args, "--no-progress"),
-                      Terminal(self, *args, TERM="dumb")):
+        for quiet in (Terminal(self, *args, "--no-talk", "--no-progress"),
+                      Terminal(self, *args, "--no-talk", TERM="dumb")):
             self.assertEqual(quiet.end(), 0)
             self.assertNotIn(b"is done", quiet.seen)
 

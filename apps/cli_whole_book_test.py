@@ -184,6 +184,23 @@ class AskedInPartsTest(BookCase):
             self.assertIn("--effort", self.refuse(2, "usage", *command,
                                                   "--effort", wrong))
 
+    def test_the_best_part_may_have_more_than_the_effort(self):
+        book = self.path("zebra.txt", BOOK[:2000].replace(
+            b"Part 3 of it.", b"Part 3 of the zebra.") + b"\n# End\n\nshort\n")
+        command = ["ask", book, "Is there a zebra?", "-m", CHAT, "-c", "700",
+                   "-n", "8"]
+        error = self.refuse(2, "usage", *command, "--effort", "20")
+        least = re.search(r"need (\d+) tokens", error)[1]
+        document = self.document(*command, "--effort", least, env=self.env)
+        self.assertRegex("\n".join(document["warnings"]),
+                         r"the part with most words of this question has \d+ "
+                         r"tokens, more than --effort " + least)
+
+    def test_a_question_that_is_too_long(self):
+        self.assertIn("ask something shorter", self.refuse(
+            3, "question_too_long", "ask", self.book, "why " * 900, "-m", CHAT,
+            "-c", "700", "-n", "8"))
+
     def test_effort_without_a_word_of_the_question(self):
         document = self.asked("Qqq?", context="700")
         first = self.document("ask", self.book, "Qqq?", "-m", CHAT, "-c",

@@ -38,6 +38,19 @@ std::vector<std::string> Warnings(const Options& options,
   return all;
 }
 
+// Checks that the context holds what is asked, of so many tokens, beside a text
+// of a token and an answer.
+absl::Status CheckAskedAlone(const Options& options, const Model& model,
+                             size_t tokens) {
+  const int64_t context = ContextOf(options, model);
+  const auto needed = static_cast<int64_t>(tokens) + 2;
+  if (needed <= context) return absl::OkStatus();
+  return Error(Exit::kInput, "question_too_long",
+               absl::StrCat("what is asked has ", tokens,
+                            " tokens without the text, the context holds ",
+                            context, "; ask something shorter"));
+}
+
 // The tokens of the conversation that each of `talks` makes of a text, if the
 // context holds them. As each makes several copies of the text, one that the
 // context does not hold by itself is refused before that.
@@ -50,6 +63,7 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> TokensWithin(
     around.push_back(tokens.size());
   }
   const size_t most = *std::max_element(around.begin(), around.end());
+  RETURN_IF_ERROR(CheckAskedAlone(options, model, most));
   RETURN_IF_ERROR(CheckTextAlone(options, model, text, most));
   std::vector<std::vector<int32_t>> prompts;
   for (size_t i = 0; i < talks.size(); ++i) {

@@ -338,7 +338,14 @@ absl::Status Tree::Choose() {
   if (read.size() == leaves.size()) return absl::OkStatus();
   for (Node& leaf : leaves) leaf.skipped = true;
   for (const size_t i : read) leaves[i].skipped = false;
-  if (*std::max_element(relevance.begin(), relevance.end()) == 0) {
+  const auto best = static_cast<size_t>(
+      std::max_element(relevance.begin(), relevance.end()) - relevance.begin());
+  if (relevance[best] > 0 && leaves[best].skipped) {
+    Warn(absl::StrCat("the part with most words of this question has ",
+                      tokens[best], " tokens, more than --effort ",
+                      options_.book.effort, ": ", form_.question));
+  }
+  if (relevance[best] == 0) {
     Warn(
         absl::StrCat("no part of the text has a word of this question, so the "
                      "first parts are read: ",

@@ -107,7 +107,9 @@ absl::Status BookAnswers::Answer(const std::string& question,
   if (left > 0) {
     Warn(absl::StrCat("the answer is from ", asked, " of ",
                       Parts(answered.parts().size()),
-                      "; --effort full reads the others, too"));
+                      "; --effort full reads the others, too",
+                      options_.questions.size() > 1 ? ": " : "",
+                      options_.questions.size() > 1 ? question : ""));
   }
   return options_.json ? absl::OkStatus() : Write(answered);
 }
