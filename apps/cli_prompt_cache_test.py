@@ -231,7 +231,9 @@ class LongTextTest(Case):
     def test_what_a_template_cannot_take_is_too_long(self):
         """A template gives up on such a text before its tokens are counted."""
         text = self.path("text", b"\xff" * (40 << 20))
-        result = run("chat", "--book", text, "-m", CHAT, input=b"why?\n")
+        # So small a context holds no parts of it, either.
+        result = run("chat", "--book", text, "-m", CHAT, "-c", "32",
+                     input=b"why?\n")
         self.assertEqual(result.returncode, 3)
         self.assertIn(b"the context holds", result.stderr)
 

@@ -189,7 +189,8 @@ class CacheTest(SavedCase):
             self.ask(*tree, command="summarize", book=path)
         listed = self.document("cache", "list", env=self.env)
         self.assertEqual(sorted(text["name"] for text in listed["prompt_cache"]),
-                         ["The \u732b (chapters 2)", "book.txt"])
+                         ["The \u732b (chapters 1)",
+                          "The \u732b (chapters 2)", "book.txt"])
         self.assertEqual(sorted(file["name"] for file in listed["readings"]),
                          ["The \u732b", "book.txt"])
         table = self.succeed("cache", "list", env=self.env).decode()

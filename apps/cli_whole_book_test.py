@@ -198,7 +198,7 @@ class AskedInPartsTest(BookCase):
 
     def test_a_question_that_is_too_long(self):
         self.assertIn("ask something shorter", self.refuse(
-            3, "question_too_long", "ask", self.book, "why " * 900, "-m", CHAT,
+            3, "context_length_exceeded", "ask", self.book, "why " * 900, "-m", CHAT,
             "-c", "700", "-n", "8"))
 
     def test_effort_without_a_word_of_the_question(self):

@@ -38,19 +38,6 @@ std::vector<std::string> Warnings(const Options& options,
   return all;
 }
 
-// Checks that the context holds what is asked, of so many tokens, beside a text
-// of a token and an answer.
-absl::Status CheckAskedAlone(const Options& options, const Model& model,
-                             size_t tokens) {
-  const int64_t context = ContextOf(options, model);
-  const auto needed = static_cast<int64_t>(tokens) + 2;
-  if (needed <= context) return absl::OkStatus();
-  return Error(Exit::kInput, "question_too_long",
-               absl::StrCat("what is asked has ", tokens,
-                            " tokens without the text, the context holds ",
-                            context, "; ask something shorter"));
-}
-
 // The tokens of the conversation that each of `talks` makes of a text, if the
 // context holds them. As each makes several copies of the text, one that the
 // context does not hold by itself is refused before that.
@@ -63,7 +50,6 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> TokensWithin(
     around.push_back(tokens.size());
   }
   const size_t most = *std::max_element(around.begin(), around.end());
-  RETURN_IF_ERROR(CheckAskedAlone(options, model, most));
   RETURN_IF_ERROR(CheckTextAlone(options, model, text, most));
   std::vector<std::vector<int32_t>> prompts;
   for (size_t i = 0; i < talks.size(); ++i) {
@@ -230,12 +216,37 @@ absl::Status Summarize(const Options& asked) {
                        });
 }
 
+namespace {
+
+// Checks that the context holds each question with a text of a token and an
+// answer: no part of a text would do otherwise. A context that does not hold a
+// request without a question is too small for any.
+absl::Status CheckQuestions(const Options& options, const Model& model) {
+  const int64_t context = ContextOf(options, model);
+  ASSIGN_OR_RETURN(const std::vector<int32_t> bare,
+                   QuestionTalk("", "").Tokens(model));
+  if (static_cast<int64_t>(bare.size()) + 2 > context) return absl::OkStatus();
+  for (const std::string& question : options.questions) {
+    ASSIGN_OR_RETURN(const std::vector<int32_t> tokens,
+                     QuestionTalk("", question).Tokens(model));
+    if (static_cast<int64_t>(tokens.size()) + 2 <= context) continue;
+    return Error(Exit::kInput, "context_length_exceeded",
+                 absl::StrCat("the question has ", tokens.size(),
+                              " tokens without the text, the context holds ",
+                              context, "; ask something shorter"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status Ask(const Options& asked) {
   if (asked.questions.empty() && !asked.book.toc) return AskInTalk(asked);
   ASSIGN_OR_RETURN(const document::Document book, OpenBook(asked));
   const Options options = Named(asked, book);
   ASSIGN_OR_RETURN(Model model, OpenTalker(options));
   if (options.book.toc) return WriteContents(options, model, book);
+  RETURN_IF_ERROR(CheckQuestions(options, model));
   std::vector<TalkFn> talks;
   for (const std::string& question : options.questions) {
     talks.push_back([&question](const std::string& text) {
