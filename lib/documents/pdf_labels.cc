@@ -1,7 +1,5 @@
 #include "lib/documents/pdf_labels.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "lib/documents/encoding.h"
+#include "lib/documents/inflate.h"
 #include "lib/documents/labels.h"
 #include "lib/documents/text_writer.h"
 
@@ -87,25 +86,6 @@ std::optional<int> IntOf(std::string_view token) {
   return value;
 }
 
-// Inflates a stream up to `most` bytes.
-std::string Inflated(std::string_view packed, size_t most) {
-  z_stream stream = {};
-  if (inflateInit(&stream) != Z_OK) return {};
-  std::string bytes;
-  std::string part(size_t{1} << 16, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(std::min<size_t>(packed.size(), 1 << 30));
-  int status = Z_OK;
-  while (status == Z_OK && bytes.size() < most) {
-    stream.next_out = reinterpret_cast<Bytef*>(part.data());
-    stream.avail_out = static_cast<uInt>(part.size());
-    status = inflate(&stream, Z_NO_FLUSH);
-    bytes.append(part, 0, part.size() - stream.avail_out);
-  }
-  inflateEnd(&stream);
-  return bytes;
-}
-
 // The objects of a PDF by number, as text. They are found by their marks, not
 // by the file's table, which damaged files have wrong; the last of two counts.
 class Objects {
@@ -174,7 +154,9 @@ class Objects {
       if (pdf_.substr(begin, 1) == "\r") ++begin;
       if (pdf_.substr(begin, 1) == "\n") ++begin;
       const size_t end = std::min(pdf_.find("endstream", begin), pdf_.size());
-      std::string text = Inflated(pdf_.substr(begin, end - begin), left);
+      std::string_view packed = pdf_.substr(begin, end - begin);
+      std::string text;  // a damaged stream gives what can be read of it
+      (void)Inflate(Wrapping::kZlib, left, &packed, &text);
       left -= std::min(left, text.size());
       if (text.empty()) continue;
       unpacked_.push_back(std::move(text));
