@@ -43,7 +43,8 @@ class LogProbs {
 
   // The document of the tokens since the last call; null if there are none.
   Json Rest();
-  // The same, which is null only for clients that did not ask.
+  // The document of these tokens, empty if there are none; null only for
+  // clients that did not ask.
   Json Whole();
 
  private:

@@ -31,7 +31,7 @@ FolderFiles::Opened FolderFiles::Open(const std::string& path) {
     return Error{Error::Kind::kIo, "io_error",
                  path + ": cannot read the folder: " + failed.message()};
   }
-  // The same one of two that differ in case counts every time.
+  // Sorted, so that of two names that differ in case one counts in each run.
   std::sort(files->paths_.begin(), files->paths_.end());
   for (size_t i = 0; i < files->paths_.size(); ++i) {
     files->Add(

@@ -19,7 +19,8 @@ struct Place {
 // by "..".
 std::optional<Place> Resolve(std::string_view base, std::string_view href);
 
-// The same for a path that is not encoded as links are.
+// Resolves a path in the file `base`, as a link that is not percent-encoded.
+// Returns nothing if it leads out of the book.
 std::optional<std::string> PathFrom(std::string_view base,
                                     std::string_view path);
 

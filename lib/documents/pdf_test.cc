@@ -424,7 +424,7 @@ TEST(PdfLabelsTest, RangesHaveStylesPrefixesAndStarts) {
   const auto labels =
       ElementsAre("i", "ii", "7", "8", "A)-I", "A)-II", "end", "z", "aa");
   EXPECT_THAT(PdfPageLabels(plain, 9), labels);
-  // The same in an object stream, as most files have it.
+  // Most files have such objects in an object stream.
   std::string objects = "<< /PageLabels " + tree + " >> ";
   const std::string index[] = {first, second, range};
   std::string head = "1 0 ";
