@@ -175,6 +175,26 @@ absl::Status AskInTalk(const Options& options) {
   return TalkOf(options, std::move(lines));
 }
 
+// Checks that the context holds each question with a text of a token and an
+// answer: no part of a text would do otherwise. A context that does not hold a
+// request without a question is too small for any.
+absl::Status CheckQuestions(const Options& options, const Model& model) {
+  const int64_t context = ContextOf(options, model);
+  ASSIGN_OR_RETURN(const std::vector<int32_t> bare,
+                   QuestionTalk("", "").Tokens(model));
+  if (static_cast<int64_t>(bare.size()) + 2 > context) return absl::OkStatus();
+  for (const std::string& question : options.questions) {
+    ASSIGN_OR_RETURN(const std::vector<int32_t> tokens,
+                     QuestionTalk("", question).Tokens(model));
+    if (static_cast<int64_t>(tokens.size()) + 2 <= context) continue;
+    return Error(Exit::kInput, "context_length_exceeded",
+                 absl::StrCat("the question has ", tokens.size(),
+                              " tokens without the text, the context holds ",
+                              context, "; ask something shorter"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Summarize(const Options& asked) {
@@ -215,30 +235,6 @@ absl::Status Summarize(const Options& asked) {
                          return CompleteSummary(options, model, book, document);
                        });
 }
-
-namespace {
-
-// Checks that the context holds each question with a text of a token and an
-// answer: no part of a text would do otherwise. A context that does not hold a
-// request without a question is too small for any.
-absl::Status CheckQuestions(const Options& options, const Model& model) {
-  const int64_t context = ContextOf(options, model);
-  ASSIGN_OR_RETURN(const std::vector<int32_t> bare,
-                   QuestionTalk("", "").Tokens(model));
-  if (static_cast<int64_t>(bare.size()) + 2 > context) return absl::OkStatus();
-  for (const std::string& question : options.questions) {
-    ASSIGN_OR_RETURN(const std::vector<int32_t> tokens,
-                     QuestionTalk("", question).Tokens(model));
-    if (static_cast<int64_t>(tokens.size()) + 2 <= context) continue;
-    return Error(Exit::kInput, "context_length_exceeded",
-                 absl::StrCat("the question has ", tokens.size(),
-                              " tokens without the text, the context holds ",
-                              context, "; ask something shorter"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::Status Ask(const Options& asked) {
   if (asked.questions.empty() && !asked.book.toc) return AskInTalk(asked);

@@ -105,11 +105,11 @@ absl::Status BookAnswers::Answer(const std::string& question,
                       " says anything about: ", question));
   }
   if (left > 0) {
+    const bool is_alone = options_.questions.size() <= 1;
     Warn(absl::StrCat("the answer is from ", asked, " of ",
                       Parts(answered.parts().size()),
                       "; --effort full reads the others, too",
-                      options_.questions.size() > 1 ? ": " : "",
-                      options_.questions.size() > 1 ? question : ""));
+                      is_alone ? "" : absl::StrCat(": ", question)));
   }
   return options_.json ? absl::OkStatus() : Write(answered);
 }
