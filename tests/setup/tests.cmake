@@ -5,10 +5,6 @@
 #   tiercel_script_test(foo_test.py [COST n] [ARGS ...])
 #                                        a Python script that fails or not
 #   tiercel_check_tests_registered()     stops on a forgotten test
-#   tiercel_name_other_tests()           fills the target tiercel_other_tests
-
-add_custom_target(tiercel_sanitized_tests)
-add_custom_target(tiercel_other_tests)
 
 # Tests are half of the code to compile and little of the code that runs: they
 # are not optimised, UBSan checks only the code that they test, and GoogleTest's
@@ -34,7 +30,7 @@ target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
 
 # The longest tests run first, so that no core waits for one at the end. ctest
 # learns their times by itself, but not before its second run.
-set(TIERCEL_LONG_TESTS
+set(TIERCEL_FIRST_TESTS
     tests/hosted_faults_test.cc
     tests/hosted_test.cc
     runtime/session/batch_ranks_test.cc
@@ -53,6 +49,31 @@ set(TIERCEL_LONG_TESTS
     kernels/select/key_scores_test.cc
     runtime/session/unfinished_prompt_test.cc
     runtime/session/prompt_cache_test.cc)
+
+# These take half of the time of all: matrices of cases of which other tests have
+# the first few, random trials, and faults at every place. test.sh leaves them to
+# full.sh.
+set(TIERCEL_LONG_TESTS
+    apps/cli_bench_test.py
+    apps/cli_rates_test.py
+    apps/cli_reading_test.py
+    apps/cli_saved_test.py
+    bench/checkpoints_test.py
+    runtime/session/faults_test.cc
+    runtime/session/unfinished_prompt_test.cc
+    tests/folder_trial.py
+    tests/hosted_faults_test.cc
+    tests/hosted_ranks_test.cc
+    tests/same_bytes.py
+    tests/session_trial_test.cc
+    tests/text_trial.py)
+
+# Labels `test` if it is one of these.
+function(tiercel_label_long test)
+  if(test IN_LIST TIERCEL_LONG_TESTS)
+    set_property(TEST ${test} APPEND PROPERTY LABELS long)
+  endif()
+endfunction()
 
 # The files of one folder are one program. ALONE makes a file a program of its
 # own, if it replaces malloc, say, or links less of Tiercel; PROGRAM names one
@@ -103,30 +124,12 @@ function(tiercel_test source)
     ${relative} PROPERTIES ENVIRONMENT
                            "ASAN_OPTIONS=${refusing};TSAN_OPTIONS=${refusing}")
   set_property(GLOBAL APPEND PROPERTY TIERCEL_TESTS ${relative})
-  list(FIND TIERCEL_LONG_TESTS ${relative} place)
+  list(FIND TIERCEL_FIRST_TESTS ${relative} place)
   if(NOT place EQUAL -1)
     math(EXPR cost "100 - ${place}")
     set_tests_properties(${relative} PROPERTIES COST ${cost})
   endif()
-  # These tests read untrusted files and texts: test.sh runs them under the
-  # sanitizers, most of them there alone; full.sh runs all. The hash of a
-  # checkpoint needs the library of kernels, which takes longer to compile than
-  # all of these.
-  set(labels "")
-  if(relative MATCHES
-     "^(models/(format|tokenizer|chat)/|models/decoder/config|lib/)"
-     AND NOT relative MATCHES "/content_hash_test")
-    set(labels sanitized)
-    add_dependencies(tiercel_sanitized_tests ${program})
-    # These try less there.
-    if(NOT relative MATCHES "/(epub|golden|merge|merge_windows)_test")
-      list(APPEND labels only_sanitized)
-    endif()
-    set_tests_properties(${relative} PROPERTIES LABELS "${labels}")
-  endif()
-  if(NOT only_sanitized IN_LIST labels)
-    set_property(TARGET ${program} PROPERTY TIERCEL_OTHER ON)
-  endif()
+  tiercel_label_long(${relative})
   if(ARG_GPU AND TIERCEL_CUDA)
     set_property(TEST ${relative} APPEND PROPERTY LABELS gpu)
     add_dependencies(tiercel_gpu_tests ${program})
@@ -141,6 +144,7 @@ function(tiercel_script_test source)
   if(ARG_COST)
     set_tests_properties(${relative} PROPERTIES COST ${ARG_COST})
   endif()
+  tiercel_label_long(${relative})
 endfunction()
 
 function(tiercel_check_tests_registered)
@@ -156,26 +160,5 @@ function(tiercel_check_tests_registered)
     if(NOT test IN_LIST registered)
       message(FATAL_ERROR "${test} is on disk but not registered")
     endif()
-  endforeach()
-endfunction()
-
-# Makes tiercel_other_tests depend on all programs and libraries of `folder` and
-# below it, but for programs whose tests are all labelled "only_sanitized".
-function(tiercel_name_other_tests folder)
-  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
-  get_property(sanitized TARGET tiercel_sanitized_tests
-               PROPERTY MANUALLY_ADDED_DEPENDENCIES)
-  foreach(target ${targets})
-    get_target_property(type ${target} TYPE)
-    get_target_property(left_out ${target} EXCLUDE_FROM_ALL)
-    get_target_property(other ${target} TIERCEL_OTHER)
-    if(type MATCHES "EXECUTABLE|STATIC|SHARED|MODULE" AND NOT left_out
-       AND (other OR NOT target IN_LIST sanitized))
-      add_dependencies(tiercel_other_tests ${target})
-    endif()
-  endforeach()
-  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
-  foreach(below ${folders})
-    tiercel_name_other_tests(${below})
   endforeach()
 endfunction()
