@@ -267,6 +267,10 @@ typedef struct tiercel_model_info {
   /* The source of the chat template (Jinja), NUL-terminated; NULL: none. It
    * stays until the model and its sessions are freed. */
   const char* chat_template;
+  /* The num_end_ids tokens that end an output, as eos_id and the end of a turn
+   * do; none for a checkpoint that names none. They stay as long. */
+  const int32_t* end_ids;
+  size_t num_end_ids;
 } tiercel_model_info;
 /* Fills `info`, whose struct_size the caller has set. */
 TIERCEL_API tiercel_status tiercel_model_get_info(const tiercel_model* model,
@@ -276,8 +280,9 @@ TIERCEL_API tiercel_status tiercel_model_get_info(const tiercel_model* model,
 /* ---- Tokens -------------------------------------------------------------- */
 
 enum {
-  TIERCEL_ADD_BOS = 1,      /* if the checkpoint adds one */
-  TIERCEL_PARSE_SPECIAL = 2 /* "<|im_start|>" is that token, not text */
+  TIERCEL_ADD_BOS = 1,       /* if the checkpoint adds one */
+  TIERCEL_PARSE_SPECIAL = 2, /* "<|im_start|>" is that token, not text */
+  TIERCEL_WITHIN_TEXT = 4    /* a text begins before these tokens */
 };
 
 /* Limits for a text, so that one that exceeds every context costs little. */
@@ -304,9 +309,11 @@ TIERCEL_API tiercel_status tiercel_tokenize(const tiercel_model* model,
                                             tiercel_error* error);
 /* Decodes ids. Ids that are a part of a text may give incomplete UTF-8. *size
  * counts bytes, and no NUL follows. Control tokens are left out, or spelled
- * with TIERCEL_PARSE_SPECIAL. TIERCEL_ADD_BOS has no effect. `ids` may be NULL
- * if count is 0. TIERCEL_INVALID_INPUT: "no_tokenizer", "invalid_token" (an id
- * that is not in the vocabulary). */
+ * with TIERCEL_PARSE_SPECIAL. Some checkpoints add a space in front of a text,
+ * which is taken off again, but with TIERCEL_WITHIN_TEXT: then a token's bytes
+ * are those that it adds to any text, as a mask needs them. TIERCEL_ADD_BOS has
+ * no effect. `ids` may be NULL if count is 0. TIERCEL_INVALID_INPUT:
+ * "no_tokenizer", "invalid_token" (an id that is not in the vocabulary). */
 TIERCEL_API tiercel_status tiercel_detokenize(const tiercel_model* model,
                                               const int32_t* ids, size_t count,
                                               uint32_t flags, char* text,
@@ -588,12 +595,16 @@ typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
  * vocabulary, where bit 0 is the lowest. All tokens are allowed before; other
  * bits have no meaning. A non-zero return ends the call with TIERCEL_CANCELLED.
  *
- * The output is that of one call, without the tokens held before it. Policies
- * ask about any output that may come, drafted tokens included, in any order,
- * and about some of them several times: the same output must always get the
- * same bits. They do not ask about one that has ended. If an output may end,
- * the end-of-text token must be allowed; if nothing is allowed where a token is
- * due, the call is TIERCEL_FAILED, "nothing_allowed". */
+ * The output is that of one call, without the tokens held before it. With
+ * split_thought it is the answer alone, whose tokens are those behind the one
+ * in which a thought ends: within a thought the mask is not asked, and where an
+ * output may begin with one, the control token that opens it is allowed, too.
+ *
+ * Policies ask about any output that may come, drafted tokens included, in any
+ * order, and about some of them several times: the same output must always get
+ * the same bits. They do not ask about one that has ended. If an output may
+ * end, the end-of-text token must be allowed; if nothing is allowed where a
+ * token is due, the call is TIERCEL_FAILED, "nothing_allowed". */
 typedef int (*tiercel_mask)(void* user_data, const int32_t* output,
                             size_t count, uint32_t* allowed, size_t words);
 

@@ -341,6 +341,8 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.chat_template = m.chat_template == nullptr
                             ? nullptr
                             : m.chat_template->source().c_str();
+    out.end_ids = m.config.eos_ids.data();
+    out.num_end_ids = m.config.eos_ids.size();
     tiercel::WriteStruct(out, info);
     return absl::OkStatus();
   });
@@ -381,15 +383,26 @@ tiercel_status tiercel_detokenize(const tiercel_model* model,
     if (count > 0) {
       RETURN_IF_ERROR(tiercel::NeedArgument("ids", ids));
     }
-    RETURN_IF_ERROR(tiercel::CheckFlags(flags));
+    RETURN_IF_ERROR(tiercel::CheckFlags(
+        flags & ~static_cast<uint32_t>(TIERCEL_WITHIN_TEXT)));
     if (count > std::vector<int32_t>().max_size()) {
       return tiercel::UsageError("invalid_argument",
                                  absl::StrCat("count: got ", count));
     }
-    ASSIGN_OR_RETURN(
-        const std::string out,
-        model->model->tokenizer->Decode(std::vector<int32_t>(ids, ids + count),
-                                        tiercel::SpecialOf(flags)));
+    const tiercel::Tokenizer& tokenizer = *model->model->tokenizer;
+    const tiercel::Tokenizer::Special special = tiercel::SpecialOf(flags);
+    std::string out;
+    if ((flags & TIERCEL_WITHIN_TEXT) == 0) {
+      ASSIGN_OR_RETURN(
+          out,
+          tokenizer.Decode(std::vector<int32_t>(ids, ids + count), special));
+    } else {
+      for (size_t i = 0; i < count; ++i) {
+        ASSIGN_OR_RETURN(const std::string piece,
+                         tokenizer.Piece(ids[i], special));
+        out += piece;
+      }
+    }
     return tiercel::Fill(out.data(), out.size(), text, size);
   });
 }

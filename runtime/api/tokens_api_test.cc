@@ -135,6 +135,33 @@ TEST_F(TokensApiTest, AnAnswerGoesOn) {
                "\"assistant\"");
 }
 
+TEST_F(TokensApiTest, TokensWithinATextAreThoseOfItsBytes) {
+  std::vector<int32_t> ids(64);
+  size_t count = ids.size();
+  const std::string said = " caf\xC3\xA9 <|im_end|>";
+  ASSERT_EQ(
+      tiercel_tokenize(model_, said.data(), said.size(), TIERCEL_PARSE_SPECIAL,
+                       nullptr, ids.data(), &count, &error_),
+      TIERCEL_OK);
+  std::string joined;
+  for (size_t i = 0; i < count; ++i) {
+    char bytes[64];
+    size_t size = sizeof bytes;
+    ASSERT_EQ(tiercel_detokenize(model_, &ids[i], 1, TIERCEL_WITHIN_TEXT, bytes,
+                                 &size, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    joined.append(bytes, size);
+  }
+  EXPECT_EQ(joined, " caf\xC3\xA9 ");
+  const int32_t wrong = 1 << 20;
+  size_t size = 0;
+  EXPECT_EQ(tiercel_detokenize(model_, &wrong, 1, TIERCEL_WITHIN_TEXT, nullptr,
+                               &size, &error_),
+            TIERCEL_INVALID_INPUT);
+  EXPECT_STREQ(error_.code, "invalid_token");
+}
+
 TEST_F(TokensApiTest, AModelNamesItsEndsAndItsTemplate) {
   auto info = Sized<tiercel_model_info>();
   ASSERT_EQ(tiercel_model_get_info(model_, &info, &error_), TIERCEL_OK);
@@ -145,6 +172,9 @@ TEST_F(TokensApiTest, AModelNamesItsEndsAndItsTemplate) {
   EXPECT_EQ(info.bos_id, tokenizer["bos"]["id"].get<int64_t>());
   EXPECT_EQ(info.eos_id, tokenizer["eos"]["id"].get<int64_t>());
   EXPECT_NE(info.bos_id, info.eos_id);
+  const std::vector<int64_t> ends(info.end_ids,
+                                  info.end_ids + info.num_end_ids);
+  EXPECT_THAT(ends, testing::Contains(info.eos_id));
   ASSERT_NE(info.chat_template, nullptr);
   EXPECT_NE(std::strstr(info.chat_template, "messages"), nullptr);
 
@@ -154,6 +184,7 @@ TEST_F(TokensApiTest, AModelNamesItsEndsAndItsTemplate) {
   EXPECT_EQ(info.bos_id, -1);
   EXPECT_EQ(info.eos_id, -1);
   EXPECT_EQ(info.chat_template, nullptr);
+  EXPECT_EQ(info.num_end_ids, 0u);
   tiercel_detokenizer* none = nullptr;
   EXPECT_EQ(tiercel_detokenizer_create(ids_only, nullptr, 0, &none, &error_),
             TIERCEL_INVALID_INPUT);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -11,6 +12,7 @@
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "models/chat/chat_tokens.h"
+#include "runtime/generate/answer_mask.h"
 
 namespace tiercel {
 namespace {
@@ -110,16 +112,18 @@ absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
   return "";
 }
 
-// Pulls blocks until something ends the text; returns the reason.
+// Pulls blocks until something ends the text; returns the reason. `mask` is
+// what params.mask has become.
 absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
                                    const GenerateParams& params,
-                                   Transcript& transcript, Report* report) {
+                                   TokenMask::Rule mask, Transcript& transcript,
+                                   Report* report) {
   TimeSpent last = session.Elapsed();
   const std::vector<int32_t> ends = EndsOf(session.model(), params);
   DistributionParams distribution = params.distribution;
-  if (params.mask) {
+  if (mask) {
     distribution.mask = std::make_shared<TokenMask>(
-        params.mask, std::ssize(session.sequence().tokens()), ends);
+        std::move(mask), std::ssize(session.sequence().tokens()), ends);
   }
   distribution.keeps_logits = params.top_log_probs.has_value();
   RETURN_IF_ERROR(policy.Begin(distribution, params.seed));
@@ -152,16 +156,26 @@ PrefillReport ReportOf(const Session& session, int64_t computed,
   return report;
 }
 
-// Has the thought of a text told from its answer. The text may begin within
-// one.
-void SplitThought(const Session& session, Transcript* transcript) {
+// Has the thought of a text told from its answer, which alone `mask` (null:
+// none) is then asked about. The text may begin within a thought.
+absl::Status SplitThought(const Session& session, Transcript* transcript,
+                          TokenMask::Rule* mask) {
   const Model& model = session.model();
-  if (model.tokenizer == nullptr) return;
+  if (model.tokenizer == nullptr) return absl::OkStatus();
   ThoughtTags tags =
       ThoughtTagsOf(model.chat_template.get(), model.tokenizer.get());
   const bool thinks = BeginsThought(model.chat_template.get(), *model.tokenizer,
                                     tags, session.sequence().tokens());
-  transcript->SplitThought(std::move(tags), thinks);
+  transcript->SplitThought(tags, thinks);
+  if (*mask == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(AnswerMask made,
+                   AnswerMask::Create(std::move(*mask), model.tokenizer.get(),
+                                      std::move(tags), thinks));
+  *mask = [of_answer = std::make_shared<AnswerMask>(std::move(made))](
+              std::span<const int32_t> output, std::span<uint32_t> allowed) {
+    return of_answer->Ask(output, allowed);
+  };
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -241,12 +255,16 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   report.status =
       transcript.GoOnBehind(session.sequence().tokens(), params.within_text);
   if (!report.status.ok()) return report;
-  if (params.split_thought) SplitThought(session, &transcript);
+  TokenMask::Rule mask = params.mask;
+  if (params.split_thought) {
+    report.status = SplitThought(session, &transcript, &mask);
+    if (!report.status.ok()) return report;
+  }
   absl::Cleanup forget = [&] {
     session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size());
   };
   absl::StatusOr<std::string> reason =
-      Decode(session, policy, params, transcript, &report);
+      Decode(session, policy, params, std::move(mask), transcript, &report);
   transcript.Finish();
   if (reason.ok() && transcript.refused()) reason = CancelledError();
   report.rounds = policy.report();

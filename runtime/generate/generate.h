@@ -34,7 +34,9 @@ struct GenerateParams {
   // so many of the most likely.
   std::optional<int64_t> top_log_probs = {};
   static constexpr int64_t kMostTopLogProbs = 20;
-  TokenMask::Rule mask = nullptr;  // masks the output's tokens; null: none
+  // Masks the output's tokens, with split_thought those of its answer alone
+  // (AnswerMask); null: none.
+  TokenMask::Rule mask = nullptr;
 };
 
 // Each of these functions fails at once if the session is already cancelled.

@@ -5,8 +5,6 @@
 namespace tiercel {
 namespace {
 
-constexpr std::string_view kSpace = " \t\n\r\f\v";
-
 // The number of bytes at the end of `text` that may be the beginning of `tag`.
 size_t BeginningAtEnd(std::string_view text, std::string_view tag) {
   for (size_t size = std::min(text.size(), tag.size() - 1); size > 0; --size) {
@@ -61,7 +59,7 @@ bool ThoughtSplitter::Move(std::string_view text, bool whole) {
         at_ = text.size();
         return false;
       }
-      at_ = close + tags_.close.size();
+      at_ = closed_at_ = close + tags_.close.size();
       stage_ = kBehind;
       return true;
     }

@@ -16,6 +16,8 @@ namespace tiercel {
 // the text grew.
 class ThoughtSplitter {
  public:
+  static constexpr std::string_view kSpace = " \t\n\r\f\v";
+
   // `thinks`: the text begins within a thought.
   ThoughtSplitter(ThoughtTags tags, bool thinks)
       : tags_(std::move(tags)), stage_(thinks ? kThought : kStart) {}
@@ -32,6 +34,8 @@ class ThoughtSplitter {
   // Returns true if the thought has begun and its end was not written.
   bool in_thought() const { return stage_ == kThought; }
 
+  // The first byte behind the closing tag; npos: there is none.
+  size_t closed_at() const { return closed_at_; }
   // The first byte of the answer; npos: the text has not come to it.
   size_t answer_begin() const { return answer_begin_; }
 
@@ -59,6 +63,7 @@ class ThoughtSplitter {
   // Bytes of the text; npos: not known yet.
   size_t thought_begin_ = std::string_view::npos;
   size_t thought_end_ = std::string_view::npos;
+  size_t closed_at_ = std::string_view::npos;
   size_t answer_begin_ = std::string_view::npos;
 };
 
