@@ -16,6 +16,8 @@ import sys
 
 # The folders of which the libraries consist.
 FOLDERS = ("lib", "kernels", "offload", "models", "drafts", "runtime")
+# The program alone has this room.
+NOT_OF_THEM = "lib/grammar/"
 TABLE = "include/tiercel_error.h"
 # It defines the functions that make errors.
 MAKERS = "lib/status/error"
@@ -173,6 +175,7 @@ def main():
 
     files = {name: text for name, text in texts(*FOLDERS).items()
              if re.search(r"\.(cc|h|cu|inc)$", name)
+             and not name.startswith(NOT_OF_THEM)
              and not re.search(r"_test|testing|/executor/", name)
              and not name.startswith(MAKERS)}
     headers = texts("include")

@@ -4,9 +4,9 @@
 # real model, and faults that the suite must notice. Takes three hours or
 # more on two cores; the result is one page under bench/results/.
 #
-#   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes
+#   full.sh [STEP...]    steps: long tidy asan ubsan tsan isa fuzz vocabs shapes
 #                               exact cuda sass hosted sim bytes seeds trials
-#                               faults book readme page clients ray
+#                               faults book readme grammars page clients ray
 #                               subproject debian wheel mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
@@ -16,9 +16,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes exact cuda sass hosted
-  sim bytes seeds trials faults book readme page clients ray subproject debian
-  wheel mutants)
+readonly ALL=(long tidy asan ubsan tsan isa fuzz vocabs shapes exact cuda sass
+  hosted sim bytes seeds trials faults book readme grammars page clients ray
+  subproject debian wheel mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -52,6 +52,10 @@ build() {  # preset [target...]
 
 run_tests() {  # preset [ctest's arguments...]
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error "${@:2}"
+}
+
+step_long() {  # the tests that test.sh leaves out
+  run_tests cpu -j "$(nproc)" -L long
 }
 
 step_tidy() {  # the checks of .clang-tidy, on all sources but tests
@@ -216,6 +220,15 @@ step_book() {
   [[ -e $book ]] || book=$TIERCEL_BOOKS/policy.txt
   python3 -B bench/book.py "$book" --interruptions 20 --epub 50 \
     --tiercel "$TIERCEL"
+}
+
+step_grammars() {  # answers by schemas and grammars, for which xgrammar is built
+  local sources
+  sources=$(tests/setup/xgrammar.sh)
+  cmake --preset cpu -B build/grammars -DTIERCEL_XGRAMMAR="$sources" >/dev/null
+  cmake --build build/grammars --target tiercel_cli lib_grammar_grammar_test
+  ctest --test-dir build/grammars --output-on-failure --no-tests=error \
+    -R '^(lib/grammar|apps/cli_(grammar|serve|generation))'
 }
 
 step_page() {  # the page of the server, in Chromium

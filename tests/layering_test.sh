@@ -12,7 +12,7 @@ cd "$1"
 readonly LAYERS=(kernels offload models drafts runtime)
 # The rooms of a folder, in order: each may include those before it.
 readonly ROOMS=(
-  'lib status text template documents reader c_api'
+  'lib status text template grammar documents reader c_api'
   'kernels base number simd system device layer kv attention select token'
   'offload tier disk move ranks kv prompt_cache retrieval weights'
   'models format tokenizer chat decoder'
@@ -104,7 +104,7 @@ keep_to '(\.|->)raw\(\)|(^|[^<])DevicePtr(<[^<>()]+>)?\([^)]' "$RAW"
 keep_to '\b(HostAddress|InPlace)\(' "kernels/.*|$IN_PLACE"
 
 forbid lib with_tests "${LAYERS[@]}" apps bench tests
-for room in status text template documents reader; do
+for room in status text template grammar documents reader; do
   forbid "lib/$room" with_tests include
 done
 forbid include with_tests lib "${LAYERS[@]}" apps bench tests include

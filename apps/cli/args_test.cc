@@ -472,7 +472,7 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"detokenize", "--add-bos", "1"},
            {"ask", "x", "who?", "--words=100"},
            {"generate", "-p", "x", "-sys", "y"},
-           {"chat", "--json-schema", "x.json"},
+           {"summarize", "x", "--json-schema", "x.json"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

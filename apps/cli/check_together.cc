@@ -14,6 +14,7 @@
 #include "apps/cli/numbers.h"
 #include "apps/cli/policies.h"
 #include "include/tiercel.h"
+#include "lib/grammar/grammar.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
@@ -186,6 +187,26 @@ void ReplaceDefaultPenalties(SamplingOptions* sampling) {
   if (sampling->names_repeat_penalty && !sampling->names_dry_multiplier) {
     sampling->dry_multiplier = 0;
   }
+}
+
+absl::Status CheckGrammars(const SamplingOptions& sampling) {
+  const bool schema = !sampling.json_schema_path.empty();
+  const char* const flag = schema ? "--json-schema" : "--grammar";
+  if (!schema && sampling.grammar_path.empty()) return absl::OkStatus();
+  if (schema && !sampling.grammar_path.empty()) {
+    return UsageError("--grammar: got --json-schema, too; need one of them");
+  }
+  if (!HasGrammars()) {
+    return Error(Exit::kUsage, "not_built",
+                 absl::StrCat(flag,
+                              ": this build has no grammars, need one "
+                              "that was configured with -DTIERCEL_XGRAMMAR="
+                              "$(tests/setup/xgrammar.sh)"));
+  }
+  return CheckHeeded({{"--ignore-eos", sampling.ignore_eos, false,
+                       absl::StrCat("with ", flag,
+                                    ", which says where the "
+                                    "answer may end")}});
 }
 
 absl::Status CheckPenalties(const SamplingOptions& sampling) {
@@ -383,6 +404,7 @@ absl::Status CheckTogether(Options* options) {
   WarnOfCuts(options);
   ReplaceDefaultPenalties(&options->sampling);
   RETURN_IF_ERROR(CheckPenalties(sampling));
+  RETURN_IF_ERROR(CheckGrammars(sampling));
   RETURN_IF_ERROR(CheckPromptCache(*options));
   if (options->command == "bench") return CheckBench(options);
   if (options->command == "batch" && options->requests.output.empty()) {

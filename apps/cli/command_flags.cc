@@ -92,6 +92,7 @@ void AddSummaryFlags(FlagSet& flags, BookOptions* book) {
 
 void AddSummarize(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
+  flags.NotBuilt({"--json-schema", "--grammar"});
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
   AddTemplateFlags(flags, options);
@@ -115,6 +116,7 @@ void AddAsk(FlagSet& flags, Options* options) {
                     FlagSet::Need::kOptional, &options->questions);
   SetReadingDefaults(/*max_tokens=*/256, &options->sampling);
   AddGenerationFlags(flags, options);
+  AddGrammarFlags(flags, &options->sampling);
   AddTemplateFlags(flags, options);
   AddAtOnceFlag(flags, &options->session);
 }
@@ -128,6 +130,7 @@ void AddChat(FlagSet& flags, Options* options) {
   AddEffortFlag(flags, &options->book);
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
+  AddGrammarFlags(flags, &options->sampling);
   AddTemplateFlags(flags, options);
 }
 
@@ -137,6 +140,7 @@ void AddGenerate(FlagSet& flags, Options* options) {
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
   AddGenerationFlags(flags, options);
+  AddGrammarFlags(flags, &options->sampling);
   AddAtOnceFlag(flags, &options->session);
   AddSeedsFlag(flags, &options->sampling);
 }

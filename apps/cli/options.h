@@ -2,12 +2,17 @@
 #define TIERCEL_APPS_CLI_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "apps/cli/numbers.h"
+
+namespace tiercel {
+class Grammar;
+}  // namespace tiercel
 
 namespace tiercel::cli {
 
@@ -80,6 +85,11 @@ struct SamplingOptions {
   std::vector<std::string> stops;
   std::vector<int32_t> stop_ids;
   bool ignore_eos = false;
+  // The texts that are allowed as an answer: the file that names them, and its
+  // grammar once the model is open. Empty, null: all are.
+  std::string json_schema_path;
+  std::string grammar_path;
+  std::shared_ptr<const Grammar> grammar;
   bool split_thought = false;  // a thought is no part of the answer
   // Tokens come with their log-probabilities, and those of so many of the
   // likeliest beside each; absent: without.

@@ -122,7 +122,7 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
                  sampling->max_tokens = n;
                });
   flags.LastCounts("-n");
-  flags.NotBuilt({"--json-schema", "--grammar", "-sys"});
+  flags.NotBuilt({"-sys"});
   AddDistributionFlags(flags, sampling);
   flags.RepeatableText(
       "--stop", "TEXT",
@@ -483,6 +483,16 @@ void AddGenerationFlags(FlagSet& flags, Options* options) {
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddSpeculationFlags(flags, &options->sampling);
   AddVerifyAgainstFlag(flags, &options->sampling);
+}
+
+void AddGrammarFlags(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Group("The answer");
+  flags.Text(
+      "--json-schema", "FILE", "the answer is JSON that this schema allows",
+      [=](const std::string& path) { sampling->json_schema_path = path; });
+  flags.Text("--grammar", "FILE",
+             "the answer is a text that this grammar (GBNF) allows",
+             [=](const std::string& path) { sampling->grammar_path = path; });
 }
 
 void AddTemplateFlags(FlagSet& flags, Options* options) {

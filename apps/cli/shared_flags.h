@@ -45,6 +45,9 @@ void AddTokensFlag(FlagSet& flags, InputOptions* input);
 void AddJsonFlag(FlagSet& flags, Options* options);
 void AddProgressFlag(FlagSet& flags, Options* options);
 
+// These name the texts that are allowed as an answer.
+void AddGrammarFlags(FlagSet& flags, SamplingOptions* sampling);
+
 // Adds the flags that `summarize`, `ask`, `chat` and `generate` share.
 void AddGenerationFlags(FlagSet& flags, Options* options);
 // For commands that write a conversation by the model's template.

@@ -349,7 +349,7 @@ class Bencher {
     const TokenFn go_on = [](int32_t, std::string_view, std::string_view) {
       return absl::OkStatus();
     };
-    std::vector<ApiPromptCache> texts(sessions.size());
+    std::vector<ApiTexts> texts(sessions.size());
     std::vector<Session::Generation> all;
     for (size_t i = 0; i < sessions.size(); ++i) {
       all.push_back({sessions[i], /*prompt=*/nullptr,

@@ -129,7 +129,7 @@ absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   text_.clear();
   thought_.clear();
   RETURN_IF_ERROR(session_.Truncate(prompt_));
-  ApiPromptCache texts;
+  ApiTexts texts;
   const absl::Status generated = session_.Generate(
       ToApi(options_->sampling, seed, &texts),
       [&](int32_t id, std::string_view text, std::string_view thought) {
@@ -179,7 +179,7 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
   RETURN_IF_ERROR(first.SayWarnings());
   const Options& options = *first.options_;
   std::vector<TokenWriter> writers;
-  std::vector<ApiPromptCache> kept(texts.size());
+  std::vector<ApiTexts> kept(texts.size());
   std::vector<Session::Generation> all;
   all.reserve(texts.size());
   for (AtOnce& text : texts) {
@@ -246,7 +246,7 @@ absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed,
 absl::Status Generator::ContinueIn(Queue& queue, uint64_t seed,
                                    Queue::Results* results) {
   RETURN_IF_ERROR(session_.Truncate(prompt_));
-  ApiPromptCache texts;
+  ApiTexts texts;
   return queue.Add(session_, /*prompt=*/nullptr,
                    ToApi(options_->sampling, seed, &texts), results);
 }

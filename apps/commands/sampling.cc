@@ -17,6 +17,16 @@ std::vector<const char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
+// The mask callback of a GrammarMask.
+int AskMask(void* mask, const int32_t* output, size_t count, uint32_t* allowed,
+            size_t words) {
+  const absl::Status asked =
+      static_cast<GrammarMask*>(mask)->Ask({output, count}, {allowed, words});
+  // A grammar that fails allows nothing, which ends the generation.
+  if (!asked.ok()) std::fill(allowed, allowed + words, 0);
+  return 0;
+}
+
 }  // namespace
 
 Options BaselineOf(const Options& options, const Json& report) {
@@ -68,7 +78,7 @@ Json Compared(const Json& report, double rate, const Json& baseline,
 }
 
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       ApiPromptCache* texts) {
+                       ApiTexts* texts) {
   texts->stops = Pointers(from.stops);
   auto sampling = Defaults<tiercel_sampling>();
   sampling.max_tokens = std::max<int64_t>(from.max_tokens, 0);  // 0: no limit
@@ -88,6 +98,11 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.num_stops = texts->stops.size();
   sampling.stop_ids = from.stop_ids.data();
   sampling.num_stop_ids = from.stop_ids.size();
+  if (from.grammar != nullptr) {
+    texts->mask = GrammarMask::Create(from.grammar);
+    sampling.mask = AskMask;
+    sampling.mask_user_data = texts->mask.get();
+  }
   sampling.dry_multiplier = static_cast<float>(from.dry_multiplier);
   sampling.dry_base = static_cast<float>(from.dry_base.value_or(0));
   sampling.dry_allowed_length = from.dry_allowed_length.value_or(0);

@@ -2,11 +2,13 @@
 #define TIERCEL_APPS_COMMANDS_SAMPLING_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "apps/cli/options.h"
 #include "apps/terminal/output.h"
 #include "include/tiercel.h"
+#include "lib/grammar/grammar.h"
 
 namespace tiercel::cli {
 
@@ -32,16 +34,18 @@ Promise PromiseOf(const SamplingOptions& from);
 Json Compared(const Json& report, double rate, const Json& baseline,
               double baseline_rate);
 
-// Pointers to texts, as the C API takes them.
-struct ApiPromptCache {
+// The sampling parameters of one generation point to these: pointers to texts,
+// and the state of its mask.
+struct ApiTexts {
   std::vector<const char*> stops;
   std::vector<const char*> dry_breakers;
+  std::unique_ptr<GrammarMask> mask;
 };
 
 // Returns the sampling parameters of the C API. They point into `texts`, which
 // this fills, and which point into `from`.
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       ApiPromptCache* texts);
+                       ApiTexts* texts);
 
 }  // namespace tiercel::cli
 

@@ -25,7 +25,7 @@ TEST(ToApiTest, EveryFlagIsHanded) {
   from.stops = {"[end]", "\n"};
   from.stop_ids = {7, 2};
   from.ignore_eos = true;
-  ApiPromptCache texts;
+  ApiTexts texts;
   const tiercel_sampling to = ToApi(from, /*seed=*/5, &texts);
   EXPECT_EQ(to.max_tokens, 7);
   EXPECT_EQ(to.seed, 5u);
@@ -50,7 +50,7 @@ TEST(ToApiTest, EveryFlagIsHanded) {
 
 TEST(ToApiTest, BreakersAreTheUsualOnesOrNone) {
   SamplingOptions from;
-  ApiPromptCache texts;
+  ApiTexts texts;
   EXPECT_EQ(ToApi(from, 0, &texts).num_dry_breakers, 0u);
   EXPECT_EQ(ToApi(from, 0, &texts).dry_no_breakers, 0);
   from.dry_breakers.emplace();
@@ -60,7 +60,7 @@ TEST(ToApiTest, BreakersAreTheUsualOnesOrNone) {
 
 TEST(ToApiTest, WhatTheHeaderTakesForOff) {
   SamplingOptions from;
-  ApiPromptCache texts;
+  ApiTexts texts;
   EXPECT_EQ(ToApi(from, 0, &texts).max_tokens, 0);
   // These are above 0, but not as floats; they must not switch the cut off.
   from.top_p = 1e-60;

@@ -15,6 +15,7 @@
 #include "apps/commands/each_chapter.h"
 #include "apps/commands/follow_up.h"
 #include "apps/commands/generation.h"
+#include "apps/commands/grammars.h"
 #include "apps/commands/read_here.h"
 #include "apps/commands/requests.h"
 #include "apps/commands/sections.h"
@@ -136,6 +137,7 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
   Options options = book.has_value() ? Named(asked, *book) : asked;
   if (!book.has_value()) options.session.prompt_cache_dir.clear();
   ASSIGN_OR_RETURN(Model model, OpenTalker(options));
+  ASSIGN_OR_RETURN(options, WithGrammar(options, model));
   Subject subject;
   subject.lines = std::move(lines);
   const std::string state = StateFolder();
@@ -151,6 +153,8 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
     if (!tokens.ok() && !IsTooLong(tokens.status())) return tokens.status();
     subject.too_long = OrChoose(tokens.status(), *book);
     if (!tokens.ok()) {
+      // Parts are answered in words of their own.
+      if (options.sampling.grammar != nullptr) return subject.too_long;
       RETURN_IF_ERROR(
           CheckCanAskInParts(options, &model, *book, subject.too_long));
     }
@@ -239,9 +243,10 @@ absl::Status Summarize(const Options& asked) {
 absl::Status Ask(const Options& asked) {
   if (asked.questions.empty() && !asked.book.toc) return AskInTalk(asked);
   ASSIGN_OR_RETURN(const document::Document book, OpenBook(asked));
-  const Options options = Named(asked, book);
+  Options options = Named(asked, book);
   ASSIGN_OR_RETURN(Model model, OpenTalker(options));
   if (options.book.toc) return WriteContents(options, model, book);
+  ASSIGN_OR_RETURN(options, WithGrammar(options, model));
   RETURN_IF_ERROR(CheckQuestions(options, model));
   std::vector<TalkFn> talks;
   for (const std::string& question : options.questions) {
@@ -251,8 +256,10 @@ absl::Status Ask(const Options& asked) {
   }
   const auto tokens = TokensWithin(options, model, book.text, talks);
   if (IsTooLong(tokens.status())) {
-    return AskInParts(options, &model, book, Warnings(options, book),
-                      OrChoose(tokens.status(), book));
+    const absl::Status too_long = OrChoose(tokens.status(), book);
+    // Parts are answered in words of their own.
+    if (options.sampling.grammar != nullptr) return too_long;
+    return AskInParts(options, &model, book, Warnings(options, book), too_long);
   }
   RETURN_IF_ERROR(tokens.status());
   std::vector<Prompt> prompts;

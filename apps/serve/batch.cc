@@ -23,6 +23,7 @@
 #include "apps/serve/batch_files.h"
 #include "apps/serve/commands.h"
 #include "apps/serve/generations.h"
+#include "apps/serve/grammars.h"
 #include "apps/serve/log_probs.h"
 #include "apps/serve/refusal.h"
 #include "apps/serve/reply.h"
@@ -75,6 +76,7 @@ class Maker {
         std::string job, Counts* counts)
       : options_(options),
         model_(model),
+        grammars_(model),
         input_(input),
         generations_(generations),
         output_(output),
@@ -109,6 +111,7 @@ class Maker {
 
   const Options& options_;
   const cli::Model& model_;
+  Grammars grammars_;
   const BatchInput& input_;
   Generations& generations_;
   BatchOutput& output_;
@@ -174,6 +177,7 @@ absl::StatusOr<Request> Maker::ReadLine(const BatchLine& line) {
                   "stream: a batch has whole answers alone");
   }
   if (!request.document.empty()) RETURN_IF_ERROR(PutDocument(&request));
+  RETURN_IF_ERROR(grammars_.Compile(&request));
   return request;
 }
 

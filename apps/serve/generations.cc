@@ -363,7 +363,11 @@ absl::Status Generations::AddToQueue(Task& task) {
   };
   tiercel_sampling sampling = cli::ToApi(
       task.job.sampling, task.job.sampling.seed.value_or(0), &task.texts);
-  if (!last) sampling.max_tokens = 1;
+  if (!last) {
+    // The token of a step is no part of the answer.
+    sampling.max_tokens = 1;
+    sampling.mask = nullptr;
+  }
   const std::vector<int32_t> read(
       prompt.begin(), prompt.begin() + static_cast<ptrdiff_t>(task.read_to));
   const std::lock_guard<std::mutex> lock(mutex_);

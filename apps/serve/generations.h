@@ -81,7 +81,7 @@ class Generations {
   struct Task {
     Id id;
     Job job;
-    cli::ApiPromptCache texts = {};
+    cli::ApiTexts texts = {};
     cli::Queue::Results results = {};
     Slot* slot = nullptr;  // null: it waits
     // Tokens of the prompt: those that were found so far, those that the slot

@@ -158,10 +158,7 @@ const Unbuilt kUnbuilt[] = {
     {"logit_bias", {}},
     {"presence_penalty", {}},
     {"frequency_penalty", {}},
-    {"response_format", {"{\"type\":\"text\"}"}},
     {"structured_outputs", {}},
-    {"grammar", {}},
-    {"json_schema", {}},
     {"guided_json", {}},
     {"guided_regex", {}},
     {"guided_choice", {}},
@@ -243,6 +240,56 @@ void ReadSampling(Members& members, SamplingOptions* sampling) {
   if (members.Find("ignore_eos") != nullptr) {
     sampling->ignore_eos = members.Bool("ignore_eos");
   }
+}
+
+std::string TextOfSchema(const Body& schema) {
+  return schema.is_string() ? schema.get<std::string>() : schema.dump();
+}
+
+// The grammar that the answer obeys: OpenAI's response_format, or a member of
+// llama.cpp's.
+absl::Status ReadGrammar(const Members& members, Request* request) {
+  using Kind = GrammarSource::Kind;
+  std::vector<GrammarSource> found;
+  const Body* const format = members.Find("response_format");
+  if (format != nullptr && *format != Body({{"type", "text"}})) {
+    if (!format->is_object()) return Wrong("response_format", "an object");
+    const Body type = format->value("type", Body());
+    const Body schema = format->value("json_schema", Body());
+    if (type == "json_object") {
+      found.push_back({Kind::kJson, "", "response_format"});
+    } else if (type != "json_schema") {
+      return Wrong("response_format.type", "text, json_object or json_schema");
+    } else if (!schema.is_object() || !schema.contains("schema")) {
+      return Wrong("response_format.json_schema", "an object with a schema");
+    } else {
+      found.push_back({Kind::kJsonSchema, TextOfSchema(schema["schema"]),
+                       "response_format.json_schema.schema"});
+    }
+  }
+  if (const Body* const schema = members.Find("json_schema")) {
+    found.push_back({Kind::kJsonSchema, TextOfSchema(*schema), "json_schema"});
+  }
+  if (const Body* const grammar = members.Find("grammar")) {
+    if (!grammar->is_string()) return Wrong("grammar", "a string");
+    if (*grammar != "") {
+      found.push_back({Kind::kGbnf, grammar->get<std::string>(), "grammar"});
+    }
+  }
+  if (found.empty()) return absl::OkStatus();
+  const std::string& name = found.front().name;
+  if (found.size() > 1) {
+    return Wrong(found.back().name, absl::StrCat("one of it and ", name));
+  }
+  if (!HasGrammars()) {
+    return NotBuilt(name, ": this server was built without grammars");
+  }
+  const absl::Status checked = CheckGrammar(found.front());
+  if (!checked.ok()) {
+    return Refuse(name, "invalid_request", std::string(checked.message()));
+  }
+  request->grammar = std::move(found.front());
+  return absl::OkStatus();
 }
 
 // A chat says whether tokens come with log-probabilities, and beside how many
@@ -411,6 +458,40 @@ absl::Status ReadExtension(const Members& members, Request* request) {
 
 }  // namespace
 
+void KeepOrderOfSchemas(std::string_view text,
+                        const std::vector<std::string>& members, Body* body) {
+  using Ordered = nlohmann::ordered_json;
+  for (const std::vector<std::string>& below :
+       {std::vector<std::string>{"json_schema"},
+        {"response_format", "json_schema", "schema"}}) {
+    Body* schema = body;
+    std::vector<std::string> path = members;
+    for (const std::string& member : below) {
+      path.push_back(member);
+      const auto found = schema->is_object() ? schema->find(member)
+                                             : Body::iterator(schema->end());
+      schema = found == schema->end() ? nullptr : &*found;
+      if (schema == nullptr) break;
+    }
+    // A larger one is refused, and finding a member in order takes long.
+    if (schema == nullptr || !schema->is_object() ||
+        schema->dump().size() > kMostGrammarBytes) {
+      continue;
+    }
+    const Ordered ordered = Ordered::parse(
+        text,
+        [&](int depth, Ordered::parse_event_t event, Ordered& key) {
+          const auto level = static_cast<size_t>(depth);
+          return event != Ordered::parse_event_t::key || level > path.size() ||
+                 key == path[level - 1];
+        },
+        /*allow_exceptions=*/false);
+    Ordered::json_pointer place;
+    for (const std::string& member : path) place.push_back(member);
+    if (ordered.contains(place)) *schema = ordered.at(place).dump();
+  }
+}
+
 absl::StatusOr<Body> ParseBody(std::string_view text) {
   constexpr int kDeepest = 100;
   if (DepthOf(text) > kDeepest) {
@@ -418,7 +499,10 @@ absl::StatusOr<Body> ParseBody(std::string_view text) {
                   absl::StrCat("the body is nested deeper than ", kDeepest));
   }
   Body body = Body::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (body.is_object()) return body;
+  if (body.is_object()) {
+    KeepOrderOfSchemas(text, /*members=*/{}, &body);
+    return body;
+  }
   return Refuse("", "invalid_json",
                 body.is_discarded() ? "the body is no JSON"
                                     : "the body: need a JSON object");
@@ -441,6 +525,7 @@ absl::StatusOr<Request> ReadRequest(Endpoint endpoint, const Body& body,
   }
   RETURN_IF_ERROR(ReadStream(members, &request));
   RETURN_IF_ERROR(ReadExtension(members, &request));
+  RETURN_IF_ERROR(ReadGrammar(members, &request));
   request.model = members.Text("model");
   ReadSampling(members, &request.sampling);
   ReadLogProbs(endpoint, members, &request.sampling);

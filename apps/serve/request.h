@@ -2,6 +2,7 @@
 #define TIERCEL_APPS_SERVE_REQUEST_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
+#include "lib/grammar/grammar.h"
 #include "nlohmann/json.hpp"
 
 namespace tiercel::serve {
@@ -16,8 +18,14 @@ namespace tiercel::serve {
 // Bodies from outside. It sorts members, so that many of them cost little.
 using Body = nlohmann::json;
 
-// Parses a body: an object, nested no deeper than any request needs. Errors:
-// invalid_json.
+// Replaces each JSON schema of a request by its text, whose members are in the
+// order of `text`: the answer keeps it, and Body does not. In `text` the
+// request is the value of these members, one within the other.
+void KeepOrderOfSchemas(std::string_view text,
+                        const std::vector<std::string>& members, Body* body);
+
+// Parses a body: an object, nested no deeper than any request needs. Schemas in
+// it become text (KeepOrderOfSchemas). Errors: invalid_json.
 absl::StatusOr<Body> ParseBody(std::string_view text);
 
 enum class Endpoint { kChat, kCompletion };
@@ -33,6 +41,7 @@ struct Request {
   std::string prompt;
   std::vector<int32_t> prompt_ids;
   cli::SamplingOptions sampling;
+  std::optional<GrammarSource> grammar;  // absent: the answer is free
   bool stream = false;
   // In a stream: a last chunk with the counts; chunks while the prompt is read.
   bool include_usage = false;

@@ -208,8 +208,7 @@ absl::Status Service::Generate(const HttpRequest& http, const Visit& visit) {
                                 ? Endpoint::kChat
                                 : Endpoint::kCompletion;
   ASSIGN_OR_RETURN(const Body body, ParseBody(http.body));
-  ASSIGN_OR_RETURN(const Request request,
-                   ReadRequest(endpoint, body, options_));
+  ASSIGN_OR_RETURN(Request request, ReadRequest(endpoint, body, options_));
   if (!request.document.empty()) {
     return Refuse("tiercel.document", "unsupported_parameter",
                   "tiercel.document is for tiercel batch: a server opens no "
@@ -218,6 +217,7 @@ absl::Status Service::Generate(const HttpRequest& http, const Visit& visit) {
   Generations::Job job;
   ASSIGN_OR_RETURN(job.prompt,
                    PromptTokens(model_, request, generations.context()));
+  RETURN_IF_ERROR(grammars_.Compile(&request));
   job.sampling = request.sampling;
   const bool chat = endpoint == Endpoint::kChat;
   const auto flow = std::make_shared<Flow>(
@@ -272,6 +272,7 @@ Service::Service(const cli::Options& options, const cli::Model& model,
                  Guard guard)
     : options_(options),
       model_(model),
+      grammars_(model),
       guard_(std::move(guard)),
       name_(ModelName(options.model.path)),
       documents_(kMostDocuments) {}

@@ -15,6 +15,7 @@
 #include "apps/commands/api.h"
 #include "apps/serve/document_queue.h"
 #include "apps/serve/generations.h"
+#include "apps/serve/grammars.h"
 #include "apps/serve/guard.h"
 #include "apps/serve/http.h"
 #include "apps/serve/metrics.h"
@@ -69,6 +70,7 @@ class Service final : public HttpHandler {
 
   const cli::Options& options_;
   const cli::Model& model_;
+  Grammars grammars_;
   const Guard guard_;
   const std::string name_;  // the model's
   const int64_t created_ = std::time(nullptr);

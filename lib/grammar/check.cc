@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "lib/grammar/grammar.h"
+#include "lib/status/error.h"
+#include "lib/status/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace tiercel {
+namespace {
+
+using Json = nlohmann::json;
+
+absl::Status Invalid(const GrammarSource& source, const std::string& problem) {
+  return InputError("invalid_grammar",
+                    absl::StrCat(source.name, ": ", problem));
+}
+
+// The deepest nesting of brackets outside of strings, as of an unparsed text.
+// `comment` begins the rest of a line that is none; 0: there are no comments.
+int DepthOf(std::string_view text, std::string_view opening,
+            std::string_view closing, std::string_view quotes,
+            char comment = 0) {
+  int depth = 0;
+  int deepest = 0;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+    } else if (comment != 0 && c == comment) {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (quotes.find(c) != quotes.npos) {
+      quote = c == '[' ? ']' : c;
+    } else if (opening.find(c) != opening.npos) {
+      deepest = std::max(deepest, ++depth);
+    } else if (closing.find(c) != closing.npos) {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+// Keywords whose numbers count repetitions.
+constexpr std::array<std::string_view, 6> kCounts = {
+    "minLength", "maxLength",     "minItems",
+    "maxItems",  "minProperties", "maxProperties"};
+// A grammar obeys one of these alone; members that describe the schema may
+// stand beside it.
+constexpr std::array<std::string_view, 4> kAlone = {"$ref", "anyOf", "oneOf",
+                                                    "allOf"};
+constexpr std::array<std::string_view, 13> kBeside = {
+    "$schema",  "$id",       "$defs",        "definitions", "title",
+    "default",  "$comment",  "examples",     "description", "deprecated",
+    "readOnly", "writeOnly", "discriminator"};
+
+// Keywords that a grammar cannot obey, but for values that ask for nothing.
+constexpr std::array<std::string_view, 10> kNotObeyed = {"not",
+                                                         "if",
+                                                         "then",
+                                                         "else",
+                                                         "uniqueItems",
+                                                         "contains",
+                                                         "minContains",
+                                                         "maxContains",
+                                                         "dependentRequired",
+                                                         "dependentSchemas"};
+
+bool Has(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+absl::Status CheckDepth(const GrammarSource& source, int depth) {
+  if (depth <= kMostGrammarDepth) return absl::OkStatus();
+  return Invalid(source,
+                 absl::StrCat("it is nested ", depth, " deep, need at most ",
+                              kMostGrammarDepth));
+}
+
+// Checks a regular expression, whose groups xgrammar reads by recursion.
+absl::Status CheckPattern(const GrammarSource& source,
+                          std::string_view pattern) {
+  return CheckDepth(source, DepthOf(pattern, "(", ")", ""));
+}
+
+absl::Status CheckSchema(const GrammarSource& source, const Json& schema);
+
+// The schemas in the value of `keyword`: those that it names, or it is.
+absl::Status CheckBelow(const GrammarSource& source, const std::string& keyword,
+                        const Json& value) {
+  constexpr std::array<std::string_view, 4> kNamed = {
+      "properties", "patternProperties", "$defs", "definitions"};
+  // These are data, whatever they look like.
+  constexpr std::array<std::string_view, 4> kData = {"const", "enum", "default",
+                                                     "examples"};
+  if (Has(kData, keyword)) return absl::OkStatus();
+  const bool named = Has(kNamed, keyword);
+  if (keyword == "pattern" && value.is_string()) {
+    return CheckPattern(source, value.get<std::string>());
+  }
+  if (keyword == "patternProperties" && value.is_object()) {
+    for (const auto& [pattern, below] : value.items()) {
+      RETURN_IF_ERROR(CheckPattern(source, pattern));
+    }
+  }
+  if (value.is_object() && !named) return CheckSchema(source, value);
+  if (!value.is_structured()) return absl::OkStatus();
+  for (const Json& below : value) {
+    RETURN_IF_ERROR(CheckSchema(source, below));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSchema(const GrammarSource& source, const Json& schema) {
+  if (!schema.is_object()) return absl::OkStatus();
+  std::optional<std::string> alone;
+  for (const std::string_view keyword : kAlone) {
+    if (!schema.contains(keyword)) continue;
+    if (alone.has_value()) {
+      return Invalid(
+          source, absl::StrCat("got ", *alone, " beside ", std::string(keyword),
+                               ", need one of them"));
+    }
+    alone = std::string(keyword);
+  }
+  for (const auto& [keyword, value] : schema.items()) {
+    if (alone.has_value() && keyword != *alone && !Has(kBeside, keyword)) {
+      return Invalid(source,
+                     absl::StrCat("got ", keyword, " beside ", *alone,
+                                  ", which are not supported together"));
+    }
+    if (Has(kNotObeyed, keyword) && value != false) {
+      return Invalid(source, absl::StrCat(keyword, " is not supported"));
+    }
+    if (Has(kCounts, keyword) && value.is_number() &&
+        !(std::fabs(value.get<double>()) <= kMostGrammarRepeats)) {
+      return Invalid(source,
+                     absl::StrCat(keyword, ": got ", value.dump(),
+                                  ", need at most ", kMostGrammarRepeats));
+    }
+    RETURN_IF_ERROR(CheckBelow(source, keyword, value));
+  }
+  return absl::OkStatus();
+}
+
+// The largest number in braces, which repeats what stands before them.
+int64_t RepeatsOf(std::string_view text) {
+  int64_t most = 0;
+  int64_t number = 0;
+  bool braced = false;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '[') {
+      quote = c == '[' ? ']' : c;
+    } else if (c == '{' || c == '}') {
+      braced = c == '{';
+    }
+    const bool digit = braced && quote == 0 && c >= '0' && c <= '9';
+    number = digit ? std::min(number * 10 + (c - '0'), int64_t{1} << 40) : 0;
+    most = std::max(most, number);
+  }
+  return most;
+}
+
+}  // namespace
+
+absl::Status CheckGrammar(const GrammarSource& source) {
+  const std::string& text = source.text;
+  if (source.kind == GrammarSource::Kind::kJson) return absl::OkStatus();
+  if (text.size() > kMostGrammarBytes) {
+    return Invalid(source,
+                   absl::StrCat("got ", text.size(), " bytes, need at most ",
+                                kMostGrammarBytes));
+  }
+  const bool gbnf = source.kind == GrammarSource::Kind::kGbnf;
+  const int depth = gbnf ? DepthOf(text, "(", ")", "\"[", '#')
+                         : DepthOf(text, "{[", "}]", "\"");
+  RETURN_IF_ERROR(CheckDepth(source, depth));
+  if (gbnf) {
+    const int64_t repeats = RepeatsOf(text);
+    if (repeats <= kMostGrammarRepeats) return absl::OkStatus();
+    return Invalid(source,
+                   absl::StrCat("got ", repeats, " repetitions, need at most ",
+                                kMostGrammarRepeats));
+  }
+  const Json schema = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!schema.is_object() && !schema.is_boolean()) {
+    return Invalid(source, schema.is_discarded()
+                               ? "it is no JSON"
+                               : "it is no JSON schema: need an object");
+  }
+  return CheckSchema(source, schema);
+}
+
+}  // namespace tiercel
