@@ -9,17 +9,28 @@
 
 namespace tiercel::document {
 
-// The table of contents in a plain text.
+// A table of contents in a plain text.
 struct ContentsPage {
-  size_t first_line = 0;  // line of its title
-  size_t end_line = 0;  // behind its last; equal to first_line if there is none
+  size_t first_line = 0;         // line of its title
+  size_t end_line = 0;           // behind its last
   std::vector<size_t> headings;  // lines of the text that it lists
   bool is_complete = false;      // nearly all lines that it lists were found
+  // "Volume I", if only its title ("Contents of Volume I") names the volume.
+  std::string volume;
 };
 
-// Finds it by its title ("Contents", "目次") and by the entries behind that,
-// most of which are lines of the text in the same order.
-ContentsPage FindContents(const std::vector<TextLine>& lines);
+// The tables of contents in a plain text: one of the whole text, one of each
+// volume, or both.
+struct Contents {
+  std::vector<ContentsPage> pages;  // in the order of the text
+  // Lines of the text that they list, and the heading of each volume.
+  std::vector<size_t> headings;
+};
+
+// Finds a table by its title ("Contents", "目次") and by the entries behind
+// that, most of which are lines of the text in the same order. A table in a
+// chapter is left out if another stands before it.
+Contents FindContents(const std::vector<TextLine>& lines);
 
 }  // namespace tiercel::document
 

@@ -166,6 +166,9 @@ inline constexpr std::u32string_view kContentsTitles =
     U"съдържание|sadržaj|садржај|kazalo|περιεχόμενα|içindekiler|"
     U"المحتويات|الفهرس|فهرست|תוכן|תוכן העניינים|mục lục|daftar isi|"
     U"sumari|cynnwys|차례|목차|brief contents";
+// Words between such a title and the volume that the table is of.
+inline constexpr std::u32string_view kOfVolume =
+    U"of |to |du |de |des |del |van ";
 inline constexpr std::u32string_view kIndexTitles =
     U"index|general index|register|sachregister|stichwortverzeichnis|"
     U"указатель|предметный указатель|алфавитный указатель|索引|"

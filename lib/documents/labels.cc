@@ -466,8 +466,16 @@ bool IsOneOf(std::u32string_view names, std::string_view title) {
   std::u32string key = InLowerCase(ToUtf32(title));
   while (!key.empty() && IsSeparator(key.back())) key.pop_back();
   while (!key.empty() && IsBlank(key.front())) key.erase(0, 1);
-  const std::vector<std::u32string_view> all = Split(names, U'|');
-  return std::find(all.begin(), all.end(), key) != all.end();
+  if (key.empty() || key.find(U'|') != std::u32string::npos) return false;
+  size_t at = names.find(key);
+  for (; at != std::u32string_view::npos; at = names.find(key, at + 1)) {
+    const size_t end = at + key.size();
+    if ((at == 0 || names[at - 1] == U'|') &&
+        (end == names.size() || names[end] == U'|')) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -536,7 +544,32 @@ bool IsUnnumberedPart(std::string_view title) {
 }
 
 bool IsContentsTitle(std::string_view title) {
-  return IsOneOf(kContentsTitles, title);
+  return IsOneOf(kContentsTitles, title) || !VolumeOfContents(title).empty();
+}
+
+std::string VolumeOfContents(std::string_view title) {
+  if (title.size() > 80) return {};
+  static const auto* const kTitles =
+      new std::vector<std::u32string_view>(Split(kContentsTitles, U'|'));
+  const std::u32string all = ToUtf32(title);
+  const std::u32string lower = InLowerCase(all);
+  for (const std::u32string_view contents : *kTitles) {
+    if (lower.compare(0, contents.size(), contents) != 0) continue;
+    size_t at = contents.size();
+    if (at == lower.size() || !IsSeparator(lower[at])) continue;
+    while (at < lower.size() && IsSeparator(lower[at])) ++at;
+    for (const std::u32string_view of : Split(kOfVolume, U'|')) {
+      if (lower.compare(at, of.size(), of) != 0) continue;
+      at += of.size();
+      break;
+    }
+    Label label = SplitLabel(FromUtf32(all.substr(at)));
+    const bool is_volume = label.rank == Rank::kVolume ||
+                           label.rank == Rank::kBook ||
+                           label.rank == Rank::kPart;
+    if (is_volume && label.title.empty()) return std::move(label.label);
+  }
+  return {};
 }
 
 bool IsIndexTitle(std::string_view title) {

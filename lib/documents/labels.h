@@ -44,8 +44,10 @@ std::string RomanOf(int value);
 
 // "Preface", "Эпилог", "あとがき": parts that stand without a number.
 bool IsUnnumberedPart(std::string_view title);
-// "Contents", "Inhalt", "目次".
+// "Contents", "Inhalt", "目次", "Contents of Volume I".
 bool IsContentsTitle(std::string_view title);
+// Returns "Volume I" for "Contents of Volume I"; "" for other titles.
+std::string VolumeOfContents(std::string_view title);
 // "Index", "Sachregister", "索引".
 bool IsIndexTitle(std::string_view title);
 

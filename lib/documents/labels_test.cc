@@ -133,6 +133,12 @@ TEST(LabelWordsTest, PartsWithoutNumbers) {
   EXPECT_TRUE(IsContentsTitle("CONTENTS"));
   EXPECT_TRUE(IsContentsTitle("目次"));
   EXPECT_FALSE(IsContentsTitle("Content"));
+  EXPECT_FALSE(IsContentsTitle("Contents of a drawer"));
+  EXPECT_EQ(VolumeOfContents("CONTENTS OF VOL. II."), "VOL. II");
+  EXPECT_EQ(VolumeOfContents("Contents of the First Volume"),
+            "the First Volume");
+  EXPECT_EQ(VolumeOfContents("Table of Contents: Part Two"), "Part Two");
+  EXPECT_EQ(VolumeOfContents("Contents of Volume I: Rain"), "");
   EXPECT_TRUE(IsIndexTitle("Index"));
 }
 

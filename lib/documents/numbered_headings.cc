@@ -44,13 +44,22 @@ bool IsInSentence(const Label& label, std::string_view line) {
          IsLowerCase(CharacterAt(rest, title, &next));
 }
 
+bool EndsInYear(std::string_view block) {
+  const size_t digits = block.find_last_not_of("0123456789.") + 1;
+  return NumberOf(block.substr(digits)) >= 1000;
+}
+
 // Adds the title in the block behind a label that has none.
 void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
   const size_t next = candidate->end_line;
   if (next >= lines.size() || lines[next].num_lines > 2) return;
   const std::string block = BlockAt(lines, next);
-  if (ColumnsOf(block) > kMaxTitleColumns ||
-      SplitLabel(block).rank != Rank::kNone ||
+  // An introduction within a volume is no title of it, nor is the year on a
+  // title page.
+  const bool is_part = candidate->label.rank < Rank::kChapter &&
+                       (IsUnnumberedPart(block) || EndsInYear(block));
+  if (ColumnsOf(block) > kMaxTitleColumns || IsContentsTitle(block) ||
+      is_part || SplitLabel(block).rank != Rank::kNone ||
       (HasLowerCase(block) && EndsAsProse(block))) {
     return;
   }
@@ -120,6 +129,20 @@ std::string KeyOf(const Candidate& candidate) {
   }
 }
 
+// Returns true for the heading of a volume or part over the headings from
+// `begin` to `end`.
+bool IsOver(const std::vector<Candidate>& candidates, size_t i, size_t begin,
+            size_t end) {
+  const Rank rank = candidates[i].label.rank;
+  if (rank == Rank::kNone || rank >= Rank::kChapter) return false;
+  if (end > candidates.size()) return false;
+  for (size_t below = begin; below < end; ++below) {
+    const Rank other = candidates[below].label.rank;
+    if (other != Rank::kNone && other <= rank) return false;
+  }
+  return true;
+}
+
 // Drops entries of a table of contents without a title: they stand close
 // together, and come again later.
 void DropListed(const std::vector<TextLine>& lines,
@@ -145,8 +168,12 @@ void DropListed(const std::vector<TextLine>& lines,
     size_t end = begin;
     while (end < n && is_short[end]) ++end;
     if (end - begin >= kMinListed) {
-      std::fill(is_listed.begin() + static_cast<std::ptrdiff_t>(begin),
-                is_listed.begin() + static_cast<std::ptrdiff_t>(end), true);
+      const bool is_over = IsOver(*candidates, begin, begin + 1, end);
+      const bool is_under = IsOver(*candidates, end - 1, end, end + 1);
+      for (size_t i = begin + (is_over ? 1 : 0); i < end - (is_under ? 1 : 0);
+           ++i) {
+        is_listed[i] = true;
+      }
     }
     begin = end + 1;
   }
@@ -158,32 +185,37 @@ void DropListed(const std::vector<TextLine>& lines,
 }
 
 // Returns the level by rank. A heading without a label or with only a number is
-// a chapter; a named part ("Epilogue") has the highest level there is.
-int LevelOf(const Candidate& candidate, int highest) {
+// a chapter.
+int LevelOf(const Candidate& candidate) {
   if (candidate.label.rank == Rank::kNumber) {
     return static_cast<int>(Rank::kChapter) + candidate.label.num_parts - 1;
   }
-  if (candidate.label.rank != Rank::kNone) {
-    return static_cast<int>(candidate.label.rank);
-  }
-  return IsUnnumberedPart(candidate.text) ? highest
-                                          : static_cast<int>(Rank::kChapter);
+  return static_cast<int>(candidate.label.rank == Rank::kNone
+                              ? Rank::kChapter
+                              : candidate.label.rank);
 }
 
+// A named part ("Preface") has the level of the numbered heading behind it: it
+// stands before the first part, or before the first chapter of one. The last
+// ("Epilogue") has the highest level there is.
 std::vector<Heading> HeadingsOf(const std::vector<TextLine>& lines,
                                 const std::vector<Candidate>& candidates) {
-  int highest = static_cast<int>(Rank::kChapter);
+  int level = static_cast<int>(Rank::kChapter);
   for (const Candidate& candidate : candidates) {
-    if (candidate.label.rank != Rank::kNone) {
-      highest = std::min(highest, static_cast<int>(candidate.label.rank));
-    }
+    level = std::min(level, LevelOf(candidate));
   }
   std::vector<Heading> headings;
   headings.reserve(candidates.size());
-  for (const Candidate& candidate : candidates) {
-    headings.push_back({LevelOf(candidate, highest), candidate.text,
-                        lines[candidate.line].begin, ""});
+  for (auto candidate = candidates.rbegin(); candidate != candidates.rend();
+       ++candidate) {
+    const bool is_part = candidate->label.rank == Rank::kNone &&
+                         IsUnnumberedPart(candidate->text);
+    const int own = is_part ? level : LevelOf(*candidate);
+    if (candidate->label.rank != Rank::kNone) level = own;
+    headings.push_back(
+        {own, candidate->text, lines[candidate->line].begin, ""});
   }
+  std::reverse(headings.begin(), headings.end());
   return headings;
 }
 
@@ -203,17 +235,29 @@ Label SplitGlued(std::string_view line) {
 }  // namespace
 
 std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
-                               const ContentsPage& contents) {
+                               const Contents& contents) {
   std::vector<Candidate> candidates;
   bool has_named = false;
+  bool is_complete = !contents.pages.empty() && contents.pages[0].is_complete;
+  bool all_complete = is_complete;
   auto listed = contents.headings.begin();
+  auto table = contents.pages.begin();  // the next one
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (i >= contents.first_line && i < contents.end_line) continue;
+    if (table != contents.pages.end() && i == table->first_line) {
+      if (!table->volume.empty()) {
+        candidates.push_back(
+            {i, i + 1, table->volume, SplitLabel(table->volume)});
+      }
+      is_complete = table->is_complete;
+      all_complete = all_complete && is_complete;
+      i = (table++)->end_line - 1;
+      continue;
+    }
     if (!candidates.empty() && i < candidates.back().end_line) continue;
     while (listed != contents.headings.end() && *listed < i) ++listed;
     const bool is_listed = listed != contents.headings.end() && *listed == i;
     // A heading that a complete table of contents does not list is none.
-    if (contents.is_complete && !is_listed) continue;
+    if (is_complete && !is_listed) continue;
     Candidate candidate;
     const size_t after = candidates.empty() ? 0 : candidates.back().end_line;
     if (IsNamed(lines, i, after, &candidate)) {
@@ -238,7 +282,7 @@ std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
   }
   if (!has_named && contents.headings.empty()) return {};
   // All that a complete table lists stands behind it, however short it is.
-  if (!contents.is_complete) DropListed(lines, &candidates);
+  if (!all_complete) DropListed(lines, &candidates);
   return HeadingsOf(lines, candidates);
 }
 

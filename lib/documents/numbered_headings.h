@@ -9,11 +9,11 @@
 
 namespace tiercel::document {
 
-// Headings that begin with a word and a number, those that the table of
-// contents lists, and the names of parts without a number; not the lines of a
+// Headings that begin with a word and a number, those that the tables of
+// contents list, and the names of parts without a number; not the lines of a
 // table of contents. A title may stand in the block behind its label.
 std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
-                               const ContentsPage& contents);
+                               const Contents& contents);
 
 // Headings that begin with a number alone, each one more than that before it,
 // in a text whose parts are longer than the items of a list.

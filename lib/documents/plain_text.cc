@@ -35,6 +35,21 @@ size_t EvidenceFor(const std::vector<Heading>& headings) {
   return evidence;
 }
 
+// Returns the headings that are no lines of a table of contents.
+std::vector<Heading> WithoutTables(const std::vector<TextLine>& lines,
+                                   const Contents& contents,
+                                   std::vector<Heading> headings) {
+  for (const ContentsPage& page : contents.pages) {
+    const size_t begin = lines[page.first_line].begin;
+    const size_t end = page.end_line < lines.size() ? lines[page.end_line].begin
+                                                    : std::string::npos;
+    std::erase_if(headings, [&](const Heading& heading) {
+      return heading.begin >= begin && heading.begin < end;
+    });
+  }
+  return headings;
+}
+
 bool HasNumberBefore(const std::vector<Heading>& headings, size_t place) {
   return std::any_of(headings.begin(), headings.end(),
                      [place](const Heading& heading) {
@@ -53,15 +68,17 @@ std::vector<Heading> FindHeadings(std::string_view text) {
     std::vector<Heading> headings;
     size_t worth;
   };
-  const ContentsPage contents = FindContents(lines);
+  const Contents contents = FindContents(lines);
   std::vector<Proposal> proposals;
   proposals.push_back({FindUnderlined(lines), kWorthOfMark});
   proposals.push_back({FindNamed(lines, contents), kWorthOfMark});
   proposals.push_back({FindCounted(lines), 1});
-  if (contents.end_line > contents.first_line) {
-    std::vector<Heading> without = FindNamed(lines, ContentsPage());
+  if (!contents.pages.empty()) {
+    std::vector<Heading> without =
+        WithoutTables(lines, contents, FindNamed(lines, Contents()));
     // Behind a numbered heading they may be those of one chapter or volume.
-    if (HasNumberBefore(without, lines[contents.first_line].begin)) {
+    const size_t first_line = contents.pages.front().first_line;
+    if (HasNumberBefore(without, lines[first_line].begin)) {
       proposals.push_back({std::move(without), kWorthOfMark});
     }
   }

@@ -333,6 +333,116 @@ TEST(PlainTextTest, ContentsOfAChapterAreNotTheBooks) {
   EXPECT_EQ(Tree(text), tree);
 }
 
+const char* const kRoman[] = {"I", "II", "III", "IV", "V"};
+
+// The chapters of one volume, in a list or with their text. Titles differ from
+// volume to volume, numbers do not.
+std::string Chapters(int volume, bool is_list, bool has_titles = true) {
+  std::string text;
+  for (int i = 0; i < 5; ++i) {
+    text += "CHAPTER " + std::string(kRoman[i]);
+    if (has_titles) {
+      text += ". Tree " + std::to_string(volume * 10 + i);
+    }
+    text += is_list ? "\n" : "\n" + Prose();
+  }
+  return text + "\n";
+}
+
+std::string TreeOfVolumes(int num_volumes, bool has_titles = true) {
+  std::string tree;
+  for (int volume = 0; volume < num_volumes; ++volume) {
+    tree += "1 VOLUME " + std::string(kRoman[volume]) + "|\n";
+    for (int i = 0; i < 5; ++i) {
+      tree += "2 CHAPTER " + std::string(kRoman[i]) + "|";
+      if (has_titles) tree += "Tree " + std::to_string(volume * 10 + i);
+      tree += "\n";
+    }
+  }
+  return tree;
+}
+
+TEST(PlainTextTest, EachVolumeMayHaveAContentsPage) {
+  for (const int num_volumes : {2, 3}) {
+    for (const bool has_titles : {true, false}) {
+      std::string over;     // VOLUME I, its contents, its chapters
+      std::string between;  // contents, VOLUME I, its chapters
+      std::string named;    // contents of VOLUME I, its chapters
+      for (int volume = 0; volume < num_volumes; ++volume) {
+        const std::string name = "VOLUME " + std::string(kRoman[volume]);
+        const std::string list = Chapters(volume, true, has_titles);
+        const std::string body = Chapters(volume, false, has_titles);
+        over += name + "\n\nCONTENTS\n\n" + list + body;
+        between += "CONTENTS\n\n" + list + name + "\n\n" + body;
+        named += "CONTENTS OF " + name + "\n\n" + list + body;
+      }
+      for (const std::string& text :
+           {over, between, named, "The winds\n\nby A. Writer\n\n" + over}) {
+        EXPECT_EQ(Tree(text), TreeOfVolumes(num_volumes, has_titles))
+            << text.substr(0, 100);
+      }
+    }
+  }
+}
+
+TEST(PlainTextTest, TheContentsMayListAllVolumes) {
+  for (const bool has_titles : {true, false}) {
+    std::string list;
+    std::string body;
+    std::string lists;  // by a title for each
+    std::string both;   // with contents of each volume in the text, too
+    for (int volume = 0; volume < 2; ++volume) {
+      const std::string name = "VOLUME " + std::string(kRoman[volume]);
+      list += name + "\n\n" + Chapters(volume, true, has_titles);
+      lists +=
+          "CONTENTS OF " + name + "\n\n" + Chapters(volume, true, has_titles);
+      body += name + "\n\n" + Chapters(volume, false, has_titles);
+      both += name + "\n\nCONTENTS\n\n" + Chapters(volume, true, has_titles) +
+              Chapters(volume, false, has_titles);
+    }
+    for (const std::string& text :
+         {"CONTENTS\n\n" + list + body, lists + body,
+          "CONTENTS\n\n" + list + both,
+          "CONTENTS\n\n" + list + "Preface\n" + Prose() + body}) {
+      std::string tree = TreeOfVolumes(2, has_titles);
+      if (text.find("Preface") != std::string::npos) {
+        // A complete table lists all there is.
+        tree = TreeOfVolumes(2, has_titles);
+      }
+      EXPECT_EQ(Tree(text), tree) << text.substr(0, 60);
+    }
+  }
+  // The front lists the volumes alone.
+  EXPECT_EQ(Tree("CONTENTS\n\nVOLUME I\nVOLUME II\nVOLUME III\n\n" +
+                 [] {
+                   std::string text;
+                   for (int volume = 0; volume < 3; ++volume) {
+                     text += "VOLUME " + std::string(kRoman[volume]) +
+                             "\n\nCONTENTS\n\n" + Chapters(volume, true) +
+                             Chapters(volume, false);
+                   }
+                   return text;
+                 }()),
+            TreeOfVolumes(3));
+}
+
+TEST(PlainTextTest, OnlyTheFirstVolumeMayHaveAContentsPage) {
+  EXPECT_EQ(Tree("VOLUME I\n\nCONTENTS\n\n" + Chapters(0, true) +
+                 Chapters(0, false) + "VOLUME II\n\n" + Chapters(1, false)),
+            TreeOfVolumes(2));
+}
+
+TEST(PlainTextTest, ANamedPartBelongsToTheVolumeWhoseChaptersFollow) {
+  EXPECT_EQ(Tree("PREFACE\n" + Prose() + "VOLUME I\n\nINTRODUCTION\n" +
+                 Prose() + Chapters(0, false) + "VOLUME II\n\n" +
+                 Chapters(1, false) + "EPILOGUE\n" + Prose()),
+            [] {
+              std::string tree = "1 |PREFACE\n" + TreeOfVolumes(2);
+              tree.insert(tree.find("2 CHAPTER"), "2 |INTRODUCTION\n");
+              return tree + "1 |EPILOGUE\n";
+            }());
+}
+
 TEST(PlainTextTest, TheFirstChapterMayHaveItsTitleOnTheNextLine) {
   for (const char* between : {"\n", "\n\n"}) {
     EXPECT_EQ(Tree("Contents\n\nCHAPTER I. Rain\nCHAPTER II. Snow\nCHAPTER "

@@ -1,0 +1,182 @@
+#include "lib/documents/contents_entries.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/documents/unicode.h"
+
+namespace tiercel::document {
+namespace {
+
+constexpr size_t kMaxEntries = 2000;
+
+// Returns an entry without the page number at its end and the leader before it.
+std::string_view WithoutPageNumber(std::string_view entry) {
+  const size_t number = entry.find_last_of(" .\t") + 1;
+  if (number == 0 || number >= entry.size()) return entry;
+  const size_t words = entry.find_last_not_of(" .\t", number - 1);
+  if (words == std::string_view::npos || NumberOf(entry.substr(number)) == 0) {
+    return entry;
+  }
+  // "Act 5" has a number and no leader, "3.2. mc" has a title.
+  const std::string_view leader = entry.substr(words + 1, number - words - 1);
+  const bool is_led = leader.size() > 1 && leader != ". ";
+  return is_led ? entry.substr(0, words + 1) : entry;
+}
+
+EntryKeys KeysOf(std::string_view entry) {
+  // "A. Manifesto" may be "Appendix A. Manifesto" in the text.
+  const bool has_letter = entry.size() > 3 && entry[0] >= 'A' &&
+                          entry[0] <= 'Z' && entry.substr(1, 2) == ". ";
+  const Label label = SplitLabel(entry);
+  const bool is_lettered = has_letter && label.rank == Rank::kNone;
+  return {HeadingKey(entry),
+          HeadingKey(is_lettered ? entry.substr(3) : label.title),
+          is_lettered || label.rank != Rank::kNone};
+}
+
+// Returns true if the block at line i is a list of numbered entries, as those
+// with which some chapters begin.
+bool IsListAt(const std::vector<TextLine>& lines, size_t i) {
+  if (lines[i].num_lines < 2) return false;
+  const Rank first = SplitLabel(lines[i].text).rank;
+  return first != Rank::kNone && first == SplitLabel(lines[i + 1].text).rank;
+}
+
+// Returns the number of lines with a key in [begin, end).
+size_t NumLines(const LineIndex& by_key, const std::string& key, size_t begin,
+                size_t end) {
+  const auto lines = by_key.find(key);
+  if (lines == by_key.end()) return 0;
+  const auto first =
+      std::lower_bound(lines->second.begin(), lines->second.end(), begin);
+  return static_cast<size_t>(std::lower_bound(first, lines->second.end(), end) -
+                             first);
+}
+
+// Drops the heading of a volume or part, with its title, before the chapter
+// that ended the table: no list ends so, and the text has none like it later.
+void DropHeadOfText(const std::vector<TextLine>& lines, const LineIndex& by_key,
+                    size_t end_of_text, Entries* entries) {
+  const Rank first = RankOf(lines[entries->lines.front()].text);
+  for (size_t n = 1; n <= kMaxHeadingLines && n < entries->lines.size(); ++n) {
+    const size_t at = entries->lines.size() - n;
+    if (NumLines(by_key, entries->keys[at].all, entries->end, end_of_text) >
+        0) {
+      return;
+    }
+    if (RankOf(lines[entries->lines[at]].text) >= first) continue;
+    for (size_t i = 0; i < n; ++i) entries->Pop();
+    return;
+  }
+}
+
+// Drops a few last entries that come again right before the prose: if the first
+// entry is no chapter, they are the first headings of the text.
+void DropFirstOfText(Entries* entries) {
+  std::vector<EntryKeys>& keys = entries->keys;
+  size_t before = keys.size();  // the entry before the one that came again
+  for (size_t n = 0; n < kMaxHeadingLines && keys.size() > 1; ++n) {
+    const auto is_last = [&](const EntryKeys& entry) {
+      return entry.all == keys.back().all;
+    };
+    const auto again = std::find_if(keys.begin(), keys.end() - 1, is_last);
+    if (again == keys.end() - 1) return;
+    const auto place = static_cast<size_t>(again - keys.begin());
+    if (n > 0 && place + 1 != before) return;
+    before = place;
+    entries->Pop();
+  }
+}
+
+}  // namespace
+
+bool IsProse(const std::vector<TextLine>& lines, size_t i) {
+  if (ColumnsOf(lines[i].text) > kMaxHeadingColumns) return true;
+  if (!lines[i].is_first || lines[i].num_lines < 4) return false;
+  return ColumnsOf(lines[i].text) > 55 && ColumnsOf(lines[i + 1].text) > 55 &&
+         ColumnsOf(lines[i + 2].text) > 55;
+}
+
+Rank RankOf(std::string_view text) {
+  const Rank rank = SplitLabel(text).rank;
+  return rank == Rank::kNone || rank == Rank::kNumber ? Rank::kChapter : rank;
+}
+
+LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
+  LineIndex by_key;
+  const auto add = [&](std::string key, size_t line) {
+    if (key.empty()) return;
+    std::vector<size_t>& places = by_key[std::move(key)];
+    if (places.empty() || places.back() != line) places.push_back(line);
+  };
+  for (size_t i = first; i < lines.size(); ++i) {
+    if (!lines[i].is_first || ColumnsOf(lines[i].text) > kMaxHeadingColumns)
+      continue;
+    if (IsListAt(lines, i)) continue;
+    add(HeadingKey(lines[i].text), i);
+    if (lines[i].num_lines > kMaxListedLines) continue;
+    const std::string block = BlockAt(lines, i);
+    add(HeadingKey(block), i);
+    const Label label = SplitLabel(block);
+    add(HeadingKey(label.title), i);
+    // The title may be in a block of its own.
+    const size_t next = i + lines[i].num_lines;
+    if (!label.label.empty() && label.title.empty() && next < lines.size() &&
+        lines[next].num_lines <= kMaxHeadingLines) {
+      add(HeadingKey(block + BlockAt(lines, next)), i);
+    }
+  }
+  return by_key;
+}
+
+Entries EntriesAt(const std::vector<TextLine>& lines, const LineIndex& by_key,
+                  const std::vector<size_t>& titles, size_t title) {
+  Entries entries = {};
+  const auto add = [&](std::string_view text, size_t line) {
+    EntryKeys keys = KeysOf(text);
+    if (keys.all.empty()) return;
+    entries.keys.push_back(std::move(keys));
+    entries.lines.push_back(line);
+  };
+  const std::string of = VolumeOfContents(lines[title].text);
+  if (NumLines(by_key, HeadingKey(of), title + 1, lines.size()) > 0) {
+    add(of, title);
+  }
+  bool comes_again = false;
+  size_t i = title + 1;
+  for (; i < lines.size() && entries.keys.size() < kMaxEntries; ++i) {
+    if (IsProse(lines, i)) break;
+    const std::string volume = VolumeOfContents(lines[i].text);
+    const std::string_view text =
+        volume.empty() ? WithoutPageNumber(lines[i].text) : volume;
+    const EntryKeys keys = KeysOf(text);
+    // The table ends where its first entry comes again: the first chapter
+    // itself.
+    if (!entries.keys.empty()) {
+      const EntryKeys& first = entries.keys.front();
+      comes_again = keys.all == first.all ||
+                    (!keys.title.empty() && keys.title == first.title);
+    }
+    if (comes_again) break;
+    add(text, i);
+  }
+  entries.end = i;
+  const auto next = std::lower_bound(titles.begin(), titles.end(), i);
+  const size_t end_of_text = next == titles.end() ? lines.size() : *next;
+  if (!comes_again) {
+    DropFirstOfText(&entries);
+    return entries;
+  }
+  // The chapter's label may stand on the line before.
+  const EntryKeys& first = entries.keys.front();
+  const EntryKeys& last = entries.keys.back();
+  if (entries.keys.size() > 1 && last.has_label && last.title.empty() &&
+      first.all == last.all + first.title) {
+    entries.Pop();
+  }
+  DropHeadOfText(lines, by_key, end_of_text, &entries);
+  return entries;
+}
+
+}  // namespace tiercel::document
