@@ -72,8 +72,10 @@ void DropHeadOfText(const std::vector<TextLine>& lines, const LineIndex& by_key,
 }
 
 // Drops a few last entries that come again right before the prose: if the first
-// entry is no chapter, they are the first headings of the text.
-void DropFirstOfText(Entries* entries) {
+// entry is no chapter, they are the first headings of the text. A title that
+// the text has as often as the entries, such as "Notes", is no such heading.
+void DropFirstOfText(const LineIndex& by_key, size_t end_of_text,
+                     Entries* entries) {
   std::vector<EntryKeys>& keys = entries->keys;
   size_t before = keys.size();  // the entry before the one that came again
   for (size_t n = 0; n < kMaxHeadingLines && keys.size() > 1; ++n) {
@@ -84,6 +86,11 @@ void DropFirstOfText(Entries* entries) {
     if (again == keys.end() - 1) return;
     const auto place = static_cast<size_t>(again - keys.begin());
     if (n > 0 && place + 1 != before) return;
+    const auto times =
+        static_cast<size_t>(std::count_if(keys.begin(), keys.end(), is_last));
+    if (NumLines(by_key, keys.back().all, entries->end, end_of_text) >= times) {
+      return;
+    }
     before = place;
     entries->Pop();
   }
@@ -165,7 +172,7 @@ Entries EntriesAt(const std::vector<TextLine>& lines, const LineIndex& by_key,
   const auto next = std::lower_bound(titles.begin(), titles.end(), i);
   const size_t end_of_text = next == titles.end() ? lines.size() : *next;
   if (!comes_again) {
-    DropFirstOfText(&entries);
+    DropFirstOfText(by_key, end_of_text, &entries);
     return entries;
   }
   // The chapter's label may stand on the line before.

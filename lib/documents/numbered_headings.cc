@@ -25,7 +25,8 @@ struct Candidate {
   size_t end_line;  // behind its last line
   std::string text;
   Label label;
-  bool is_list = false;  // an entry of a list: one of several in a block
+  bool is_list = false;    // an entry of a list: one of several in a block
+  bool is_listed = false;  // by a table of contents
 };
 
 bool HasLowerCase(std::string_view text) {
@@ -156,7 +157,9 @@ void DropListed(const std::vector<TextLine>& lines,
     const Candidate& here = (*candidates)[i];
     const size_t end = i + 1 < n ? (*candidates)[i + 1].line : lines.size();
     is_short[i] = BytesBetween(lines, here.end_line, end) < kMinPartBytes;
-    const bool comes_again = last[KeyOf(here)] > i;
+    // "Notes" comes after each chapter.
+    const bool is_title = here.is_listed && here.label.rank == Rank::kNone;
+    const bool comes_again = !is_title && last[KeyOf(here)] > i;
     const bool goes_on =
         i > 0 && is_listed[i - 1] &&
         (here.label.rank == Rank::kNone ||
@@ -259,6 +262,7 @@ std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
     // A heading that a complete table of contents does not list is none.
     if (is_complete && !is_listed) continue;
     Candidate candidate;
+    candidate.is_listed = is_listed;
     const size_t after = candidates.empty() ? 0 : candidates.back().end_line;
     if (IsNamed(lines, i, after, &candidate)) {
       has_named = true;

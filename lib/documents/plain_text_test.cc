@@ -443,6 +443,24 @@ TEST(PlainTextTest, ANamedPartBelongsToTheVolumeWhoseChaptersFollow) {
             }());
 }
 
+TEST(PlainTextTest, ATitleMayComeAfterEachChapter) {
+  std::string contents = "Contents\n\n";
+  std::string text;
+  std::string tree;
+  for (const char* name : {"Rain", "Snow", "Fog", "Hail"}) {
+    contents += std::string(name) + "\nNotes\n";
+    text += name + ("\n" + Prose()) + "Notes\n\n1. Of leaves.\n\n";
+    tree += "1 |" + std::string(name) + "\n1 |Notes\n";
+  }
+  // The last entry stands right before prose, or before the first chapter.
+  for (const std::string& between :
+       {std::string("\n"), "\nTo the reader\n" + Prose()}) {
+    EXPECT_EQ(Tree(contents + between + text), tree);
+    // Some of what an incomplete table lists is not there.
+    EXPECT_EQ(Tree(contents + "Wind\nSleet\n" + between + text), tree);
+  }
+}
+
 TEST(PlainTextTest, TheFirstChapterMayHaveItsTitleOnTheNextLine) {
   for (const char* between : {"\n", "\n\n"}) {
     EXPECT_EQ(Tree("Contents\n\nCHAPTER I. Rain\nCHAPTER II. Snow\nCHAPTER "
