@@ -221,6 +221,9 @@ TEST_F(DocumentTest, HtmlByExtensionOrByItsFirstBytes) {
             "x\n");
   EXPECT_EQ(Good(Read("c", "<!-- saved --><HTML><p>x")).text, "x\n");
   EXPECT_EQ(Good(Read("d", "<html lang=en><p>x")).text, "x\n");
+  EXPECT_EQ(
+      Good(Read("e", "<!doctype html [<!ENTITY a SYSTEM 'b'>]><p>x")).text,
+      "x\n");
   for (const char* text : {"a <b>b</b>", "<!-- a <b>b</b> -->x", "<?xml?><a/>",
                            "see <html>", "<htm>"}) {
     EXPECT_EQ(Good(Read("a.txt", text)).text, text);

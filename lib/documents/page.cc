@@ -53,6 +53,8 @@ std::variant<HtmlPage, Error> ReadPageBytes(
   if (html.compare(0, 5, "<?xml") == 0 ||
       html.find("http://www.w3.org/1999/xhtml") != std::string::npos) {
     html = XhtmlAsHtml(html);
+  } else {
+    html = WithoutDeclarations(html);
   }
   std::optional<HtmlPage> page = ReadHtmlPage(html);
   if (!page.has_value()) {

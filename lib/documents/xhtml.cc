@@ -164,7 +164,17 @@ std::string XhtmlAsHtml(std::string_view xhtml) {
     const XmlTree xml(xhtml, XmlTree::Repair::kNone);
     if (xml.root() != nullptr) return AsHtml(xml.root());
   }
-  return WithEndTags(xhtml);
+  return WithEndTags(WithoutDeclarations(xhtml));
+}
+
+std::string WithoutDeclarations(std::string_view page) {
+  const std::string_view declarations = InternalSubset(page);
+  std::string rest(page);
+  if (!declarations.empty()) {
+    rest.erase(static_cast<size_t>(declarations.data() - page.data()),
+               declarations.size());
+  }
+  return rest;
 }
 
 }  // namespace tiercel::document

@@ -12,6 +12,10 @@ namespace tiercel::document {
 // page is not well-formed, as many are, its empty elements are ended.
 std::string XhtmlAsHtml(std::string_view xhtml);
 
+// Returns a page without the declarations in its document type, which an HTML
+// parser takes for text.
+std::string WithoutDeclarations(std::string_view page);
+
 // Appends text that HTML reads as it is, in the quotes of an attribute too.
 void AppendEscaped(std::string_view text, std::string* html);
 

@@ -78,6 +78,32 @@ TEST(XhtmlTest, HostileEntities) {
             "x\n");
 }
 
+// A page that is not well-formed is read as HTML.
+TEST(XhtmlTest, DeclarationsAreNoText) {
+  const std::string declarations =
+      "<!ENTITY who 'the man'><!ENTITY x SYSTEM \"a]>b.xml\">\n<!-- ]> ' -->"
+      "<?a ]> ?><!ENTITY y PUBLIC '-//A' 'http://localhost/]>'>"
+      "<!ENTITY % z SYSTEM 'z'>";
+  const std::string body =
+      " ><html xmlns='http://www.w3.org/1999/xhtml'><body><p>Then &who; "
+      "went.</p>";
+  for (const std::string before :
+       {"", "\n", "<?xml version='1.0'?>\n<!-- <!DOCTYPE a [ -->\n"}) {
+    const std::string start =
+        before + "<!DOCTYPE html PUBLIC '-//' \"[\" [" + declarations + "]";
+    EXPECT_EQ(TextOfXhtml(start + body + "</body></html>"),
+              "Then the man went.\n");
+    EXPECT_EQ(TextOfXhtml(start + body), "Then &who; went.\n");
+    EXPECT_EQ(WithoutDeclarations(start + body),
+              before + "<!DOCTYPE html PUBLIC '-//' \"[\" " + body);
+  }
+  for (const std::string page :
+       {"", "<", "x <!DOCTYPE html []>", "<!DOCTYPE html><p>[a]>",
+        "<!DOCTYPE html [<!ENTITY a 'b'", "<p><!DOCTYPE html []>"}) {
+    EXPECT_EQ(WithoutDeclarations(page), page);
+  }
+}
+
 TEST(XhtmlTest, DeepPagesDoNotExhaustTheStack) {
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += "<b>";

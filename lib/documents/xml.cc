@@ -6,25 +6,37 @@
 
 #include <algorithm>
 #include <climits>
+#include <string>
 #include <unordered_set>
 
+#include "lib/documents/encoding.h"
 #include "lib/documents/text_writer.h"
 
 namespace tiercel::document {
 namespace {
 
+// Returns the place behind what begins at `at`: a quoted value, a comment, an
+// instruction; npos if it does not end. Anything else is one character long.
+size_t Skip(std::string_view xml, size_t at) {
+  std::string_view end;
+  if (xml[at] == '"' || xml[at] == '\'') {
+    end = xml.substr(at, 1);
+  } else if (xml.substr(at, 4) == "<!--") {
+    end = "-->";
+  } else if (xml.substr(at, 2) == "<?") {
+    end = "?>";
+  } else {
+    return at + 1;
+  }
+  const size_t found = xml.find(end, at + 1);
+  return found == std::string_view::npos ? found : found + end.size();
+}
+
 // Returns the names of the entities that the file declares itself.
 std::unordered_set<std::string_view> DeclaredEntities(std::string_view xml) {
   constexpr std::string_view kEntity = "<!ENTITY ";
   std::unordered_set<std::string_view> names;
-  const size_t doctype = xml.find("<!DOCTYPE");
-  const size_t subset = xml.find_first_of("[>", doctype);
-  if (doctype == std::string_view::npos || subset == std::string_view::npos ||
-      xml[subset] != '[') {
-    return names;
-  }
-  const std::string_view declared =
-      xml.substr(subset, xml.find("]>", subset) - subset);
+  const std::string_view declared = InternalSubset(xml);
   for (size_t at = declared.find(kEntity); at != std::string_view::npos;
        at = declared.find(kEntity, at + 1)) {
     const size_t begin = at + kEntity.size();
@@ -87,6 +99,28 @@ void DeclareEntity(void* context, const xmlChar* name, int type,
 }
 
 }  // namespace
+
+std::string_view InternalSubset(std::string_view page) {
+  constexpr std::string_view kDoctype = "<!doctype";
+  size_t at = 0;
+  // Blanks, comments and the XML declaration may stand before it.
+  while (Lowercase(page.substr(at, kDoctype.size())) != kDoctype) {
+    if (at >= page.size()) return {};
+    const bool may_be = IsSpace(page[at]) || page[at] == '<';
+    const size_t next = may_be ? Skip(page, at) : std::string_view::npos;
+    if (next == std::string_view::npos) return {};
+    if (page[at] == '<' && next == at + 1) return {};
+    at = next;
+  }
+  size_t begin = std::string_view::npos;
+  for (at += kDoctype.size(); at < page.size(); at = Skip(page, at)) {
+    const bool is_open = begin != std::string_view::npos;
+    if (!is_open && page[at] == '>') return {};
+    if (!is_open && page[at] == '[') begin = at;
+    if (is_open && page[at] == ']') return page.substr(begin, at + 1 - begin);
+  }
+  return {};
+}
 
 std::string_view View(const xmlChar* text) {
   return text == nullptr ? std::string_view()

@@ -32,6 +32,11 @@ class XmlTree {
   xmlDoc* document_ = nullptr;
 };
 
+// Returns the declarations in a page's document type, with the brackets around
+// them: "[<!ENTITY who 'he'>]". Empty if the page begins with no document type,
+// or that has none.
+std::string_view InternalSubset(std::string_view page);
+
 // "" for null.
 std::string_view View(const xmlChar* text);
 
