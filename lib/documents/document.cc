@@ -51,12 +51,15 @@ bool StartsLikeZip(std::string_view bytes) {
   return bytes.substr(0, 4) == "PK\x03\x04";
 }
 
-Format FormatOf(const std::string& name, std::string_view bytes) {
+// A file that was packed is whole, so that it is no PDF and no EPUB without
+// their marks, whatever its name says.
+Format FormatOf(const std::string& name, std::string_view bytes,
+                bool was_packed) {
   const std::string_view body = bytes.substr(FindByteOrderMark(bytes).bytes);
-  if (StartsLikePdf(body) || HasExtension(name, {".pdf"})) {
+  if (StartsLikePdf(body) || (!was_packed && HasExtension(name, {".pdf"}))) {
     return Format::kPdf;
   }
-  if (StartsLikeZip(bytes) || HasExtension(name, {".epub"})) {
+  if (StartsLikeZip(bytes) || (!was_packed && HasExtension(name, {".epub"}))) {
     return Format::kEpub;
   }
   if (StartsLikeFb2(bytes)) return Format::kFb2;
@@ -95,11 +98,12 @@ Result Finished(Result result, Format format) {
   return result;
 }
 
-Result ReadUnpacked(const std::string& name, const std::string& bytes) {
+Result ReadBytes(const std::string& name, const std::string& bytes,
+                 bool was_packed) {
   if (auto foreign = ForeignFormat(name, bytes); foreign.has_value()) {
     return *std::move(foreign);
   }
-  const Format format = FormatOf(name, bytes);
+  const Format format = FormatOf(name, bytes, was_packed);
   Result result;
   switch (format) {
     case Format::kText:
@@ -124,12 +128,12 @@ Result ReadUnpacked(const std::string& name, const std::string& bytes) {
 }  // namespace
 
 Result ReadDocumentBytes(const std::string& name, const std::string& bytes) {
-  if (!StartsLikeGzip(bytes)) return ReadUnpacked(name, bytes);
+  if (!StartsLikeGzip(bytes)) return ReadBytes(name, bytes, false);
   std::variant<std::string, Error> unpacked = UnpackGzip(name, bytes);
   if (Error* error = std::get_if<Error>(&unpacked)) return std::move(*error);
   const bool says_so = HasExtension(name, {".gz"});
-  return ReadUnpacked(says_so ? name.substr(0, name.size() - 3) : name,
-                      std::get<std::string>(unpacked));
+  return ReadBytes(says_so ? name.substr(0, name.size() - 3) : name,
+                   std::get<std::string>(unpacked), /*was_packed=*/true);
 }
 
 Result ReadDocument(const std::string& path) {

@@ -73,7 +73,8 @@ std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 // The text of a book as a person would read it, and the tree of its parts.
 //
 //   folder      an unpacked EPUB, or HTML pages with an index; see folder.h
-//   gzip        what is in it, by its name without ".gz"; see gzip.h
+//   gzip        what is in it, as below, by its name without ".gz"; a PDF or an
+//               EPUB in it by its first bytes alone; see gzip.h
 //   PDF, EPUB   by the first bytes or by extension; see pdf.h, epub.h
 //   FB2         by the first bytes, also in a ZIP archive; see fb2.h
 //   HTML        by the first bytes or by extension; see html.h

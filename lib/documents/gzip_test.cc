@@ -41,6 +41,19 @@ TEST(GzipTest, ADocumentOfAnyFormat) {
   EXPECT_EQ(TextOf(ReadDocumentBytes("a.gz", Gzip(""))), "");
 }
 
+TEST(GzipTest, ItsBytesDecideWhatItsNameCannot) {
+  for (const char* name : {"a.epub", "a.pdf", "a.EPUB.gz", "a.pdf.gz"}) {
+    EXPECT_EQ(TextOf(ReadDocumentBytes(name, Gzip("One.\n"))), "One.\n");
+    EXPECT_EQ(TextOf(ReadDocumentBytes(name, Gzip("<html><p>x"))), "x\n");
+    EXPECT_EQ(CodeOf(ReadDocumentBytes(name, Gzip("%PDF-1.7\n"))),
+              "invalid_pdf");
+    EXPECT_EQ(CodeOf(ReadDocumentBytes(name, Gzip("PK\x03\x04"))),
+              "invalid_epub");
+    EXPECT_EQ(CodeOf(ReadDocumentBytes(name, Gzip(std::string(9, '\0')))),
+              "not_text");
+  }
+}
+
 TEST(GzipTest, SeveralMembersAreOneText) {
   const std::string two = Gzip("One. ") + Gzip("Two.\n");
   EXPECT_EQ(TextOf(ReadDocumentBytes("a", two)), "One. Two.\n");
