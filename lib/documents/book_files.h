@@ -27,6 +27,8 @@ class BookFiles {
   // folder has it: books are also packed together with their folder.
   void FindRoot(const std::string& path);
   bool Has(const std::string& path) const { return NumberOf(path) >= 0; }
+  // "archive" or "folder", for messages.
+  const std::string& kind() const { return kind_; }
   // The keys of paths that end in `extension`, in lower case.
   std::vector<std::string> PathsWith(const std::string& extension) const;
   // Returns the number of a file, which is one for all its names; -1: there is
@@ -37,7 +39,8 @@ class BookFiles {
                                                 uint64_t most) = 0;
 
  protected:
-  explicit BookFiles(std::string name) : name_(std::move(name)) {}
+  BookFiles(std::string name, std::string kind)
+      : name_(std::move(name)), kind_(std::move(kind)) {}
   // Gives a file a path, and the one that links may have for it.
   void Add(const std::string& path, int64_t number);
   Error NoSuchFile(const std::string& path) const;
@@ -45,6 +48,7 @@ class BookFiles {
   const std::string name_;  // the book's, for errors
 
  private:
+  const std::string kind_;
   std::unordered_map<std::string, int64_t> numbers_;  // by key
   std::string root_;  // the key of a folder, with a '/' at its end; or empty
 };

@@ -99,15 +99,17 @@ class EpubReader {
     if (!container.has_value()) return false;
     const std::optional<std::string> path = PackagePath(*container);
     if (!path.has_value()) {
-      return Fail("invalid_epub",
-                  std::string(kContainer) + " names no package in the archive");
+      return Fail("invalid_epub", std::string(kContainer) +
+                                      " names no package in the " +
+                                      files_->kind());
     }
     const auto opf = ReadXml(*path);
     if (!opf.has_value()) return false;
     package_ = ParsePackage(*opf, *path);
     if (package_.outside.has_value()) {
-      return Fail("hostile_name", "names a page out of the archive: '" +
-                                      ValidUtf8(*package_.outside) + "'");
+      return Fail("hostile_name", "names a page out of the " + files_->kind() +
+                                      ": '" + ValidUtf8(*package_.outside) +
+                                      "'");
     }
     if (package_.spine.empty()) {
       return Fail("invalid_epub", "its package has no pages to read");
@@ -176,7 +178,8 @@ class EpubReader {
       binder_.Add(path, std::move(page));
     }
     if (num_missing == read.size()) {
-      return Fail("invalid_epub", "none of its pages is in the archive");
+      return Fail("invalid_epub",
+                  "none of its pages is in the " + files_->kind());
     }
     // A book without half of its pages is an error.
     if (2 * not_text.size() >= read.size() - num_missing) {
@@ -185,7 +188,8 @@ class EpubReader {
     }
     if (num_missing > 0) {
       warnings_.push_back(std::to_string(num_missing) +
-                          " pages of the book are not in the archive");
+                          " pages of the book are not in the " +
+                          files_->kind());
     }
     if (!not_text.empty()) {
       warnings_.push_back(

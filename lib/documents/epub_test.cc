@@ -558,7 +558,25 @@ TEST_F(EpubFolderTest, NothingIsReadFromElsewhere) {
   const Document document = Good(Read());
   EXPECT_THAT(document.text, testing::Not(HasSubstr("secret")));
   EXPECT_THAT(document.warnings,
-              testing::Contains(HasSubstr("1 pages of the book are not")));
+              testing::Contains("1 pages of the book are not in the folder"));
+}
+
+TEST_F(EpubFolderTest, ItsMessagesSayThatItIsAFolder) {
+  const auto message = [&] {
+    const Result result = Read();
+    const Error* const error = std::get_if<Error>(&result);
+    return error == nullptr ? "no error" : error->message;
+  };
+  std::filesystem::remove_all(Path("OPS/text"));
+  std::filesystem::remove(Path("OPS/notes.xhtml"));
+  EXPECT_THAT(message(), HasSubstr("none of its pages is in the folder"));
+  Write("OPS/book.opf",
+        "<package><manifest><item id='a' href='../../a.xhtml'/></manifest>"
+        "<spine><itemref idref='a'/></spine></package>");
+  EXPECT_THAT(message(), HasSubstr("names a page out of the folder"));
+  Write("META-INF/container.xml", "<container/>");
+  EXPECT_THAT(message(), HasSubstr("names no package in the folder"));
+  EXPECT_EQ(message().find("archive"), std::string::npos);
 }
 
 TEST_F(EpubFolderTest, WhatIsWrongInIt) {

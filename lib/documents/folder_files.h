@@ -23,7 +23,8 @@ class FolderFiles : public BookFiles {
                                         uint64_t most) override;
 
  private:
-  explicit FolderFiles(std::string path) : BookFiles(std::move(path)) {}
+  explicit FolderFiles(std::string path)
+      : BookFiles(std::move(path), "folder") {}
 
   std::vector<std::string> paths_;  // by number
 };

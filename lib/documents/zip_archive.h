@@ -49,7 +49,7 @@ class ZipArchive : public BookFiles {
 
  private:
   ZipArchive(std::string name, struct zip* archive)
-      : BookFiles(std::move(name)), archive_(archive) {}
+      : BookFiles(std::move(name), "archive"), archive_(archive) {}
   static Opened OpenSource(const std::string& name, struct zip_source* source,
                            struct zip_error* error);
   struct zip* const archive_;
