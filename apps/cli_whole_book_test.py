@@ -61,9 +61,11 @@ class TextTest(Case):
                     "^x$")
 
     def test_what_cannot_be_read(self):
-        rtf = self.path("a.rtf", b"{\\rtf1 x}")
-        self.assertIn("RTF", self.refuse(3, "unsupported_document", "text",
-                                         rtf))
+        page = self.path("a.djvu", b"AT&TFORM")
+        self.assertIn("DjVu", self.refuse(3, "unsupported_document", "text",
+                                          page))
+        self.refuse(3, "rtf_too_complex", "text",
+                    self.path("a.rtf", b"{\\rtf1 " + 2000 * b"{"))
         self.refuse(6, "file_not_found", "text", "/no/file")
         self.refuse(2, "usage", "text")
         self.refuse(3, "empty_document", "text", self.path("e.txt", b" "))

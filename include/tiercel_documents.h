@@ -1,5 +1,5 @@
-/* Books as text with places: EPUB, FB2, PDF, HTML (a page, or a folder of pages
- * with an index) and plain text.
+/* Books as text with places: EPUB, FB2, PDF, RTF, HTML (a page, also as MHTML,
+ * or a folder of pages with an index) and plain text.
  *
  * It is a library of its own, libtiercel-documents, which needs no model. It
  * has the conventions of tiercel.h; libtiercel need not be linked.
@@ -47,9 +47,9 @@ typedef struct tiercel_document_params {
  * an error *document is NULL. TIERCEL_INVALID_INPUT: "not_a_regular_file",
  * "document_too_large", "not_text" (binary), "unsupported_document" (a format
  * that the message names), "encrypted_document", "invalid_archive",
- * "invalid_epub", "invalid_fb2", "invalid_pdf", "html_too_complex",
- * "pdf_too_complex", "pdf_tools_missing"; TIERCEL_IO: "file_not_found",
- * "io_error". */
+ * "invalid_epub", "invalid_fb2", "invalid_mhtml", "invalid_pdf",
+ * "html_too_complex", "pdf_too_complex", "rtf_too_complex",
+ * "pdf_tools_missing"; TIERCEL_IO: "file_not_found", "io_error". */
 TIERCEL_API tiercel_status
 tiercel_document_open(const tiercel_document_params* params,
                       tiercel_document** document, tiercel_error* error);

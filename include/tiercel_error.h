@@ -168,6 +168,7 @@ TIERCEL_API const char* tiercel_status_name(tiercel_status status);
  *   invalid_archive           an archive is damaged
  *   invalid_epub              an EPUB lacks its package or its pages
  *   invalid_fb2               a FictionBook has no body that can be read
+ *   invalid_mhtml             a saved web page has no page in it
  *   invalid_pdf               a PDF is damaged, or is none
  *   no_chapters               the document has no chapters
  *   no_pages                  the document has no page numbers
@@ -178,6 +179,7 @@ TIERCEL_API const char* tiercel_status_name(tiercel_status status);
  *   pdf_too_complex           a PDF takes too much time or memory, or has too
  *                             much text
  *   pdf_tools_missing         the programs that read PDF are not installed
+ *   rtf_too_complex           the groups of an RTF file are nested too deeply
  *   scanned_document          a PDF has pages, but no text
  *   too_many_files            an archive has too many files
  *   unsupported_document      an archive is no book

@@ -15,15 +15,17 @@
 #include "lib/documents/foreign_format.h"
 #include "lib/documents/gzip.h"
 #include "lib/documents/html.h"
+#include "lib/documents/mhtml.h"
 #include "lib/documents/outline.h"
 #include "lib/documents/page.h"
 #include "lib/documents/pdf.h"
 #include "lib/documents/plain_text.h"
+#include "lib/documents/rtf.h"
 
 namespace tiercel::document {
 namespace {
 
-enum class Format { kText, kHtml, kEpub, kFb2, kPdf };
+enum class Format { kText, kHtml, kMhtml, kEpub, kFb2, kPdf, kRtf };
 
 bool StartsLikeHtml(std::string_view bytes) {
   const std::string start = Lowercase(bytes.substr(0, 1024));
@@ -63,6 +65,8 @@ Format FormatOf(const std::string& name, std::string_view bytes,
     return Format::kEpub;
   }
   if (StartsLikeFb2(bytes)) return Format::kFb2;
+  if (StartsLikeRtf(body)) return Format::kRtf;
+  if (IsMhtml(name, body)) return Format::kMhtml;
   return HasExtension(name, {".html", ".htm", ".xhtml"}) || StartsLikeHtml(body)
              ? Format::kHtml
              : Format::kText;
@@ -112,6 +116,9 @@ Result ReadBytes(const std::string& name, const std::string& bytes,
     case Format::kHtml:
       result = ReadPage(name, bytes);
       break;
+    case Format::kMhtml:
+      result = ReadMhtml(name, bytes);
+      break;
     case Format::kEpub:
       result = ReadEpub(name, bytes);
       break;
@@ -120,6 +127,9 @@ Result ReadBytes(const std::string& name, const std::string& bytes,
       break;
     case Format::kFb2:
       result = ReadFb2(name, bytes);
+      break;
+    case Format::kRtf:
+      result = ReadRtf(name, bytes);
       break;
   }
   return Finished(std::move(result), format);

@@ -77,6 +77,8 @@ std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 //               EPUB in it by its first bytes alone; see gzip.h
 //   PDF, EPUB   by the first bytes or by extension; see pdf.h, epub.h
 //   FB2         by the first bytes, also in a ZIP archive; see fb2.h
+//   RTF         by the first bytes; see rtf.h
+//   MHTML       by the header of a mail; see mhtml.h
 //   HTML        by the first bytes or by extension; see html.h
 //   plain text  what nothing else is; see plain_text.h, and encoding.h for its
 //               charset
@@ -84,8 +86,7 @@ std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 // Only folders and regular files are read, and opening one never blocks.
 // Errors: not_a_regular_file, document_too_large, not_text (binary),
 // html_too_complex, unsupported_document (foreign_format.h), those of pdf.h,
-// epub.h and fb2.h;
-// file_not_found, io_error. Thread-safe.
+// epub.h, fb2.h, rtf.h and mhtml.h; file_not_found, io_error. Thread-safe.
 Result ReadDocument(const std::string& path);
 
 // Reads a document from bytes in memory. Errors call it `name`, whose extension

@@ -359,12 +359,14 @@ std::string DecodeText(std::string_view bytes,
 }
 
 std::string DecodePage(std::string_view bytes,
-                       std::vector<std::string>* warnings) {
+                       std::vector<std::string>* warnings,
+                       std::string_view given) {
   if (FindByteOrderMark(bytes).bytes > 0 || !GuessUtf16(bytes).empty() ||
       GuessCharset(bytes) == "UTF-8") {
     return DecodeText(bytes, warnings);
   }
-  const std::string label = DeclaredCharset(bytes);
+  const std::string label =
+      given.empty() ? DeclaredCharset(bytes) : Lowercase(given);
   const std::string charset = CharsetOfLabel(label);
   if (charset.empty() && !label.empty()) {
     warnings->push_back("unknown charset '" + label + "'");
@@ -408,6 +410,18 @@ std::string Lowercase(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return lower;
+}
+
+int HexByte(std::string_view text) {
+  if (text.size() < 2) return -1;
+  int value = 0;
+  for (const char c : text.substr(0, 2)) {
+    const char lower = static_cast<char>(c | 0x20);
+    const bool is_letter = lower >= 'a' && lower <= 'f';
+    if (!is_letter && (c < '0' || c > '9')) return -1;
+    value = value * 16 + (is_letter ? lower - 'a' + 10 : c - '0');
+  }
+  return value;
 }
 
 }  // namespace tiercel::document

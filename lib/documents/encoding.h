@@ -48,13 +48,14 @@ std::string ToUtf8(std::string_view bytes, std::string_view charset,
                    std::vector<std::string>* warnings);
 
 // Converts a whole file to UTF-8: a text from the charset of its byte order
-// mark, a page from that or the charset that it declares. Bytes that are valid
-// UTF-8 are read as UTF-8 whatever they declare. An unknown charset is guessed,
-// with a warning.
+// mark, a page from that, or the charset with the label `given`, or the one
+// that it declares. Bytes that are valid UTF-8 are read as UTF-8 whatever they
+// declare. An unknown charset is guessed, with a warning.
 std::string DecodeText(std::string_view bytes,
                        std::vector<std::string>* warnings);
 std::string DecodePage(std::string_view bytes,
-                       std::vector<std::string>* warnings);
+                       std::vector<std::string>* warnings,
+                       std::string_view given = {});
 
 // Returns true for control characters that no reader shows (U+0000 to U+001F
 // and U+007F, except for tab, line feed, vertical tab, form feed and carriage
@@ -70,6 +71,10 @@ std::string WithUnixLineEnds(std::string text);
 
 // Only ASCII letters are changed.
 std::string Lowercase(std::string_view text);
+
+// Returns the byte that the first two characters of `text` spell in hexadecimal
+// digits; -1 if they do not.
+int HexByte(std::string_view text);
 
 }  // namespace tiercel::document
 

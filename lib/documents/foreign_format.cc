@@ -1,7 +1,6 @@
 #include "lib/documents/foreign_format.h"
 
 #include "lib/documents/book_files.h"
-#include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
 
 namespace tiercel::document {
@@ -21,7 +20,6 @@ struct Signature {
 };
 using namespace std::string_view_literals;
 constexpr Signature kSignatures[] = {
-    {0, "{\\rtf", "RTF", kByOffice},
     {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "a document of Microsoft Office",
      kByOffice},
     {60, "BOOKMOBI", "a Kindle book (MOBI, AZW3)", kByCalibre},
@@ -62,16 +60,6 @@ Error Foreign(const std::string& name, std::string_view format,
                         .append(advice));
 }
 
-// A web page that a browser saved as a mail: MHTML.
-bool IsMhtml(std::string_view bytes) {
-  const std::string start = Lowercase(bytes.substr(0, 4096));
-  const size_t end = start.find("\n\n");
-  const size_t crlf_end = start.find("\r\n\r\n");
-  const std::string head = start.substr(0, std::min(end, crlf_end));
-  return head.find("mime-version:") != std::string::npos &&
-         head.find("multipart/related") != std::string::npos;
-}
-
 }  // namespace
 
 std::optional<Error> ForeignFormat(const std::string& name,
@@ -81,10 +69,6 @@ std::optional<Error> ForeignFormat(const std::string& name,
         bytes.substr(signature.at, signature.bytes.size()) == signature.bytes) {
       return Foreign(name, signature.format, signature.advice);
     }
-  }
-  if (IsMhtml(bytes)) {
-    return Foreign(name, "a saved web page (MHTML)",
-                   "; save it as HTML, or print it to a PDF file");
   }
   return std::nullopt;
 }

@@ -86,8 +86,9 @@ TEST(GzipTest, ItUnpacksNoMoreThanAFileMayHave) {
 TEST(GzipTest, WhatIsInIt) {
   const std::string twice = Gzip(Gzip("x"));
   EXPECT_EQ(CodeOf(ReadDocumentBytes("a", twice)), "unsupported_document");
-  EXPECT_THAT(TextOf(ReadDocumentBytes("a", Gzip("{\\rtf1 x}"))),
-              HasSubstr("RTF"));
+  EXPECT_EQ(TextOf(ReadDocumentBytes("a", Gzip("{\\rtf1 x}"))), "x\n");
+  EXPECT_THAT(TextOf(ReadDocumentBytes("a", Gzip("%!PS-Adobe-3.0\n"))),
+              HasSubstr("PostScript"));
 }
 
 }  // namespace

@@ -1,17 +1,12 @@
 #include "lib/documents/href.h"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
+
+#include "lib/documents/encoding.h"
 
 namespace tiercel::document {
 namespace {
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const int lower = std::tolower(static_cast<unsigned char>(c));
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
 
 bool HasScheme(std::string_view href) {
   const size_t colon = href.find_first_of(":/?#");
@@ -23,10 +18,9 @@ bool HasScheme(std::string_view href) {
 std::string PercentDecoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
-        HexDigit(text[i + 2]) >= 0 && text.substr(i + 1, 2) != "00") {
-      decoded.push_back(static_cast<char>(HexDigit(text[i + 1]) * 16 +
-                                          HexDigit(text[i + 2])));
+    const int byte = text[i] == '%' ? HexByte(text.substr(i + 1)) : -1;
+    if (byte > 0) {
+      decoded.push_back(static_cast<char>(byte));
       i += 2;
     } else {
       decoded.push_back(text[i]);

@@ -43,10 +43,11 @@ std::optional<Error> CheckText(const std::string& name,
   return std::nullopt;
 }
 
-std::variant<HtmlPage, Error> ReadPageBytes(
-    const std::string& name, std::string_view bytes,
-    std::vector<std::string>* warnings) {
-  std::string html = DecodePage(bytes, warnings);
+std::variant<HtmlPage, Error> ReadPageBytes(const std::string& name,
+                                            std::string_view bytes,
+                                            std::vector<std::string>* warnings,
+                                            std::string_view charset) {
+  std::string html = DecodePage(bytes, warnings, charset);
   if (html.size() > kMaxHtmlBytes) {
     return TooLarge(name, "the page", html.size(), kMaxHtmlBytes);
   }

@@ -12,11 +12,14 @@
 
 namespace tiercel::document {
 
-// Reads the page in the bytes of an HTML or XHTML file, in any charset. Errors,
-// which call it `name`: html_too_complex; document_too_large.
+// Reads the page in the bytes of an HTML or XHTML file, in any charset: that
+// with the label `charset`, if it is given from elsewhere, else the one that
+// the page declares. Errors, which call it `name`: html_too_complex;
+// document_too_large.
 std::variant<HtmlPage, Error> ReadPageBytes(const std::string& name,
                                             std::string_view bytes,
-                                            std::vector<std::string>* warnings);
+                                            std::vector<std::string>* warnings,
+                                            std::string_view charset = {});
 
 // Returns not_text if the bytes are neither text nor a page.
 std::optional<Error> CheckText(const std::string& name, std::string_view bytes);

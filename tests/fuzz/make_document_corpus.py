@@ -1,4 +1,4 @@
-"""Writes seeds of the document fuzzers: corpus/{document,epub,pdf}/.
+"""Writes seeds of the document fuzzers: corpus/{document,epub,pdf,rtf,mhtml}/.
 
 Everything here is made up. Run it in this folder.
 """
@@ -94,9 +94,34 @@ DOCUMENT = {
     "chinese.txt": "第一章　风\n　　他说。\n第二章　雨\n　　她说。\n",
 }
 
+RTF = {
+    "styles.rtf": r"{\rtf1\ansi\ansicpg1252\deff0\deflang1031{\fonttbl{\f0"
+                  r"\fcharset0 A;}{\f1\fcharset204 B;}{\f2\fcharset128 C;}}"
+                  r"{\stylesheet{\s1\outlinelevel0 heading 1;}{\s2\sbasedon1 x;}"
+                  r"{\*\cs3 y;}}{\info{\title T\'e9}{\author {\upr{A}{\*\ud "
+                  r"\u193?}}}}\pard\s1 Chapter 1\par\pard caf\'e9\chftn{\footnote "
+                  r"\chftn n}\line\f1\'cf\f2\'83A\tab\u-10179?\u-8704?\uc2\u8212 "
+                  r"ab\~\emdash\par\pard\s2 Two\par}",
+    "groups.rtf": r"{\rtf1\mac{\header h}{\pict\bin3 }}}a{\*\x y}\v b\v0"
+                  r"{\deleted c}\trowd\pard\intbl d\cell e\cell\row\pard f\page"
+                  r"{\field{\*\fldinst X}{\fldrslt g}}\outlinelevel1 h\sect}",
+}
+PARTS = ("MIME-Version: 1.0\r\nContent-Type: multipart/related;\r\n boundary="
+         "\"b\"; start=\"<r@x>\"\r\n\r\n--b\r\nContent-Type: text/html; "
+         "charset=koi8-r\r\nContent-ID: <r@x>\r\nContent-Transfer-Encoding: "
+         "quoted-printable\r\n\r\n<frameset><frame src=3D'cid:f'><frame src=3D"
+         "'http://a/=\r\nb'></frameset>\r\n--b\r\nContent-Type: text/html\r\n"
+         "Content-ID: <f>\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+         "PGgxPjEuIE9uZTwvaDE+\r\n--b\r\nContent-Type: multipart/alternative; "
+         "boundary=c\r\n\r\n--c\r\nContent-Type: text/html\r\nContent-Location: "
+         "http://a/b\r\n\r\n<h1>2. Two</h1>x\r\n--c--\r\n--b--\r\n")
+MHTML = {"frames.mht": PARTS,
+         "one.mht": "Content-Type: text/html\n\n<h1>A</h1><p>b</p>"}
+
 
 def main():
-    for folder, seeds in (("document", DOCUMENT), ("epub", EPUB), ("pdf", PDF)):
+    for folder, seeds in (("document", DOCUMENT), ("epub", EPUB), ("pdf", PDF),
+                          ("rtf", RTF), ("mhtml", MHTML)):
         (HERE / folder).mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():
             (HERE / folder / name).write_bytes(
