@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "lib/documents/labels.h"
+#include "lib/documents/text_writer.h"
 #include "lib/documents/unicode.h"
 
 namespace tiercel::document {
@@ -45,6 +47,64 @@ bool IsInSentence(const Label& label, std::string_view line) {
          IsLowerCase(CharacterAt(rest, title, &next));
 }
 
+Rank NamedRank(std::string_view line) {
+  const Rank rank = SplitLabel(line).rank;
+  return rank == Rank::kNumber ? Rank::kNone : rank;
+}
+
+// Returns a line whose letters stand apart ("C H A P T E R   I") in words; ""
+// for other lines. Where no more than one blank is between them a word ends at
+// its number.
+std::string Closed(std::string_view line) {
+  constexpr size_t kFewLetters = 4;
+  const size_t first = line.find(' ');
+  if (first > 4 || line.find_first_not_of(' ', first) - first > 3 ||
+      line.find(' ', first + 1) > first + 5) {
+    return {};
+  }
+  std::u32string words;
+  size_t num_letters = 0;
+  const std::u32string all = ToUtf32(line);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_blank = all[i] == U' ' || all[i] == U'\t';
+    if (is_blank) {
+      const bool is_gap = all[i - 1] == U' ' || all[i - 1] == U'\t';
+      if (is_gap && words.back() != U' ') words.push_back(U' ');
+      continue;
+    }
+    const bool is_apart = i == 0 || all[i - 1] == U' ' || all[i - 1] == U'\t';
+    if (!is_apart && IsLetter(all[i])) {
+      // The number may be written together: "C H A P T E R  XII".
+      if (NumberOf(FromUtf32(all.substr(i - 1))) == 0) return {};
+      words.append(all, i);
+      break;
+    }
+    words.push_back(all[i]);
+    num_letters += IsLetter(all[i]) ? 1 : 0;
+  }
+  if (num_letters < kFewLetters) return {};
+  const std::string closed = FromUtf32(words);
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string parted =
+        FromUtf32(words.substr(0, i)) + " " + FromUtf32(words.substr(i));
+    if (words.find(U' ') == std::u32string::npos &&
+        NamedRank(parted) != Rank::kNone) {
+      return parted;
+    }
+  }
+  return closed;
+}
+
+// Returns the block that begins with line i on one line, in words.
+std::string WordsAt(const std::vector<TextLine>& lines, size_t i) {
+  std::string words;
+  for (size_t line = i; line < i + lines[i].num_lines; ++line) {
+    const std::string closed = Closed(lines[line].text);
+    words.append(closed.empty() ? lines[line].text : closed).append("\n");
+  }
+  return OneLine(words);
+}
+
 bool EndsInYear(std::string_view block) {
   const size_t digits = block.find_last_not_of("0123456789.") + 1;
   return NumberOf(block.substr(digits)) >= 1000;
@@ -54,7 +114,7 @@ bool EndsInYear(std::string_view block) {
 void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
   const size_t next = candidate->end_line;
   if (next >= lines.size() || lines[next].num_lines > 2) return;
-  const std::string block = BlockAt(lines, next);
+  const std::string block = WordsAt(lines, next);
   // An introduction within a volume is no title of it, nor is the year on a
   // title page.
   const bool is_part = candidate->label.rank < Rank::kChapter &&
@@ -70,18 +130,15 @@ void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
   candidate->end_line = next + lines[next].num_lines;
 }
 
-Rank NamedRank(std::string_view line) {
-  const Rank rank = SplitLabel(line).rank;
-  return rank == Rank::kNumber ? Rank::kNone : rank;
-}
-
 // Returns true, and sets `candidate`, if a heading whose label is a word and a
 // number begins at line i. The heading before it ends at line `after`.
 bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
              Candidate* candidate) {
   const TextLine& line = lines[i];
   if (ColumnsOf(line.text) > kMaxHeadingColumns) return false;
-  Label label = SplitLabel(line.text);
+  const std::string closed = Closed(line.text);
+  const std::string_view words = closed.empty() ? line.text : closed;
+  Label label = SplitLabel(words);
   if (label.rank == Rank::kNone || label.rank == Rank::kNumber) return false;
   size_t next = 0;
   // Chinese and Japanese books often have no blank lines.
@@ -91,7 +148,7 @@ bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
       ColumnsOf(line.text) <= kMaxTitleColumns && !EndsAsProse(line.text);
   const bool begins = line.is_first || i == after ||
                       (is_ideographic && EndsAsProse(lines[i - 1].text));
-  if (!begins || IsInSentence(label, line.text)) return false;
+  if (!begins || IsInSentence(label, words)) return false;
   bool is_block = !is_ideographic && line.num_lines <= kMaxHeadingLines;
   if (is_block && line.num_lines > 1) {
     const Rank below = NamedRank(lines[i + 1].text);
@@ -99,7 +156,7 @@ bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
     is_block = below == Rank::kNone;
   }
   candidate->line = i;
-  candidate->text = is_block ? BlockAt(lines, i) : std::string(line.text);
+  candidate->text = is_block ? WordsAt(lines, i) : std::string(words);
   candidate->end_line = i + (is_block ? line.num_lines : 1);
   const bool wants_title =
       is_block && label.title.empty() && line.num_lines == 1;
@@ -235,10 +292,8 @@ Label SplitGlued(std::string_view line) {
                     std::string(line.substr(at)));
 }
 
-}  // namespace
-
-std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
-                               const Contents& contents) {
+std::vector<Candidate> NamedCandidates(const std::vector<TextLine>& lines,
+                                       const Contents& contents) {
   std::vector<Candidate> candidates;
   bool has_named = false;
   bool is_complete = !contents.pages.empty() && contents.pages[0].is_complete;
@@ -287,15 +342,29 @@ std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
   if (!has_named && contents.headings.empty()) return {};
   // All that a complete table lists stands behind it, however short it is.
   if (!all_complete) DropListed(lines, &candidates);
-  return HeadingsOf(lines, candidates);
+  return candidates;
 }
 
-std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
+// Returns lines that begin with a number alone, each one more than that before
+// it: chapters, in a text with `named` parts, or the sections of chapters that
+// are named with their numbers.
+std::vector<Candidate> CountedCandidates(const std::vector<TextLine>& lines,
+                                         const std::vector<Candidate>& named,
+                                         bool are_sections) {
   constexpr int kMaxParts = 6;
-  std::vector<Heading> headings;
-  std::vector<size_t> heading_lines;
+  std::vector<Candidate> candidates;
   std::array<int, kMaxParts + 1> counts{};  // the last number of each level
+  bool begins_part = false;
+  auto next = named.begin();
   for (size_t i = 0; i < lines.size(); ++i) {
+    for (; next != named.end() && next->line <= i; ++next) {
+      if (next->label.rank == Rank::kNone) continue;
+      begins_part = true;
+      if (!are_sections) continue;
+      counts.fill(0);
+      counts[1] = next->label.number;
+    }
+    if (next != named.begin() && i < std::prev(next)->end_line) continue;
     const TextLine& line = lines[i];
     if (!line.is_first || line.num_lines > 2 ||
         ColumnsOf(line.text) > kMaxTitleColumns ||
@@ -309,11 +378,17 @@ std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
     if (label.rank != Rank::kNumber || label.num_parts > kMaxParts) continue;
     if (!label.title.empty() && EndsAsProse(line.text)) continue;
     const auto level = static_cast<size_t>(label.num_parts);
+    const std::string chapter = std::to_string(counts[1]) + ".";
+    if (are_sections && (level == 1 || label.label.rfind(chapter, 0) != 0)) {
+      continue;
+    }
     const bool has_parent = level == 1 || counts[level - 1] > 0;
-    const bool begins_again = level == 1 && label.number == 1 && counts[1] > 1;
+    const bool begins_again =
+        level == 1 && label.number == 1 && (counts[1] > 1 || begins_part);
     if (!has_parent || (label.number != counts[level] + 1 && !begins_again)) {
       continue;
     }
+    begins_part = false;
     counts[level] = label.number;
     std::fill(counts.begin() + label.num_parts + 1, counts.end(), 0);
     Candidate candidate = {i, i + line.num_lines, BlockAt(lines, i), label};
@@ -321,13 +396,49 @@ std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
     if (label.title.empty() && line.num_lines == 1) {
       AddTitle(lines, &candidate);
     }
-    headings.push_back({label.num_parts, candidate.text, line.begin, ""});
-    heading_lines.push_back(i);
+    candidates.push_back(std::move(candidate));
   }
-  if (headings.size() < 2) return {};
-  const size_t bytes = BytesBetween(lines, heading_lines.front(), lines.size());
-  if (bytes / headings.size() < kMinCountedBytes) return {};
-  return headings;
+  if (candidates.size() < 2) return {};
+  const size_t bytes =
+      BytesBetween(lines, candidates.front().line, lines.size());
+  if (bytes / candidates.size() < kMinCountedBytes) return {};
+  return candidates;
+}
+
+}  // namespace
+
+std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
+                               const Contents& contents) {
+  return HeadingsOf(lines, NamedCandidates(lines, contents));
+}
+
+std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
+  return HeadingsOf(lines, CountedCandidates(lines, {}, false));
+}
+
+std::vector<Heading> FindJoined(const std::vector<TextLine>& lines,
+                                bool with_sections) {
+  std::vector<Candidate> named = NamedCandidates(lines, Contents());
+  const auto has = [&](bool chapters) {
+    return std::any_of(
+        named.begin(), named.end(), [&](const Candidate& candidate) {
+          const Rank rank = candidate.label.rank;
+          return rank != Rank::kNone && (rank >= Rank::kChapter) == chapters;
+        });
+  };
+  const bool are_sections = has(/*chapters=*/true);
+  if (are_sections ? !with_sections : !has(/*chapters=*/false)) return {};
+  std::vector<Candidate> counted =
+      CountedCandidates(lines, named, are_sections);
+  if (counted.empty()) return {};
+  std::vector<Candidate> all;
+  std::merge(
+      std::make_move_iterator(named.begin()),
+      std::make_move_iterator(named.end()),
+      std::make_move_iterator(counted.begin()),
+      std::make_move_iterator(counted.end()), std::back_inserter(all),
+      [](const Candidate& a, const Candidate& b) { return a.line < b.line; });
+  return HeadingsOf(lines, all);
 }
 
 }  // namespace tiercel::document

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,18 +19,26 @@ namespace tiercel::document {
 
 namespace {
 
-// Returns how much speaks for an outline. A heading counts once; one whose
-// number follows on that of the heading before it of its kind counts once more,
-// since lines that are no headings seldom count.
-size_t EvidenceFor(const std::vector<Heading>& headings) {
-  size_t evidence = headings.size();
+// A bare number may count anything.
+constexpr size_t kWorthOfMark = 3;
+
+// Returns how much speaks for an outline. A heading counts as much as its
+// worth; one whose number follows on that of the heading before it of its kind
+// counts once more, since lines that are no headings seldom count.
+template <typename Worth>  // a function of a heading and its rank
+size_t EvidenceFor(const std::vector<Heading>& headings, Worth worth_of) {
+  size_t evidence = 0;
   std::unordered_map<int, int> last;  // numbers, by kind
   for (const Heading& heading : headings) {
     const Label label = SplitLabel(heading.text);
+    const size_t worth = worth_of(heading, label.rank);
+    evidence += worth;
     if (label.rank == Rank::kNone) continue;
     const int kind = static_cast<int>(label.rank) * 16 + label.num_parts;
     const auto [before, is_new] = last.emplace(kind, 0);
-    if (label.number == before->second + 1 || label.number == 1) ++evidence;
+    if (label.number == before->second + 1 || label.number == 1) {
+      evidence += worth;
+    }
     before->second = label.number;
   }
   return evidence;
@@ -62,33 +71,48 @@ bool HasNumberBefore(const std::vector<Heading>& headings, size_t place) {
 
 std::vector<Heading> FindHeadings(std::string_view text) {
   const std::vector<TextLine> lines = LinesOf(text);
-  // A bare number may count anything.
-  constexpr size_t kWorthOfMark = 3;
-  struct Proposal {
-    std::vector<Heading> headings;
-    size_t worth;
-  };
   const Contents contents = FindContents(lines);
-  std::vector<Proposal> proposals;
-  proposals.push_back({FindUnderlined(lines), kWorthOfMark});
-  proposals.push_back({FindNamed(lines, contents), kWorthOfMark});
-  proposals.push_back({FindCounted(lines), 1});
+  std::unordered_set<size_t> listed;  // places
+  for (const size_t line : contents.headings) listed.insert(lines[line].begin);
+  std::vector<Heading> best;
+  size_t most = 0;
+  const auto propose = [&](std::vector<Heading> headings, auto worth_of) {
+    const size_t evidence = EvidenceFor(headings, worth_of);
+    if (headings.size() < 2 || evidence <= most) return;
+    most = evidence;
+    best = std::move(headings);
+  };
+  const auto marked = [](const Heading&, Rank) { return kWorthOfMark; };
+  propose(FindUnderlined(lines), marked);
+  std::vector<Heading> without =
+      WithoutTables(lines, contents, FindNamed(lines, Contents()));
+  const bool has_named = !without.empty();
+  propose(contents.pages.empty() ? without : FindNamed(lines, contents),
+          marked);
+  propose(FindCounted(lines), [](const Heading&, Rank) { return size_t{1}; });
   if (!contents.pages.empty()) {
-    std::vector<Heading> without =
-        WithoutTables(lines, contents, FindNamed(lines, Contents()));
     // Behind a numbered heading they may be those of one chapter or volume.
     const size_t first_line = contents.pages.front().first_line;
     if (HasNumberBefore(without, lines[first_line].begin)) {
-      proposals.push_back({std::move(without), kWorthOfMark});
+      propose(std::move(without), marked);
     }
   }
-  std::vector<Heading> best;
-  size_t most = 0;
-  for (Proposal& proposal : proposals) {
-    const size_t evidence = EvidenceFor(proposal.headings) * proposal.worth;
-    if (proposal.headings.size() < 2 || evidence <= most) continue;
-    most = evidence;
-    best = std::move(proposal.headings);
+  if (!has_named) return best;
+  const bool is_complete =
+      std::any_of(contents.pages.begin(), contents.pages.end(),
+                  [](const ContentsPage& page) { return page.is_complete; });
+  std::vector<Heading> joined = WithoutTables(
+      lines, contents, FindJoined(lines, /*with_sections=*/!is_complete));
+  const auto num_listed = std::count_if(
+      joined.begin(), joined.end(),
+      [&](const Heading& heading) { return listed.count(heading.begin) > 0; });
+  // It has all that is listed.
+  if (static_cast<size_t>(num_listed) == listed.size()) {
+    propose(std::move(joined), [&](const Heading& heading, Rank rank) {
+      const bool is_bare =
+          rank == Rank::kNumber && listed.count(heading.begin) == 0;
+      return is_bare ? size_t{1} : kWorthOfMark;
+    });
   }
   return best;
 }

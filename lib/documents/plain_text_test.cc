@@ -58,6 +58,12 @@ TEST(PlainTextTest, WordsAndNumbers) {
             "1 |Epilogue\n");
 }
 
+TEST(PlainTextTest, BlanksOfALabelMayBeOfAnyKind) {
+  EXPECT_EQ(Tree("Chapter\u00a01.  Rain\n" + Prose() + "Chapter  2.\tSnow\n" +
+                 Prose()),
+            "1 Chapter 1|Rain\n1 Chapter 2|Snow\n");
+}
+
 TEST(PlainTextTest, PartsHaveChapters) {
   EXPECT_EQ(Tree("Preface\n" + Prose() + "PART ONE\n\nChapter 1\n" + Prose() +
                  "Chapter 2\n" + Prose() + "PART TWO\nChapter 1\n" + Prose() +
@@ -441,6 +447,73 @@ TEST(PlainTextTest, ANamedPartBelongsToTheVolumeWhoseChaptersFollow) {
               tree.insert(tree.find("2 CHAPTER"), "2 |INTRODUCTION\n");
               return tree + "1 |EPILOGUE\n";
             }());
+}
+
+TEST(PlainTextTest, NumbersAloneMayBeTheChaptersOfNamedParts) {
+  std::string again;  // numbers that begin again in each part
+  std::string on;     // numbers that go on
+  std::string tree;
+  std::string tree_on;
+  const auto add = [](const std::string& number, std::string* text,
+                      std::string* lines) {
+    *text += number + "\n" + Prose();
+    *lines += "2 " + number + "|\n";
+  };
+  for (int part = 0; part < 2; ++part) {
+    const std::string name = part == 0 ? "PART ONE" : "PART TWO";
+    for (std::string* text : {&again, &on}) *text += name + "\n\n";
+    for (std::string* lines : {&tree, &tree_on}) *lines += "1 " + name + "|\n";
+    again += "Introduction\n" + Prose();
+    tree += "2 |Introduction\n";
+    for (int i = 0; i < 2; ++i) {
+      add(kRoman[i], &again, &tree);
+      add(kRoman[2 * part + i], &on, &tree_on);
+    }
+  }
+  EXPECT_EQ(Tree(again), tree);
+  EXPECT_EQ(Tree(on), tree_on);
+  // A part may have a single one.
+  EXPECT_EQ(Tree("PART ONE\n\nI\n" + Prose() + "PART TWO\n\nI\n" + Prose()),
+            "1 PART ONE|\n2 I|\n1 PART TWO|\n2 I|\n");
+}
+
+TEST(PlainTextTest, OneVolumeMayListItsNumbersAndTheOtherNot) {
+  std::string list;
+  std::string text;
+  for (const char* number :
+       {"I", "II", "III", "IV", "V", "VI", "VII", "VIII"}) {
+    list += std::string(number) + ". Tree\n";
+    text += std::string(number) + ". Tree\n" + Prose();
+  }
+  const Document document = ReadAsText("VOLUME I\n\nCONTENTS\n\n" + list +
+                                       "\n" + text + "VOLUME II\n\n" + text);
+  EXPECT_EQ(document.sections.size(), 18u);
+  EXPECT_EQ(document.sections[0].label, "VOLUME I");
+  EXPECT_EQ(document.sections[17].level, 2);
+}
+
+TEST(PlainTextTest, SectionsMayHaveTheNumbersOfNamedChapters) {
+  EXPECT_EQ(Tree("Chapter 1. Trees\n" + Prose() + "1.1 Leaves\n" + Prose() +
+                 "1.2 Twigs\n" + Prose() + "1.2.1 Green\n" + Prose() +
+                 "5.3 is too far\n" + Prose() + "Chapter 2. Winds\n" + Prose() +
+                 "1.3 Of another\n" + Prose() + "2.1 North\n" + Prose()),
+            "1 Chapter 1|Trees\n2 1.1|Leaves\n2 1.2|Twigs\n3 1.2.1|Green\n"
+            "1 Chapter 2|Winds\n2 2.1|North\n");
+}
+
+TEST(PlainTextTest, LettersMayStandApart) {
+  const Document document = ReadAsText(
+      "C H A P T E R   I\n\nT H E   M I L L\n" + Prose() +
+      "C H A P T E R  II\nN O O N\n" + Prose() + "   C H A P T E R I I I\n" +
+      Prose() + "Г Л А В А  4\n" + Prose() + "I a m a t h o m e\n" + Prose());
+  std::string tree;
+  for (const Section& section : document.sections) {
+    tree += section.label + "|" + section.title + "@" +
+            document.text.substr(section.begin, 3) + "\n";
+  }
+  EXPECT_EQ(tree,
+            "CHAPTER I|THE MILL@C H\nCHAPTER II|NOON@C H\nCHAPTER III|@C H\n"
+            "ГЛАВА 4|@Г \n");
 }
 
 TEST(PlainTextTest, ATitleMayComeAfterEachChapter) {
