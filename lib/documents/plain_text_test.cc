@@ -527,7 +527,7 @@ TEST(PlainTextTest, ATitleMayComeAfterEachChapter) {
   }
   // The last entry stands right before prose, or before the first chapter.
   for (const std::string& between :
-       {std::string("\n"), "\nTo the reader\n" + Prose()}) {
+       {std::string("\n"), Prose(), "\nTo the reader\n" + Prose()}) {
     EXPECT_EQ(Tree(contents + between + text), tree);
     // Some of what an incomplete table lists is not there.
     EXPECT_EQ(Tree(contents + "Wind\nSleet\n" + between + text), tree);
@@ -559,6 +559,9 @@ TEST(PlainTextTest, ATitleInTheContentsMayLookLikeARomanNumber) {
                  Prose() + "1.1. mc\n" + Prose() + "1.2. C\n" + Prose() +
                  "Chapter 2. Snow\n" + Prose()),
             "1 Chapter 1|Rain\n2 1.1|mc\n2 1.2|C\n1 Chapter 2|Snow\n");
+  EXPECT_EQ(Tree("Contents\n\nRain\nMr. C\nSnow\nFog\n\nRain\n" + Prose() +
+                 "Mr. C\n" + Prose() + "Snow\n" + Prose() + "Fog\n" + Prose()),
+            "1 |Rain\n1 |Mr. C\n1 |Snow\n1 |Fog\n");
 }
 
 TEST(PlainTextTest, AnEntryOfTheContentsMayTakeSomeLines) {
