@@ -438,6 +438,23 @@ TEST(PlainTextTest, OnlyTheFirstVolumeMayHaveAContentsPage) {
             TreeOfVolumes(2));
 }
 
+TEST(PlainTextTest, OnlyTheContentsMayKnowTheChaptersOfAVolume) {
+  const auto volume = [](const std::string& name,
+                         const char* const(&titles)[3]) {
+    std::string list;
+    std::string text;
+    for (const char* title : titles) {
+      list += std::string(title) + "\n";
+      text += std::string(title) + "\n" + Prose();
+    }
+    return name + "\n\nCONTENTS\n\n" + list + "\n" + text;
+  };
+  EXPECT_EQ(Tree(volume("VOLUME I", {"Rain", "Snow", "Fog"}) +
+                 volume("VOLUME II", {"Hail", "Wind", "Dew"})),
+            "1 VOLUME I|\n2 |Rain\n2 |Snow\n2 |Fog\n"
+            "1 VOLUME II|\n2 |Hail\n2 |Wind\n2 |Dew\n");
+}
+
 TEST(PlainTextTest, ANamedPartBelongsToTheVolumeWhoseChaptersFollow) {
   EXPECT_EQ(Tree("PREFACE\n" + Prose() + "VOLUME I\n\nINTRODUCTION\n" +
                  Prose() + Chapters(0, false) + "VOLUME II\n\n" +
@@ -482,8 +499,10 @@ TEST(PlainTextTest, OneVolumeMayListItsNumbersAndTheOtherNot) {
   std::string text;
   for (const char* number :
        {"I", "II", "III", "IV", "V", "VI", "VII", "VIII"}) {
-    list += std::string(number) + ". Tree\n";
-    text += std::string(number) + ". Tree\n" + Prose();
+    const std::string title =
+        std::string(number) + ". Tree of " + number + "\n";
+    list += title;
+    text += title + Prose();
   }
   const Document document = ReadAsText("VOLUME I\n\nCONTENTS\n\n" + list +
                                        "\n" + text + "VOLUME II\n\n" + text);
