@@ -62,8 +62,7 @@ void AddCacheFlag(FlagSet& flags, Options* options) {
 
 void AddDocument(FlagSet& flags, Options* options) {
   flags.Positional("FILE",
-                   "EPUB, FB2, PDF, RTF, HTML or its folder, MHTML, "
-                   "text; - is stdin",
+                   "EPUB, FB2, PDF, RTF, HTML or folder, text; - is stdin",
                    FlagSet::Need::kRequired, &options->document);
   BookOptions* book = &options->book;
   AddCacheFlag(flags, options);
@@ -202,8 +201,7 @@ void AddDetokenize(FlagSet& flags, Options* options) {
 
 void AddText(FlagSet& flags, Options* options) {
   flags.Positional("FILE",
-                   "EPUB, FB2, PDF, RTF, HTML or its folder, MHTML, "
-                   "text; - is stdin",
+                   "EPUB, FB2, PDF, RTF, HTML or folder, text; - is stdin",
                    FlagSet::Need::kRequired, &options->document);
   AddChoiceFlags(flags, &options->book);
   AddJsonFlag(flags, options);
