@@ -299,6 +299,7 @@ class GenerationTest(Case):
             self.model.detokenize(special, parse_special=True), "<|im_end|>")
         info = self.model.info
         self.assertIn(info["eos_id"], range(info["vocab"]))
+        self.assertIn(info["eos_id"], info["end_ids"])
         self.assertIn("<|im_start|>", info["chat_template"])
         session = self.session()
         session.append("The cat")

@@ -64,12 +64,16 @@ class Model:
 
     @property
     def info(self) -> dict[str, Any]:
-        """The fields of tiercel_model_info: vocab, context, layers, ..."""
+        """The fields of tiercel_model_info: vocab, context, layers, ...;
+        "end_ids" is a list."""
         info = new("tiercel_model_info")
         with self._handle.use() as model:
             make(lib.tiercel_model_get_info, model, info)
-            return {name: _value(getattr(info, name))
-                    for name in parameters("tiercel_model_info")}
+            ends = [info.end_ids[i] for i in range(info.num_end_ids)]
+            return {name: ends if name == "end_ids"
+                    else _value(getattr(info, name))
+                    for name in parameters("tiercel_model_info")
+                    if name != "num_end_ids"}
 
     def tokenize(self, text: str, *, add_bos: bool = True,
                  parse_special: bool = False) -> list[int]:
