@@ -54,15 +54,18 @@ constexpr std::array<std::string_view, 6> kCounts = {
     "maxItems",  "minProperties", "maxProperties"};
 // A grammar obeys one of these alone; members that describe the schema may
 // stand beside it.
-constexpr std::array<std::string_view, 4> kAlone = {"$ref", "anyOf", "oneOf",
-                                                    "allOf"};
+constexpr std::array<std::string_view, 6> kAlone = {"$ref",  "anyOf", "oneOf",
+                                                    "allOf", "const", "enum"};
 constexpr std::array<std::string_view, 13> kBeside = {
     "$schema",  "$id",       "$defs",        "definitions", "title",
     "default",  "$comment",  "examples",     "description", "deprecated",
     "readOnly", "writeOnly", "discriminator"};
 
 // Keywords that a grammar cannot obey, but for values that ask for nothing.
-constexpr std::array<std::string_view, 10> kNotObeyed = {"not",
+constexpr std::array<std::string_view, 13> kNotObeyed = {"dependencies",
+                                                         "$dynamicRef",
+                                                         "$recursiveRef",
+                                                         "not",
                                                          "if",
                                                          "then",
                                                          "else",
@@ -72,6 +75,20 @@ constexpr std::array<std::string_view, 10> kNotObeyed = {"not",
                                                          "maxContains",
                                                          "dependentRequired",
                                                          "dependentSchemas"};
+
+// Keywords that constrain values of one type alone, which a schema must name.
+struct Typed {
+  std::string_view keyword;
+  std::string_view type;
+};
+constexpr std::array<Typed, 8> kTyped = {{{"minLength", "string"},
+                                          {"maxLength", "string"},
+                                          {"pattern", "string"},
+                                          {"minimum", "number"},
+                                          {"maximum", "number"},
+                                          {"exclusiveMinimum", "number"},
+                                          {"exclusiveMaximum", "number"},
+                                          {"multipleOf", "number"}}};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -102,6 +119,12 @@ absl::Status CheckBelow(const GrammarSource& source, const std::string& keyword,
                                                      "examples"};
   if (Has(kData, keyword)) return absl::OkStatus();
   const bool named = Has(kNamed, keyword);
+  if (keyword == "propertyNames" && value.is_object() &&
+      !value.contains("type")) {
+    Json names = value;
+    names["type"] = "string";  // as all names are
+    return CheckSchema(source, names);
+  }
   if (keyword == "pattern" && value.is_string()) {
     return CheckPattern(source, value.get<std::string>());
   }
@@ -114,6 +137,36 @@ absl::Status CheckBelow(const GrammarSource& source, const std::string& keyword,
   if (!value.is_structured()) return absl::OkStatus();
   for (const Json& below : value) {
     RETURN_IF_ERROR(CheckSchema(source, below));
+  }
+  return absl::OkStatus();
+}
+
+// Returns true if the values of a schema may be of this type, as it says.
+bool Names(const Json& schema, std::string_view type) {
+  const Json types = schema.value("type", Json());
+  const auto is = [&](const Json& one) {
+    return one == type || (type == "number" && one == "integer");
+  };
+  return types.is_array() ? std::any_of(types.begin(), types.end(), is)
+                          : is(types);
+}
+
+// Checks the keywords whose effect depends on others of the same schema.
+absl::Status CheckTogether(const GrammarSource& source, const Json& schema) {
+  for (const auto& [keyword, type] : kTyped) {
+    if (!schema.contains(keyword) || Names(schema, type)) continue;
+    return Invalid(
+        source, absl::StrCat("got ", std::string(keyword),
+                             " without \"type\": \"", std::string(type), "\""));
+  }
+  const Json properties = schema.value("properties", Json());
+  for (const Json& name : schema.value("required", Json::array())) {
+    if (!name.is_string() || !properties.is_object() ||
+        properties.contains(name.get<std::string>())) {
+      continue;
+    }
+    return Invalid(source, absl::StrCat("required: ", name.dump(),
+                                        " is none of the properties"));
   }
   return absl::OkStatus();
 }
@@ -131,7 +184,9 @@ absl::Status CheckSchema(const GrammarSource& source, const Json& schema) {
     alone = std::string(keyword);
   }
   for (const auto& [keyword, value] : schema.items()) {
-    if (alone.has_value() && keyword != *alone && !Has(kBeside, keyword)) {
+    const bool listed = alone == "const" || alone == "enum";
+    if (alone.has_value() && keyword != *alone && !Has(kBeside, keyword) &&
+        !(listed && keyword == "type")) {
       return Invalid(source,
                      absl::StrCat("got ", keyword, " beside ", *alone,
                                   ", which are not supported together"));
@@ -147,7 +202,7 @@ absl::Status CheckSchema(const GrammarSource& source, const Json& schema) {
     }
     RETURN_IF_ERROR(CheckBelow(source, keyword, value));
   }
-  return absl::OkStatus();
+  return CheckTogether(source, schema);
 }
 
 // The largest number in braces, which repeats what stands before them.
