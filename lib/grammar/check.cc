@@ -62,7 +62,8 @@ constexpr std::array<std::string_view, 13> kBeside = {
     "readOnly", "writeOnly", "discriminator"};
 
 // Keywords that a grammar cannot obey, but for values that ask for nothing.
-constexpr std::array<std::string_view, 13> kNotObeyed = {"dependencies",
+constexpr std::array<std::string_view, 14> kNotObeyed = {"multipleOf",
+                                                         "dependencies",
                                                          "$dynamicRef",
                                                          "$recursiveRef",
                                                          "not",
@@ -101,9 +102,55 @@ absl::Status CheckDepth(const GrammarSource& source, int depth) {
                               kMostGrammarDepth));
 }
 
-// Checks a regular expression, whose groups xgrammar reads by recursion.
+// The largest number in braces, which repeats what stands before them.
+int64_t RepeatsOf(std::string_view text) {
+  int64_t most = 0;
+  int64_t number = 0;
+  bool braced = false;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '[') {
+      quote = c == '[' ? ']' : c;
+    } else if (c == '{' || c == '}') {
+      braced = c == '{';
+    }
+    const bool digit = braced && quote == 0 && c >= '0' && c <= '9';
+    number = digit ? std::min(number * 10 + (c - '0'), int64_t{1} << 40) : 0;
+    most = std::max(most, number);
+  }
+  return most;
+}
+
+// Checks a regular expression. xgrammar reads its groups by recursion, and
+// writes a character that JSON escapes as it is.
 absl::Status CheckPattern(const GrammarSource& source,
                           std::string_view pattern) {
+  constexpr size_t kMostBytes = 1024;
+  constexpr int64_t kMostRepeats = 100;
+  if (pattern.size() > kMostBytes || RepeatsOf(pattern) > kMostRepeats) {
+    return Invalid(source,
+                   absl::StrCat("a pattern has ", pattern.size(),
+                                " bytes and repeats something ",
+                                RepeatsOf(pattern), " times, need at most ",
+                                kMostBytes, " and ", kMostRepeats));
+  }
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    const bool escaped = pattern[i] == '\\';
+    if (pattern[i] == '"' || pattern[i] < ' ' || pattern[i] > '~' ||
+        (escaped && std::string_view("\"\\0nrtfvxuc").find(next) !=
+                        std::string_view::npos)) {
+      return Invalid(
+          source,
+          "a pattern with quotes, backslashes, control or other than "
+          "ASCII characters is not supported");
+    }
+    if (escaped) ++i;
+  }
   return CheckDepth(source, DepthOf(pattern, "(", ")", ""));
 }
 
@@ -203,29 +250,6 @@ absl::Status CheckSchema(const GrammarSource& source, const Json& schema) {
     RETURN_IF_ERROR(CheckBelow(source, keyword, value));
   }
   return CheckTogether(source, schema);
-}
-
-// The largest number in braces, which repeats what stands before them.
-int64_t RepeatsOf(std::string_view text) {
-  int64_t most = 0;
-  int64_t number = 0;
-  bool braced = false;
-  char quote = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote != 0) {
-      if (c == '\\') ++i;
-      if (c == quote) quote = 0;
-    } else if (c == '"' || c == '[') {
-      quote = c == '[' ? ']' : c;
-    } else if (c == '{' || c == '}') {
-      braced = c == '{';
-    }
-    const bool digit = braced && quote == 0 && c >= '0' && c <= '9';
-    number = digit ? std::min(number * 10 + (c - '0'), int64_t{1} << 40) : 0;
-    most = std::max(most, number);
-  }
-  return most;
 }
 
 }  // namespace
