@@ -166,6 +166,9 @@ class GrammarTest(GrammarCase):
                     "schema": {"not": {}}}}},
                  "response_format.json_schema.schema"),
                 ({"grammar": "root ::="}, "grammar"),
+                ({"response_format": {"type": "json_object", "schema": {}}},
+                 "response_format"),
+                ({"grammar": 'root ::= "a"', "ignore_eos": True}, "ignore_eos"),
                 ({"response_format": {"type": "xml"}}, "response_format.type"),
                 ({"grammar": "root ::= other", "json_schema": {}}, "grammar")):
             status, answer = server.post("/v1/chat/completions",

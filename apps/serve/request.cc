@@ -256,6 +256,9 @@ absl::Status ReadGrammar(const Members& members, Request* request) {
     if (!format->is_object()) return Wrong("response_format", "an object");
     const Body type = format->value("type", Body());
     const Body schema = format->value("json_schema", Body());
+    if (type == "json_object" && format->size() > 1) {
+      return Wrong("response_format", "json_schema, if it has a schema");
+    }
     if (type == "json_object") {
       found.push_back({Kind::kJson, "", "response_format"});
     } else if (type != "json_schema") {
@@ -287,6 +290,12 @@ absl::Status ReadGrammar(const Members& members, Request* request) {
   const absl::Status checked = CheckGrammar(found.front());
   if (!checked.ok()) {
     return Refuse(name, "invalid_request", std::string(checked.message()));
+  }
+  const Body* const endless = members.Find("ignore_eos");
+  if (endless != nullptr && *endless == true) {
+    return Wrong("ignore_eos", absl::StrCat("no ", name,
+                                            " beside it, which "
+                                            "says where the answer ends"));
   }
   request->grammar = std::move(found.front());
   return absl::OkStatus();
