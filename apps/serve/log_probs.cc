@@ -62,11 +62,12 @@ std::string CompletionToken(const Spelling& spelling) {
 }  // namespace
 
 absl::StatusOr<Spelling> SpellingOf(const cli::Model& model, int32_t id) {
-  // A text may lose the space at its beginning, so the second of two counts.
-  ASSIGN_OR_RETURN(const std::string twice,
-                   model.Detokenize({id, id}, TIERCEL_PARSE_SPECIAL));
-  ASSIGN_OR_RETURN(const std::string plain, model.Detokenize({id, id}, 0));
-  return Spelling{twice.substr(twice.size() / 2), plain.empty()};
+  ASSIGN_OR_RETURN(
+      std::string bytes,
+      model.Detokenize({id}, TIERCEL_PARSE_SPECIAL | TIERCEL_WITHIN_TEXT));
+  ASSIGN_OR_RETURN(const std::string plain,
+                   model.Detokenize({id}, TIERCEL_WITHIN_TEXT));
+  return Spelling{std::move(bytes), plain.empty()};
 }
 
 Speller SpellerOf(const cli::Model& model) {

@@ -211,13 +211,19 @@ absl::StatusOr<std::string> Tokenizer::Piece(int32_t id,
   return token.text;
 }
 
-absl::StatusOr<std::string> Tokenizer::Decode(const std::vector<int32_t>& ids,
+absl::StatusOr<std::string> Tokenizer::Pieces(const std::vector<int32_t>& ids,
                                               Special special) const {
   std::string text;
   for (const int32_t id : ids) {
     ASSIGN_OR_RETURN(std::string piece, Piece(id, special));
     text += piece;
   }
+  return text;
+}
+
+absl::StatusOr<std::string> Tokenizer::Decode(const std::vector<int32_t>& ids,
+                                              Special special) const {
+  ASSIGN_OR_RETURN(std::string text, Pieces(ids, special));
   if (spec_.strips_prefix && !text.empty() && text.front() == ' ') {
     text.erase(0, 1);
   }

@@ -58,6 +58,11 @@ class Tokenizer {
   // unless `special` is kParse. Errors: invalid_token.
   absl::StatusOr<std::string> Piece(int32_t id, Special special) const;
 
+  // Returns the bytes of tokens within a text: those of their pieces. Errors:
+  // invalid_token.
+  absl::StatusOr<std::string> Pieces(const std::vector<int32_t>& ids,
+                                     Special special) const;
+
   // Returns the bytes of a whole text: those of its pieces, without the space
   // that Encode adds in front. Errors: invalid_token.
   absl::StatusOr<std::string> Decode(const std::vector<int32_t>& ids,

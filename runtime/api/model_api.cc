@@ -391,18 +391,11 @@ tiercel_status tiercel_detokenize(const tiercel_model* model,
     }
     const tiercel::Tokenizer& tokenizer = *model->model->tokenizer;
     const tiercel::Tokenizer::Special special = tiercel::SpecialOf(flags);
-    std::string out;
-    if ((flags & TIERCEL_WITHIN_TEXT) == 0) {
-      ASSIGN_OR_RETURN(
-          out,
-          tokenizer.Decode(std::vector<int32_t>(ids, ids + count), special));
-    } else {
-      for (size_t i = 0; i < count; ++i) {
-        ASSIGN_OR_RETURN(const std::string piece,
-                         tokenizer.Piece(ids[i], special));
-        out += piece;
-      }
-    }
+    const std::vector<int32_t> tokens(ids, ids + count);
+    ASSIGN_OR_RETURN(const std::string out,
+                     (flags & TIERCEL_WITHIN_TEXT) != 0
+                         ? tokenizer.Pieces(tokens, special)
+                         : tokenizer.Decode(tokens, special));
     return tiercel::Fill(out.data(), out.size(), text, size);
   });
 }
