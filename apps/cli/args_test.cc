@@ -473,6 +473,7 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"ask", "x", "who?", "--words=100"},
            {"generate", "-p", "x", "-sys", "y"},
            {"summarize", "x", "--json-schema", "x.json"},
+           {"serve", "--grammar", "x.gbnf"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

@@ -92,7 +92,6 @@ void AddSummaryFlags(FlagSet& flags, BookOptions* book) {
 
 void AddSummarize(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
-  flags.NotBuilt({"--json-schema", "--grammar"});
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
   AddTemplateFlags(flags, options);

@@ -122,7 +122,7 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
                  sampling->max_tokens = n;
                });
   flags.LastCounts("-n");
-  flags.NotBuilt({"-sys"});
+  flags.NotBuilt({"--json-schema", "--grammar", "-sys"});
   AddDistributionFlags(flags, sampling);
   flags.RepeatableText(
       "--stop", "TEXT",
