@@ -246,9 +246,8 @@ absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed,
 absl::Status Generator::ContinueIn(Queue& queue, uint64_t seed,
                                    Queue::Results* results) {
   RETURN_IF_ERROR(session_.Truncate(prompt_));
-  ApiTexts texts;
   return queue.Add(session_, /*prompt=*/nullptr,
-                   ToApi(options_->sampling, seed, &texts), results);
+                   ToApi(options_->sampling, seed, &in_queue_), results);
 }
 
 absl::StatusOr<std::vector<double>> Generator::LogProbabilities(

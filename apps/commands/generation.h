@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "apps/cli/options.h"
 #include "apps/commands/api.h"
+#include "apps/commands/sampling.h"
 
 namespace tiercel::cli {
 
@@ -112,6 +113,7 @@ class Generator {
   int32_t layers_;
   int64_t vocab_;
   size_t prompt_ = 0;  // tokens of the session that are the prompt
+  ApiTexts in_queue_;  // the queue asks its mask
   std::string text_;
   std::string thought_;
   bool began_ = false;  // a text that is made at once has a token
