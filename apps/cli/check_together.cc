@@ -15,6 +15,7 @@
 #include "apps/cli/policies.h"
 #include "include/tiercel.h"
 #include "lib/grammar/grammar.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
@@ -196,12 +197,9 @@ absl::Status CheckGrammars(const SamplingOptions& sampling) {
   if (schema && !sampling.grammar_path.empty()) {
     return UsageError("--grammar: got --json-schema, too; need one of them");
   }
-  if (!HasGrammars()) {
-    return Error(Exit::kUsage, "not_built",
-                 absl::StrCat(flag,
-                              ": this build has no grammars, need one "
-                              "that was configured with -DTIERCEL_XGRAMMAR="
-                              "$(tests/setup/xgrammar.sh)"));
+  if (const absl::Status has = CheckHasGrammars(); !has.ok()) {
+    return Error(Exit::kUsage, tiercel::CodeOf(has),
+                 absl::StrCat(flag, ": ", has.message()));
   }
   return CheckHeeded({{"--ignore-eos", sampling.ignore_eos, false,
                        absl::StrCat("with ", flag,

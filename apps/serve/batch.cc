@@ -176,8 +176,8 @@ absl::StatusOr<Request> Maker::ReadLine(const BatchLine& line) {
     return Refuse("stream", "unsupported_parameter",
                   "stream: a batch has whole answers alone");
   }
-  if (!request.document.empty()) RETURN_IF_ERROR(PutDocument(&request));
   RETURN_IF_ERROR(grammars_.Compile(&request));
+  if (!request.document.empty()) RETURN_IF_ERROR(PutDocument(&request));
   return request;
 }
 

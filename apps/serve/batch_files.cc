@@ -201,7 +201,7 @@ absl::StatusOr<Body> BatchInput::ReadBody(const BatchLine& line) const {
       !request.value("body", Body()).is_object()) {
     return Wrong(line.number, "it changed while the batch was made");
   }
-  KeepOrderOfSchemas(text, {"body"}, &request["body"]);
+  KeepOrderOfSchemas(text, "/body", &request["body"]);
   return std::move(request["body"]);
 }
 

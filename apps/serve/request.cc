@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "apps/cli/error.h"
 #include "apps/cli/shared_flags.h"
 #include "apps/serve/refusal.h"
 #include "lib/status/status_macros.h"
+#include "lib/text/nesting.h"
 
 namespace tiercel::serve {
 namespace {
@@ -22,27 +24,6 @@ constexpr size_t kMostStops = 64;
 constexpr size_t kMostStopBytes = 4096;
 constexpr size_t kMostBreakers = 64;
 constexpr size_t kMostBreakerBytes = 40;
-
-// The deepest nesting of brackets outside of strings; a body of a wrong form
-// gives some number.
-int DepthOf(std::string_view text) {
-  int depth = 0;
-  int deepest = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (!quoted && (c == '[' || c == '{')) {
-      deepest = std::max(deepest, ++depth);
-    } else if (!quoted && (c == ']' || c == '}')) {
-      --depth;
-    }
-  }
-  return deepest;
-}
 
 absl::Status Wrong(std::string_view field, const std::string& needed) {
   return Refuse(field, "invalid_request",
@@ -284,12 +265,8 @@ absl::Status ReadGrammar(const Members& members, Request* request) {
   if (found.size() > 1) {
     return Wrong(found.back().name, absl::StrCat("one of it and ", name));
   }
-  if (!HasGrammars()) {
+  if (!CheckHasGrammars().ok()) {
     return NotBuilt(name, ": this server was built without grammars");
-  }
-  const absl::Status checked = CheckGrammar(found.front());
-  if (!checked.ok()) {
-    return Refuse(name, "invalid_request", std::string(checked.message()));
   }
   const Body* const endless = members.Find("ignore_eos");
   if (endless != nullptr && *endless == true) {
@@ -467,49 +444,41 @@ absl::Status ReadExtension(const Members& members, Request* request) {
 
 }  // namespace
 
-void KeepOrderOfSchemas(std::string_view text,
-                        const std::vector<std::string>& members, Body* body) {
+void KeepOrderOfSchemas(std::string_view text, std::string_view request,
+                        Body* body) {
   using Ordered = nlohmann::ordered_json;
-  for (const std::vector<std::string>& below :
-       {std::vector<std::string>{"json_schema"},
-        {"response_format", "json_schema", "schema"}}) {
-    Body* schema = body;
-    std::vector<std::string> path = members;
-    for (const std::string& member : below) {
-      path.push_back(member);
-      const auto found = schema->is_object() ? schema->find(member)
-                                             : Body::iterator(schema->end());
-      schema = found == schema->end() ? nullptr : &*found;
-      if (schema == nullptr) break;
-    }
+  for (const char* const member :
+       {"/json_schema", "/response_format/json_schema/schema"}) {
+    const Body::json_pointer place(member);
     // A larger one is refused, and finding a member in order takes long.
-    if (schema == nullptr || !schema->is_object() ||
-        schema->dump().size() > kMostGrammarBytes) {
+    if (!body->contains(place) || !body->at(place).is_object() ||
+        body->at(place).dump().size() > kMostGrammarBytes) {
       continue;
     }
+    const std::string path = std::string(request) + member;
+    const std::vector<std::string> names = absl::StrSplit(path.substr(1), '/');
     const Ordered ordered = Ordered::parse(
         text,
         [&](int depth, Ordered::parse_event_t event, Ordered& key) {
           const auto level = static_cast<size_t>(depth);
-          return event != Ordered::parse_event_t::key || level > path.size() ||
-                 key == path[level - 1];
+          return event != Ordered::parse_event_t::key || level > names.size() ||
+                 key == names[level - 1];
         },
         /*allow_exceptions=*/false);
-    Ordered::json_pointer place;
-    for (const std::string& member : path) place.push_back(member);
-    if (ordered.contains(place)) *schema = ordered.at(place).dump();
+    const Ordered::json_pointer same(path);
+    if (ordered.contains(same)) body->at(place) = ordered.at(same).dump();
   }
 }
 
 absl::StatusOr<Body> ParseBody(std::string_view text) {
   constexpr int kDeepest = 100;
-  if (DepthOf(text) > kDeepest) {
+  if (NestingOf(text, kJsonNesting) > kDeepest) {
     return Refuse("", "invalid_json",
                   absl::StrCat("the body is nested deeper than ", kDeepest));
   }
   Body body = Body::parse(text, nullptr, /*allow_exceptions=*/false);
   if (body.is_object()) {
-    KeepOrderOfSchemas(text, /*members=*/{}, &body);
+    KeepOrderOfSchemas(text, /*request=*/"", &body);
     return body;
   }
   return Refuse("", "invalid_json",

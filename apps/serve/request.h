@@ -20,9 +20,9 @@ using Body = nlohmann::json;
 
 // Replaces each JSON schema of a request by its text, whose members are in the
 // order of `text`: the answer keeps it, and Body does not. In `text` the
-// request is the value of these members, one within the other.
-void KeepOrderOfSchemas(std::string_view text,
-                        const std::vector<std::string>& members, Body* body);
+// request stands at `request`: "", or "/body".
+void KeepOrderOfSchemas(std::string_view text, std::string_view request,
+                        Body* body);
 
 // Parses a body: an object, nested no deeper than any request needs. Schemas in
 // it become text (KeepOrderOfSchemas). Errors: invalid_json.

@@ -3,14 +3,16 @@
 
 namespace tiercel {
 
-bool HasGrammars() { return false; }
+absl::Status CheckHasGrammars() {
+  return UsageError(
+      "not_built",
+      "this build has no grammars, need one that was configured with "
+      "-DTIERCEL_XGRAMMAR=$(tests/setup/xgrammar.sh)");
+}
 
 absl::StatusOr<std::unique_ptr<GrammarCompiler>> GrammarCompiler::Create(
     GrammarVocabulary /*vocabulary*/, int /*threads*/) {
-  return UsageError(
-      "not_built",
-      "grammars: this build has none, need one that was configured with "
-      "-DTIERCEL_XGRAMMAR=$(tests/setup/xgrammar.sh)");
+  return CheckHasGrammars();
 }
 
 std::unique_ptr<GrammarMask> GrammarMask::Create(

@@ -182,7 +182,7 @@ class Mask : public GrammarMask {
 
 }  // namespace
 
-bool HasGrammars() { return true; }
+absl::Status CheckHasGrammars() { return absl::OkStatus(); }
 
 absl::StatusOr<std::unique_ptr<GrammarCompiler>> GrammarCompiler::Create(
     GrammarVocabulary vocabulary, int threads) {

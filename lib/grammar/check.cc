@@ -10,6 +10,7 @@
 #include "lib/grammar/grammar.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
+#include "lib/text/nesting.h"
 #include "nlohmann/json.hpp"
 
 namespace tiercel {
@@ -22,31 +23,8 @@ absl::Status Invalid(const GrammarSource& source, const std::string& problem) {
                     absl::StrCat(source.name, ": ", problem));
 }
 
-// The deepest nesting of brackets outside of strings, as of an unparsed text.
-// `comment` begins the rest of a line that is none; 0: there are no comments.
-int DepthOf(std::string_view text, std::string_view opening,
-            std::string_view closing, std::string_view quotes,
-            char comment = 0) {
-  int depth = 0;
-  int deepest = 0;
-  char quote = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote != 0) {
-      if (c == '\\') ++i;
-      if (c == quote) quote = 0;
-    } else if (comment != 0 && c == comment) {
-      i = std::min(text.find('\n', i), text.size());
-    } else if (quotes.find(c) != quotes.npos) {
-      quote = c == '[' ? ']' : c;
-    } else if (opening.find(c) != opening.npos) {
-      deepest = std::max(deepest, ++depth);
-    } else if (closing.find(c) != closing.npos) {
-      --depth;
-    }
-  }
-  return deepest;
-}
+constexpr NestingSigns kGbnfNesting = {"(", ")", "\"[", '#'};
+constexpr NestingSigns kPatternNesting = {"(", ")", ""};
 
 // Keywords whose numbers count repetitions.
 constexpr std::array<std::string_view, 6> kCounts = {
@@ -82,14 +60,13 @@ struct Typed {
   std::string_view keyword;
   std::string_view type;
 };
-constexpr std::array<Typed, 8> kTyped = {{{"minLength", "string"},
+constexpr std::array<Typed, 7> kTyped = {{{"minLength", "string"},
                                           {"maxLength", "string"},
                                           {"pattern", "string"},
                                           {"minimum", "number"},
                                           {"maximum", "number"},
                                           {"exclusiveMinimum", "number"},
-                                          {"exclusiveMaximum", "number"},
-                                          {"multipleOf", "number"}}};
+                                          {"exclusiveMaximum", "number"}}};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -151,7 +128,7 @@ absl::Status CheckPattern(const GrammarSource& source,
     }
     if (escaped) ++i;
   }
-  return CheckDepth(source, DepthOf(pattern, "(", ")", ""));
+  return CheckDepth(source, NestingOf(pattern, kPatternNesting));
 }
 
 absl::Status CheckSchema(const GrammarSource& source, const Json& schema);
@@ -263,8 +240,7 @@ absl::Status CheckGrammar(const GrammarSource& source) {
                                 kMostGrammarBytes));
   }
   const bool gbnf = source.kind == GrammarSource::Kind::kGbnf;
-  const int depth = gbnf ? DepthOf(text, "(", ")", "\"[", '#')
-                         : DepthOf(text, "{[", "}]", "\"");
+  const int depth = NestingOf(text, gbnf ? kGbnfNesting : kJsonNesting);
   RETURN_IF_ERROR(CheckDepth(source, depth));
   if (gbnf) {
     const int64_t repeats = RepeatsOf(text);

@@ -35,8 +35,8 @@ inline constexpr size_t kMostGrammarBytes = size_t{64} << 10;
 inline constexpr int kMostGrammarDepth = 64;
 inline constexpr int64_t kMostGrammarRepeats = 10000;
 
-// False in a build without xgrammar; GrammarCompiler::Create then fails.
-bool HasGrammars();
+// Returns not_built in a build without xgrammar.
+absl::Status CheckHasGrammars();
 
 // Returns OK if `source` keeps to the limits, and its schema has no keyword
 // that a grammar would not obey. Errors: invalid_grammar.
