@@ -405,20 +405,9 @@ std::vector<Candidate> CountedCandidates(const std::vector<TextLine>& lines,
   return candidates;
 }
 
-}  // namespace
-
-std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
-                               const Contents& contents) {
-  return HeadingsOf(lines, NamedCandidates(lines, contents));
-}
-
-std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
-  return HeadingsOf(lines, CountedCandidates(lines, {}, false));
-}
-
-std::vector<Heading> FindJoined(const std::vector<TextLine>& lines,
-                                bool with_sections) {
-  std::vector<Candidate> named = NamedCandidates(lines, Contents());
+// Returns the headings of `named`, and those that count within them.
+std::vector<Heading> Joined(const std::vector<TextLine>& lines,
+                            std::vector<Candidate> named, bool with_sections) {
   const auto has = [&](bool chapters) {
     return std::any_of(
         named.begin(), named.end(), [&](const Candidate& candidate) {
@@ -439,6 +428,25 @@ std::vector<Heading> FindJoined(const std::vector<TextLine>& lines,
       std::make_move_iterator(counted.end()), std::back_inserter(all),
       [](const Candidate& a, const Candidate& b) { return a.line < b.line; });
   return HeadingsOf(lines, all);
+}
+
+}  // namespace
+
+std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
+                               const Contents& contents) {
+  return HeadingsOf(lines, NamedCandidates(lines, contents));
+}
+
+std::vector<Heading> FindCounted(const std::vector<TextLine>& lines) {
+  return HeadingsOf(lines, CountedCandidates(lines, {}, false));
+}
+
+Unlisted FindUnlisted(const std::vector<TextLine>& lines, bool with_sections) {
+  std::vector<Candidate> named = NamedCandidates(lines, Contents());
+  Unlisted found;
+  found.named = HeadingsOf(lines, named);
+  found.joined = Joined(lines, std::move(named), with_sections);
+  return found;
 }
 
 }  // namespace tiercel::document

@@ -19,12 +19,16 @@ std::vector<Heading> FindNamed(const std::vector<TextLine>& lines,
 // in a text whose parts are longer than the items of a list.
 std::vector<Heading> FindCounted(const std::vector<TextLine>& lines);
 
-// Both together, where they fit: parts that are named, and chapters with a
-// number alone that count within them; or, if they are wanted, chapters that
-// are named and sections that have their numbers ("Chapter 2" and "2.1").
-// Nothing where one kind is missing.
-std::vector<Heading> FindJoined(const std::vector<TextLine>& lines,
-                                bool with_sections);
+// Headings that are found without a table of contents.
+struct Unlisted {
+  std::vector<Heading> named;  // as FindNamed has them
+  // Named and counted ones together, where they fit: parts that are named, and
+  // chapters with a number alone that count within them; or, if they are
+  // wanted, chapters that are named and sections that have their numbers
+  // ("Chapter 2" and "2.1"). Nothing where one kind is missing.
+  std::vector<Heading> joined;
+};
+Unlisted FindUnlisted(const std::vector<TextLine>& lines, bool with_sections);
 
 }  // namespace tiercel::document
 

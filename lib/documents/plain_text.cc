@@ -84,8 +84,12 @@ std::vector<Heading> FindHeadings(std::string_view text) {
   };
   const auto marked = [](const Heading&, Rank) { return kWorthOfMark; };
   propose(FindUnderlined(lines), marked);
+  const bool is_complete =
+      std::any_of(contents.pages.begin(), contents.pages.end(),
+                  [](const ContentsPage& page) { return page.is_complete; });
+  Unlisted unlisted = FindUnlisted(lines, /*with_sections=*/!is_complete);
   std::vector<Heading> without =
-      WithoutTables(lines, contents, FindNamed(lines, Contents()));
+      WithoutTables(lines, contents, std::move(unlisted.named));
   const bool has_named = !without.empty();
   propose(contents.pages.empty() ? without : FindNamed(lines, contents),
           marked);
@@ -98,11 +102,8 @@ std::vector<Heading> FindHeadings(std::string_view text) {
     }
   }
   if (!has_named) return best;
-  const bool is_complete =
-      std::any_of(contents.pages.begin(), contents.pages.end(),
-                  [](const ContentsPage& page) { return page.is_complete; });
-  std::vector<Heading> joined = WithoutTables(
-      lines, contents, FindJoined(lines, /*with_sections=*/!is_complete));
+  std::vector<Heading> joined =
+      WithoutTables(lines, contents, std::move(unlisted.joined));
   const auto num_listed = std::count_if(
       joined.begin(), joined.end(),
       [&](const Heading& heading) { return listed.count(heading.begin) > 0; });
