@@ -13,19 +13,26 @@
 
 namespace tiercel {
 
-// A set of tokens of a vocabulary: token i is bit i % 32 of word i / 32, and
-// bit 0 is the lowest.
+// A set of tokens of a vocabulary has words: token i is bit i % 32 of word i /
+// 32, and bit 0 is the lowest.
+inline uint32_t TokenBit(int32_t id) { return uint32_t{1} << (id % 32); }
+inline void AddToken(int32_t id, std::span<uint32_t> words) {
+  words[static_cast<size_t>(id) / 32] |= TokenBit(id);
+}
+inline void RemoveToken(int32_t id, std::span<uint32_t> words) {
+  words[static_cast<size_t>(id) / 32] &= ~TokenBit(id);
+}
+
+// Such a set that owns its words.
 class TokenSet {
  public:
   // All of `vocab` tokens.
   explicit TokenSet(int64_t vocab);
 
   bool Has(int32_t id) const {
-    return (words_[static_cast<size_t>(id) / 32] >> (id % 32) & 1) != 0;
+    return (words_[static_cast<size_t>(id) / 32] & TokenBit(id)) != 0;
   }
-  void Remove(int32_t id) {
-    words_[static_cast<size_t>(id) / 32] &= ~(uint32_t{1} << (id % 32));
-  }
+  void Remove(int32_t id) { RemoveToken(id, words_); }
   bool IsEmpty() const;
   // Drops the bits of the last word that stand for no token.
   void DropSpareBits();

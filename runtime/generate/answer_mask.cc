@@ -76,8 +76,7 @@ absl::Status AnswerMask::Ask(std::span<const int32_t> output,
   RETURN_IF_ERROR(mask_(output, allowed));
   const bool may_think = splitter.answer_begin() == std::string_view::npos;
   if (may_think && tags_.open_id.has_value() && IsBlank(text_)) {
-    const int32_t open = *tags_.open_id;
-    allowed[static_cast<size_t>(open) / 32] |= uint32_t{1} << (open % 32);
+    AddToken(*tags_.open_id, allowed);
   }
   return absl::OkStatus();
 }
@@ -92,7 +91,7 @@ void AnswerMask::ForbidBothParts(std::span<uint32_t> allowed) const {
         IsBlank(std::string_view(text).substr(close + tags_.close.size()))) {
       continue;
     }
-    allowed[static_cast<size_t>(id) / 32] &= ~(uint32_t{1} << (id % 32));
+    RemoveToken(id, allowed);
   }
 }
 
