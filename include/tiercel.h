@@ -234,6 +234,21 @@ TIERCEL_API tiercel_status tiercel_model_load(tiercel_model* model,
                                               tiercel_progress progress,
                                               void* user_data,
                                               tiercel_error* error);
+/* Has only `threads` threads compute the model, and the other models on its
+ * machine (`beside`), from their next operation on, so that a program has CPUs
+ * for itself: 1 to those that the model was opened with, which several ranks
+ * divide. Results are the same bytes. May be called at any time. Rates for
+ * predicted times (cache_dir) are kept for each number. TIERCEL_USAGE,
+ * "invalid_threads". */
+TIERCEL_API tiercel_status tiercel_model_set_threads(tiercel_model* model,
+                                                     int32_t threads,
+                                                     tiercel_error* error);
+/* Gives memory back to the system, as for a program that rests: the workspace
+ * of the model's sessions, if no call computes, and what the allocator of this
+ * process holds free. The next call takes what it needs again. May be called
+ * at any time. See tiercel_session_trim. */
+TIERCEL_API tiercel_status tiercel_trim(tiercel_model* model,
+                                        tiercel_error* error);
 /* Frees the handle. Sessions of the model stay, with all that they need of it.
  * In a forked child whose parent has sessions of the model, the model's memory
  * stays until the child ends. */
@@ -253,7 +268,7 @@ typedef struct tiercel_model_info {
   int32_t adds_bos;        /* texts of this checkpoint begin with a BOS token */
   int64_t bytes_per_token; /* bytes of weights read for one decoded token */
   int64_t weight_bytes;    /* held in memory; 0 with TIERCEL_LOAD_HEADER */
-  int32_t threads;
+  int32_t threads;         /* that compute: tiercel_model_set_threads */
   int32_t layers;
   /* Ranks that compute the model, each with `threads` threads. */
   int64_t ranks;
@@ -540,6 +555,12 @@ TIERCEL_API int32_t tiercel_session_kept(const tiercel_session* session);
 TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
                                                     size_t length,
                                                     tiercel_error* error);
+
+/* Gives memory back to the system: that of tokens which the session and its
+ * forks have dropped, unless it is locked for a link or a GPU's, and the work
+ * on a prompt that was stopped. Tokens that are held stay. */
+TIERCEL_API tiercel_status tiercel_session_trim(tiercel_session* session,
+                                                tiercel_error* error);
 
 /* Creates a second session with the same tokens and policy; pages are shared
  * until they are written. At most one call at a time may use either of the two.

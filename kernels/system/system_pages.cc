@@ -1,5 +1,6 @@
 #include "kernels/system/system_pages.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,5 +41,20 @@ std::byte* MapPages(size_t bytes, Mapping mapping) {
 }
 
 void UnmapPages(std::byte* data, size_t bytes) { (void)munmap(data, bytes); }
+
+void DiscardPages(std::byte* data, size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t over = reinterpret_cast<uintptr_t>(data) % page;
+  const size_t before = over == 0 ? 0 : page - over;
+  if (bytes < before + page) return;
+  const size_t whole = (bytes - before) / page * page;
+  (void)madvise(data + before, whole, MADV_DONTNEED);
+}
+
+void TrimHeap() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 }  // namespace tiercel

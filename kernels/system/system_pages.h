@@ -16,6 +16,11 @@ enum class Mapping { kPromised, kHoped };
 // Maps `bytes` > 0. Returns null if the system refuses; errno says why.
 std::byte* MapPages(size_t bytes, Mapping mapping);
 void UnmapPages(std::byte* data, size_t bytes);
+// Gives back the memory of the pages that lie wholly in these bytes, and that
+// are not locked. The bytes are undefined afterwards.
+void DiscardPages(std::byte* data, size_t bytes);
+// Has the allocator of this process give back what it holds free.
+void TrimHeap();
 
 }  // namespace tiercel
 

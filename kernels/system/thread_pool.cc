@@ -29,6 +29,7 @@ uint32_t NumberOf(uint32_t state) { return state / kOneRegion; }
 
 ThreadPool::ThreadPool(int threads) : state_(kClosed) {
   threads = std::min(threads, static_cast<int>(kInside));
+  in_use_ = std::max(1, threads);
   workers_.reserve(static_cast<size_t>(std::max(0, threads - 1)));
   for (int i = 1; i < threads; ++i) {
     try {
@@ -39,13 +40,21 @@ ThreadPool::ThreadPool(int threads) : state_(kClosed) {
       break;
     }
   }
+  in_use_ = num_threads();
 }
 
 ThreadPool::~ThreadPool() {
   stop_.store(true, std::memory_order_relaxed);
+  Use(num_threads());
   state_.fetch_add(kOneRegion, std::memory_order_release);
   state_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::Use(int threads) {
+  in_use_.store(std::clamp(threads, 1, num_threads()),
+                std::memory_order_release);
+  in_use_.notify_all();
 }
 
 void ThreadPool::ParallelFor(
@@ -53,7 +62,7 @@ void ThreadPool::ParallelFor(
     absl::FunctionRef<void(int64_t, int64_t, int)> body) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  if (workers_.empty() || n <= grain) {
+  if (threads_in_use() == 1 || n <= grain) {
     for (int64_t begin = 0; begin < n; begin += grain) {
       body(begin, std::min(n, begin + grain), 0);
     }
@@ -72,6 +81,7 @@ void ThreadPool::ParallelFor(
 void ThreadPool::WorkerLoop(int thread) {
   uint32_t seen = 0;
   while (true) {
+    WaitUntilUsed(thread);
     uint32_t state = state_.load(std::memory_order_acquire);
     for (Spin spin(kSpin); NumberOf(state) == seen;) {
       if (stop_.load(std::memory_order_relaxed)) return;
@@ -80,9 +90,17 @@ void ThreadPool::WorkerLoop(int thread) {
     }
     seen = NumberOf(state);
     if (stop_.load(std::memory_order_relaxed)) return;
-    if (!Enter(state)) continue;
+    if (thread >= threads_in_use() || !Enter(state)) continue;
     RunRanges(thread);
     Leave();
+  }
+}
+
+void ThreadPool::WaitUntilUsed(int thread) const {
+  int in_use = in_use_.load(std::memory_order_acquire);
+  while (thread >= in_use) {
+    in_use_.wait(in_use, std::memory_order_acquire);
+    in_use = in_use_.load(std::memory_order_acquire);
   }
 }
 

@@ -31,6 +31,11 @@ class ThreadPool {
 
   int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
+  // Has only `threads` of them (at least the caller, at most all) work from the
+  // next region on; the others sleep. May be called at any time.
+  void Use(int threads);
+  int threads_in_use() const { return in_use_.load(std::memory_order_relaxed); }
+
   // Calls body(begin, end, thread) for disjoint ranges that cover [0, n), each
   // of `grain` but for the last, `thread` in [0, num_threads()). Returns when
   // all are done. What the bodies wrote is visible to the caller.
@@ -45,6 +50,7 @@ class ThreadPool {
   };
 
   void WorkerLoop(int thread);
+  void WaitUntilUsed(int thread) const;
   bool Enter(uint32_t state);
   void Leave();
   void Close();
@@ -60,6 +66,7 @@ class ThreadPool {
   alignas(64) std::atomic<int64_t> next_{0};    // first index not taken yet
   alignas(64) std::atomic<uint32_t> empty_{0};  // closed regions left by all
   alignas(64) std::atomic<bool> stop_{false};
+  std::atomic<int> in_use_{1};  // threads from this number on sleep
   std::vector<std::thread> workers_;
 };
 

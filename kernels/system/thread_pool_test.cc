@@ -129,6 +129,50 @@ TEST(ThreadPoolTest, WorkersTakeNoSignals) {
   EXPECT_EQ(take_signals, 0);
 }
 
+// So many ranges, each of which waits for the others, need so many threads.
+TEST(ThreadPoolTest, AsManyThreadsWorkAsAreUsed) {
+  ThreadPool pool(4);
+  for (const int used : {4, 1, 3, 2, 4}) {
+    pool.Use(used);
+    EXPECT_EQ(pool.threads_in_use(), used);
+    std::atomic<int> begun = 0;
+    std::atomic<int> highest = 0;
+    pool.ParallelFor(used, 1, [&](int64_t, int64_t, int thread) {
+      if (thread > highest) highest = thread;
+      ++begun;
+      while (begun < used) std::this_thread::yield();
+    });
+    EXPECT_EQ(highest, used - 1);
+    for (int region = 0; region < 200; ++region) {
+      pool.ParallelFor(64, 1, [&](int64_t, int64_t, int thread) {
+        if (thread >= used) highest = thread;
+      });
+    }
+    EXPECT_EQ(highest, used - 1);
+  }
+  pool.Use(0);
+  EXPECT_EQ(pool.threads_in_use(), 1);
+  pool.Use(5);
+  EXPECT_EQ(pool.threads_in_use(), 4);
+}
+
+TEST(ThreadPoolTest, TheThreadsInUseMayChangeDuringRegions) {
+  for (const int last : {1, 3}) {
+    ThreadPool pool(4);
+    std::atomic<bool> done = false;
+    std::thread other([&] {
+      for (int used = 0; !done; used = (used + 1) % 4) pool.Use(used + 1);
+      pool.Use(last);
+    });
+    for (int region = 0; region < (TriesLess() ? 200 : 5000); ++region) {
+      ExpectCoversOnce(pool, 64, 1);
+    }
+    done = true;
+    other.join();
+    ExpectCoversOnce(pool, 64, 1);
+  }
+}
+
 TEST(ThreadPoolTest, WakesAfterSleep) {
   ThreadPool pool(3);
   for (int i = 0; i < 5; ++i) {

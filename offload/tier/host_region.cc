@@ -22,6 +22,10 @@ absl::StatusOr<HostRegion> HostRegion::Reserve(size_t bytes) {
   return region;
 }
 
+void HostRegion::Discard(int64_t offset, int64_t bytes) const {
+  if (bytes > 0) DiscardPages(data_ + offset, static_cast<size_t>(bytes));
+}
+
 HostRegion::~HostRegion() {
   if (data_ != nullptr) UnmapPages(data_, bytes_);
 }

@@ -31,6 +31,10 @@ class HostRegion {
     if (bytes > 0) std::memcpy(to, data_ + offset, bytes);
   }
 
+  // Gives the system back what it can of these bytes, whose contents are
+  // undefined afterwards. It keeps memory that is locked.
+  void Discard(int64_t offset, int64_t bytes) const;
+
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
 

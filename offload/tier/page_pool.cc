@@ -40,6 +40,23 @@ void PagePool::NoteWritten() {
   promise_.NoteWritten(slots_.most() * planned_bytes_);
 }
 
+void PagePool::Trim() {
+  if (on_device()) return;
+  slots_.Trim([this](int64_t first, int64_t count) {
+    while (count > 0) {
+      const int64_t in_segment =
+          std::min(count, slots_per_segment_ - first % slots_per_segment_);
+      for (int layer = 0; layer < layers_; ++layer) {
+        const Location at = LocationOf(layer, first);
+        at.region->Discard(at.offset, in_segment * layout_.PageBytes());
+      }
+      first += in_segment;
+      count -= in_segment;
+    }
+  });
+  NoteWritten();
+}
+
 absl::StatusOr<int64_t> PagePool::Take() {
   if (!on_device() && slots_in_use() >= promised_slots_) {
     RETURN_IF_ERROR(promise_.Grow(layers_ * layout_.PageBytes(),

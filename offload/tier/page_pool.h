@@ -37,8 +37,11 @@ class PagePool {
   // `promise` covers the pool's first `slots` slots; for every slot beyond
   // those the pool makes the promise grow.
   void Promise(MemoryPromise promise, int64_t slots);
-  // Notes that all slots that were ever taken have been written.
+  // Notes that all slots that were taken have been written.
   void NoteWritten();
+  // Gives the system back the memory of free slots, if it is the host's and is
+  // not locked for a link.
+  void Trim();
 
   // Returns a slot with one reference and undefined contents. Errors:
   // out_of_memory; the pool is as before.

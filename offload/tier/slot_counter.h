@@ -46,9 +46,19 @@ class SlotCounter {
   int64_t in_use() const {
     return count() - static_cast<int64_t>(free_.size());
   }
-  // The most slots that were in use at once. Slots from this number on were
-  // never taken.
+  // The most slots that were in use at once, since it was made or trimmed.
   int64_t most() const { return most_; }
+  // Calls discard(first, count) for each run of free slots.
+  template <typename Discard>
+  void Trim(Discard discard) {
+    for (size_t last = free_.size(); last > 0;) {
+      size_t first = last - 1;
+      while (first > 0 && free_[first - 1] == free_[first] + 1) --first;
+      discard(free_[last - 1], static_cast<int64_t>(last - first));
+      last = first;
+    }
+    most_ = in_use();
+  }
 
  private:
   static size_t Index(int64_t slot) { return static_cast<size_t>(slot); }

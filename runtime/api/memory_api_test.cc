@@ -236,6 +236,54 @@ TEST_F(MemoryApiTest, SessionsShareAWorkspace) {
   for (tiercel_session* session : sessions) tiercel_session_free(session);
 }
 
+TEST_F(MemoryApiTest, AWorkspaceIsGivenBackAndMadeAgain) {
+  Prefill(session_, 300);
+  const int64_t with = OnDevice(session_);
+  ASSERT_EQ(tiercel_trim(model_, &error_), TIERCEL_OK);
+  const int64_t without = OnDevice(session_);
+  EXPECT_LT(without, with);
+  const std::vector<int32_t> expected = Generate(session_);
+  EXPECT_GT(OnDevice(session_), without);
+
+  // A workspace that a call uses stays.
+  ASSERT_EQ(tiercel_session_truncate(session_, 300, &error_), TIERCEL_OK);
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 20;
+  sampling.ignore_eos = 1;
+  sampling.temperature = 0.8f;
+  struct Trimming {
+    tiercel_model* model;
+    std::vector<int32_t> ids;
+  } trimming = {model_, {}};
+  const auto trim = [](void* data, const tiercel_token* token) -> int {
+    auto* to = static_cast<Trimming*>(data);
+    to->ids.push_back(token->id);
+    return tiercel_trim(to->model, nullptr) != TIERCEL_OK;
+  };
+  EXPECT_EQ(
+      tiercel_session_generate(session_, &sampling, trim, &trimming, &error_),
+      TIERCEL_OK)
+      << error_.message;
+  EXPECT_EQ(trimming.ids, expected);
+}
+
+TEST_F(MemoryApiTest, ASessionGivesBackWhatItDropped) {
+  Prefill(session_, 1900);
+  ASSERT_EQ(tiercel_session_truncate(session_, 300, &error_), TIERCEL_OK);
+  tiercel_session* fork = nullptr;
+  ASSERT_EQ(tiercel_session_fork(session_, &fork, &error_), TIERCEL_OK);
+  const std::vector<int32_t> expected = Generate(fork);
+  tiercel_session_free(fork);
+  const int64_t before = MemoryAccount::Unwritten();
+  ASSERT_EQ(tiercel_session_trim(session_, &error_), TIERCEL_OK);
+  const auto held = Held(session_)["host_bytes"].get<int64_t>();
+  // It holds 3 of 15 pages, of 128 tokens each.
+  EXPECT_EQ(MemoryAccount::Unwritten() - before, 4 * held);
+  EXPECT_EQ(Generate(session_), expected);
+  EXPECT_EQ(tiercel_session_trim(nullptr, &error_), TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_trim(nullptr, &error_), TIERCEL_USAGE);
+}
+
 // Draft models of several sessions compute in the same memory, too.
 TEST_F(MemoryApiTest, DraftsShareAWorkspace) {
   const Drafts drafts(Open(kModel, TIERCEL_LOAD_ALL, model_));

@@ -8,6 +8,7 @@
 
 #include "include/tiercel_lab.h"
 #include "kernels/device/cuda/cuda_driver.h"
+#include "kernels/system/system_pages.h"
 #include "lib/status/status_macros.h"
 #include "models/chat/chat_tokens.h"
 #include "models/format/json.h"
@@ -298,6 +299,27 @@ tiercel_status tiercel_model_load(tiercel_model* model,
   });
 }
 
+tiercel_status tiercel_model_set_threads(tiercel_model* model, int32_t threads,
+                                         tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
+    const tiercel::Model& m = *model->model;
+    for (int rank = 0; rank < m.ranks(); ++rank) {
+      RETURN_IF_ERROR(m.machine_of(rank).UseThreads(threads));
+    }
+    return absl::OkStatus();
+  });
+}
+
+tiercel_status tiercel_trim(tiercel_model* model, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
+    model->model->Workspaces()->Trim();
+    tiercel::TrimHeap();
+    return absl::OkStatus();
+  });
+}
+
 void tiercel_model_free(tiercel_model* model) {
   const tiercel::CallersThread thread;
   delete model;
@@ -329,7 +351,7 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.adds_bos = m.tokenizer != nullptr && m.tokenizer->adds_bos();
     out.bytes_per_token = m.BytesPerToken();
     out.weight_bytes = m.WeightBytes();
-    out.threads = m.machine->threads();
+    out.threads = m.machine->threads_in_use();
     out.layers = m.config.layers;
     out.ranks = m.ranks();
     out.sliding_window = m.config.sliding_window;

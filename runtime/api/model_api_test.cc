@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -48,6 +49,35 @@ std::vector<int32_t> Continued(tiercel_model* model) {
   tiercel_session_free(session);
   EXPECT_EQ(ids.size(), 20u);
   return ids;
+}
+
+TEST_F(ModelApiTest, ThreadsMayChangeAtAnyTime) {
+  const std::vector<int32_t> expected = Continued(model_);
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  params.threads = 4;
+  tiercel_model* model = nullptr;
+  ASSERT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK);
+  for (const int32_t wrong : {-1, 0, 5}) {
+    EXPECT_EQ(tiercel_model_set_threads(model, wrong, &error_), TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_threads");
+  }
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    for (int32_t threads = 0; !done; threads = (threads + 1) % 4) {
+      EXPECT_EQ(tiercel_model_set_threads(model, threads + 1, nullptr),
+                TIERCEL_OK);
+    }
+  });
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Continued(model), expected);
+  done = true;
+  other.join();
+  ASSERT_EQ(tiercel_model_set_threads(model, 2, &error_), TIERCEL_OK);
+  auto info = Sized<tiercel_model_info>();
+  ASSERT_EQ(tiercel_model_get_info(model, &info, &error_), TIERCEL_OK);
+  EXPECT_EQ(info.threads, 2);
+  EXPECT_EQ(Continued(model), expected);
+  tiercel_model_free(model);
 }
 
 TEST_F(ModelApiTest, TheFileMayGoOnceItIsLoaded) {

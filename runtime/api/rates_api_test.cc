@@ -64,6 +64,16 @@ TEST_F(RatesApiTest, RatesAreMeasuredWhenAskedForAndKept) {
   EXPECT_EQ(kept()[0]["spread"], measured.spread);
   EXPECT_EQ(kept()[0]["steady"], measured.steady != 0);
   EXPECT_TRUE(predicted());
+  // They hold for as many threads.
+  auto info = Sized<tiercel_model_info>();
+  ASSERT_EQ(tiercel_model_get_info(model_, &info, &error_), TIERCEL_OK);
+  if (info.threads > 1) {
+    ASSERT_EQ(tiercel_model_set_threads(model_, 1, &error_), TIERCEL_OK);
+    EXPECT_FALSE(predicted());
+    ASSERT_EQ(tiercel_model_set_threads(model_, info.threads, &error_),
+              TIERCEL_OK);
+    EXPECT_TRUE(predicted());
+  }
   // Without seconds it does not measure again.
   const nlohmann::json first = kept();
   measured.again_seconds = -1;

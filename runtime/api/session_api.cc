@@ -371,6 +371,15 @@ tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
   });
 }
 
+tiercel_status tiercel_session_trim(tiercel_session* session,
+                                    tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
+    tiercel::Trim(session->session->kv());
+    return absl::OkStatus();
+  });
+}
+
 tiercel_status tiercel_session_fork(const tiercel_session* session,
                                     tiercel_session** copy,
                                     tiercel_error* error) {

@@ -70,6 +70,7 @@ ThreadPool& Machine::Pool() {
   ForgetPoolOfParent();
   if (pool_ == nullptr) {
     pool_ = std::make_unique<ThreadPool>(threads());
+    pool_->Use(most_in_use_);
     pool_process_ = getpid();
   }
   return *pool_;
@@ -91,9 +92,29 @@ void Machine::ForgetPoolOfParent() {
   [[maybe_unused]] ThreadPool* const nobodys = pool_.release();
 }
 
-int Machine::threads() const {
-  const int all = options_.threads > 0 ? options_.threads : AllowedCpus();
-  return std::max(1, all / ranks());
+int Machine::AllThreads() const {
+  return options_.threads > 0 ? options_.threads : AllowedCpus();
+}
+
+int Machine::threads() const { return std::max(1, AllThreads() / ranks()); }
+
+int Machine::threads_in_use() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::min(threads(), most_in_use_);
+}
+
+absl::Status Machine::UseThreads(int threads) {
+  if (threads < 1 || threads > AllThreads()) {
+    return UsageError(
+        "invalid_threads",
+        absl::StrCat("threads in use: got ", threads, ", need 1 to ",
+                     AllThreads(), ", which the model was opened with"));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  most_in_use_ = std::max(1, threads / ranks());
+  ForgetPoolOfParent();
+  if (pool_ != nullptr) pool_->Use(most_in_use_);
+  return absl::OkStatus();
 }
 
 std::shared_ptr<Placement> Machine::NewPlacement() const {
@@ -118,7 +139,7 @@ absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
 }
 
 int64_t Machine::Committed() const {
-  return Promised() + (device_->apart() ? 0 : memory().used());
+  return PromisedBytesOn(*this) + (device_->apart() ? 0 : memory().used());
 }
 
 // Memory that is free for this rank, less what sessions of this process may
@@ -145,9 +166,9 @@ int64_t Machine::MemoryBudget() const {
                           : Budget(FreeMemory(), Committed());
 }
 
-int64_t Machine::HostBudget() const {
-  return host_is_bounded() ? options_.host_memory_bytes / ranks()
-                           : std::numeric_limits<int64_t>::max();
+std::optional<int64_t> Machine::HostBudget() const {
+  if (options_.host_memory_bytes <= 0) return std::nullopt;
+  return options_.host_memory_bytes / ranks();
 }
 
 int64_t Machine::DeviceBudget() const {

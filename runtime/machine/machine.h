@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,7 +64,7 @@ class Machine {
         kv_account_(std::make_shared<MemoryAccount>([this] {
           return device_->in_place()
                      ? Room()
-                     : std::min(Room(), HostBudget() - kv_account_->promised());
+                     : std::min(Room(), MostOfHost() - kv_account_->promised());
         })) {}
   ~Machine();
   Machine(const Machine&) = delete;
@@ -93,6 +94,12 @@ class Machine {
   // The number of threads that a stream asks for, at least one; the system may
   // refuse some.
   int threads() const;
+  // The number of them that work.
+  int threads_in_use() const;
+  // Has only this rank's share of `threads` work, from the next operation on.
+  // May be called at any time. Errors: invalid_threads, if they are no threads
+  // or more than were asked for.
+  absl::Status UseThreads(int threads);
 
   // These make, for one host tier behind a link, the placement of its memory
   // and the link that copies. Errors: no_device.
@@ -100,15 +107,12 @@ class Machine {
   absl::StatusOr<std::unique_ptr<Link>> NewLink(
       std::shared_ptr<Placement> placement) const;
 
-  // The memory of this machine that was promised to sessions: for KV in the
-  // host tier, and for all else.
+  // The memory of this machine that was promised to sessions (PromisedBytesOn):
+  // for KV in the host tier, and for all else.
   const std::shared_ptr<MemoryAccount>& kv_account() const {
     return kv_account_;
   }
   const std::shared_ptr<MemoryAccount>& account() const { return account_; }
-  int64_t Promised() const {
-    return account_->promised() + kv_account_->promised();
-  }
   // Bytes of this machine's memory that its models and sessions have taken or
   // may still take.
   int64_t Committed() const;
@@ -118,10 +122,9 @@ class Machine {
   // both tiers together, or, with a GPU, by the host tier.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
-  // The most that the host tier may take behind a link, and whether the user
-  // set that limit.
-  int64_t HostBudget() const;
-  bool host_is_bounded() const { return options_.host_memory_bytes > 0; }
+  // The most that the host tier may take behind a link; absent: the user set no
+  // limit.
+  std::optional<int64_t> HostBudget() const;
 
   // The arithmetic of prompts: "exact", or "fast", "cublaslt" or both, and the
   // kind of GPU, among which their bits differ.
@@ -136,11 +139,15 @@ class Machine {
  private:
   void ForgetPoolOfParent();
   ThreadPool& Pool();
+  int AllThreads() const;
   absl::Status FindLocked();
   // Null: the device has none; it stays as long as the machine.
   DeviceQueue* queue() const;
   int64_t Budget(int64_t free, int64_t taken) const;
   int64_t FreeMemory() const;
+  int64_t MostOfHost() const {
+    return HostBudget().value_or(std::numeric_limits<int64_t>::max());
+  }
   int64_t Room() const { return MemoryBudget() - Committed(); }
   bool FastPrompts() const {
     return options_.fast_prompts && device_->traits().runs_kernels();
@@ -158,7 +165,13 @@ class Machine {
   mutable std::mutex mutex_;          // guards the device and the members below
   std::unique_ptr<ThreadPool> pool_;  // null: not needed yet
   pid_t pool_process_ = 0;            // the process that has them
+  int most_in_use_ = std::numeric_limits<int>::max();
 };
+
+// The bytes of a machine's memory that were promised to its sessions.
+inline int64_t PromisedBytesOn(const Machine& machine) {
+  return machine.account()->promised() + machine.kv_account()->promised();
+}
 
 // The share of a machine's DeviceBudget that a block of `bytes` takes.
 int64_t TakenBytesOn(const Machine& machine, int64_t bytes);

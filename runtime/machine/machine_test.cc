@@ -163,6 +163,29 @@ TEST(MachineTest, StreamsShareItsThreads) {
   EXPECT_EQ(&(*other)->memory(), &SystemMemory());
 }
 
+TEST(MachineTest, UsesFewerThreadsOnRequest) {
+  Machine machine({.threads = 3});
+  for (const int wrong : {-1, 0, 4}) {
+    EXPECT_EQ(CodeOf(machine.UseThreads(wrong)), "invalid_threads");
+  }
+  EXPECT_EQ(machine.threads_in_use(), 3);
+  ASSERT_TRUE(machine.UseThreads(1).ok());
+  const auto stream = machine.NewStream();
+  ASSERT_TRUE(stream.ok());
+  const ThreadPool& pool = (*stream)->pool();
+  EXPECT_EQ(pool.threads_in_use(), 1);
+  ASSERT_TRUE(machine.UseThreads(2).ok());
+  EXPECT_EQ(pool.threads_in_use(), 2);
+  EXPECT_EQ(machine.threads_in_use(), 2);
+  EXPECT_EQ(machine.threads(), 3);
+
+  Machine second({.threads = 5}, /*rank=*/1, /*ranks=*/2);
+  ASSERT_TRUE(second.UseThreads(5).ok());
+  EXPECT_EQ(second.threads_in_use(), 2);
+  ASSERT_TRUE(second.UseThreads(1).ok());
+  EXPECT_EQ(second.threads_in_use(), 1);
+}
+
 // Threads of this process.
 std::ptrdiff_t CountThreads() {
   const std::filesystem::directory_iterator threads("/proc/self/task");

@@ -51,6 +51,13 @@ void WorkspacePool::GiveBack(std::unique_ptr<Workspace> workspace) {
   NotePromises();
 }
 
+void WorkspacePool::Trim() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (in_use_ > 0) return;
+  idle_ = nullptr;
+  NotePromises();
+}
+
 bool WorkspacePool::InUse() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return in_use_ > 0;

@@ -80,6 +80,8 @@ class WorkspacePool {
   // holder needed it.
   std::unique_ptr<Workspace> Take();
   void GiveBack(std::unique_ptr<Workspace> workspace);
+  // Frees the idle workspace, if none is in use; the next Take makes another.
+  void Trim();
   // Returns true if a workspace is in use.
   bool InUse() const;
 

@@ -447,11 +447,12 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
     site.link_bytes_per_s = link->bytes_per_s;
     site.host_bytes_per_s = machine.device().host_bytes_per_s();
   }
-  site.promised = machine.Promised();
+  site.promised = PromisedBytesOn(machine);
   site.promised_kv = machine.kv_account()->promised();
   site.there = model.Workspaces()->Promised(static_cast<size_t>(rank));
   site.machine_bytes = machine.MemoryBudget();
-  site.host_bytes = machine.HostBudget();
+  const std::optional<int64_t> host = machine.HostBudget();
+  site.host_bytes = host.value_or(std::numeric_limits<int64_t>::max());
   site.can_spill = !options.on_device && options.prompt_view.IsFull() &&
                    !options.EndsPrompts() && options.first_position == 0;
   if (options.context > 0 && options.KeepsPrompts() &&
@@ -468,7 +469,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   // given size, is for another machine than this.
   site.loaded = model.weights != nullptr;
   const bool elsewhere =
-      !site.loaded && site.device.limited && machine.host_is_bounded();
+      !site.loaded && site.device.limited && host.has_value();
   if (elsewhere) site.machine_bytes = site.device_bytes + site.host_bytes;
   return site;
 }

@@ -147,9 +147,9 @@ TEST_F(HostLayersTest, AreInThePlan) {
     EXPECT_EQ((*plan)["fits"], true);
   }
   // The machine's memory holds them, too.
-  EXPECT_GE(model->machine->Promised(),
+  EXPECT_GE(PromisedBytesOn(*model->machine),
             model->MeasureRanks()->front().host_bytes);
-  EXPECT_EQ(header->machine->Promised(), 0);
+  EXPECT_EQ(PromisedBytesOn(*header->machine), 0);
 }
 
 // Sessions may compute at the same time, each at a layer of its own, and a

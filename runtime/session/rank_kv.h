@@ -38,6 +38,11 @@ class RankKv {
   // Makes the shares, if there are none. Errors: out_of_memory.
   absl::Status ReserveShares();
   void DropParked() { parked = {}; }
+  // Gives the system back the memory of pages that neither it nor a fork holds,
+  // if the device computes where they lie.
+  void Trim() {
+    if (in_place != nullptr) in_place->Trim();
+  }
   // Drops the hidden states of the last step, too, since a new one begins.
   void DropStates() {
     if (tiles != nullptr) tiles->EndStep();

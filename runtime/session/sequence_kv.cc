@@ -191,4 +191,9 @@ double SequenceKv::LinkSeconds() const {
   return busiest;
 }
 
+void Trim(SequenceKv& kv) {
+  kv.DropInterrupted();
+  for (const auto& rank : kv.ranks()) rank->Trim();
+}
+
 }  // namespace tiercel

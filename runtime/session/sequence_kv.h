@@ -108,6 +108,9 @@ class SequenceKv {
   InterruptedPrefill interrupted_;
 };
 
+// Drops an interrupted prefill, and gives back memory as RankKv::Trim.
+void Trim(SequenceKv& kv);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_RUNTIME_SESSION_SEQUENCE_KV_H_
