@@ -136,6 +136,17 @@ typedef struct tiercel_model tiercel_model;
  * work (bytes, tokens). A non-zero return stops it: TIERCEL_CANCELLED. */
 typedef int (*tiercel_progress)(void* user_data, uint64_t done, uint64_t total);
 
+typedef enum tiercel_log_level {
+  TIERCEL_LOG_ERROR = 1,   /* a call that had begun failed */
+  TIERCEL_LOG_WARNING = 2, /* a warning, as in reports; each once */
+  TIERCEL_LOG_INFO = 3     /* a call did something: how much, and its seconds */
+} tiercel_log_level;
+/* Receives a sentence for the program's log; its wording may change. It comes
+ * as a call on the model or one of its sessions ends, on the thread of that
+ * call's callbacks. An exception that it throws is dropped. */
+typedef void (*tiercel_log)(void* user_data, int32_t level,
+                            const char* sentence);
+
 typedef enum tiercel_load {
   TIERCEL_LOAD_ALL = 0,
   TIERCEL_LOAD_HEADER = 1, /* no weights: describe, tokenize, detokenize */
@@ -217,6 +228,9 @@ typedef struct tiercel_model_params {
   /* A device to simulate, for measurements and tests (tiercel_lab.h); NULL:
    * none. */
   const struct tiercel_simulation* simulation;
+  /* The log of the model and its sessions; may be NULL. */
+  tiercel_log log;
+  void* log_user_data;
 } tiercel_model_params;
 
 /* Opens a checkpoint, and reads its weights if params->load says so. After an

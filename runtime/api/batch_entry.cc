@@ -61,6 +61,7 @@ absl::Status GenerateIn(tiercel_session* session, SamplingRequest sampling,
         AddPrediction(*session->session, session->rates->best.rates, &report);
       }
       Keep(std::move(report), session);
+      NoteGenerated(*session);
     }
     return status;
   });

@@ -9,7 +9,7 @@ namespace tiercel {
 
 // Structs grow at their end, where padding would be garbage to a newer library.
 TIERCEL_ENDS_WITH(tiercel_error, message);
-TIERCEL_ENDS_WITH(tiercel_model_params, simulation);
+TIERCEL_ENDS_WITH(tiercel_model_params, log_user_data);
 TIERCEL_ENDS_WITH(tiercel_model_info, num_end_ids);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, reasoning_bytes);

@@ -28,6 +28,7 @@
 #include "lib/status/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/callers_thread.h"
+#include "runtime/api/log.h"
 #include "runtime/api/turns.h"
 #include "runtime/generate/dry_breakers.h"
 #include "runtime/generate/report.h"
@@ -37,11 +38,13 @@
 #include "runtime/session/session.h"
 
 struct tiercel_model {
-  std::shared_ptr<tiercel::Model> model;  // its sessions share it
+  std::shared_ptr<tiercel::Model> model;   // its sessions share it
+  std::shared_ptr<tiercel::Log> log = {};  // theirs, too; null: none
 };
 struct tiercel_session {
   std::shared_ptr<const tiercel::Model> model;
   std::shared_ptr<const tiercel::Model> draft_model;  // null: none
+  std::shared_ptr<tiercel::Log> log;                  // null: none
   std::shared_ptr<tiercel::Turns> turns;              // its forks share it
   std::unique_ptr<tiercel::Session> session;
   tiercel::PolicyParams policy_params;

@@ -96,8 +96,10 @@ tiercel_status tiercel_session_generate(tiercel_session* session,
     const auto call_out = [](absl::FunctionRef<bool()> callback) {
       return callback();
     };
-    return tiercel::GenerateIn(session, std::move(request), on_token, user_data,
-                               thread, call_out);
+    return tiercel::Told(
+        session->log, thread,
+        tiercel::GenerateIn(session, std::move(request), on_token, user_data,
+                            thread, call_out));
   });
 }
 
@@ -129,9 +131,11 @@ tiercel_status tiercel_generate_batch(const tiercel_batch_entry* const* entries,
                          all[i].Report(ends[i]);
                        }});
     }
-    RETURN_IF_ERROR(batch->Run(std::move(calls)));
+    const std::shared_ptr<tiercel::Log>& log = all.front().session()->log;
+    RETURN_IF_ERROR(tiercel::Told(log, thread, batch->Run(std::move(calls))));
     absl::Status first;
     for (size_t i = 0; i < count; ++i) {
+      (void)tiercel::Told(log, thread, ends[i]);
       first.Update(tiercel::Annotate(ends[i], absl::StrCat("entries ", i)));
     }
     return first;
@@ -157,7 +161,7 @@ tiercel_status tiercel_session_score(tiercel_session* session,
     const auto give = [&](size_t index, const float* logits) {
       return thread.GoesOn(on_row, user_data, index, logits);
     };
-    return tiercel::Stoppable(session, [&] {
+    return tiercel::Stoppable(session, thread, [&] {
       absl::Status scored =
           plain ? tiercel::ScoreSteps(*session->session, *session->policy, ids,
                                       count, give)

@@ -187,6 +187,19 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   return options;
 }
 
+void NoteOpened(const tiercel_model& opened) {
+  const Model& model = *opened.model;
+  const Machine& machine = *model.machine;
+  opened.log->Note(
+      TIERCEL_LOG_INFO,
+      absl::StrCat(model.FileName(), ": ", model.config.architecture, ", ",
+                   model.config.layers, " layers, ", model.WeightBytes(),
+                   " bytes of weights in memory, on ",
+                   NameOf(machine.device().kind()), " with ",
+                   machine.threads_in_use(), " threads"));
+  opened.log->NoteWarnings(model.warnings);
+}
+
 Tokenizer::Special SpecialOf(uint32_t flags) {
   return (flags & TIERCEL_PARSE_SPECIAL) != 0 ? Tokenizer::Special::kParse
                                               : Tokenizer::Special::kPlain;
@@ -282,8 +295,13 @@ tiercel_status tiercel_model_open(const tiercel_model_params* params,
         tiercel::Model::Open(options, [&](uint64_t done, uint64_t total) {
           return thread.GoesOn(p.progress, p.user_data, done, total);
         }));
-    *model = new tiercel_model{std::move(opened)};
-    return absl::OkStatus();
+    auto made = std::make_unique<tiercel_model>(std::move(opened));
+    if (p.log != nullptr) {
+      made->log = std::make_shared<tiercel::Log>(p.log, p.log_user_data);
+      tiercel::NoteOpened(*made);
+    }
+    *model = made.release();
+    return tiercel::Told((*model)->log, thread, absl::OkStatus());
   });
 }
 
@@ -292,10 +310,12 @@ tiercel_status tiercel_model_load(tiercel_model* model,
                                   tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
-    const std::shared_ptr<tiercel::Model> held = model->model;
-    return held->Load([&](uint64_t done, uint64_t total) {
+    const tiercel_model held = *model;
+    RETURN_IF_ERROR(held.model->Load([&](uint64_t done, uint64_t total) {
       return thread.GoesOn(progress, user_data, done, total);
-    });
+    }));
+    if (held.log != nullptr) tiercel::NoteOpened(held);
+    return tiercel::Told(held.log, thread, absl::OkStatus());
   });
 }
 

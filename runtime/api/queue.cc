@@ -251,6 +251,7 @@ void Queue::Make(Job& job, Batch& batch) {
 
 void Queue::End(std::list<Job>::iterator job) {
   std::list<Job> ended;
+  const std::shared_ptr<Log> log = job->entry.session()->log;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ended.splice(ended.end(), running_, job);
@@ -262,6 +263,7 @@ void Queue::End(std::list<Job>::iterator job) {
     if (job->cancelled) session.session->cancellation().Clear();
     Release(&session);
   }
+  (void)Told(log, *callers_, job->status);
   if (job->on_end != nullptr) {
     tiercel_error error = {};
     error.struct_size = sizeof(error);

@@ -87,17 +87,18 @@ absl::StatusOr<nlohmann::json> PlanDocument(const Model& model,
 // `rates`.
 absl::StatusOr<std::unique_ptr<tiercel_session>> NewHandle(
     std::shared_ptr<const Model> model,
-    std::shared_ptr<const Model> draft_model, std::shared_ptr<Turns> turns,
-    std::unique_ptr<Session> session, PolicyParams params,
-    std::unique_ptr<Session> draft_session,
+    std::shared_ptr<const Model> draft_model, std::shared_ptr<Log> log,
+    std::shared_ptr<Turns> turns, std::unique_ptr<Session> session,
+    PolicyParams params, std::unique_ptr<Session> draft_session,
     const std::optional<KeptRates>& rates) {
   if (rates.has_value()) params.costs = rates->costs;
   ASSIGN_OR_RETURN(std::unique_ptr<Policy> policy,
                    Policy::Create(*session, params, std::move(draft_session)));
   Report report = NewReport(*session, {});
-  std::unique_ptr<tiercel_session> made(new tiercel_session{
-      std::move(model), std::move(draft_model), std::move(turns),
-      std::move(session), params, std::move(policy), rates, /*report=*/{}});
+  std::unique_ptr<tiercel_session> made(
+      new tiercel_session{std::move(model), std::move(draft_model),
+                          std::move(log), std::move(turns), std::move(session),
+                          params, std::move(policy), rates, /*report=*/{}});
   Keep(std::move(report), made.get());
   return made;
 }
@@ -249,7 +250,7 @@ tiercel_status tiercel_session_create(tiercel_model* model,
                                       const tiercel_session_params* params,
                                       tiercel_session** session,
                                       tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
     RETURN_IF_ERROR(tiercel::NeedArgument("session", session));
     *session = nullptr;
@@ -264,12 +265,12 @@ tiercel_status tiercel_session_create(tiercel_model* model,
     const bool on_disk = created->kv().plan().shape.disk_pages > 0;
     ASSIGN_OR_RETURN(
         std::unique_ptr<tiercel_session> made,
-        tiercel::NewHandle(model->model, request.draft_model,
+        tiercel::NewHandle(model->model, request.draft_model, model->log,
                            std::make_shared<tiercel::Turns>(),
                            std::move(created), request.policy, std::move(draft),
                            tiercel::RatesOf(m, request, on_disk)));
     *session = made.release();
-    return absl::OkStatus();
+    return tiercel::Told(model->log, thread, absl::OkStatus());
   });
 }
 
@@ -288,7 +289,7 @@ tiercel_status tiercel_session_prefill(tiercel_session* session,
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
-    return tiercel::Stoppable(session, [&] {
+    return tiercel::Stoppable(session, thread, [&] {
       return tiercel::PrefillInto(
           session, ids, count, [&](uint64_t done, uint64_t total) {
             return thread.GoesOn(progress, user_data, done, total);
@@ -304,7 +305,7 @@ tiercel_status tiercel_session_fill(tiercel_session* session,
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
-    return tiercel::Stoppable(session, [&] {
+    return tiercel::Stoppable(session, thread, [&] {
       return tiercel::AddInto(session, count, [&](tiercel::Session& own) {
         return tiercel::FillPrompt(
             own, ids, count, seed, [&](uint64_t done, uint64_t total) {
@@ -322,7 +323,7 @@ tiercel_status tiercel_session_read(tiercel_session* session,
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
-    return tiercel::Stoppable(session, [&] {
+    return tiercel::Stoppable(session, thread, [&] {
       return tiercel::ReadInto(
           session, ids, count, [&](uint64_t done, uint64_t total) {
             return thread.GoesOn(progress, user_data, done, total);
@@ -391,11 +392,11 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
                      session->session->Fork());
     ASSIGN_OR_RETURN(std::unique_ptr<tiercel::Session> draft,
                      tiercel::NewDraftSession(session->policy_params));
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<tiercel_session> made,
-        tiercel::NewHandle(session->model, session->draft_model, session->turns,
-                           std::move(fork), session->policy_params,
-                           std::move(draft), session->rates));
+    ASSIGN_OR_RETURN(std::unique_ptr<tiercel_session> made,
+                     tiercel::NewHandle(session->model, session->draft_model,
+                                        session->log, session->turns,
+                                        std::move(fork), session->policy_params,
+                                        std::move(draft), session->rates));
     made->text_begin = session->text_begin;
     made->length = session->session->sequence().tokens().size();
     *copy = made.release();
@@ -457,7 +458,7 @@ tiercel_status tiercel_session_attended(tiercel_session* session, size_t begin,
     if (*size < count) {  // known before the work
       return tiercel::BufferTooSmall(std::exchange(*size, count), count);
     }
-    return tiercel::Stoppable(session, [&]() -> absl::Status {
+    return tiercel::Stoppable(session, thread, [&]() -> absl::Status {
       ASSIGN_OR_RETURN(const std::vector<double> found,
                        session->session->Attended(reading, [&](uint64_t done,
                                                                uint64_t total) {

@@ -1,11 +1,13 @@
 #include "runtime/api/session_calls.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_format.h"
 #include "lib/status/status_macros.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policies/policy.h"
@@ -55,7 +57,29 @@ void Keep(Report report, tiercel_session* session) {
         rates.has_value() ? rates->Warning() : std::string()}) {
     if (!warning.empty()) warnings.push_back(warning);
   }
+  if (session->log != nullptr) session->log->NoteWarnings(warnings);
   session->report = std::move(report);
+}
+
+void NoteRead(const tiercel_session& session) {
+  if (session.log == nullptr) return;
+  const PrefillReport& read = session.report.prefill;
+  session.log->Note(
+      TIERCEL_LOG_INFO,
+      absl::StrFormat("read %d tokens, %d of which were there, in %.3f s",
+                      read.prompt_tokens, read.cached_tokens,
+                      read.spent.seconds));
+}
+
+void NoteGenerated(const tiercel_session& session) {
+  if (session.log == nullptr) return;
+  const Report& report = session.report;
+  const double seconds = std::accumulate(report.token_seconds.begin(),
+                                         report.token_seconds.end(), 0.0);
+  session.log->Note(
+      TIERCEL_LOG_INFO,
+      absl::StrFormat("generated %d tokens in %.3f s (%s)",
+                      report.tokens.size(), seconds, report.finish_reason));
 }
 
 void TruncateTo(size_t length, tiercel_session* session) {
@@ -72,6 +96,7 @@ absl::Status AddInto(
   // It throws if there is no memory for the report.
   absl::Cleanup forget = [&] { own.Truncate(before); };
   Keep(NewReport(own, added), session);
+  NoteRead(*session);
   BeginText(count, session);
   std::move(forget).Cancel();
   return absl::OkStatus();

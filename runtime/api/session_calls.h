@@ -45,6 +45,17 @@ absl::Status Stoppable(tiercel_session* session, Call call) {
 // Keeps the report of the session's last work.
 void Keep(Report report, tiercel_session* session);
 
+// The same for a call that tells the log at its end.
+template <typename Call>
+absl::Status Stoppable(tiercel_session* session, CallersThread& thread,
+                       Call call) {
+  return Told(session->log, thread, Stoppable(session, call));
+}
+
+// Note in the log, if there is one, what the last work was.
+void NoteRead(const tiercel_session& session);
+void NoteGenerated(const tiercel_session& session);
+
 // Keeps the first `length` tokens.
 void TruncateTo(size_t length, tiercel_session* session);
 // Keeps the report of `count` tokens that `add` appends.
