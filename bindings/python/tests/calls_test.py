@@ -20,6 +20,37 @@ import tiercel
 TEXT = "The cat sat on the mat. " * 100
 
 
+class UpkeepTest(Case):
+    def test_the_log(self):
+        with self.assertLogs("tiercel", "INFO") as logged:
+            model = tiercel.Model(CHAT)
+            tiercel.Session(model).read([1, 2, 3])
+        opened, read = logged.output
+        self.assertRegex(opened, "INFO:tiercel:llama_chat: llama, ")
+        self.assertRegex(read, "INFO:tiercel:read 3 tokens, 0 of which ")
+        with self.assertLogs("tiercel", "ERROR") as logged:
+            error = self.refused(tiercel.InvalidInput, "",
+                                 tiercel.Session(model).read, [1 << 30])
+        self.assertEqual(logged.output,
+                         [f"ERROR:tiercel:{error.code}: {error}"])
+
+    def test_threads_and_memory(self):
+        model = tiercel.Model(CHAT, threads=2)
+        session = tiercel.Session(model)
+        expected = session.generate("a", max_tokens=8)
+        model.set_threads(1)
+        self.assertEqual(model.info["threads"], 1)
+        self.assertEqual(session.generate("a", max_tokens=8), expected)
+        error = self.refused(tiercel.Usage, "3", model.set_threads, 3)
+        self.assertEqual(error.code, "invalid_threads")
+        self.refused(ValueError, "-1", model.set_threads, -1)
+        held = session.ids
+        session.trim()
+        model.trim()
+        self.assertEqual(session.ids, held)
+        self.assertEqual(session.generate("a", max_tokens=8), expected)
+
+
 class StopTest(Case):
     def works(self, session):
         """The session gives the text of a new one."""

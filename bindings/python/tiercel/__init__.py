@@ -12,6 +12,7 @@ wrong type is a TypeError, a number out of range a ValueError; all else that
 fails is an Error.
 """
 
+from ._document import Chapter, Document, Page, Part, Section
 from ._errors import (Cancelled, Error, Failed, InvalidInput, IO, NoDevice,
                       OutOfMemory, Usage)
 from ._library import lib as _lib, version
@@ -29,8 +30,9 @@ PROMPT_CACHE_UNFINISHED_ALONE: int = _lib.TIERCEL_PROMPT_CACHE_UNFINISHED_ALONE
 __version__: str = version().split()[0]
 
 __all__ = [
-    "ADAPTIVE", "Cancelled", "Error", "Failed", "InvalidInput", "IO", "Mask",
-    "Message", "Model", "NoDevice", "OutOfMemory", "PROMPT_CACHE_BEGIN_ANEW",
-    "PROMPT_CACHE_UNFINISHED_ALONE", "Progress", "Session", "Stream", "Token",
-    "Usage", "devices", "plan", "version",
+    "ADAPTIVE", "Cancelled", "Chapter", "Document", "Error", "Failed",
+    "InvalidInput", "IO", "Mask", "Message", "Model", "NoDevice", "OutOfMemory",
+    "PROMPT_CACHE_BEGIN_ANEW", "PROMPT_CACHE_UNFINISHED_ALONE", "Page", "Part",
+    "Progress", "Section", "Session", "Stream", "Token", "Usage", "devices",
+    "plan", "version",
 ]

@@ -1,7 +1,7 @@
-"""The library, and its headers: all that is known of either comes from here.
+"""The two libraries, and their headers: all that is known comes from here.
 
-`header.i` is tiercel.h and tiercel_lab.h behind the C preprocessor. The build
-puts it beside the library, so no declaration is written a second time.
+`header.i` is the headers behind the C preprocessor. The build puts it beside
+the libraries, so no declaration is written a second time.
 """
 
 from __future__ import annotations
@@ -14,17 +14,23 @@ import cffi
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-def _load(ffi: cffi.FFI) -> Any:
+def _declared() -> cffi.FFI:
+    ffi = cffi.FFI()
     with open(os.path.join(_FOLDER, "header.i"), encoding="utf-8") as file:
         ffi.cdef(file.read())
-    # The library stays in memory for good, as the last handles may be freed
-    # after this module.
-    return ffi.dlopen(os.path.join(_FOLDER, "libtiercel-python.so"),
+    return ffi
+
+
+def _load(name: str) -> Any:
+    # It stays in memory for good, as the last handles may be freed after this
+    # module.
+    return ffi.dlopen(os.path.join(_FOLDER, name),
                       ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE)
 
 
-ffi = cffi.FFI()
-lib = _load(ffi)
+ffi = _declared()
+lib = _load("libtiercel-python.so")
+documents = _load("libtiercel-documents-python.so")
 
 
 def text_of(chars: Any) -> str:

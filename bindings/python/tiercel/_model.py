@@ -10,8 +10,9 @@ from typing import Any, Iterable, Mapping, Sequence, Union
 from ._call import Call, fill, fill_json, make, new
 from ._handle import Handle
 from ._library import ffi, lib, text_of
+from ._log import log
 from ._progress import Progress, reporting
-from ._structs import (check_names, filled, ids_of, parameters, sequence, utf8,
+from ._structs import (check_names, count_of, filled, ids_of, parameters, sequence, utf8,
                        wrong_type)
 
 Path = Union[str, "os.PathLike[str]"]
@@ -27,6 +28,7 @@ class Model:
     `params` are the fields of tiercel_model_params, such as threads=4 or
     load="header", which reads no weights: enough for `plan`, `describe` and
     tokens. `progress` is in bytes. A model may be closed before its sessions.
+    Their log is the logger "tiercel".
     """
 
     def __init__(self, path: Path, *, progress: Progress = None,
@@ -38,6 +40,7 @@ class Model:
                     "Model") as struct, \
                 reporting(call, progress, "loading", "B") as callback:
             struct.progress = callback
+            struct.log = log
             status = lib.tiercel_model_open(struct, self._handle.place,
                                             call.error)
         call.check(status)
@@ -74,6 +77,18 @@ class Model:
                     else _value(getattr(info, name))
                     for name in parameters("tiercel_model_info")
                     if name != "num_end_ids"}
+
+    def set_threads(self, threads: int) -> None:
+        """Has only so many threads compute, at most those that it was opened
+        with, also in a call that works; results are the same."""
+        with self._handle.use() as model:
+            make(lib.tiercel_model_set_threads, model,
+                 count_of(threads, "set_threads: threads", 1 << 31))
+
+    def trim(self) -> None:
+        """Gives memory back that the next call takes again."""
+        with self._handle.use() as model:
+            make(lib.tiercel_trim, model)
 
     def tokenize(self, text: str, *, add_bos: bool = True,
                  parse_special: bool = False) -> list[int]:

@@ -232,6 +232,11 @@ class Session:
             make(lib.tiercel_session_truncate, session,
                  count_of(length, "truncate: length"))
 
+    def trim(self) -> None:
+        """Gives back the memory of tokens that were dropped."""
+        with self._working() as session:
+            make(lib.tiercel_session_trim, session)
+
     def score(self, prompt: Prompt, *, rows_per_step: int = 0,
               on_row: Callable[[int, numpy.ndarray], Any] | None = None
               ) -> numpy.ndarray | None:

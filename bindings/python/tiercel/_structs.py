@@ -135,11 +135,11 @@ def ids_of(value: Any, place: str) -> Any:
         raise ValueError(f"{place}: a token id is wrong: {error}") from None
 
 
-def count_of(value: Any, place: str) -> int:
-    """A size_t."""
+def count_of(value: Any, place: str, end: int = 1 << 64) -> int:
+    """A number from 0 to `end`."""
     count = _number("size_t", value, place)
-    if not 0 <= count < 1 << 64:
-        raise ValueError(f"{place} is {count}; need a number of tokens")
+    if not 0 <= count < end:
+        raise ValueError(f"{place} is {count}; need 0 to {end - 1}")
     return count
 
 
