@@ -10,10 +10,16 @@
 //
 // Every function may throw tiercel::Error, and whatever a callback throws,
 // which ends the call. A callback that returns false ends it, too, without an
-// error (but for opening a model): the session holds what tiercel.h says.
+// error: the session holds what tiercel.h says. Only a call that would return
+// what it then has not made, such as a model or tokens, throws an Error with
+// the status TIERCEL_CANCELLED.
+//
+// Generations that are made at once are in tiercel_queue.hpp, measurements in
+// tiercel_lab.hpp.
 #ifndef TIERCEL_HPP_
 #define TIERCEL_HPP_
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +69,14 @@ Struct defaults() {
 }
 
 using Progress = std::function<bool(uint64_t done, uint64_t total)>;
+// Takes the logits of the token after ids[index].
+using OnRow = std::function<bool(size_t index, const float* logits)>;
+
+// Limits for a text, as tiercel_text_limits has them.
+struct TextLimits {
+  size_t most_tokens = 0;
+  Progress progress = {};
+};
 
 struct LogProb {
   int32_t id;
@@ -140,10 +154,14 @@ class Callback {
   // Throws what the function threw, or the error of the call, unless it ended
   // for the function.
   void check(tiercel_status status, const tiercel_error& error) const {
-    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+    rethrow();
     if (status == TIERCEL_OK) return;
     if (status == TIERCEL_CANCELLED && stopped_) return;
     throw Error(status, error.code, error.message);
+  }
+  // Throws what the function threw, if it did.
+  void rethrow() const {
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   }
 
  private:
@@ -156,16 +174,21 @@ inline int on_progress(void* user_data, uint64_t done, uint64_t total) {
   return (*static_cast<Callback<Progress>*>(user_data))(done, total);
 }
 
-inline int on_token(void* user_data, const tiercel_token* token) {
+inline int call(Callback<OnToken>& callback, const tiercel_token* token) {
   const auto view = [](const char* text, size_t bytes) {
     return bytes == 0 ? std::string_view() : std::string_view(text, bytes);
   };
   Token given = {token->id, view(token->text, token->text_bytes),
                  view(token->thought, token->thought_bytes), token->log_prob};
+  given.top.reserve(static_cast<size_t>(token->num_top));
   for (int32_t i = 0; i < token->num_top; ++i) {
     given.top.push_back({token->top_ids[i], token->top_log_probs[i]});
   }
-  return (*static_cast<Callback<OnToken>*>(user_data))(given);
+  return callback(given);
+}
+
+inline int on_token(void* user_data, const tiercel_token* token) {
+  return call(*static_cast<Callback<OnToken>*>(user_data), token);
 }
 
 inline int on_mask(void* user_data, const int32_t* output, size_t count,
@@ -192,6 +215,16 @@ void make(const Progress& progress, Call call) {
   callback.check(status, error);
 }
 
+// Makes a call that reports its progress and is whole or an error:
+// `call(callback, user_data)`.
+template <typename Call>
+tiercel_status make_whole(const Progress& progress, Call call) {
+  Callback<Progress> callback(progress);
+  const tiercel_status status = call(on_progress, &callback);
+  callback.rethrow();
+  return status;
+}
+
 // Makes a call that fills a buffer, `call(items, &size, &error)`, with room for
 // `guess` items, and once more with the room that it asks for.
 template <typename Buffer, typename Call>
@@ -212,9 +245,26 @@ Buffer fill(size_t guess, Call call) {
 // The same for JSON, whose size counts a NUL.
 template <typename Call>
 std::string fill_json(Call call) {
-  std::string json = fill<std::string>(size_t{1} << 14, call);
+  std::string json = fill<std::string>(size_t{1} << 16, call);
   json.pop_back();
   return json;
+}
+
+// The same for the tokens of a text: `call(&limits, ids, &size, &error)`.
+template <typename Call>
+std::vector<int32_t> fill_ids(const TextLimits& limits, size_t guess,
+                              Call call) {
+  auto within = defaults<tiercel_text_limits>();
+  within.most_tokens = limits.most_tokens;
+  if (limits.most_tokens > 0) guess = std::min(guess, limits.most_tokens);
+  return fill<std::vector<int32_t>>(
+      guess, [&](int32_t* ids, size_t* size, tiercel_error* error) {
+        return make_whole(limits.progress, [&](auto callback, void* user) {
+          within.progress = callback;
+          within.user_data = user;
+          return call(&within, ids, size, error);
+        });
+      });
 }
 
 struct Free {
@@ -276,15 +326,46 @@ class Model {
       return tiercel_plan(get(), &params, json, size, error);
     });
   }
+  // Measures the rates of this machine, which plans and sessions read.
+  tiercel_measurement measure(const tiercel_session_params& params,
+                              double again_seconds = 0,
+                              const Progress& progress = {}) const {
+    auto measurement = defaults<tiercel_measurement>();
+    measurement.again_seconds = again_seconds;
+    internal::make([&](tiercel_error* error) {
+      return internal::make_whole(progress, [&](auto callback, void* user) {
+        return tiercel_measure(get(), &params, callback, user, &measurement,
+                               error);
+      });
+    });
+    return measurement;
+  }
+  // The number of ranks over which to open the checkpoint for such sessions.
+  int64_t choose_ranks(const tiercel_session_params& params =
+                           defaults<tiercel_session_params>()) const {
+    int64_t ranks = 0;
+    internal::make([&](tiercel_error* error) {
+      return tiercel_choose_ranks(get(), &params, &ranks, error);
+    });
+    return ranks;
+  }
+  // Throws unless `draft` may draft for this model.
+  void check_draft(const Model& draft) const {
+    internal::make([&](tiercel_error* error) {
+      return tiercel_check_draft(get(), draft.get(), error);
+    });
+  }
 
   // The beginning of a text, as a checkpoint begins texts: flags may be 0 for
   // one in the midst.
   std::vector<int32_t> tokenize(std::string_view text,
-                                uint32_t flags = TIERCEL_ADD_BOS) const {
-    return internal::fill<std::vector<int32_t>>(
-        text.size() + 1, [&](int32_t* ids, size_t* size, auto* error) {
+                                uint32_t flags = TIERCEL_ADD_BOS,
+                                const TextLimits& limits = {}) const {
+    return internal::fill_ids(
+        limits, text.size() + 1,
+        [&](auto* within, int32_t* ids, size_t* size, auto* error) {
           return tiercel_tokenize(get(), text.data(), text.size(), flags,
-                                  /*limits=*/nullptr, ids, size, error);
+                                  within, ids, size, error);
         });
   }
   std::string detokenize(const std::vector<int32_t>& ids,
@@ -297,8 +378,8 @@ class Model {
   }
   std::vector<int32_t> chat_tokens(
       const std::vector<Message>& messages,
-      const tiercel_chat_settings& settings =
-          defaults<tiercel_chat_settings>()) const {
+      const tiercel_chat_settings& settings = defaults<tiercel_chat_settings>(),
+      const TextLimits& limits = {}) const {
     std::vector<tiercel_message> views;
     size_t guess = 1024;
     for (const Message& message : messages) {
@@ -309,13 +390,13 @@ class Model {
       view.reasoning = message.reasoning.data();
       view.reasoning_bytes = message.reasoning.size();
       views.push_back(view);
-      guess += message.content.size();
+      guess += message.content.size() + message.reasoning.size();
     }
-    return internal::fill<std::vector<int32_t>>(
-        guess, [&](int32_t* ids, size_t* size, auto* error) {
+    return internal::fill_ids(
+        limits, guess,
+        [&](auto* within, int32_t* ids, size_t* size, auto* error) {
           return tiercel_chat_tokens_with(get(), views.data(), views.size(),
-                                          &settings, /*limits=*/nullptr, ids,
-                                          size, error);
+                                          &settings, within, ids, size, error);
         });
   }
 
@@ -372,8 +453,8 @@ class Detokenizer {
 // A sequence of tokens with its KV cache. It may outlive its model.
 class Session {
  public:
-  explicit Session(Model& model, const tiercel_session_params& params =
-                                     defaults<tiercel_session_params>()) {
+  explicit Session(const Model& model, const tiercel_session_params& params =
+                                           defaults<tiercel_session_params>()) {
     internal::make([&](tiercel_error* error) {
       tiercel_session* session = nullptr;
       const tiercel_status status =
@@ -434,6 +515,22 @@ class Session {
     return text;
   }
 
+  // Appends tokens, `rows_per_step` (0: the library's choice) at a time, and
+  // gives the logits of each.
+  void score(const std::vector<int32_t>& ids, size_t rows_per_step,
+             const OnRow& on_row) {
+    internal::Callback<OnRow> callback(on_row);
+    tiercel_error error = defaults<tiercel_error>();
+    const tiercel_status status = tiercel_session_score(
+        get(), ids.data(), ids.size(), rows_per_step,
+        [](void* user_data, size_t index, const float* logits) {
+          return (*static_cast<internal::Callback<OnRow>*>(user_data))(index,
+                                                                       logits);
+        },
+        &callback, &error);
+    callback.check(status, error);
+  }
+
   std::vector<int32_t> ids() const {
     return internal::fill<std::vector<int32_t>>(
         length(), [&](int32_t* ids, size_t* size, auto* error) {
@@ -441,6 +538,9 @@ class Session {
         });
   }
   size_t length() const noexcept { return tiercel_session_length(get()); }
+  // Layers of the prompt that were finished before, and that are on disk.
+  int32_t resumed() const noexcept { return tiercel_session_resumed(get()); }
+  int32_t kept() const noexcept { return tiercel_session_kept(get()); }
   void truncate(size_t length) {
     internal::make([&](tiercel_error* error) {
       return tiercel_session_truncate(get(), length, error);
@@ -460,6 +560,27 @@ class Session {
       return tiercel_session_report(get(), json, size, error);
     });
   }
+  // The seconds of each token of the last generation since the one before it.
+  std::vector<double> token_seconds() const {
+    return internal::fill<std::vector<double>>(
+        256, [&](double* seconds, size_t* size, auto* error) {
+          return tiercel_session_token_seconds(get(), seconds, size, error);
+        });
+  }
+  // The share of each run of the text in what the answer attended to.
+  std::vector<float> attended(size_t begin, size_t end, size_t asked,
+                              size_t answer, const Progress& progress = {}) {
+    const size_t tokens = end - std::min(begin, end);
+    return internal::fill<std::vector<float>>(
+        tokens / TIERCEL_RUN_TOKENS + 1,
+        [&](float* shares, size_t* size, auto* error) {
+          return internal::make_whole(progress, [&](auto callback, void* user) {
+            return tiercel_session_attended(get(), begin, end, asked, answer,
+                                            callback, user, shares, size,
+                                            error);
+          });
+        });
+  }
 
   // May be called from any thread during a call, which then throws an Error
   // with the status TIERCEL_CANCELLED.
@@ -474,6 +595,33 @@ class Session {
 
   std::unique_ptr<tiercel_session, internal::Free> session_;
 };
+
+// Lists the policies, as JSON.
+inline std::string policies() {
+  return internal::fill_json([](char* json, size_t* size, auto* error) {
+    return tiercel_policies(json, size, error);
+  });
+}
+// Throws if a variable of the environment is wrong.
+inline void check_environment() {
+  internal::make(
+      [](tiercel_error* error) { return tiercel_check_environment(error); });
+}
+
+// Lists the files of a cache_dir or prompt_cache_dir, as JSON.
+inline std::string cache_list(const std::string& cache_dir) {
+  return internal::fill_json([&](char* json, size_t* size, auto* error) {
+    return tiercel_cache_list(cache_dir.c_str(), json, size, error);
+  });
+}
+// Removes these files, and returns their number.
+inline size_t cache_clear(const std::string& cache_dir) {
+  size_t removed = 0;
+  internal::make([&](tiercel_error* error) {
+    return tiercel_cache_clear(cache_dir.c_str(), &removed, error);
+  });
+  return removed;
+}
 
 // A thread that does jobs one after the other, for a program whose main loop
 // must not wait. What a job has to say is handed to `deliver`, which has the

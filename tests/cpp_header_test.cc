@@ -214,6 +214,98 @@ TEST(CppHeaderTest, ATalkIsEncoded) {
   EXPECT_EQ(model.info().has_template, 1);
 }
 
+TEST(CppHeaderTest, TextsHaveLimits) {
+  const tiercel::Model model(kModel);
+  const std::string text(400, 'a');
+  const std::vector<int32_t> ids = model.tokenize(text);
+  ASSERT_GT(ids.size(), 3u);
+  EXPECT_EQ(model.tokenize(text, TIERCEL_ADD_BOS, {ids.size()}), ids);
+  try {
+    model.tokenize(text, TIERCEL_ADD_BOS, {ids.size() - 1});
+    FAIL() << "it was tokenized";
+  } catch (const tiercel::Error& error) {
+    EXPECT_EQ(error.code(), "too_long");
+  }
+  const auto settings = tiercel::defaults<tiercel_chat_settings>();
+  EXPECT_THROW(model.chat_tokens({{"user", text}}, settings, {3}),
+               tiercel::Error);
+  const tiercel::Progress throws = [](uint64_t, uint64_t) -> bool { throw 5; };
+  EXPECT_THROW(model.tokenize(text, 0, {0, throws}), int);
+  EXPECT_THROW(model.chat_tokens({{"user", text}}, settings, {0, throws}), int);
+  // There are no tokens to return.
+  try {
+    model.tokenize(text, 0, {0, [](uint64_t, uint64_t) { return false; }});
+    FAIL() << "it was tokenized";
+  } catch (const tiercel::Error& error) {
+    EXPECT_EQ(error.status(), TIERCEL_CANCELLED);
+  }
+}
+
+TEST(CppHeaderTest, PlansAreMadeBeforeWeightsAreRead) {
+  auto params = tiercel::defaults<tiercel_model_params>();
+  params.load = TIERCEL_LOAD_HEADER;
+  tiercel::Model model(kModel, params);
+  EXPECT_EQ(model.choose_ranks(), 1);
+  params.beside = model.get();
+  const tiercel::Model draft(kModel, params);
+  EXPECT_NO_THROW(model.check_draft(draft));
+  EXPECT_THROW(model.check_draft(tiercel::Model(kModel)), tiercel::Error);
+
+  const std::string folder = ::testing::TempDir() + "/cpp_header_rates";
+  auto session = tiercel::defaults<tiercel_session_params>();
+  session.cache_dir = folder.c_str();
+  EXPECT_THROW(model.measure(session, /*again_seconds=*/-1,
+                             [](uint64_t, uint64_t) -> bool { throw 5; }),
+               int);
+  EXPECT_EQ(tiercel::cache_clear(folder), 0u);
+  EXPECT_EQ(model.measure(session, /*again_seconds=*/-1).measured, 1);
+  EXPECT_THAT(tiercel::cache_list(folder), HasSubstr("rates"));
+  EXPECT_GT(tiercel::cache_clear(folder), 0u);
+  EXPECT_THAT(tiercel::policies(), HasSubstr("\"triforce\""));
+  EXPECT_NO_THROW(tiercel::check_environment());
+}
+
+TEST(CppHeaderTest, RowsAreScored) {
+  tiercel::Model model(kModel);
+  tiercel::Session session = Reading(model, "The falcon");
+  const size_t held = session.length();
+  const std::vector<int32_t> ids = model.tokenize(" flies high", 0);
+  ASSERT_GT(ids.size(), 1u);
+  std::vector<size_t> rows;
+  session.score(ids, 1, [&](size_t index, const float* logits) {
+    EXPECT_NE(logits[0], logits[1]);
+    rows.push_back(index);
+    return true;
+  });
+  EXPECT_EQ(rows.size(), ids.size());
+  EXPECT_EQ(rows.back(), ids.size() - 1);
+  session.truncate(held);
+  const auto throws = [](size_t, const float*) -> bool { throw 5; };
+  EXPECT_THROW(session.score(ids, 0, throws), int);
+  session.score(ids, 0, [](size_t, const float*) { return false; });
+  EXPECT_EQ(session.length(), held);
+}
+
+TEST(CppHeaderTest, ASessionTellsWhatItDid) {
+  tiercel::Model model(kModel);
+  std::string text;
+  while (text.size() < 600) text += "The falcon flies. ";
+  tiercel::Session session = Reading(model, text);
+  const size_t end = session.length();
+  session.prefill(model.tokenize(" Which bird is that?", 0));
+  const size_t answer = session.length();
+  session.generate(Tokens(5));
+  EXPECT_EQ(session.token_seconds().size(), 5u);
+  EXPECT_EQ(session.resumed(), 0);
+  EXPECT_EQ(session.kept(), 0);
+  const std::vector<float> shares = session.attended(0, end, end + 1, answer);
+  EXPECT_EQ(shares.size(), end / TIERCEL_RUN_TOKENS);
+  EXPECT_THROW(session.attended(0, end, end + 1, answer,
+                                [](uint64_t, uint64_t) -> bool { throw 5; }),
+               int);
+  EXPECT_THROW(session.attended(end, 0, end + 1, answer), tiercel::Error);
+}
+
 // A main loop.
 class Loop {
  public:
