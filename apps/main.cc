@@ -3,12 +3,12 @@
 #include <malloc.h>
 
 #include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "apps/cli/args.h"
 #include "apps/cli/error.h"
+#include "apps/cli/tried.h"
 #include "apps/commands/command.h"
 #include "apps/serve/commands.h"
 #include "apps/terminal/output.h"
@@ -37,16 +37,14 @@ absl::Status Run(const Options& options) {
 }
 
 absl::Status ParseAndRun(const std::vector<std::string>& args) {
-  // The library throws nothing; what the standard library throws ends here.
+  // Exceptions of the standard library end here.
   try {
     ASSIGN_OR_RETURN(CommandLine line, ParseArgs(args));
     if (!line.print.empty()) return WriteOut(line.print);
     WriteWarnings(line.options.warnings);
     return Run(line.options);
-  } catch (const std::bad_alloc&) {
-    return Error(Exit::kMemory, "out_of_memory", "out of memory");
-  } catch (const std::exception& exception) {
-    return Error(Exit::kFailed, "internal", exception.what());
+  } catch (...) {
+    return StatusOf(std::current_exception());
   }
 }
 

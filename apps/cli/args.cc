@@ -12,7 +12,8 @@
 #include "apps/cli/flags.h"
 #include "apps/cli/help.h"
 #include "apps/cli/suggestion.h"
-#include "include/tiercel.h"
+#include "apps/cli/tried.h"
+#include "include/tiercel.hpp"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
@@ -45,10 +46,7 @@ bool IsCommand(const std::string& name) {
 // Checks the library's variables, which the library itself reads only where a
 // model is opened. Errors: invalid_environment.
 absl::Status CheckEnvironment() {
-  tiercel_error error = {};
-  error.struct_size = sizeof(error);
-  if (tiercel_check_environment(&error) == TIERCEL_OK) return absl::OkStatus();
-  return Error(Exit::kUsage, error.code, error.message);
+  return Tried([] { check_environment(); });
 }
 
 absl::Status UnknownCommand(const std::vector<std::string>& args) {

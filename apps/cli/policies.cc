@@ -5,23 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "include/tiercel.h"
+#include "include/tiercel.hpp"
 
 namespace tiercel::cli {
 namespace {
 
 std::vector<PolicyInfo> ReadPolicies() {
-  size_t size = 0;
-  tiercel_policies(nullptr, &size, nullptr);
-  std::string text(size, '\0');
-  std::vector<PolicyInfo> policies;
-  if (tiercel_policies(text.data(), &size, nullptr) != TIERCEL_OK) {
-    return policies;
-  }
-  const auto list = nlohmann::json::parse(text.c_str(), nullptr,
-                                          /*allow_exceptions=*/false);
-  for (const auto& one : list) {
-    PolicyInfo& policy = policies.emplace_back();
+  std::vector<PolicyInfo> all;
+  for (const auto& one : nlohmann::json::parse(policies())) {
+    PolicyInfo& policy = all.emplace_back();
     policy.name = one.at("name").get<std::string>();
     policy.help = one.at("help").get<std::string>();
     policy.has_plain = one.at("plain").get<bool>();
@@ -33,7 +25,7 @@ std::vector<PolicyInfo> ReadPolicies() {
            setting.at("help").get<std::string>()});
     }
   }
-  return policies;
+  return all;
 }
 
 // "a, b" + last + "c"

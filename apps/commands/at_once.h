@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
 #include "apps/commands/generation.h"
+#include "apps/commands/model.h"
 
 namespace tiercel::cli {
 

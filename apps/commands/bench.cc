@@ -28,11 +28,14 @@
 #include "apps/commands/bench_table.h"
 #include "apps/commands/command.h"
 #include "apps/commands/input.h"
+#include "apps/commands/queue.h"
 #include "apps/commands/sampling.h"
 #include "apps/commands/text_length.h"
+#include "apps/commands/watched.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
 #include "apps/terminal/signals.h"
+#include "include/tiercel_lab.hpp"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
@@ -143,7 +146,9 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   {
     Progress progress(options.progress,
                       "measuring peaks of this machine:", "runs", "");
-    machine = MeasureMachine(threads, progress.Callback());
+    const ProgressFn draw = progress.Callback();
+    machine =
+        TriedJson([&] { return tiercel::machine(threads, Watched(draw)); });
   }
   if (!machine.ok()) return machine.status();
 
@@ -341,24 +346,21 @@ class Bencher {
   }
 
   // Generates in the sessions, several at once, each with a seed of its own.
-  absl::Status Generate(int64_t count,
-                        const std::vector<const Session*>& sessions) {
+  absl::Status Generate(int64_t count, const std::vector<Session*>& sessions) {
     SamplingOptions sampling = options_.sampling;
     sampling.max_tokens = count;
     sampling.ignore_eos = true;
-    const TokenFn go_on = [](int32_t, std::string_view, std::string_view) {
-      return absl::OkStatus();
-    };
+    const TokenFn go_on = [](const Token&) { return absl::OkStatus(); };
     std::vector<ApiTexts> texts(sessions.size());
-    std::vector<Session::Generation> all;
+    std::vector<BatchEntry> all;
     for (size_t i = 0; i < sessions.size(); ++i) {
       all.push_back({sessions[i], /*prompt=*/nullptr,
                      ToApi(sampling, sampling.seed.value_or(0) + i, &texts[i]),
                      go_on});
     }
     if (all.size() == 1) return session_.Generate(all.front().sampling, go_on);
-    RETURN_IF_ERROR(Session::GenerateAtOnce(all));
-    for (const Session::Generation& each : all) {
+    RETURN_IF_ERROR(GenerateBatch(all));
+    for (const BatchEntry& each : all) {
       RETURN_IF_ERROR(each.status);
     }
     return absl::OkStatus();
@@ -383,7 +385,7 @@ class Bencher {
   // Times one run: it reads `ids`, or generates in `sessions` if there are
   // none.
   absl::StatusOr<Repetition> Once(const BenchRow& row, const Ids& ids,
-                                  const std::vector<const Session*>& sessions) {
+                                  const std::vector<Session*>& sessions) {
     Repetition once;
     std::vector<double> rows;
     Stopwatch whole;
@@ -414,7 +416,7 @@ class Bencher {
     const Ids ids =
         generates ? Ids() : Slice(row->n_depth, row->n_prompt + row->n_gen);
     std::vector<Session> forks;
-    std::vector<const Session*> sessions = {&session_};
+    std::vector<Session*> sessions = {&session_};
     forks.reserve(static_cast<size_t>(row->parallel));
     while (std::ssize(sessions) < row->parallel) {
       ASSIGN_OR_RETURN(Session fork, session_.Fork());

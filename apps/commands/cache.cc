@@ -8,10 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
+#include "apps/cli/tried.h"
 #include "apps/commands/command.h"
 #include "apps/commands/readings.h"
+#include "apps/commands/watched.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/printable.h"
+#include "include/tiercel.hpp"
 #include "lib/reader/text.h"
 #include "lib/status/status_macros.h"
 
@@ -139,11 +142,11 @@ absl::Status Cache(const Options& options) {
                  "cache: there is no folder; set XDG_CACHE_HOME or HOME to an "
                  "absolute path");
   }
-  ASSIGN_OR_RETURN(Json list, ListCache(folder));
+  ASSIGN_OR_RETURN(Json list, TriedJson([&] { return cache_list(folder); }));
   // An unreadable prompt cache does not keep the rest from being listed or
   // cleared.
   const absl::StatusOr<Json> texts =
-      ListCache(options.session.prompt_cache_dir);
+      TriedJson([&] { return cache_list(options.session.prompt_cache_dir); });
   list.at("prompt_cache") =
       texts.ok() ? texts->at("prompt_cache") : Json::array();
   list["readings"] = ListReadings(folder);
@@ -169,7 +172,8 @@ absl::Status Cache(const Options& options) {
   std::vector<std::string> folders = {folder};
   if (texts.ok()) folders.push_back(options.session.prompt_cache_dir);
   for (const std::string& each : folders) {
-    ASSIGN_OR_RETURN(const size_t files, ClearCache(each));
+    ASSIGN_OR_RETURN(const size_t files,
+                     Tried([&] { return cache_clear(each); }));
     removed += files;
   }
   if (!texts.ok()) {

@@ -42,7 +42,7 @@ absl::StatusOr<Model> Read(const tiercel_model_params& params,
 
 absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
                            tiercel_load load, bool show_progress) {
-  auto params = Defaults<tiercel_model_params>();
+  auto params = defaults<tiercel_model_params>();
   params.path = from.path.c_str();
   params.load = load;
   params.device = from.device.c_str();
@@ -59,7 +59,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
   params.host_memory_bytes = from.host_memory_bytes;
   params.tensor_parallel = ranks;
   params.host_layers = from.host_layers;
-  auto simulation = Defaults<tiercel_simulation>();
+  auto simulation = defaults<tiercel_simulation>();
   if (from.simulation.has_value()) {
     simulation.device_bytes = from.simulation->device_bytes;
     simulation.link_bytes_per_s = from.simulation->link_bytes_per_s;
@@ -99,12 +99,12 @@ absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
                                                const Model& model,
                                                tiercel_load load) {
   if (options.sampling.draft_path.empty()) return std::nullopt;
-  auto params = Defaults<tiercel_model_params>();
+  auto params = defaults<tiercel_model_params>();
   params.path = options.sampling.draft_path.c_str();
   params.load = load;
   params.compute = options.model.compute.c_str();
   params.check_tensors = options.model.check_tensors;
-  params.beside = model.get();
+  params.beside = model.handle().get();
   absl::StatusOr<Model> draft = Read(params, options.progress);
   if (!draft.ok()) return Blame(draft.status(), "-md");
   if (absl::Status s = model.CheckDraft(*draft); !s.ok()) {
@@ -162,7 +162,7 @@ absl::StatusOr<Model> OpenTalker(const Options& options) {
   ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
   const int32_t asked = ThinkOf(options.model);
   if (asked == TIERCEL_THINK_AUTO) return model;
-  const std::vector<Model::Message> talk = {{"user", "?"}};
+  const std::vector<Message> talk = {{"user", "?"}};
   const absl::StatusOr<std::vector<int32_t>> as_asked =
       model.ChatTokens(talk, {});
   model.SetTemplate(
@@ -221,7 +221,7 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   const SamplingOptions& sampling = options.sampling;
   policy.name = sampling.policy.c_str();
   policy.draft = sampling.Drafter();
-  policy.draft_model = draft != nullptr ? draft->get() : nullptr;
+  policy.draft_model = draft != nullptr ? draft->handle().get() : nullptr;
   policy.verify = sampling.verify.empty() ? nullptr : sampling.verify.c_str();
   policy.gamma1 = sampling.gamma1;
   policy.gamma2 = sampling.gamma2;

@@ -9,7 +9,8 @@
 
 #include "absl/status/status.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
+#include "apps/commands/session.h"
 
 namespace tiercel::cli {
 
@@ -63,8 +64,8 @@ struct SessionParams {
   SessionParams(const SessionParams&) = delete;
   SessionParams& operator=(const SessionParams&) = delete;
 
-  tiercel_session_params session = Defaults<tiercel_session_params>();
-  tiercel_policy policy = Defaults<tiercel_policy>();  // for `session`
+  tiercel_session_params session = defaults<tiercel_session_params>();
+  tiercel_policy policy = defaults<tiercel_policy>();  // for `session`
 };
 
 // Measures the machine's rates for `model`, with progress, if none are kept.

@@ -24,8 +24,8 @@ bool Conversation::DropOldest(size_t kept) {
 }
 
 absl::StatusOr<std::vector<int32_t>> Conversation::Tokens(
-    const Model& model, const Model::TextLimits& limits) const {
-  std::vector<Model::Message> messages;
+    const Model& model, const TextLimits& limits) const {
+  std::vector<Message> messages;
   std::string plain = preface_;
   for (const Turn& turn : turns_) {
     messages.push_back(

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 
 namespace tiercel::cli {
 
@@ -41,7 +41,7 @@ class Conversation {
   // The tokens of all turns, up to the place of the next answer. Errors: the
   // library's.
   absl::StatusOr<std::vector<int32_t>> Tokens(
-      const Model& model, const Model::TextLimits& limits = {}) const;
+      const Model& model, const TextLimits& limits = {}) const;
 
  private:
   struct Turn {

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 #include "lib/documents/document.h"
 
 namespace tiercel::cli {

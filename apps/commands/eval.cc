@@ -132,7 +132,7 @@ absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
 absl::Status Eval(const Options& options) {
   ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
   ASSIGN_OR_RETURN(Ids ids, WithinContext(options, model, Answer::kNone,
-                                          [&](const Model::TextLimits& limits) {
+                                          [&](const TextLimits& limits) {
                                             return ReadPrompt(
                                                 model, options.input, limits);
                                           }));

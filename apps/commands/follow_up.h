@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
 #include "apps/commands/conversation.h"
+#include "apps/commands/model.h"
 #include "apps/terminal/typed_lines.h"
 #include "lib/documents/document.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 
 namespace tiercel::cli {
 

@@ -14,7 +14,7 @@ absl::Status Generate(const Options& asked) {
   ASSIGN_OR_RETURN(const Options options, WithGrammar(asked, model));
   ASSIGN_OR_RETURN(std::vector<int32_t> prompt,
                    WithinContext(options, model, Answer::kWanted,
-                                 [&](const Model::TextLimits& limits) {
+                                 [&](const TextLimits& limits) {
                                    return ReadPrompt(model, options.input,
                                                      limits);
                                  }));

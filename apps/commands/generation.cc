@@ -131,11 +131,10 @@ absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   RETURN_IF_ERROR(session_.Truncate(prompt_));
   ApiTexts texts;
   const absl::Status generated = session_.Generate(
-      ToApi(options_->sampling, seed, &texts),
-      [&](int32_t id, std::string_view text, std::string_view thought) {
-        text_.append(text);
-        thought_.append(thought);
-        return on_token(id, text, thought);
+      ToApi(options_->sampling, seed, &texts), [&](const Token& token) {
+        text_.append(token.text);
+        thought_.append(token.thought);
+        return on_token(token);
       });
   if (!generated.ok()) return generated;
   return session_.Report();
@@ -147,10 +146,9 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   RETURN_IF_ERROR(SayWarnings());
   TokenWriter writer(*options_, as_ids_, question, seed, index);
   RETURN_IF_ERROR(writer.Begin());
-  absl::StatusOr<Json> report = Decode(
-      seed, [&](int32_t id, std::string_view text, std::string_view thought) {
-        return writer.Write(id, text, thought);
-      });
+  absl::StatusOr<Json> report = Decode(seed, [&](const Token& token) {
+    return writer.Write(token.id, token.text, token.thought);
+  });
   const absl::Status ended = writer.End();
   if (!report.ok()) return report;
   if (!ended.ok()) return ended;
@@ -180,7 +178,7 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
   const Options& options = *first.options_;
   std::vector<TokenWriter> writers;
   std::vector<ApiTexts> kept(texts.size());
-  std::vector<Session::Generation> all;
+  std::vector<BatchEntry> all;
   all.reserve(texts.size());
   for (AtOnce& text : texts) {
     writers.emplace_back(options, first.as_ids_, text.prompt.question,
@@ -203,15 +201,15 @@ absl::Status Generator::ContinueAtOnce(std::vector<AtOnce>& texts) {
     own.prompt_ = prompt.size();
     all.push_back({&own.session_, texts[i].reads ? &prompt : nullptr,
                    ToApi(options.sampling, texts[i].seed, &kept[i]),
-                   [&in_order, &own, i](int32_t id, std::string_view text,
-                                        std::string_view thought) {
-                     own.text_.append(text);
-                     own.thought_.append(thought);
+                   [&in_order, &own, i](const Token& token) {
+                     own.text_.append(token.text);
+                     own.thought_.append(token.thought);
                      own.began_ = true;
-                     return in_order.Write(i, id, text, thought);
+                     return in_order.Write(i, token.id, token.text,
+                                           token.thought);
                    }});
   }
-  absl::Status made = Session::GenerateAtOnce(all);
+  absl::Status made = GenerateBatch(all);
   const bool none = ExitOf(made) == Exit::kMemory;  // there were no threads
   if (none) made = absl::OkStatus();
   for (size_t i = 0; i < texts.size() && made.ok(); ++i) {
@@ -397,14 +395,12 @@ absl::Status AddBaseline(const Options& options, const Model& model,
         const size_t expected =
             run->report.at("output").at(0).at("tokens").size();
         size_t done = 0;
-        ASSIGN_OR_RETURN(
-            const Json report,
-            generator.ContinueUnseen(
-                seed, [&](int32_t, std::string_view, std::string_view) {
-                  ++done;
-                  if (draw) draw(done, expected);
-                  return absl::OkStatus();
-                }));
+        ASSIGN_OR_RETURN(const Json report,
+                         generator.ContinueUnseen(seed, [&](const Token&) {
+                           ++done;
+                           if (draw) draw(done, expected);
+                           return absl::OkStatus();
+                         }));
         run->baseline =
             Compared(run->report, rate(run->report), report, rate(report));
         ++run;

@@ -9,8 +9,11 @@
 
 #include "absl/status/status.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
+#include "apps/commands/queue.h"
 #include "apps/commands/sampling.h"
+#include "apps/commands/session.h"
+#include "apps/commands/watched.h"
 
 namespace tiercel::cli {
 

@@ -135,9 +135,9 @@ absl::StatusOr<std::vector<int32_t>> ParseTokens(std::string_view text) {
   return ids;
 }
 
-absl::StatusOr<std::vector<int32_t>> ReadPrompt(
-    const Model& model, const InputOptions& input,
-    const Model::TextLimits& limits) {
+absl::StatusOr<std::vector<int32_t>> ReadPrompt(const Model& model,
+                                                const InputOptions& input,
+                                                const TextLimits& limits) {
   absl::StatusOr<std::vector<int32_t>> ids = std::vector<int32_t>();
   if (input.tokens_file.has_value()) {
     ASSIGN_OR_RETURN(std::string text, ReadInput(*input.tokens_file));

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 
 namespace tiercel::cli {
 
@@ -32,9 +32,9 @@ absl::StatusOr<std::vector<int32_t>> ParseTokens(std::string_view text);
 // Reads a text or a token file as ids; text gets BOS if the checkpoint says so.
 // Errors: those above and of the tokenizer; invalid_token, for an id that is
 // not in the vocabulary; empty_prompt.
-absl::StatusOr<std::vector<int32_t>> ReadPrompt(
-    const Model& model, const InputOptions& input,
-    const Model::TextLimits& limits = {});
+absl::StatusOr<std::vector<int32_t>> ReadPrompt(const Model& model,
+                                                const InputOptions& input,
+                                                const TextLimits& limits = {});
 
 // Does as ReadPrompt, but tokenizes a long text only so far that it returns at
 // least `needed` ids.

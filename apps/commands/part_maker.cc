@@ -115,9 +115,9 @@ absl::Status PartMaker::AddSlots() {
     slots_.push_back({&forks_.back()});
   }
   for (Slot& slot : slots_) {
-    slot.results.on_token = [this, &slot](const tiercel_token& token) {
-      mail_.Put({&slot, token.id, std::string(TextOf(token)),
-                 std::string(ThoughtOf(token))});
+    slot.results.on_token = [this, &slot](const Token& token) {
+      mail_.Put({&slot, token.id, std::string(token.text),
+                 std::string(token.thought)});
     };
     slot.results.on_end = [this, &slot](absl::Status status) {
       mail_.Put({.slot = &slot, .end = std::move(status)});
@@ -173,9 +173,9 @@ absl::Status PartMaker::Begin(Task task, MadeFn made, absl::Status* failed) {
   } else if (status.ok()) {
     status = slot.generator
                  ->ContinueUnseen(seed(),
-                                  [&](int32_t id, std::string_view text,
-                                      std::string_view thought) {
-                                    return Wrote(slot, id, text, thought);
+                                  [&](const Token& token) {
+                                    return Wrote(slot, token.id, token.text,
+                                                 token.thought);
                                   })
                  .status();
   }

@@ -17,9 +17,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
 #include "apps/commands/at_once.h"
 #include "apps/commands/generation.h"
+#include "apps/commands/model.h"
+#include "apps/commands/queue.h"
 #include "apps/notes/journal.h"
 #include "apps/terminal/progress.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/commands/api.h"
 #include "apps/commands/generation.h"
+#include "apps/commands/model.h"
 #include "lib/documents/document.h"
 
 namespace tiercel::cli {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 #include "apps/notes/journal.h"
 #include "apps/terminal/output.h"
 

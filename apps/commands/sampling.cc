@@ -5,8 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "apps/commands/api.h"
-
 namespace tiercel::cli {
 namespace {
 
@@ -80,7 +78,7 @@ Json Compared(const Json& report, double rate, const Json& baseline,
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
                        ApiTexts* texts) {
   texts->stops = Pointers(from.stops);
-  auto sampling = Defaults<tiercel_sampling>();
+  auto sampling = defaults<tiercel_sampling>();
   sampling.max_tokens = std::max<int64_t>(from.max_tokens, 0);  // 0: no limit
   sampling.seed = seed;
   sampling.temperature = static_cast<float>(from.temperature);

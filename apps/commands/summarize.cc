@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> TokensWithin(
     ASSIGN_OR_RETURN(std::vector<int32_t> tokens,
                      WithinContext(
                          options, model, Answer::kWanted,
-                         [&](const Model::TextLimits& limits) {
+                         [&](const TextLimits& limits) {
                            return conversation.Tokens(model, limits);
                          },
                          around[i]));

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/terminal/output.h"
 
 namespace tiercel::cli {
 

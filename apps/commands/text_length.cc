@@ -187,11 +187,12 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
   const int64_t counted = most + kCountedBeyond;
   double bytes = 0;
   double share = 0;  // part of `bytes` that was counted
-  Model::TextLimits limits;
+  TextLimits limits;
   limits.most_tokens = static_cast<size_t>(counted);
   limits.progress = [&](uint64_t done, uint64_t total) {
     bytes = static_cast<double>(total);
     share = static_cast<double>(done) / bytes;
+    return true;
   };
   const char* const who =
       around > 0 ? "the text, with what is asked of it, has " : "the text has ";
@@ -267,7 +268,7 @@ absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
 absl::Status CheckTextAlone(const Options& options, const Model& model,
                             std::string_view text, size_t around) {
   return Count(options, model, Answer::kWanted, /*around=*/0, around,
-               [&](const Model::TextLimits& limits) {
+               [&](const TextLimits& limits) {
                  return model.Tokenize(text, /*flags=*/0, limits);
                })
       .status();

@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 
 namespace tiercel::cli {
 
@@ -34,8 +34,8 @@ std::string RoomAdvice(const Options& options, const Model& model,
 // counted to its end; the error then has an estimate. `around` of the ids are
 // not the text's. Errors: CheckLength's; those of `encode`.
 enum class Answer { kNone, kWanted };
-using EncodeFn = absl::FunctionRef<absl::StatusOr<std::vector<int32_t>>(
-    const Model::TextLimits&)>;
+using EncodeFn =
+    absl::FunctionRef<absl::StatusOr<std::vector<int32_t>>(const TextLimits&)>;
 absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
                                                    const Model& model,
                                                    Answer answer,

@@ -260,7 +260,7 @@ std::string Tree::InPartsAdvice() const {
 
 bool Tree::Fits(const TalkFn& talk, std::string_view text) {
   if (!error_.ok()) return false;
-  Model::TextLimits limits;
+  TextLimits limits;
   limits.most_tokens = room_ - summary_.answer;
   // The text alone is checked first, so that a run that is far too long is not
   // copied.

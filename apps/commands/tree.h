@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
 #include "apps/commands/book_summary.h"
+#include "apps/commands/model.h"
 #include "apps/commands/requests.h"
 #include "lib/documents/document.h"
 

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 #include "apps/commands/tree.h"
 #include "lib/documents/document.h"
 

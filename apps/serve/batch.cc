@@ -183,9 +183,9 @@ absl::StatusOr<Request> Maker::ReadLine(const BatchLine& line) {
 
 // Puts the text of the document before the last message of the user.
 absl::Status Maker::PutDocument(Request* request) {
-  const auto last = std::find_if(
-      request->messages.rbegin(), request->messages.rend(),
-      [](const cli::Model::Message& one) { return one.role == "user"; });
+  const auto last =
+      std::find_if(request->messages.rbegin(), request->messages.rend(),
+                   [](const Message& one) { return one.role == "user"; });
   if (last == request->messages.rend()) {
     return Refuse("tiercel.document", "unsupported_parameter",
                   "tiercel.document: need a message of a user, behind whose "
@@ -222,11 +222,11 @@ absl::Status Maker::Begin(const BatchLine& line) {
   made.prompt = *std::move(prompt);
   made.sampling = raw->request.sampling;
   made.on_read = [raw](size_t, size_t) { raw->watch.Begin(); };
-  made.on_token = [raw](const tiercel_token& token) {
+  made.on_token = [raw](const Token& token) {
     raw->watch.Token();
     raw->log_probs.Add(token);
-    raw->answer.text.append(cli::TextOf(token));
-    raw->answer.thought.append(cli::ThoughtOf(token));
+    raw->answer.text.append(token.text);
+    raw->answer.thought.append(token.thought);
   };
   made.on_end = [this, job](const absl::Status& status, const Json& report) {
     std::unique_ptr<Job> done = std::move(*job);

@@ -347,7 +347,7 @@ absl::Status Generations::AddToQueue(Task& task) {
                         static_cast<size_t>(done / layers);
     task.job.on_read(*task.found, read - std::min(read, *task.found));
   };
-  task.results.on_token = [&task](const tiercel_token& token) {
+  task.results.on_token = [&task](const Token& token) {
     HoldPrompt(task);
     task.slot->held.push_back(token.id);
     if (task.read_to < task.job.prompt.size()) return;  // a step's own token

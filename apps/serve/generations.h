@@ -16,8 +16,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
+#include "apps/commands/queue.h"
 #include "apps/commands/sampling.h"
+#include "apps/commands/session.h"
+#include "apps/commands/watched.h"
 
 namespace tiercel::serve {
 
@@ -42,7 +45,7 @@ class Generations {
     // The tokens of the prompt that were found, and those that were read since;
     // at the beginning, too, and again if it begins anew for lack of memory.
     std::function<void(size_t found, size_t read)> on_read;
-    std::function<void(const tiercel_token& token)> on_token;
+    std::function<void(const Token& token)> on_token;
     // The session's report, also of a generation that was cancelled; null: it
     // had not begun.
     std::function<void(const absl::Status& status, const Json& report)> on_end;

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "absl/status/status.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 #include "apps/serve/request.h"
 #include "lib/grammar/grammar.h"
 

@@ -76,16 +76,16 @@ Speller SpellerOf(const cli::Model& model) {
   };
 }
 
-void LogProbs::Add(const tiercel_token& token) {
+void LogProbs::Add(const Token& token) {
   if (!wanted_) return;
-  const std::string_view text = cli::TextOf(token);
-  if (text.empty() && token.thought_bytes > 0) {
+  const std::string_view text = token.text;
+  if (text.empty() && !token.thought.empty()) {
     rest_.clear();
     return;
   }
   Scored scored = {spell_(token.id), token.log_prob, {}, characters_};
-  for (int32_t i = 0; i < token.num_top; ++i) {
-    scored.top.emplace_back(spell_(token.top_ids[i]), token.top_log_probs[i]);
+  for (const LogProb& other : token.top) {
+    scored.top.emplace_back(spell_(other.id), other.log_prob);
   }
   if (!text.empty()) BeginAnswer(scored.spelling);
   characters_ += CharactersIn(text);

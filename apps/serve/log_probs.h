@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 #include "apps/serve/request.h"
 
 namespace tiercel::serve {
@@ -39,7 +39,7 @@ class LogProbs {
         chat_(request.endpoint == Endpoint::kChat),
         spell_(std::move(spell)) {}
 
-  void Add(const tiercel_token& token);
+  void Add(const Token& token);
 
   // The document of the tokens since the last call; null if there are none.
   Json Rest();

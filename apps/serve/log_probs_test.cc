@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "include/tiercel.h"
+#include "include/tiercel.hpp"
 
 namespace tiercel::serve {
 namespace {
@@ -30,19 +30,7 @@ LogProbs Made(Endpoint endpoint, bool wanted = true) {
 // Adds a token with the two likeliest of its place: kCat, and itself.
 void Add(LogProbs& log_probs, int32_t id, std::string_view text,
          std::string_view thought = "") {
-  const int32_t ids[] = {kCat, id};
-  const float values[] = {-0.25f, -0.5f};
-  tiercel_token token = {};
-  token.id = id;
-  token.text = text.data();
-  token.text_bytes = text.size();
-  token.thought = thought.data();
-  token.thought_bytes = thought.size();
-  token.log_prob = -0.5f;
-  token.num_top = 2;
-  token.top_ids = ids;
-  token.top_log_probs = values;
-  log_probs.Add(token);
+  log_probs.Add({id, text, thought, -0.5f, {{kCat, -0.25f}, {id, -0.5f}}});
 }
 
 std::vector<std::string> TokensOf(const Json& document) {
@@ -151,7 +139,7 @@ TEST(LogProbsTest, WhoDoesNotAskGetsNone) {
 }
 
 TEST(LogProbsTest, ATokenIsSpelledAsWithinAText) {
-  auto params = cli::Defaults<tiercel_model_params>();
+  auto params = defaults<tiercel_model_params>();
   params.path = "tests/golden/checkpoints/llama_chat.gguf";
   params.load = TIERCEL_LOAD_HEADER;
   const auto model = cli::Model::Open(params, nullptr);

@@ -324,8 +324,8 @@ absl::StatusOr<std::string> ContentOf(const Body& content,
   return text;
 }
 
-absl::StatusOr<cli::Model::Message> ReadMessage(const Body& message,
-                                                const std::string& where) {
+absl::StatusOr<Message> ReadMessage(const Body& message,
+                                    const std::string& where) {
   if (!message.is_object()) return Wrong(where, "an object");
   const Body given = message.value("role", Body());
   std::string role = given.is_string() ? given.get<std::string>() : "";
@@ -348,9 +348,8 @@ absl::StatusOr<cli::Model::Message> ReadMessage(const Body& message,
   if (!thought.is_null() && !thought.is_string()) {
     return Wrong(where + ".reasoning_content", "a string");
   }
-  return cli::Model::Message{
-      std::move(role), std::move(content),
-      thought.is_string() ? thought.get<std::string>() : ""};
+  return Message{std::move(role), std::move(content),
+                 thought.is_string() ? thought.get<std::string>() : ""};
 }
 
 absl::Status ReadMessages(const Body& body, Request* request) {
@@ -360,12 +359,12 @@ absl::Status ReadMessages(const Body& body, Request* request) {
   }
   for (size_t i = 0; i < messages.size(); ++i) {
     ASSIGN_OR_RETURN(
-        cli::Model::Message message,
+        Message message,
         ReadMessage(messages[i], absl::StrCat("messages[", i, "]")));
     request->messages.push_back(std::move(message));
   }
   // Clients send the place of the answer as an empty message.
-  const cli::Model::Message& last = request->messages.back();
+  const Message& last = request->messages.back();
   if (request->messages.size() > 1 && last.role == "assistant" &&
       last.content.empty()) {
     request->messages.pop_back();
@@ -516,7 +515,7 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const cli::Model& model,
                                                   int64_t context) {
   // A prompt that is a little too long is counted to its end.
   constexpr int64_t kCountedBeyond = int64_t{1} << 17;
-  cli::Model::TextLimits limits;
+  TextLimits limits;
   limits.most_tokens = static_cast<size_t>(context + kCountedBeyond);
   absl::StatusOr<std::vector<int32_t>> ids = request.prompt_ids;
   if (request.endpoint == Endpoint::kChat) {

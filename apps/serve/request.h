@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 #include "lib/grammar/grammar.h"
 #include "nlohmann/json.hpp"
 
@@ -36,7 +36,7 @@ struct Request {
   std::string model;  // the name that the client gave
   // A chat has messages, and variables of its template: an object, or empty. A
   // completion has a prompt, or its tokens.
-  std::vector<cli::Model::Message> messages;
+  std::vector<Message> messages;
   std::string template_kwargs;
   std::string prompt;
   std::vector<int32_t> prompt_ids;

@@ -130,9 +130,9 @@ class Service::Flow {
     Send(reply_.ProgressChunk({prompt_tokens_, static_cast<int64_t>(found),
                                done, watch_.prompt_ms()}));
   }
-  void OnToken(const tiercel_token& token) {
-    const std::string_view text = cli::TextOf(token);
-    const std::string_view thought = cli::ThoughtOf(token);
+  void OnToken(const Token& token) {
+    const std::string_view text = token.text;
+    const std::string_view thought = token.thought;
     if (!watch_.has_token()) {
       first_token_s_ = std::chrono::duration<double>(
                            std::chrono::steady_clock::now() - visit_.begin)
@@ -230,7 +230,7 @@ absl::Status Service::Generate(const HttpRequest& http, const Visit& visit) {
   job.on_read = [flow](size_t found, size_t read) {
     flow->OnRead(found, read);
   };
-  job.on_token = [flow](const tiercel_token& token) { flow->OnToken(token); };
+  job.on_token = [flow](const Token& token) { flow->OnToken(token); };
   job.on_end = [flow](const absl::Status& status, const Json& report) {
     flow->OnEnd(status, report);
   };

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
+#include "apps/commands/model.h"
 #include "apps/serve/document_queue.h"
 #include "apps/serve/generations.h"
 #include "apps/serve/grammars.h"

@@ -25,7 +25,7 @@ class ServiceTest : public ::testing::Test {
  protected:
   ServiceTest() {
     options_.model.path = "tests/golden/checkpoints/llama_chat.gguf";
-    auto params = cli::Defaults<tiercel_model_params>();
+    auto params = defaults<tiercel_model_params>();
     params.path = options_.model.path.c_str();
     params.load = TIERCEL_LOAD_HEADER;
     auto opened = cli::Model::Open(params, nullptr);
