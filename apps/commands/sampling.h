@@ -7,7 +7,7 @@
 
 #include "apps/cli/options.h"
 #include "apps/terminal/output.h"
-#include "include/tiercel.h"
+#include "include/tiercel.hpp"
 #include "lib/grammar/grammar.h"
 
 namespace tiercel::cli {
