@@ -45,6 +45,14 @@ std::string Nested(const std::string& open, const std::string& close, int n) {
   return text;
 }
 
+std::string WithProperties(int n) {
+  std::string text = R"({"properties":{)";
+  for (int i = 0; i < n; ++i) {
+    text += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":{}";
+  }
+  return text + "}}";
+}
+
 absl::Status Checked(Kind kind, const std::string& text) {
   return CheckGrammar({kind, text, "the grammar"});
 }
@@ -74,7 +82,7 @@ TEST(GrammarCheckTest, WhatAGrammarWouldNotObeyIsRefused) {
       {Kind::kJsonSchema, R"({"allOf":[{}],"oneOf":[{}]})",
        "got oneOf beside allOf, need one of them"},
       {Kind::kJsonSchema, R"({"prefixItems":[{"maxItems":10001}]})",
-       "maxItems: got 10001, need at most 10000"},
+       "maxItems: got 10001, need 0 to 10000"},
       {Kind::kJsonSchema, R"({"type":"string","minLength":1e300})",
        "minLength: got 1e+300"},
       {Kind::kJsonSchema, Nested(R"({"items":)", "}", 65), "nested 65 deep"},
@@ -124,6 +132,70 @@ TEST(GrammarCheckTest, WhatAGrammarWouldNotObeyIsRefused) {
        R"({"properties":{"anyOf":{},"properties":{"type":"string"}}})", ""},
       {Kind::kJsonSchema,
        R"({"$defs":{"a":{}},"anyOf":[{}],"title":"t","description":"d"})", ""},
+      {Kind::kJsonSchema, R"({"minimun":1})", "minimun is not supported"},
+      {Kind::kJsonSchema, R"({"contains":false})", "contains is not supported"},
+      {Kind::kJsonSchema, R"({"x-order":[1],"type":"null"})", ""},
+      {Kind::kJsonSchema, R"({"items":[{}]})", "got array, need a schema"},
+      {Kind::kJsonSchema, R"({"anyOf":{}})", "anyOf: got object, need schemas"},
+      {Kind::kJsonSchema, R"({"items":{"$id":"a"}})", "$id is not supported"},
+      {Kind::kJsonSchema, R"({"$id":"a","type":"null"})", ""},
+      {Kind::kJsonSchema, R"({"required":["a"]})",
+       R"(required: "a" is none of the properties)"},
+      {Kind::kJsonSchema, R"({"required":[1],"properties":{"a":{}}})",
+       "required: 1 is none"},
+      {Kind::kJsonSchema, R"({"properties":{},"propertyNames":{}})",
+       "got properties beside propertyNames"},
+      {Kind::kJsonSchema, R"({"properties":{},"patternProperties":{"a":{}}})",
+       "got properties beside patternProperties"},
+      {Kind::kJsonSchema, R"({"propertyNames":{"type":"integer","minimum":1}})",
+       "need a schema of strings"},
+      {Kind::kJsonSchema, R"({"propertyNames":{"enum":["a",1]}})",
+       R"(got 1 beside "type": "string")"},
+      {Kind::kJsonSchema, R"({"type":"string","pattern":"a","format":"date"})",
+       "got pattern beside format"},
+      {Kind::kJsonSchema, R"({"type":"string","format":"json-pointer"})",
+       "format json-pointer is not supported"},
+      {Kind::kJsonSchema, R"({"type":"string","enum":["a",2]})",
+       R"(got 2 beside "type": "string")"},
+      {Kind::kJsonSchema, R"({"type":["integer","null"],"enum":[2.0,null]})",
+       ""},
+      {Kind::kJsonSchema, R"({"type":"integer","const":2.5})", "got 2.5"},
+      {Kind::kJsonSchema, R"({"type":[]})", "type: got none"},
+      {Kind::kJsonSchema, R"({"type":["string","strange"]})",
+       R"(type: got "strange")"},
+      {Kind::kJsonSchema, R"({"type":"string","maxLength":-1})",
+       "maxLength: got -1, need 0"},
+      {Kind::kJsonSchema, R"({"type":"string","maxLength":"9"})",
+       R"(maxLength: got "9")"},
+      {Kind::kJsonSchema, R"({"type":"number","minimum":1e-7})",
+       "minimum: got 1e-07"},
+      {Kind::kJsonSchema, R"({"type":"number","exclusiveMaximum":-1e-7})",
+       "exclusiveMaximum: got -1e-07"},
+      {Kind::kJsonSchema, R"({"type":"number","minimum":0,"maximum":0.5})", ""},
+      {Kind::kJsonSchema, R"({"minProperties":2})", "a name may recur"},
+      {Kind::kJsonSchema, R"({"minProperties":1})", ""},
+      {Kind::kJsonSchema, R"({"properties":{"a":{},"b":{}},"minProperties":2})",
+       ""},
+      {Kind::kJsonSchema,
+       R"({"properties":{"a":{}},"additionalProperties":{},"minProperties":2})",
+       "a name may recur"},
+      {Kind::kJsonSchema, WithProperties(256), ""},
+      {Kind::kJsonSchema, WithProperties(257),
+       "properties: got 257, need at most 256"},
+      {Kind::kJsonSchema, R"({"$ref":"#"})", "refers to itself"},
+      {Kind::kJsonSchema,
+       R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"anyOf":[{"type":"null"},
+           {"$ref":"#/$defs/a"}]}},"type":"null"})",
+       "refers to itself"},
+      {Kind::kJsonSchema, R"({"$ref":"#/default","default":{"type":"null"}})",
+       R"($ref: "#/default" names no schema)"},
+      {Kind::kJsonSchema,
+       R"({"anyOf":[{"$ref":"#/anyOf/1/properties/a~1b"},
+                    {"properties":{"a/b":{"type":"null"}}}]})",
+       ""},
+      {Kind::kJsonSchema, R"({"anyOf":[{"$ref":"#/anyOf/2"},{}]})",
+       "names no schema"},
+      {Kind::kJsonSchema, R"({"$ref":7})", "$ref: got number, need a string"},
       {Kind::kJsonSchema, "true", ""},
       {Kind::kJson, "", ""},
   };
@@ -206,6 +278,20 @@ TEST_F(GrammarTest, ASchemaAllowsItsTexts) {
   EXPECT_FALSE(Takes(R"({"name":"Ann","age":42,"more":1})"));
   EXPECT_FALSE(Takes(R"({"name":"Ann","age":42}x)"));
   EXPECT_FALSE(Takes(R"({"name":"Ann","age":42,"kind":"crow"})"));
+}
+
+TEST_F(GrammarTest, NamesAreStringsOfTheirSchema) {
+  Compile(
+      Kind::kJsonSchema,
+      R"({"type":"object","propertyNames":{"type":"string","maxLength":2}})");
+  EXPECT_TRUE(Takes(R"({"ab":1})"));
+  EXPECT_FALSE(Takes(R"({"abc":1})"));
+  EXPECT_FALSE(Takes("{1:1}"));
+  Compile(Kind::kJsonSchema,
+          R"({"type":"object","propertyNames":{"maxLength":2}})");
+  EXPECT_TRUE(Takes(R"({"ab":1})"));
+  EXPECT_FALSE(Takes(R"({"abc":1})"));
+  EXPECT_FALSE(Takes("{1:1}"));
 }
 
 TEST_F(GrammarTest, NoControlCharacterStandsInAString) {
