@@ -284,7 +284,7 @@ class Model {
  public:
   explicit Model(const std::string& path, const Progress& progress = {})
       : Model(path, defaults<tiercel_model_params>(), progress) {}
-  // The path, and the callback, of `params` are not used.
+  // The path, and the callback for progress, of `params` are not used.
   Model(const std::string& path, tiercel_model_params params,
         const Progress& progress = {}) {
     params.path = path.c_str();
@@ -305,6 +305,16 @@ class Model {
     internal::make(progress, [&](auto callback, void* user, auto* error) {
       return tiercel_model_load(get(), callback, user, error);
     });
+  }
+
+  void set_threads(int32_t threads) {
+    internal::make([&](tiercel_error* error) {
+      return tiercel_model_set_threads(get(), threads, error);
+    });
+  }
+  void trim() {
+    internal::make(
+        [&](tiercel_error* error) { return tiercel_trim(get(), error); });
   }
 
   tiercel_model_info info() const {
@@ -544,6 +554,11 @@ class Session {
   void truncate(size_t length) {
     internal::make([&](tiercel_error* error) {
       return tiercel_session_truncate(get(), length, error);
+    });
+  }
+  void trim() {
+    internal::make([&](tiercel_error* error) {
+      return tiercel_session_trim(get(), error);
     });
   }
 

@@ -94,6 +94,23 @@ TEST(CppHeaderTest, ErrorsAreThrown) {
   EXPECT_EQ(session.length(), 0u);
 }
 
+TEST(CppHeaderTest, ThreadsAndMemoryMayChange) {
+  auto params = tiercel::defaults<tiercel_model_params>();
+  params.threads = 2;
+  tiercel::Model model(kModel, params);
+  tiercel::Session session = Reading(model, "The falcon");
+  const size_t held = session.length();
+  const std::string text = session.generate(Tokens(9));
+  session.truncate(held);
+  model.set_threads(1);
+  EXPECT_EQ(model.info().threads, 1);
+  EXPECT_THROW(model.set_threads(3), tiercel::Error);
+  session.trim();
+  model.trim();
+  EXPECT_EQ(session.length(), held);
+  EXPECT_EQ(session.generate(Tokens(9)), text);
+}
+
 TEST(CppHeaderTest, CallbacksMayThrowOrStop) {
   tiercel::Model model(kModel);
   tiercel::Session session = Reading(model, "The falcon");
