@@ -13,7 +13,7 @@ import random
 import struct
 import unittest
 
-from cli_testing import Case, run
+from cli_testing import CHECKPOINTS, Case, run
 import gguf_file
 import told_model
 from told_model import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER, path_of
@@ -271,6 +271,30 @@ class FolderTest(FilesCase):
         # A scaling of positions does not widen what attention sees.
         self.refuse(3, "context_length_exceeded", "eval", "-m", model,
                     "--tokens", beyond, "--rope-scale", "2")
+
+    def test_rope_of_a_text_that_stays_short(self):
+        """Within the original context a text is as a model without a scaling
+        reads it, whatever the model's longest context is."""
+        for name in "llama_rope_dynamic", "phi3":
+            checkpoint = os.path.join(CHECKPOINTS, name)
+            for count, size in (40, "64"), (66, "66"):
+                ids = self.path("ids", b"5 9 4 " * (count // 3) +
+                                b"7 " * (count % 3))
+                read = ["eval", "-m", checkpoint, "--tokens", ids,
+                        "--compute", "f32"]
+                nlls = [self.document(*read, *more)["nll"]
+                        for more in ([], ["-c", size], ["-c", "128"])]
+                self.assertEqual(nlls[0], nlls[1])
+                # There are two sets of factors.
+                self.assertEqual(nlls[0] == nlls[2],
+                                 name == "phi3" and count > 64)
+            made = ["generate", "-m", checkpoint, "--tokens",
+                    self.path("few", b"5 9 4 7 5 9 4 7"), "-n", "40", "--temp",
+                    "1", "--ignore-eos"]
+            tokens = [self.document(*made, *more)["output"][0]["tokens"]
+                      for more in ([], ["-c", "64"], ["-c", "128"])]
+            self.assertEqual(tokens[0], tokens[1])
+            self.assertNotEqual(tokens[0], tokens[2])
 
     def test_quantised_folders_are_named(self):
         """Also those whose settings stand in another file than config.json."""

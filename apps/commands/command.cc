@@ -272,6 +272,23 @@ int64_t ContextOf(const Options& options, const Model& model) {
                                      : model.info().context;
 }
 
+absl::StatusOr<Options> ForLength(const Options& options, const Model& model,
+                                  int64_t tokens) {
+  Options sized = options;
+  if (options.session.context > 0) return sized;
+  ASSIGN_OR_RETURN(const Json described, model.Describe());
+  const Json& scaling = described.at("config").at("rope_scaling");
+  if (scaling.is_null()) return sized;
+  const auto type = scaling.at("type").get<std::string>();
+  if (type != "dynamic" && type != "longrope") return sized;
+  const auto original = scaling.at("original_context").get<int64_t>();
+  if (tokens <= original || type == "dynamic") {
+    sized.session.context =
+        std::min<int64_t>(std::max(tokens, original), model.info().context);
+  }
+  return sized;
+}
+
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                                     const std::optional<Model>& draft,
                                     size_t prompt_tokens) {

@@ -83,6 +83,13 @@ absl::Status MeasureRates(const Options& options, const Model& model,
 // The most tokens that a session of `options` holds.
 int64_t ContextOf(const Options& options, const Model& model);
 
+// Returns the options of a session for a text that grows to `tokens` tokens.
+// Without -c, the session of a model whose RoPE depends on a session's length
+// is not longer than the text needs: as long as the original context, or, for
+// "dynamic", as the text beyond it.
+absl::StatusOr<Options> ForLength(const Options& options, const Model& model,
+                                  int64_t tokens);
+
 // Opens a session for `prompt_tokens` tokens, which `draft` must outlive.
 // Errors: CheckLength's, before memory is taken; the library's.
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,

@@ -129,13 +129,15 @@ absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
 
 }  // namespace
 
-absl::Status Eval(const Options& options) {
-  ASSIGN_OR_RETURN(Model model, OpenModel(options, TIERCEL_LOAD_HEADER));
-  ASSIGN_OR_RETURN(Ids ids, WithinContext(options, model, Answer::kNone,
-                                          [&](const TextLimits& limits) {
-                                            return ReadPrompt(
-                                                model, options.input, limits);
-                                          }));
+absl::Status Eval(const Options& asked) {
+  ASSIGN_OR_RETURN(Model model, OpenModel(asked, TIERCEL_LOAD_HEADER));
+  ASSIGN_OR_RETURN(
+      Ids ids,
+      WithinContext(asked, model, Answer::kNone, [&](const TextLimits& limits) {
+        return ReadPrompt(model, asked.input, limits);
+      }));
+  ASSIGN_OR_RETURN(const Options options,
+                   ForLength(asked, model, static_cast<int64_t>(ids.size())));
   RETURN_IF_ERROR(CheckPrefill(options, ids));
   RETURN_IF_ERROR(LoadModel(options, &model));
 

@@ -11,13 +11,18 @@ namespace tiercel::cli {
 
 absl::Status Generate(const Options& asked) {
   ASSIGN_OR_RETURN(Model model, OpenModel(asked, TIERCEL_LOAD_HEADER));
-  ASSIGN_OR_RETURN(const Options options, WithGrammar(asked, model));
+  ASSIGN_OR_RETURN(Options options, WithGrammar(asked, model));
   ASSIGN_OR_RETURN(std::vector<int32_t> prompt,
                    WithinContext(options, model, Answer::kWanted,
                                  [&](const TextLimits& limits) {
                                    return ReadPrompt(model, options.input,
                                                      limits);
                                  }));
+  if (const int64_t more = options.sampling.max_tokens; more >= 0) {
+    ASSIGN_OR_RETURN(
+        options,
+        ForLength(options, model, static_cast<int64_t>(prompt.size()) + more));
+  }
   RETURN_IF_ERROR(LoadModel(options, &model));
   return RunGeneration(options, model, {{std::move(prompt), ""}},
                        options.warnings);
