@@ -167,27 +167,56 @@ Value AbsFilter(Rendering& rendering, const Value& input, const Args&) {
   return Undefined{};
 }
 
+// Rounds to a multiple of `unit`, halves to an even one.
+int64_t RoundTo(int64_t value, int64_t unit) {
+  int64_t count = value / unit;
+  int64_t rest = value % unit;
+  if (rest < 0) {
+    rest += unit;
+    --count;
+  }
+  if (rest > unit - rest || (rest == unit - rest && count % 2 != 0)) ++count;
+  return count * unit;
+}
+
+// Rounds as Python does: to the decimal nearest to the exact binary value.
+double RoundAt(double value, int64_t precision) {
+  if (precision < 0) {
+    const double unit = std::pow(10.0, static_cast<double>(-precision));
+    return std::nearbyint(value / unit) * unit;
+  }
+  char digits[400];
+  const std::to_chars_result end =
+      std::to_chars(digits, digits + sizeof(digits), value,
+                    std::chars_format::fixed, static_cast<int>(precision));
+  double rounded = value;
+  std::from_chars(digits, end.ptr, rounded);
+  return rounded;
+}
+
 Value RoundFilter(Rendering& rendering, const Value& input, const Args& args) {
+  constexpr int64_t kMost = 15;
   const std::vector<Value> bound =
       Bind(rendering, "round", args, {"precision", "method"});
   const std::optional<double> value = input.IfNumber();
   const int64_t precision = bound[0].IfInteger().value_or(0);
-  if (!value.has_value() || precision < 0 || precision > 15) {
-    rendering.Fail("round: needs a number and a precision from 0 to 15");
+  if (!value.has_value() || precision < -kMost || precision > kMost) {
+    rendering.Fail("round: needs a number and a precision from -15 to 15");
     return Undefined{};
   }
   const double scale = std::pow(10.0, static_cast<double>(precision));
   const Text method = Str(rendering, bound[1]);
   if (method.bytes() == "ceil") return std::ceil(*value * scale) / scale;
   if (method.bytes() == "floor") return std::floor(*value * scale) / scale;
-  // Rounds as Python does: to the decimal nearest to the exact binary value.
-  char digits[400];
-  const std::to_chars_result end =
-      std::to_chars(digits, digits + sizeof(digits), *value,
-                    std::chars_format::fixed, static_cast<int>(precision));
-  double rounded = *value;
-  std::from_chars(digits, end.ptr, rounded);
-  return rounded;
+  const std::optional<int64_t> integer = input.IfInteger();
+  if (!integer.has_value()) return RoundAt(*value, precision);
+  int64_t unit = 1;
+  for (int64_t i = precision; i < 0; ++i) unit *= 10;
+  if (*integer > INT64_MAX - unit || *integer < INT64_MIN + unit) {
+    rendering.Fail("an integer is out of range");
+    return Undefined{};
+  }
+  return RoundTo(*integer, unit);
 }
 
 // --- the rest

@@ -6,6 +6,8 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "lib/template/letter_case.h"
+#include "lib/text/utf8.h"
 
 namespace tiercel::jinja {
 namespace {
@@ -34,30 +36,45 @@ void AppendEscaped(const Text& text, Escape escape, TextBuilder* out) {
   });
 }
 
-bool IsControl(char byte) {
-  return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
+// Returns how Python's repr spells the character at `at`; empty: as it
+// is.
+std::string ReprOf(std::string_view text, size_t at, char quote) {
+  switch (const char first = text[at]) {
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    case '\\':
+      return "\\\\";
+    default:
+      if (first == quote) return {'\\', quote};
+  }
+  const char32_t c = Utf8At(text, at).code_point;
+  if (c == kNoCodePoint || ClassAt(text, at).printable) return {};
+  return c < 0x100     ? Hex("\\x", 2, c)
+         : c < 0x10000 ? Hex("\\u", 4, c)
+                       : Hex("\\U", 8, c);
 }
 
 void AppendStringRepr(const Text& text, TextBuilder* out) {
-  const bool has_single = text.bytes().find('\'') != std::string_view::npos;
-  const bool has_double = text.bytes().find('"') != std::string_view::npos;
+  const std::string_view bytes = text.bytes();
+  const bool has_single = bytes.find('\'') != std::string_view::npos;
+  const bool has_double = bytes.find('"') != std::string_view::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
   const std::string_view mark(&quote, 1);
   out->Append(mark);
-  AppendEscaped(
-      text,
-      [quote](char byte) -> std::string {
-        if (byte == '\n') return "\\n";
-        if (byte == '\r') return "\\r";
-        if (byte == '\t') return "\\t";
-        if (byte == '\\') return "\\\\";
-        if (byte == quote) return {'\\', quote};
-        if (IsControl(byte)) {
-          return Hex("\\x", 2, static_cast<unsigned char>(byte));
-        }
-        return {};
-      },
-      out);
+  size_t written = 0;
+  for (size_t at = 0, end = 0; at < bytes.size(); at = end) {
+    end = CharacterEnd(bytes, at);
+    const std::string spelled = ReprOf(bytes, at, quote);
+    if (spelled.empty()) continue;
+    out->Append(text, written, at);
+    out->Append(spelled, text.OriginAt(at));
+    written = end;
+  }
+  out->Append(text, written, bytes.size());
   out->Append(mark);
 }
 

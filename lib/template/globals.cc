@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -78,6 +80,24 @@ Value RaiseException(Rendering& rendering, const Args& args) {
   return Undefined{};
 }
 
+// Appends what Python's datetime writes for one conversion, "%d" or "%-d". The
+// time has no zone there.
+void AppendTime(const struct timespec& now, const struct tm& local,
+                const std::string& conversion, TextBuilder* out) {
+  static const locale_t kEnglish = newlocale(LC_ALL_MASK, "C", nullptr);
+  const char letter = conversion.back();
+  if (letter == 'z' || letter == 'Z') return;
+  char text[64];
+  size_t size = 0;
+  if (letter == 'f') {
+    size = static_cast<size_t>(
+        std::snprintf(text, sizeof(text), "%06ld", now.tv_nsec / 1000));
+  } else {
+    size = strftime_l(text, sizeof(text), conversion.c_str(), &local, kEnglish);
+  }
+  out->Append(std::string_view(text, size));
+}
+
 // strftime in English, whatever the program's locale. It converts one known
 // specifier at a time, since the format comes from the model file.
 Value StrftimeNow(Rendering& rendering, const Args& args) {
@@ -88,15 +108,18 @@ Value StrftimeNow(Rendering& rendering, const Args& args) {
     FailKind(rendering, "strftime_now", bound[0], "a string");
     return Undefined{};
   }
-  const time_t now = time(nullptr);
+  struct timespec now = {};
   struct tm local;
-  if (localtime_r(&now, &local) == nullptr) {
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (localtime_r(&now.tv_sec, &local) == nullptr) {
     rendering.Fail("strftime_now: no local time");
     return Undefined{};
   }
-  static const locale_t kEnglish = newlocale(LC_ALL_MASK, "C", nullptr);
   TextBuilder out(rendering);
   const std::string_view bytes = format->bytes();
+  const auto is_one_of = [](std::string_view all, char c) {
+    return all.find(c) != std::string_view::npos;
+  };
   for (size_t i = 0; i < bytes.size() && rendering.ok();) {
     if (bytes[i] != '%') {
       const size_t end = std::min(bytes.find('%', i), bytes.size());
@@ -104,19 +127,16 @@ Value StrftimeNow(Rendering& rendering, const Args& args) {
       i = end;
       continue;
     }
-    const size_t pad = i + 1 < bytes.size() && bytes[i + 1] == '-' ? 1 : 0;
-    const size_t end = i + 2 + pad;
+    const bool has_flag =
+        i + 1 < bytes.size() && is_one_of("-_0^#", bytes[i + 1]);
+    const size_t end = i + 2 + (has_flag ? 1 : 0);
     if (end > bytes.size() ||
-        std::string_view("aAbBcdDeFHIjmMpSTuUwWxXyYzZ%").find(bytes[end - 1]) ==
-            std::string_view::npos) {
+        !is_one_of("aAbBcCdDeFfgGhHIjklmMnpPrRsStTuUVwWxXyYzZ%",
+                   bytes[end - 1])) {
       rendering.Fail("strftime_now: unknown conversion");
       break;
     }
-    char text[64];
-    const size_t size = strftime_l(
-        text, sizeof(text), std::string(bytes.substr(i, end - i)).c_str(),
-        &local, kEnglish);
-    out.Append(std::string_view(text, size));
+    AppendTime(now, local, std::string(bytes.substr(i, end - i)), &out);
     i = end;
   }
   return MakeString(rendering, out.TakeText());

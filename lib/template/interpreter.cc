@@ -194,10 +194,6 @@ Interpreter::Flow Interpreter::ExecuteLoop(const Stmt& statement,
                    MakeList(rendering_, ChooseItems(statement, *list)));
   }
   if (list == nullptr || !rendering_.ok()) return Flow::kNext;
-  if (list->items.empty()) {
-    const Scoped scoped(this, NewScope(scope_));
-    return ExecuteBody(statement.otherwise);
-  }
   const auto loop = std::make_shared<Loop>();
   loop->items = list;
   loop->depth = depth;
@@ -209,13 +205,20 @@ Interpreter::Flow Interpreter::ExecuteLoop(const Stmt& statement,
       return CallLoop(statement, outer.lock(), more, depth + 1);
     };
   }
+  // Jinja runs the else block if no pass came to the body's end, so also where
+  // each was left by break or continue.
+  bool ended = false;
   for (; loop->index < list->items.size() && rendering_.Step(); ++loop->index) {
     const Scoped scoped(this, NewScope(scope_));
     scope_->Set("loop", loop);
     Assign(*statement.target, list->items[loop->index]);
-    if (ExecuteBody(statement.body) == Flow::kBreak) break;
+    const Flow flow = ExecuteBody(statement.body);
+    if (flow == Flow::kBreak) break;
+    ended |= flow == Flow::kNext;
   }
-  return Flow::kNext;
+  if (ended || !rendering_.ok()) return Flow::kNext;
+  const Scoped scoped(this, NewScope(scope_));
+  return ExecuteBody(statement.otherwise);
 }
 
 void Interpreter::ExecuteMacro(const Stmt& statement) {

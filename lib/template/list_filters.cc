@@ -216,8 +216,10 @@ Value SortFilter(Rendering& rendering, const Value& input, const Args& args) {
   const Items items(rendering, input);
   std::vector<Value> keys;
   for (const Value& item : items) {
-    keys.push_back(
-        PathKey(rendering, item, bound[2], /*case_sensitive=*/Truth(bound[1])));
+    // Lists are ordered by their first parts that differ: equal ones need no
+    // order, be they none.
+    keys.push_back(MakeList(
+        rendering, {PathKey(rendering, item, bound[2], Truth(bound[1]))}));
     if (!rendering.ok()) return Undefined{};
   }
   return MakeList(rendering, SortBy(rendering, items, keys, Truth(bound[0])));

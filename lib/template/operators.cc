@@ -301,11 +301,11 @@ bool ApplyComparison(Rendering& rendering, Operator op, const Value& a,
     case Operator::kLess:
       return Less(rendering, a, b);
     case Operator::kLessEqual:
-      return Equal(rendering, a, b) || Less(rendering, a, b);
+      return Less(rendering, a, b) || Equal(rendering, a, b);
     case Operator::kGreater:
       return Less(rendering, b, a);
     case Operator::kGreaterEqual:
-      return Equal(rendering, a, b) || Less(rendering, b, a);
+      return Less(rendering, b, a) || Equal(rendering, a, b);
     case Operator::kIn:
       return Contains(rendering, b, a);
     default:

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "lib/template/builtins.h"
+#include "lib/template/format.h"
+#include "lib/template/operators.h"
 
 namespace tiercel::jinja {
 namespace {
@@ -15,10 +17,11 @@ const Value& Operand(Rendering& rendering, const Args& args) {
   return kNone;
 }
 
-int64_t IntegerOf(Rendering& rendering, const Value& value) {
-  const std::optional<int64_t> integer = value.IfInteger();
-  if (!integer.has_value()) FailKind(rendering, "a test", value, "an integer");
-  return integer.value_or(0);
+// Returns whether dividing a value by `divisor` leaves `rest`.
+bool Leaves(Rendering& rendering, const Value& value, const Value& divisor,
+            int64_t rest) {
+  const Value left = ApplyBinary(rendering, Operator::kModulo, value, divisor);
+  return rendering.ok() && Equal(rendering, left, rest);
 }
 
 bool IsIterable(Rendering&, const Value& value, const Args&) {
@@ -59,17 +62,15 @@ bool IsSame(Rendering& rendering, const Value& value, const Args& args) {
 }
 
 bool IsDivisible(Rendering& rendering, const Value& value, const Args& args) {
-  const int64_t divisor = IntegerOf(rendering, Operand(rendering, args));
-  if (divisor == 0) rendering.Fail("division by zero");
-  return rendering.ok() &&
-         (divisor == -1 || IntegerOf(rendering, value) % divisor == 0);
+  return Leaves(rendering, value, Operand(rendering, args), 0);
 }
 
-// Calls a method of strings that tells if a string is of some kind.
+// Calls a method of strings that tells if the text of a value is of some kind.
 bool TextIs(Rendering& rendering, const Value& value,
             const std::string& method) {
-  if (value.IfText() == nullptr) return false;
-  const Value bound = GetStringMethod(rendering, value, method);
+  const Value text = MakeString(rendering, Str(rendering, value));
+  if (!rendering.ok()) return false;
+  const Value bound = GetStringMethod(rendering, text, method);
   return rendering.ok() && Truth(bound.IfRef<Function>()->call({}));
 }
 
@@ -82,15 +83,18 @@ constexpr BuiltinEntry<Test> kTests[] = {
     {">=", IsAtLeast},
     {"boolean",
      [](Rendering&, const Value& v, const Args&) { return v.Is<bool>(); }},
-    {"callable", [](Rendering&, const Value& v,
-                    const Args&) { return v.IfRef<Function>() != nullptr; }},
+    {"callable",
+     [](Rendering&, const Value& v, const Args&) {
+       // A call of an undefined value is what fails, as in Jinja.
+       return v.IfRef<Function>() != nullptr || v.IsUndefined();
+     }},
     {"defined",
      [](Rendering&, const Value& v, const Args&) { return !v.IsUndefined(); }},
     {"divisibleby", IsDivisible},
     {"eq", IsEqual},
     {"equalto", IsEqual},
     {"even", [](Rendering& rendering, const Value& v,
-                const Args&) { return IntegerOf(rendering, v) % 2 == 0; }},
+                const Args&) { return Leaves(rendering, v, int64_t{2}, 0); }},
     {"false", [](Rendering&, const Value& v,
                  const Args&) { return v.Is<bool>() && !Truth(v); }},
     {"escaped", [](Rendering&, const Value&, const Args&) { return false; }},
@@ -124,7 +128,7 @@ constexpr BuiltinEntry<Test> kTests[] = {
     {"number", [](Rendering&, const Value& v,
                   const Args&) { return v.IfNumber().has_value(); }},
     {"odd", [](Rendering& rendering, const Value& v,
-               const Args&) { return IntegerOf(rendering, v) % 2 != 0; }},
+               const Args&) { return Leaves(rendering, v, int64_t{2}, 1); }},
     {"sameas", IsSame},
     {"sequence", IsIterable},
     {"string", [](Rendering&, const Value& v,

@@ -112,20 +112,26 @@ size_t BytesOf(const std::vector<ChatMessage>& messages) {
   return bytes;
 }
 
-// Returns the template in the field of `file`: a string, or of a list of named
-// templates the only one or the "default" one. Empty if there is none.
+// Returns the template in the field of `file`: a string, or of a list or an
+// object of named templates the only one or the "default" one. Empty if there
+// is none.
 absl::StatusOr<std::optional<std::string>> FromConfig(
     const std::string& file, const nlohmann::json& config) {
   const auto field = config.find("chat_template");
   if (field == config.end() || field->is_null()) return std::nullopt;
   if (field->is_string()) return field->get<std::string>();
-  if (!field->is_array()) {
+  if (!field->is_structured()) {
     return InputError("template_error",
                       file + ": chat_template is neither a string nor a list");
   }
   std::map<std::string, std::string> named;
+  if (field->is_object()) {
+    for (const auto& [name, text] : field->items()) {
+      if (text.is_string()) named.emplace(name, text.get<std::string>());
+    }
+  }
   for (const nlohmann::json& entry : *field) {
-    if (!entry.is_object()) continue;
+    if (!field->is_array() || !entry.is_object()) continue;
     const auto name = entry.find("name");
     const auto text = entry.find("template");
     if (name != entry.end() && name->is_string() && text != entry.end() &&

@@ -78,6 +78,20 @@ TEST(ChatTemplateTest, RendersWhatJinja2Renders) {
   }
 }
 
+TEST(ChatTemplateTest, TellsTheTimeAsDatetimeDoes) {
+  const auto time = [](const std::string& format) {
+    return Shown("{{ strftime_now('" + format + "') }}", "");
+  };
+  EXPECT_EQ(time("<%z%Z>"), "[<>]");  // a time without a zone
+  EXPECT_EQ(time("%f").size(), std::string("[123456]").size());
+  EXPECT_EQ(time("%h"), time("%b"));
+  EXPECT_EQ(time("%0d%_d%-d%^a%%").back(), ']');
+  EXPECT_EQ(time("%n%t"), "[\n\t]");
+  for (const char* format : {"%", "%-", "%Q", "%--d", "%E"}) {
+    EXPECT_THAT(time(format), HasSubstr("unknown conversion")) << format;
+  }
+}
+
 // --- text of messages never becomes text of the template
 
 TEST(ChatTemplateTest, MessagesStayApartInAPlainTemplate) {
@@ -466,6 +480,11 @@ TEST(ChatTemplateTest, ASafetensorsDirectoryHasItInOneOfThreeFiles) {
   EXPECT_EQ(TemplateOf(checkpoint), "template_error");
   config["chat_template"].erase(1);
   EXPECT_EQ(TemplateOf(checkpoint), "t");
+  for (const char* const named :
+       {R"({"tool_use":"t","default":"d"})", R"({"rag":"d"})"}) {
+    config["chat_template"] = nlohmann::json::parse(named);
+    EXPECT_EQ(TemplateOf(checkpoint), "d") << named;
+  }
   config["chat_template"] = nlohmann::json::array();
   EXPECT_EQ(TemplateOf(checkpoint), "template_error");
   config["chat_template"] = 5;

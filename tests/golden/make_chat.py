@@ -181,6 +181,28 @@ FEATURES = {
                "{{ {'b': 1, 'A': 2} | dictsort }}|"
                "{{ {'b': 1, 'a': 2} | dictsort(by='value') }}|"
                "{{ 'a' | attr('x') is defined }}",
+    "left loops": "{% for x in [1, 2] %}{% break %}{% else %}none{% endfor %}"
+                  "{% for x in [1, 2] %}{% continue %}{% else %}n{% endfor %}"
+                  "{% for x in [1, 2] %}{% if x == 2 %}{% break %}{% endif %}"
+                  "{% else %}n{% endfor %}{% for x in [1, 2] %}"
+                  "{% if x == 1 %}{% continue %}{% endif %}{% else %}n"
+                  "{% endfor %}{% for y in [1] %}{% for x in [1] %}{% break %}"
+                  "{% else %}{% break %}{% endfor %}y{% endfor %}",
+    "round": "{{ 31 | round }} {{ 31 | round(1) }} {{ 25 | round(-1) }} "
+             "{{ 35 | round(-1) }} {{ -25 | round(-1) }} {{ -26 | round(-1) }} "
+             "{{ 49 | round(-2) }} {{ 1234.5 | round(-2) }} {{ true | round }} "
+             "{{ 31 | round(0, 'ceil') }} {{ 31 | round(-1, 'ceil') }} "
+             "{{ 31 | round(-1, 'floor') }} {{ 250.0 | round(-2) }}",
+    "repr of what is not printable":
+        "{{ ['a\u00a0b', '\u2028', '\u200d', '\ufeff', '\U000e0001', '\u00ad', "
+        "'\x7f', 'é', '日', '👍'] }}",
+    "tests of other kinds": "{{ 2.0 is even }}{{ 0.5 is even }}{{ 3.0 is odd }}"
+        "{{ 4.5 is divisibleby 1.5 }}{{ true is odd }}{{ {'a': 1} is lower }}"
+        "{{ [1] is lower }}{{ none is upper }}{{ ['A'] is upper }}"
+        "{{ nope is callable }}{{ -3 is odd }}",
+    "sorting equals": "{{ [none, none] | sort }}{{ [{'a': 1}, {'b': 2}] "
+                      "| sort(attribute='z') }}"
+                      "{{ [[1, none], [1, none]] | sort }}",
     "select": "{% set l = [{'r': 'u', 'n': 1}, {'r': 'a', 'n': 2}, {'n': 3}] %}"
               "{{ l | selectattr('r', 'equalto', 'u') | list }}"
               "{{ l | selectattr('r', 'defined') | list | length }}"
