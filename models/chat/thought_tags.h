@@ -21,8 +21,9 @@ struct ThoughtTags {
   std::optional<int32_t> close_id = std::nullopt;
 };
 
-// The tags that a checkpoint's template names, or else those that are tokens of
-// its vocabulary; those of most models if neither is. Both may be null.
+// The tags that a checkpoint's template names, or else those that it writes
+// around earlier thoughts, or else those that are tokens of its vocabulary;
+// those of most models if none is. Both may be null.
 ThoughtTags ThoughtTagsOf(const ChatTemplate* chat_template,
                           const Tokenizer* tokenizer);
 

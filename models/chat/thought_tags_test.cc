@@ -1,6 +1,7 @@
 #include "models/chat/thought_tags.h"
 
 #include <memory>
+#include <string>
 
 #include "gtest/gtest.h"
 
@@ -20,6 +21,31 @@ TEST(ThoughtTagsTest, AreThoseThatTheTemplateNames) {
   EXPECT_EQ(mistral.close, "[/THINK]");
   EXPECT_EQ(tags_of("<seed:think></seed:think>").open, "<seed:think>");
   EXPECT_EQ(ThoughtTagsOf(nullptr, nullptr).close, "</think>");
+}
+
+TEST(ThoughtTagsTest, AreThoseThatTheTemplateWrites) {
+  const auto open_of = [](const std::string& thought,
+                          const std::string& none = "") {
+    const auto chat = ChatTemplate::Parse(
+        "{% for m in messages %}<|{{ m.role }}|>\n{% if m.reasoning_content "
+        "%}" +
+        thought + "{% else %}" + none +
+        "{% endif %}{{ m.content }}<|end|>\n{% endfor %}");
+    EXPECT_TRUE(chat.ok()) << chat.status();
+    const ThoughtTags tags = ThoughtTagsOf(chat->get(), nullptr);
+    return tags.open + " " + tags.close;
+  };
+  const std::string own = "<cot>\n{{ m.reasoning_content }}\n</cot>\n\n";
+  const std::string usual = "<think> </think>";
+  EXPECT_EQ(open_of(own), "<cot> </cot>");
+  EXPECT_EQ(open_of("{{ '<|t|>' ~ m.reasoning_content | trim }}<|/t|>"),
+            "<|t|> <|/t|>");
+  // Sentences are no tags, nor is what begins another turn.
+  EXPECT_EQ(open_of("I thought: {{ m.reasoning_content }} And so:"), usual);
+  EXPECT_EQ(open_of("{{ m.reasoning_content }}</cot>"), usual);
+  EXPECT_EQ(open_of("<cot>{{ m.reasoning_content }}"), usual);
+  EXPECT_EQ(open_of(own, "<cot></cot>"), usual);
+  EXPECT_EQ(open_of("<cot>"), usual);
 }
 
 TEST(ThoughtTagsTest, ATextMayEndInAThought) {
