@@ -33,6 +33,7 @@ class ByteBpe : public TextModel {
     ASSIGN_OR_RETURN(model->merges_, MergeTable::Make(spec));
     ASSIGN_OR_RETURN(model->pretokenizer_, Pretokenizer::Make(spec.cuts));
     model->nfc_ = spec.nfc;
+    model->prefixes_ = spec.space_prefix != TokenizerSpec::SpacePrefix::kNone;
     model->byte_ids_.fill(kNoToken);
     for (size_t i = 0; i < spec.tokens.size(); ++i) {
       const TokenEntry& token = spec.tokens[i];
@@ -59,8 +60,11 @@ class ByteBpe : public TextModel {
   absl::Status Encode(std::string_view run, bool /*first_run*/,
                       EncodeWatch* watch,
                       std::vector<int32_t>* ids) const override {
-    const std::string composed = nfc_ ? ComposeNfc(run) : std::string();
-    const std::string_view text = nfc_ ? composed : run;
+    const bool prefixes = prefixes_ && !run.empty() && run.front() != ' ';
+    std::string changed = nfc_ ? ComposeNfc(run) : std::string();
+    if (prefixes)
+      changed = absl::StrCat(" ", nfc_ ? changed : std::string(run));
+    const std::string_view text = nfc_ || prefixes ? changed : run;
     Merger merger;
     Pretokenizer::Walk walk(pretokenizer_, text);
     return EncodePieces(
@@ -124,6 +128,7 @@ class ByteBpe : public TextModel {
   MergeTable merges_;
   Pretokenizer pretokenizer_;
   bool nfc_ = false;
+  bool prefixes_ = false;  // a run that begins with no space gets one
   std::array<int32_t, 256> byte_ids_;  // kNoToken where there is none
   // Tokens by their bytes; empty unless merges are ignored for them.
   FlatMap<std::string, int32_t> whole_ids_;

@@ -119,7 +119,12 @@ absl::Status ReadCuts(const Json& file, TokenizerSpec* spec) {
       continue;
     }
     if (IsTrue(Member(*stage, "add_prefix_space"))) {
-      return UnsupportedJson("ByteLevel with add_prefix_space");
+      // Each piece of the stages before it would begin with a space.
+      if (!spec->cuts.empty()) {
+        return UnsupportedJson(
+            "ByteLevel with add_prefix_space behind another pre_tokenizer");
+      }
+      spec->space_prefix = TokenizerSpec::SpacePrefix::kEachRun;
     }
     const Json& use_regex = Member(*stage, "use_regex");
     if (use_regex.is_null() || IsTrue(use_regex)) {

@@ -171,12 +171,33 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
+std::unordered_map<std::string, int32_t> IdsByText(const TokenizerSpec& spec) {
+  std::unordered_map<std::string, int32_t> ids;
+  for (size_t i = 0; i < spec.tokens.size(); ++i) {
+    if (spec.tokens[i].type == TokenType::kUnused) continue;
+    ids.emplace(spec.tokens[i].text, static_cast<int32_t>(i));
+  }
+  return ids;
+}
+
+// Adds tokens. One whose text the vocabulary has keeps the id that it has
+// there, whatever its own is.
 absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
   if (added.is_null()) return absl::OkStatus();
   if (!added.is_array())
     return InvalidJsonVocab("added_tokens must be an array");
+  const std::unordered_map<std::string, int32_t> ids = IdsByText(*spec);
   for (const Json& token : added) {
-    RETURN_IF_ERROR(ReadAddedToken(token, spec));
+    const Json& content = Member(token, "content");
+    const auto known =
+        content.is_string() ? ids.find(content.get<std::string>()) : ids.end();
+    if (known == ids.end() || Member(token, "id") == known->second) {
+      RETURN_IF_ERROR(ReadAddedToken(token, spec));
+      continue;
+    }
+    Json renumbered = token;
+    renumbered["id"] = known->second;
+    RETURN_IF_ERROR(ReadAddedToken(renumbered, spec));
   }
   return absl::OkStatus();
 }
@@ -184,11 +205,7 @@ absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
 // Adds the tokens of the files beside the vocabulary. One whose text the
 // vocabulary has keeps the id that it has there.
 absl::Status ReadSideTokens(const HfSettings& settings, TokenizerSpec* spec) {
-  std::unordered_map<std::string, int32_t> ids;
-  for (size_t i = 0; i < spec->tokens.size(); ++i) {
-    if (spec->tokens[i].type == TokenType::kUnused) continue;
-    ids.emplace(spec->tokens[i].text, static_cast<int32_t>(i));
-  }
+  std::unordered_map<std::string, int32_t> ids = IdsByText(*spec);
   for (Json token : settings.AddedTokens()) {
     const Json& content = Member(token, "content");
     const auto known =

@@ -173,7 +173,8 @@ TEST(HfSpecTest, RefusesStagesThatItDoesNotKnow) {
         Json{{{"type", "Whitespace"}}, kByteLevelAlone},
         Json{kByteLevelAlone, kByteLevelAlone},
         Json{kByteLevelAlone, Split("a")}, Json{Split("a")},
-        Json{{{"type", "ByteLevel"}, {"add_prefix_space", true}}}}) {
+        Json{Split("a"),
+             {{"type", "ByteLevel"}, {"add_prefix_space", true}}}}) {
     EXPECT_EQ(code(stages), "unsupported_tokenizer") << stages;
   }
 }
@@ -292,8 +293,11 @@ TEST(HfSpecTest, AddedTokens) {
   Json files = ByteLevel();
   Json& added = files["tokenizer.json"]["added_tokens"];
   added.push_back({{"id", 6}, {"content", "<t>"}, {"special", false}});
+  // A text of the vocabulary keeps its id.
+  added.push_back({{"id", 9}, {"content", "ab"}, {"special", true}});
   const TokenizerSpec spec = Spec(files);
   ASSERT_EQ(spec.tokens.size(), 7u);
+  EXPECT_EQ(spec.tokens[2].type, TokenType::kControl);
   EXPECT_EQ(spec.tokens[4].type, TokenType::kUnused);  // a gap
   EXPECT_EQ(spec.tokens[6].type, TokenType::kUserDefined);
   EXPECT_FALSE(spec.tokens[6].single_word);
@@ -455,8 +459,29 @@ TEST(HfSpecTest, RefusesOtherPipelines) {
     EXPECT_EQ(CodeWith(files, "/pre_tokenizer", {{"type", "Whitespace"}}),
               "unsupported_tokenizer");
   }
-  EXPECT_EQ(CodeWith(ByteLevel(), "/pre_tokenizer/add_prefix_space", true),
-            "unsupported_tokenizer");
+}
+
+TEST(HfSpecTest, RunsOfAByteLevelVocabularyMayBeginWithASpace) {
+  Json files = ByteLevel();
+  files["tokenizer.json"]["model"]["vocab"]["\u0120"] = 4;
+  files["tokenizer.json"]["pre_tokenizer"]["add_prefix_space"] = true;
+  using Ids = std::vector<int32_t>;
+  const auto encoded = [&](std::string_view text) {
+    const auto tokenizer = Tokenizer::Create(Spec(files));
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    Ids ids;
+    EXPECT_TRUE(
+        (*tokenizer)->Encode(text, Tokenizer::Special::kParse, &ids).ok());
+    return ids;
+  };
+  for (const Json& normalizer : {Json(), Json{{"type", "NFC"}}}) {
+    files["tokenizer.json"]["normalizer"] = normalizer;
+    EXPECT_EQ(encoded("ab<e>a<e> b"), (Ids{4, 2, 3, 4, 0, 3, 4, 1}));
+    EXPECT_EQ(encoded("  a"), (Ids{4, 4, 0}));
+    EXPECT_EQ(encoded(""), Ids());
+  }
+  files["tokenizer.json"]["pre_tokenizer"]["add_prefix_space"] = false;
+  EXPECT_EQ(encoded("ab"), Ids{2});
 }
 
 TEST(HfSpecTest, ByteLevelNeedsNoDecoder) {

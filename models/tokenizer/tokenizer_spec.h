@@ -45,8 +45,9 @@ struct TokenEntry {
 // check each field by itself; Tokenizer::Create checks the rest.
 struct TokenizerSpec {
   enum class Kind { kByteLevel, kSentencePiece };
-  // The places at which SentencePiece adds a space: none, before the text, or
-  // before each stretch of text that no special token interrupts.
+  // The places at which a space is added: none, before the text, or before each
+  // stretch of text that no special token interrupts. A byte-level vocabulary
+  // adds it to each stretch that begins with none, or nowhere.
   enum class SpacePrefix { kNone, kText, kEachRun };
 
   Kind kind = Kind::kByteLevel;
@@ -62,8 +63,9 @@ struct TokenizerSpec {
   bool nfc = false;            // composes the text first
   bool ignore_merges = false;  // a piece that is a token is not split
 
-  // SentencePiece.
   SpacePrefix space_prefix = SpacePrefix::kNone;
+
+  // SentencePiece.
   bool prefixes_spaces = true;  // text that begins with a space, too
   bool splits_words = false;    // nothing merges across the start of a word
   bool strips_prefix = false;   // a text's first space is dropped in decoding
