@@ -147,7 +147,7 @@ RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context,
     // key.
     const double linear =
         factor.value_or(in.Float("rope.scale_linear").value_or(1));
-    if (linear == 1) return scaling;
+    if (linear == 1 || linear == 0) return scaling;
     scaling.type = RopeScaling::Type::kLinear;
     scaling.factor = linear;
   } else if (type == "linear" || type == "yarn") {

@@ -344,6 +344,12 @@ TEST(GgufConfig, RopeScaling) {
   EXPECT_EQ(config->rope_scaling.type, RopeScaling::Type::kLinear);
   EXPECT_EQ(config->rope_scaling.factor, 2);
 
+  Gguf zero;  // as in llama.cpp, no scaling
+  zero.Set("llama.rope.scaling.factor", 0.0f);
+  config = zero.Config();
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->rope_scaling.type, RopeScaling::Type::kNone);
+
   Gguf none;
   none.Set<std::string>(scaling + "type", "none");
   EXPECT_EQ(none.Config()->rope_scaling.type, RopeScaling::Type::kNone);
