@@ -112,6 +112,27 @@ class FolderTest(FilesCase):
                 text, _ = self.ask(model)
                 self.assertEqual(text == "OK", answers, text)
 
+    def test_the_template_gets_other_tokens_by_name(self):
+        names = told_model.tokens([*told_model.SPECIAL, "<pad>"])
+        follows = [*path_of("!", "N"), *path_of("<pad>", "O", "<|im_end|>")]
+        template = ("{{ messages[0].content }}{% if add_generation_prompt %}"
+                    "!{{ pad_token }}{% endif %}")
+        model = told_model.write_gguf(
+            self.path("pad.gguf"), follows, names,
+            tokenizer__chat_template=gguf_file.string(template),
+            tokenizer__ggml__padding_token_id=gguf_file.u32(3),
+            tokenizer__ggml__eos_token_id=gguf_file.u32(2))
+        self.assertEqual(self.ask(model), ("O", "stop"))
+        special = [*told_model.SPECIAL, "<pad>"]
+        for number, pad in enumerate(["<pad>", {"content": "<pad>"}]):
+            model = told_model.write_folder(
+                self.path(f"m{number}"), follows, names, files={
+                    "tokenizer.json": told_model.tokenizer_json(names, special),
+                    "tokenizer_config.json": {
+                        "chat_template": template, "pad_token": pad,
+                        "eos_token": "<|im_end|>"}})
+            self.assertEqual(self.ask(model), ("O", "stop"))
+
     def test_special_tokens_in_one_file_alone(self):
         names = told_model.tokens()
         plain = told_model.tokenizer_json(names, [])

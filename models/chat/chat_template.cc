@@ -224,6 +224,9 @@ absl::StatusOr<std::vector<ChatPiece>> ChatTemplate::Render(
                      jinja::MakeString(rendering, inputs.bos_token));
   interpreter.Define("eos_token",
                      jinja::MakeString(rendering, inputs.eos_token));
+  for (const auto& [name, text] : inputs.named_tokens) {
+    interpreter.Define(name, jinja::MakeString(rendering, text));
+  }
   interpreter.Define("tools", jinja::None{});
   interpreter.Define("documents", jinja::None{});
   const nlohmann::ordered_json& variables = inputs.settings.variables;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -61,6 +62,8 @@ class ChatTemplate {
     std::string bos_token;
     std::string eos_token;
     ChatSettings settings = {};
+    // Texts of further tokens by their names; settings.variables go before.
+    std::vector<std::pair<std::string, std::string>> named_tokens = {};
   };
   // Adjacent pieces of one origin are joined. Errors: template_error with the
   // line, or the template's own raise_exception message; invalid_argument for

@@ -42,7 +42,8 @@ absl::StatusOr<std::vector<ChatPiece>> Render(const ChatTemplate& chat_template,
                             .add_generation_prompt = assistant_speaks,
                             .bos_token = std::move(bos),
                             .eos_token = std::move(eos),
-                            .settings = settings}));
+                            .settings = settings,
+                            .named_tokens = tokenizer.named()}));
   if (settings.think == false && assistant_speaks) {
     CloseThought(ThoughtTagsOf(&chat_template, &tokenizer), &pieces);
   }

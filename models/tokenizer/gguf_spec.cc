@@ -145,6 +145,25 @@ absl::Status ReadEnds(const Metadata& metadata, TokenizerSpec* spec) {
   return absl::OkStatus();
 }
 
+// Reads the texts of tokens that chat templates may name.
+void ReadNamed(const Metadata& metadata, TokenizerSpec* spec) {
+  constexpr std::pair<const char*, const char*> kNames[] = {
+      {"unknown", "unk_token"},
+      {"padding", "pad_token"},
+      {"seperator", "sep_token"},  // as GGUF spells it
+      {"cls", "cls_token"},
+      {"mask", "mask_token"}};
+  for (const auto& [key, name] : kNames) {
+    std::optional<int32_t> id;
+    ReadId(metadata, absl::StrCat("tokenizer.ggml.", key, "_token_id"), *spec,
+           &id);
+    if (id) {
+      spec->named.emplace_back(name,
+                               spec->tokens[static_cast<size_t>(*id)].text);
+    }
+  }
+}
+
 // GGUF does not say that a token takes the spaces behind it. Those of Phi-3 do,
 // but for the ends of its texts.
 void SetStrips(const Metadata& metadata, TokenizerSpec* spec) {
@@ -196,6 +215,7 @@ absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata) {
     }
   }
   RETURN_IF_ERROR(ReadEnds(metadata, &spec));
+  ReadNamed(metadata, &spec);
   return spec;
 }
 

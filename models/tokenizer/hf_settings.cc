@@ -1,6 +1,7 @@
 #include "models/tokenizer/hf_settings.h"
 
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -92,6 +93,18 @@ Json HfSettings::AddedTokens() const {
     added.push_back({{"content", text}, {"id", id}});
   }
   return added;
+}
+
+std::vector<std::pair<std::string, std::string>> HfSettings::NamedTexts()
+    const {
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const std::string_view use : kUses) {
+    if (use == "bos_token" || use == "eos_token") continue;
+    std::vector<std::string> texts;
+    AddText(Get(use.data()), &texts);
+    for (std::string& text : texts) named.emplace_back(use, std::move(text));
+  }
+  return named;
 }
 
 std::vector<std::string> HfSettings::SpecialTexts() const {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nlohmann/json.hpp"
@@ -37,6 +38,9 @@ class HfSettings {
   // Returns the added tokens in the form of tokenizer.json's "added_tokens", of
   // "added_tokens_decoder" or else of added_tokens.json.
   nlohmann::json AddedTokens() const;
+
+  // Returns the texts of tokens for uses other than BOS and EOS, by the use.
+  std::vector<std::pair<std::string, std::string>> NamedTexts() const;
 
   // Returns the texts of tokens with any use, which makes them special.
   std::vector<std::string> SpecialTexts() const;

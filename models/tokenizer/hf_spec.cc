@@ -322,6 +322,7 @@ absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(const Json& side_files) {
   }
   RETURN_IF_ERROR(ReadSideTokens(settings, &spec));
   ReadEnds(side_files, file, settings, &spec);
+  spec.named = settings.NamedTexts();
   return spec;
 }
 

@@ -73,6 +73,10 @@ class Tokenizer {
   std::optional<int32_t> eos() const { return spec_.eos; }
   // True if texts of this checkpoint begin with bos(), which then exists.
   bool adds_bos() const { return spec_.adds_bos; }
+  // Texts of tokens other than BOS and EOS, by their names in chat templates.
+  const std::vector<std::pair<std::string, std::string>>& named() const {
+    return spec_.named;
+  }
   // True if decoding removes a text's first space.
   bool strips_first_space() const { return spec_.strips_prefix; }
   bool IsControl(int32_t id) const;      // false for an id that is no token

@@ -57,6 +57,9 @@ struct TokenizerSpec {
   std::optional<int32_t> bos;
   std::optional<int32_t> eos;
   bool adds_bos = false;
+  // Texts of further tokens by the names that chat templates have for them:
+  // "pad_token" and the like.
+  std::vector<std::pair<std::string, std::string>> named;
 
   // Byte-level.
   std::vector<Cut> cuts;
