@@ -6,8 +6,8 @@
 #
 #   full.sh [STEP...]    steps: long tidy asan ubsan tsan isa fuzz vocabs shapes
 #                               exact cuda sass hosted sim bytes seeds trials
-#                               faults book readme grammars page clients ray
-#                               subproject debian wheel mutants
+#                               faults book readme grammars page window clients
+#                               ray subproject debian wheel mutants
 #
 # The page is named by the day of the commit, for the steps may take days. A step
 # that is run again on the same kind of machine replaces its line of the page;
@@ -17,8 +17,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(long tidy asan ubsan tsan isa fuzz vocabs shapes exact cuda sass
-  hosted sim bytes seeds trials faults book readme grammars page clients ray
-  subproject debian wheel mutants)
+  hosted sim bytes seeds trials faults book readme grammars page window clients
+  ray subproject debian wheel mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -233,6 +233,22 @@ step_grammars() {  # answers by schemas and grammars, for which xgrammar is buil
 
 step_page() {  # the page of the server, in Chromium
   python3 -B apps/browser_test.py "$TIERCEL" tests/golden/checkpoints
+}
+
+# Builds the example with GTK as a stranger does, with the installed library, and
+# uses it over the accessibility bus. It needs Debian's Python.
+step_window() {
+  local prefix=$scratch/prefix component
+  for component in runtime documents development; do
+    cmake --install build/cpu --prefix "$prefix" --component "$component"
+  done
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tiercel.pc)") \
+    cmake -G Ninja -S examples/reader -B "$scratch/reader" \
+    -DCMAKE_C_FLAGS="-Wall -Wextra -Wpedantic -Wconversion -Werror"
+  cmake --build "$scratch/reader"
+  xvfb-run -a -s "-screen 0 1280x1024x24 -noreset" dbus-run-session -- \
+    /usr/bin/python3 -B examples/reader/reader_test.py \
+    "$scratch/reader/reader" "$TIERCEL" tests/golden/checkpoints
 }
 
 # Asks the server by programs that were written for OpenAI's, by two of its

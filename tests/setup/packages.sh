@@ -54,13 +54,21 @@ readonly TEST=(
   shellcheck
 )
 readonly FULL=(
+  at-spi2-core  # the example with a window
   chromium  # the page of the server
   clang  # fuzzing
   clang-tidy
+  dbus-daemon  # the window
   dpkg-dev
+  gir1.2-atspi-2.0  # the window
   libclang-rt-14-dev
+  libgtk-4-dev  # the window
+  libjson-glib-dev  # the window
   lintian
+  python3-gi  # the window
   python3-venv  # the wheel
+  xauth  # the window
+  xvfb  # the window
 )
 
 case "${1:-test}" in
