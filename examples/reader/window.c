@@ -72,7 +72,7 @@ void Tell(Window* window, double share, const char* text, size_t bytes) {
 static void Work(gpointer data, gpointer reading) {
   Event* event = data;
   /* The library's threads inherit it, and leave the main loop its time. */
-  setpriority(PRIO_PROCESS, 0, 10);
+  setpriority(PRIO_PROCESS, 0, 5);
   event->status = g_cancellable_is_cancelled(event->job.stop)
                       ? TIERCEL_CANCELLED
                       : event->task(reading, &event->job);
