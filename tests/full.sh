@@ -235,8 +235,8 @@ step_page() {  # the page of the server, in Chromium
   python3 -B apps/browser_test.py "$TIERCEL" tests/golden/checkpoints
 }
 
-# Builds the example with GTK as a stranger does, with the installed library, and
-# uses it over the accessibility bus. It needs Debian's Python.
+# Builds the example with GTK as a stranger does, with the installed library,
+# and uses it over the accessibility bus, by Debian's Python.
 step_window() {
   local prefix=$scratch/prefix component
   for component in runtime documents development; do

@@ -140,7 +140,7 @@ static void ShowEnd(Window* window, const Event* event) {
   } else if (is_done && event->task == OpenBook) {
     ShowBook(window, &event->job);
   } else if (is_done && event->task == Choose) {
-    window->has_plan = TRUE;
+    window->has_plan = window->tasks == 0; /* else another is coming */
     gtk_widget_remove_css_class(window->info, "error");
     gtk_label_set_text(GTK_LABEL(window->info), event->job.result->str);
   } else if (!is_done && !is_stopped) {
