@@ -603,7 +603,7 @@ TIERCEL_API tiercel_status tiercel_session_fork(const tiercel_session* session,
  * nothing can complete become U+FFFD. */
 typedef struct tiercel_token {
   int32_t id;
-  const char* text; /* UTF-8; the texts of all tokens, joined, are the output */
+  const char* text; /* UTF-8, or NULL; those of all tokens are the output */
   size_t text_bytes;
   /* With split_thought: the token's part of what the model thinks before it
    * answers, which is no part of the output's text. */
