@@ -309,7 +309,8 @@ step_wheel() {
   PATH=$venv/bin python -c 'import re, tiercel
 with open("/proc/self/maps") as maps:
     used = set(re.findall("/usr/lib/.*/lib([a-z]+)", maps.read()))
-ours = {"absl", "hwloc", "onig", "tiercel", "uring", "utf", "xxhash"}
+ours = {"absl", "gumbo", "hwloc", "icuuc", "onig", "pugixml", "re", "tiercel",
+        "uchardet", "uring", "utf", "xml", "xxhash", "zip"}
 assert not used & ours, used'
   for test in bindings/python/tests/*_test.py; do
     PATH=$venv/bin python -B "$test" "$TIERCEL" tests/golden/checkpoints
