@@ -55,6 +55,7 @@ set(TIERCEL_FIRST_TESTS
 # full.sh.
 set(TIERCEL_LONG_TESTS
     apps/cli_bench_test.py
+    apps/cli_prompt_cache_test.py
     apps/cli_rates_test.py
     apps/cli_reading_test.py
     apps/cli_saved_test.py
