@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
@@ -124,6 +125,18 @@ bool IsOf(const Json& value, std::string_view type) {
   return type == value.type_name();
 }
 
+// Returns true if a schema names no type but strings, or has a keyword that
+// allows only some. Of others a grammar would make names without quotes.
+bool IsOfStrings(const Json& schema) {
+  if (!schema.is_object()) return false;
+  if (schema.contains("type")) return schema["type"] == "string";
+  constexpr std::string_view kSome[] = {"minLength", "maxLength", "pattern",
+                                        "format",    "const",     "enum"};
+  return std::any_of(
+      std::begin(kSome), std::end(kSome),
+      [&](std::string_view name) { return schema.contains(name); });
+}
+
 // The types that a schema names; a list.
 Json TypesOf(const Json& schema) {
   const Json types = schema.value("type", Json());
@@ -212,8 +225,7 @@ absl::Status Checker::CheckBelow(const std::string& keyword,
     case Below::kNone:
       return absl::OkStatus();
     case Below::kOne:
-      if (keyword == "propertyNames" && value.is_object() &&
-          value.value("type", Json("string")) != "string") {
+      if (keyword == "propertyNames" && !IsOfStrings(value)) {
         return Wrong("propertyNames: need a schema of strings");
       }
       // Names are strings, whether their schema says it or not.
@@ -266,6 +278,10 @@ absl::Status Checker::CheckType(const Json& schema) const {
   if (!listed.is_array()) return Wrong("enum: need a list");
   if (schema.contains("const")) listed.push_back(schema["const"]);
   for (const Json& value : listed) {
+    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) {
+      return Wrong(
+          absl::StrCat("got ", value.dump(), ", need at most ", INT64_MAX));
+    }
     if (types.is_null() ||
         std::any_of(types.begin(), types.end(), [&](const Json& type) {
           return IsOf(value, type.get<std::string>());
