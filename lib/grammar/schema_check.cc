@@ -101,8 +101,9 @@ constexpr std::array<std::string_view, 2> kUnescaped = {
 
 // Compiling takes time by the square of the members that may be absent.
 constexpr size_t kMostProperties = 256;
-// A grammar writes numbers with six decimals.
+// A grammar writes numbers with six decimals, of which bounds must leave some.
 constexpr double kLeastBound = 1e-6;
+constexpr double kLeastRange = 2e-6;
 
 const Keyword* Find(std::string_view name) {
   const auto* const found = std::find_if(
@@ -273,6 +274,18 @@ absl::Status Checker::CheckType(const Json& schema) const {
     return Wrong(absl::StrCat("got ", std::string(keyword),
                               " without \"type\": \"", std::string(type),
                               "\""));
+  }
+  const auto bound = [&](const char* inclusive, const char* exclusive,
+                         double none) {
+    return schema.value(inclusive, schema.value(exclusive, Json(none)))
+        .get<double>();
+  };
+  const double least = bound("minimum", "exclusiveMinimum", -INFINITY);
+  const double most = bound("maximum", "exclusiveMaximum", INFINITY);
+  if (most - least < kLeastRange &&
+      !(most == least && std::trunc(most) == most)) {
+    return Wrong(absl::StrCat("got bounds that are ", most - least,
+                              " apart, need at least ", kLeastRange));
   }
   Json listed = schema.value("enum", Json::array());
   if (!listed.is_array()) return Wrong("enum: need a list");
