@@ -131,7 +131,7 @@ tiercel_status tiercel_generate_batch(const tiercel_batch_entry* const* entries,
                          all[i].Report(ends[i]);
                        }});
     }
-    const std::shared_ptr<tiercel::Log>& log = all.front().session()->log;
+    const std::shared_ptr<tiercel::Log> log = all.front().session()->log;
     RETURN_IF_ERROR(tiercel::Told(log, thread, batch->Run(std::move(calls))));
     absl::Status first;
     for (size_t i = 0; i < count; ++i) {

@@ -36,7 +36,8 @@ void Log::Tell(CallersThread& thread) {
   }
 }
 
-absl::Status Told(const std::shared_ptr<Log>& log, CallersThread& thread,
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it keeps the log alive
+absl::Status Told(std::shared_ptr<Log> log, CallersThread& thread,
                   absl::Status status) {
   if (log == nullptr) return status;
   if (!status.ok() && ClassOf(status) != ErrorClass::kCancelled) {

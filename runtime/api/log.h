@@ -41,8 +41,9 @@ class Log {
 };
 
 // Ends a call with `status`: notes it if it is an error of other kind than a
-// stop, and tells what was noted. `log` may be null. Returns the status.
-absl::Status Told(const std::shared_ptr<Log>& log, CallersThread& thread,
+// stop, and tells what was noted, which may free the handle that has the log.
+// `log` may be null. Returns the status.
+absl::Status Told(std::shared_ptr<Log> log, CallersThread& thread,
                   absl::Status status);
 
 }  // namespace tiercel

@@ -165,5 +165,24 @@ TEST_F(LogApiTest, AnExceptionOfTheLogEndsNothing) {
   tiercel_model_free(model);
 }
 
+// ASan sees what is used after it.
+TEST_F(LogApiTest, TheModelMayBeFreedInItsLog) {
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  struct Freeing {
+    tiercel_model* model = nullptr;
+    int calls = 0;
+  } freeing;
+  params.log = [](void* to, int32_t, const char*) {
+    auto* const one = static_cast<Freeing*>(to);
+    ++one->calls;
+    tiercel_model_free(std::exchange(one->model, nullptr));
+  };
+  params.log_user_data = &freeing;
+  ASSERT_EQ(tiercel_model_open(&params, &freeing.model, &error_), TIERCEL_OK);
+  EXPECT_EQ(freeing.calls, 1);
+  EXPECT_EQ(freeing.model, nullptr);
+}
+
 }  // namespace
 }  // namespace tiercel::api_test
