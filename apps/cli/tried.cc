@@ -48,6 +48,8 @@ absl::Status StatusOf(const std::exception_ptr& thrown) {
     return Error(Exit::kMemory, "out_of_memory", "out of memory");
   } catch (const std::exception& exception) {
     return Error(Exit::kFailed, "internal", exception.what());
+  } catch (...) {
+    return Error(Exit::kFailed, "internal", "no std::exception was thrown");
   }
 }
 
