@@ -138,7 +138,7 @@ bool IsOfStrings(const Json& schema) {
       [&](std::string_view name) { return schema.contains(name); });
 }
 
-// The types that a schema names; a list.
+// Returns the list of types that a schema names; null: it names none.
 Json TypesOf(const Json& schema) {
   const Json types = schema.value("type", Json());
   return types.is_array() || types.is_null() ? types : Json::array({types});
@@ -159,15 +159,15 @@ class Checker {
   }
 
  private:
-  // Checks a schema and those in it. It is taken to have the keywords of
-  // `more`, too.
-  absl::Status Check(const Json& schema, const Json& more = Json::object());
+  // Checks a schema and those in it. One of names is of strings, whether it
+  // says so or not.
+  absl::Status Check(const Json& schema, bool of_names = false);
   absl::Status Wrong(const std::string& problem) const {
     return InvalidGrammar(source_, problem);
   }
   absl::Status CheckValue(const std::string& keyword, const Json& value) const;
   absl::Status CheckBelow(const std::string& keyword, const Json& value);
-  absl::Status CheckType(const Json& schema) const;
+  absl::Status CheckType(const Json& schema, const Json& types) const;
   absl::Status CheckAlone(const Json& schema) const;
   absl::Status CheckMembers(const Json& schema) const;
   // Returns the schema that a reference names. Errors: invalid_grammar.
@@ -184,7 +184,6 @@ class Checker {
 // Checks counts, bounds, patterns and formats.
 absl::Status Checker::CheckValue(const std::string& keyword,
                                  const Json& value) const {
-  const bool least = keyword.starts_with("min");
   if (keyword.ends_with("imum") || keyword.ends_with("Minimum") ||
       keyword.ends_with("Maximum")) {
     if (value.is_number() && (value.get<double>() == 0 ||
@@ -195,7 +194,7 @@ absl::Status Checker::CheckValue(const std::string& keyword,
                               ", need a number that is 0 or not within ",
                               kLeastBound, " of it"));
   }
-  if (least || keyword.starts_with("max")) {
+  if (keyword.starts_with("min") || keyword.starts_with("max")) {
     if (IsWhole(value) && value.get<double>() >= 0 &&
         value.get<double>() <= kMostGrammarRepeats) {
       return absl::OkStatus();
@@ -229,9 +228,7 @@ absl::Status Checker::CheckBelow(const std::string& keyword,
       if (keyword == "propertyNames" && !IsOfStrings(value)) {
         return Wrong("propertyNames: need a schema of strings");
       }
-      // Names are strings, whether their schema says it or not.
-      return Check(value, keyword == "propertyNames" ? Json{{"type", "string"}}
-                                                     : Json::object());
+      return Check(value, /*of_names=*/keyword == "propertyNames");
     case Below::kList:
       if (!value.is_array() || value.empty()) break;
       for (const Json& below : value) RETURN_IF_ERROR(Check(below));
@@ -256,8 +253,7 @@ absl::Status Checker::CheckBelow(const std::string& keyword,
 
 // The types are known, keywords of one type have it, and values that are listed
 // are of one.
-absl::Status Checker::CheckType(const Json& schema) const {
-  const Json types = TypesOf(schema);
+absl::Status Checker::CheckType(const Json& schema, const Json& types) const {
   for (const Json& type : types) {
     if (type.is_string() && Has(kTypes, type.get<std::string>())) continue;
     return Wrong(
@@ -301,8 +297,9 @@ absl::Status Checker::CheckType(const Json& schema) const {
         })) {
       continue;
     }
-    return Wrong(absl::StrCat("got ", value.dump(),
-                              " beside \"type\": ", schema["type"].dump()));
+    return Wrong(
+        absl::StrCat("got ", value.dump(), " beside \"type\": ",
+                     (types.size() == 1 ? types.front() : types).dump()));
   }
   return absl::OkStatus();
 }
@@ -418,7 +415,7 @@ absl::Status Checker::CheckEnds(const Json& schema) {
   return absl::OkStatus();
 }
 
-absl::Status Checker::Check(const Json& schema, const Json& more) {
+absl::Status Checker::Check(const Json& schema, bool of_names) {
   if (schema.is_boolean()) return absl::OkStatus();
   if (!schema.is_object()) {
     return Wrong(absl::StrCat("got ", schema.type_name(), ", need a schema"));
@@ -431,10 +428,9 @@ absl::Status Checker::Check(const Json& schema, const Json& more) {
     RETURN_IF_ERROR(CheckValue(keyword, value));
     RETURN_IF_ERROR(CheckBelow(keyword, value));
   }
-  Json whole = more;
-  whole.update(schema);
   RETURN_IF_ERROR(CheckAlone(schema));
-  RETURN_IF_ERROR(CheckType(whole));
+  RETURN_IF_ERROR(
+      CheckType(schema, of_names ? Json::array({"string"}) : TypesOf(schema)));
   schemas_.push_back(&schema);
   return CheckMembers(schema);
 }
