@@ -2,7 +2,7 @@
  *
  * This header has models, tokens, sessions and generation, and brings along
  *
- *   tiercel_error.h    statuses, and what each error code means
+ *   tiercel_error.h    statuses, what each error code means, and the log
  *   tiercel_policy.h   policies: the ways in which a session generates
  *   tiercel_plan.h     plans and times of a session before it is made; caches
  *   tiercel_report.h   what a session did; what its answer attended to
@@ -136,17 +136,6 @@ typedef struct tiercel_model tiercel_model;
  * work (bytes, tokens). A non-zero return stops it: TIERCEL_CANCELLED. */
 typedef int (*tiercel_progress)(void* user_data, uint64_t done, uint64_t total);
 
-typedef enum tiercel_log_level {
-  TIERCEL_LOG_ERROR = 1,   /* a call that had begun failed */
-  TIERCEL_LOG_WARNING = 2, /* a warning, as in reports; each once */
-  TIERCEL_LOG_INFO = 3     /* a call did something: how much, and its seconds */
-} tiercel_log_level;
-/* Receives a sentence for the program's log; its wording may change. It comes
- * as a call on the model or one of its sessions ends, on the thread of that
- * call's callbacks. An exception that it throws is dropped. */
-typedef void (*tiercel_log)(void* user_data, int32_t level,
-                            const char* sentence);
-
 typedef enum tiercel_load {
   TIERCEL_LOAD_ALL = 0,
   TIERCEL_LOAD_HEADER = 1, /* no weights: describe, tokenize, detokenize */
@@ -257,10 +246,9 @@ TIERCEL_API tiercel_status tiercel_model_load(tiercel_model* model,
 TIERCEL_API tiercel_status tiercel_model_set_threads(tiercel_model* model,
                                                      int32_t threads,
                                                      tiercel_error* error);
-/* Gives memory back to the system, as for a program that rests: the workspace
- * of the model's sessions, if no call computes, and what the allocator of this
- * process holds free. The next call takes what it needs again. May be called
- * at any time. See tiercel_session_trim. */
+/* Gives back the workspace of the model's sessions, if no call computes, and
+ * what the allocator of this process holds free, as for a program that rests.
+ * May be called at any time. See tiercel_session_trim. */
 TIERCEL_API tiercel_status tiercel_trim(tiercel_model* model,
                                         tiercel_error* error);
 /* Frees the handle. Sessions of the model stay, with all that they need of it.
@@ -570,9 +558,8 @@ TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
                                                     size_t length,
                                                     tiercel_error* error);
 
-/* Gives memory back to the system: that of tokens which the session and its
- * forks have dropped, unless it is locked for a link or a GPU's, and the work
- * on a prompt that was stopped. Tokens that are held stay. */
+/* Gives back the memory of tokens which the session and its forks dropped, if
+ * it is not locked for a link or a GPU's, and of a prompt that was stopped. */
 TIERCEL_API tiercel_status tiercel_session_trim(tiercel_session* session,
                                                 tiercel_error* error);
 

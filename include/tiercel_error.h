@@ -1,5 +1,6 @@
-/* Errors: the status that a call returns, its code and its sentence; and the
- * macros of all headers. Part of tiercel.h, which has the conventions. */
+/* Errors: the status that a call returns, its code and its sentence; the log;
+ * and the macros of all headers. Part of tiercel.h, which has the conventions.
+ */
 #ifndef TIERCEL_ERROR_H_
 #define TIERCEL_ERROR_H_
 
@@ -226,6 +227,17 @@ typedef struct tiercel_error {
   char code[48];      /* of the table above; "" if the call succeeded */
   char message[1024]; /* a sentence for people: subject, got, needed */
 } tiercel_error;
+
+typedef enum tiercel_log_level {
+  TIERCEL_LOG_ERROR = 1,   /* a call that had begun failed */
+  TIERCEL_LOG_WARNING = 2, /* a warning, as in reports; each once */
+  TIERCEL_LOG_INFO = 3     /* a call did something: how much, and its seconds */
+} tiercel_log_level;
+/* Receives a sentence for the program's log; its wording may change. It comes
+ * as a call on the model or one of its sessions ends, on the thread of that
+ * call's callbacks. An exception that it throws is dropped. */
+typedef void (*tiercel_log)(void* user_data, int32_t level,
+                            const char* sentence);
 
 #ifdef __cplusplus
 }

@@ -45,7 +45,7 @@ absl::Status Stoppable(tiercel_session* session, Call call) {
 // Keeps the report of the session's last work.
 void Keep(Report report, tiercel_session* session);
 
-// The same for a call that tells the log at its end.
+// Runs a Stoppable call that tells the log at its end.
 template <typename Call>
 absl::Status Stoppable(tiercel_session* session, CallersThread& thread,
                        Call call) {
