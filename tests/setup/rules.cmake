@@ -30,13 +30,16 @@ target_compile_options(
     "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${TIERCEL_WARNINGS};-ffp-contract=off>"
 )
 target_include_directories(tiercel_flags INTERFACE ${PROJECT_SOURCE_DIR})
-# CMake's Release has -O3, which takes longer to compile and helps only kernels.
-# A project that names no kind of build gets a fast library, too.
+# CMake's Release has -O3, which takes longer to compile and helps only kernels
+# of vectors; the command line, which waits for its user and for the library, is
+# as fast by -O1. A project that names no kind of build gets a fast library, too.
 set(TIERCEL_RELEASE
     $<$<AND:$<CONFIG:,Release>,$<COMPILE_LANGUAGE:C,CXX>>:)
 target_compile_options(tiercel_flags INTERFACE ${TIERCEL_RELEASE}-O2>)
 add_library(tiercel_kernel_flags INTERFACE)
 target_compile_options(tiercel_kernel_flags INTERFACE ${TIERCEL_RELEASE}-O3>)
+add_library(tiercel_app_flags INTERFACE)
+target_compile_options(tiercel_app_flags INTERFACE ${TIERCEL_RELEASE}-O1>)
 if(TIERCEL_SANITIZE)
   target_compile_options(
     tiercel_flags INTERFACE -fsanitize=${TIERCEL_SANITIZE}
@@ -112,8 +115,6 @@ endfunction()
 # per ISA and kernels/system/isa.h picks one at run time.
 set(TIERCEL_ISAS portable avx2 avx512 avx512vnni)
 set(TIERCEL_BYTE_ISAS ${TIERCEL_ISAS} avxvnni) # where bytes are multiplied
-# -O3 takes twice as long to compile this one, whose vectors are short loops.
-set(TIERCEL_FLAGS_portable ${TIERCEL_RELEASE}-O2>)
 set(TIERCEL_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(TIERCEL_FLAGS_avxvnni ${TIERCEL_FLAGS_avx2} -mavxvnni)
 set(TIERCEL_FLAGS_avx512 ${TIERCEL_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq
@@ -172,8 +173,11 @@ function(tiercel_isa_bodies path)
   foreach(isa ${ARG_ISAS})
     set(object tiercel_${flat}_${isa})
     add_library(${object} OBJECT ${path}_cpu.cc)
-    target_link_libraries(${object} PRIVATE tiercel_flags tiercel_kernel_flags
-                                            tiercel_isa_flags)
+    target_link_libraries(${object} PRIVATE tiercel_flags tiercel_isa_flags)
+    # -O3 takes twice as long to compile vectors that are short loops.
+    if(NOT isa STREQUAL "portable")
+      target_link_libraries(${object} PRIVATE tiercel_kernel_flags)
+    endif()
     target_compile_options(${object} PRIVATE ${TIERCEL_FLAGS_${isa}})
     target_compile_definitions(${object} PRIVATE TIERCEL_ISA_NS=${isa})
     target_sources(${ARG_TARGET} PRIVATE $<TARGET_OBJECTS:${object}>)
