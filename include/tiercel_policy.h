@@ -141,6 +141,12 @@ typedef struct tiercel_policy {
    * passes over the view together. With verify "coupled" they change no token.
    * Over several ranks there are none in this version: TIERCEL_USAGE. */
   int64_t branches;
+  /* For "triforce" with verify "coupled": other than 0: while a sweep waits for
+   * the link, the next block is drafted as if the one that it checks held, and
+   * dropped if not. It changes no token, and takes a second workspace on the
+   * device. Only a text that is made alone, whose KV comes over a link, has
+   * such sweeps. A model of several ranks: TIERCEL_USAGE. */
+  int64_t draft_ahead;
 } tiercel_policy;
 
 /* Lists what tiercel_policy.name may be, and what only one policy knows:

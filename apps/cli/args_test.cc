@@ -670,6 +670,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
                       "9",
                       "--branches",
                       "5",
+                      "--draft-ahead",
                       "--cost-ratio",
                       "2.5",
                       "--verify",
@@ -705,6 +706,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     EXPECT_EQ(options.sampling.gamma1, -1);
     EXPECT_EQ(options.sampling.gamma2, 9);
     EXPECT_EQ(options.sampling.branches, 5);
+    EXPECT_TRUE(options.sampling.draft_ahead);
     EXPECT_EQ(options.sampling.cost_ratio, 2.5);
     EXPECT_EQ(options.sampling.verify, "coupled");
     EXPECT_EQ(options.sampling.draft_layers, 3);

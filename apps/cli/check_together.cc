@@ -116,6 +116,10 @@ absl::Status CheckDrafts(const Options& options) {
       {"--branches", sampling.branches > 0,
        sampling.policy == "triforce" && !sampling.plain,
        "without --policy triforce"},
+      {"--draft-ahead", sampling.draft_ahead,
+       sampling.policy == "triforce" && !sampling.plain &&
+           sampling.verify == "coupled",
+       "without --policy triforce and --verify coupled"},
       {"--cost-ratio", sampling.cost_ratio > 0, adapts,
        without("--gamma1 auto or --gamma2 auto")},
       {"--draft-layers", sampling.draft_layers > 0, self,

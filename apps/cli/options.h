@@ -104,6 +104,7 @@ struct SamplingOptions {
   int32_t gamma1 = 0;      // 0: the library's choice
   int32_t gamma2 = 0;
   int64_t branches = 0;
+  bool draft_ahead = false;
   double cost_ratio = 0;     // 0: predicted
   int32_t draft_layers = 0;  // 0: all
   bool verify_against_full = false;

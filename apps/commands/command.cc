@@ -226,6 +226,7 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   policy.gamma1 = sampling.gamma1;
   policy.gamma2 = sampling.gamma2;
   policy.branches = sampling.branches;
+  policy.draft_ahead = sampling.draft_ahead ? 1 : 0;
   policy.cost_ratio = sampling.cost_ratio;
   policy.draft_layers = sampling.draft_layers;
   policy.budget = from.budget;

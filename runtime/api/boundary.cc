@@ -14,7 +14,7 @@ TIERCEL_ENDS_WITH(tiercel_model_info, num_end_ids);
 TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, reasoning_bytes);
 TIERCEL_ENDS_WITH(tiercel_chat_settings, continue_last);
-TIERCEL_ENDS_WITH(tiercel_policy, branches);
+TIERCEL_ENDS_WITH(tiercel_policy, draft_ahead);
 TIERCEL_ENDS_WITH(tiercel_session_params, fork_tokens);
 TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
 TIERCEL_ENDS_WITH(tiercel_token, top_log_probs);

@@ -154,7 +154,7 @@ TEST_F(PolicyApiTest, SinksThatNobodyNamesFitTheBudget) {
 }
 
 TEST_F(PolicyApiTest, PoliciesAreChecked) {
-  std::vector<tiercel_policy> bad(15, Sized<tiercel_policy>());
+  std::vector<tiercel_policy> bad(17, Sized<tiercel_policy>());
   bad[0].name = "nothing";
   bad[1].draft = "nobody";
   bad[2].verify = "";
@@ -174,6 +174,9 @@ TEST_F(PolicyApiTest, PoliciesAreChecked) {
   bad[13].branches = 17;
   bad[14].name = "triforce";
   bad[14].branches = -1;
+  bad[15].draft_ahead = 1;  // "full" has no view
+  bad[16].name = "triforce";
+  bad[16].draft_ahead = 1;  // it needs coupled
   for (size_t i = 0; i < bad.size(); ++i) {
     auto params = Sized<tiercel_session_params>();
     params.policy = &bad[i];

@@ -124,6 +124,7 @@ absl::StatusOr<PolicyParams> ReadPolicy(
                          .gamma1 = gamma1,
                          .gamma2 = gamma2,
                          .branches = static_cast<int>(p.branches),
+                         .draft_ahead = p.draft_ahead != 0,
                          .draft_model = draft_model->get(),
                          .draft_layers = p.draft_layers};
   RETURN_IF_ERROR(

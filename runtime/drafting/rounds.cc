@@ -32,7 +32,8 @@ absl::StatusOr<Target::TreeDistributions> Rounds::TimedTarget::OfTree(
   const absl::Cleanup count = [this, start = session_.Elapsed()] {
     spent_ += session_.Elapsed() - start;
   };
-  return target_.OfTree(block);
+  return ahead_ != nullptr ? ahead_->Check(target_, block)
+                           : target_.OfTree(block);
 }
 
 absl::Status Rounds::TimedTarget::Keep(size_t count,
@@ -47,13 +48,27 @@ Rounds::Rounds(Session& session, Target& target, const Options& options)
     : session_(session),
       options_(options),
       target_(session, target),
+      drafter_(options.drafter),
       length_(options.length) {
   if (options_.drafter == nullptr) return;
   level_.drafter = options_.drafter->name();
   level_.cost_ratio = length_.cost_ratio();
 }
 
+// Behind a link drafting costs a sweep nothing. Several ranks, or weights that
+// come by the same link, would wait for each other.
+bool Rounds::CanDraftAhead() const {
+  return options_.ahead && session_.kv().IsAlone() &&
+         session_.kv().first().tier != nullptr &&
+         session_.model().streamed == nullptr;
+}
+
 absl::Status Rounds::Begin() {
+  if (CanDraftAhead()) {
+    ASSIGN_OR_RETURN(ahead_, DraftAhead::Create(session_, *options_.drafter));
+    target_.DraftsAhead(ahead_.get());
+    drafter_ = ahead_.get();
+  }
   return options_.over_view ? session_.draft_view().CatchUp(Phase::kVerify)
                             : absl::OkStatus();
 }
@@ -80,7 +95,7 @@ absl::StatusOr<VerifiedBlock> Rounds::Next() {
   absl::StatusOr<VerifiedBlock> block = VerifyRound(
       session_.sequence().tokens(), MostToDraft(),
       options_.drafter != nullptr ? options_.verify : VerifyMode::kCoupled,
-      {.seed = options_.seed, .start = end}, options_.drafter, target_);
+      {.seed = options_.seed, .start = end}, drafter_, target_);
   if (!block.ok()) return block;
   if (block->tokens.empty()) {
     return InternalError(
@@ -127,6 +142,7 @@ RoundsReport Rounds::report() const {
   if (options_.drafter == nullptr) return report;
   report.levels = options_.drafter->inner_levels();
   report.levels.push_back(level_);
+  if (ahead_ != nullptr) report.levels.back().ahead = ahead_->used();
   return report;
 }
 

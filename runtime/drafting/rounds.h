@@ -2,6 +2,7 @@
 #define TIERCEL_RUNTIME_DRAFTING_ROUNDS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "drafts/draft_length.h"
 #include "drafts/drafter.h"
 #include "drafts/verify.h"
+#include "runtime/drafting/draft_ahead.h"
 #include "runtime/drafting/schedule_report.h"
 #include "runtime/session/session.h"
 
@@ -37,6 +39,7 @@ class Rounds {
     Drafter* drafter = nullptr;  // null: no proposals; outlives this
     DraftLength length = DraftLength::Fixed(1);  // most tokens that it drafts
     bool over_view = false;  // it drafts over the session's retrieval view
+    bool ahead = false;      // it drafts during sweeps, too (DraftAhead)
   };
   // `target` is the session's, and outlives this.
   Rounds(Session& session, Target& target, const Options& options);
@@ -54,6 +57,10 @@ class Rounds {
   absl::StatusOr<VerifiedBlock> Next(int64_t at, ScheduleReport* schedule);
 
   RoundsReport report() const;
+  // Frees the workspaces that drafting ahead has taken.
+  void Rest() {
+    if (ahead_ != nullptr) ahead_->Rest();
+  }
 
  private:
   // A target that measures its time.
@@ -61,6 +68,8 @@ class Rounds {
    public:
     TimedTarget(Session& session, Target& target)
         : session_(session), target_(target) {}
+    // `ahead` drafts during its sweeps, and outlives it.
+    void DraftsAhead(DraftAhead* ahead) { ahead_ = ahead; }
 
     absl::StatusOr<std::vector<Distribution>> Distributions(
         const std::vector<int32_t>& block) override;
@@ -71,14 +80,18 @@ class Rounds {
    private:
     Session& session_;
     Target& target_;
+    DraftAhead* ahead_ = nullptr;  // null: nothing does
     TimeSpent spent_;
   };
 
+  bool CanDraftAhead() const;
   int64_t MostToDraft() const;
 
   Session& session_;
   const Options options_;
   TimedTarget target_;
+  std::unique_ptr<DraftAhead> ahead_;  // null: drafts and sweeps take turns
+  Drafter* drafter_;                   // `ahead_`, or the options'
   DraftLength length_;
   DraftLevel level_;  // the drafter's own
   TimeSpent verify_;

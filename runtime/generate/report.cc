@@ -197,6 +197,7 @@ nlohmann::json Report::ToJson() const {
                           {"branches", level.branches},
                           {"branch_accepted", level.branch_accepted},
                           {"accepted", level.accepted}});
+    if (level.ahead > 0) level_list.back()["ahead"] = level.ahead;
     if (level.cost_ratio > 0) {
       level_list.back()["cost_ratio"] = level.cost_ratio;
     }

@@ -275,6 +275,13 @@ TierNeeds SessionSite::Needs(int64_t context) const {
     needs.distributions +=
         RowsTogether() * config.vocab * static_cast<int64_t>(sizeof(float));
   }
+  if (draft_ahead) {
+    needs.workspace +=
+        WorkspaceOf(context).DeviceBytes() + kMaxStepRows * StateBytes();
+    // The host keeps logits of a sweep while drafts make theirs.
+    needs.distributions += RowsTogether() * config.vocab *
+                           static_cast<int64_t>(sizeof(float));
+  }
   if (kept_first > 0) {
     needs.resident_pages = pages(first_position % kPageTokens + kept_first);
   }
@@ -425,6 +432,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
       .forks = options.forks,
       .fork_tokens = options.fork_tokens,
       .branches = options.branches,
+      .draft_ahead = options.draft_ahead,
       .retrieval = options.retrieval,
       .extent = options.EndsPrompts() ? options.extent : std::nullopt,
       .threads = threads,
@@ -508,6 +516,7 @@ SessionSite SessionSite::WithoutPolicy() const {
   site.retrieval.reset();
   site.extent.reset();
   site.draft_bytes = 0;
+  site.draft_ahead = false;
   return site;
 }
 

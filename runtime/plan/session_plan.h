@@ -95,6 +95,9 @@ struct SessionOptions {
   // Branches of a drafted block that are swept with it, over pages of their
   // own: memory is planned for these.
   int branches = 0;
+  // Drafts pass the view while a sweep is on its way, in a workspace of their
+  // own: memory is planned for it.
+  bool draft_ahead = false;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
   // The extent of the KV by layer; absent: every position exists in all layers.
@@ -147,6 +150,7 @@ struct SessionSite {
   int64_t forks = 0;
   int64_t fork_tokens = 0;
   int branches = 0;
+  bool draft_ahead = false;
   std::optional<RetrievalSize> retrieval = {};  // the view for drafts
   std::optional<KvExtent> extent = {};  // SessionOptions', if it ends prompts
   int64_t draft_bytes = 0;              // for a draft model's whole session

@@ -14,6 +14,27 @@
 #include "runtime/policies/policy_parts.h"
 
 namespace tiercel {
+namespace {
+
+absl::Status CheckDraftAhead(const Model& target, const PolicyParams& params) {
+  if (!params.policy->drafts_ahead()) {
+    return UsageError("invalid_argument", "draft_ahead: the policy cannot");
+  }
+  if (params.verify != VerifyMode::kCoupled) {
+    return UsageError("invalid_argument",
+                      "draft_ahead: needs verify coupled, under which it "
+                      "changes no token");
+  }
+  if (target.ranks() > 1) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("draft_ahead: got a model of ",
+                                   target.ranks(), " ranks, need one"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
   const int layers = target.config.layers;
   if (params.draft_layers < 0 || params.draft_layers > layers) {
@@ -34,6 +55,7 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
   if (params.branches > 0 && !params.policy->has_branches()) {
     return UsageError("invalid_argument", "branches: the policy drafts none");
   }
+  if (params.draft_ahead) RETURN_IF_ERROR(CheckDraftAhead(target, params));
   RETURN_IF_ERROR(params.policy->Check(target, params));
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
   return CheckDraftModel(target, *params.draft_model).status();
@@ -69,6 +91,7 @@ SessionOptions PolicyParams::OptionsFor(const Model& target,
                                         SessionOptions options) const {
   options.retrieval = RetrievalView();
   options.branches = branches;
+  options.draft_ahead = draft_ahead;
   if (form == PolicyForm::kBaseline) return options;
   options.distributions = policy->Distributions(*this);
   policy->AddNeeds(target, *this, &options);

@@ -63,6 +63,8 @@ struct PolicyParams {
   // the same sweep checks (VerifyingDrafter).
   int branches = 0;
   static constexpr int kMostBranches = 16;
+  // The view drafts the next block while a sweep checks one (DraftAhead).
+  bool draft_ahead = false;
   // The rates from which adaptive lengths take the ratio of costs, if none is
   // given (KeptRates::costs). They do not change during a generation.
   std::optional<Rates> costs = {};
@@ -142,8 +144,8 @@ class Policy {
   virtual absl::StatusOr<VerifiedBlock> NextBlock() = 0;
   // The report of the generation that began last, so far.
   virtual RoundsReport report() const = 0;
-  // Frees the workspace of the draft model for other sessions of that model.
-  void Rest() {
+  // Frees the workspaces of its own, and the draft model's, for other sessions.
+  virtual void Rest() {
     if (draft_session_ != nullptr) draft_session_->runner().Rest();
   }
   // The steps of the generation that began last, which score known texts. Null

@@ -50,6 +50,8 @@ class PolicyKind {
   virtual bool has_plain() const { return false; }
   // Returns true if blocks of its verified form may have branches.
   virtual bool has_branches() const { return false; }
+  // Returns true if it may draft while a sweep checks a block.
+  virtual bool drafts_ahead() const { return false; }
   // The names of the sizes of a PolicyRequest that its plain form heeds; the
   // verified form of all policies but full heeds all.
   virtual std::vector<std::string_view> plain_sizes() const { return {}; }

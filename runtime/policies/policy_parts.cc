@@ -53,7 +53,8 @@ Rounds::Options PolicyParts::SweepsOfViewDrafts(uint64_t seed,
           .drafter = drafter,
           .length = Length(params.gamma2, PolicyParams::kGamma2,
                            &DraftCosts::SweepInViewPasses),
-          .over_view = true};
+          .over_view = true,
+          .ahead = params.draft_ahead};
 }
 
 }  // namespace tiercel

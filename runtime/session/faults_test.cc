@@ -391,6 +391,7 @@ TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kCoupled,
                       .gamma2 = DraftLength::Fixed(5),
+                      .draft_ahead = true,
                       .view = kSmallView},
                      "copy_failed");
 }
@@ -513,6 +514,13 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kResidual,
                       .gamma2 = DraftLength::Fixed(5),
+                      .view = kSmallView},
+                     "cancelled");
+  DraftThroughFaults(copy,
+                     {.policy = PolicyNamed("triforce"),
+                      .verify = VerifyMode::kCoupled,
+                      .gamma2 = DraftLength::Fixed(3),
+                      .draft_ahead = true,
                       .view = kSmallView},
                      "cancelled");
   for (const PolicyParams& choice : OtherPolicies()) {

@@ -88,6 +88,7 @@ class Runner {
   // Has others pass its steps together with theirs; null: it passes them
   // itself. They must outlive its calls.
   void ShareSteps(SharedPasses* others) { others_ = others; }
+  bool SharesSteps() const { return others_ != nullptr; }
   // The most rows of a prompt to pass at a time; 0: all.
   int64_t PromptSlice() const;
   // Passes steps of several sequences together (RunnerRank::PassTogether), by

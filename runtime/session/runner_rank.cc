@@ -265,15 +265,22 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
   const int layers = std::min(kind.layers, model_.config.layers);
   if (kind.over == StepKind::Over::kPages) {
     KvStore::StepRows own = store.Step();
-    return SequenceStep{.kv = store,
-                        .rows = rows.count,
-                        .ids = rows.ids,
-                        .position = store.end(),
-                        .layers = layers,
-                        .rope_length = kv.RopeLength(),
-                        .deep = std::move(own.deep),
-                        .shallow_layers = own.shallow_layers,
-                        .seen_by = own.seen_by};
+    SequenceStep over = {.kv = store,
+                         .rows = rows.count,
+                         .ids = rows.ids,
+                         .position = store.end(),
+                         .layers = layers,
+                         .rope_length = kv.RopeLength(),
+                         .deep = std::move(own.deep),
+                         .shallow_layers = own.shallow_layers,
+                         .seen_by = own.seen_by};
+    if (step.before_layer && site.rank == 0) {
+      over.before_layer = [call = step.before_layer](int) {
+        call();
+        return absl::OkStatus();
+      };
+    }
+    return over;
   }
   Retrieval& retrieval = *kv.retrieval;
   CompactKv& view = retrieval.kv();

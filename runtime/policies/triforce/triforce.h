@@ -26,6 +26,10 @@ class TriForcePolicy final : public Policy {
                      uint64_t seed) override;
   absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
   RoundsReport report() const override { return rounds_->report(); }
+  void Rest() override {
+    if (rounds_.has_value()) rounds_->Rest();
+    Policy::Rest();
+  }
 
  private:
   const PolicyParts parts_;
@@ -44,6 +48,7 @@ class TriForceKind final : public PolicyKind {
            "checks against all of it";
   }
   bool has_branches() const override { return true; }
+  bool drafts_ahead() const override { return true; }
   absl::Status Read(const PolicyRequest& request,
                     PolicyParams* params) const override;
   absl::StatusOr<std::unique_ptr<Policy>> Make(

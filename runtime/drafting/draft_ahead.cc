@@ -1,0 +1,175 @@
+#include "runtime/drafting/draft_ahead.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "lib/status/status_macros.h"
+
+namespace tiercel {
+namespace {
+
+// The block behind the first token of `block`, which has one; at most `most`
+// tokens. A branch in place of the first is dropped.
+DraftBlock Behind(DraftBlock block, int64_t most) {
+  const auto end = static_cast<std::ptrdiff_t>(
+      std::min<int64_t>(std::ssize(block.tokens), 1 + most));
+  DraftBlock rest;
+  rest.tokens.assign(block.tokens.begin() + 1, block.tokens.begin() + end);
+  rest.distributions.assign(
+      std::make_move_iterator(block.distributions.begin() + 1),
+      std::make_move_iterator(block.distributions.begin() + end));
+  for (DraftBranch& branch : block.branches) {
+    if (branch.at == 0 || branch.at > rest.tokens.size()) continue;
+    --branch.at;
+    rest.branches.push_back(std::move(branch));
+  }
+  return rest;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DraftAhead>> DraftAhead::Create(
+    Session& session, Drafter& drafter) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Runner> sweeps, session.runner().Fork());
+  ASSIGN_OR_RETURN(std::unique_ptr<Runner> drafts, session.runner().Fork());
+  return std::unique_ptr<DraftAhead>(new DraftAhead(
+      session, drafter, std::move(sweeps), std::move(drafts)));
+}
+
+DraftAhead::DraftAhead(Session& session, Drafter& drafter,
+                       std::unique_ptr<Runner> sweeps,
+                       std::unique_ptr<Runner> drafts)
+    : session_(session),
+      drafter_(drafter),
+      sweeps_(std::move(sweeps)),
+      drafts_(std::move(drafts)) {}
+
+void DraftAhead::Rest() {
+  sweeps_->Rest();
+  drafts_->Rest();
+}
+
+absl::StatusOr<DraftBlock> DraftAhead::Draft(const std::vector<int32_t>& tokens,
+                                             int64_t most, const DrawKey& key) {
+  before_ = tokens;
+  most_ = most;
+  key_ = key;
+  DraftBlock next = std::exchange(next_, {});
+  if (!next.tokens.empty()) {
+    supposed_.push_back(next.tokens.front());
+    if (supposed_ == tokens) {
+      DraftBlock rest = Behind(std::move(next), most);
+      if (!rest.tokens.empty()) {
+        ++used_;
+        return rest;
+      }
+    }
+  }
+  return drafter_.Draft(tokens, most, key);
+}
+
+absl::StatusOr<Target::TreeDistributions> DraftAhead::Check(
+    Target& target, const DraftBlock& block) {
+  next_ = {};
+  const int64_t drafted = std::ssize(block.tokens);
+  // A pass over the view has at most kMaxStepRows rows, which must lie beside
+  // those of the sweep.
+  next_most_ = std::min({most_ + 1, session_.sequence().room() - drafted - 1,
+                         kMaxStepRows - drafted - 1});
+  if (drafted == 0 || next_most_ < 2 || session_.runner().SharesSteps()) {
+    return target.OfTree(block);
+  }
+  supposed_ = before_;
+  supposed_.insert(supposed_.end(), block.tokens.begin(), block.tokens.end());
+  session_.runner().ShareSteps(this);
+  const absl::Cleanup end = [this] { session_.runner().ShareSteps(nullptr); };
+  return target.OfTree(block);
+}
+
+absl::Status DraftAhead::Pass(absl::Span<JointStep> steps,
+                              Cancelled cancelled) {
+  drafts_last_ = steps.front().kind.IsDraft();
+  if (!drafts_last_) return Sweep(steps, cancelled);
+  const absl::Status status = drafts_->PassTogether(steps, cancelled);
+  ResumeSweep();
+  return status;
+}
+
+absl::Status DraftAhead::Sweep(absl::Span<JointStep> steps,
+                               Cancelled cancelled) {
+  absl::Status status;
+  const auto body = [&] { status = sweeps_->PassTogether(steps, cancelled); };
+  // Without a thread the sweep has no company.
+  absl::StatusOr<std::unique_ptr<Strand>> strand = Strand::Create(body);
+  if (strand.ok()) {
+    sweep_ = *std::move(strand);
+    const absl::Cleanup end = [&] {
+      while (!sweep_->ended()) {
+        try {
+          sweep_->Resume();
+        } catch (...) {  // the first exception is on its way
+        }
+      }
+      sweep_ = nullptr;
+    };
+    steps.front().before_layer = [this] { sweep_->Yield(); };
+    sweep_->Resume();
+    if (!sweep_->ended()) DraftNext();
+    while (!sweep_->ended()) sweep_->Resume();
+  } else {
+    body();
+  }
+  drafts_last_ = false;
+  if (status.ok()) status = KeepLogits(steps);
+  sweeps_->Rest();
+  return status;
+}
+
+void DraftAhead::ResumeSweep() {
+  if (sweep_->ended()) return;
+  // The sweep sees the view without a draft's rows.
+  DraftView& view = session_.draft_view();
+  const int64_t end = view.end();
+  view.Truncate(view_end_);
+  sweep_->Resume();
+  view.Truncate(end);
+}
+
+// An error costs the next block's drafts a second try, no more.
+void DraftAhead::DraftNext() {
+  DraftView& view = session_.draft_view();
+  view_end_ = view.end();
+  const int64_t last =
+      session_.sequence().first_position() + std::ssize(supposed_) - 1;
+  if (!view.HasRoom(last - view_end_ + next_most_)) return;
+  // The draft of the block that is being checked has left its rows there, but
+  // for the last token's.
+  view.Truncate(last);
+  DrawKey key = key_;
+  key.start += std::ssize(supposed_) - std::ssize(before_);
+  absl::StatusOr<DraftBlock> next = drafter_.Draft(supposed_, next_most_, key);
+  view.Truncate(view_end_);
+  if (next.ok()) next_ = *std::move(next);
+}
+
+absl::Status DraftAhead::KeepLogits(absl::Span<const JointStep> steps) {
+  int64_t rows = 0;
+  for (const JointStep& step : steps) rows = std::max(rows, step.last_row + 1);
+  const int64_t vocab = session_.model().config.vocab;
+  logits_.resize(static_cast<size_t>(rows * vocab));
+  for (int64_t row = 0; row < rows; row += kMaxStepRows) {
+    const int64_t count = std::min(rows - row, kMaxStepRows);
+    ASSIGN_OR_RETURN(const float* logits, sweeps_->RowLogits(row, count));
+    std::copy_n(logits, count * vocab, logits_.begin() + row * vocab);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const float*> DraftAhead::RowLogits(int64_t first,
+                                                   int64_t count) {
+  if (drafts_last_) return drafts_->RowLogits(first, count);
+  return logits_.data() + first * session_.model().config.vocab;
+}
+
+}  // namespace tiercel

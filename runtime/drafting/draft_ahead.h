@@ -1,0 +1,96 @@
+#ifndef TIERCEL_RUNTIME_DRAFTING_DRAFT_AHEAD_H_
+#define TIERCEL_RUNTIME_DRAFTING_DRAFT_AHEAD_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "drafts/drafter.h"
+#include "drafts/verify.h"
+#include "runtime/session/runner.h"
+#include "runtime/session/session.h"
+#include "runtime/session/shared_passes.h"
+#include "runtime/session/strand.h"
+
+namespace tiercel {
+
+// Drafts over a session's view as another drafter does, one block ahead: while
+// a sweep checks a block, the next one is drafted as if all of that would hold,
+// and as if its own guess of the token behind it were right. If so, the next
+// block is there when the sweep ends; if not, it is dropped.
+//
+// The sweep is a strand: it waits at every layer for one pass over the view,
+// during which the link brings the layer. So what is drafted, and which of the
+// view's rows the sweep has replaced by then, follow from the tokens alone.
+//
+// It is for coupled rounds, whose text is the same whatever was drafted.
+class DraftAhead final : public Drafter, private SharedPasses {
+ public:
+  // `drafter` drafts over `session`'s view; both outlive it. Errors: those of
+  // Runner::Fork.
+  static absl::StatusOr<std::unique_ptr<DraftAhead>> Create(Session& session,
+                                                            Drafter& drafter);
+  ~DraftAhead() override { Rest(); }
+
+  const char* name() const override { return drafter_.name(); }
+  // The block that was drafted ahead, if it follows `tokens`; else a new one.
+  absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
+                                   int64_t most, const DrawKey& key) override;
+  std::vector<DraftLevel> inner_levels() const override {
+    return drafter_.inner_levels();
+  }
+  // Target::OfTree for the block of the last Draft, with drafting beside it:
+  // behind a link, unless other sessions share the sweep.
+  absl::StatusOr<Target::TreeDistributions> Check(Target& target,
+                                                  const DraftBlock& block);
+  // The number of blocks that were drafted ahead and used.
+  int64_t used() const { return used_; }
+  // Frees its workspaces for other sessions.
+  void Rest();
+
+ private:
+  DraftAhead(Session& session, Drafter& drafter, std::unique_ptr<Runner> sweeps,
+             std::unique_ptr<Runner> drafts);
+
+  // ---- SharedPasses: called by the session's runner during Check ----
+  absl::Status Pass(absl::Span<JointStep> steps, Cancelled cancelled) override;
+  bool OthersWait() const override { return false; }
+  bool OthersMayCome() const override { return false; }
+  absl::Status LetOthers() override { return absl::OkStatus(); }
+  absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count) override;
+
+  absl::Status Sweep(absl::Span<JointStep> steps, Cancelled cancelled);
+  // Lets the sweep go on, up to its next layer or its end; throws what it
+  // throws.
+  void ResumeSweep();
+  // Drafts the next block while the sweep waits.
+  void DraftNext();
+  // Keeps the logits of the sweep's rows.
+  absl::Status KeepLogits(absl::Span<const JointStep> steps);
+
+  Session& session_;
+  Drafter& drafter_;
+  const std::unique_ptr<Runner> sweeps_;
+  const std::unique_ptr<Runner> drafts_;
+
+  // The last Draft: the tokens before it, the most of it, and its key.
+  std::vector<int32_t> before_;
+  int64_t most_ = 0;
+  DrawKey key_;
+  // Of the block that is drafted ahead: the tokens before it, the most of it,
+  // and the block, whose first token is a guess of the token that the sweep
+  // adds. It has no tokens if none was drafted.
+  std::vector<int32_t> supposed_;
+  int64_t next_most_ = 0;
+  DraftBlock next_;
+  std::unique_ptr<Strand> sweep_;  // null: none is on its way
+  int64_t view_end_ = 0;           // the view's, as the sweep sees it
+  std::vector<float> logits_;      // [rows of the last sweep, vocab]
+  bool drafts_last_ = false;       // the last pass was a draft's
+  int64_t used_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_DRAFTING_DRAFT_AHEAD_H_
