@@ -118,8 +118,8 @@ absl::Status CheckDrafts(const Options& options) {
        "without --policy triforce"},
       {"--draft-ahead", sampling.draft_ahead,
        sampling.policy == "triforce" && !sampling.plain &&
-           sampling.verify == "coupled",
-       "without --policy triforce and --verify coupled"},
+           std::string_view(sampling.Verify()) == "coupled",
+       "without --policy triforce, or with --verify residual"},
       {"--cost-ratio", sampling.cost_ratio > 0, adapts,
        without("--gamma1 auto or --gamma2 auto")},
       {"--draft-layers", sampling.draft_layers > 0, self,

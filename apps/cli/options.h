@@ -100,7 +100,7 @@ struct SamplingOptions {
   std::string settings;    // KEY=VALUE,... settings that only the policy knows
   std::string draft;       // empty: the draft model, or the policy's own
   std::string draft_path;  // path of the draft model; empty: none
-  std::string verify;      // empty: residual
+  std::string verify;      // empty: see Verify
   int32_t gamma1 = 0;      // 0: the library's choice
   int32_t gamma2 = 0;
   int64_t branches = 0;
@@ -114,6 +114,12 @@ struct SamplingOptions {
     if (!draft.empty()) return draft.c_str();
     if (!draft_path.empty()) return "small";
     return policy == "full" || plain || baseline ? "none" : "ngram";
+  }
+  // The check that --verify names, or the default where it is absent: coupled
+  // with --draft-ahead, which needs it.
+  const char* Verify() const {
+    if (!verify.empty()) return verify.c_str();
+    return draft_ahead ? "coupled" : "residual";
   }
   // Returns true if a proposer or the policy's view drafts.
   bool HasDrafts() const {

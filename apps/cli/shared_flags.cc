@@ -336,10 +336,11 @@ void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
             "of --policy triforce: also check second choices for up to N "
             "tokens of a block, each with up to 7 behind it (default 0)",
             0, 16, [=](int64_t n) { sampling->branches = n; });
-  flags.Switch("--draft-ahead",
-               "of --policy triforce --verify coupled, behind a link: guess on "
-               "while a check is on its way",
-               [=] { sampling->draft_ahead = true; });
+  flags.Switch(
+      "--draft-ahead",
+      "of --policy triforce, with --verify coupled: while a check waits "
+      "for the link, guess on; another workspace on the device",
+      [=] { sampling->draft_ahead = true; });
 }
 
 void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {

@@ -222,7 +222,7 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   policy.name = sampling.policy.c_str();
   policy.draft = sampling.Drafter();
   policy.draft_model = draft != nullptr ? draft->handle().get() : nullptr;
-  policy.verify = sampling.verify.empty() ? nullptr : sampling.verify.c_str();
+  policy.verify = sampling.Verify();
   policy.gamma1 = sampling.gamma1;
   policy.gamma2 = sampling.gamma2;
   policy.branches = sampling.branches;

@@ -194,7 +194,7 @@ Json SettingsKey(const Options& options) {
         drawn.dry_breakers.value_or(std::vector<std::string>())}},
       {"policy",
        {drawn.policy, drawn.plain, drawn.settings, drawn.Drafter(),
-        drawn.verify, drawn.gamma1, drawn.gamma2, drawn.cost_ratio,
+        drawn.Verify(), drawn.gamma1, drawn.gamma2, drawn.cost_ratio,
         drawn.draft_layers, drawn.branches}}};
 }
 

@@ -48,7 +48,7 @@ Options BaselineOf(const Options& options, const Json& report) {
 
 Promise PromiseOf(const SamplingOptions& from) {
   if (from.plain) return Promise::kNone;
-  return from.verify == "coupled" || from.temperature == 0
+  return std::string_view(from.Verify()) == "coupled" || from.temperature == 0
              ? Promise::kText
              : Promise::kDistribution;
 }

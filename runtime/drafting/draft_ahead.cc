@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<DraftAhead>> DraftAhead::Create(
     Session& session, Drafter& drafter) {
   ASSIGN_OR_RETURN(std::unique_ptr<Runner> sweeps, session.runner().Fork());
   ASSIGN_OR_RETURN(std::unique_ptr<Runner> drafts, session.runner().Fork());
-  return std::unique_ptr<DraftAhead>(new DraftAhead(
-      session, drafter, std::move(sweeps), std::move(drafts)));
+  return std::unique_ptr<DraftAhead>(
+      new DraftAhead(session, drafter, std::move(sweeps), std::move(drafts)));
 }
 
 DraftAhead::DraftAhead(Session& session, Drafter& drafter,
@@ -91,9 +91,10 @@ absl::Status DraftAhead::Pass(absl::Span<JointStep> steps,
                               Cancelled cancelled) {
   drafts_last_ = steps.front().kind.IsDraft();
   if (!drafts_last_) return Sweep(steps, cancelled);
-  const absl::Status status = drafts_->PassTogether(steps, cancelled);
-  ResumeSweep();
-  return status;
+  steps.front().before_layer = [this] {
+    if (++drafted_layers_ % layers_in_turn_ == 0) ResumeSweep();
+  };
+  return drafts_->PassTogether(steps, cancelled);
 }
 
 absl::Status DraftAhead::Sweep(absl::Span<JointStep> steps,
@@ -143,6 +144,11 @@ void DraftAhead::DraftNext() {
   const int64_t last =
       session_.sequence().first_position() + std::ssize(supposed_) - 1;
   if (!view.HasRoom(last - view_end_ + next_most_)) return;
+  const int64_t layers = session_.model().config.layers;
+  const int64_t expected =
+      drafted_layers_ > 0 ? drafted_layers_ : next_most_ * layers;
+  layers_in_turn_ = std::max<int64_t>(1, expected / layers);
+  drafted_layers_ = 0;
   // The draft of the block that is being checked has left its rows there, but
   // for the last token's.
   view.Truncate(last);

@@ -20,9 +20,12 @@ namespace tiercel {
 // and as if its own guess of the token behind it were right. If so, the next
 // block is there when the sweep ends; if not, it is dropped.
 //
-// The sweep is a strand: it waits at every layer for one pass over the view,
-// during which the link brings the layer. So what is drafted, and which of the
-// view's rows the sweep has replaced by then, follow from the tokens alone.
+// The sweep is a strand: before each layer it waits while drafts pass some of
+// theirs, and the link brings it. As many of a draft's layers go with one of
+// the sweep as the last block that was drafted ahead took, so that the sweep
+// has its last layers when the draft ends, and the link never waits for long.
+// What is drafted, and which of the view's rows the sweep has replaced by then,
+// follow from the tokens alone.
 //
 // It is for coupled rounds, whose text is the same whatever was drafted.
 class DraftAhead final : public Drafter, private SharedPasses {
@@ -61,8 +64,7 @@ class DraftAhead final : public Drafter, private SharedPasses {
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count) override;
 
   absl::Status Sweep(absl::Span<JointStep> steps, Cancelled cancelled);
-  // Lets the sweep go on, up to its next layer or its end; throws what it
-  // throws.
+  // Lets the sweep pass its next layer, or end; throws what it throws.
   void ResumeSweep();
   // Drafts the next block while the sweep waits.
   void DraftNext();
@@ -86,6 +88,8 @@ class DraftAhead final : public Drafter, private SharedPasses {
   DraftBlock next_;
   std::unique_ptr<Strand> sweep_;  // null: none is on its way
   int64_t view_end_ = 0;           // the view's, as the sweep sees it
+  int64_t drafted_layers_ = 0;     // passed by the last draft ahead
+  int64_t layers_in_turn_ = 1;     // ... for each of the sweep
   std::vector<float> logits_;      // [rows of the last sweep, vocab]
   bool drafts_last_ = false;       // the last pass was a draft's
   int64_t used_ = 0;

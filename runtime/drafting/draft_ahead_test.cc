@@ -143,8 +143,8 @@ TEST_F(DraftAheadTest, TextsOfABatchAreWhatTheyAreAlone) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   std::vector<Report> reports(2);
   const auto call = [&](Session& own, Report& report) {
-    return Batch::Call{
-        own, [&] { report = GenerateDrafted(own, params, choice); }};
+    return Batch::Call{own,
+                       [&] { report = GenerateDrafted(own, params, choice); }};
   };
   ASSERT_TRUE((*batch)
                   ->Run({call(*session, reports[0]), call(**fork, reports[1])})

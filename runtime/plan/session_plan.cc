@@ -279,8 +279,8 @@ TierNeeds SessionSite::Needs(int64_t context) const {
     needs.workspace +=
         WorkspaceOf(context).DeviceBytes() + kMaxStepRows * StateBytes();
     // The host keeps logits of a sweep while drafts make theirs.
-    needs.distributions += RowsTogether() * config.vocab *
-                           static_cast<int64_t>(sizeof(float));
+    needs.distributions +=
+        RowsTogether() * config.vocab * static_cast<int64_t>(sizeof(float));
   }
   if (kept_first > 0) {
     needs.resident_pages = pages(first_position % kPageTokens + kept_first);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -263,24 +264,25 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
     RETURN_IF_ERROR(all);
   }
   const int layers = std::min(kind.layers, model_.config.layers);
+  std::function<absl::Status(int layer)> before;
+  if (step.before_layer && site.rank == 0) {
+    before = [call = step.before_layer](int) {
+      call();
+      return absl::OkStatus();
+    };
+  }
   if (kind.over == StepKind::Over::kPages) {
     KvStore::StepRows own = store.Step();
-    SequenceStep over = {.kv = store,
-                         .rows = rows.count,
-                         .ids = rows.ids,
-                         .position = store.end(),
-                         .layers = layers,
-                         .rope_length = kv.RopeLength(),
-                         .deep = std::move(own.deep),
-                         .shallow_layers = own.shallow_layers,
-                         .seen_by = own.seen_by};
-    if (step.before_layer && site.rank == 0) {
-      over.before_layer = [call = step.before_layer](int) {
-        call();
-        return absl::OkStatus();
-      };
-    }
-    return over;
+    return SequenceStep{.kv = store,
+                        .rows = rows.count,
+                        .ids = rows.ids,
+                        .position = store.end(),
+                        .layers = layers,
+                        .rope_length = kv.RopeLength(),
+                        .deep = std::move(own.deep),
+                        .shallow_layers = own.shallow_layers,
+                        .seen_by = own.seen_by,
+                        .before_layer = before};
   }
   Retrieval& retrieval = *kv.retrieval;
   CompactKv& view = retrieval.kv();
@@ -290,7 +292,8 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
                       .position = view.end(),
                       .layers = layers,
                       .rope_length = kv.RopeLength()};
-  own.before_layer = [this, cancelled, &retrieval](int layer) {
+  own.before_layer = [this, before, cancelled, &retrieval](int layer) {
+    if (before) RETURN_IF_ERROR(before(layer));
     return retrieval.Await(*stream, layer, cancelled);
   };
   if (kind.over == StepKind::Over::kBoth) {
