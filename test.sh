@@ -15,7 +15,7 @@ export TIERCEL_MODEL TIERCEL_BOOKS
 
 step "format"
 git ls-files '*.h' '*.hpp' '*.cc' '*.c' '*.cu' '*.cuh' |
-  xargs -r clang-format-14 --dry-run --Werror
+  xargs -r -n 100 -P "$(nproc)" clang-format-14 --dry-run --Werror
 git ls-files '*.sh' .ci/run | xargs -r shellcheck
 
 step "build"

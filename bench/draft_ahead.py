@@ -17,6 +17,7 @@ Standard library only.
 import argparse
 import os
 import pathlib
+import re
 import statistics
 import tempfile
 
@@ -28,15 +29,14 @@ COLUMNS = ["prompt", "block", "sweep, draft steps", "device, MB", "ready",
            "tokens/s", "of none"]
 
 
-def row(prompt, gamma2, sweep, pairs):
-    """A row of the table, for runs (with, without) by turns."""
+def row(prompt, gamma2, sweep, devices, pairs):
+    """A row of the table, for runs (with, without) by turns on `devices`."""
     ratio = statistics.median(a.rate() / b.rate() for a, b in pairs)
-    first = pairs[0]
     ready = (sum(a.level("ahead") for a, _ in pairs)
              / sum(a.sum("speculation", "sweeps") for a, _ in pairs))
     return [f"{prompt:,}", str(gamma2), str(sweep),
-            ", ".join(f"{run.first('memory', 'device_bytes') / 1e6:.0f}"
-                      for run in first),
+            ", ".join(f"{int(re.search('[0-9]+', device)[0]) / 1e3:.0f}"
+                      for device in devices),
             f"{ready:.0%}",
             f"{statistics.median(a.rate() for a, _ in pairs):.1f}",
             f"{ratio:.2f}"]
@@ -70,19 +70,19 @@ def main():
             for sweep in args.sweeps:
                 link = text.prompt * KV_BYTES / (sweep * step)
 
-                def timed(seed, *ahead):
-                    flags = ["--policy", "triforce", "--budget", view, *ahead]
-                    device = text.device(f"link={link / 1e6:.2f}MB/s", *flags)
-                    return text.run(args.tokens, [seed], *flags, "--gamma2",
-                                    gamma2, "--verify", "coupled", "--temp",
-                                    args.temp, "--simulate", device)
-
-                pairs = [(timed(seed, "--draft-ahead"), timed(seed))
+                flags = ["--policy", "triforce", "--budget", view]
+                both = [[*flags, "--draft-ahead"], flags]
+                devices = [text.device(f"link={link / 1e6:.2f}MB/s", *one)
+                           for one in both]
+                pairs = [[text.run(args.tokens, [seed], *one, "--gamma2",
+                                   gamma2, "--verify", "coupled", "--temp",
+                                   args.temp, "--simulate", device)
+                          for one, device in zip(both, devices)]
                          for seed in range(1, args.seeds + 1)]
                 for one, other in pairs:
                     assert (one.first("output", 0, "tokens")
                             == other.first("output", 0, "tokens"))
-                table.append(row(text.prompt, gamma2, sweep, pairs))
+                table.append(row(text.prompt, gamma2, sweep, devices, pairs))
                 print(table[-1], flush=True)
     pages.publish(
         "Drafting while a sweep is on its way",

@@ -16,18 +16,19 @@ from triforce import Runs
 TIERCEL, CHECKPOINTS = sys.argv[1:3]
 
 
-def run(rate, sweeps, ahead, device):
-    return Runs([{"decode_tok_s": rate, "memory": {"device_bytes": device},
+def run(rate, sweeps, ahead):
+    return Runs([{"decode_tok_s": rate,
                   "speculation": {"sweeps": sweeps,
                                   "levels": [{"ahead": ahead}]}}])
 
 
 class DraftAheadTest(unittest.TestCase):
     def test_a_row_is_of_runs_by_turns(self):
-        pairs = [(run(12, 10, 5, 3e6), run(10, 10, 0, 2e6)),
-                 (run(9, 30, 5, 3e6), run(10, 30, 0, 2e6))]
+        pairs = [(run(12, 10, 5), run(10, 10, 0)),
+                 (run(9, 30, 5), run(10, 30, 0))]
+        devices = ["device=3000kB,link=1MB/s", "device=2000kB,link=1MB/s"]
         self.assertEqual(
-            draft_ahead.row(7022, 16, 40, pairs),
+            draft_ahead.row(7022, 16, 40, devices, pairs),
             ["7,022", "16", "40", "3, 2", "25%", "10.5", "1.05"])
 
     def test_the_program_has_the_fields(self):
@@ -40,7 +41,7 @@ class DraftAheadTest(unittest.TestCase):
                        "--policy", "triforce", "--gamma2", "3", "--sink", "8",
                        "--budget", "200", "--window", "16", "--chunk", "8",
                        "-c", "420", "--temp", "0.7", "--verify", "coupled"]
-            simulated = ["--simulate", "device=9MB,link=1GB/s"]
+            simulated = ["--simulate", "device=27100kB,link=1GB/s"]
             documents = [
                 json.loads(subprocess.run(
                     [*command, *flags], capture_output=True, check=True).stdout)

@@ -55,12 +55,14 @@ Rounds::Rounds(Session& session, Target& target, const Options& options)
   level_.cost_ratio = length_.cost_ratio();
 }
 
-// Behind a link drafting costs a sweep nothing. Several ranks, or weights that
-// come by the same link, would wait for each other.
+// A sweep that waits for pages leaves the device to drafts. Several ranks, or
+// weights that come by the same link, would wait for each other.
 bool Rounds::CanDraftAhead() const {
-  return options_.ahead && session_.kv().IsAlone() &&
-         session_.kv().first().tier != nullptr &&
-         session_.model().streamed == nullptr;
+  if (!options_.ahead || !session_.kv().IsAlone()) return false;
+  const RankKv& kv = session_.kv().first();
+  const bool waits = kv.tier != nullptr &&
+                     kv.plan.shape.resident_pages < kv.plan.shape.context_pages;
+  return waits && session_.model().streamed == nullptr;
 }
 
 absl::Status Rounds::Begin() {

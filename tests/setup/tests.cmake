@@ -40,7 +40,6 @@ set(TIERCEL_FIRST_TESTS
     kernels/layer/matmul_test.cc
     models/tokenizer/golden_test.cc
     runtime/session/tiers_test.cc
-    runtime/api/out_of_memory_test.cc
     offload/retrieval/retrieval_test.cc
     kernels/kv/kv_write_test.cc
     kernels/layer/packed_matrix_test.cc
@@ -60,6 +59,7 @@ set(TIERCEL_LONG_TESTS
     apps/cli_reading_test.py
     apps/cli_saved_test.py
     bench/checkpoints_test.py
+    runtime/api/out_of_memory_test.cc
     runtime/session/faults_test.cc
     runtime/session/unfinished_prompt_test.cc
     tests/folder_trial.py
