@@ -145,7 +145,8 @@ typedef struct tiercel_policy {
    * the link, the next block is drafted as if the one that it checks held, and
    * dropped if not. It changes no token, and takes a second workspace on the
    * device. Only a text that is made alone, whose KV comes over a link, has
-   * such sweeps. A model of several ranks: TIERCEL_USAGE. */
+   * such sweeps. With draft "self", or a model of several ranks:
+   * TIERCEL_USAGE. */
   int64_t draft_ahead;
 } tiercel_policy;
 

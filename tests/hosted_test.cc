@@ -192,6 +192,7 @@ std::vector<PolicyCase> Policies() {
   };
   std::vector<PolicyCase> cases = {
       {"triforce", of(PolicyNamed("triforce"), PolicyForm::kVerified)},
+      {"triforce_ahead", of(PolicyNamed("triforce"), PolicyForm::kVerified)},
       {"sfi", of(PolicyNamed("sfi"), PolicyForm::kVerified)},
       {"sfi_plain", of(PolicyNamed("sfi"), PolicyForm::kPlain)},
       {"sfi_chunks", of(PolicyNamed("sfi"), PolicyForm::kPlain)},
@@ -201,7 +202,8 @@ std::vector<PolicyCase> Policies() {
       {"speed_plain", of(PolicyNamed("speed"), PolicyForm::kPlain)},
   };
   cases[0].params.proposer = Proposer::kNgram;
-  cases[3].params.Own<SfiParams>().chunk = 8;
+  cases[1].params.draft_ahead = true;
+  cases[4].params.Own<SfiParams>().chunk = 8;
   return cases;
 }
 
@@ -481,7 +483,7 @@ TEST(HostedCallsTest, ExpertsAreWaitedForOnceALayer) {
 // Behind a view the rows of all heads are copied to the store by one launch for
 // K and one for V.
 TEST(HostedCallsTest, ATokenOfPlainSfiIsReadOnce) {
-  const PolicyCase sfi = Policies()[2];
+  const PolicyCase sfi = Policies()[3];
   ASSERT_STREQ(sfi.name, "sfi_plain");
   const auto model = Open(CheckpointPath("llama_chat.gguf"), DeviceKind::kCuda);
   const auto copies_of = [&](int tokens) {

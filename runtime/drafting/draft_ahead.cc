@@ -77,13 +77,13 @@ absl::StatusOr<Target::TreeDistributions> DraftAhead::Check(
   // those of the sweep.
   next_most_ = std::min({most_ + 1, session_.sequence().room() - drafted - 1,
                          kMaxStepRows - drafted - 1});
-  if (drafted == 0 || next_most_ < 2 || session_.runner().SharesSteps()) {
-    return target.OfTree(block);
-  }
+  if (drafted == 0 || next_most_ < 2) return target.OfTree(block);
   supposed_ = before_;
   supposed_.insert(supposed_.end(), block.tokens.begin(), block.tokens.end());
-  session_.runner().ShareSteps(this);
-  const absl::Cleanup end = [this] { session_.runner().ShareSteps(nullptr); };
+  Runner& runner = session_.runner();
+  SharedPasses* const others = runner.ShareSteps(this);
+  const absl::Cleanup end = [&] { runner.ShareSteps(others); };
+  if (others != nullptr) runner.ShareSteps(others);  // they pass the sweep
   return target.OfTree(block);
 }
 
@@ -91,8 +91,13 @@ absl::Status DraftAhead::Pass(absl::Span<JointStep> steps,
                               Cancelled cancelled) {
   drafts_last_ = steps.front().kind.IsDraft();
   if (!drafts_last_) return Sweep(steps, cancelled);
+  // A draft's first pass writes the last token's row of a layer before the
+  // sweep does, whose row stays.
   steps.front().before_layer = [this] {
-    if (++drafted_layers_ % layers_in_turn_ == 0) ResumeSweep();
+    if (drafted_layers_ > 0 && drafted_layers_ % layers_in_turn_ == 0) {
+      ResumeSweep();
+    }
+    ++drafted_layers_;
   };
   return drafts_->PassTogether(steps, cancelled);
 }
@@ -128,7 +133,7 @@ absl::Status DraftAhead::Sweep(absl::Span<JointStep> steps,
 }
 
 void DraftAhead::ResumeSweep() {
-  if (sweep_->ended()) return;
+  if (sweep_->ended() || !drafts_->stream().Synchronize().ok()) return;
   // The sweep sees the view without a draft's rows.
   DraftView& view = session_.draft_view();
   const int64_t end = view.end();

@@ -24,10 +24,10 @@ namespace tiercel {
 // theirs, and the link brings it. As many of a draft's layers go with one of
 // the sweep as the last block that was drafted ahead took, so that the sweep
 // has its last layers when the draft ends, and the link never waits for long.
-// What is drafted, and which of the view's rows the sweep has replaced by then,
-// follow from the tokens alone.
+// Layer by layer the sweep writes its rows over those of the block's draft.
 //
-// It is for coupled rounds, whose text is the same whatever was drafted.
+// It is for coupled rounds, whose text is the same whatever was drafted: on a
+// GPU time decides, too, which of the view's rows a draft finds replaced.
 class DraftAhead final : public Drafter, private SharedPasses {
  public:
   // `drafter` drafts over `session`'s view; both outlive it. Errors: those of
@@ -80,9 +80,9 @@ class DraftAhead final : public Drafter, private SharedPasses {
   std::vector<int32_t> before_;
   int64_t most_ = 0;
   DrawKey key_;
-  // Of the block that is drafted ahead: the tokens before it, the most of it,
-  // and the block, whose first token is a guess of the token that the sweep
-  // adds. It has no tokens if none was drafted.
+  // The block that is drafted ahead: the tokens before it, the most of it, and
+  // its tokens, whose first is a guess of the token that the sweep adds. There
+  // are none if none was drafted.
   std::vector<int32_t> supposed_;
   int64_t next_most_ = 0;
   DraftBlock next_;

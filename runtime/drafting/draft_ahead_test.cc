@@ -66,7 +66,7 @@ TEST_F(DraftAheadTest, TheTextIsThatOfNoDrafter) {
     const GenerateParams params = DraftedParams(temperature, 90);
     const Ids expected = Plain(params);
     for (const PolicyParams& choice :
-         {Choice(), Choice(Proposer::kNgram), Choice(Proposer::kSelf),
+         {Choice(), Choice(Proposer::kNgram),
           Choice(Proposer::kNgram, /*branches=*/2)}) {
       for (const Budget budget : {Budget::kLeast, Budget::kMiddle}) {
         Tiered tiered = MakeTiered(*model_, OptionsOf(choice), budget);
@@ -247,6 +247,8 @@ TEST_F(DraftAheadTest, NeedsCoupledRoundsOverAView) {
   EXPECT_EQ(CheckPolicy(*model_, choice).message(),
             "draft_ahead: needs verify coupled, under which it changes no "
             "token");
+  EXPECT_EQ(CodeOf(CheckPolicy(*model_, Choice(Proposer::kSelf))),
+            "invalid_argument");
   PolicyParams full = Choice(Proposer::kNgram);
   full.policy = PolicyNamed("full");
   EXPECT_EQ(CodeOf(CheckPolicy(*model_, full)), "invalid_argument");

@@ -196,8 +196,8 @@ nlohmann::json Report::ToJson() const {
                           {"checked", level.checked},
                           {"branches", level.branches},
                           {"branch_accepted", level.branch_accepted},
+                          {"ahead", level.ahead},
                           {"accepted", level.accepted}});
-    if (level.ahead > 0) level_list.back()["ahead"] = level.ahead;
     if (level.cost_ratio > 0) {
       level_list.back()["cost_ratio"] = level.cost_ratio;
     }

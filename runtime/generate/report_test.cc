@@ -73,6 +73,7 @@ TEST(ReportTest, RatesAreOfTheirOwnTokensAndTimes) {
                            .accepted = 5,
                            .branches = 4,
                            .branch_accepted = 2,
+                           .ahead = 1,
                            .cost_ratio = 2.5}};
   const Json json = report.ToJson();
   EXPECT_EQ(json["prompt_tokens"], 14);
@@ -86,10 +87,11 @@ TEST(ReportTest, RatesAreOfTheirOwnTokensAndTimes) {
   EXPECT_EQ(speculation["levels"],
             Json::parse(R"([{"drafter": "ngram", "drafted": 9, "checked": 7,
                              "accepted": 3, "branches": 0,
-                             "branch_accepted": 0},
+                             "branch_accepted": 0, "ahead": 0},
                             {"drafter": "retrieval", "drafted": 8,
                              "checked": 6, "accepted": 5, "branches": 4,
-                             "branch_accepted": 2, "cost_ratio": 2.5}])"));
+                             "branch_accepted": 2, "ahead": 1,
+                             "cost_ratio": 2.5}])"));
 }
 
 TEST(ReportTest, WhatHasNoMeaningIsNull) {

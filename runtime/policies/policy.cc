@@ -25,6 +25,11 @@ absl::Status CheckDraftAhead(const Model& target, const PolicyParams& params) {
                       "draft_ahead: needs verify coupled, under which it "
                       "changes no token");
   }
+  if (params.proposer == Proposer::kSelf) {
+    return UsageError("invalid_argument",
+                      "draft_ahead: got draft self, which writes rows of the "
+                      "view anew that the sweep has filled; need another");
+  }
   if (target.ranks() > 1) {
     return UsageError("invalid_argument",
                       absl::StrCat("draft_ahead: got a model of ",

@@ -86,9 +86,10 @@ class Runner {
   absl::Status Pass(const SequenceRows& rows, const Step& step,
                     PassProgress progress, Cancelled cancelled, Stop* stop);
   // Has others pass its steps together with theirs; null: it passes them
-  // itself. They must outlive its calls.
-  void ShareSteps(SharedPasses* others) { others_ = others; }
-  bool SharesSteps() const { return others_ != nullptr; }
+  // itself. They must outlive its calls. Returns those that did so before.
+  SharedPasses* ShareSteps(SharedPasses* others) {
+    return std::exchange(others_, others);
+  }
   // The most rows of a prompt to pass at a time; 0: all.
   int64_t PromptSlice() const;
   // Passes steps of several sequences together (RunnerRank::PassTogether), by
