@@ -45,8 +45,8 @@ struct DraftLevel {
   int64_t accepted = 0;
   int64_t branches = 0;         // branches that were drafted
   int64_t branch_accepted = 0;  // tokens that held in them
-  int64_t ahead = 0;  // blocks that were drafted during the sweep before
-  double cost_ratio = 0;        // for adaptive lengths; 0: they are fixed
+  int64_t ahead = 0;      // blocks that were drafted during the sweep before
+  double cost_ratio = 0;  // for adaptive lengths; 0: they are fixed
 
   // Adds a block.
   void Count(size_t block_drafted, size_t block_accepted) {

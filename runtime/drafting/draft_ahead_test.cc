@@ -119,6 +119,7 @@ class WatchingDrafter final : public Drafter {
     const int64_t end = view.end();
     const int64_t before = copies_;
     EXPECT_TRUE(view.Forward(&tokens.back(), 1, /*layers=*/6).ok());
+    EXPECT_EQ(view.end(), end + 1);
     view.Truncate(end);
     for (int i = 0; i < 200 && waits_ && copies_ == before; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
