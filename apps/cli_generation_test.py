@@ -40,6 +40,29 @@ class SpeculationTest(Case):
             self.assertEqual(level["drafter"], "ngram")
             self.assertGreater(level["drafted"], 0)
 
+    def test_drafts_ahead_change_no_token(self):
+        deep = self.path("deep.gguf")
+        write_deeper(deep, 4)
+        flags = ["-m", deep, "-c", "500", "--policy", "triforce", "--budget",
+                 "160", "--chunk", "8", "--sink", "8", "--window", "16"]
+        least = run("plan", *flags, "--draft-ahead", "--simulate",
+                    "device=1,link=1GB/s", "--json")
+        device = json.loads(least.stdout)["min_device_bytes"]
+        args = ["generate", *flags, "-p", "one two three " * 60, "-n", "60",
+                "--temp", "0.7", "--ignore-eos", "--gamma2", "3", "--simulate",
+                "device=%d,link=1GB/s" % device]
+        ahead = self.document(*args, "--draft-ahead")
+        alone = self.document(*args, "--verify", "coupled")
+        self.assertEqual(ahead["output"][0]["tokens"],
+                         alone["output"][0]["tokens"])
+        used = [document["speculation"]["levels"][-1]["ahead"]
+                for document in (ahead, alone)]
+        self.assertGreater(used[0], 0)
+        self.assertEqual(used[1], 0)
+        compared = self.document(*args, "--draft-ahead", "--verify-against",
+                                 "full")
+        self.assertIs(compared["baseline"]["agree"], True)
+
     def test_triforce_is_the_same_text(self):
         args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
                 "40", "--temp", "0.7", "--ignore-eos"]

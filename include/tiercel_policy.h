@@ -141,12 +141,12 @@ typedef struct tiercel_policy {
    * passes over the view together. With verify "coupled" they change no token.
    * Over several ranks there are none in this version: TIERCEL_USAGE. */
   int64_t branches;
-  /* For "triforce" with verify "coupled": other than 0: while a sweep waits for
-   * the link, the next block is drafted as if the one that it checks held, and
+  /* For "triforce" with verify "coupled". Not 0: while a sweep waits for the
+   * link, the next block is drafted as if the one that it checks held, and
    * dropped if not. It changes no token, and takes a second workspace on the
-   * device. Only a text that is made alone, whose KV comes over a link, has
-   * such sweeps. With draft "self", or a model of several ranks:
-   * TIERCEL_USAGE. */
+   * device. It has an effect where KV comes over a link, and the device has all
+   * weights, for a text that is made alone. TIERCEL_USAGE: with draft "self",
+   * with chunks of 1, or over several ranks. */
   int64_t draft_ahead;
 } tiercel_policy;
 

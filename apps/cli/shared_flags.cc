@@ -338,8 +338,8 @@ void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
             0, 16, [=](int64_t n) { sampling->branches = n; });
   flags.Switch(
       "--draft-ahead",
-      "of --policy triforce, with --verify coupled: while a check waits "
-      "for the link, guess on; another workspace on the device",
+      "of --policy triforce: while a check waits for the link, guess on "
+      "(--verify coupled, which it takes if none is named)",
       [=] { sampling->draft_ahead = true; });
 }
 

@@ -19,6 +19,7 @@ TEST(SessionParamsTest, EveryFlagIsHanded) {
   options.sampling.policy = "triforce";
   options.sampling.draft = "self";
   options.sampling.verify = "coupled";
+  options.sampling.draft_ahead = true;
   options.sampling.gamma1 = 3;
   options.sampling.gamma2 = 9;
   options.sampling.cost_ratio = 2.5;
@@ -34,6 +35,7 @@ TEST(SessionParamsTest, EveryFlagIsHanded) {
   EXPECT_STREQ(policy.draft, "self");
   EXPECT_EQ(policy.draft_model, nullptr);
   EXPECT_STREQ(policy.verify, "coupled");
+  EXPECT_EQ(policy.draft_ahead, 1);
   EXPECT_EQ(policy.gamma1, 3);
   EXPECT_EQ(policy.gamma2, 9);
   EXPECT_EQ(policy.cost_ratio, 2.5);
@@ -50,7 +52,8 @@ TEST(SessionParamsTest, WhatIsNotAskedForIsTheLibrarysChoice) {
   EXPECT_EQ(params.session.cache_dir, nullptr);
   EXPECT_EQ(params.session.prompt_cache_dir, nullptr);
   EXPECT_STREQ(params.policy.draft, "none");
-  EXPECT_EQ(params.policy.verify, nullptr);
+  EXPECT_STREQ(params.policy.verify, "residual");
+  EXPECT_EQ(params.policy.draft_ahead, 0);
   EXPECT_EQ(params.policy.budget, 0);
 }
 

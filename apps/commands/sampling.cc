@@ -41,6 +41,8 @@ Options BaselineOf(const Options& options, const Json& report) {
   full.sampling.draft = "none";
   full.sampling.draft_path.clear();
   full.sampling.draft_layers = 0;
+  full.sampling.branches = 0;
+  full.sampling.draft_ahead = false;
   full.session.cache_dir.clear();         // no predictions are needed
   full.session.prompt_cache_dir.clear();  // it reads the prompt itself
   return full;

@@ -121,6 +121,8 @@ TEST(BaselineOfTest, NobodyDrafts) {
   options.sampling.draft = "small";
   options.sampling.draft_path = "a model";
   options.sampling.draft_layers = 3;
+  options.sampling.branches = 2;
+  options.sampling.draft_ahead = true;
   options.sampling.settings = "a=1";
   options.sampling.temperature = 0.5;
   options.sampling.plain = true;
@@ -136,6 +138,8 @@ TEST(BaselineOfTest, NobodyDrafts) {
     EXPECT_STREQ(full.sampling.Drafter(), "none");
     EXPECT_EQ(full.sampling.draft_path, "");
     EXPECT_EQ(full.sampling.draft_layers, 0);
+    EXPECT_EQ(full.sampling.branches, 0);
+    EXPECT_FALSE(full.sampling.draft_ahead);
     EXPECT_FALSE(full.sampling.plain);
     EXPECT_EQ(full.sampling.temperature, 0.5);
     EXPECT_EQ(full.session.context, 700);

@@ -175,6 +175,7 @@ TEST_F(PolicyApiTest, PoliciesAreChecked) {
   bad[14].name = "triforce";
   bad[14].branches = -1;
   bad[15].draft_ahead = 1;  // "full" has no view
+  bad[15].verify = "coupled";
   bad[16].name = "triforce";
   bad[16].draft_ahead = 1;  // it needs coupled
   for (size_t i = 0; i < bad.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel {
@@ -48,6 +49,7 @@ DraftAhead::DraftAhead(Session& session, Drafter& drafter,
 void DraftAhead::Rest() {
   sweeps_->Rest();
   drafts_->Rest();
+  logits_ = {};
 }
 
 absl::StatusOr<DraftBlock> DraftAhead::Draft(const std::vector<int32_t>& tokens,
@@ -73,11 +75,17 @@ absl::StatusOr<Target::TreeDistributions> DraftAhead::Check(
     Target& target, const DraftBlock& block) {
   next_ = {};
   const int64_t drafted = std::ssize(block.tokens);
-  // A pass over the view has at most kMaxStepRows rows, which must lie beside
-  // those of the sweep.
+  // The view grows by kMaxStepRows rows at most, of which the block has its own
+  // and that of the token before it.
   next_most_ = std::min({most_ + 1, session_.sequence().room() - drafted - 1,
                          kMaxStepRows - drafted - 1});
-  if (drafted == 0 || next_most_ < 2) return target.OfTree(block);
+  if (drafted == 0 || next_most_ < 2 || lacks_memory_) {
+    return target.OfTree(block);
+  }
+  unbranched_ = drafted;
+  for (const DraftBranch& branch : block.branches) {
+    unbranched_ = std::min(unbranched_, static_cast<int64_t>(branch.at));
+  }
   supposed_ = before_;
   supposed_.insert(supposed_.end(), block.tokens.begin(), block.tokens.end());
   Runner& runner = session_.runner();
@@ -128,7 +136,10 @@ absl::Status DraftAhead::Sweep(absl::Span<JointStep> steps,
   }
   drafts_last_ = false;
   if (status.ok()) status = KeepLogits(steps);
+  // After an error the sweep's last layers may still be on their way.
+  status.Update(sweeps_->stream().Synchronize());
   sweeps_->Rest();
+  status.Update(std::exchange(failed_, absl::OkStatus()));
   return status;
 }
 
@@ -142,12 +153,11 @@ void DraftAhead::ResumeSweep() {
   view.Truncate(end);
 }
 
-// An error costs the next block's drafts a second try, no more.
 void DraftAhead::DraftNext() {
   DraftView& view = session_.draft_view();
   view_end_ = view.end();
-  const int64_t last =
-      session_.sequence().first_position() + std::ssize(supposed_) - 1;
+  const int64_t begin = session_.sequence().first_position();
+  const int64_t last = begin + std::ssize(supposed_) - 1;
   if (!view.HasRoom(last - view_end_ + next_most_)) return;
   const int64_t layers = session_.model().config.layers;
   const int64_t expected =
@@ -155,13 +165,19 @@ void DraftAhead::DraftNext() {
   layers_in_turn_ = std::max<int64_t>(1, expected / layers);
   drafted_layers_ = 0;
   // The draft of the block that is being checked has left its rows there, but
-  // for the last token's.
-  view.Truncate(last);
+  // for the last token's, and for those that its branches wrote over.
+  view.Truncate(std::min(last, begin + std::ssize(before_) + unbranched_));
+  const absl::Cleanup end = [&] { view.Truncate(view_end_); };
   DrawKey key = key_;
   key.start += std::ssize(supposed_) - std::ssize(before_);
   absl::StatusOr<DraftBlock> next = drafter_.Draft(supposed_, next_most_, key);
-  view.Truncate(view_end_);
-  if (next.ok()) next_ = *std::move(next);
+  if (next.ok()) {
+    next_ = *std::move(next);
+  } else if (ClassOf(next.status()) == ErrorClass::kMemory) {
+    lacks_memory_ = true;
+  } else {
+    failed_ = next.status();
+  }
 }
 
 absl::Status DraftAhead::KeepLogits(absl::Span<const JointStep> steps) {

@@ -20,11 +20,11 @@ namespace tiercel {
 // and as if its own guess of the token behind it were right. If so, the next
 // block is there when the sweep ends; if not, it is dropped.
 //
-// The sweep is a strand: before each layer it waits while drafts pass some of
-// theirs, and the link brings it. As many of a draft's layers go with one of
-// the sweep as the last block that was drafted ahead took, so that the sweep
-// has its last layers when the draft ends, and the link never waits for long.
-// Layer by layer the sweep writes its rows over those of the block's draft.
+// The sweep is a strand: before each of its layers, which the link brings
+// meanwhile, drafts pass some layers of the view. The last block that was
+// drafted ahead tells how many layers that takes in all; they are spread evenly
+// over the sweep, so that the link never waits for long. Layer by layer the
+// sweep writes its rows over those of the block's draft.
 //
 // It is for coupled rounds, whose text is the same whatever was drafted: on a
 // GPU time decides, too, which of the view's rows a draft finds replaced.
@@ -43,13 +43,14 @@ class DraftAhead final : public Drafter, private SharedPasses {
   std::vector<DraftLevel> inner_levels() const override {
     return drafter_.inner_levels();
   }
-  // Target::OfTree for the block of the last Draft, with drafting beside it:
-  // behind a link, unless other sessions share the sweep.
+  // Target::OfTree for the block of the last Draft, with drafting beside it
+  // unless other sessions share the sweep, or there is no memory for it.
+  // Errors: also those of the drafter.
   absl::StatusOr<Target::TreeDistributions> Check(Target& target,
                                                   const DraftBlock& block);
   // The number of blocks that were drafted ahead and used.
   int64_t used() const { return used_; }
-  // Frees its workspaces for other sessions.
+  // Frees its memory for other sessions.
   void Rest();
 
  private:
@@ -66,7 +67,7 @@ class DraftAhead final : public Drafter, private SharedPasses {
   absl::Status Sweep(absl::Span<JointStep> steps, Cancelled cancelled);
   // Lets the sweep pass its next layer, or end; throws what it throws.
   void ResumeSweep();
-  // Drafts the next block while the sweep waits.
+  // Drafts the next block while the sweep waits. An error is kept in failed_.
   void DraftNext();
   // Keeps the logits of the sweep's rows.
   absl::Status KeepLogits(absl::Span<const JointStep> steps);
@@ -76,22 +77,26 @@ class DraftAhead final : public Drafter, private SharedPasses {
   const std::unique_ptr<Runner> sweeps_;
   const std::unique_ptr<Runner> drafts_;
 
-  // The last Draft: the tokens before it, the most of it, and its key.
+  // The last Draft: the tokens before it, the most that it was to draft, and
+  // its key.
   std::vector<int32_t> before_;
   int64_t most_ = 0;
   DrawKey key_;
-  // The block that is drafted ahead: the tokens before it, the most of it, and
-  // its tokens, whose first is a guess of the token that the sweep adds. There
-  // are none if none was drafted.
+  // The block that is drafted ahead: the tokens before it, the most that is to
+  // be drafted, and its tokens, whose first is a guess of the token that the
+  // sweep adds. There are none if none was drafted.
   std::vector<int32_t> supposed_;
   int64_t next_most_ = 0;
   DraftBlock next_;
   std::unique_ptr<Strand> sweep_;  // null: none is on its way
-  int64_t view_end_ = 0;           // the view's, as the sweep sees it
-  int64_t drafted_layers_ = 0;     // passed by the last draft ahead
-  int64_t layers_in_turn_ = 1;     // ... for each of the sweep
-  std::vector<float> logits_;      // [rows of the last sweep, vocab]
-  bool drafts_last_ = false;       // the last pass was a draft's
+  int64_t view_end_ = 0;           // the view ends there for the sweep
+  int64_t unbranched_ = 0;      // tokens of the block before its first branch
+  absl::Status failed_;         // the error of drafting ahead
+  bool lacks_memory_ = false;   // it is not tried again
+  int64_t drafted_layers_ = 0;  // that the last draft ahead has passed
+  int64_t layers_in_turn_ = 1;  // that a draft passes for one of the sweep
+  std::vector<float> logits_;   // [rows of the last sweep, vocab]
+  bool drafts_last_ = false;    // the last pass was a draft's
   int64_t used_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -86,15 +87,15 @@ TEST_F(DraftAheadTest, TheTextIsThatOfNoDrafter) {
 TEST_F(DraftAheadTest, ItsBlocksHoldAsOthersDo) {
   const GenerateParams params = DraftedParams(0.8f, 160);
   PolicyParams choice = Choice();
-  double tokens_per_sweep[2] = {};
+  double acceptance[2] = {};
   for (const bool ahead : {false, true}) {
     choice.draft_ahead = ahead;
     Tiered tiered = MakeTiered(*model_, OptionsOf(choice), Budget::kLeast);
     const Report report = GenerateDrafted(*Read(tiered), params, choice);
-    tokens_per_sweep[ahead] = static_cast<double>(Outer(report).accepted) /
-                              static_cast<double>(Outer(report).checked);
+    acceptance[ahead] = static_cast<double>(Outer(report).accepted) /
+                        static_cast<double>(Outer(report).checked);
   }
-  EXPECT_GT(tokens_per_sweep[1], 0.9 * tokens_per_sweep[0]);
+  EXPECT_GT(acceptance[1], 0.9 * acceptance[0]);
 }
 
 // Without a link a sweep has nothing to wait for.
@@ -242,6 +243,41 @@ TEST_F(DraftAheadTest, ASweepMayFail) {
   EXPECT_GT(failures, 5);
 }
 
+// A mask that ends the call does so in a draft ahead, too, and penalties see
+// the tokens that are supposed to hold.
+TEST_F(DraftAheadTest, MasksAndPenaltiesAreThoseOfTheText) {
+  int64_t asked = 0;
+  int64_t refuses_at = 0;
+  const TokenMask::Rule rule = [&](std::span<const int32_t> output,
+                                   std::span<uint32_t> allowed) {
+    // Every third token is even.
+    for (uint32_t& word : allowed) {
+      if (output.size() % 3 == 0) word &= 0x55555555u;
+    }
+    return ++asked == refuses_at ? CancelledError() : absl::OkStatus();
+  };
+  GenerateParams params = DraftedParams(0.8f, 40);
+  params.distribution.repeat_penalty = 1.2f;
+  params.distribution.dry = StrictDry();
+  params.mask = rule;
+  const Ids expected = Plain(params);
+  const PolicyParams choice = Choice(Proposer::kNgram, /*branches=*/2);
+  Tiered tiered = MakeTiered(*model_, OptionsOf(choice), Budget::kLeast);
+  const auto session = Read(tiered);
+  asked = 0;
+  const Report report = GenerateDrafted(*session, params, choice);
+  EXPECT_EQ(report.tokens, expected);
+  EXPECT_GT(Outer(report).ahead, 0);
+  const int64_t all = asked;
+  for (refuses_at = 1; refuses_at <= all; refuses_at += 7) {
+    session->Truncate(prompt_.size());
+    asked = 0;
+    EXPECT_EQ(CodeOf(GenerateDrafted(*session, params, choice).status),
+              "cancelled")
+        << refuses_at << " of " << all;
+  }
+}
+
 TEST_F(DraftAheadTest, NeedsCoupledRoundsOverAView) {
   PolicyParams choice = Choice();
   choice.verify = VerifyMode::kResidual;
@@ -250,6 +286,14 @@ TEST_F(DraftAheadTest, NeedsCoupledRoundsOverAView) {
             "token");
   EXPECT_EQ(CodeOf(CheckPolicy(*model_, Choice(Proposer::kSelf))),
             "invalid_argument");
+  PolicyParams single = Choice();
+  single.view.selection = kDraftSelection;
+  EXPECT_EQ(CodeOf(CheckPolicy(*model_, single)), "invalid_argument");
+  const auto two = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
+                              .machine = {.threads = 2},
+                              .ranks = 2});
+  EXPECT_EQ(CheckPolicy(*two, Choice()).message(),
+            "draft_ahead: got a model of 2 ranks, need one");
   PolicyParams full = Choice(Proposer::kNgram);
   full.policy = PolicyNamed("full");
   EXPECT_EQ(CodeOf(CheckPolicy(*model_, full)), "invalid_argument");

@@ -25,6 +25,11 @@ absl::Status CheckDraftAhead(const Model& target, const PolicyParams& params) {
                       "draft_ahead: needs verify coupled, under which it "
                       "changes no token");
   }
+  if (params.view.selection.has_value()) {
+    return UsageError("invalid_argument",
+                      "draft_ahead: got chunks of one token, which a sweep "
+                      "chooses anew as it passes; need 8 or more");
+  }
   if (params.proposer == Proposer::kSelf) {
     return UsageError("invalid_argument",
                       "draft_ahead: got draft self, which writes rows of the "
@@ -96,7 +101,7 @@ SessionOptions PolicyParams::OptionsFor(const Model& target,
                                         SessionOptions options) const {
   options.retrieval = RetrievalView();
   options.branches = branches;
-  options.draft_ahead = draft_ahead;
+  options.draft_ahead = draft_ahead && form == PolicyForm::kVerified;
   if (form == PolicyForm::kBaseline) return options;
   options.distributions = policy->Distributions(*this);
   policy->AddNeeds(target, *this, &options);

@@ -107,6 +107,8 @@ absl::Status Session::Sweep(Phase phase,
                             absl::Span<const std::vector<int32_t>> others,
                             std::vector<int64_t>* first_rows) {
   absl::Cleanup abandon = [&] { AbandonStep(); };
+  sweeps_ = true;
+  const absl::Cleanup ended = [&] { sweeps_ = false; };
   if (others.empty()) {
     if (first_rows != nullptr) first_rows->assign(others.size(), -1);
     Runner::Stop stop;

@@ -188,6 +188,7 @@ void Session::MatchKv() {
 }
 
 void Session::ForgetDamaged() {
+  if (sweeps_) return;
   const int64_t intact = kv_->IntactLength();
   if (intact == sequence_.kv_length()) return;
   if (prompt_cache_ != nullptr) prompt_cache_->RefuseDamaged();

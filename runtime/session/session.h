@@ -169,7 +169,8 @@ class Session {
   // the sequence's.
   void AbandonStep();
   // Cuts the KV before the first page that cannot be read, so that it is
-  // computed again. A cache file that is at fault is removed.
+  // computed again. A cache file that is at fault is removed. During a sweep it
+  // does nothing: the sweep's end does it.
   void ForgetDamaged();
   // Drops the KV from position `length` on; the tokens stay.
   void TruncateKv(int64_t length);
@@ -179,6 +180,7 @@ class Session {
   const View prompt_view_;
   bool context_is_what_fits_ = false;  // less than the checkpoint's
   std::string crowded_;  // warning if the policy's memory limits it
+  bool sweeps_ = false;  // a sweep is on its way
   mutable Cancellation cancellation_;
   Sequence sequence_;
   const std::unique_ptr<Runner> runner_;
