@@ -48,7 +48,7 @@ class SpeculationTest(Case):
         least = run("plan", *flags, "--draft-ahead", "--simulate",
                     "device=1,link=1GB/s", "--json")
         device = json.loads(least.stdout)["min_device_bytes"]
-        args = ["generate", *flags, "-p", "one two three " * 60, "-n", "60",
+        args = ["generate", *flags, "-p", "one two three " * 24, "-n", "60",
                 "--temp", "0.7", "--ignore-eos", "--gamma2", "3", "--simulate",
                 "device=%d,link=1GB/s" % device]
         ahead = self.document(*args, "--draft-ahead")

@@ -93,8 +93,8 @@ class DraftAhead final : public Drafter, private SharedPasses {
   int64_t unbranched_ = 0;      // tokens of the block before its first branch
   absl::Status failed_;         // the error of drafting ahead
   bool lacks_memory_ = false;   // it is not tried again
-  int64_t drafted_layers_ = 0;  // that the last draft ahead has passed
-  int64_t layers_in_turn_ = 1;  // that a draft passes for one of the sweep
+  int64_t drafted_layers_ = 0;  // the last draft ahead has passed them
+  int64_t layers_in_turn_ = 1;  // a draft passes them for one of the sweep
   std::vector<float> logits_;   // [rows of the last sweep, vocab]
   bool drafts_last_ = false;    // the last pass was a draft's
   int64_t used_ = 0;
