@@ -107,7 +107,8 @@ TEST_F(DraftAheadTest, WithoutALinkItDraftsAfterwards) {
   EXPECT_EQ(Outer(report).ahead, 0);
 }
 
-// A drafter of one pass over the view, which then waits until pages come.
+// A drafter of one pass over the view, which then waits until pages come. Its
+// blocks have a branch in place of their second token.
 class WatchingDrafter final : public Drafter {
  public:
   WatchingDrafter(Session& session, const std::atomic<int64_t>& copies)
@@ -118,6 +119,7 @@ class WatchingDrafter final : public Drafter {
                                    const DrawKey& /*key*/) override {
     DraftView& view = session_.draft_view();
     const int64_t end = view.end();
+    begin_ = end;
     const int64_t before = copies_;
     EXPECT_TRUE(view.Forward(&tokens.back(), 1, /*layers=*/6).ok());
     EXPECT_EQ(view.end(), end + 1);
@@ -126,21 +128,27 @@ class WatchingDrafter final : public Drafter {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     came_ = copies_ - before;
-    return DraftBlock{{3, 4}, {{{3}, {1.0f}}, {{4}, {1.0f}}}};
+    const auto only = [](int32_t id) { return Distribution{{id}, {1.0f}}; };
+    return DraftBlock{{3, 4, 5},
+                      {only(3), only(4), only(5)},
+                      {{.at = 1, .tokens = {6}, .distributions = {only(6)}}}};
   }
-  void Wait() { waits_ = true; }          // from the next Draft on
-  int64_t came() const { return came_; }  // during the last Draft
+  void Wait() { waits_ = true; }            // from the next Draft on
+  int64_t came() const { return came_; }    // during the last Draft
+  int64_t begin() const { return begin_; }  // the view's end when it began
 
  private:
   Session& session_;
   const std::atomic<int64_t>& copies_;
   bool waits_ = false;
   int64_t came_ = 0;
+  int64_t begin_ = 0;
 };
 
 // The sweep passes layers, and asks for pages, between the layers of a draft.
 TEST_F(DraftAheadTest, PagesComeWhileItDrafts) {
-  Tiered tiered = MakeTiered(*model_, OptionsOf(Choice()), Budget::kLeast);
+  const PolicyParams choice = Choice(Proposer::kNone, /*branches=*/1);
+  Tiered tiered = MakeTiered(*model_, OptionsOf(choice), Budget::kLeast);
   const auto session = Read(tiered);
   ASSERT_TRUE(session->draft_view().CatchUp(Phase::kVerify).ok());
   ASSERT_TRUE(session->Append(&prompt_[0], 1).ok());
@@ -153,13 +161,15 @@ TEST_F(DraftAheadTest, PagesComeWhileItDrafts) {
   const auto ahead = DraftAhead::Create(*session, drafter);
   ASSERT_TRUE(ahead.ok()) << ahead.status();
   const Ids tokens = session->sequence().tokens();
-  const auto block = (*ahead)->Draft(tokens, /*most=*/2, {});
+  const auto block = (*ahead)->Draft(tokens, /*most=*/3, {});
   ASSERT_TRUE(block.ok()) << block.status();
   EXPECT_EQ(drafter.came(), 0);
   drafter.Wait();
   ModelTarget target(*session, {}, std::make_unique<SessionKv>(*session));
   EXPECT_TRUE((*ahead)->Check(target, *block).ok());
   EXPECT_GT(drafter.came(), 0);
+  // The branch has written over the rows of the block from its place on.
+  EXPECT_EQ(drafter.begin(), std::ssize(tokens) + 1);
 }
 
 // The plan has room for a second workspace, which goes back with the first.
