@@ -474,16 +474,19 @@ class GenerateTest(Case):
         asked = ["who?", "where is it?", "why?"]
         view = ["--budget", "64", "--sink", "8", "--window", "16"]
         triforce = ["--policy", "triforce", "--chunk", "8", *view]
+        branches = [*triforce, "--branches", "2"]
+        texts = []
         for policy in ([], ["--policy", "speed", "--plain"],
-                       ["--policy", "sfi", "--plain", *view],
-                       [*triforce, "--branches", "2"],
-                       [*triforce, "--tensor-parallel", "2"]):
+                       ["--policy", "sfi", "--plain", *view], branches,
+                       [*branches, "--tensor-parallel", "2"]):
             args = ["ask", "-m", CHAT, "-n", "20", "--temp", "1", book, *policy]
             alone = [self.document(*args, question) for question in asked]
             at_once = self.document(*args, *asked)["output"]
             self.assertEqual([output["tokens"] for output in at_once],
                              [one["output"][0]["tokens"] for one in alone])
             self.assertEqual({output["at_once"] for output in at_once}, {3})
+            texts.append([output["tokens"] for output in at_once])
+        self.assertEqual(*texts[-2:])  # over two ranks, too
 
     def test_each_output_has_its_own_times(self):
         document = self.document("generate", "-m", CHAT, "-p", "Once", "-n",

@@ -139,7 +139,7 @@ typedef struct tiercel_policy {
    * each with up to 7 tokens behind it, which the same sweep checks. They pay
    * if a sweep costs far more than a few more rows in it and some tens of
    * passes over the view together. With verify "coupled" they change no token.
-   * Over several ranks there are none in this version: TIERCEL_USAGE. */
+   */
   int64_t branches;
   /* For "triforce" with verify "coupled". Not 0: while a sweep waits for the
    * link, the next block is drafted as if the one that it checks held, and
