@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Drafting while a sweep is on its way: --draft-ahead beside none, by turns.
 
-  bench/draft_ahead.py           half an hour, quiet
+  bench/draft_ahead.py           eight minutes, quiet
   bench/draft_ahead.py --save    also writes bench/results/<date>-<cpu>-draft-ahead.md
 
 TriForce with --verify coupled, so that the text is the same with and without.
@@ -48,12 +48,12 @@ def main():
                         default=str(pages.ROOT / "build/cpu/apps/tiercel"))
     parser.add_argument("--book", default="moby_dick.txt")
     parser.add_argument("--skip", type=int, default=30000)
-    parser.add_argument("--tokens", type=int, default=160)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--tokens", type=int, default=120)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--length", type=int, default=7000)
-    parser.add_argument("--gamma2", type=int, nargs="+", default=[8, 16])
+    parser.add_argument("--gamma2", type=int, nargs="+", default=[6, 12])
     parser.add_argument("--sweeps", type=int, nargs="+",
-                        default=[10, 20, 40, 100], help="in draft steps")
+                        default=[24, 48], help="in draft steps")
     parser.add_argument("--temp", type=float, default=0.6)
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
