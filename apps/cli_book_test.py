@@ -397,7 +397,7 @@ class GoingOnTest(BookCase):
         triforce = ["--policy", "triforce", "--budget", "128"]
         sfi = ["--policy", "sfi", "--budget", "128", "--window", "64"]
         yarn = ["--rope-scaling", "yarn", "--rope-scale", "3"]
-        for i, flags in enumerate((
+        for flags in (
                 ["-c", "720"], ["-n", "17"], ["--seed", "1"],
                 ["--temp", "0.9"], ["--top-k", "7"], ["--top-p", "0.8"],
                 ["--min-p", "0.1"], ["--repeat-penalty", "1.2"],
@@ -425,11 +425,10 @@ class GoingOnTest(BookCase):
                 ["--rope-scaling", "linear", "--rope-scale", "2"],
                 ["--rope-scaling", "linear", "--rope-scale", "3"],
                 yarn, [*yarn, "--yarn-orig-ctx", "600"],
-                ["--device", "cpu"])):
+                ["--device", "cpu"]):
             with self.subTest(flags=flags):
                 self.assertEqual(kept(*flags), 0)
-                if i % 8 == 0:  # and it is used again
-                    self.assertGreater(kept(*flags), 0)
+                self.assertGreater(kept(*flags), 0)
         self.assertEqual(kept(model=other), 0)
         self.assertGreater(kept(model=other), 0)
         with open(other, "r+b") as file:  # a weight of the same model
