@@ -14,7 +14,6 @@ share of the sweeps whose next block was there when they ended.
 Standard library only.
 """
 
-import argparse
 import os
 import pathlib
 import re
@@ -23,7 +22,8 @@ import tempfile
 
 import pages
 from program import Program, keep_caches_in
-from triforce import KV_BYTES, Text, book, draft_step, view_of
+from triforce import (KV_BYTES, Text, book, draft_step, parser_of_text,
+                      view_of)
 
 COLUMNS = ["prompt", "block", "sweep, draft steps", "device, MB", "ready",
            "tokens/s", "of none"]
@@ -43,11 +43,7 @@ def row(prompt, gamma2, sweep, devices, pairs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tiercel",
-                        default=str(pages.ROOT / "build/cpu/apps/tiercel"))
-    parser.add_argument("--book", default="moby_dick.txt")
-    parser.add_argument("--skip", type=int, default=30000)
+    parser = parser_of_text(description=__doc__.split("\n")[0])
     parser.add_argument("--tokens", type=int, default=120)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--length", type=int, default=7000)
@@ -69,7 +65,6 @@ def main():
         for gamma2 in args.gamma2:
             for sweep in args.sweeps:
                 link = text.prompt * KV_BYTES / (sweep * step)
-
                 flags = ["--policy", "triforce", "--budget", view]
                 both = [[*flags, "--draft-ahead"], flags]
                 devices = [text.device(f"link={link / 1e6:.2f}MB/s", *one)

@@ -14,7 +14,6 @@ tokens that came from a branch.
 Standard library only.
 """
 
-import argparse
 import itertools
 import os
 import pathlib
@@ -23,7 +22,8 @@ import tempfile
 
 import pages
 from program import Program, keep_caches_in
-from triforce import KV_BYTES, Text, book, draft_step, view_of
+from triforce import (KV_BYTES, Text, book, draft_step, parser_of_text,
+                      view_of)
 
 COLUMNS = ["prompt", "view", "block", "branches", "tokens a sweep",
            "in branches", "acceptance"]
@@ -54,11 +54,7 @@ def time_row(prompt, branches, device, rates, bases):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tiercel",
-                        default=str(pages.ROOT / "build/cpu/apps/tiercel"))
-    parser.add_argument("--book", default="moby_dick.txt")
-    parser.add_argument("--skip", type=int, default=30000)
+    parser = parser_of_text(description=__doc__.split("\n")[0])
     parser.add_argument("--tokens", type=int, default=160)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--verify", default="residual")

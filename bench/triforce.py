@@ -278,13 +278,19 @@ def speed_table(text, view, step, ratio, args, common, say):
     return measured_line(text.prompt, view, ratio, rate, rows[0])
 
 
-def main():
-    parser = argparse.ArgumentParser()
+def parser_of_text(**kwargs):
+    """A parser of the flags that choose the program and the text."""
+    parser = argparse.ArgumentParser(**kwargs)
     parser.add_argument("--tiercel",
                         default=pages.ROOT / "build/cpu/apps/tiercel")
     parser.add_argument("--book", default="moby_dick.txt")
     parser.add_argument("--skip", type=int, default=30000,
                         help="letters of the book before the text")
+    return parser
+
+
+def main():
+    parser = parser_of_text()
     parser.add_argument("--tokens", type=int, default=160)
     parser.add_argument("--seeds", type=int,
                         help="runs of each configuration, summed (default 2; "
