@@ -54,7 +54,6 @@ void DraftAhead::Rest() {
 
 absl::StatusOr<DraftBlock> DraftAhead::Draft(const std::vector<int32_t>& tokens,
                                              int64_t most, const DrawKey& key) {
-  before_ = tokens;
   most_ = most;
   key_ = key;
   DraftBlock next = std::exchange(next_, {});
@@ -82,11 +81,13 @@ absl::StatusOr<Target::TreeDistributions> DraftAhead::Check(
   if (drafted == 0 || next_most_ < 2 || lacks_memory_) {
     return target.OfTree(block);
   }
-  unbranched_ = drafted;
+  supposed_ = session_.sequence().tokens();
+  unbranched_ = std::ssize(supposed_) + drafted;
   for (const DraftBranch& branch : block.branches) {
-    unbranched_ = std::min(unbranched_, static_cast<int64_t>(branch.at));
+    unbranched_ = std::min(
+        unbranched_, std::ssize(supposed_) + static_cast<int64_t>(branch.at));
   }
-  supposed_ = before_;
+  key_.start += drafted;
   supposed_.insert(supposed_.end(), block.tokens.begin(), block.tokens.end());
   Runner& runner = session_.runner();
   SharedPasses* const others = runner.ShareSteps(this);
@@ -101,11 +102,12 @@ absl::Status DraftAhead::Pass(absl::Span<JointStep> steps,
   if (!drafts_last_) return Sweep(steps, cancelled);
   // A draft's first pass writes the last token's row of a layer before the
   // sweep does, whose row stays.
-  steps.front().before_layer = [this] {
+  steps.front().before_layer = [this](int) {
     if (drafted_layers_ > 0 && drafted_layers_ % layers_in_turn_ == 0) {
       ResumeSweep();
     }
     ++drafted_layers_;
+    return absl::OkStatus();
   };
   return drafts_->PassTogether(steps, cancelled);
 }
@@ -119,15 +121,13 @@ absl::Status DraftAhead::Sweep(absl::Span<JointStep> steps,
   if (strand.ok()) {
     sweep_ = *std::move(strand);
     const absl::Cleanup end = [&] {
-      while (!sweep_->ended()) {
-        try {
-          sweep_->Resume();
-        } catch (...) {  // the first exception is on its way
-        }
-      }
+      sweep_->Finish();  // if an exception is on its way
       sweep_ = nullptr;
     };
-    steps.front().before_layer = [this] { sweep_->Yield(); };
+    steps.front().before_layer = [this](int) {
+      sweep_->Yield();
+      return absl::OkStatus();
+    };
     sweep_->Resume();
     if (!sweep_->ended()) DraftNext();
     while (!sweep_->ended()) sweep_->Resume();
@@ -135,7 +135,10 @@ absl::Status DraftAhead::Sweep(absl::Span<JointStep> steps,
     body();
   }
   drafts_last_ = false;
-  if (status.ok()) status = KeepLogits(steps);
+  int64_t rows = 0;
+  for (const JointStep& step : steps) rows = std::max(rows, step.last_row + 1);
+  logits_.clear();
+  if (status.ok()) status = AppendLogits(*sweeps_, {0, rows}, &logits_);
   // After an error the sweep's last layers may still be on their way.
   status.Update(sweeps_->stream().Synchronize());
   sweeps_->Rest();
@@ -166,11 +169,9 @@ void DraftAhead::DraftNext() {
   drafted_layers_ = 0;
   // The draft of the block that is being checked has left its rows there, but
   // for the last token's, and for those that its branches wrote over.
-  view.Truncate(std::min(last, begin + std::ssize(before_) + unbranched_));
+  view.Truncate(std::min(last, begin + unbranched_));
   const absl::Cleanup end = [&] { view.Truncate(view_end_); };
-  DrawKey key = key_;
-  key.start += std::ssize(supposed_) - std::ssize(before_);
-  absl::StatusOr<DraftBlock> next = drafter_.Draft(supposed_, next_most_, key);
+  absl::StatusOr<DraftBlock> next = drafter_.Draft(supposed_, next_most_, key_);
   if (next.ok()) {
     next_ = *std::move(next);
   } else if (ClassOf(next.status()) == ErrorClass::kMemory) {
@@ -178,19 +179,6 @@ void DraftAhead::DraftNext() {
   } else {
     failed_ = next.status();
   }
-}
-
-absl::Status DraftAhead::KeepLogits(absl::Span<const JointStep> steps) {
-  int64_t rows = 0;
-  for (const JointStep& step : steps) rows = std::max(rows, step.last_row + 1);
-  const int64_t vocab = session_.model().config.vocab;
-  logits_.resize(static_cast<size_t>(rows * vocab));
-  for (int64_t row = 0; row < rows; row += kMaxStepRows) {
-    const int64_t count = std::min(rows - row, kMaxStepRows);
-    ASSIGN_OR_RETURN(const float* logits, sweeps_->RowLogits(row, count));
-    std::copy_n(logits, count * vocab, logits_.begin() + row * vocab);
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<const float*> DraftAhead::RowLogits(int64_t first,

@@ -43,9 +43,9 @@ class DraftAhead final : public Drafter, private SharedPasses {
   std::vector<DraftLevel> inner_levels() const override {
     return drafter_.inner_levels();
   }
-  // Target::OfTree for the block of the last Draft, with drafting beside it
-  // unless other sessions share the sweep, or there is no memory for it.
-  // Errors: also those of the drafter.
+  // Target::OfTree for the block of the last Draft, which follows the session's
+  // tokens; with drafting beside it, unless other sessions share the sweep, or
+  // there is no memory for it. Errors: also those of the drafter.
   absl::StatusOr<Target::TreeDistributions> Check(Target& target,
                                                   const DraftBlock& block);
   // The number of blocks that were drafted ahead and used.
@@ -69,19 +69,14 @@ class DraftAhead final : public Drafter, private SharedPasses {
   void ResumeSweep();
   // Drafts the next block while the sweep waits. An error is kept in failed_.
   void DraftNext();
-  // Keeps the logits of the sweep's rows.
-  absl::Status KeepLogits(absl::Span<const JointStep> steps);
 
   Session& session_;
   Drafter& drafter_;
   const std::unique_ptr<Runner> sweeps_;
   const std::unique_ptr<Runner> drafts_;
 
-  // The last Draft: the tokens before it, the most that it was to draft, and
-  // its key.
-  std::vector<int32_t> before_;
-  int64_t most_ = 0;
-  DrawKey key_;
+  int64_t most_ = 0;  // the most that the last Draft was to draft
+  DrawKey key_;       // its key; during a sweep, that of the draft ahead
   // The block that is drafted ahead: the tokens before it, the most that is to
   // be drafted, and its tokens, whose first is a guess of the token that the
   // sweep adds. There are none if none was drafted.
@@ -90,13 +85,13 @@ class DraftAhead final : public Drafter, private SharedPasses {
   DraftBlock next_;
   std::unique_ptr<Strand> sweep_;  // null: none is on its way
   int64_t view_end_ = 0;           // the view ends there for the sweep
-  int64_t unbranched_ = 0;      // tokens of the block before its first branch
-  absl::Status failed_;         // the error of drafting ahead
-  bool lacks_memory_ = false;   // it is not tried again
-  int64_t drafted_layers_ = 0;  // the last draft ahead has passed them
-  int64_t layers_in_turn_ = 1;  // a draft passes them for one of the sweep
-  std::vector<float> logits_;   // [rows of the last sweep, vocab]
-  bool drafts_last_ = false;    // the last pass was a draft's
+  int64_t unbranched_ = 0;         // tokens before the block's first branch
+  absl::Status failed_;            // the error of drafting ahead
+  bool lacks_memory_ = false;      // it is not tried again
+  int64_t drafted_layers_ = 0;     // the last draft ahead has passed them
+  int64_t layers_in_turn_ = 1;     // a draft passes them for one of the sweep
+  std::vector<float> logits_;      // [rows of the last sweep, vocab]
+  bool drafts_last_ = false;       // the last pass was a draft's
   int64_t used_ = 0;
 };
 

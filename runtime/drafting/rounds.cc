@@ -48,7 +48,6 @@ Rounds::Rounds(Session& session, Target& target, const Options& options)
     : session_(session),
       options_(options),
       target_(session, target),
-      drafter_(options.drafter),
       length_(options.length) {
   if (options_.drafter == nullptr) return;
   level_.drafter = options_.drafter->name();
@@ -69,7 +68,6 @@ absl::Status Rounds::Begin() {
   if (CanDraftAhead()) {
     ASSIGN_OR_RETURN(ahead_, DraftAhead::Create(session_, *options_.drafter));
     target_.DraftsAhead(ahead_.get());
-    drafter_ = ahead_.get();
   }
   return options_.over_view ? session_.draft_view().CatchUp(Phase::kVerify)
                             : absl::OkStatus();
@@ -94,10 +92,11 @@ absl::StatusOr<VerifiedBlock> Rounds::Next() {
   const TimeSpent swept = target_.spent();
   const int64_t end = session_.sequence().first_position() +
                       std::ssize(session_.sequence().tokens());
+  Drafter* const drafter = ahead_ != nullptr ? ahead_.get() : options_.drafter;
   absl::StatusOr<VerifiedBlock> block = VerifyRound(
       session_.sequence().tokens(), MostToDraft(),
       options_.drafter != nullptr ? options_.verify : VerifyMode::kCoupled,
-      {.seed = options_.seed, .start = end}, drafter_, target_);
+      {.seed = options_.seed, .start = end}, drafter, target_);
   if (!block.ok()) return block;
   if (block->tokens.empty()) {
     return InternalError(

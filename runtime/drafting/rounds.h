@@ -91,7 +91,6 @@ class Rounds {
   const Options options_;
   TimedTarget target_;
   std::unique_ptr<DraftAhead> ahead_;  // null: drafts and sweeps take turns
-  Drafter* drafter_;                   // `ahead_`, or the options'
   DraftLength length_;
   DraftLevel level_;  // the drafter's own
   TimeSpent verify_;

@@ -272,13 +272,13 @@ TierNeeds SessionSite::Needs(int64_t context) const {
     needs.forks = {forks + (1 + forks) * branches, pages(adds) + 1,
                    branches > 0 ? 2 : 1};
     needs.workspace += Decoder::FoldBytes(config, RowsTogether());
-    needs.distributions +=
-        RowsTogether() * config.vocab * static_cast<int64_t>(sizeof(float));
   }
   if (draft_ahead) {
     needs.workspace +=
         WorkspaceOf(context).DeviceBytes() + kMaxStepRows * StateBytes();
-    // The host keeps logits of a sweep while drafts make theirs.
+  }
+  // The host keeps the logits of such a pass while others are made.
+  if (forks + branches > 0 || draft_ahead) {
     needs.distributions +=
         RowsTogether() * config.vocab * static_cast<int64_t>(sizeof(float));
   }

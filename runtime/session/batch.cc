@@ -169,7 +169,9 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
     passes_.steps += wanted.waits() ? 0 : 1;
   }
   logits_.clear();
-  if (status.ok()) status = KeepLogits(kept);
+  for (const PositionRange& range : kept) {
+    if (status.ok()) status = AppendLogits(*runner_, range, &logits_);
+  }
   runner_->Rest();
   ++passes_.passes;
   passes_.sweeps += steps.front().kind.IsDraft() ? 0 : 1;
@@ -181,29 +183,12 @@ void Batch::PassGroup(absl::Span<Member* const> group) {
   for (Member* const member : whose) member->wanted->status = status;
 }
 
-absl::Status Batch::KeepLogits(absl::Span<const PositionRange> rows) {
-  const int64_t vocab = runner_->model().config.vocab;
-  for (const PositionRange& range : rows) {
-    for (int64_t row = range.begin; row < range.end; row += kMaxStepRows) {
-      const int64_t count = std::min(range.end - row, kMaxStepRows);
-      ASSIGN_OR_RETURN(const float* logits, runner_->RowLogits(row, count));
-      logits_.insert(logits_.end(), logits, logits + count * vocab);
-    }
-  }
-  return absl::OkStatus();
-}
-
 void Batch::End() {
   ends_ = true;
   for (Member& member : members_) {
     if (!member.strand->begun()) continue;
-    while (!member.strand->ended()) {
-      try {
-        running_ = &member;
-        member.strand->Resume();
-      } catch (...) {  // the first error ends the batch
-      }
-    }
+    running_ = &member;
+    member.strand->Finish();  // the first error ends the batch
   }
   for (Member& member : members_) member.session.runner().ShareSteps(nullptr);
   waiting_.clear();

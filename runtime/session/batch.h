@@ -111,8 +111,6 @@ class Batch final : public SharedPasses {
   // Members that can be passed together, those that have waited longest first.
   std::vector<Member*> TakeGroup();
   void PassGroup(absl::Span<Member* const> group);
-  // Keeps the logits of these rows of the pass.
-  absl::Status KeepLogits(absl::Span<const PositionRange> rows);
   void End();
 
   const std::unique_ptr<Runner> runner_;

@@ -320,6 +320,17 @@ absl::StatusOr<const float*> Runner::RowLogits(int64_t first, int64_t count) {
   return HostLogits() + Vocab();
 }
 
+absl::Status AppendLogits(Runner& runner, PositionRange rows,
+                          std::vector<float>* logits) {
+  const int64_t vocab = runner.model().config.vocab;
+  for (int64_t row = rows.begin; row < rows.end; row += kMaxStepRows) {
+    const int64_t count = std::min(rows.end - row, kMaxStepRows);
+    ASSIGN_OR_RETURN(const float* some, runner.RowLogits(row, count));
+    logits->insert(logits->end(), some, some + count * vocab);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Runner::KeepRow(int64_t row) {
   if (shared_last_) {
     ASSIGN_OR_RETURN(const float* logits, others_->RowLogits(row, 1));

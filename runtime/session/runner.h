@@ -168,6 +168,11 @@ class Runner {
   bool keeps_row_ = false;
 };
 
+// Appends the logits of these rows of the runner's last step: [rows, vocab].
+// Errors: those of RowLogits.
+absl::Status AppendLogits(Runner& runner, PositionRange rows,
+                          std::vector<float>* logits);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_RUNTIME_SESSION_RUNNER_H_

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -264,13 +263,6 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
     RETURN_IF_ERROR(all);
   }
   const int layers = std::min(kind.layers, model_.config.layers);
-  std::function<absl::Status(int layer)> before;
-  if (step.before_layer && site.rank == 0) {
-    before = [call = step.before_layer](int) {
-      call();
-      return absl::OkStatus();
-    };
-  }
   if (kind.over == StepKind::Over::kPages) {
     KvStore::StepRows own = store.Step();
     return SequenceStep{.kv = store,
@@ -282,7 +274,7 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
                         .deep = std::move(own.deep),
                         .shallow_layers = own.shallow_layers,
                         .seen_by = own.seen_by,
-                        .before_layer = before};
+                        .before_layer = step.before_layer};
   }
   Retrieval& retrieval = *kv.retrieval;
   CompactKv& view = retrieval.kv();
@@ -292,7 +284,8 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
                       .position = view.end(),
                       .layers = layers,
                       .rope_length = kv.RopeLength()};
-  own.before_layer = [this, before, cancelled, &retrieval](int layer) {
+  own.before_layer = [this, before = step.before_layer, cancelled,
+                      &retrieval](int layer) {
     if (before) RETURN_IF_ERROR(before(layer));
     return retrieval.Await(*stream, layer, cancelled);
   };

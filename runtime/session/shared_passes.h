@@ -45,8 +45,8 @@ struct JointStep {
   bool certain;  // all rows will be kept
   // It is passed only if the step so many before it is; 0: it depends on none.
   int64_t beside = 0;
-  // Called by rank 0 when a layer is about to begin; null: nothing is.
-  std::function<void()> before_layer = nullptr;
+  // Called by each rank when a layer is about to begin; null: nothing is.
+  std::function<absl::Status(int layer)> before_layer = nullptr;
 
   absl::Status status = {};  // an error of this sequence alone
   // The place of its last row among those of the pass, behind those of its

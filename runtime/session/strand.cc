@@ -60,6 +60,15 @@ void Strand::Resume() {
   }
 }
 
+void Strand::Finish() noexcept {
+  while (!ended()) {
+    try {
+      Resume();
+    } catch (...) {
+    }
+  }
+}
+
 void Strand::Yield() {
   yielded_.release();
   resumed_.acquire();

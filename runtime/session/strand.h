@@ -30,6 +30,8 @@ class Strand {
   // throws. In a process that was forked since, where the thread is missing,
   // this does nothing.
   void Resume();
+  // Resumes a body that has begun until its end; what it throws is dropped.
+  void Finish() noexcept;
   bool begun() const { return begun_; }
   // Also true in such a process.
   bool ended() const { return ended_ || IsForked(); }
